@@ -1,0 +1,84 @@
+# The front door. Every target installs the packages that it lacks, so that a fresh Debian 12 needs nothing first.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+
+BUILD ?= build
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+
+build_packages := build-essential cmake ninja-build pkg-config libboost-program-options-dev libdnnl-dev libfmt-dev \
+  libhdf5-dev libhwy-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev
+test_packages := catch2 hdf5-tools python3-torch python3-venv
+bench_packages := libbenchmark-dev
+lint_packages := clang-format shellcheck
+all_packages := $(build_packages) $(test_packages) $(bench_packages) $(lint_packages)
+
+# $(call install,packages): only what is missing, through sudo where we are not root.
+define install
+missing=$$(for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+if [ -n "$$missing" ]; then \
+  echo "installing:" $$missing >&2; \
+  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+  $$sudo apt-get update -q && \
+  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing; \
+fi
+endef
+
+# $(call configure,ON|OFF tests,ON|OFF benchmarks)
+define configure
+cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD)/configure.log 2>&1 \
+  || { cat $(BUILD)/configure.log >&2; exit 1; }
+endef
+
+.PHONY: help demo build test test-long bench lint install deps clean
+.NOTPARALLEL:
+
+help:
+	@echo 'make demo       build, and run the pipeline: text, shards, training, a kill, resume, verify, merge'
+	@echo 'make test       build and run every test'
+	@echo 'make test-long  the tests that take long: many more kills, the training quality to compare with'
+	@echo 'make build      the tools, in $(BUILD)/bin'
+	@echo 'make bench      benchmarks'
+	@echo 'make lint       layering, headers, formatting, shell scripts'
+	@echo 'make install    the tools, in PREFIX/bin (default $(PREFIX))'
+	@echo 'make deps       the Debian packages of all of the above'
+	@echo 'make clean      remove $(BUILD)/ and demo/'
+
+deps:
+	@$(call install,$(all_packages))
+
+build:
+	@$(call install,$(build_packages))
+	@mkdir -p $(BUILD)
+	@$(call configure,OFF,OFF)
+	@cmake --build $(BUILD) -j $(JOBS) --target tools
+
+demo: build
+	@PATH="$(CURDIR)/$(BUILD)/bin:$$PATH" bash jobs/demo.sh demo
+
+test: lint
+	@$(call install,$(build_packages) $(test_packages))
+	@mkdir -p $(BUILD)
+	@$(call configure,ON,OFF)
+	@cmake --build $(BUILD) -j $(JOBS)
+	@bash tests/run.sh $(BUILD)
+
+test-long: test
+	@bash tests/run.sh $(BUILD) long
+
+bench:
+	@$(call install,$(build_packages) $(bench_packages))
+	@mkdir -p $(BUILD)
+	@$(call configure,OFF,ON)
+	@cmake --build $(BUILD) -j $(JOBS)
+	@bash tests/bench/run.sh $(BUILD)
+
+lint:
+	@$(call install,$(build_packages) $(lint_packages))
+	@bash tests/lint/run.sh
+
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean:
+	rm -rf $(BUILD) demo

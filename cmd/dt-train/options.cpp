@@ -1,0 +1,115 @@
+#include "cmd/dt-train/options.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "model/model_spec.hpp"
+
+namespace dt::train_tool {
+
+namespace {
+
+using train::Settings;
+
+/// The most that --threads takes; more than any node has cores.
+constexpr std::int64_t max_threads = 4096;
+
+void add_what(OptionTable& t, Settings& s) {
+  t.group("What to train")
+      .add("model", &s.model, "PRESET|FILE",
+           fmt::format("a Hugging Face config.json, or one of: {}; taken from the checkpoint or --init-from where left out",
+                       fmt::join(model::preset_names(), ", ")))
+      .add("data", &s.data, "DIR", "a folder that dt-shard-data wrote (required)")
+      .add("run", &s.run, "DIR", "the run directory: checkpoints, metrics, generations (required to train)")
+      .add("init-from", &s.init_from, "PATH", "weights only, from a checkpoint or a Hugging Face folder")
+      .add("seed", &s.seed, "N", "of weights and data order");
+}
+
+void add_how_long(OptionTable& t, Settings& s) {
+  t.group("How long (one of these is required)")
+      .add("steps", &s.steps, "N", "optimizer steps, counted from the run's beginning", 1)
+      .add("tokens", &s.tokens, "N", "training tokens, rounded up to whole steps", 1)
+      .add("epochs", &s.epochs, "X", "passes over the training split, rounded up to whole steps", 1e-12);
+}
+
+void add_batch(OptionTable& t, Settings& s) {
+  t.group("Batch")
+      .add("sequence-length", &s.sequence_length, "N", "tokens per sample; default: the model's maximum", 1)
+      .add("global-batch", &s.global_batch, "N", "sequences a step", 1)
+      .add("micro-batch", &s.micro_batch, "N", "sequences per forward pass", 1)
+      .add("grad-lanes", &s.grad_lanes, "N", "parts of a step's gradient sum; default: 1, kept on resume", 1)
+      .choice("precision", &s.precision, {"fp32", "fp64"}, "fp64 is slow: reference kernels, for proofs")
+      .add("threads", &s.threads, "N", "default: the cores that this process may use", 1, max_threads);
+}
+
+void add_optimizer(OptionTable& t, Settings& s) {
+  t.group("Optimizer (AdamW) and learning rate")
+      .add("lr", &s.lr, "X", "peak learning rate")
+      .add("min-lr", &s.min_lr, "X", "at the end of the schedule; default: lr/10")
+      .add("warmup-steps", &s.warmup_steps, "N", "linear warm-up; default: 1 % of the steps")
+      .choice("schedule", &s.schedule, {"cosine", "linear", "constant", "wsd"}, "after the warm-up")
+      .add("decay-steps", &s.decay_steps, "N", "the last steps of wsd, falling to min-lr; default: 20 % of the steps")
+      .add("lr-reference-batch", &s.lr_reference_batch, "N", "linear scaling: learning rates × global-batch / N", 1)
+      .add("weight-decay", &s.weight_decay, "X", "decoupled; none on norms and biases")
+      .add("beta1", &s.beta1, "X", "decay of the first moment", 0, 1)
+      .add("beta2", &s.beta2, "X", "decay of the second moment", 0, 1)
+      .add("adam-eps", &s.adam_eps, "X", "added to the root of the second moment")
+      .add("clip-norm", &s.clip_norm, "X", "of the whole gradient; 0: no clipping");
+}
+
+void add_checkpoints(OptionTable& t, Settings& s) {
+  t.group("Checkpoints")
+      .add("save-every", &s.save_every, "N", "steps; 0: only at the end")
+      .add("keep-last", &s.keep_last, "N", "checkpoints; default: all", 1)
+      .add("keep-every", &s.keep_every, "N", "steps whose checkpoints stay in spite of --keep-last; 0: none")
+      .add("resume", &s.resume, "WHAT", "auto (the newest checkpoint of the run, if any), never, or a checkpoint");
+}
+
+void add_evaluation(OptionTable& t, Settings& s) {
+  t.group("Evaluation and logging")
+      .add("eval-every", &s.eval_every, "N", "steps; 0: only at the end")
+      .add("eval-batches", &s.eval_batches, "N", "global batches of the validation split; default: all", 1)
+      .add("log-every", &s.log_every, "N", "steps", 1)
+      .add("peak-flops", &s.peak_flops, "X", "FLOP/s that MFU refers to; default: the best matrix multiply, measured", 1)
+      .add("eval-only", &s.eval_only, "evaluate --init-from, or what --resume finds, and end")
+      .add("logits-out", &s.logits_out, "FILE.h5", "with --eval-only: store logits and tokens of validation sequences")
+      .add("logits-sequences", &s.logits_sequences, "N", "how many", 1)
+      .add("dry-run", &s.dry_run, "check everything, estimate memory, print what would run, change nothing");
+}
+
+void check(const Settings& s) {
+  if (s.data.empty()) throw Error(ErrorKind::usage, "--data is missing", "give a folder that dt-shard-data wrote");
+  if (s.logits_out && !s.eval_only) throw usage_error("--logits-out needs --eval-only");
+  if (s.resume.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");
+  if (s.eval_only) return;
+  if (!s.run && !s.dry_run) throw Error(ErrorKind::usage, "--run is missing", "name the run's folder");
+  const int ends = int(s.steps.has_value()) + int(s.tokens.has_value()) + int(s.epochs.has_value());
+  if (ends != 1) {
+    throw Error(ErrorKind::usage, ends == 0 ? "nothing says when to stop" : "several options say when to stop",
+                "give one of --steps, --tokens and --epochs");
+  }
+  if (s.beta1 >= 1 || s.beta2 >= 1) throw usage_error("--beta1 and --beta2 must be below 1");
+}
+
+}  // namespace
+
+OptionTable make_options(Settings& settings) {
+  OptionTable table("dt-train", "Trains a transformer language model on token shards.");
+  table.usage("--model PRESET|CONFIG.json --data DIR --run DIR --steps N [options]");
+  table.usage("--eval-only --data DIR (--init-from PATH | --run DIR) [options]");
+  add_what(table, settings);
+  add_how_long(table, settings);
+  add_batch(table, settings);
+  add_optimizer(table, settings);
+  add_checkpoints(table, settings);
+  add_evaluation(table, settings);
+  table.example("dt-train --model gpt2-124m --data shards --run runs/a --tokens 100M --save-every 100",
+                "trains; the same command again goes on where it stopped");
+  table.example("dt-train --model llama-1b --data shards --run runs/b --steps 1000 --dry-run",
+                "checks everything and estimates memory");
+  table.example("dt-train --eval-only --run runs/a --data shards --json", "the validation loss of the newest checkpoint");
+  table.check([&settings] { check(settings); });
+  return table;
+}
+
+}  // namespace dt::train_tool

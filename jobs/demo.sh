@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# demo.sh DIR: the whole pipeline on one machine, with the tools on PATH. Text that this machine has becomes token shards, a
+# small model trains on them, is killed without warning, goes on where it stood, is verified and merged into a folder that
+# Hugging Face transformers loads.
+set -euo pipefail
+
+out=${1:?usage: demo.sh DIR}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+steps=600
+kill_at=250
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+
+rm -rf "$out"
+mkdir -p "$out"
+
+say "1. Text: documentation and headers of this machine's packages"
+bash "$here/datasets/debian-text.sh" "$out/text"
+
+say "2. Token shards: dt-shard-data"
+dt-shard-data --out "$out/shards" --val-fraction 0.02 "$out/text"
+
+say "3. Training: dt-train, $steps steps, killed (SIGKILL) after step $kill_at"
+cat >"$out/config.json" <<'JSON'
+{"model_type": "llama", "vocab_size": 257, "hidden_size": 128, "intermediate_size": 344, "num_hidden_layers": 4,
+ "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256, "tie_word_embeddings": true}
+JSON
+train=(dt-train --model "$out/config.json" --data "$out/shards" --run "$out/run" --steps "$steps" --global-batch 16
+  --micro-batch 8 --sequence-length 128 --lr 3e-3 --warmup-steps 50 --save-every 100 --keep-last 3 --eval-batches 20
+  --log-every 25)
+echo "${train[*]}"
+"${train[@]}" &
+trainer=$!
+until grep -qs "\"kind\":\"train\",\"step\":$kill_at," "$out/run/metrics.jsonl"; do
+  kill -0 "$trainer" || { wait "$trainer"; exit 1; }
+  sleep 0.05
+done
+kill -KILL "$trainer"
+wait "$trainer" 2>/dev/null || true
+
+say "4. The same command again goes on from the newest checkpoint"
+"${train[@]}"
+
+say "5. What is there: dt-checkpoint"
+dt-checkpoint list "$out/run"
+last=$(dt-checkpoint latest "$out/run")
+dt-checkpoint verify "$last"
+
+say "6. One model: dt-merge"
+dt-merge "$last" --out "$out/model"
+dt-merge "$last" --out "$out/model.h5"
+
+say "Where everything lies"
+cat <<END
+text          $out/text
+token shards  $out/shards
+metrics       $out/run/metrics.jsonl
+checkpoints   $out/run/checkpoints
+model         $out/model      (transformers: AutoModelForCausalLM.from_pretrained("$out/model"))
+              $out/model.h5   (h5dump, h5py)
+END

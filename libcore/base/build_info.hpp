@@ -1,0 +1,15 @@
+#pragma once
+// What this program was built as and what it may use of the processor.
+
+#include <string>
+
+namespace dt {
+
+/// "0.1.0"
+std::string dt_version();
+/// "dt 0.1.0, gcc 12.2.0"
+std::string build_description();
+/// The widest vector instructions of this processor: "avx512_bf16", "avx512", "avx2", or the architecture's name.
+std::string instruction_set();
+
+}  // namespace dt

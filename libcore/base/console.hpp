@@ -1,0 +1,90 @@
+#pragma once
+// A tool's voice: data on stdout, messages and progress on stderr. Nothing else in dt prints.
+
+#include <cstdint>
+#include <fmt/core.h>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace dt {
+
+enum class ProgressMode { automatic, always, never };
+
+struct ConsoleSettings {
+  std::string tool;
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+  ProgressMode progress = ProgressMode::automatic;
+};
+
+/// How far a long piece of work has come: a bar on a terminal, a line at each tenth (and at most one in ten
+/// seconds) in a log file, nothing with --quiet or --progress never. Short work shows nothing. Ends with its
+/// object's life. For one thread.
+class Progress {
+ public:
+  Progress(Progress&&) noexcept;
+  Progress& operator=(Progress&&) noexcept;
+  ~Progress();
+  void advance(std::uint64_t amount);
+  void set(std::uint64_t done);
+  /// Text shown behind the bar (a loss, a rate).
+  void note(std::string text);
+
+  struct State;
+  explicit Progress(std::unique_ptr<State> state);
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+/// Messages may come from any thread; each is one write, and a live bar is taken away before it and drawn
+/// again after.
+class Console {
+ public:
+  explicit Console(ConsoleSettings settings);
+  ~Console();
+  Console(const Console&) = delete;
+
+  bool json() const { return settings_.json; }
+  const ConsoleSettings& settings() const { return settings_; }
+
+  /// Writes data to stdout, unbuffered. Errors: environment, where it cannot be written (a full disk);
+  /// BrokenPipe where its reader went away.
+  void out(std::string_view text);
+  template <class... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    out(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  template <class... Args>
+  void info(fmt::format_string<Args...> format, Args&&... args) {
+    if (!settings_.quiet) message("", fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <class... Args>
+  void debug(fmt::format_string<Args...> format, Args&&... args) {
+    if (settings_.verbose) message("", fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <class... Args>
+  void warn(fmt::format_string<Args...> format, Args&&... args) {
+    message("warning: ", fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <class... Args>
+  void error(fmt::format_string<Args...> format, Args&&... args) {
+    message("error: ", fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  /// `total` 0 means unknown. `unit` "B" prints sizes as KiB, MiB, ... One at a time.
+  Progress progress(std::string label, std::uint64_t total, std::string unit);
+
+ private:
+  struct Screen;
+  friend struct Progress::State;
+  void message(std::string_view prefix, std::string_view text);
+  ConsoleSettings settings_;
+  std::shared_ptr<Screen> screen_;  // shared with the live Progress
+};
+
+}  // namespace dt

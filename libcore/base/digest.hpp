@@ -1,0 +1,40 @@
+#pragma once
+// XXH3-64 digests (https://xxhash.com) and their text form.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+/// Files are digested in blocks of this size so that a reader can verify just what it touches.
+inline constexpr std::size_t digest_block_bytes = std::size_t{16} << 20;
+
+std::uint64_t digest(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+std::uint64_t digest(std::string_view text);
+/// One digest per block of digest_block_bytes; the last block may be short.
+std::vector<std::uint64_t> block_digests(std::span<const std::byte> bytes);
+
+/// The digest of bytes that arrive in parts.
+class Digester {
+ public:
+  Digester();
+  ~Digester();
+  Digester(const Digester&) = delete;
+  void update(std::span<const std::byte> bytes);
+  std::uint64_t value() const;
+  void reset();
+
+ private:
+  void* state_;
+};
+
+/// 16 lower-case hexadecimal digits.
+std::string to_hex(std::uint64_t value);
+/// Error{input}: not 16 hexadecimal digits.
+std::uint64_t from_hex(std::string_view text);
+
+}  // namespace dt

@@ -1,0 +1,71 @@
+#pragma once
+// Errors that carry what a tool must know to end well: the kind (hence the exit code), what happened, and the
+// remedy.
+
+#include <fmt/core.h>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace dt {
+
+/// The value is the process's exit code.
+enum class ErrorKind : int { internal = 1, usage = 2, input = 3, environment = 4, verification = 5 };
+
+/// Exit code of a run that saved its state and asks to be started again.
+inline constexpr int exit_requeue = 75;
+
+class Error : public std::runtime_error {
+ public:
+  /// `what` names the thing that is wrong (file, line, option, value); `context` says what was expected or
+  /// what to do.
+  Error(ErrorKind kind, std::string what, std::string context = {});
+
+  ErrorKind kind() const { return kind_; }
+  int exit_code() const { return static_cast<int>(kind_); }
+  const std::string& context() const { return context_; }
+  /// One line for people: "what; context".
+  std::string message() const;
+
+ private:
+  ErrorKind kind_;
+  std::string context_;
+};
+
+/// stdout's reader went away. A filter ends quietly on it (run_tool does); a training run may decide
+/// otherwise.
+class BrokenPipe : public Error {
+ public:
+  using Error::Error;
+};
+
+template <class... Args>
+Error usage_error(fmt::format_string<Args...> what, Args&&... args) {
+  return Error(ErrorKind::usage, fmt::format(what, std::forward<Args>(args)...));
+}
+template <class... Args>
+Error input_error(fmt::format_string<Args...> what, Args&&... args) {
+  return Error(ErrorKind::input, fmt::format(what, std::forward<Args>(args)...));
+}
+template <class... Args>
+Error environment_error(fmt::format_string<Args...> what, Args&&... args) {
+  return Error(ErrorKind::environment, fmt::format(what, std::forward<Args>(args)...));
+}
+template <class... Args>
+Error verification_error(fmt::format_string<Args...> what, Args&&... args) {
+  return Error(ErrorKind::verification, fmt::format(what, std::forward<Args>(args)...));
+}
+
+/// The environment error of a failed system call: "cannot <action> <object>: <strerror>" with a remedy where
+/// one is known (a full disk, a quota, a missing folder, permissions). Missing inputs (ENOENT, EISDIR, EACCES
+/// on reading) are ErrorKind::input.
+Error system_error(int error_number, const std::string& action, const std::string& object);
+
+[[noreturn]] void check_failed(const char* condition, const char* file, int line, const std::string& message);
+
+}  // namespace dt
+
+/// Guards an invariant of dt itself; stays on in release. The message is a fmt format string and its
+/// arguments.
+#define DT_CHECK(condition, ...) \
+  ((condition) ? void(0) : ::dt::check_failed(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__)))

@@ -1,0 +1,108 @@
+#pragma once
+// Files that are whole under their final name or not there at all. All paths in errors are as given.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+namespace fs = std::filesystem;
+
+/// An owned file descriptor with checked calls; every failure is a system_error naming the path.
+class File {
+ public:
+  File() = default;
+  static File open_read(const fs::path& path);
+  /// Creates or truncates.
+  static File create(const fs::path& path);
+  /// Opens an existing file for reading and writing.
+  static File open_write(const fs::path& path);
+  static File open_append(const fs::path& path);
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  bool is_open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+  const fs::path& path() const { return path_; }
+  std::uint64_t size() const;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
+  /// Reads up to bytes.size(); returns the count, 0 at the end.
+  std::size_t read(std::span<std::byte> bytes);
+  /// Reads all of `bytes` or throws Error{input}: "is truncated".
+  void read_at(std::uint64_t offset, std::span<std::byte> bytes) const;
+  void sync();
+  /// Closes and reports what close() reports (a destructor cannot).
+  void close();
+
+ private:
+  File(int descriptor, fs::path path);
+  int descriptor_ = -1;
+  fs::path path_;
+};
+
+std::string read_file(const fs::path& path);
+void sync_directory(const fs::path& path);
+
+/// Writes a temporary sibling, syncs, renames over `path`, syncs the folder. A crash leaves the old file or
+/// the new one.
+void write_file_atomically(const fs::path& path, std::string_view content);
+
+/// Creates `path` with all of `content` at once; false where it exists already. A crash leaves the whole file
+/// or none.
+bool create_file_exclusively(const fs::path& path, std::string_view content);
+
+/// A folder that appears under its final name only when whole: made as a hidden temporary sibling, filled by
+/// the caller under path(), then commit() syncs it and everything in it and renames it. The destructor
+/// removes what was not committed. A crash leaves at most the temporary sibling ".<name>.tmp-<host>-<pid>".
+class AtomicDirectory {
+ public:
+  explicit AtomicDirectory(fs::path final_path);
+  ~AtomicDirectory();
+  AtomicDirectory(const AtomicDirectory&) = delete;
+  const fs::path& path() const { return temporary_path_; }
+  /// Where the final path exists: with `overwrite` it is moved aside and removed, else Error{input}.
+  void commit(bool overwrite = false);
+
+ private:
+  fs::path final_path_;
+  fs::path temporary_path_;
+  bool committed_ = false;
+};
+
+/// The same for one file; the caller writes to path(), which ends in the final name's extension.
+class AtomicFile {
+ public:
+  explicit AtomicFile(fs::path final_path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  const fs::path& path() const { return temporary_path_; }
+  void commit(bool overwrite = false);
+
+ private:
+  fs::path final_path_;
+  fs::path temporary_path_;
+  bool committed_ = false;
+};
+
+/// An advisory lock (flock) on a file, held while the object lives; it ends with the process, however that
+/// ends.
+class FileLock {
+ public:
+  enum class Outcome { held, busy, unsupported };  // unsupported: the file system refuses locks
+  FileLock() = default;
+  Outcome try_lock(const fs::path& path);
+
+ private:
+  File file_;
+};
+
+}  // namespace dt

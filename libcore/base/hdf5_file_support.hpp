@@ -1,0 +1,68 @@
+#pragma once
+// What Hdf5Writer and Hdf5Reader share; for nobody else, as it includes hdf5.h.
+
+// The names of 1.10, also with later libraries.
+#define H5_USE_110_API
+#include <cstdint>
+#include <hdf5.h>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.hpp"
+
+namespace dt {
+
+/// HDF5 has global state and no locks of its own. While this lives, its calls are ours and it prints nothing.
+class Hdf5Calls {
+ public:
+  Hdf5Calls() : lock_(mutex()) {
+    H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
+  ~Hdf5Calls() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+  Hdf5Calls(const Hdf5Calls&) = delete;
+
+ private:
+  static std::recursive_mutex& mutex() {
+    static std::recursive_mutex instance;
+    return instance;
+  }
+  std::lock_guard<std::recursive_mutex> lock_;
+  H5E_auto2_t function_ = nullptr;
+  void* data_ = nullptr;
+};
+
+/// The library's description of where a call failed first.
+std::string innermost_hdf5_description();
+
+/// An HDF5 identifier that is closed with its owner.
+class Hdf5Handle {
+ public:
+  Hdf5Handle() = default;
+  Hdf5Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+  ~Hdf5Handle() { reset(); }
+  hid_t id() const { return id_; }
+  bool valid() const { return id_ >= 0; }
+  bool reset() { return id_ < 0 || close_(std::exchange(id_, -1)) >= 0; }
+
+ private:
+  hid_t id_ = -1;
+  herr_t (*close_)(hid_t) = nullptr;
+};
+
+Hdf5Handle hdf5_type(DType dtype);
+/// Nothing for a type that dt does not read.
+std::optional<DType> dtype_of_hdf5_type(hid_t type);
+
+std::uint64_t element_count(const std::vector<std::uint64_t>& shape);
+
+}  // namespace dt

@@ -1,0 +1,89 @@
+#pragma once
+// One table of options per tool: it parses, prints --help, validates, reads --config and knows what was
+// given. The parser is Boost.Program_options, seen only by options.cpp.
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/console.hpp"
+
+namespace dt {
+
+/// Seconds; on the command line 90, 90s, 5m, 2h, 1d.
+struct Duration {
+  double seconds = 0;
+};
+
+struct OptionValue {
+  std::string name;
+  std::string value;  // as text; "" when unset
+  bool given;         // on the command line or in --config
+};
+
+/// Options write into variables that the caller owns; a variable's value at the time of `add` is the default
+/// that
+/// --help shows. Integers take the suffixes K M G T (10³ⁿ) and Ki Mi Gi Ti (2¹⁰ⁿ). Booleans are --name and
+/// --no-name. Lists are comma separated. std::optional means "no default". Errors of parse(): usage, naming
+/// the option, the value and what is allowed. An option given twice is an error.
+class OptionTable {
+ public:
+  OptionTable(std::string tool, std::string summary);
+  ~OptionTable();
+  OptionTable(OptionTable&&) noexcept;
+
+  /// A synopsis line of --help, without the tool's name: "--out DIR [options] [INPUT...]".
+  OptionTable& usage(std::string line);
+  /// Starts a group of options with a title.
+  OptionTable& group(std::string title);
+  OptionTable& add(const std::string& name, std::string* target, const std::string& metavar,
+                   const std::string& help);
+  OptionTable& add(const std::string& name, std::int64_t* target, const std::string& metavar,
+                   const std::string& help, std::int64_t minimum = 0, std::int64_t maximum = INT64_MAX);
+  OptionTable& add(const std::string& name, double* target, const std::string& metavar,
+                   const std::string& help, double minimum = 0, double maximum = 1e300);
+  OptionTable& add(const std::string& name, bool* target, const std::string& help);
+  OptionTable& add(const std::string& name, Duration* target, const std::string& metavar,
+                   const std::string& help);
+  OptionTable& add(const std::string& name, std::vector<std::string>* target, const std::string& metavar,
+                   const std::string& help);
+  OptionTable& add(const std::string& name, std::optional<std::string>* target, const std::string& metavar,
+                   const std::string& help);
+  OptionTable& add(const std::string& name, std::optional<std::int64_t>* target, const std::string& metavar,
+                   const std::string& help, std::int64_t minimum = 0, std::int64_t maximum = INT64_MAX);
+  OptionTable& add(const std::string& name, std::optional<double>* target, const std::string& metavar,
+                   const std::string& help, double minimum = 0, double maximum = 1e300);
+  /// The value is one of `allowed`.
+  OptionTable& choice(const std::string& name, std::string* target, std::vector<std::string> allowed,
+                      const std::string& help);
+  /// Positional arguments, shown in --help under `metavar`.
+  OptionTable& positional(std::vector<std::string>* target, const std::string& metavar,
+                          const std::string& help);
+  OptionTable& example(std::string command, std::string explanation);
+  /// A check over several options, run after parsing; it throws usage errors.
+  OptionTable& check(std::function<void()> check);
+
+  const std::string& tool() const;
+
+  enum class Outcome { run, help, version };
+  /// Parses argv (and --config). The standard options --json --quiet --verbose --progress go into the
+  /// settings.
+  Outcome parse(int argc, const char* const* argv);
+  const ConsoleSettings& console_settings() const;
+  std::string help() const;
+  std::string version() const;
+  bool given(const std::string& name) const;
+  /// The tool's own options (not the standard ones) in the order of the table.
+  std::vector<OptionValue> values() const;
+
+  struct State;  // options_state.hpp
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dt

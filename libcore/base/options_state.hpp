@@ -1,0 +1,53 @@
+#pragma once
+// What an OptionTable holds; shared by its parser and its help, for nobody else.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/options.hpp"
+
+namespace dt {
+
+struct OptionEntry {
+  std::string name;
+  std::string letter;  // "" without a one-letter alias
+  std::string metavar;
+  std::string help;
+  std::string default_text;  // as --help shows it; "" when there is none
+  std::size_t group = 0;
+  bool is_flag = false;      // --name and --no-name
+  bool is_standard = false;  // every tool has it
+  bool in_config = true;     // may stand in a --config file
+  bool given = false;
+  /// Takes a value as text; answers what was expected where it is unusable.
+  std::function<std::optional<std::string>(const std::string&)> assign;
+  std::function<std::string()> text;  // the value now
+};
+
+struct OptionTable::State {
+  struct Example {
+    std::string command;
+    std::string explanation;
+  };
+  std::string tool;
+  std::string summary;
+  std::vector<std::string> usages;
+  std::vector<std::string> groups;
+  std::vector<OptionEntry> entries;
+  std::vector<Example> examples;
+  std::vector<std::function<void()>> checks;
+  std::vector<std::string>* positional = nullptr;
+  std::string positional_metavar;
+  std::string positional_help;
+  ConsoleSettings settings;
+
+  OptionEntry* find(const std::string& name);
+  /// Puts an entry into the current group; `name` may carry a letter: "operations,o".
+  OptionEntry& add(const std::string& name, const std::string& metavar, const std::string& help);
+  /// What every tool has: --config, --json, --quiet, --verbose, --progress, --help, --version.
+  void add_standard();
+};
+
+}  // namespace dt

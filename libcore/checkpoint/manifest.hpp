@@ -1,0 +1,92 @@
+#pragma once
+// What a checkpoint says of itself: manifest.json. See FORMATS.md.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "model/model_spec.hpp"
+#include "tensor/piece.hpp"
+
+namespace dt::checkpoint {
+
+namespace fs = std::filesystem;
+
+inline constexpr std::int64_t format_version = 1;
+
+/// Which tensor of a parameter; also the HDF5 group that holds it.
+inline constexpr const char* kind_weights = "weights";
+inline constexpr const char* kind_first_moment = "adam_m";
+inline constexpr const char* kind_second_moment = "adam_v";
+
+/// Where a run stands. Everything that must be known to go on as if nothing had happened.
+struct TrainingState {
+  std::int64_t step = 0;               // optimizer steps done
+  std::uint64_t samples_consumed = 0;  // position in the global order
+  std::uint64_t tokens_consumed = 0;
+  std::uint64_t data_digest = 0;       // of all samples consumed
+  std::uint64_t seed = 0;
+  std::int64_t sequence_length = 0;
+  std::int64_t global_batch = 0;
+  std::int64_t micro_batch = 0;
+  std::int64_t grad_lanes = 1;
+  std::uint64_t dataset_digest = 0;
+  std::string precision;   // "fp32"
+  std::string schedule;    // a JSON object: kind, lr, min_lr, warmup_steps, total_steps, ...
+  std::string conditions;  // a JSON object: what bit-equality depends on (threads a rank, instruction set, build)
+};
+
+struct Mesh {
+  std::int64_t pp = 1;
+  std::int64_t dp = 1;
+  std::int64_t tp = 1;
+  std::int64_t zero = 0;
+  bool operator==(const Mesh&) const = default;
+  /// "pp=1,dp=2,tp=1,zero=0"
+  std::string to_string() const;
+};
+
+/// A piece as it lies in a file: a contiguous dataset, digested in blocks of digest_block_bytes.
+struct StoredPiece {
+  std::string tensor;   // parameter name
+  std::string kind;
+  DType dtype = DType::f32;
+  Piece piece;
+  std::string file;     // name within the checkpoint's folder
+  std::string dataset;  // "/weights/layers.0.attention.q.weight"
+  std::vector<std::uint64_t> digests;
+  std::uint64_t offset = 0;  // of the payload in the file, in bytes, so that reading needs no HDF5
+  std::uint64_t bytes() const { return static_cast<std::uint64_t>(piece.numel()) * dtype_bytes(dtype); }
+};
+
+struct StoredFile {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::uint64_t metadata_digest = 0;  // of every byte that belongs to no dataset's payload, in file order
+};
+
+struct Manifest {
+  TrainingState state;
+  model::ModelSpec model;
+  Mesh mesh;
+  std::int64_t generation = 0;
+  std::string parent;   // name of the checkpoint that this generation continued from, or ""
+  std::string created;  // UTC
+  std::string dt_version;
+  std::vector<StoredFile> files;
+  std::vector<StoredPiece> pieces;
+};
+
+/// The manifest's name in a checkpoint's folder.
+inline constexpr const char* manifest_name = "manifest.json";
+
+/// Text of manifest.json; its last member is the digest of all bytes before it.
+std::string to_json(const Manifest& manifest);
+/// Errors: input, naming file and member: a digest that differs, another format or version, missing members.
+Manifest parse_manifest(const std::string& text, const std::string& origin);
+/// Errors: those of parse_manifest; input where the folder is missing, is no checkpoint, or is a run directory.
+Manifest load_manifest(const fs::path& checkpoint);
+
+}  // namespace dt::checkpoint

@@ -1,0 +1,46 @@
+#pragma once
+// Reading a checkpoint in any layout: only the blocks that intersect what is asked for, each verified.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/manifest.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::checkpoint {
+
+/// One thing that is wrong with a checkpoint.
+struct Problem {
+  std::string where;  // file, and tensor where known
+  std::string what;
+};
+
+class Reader {
+ public:
+  /// Loads and checks the manifest, and that each file exists with its size. Errors: input.
+  explicit Reader(const fs::path& checkpoint);
+  ~Reader();
+  Reader(Reader&&) noexcept;
+
+  const fs::path& path() const;
+  const Manifest& manifest() const;
+  bool has(const std::string& kind, const std::string& tensor) const;
+  /// Copies the part of a global tensor that `wanted` names into `out` (wanted.numel() elements; f32 and f64 convert).
+  /// Errors: input, naming file and tensor: a digest that differs, elements that no stored piece holds.
+  void read(const std::string& kind, const std::string& tensor, const Piece& wanted, const Tensor& out) const;
+
+  /// Checks every digest of every file; memory bounded. `checked` is told bytes as they go.
+  std::vector<Problem> verify(const std::function<void(std::uint64_t)>& checked = {}) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The same for a folder of any state of ruin: a manifest that cannot be read is a Problem, not an error.
+std::vector<Problem> verify_checkpoint(const fs::path& checkpoint,
+                                       const std::function<void(std::uint64_t)>& checked = {});
+
+}  // namespace dt::checkpoint

@@ -1,0 +1,98 @@
+#pragma once
+// A run's folder: its generations, their lineage, and the checkpoints on it. See FORMATS.md.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+#include "checkpoint/manifest.hpp"
+#include "checkpoint/reader.hpp"
+
+namespace dt::checkpoint {
+
+/// One start of a run: generations/0003.json.
+struct Generation {
+  std::int64_t number = 0;
+  std::string continues;  // name of the checkpoint it started from; "" from step 0; for one outside the run, its path
+  std::int64_t continues_step = 0;
+  std::string started;  // UTC
+  std::string host;
+  std::int64_t process = 0;
+  std::string slurm_job;  // "" outside Slurm
+  std::string slurm_restarts;
+};
+
+struct CheckpointEntry {
+  fs::path path;
+  std::int64_t step = 0;
+  std::int64_t generation = 0;
+};
+
+/// "step-00001000.g3" taken apart; nothing for any other name.
+std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path);
+
+/// "" where the manifest is readable and each file is there with its size; else why a resume cannot use it.
+std::string why_incomplete(const fs::path& checkpoint);
+
+class RunDirectory {
+ public:
+  explicit RunDirectory(fs::path path);
+  const fs::path& path() const { return path_; }
+  fs::path checkpoints_path() const { return path_ / "checkpoints"; }
+  fs::path generations_path() const { return path_ / "generations"; }
+  /// Of a generation's file; it exists once the number is claimed.
+  fs::path generation_path(std::int64_t number) const;
+
+  /// Makes the folder and its parts; Error{environment} where it cannot be written.
+  void create() const;
+  /// Error{input} where it is no folder, or holds neither checkpoints nor generations.
+  void require() const;
+
+  /// Sorted by number, without withdrawn claims. Error{input}: a file of another format.
+  std::vector<Generation> generations() const;
+  /// Folders under a checkpoint's final name, sorted by step, then generation. All were complete when they got it.
+  std::vector<CheckpointEntry> checkpoints() const;
+  /// Those on the newest generation's lineage, newest first: its own, then its parent's up to the step where it left off, ...
+  /// What an older generation committed after a newer one left it is not among them. A generation whose file is lost
+  /// is known by the manifests of its checkpoints.
+  std::vector<CheckpointEntry> lineage() const;
+  /// The newest of the lineage that why_incomplete() finds nothing wrong with; `skipped` is given the newer ones.
+  std::optional<CheckpointEntry> newest_complete(std::vector<Problem>* skipped = nullptr) const;
+
+  /// Claims the next number by creating its file exclusively; retries when another start took it.
+  Generation claim(const std::string& continues, std::int64_t continues_step) const;
+  /// Gives up a claim under which nothing was written: its file becomes empty, its number stays taken.
+  void withdraw(const Generation& own) const;
+
+  /// Removes checkpoints of the lineage beyond the newest `keep_last` complete ones (none: keep all; at least 1), except
+  /// those whose step is a multiple of `keep_every` (0: none). A removed one leaves its final name first, so that a crash
+  /// leaves a hidden folder, which the next prune removes. Returns what was removed. Errors: environment.
+  std::vector<fs::path> prune(std::optional<std::int64_t> keep_last, std::int64_t keep_every) const;
+
+ private:
+  std::optional<Generation> find_generation(std::int64_t number, const std::vector<Generation>& claimed,
+                                            const std::vector<CheckpointEntry>& entries) const;
+  fs::path path_;
+};
+
+/// Held while a job trains in a run directory: a lock on its newest generation's file. A start that finds it held by a live
+/// process refuses (Error{environment}, naming host, process and job), unless the holder is an earlier life of the same
+/// Slurm job (its SLURM_RESTART_COUNT is lower), whose late checkpoints the lineage ignores.
+/// Of several starts at once at most one goes on: after locking its own file, a start withdraws its claim and refuses where
+/// a higher number has been claimed or a lower one is held. File systems without locks are let pass: supported() is false,
+/// two starts may then both run, and the lineage follows the higher number.
+class LiveRun {
+ public:
+  /// Refuses where another start is alive. Call before claim().
+  static void refuse_if_alive(const RunDirectory& run);
+  LiveRun(const RunDirectory& run, const Generation& own);
+  bool supported() const { return supported_; }
+
+ private:
+  FileLock lock_;
+  bool supported_ = true;
+};
+
+}  // namespace dt::checkpoint

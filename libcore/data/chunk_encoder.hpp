@@ -1,0 +1,25 @@
+#pragma once
+// One chunk of input as token ids: checks UTF-8, takes the text out of JSON lines, tokenizes.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/chunk_reader.hpp"
+#include "data/tokenizer.hpp"
+
+namespace dt::data {
+
+/// `parts` are ranges of `ids`.
+struct EncodedChunk {
+  std::vector<std::uint32_t> ids;
+  std::vector<Part> parts;
+  std::size_t input_bytes = 0;
+};
+
+/// Safe to call from several threads at once. Errors: input, naming file and line, for invalid UTF-8, and in
+/// JSON lines for invalid JSON, a line that is no object, and a `text_key` that is missing or no string.
+/// Blank lines are passed over.
+EncodedChunk encode_chunk(const Chunk& chunk, const Tokenizer& tokenizer, const std::string& text_key);
+
+}  // namespace dt::data

@@ -1,0 +1,71 @@
+#pragma once
+// Input files as a stream of chunks of about a MiB that can be encoded independently of each other.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/inputs.hpp"
+#include "data/tokenizer.hpp"
+
+namespace dt::data {
+
+/// A part of a chunk that belongs to one document; the document ends with it or goes on with the next part.
+struct Part {
+  std::size_t begin;
+  std::size_t end;
+  bool ends_document;
+};
+
+struct Chunk {
+  std::string bytes;        // as they stand in the file, a byte order mark at its start left out
+  bool is_jsonl = false;    // whole lines, not yet split
+  std::vector<Part> parts;  // of text
+  std::shared_ptr<const std::string> source;  // the file's name
+  std::uint64_t first_line = 1;
+};
+
+struct ReadOptions {
+  TextFormat format = TextFormat::automatic;
+  std::string document_separator;  // text is split at it; "" makes a file a document
+  std::size_t chunk_bytes = std::size_t{1} << 20;
+  /// What cannot be cut (a JSON line) must be shorter: it is held in memory.
+  std::size_t max_chunk_bytes = std::size_t{256} << 20;
+};
+
+/// Reads inputs one after the other. Chunks do not depend on how a pipe delivers its bytes.
+class ChunkReader {
+ public:
+  /// `idle` is called a few times a second while a pipe has nothing to read; what it throws passes through.
+  ChunkReader(const std::vector<std::string>& inputs, ReadOptions options, const Tokenizer& tokenizer,
+              std::function<void()> idle);
+  /// Errors: input, naming the file and, for a line that is too long, the line; environment, a failed read.
+  std::optional<Chunk> next();
+
+ private:
+  void open(const InputFile& input);
+  void fill();
+  std::size_t read_some(char* out, std::size_t size);
+  std::size_t cut(std::vector<Part>& parts) const;
+  std::size_t cut_text(std::vector<Part>& parts) const;
+  std::size_t cut_lines() const;
+
+  InputWalk walk_;
+  ReadOptions options_;
+  const Tokenizer& tokenizer_;
+  std::function<void()> idle_;
+
+  std::optional<InputFile> input_;
+  File file_;
+  int descriptor_ = -1;
+  std::shared_ptr<const std::string> source_;
+  std::string buffer_;            // read but not yet handed out
+  std::size_t target_bytes_ = 0;  // the buffer grows to this before a cut is looked for
+  bool at_end_ = false;
+  std::uint64_t line_ = 1;  // of the buffer's first byte
+};
+
+}  // namespace dt::data

@@ -1,0 +1,87 @@
+#pragma once
+// Tokenized documents on disk on their way from the input's order to the order of the shards, in bounded
+// memory.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "base/files.hpp"
+
+namespace dt::data {
+
+struct SpoolOptions {
+  /// Documents are ordered by random bits of (seed, index of the document); without a seed they keep their
+  /// order.
+  std::optional<std::uint64_t> shuffle_seed;
+  DType dtype = DType::u16;                                  // u16 or u32
+  std::uint64_t max_bucket_tokens = std::uint64_t{1} << 29;  // without a seed
+  std::uint64_t max_sorted_documents = std::uint64_t{1} << 22;
+  std::size_t buffer_bytes = std::size_t{256} << 10;  // per bucket
+};
+
+/// Documents go to buckets by the leading bits of their sort key (without shuffling: in turn), so that only
+/// one bucket's index is sorted at a time; an index that is still too long is sorted in several passes.
+/// Buckets are files that are open only while they are written to, so the limit of open files does not
+/// matter.
+class DocumentSpool {
+ public:
+  /// Writes into `folder`, an empty folder that the caller removes. Errors of all calls: environment.
+  DocumentSpool(fs::path folder, SpoolOptions options);
+
+  /// Adds to the document that is being written.
+  void append(std::span<const std::uint32_t> ids);
+  /// Whether the document that is being written has no tokens yet.
+  bool is_document_empty() const { return document_tokens_ == 0; }
+  /// Ends the document; does nothing where it is empty.
+  void end_document();
+  /// Ends the writing.
+  void flush();
+
+  std::uint64_t num_documents() const { return num_documents_; }
+  std::uint64_t num_tokens() const { return num_tokens_; }
+
+  /// Calls `document` with the length of each document in tokens, in the final order.
+  void visit(const std::function<void(std::uint64_t)>& document) const;
+  /// The same, and the document's tokens follow in parts of up to a MiB. Each bucket is removed when it was
+  /// read.
+  void drain(const std::function<void(std::uint64_t)>& document,
+             const std::function<void(std::span<const std::byte>)>& tokens);
+
+ private:
+  struct Entry {
+    std::uint64_t key;
+    std::uint64_t offset;  // in tokens, in the bucket
+    std::uint64_t tokens;
+  };
+  struct Bucket {
+    std::uint64_t tokens = 0;
+    std::uint64_t documents = 0;
+    std::vector<std::byte> token_buffer;
+    std::vector<Entry> index_buffer;
+  };
+
+  fs::path tokens_path(std::size_t bucket) const;
+  fs::path index_path(std::size_t bucket) const;
+  void begin_document();
+  void flush_tokens(std::size_t bucket);
+  void flush_index(std::size_t bucket);
+  void visit_bucket(std::size_t bucket, const std::function<void(const Entry&)>& document) const;
+  std::vector<Entry> entries_between(std::size_t bucket, std::uint64_t first_key,
+                                     std::uint64_t last_key) const;
+
+  fs::path folder_;
+  SpoolOptions options_;
+  std::size_t token_bytes_;
+  std::vector<Bucket> buckets_;
+  std::size_t bucket_ = 0;  // of the document that is being written
+  std::uint64_t key_ = 0;
+  std::uint64_t document_tokens_ = 0;
+  std::uint64_t num_documents_ = 0;
+  std::uint64_t num_tokens_ = 0;
+};
+
+}  // namespace dt::data

@@ -1,0 +1,42 @@
+#pragma once
+// What a user names as input, as a sequence of files. One folder's names are held at a time, however many
+// files there are.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+
+namespace dt::data {
+
+/// automatic: by the file's name, .jsonl and .ndjson are JSON lines and everything else is text.
+enum class TextFormat { automatic, text, jsonl };
+
+struct InputFile {
+  fs::path path;  // "-" is standard input
+  bool is_stdin = false;
+  bool is_jsonl = false;
+  std::optional<std::uint64_t> bytes;  // unknown for pipes
+};
+
+/// Folders are walked recursively in the byte order of their entries' names; in them hidden entries, links to
+/// folders and what is no regular file are passed over. Errors: input, naming what is missing or cannot be
+/// listed.
+class InputWalk {
+ public:
+  InputWalk(const std::vector<std::string>& inputs, TextFormat format);
+  std::optional<InputFile> next();
+
+ private:
+  struct Pending {
+    fs::path path;
+    bool is_named;  // by the user, not found in a folder
+  };
+  void push_entries(const fs::path& folder);
+  TextFormat format_;
+  std::vector<Pending> pending_;  // the next one is last
+};
+
+}  // namespace dt::data

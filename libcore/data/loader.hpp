@@ -1,0 +1,51 @@
+#pragma once
+// Samples of the global order as buffers that the embedding takes, and the digest that proves what was seen.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/sampler.hpp"
+#include "data/token_dataset.hpp"
+
+namespace dt::data {
+
+/// `num_samples` consecutive samples of the run. B = num_samples, T = sequence length.
+struct Batch {
+  std::uint64_t first_sample = 0;
+  std::int64_t num_samples = 0;
+  std::int64_t sequence_length = 0;
+  std::vector<std::int32_t> tokens_BT;
+  std::vector<std::int32_t> labels_BT;   // tokens shifted by one
+  std::vector<std::uint64_t> samples_B;  // global sample indices
+};
+
+/// Reads ahead on a thread of its own: after next(first, n) it prepares (first + n, n).
+class Loader {
+ public:
+  Loader(const TokenDataset& dataset, std::uint64_t seed, std::int64_t sequence_length);
+  ~Loader();
+  const Sampler& sampler() const;
+  /// The batch of samples [first, first + count). Adds the time spent waiting to wait_s(). Rethrows the
+  /// reader's error.
+  Batch next(std::uint64_t first, std::int64_t count);
+  double wait_s() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Windows [first, first + count) of the validation split, in order.
+Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length, std::uint64_t first,
+                       std::int64_t count);
+/// How many complete validation windows there are.
+std::uint64_t num_validation_windows(const TokenDataset& dataset, std::int64_t sequence_length);
+
+/// Σ mod 2⁶⁴ over samples of XXH3-64(tokens and last label, little-endian int32; seed = global sample index),
+/// to be taken from the very buffers handed to the embedding.
+std::uint64_t batch_digest(const std::uint64_t* samples_B, const std::int32_t* tokens_BT,
+                           const std::int32_t* labels_BT, std::int64_t num_samples,
+                           std::int64_t sequence_length);
+
+}  // namespace dt::data

@@ -1,0 +1,44 @@
+#pragma once
+// Text files to a finished dataset.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "data/chunk_reader.hpp"
+#include "data/dataset_file.hpp"
+
+namespace dt::data {
+
+struct MakeOptions {
+  std::vector<std::string> inputs;  // files, folders, "-"
+  ReadOptions read;
+  std::string text_key = "text";
+  std::string tokenizer = "bytes";
+  std::uint64_t shard_tokens = std::uint64_t{64} << 20;
+  double val_fraction = 0.01;  // of the documents, in [0, 1)
+  std::uint64_t seed = 0;
+  bool shuffle = true;
+  bool append_eos = true;
+  int threads = 1;
+  bool overwrite = false;  // only ever another dataset
+  std::string tool;        // name and version, for dataset.json
+};
+
+enum class MakePhase { read, write };
+
+/// Told how far a phase has come: bytes read (`total` 0 where it is unknown) or tokens written. It may throw
+/// to stop the work; it is also called a few times a second while a pipe has nothing to read.
+using MakeProgress = std::function<void(MakePhase phase, std::uint64_t done, std::uint64_t total)>;
+
+/// Makes the dataset `folder` from text. The same inputs and options give the same files, whatever `threads`
+/// is. Memory does not grow with the input: about 100 MiB, and for JSON lines some times the longest line;
+/// disk: up to twice the finished dataset's. The validation split is the last max(1, round(f · D)) of the D
+/// documents in their final order, never all of them; of a single document its last ⌈f · tokens⌉ tokens.
+/// `folder` appears only when whole; whatever happens before, what was written is removed; a crash leaves a
+/// hidden sibling. Errors: input (unreadable, empty or malformed inputs, naming file and line; `folder`
+/// exists), environment (a full disk).
+DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress);
+
+}  // namespace dt::data

@@ -1,0 +1,57 @@
+#pragma once
+// Reading one token shard (FORMATS.md, "Token shards").
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/dtype.hpp"
+#include "base/files.hpp"
+#include "data/dataset_file.hpp"
+#include "data/split.hpp"
+#include "data/tokenizer.hpp"
+
+namespace dt::data {
+
+struct ShardHeader {
+  Split split = Split::train;
+  TokenizerInfo tokenizer;
+  DType dtype = DType::u16;
+  std::uint64_t tokens = 0;
+  std::uint64_t documents = 0;  // that begin in it
+  std::uint64_t bytes = 0;      // of the file
+  std::uint64_t digest = 0;     // of its block digests
+};
+
+/// Read-only, its tokens memory-mapped; safe from several threads. Opening reads the header and the digests,
+/// not the tokens. Errors: input, naming the file: no token shard, another version, truncated, corrupt.
+class Shard {
+ public:
+  explicit Shard(const fs::path& path);
+  ~Shard();
+  Shard(Shard&&) noexcept;
+
+  const fs::path& path() const;
+  const ShardHeader& header() const;
+  /// Error{input}: it is not what dataset.json says of it.
+  void check_against(const ShardEntry& entry, const TokenizerInfo& tokenizer) const;
+
+  /// Copies tokens from `begin` on. Verifies the digest of each block when it is first touched.
+  void read(std::uint64_t begin, std::span<std::int32_t> out) const;
+
+  /// The blocks of digest_block_bytes that the tokens are digested in; the last one may be short.
+  std::size_t num_blocks() const;
+  std::span<const std::byte> block(std::size_t index) const;
+  bool is_block_intact(std::size_t index) const;
+  /// The largest token of a block.
+  std::uint32_t largest_token(std::size_t index) const;
+  /// What is wrong with /document_offsets; "" when nothing is.
+  std::string document_offsets_problem() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dt::data

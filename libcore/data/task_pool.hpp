@@ -1,0 +1,64 @@
+#pragma once
+// Threads that run tasks in the order of submission; results come back as futures.
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace dt::data {
+
+/// The destructor drops the tasks that have not begun and waits for the others.
+template <class Result>
+class TaskPool {
+ public:
+  explicit TaskPool(int num_threads) {
+    for (int i = 0; i < num_threads; ++i) threads_.emplace_back([this] { work(); });
+  }
+  ~TaskPool() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+      tasks_.clear();
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  TaskPool(const TaskPool&) = delete;
+
+  std::future<Result> submit(std::function<Result()> task) {
+    std::packaged_task<Result()> packaged(std::move(task));
+    std::future<Result> result = packaged.get_future();
+    {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(packaged));
+    }
+    changed_.notify_one();
+    return result;
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return ending_ || !tasks_.empty(); });
+      if (ending_) return;
+      std::packaged_task<Result()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::packaged_task<Result()>> tasks_;
+  bool ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace dt::data

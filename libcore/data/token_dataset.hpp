@@ -1,0 +1,44 @@
+#pragma once
+// A finished dataset: dataset.json and its HDF5 token shards, read as one long sequence of tokens per split.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "data/split.hpp"
+
+namespace dt::data {
+
+struct SplitInfo {
+  std::uint64_t tokens = 0;
+  std::uint64_t documents = 0;
+};
+
+/// Read-only, memory-mapped, safe from several threads. Opening reads dataset.json and every shard's header.
+/// Errors: input, naming file and what was expected (another version, a truncated shard, a shard that
+/// dataset.json does not describe).
+class TokenDataset {
+ public:
+  explicit TokenDataset(const std::filesystem::path& folder);
+  ~TokenDataset();
+  TokenDataset(TokenDataset&&) noexcept;
+
+  const std::filesystem::path& folder() const;
+  std::int64_t vocabulary_size() const;
+  const std::string& tokenizer_name() const;
+  /// Identifies the data: the same tokens in the same order have the same digest.
+  std::uint64_t content_digest() const;
+  SplitInfo split(Split split) const;
+
+  /// Copies tokens [begin, begin + out.size()) of a split, across shards. Verifies the digest of each 16 MiB
+  /// block when it is first touched. Errors: input, naming shard and block, where the digest differs.
+  void read(Split split, std::uint64_t begin, std::span<std::int32_t> out) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dt::data

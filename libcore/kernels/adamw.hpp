@@ -1,0 +1,27 @@
+#pragma once
+// The AdamW update.
+
+#include <cstdint>
+
+#include "tensor/context.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::kernels {
+
+struct AdamWStep {
+  double lr;
+  double beta1;
+  double beta2;
+  double eps;
+  double weight_decay;  // decoupled: w −= lr · weight_decay · w
+  std::int64_t step;    // t, counted from 1
+  double grad_scale;    // multiplies every gradient first (clipping, loss scale)
+};
+
+/// g = grad · grad_scale; m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²;
+/// w = w − lr · weight_decay · w − lr · (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + eps). All of one dtype and length, updated in place.
+/// Source: Loshchilov & Hutter 2019, algorithm 2.
+void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const Tensor& grad, const Tensor& m,
+           const Tensor& v);
+
+}  // namespace dt::kernels

@@ -1,0 +1,20 @@
+#pragma once
+// Guards at the kernels' doors.
+
+#include <initializer_list>
+
+#include "tensor/tensor.hpp"
+
+namespace dt::kernels {
+
+/// Error{internal} naming kernel, tensor and both shapes unless `tensor` has this dtype and shape.
+void check_tensor(const char* kernel, const char* name, const Tensor& tensor, DType dtype,
+                  std::initializer_list<std::int64_t> shape);
+
+/// Error{internal} unless `tensor` has this rank.
+void check_rank(const char* kernel, const char* name, const Tensor& tensor, int rank);
+
+/// Error{internal} unless every one of the int32 ids lies in [lowest, end).
+void check_ids(const char* kernel, const Tensor& ids, std::int64_t lowest, std::int64_t end);
+
+}  // namespace dt::kernels

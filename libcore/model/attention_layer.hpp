@@ -1,0 +1,63 @@
+#pragma once
+// Causal self-attention with its projections.
+// Legend: B batch, T sequence, R = B·T rows, C hidden, H query heads, K key-value heads, D head size, Q =
+// H·D, E = (H + 2K)·D, P positions.
+
+#include <memory>
+#include <span>
+
+#include "kernels/attention.hpp"
+#include "model/saved_memory.hpp"
+#include "model/unit.hpp"
+
+namespace dt::model {
+
+/// The angles of rotary positions; one pair of tables serves all layers. Absent tensors where positions are
+/// learned.
+struct RotaryTables {
+  RotaryTables(const ModelSpec& spec, DType dtype);
+  Buffer memory;
+  Tensor cos_PD2;
+  Tensor sin_PD2;
+};
+
+/// Parameters: q, k, v weights, their biases where the model has biases, output weight, output bias likewise.
+class AttentionLayer {
+ public:
+  /// E + Q + H elements a token.
+  struct Saved {
+    Tensor qkv_RE;  // rotated; backward_input puts the gradient of the projection's output in its place
+    Tensor y_RQ;    // of the heads
+    Tensor lse_BHT;
+  };
+
+  AttentionLayer(const ModelSpec& spec, DType dtype, std::shared_ptr<const RotaryTables> rotary);
+  std::size_t num_params() const { return bias_ ? 8 : 4; }
+  Saved saved(SavedMemory& memory, std::int64_t batch, std::int64_t sequence) const;
+
+  void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
+               const Tensor& x_RC, const Tensor& y_RC, const Saved& saved) const;
+  /// Overwrites dx.
+  void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
+                      const Tensor& dy_RC, const Tensor& dx_RC, const Saved& saved) const;
+  void backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_RC,
+                       const Tensor& dy_RC, const Saved& saved) const;
+
+ private:
+  struct Params {  // views of the weights or of the gradients
+    Tensor qkv_weight_EC, qkv_bias_E, output_weight_CQ, output_bias_C;
+  };
+  Params params(std::span<const Tensor> tensors) const;
+  kernels::AttentionShape shape(std::int64_t batch, std::int64_t sequence) const;
+  void rotate(const Context& context, const MicroBatch& micro_batch, bool inverse,
+              const Tensor& qkv_RE) const;
+
+  std::int64_t query_heads_;
+  std::int64_t key_value_heads_;
+  std::int64_t head_dim_;
+  bool bias_;
+  DType dtype_;
+  std::shared_ptr<const RotaryTables> rotary_;
+};
+
+}  // namespace dt::model

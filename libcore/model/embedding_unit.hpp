@@ -1,0 +1,34 @@
+#pragma once
+// Tokens to features. Legend: R rows, C hidden.
+
+#include "model/unit.hpp"
+
+namespace dt::model {
+
+/// Parameters: the token table and, where positions are learned, the position table. Nothing is saved.
+class EmbeddingUnit final : public Unit {
+ public:
+  EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype);
+  const UnitSpec& spec() const override { return unit_; }
+  DType output_dtype() const override { return dtype_; }
+  Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
+  std::size_t saved_bytes(std::int64_t, std::int64_t) const override { return 0; }
+
+  void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
+               const Tensor& x, const Tensor& y_RC, std::span<std::byte> saved) const override;
+  /// Does nothing: tokens have no gradient.
+  void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
+                      const Tensor& x, const Tensor& dy_RC, const Tensor& dx,
+                      std::span<std::byte> saved) const override;
+  void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& x,
+                       const Tensor& dy_RC, std::span<const Tensor> grads,
+                       std::span<std::byte> saved) const override;
+
+ private:
+  UnitSpec unit_;
+  std::int64_t hidden_;
+  bool learned_positions_;
+  DType dtype_;
+};
+
+}  // namespace dt::model

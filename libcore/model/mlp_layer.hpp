@@ -1,0 +1,48 @@
+#pragma once
+// The feed-forward half of a block.
+// Legend: R rows, C hidden, F MLP features, G = 2F for a gated MLP, else F.
+
+#include <span>
+
+#include "model/model_spec.hpp"
+#include "model/saved_memory.hpp"
+#include "tensor/context.hpp"
+
+namespace dt::model {
+
+/// Parameters: gate weight (gated only), up weight, their biases where the model has biases, down weight,
+/// down bias likewise.
+class MlpLayer {
+ public:
+  /// G + F elements a token.
+  struct Saved {
+    Tensor up_RG;  // gate and up halves, or up alone; backward_input puts its gradient in its place
+    Tensor hidden_RF;
+  };
+
+  MlpLayer(const ModelSpec& spec, DType dtype);
+  std::size_t num_params() const { return (bias_ ? 2 : 1) * (gated() ? 3 : 2); }
+  Saved saved(SavedMemory& memory, std::int64_t rows) const;
+
+  void forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
+               const Tensor& y_RC, const Saved& saved) const;
+  /// Overwrites dx.
+  void backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& dy_RC,
+                      const Tensor& dx_RC, const Saved& saved) const;
+  void backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_RC,
+                       const Tensor& dy_RC, const Saved& saved) const;
+
+ private:
+  struct Params {  // views of the weights or of the gradients
+    Tensor up_weight_GC, up_bias_G, down_weight_CF, down_bias_C;
+  };
+  Params params(std::span<const Tensor> tensors) const;
+  bool gated() const { return kind_ == Mlp::swiglu; }
+
+  Mlp kind_;
+  bool bias_;
+  std::int64_t features_;  // F
+  DType dtype_;
+};
+
+}  // namespace dt::model

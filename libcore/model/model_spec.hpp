@@ -1,0 +1,53 @@
+#pragma once
+// What to train, as data: one decoder serves every family; the spec chooses its parts.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt::model {
+
+enum class Norm { layer_norm, rms_norm };
+enum class Position { learned, rotary };
+enum class Mlp { gelu, swiglu };
+
+struct ModelSpec {
+  std::string family;  // "gpt2" or "llama": how Hugging Face names it (model_type)
+  std::int64_t vocabulary = 0;
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t query_heads = 0;
+  std::int64_t key_value_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t mlp_hidden = 0;
+  std::int64_t max_positions = 0;
+  Norm norm = Norm::layer_norm;
+  double norm_eps = 1e-5;
+  Position position = Position::learned;
+  double rotary_theta = 10000;
+  Mlp mlp = Mlp::gelu;
+  bool attention_bias = true;  // on q, k, v and output
+  bool mlp_bias = true;
+  bool tied = true;  // the head shares the token embedding
+  double init_std = 0.02;
+  bool scaled_residual_init =
+      true;  // output projections start with init_std / √(2·layers) (Radford et al. 2019, 2.3)
+  std::optional<std::int64_t> bos_token;
+  std::optional<std::int64_t> eos_token;
+
+  bool operator==(const ModelSpec&) const = default;
+};
+
+/// A preset's name (see preset_names) or the path of a Hugging Face config.json.
+/// Errors: input, naming file and key, for an unknown family, a missing key, heads that do not divide, and
+/// any setting of the file that dt does not compute (another activation, rotary scaling, ...).
+ModelSpec load_model_spec(const std::string& preset_or_path);
+ModelSpec parse_hf_config(std::string_view json, const std::string& origin);
+/// The config.json with which Hugging Face transformers loads the model; parse_hf_config reads it back as an
+/// equal spec.
+std::string hf_config(const ModelSpec& spec);
+const std::vector<std::string>& preset_names();
+
+}  // namespace dt::model

@@ -1,0 +1,33 @@
+#pragma once
+// How a unit divides its saved memory into tensors.
+
+#include <span>
+
+#include "tensor/tensor.hpp"
+
+namespace dt::model {
+
+/// Hands out parts of a unit's saved memory one after the other, each 64-byte aligned relative to its start.
+/// Taken twice in the same order they are the same parts; over no memory the tensors are absent and only the
+/// bytes are counted.
+class SavedMemory {
+ public:
+  explicit SavedMemory(std::span<std::byte> memory) : memory_(memory) {}
+
+  Tensor take(DType dtype, Shape shape) {
+    const std::size_t begin = used_;
+    const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype);
+    used_ += (bytes + 63) / 64 * 64;
+    if (memory_.data() == nullptr) return {};
+    DT_CHECK(used_ <= memory_.size(), "a unit's saved memory has {} bytes; {} are needed", memory_.size(),
+             used_);
+    return Tensor(memory_.data() + begin, dtype, std::move(shape));
+  }
+  std::size_t used_bytes() const { return used_; }
+
+ private:
+  std::span<std::byte> memory_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace dt::model

@@ -1,0 +1,65 @@
+#pragma once
+// A unit of the decoder: embedding, a block, or the head, with its forward and the two halves of its
+// backward. Legend: B micro-batch, T sequence, R = B·T rows, C hidden.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/model_spec.hpp"
+#include "model/parameter_table.hpp"
+#include "tensor/context.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::model {
+
+/// The grain of arithmetic. Tensors are int32 of R elements.
+struct MicroBatch {
+  std::int64_t batch = 0;     // B
+  std::int64_t sequence = 0;  // T
+  Tensor tokens_R;
+  Tensor labels_R;                           // negative: no target
+  Tensor positions_R;                        // of each token within its sequence
+  std::span<const std::uint64_t> samples_B;  // global sample indices
+  std::int64_t step = 0;
+  double loss_scale = 1;  // multiplies the gradient of Σ nll: 1 / target tokens of the step
+};
+
+/// Stateless but for its spec, so that one unit serves many micro-batches in flight. The caller owns every
+/// tensor:
+/// - `weights` and `grads` are the unit's parameters in UnitSpec::params order;
+/// - `x` is the previous unit's output (absent for the embedding) and must stay unchanged until
+/// backward_weight;
+/// - `y` is x_RC for the next unit; the head's y is nll_R in fp64;
+/// - `saved` is saved_bytes() of memory for this micro-batch, written by forward and read and written by both
+/// backwards;
+/// - `dy` is absent for the head, `dx` for the embedding; dy must stay unchanged until backward_weight.
+class Unit {
+ public:
+  virtual ~Unit() = default;
+  virtual const UnitSpec& spec() const = 0;
+  virtual DType output_dtype() const = 0;
+  virtual Shape output_shape(std::int64_t batch, std::int64_t sequence) const = 0;
+  virtual std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
+
+  virtual void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
+                       const Tensor& x, const Tensor& y, std::span<std::byte> saved) const = 0;
+  /// Overwrites dx.
+  virtual void backward_input(const Context& context, const MicroBatch& micro_batch,
+                              std::span<const Tensor> weights, const Tensor& x, const Tensor& dy,
+                              const Tensor& dx, std::span<std::byte> saved) const = 0;
+  /// grads += ; after backward_input of the same micro-batch.
+  virtual void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& x,
+                               const Tensor& dy, std::span<const Tensor> grads,
+                               std::span<std::byte> saved) const = 0;
+};
+
+/// The decoder as units, in order; computing in `dtype` (f32, or f64 through the reference kernels).
+std::vector<std::unique_ptr<Unit>> make_units(const ModelSpec& spec, const ParameterTable& table,
+                                              DType dtype);
+
+/// The logits that a head's forward left in `saved`: [R, V]; valid until backward_input.
+Tensor head_logits(const ModelSpec& spec, DType dtype, std::int64_t rows, std::span<std::byte> saved);
+
+}  // namespace dt::model

@@ -1,0 +1,21 @@
+#include "optim/adamw.hpp"
+
+namespace dt::optim {
+
+void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step, double grad_scale,
+           std::span<const Segment> segments, const Tensor& weights, const Tensor& gradient, const Tensor& first_moment,
+           const Tensor& second_moment) {
+  for (const Segment& s : segments) {
+    const kernels::AdamWStep update{.lr = lr,
+                                    .beta1 = settings.beta1,
+                                    .beta2 = settings.beta2,
+                                    .eps = settings.eps,
+                                    .weight_decay = s.decays ? settings.weight_decay : 0.0,
+                                    .step = step,
+                                    .grad_scale = grad_scale};
+    const auto part = [&](const Tensor& flat) { return flat.flat(s.offset, s.numel); };
+    kernels::adamw(context, update, part(weights), part(gradient), part(first_moment), part(second_moment));
+  }
+}
+
+}  // namespace dt::optim

@@ -1,0 +1,30 @@
+#pragma once
+// AdamW over flat buffers of many parameters.
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/adamw.hpp"
+
+namespace dt::optim {
+
+struct AdamWSettings {
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double eps = 1e-8;
+  double weight_decay = 0.1;
+};
+
+/// A parameter's place in a flat buffer, in elements.
+struct Segment {
+  std::int64_t offset;
+  std::int64_t numel;
+  bool decays;
+};
+
+/// One update of every segment; weight decay where a segment decays. Padding between segments is left alone.
+void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step, double grad_scale,
+           std::span<const Segment> segments, const Tensor& weights, const Tensor& gradient, const Tensor& first_moment,
+           const Tensor& second_moment);
+
+}  // namespace dt::optim

@@ -1,0 +1,30 @@
+#pragma once
+// What one rank does in a step, as data. Builders emit such lists, the validator proves them, the executor runs them.
+
+#include <string>
+#include <vector>
+
+namespace dt::parallel {
+
+enum class ActionKind {
+  forward,          // of a unit, on a micro-batch
+  backward_input,   // gradient with respect to the unit's input
+  backward_weight,  // gradient with respect to its weights, added to the micro-batch's lane
+  reduce,           // the unit's gradients are complete: its lanes become one sum
+  control,          // the decision point: what all ranks must agree on before the optimizer
+  step,             // the optimizer
+};
+
+struct Action {
+  ActionKind kind;
+  int unit = -1;         // of forward, backward_*, reduce
+  int micro_batch = -1;  // of forward, backward_*
+  bool operator==(const Action&) const = default;
+};
+
+using ActionList = std::vector<Action>;
+
+/// "forward(unit 3, micro-batch 0)"
+std::string to_string(const Action& action);
+
+}  // namespace dt::parallel

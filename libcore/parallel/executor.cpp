@@ -1,0 +1,129 @@
+#include "parallel/executor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace dt::parallel {
+
+using model::MicroBatch;
+using model::Unit;
+
+Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Unit>>& units, ModelStorage& storage)
+    : context_(context), units_(units), storage_(storage) {}
+
+Buffer Executor::take(std::size_t bytes) {
+  const auto found = pool_.find(bytes);
+  if (found != pool_.end()) return std::move(pool_.extract(found).mapped());
+  pool_bytes_ += bytes;
+  return Buffer(context_.device(), bytes);
+}
+
+void Executor::give_back(Buffer&& buffer) {
+  if (buffer.data()) pool_.emplace(buffer.bytes(), std::exchange(buffer, Buffer()));
+}
+
+Executor::InFlight& Executor::in_flight(const Action& action) {
+  return in_flight_[{action.unit, action.micro_batch}];
+}
+
+Tensor Executor::output(int unit, const MicroBatch& micro_batch, const Buffer& buffer) const {
+  const Unit& u = *units_[static_cast<std::size_t>(unit)];
+  return Tensor(buffer.data(), u.output_dtype(), u.output_shape(micro_batch.batch, micro_batch.sequence));
+}
+
+void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches, const StepHooks& hooks) {
+  const bool keeps_for_backward = std::any_of(
+      list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::backward_weight; });
+  for (const Action& action : list) {
+    const auto micro_batch = [&]() -> const MicroBatch& {
+      return micro_batches[static_cast<std::size_t>(action.micro_batch)];
+    };
+    switch (action.kind) {
+      case ActionKind::forward:
+        forward(action, micro_batch(), hooks);
+        if (!keeps_for_backward) release_after_forward(action);
+        break;
+      case ActionKind::backward_input: backward_input(action, micro_batch()); break;
+      case ActionKind::backward_weight: backward_weight(action, micro_batch()); break;
+      case ActionKind::reduce: storage_.reduce(context_, action.unit); break;
+      case ActionKind::control: hooks.control(); break;
+      case ActionKind::step: hooks.step(); break;
+    }
+  }
+  DT_CHECK(in_flight_.empty(), "{} units still hold activations after the step", in_flight_.size());
+}
+
+void Executor::forward(const Action& action, const MicroBatch& micro_batch, const StepHooks& hooks) {
+  const Unit& unit = *units_[static_cast<std::size_t>(action.unit)];
+  Tensor x;
+  if (action.unit > 0) {
+    x = output(action.unit - 1, micro_batch, in_flight({action.kind, action.unit - 1, action.micro_batch}).output);
+  }
+  InFlight& mine = in_flight(action);
+  mine.saved = take(unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
+  const Shape shape = unit.output_shape(micro_batch.batch, micro_batch.sequence);
+  mine.output = take(static_cast<std::size_t>(shape.numel()) * dtype_bytes(unit.output_dtype()));
+  const Tensor y = output(action.unit, micro_batch, mine.output);
+  unit.forward(context_, micro_batch, storage_.weights(action.unit), x, y, mine.saved.span());
+  const bool is_head = action.unit + 1 == static_cast<int>(units_.size());
+  if (is_head && hooks.loss) hooks.loss(action.micro_batch, y, mine.saved.span());
+}
+
+void Executor::release_after_forward(const Action& action) {
+  give_back(std::move(in_flight(action).saved));
+  const auto release_output = [&](int unit) {
+    give_back(std::move(in_flight({action.kind, unit, action.micro_batch}).output));
+    forget_if_empty(unit, action.micro_batch);
+  };
+  if (action.unit > 0) release_output(action.unit - 1);
+  if (action.unit + 1 == static_cast<int>(units_.size())) release_output(action.unit);
+}
+
+void Executor::backward_input(const Action& action, const MicroBatch& micro_batch) {
+  InFlight& mine = in_flight(action);
+  const bool is_head = action.unit + 1 == static_cast<int>(units_.size());
+  const Tensor dy = is_head ? Tensor() : output(action.unit, micro_batch, mine.output_gradient);
+  Tensor x, dx;
+  if (action.unit > 0) {
+    InFlight& previous = in_flight({action.kind, action.unit - 1, action.micro_batch});
+    previous.output_gradient = take(previous.output.bytes());
+    x = output(action.unit - 1, micro_batch, previous.output);
+    dx = output(action.unit - 1, micro_batch, previous.output_gradient);
+  }
+  units_[static_cast<std::size_t>(action.unit)]->backward_input(
+      context_, micro_batch, storage_.weights(action.unit), x, dy, dx, mine.saved.span());
+}
+
+void Executor::backward_weight(const Action& action, const MicroBatch& micro_batch) {
+  InFlight& mine = in_flight(action);
+  const bool is_head = action.unit + 1 == static_cast<int>(units_.size());
+  const Tensor dy = is_head ? Tensor() : output(action.unit, micro_batch, mine.output_gradient);
+  Tensor x;
+  if (action.unit > 0) {
+    x = output(action.unit - 1, micro_batch, in_flight({action.kind, action.unit - 1, action.micro_batch}).output);
+  }
+  const std::vector<Tensor> gradients = storage_.gradients(context_, action.unit, action.micro_batch);
+  units_[static_cast<std::size_t>(action.unit)]->backward_weight(context_, micro_batch, x, dy, gradients,
+                                                                 mine.saved.span());
+  storage_.finish_micro_batch(context_, action.unit, action.micro_batch);
+
+  // A unit's output is read last by its successor's backward_weight, which a schedule may put before or after its own.
+  give_back(std::move(mine.saved));
+  give_back(std::move(mine.output_gradient));
+  if (is_head) give_back(std::move(mine.output));
+  forget_if_empty(action.unit, action.micro_batch);
+  if (action.unit > 0) {
+    give_back(std::move(in_flight({action.kind, action.unit - 1, action.micro_batch}).output));
+    forget_if_empty(action.unit - 1, action.micro_batch);
+  }
+}
+
+void Executor::forget_if_empty(int unit, int micro_batch) {
+  const auto entry = in_flight_.find({unit, micro_batch});
+  const InFlight& held = entry->second;
+  if (!held.output.data() && !held.saved.data() && !held.output_gradient.data()) in_flight_.erase(entry);
+}
+
+}  // namespace dt::parallel

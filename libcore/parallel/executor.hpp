@@ -1,0 +1,62 @@
+#pragma once
+// Runs any action list over a model's units. There is no second engine: training and evaluation are lists.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/unit.hpp"
+#include "parallel/action.hpp"
+#include "parallel/model_storage.hpp"
+
+namespace dt::parallel {
+
+/// What the owner of a step does at its fixed points.
+struct StepHooks {
+  /// After the head's forward of a micro-batch: its nll_R, and what it saved (see model::head_logits).
+  std::function<void(int micro_batch, const Tensor& nll_R, std::span<std::byte> saved)> loss;
+  std::function<void()> control;
+  std::function<void()> step;
+};
+
+/// Activations come from a pool that grows to the largest demand of a step and then allocates no more.
+class Executor {
+ public:
+  /// `units` and `storage` must outlive the executor.
+  Executor(const Context& context, const std::vector<std::unique_ptr<model::Unit>>& units, ModelStorage& storage);
+
+  /// Blocks until the list is done. `micro_batches` are indexed by the actions.
+  void run(const ActionList& list, std::span<const model::MicroBatch> micro_batches, const StepHooks& hooks);
+
+  /// Of the activation pool.
+  std::size_t activation_bytes() const { return pool_bytes_; }
+
+ private:
+  /// What a unit holds for a micro-batch between its forward and its backward_weight.
+  struct InFlight {
+    Buffer output;  // y
+    Buffer saved;
+    Buffer output_gradient;  // dy
+  };
+  InFlight& in_flight(const Action& action);
+  Tensor output(int unit, const model::MicroBatch& micro_batch, const Buffer& buffer) const;
+  Buffer take(std::size_t bytes);
+  void give_back(Buffer&& buffer);
+
+  void forward(const Action& action, const model::MicroBatch& micro_batch, const StepHooks& hooks);
+  void backward_input(const Action& action, const model::MicroBatch& micro_batch);
+  void backward_weight(const Action& action, const model::MicroBatch& micro_batch);
+  void release_after_forward(const Action& action);
+  void forget_if_empty(int unit, int micro_batch);
+
+  const Context& context_;
+  const std::vector<std::unique_ptr<model::Unit>>& units_;
+  ModelStorage& storage_;
+  std::map<std::pair<int, int>, InFlight> in_flight_;       // by unit and micro-batch
+  std::multimap<std::size_t, Buffer> pool_;                 // by size
+  std::size_t pool_bytes_ = 0;
+};
+
+}  // namespace dt::parallel

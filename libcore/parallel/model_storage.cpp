@@ -1,0 +1,107 @@
+#include "parallel/model_storage.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "kernels/elementwise.hpp"
+
+namespace dt::parallel {
+
+namespace {
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+}  // namespace
+
+ModelStorage::ModelStorage(const model::ParameterTable& table, DType dtype, const LanePlan* plan)
+    : table_(table), dtype_(dtype) {
+  for (const model::GroupSpec& spec : table.groups()) {
+    const std::size_t bytes = static_cast<std::size_t>(spec.numel) * dtype_bytes(dtype);
+    Group group;
+    group.weights = Buffer(Device{}, bytes);
+    if (plan) {
+      group.first_moment = Buffer(Device{}, bytes);
+      group.second_moment = Buffer(Device{}, bytes);
+      for (std::size_t h = 0; h < spec.holders.size(); ++h) group.gradients.emplace_back(spec.numel, dtype, *plan);
+    }
+    groups_.push_back(std::move(group));
+  }
+  for (const model::UnitSpec& unit : table.units()) {
+    std::vector<Tensor> weights;
+    for (int param : unit.params) weights.push_back(param_in(group_weights(table.group_of(param)), param));
+    unit_weights_.push_back(std::move(weights));
+  }
+}
+
+StorageBytes ModelStorage::estimate(const model::ParameterTable& table, DType dtype, const LanePlan* plan) {
+  StorageBytes total;
+  for (const model::GroupSpec& spec : table.groups()) {
+    const std::size_t bytes = static_cast<std::size_t>(spec.numel) * dtype_bytes(dtype);
+    total.weights += bytes;
+    if (!plan) continue;
+    total.gradients += bytes * spec.holders.size() * at(plan->depth());
+    total.optimizer += 2 * bytes;
+  }
+  return total;
+}
+
+Tensor ModelStorage::flat(int group, const Buffer& buffer) const {
+  return Tensor(buffer.data(), dtype_, Shape{table_.groups()[at(group)].numel});
+}
+
+Tensor ModelStorage::group_weights(int group) const { return flat(group, groups_[at(group)].weights); }
+Tensor ModelStorage::group_first_moment(int group) const { return flat(group, groups_[at(group)].first_moment); }
+Tensor ModelStorage::group_second_moment(int group) const { return flat(group, groups_[at(group)].second_moment); }
+
+Tensor ModelStorage::group_gradient(int group) const {
+  const Group& g = groups_[at(group)];
+  DT_CHECK(g.holders_reduced == 0, "the gradient of group {} is not complete", table_.groups()[at(group)].name);
+  return g.gradients.front().total();
+}
+
+Tensor ModelStorage::param_in(const Tensor& flat, int param) const {
+  const model::GroupSpec& spec = table_.groups()[at(table_.group_of(param))];
+  const auto place = std::find(spec.params.begin(), spec.params.end(), param) - spec.params.begin();
+  const Shape& shape = table_.params()[at(param)].shape;
+  return flat.flat(spec.offsets[static_cast<std::size_t>(place)], shape.numel()).reshaped(shape);
+}
+
+GradientSum& ModelStorage::gradient_of(int group, int unit) {
+  const std::vector<int>& holders = table_.groups()[at(group)].holders;
+  const auto holder = std::find(holders.begin(), holders.end(), unit) - holders.begin();
+  return groups_[at(group)].gradients.at(static_cast<std::size_t>(holder));
+}
+
+std::vector<int> ModelStorage::groups_of(int unit) const {
+  std::vector<int> groups;
+  for (int param : table_.units()[at(unit)].params) groups.push_back(table_.group_of(param));
+  std::sort(groups.begin(), groups.end());
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  return groups;
+}
+
+std::vector<Tensor> ModelStorage::gradients(const Context& context, int unit, std::int64_t micro_batch) {
+  std::vector<Tensor> flats(groups_.size());
+  for (int group : groups_of(unit)) flats[at(group)] = gradient_of(group, unit).current(context, micro_batch);
+  std::vector<Tensor> gradients;
+  for (int param : table_.units()[at(unit)].params) {
+    gradients.push_back(param_in(flats[at(table_.group_of(param))], param));
+  }
+  return gradients;
+}
+
+void ModelStorage::finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch) {
+  for (int group : groups_of(unit)) gradient_of(group, unit).finish(context, micro_batch);
+}
+
+void ModelStorage::reduce(const Context& context, int unit) {
+  for (int index : groups_of(unit)) {
+    Group& group = groups_[at(index)];
+    if (++group.holders_reduced < static_cast<int>(group.gradients.size())) continue;
+    const Tensor total = group.gradients.front().total();
+    for (std::size_t h = 1; h < group.gradients.size(); ++h) {
+      kernels::add(context, total, group.gradients[h].total(), total);
+    }
+    group.holders_reduced = 0;
+  }
+}
+
+}  // namespace dt::parallel

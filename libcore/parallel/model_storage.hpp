@@ -1,0 +1,74 @@
+#pragma once
+// The flat buffers behind a model's parameter groups: weights, gradients per holder, optimizer moments.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "model/parameter_table.hpp"
+#include "parallel/lanes.hpp"
+#include "tensor/buffer.hpp"
+#include "tensor/context.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::parallel {
+
+/// Bytes by purpose, summed over groups.
+struct StorageBytes {
+  std::size_t weights = 0;
+  std::size_t gradients = 0;
+  std::size_t optimizer = 0;
+  std::size_t total() const { return weights + gradients + optimizer; }
+};
+
+class ModelStorage {
+ public:
+  /// Without a lane plan there are weights alone, for evaluation. `plan` must outlive the storage.
+  ModelStorage(const model::ParameterTable& table, DType dtype, const LanePlan* plan);
+
+  const model::ParameterTable& table() const { return table_; }
+  DType dtype() const { return dtype_; }
+  int num_groups() const { return static_cast<int>(groups_.size()); }
+
+  /// A unit's weights in UnitSpec::params order.
+  const std::vector<Tensor>& weights(int unit) const { return unit_weights_[static_cast<std::size_t>(unit)]; }
+  /// Where a micro-batch's gradients of a unit's parameters are to be added, in UnitSpec::params order.
+  std::vector<Tensor> gradients(const Context& context, int unit, std::int64_t micro_batch);
+  /// Says that they have been added: completed lanes combine.
+  void finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch);
+  /// The unit's gradients are summed over all lanes. A tied group's sums meet on its owner, always in the order of its
+  /// holders, once all have been reduced.
+  void reduce(const Context& context, int unit);
+
+  /// The flat buffers of a group; the gradient is valid once all its holders are reduced.
+  Tensor group_weights(int group) const;
+  Tensor group_gradient(int group) const;
+  Tensor group_first_moment(int group) const;
+  Tensor group_second_moment(int group) const;
+
+  /// A parameter's part of a group's flat buffer, in its global shape.
+  Tensor param_in(const Tensor& flat, int param) const;
+
+  /// What a storage of this kind would hold, without allocating it.
+  static StorageBytes estimate(const model::ParameterTable& table, DType dtype, const LanePlan* plan);
+
+ private:
+  struct Group {
+    Buffer weights;
+    Buffer first_moment;
+    Buffer second_moment;
+    std::vector<GradientSum> gradients;  // one per holder
+    int holders_reduced = 0;
+  };
+  Tensor flat(int group, const Buffer& buffer) const;
+  GradientSum& gradient_of(int group, int unit);
+  /// The groups that a unit computes with, each once.
+  std::vector<int> groups_of(int unit) const;
+
+  const model::ParameterTable& table_;
+  DType dtype_;
+  std::vector<Group> groups_;
+  std::vector<std::vector<Tensor>> unit_weights_;
+};
+
+}  // namespace dt::parallel

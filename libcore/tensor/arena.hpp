@@ -1,0 +1,43 @@
+#pragma once
+// Scratch memory that kernels and units take and give back in stack order.
+
+#include <cstddef>
+#include <vector>
+
+#include "tensor/buffer.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt {
+
+/// Grows to the largest demand and then allocates no more. Not thread-safe: one arena per rank.
+class Arena {
+ public:
+  explicit Arena(Device device = {}) : device_(device) {}
+  Arena(const Arena&) = delete;
+
+  /// Uninitialised, 64-byte aligned; valid until the Scope around it ends.
+  Tensor allocate(DType dtype, Shape shape);
+  std::size_t capacity_bytes() const;
+
+  /// What was allocated during a Scope's life is given back with its end.
+  class Scope {
+   public:
+    explicit Scope(Arena& arena);
+    ~Scope();
+    Scope(const Scope&) = delete;
+
+   private:
+    Arena& arena_;
+    std::size_t chunk_;
+    std::size_t used_;
+  };
+
+ private:
+  friend class Scope;
+  Device device_;
+  std::vector<Buffer> chunks_;  // earlier chunks stay where they are when the arena grows
+  std::size_t chunk_ = 0;
+  std::size_t used_ = 0;
+};
+
+}  // namespace dt

@@ -1,0 +1,29 @@
+#pragma once
+// What every kernel, unit and collective is given: where to run, with how many threads, and scratch memory.
+
+#include "tensor/arena.hpp"
+#include "tensor/device.hpp"
+
+namespace dt {
+
+/// One per rank. On the CPU, work is done when the call returns; a device with streams enqueues.
+class Context {
+ public:
+  explicit Context(int threads, Device device = {}) : threads_(threads), device_(device), scratch_(device) {}
+  Context(const Context&) = delete;
+
+  int threads() const { return threads_; }
+  Device device() const { return device_; }
+  Arena& scratch() const { return scratch_; }
+  /// Run the reference kernels (plain loops) also where faster ones exist; for tests and proofs.
+  bool reference_only() const { return reference_only_; }
+  void set_reference_only(bool value) { reference_only_ = value; }
+
+ private:
+  int threads_;
+  Device device_;
+  bool reference_only_ = false;
+  mutable Arena scratch_;
+};
+
+}  // namespace dt

@@ -1,0 +1,40 @@
+#pragma once
+// Which elements of which global tensor a buffer holds: a hyperrectangle (a tensor-parallel slice) and an
+// interval of its row-major order (what ZeRO left here). Files hold pieces; a reader in another layout copies
+// intersections.
+
+#include <cstdint>
+#include <vector>
+
+#include "tensor/shape.hpp"
+
+namespace dt {
+
+struct Piece {
+  Shape global;                     // of the whole tensor
+  std::vector<std::int64_t> start;  // of the box, per dim
+  Shape box;                        // its extents
+  std::int64_t begin = 0;           // interval [begin, end) in the box's row-major order
+  std::int64_t end = 0;
+
+  static Piece whole(const Shape& global);
+  std::int64_t numel() const { return end - begin; }
+  bool is_whole() const;
+  bool operator==(const Piece&) const = default;
+  /// Error{input} naming what is out of range: a box outside the global shape, an interval outside the box.
+  void validate() const;
+};
+
+/// `count` consecutive elements that lie at `source` in one piece's buffer and at `target` in another's.
+struct CopyRun {
+  std::int64_t source;
+  std::int64_t target;
+  std::int64_t count;
+  bool operator==(const CopyRun&) const = default;
+};
+
+/// The elements that both pieces hold, as maximal runs in the target's order. Both must be of one global
+/// shape.
+std::vector<CopyRun> intersect(const Piece& source, const Piece& target);
+
+}  // namespace dt

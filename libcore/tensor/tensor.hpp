@@ -1,0 +1,60 @@
+#pragma once
+// A view of contiguous row-major elements in memory that someone else owns.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "tensor/device.hpp"
+#include "tensor/shape.hpp"
+
+namespace dt {
+
+/// Copying a Tensor copies the view. An empty Tensor (no data) stands for "absent", such as a bias that a
+/// model lacks.
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(void* data, DType dtype, Shape shape, Device device = {})
+      : data_(static_cast<std::byte*>(data)), dtype_(dtype), device_(device), shape_(std::move(shape)) {}
+
+  explicit operator bool() const { return data_ != nullptr; }
+  DType dtype() const { return dtype_; }
+  Device device() const { return device_; }
+  const Shape& shape() const { return shape_; }
+  std::int64_t dim(int i) const { return shape_[i]; }
+  std::int64_t numel() const { return shape_.numel(); }
+  std::size_t bytes() const { return static_cast<std::size_t>(numel()) * dtype_bytes(dtype_); }
+  std::byte* raw() const { return data_; }
+  std::span<std::byte> span_bytes() const { return {data_, bytes()}; }
+
+  /// The elements as T; the dtype must be T's.
+  template <class T>
+  T* data() const {
+    DT_CHECK(dtype_ == dtype_of<T>(), "a {} tensor is read as {}", dtype_name(dtype_),
+             dtype_name(dtype_of<T>()));
+    return reinterpret_cast<T*>(data_);
+  }
+  template <class T>
+  std::span<T> span() const {
+    return {data<T>(), static_cast<std::size_t>(numel())};
+  }
+
+  /// The same elements under another shape of equal count.
+  Tensor reshaped(Shape shape) const;
+  /// Rows [begin, end) of the outermost dim.
+  Tensor rows(std::int64_t begin, std::int64_t end) const;
+  /// `count` elements from flat index `begin`, as a vector.
+  Tensor flat(std::int64_t begin, std::int64_t count) const;
+
+ private:
+  std::byte* data_ = nullptr;
+  DType dtype_ = DType::f32;
+  Device device_;
+  Shape shape_;
+};
+
+}  // namespace dt

@@ -1,0 +1,13 @@
+#pragma once
+// What a checkpoint's manifest says of the run, before its files are known.
+
+#include "checkpoint/run_directory.hpp"
+#include "train/plan.hpp"
+
+namespace dt::train {
+
+/// `parent` is the checkpoint that this generation went on from, or empty.
+checkpoint::Manifest checkpoint_header(const Plan& plan, const checkpoint::TrainingState& state,
+                                       const checkpoint::Generation& generation, const checkpoint::fs::path& parent);
+
+}  // namespace dt::train

@@ -1,0 +1,31 @@
+#include "train/conditions.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/build_info.hpp"
+
+namespace dt::train {
+
+using Json = nlohmann::ordered_json;
+
+std::string describe_conditions(const Plan& plan) {
+  return Json{{"threads", plan.threads},
+              {"micro_batch", plan.micro_batch},
+              {"instruction_set", instruction_set()},
+              {"build", build_description()}}
+      .dump();
+}
+
+std::vector<std::string> condition_differences(const std::string& then, const std::string& now) {
+  const Json a = Json::parse(then, nullptr, /*allow_exceptions=*/false);
+  const Json b = Json::parse(now, nullptr, /*allow_exceptions=*/false);
+  std::vector<std::string> differences;
+  if (!a.is_object() || !b.is_object()) return differences;
+  for (const auto& [name, value] : b.items()) {
+    const Json before = a.value(name, Json());
+    if (before != value) differences.push_back(fmt::format("{} {} → {}", name, before.dump(), value.dump()));
+  }
+  return differences;
+}
+
+}  // namespace dt::train

@@ -1,0 +1,30 @@
+#pragma once
+// The decision point: what a rank learns alone takes effect only through one combination of all ranks' reports, just
+// before the optimizer, so that all act on the same bits.
+
+#include <cstdint>
+
+#include "base/exact_sum.hpp"
+
+namespace dt::train {
+
+/// What one rank contributes; merging reports is elementwise and exact, so the order of ranks does not matter.
+struct StepReport {
+  ExactSum nll;           // over the rank's targets
+  ExactSum squared_norm;  // over the gradient elements that the rank owns
+  int signal = 0;         // a request to stop, or 0
+  void merge(const StepReport& other);
+};
+
+/// What every rank then does.
+struct Decision {
+  double loss = 0;  // Σ nll ÷ the step's targets
+  double grad_norm = 0;
+  double grad_scale = 1;  // clipping
+  bool finite = true;     // loss and norm; otherwise the optimizer must not run
+  int stop_signal = 0;    // save and stop after this step
+};
+
+Decision decide(const StepReport& combined, std::int64_t num_targets, double clip_norm);
+
+}  // namespace dt::train

@@ -1,0 +1,120 @@
+#include "train/dry_run.hpp"
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "base/text.hpp"
+#include "checkpoint/reader.hpp"
+#include "checkpoint/weight_source.hpp"
+#include "model/parameter_table.hpp"
+#include "train/start.hpp"
+
+namespace dt::train {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The nearest folder that exists must be writable.
+void check_writable(const fs::path& run) {
+  fs::path folder = fs::absolute(run);
+  while (!fs::exists(folder)) folder = folder.parent_path();
+  if (!fs::is_directory(folder) || ::access(folder.c_str(), W_OK | X_OK) != 0) {
+    throw environment_error("cannot write to {}, where --run {} would lie", folder.string(), run.string());
+  }
+}
+
+/// The newest candidate whose manifest can be read, checked against the plan's settings.
+std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>& candidates, std::string& path,
+                                                    Console& console) {
+  for (const Candidate& candidate : candidates) {
+    try {
+      const checkpoint::Reader reader(candidate.path);
+      path = candidate.path.string();
+      return reader.manifest();
+    } catch (const Error& error) {
+      if (candidate.required) throw;
+      console.warn("would pass over {}: {}", candidate.path.string(), error.message());
+    }
+  }
+  return std::nullopt;
+}
+
+Json describe(const Plan& plan, const MemoryEstimate& memory, const data::TokenDataset& dataset, std::int64_t done,
+              const std::string& origin) {
+  const model::ParameterTable table(plan.spec);
+  const std::uint64_t tokens = static_cast<std::uint64_t>(plan.total_steps) *
+                               static_cast<std::uint64_t>(plan.tokens_per_step());
+  return Json{{"from", origin},
+              {"parameters", table.num_parameters()},
+              {"steps_done", done},
+              {"steps", plan.total_steps},
+              {"tokens_per_step", plan.tokens_per_step()},
+              {"tokens", tokens},
+              {"train_tokens", dataset.split(data::Split::train).tokens},
+              {"val_tokens", dataset.split(data::Split::validation).tokens},
+              {"sequence_length", plan.sequence_length},
+              {"global_batch", plan.global_batch},
+              {"micro_batch", plan.micro_batch},
+              {"grad_lanes", plan.grad_lanes},
+              {"warmup_steps", plan.schedule.warmup_steps},
+              {"flops_per_token", plan.flops_per_token()},
+              {"threads", plan.threads},
+              {"weights_bytes", memory.storage.weights},
+              {"gradients_bytes", memory.storage.gradients},
+              {"optimizer_bytes", memory.storage.optimizer},
+              {"activations_bytes", memory.activations},
+              {"memory_bytes", memory.total()},
+              {"checkpoint_bytes", memory.storage.weights + memory.storage.optimizer}};
+}
+
+void print_table(const Json& plan, Console& console) {
+  for (const auto& [name, value] : plan.items()) {
+    std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    if (name.ends_with("_bytes")) text = format_bytes(value.get<std::uint64_t>());
+    else if (value.is_number_unsigned() || value.is_number_integer()) text = format_count(value.get<std::uint64_t>());
+    console.print("{:<18} {}\n", name, text);
+  }
+}
+
+}  // namespace
+
+int dry_run(const Settings& settings, Console& console) {
+  const data::TokenDataset dataset(settings.data);
+  std::optional<checkpoint::RunDirectory> run;
+  if (settings.run) {
+    check_writable(*settings.run);
+    run.emplace(*settings.run);
+    checkpoint::LiveRun::refuse_if_alive(*run);
+  }
+  const std::vector<Candidate> candidates = resume_candidates(settings, run ? &*run : nullptr);
+  const model::ModelSpec spec = choose_spec(settings, candidates);
+  std::string origin = "initial weights";
+  if (settings.init_from) {
+    origin = *settings.init_from;
+    check_same_spec(spec, checkpoint::open_weights(*settings.init_from)->spec(), *settings.init_from);
+  }
+  const auto manifest = newest_readable(candidates, origin, console);
+  if (!candidates.empty() && !manifest) {
+    throw input_error("none of the run's {} checkpoints can be read", candidates.size());
+  }
+  const Plan plan = make_plan(settings, spec, dataset, manifest ? &manifest->state : nullptr);
+  if (manifest) check_resumable(plan, *manifest, dataset.content_digest());
+  const MemoryEstimate memory = estimate_memory(plan);
+  const Json description = describe(plan, memory, dataset, manifest ? manifest->state.step : 0, origin);
+  if (console.json()) {
+    console.print("{}\n", description.dump());
+  } else {
+    print_table(description, console);
+  }
+  if (memory.total() > physical_memory_bytes()) {
+    console.warn("needs {} of memory, this machine has {}", format_bytes(memory.total()),
+                 format_bytes(physical_memory_bytes()));
+  }
+  return 0;
+}
+
+}  // namespace dt::train

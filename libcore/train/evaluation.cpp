@@ -1,0 +1,85 @@
+#include "train/evaluation.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/exact_sum.hpp"
+#include "base/files.hpp"
+#include "base/hdf5_file.hpp"
+#include "parallel/builders.hpp"
+
+namespace dt::train {
+
+namespace {
+
+/// Runs the forwards of validation windows [first, first + count) as one micro-batch.
+void forward_windows(ModelRuntime& runtime, const data::TokenDataset& dataset, std::int64_t sequence_length,
+                     std::uint64_t first, std::int64_t count, const parallel::StepHooks& hooks) {
+  data::Batch batch = data::validation_batch(dataset, sequence_length, first, count);
+  runtime.executor().run(parallel::build_evaluation(runtime.num_units(), 1), runtime.micro_batches(batch, count), hooks);
+}
+
+std::vector<float> as_floats(const Tensor& logits) {
+  if (logits.dtype() == DType::f32) return {logits.data<float>(), logits.data<float>() + logits.numel()};
+  return {logits.data<double>(), logits.data<double>() + logits.numel()};
+}
+
+}  // namespace
+
+std::optional<Evaluation> evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
+                                   const EvaluationRequest& request, Console& console) {
+  const std::uint64_t available = data::num_validation_windows(dataset, request.sequence_length);
+  const std::uint64_t windows = std::min(available, request.max_windows.value_or(available));
+  if (windows == 0) {
+    throw Error(ErrorKind::input,
+                fmt::format("the validation split of {} has {} tokens, fewer than one window of {}",
+                            dataset.folder().string(), dataset.split(data::Split::validation).tokens,
+                            request.sequence_length + 1),
+                "shard the data with a larger --val-fraction");
+  }
+  ExactSum nll;
+  std::uint64_t tokens = 0;
+  const auto add = [&](int, const Tensor& nll_R, std::span<std::byte>) {
+    nll.add(nll_R.span<double>());
+    tokens += static_cast<std::uint64_t>(nll_R.numel());
+  };
+  Progress progress = console.progress("evaluating", windows, "windows");
+  for (std::uint64_t first = 0; first < windows; first += static_cast<std::uint64_t>(request.micro_batch)) {
+    if (request.interrupted && request.interrupted()) return std::nullopt;
+    const auto count = std::min(request.micro_batch, static_cast<std::int64_t>(windows - first));
+    forward_windows(runtime, dataset, request.sequence_length, first, count, {.loss = add, .control = {}, .step = {}});
+    progress.advance(static_cast<std::uint64_t>(count));
+  }
+  return Evaluation{nll.value() / static_cast<double>(tokens), tokens};
+}
+
+void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, const EvaluationRequest& request,
+                  std::int64_t num_sequences, const std::filesystem::path& file) {
+  const std::uint64_t available = data::num_validation_windows(dataset, request.sequence_length);
+  if (static_cast<std::uint64_t>(num_sequences) > available) {
+    throw input_error("--logits-sequences {} exceeds the {} windows of the validation split", num_sequences, available);
+  }
+  const auto n = static_cast<std::uint64_t>(num_sequences);
+  const auto length = static_cast<std::uint64_t>(request.sequence_length);
+  const auto vocabulary = static_cast<std::uint64_t>(runtime.spec().vocabulary);
+  AtomicFile target(file);
+  Hdf5Writer writer(target.path());
+  writer.declare("/logits", DType::f32, {n, length, vocabulary});
+  writer.declare("/tokens", DType::i32, {n, length});
+  writer.layout();
+  for (std::uint64_t i = 0; i < n; ++i) {
+    data::Batch batch = data::validation_batch(dataset, request.sequence_length, i, 1);
+    writer.write("/tokens", i * length * sizeof(std::int32_t), std::as_bytes(std::span(batch.tokens_BT)));
+    const auto store = [&](int, const Tensor&, std::span<std::byte> saved) {
+      const DType dtype = runtime.storage().dtype();
+      const auto logits = as_floats(model::head_logits(runtime.spec(), dtype, request.sequence_length, saved));
+      writer.write("/logits", i * length * vocabulary * sizeof(float), std::as_bytes(std::span(logits)));
+    };
+    runtime.executor().run(parallel::build_evaluation(runtime.num_units(), 1), runtime.micro_batches(batch, 1),
+                           {.loss = store, .control = {}, .step = {}});
+  }
+  writer.close();
+  target.commit(/*overwrite=*/true);
+}
+
+}  // namespace dt::train

@@ -1,0 +1,40 @@
+#pragma once
+// The validation loss, and logits for whoever wants to compare.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/console.hpp"
+#include "data/token_dataset.hpp"
+#include "train/model_runtime.hpp"
+
+namespace dt::train {
+
+struct Evaluation {
+  double loss = 0;  // mean over the predicted tokens, summed exactly
+  std::uint64_t tokens = 0;
+};
+
+struct EvaluationRequest {
+  std::int64_t sequence_length = 0;
+  std::int64_t micro_batch = 1;
+  /// The first so many windows of the validation split; all without.
+  std::optional<std::uint64_t> max_windows;
+  /// Asked between micro-batches; true ends the evaluation without a result.
+  std::function<bool()> interrupted;
+};
+
+/// Windows of the validation split in order (see data::num_validation_windows). Nothing where it was interrupted.
+/// Error{input}: no complete window.
+std::optional<Evaluation> evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
+                                   const EvaluationRequest& request, Console& console);
+
+/// Stores fp32 /logits [N,T,V] and int32 /tokens [N,T] of the first `num_sequences` validation windows; the file appears only
+/// when whole. Error{input}: fewer windows than that.
+void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, const EvaluationRequest& request,
+                  std::int64_t num_sequences, const std::filesystem::path& file);
+
+}  // namespace dt::train

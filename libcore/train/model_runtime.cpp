@@ -1,0 +1,68 @@
+#include "train/model_runtime.hpp"
+
+#include <algorithm>
+
+#include "model/initialise.hpp"
+#include "tensor/piece.hpp"
+
+namespace dt::train {
+
+ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose)
+    : spec_(plan.spec),
+      table_(plan.spec),
+      dtype_(plan.dtype),
+      context_(plan.threads),
+      lanes_(purpose == Purpose::training
+                 ? std::optional<parallel::LanePlan>(std::in_place, plan.micro_batches_per_step, plan.grad_lanes)
+                 : std::nullopt),
+      units_(model::make_units(plan.spec, table_, plan.dtype)),
+      storage_(table_, plan.dtype, lanes_ ? &*lanes_ : nullptr),
+      executor_(context_, units_, storage_),
+      sequence_length_(plan.sequence_length) {
+  for (std::int64_t b = 0; b < plan.micro_batch; ++b) {
+    for (std::int64_t t = 0; t < sequence_length_; ++t) positions_.push_back(static_cast<std::int32_t>(t));
+  }
+}
+
+void ModelRuntime::initialise_weights(std::uint64_t seed) {
+  for (std::size_t p = 0; p < table_.params().size(); ++p) {
+    const model::ParamSpec& param = table_.params()[p];
+    const int index = static_cast<int>(p);
+    model::initialise(param, seed, Piece::whole(param.shape),
+                      storage_.param_in(storage_.group_weights(table_.group_of(index)), index), context_.threads());
+  }
+}
+
+void ModelRuntime::load_weights(const checkpoint::WeightSource& source) {
+  for (std::size_t p = 0; p < table_.params().size(); ++p) {
+    const model::ParamSpec& param = table_.params()[p];
+    const int index = static_cast<int>(p);
+    source.read(param.name, Piece::whole(param.shape),
+                storage_.param_in(storage_.group_weights(table_.group_of(index)), index));
+  }
+}
+
+std::vector<model::MicroBatch> ModelRuntime::micro_batches(data::Batch& batch, std::int64_t size) const {
+  std::vector<model::MicroBatch> list;
+  const std::int64_t length = batch.sequence_length;
+  for (std::int64_t first = 0; first < batch.num_samples; first += size) {
+    const std::int64_t count = std::min(size, batch.num_samples - first);
+    const auto rows = [&](std::vector<std::int32_t>& values) {
+      return Tensor(values.data() + first * length, DType::i32, Shape{count * length});
+    };
+    model::MicroBatch micro_batch;
+    micro_batch.batch = count;
+    micro_batch.sequence = length;
+    micro_batch.tokens_R = rows(batch.tokens_BT);
+    micro_batch.labels_R = rows(batch.labels_BT);
+    // Kernels only read positions; Tensor has no const view.
+    micro_batch.positions_R =
+        Tensor(const_cast<std::int32_t*>(positions_.data()), DType::i32, Shape{count * length});
+    micro_batch.samples_B = std::span(batch.samples_B)
+                                .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    list.push_back(micro_batch);
+  }
+  return list;
+}
+
+}  // namespace dt::train

@@ -1,0 +1,51 @@
+#pragma once
+// A model in memory and the means to run it: what training and evaluation share.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "checkpoint/weight_source.hpp"
+#include "data/loader.hpp"
+#include "model/unit.hpp"
+#include "parallel/executor.hpp"
+#include "parallel/lanes.hpp"
+#include "parallel/model_storage.hpp"
+#include "tensor/context.hpp"
+#include "train/plan.hpp"
+
+namespace dt::train {
+
+class ModelRuntime {
+ public:
+  enum class Purpose { training, evaluation };
+  /// Weights are zero until one of the functions below fills them.
+  ModelRuntime(const Plan& plan, Purpose purpose);
+
+  void initialise_weights(std::uint64_t seed);
+  void load_weights(const checkpoint::WeightSource& source);
+
+  const Context& context() const { return context_; }
+  const model::ModelSpec& spec() const { return spec_; }
+  const model::ParameterTable& table() const { return table_; }
+  int num_units() const { return static_cast<int>(units_.size()); }
+  parallel::ModelStorage& storage() { return storage_; }
+  parallel::Executor& executor() { return executor_; }
+
+  /// Views of a batch's rows as micro-batches of `size` samples (the last may be smaller); the batch must outlive them.
+  std::vector<model::MicroBatch> micro_batches(data::Batch& batch, std::int64_t size) const;
+
+ private:
+  model::ModelSpec spec_;
+  model::ParameterTable table_;
+  DType dtype_;
+  Context context_;
+  std::optional<parallel::LanePlan> lanes_;
+  std::vector<std::unique_ptr<model::Unit>> units_;
+  parallel::ModelStorage storage_;
+  parallel::Executor executor_;
+  std::vector<std::int32_t> positions_;  // 0 … T−1, as often as a micro-batch has samples
+  std::int64_t sequence_length_;
+};
+
+}  // namespace dt::train

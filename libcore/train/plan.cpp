@@ -1,0 +1,147 @@
+#include "train/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "data/sampler.hpp"
+#include "model/arithmetic.hpp"
+#include "model/unit.hpp"
+#include "parallel/lanes.hpp"
+
+namespace dt::train {
+
+namespace {
+
+std::int64_t ceil_div(std::uint64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>((a + static_cast<std::uint64_t>(b) - 1) / static_cast<std::uint64_t>(b));
+}
+
+DType compute_dtype(const std::string& precision) { return precision == "fp64" ? DType::f64 : DType::f32; }
+
+/// What training and evaluation share.
+Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset) {
+  if (dataset.vocabulary_size() > spec.vocabulary) {
+    throw Error(ErrorKind::input,
+                fmt::format("the data in {} has a vocabulary of {} tokens, the model only {}",
+                            dataset.folder().string(), dataset.vocabulary_size(), spec.vocabulary),
+                "choose a model with at least that vocabulary or another tokenizer");
+  }
+  Plan plan;
+  plan.spec = spec;
+  plan.dtype = compute_dtype(s.precision);
+  plan.threads = static_cast<int>(s.threads.value_or(available_cores()));
+  plan.seed = static_cast<std::uint64_t>(s.seed);
+  plan.sequence_length = s.sequence_length.value_or(spec.max_positions);
+  plan.global_batch = s.global_batch;
+  plan.micro_batch = s.micro_batch;
+  if (plan.sequence_length > spec.max_positions) {
+    throw input_error("--sequence-length {} is longer than the model's {} positions", plan.sequence_length,
+                      spec.max_positions);
+  }
+  return plan;
+}
+
+/// The step at which --steps, --tokens or --epochs ends the run.
+std::int64_t last_step(const Settings& s, const Plan& plan, std::uint64_t windows,
+                       const checkpoint::TrainingState* resumed) {
+  if (s.steps) return *s.steps;
+  const double samples = s.tokens ? std::ceil(static_cast<double>(*s.tokens) / static_cast<double>(plan.sequence_length))
+                                  : std::ceil(*s.epochs * static_cast<double>(windows));
+  const auto target = static_cast<std::uint64_t>(samples);
+  const std::uint64_t consumed = resumed ? resumed->samples_consumed : 0;
+  const std::int64_t done = resumed ? resumed->step : 0;
+  return target > consumed ? done + ceil_div(target - consumed, plan.global_batch) : done;
+}
+
+optim::Schedule make_schedule(const Settings& s, const Plan& plan) {
+  const double scale =
+      s.lr_reference_batch ? static_cast<double>(plan.global_batch) / static_cast<double>(*s.lr_reference_batch) : 1.0;
+  optim::Schedule schedule;
+  schedule.kind = optim::parse_schedule(s.schedule);
+  schedule.lr = s.lr * scale;
+  schedule.min_lr = s.min_lr.value_or(s.lr / 10) * scale;
+  schedule.total_steps = plan.total_steps;
+  schedule.warmup_steps = s.warmup_steps.value_or(plan.total_steps / 100);
+  schedule.decay_steps = s.decay_steps.value_or(plan.total_steps / 5);
+  if (schedule.min_lr > schedule.lr) {
+    throw usage_error("--min-lr {} is above --lr {}", *s.min_lr, s.lr);
+  }
+  if (schedule.kind == optim::ScheduleKind::wsd && schedule.warmup_steps + schedule.decay_steps > plan.total_steps) {
+    throw usage_error("--warmup-steps {} and --decay-steps {} together exceed the run's {} steps", schedule.warmup_steps,
+                      schedule.decay_steps, plan.total_steps);
+  }
+  return schedule;
+}
+
+}  // namespace
+
+double Plan::flops_per_token() const { return model::flops_per_token(spec, sequence_length); }
+
+Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
+               const checkpoint::TrainingState* resumed) {
+  Plan plan = common_plan(s, spec, dataset);
+  if (plan.global_batch % plan.micro_batch != 0) {
+    throw usage_error("--global-batch {} is not a multiple of --micro-batch {}", plan.global_batch, plan.micro_batch);
+  }
+  plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
+  plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : 1);
+  const std::uint64_t train_tokens = dataset.split(data::Split::train).tokens;
+  const data::Sampler sampler(plan.seed, train_tokens, plan.sequence_length);
+  plan.total_steps = last_step(s, plan, sampler.num_windows(), resumed);
+  plan.schedule = make_schedule(s, plan);
+  plan.adamw = {.beta1 = s.beta1, .beta2 = s.beta2, .eps = s.adam_eps, .weight_decay = s.weight_decay};
+  plan.clip_norm = s.clip_norm;
+  return plan;
+}
+
+Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset) {
+  return common_plan(s, spec, dataset);
+}
+
+MemoryEstimate estimate_memory(const Plan& plan) {
+  const model::ParameterTable table(plan.spec);
+  const parallel::LanePlan lanes(plan.micro_batches_per_step, plan.grad_lanes);
+  MemoryEstimate memory;
+  memory.storage = parallel::ModelStorage::estimate(table, plan.dtype, &lanes);
+  std::size_t largest_output = 0;
+  for (const auto& unit : model::make_units(plan.spec, table, plan.dtype)) {
+    const Shape shape = unit->output_shape(plan.micro_batch, plan.sequence_length);
+    const std::size_t output = static_cast<std::size_t>(shape.numel()) * dtype_bytes(unit->output_dtype());
+    memory.activations += output + unit->saved_bytes(plan.micro_batch, plan.sequence_length);
+    largest_output = std::max(largest_output, output);
+  }
+  memory.activations += 2 * largest_output;  // the gradients that flow from unit to unit
+  return memory;
+}
+
+void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest, std::uint64_t dataset_digest) {
+  const checkpoint::TrainingState& state = manifest.state;
+  const auto refuse = [](const std::string& what, const auto& then, const auto& now) {
+    throw Error(ErrorKind::input, fmt::format("cannot go on: {} was {} and is now {}", what, then, now),
+                "give what the run began with, or start another with --run or --resume never");
+  };
+  const model::ModelSpec& a = manifest.model;
+  const model::ModelSpec& b = plan.spec;
+  if (a.family != b.family) refuse("the model's family", a.family, b.family);
+  if (a.vocabulary != b.vocabulary) refuse("the model's vocabulary", a.vocabulary, b.vocabulary);
+  if (a.layers != b.layers) refuse("the model's number of layers", a.layers, b.layers);
+  if (a.hidden != b.hidden) refuse("the model's hidden size", a.hidden, b.hidden);
+  if (a.query_heads != b.query_heads) refuse("the model's number of heads", a.query_heads, b.query_heads);
+  if (a.key_value_heads != b.key_value_heads) {
+    refuse("the model's number of key-value heads", a.key_value_heads, b.key_value_heads);
+  }
+  if (a.mlp_hidden != b.mlp_hidden) refuse("the model's MLP size", a.mlp_hidden, b.mlp_hidden);
+  if (a.max_positions != b.max_positions) refuse("the model's number of positions", a.max_positions, b.max_positions);
+  if (!(a == b)) refuse("the model's config.json", model::hf_config(a), model::hf_config(b));
+  if (state.sequence_length != plan.sequence_length) {
+    refuse("--sequence-length", state.sequence_length, plan.sequence_length);
+  }
+  if (state.seed != plan.seed) refuse("--seed", state.seed, plan.seed);
+  if (state.dataset_digest != dataset_digest) {
+    refuse("the digest of --data", fmt::format("{:016x}", state.dataset_digest), fmt::format("{:016x}", dataset_digest));
+  }
+}
+
+}  // namespace dt::train

@@ -1,0 +1,59 @@
+#pragma once
+// What will be done, worked out from the settings, the model, the data and, where a run goes on, its checkpoint.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/dtype.hpp"
+#include "checkpoint/manifest.hpp"
+#include "data/token_dataset.hpp"
+#include "model/model_spec.hpp"
+#include "optim/adamw.hpp"
+#include "optim/schedule.hpp"
+#include "parallel/model_storage.hpp"
+#include "train/settings.hpp"
+
+namespace dt::train {
+
+struct Plan {
+  model::ModelSpec spec;
+  DType dtype = DType::f32;
+  int threads = 1;
+  std::uint64_t seed = 0;
+  std::int64_t sequence_length = 0;
+  std::int64_t global_batch = 0;
+  std::int64_t micro_batch = 0;
+  std::int64_t micro_batches_per_step = 0;
+  std::int64_t grad_lanes = 1;
+  std::int64_t total_steps = 0;  // counted from the run's beginning
+  optim::Schedule schedule;
+  optim::AdamWSettings adamw;
+  double clip_norm = 1;
+
+  std::int64_t tokens_per_step() const { return global_batch * sequence_length; }
+  double flops_per_token() const;
+};
+
+/// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide); input, where data and
+/// model do not fit each other (vocabulary, positions, too little data).
+/// `resumed` is the state that the run goes on from, if any.
+Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const data::TokenDataset& dataset,
+               const checkpoint::TrainingState* resumed);
+
+/// The part of a plan that evaluation needs: no steps, no schedule.
+Plan make_evaluation_plan(const Settings& settings, const model::ModelSpec& spec, const data::TokenDataset& dataset);
+
+/// Bytes that training will need, from the very tables that allocate it.
+struct MemoryEstimate {
+  parallel::StorageBytes storage;
+  std::size_t activations = 0;
+  std::size_t total() const { return storage.total() + activations; }
+};
+MemoryEstimate estimate_memory(const Plan& plan);
+
+/// Refuses to go on from a checkpoint that belongs to another model, other data or another order of the data.
+/// Error{input} naming the first difference.
+void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest, std::uint64_t dataset_digest);
+
+}  // namespace dt::train

@@ -1,0 +1,94 @@
+#include "train/reporter.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/digest.hpp"
+#include "base/text.hpp"
+
+namespace dt::train {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void cut_torn_line(const fs::path& path) {
+  if (!fs::exists(path)) return;
+  const std::string text = read_file(path);
+  const std::size_t end = text.rfind('\n');
+  const std::size_t whole = end == std::string::npos ? 0 : end + 1;
+  if (whole != text.size()) fs::resize_file(path, whole);
+}
+
+}  // namespace
+
+Reporter::Reporter(Console& console, const std::optional<fs::path>& metrics) : console_(console) {
+  if (!metrics) return;
+  cut_torn_line(*metrics);
+  metrics_ = File::open_append(*metrics);
+}
+
+void Reporter::line(const std::string& json) {
+  if (metrics_.is_open()) metrics_.write(json + "\n");
+  if (console_.json()) console_.out(json + "\n");
+}
+
+void Reporter::row(const std::string& text) {
+  if (console_.json()) return;
+  if (!has_heading_) {
+    console_.print("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}\n", "step", "loss", "lr", "grad norm", "tokens/s", "MFU");
+    has_heading_ = true;
+  }
+  console_.out(text);
+}
+
+void Reporter::train(const TrainRecord& r) {
+  line(Json{{"kind", "train"},
+            {"step", r.step},
+            {"loss", r.loss},
+            {"lr", r.lr},
+            {"grad_norm", r.grad_norm},
+            {"tokens", r.tokens},
+            {"step_s", r.step_s},
+            {"tokens_per_s", r.tokens_per_s},
+            {"mfu", r.mfu},
+            {"compute_s", r.compute_s},
+            {"exposed_comm_s", r.exposed_comm_s},
+            {"data_wait_s", r.data_wait_s},
+            {"data_digest", to_hex(r.data_digest)}}
+           .dump());
+  row(fmt::format("{:>8}  {:>9.5f}  {:>9.3e}  {:>9.4f}  {:>9.0f}  {:>5.1f}%\n", r.step, r.loss, r.lr, r.grad_norm,
+                  r.tokens_per_s, 100 * r.mfu));
+}
+
+void Reporter::eval(const EvalRecord& r) {
+  line(Json{{"kind", "eval"}, {"step", r.step}, {"val_loss", r.val_loss}, {"val_tokens", r.val_tokens}}.dump());
+  row(fmt::format("{:>8}  {:>9.5f}  validation, {} tokens\n", r.step, r.val_loss, format_count(r.val_tokens)));
+}
+
+void Reporter::checkpoint(const CheckpointRecord& r) {
+  line(Json{{"kind", "checkpoint"},
+            {"step", r.step},
+            {"path", r.path},
+            {"bytes", r.bytes},
+            {"stall_s", r.stall_s},
+            {"write_s", r.write_s}}
+           .dump());
+  console_.info("saved {} ({} in {:.1f} s)", r.path, format_bytes(r.bytes), r.write_s);
+}
+
+void Reporter::event(const EventRecord& r) {
+  Json json{{"kind", r.kind}, {"reason", r.reason}, {"step", r.step}, {"generation", r.generation}};
+  if (!r.checkpoint.empty()) json["checkpoint"] = r.checkpoint;
+  line(json.dump());
+}
+
+bool has_evaluation(const fs::path& metrics, std::int64_t step) {
+  if (!fs::exists(metrics)) return false;
+  for (const std::string& text : split(read_file(metrics), '\n')) {
+    const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.value("kind", "") == "eval" && json.value("step", std::int64_t{-1}) == step) return true;
+  }
+  return false;
+}
+
+}  // namespace dt::train

@@ -1,0 +1,72 @@
+#pragma once
+// A run's account of itself: metrics.jsonl, and the table (or the same lines, with --json) on stdout.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/console.hpp"
+#include "base/files.hpp"
+
+namespace dt::train {
+
+struct TrainRecord {
+  std::int64_t step = 0;
+  double loss = 0;
+  double lr = 0;
+  double grad_norm = 0;
+  std::uint64_t tokens = 0;  // seen since the run's beginning
+  double step_s = 0;
+  double tokens_per_s = 0;
+  double mfu = 0;
+  double compute_s = 0;
+  double exposed_comm_s = 0;
+  double data_wait_s = 0;
+  std::uint64_t data_digest = 0;
+};
+
+struct EvalRecord {
+  std::int64_t step = 0;
+  double val_loss = 0;
+  std::uint64_t val_tokens = 0;
+};
+
+struct CheckpointRecord {
+  std::int64_t step = 0;
+  std::string path;
+  std::uint64_t bytes = 0;
+  double stall_s = 0;
+  double write_s = 0;
+};
+
+/// A start, a resume or a stop.
+struct EventRecord {
+  std::string kind;
+  std::string reason;
+  std::int64_t step = 0;
+  std::int64_t generation = 0;
+  std::string checkpoint;  // that a resume goes on from
+};
+
+class Reporter {
+ public:
+  /// Appends to `metrics`; a line that a crash left torn is cut off first. Without a path only stdout is told.
+  Reporter(Console& console, const std::optional<fs::path>& metrics);
+  void train(const TrainRecord& record);
+  void eval(const EvalRecord& record);
+  void checkpoint(const CheckpointRecord& record);
+  void event(const EventRecord& record);
+
+ private:
+  void line(const std::string& json);
+  /// Table rows for people; the heading comes before the first.
+  void row(const std::string& text);
+  Console& console_;
+  File metrics_;
+  bool has_heading_ = false;
+};
+
+/// Whether metrics.jsonl holds an evaluation of this step.
+bool has_evaluation(const fs::path& metrics, std::int64_t step);
+
+}  // namespace dt::train

@@ -1,0 +1,61 @@
+#include "train/run_record.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+
+namespace dt::train {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json load(const fs::path& path) {
+  const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || json.value("format", "") != "dt-run" || !json.contains("asked")) {
+    throw input_error("{} is not a run.json of dt", path.string());
+  }
+  if (json.value("version", 0) != 1) throw input_error("{} has version {}, not 1", path.string(), json.value("version", 0));
+  return json;
+}
+
+/// The options as the last start left them: what was asked first, then every change.
+Json current_options(const Json& record) {
+  Json options = record["asked"];
+  for (const Json& change : record["changes"]) options[change["option"].get<std::string>()] = change["to"];
+  return options;
+}
+
+}  // namespace
+
+std::vector<OptionChange> record_run(const fs::path& run, const std::vector<OptionValue>& asked,
+                                     const model::ModelSpec& spec, std::int64_t generation, std::int64_t step) {
+  const fs::path path = run / "run.json";
+  Json now;
+  for (const OptionValue& option : asked) now[option.name] = option.value;
+  if (!fs::exists(path)) {
+    const Json record{{"format", "dt-run"},
+                      {"version", 1},
+                      {"created", utc_timestamp()},
+                      {"model", Json::parse(model::hf_config(spec))},
+                      {"asked", now},
+                      {"changes", Json::array()}};
+    write_file_atomically(path, record.dump(2) + "\n");
+    return {};
+  }
+  Json record = load(path);
+  const Json before = current_options(record);
+  std::vector<OptionChange> changes;
+  for (const auto& [name, value] : now.items()) {
+    const std::string from = before.value(name, "");
+    if (from == value.get<std::string>()) continue;
+    changes.push_back({name, from, value.get<std::string>()});
+    record["changes"].push_back(
+        {{"generation", generation}, {"step", step}, {"at", utc_timestamp()}, {"option", name}, {"from", from}, {"to", value}});
+  }
+  if (!changes.empty()) write_file_atomically(path, record.dump(2) + "\n");
+  return changes;
+}
+
+}  // namespace dt::train

@@ -1,0 +1,56 @@
+#pragma once
+// What a user asks of dt-train, before anything is known of model, data or run directory. One member per option.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace dt::train {
+
+struct Settings {
+  std::optional<std::string> model;
+  std::string data;
+  std::optional<std::string> run;
+
+  std::optional<std::int64_t> steps;
+  std::optional<std::int64_t> tokens;
+  std::optional<double> epochs;
+
+  std::optional<std::int64_t> sequence_length;
+  std::int64_t global_batch = 8;
+  std::int64_t micro_batch = 1;
+  std::optional<std::int64_t> grad_lanes;
+  std::int64_t seed = 0;
+
+  double lr = 3e-4;
+  std::optional<double> min_lr;
+  std::optional<std::int64_t> warmup_steps;
+  std::string schedule = "cosine";
+  std::optional<std::int64_t> decay_steps;
+  std::optional<std::int64_t> lr_reference_batch;
+  double weight_decay = 0.1;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double adam_eps = 1e-8;
+  double clip_norm = 1.0;
+
+  std::string precision = "fp32";
+  std::optional<std::int64_t> threads;
+  std::optional<double> peak_flops;
+
+  std::int64_t save_every = 0;
+  std::optional<std::int64_t> keep_last;
+  std::int64_t keep_every = 0;
+  std::string resume = "auto";
+  std::optional<std::string> init_from;
+
+  std::int64_t eval_every = 0;
+  std::optional<std::int64_t> eval_batches;
+  std::int64_t log_every = 1;
+  bool eval_only = false;
+  std::optional<std::string> logits_out;
+  std::int64_t logits_sequences = 64;
+  bool dry_run = false;
+};
+
+}  // namespace dt::train

@@ -1,0 +1,47 @@
+#pragma once
+// How a run begins: anew, from other weights, or from the newest checkpoint that can be read.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/console.hpp"
+#include "checkpoint/run_directory.hpp"
+#include "data/token_dataset.hpp"
+#include "train/model_runtime.hpp"
+#include "train/plan.hpp"
+#include "train/settings.hpp"
+
+namespace dt::train {
+
+/// A checkpoint that a run could go on from.
+struct Candidate {
+  fs::path path;
+  bool required;  // named by the user: anything wrong with it is an error, not a reason to look further
+};
+
+/// What --resume leads to, newest first; empty means to begin anew.
+std::vector<Candidate> resume_candidates(const Settings& settings, const checkpoint::RunDirectory* run);
+
+/// --model, else what the checkpoint or --init-from says. Error{usage}: none of them.
+model::ModelSpec choose_spec(const Settings& settings, const std::vector<Candidate>& candidates);
+
+/// Error{input}: weights of another model than --model asks for.
+void check_same_spec(const model::ModelSpec& asked, const model::ModelSpec& found, const fs::path& weights);
+
+struct Start {
+  Plan plan;
+  std::unique_ptr<ModelRuntime> runtime;  // weights and moments in place
+  checkpoint::TrainingState state;
+  fs::path checkpoint;  // gone on from; empty when begun anew
+};
+
+/// Plans and loads. Unreadable checkpoints are passed over with a warning; Error{input} where there are some and none can
+/// be read.
+Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
+                    const std::vector<Candidate>& candidates, Console& console);
+
+/// The state of a run that has not made a step.
+checkpoint::TrainingState initial_state(const Plan& plan, const data::TokenDataset& dataset);
+
+}  // namespace dt::train

@@ -1,0 +1,18 @@
+#pragma once
+// Between a model's storage and checkpoints.
+
+#include <vector>
+
+#include "checkpoint/reader.hpp"
+#include "checkpoint/writer.hpp"
+#include "parallel/model_storage.hpp"
+
+namespace dt::train {
+
+/// Weights and both moments of every parameter, as views.
+std::vector<checkpoint::SourcePiece> pieces_of(const parallel::ModelStorage& storage);
+
+/// Fills weights and moments from a checkpoint. Errors: input (a digest that differs, a tensor that is missing).
+void load_state(const checkpoint::Reader& reader, parallel::ModelStorage& storage);
+
+}  // namespace dt::train

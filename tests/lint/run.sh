@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Layering and quarantine, headers that compile alone, formatting, shell scripts. Run from anywhere in the repository.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+status=0
+step() {
+  local name=$1
+  shift
+  if "$@"; then echo "lint: $name ok"; else echo "lint: $name FAILED" >&2 && status=1; fi
+}
+
+mapfile -t sources < <(find libcore cmd tests -name '*.cpp' -o -name '*.hpp' | sort)
+mapfile -t scripts < <(find jobs datasets tests .ci -name '*.sh' -o -path './.ci/*' -type f | sort; echo .ci/run; echo .ci/make)
+
+step "arrows, quarantine, circles" bash tests/lint/check_includes.sh
+step "the checks can fail" bash tests/lint/selftest.sh
+step "headers compile alone" bash tests/lint/check_headers.sh
+step "clang-format" clang-format --dry-run --Werror "${sources[@]}"
+step "shellcheck" shellcheck --external-sources --severity=style "${scripts[@]}"
+exit "$status"
