@@ -9,6 +9,7 @@
 #include "kernels/attention.hpp"
 #include "model/saved_memory.hpp"
 #include "model/unit.hpp"
+#include "tensor/buffer.hpp"
 
 namespace dt::model {
 

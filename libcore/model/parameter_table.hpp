@@ -44,8 +44,8 @@ struct UnitSpec {
   UnitKind kind;
   std::string name;  // "embedding", "layers.0", ..., "head"
   int layer = -1;    // of a block
-  std::vector<int>
-      params;  // that it computes with, as indices into the table, in the order its methods take them
+  /// That it computes with, as indices into the table, in the order its methods take them.
+  std::vector<int> params;
 };
 
 /// Parameters that lie in one flat buffer and are reduced as one. A tied table is a group of its own, held by
@@ -53,8 +53,8 @@ struct UnitSpec {
 struct GroupSpec {
   std::string name;
   std::vector<int> params;
-  std::vector<std::int64_t>
-      offsets;               // of each param in the flat buffer, in elements; q, k, v (and gate, up) adjacent
+  /// Of each param in the flat buffer, in elements; q, k, v (and gate, up) adjacent.
+  std::vector<std::int64_t> offsets;
   std::int64_t numel = 0;    // of the flat buffer, padding included; a multiple of 16
   std::vector<int> holders;  // units that compute with it, in order
   int owner = 0;             // the unit whose rank keeps optimizer state, norm share and checkpoint piece
@@ -77,7 +77,7 @@ class ParameterTable {
   const std::vector<ParamSpec>& params() const { return params_; }
   const std::vector<UnitSpec>& units() const { return units_; }
   const std::vector<GroupSpec>& groups() const { return groups_; }
-  /// Index of the group that holds a parameter, and of the parameter in that group.
+  /// Index of the group that holds a parameter.
   int group_of(int param) const { return group_of_[static_cast<std::size_t>(param)]; }
   /// −1 where there is none of that name.
   int find(const std::string& name) const;

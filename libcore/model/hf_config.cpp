@@ -1,0 +1,304 @@
+// Hugging Face config.json, read and written: with hf_names.cpp the only place that knows families by name.
+
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "model/model_spec.hpp"
+
+namespace dt::model {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A configuration's members, with errors that name the file, the key, the value and what is allowed.
+class Config {
+ public:
+  Config(Json json, std::string origin) : json_(std::move(json)), origin_(std::move(origin)) {}
+
+  /// A member that is null counts as absent, as transformers has it.
+  bool has(const std::string& key) const { return json_.contains(key) && !json_[key].is_null(); }
+  const Json& value(const std::string& key) const { return json_[key]; }
+  /// An object that is a member; its errors say "key.member".
+  Config nested(const std::string& key) const {
+    if (!json_[key].is_object()) refuse(key, "an object");
+    return Config(json_[key], origin_, path(key) + ".");
+  }
+
+  [[noreturn]] void refuse(const std::string& key, const std::string& allowed) const {
+    throw Error(ErrorKind::input, fmt::format("{}: {} is {}", origin_, path(key), json_[key].dump()),
+                "allowed: " + allowed);
+  }
+  [[noreturn]] void missing(const std::string& key) const {
+    throw Error(ErrorKind::input, fmt::format("{}: {} is missing", origin_, path(key)),
+                "the model's size needs it");
+  }
+
+  /// Sizes fit an int32, so that products of two never overflow.
+  std::int64_t size(const std::string& key) const {
+    if (!has(key)) missing(key);
+    constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+    if (!json_[key].is_number_integer() || json_[key].get<double>() < 1 ||
+        json_[key].get<double>() > static_cast<double>(largest))
+      refuse(key, fmt::format("an integer from 1 to {}", largest));
+    return json_[key].get<std::int64_t>();
+  }
+  std::int64_t size_or(const std::string& key, std::int64_t otherwise) const {
+    return has(key) ? size(key) : otherwise;
+  }
+  double positive_or(const std::string& key, double otherwise) const {
+    if (!has(key)) return otherwise;
+    if (!json_[key].is_number() || !(json_[key].get<double>() > 0)) refuse(key, "a number above 0");
+    return json_[key].get<double>();
+  }
+  bool flag_or(const std::string& key, bool otherwise) const {
+    if (!has(key)) return otherwise;
+    if (!json_[key].is_boolean()) refuse(key, "true, false");
+    return json_[key].get<bool>();
+  }
+  /// Llama 3 lists several ends of text; the first counts.
+  std::optional<std::int64_t> token(const std::string& key) const {
+    if (!has(key)) return std::nullopt;
+    const Json& id = json_[key].is_array() && !json_[key].empty() ? json_[key].front() : json_[key];
+    if (!id.is_number_integer()) refuse(key, "a token's number, a list of them, null");
+    return id.get<std::int64_t>();
+  }
+
+  /// For settings that dt computes in one way only: absent, or equal to one of the values.
+  void require(const std::string& key, std::initializer_list<Json> values) const {
+    if (!has(key)) return;
+    std::string allowed;
+    for (const Json& v : values) {
+      if (json_[key] == v) return;
+      allowed += (allowed.empty() ? "" : ", ") + v.dump();
+    }
+    refuse(key, allowed);
+  }
+  void require_absent(const std::string& key) const {
+    if (has(key)) refuse(key, "null");
+  }
+  void require_divides(const std::string& divisor, std::int64_t d, const std::string& whole,
+                       std::int64_t w) const {
+    if (w % d == 0) return;
+    throw Error(ErrorKind::input,
+                fmt::format("{}: {} is {} and {} is {}", origin_, path(whole), w, path(divisor), d),
+                fmt::format("{} must divide {}", divisor, whole));
+  }
+
+  const std::string& origin() const { return origin_; }
+
+ private:
+  Config(Json json, std::string origin, std::string prefix)
+      : json_(std::move(json)), origin_(std::move(origin)), prefix_(std::move(prefix)) {}
+  std::string path(const std::string& key) const { return prefix_ + key; }
+
+  Json json_;
+  std::string origin_;
+  std::string prefix_;
+};
+
+/// What both families share.
+void refuse_unsupported(const Config& config) {
+  config.require("add_cross_attention", {false});
+  config.require_absent("quantization_config");
+}
+
+/// A model beyond this is a typing error, and sums of its sizes would leave int64.
+void refuse_absurd_size(const ModelSpec& s, const std::string& origin) {
+  constexpr double most_parameters = 1e15;
+  constexpr std::int64_t most_layers = 65536;
+  const auto d = [](std::int64_t n) { return static_cast<double>(n); };
+  const double features =
+      d(s.head_dim) * (2 * d(s.query_heads) + 2 * d(s.key_value_heads)) + 3 * d(s.mlp_hidden);
+  const double parameters = d(s.hidden) * (d(s.layers) * features + 2 * d(s.vocabulary) + d(s.max_positions));
+  if (parameters > most_parameters || s.layers > most_layers) {
+    throw Error(ErrorKind::input,
+                fmt::format("{}: {} layers and about {:.1e} parameters", origin, s.layers, parameters),
+                fmt::format("at most {} layers and {:.0e} parameters", most_layers, most_parameters));
+  }
+}
+
+/// Dropout probabilities are not read: dt trains without dropout, and transformers writes 0.1 where nobody
+/// chose any.
+ModelSpec read_gpt2(const Config& config) {
+  refuse_unsupported(config);
+  config.require("activation_function", {"gelu_new", "gelu_pytorch_tanh"});  // two names of one formula
+  config.require("scale_attn_weights", {true});
+  config.require("scale_attn_by_inverse_layer_idx", {false});
+  config.require("reorder_and_upcast_attn", {false});
+
+  ModelSpec s;
+  s.family = "gpt2";
+  s.vocabulary = config.size("vocab_size");
+  s.layers = config.size("n_layer");
+  s.hidden = config.size("n_embd");
+  s.query_heads = s.key_value_heads = config.size("n_head");
+  config.require_divides("n_head", s.query_heads, "n_embd", s.hidden);
+  s.head_dim = s.hidden / s.query_heads;
+  s.mlp_hidden = config.size_or("n_inner", 4 * s.hidden);
+  s.max_positions = config.size(config.has("n_positions") || !config.has("n_ctx") ? "n_positions" : "n_ctx");
+  s.norm_eps = config.positive_or("layer_norm_epsilon", 1e-5);
+  s.tied = config.flag_or("tie_word_embeddings", true);
+  s.init_std = config.positive_or("initializer_range", 0.02);
+  s.bos_token = config.token("bos_token_id");
+  s.eos_token = config.token("eos_token_id");
+  return s;
+}
+
+/// θ stands at the top, in files of transformers 5 in rope_parameters; rope_scaling is the older home of a
+/// rope_type.
+double read_rotary_theta(const Config& config) {
+  double theta = config.positive_or("rope_theta", 10000);
+  for (const std::string key : {"rope_scaling", "rope_parameters"}) {
+    if (!config.has(key)) continue;
+    const Config rope = config.nested(key);
+    rope.require("type", {"default"});
+    rope.require("rope_type", {"default"});
+    rope.require("partial_rotary_factor", {1.0});
+    if (rope.has("rope_theta") && config.has("rope_theta") && rope.positive_or("rope_theta", theta) != theta)
+      rope.refuse("rope_theta", fmt::format("{}, as the file's own rope_theta", theta));
+    theta = rope.positive_or("rope_theta", theta);
+  }
+  return theta;
+}
+
+ModelSpec read_llama(const Config& config) {
+  refuse_unsupported(config);
+  config.require("hidden_act", {"silu"});
+  config.require("partial_rotary_factor", {1.0});
+
+  ModelSpec s;
+  s.family = "llama";
+  s.vocabulary = config.size("vocab_size");
+  s.layers = config.size("num_hidden_layers");
+  s.hidden = config.size("hidden_size");
+  s.query_heads = config.size("num_attention_heads");
+  s.key_value_heads = config.size_or("num_key_value_heads", s.query_heads);
+  config.require_divides("num_key_value_heads", s.key_value_heads, "num_attention_heads", s.query_heads);
+  if (!config.has("head_dim"))
+    config.require_divides("num_attention_heads", s.query_heads, "hidden_size", s.hidden);
+  s.head_dim = config.size_or("head_dim", s.hidden / s.query_heads);
+  if (s.head_dim % 2 != 0)
+    throw Error(ErrorKind::input,
+                fmt::format("{}: the head size (head_dim) is {}", config.origin(), s.head_dim),
+                "rotary positions turn pairs of features: it must be even");
+  s.mlp_hidden = config.size("intermediate_size");
+  s.max_positions = config.size("max_position_embeddings");
+  s.norm = Norm::rms_norm;
+  s.norm_eps = config.positive_or("rms_norm_eps", 1e-6);
+  s.position = Position::rotary;
+  s.rotary_theta = read_rotary_theta(config);
+  s.mlp = Mlp::swiglu;
+  s.attention_bias = config.flag_or("attention_bias", false);
+  s.mlp_bias = config.flag_or("mlp_bias", false);
+  s.tied = config.flag_or("tie_word_embeddings", false);
+  s.init_std = config.positive_or("initializer_range", 0.02);
+  s.scaled_residual_init = false;
+  s.bos_token = config.token("bos_token_id");
+  s.eos_token = config.token("eos_token_id");
+  return s;
+}
+
+Json token_or_null(const std::optional<std::int64_t>& token) {
+  return token ? Json(*token) : Json(nullptr);
+}
+
+Json write_gpt2(const ModelSpec& s) {
+  return {{"architectures", {"GPT2LMHeadModel"}},
+          {"model_type", "gpt2"},
+          {"vocab_size", s.vocabulary},
+          {"n_positions", s.max_positions},
+          {"n_embd", s.hidden},
+          {"n_layer", s.layers},
+          {"n_head", s.query_heads},
+          {"n_inner", s.mlp_hidden},
+          {"activation_function", "gelu_new"},
+          {"layer_norm_epsilon", s.norm_eps},
+          {"initializer_range", s.init_std},
+          {"embd_pdrop", 0.0},
+          {"attn_pdrop", 0.0},
+          {"resid_pdrop", 0.0},
+          {"scale_attn_weights", true},
+          {"scale_attn_by_inverse_layer_idx", false},
+          {"reorder_and_upcast_attn", false}};
+}
+
+Json write_llama(const ModelSpec& s) {
+  return {{"architectures", {"LlamaForCausalLM"}},
+          {"model_type", "llama"},
+          {"vocab_size", s.vocabulary},
+          {"max_position_embeddings", s.max_positions},
+          {"hidden_size", s.hidden},
+          {"intermediate_size", s.mlp_hidden},
+          {"num_hidden_layers", s.layers},
+          {"num_attention_heads", s.query_heads},
+          {"num_key_value_heads", s.key_value_heads},
+          {"head_dim", s.head_dim},
+          {"hidden_act", "silu"},
+          {"rms_norm_eps", s.norm_eps},
+          {"initializer_range", s.init_std},
+          {"rope_theta", s.rotary_theta},
+          {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", s.rotary_theta}}},  // transformers 5
+          {"rope_scaling", nullptr},
+          {"attention_bias", s.attention_bias},
+          {"attention_dropout", 0.0},
+          {"mlp_bias", s.mlp_bias}};
+}
+
+struct Family {
+  const char* name;
+  ModelSpec (*read)(const Config&);
+  Json (*write)(const ModelSpec&);
+};
+constexpr Family families[] = {{"gpt2", read_gpt2, write_gpt2}, {"llama", read_llama, write_llama}};
+
+Json parse_json(std::string_view text, const std::string& origin) {
+  try {
+    Json json = Json::parse(text);
+    if (!json.is_object()) throw input_error("{}: the top of a config.json is an object", origin);
+    return json;
+  } catch (const Json::parse_error& error) {
+    throw Error(ErrorKind::input, fmt::format("{}:{}: not valid JSON", origin, line_at(text, error.byte)),
+                error.what());
+  }
+}
+
+}  // namespace
+
+ModelSpec parse_hf_config(std::string_view json, const std::string& origin) {
+  const Config config(parse_json(json, origin), origin);
+  std::string allowed;
+  for (const Family& family : families) {
+    if (config.has("model_type") && config.value("model_type") == family.name) {
+      ModelSpec spec = family.read(config);
+      refuse_absurd_size(spec, origin);
+      return spec;
+    }
+    allowed += (allowed.empty() ? "" : ", ") + Json(family.name).dump();
+  }
+  if (config.has("model_type")) config.refuse("model_type", allowed);
+  throw Error(ErrorKind::input, fmt::format("{}: model_type is missing", origin), "allowed: " + allowed);
+}
+
+std::string hf_config(const ModelSpec& spec) {
+  for (const Family& family : families) {
+    if (spec.family != family.name) continue;
+    Json json = family.write(spec);
+    json["bos_token_id"] = token_or_null(spec.bos_token);
+    json["eos_token_id"] = token_or_null(spec.eos_token);
+    json["tie_word_embeddings"] = spec.tied;
+    json["torch_dtype"] = "float32";
+    json["use_cache"] = true;
+    std::string text = json.dump(2) + "\n";
+    DT_CHECK(parse_hf_config(text, "hf_config") == spec, "a spec that a {} config.json cannot express",
+             spec.family);
+    return text;
+  }
+  throw Error(ErrorKind::internal, fmt::format("no config.json for the family '{}'", spec.family));
+}
+
+}  // namespace dt::model

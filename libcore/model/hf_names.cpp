@@ -1,0 +1,107 @@
+#include "model/hf_names.hpp"
+
+#include <array>
+#include <span>
+
+#include "base/error.hpp"
+#include "model/parameter_table.hpp"
+
+namespace dt::model {
+
+namespace {
+
+/// What stands before ".weight" or ".bias" in both worlds; of blocks, what stands behind the layer's prefix.
+struct Rule {
+  const char* ours;
+  const char* theirs;
+  bool transposed;  // weights stored [input, output]
+};
+
+struct Family {
+  std::span<const Rule> rules;
+  const char* base;    // before every name but the head's; files of the bare base model lack it
+  const char* layers;  // before the number of a layer
+};
+
+constexpr std::array gpt2_rules{Rule{"embedding.token", "wte", false},
+                                Rule{"embedding.position", "wpe", false},
+                                Rule{"attention_norm", "ln_1", false},
+                                Rule{"attention.q", "attn.c_attn", true},
+                                Rule{"attention.k", "attn.c_attn", true},
+                                Rule{"attention.v", "attn.c_attn", true},
+                                Rule{"attention.output", "attn.c_proj", true},
+                                Rule{"mlp_norm", "ln_2", false},
+                                Rule{"mlp.up", "mlp.c_fc", true},
+                                Rule{"mlp.down", "mlp.c_proj", true},
+                                Rule{"final_norm", "ln_f", false},
+                                Rule{"head", "lm_head", false}};
+
+constexpr std::array llama_rules{Rule{"embedding.token", "embed_tokens", false},
+                                 Rule{"attention_norm", "input_layernorm", false},
+                                 Rule{"attention.q", "self_attn.q_proj", false},
+                                 Rule{"attention.k", "self_attn.k_proj", false},
+                                 Rule{"attention.v", "self_attn.v_proj", false},
+                                 Rule{"attention.output", "self_attn.o_proj", false},
+                                 Rule{"mlp_norm", "post_attention_layernorm", false},
+                                 Rule{"mlp.gate", "mlp.gate_proj", false},
+                                 Rule{"mlp.up", "mlp.up_proj", false},
+                                 Rule{"mlp.down", "mlp.down_proj", false},
+                                 Rule{"final_norm", "norm", false},
+                                 Rule{"head", "lm_head", false}};
+
+Family family_of(const ModelSpec& spec) {
+  if (spec.family == "gpt2") return {gpt2_rules, "transformer.", "h."};
+  if (spec.family == "llama") return {llama_rules, "model.", "layers."};
+  throw Error(ErrorKind::internal, fmt::format("no Hugging Face names for the family '{}'", spec.family));
+}
+
+const Rule& rule_for(const Family& family, const std::string& stem) {
+  for (const Rule& rule : family.rules) {
+    if (stem == rule.ours) return rule;
+  }
+  throw Error(ErrorKind::internal, fmt::format("no Hugging Face name for the parameter '{}'", stem));
+}
+
+HfTensor hf_tensor(const Family& family, const ParamSpec& param) {
+  std::string rest = param.name;
+  std::string layer;  // "3." within a block
+  if (rest.starts_with("layers.")) {
+    const std::size_t behind = rest.find('.', 7) + 1;
+    layer = family.layers + rest.substr(7, behind - 7);
+    rest = rest.substr(behind);
+  }
+  const std::size_t dot = rest.rfind('.');
+  const Rule& rule = rule_for(family, rest.substr(0, dot));
+  const std::string name = layer + rule.theirs + rest.substr(dot);
+  if (rest.starts_with("head.")) return {name, "", param.shape, {param.name}, false};
+  return {family.base + name, name, param.shape, {param.name}, rule.transposed && param.shape.rank() == 2};
+}
+
+/// Stacks `more` below the parts that are there already.
+void append(HfTensor& tensor, const HfTensor& more) {
+  std::vector<std::int64_t> dims = tensor.shape.dims();
+  dims[0] += more.shape[0];
+  tensor.shape = Shape(dims);
+  tensor.parts.push_back(more.parts.front());
+}
+
+}  // namespace
+
+std::vector<HfTensor> hf_tensors(const ModelSpec& spec) {
+  const Family family = family_of(spec);
+  const ParameterTable table(spec);
+  std::vector<HfTensor> tensors;
+  for (const ParamSpec& param : table.params()) {
+    HfTensor tensor = hf_tensor(family, param);
+    if (!tensors.empty() && tensors.back().name == tensor.name)
+      append(tensors.back(), tensor);
+    else
+      tensors.push_back(std::move(tensor));
+  }
+  for (HfTensor& tensor : tensors) {
+    if (tensor.transposed) tensor.shape = Shape{tensor.shape[1], tensor.shape[0]};
+  }
+  return tensors;
+}
+
+}  // namespace dt::model

@@ -1,0 +1,65 @@
+#include "model/mlp_layer.hpp"
+
+#include "kernels/activation.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/linear.hpp"
+#include "model/joined.hpp"
+
+namespace dt::model {
+
+MlpLayer::MlpLayer(const ModelSpec& spec, DType dtype)
+    : kind_(spec.mlp), bias_(spec.mlp_bias), features_(spec.mlp_hidden), dtype_(dtype) {}
+
+MlpLayer::Saved MlpLayer::saved(SavedMemory& memory, std::int64_t rows) const {
+  Saved s;
+  s.up_RG = memory.take(dtype_, {rows, gated() ? 2 * features_ : features_});
+  s.hidden_RF = memory.take(dtype_, {rows, features_});
+  return s;
+}
+
+void MlpLayer::forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
+                       const Tensor& y_RC, const Saved& saved) const {
+  const Params w = params(weights);
+  kernels::linear(context, x_RC, w.up_weight_GC, w.up_bias_G, saved.up_RG);
+  if (gated())
+    kernels::swiglu(context, saved.up_RG, saved.hidden_RF);
+  else
+    kernels::gelu(context, saved.up_RG, saved.hidden_RF);
+  kernels::linear(context, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, y_RC);
+}
+
+void MlpLayer::backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& dy_RC,
+                              const Tensor& dx_RC, const Saved& saved) const {
+  const Params w = params(weights);
+  Arena::Scope scope(context.scratch());
+  const Tensor dhidden_RF = context.scratch().allocate(dtype_, saved.hidden_RF.shape());
+  kernels::linear_backward_input(context, dy_RC, w.down_weight_CF, dhidden_RF);
+  if (gated()) {
+    kernels::swiglu_backward(context, dhidden_RF, saved.up_RG, saved.up_RG);
+  } else {
+    kernels::gelu_backward(context, dhidden_RF, saved.up_RG, dhidden_RF);
+    kernels::copy(context, dhidden_RF, saved.up_RG);
+  }
+  kernels::linear_backward_input(context, saved.up_RG, w.up_weight_GC, dx_RC);
+}
+
+void MlpLayer::backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_RC,
+                               const Tensor& dy_RC, const Saved& saved) const {
+  const Params g = params(grads);
+  kernels::linear_backward_weight(context, dy_RC, saved.hidden_RF, g.down_weight_CF, g.down_bias_C);
+  kernels::linear_backward_weight(context, saved.up_RG, x_RC, g.up_weight_GC, g.up_bias_G);
+}
+
+MlpLayer::Params MlpLayer::params(std::span<const Tensor> tensors) const {
+  DT_CHECK(tensors.size() == num_params(), "{} tensors for {} parameters", tensors.size(), num_params());
+  const std::size_t ups = gated() ? 2 : 1;
+  Params p;
+  p.up_weight_GC = joined(tensors.first(ups));
+  if (bias_) p.up_bias_G = joined(tensors.subspan(ups, ups));
+  const auto down = tensors.subspan(bias_ ? 2 * ups : ups);
+  p.down_weight_CF = down[0];
+  if (bias_) p.down_bias_C = down[1];
+  return p;
+}
+
+}  // namespace dt::model

@@ -1,0 +1,113 @@
+#include "model/model_spec.hpp"
+
+#include <array>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+
+namespace dt::model {
+
+namespace {
+
+struct Preset {
+  std::string name;
+  ModelSpec spec;
+};
+
+/// Source: Radford et al. 2019, table 2.
+ModelSpec gpt2(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
+  ModelSpec s;
+  s.family = "gpt2";
+  s.vocabulary = 50257;
+  s.layers = layers;
+  s.hidden = hidden;
+  s.query_heads = s.key_value_heads = heads;
+  s.head_dim = hidden / heads;
+  s.mlp_hidden = 4 * hidden;
+  s.max_positions = 1024;
+  s.bos_token = s.eos_token = 50256;
+  return s;
+}
+
+struct LlamaSizes {
+  std::int64_t hidden, layers, query_heads, key_value_heads, mlp_hidden, vocabulary, max_positions;
+};
+
+ModelSpec llama(const LlamaSizes& sizes) {
+  ModelSpec s;
+  s.family = "llama";
+  s.vocabulary = sizes.vocabulary;
+  s.layers = sizes.layers;
+  s.hidden = sizes.hidden;
+  s.query_heads = sizes.query_heads;
+  s.key_value_heads = sizes.key_value_heads;
+  s.head_dim = sizes.hidden / sizes.query_heads;
+  s.mlp_hidden = sizes.mlp_hidden;
+  s.max_positions = sizes.max_positions;
+  s.norm = Norm::rms_norm;
+  s.position = Position::rotary;
+  s.mlp = Mlp::swiglu;
+  s.attention_bias = s.mlp_bias = s.tied = s.scaled_residual_init = false;
+  return s;
+}
+
+/// Llama 3 8B. Source: Dubey et al. 2024, table 3.
+ModelSpec llama_8b() {
+  ModelSpec s = llama({4096, 32, 32, 8, 14336, 128256, 8192});
+  s.rotary_theta = 500000;
+  s.bos_token = 128000;
+  s.eos_token = 128001;
+  return s;
+}
+
+/// Source: Zhang et al. 2024 (TinyLlama), table 1.
+ModelSpec llama_1b() {
+  ModelSpec s = llama({2048, 22, 32, 4, 5632, 32000, 2048});
+  s.bos_token = 1;
+  s.eos_token = 2;
+  return s;
+}
+
+const std::vector<Preset>& presets() {
+  static const std::vector<Preset> list{{"gpt2-124m", gpt2(768, 12, 12)},
+                                        {"gpt2-350m", gpt2(1024, 24, 16)},
+                                        {"gpt2-774m", gpt2(1280, 36, 20)},
+                                        {"gpt2-1.5b", gpt2(1600, 48, 25)},
+                                        {"llama-tiny", llama({64, 2, 4, 2, 176, 320, 256})},
+                                        {"llama-1b", llama_1b()},
+                                        {"llama-8b", llama_8b()}};
+  return list;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+}  // namespace
+
+const std::vector<std::string>& preset_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Preset& preset : presets()) all.push_back(preset.name);
+    return all;
+  }();
+  return names;
+}
+
+ModelSpec load_model_spec(const std::string& preset_or_path) {
+  for (const Preset& preset : presets()) {
+    if (preset.name == preset_or_path) return preset.spec;
+  }
+  std::error_code ignored;
+  if (!fs::exists(preset_or_path, ignored)) {
+    throw Error(
+        ErrorKind::input, fmt::format("'{}' is neither a model preset nor a file", preset_or_path),
+        fmt::format("presets: {}; or give the path of a Hugging Face config.json", listed(preset_names())));
+  }
+  return parse_hf_config(read_file(preset_or_path), preset_or_path);
+}
+
+}  // namespace dt::model

@@ -1,0 +1,184 @@
+#include "model/parameter_table.hpp"
+
+#include <cmath>
+
+#include "base/error.hpp"
+
+namespace dt::model {
+
+namespace {
+
+/// Writes the list of parameters of a spec, unit by unit.
+class Builder {
+ public:
+  explicit Builder(const ModelSpec& spec)
+      : spec_(spec),
+        normal_{Init::Kind::normal, spec.init_std},
+        residual_{Init::Kind::normal, spec.scaled_residual_init
+                                          ? spec.init_std / std::sqrt(2.0 * static_cast<double>(spec.layers))
+                                          : spec.init_std} {}
+
+  void embedding() {
+    const auto& s = spec_;
+    begin({UnitKind::embedding, "embedding", -1, {}});
+    matrix("embedding.token.weight", {s.vocabulary, s.hidden}, normal_, {0, s.vocabulary});
+    if (s.position == Position::learned)
+      matrix("embedding.position.weight", {s.max_positions, s.hidden}, normal_, {});
+  }
+
+  void block(int layer) {
+    prefix_ = fmt::format("layers.{}.", layer);
+    begin({UnitKind::block, fmt::format("layers.{}", layer), layer, {}});
+    norm("attention_norm");
+    attention();
+    norm("mlp_norm");
+    mlp();
+    prefix_.clear();
+  }
+
+  void head() {
+    const auto& s = spec_;
+    begin({UnitKind::head, "head", -1, {}});
+    norm("final_norm");
+    if (s.tied)
+      units.back().params.push_back(0);
+    else
+      matrix("head.weight", {s.vocabulary, s.hidden}, normal_, {0, s.vocabulary});
+  }
+
+  std::vector<ParamSpec> params;
+  std::vector<UnitSpec> units;
+
+ private:
+  void attention() {
+    const auto& s = spec_;
+    const std::int64_t q = s.query_heads * s.head_dim;
+    const std::int64_t kv = s.key_value_heads * s.head_dim;
+    const Split q_heads{0, s.query_heads};
+    const Split kv_heads{0, s.key_value_heads};
+    matrix("attention.q.weight", {q, s.hidden}, normal_, q_heads);
+    matrix("attention.k.weight", {kv, s.hidden}, normal_, kv_heads, true);
+    matrix("attention.v.weight", {kv, s.hidden}, normal_, kv_heads, true);
+    if (s.attention_bias) {
+      bias("attention.q.bias", q, q_heads);
+      bias("attention.k.bias", kv, kv_heads, true);
+      bias("attention.v.bias", kv, kv_heads, true);
+    }
+    matrix("attention.output.weight", {s.hidden, q}, residual_, {1, s.query_heads});
+    if (s.attention_bias) bias("attention.output.bias", s.hidden, {});
+  }
+
+  void mlp() {
+    const auto& s = spec_;
+    const bool gated = s.mlp == Mlp::swiglu;
+    const Split features{0, s.mlp_hidden};
+    if (gated) matrix("mlp.gate.weight", {s.mlp_hidden, s.hidden}, normal_, features);
+    matrix("mlp.up.weight", {s.mlp_hidden, s.hidden}, normal_, features, gated);
+    if (s.mlp_bias) {
+      if (gated) bias("mlp.gate.bias", s.mlp_hidden, features);
+      bias("mlp.up.bias", s.mlp_hidden, features, gated);
+    }
+    matrix("mlp.down.weight", {s.hidden, s.mlp_hidden}, residual_, {1, s.mlp_hidden});
+    if (s.mlp_bias) bias("mlp.down.bias", s.hidden, {});
+  }
+
+  void norm(const std::string& name) {
+    add({prefix_ + name + ".weight", {spec_.hidden}, {Init::Kind::ones, 0}, false, {}, false});
+    if (spec_.norm == Norm::layer_norm) bias(name + ".bias", spec_.hidden, {});
+  }
+
+  void matrix(const std::string& name, Shape shape, Init init, Split split, bool joins = false) {
+    add({prefix_ + name, std::move(shape), init, true, split, joins});
+  }
+  void bias(const std::string& name, std::int64_t features, Split split, bool joins = false) {
+    add({prefix_ + name, {features}, {}, false, split, joins});
+  }
+
+  void begin(UnitSpec unit) { units.push_back(std::move(unit)); }
+  void add(ParamSpec param) {
+    units.back().params.push_back(static_cast<int>(params.size()));
+    params.push_back(std::move(param));
+  }
+
+  const ModelSpec& spec_;
+  Init normal_;
+  Init residual_;
+  std::string prefix_;
+};
+
+void check(const ModelSpec& s) {
+  DT_CHECK(s.vocabulary > 0 && s.layers > 0 && s.hidden > 0 && s.head_dim > 0 && s.mlp_hidden > 0 &&
+               s.max_positions > 0,
+           "a model of vocabulary {}, layers {}, hidden {}, head size {}, MLP {}, positions {}", s.vocabulary,
+           s.layers, s.hidden, s.head_dim, s.mlp_hidden, s.max_positions);
+  DT_CHECK(s.key_value_heads > 0 && s.query_heads > 0 && s.query_heads % s.key_value_heads == 0,
+           "{} query heads over {} key-value heads", s.query_heads, s.key_value_heads);
+  DT_CHECK(s.position != Position::rotary || s.head_dim % 2 == 0, "rotary positions with odd head size {}",
+           s.head_dim);
+}
+
+}  // namespace
+
+ParameterTable::ParameterTable(const ModelSpec& spec) {
+  check(spec);
+  Builder builder(spec);
+  builder.embedding();
+  for (int layer = 0; layer < static_cast<int>(spec.layers); ++layer) builder.block(layer);
+  builder.head();
+  params_ = std::move(builder.params);
+  units_ = std::move(builder.units);
+  group_of_.assign(params_.size(), -1);
+
+  for (int u = 0; u < static_cast<int>(units_.size()); ++u) {
+    const UnitSpec& unit = units_[static_cast<std::size_t>(u)];
+    std::vector<int> own;
+    for (int p : unit.params) {
+      if (!(spec.tied && p == 0)) own.push_back(p);
+    }
+    add_group({unit.name, own, {}, 0, {u}, u});
+    if (spec.tied && unit.kind == UnitKind::embedding)
+      add_group({"tied", {0}, {}, 0, {u, static_cast<int>(units_.size()) - 1}, u});
+  }
+}
+
+void ParameterTable::add_group(GroupSpec group) {
+  if (group.params.empty()) return;
+  std::vector<std::int64_t> numels;
+  for (int p : group.params) {
+    group_of_[static_cast<std::size_t>(p)] = static_cast<int>(groups_.size());
+    numels.push_back(params_[static_cast<std::size_t>(p)].shape.numel());
+  }
+  FlatLayout layout = lay_out(group.params, numels);
+  group.offsets = std::move(layout.offsets);
+  group.numel = layout.numel;
+  groups_.push_back(std::move(group));
+}
+
+FlatLayout ParameterTable::lay_out(const std::vector<int>& params,
+                                   const std::vector<std::int64_t>& numels) const {
+  DT_CHECK(params.size() == numels.size(), "{} parameters, {} counts", params.size(), numels.size());
+  const auto aligned = [](std::int64_t n) { return (n + alignment - 1) / alignment * alignment; };
+  FlatLayout layout;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    if (!params_[static_cast<std::size_t>(params[i])].joins_previous) layout.numel = aligned(layout.numel);
+    layout.offsets.push_back(layout.numel);
+    layout.numel += numels[i];
+  }
+  layout.numel = aligned(layout.numel);
+  return layout;
+}
+
+int ParameterTable::find(const std::string& name) const {
+  for (std::size_t i = 0; i < params_.size(); ++i) {
+    if (params_[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::int64_t ParameterTable::num_parameters() const {
+  std::int64_t total = 0;
+  for (const ParamSpec& param : params_) total += param.shape.numel();
+  return total;
+}
+
+}  // namespace dt::model

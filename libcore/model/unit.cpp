@@ -1,0 +1,29 @@
+#include "model/unit.hpp"
+
+#include "model/block_unit.hpp"
+#include "model/embedding_unit.hpp"
+#include "model/head_unit.hpp"
+
+namespace dt::model {
+
+std::vector<std::unique_ptr<Unit>> make_units(const ModelSpec& spec, const ParameterTable& table,
+                                              DType dtype) {
+  const auto rotary = std::make_shared<const RotaryTables>(spec, dtype);
+  std::vector<std::unique_ptr<Unit>> units;
+  for (const UnitSpec& unit : table.units()) {
+    switch (unit.kind) {
+      case UnitKind::embedding:
+        units.push_back(std::make_unique<EmbeddingUnit>(spec, unit, dtype));
+        break;
+      case UnitKind::block:
+        units.push_back(std::make_unique<BlockUnit>(spec, unit, dtype, rotary));
+        break;
+      case UnitKind::head:
+        units.push_back(std::make_unique<HeadUnit>(spec, unit, dtype));
+        break;
+    }
+  }
+  return units;
+}
+
+}  // namespace dt::model

@@ -1,0 +1,141 @@
+// What Hugging Face transformers computes for tiny random models; tests/golden/README.md says what the files
+// hold.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+
+#include "base/hdf5_file.hpp"
+#include "model/hf_names.hpp"
+#include "support/unit_runner.hpp"
+
+using namespace dt;
+using namespace dt::model;
+using test::Batch;
+using test::Decoder;
+using test::Flight;
+
+namespace {
+
+std::vector<double> read(const Hdf5Reader& file, const std::string& dataset) {
+  if (file.info(dataset).dtype == DType::f64) return file.read_all<double>(dataset);
+  const std::vector<float> values = file.read_all<float>(dataset);
+  return {values.begin(), values.end()};
+}
+
+/// [rows, columns] → [columns, rows].
+std::vector<double> transposed(const std::vector<double>& values, std::int64_t rows, std::int64_t columns) {
+  std::vector<double> result;
+  result.reserve(values.size());
+  for (std::int64_t c = 0; c < columns; ++c) {
+    for (std::int64_t r = 0; r < rows; ++r)
+      result.push_back(values[static_cast<std::size_t>(r * columns + c)]);
+  }
+  return result;
+}
+
+/// Stored as in the file → into dt's parameters.
+void scatter(const HfTensor& tensor, std::vector<double> stored, const Decoder& decoder) {
+  if (tensor.transposed) stored = transposed(stored, tensor.shape[0], tensor.shape[1]);
+  auto from = stored.begin();
+  for (const std::string& part : tensor.parts) {
+    const Tensor& weight = decoder.weight(decoder.table().find(part));
+    test::from_doubles({from, from + weight.numel()}, weight);
+    from += weight.numel();
+  }
+  REQUIRE(from == stored.end());
+}
+
+/// dt's gradients → as stored in the file.
+std::vector<double> gather(const HfTensor& tensor, const Decoder& decoder) {
+  std::vector<double> stacked;
+  for (const std::string& part : tensor.parts) {
+    const std::vector<double> grad = test::to_doubles(decoder.grad(decoder.table().find(part)));
+    stacked.insert(stacked.end(), grad.begin(), grad.end());
+  }
+  return tensor.transposed ? transposed(stacked, tensor.shape[1], tensor.shape[0]) : stacked;
+}
+
+double norm(const std::vector<double>& values) {
+  double squares = 0;
+  for (double v : values) squares += v * v;
+  return std::sqrt(squares);
+}
+double distance(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double squares = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);
+  return std::sqrt(squares);
+}
+
+void load_weights(const Hdf5Reader& file, const Decoder& decoder) {
+  std::size_t found = 0;
+  for (const HfTensor& tensor : hf_tensors(decoder.spec())) {
+    const DatasetInfo& info = file.info("/weights/" + tensor.name);
+    REQUIRE(tensor.shape.dims() == std::vector<std::int64_t>(info.shape.begin(), info.shape.end()));
+    scatter(tensor, read(file, info.path), decoder);
+    ++found;
+  }
+  const auto& all = file.datasets();
+  REQUIRE(found == static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const DatasetInfo& d) {
+            return d.path.starts_with("/weights/");
+          })));
+}
+
+void check_gradients(const Hdf5Reader& file, const Decoder& decoder, double tolerance) {
+  double global = 0;
+  for (const HfTensor& tensor : hf_tensors(decoder.spec()))
+    global = std::hypot(global, norm(read(file, "/gradients/" + tensor.name)));
+  double worst = 0;
+  for (const HfTensor& tensor : hf_tensors(decoder.spec())) {
+    const std::vector<double> expected = read(file, "/gradients/" + tensor.name);
+    INFO(tensor.name);
+    const double error =
+        distance(gather(tensor, decoder), expected) / std::max(norm(expected), 1e-3 * global);
+    CHECK(error <= tolerance);
+    worst = std::max(worst, error);
+  }
+  UNSCOPED_INFO("gradients differ by at most " << worst);
+  CHECK(worst <= tolerance);
+}
+
+void check_golden(const std::string& name, DType dtype, bool reference, double tolerance) {
+  const Hdf5Reader file(fs::path(DT_TESTS_DIR) / "golden" /
+                        (name + "." + std::string(dtype_name(dtype)) + ".h5"));
+  INFO(file.path() << (reference ? " with reference kernels" : ""));
+  const ModelSpec spec = parse_hf_config(file.string_attribute("/", "config").value(), file.path().string());
+  Context context(2);
+  context.set_reference_only(reference);
+  Decoder decoder(spec, dtype);
+  load_weights(file, decoder);
+  const auto& shape_BT = file.info("/tokens").shape;
+  Batch batch(static_cast<std::int64_t>(shape_BT[0]), static_cast<std::int64_t>(shape_BT[1]),
+              file.read_all<std::int32_t>("/tokens"), file.read_all<std::int32_t>("/labels"));
+
+  Flight flight(decoder, batch.whole());
+  flight.forward(context);
+  const std::vector<double> logits = read(file, "/logits");
+  const double logits_error = distance(test::to_doubles(flight.logits()), logits) / norm(logits);
+  CHECK(logits_error <= tolerance);
+  const double loss = read(file, "/loss")[0];
+  const double loss_error = std::abs(flight.loss_sum() / static_cast<double>(batch.targets()) - loss) / loss;
+  CHECK(loss_error <= tolerance);
+  flight.backward(context);
+  UNSCOPED_INFO("logits differ by " << logits_error << ", the loss by " << loss_error);
+  check_gradients(file, decoder, tolerance);
+}
+
+const std::vector<std::string> models{"gpt2_tied", "gpt2_untied", "llama_mha_untied", "llama_gqa_tied",
+                                      "llama_gqa_untied"};
+
+}  // namespace
+
+TEST_CASE("logits, loss and gradients are those of transformers in fp64") {
+  for (const std::string& name : models) check_golden(name, DType::f64, true, 1e-10);
+}
+TEST_CASE("logits, loss and gradients are those of transformers in fp32 with reference kernels") {
+  for (const std::string& name : models) check_golden(name, DType::f32, true, 1e-5);
+}
+TEST_CASE("logits, loss and gradients are those of transformers in fp32") {
+  for (const std::string& name : models) check_golden(name, DType::f32, false, 1e-5);
+}

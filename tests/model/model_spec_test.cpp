@@ -1,0 +1,251 @@
+#include "model/model_spec.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+
+using namespace dt;
+using namespace dt::model;
+using Json = nlohmann::json;
+
+namespace {
+
+Json gpt2_config() {
+  return {{"model_type", "gpt2"}, {"vocab_size", 97}, {"n_layer", 2},
+          {"n_embd", 24},         {"n_head", 3},      {"n_positions", 16}};
+}
+Json llama_config() {
+  return {{"model_type", "llama"},        {"vocab_size", 97},
+          {"num_hidden_layers", 3},       {"hidden_size", 24},
+          {"num_attention_heads", 6},     {"intermediate_size", 40},
+          {"max_position_embeddings", 32}};
+}
+Json with(Json config, const std::string& key, const Json& value) {
+  config[key] = value;
+  return config;
+}
+ModelSpec parse(const Json& config) {
+  return parse_hf_config(config.dump(), "model/config.json");
+}
+
+/// The message of the input error that the text gives; "" where there is none.
+std::string error_of(const std::string& text) {
+  try {
+    parse_hf_config(text, "model/config.json");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::input);
+    return error.message();
+  }
+  return "";
+}
+std::string error_of(const Json& config) {
+  return error_of(config.dump());
+}
+
+}  // namespace
+
+TEST_CASE("GPT-2 configurations are read, with transformers' defaults") {
+  const ModelSpec s = parse(gpt2_config());
+  CHECK(s.family == "gpt2");
+  CHECK(s.vocabulary == 97);
+  CHECK(s.layers == 2);
+  CHECK(s.hidden == 24);
+  CHECK(s.query_heads == 3);
+  CHECK(s.key_value_heads == 3);
+  CHECK(s.head_dim == 8);
+  CHECK(s.mlp_hidden == 96);
+  CHECK(s.max_positions == 16);
+  CHECK(s.norm == Norm::layer_norm);
+  CHECK(s.norm_eps == 1e-5);
+  CHECK(s.position == Position::learned);
+  CHECK(s.mlp == Mlp::gelu);
+  CHECK(s.attention_bias);
+  CHECK(s.mlp_bias);
+  CHECK(s.tied);
+  CHECK(s.init_std == 0.02);
+  CHECK(s.scaled_residual_init);
+  CHECK_FALSE(s.bos_token);
+
+  CHECK(parse(with(gpt2_config(), "n_inner", 50)).mlp_hidden == 50);
+  CHECK(parse(with(gpt2_config(), "n_inner", nullptr)).mlp_hidden == 96);
+  CHECK_FALSE(parse(with(gpt2_config(), "tie_word_embeddings", false)).tied);
+  CHECK(parse(with(gpt2_config(), "layer_norm_epsilon", 1e-6)).norm_eps == 1e-6);
+  CHECK(parse(with(gpt2_config(), "eos_token_id", 5)).eos_token == 5);
+  Json older = gpt2_config();
+  older.erase("n_positions");
+  CHECK(parse(with(older, "n_ctx", 20)).max_positions == 20);
+}
+
+TEST_CASE("Llama configurations are read, with transformers' defaults") {
+  const ModelSpec s = parse(llama_config());
+  CHECK(s.family == "llama");
+  CHECK(s.query_heads == 6);
+  CHECK(s.key_value_heads == 6);
+  CHECK(s.head_dim == 4);
+  CHECK(s.mlp_hidden == 40);
+  CHECK(s.max_positions == 32);
+  CHECK(s.norm == Norm::rms_norm);
+  CHECK(s.norm_eps == 1e-6);
+  CHECK(s.position == Position::rotary);
+  CHECK(s.rotary_theta == 10000);
+  CHECK(s.mlp == Mlp::swiglu);
+  CHECK_FALSE(s.attention_bias);
+  CHECK_FALSE(s.mlp_bias);
+  CHECK_FALSE(s.tied);
+  CHECK_FALSE(s.scaled_residual_init);
+
+  CHECK(parse(with(llama_config(), "num_key_value_heads", 2)).key_value_heads == 2);
+  CHECK(parse(with(llama_config(), "head_dim", 10)).head_dim == 10);
+  CHECK(parse(with(llama_config(), "attention_bias", true)).attention_bias);
+  CHECK(parse(with(llama_config(), "mlp_bias", true)).mlp_bias);
+  CHECK(parse(with(llama_config(), "tie_word_embeddings", true)).tied);
+  CHECK(parse(with(llama_config(), "eos_token_id", {128001, 128009})).eos_token == 128001);
+}
+
+TEST_CASE("the rotary base is read from either of its homes") {
+  CHECK(parse(with(llama_config(), "rope_theta", 500000)).rotary_theta == 500000);
+  const Json nested{{"rope_theta", 500000.0}, {"rope_type", "default"}};
+  CHECK(parse(with(llama_config(), "rope_parameters", nested)).rotary_theta == 500000);
+  CHECK(parse(with(with(llama_config(), "rope_theta", 500000), "rope_parameters", nested)).rotary_theta ==
+        500000);
+  CHECK(parse(with(llama_config(), "rope_scaling", {{"type", "default"}})).rotary_theta == 10000);
+  CHECK(parse(with(llama_config(), "rope_scaling", nullptr)).rotary_theta == 10000);
+  CHECK_THAT(error_of(with(with(llama_config(), "rope_theta", 10000), "rope_parameters", nested)),
+             Catch::Contains("rope_parameters.rope_theta is 500000"));
+}
+
+TEST_CASE("settings that change nothing that dt computes are accepted") {
+  CHECK(error_of(with(gpt2_config(), "activation_function", "gelu_pytorch_tanh")).empty());
+  CHECK(error_of(with(gpt2_config(), "attn_pdrop", 0.1)).empty());
+  CHECK(error_of(with(gpt2_config(), "scale_attn_weights", true)).empty());
+  CHECK(error_of(with(gpt2_config(), "task_specific_params", {{"text-generation", {{"max_length", 50}}}}))
+            .empty());
+  CHECK(error_of(with(llama_config(), "pretraining_tp", 1)).empty());
+  CHECK(error_of(with(llama_config(), "torch_dtype", "bfloat16")).empty());
+}
+
+TEST_CASE("settings that dt does not compute are refused by file, key, value and what is allowed") {
+  struct Case {
+    Json config;
+    std::string key, value, allowed;
+  };
+  const Json llama3_scaling{{"rope_type", "llama3"}, {"factor", 8.0}};
+  const std::vector<Case> cases{
+      {with(gpt2_config(), "activation_function", "gelu"), "activation_function", "\"gelu\"", "\"gelu_new\""},
+      {with(gpt2_config(), "scale_attn_weights", false), "scale_attn_weights", "false", "true"},
+      {with(gpt2_config(), "scale_attn_by_inverse_layer_idx", true), "scale_attn_by_inverse_layer_idx",
+       "true", "false"},
+      {with(gpt2_config(), "reorder_and_upcast_attn", true), "reorder_and_upcast_attn", "true", "false"},
+      {with(gpt2_config(), "add_cross_attention", true), "add_cross_attention", "true", "false"},
+      {with(gpt2_config(), "quantization_config", {{"bits", 4}}), "quantization_config", "{\"bits\":4}",
+       "null"},
+      {with(llama_config(), "hidden_act", "gelu"), "hidden_act", "\"gelu\"", "\"silu\""},
+      {with(llama_config(), "rope_scaling", llama3_scaling), "rope_scaling.rope_type", "\"llama3\"",
+       "\"default\""},
+      {with(llama_config(), "rope_scaling", {{"type", "linear"}, {"factor", 2}}), "rope_scaling.type",
+       "\"linear\"", "\"default\""},
+      {with(llama_config(), "rope_scaling", "yarn"), "rope_scaling", "\"yarn\"", "an object"},
+      {with(llama_config(), "rope_parameters", {{"rope_type", "yarn"}}), "rope_parameters.rope_type",
+       "\"yarn\"", "\"default\""},
+      {with(llama_config(), "partial_rotary_factor", 0.5), "partial_rotary_factor", "0.5", "1.0"},
+      {with(llama_config(), "model_type", "bert"), "model_type", "\"bert\"", "\"gpt2\", \"llama\""},
+  };
+  for (const Case& c : cases) {
+    const std::string message = error_of(c.config);
+    CHECK_THAT(message, Catch::StartsWith("model/config.json: " + c.key + " is " + c.value));
+    CHECK_THAT(message, Catch::Contains("allowed: " + c.allowed));
+  }
+}
+
+TEST_CASE("sizes that are missing, of another type or out of range are refused") {
+  for (const Json& config : {gpt2_config(), llama_config()}) {
+    for (const auto& [key, value] : config.items()) {
+      Json without = config;
+      without.erase(key);
+      CHECK_THAT(error_of(without), Catch::Contains(key + " is missing"));
+      if (key == "model_type") continue;
+      for (const Json& bad :
+           {Json(0), Json(-4), Json("24"), Json(2.5), Json(true), Json(std::uint64_t{1} << 63)})
+        CHECK_THAT(error_of(with(config, key, bad)), Catch::Contains(key + " is " + bad.dump()));
+    }
+  }
+  CHECK_THAT(error_of(with(gpt2_config(), "layer_norm_epsilon", 0)), Catch::Contains("a number above 0"));
+  CHECK_THAT(error_of(with(gpt2_config(), "tie_word_embeddings", 1)), Catch::Contains("true, false"));
+  CHECK_THAT(error_of(with(gpt2_config(), "bos_token_id", "x")), Catch::Contains("bos_token_id is \"x\""));
+}
+
+TEST_CASE("heads must divide, and rotary heads be even") {
+  CHECK_THAT(error_of(with(gpt2_config(), "n_head", 5)),
+             Catch::Contains("n_embd is 24 and n_head is 5; n_head must divide n_embd"));
+  CHECK_THAT(error_of(with(llama_config(), "num_attention_heads", 7)),
+             Catch::Contains("num_attention_heads must divide hidden_size"));
+  CHECK_THAT(error_of(with(llama_config(), "num_key_value_heads", 4)),
+             Catch::Contains("num_key_value_heads must divide num_attention_heads"));
+  CHECK_THAT(error_of(with(llama_config(), "head_dim", 5)), Catch::Contains("(head_dim) is 5"));
+  CHECK(error_of(with(with(llama_config(), "num_attention_heads", 7), "head_dim", 4)).empty());
+}
+
+TEST_CASE("sizes whose products leave int64 are refused") {
+  const std::int64_t large = 2147483647;
+  Json config = llama_config();
+  for (const char* key : {"vocab_size", "hidden_size", "intermediate_size", "max_position_embeddings"})
+    config[key] = large;
+  config["head_dim"] = 2;
+  CHECK_THAT(error_of(config), Catch::Contains("parameters; at most"));
+  CHECK_THAT(error_of(with(llama_config(), "num_hidden_layers", large)),
+             Catch::Contains("at most 65536 layers"));
+}
+
+TEST_CASE("what is not a JSON object is refused with its line") {
+  CHECK_THAT(error_of(std::string("{\n \"model_type\": \"gpt2\",\n \"n_layer\": ,\n}")),
+             Catch::StartsWith("model/config.json:3: not valid JSON"));
+  CHECK_THAT(error_of(std::string("")), Catch::StartsWith("model/config.json:1: not valid JSON"));
+  CHECK_THAT(error_of(std::string("[1]")), Catch::Contains("object"));
+}
+
+TEST_CASE("a written configuration reads back as the same spec") {
+  std::vector<ModelSpec> specs;
+  for (const std::string& name : preset_names()) specs.push_back(load_model_spec(name));
+  specs.push_back(parse(with(with(gpt2_config(), "tie_word_embeddings", false), "n_inner", 50)));
+  specs.push_back(parse(with(with(llama_config(), "head_dim", 10), "attention_bias", true)));
+  specs.push_back(parse(with(with(llama_config(), "rope_theta", 123456.5), "rms_norm_eps", 3.3e-7)));
+  specs.push_back(parse(with(with(llama_config(), "mlp_bias", true), "tie_word_embeddings", true)));
+  for (const ModelSpec& spec : specs) CHECK(parse_hf_config(hf_config(spec), "written") == spec);
+}
+
+TEST_CASE("written configurations name what transformers needs to load the model") {
+  const Json gpt2 = Json::parse(hf_config(load_model_spec("gpt2-124m")));
+  CHECK(gpt2["architectures"] == Json{"GPT2LMHeadModel"});
+  CHECK(gpt2["model_type"] == "gpt2");
+  CHECK(gpt2["torch_dtype"] == "float32");
+  CHECK(gpt2["n_inner"] == 3072);
+  CHECK(gpt2["tie_word_embeddings"] == true);
+  const Json llama = Json::parse(hf_config(load_model_spec("llama-8b")));
+  CHECK(llama["architectures"] == Json{"LlamaForCausalLM"});
+  CHECK(llama["rope_theta"] == 500000.0);
+  CHECK(llama["rope_parameters"] == Json{{"rope_type", "default"}, {"rope_theta", 500000.0}});
+  CHECK(llama["num_key_value_heads"] == 8);
+}
+
+TEST_CASE("a spec that its family cannot express is not written") {
+  ModelSpec spec = load_model_spec("gpt2-124m");
+  spec.norm = Norm::rms_norm;
+  CHECK_THROWS_AS(hf_config(spec), Error);
+  spec.family = "rnn";
+  CHECK_THROWS_AS(hf_config(spec), Error);
+}
+
+TEST_CASE("presets and files are loaded; an unknown name lists the presets") {
+  CHECK(load_model_spec("gpt2-1.5b").query_heads == 25);
+  CHECK(load_model_spec("llama-tiny").vocabulary == 320);
+  try {
+    load_model_spec("gpt3");
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::input);
+    CHECK_THAT(error.message(), Catch::Contains("'gpt3'"));
+    for (const std::string& name : preset_names()) CHECK_THAT(error.message(), Catch::Contains(name));
+  }
+  CHECK_THROWS_AS(load_model_spec(DT_TESTS_DIR), Error);  // a folder
+}

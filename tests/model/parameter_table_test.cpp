@@ -1,0 +1,222 @@
+#include "model/parameter_table.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "base/error.hpp"
+
+using namespace dt;
+using namespace dt::model;
+
+namespace {
+
+const ParamSpec& param_of(const ParameterTable& table, const std::string& name) {
+  const int p = table.find(name);
+  REQUIRE(p >= 0);
+  return table.params()[static_cast<std::size_t>(p)];
+}
+
+ModelSpec untied_gpt2() {
+  ModelSpec spec = load_model_spec("gpt2-124m");
+  spec.tied = false;
+  return spec;
+}
+
+ModelSpec tied_llama_with_biases() {
+  ModelSpec spec = load_model_spec("llama-tiny");
+  spec.tied = spec.attention_bias = spec.mlp_bias = true;
+  spec.hidden = 36;  // so that nothing is a multiple of 16
+  spec.head_dim = 6;
+  spec.mlp_hidden = 55;
+  spec.vocabulary = 321;
+  return spec;
+}
+
+std::vector<ModelSpec> various_specs() {
+  std::vector<ModelSpec> specs{untied_gpt2(), tied_llama_with_biases()};
+  for (const std::string& name : preset_names()) specs.push_back(load_model_spec(name));
+  return specs;
+}
+
+}  // namespace
+
+TEST_CASE("presets have the published numbers of parameters") {
+  const auto count = [](const char* preset) {
+    return ParameterTable(load_model_spec(preset)).num_parameters();
+  };
+  CHECK(count("gpt2-124m") == 124'439'808);
+  CHECK(count("gpt2-350m") == 354'823'168);
+  CHECK(count("gpt2-774m") == 774'030'080);
+  CHECK(count("gpt2-1.5b") == 1'557'611'200);
+  CHECK(count("llama-1b") == 1'100'048'384);
+  CHECK(count("llama-8b") == 8'030'261'248);
+}
+
+TEST_CASE("names are unique and every parameter lies in one group, with one owner among its holders") {
+  for (const ModelSpec& spec : various_specs()) {
+    const ParameterTable table(spec);
+    std::set<std::string> names;
+    for (const ParamSpec& param : table.params()) names.insert(param.name);
+    CHECK(names.size() == table.params().size());
+
+    std::vector<int> seen(table.params().size(), 0);
+    for (std::size_t g = 0; g < table.groups().size(); ++g) {
+      const GroupSpec& group = table.groups()[g];
+      CHECK_FALSE(group.params.empty());
+      CHECK(std::count(group.holders.begin(), group.holders.end(), group.owner) == 1);
+      for (int p : group.params) {
+        ++seen[static_cast<std::size_t>(p)];
+        CHECK(table.group_of(p) == static_cast<int>(g));
+        for (int u : group.holders) {
+          const auto& used = table.units()[static_cast<std::size_t>(u)].params;
+          CHECK(std::count(used.begin(), used.end(), p) == 1);
+        }
+      }
+    }
+    CHECK(std::all_of(seen.begin(), seen.end(), [](int times) { return times == 1; }));
+  }
+}
+
+TEST_CASE("groups are laid out without overlap, aligned except where a parameter joins the one before it") {
+  for (const ModelSpec& spec : various_specs()) {
+    const ParameterTable table(spec);
+    for (const GroupSpec& group : table.groups()) {
+      REQUIRE(group.offsets.size() == group.params.size());
+      std::int64_t end = 0;
+      for (std::size_t i = 0; i < group.params.size(); ++i) {
+        const ParamSpec& param = table.params()[static_cast<std::size_t>(group.params[i])];
+        if (param.joins_previous) {
+          CHECK(group.offsets[i] == end);
+        } else {
+          CHECK(group.offsets[i] % 16 == 0);
+          CHECK((group.offsets[i] >= end && group.offsets[i] < end + 16));
+        }
+        end = group.offsets[i] + param.shape.numel();
+      }
+      CHECK(group.numel % 16 == 0);
+      CHECK((group.numel >= end && group.numel < end + 16));
+    }
+  }
+}
+
+TEST_CASE("k and v join q, up joins gate, weights and biases alike, and nothing else joins") {
+  const ParameterTable table(tied_llama_with_biases());
+  std::set<std::string> joining;
+  for (std::size_t p = 0; p < table.params().size(); ++p) {
+    const ParamSpec& param = table.params()[p];
+    if (!param.joins_previous || !param.name.starts_with("layers.0.")) continue;
+    joining.insert(param.name.substr(9) + " behind " + table.params()[p - 1].name.substr(9));
+  }
+  CHECK(joining == std::set<std::string>{
+                       "attention.k.weight behind attention.q.weight",
+                       "attention.v.weight behind attention.k.weight",
+                       "attention.k.bias behind attention.q.bias", "attention.v.bias behind attention.k.bias",
+                       "mlp.up.weight behind mlp.gate.weight", "mlp.up.bias behind mlp.gate.bias"});
+}
+
+TEST_CASE("slices of parameters are laid out by the same rule") {
+  const ParameterTable table(tied_llama_with_biases());
+  const GroupSpec& block = table.groups()[1];
+  REQUIRE(block.name == "layers.0");
+  std::vector<std::int64_t> numels(block.params.size(), 5);
+  const FlatLayout layout = table.lay_out(block.params, numels);
+  // norm, q k v weights, q k v biases, output weight and bias, norm, gate up weights, gate up biases, down
+  // weight and bias
+  CHECK(layout.offsets ==
+        std::vector<std::int64_t>{0, 16, 21, 26, 32, 37, 42, 48, 64, 80, 96, 101, 112, 117, 128, 144});
+  CHECK(layout.numel == 160);
+}
+
+TEST_CASE("a tied table is a group of its own, held by both ends and owned by the first") {
+  const ParameterTable gpt2(load_model_spec("gpt2-124m"));
+  const int last = static_cast<int>(gpt2.units().size()) - 1;
+  CHECK(last == 13);
+  CHECK(gpt2.groups()[0].name == "embedding");
+  CHECK(gpt2.groups()[0].params == std::vector<int>{gpt2.find("embedding.position.weight")});
+  CHECK(gpt2.groups()[1].name == "tied");
+  CHECK(gpt2.groups()[1].params == std::vector<int>{gpt2.find("embedding.token.weight")});
+  CHECK(gpt2.groups()[1].holders == std::vector<int>{0, last});
+  CHECK(gpt2.groups()[1].owner == 0);
+  CHECK(gpt2.find("head.weight") == -1);
+  CHECK(gpt2.units().back().params == std::vector<int>{gpt2.find("final_norm.weight"),
+                                                       gpt2.find("final_norm.bias"),
+                                                       gpt2.find("embedding.token.weight")});
+
+  // A tied Llama's embedding has no parameter of its own, so its group is not made.
+  const ParameterTable llama(tied_llama_with_biases());
+  CHECK(llama.groups()[0].name == "tied");
+  CHECK(llama.groups().size() == 1 + 2 + 1);
+}
+
+TEST_CASE("an untied head has its own matrix and group") {
+  const ParameterTable table(load_model_spec("llama-tiny"));
+  CHECK(table.groups().size() == table.units().size());
+  CHECK(table.groups().front().params == std::vector<int>{table.find("embedding.token.weight")});
+  CHECK(table.groups().back().params ==
+        std::vector<int>{table.find("final_norm.weight"), table.find("head.weight")});
+  CHECK(table.units().back().params == table.groups().back().params);
+}
+
+TEST_CASE(
+    "tensor parallelism cuts projections into heads and features, tables into rows, and replicates the "
+    "rest") {
+  const ParameterTable table(tied_llama_with_biases());
+  const auto split = [&](const std::string& name) {
+    const Split s = param_of(table, name).split;
+    return std::pair(s.dim, s.max_shards);
+  };
+  using Pair = std::pair<int, std::int64_t>;
+  CHECK(split("embedding.token.weight") == Pair(0, 321));
+  CHECK(split("layers.1.attention.q.weight") == Pair(0, 4));
+  CHECK(split("layers.1.attention.q.bias") == Pair(0, 4));
+  CHECK(split("layers.1.attention.k.weight") == Pair(0, 2));
+  CHECK(split("layers.1.attention.v.bias") == Pair(0, 2));
+  CHECK(split("layers.1.attention.output.weight") == Pair(1, 4));
+  CHECK(split("layers.1.attention.output.bias").first == -1);
+  CHECK(split("layers.1.mlp.gate.weight") == Pair(0, 55));
+  CHECK(split("layers.1.mlp.up.bias") == Pair(0, 55));
+  CHECK(split("layers.1.mlp.down.weight") == Pair(1, 55));
+  CHECK(split("layers.1.mlp.down.bias").first == -1);
+  CHECK(split("layers.1.mlp_norm.weight").first == -1);
+
+  const ParameterTable gpt2(untied_gpt2());
+  CHECK(param_of(gpt2, "embedding.position.weight").split.dim == -1);
+  CHECK(param_of(gpt2, "head.weight").split.dim == 0);
+  CHECK(param_of(gpt2, "head.weight").split.max_shards == 50257);
+}
+
+TEST_CASE(
+    "matrices and tables start normal and decay; norms start at one, biases at zero, and neither decays") {
+  for (const ModelSpec& spec : various_specs()) {
+    const ParameterTable table(spec);
+    for (const ParamSpec& param : table.params()) {
+      const bool matrix = param.shape.rank() == 2;
+      CHECK(param.decays == matrix);
+      CHECK((param.init.kind == Init::Kind::normal) == matrix);
+      if (!matrix) CHECK((param.init.kind == Init::Kind::zeros) == param.name.ends_with(".bias"));
+    }
+  }
+}
+
+TEST_CASE("GPT-2's output projections start smaller by √(2·layers), Llama's do not") {
+  const ParameterTable gpt2(load_model_spec("gpt2-124m"));
+  CHECK(param_of(gpt2, "layers.3.attention.output.weight").init.std == 0.02 / std::sqrt(24.0));
+  CHECK(param_of(gpt2, "layers.3.mlp.down.weight").init.std == 0.02 / std::sqrt(24.0));
+  CHECK(param_of(gpt2, "layers.3.mlp.up.weight").init.std == 0.02);
+  const ParameterTable llama(load_model_spec("llama-8b"));
+  CHECK(param_of(llama, "layers.3.mlp.down.weight").init.std == 0.02);
+}
+
+TEST_CASE("a spec that no config.json gives is refused") {
+  ModelSpec spec = load_model_spec("llama-tiny");
+  spec.key_value_heads = 3;
+  CHECK_THROWS_AS(ParameterTable(spec), Error);
+  spec = load_model_spec("llama-tiny");
+  spec.head_dim = 7;
+  CHECK_THROWS_AS(ParameterTable(spec), Error);
+  spec = load_model_spec("llama-tiny");
+  spec.layers = 0;
+  CHECK_THROWS_AS(ParameterTable(spec), Error);
+}

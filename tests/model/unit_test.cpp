@@ -1,0 +1,258 @@
+#include "model/unit.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "support/unit_runner.hpp"
+
+using namespace dt;
+using namespace dt::model;
+using test::Batch;
+using test::Decoder;
+using test::Flight;
+
+namespace {
+
+ModelSpec tiny_gpt2(bool tied) {
+  ModelSpec s = load_model_spec("gpt2-124m");
+  s.vocabulary = 37;
+  s.layers = 2;
+  s.hidden = 12;
+  s.query_heads = s.key_value_heads = 3;
+  s.head_dim = 4;
+  s.mlp_hidden = 20;
+  s.max_positions = 9;
+  s.tied = tied;
+  return s;
+}
+
+ModelSpec tiny_llama(bool biases, bool tied) {
+  ModelSpec s = load_model_spec("llama-tiny");
+  s.vocabulary = 37;
+  s.hidden = 12;
+  s.query_heads = 4;
+  s.key_value_heads = 2;
+  s.head_dim = 6;
+  s.mlp_hidden = 22;
+  s.max_positions = 16;
+  s.attention_bias = s.mlp_bias = biases;
+  s.tied = tied;
+  return s;
+}
+
+std::vector<ModelSpec> every_kind() {
+  return {tiny_gpt2(true), tiny_gpt2(false), tiny_llama(true, false), tiny_llama(false, true)};
+}
+
+/// Weights of which none is special: norms scatter about one, biases about zero, and nothing is small.
+void scatter_weights(const Decoder& decoder, std::uint64_t seed) {
+  for (std::size_t p = 0; p < decoder.table().params().size(); ++p) {
+    const ParamSpec& param = decoder.table().params()[p];
+    const RandomField field(seed, param.name);
+    std::vector<double> values(static_cast<std::size_t>(param.shape.numel()));
+    field.fill_normal(0, param.init.kind == Init::Kind::ones ? 1.0 : 0.0, 0.3, values);
+    test::from_doubles(values, decoder.weight(static_cast<int>(p)));
+  }
+}
+
+double mean_loss(const Context& context, const Decoder& decoder, Batch& batch) {
+  Flight flight(decoder, batch.whole());
+  flight.forward(context);
+  return flight.loss_sum() / static_cast<double>(batch.targets());
+}
+
+std::vector<std::vector<double>> gradients(const Decoder& decoder) {
+  std::vector<std::vector<double>> all;
+  for (std::size_t p = 0; p < decoder.table().params().size(); ++p)
+    all.push_back(test::to_doubles(decoder.grad(static_cast<int>(p))));
+  return all;
+}
+
+double norm(const std::vector<double>& values) {
+  double squares = 0;
+  for (double v : values) squares += v * v;
+  return std::sqrt(squares);
+}
+
+/// Σ of the gradients of micro-batches of `size` sequences.
+std::vector<std::vector<double>> gradients_by_micro_batch(const Context& context, Decoder& decoder,
+                                                          Batch& batch, std::int64_t size) {
+  decoder.zero_grads();
+  for (std::int64_t b = 0; b < batch.sequences; b += size) {
+    Flight flight(decoder, batch.micro_batch(b, std::min(b + size, batch.sequences)));
+    flight.forward(context);
+    flight.backward(context);
+  }
+  return gradients(decoder);
+}
+
+}  // namespace
+
+TEST_CASE("gradients of every parameter are the slopes of the loss") {
+  Context context(1);
+  for (const ModelSpec& spec : every_kind()) {
+    Decoder decoder(spec, DType::f64);
+    scatter_weights(decoder, 3);
+    Batch batch = Batch::arbitrary(spec, 2, 9);
+    const auto grads = gradients_by_micro_batch(context, decoder, batch, batch.sequences);
+
+    for (std::size_t p = 0; p < grads.size(); ++p) {
+      const Tensor& weight = decoder.weight(static_cast<int>(p));
+      const std::vector<double> start = test::to_doubles(weight);
+      std::vector<double> direction(start.size());
+      RandomField(5, decoder.table().params()[p].name).fill_normal(0, 0, 1, direction);
+      const auto loss_at = [&](double step) {
+        std::vector<double> moved = start;
+        for (std::size_t i = 0; i < moved.size(); ++i) moved[i] += step * direction[i];
+        test::from_doubles(moved, weight);
+        return mean_loss(context, decoder, batch);
+      };
+      // A fourth-order difference: its error is far below the gradient's own size.
+      const double h = 1e-3 / std::sqrt(static_cast<double>(start.size()));
+      const double numeric = (8 * (loss_at(h) - loss_at(-h)) - (loss_at(2 * h) - loss_at(-2 * h))) / (12 * h);
+      test::from_doubles(start, weight);
+      double analytic = 0;
+      for (std::size_t i = 0; i < start.size(); ++i) analytic += grads[p][i] * direction[i];
+      INFO(spec.family << " " << decoder.table().params()[p].name);
+      CHECK(std::abs(numeric - analytic) < 1e-9 + 1e-8 * std::abs(analytic));
+    }
+  }
+}
+
+TEST_CASE("splitting a batch into micro-batches gives the same loss and gradients") {
+  for (const auto& [dtype, tolerance] : {std::pair(DType::f64, 1e-13), std::pair(DType::f32, 3e-6)}) {
+    for (const bool reference : {false, true}) {
+      Context context(2);
+      context.set_reference_only(reference);
+      for (const ModelSpec& spec : every_kind()) {
+        Decoder decoder(spec, dtype);
+        scatter_weights(decoder, 4);
+        Batch batch = Batch::arbitrary(spec, 5, 8);
+        const auto whole = gradients_by_micro_batch(context, decoder, batch, 5);
+        const auto split = gradients_by_micro_batch(context, decoder, batch, 2);
+        double global = 0;
+        for (const auto& g : whole) global = std::hypot(global, norm(g));
+        for (std::size_t p = 0; p < whole.size(); ++p) {
+          std::vector<double> difference = whole[p];
+          for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= split[p][i];
+          INFO(spec.family << " " << decoder.table().params()[p].name);
+          CHECK(norm(difference) <= tolerance * std::max(norm(whole[p]), 1e-2 * global));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("micro-batches under way at once give the bits of one after the other") {
+  Context context(2);
+  for (const ModelSpec& spec : every_kind()) {
+    Decoder decoder(spec, DType::f32);
+    scatter_weights(decoder, 6);
+    Batch batch = Batch::arbitrary(spec, 4, 7);
+    const auto sequential = gradients_by_micro_batch(context, decoder, batch, 2);
+
+    decoder.zero_grads();
+    Flight first(decoder, batch.micro_batch(0, 2));
+    Flight second(decoder, batch.micro_batch(2, 4));
+    for (std::size_t u = 0; u < first.num_units(); ++u) {
+      first.forward(context, u);
+      second.forward(context, u);
+    }
+    // As a zero-bubble schedule would: both backward inputs, the second ahead, then the weights in order.
+    for (std::size_t u = first.num_units(); u-- > 0;) {
+      second.backward_input(context, u);
+      first.backward_input(context, u);
+    }
+    for (std::size_t u = 0; u < first.num_units(); ++u) first.backward_weight(context, u);
+    for (std::size_t u = 0; u < first.num_units(); ++u) second.backward_weight(context, u);
+    // A tied table's gradient is the sum of two units' in another order here; all others are equal to the
+    // bit.
+    auto interleaved = gradients(decoder);
+    if (spec.tied) interleaved[0] = sequential[0];
+    CHECK(interleaved == sequential);
+  }
+}
+
+TEST_CASE("forward again over the same memory restores what backward needs") {
+  Context context(1);
+  const ModelSpec spec = tiny_llama(true, true);
+  Decoder decoder(spec, DType::f32);
+  scatter_weights(decoder, 8);
+  Batch batch = Batch::arbitrary(spec, 2, 7);
+  const auto once = gradients_by_micro_batch(context, decoder, batch, 2);
+
+  decoder.zero_grads();
+  Flight flight(decoder, batch.whole());
+  flight.forward(context);
+  for (std::size_t u = flight.num_units(); u-- > 0;) {
+    flight.backward_input(context, u);  // spoils what forward saved
+    flight.forward(context, u);
+    flight.backward_input(context, u);
+    flight.backward_weight(context, u);
+  }
+  CHECK(gradients(decoder) == once);
+}
+
+TEST_CASE("positions are the micro-batch's, not the rows'") {
+  Context context(1);
+  for (const ModelSpec& spec : every_kind()) {
+    Decoder decoder(spec, DType::f64);
+    scatter_weights(decoder, 9);
+    Batch batch = Batch::arbitrary(spec, 1, 6);
+    const double usual = mean_loss(context, decoder, batch);
+    std::swap(batch.positions[1], batch.positions[4]);
+    CHECK(std::abs(mean_loss(context, decoder, batch) - usual) > 1e-6);
+  }
+}
+
+TEST_CASE("a fresh model predicts nothing: its loss is near the logarithm of the vocabulary") {
+  Context context(2);
+  const ModelSpec spec = load_model_spec("llama-tiny");
+  Decoder decoder(spec, DType::f32);
+  decoder.initialise(1);
+  Batch batch = Batch::arbitrary(spec, 2, 64);
+  CHECK(mean_loss(context, decoder, batch) ==
+        Approx(std::log(static_cast<double>(spec.vocabulary))).epsilon(0.02));
+}
+
+TEST_CASE("units say what they take and give") {
+  const ModelSpec spec = tiny_gpt2(true);
+  const ParameterTable table(spec);
+  const auto units = make_units(spec, table, DType::f32);
+  REQUIRE(units.size() == 4);
+  CHECK(units[0]->spec().kind == UnitKind::embedding);
+  CHECK(units[2]->spec().name == "layers.1");
+  CHECK(units[1]->output_shape(2, 5) == Shape{10, 12});
+  CHECK(units[1]->output_dtype() == DType::f32);
+  CHECK(units[3]->output_shape(2, 5) == Shape{10});
+  CHECK(units[3]->output_dtype() == DType::f64);
+  CHECK(units[0]->saved_bytes(2, 5) == 0);
+  for (const auto& unit : units) CHECK(unit->saved_bytes(2, 5) % 64 == 0);
+  // Per row 15C + H + 4 elements, were F four times C; here F is 20 and C 12.
+  const std::size_t elements = 10 * (7 * 12 + 2 * 20 + 3 + 4) + 4 * 12;
+  const std::size_t bytes = units[1]->saved_bytes(2, 5);
+  CHECK((bytes >= 4 * elements && bytes < 4 * elements + 16 * 64));
+}
+
+TEST_CASE("parameters that do not lie beside each other, or too little memory, are refused") {
+  Context context(1);
+  const ModelSpec spec = tiny_gpt2(true);
+  Decoder decoder(spec, DType::f32);
+  Batch batch = Batch::arbitrary(spec, 1, 4);
+  const Unit& block = *decoder.units()[1];
+  const test::OwnedTensor x(DType::f32, block.output_shape(1, 4));
+  const test::OwnedTensor y(DType::f32, block.output_shape(1, 4));
+  const Buffer saved({}, block.saved_bytes(1, 4));
+  std::vector<Tensor> weights = decoder.unit_weights(1);
+  CHECK_NOTHROW(block.forward(context, batch.whole(), weights, x.tensor, y.tensor, saved.span()));
+  CHECK_THROWS_AS(block.forward(context, batch.whole(), weights, x.tensor, y.tensor, saved.span().first(64)),
+                  Error);
+  CHECK_THROWS_AS(block.forward(context, batch.whole(), weights, x.tensor, y.tensor, {}), Error);
+  const test::OwnedTensor elsewhere(DType::f32, weights[3].shape());
+  weights[3] = elsewhere.tensor;
+  CHECK_THROWS_AS(block.forward(context, batch.whole(), weights, x.tensor, y.tensor, saved.span()), Error);
+  weights.pop_back();
+  CHECK_THROWS_AS(block.forward(context, batch.whole(), weights, x.tensor, y.tensor, saved.span()), Error);
+}
