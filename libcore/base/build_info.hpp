@@ -9,7 +9,8 @@ namespace dt {
 std::string dt_version();
 /// "dt 0.1.0, gcc 12.2.0"
 std::string build_description();
-/// The widest vector instructions of this processor: "avx512_bf16", "avx512", "avx2", or the architecture's name.
+/// The widest vector instructions of this processor: "avx512_bf16", "avx512", "avx2", or the architecture's
+/// name.
 std::string instruction_set();
 
 }  // namespace dt

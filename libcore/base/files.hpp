@@ -86,6 +86,9 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   const fs::path& path() const { return temporary_path_; }
   void commit(bool overwrite = false);
+  /// Commits unless the final path exists; false where it does. Of several that commit one name at once, one
+  /// succeeds.
+  bool commit_new();
 
  private:
   fs::path final_path_;

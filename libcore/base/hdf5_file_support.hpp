@@ -28,6 +28,9 @@ class Hdf5Calls {
  private:
   static std::recursive_mutex& mutex() {
     static std::recursive_mutex instance;
+    // Its clean-up at exit complains about what damaged files left behind; every file is closed by its owner.
+    static const herr_t no_cleanup_at_exit = H5dont_atexit();
+    static_cast<void>(no_cleanup_at_exit);
     return instance;
   }
   std::lock_guard<std::recursive_mutex> lock_;
@@ -37,6 +40,8 @@ class Hdf5Calls {
 
 /// The library's description of where a call failed first.
 std::string innermost_hdf5_description();
+/// What to do about it; "" where nothing is known.
+std::string hdf5_remedy(const std::string& description);
 
 /// An HDF5 identifier that is closed with its owner.
 class Hdf5Handle {

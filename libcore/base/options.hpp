@@ -26,10 +26,11 @@ struct OptionValue {
 };
 
 /// Options write into variables that the caller owns; a variable's value at the time of `add` is the default
-/// that
-/// --help shows. Integers take the suffixes K M G T (10³ⁿ) and Ki Mi Gi Ti (2¹⁰ⁿ). Booleans are --name and
-/// --no-name. Lists are comma separated. std::optional means "no default". Errors of parse(): usage, naming
-/// the option, the value and what is allowed. An option given twice is an error.
+/// that --help shows. Integers take the suffixes K M G T (10³ⁿ) and Ki Mi Gi Ti (2¹⁰ⁿ). Booleans are --name
+/// and --no-name. Lists are comma separated. std::optional means "no default". A name may carry a letter:
+/// "operations,o" is --operations and -o.
+/// Errors of parse(): usage, naming the option, the value and what is allowed; input, where the --config file
+/// cannot be read. An option given twice is an error.
 class OptionTable {
  public:
   OptionTable(std::string tool, std::string summary);

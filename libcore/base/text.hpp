@@ -17,7 +17,7 @@ double parse_duration(std::string_view text);
 std::string format_bytes(std::uint64_t bytes);
 /// "1,234,567"
 std::string format_count(std::uint64_t count);
-/// "1:02:03" or "42 s"
+/// "1:02:03", "42 s" or "1.5 s"
 std::string format_duration(double seconds);
 /// 1-based line of a byte offset in a text.
 std::size_t line_at(std::string_view text, std::size_t offset);

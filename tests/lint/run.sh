@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Layering and quarantine, headers that compile alone, formatting, shell scripts. Run from anywhere in the repository.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 status=0
 step() {
   local name=$1

@@ -1,0 +1,99 @@
+#include "base/error.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+namespace dt {
+
+namespace {
+
+bool starts_with_any(const std::string& text, std::initializer_list<const char*> prefixes) {
+  for (const char* prefix : prefixes) {
+    if (text.rfind(prefix, 0) == 0) return true;
+  }
+  return false;
+}
+
+bool is_reading(const std::string& action) {
+  return action == "open" || starts_with_any(action, {"read", "list", "inspect", "map"});
+}
+
+bool is_about_the_path(int error_number) {
+  switch (error_number) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case EACCES:
+    case EPERM:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENXIO:
+      return true;
+    default:
+      return false;
+  }
+}
+
+const char* remedy(int error_number, bool reading) {
+  switch (error_number) {
+    case ENOSPC:
+      return "the file system is full: free space there or choose another place";
+    case EDQUOT:
+      return "the disk quota is used up: delete files there or choose another place";
+    case EROFS:
+      return "the file system is read-only: choose another place";
+    case EACCES:
+    case EPERM:
+      return reading ? "check the permissions of the file and of the folders above it"
+                     : "writing there is not permitted: check the permissions or choose another place";
+    case ENOENT:
+      return reading ? "check the path" : "the folder above it does not exist: create it or correct the path";
+    case ENOTDIR:
+      return "a part of the path is a file, not a folder";
+    case EISDIR:
+      return "it is a folder; a file is expected";
+    case EFBIG:
+      return "it would exceed the file-size limit: raise it (ulimit -f), or the file system's largest file "
+             "size";
+    case ENAMETOOLONG:
+      return "choose a shorter name";
+    case EMFILE:
+      return "too many files are open in this process: raise the limit (ulimit -n)";
+    case ENFILE:
+      return "too many files are open on this node";
+    case EIO:
+    case ESTALE:
+      return "the device or the file server failed: look at the node's system log";
+    case ENOMEM:
+      return "memory is short on this node";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+Error::Error(ErrorKind kind, std::string what, std::string context)
+    : std::runtime_error(what), kind_(kind), context_(std::move(context)) {}
+
+std::string Error::message() const {
+  return context_.empty() ? std::string(what()) : fmt::format("{}; {}", what(), context_);
+}
+
+Error system_error(int error_number, const std::string& action, const std::string& object) {
+  const bool reading = is_reading(action);
+  const auto kind = reading && is_about_the_path(error_number) ? ErrorKind::input : ErrorKind::environment;
+  return Error(kind,
+               fmt::format("cannot {} {}: {}", action, object, std::generic_category().message(error_number)),
+               remedy(error_number, reading));
+}
+
+void check_failed(const char* condition, const char* file, int line, const std::string& message) {
+  const char* slash = std::strrchr(file, '/');
+  throw Error(ErrorKind::internal, message,
+              fmt::format("check '{}' failed at {}:{}; this is a defect of dt: please report it", condition,
+                          slash ? slash + 1 : file, line));
+}
+
+}  // namespace dt

@@ -1,0 +1,127 @@
+#include "base/exact_sum.hpp"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace dt {
+
+namespace {
+
+constexpr int digit_bits = 32;
+constexpr std::int64_t digit_mask = 0xFFFFFFFF;
+constexpr int lowest_exponent = -1074;  // digit 0 counts units of 2^-1074, the smallest double
+constexpr int mantissa_bits = 53;
+
+/// Each term moves a digit by less than 2^32, so this many leave it far from overflow.
+constexpr std::int64_t max_pending = std::int64_t{1} << 30;
+
+std::uint64_t digit(std::span<const std::int64_t> digits, int i) {
+  return static_cast<std::uint64_t>(digits[static_cast<std::size_t>(i)]);
+}
+
+/// The 53 bits from bit `from` of non-negative normalised digits.
+std::uint64_t bits_at(std::span<const std::int64_t> digits, int from) {
+  const int shift = from % digit_bits;
+  const int first = from / digit_bits;
+  std::uint64_t bits = digit(digits, first) >> shift;
+  int filled = digit_bits - shift;
+  for (int i = first + 1; i < ExactSum::num_digits && filled < mantissa_bits; ++i) {
+    bits |= digit(digits, i) << filled;
+    filled += digit_bits;
+  }
+  return bits & ((std::uint64_t{1} << mantissa_bits) - 1);
+}
+
+bool any_bit_below(std::span<const std::int64_t> digits, int bit) {
+  const int whole = bit / digit_bits;
+  for (int i = 0; i < whole; ++i) {
+    if (digit(digits, i) != 0) return true;
+  }
+  return (digit(digits, whole) & ((std::uint64_t{1} << (bit % digit_bits)) - 1)) != 0;
+}
+
+int highest_bit(std::span<const std::int64_t> digits) {
+  for (int i = ExactSum::num_digits - 1; i >= 0; --i) {
+    if (const std::uint64_t d = digit(digits, i); d != 0) return i * digit_bits + std::bit_width(d) - 1;
+  }
+  return -1;
+}
+
+/// Of non-negative normalised digits.
+double round_to_double(std::span<const std::int64_t> digits) {
+  const int top = highest_bit(digits);
+  if (top < 0) return 0;
+  // A number of at most 53 bits above 2^-1074 is a double as it is, also a denormal one.
+  if (top < mantissa_bits) return std::ldexp(static_cast<double>(bits_at(digits, 0)), lowest_exponent);
+  const int lowest_kept = top - (mantissa_bits - 1);
+  std::uint64_t mantissa = bits_at(digits, lowest_kept);
+  const bool half = (bits_at(digits, lowest_kept - 1) & 1) != 0;
+  if (half && (any_bit_below(digits, lowest_kept - 1) || (mantissa & 1) != 0)) ++mantissa;
+  return std::ldexp(static_cast<double>(mantissa), lowest_kept + lowest_exponent);
+}
+
+}  // namespace
+
+void ExactSum::add(double term) {
+  if (pending_ >= max_pending) normalize();
+  ++pending_;
+  const auto bits = std::bit_cast<std::uint64_t>(term);
+  const int exponent = static_cast<int>((bits >> 52) & 0x7FF);
+  if (exponent == 0x7FF) {
+    ++digits_[num_digits];
+    return;
+  }
+  const std::uint64_t fraction = bits & 0x000FFFFFFFFFFFFF;
+  const std::uint64_t mantissa = exponent == 0 ? fraction : fraction | (std::uint64_t{1} << 52);
+  const int position = exponent == 0 ? 0 : exponent - 1;  // of the mantissa's lowest bit, above 2^-1074
+  const int shift = position % digit_bits;
+  const auto first = static_cast<std::size_t>(position / digit_bits);
+  const std::uint64_t low = mantissa << shift;
+  const std::uint64_t high = shift == 0 ? 0 : mantissa >> (64 - shift);
+  const std::int64_t sign = (bits >> 63) != 0 ? -1 : 1;
+  digits_[first] += sign * static_cast<std::int64_t>(low & 0xFFFFFFFF);
+  digits_[first + 1] += sign * static_cast<std::int64_t>(low >> 32);
+  digits_[first + 2] += sign * static_cast<std::int64_t>(high);
+}
+
+void ExactSum::add(std::span<const double> terms) {
+  for (const double term : terms) add(term);
+}
+
+void ExactSum::normalize() {
+  std::int64_t carry = 0;
+  for (std::size_t i = 0; i + 1 < num_digits; ++i) {
+    const std::int64_t digit = digits_[i] + carry;
+    digits_[i] = digit & digit_mask;
+    carry = digit >> digit_bits;  // towards minus infinity, so that digits stay non-negative
+  }
+  digits_[num_digits - 1] += carry;  // the last digit keeps the sign
+  pending_ = 0;
+}
+
+std::span<std::int64_t> ExactSum::digits() {
+  normalize();
+  pending_ = max_pending;  // what an all-reduce puts here is not known
+  return digits_;
+}
+
+void ExactSum::merge(const ExactSum& other) {
+  ExactSum normal = other;
+  normal.normalize();
+  if (pending_ >= max_pending) normalize();
+  ++pending_;
+  for (std::size_t i = 0; i < digits_.size(); ++i) digits_[i] += normal.digits_[i];
+}
+
+double ExactSum::value() const {
+  if (digits_[num_digits] != 0) return std::numeric_limits<double>::quiet_NaN();
+  ExactSum sum = *this;
+  sum.normalize();
+  if (sum.digits_[num_digits - 1] >= 0) return round_to_double(sum.digits_);
+  for (std::int64_t& digit : sum.digits_) digit = -digit;
+  sum.normalize();
+  return -round_to_double(sum.digits_);
+}
+
+}  // namespace dt

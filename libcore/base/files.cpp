@@ -1,0 +1,176 @@
+#include "base/files.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+
+namespace dt {
+
+namespace {
+
+// The kernel moves at most 2 GiB a call; smaller parts also let a signal through.
+constexpr std::size_t max_part_bytes = std::size_t{1} << 30;
+
+int open_checked(const fs::path& path, int flags, const char* action) {
+  int descriptor = -1;
+  do {
+    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  } while (descriptor < 0 && errno == EINTR);
+  if (descriptor < 0) throw system_error(errno, action, path.string());
+  return descriptor;
+}
+
+struct stat status_of(int descriptor, const fs::path& path) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) throw system_error(errno, "inspect", path.string());
+  return status;
+}
+
+}  // namespace
+
+File::File(int descriptor, fs::path path) : descriptor_(descriptor), path_(std::move(path)) {}
+
+File File::open_read(const fs::path& path) {
+  File file(open_checked(path, O_RDONLY, "open"), path);
+  if (S_ISDIR(status_of(file.descriptor_, path).st_mode)) throw system_error(EISDIR, "open", path.string());
+  return file;
+}
+
+File File::create(const fs::path& path) {
+  return File(open_checked(path, O_RDWR | O_CREAT | O_TRUNC, "create"), path);
+}
+
+File File::open_write(const fs::path& path) {
+  return File(open_checked(path, O_RDWR, "open for writing"), path);
+}
+
+File File::open_append(const fs::path& path) {
+  return File(open_checked(path, O_WRONLY | O_CREAT | O_APPEND, "open for appending"), path);
+}
+
+File::File(File&& other) noexcept : descriptor_(other.descriptor_), path_(std::move(other.path_)) {
+  other.descriptor_ = -1;
+}
+
+File& File::operator=(File&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+File::~File() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::uint64_t File::size() const {
+  return static_cast<std::uint64_t>(status_of(descriptor_, path_).st_size);
+}
+
+void File::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor_, bytes.data(), std::min(bytes.size(), max_part_bytes));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw system_error(errno, "write", path_.string());
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void File::write(std::string_view text) {
+  write(std::as_bytes(std::span(text)));
+}
+
+void File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), max_part_bytes),
+                                   static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw system_error(errno, "write", path_.string());
+    offset += static_cast<std::uint64_t>(count);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+std::size_t File::read(std::span<std::byte> bytes) {
+  std::size_t total = 0;
+  while (total < bytes.size()) {
+    const ssize_t count =
+        ::read(descriptor_, bytes.data() + total, std::min(bytes.size() - total, max_part_bytes));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw system_error(errno, "read", path_.string());
+    if (count == 0) break;
+    total += static_cast<std::size_t>(count);
+  }
+  return total;
+}
+
+void File::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
+  const std::uint64_t end = offset + bytes.size();
+  while (!bytes.empty()) {
+    const ssize_t count = ::pread(descriptor_, bytes.data(), std::min(bytes.size(), max_part_bytes),
+                                  static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw system_error(errno, "read", path_.string());
+    if (count == 0) {
+      throw Error(ErrorKind::input, fmt::format("{} is truncated", path_.string()),
+                  fmt::format("it ends at byte {}, but bytes up to {} are expected", size(), end));
+    }
+    offset += static_cast<std::uint64_t>(count);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void File::sync() {
+  int result = -1;
+  do {
+    result = ::fsync(descriptor_);
+  } while (result != 0 && errno == EINTR);
+  // Pipes and terminals cannot be synced and need not be.
+  if (result != 0 && errno != EINVAL && errno != ENOTSUP) throw system_error(errno, "sync", path_.string());
+}
+
+void File::close() {
+  const int descriptor = descriptor_;
+  descriptor_ = -1;
+  // After EINTR the descriptor is closed on Linux; closing again could hit another thread's file.
+  if (descriptor >= 0 && ::close(descriptor) != 0 && errno != EINTR) {
+    throw system_error(errno, "close", path_.string());
+  }
+}
+
+std::string read_file(const fs::path& path) {
+  File file = File::open_read(path);
+  std::string content(std::max<std::uint64_t>(file.size(), 1), '\0');
+  std::size_t filled = 0;
+  // The size is a hint: pipes and /proc tell none, and a file may grow meanwhile.
+  for (;;) {
+    filled += file.read(std::as_writable_bytes(std::span(content)).subspan(filled));
+    if (filled < content.size()) break;
+    content.resize(content.size() + std::max<std::size_t>(content.size() / 2, 4096));
+  }
+  content.resize(filled);
+  return content;
+}
+
+FileLock::Outcome FileLock::try_lock(const fs::path& path) {
+  file_ = File();
+  File file = File::open_append(path);
+  int result = -1;
+  do {
+    result = ::flock(file.descriptor(), LOCK_EX | LOCK_NB);
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) {
+    file_ = std::move(file);
+    return Outcome::held;
+  }
+  if (errno == EWOULDBLOCK) return Outcome::busy;
+  if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL)
+    return Outcome::unsupported;
+  throw system_error(errno, "lock", path.string());
+}
+
+}  // namespace dt

@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/error.hpp"
+#include "base/hdf5_file.hpp"
+#include "base/hdf5_file_support.hpp"
+
+namespace dt {
+
+namespace {
+
+constexpr std::array<unsigned char, 8> signature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+constexpr hsize_t payload_alignment = 64;
+
+Hdf5Handle file_access() {
+  Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  // Only the latest format has a checksum on every piece of metadata.
+  H5Pset_libver_bounds(access.id(), H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+  H5Pset_alignment(access.id(), 1, payload_alignment);
+  return access;
+}
+
+}  // namespace
+
+struct Hdf5Writer::State {
+  explicit State(const fs::path& path) : file(File::create(path)) {}
+  File file;  // payloads; HDF5 has a descriptor of its own until layout()
+  Hdf5Handle hdf5;
+  bool laid_out = false;
+  std::map<std::string, DatasetInfo> datasets;
+
+  ~State() {
+    const Hdf5Calls calls;
+    if (!hdf5.valid()) return;
+    hdf5.reset();
+    try {
+      make_unreadable();
+    } catch (const Error&) {  // the file is incomplete anyway, and the error that led here is on its way
+    }
+  }
+  /// Until close() the file must not pass for a complete one: it lists its datasets, but they read as zeros.
+  void make_unreadable() {
+    const std::array<std::byte, signature.size()> blank{};
+    file.write_at(0, blank);
+  }
+  Error error(const std::string& object) const {
+    const std::string description = innermost_hdf5_description();
+    return Error(ErrorKind::environment,
+                 fmt::format("cannot write {} of {}: {}", object, file.path().string(), description),
+                 hdf5_remedy(description));
+  }
+  void attribute(const std::string& object, const std::string& name, const Hdf5Handle& type,
+                 const void* value) {
+    const Hdf5Calls calls;
+    DT_CHECK(!laid_out, "attribute {} of {} is declared after layout()", name, object);
+    const Hdf5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+    const Hdf5Handle created(H5Acreate_by_name(hdf5.id(), object.c_str(), name.c_str(), type.id(), space.id(),
+                                               H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                             H5Aclose);
+    if (!created.valid() || H5Awrite(created.id(), type.id(), value) < 0) {
+      throw error(fmt::format("attribute {} of {}", name, object));
+    }
+  }
+};
+
+Hdf5Writer::Hdf5Writer(const fs::path& path) : state_(std::make_unique<State>(path)) {
+  const Hdf5Calls calls;
+  // Closing a handle would clear the library's error stack, so handles outlive the reports of failure.
+  const Hdf5Handle access = file_access();
+  state_->hdf5 = Hdf5Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), H5Fclose);
+  if (!state_->hdf5.valid()) throw state_->error("the header");
+}
+
+Hdf5Writer::~Hdf5Writer() = default;
+Hdf5Writer::Hdf5Writer(Hdf5Writer&&) noexcept = default;
+
+void Hdf5Writer::declare(const std::string& dataset, DType dtype, std::vector<std::uint64_t> shape) {
+  const Hdf5Calls calls;
+  DT_CHECK(!state_->laid_out, "dataset {} is declared after layout()", dataset);
+  DT_CHECK(!state_->datasets.contains(dataset), "dataset {} is declared twice", dataset);
+  const std::vector<hsize_t> extents(shape.begin(), shape.end());
+  const Hdf5Handle space(shape.empty()
+                             ? H5Screate(H5S_SCALAR)
+                             : H5Screate_simple(static_cast<int>(shape.size()), extents.data(), nullptr),
+                         H5Sclose);
+  const Hdf5Handle type = hdf5_type(dtype);
+  const Hdf5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links.id(), 1);
+  const Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_layout(creation.id(), H5D_CONTIGUOUS);
+  H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY);
+  H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);
+  const Hdf5Handle created(H5Dcreate2(state_->hdf5.id(), dataset.c_str(), type.id(), space.id(), links.id(),
+                                      creation.id(), H5P_DEFAULT),
+                           H5Dclose);
+  if (!created.valid()) throw state_->error("dataset " + dataset);
+  const std::uint64_t bytes = element_count(shape) * dtype_bytes(dtype);
+  const haddr_t offset = bytes == 0 ? 0 : H5Dget_offset(created.id());
+  if (offset == HADDR_UNDEF) throw state_->error("dataset " + dataset);
+  state_->datasets[dataset] = DatasetInfo{dataset, dtype, std::move(shape), offset, bytes};
+}
+
+void Hdf5Writer::attribute(const std::string& object, const std::string& name, const std::string& value) {
+  const Hdf5Calls calls;
+  // Of fixed length, so that it lies in the object's header, under its checksum.
+  const Hdf5Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type.id(), std::max<std::size_t>(value.size(), 1));
+  H5Tset_strpad(type.id(), H5T_STR_NULLPAD);
+  H5Tset_cset(type.id(), H5T_CSET_UTF8);
+  state_->attribute(object, name, type, value.c_str());
+}
+
+void Hdf5Writer::attribute(const std::string& object, const std::string& name, std::int64_t value) {
+  const Hdf5Calls calls;
+  state_->attribute(object, name, hdf5_type(DType::i64), &value);
+}
+
+void Hdf5Writer::attribute(const std::string& object, const std::string& name, double value) {
+  const Hdf5Calls calls;
+  state_->attribute(object, name, hdf5_type(DType::f64), &value);
+}
+
+void Hdf5Writer::layout() {
+  const Hdf5Calls calls;
+  DT_CHECK(!state_->laid_out, "layout() of {} is called twice", state_->file.path().string());
+  if (!state_->hdf5.reset()) throw state_->error("the metadata");
+  state_->laid_out = true;
+  state_->make_unreadable();
+}
+
+const DatasetInfo& Hdf5Writer::info(const std::string& dataset) const {
+  const auto found = state_->datasets.find(dataset);
+  DT_CHECK(found != state_->datasets.end(), "{} has no dataset {}", state_->file.path().string(), dataset);
+  return found->second;
+}
+
+void Hdf5Writer::write(const std::string& dataset, std::uint64_t byte_offset,
+                       std::span<const std::byte> bytes) {
+  const DatasetInfo& d = info(dataset);
+  DT_CHECK(state_->laid_out, "{} is written before layout()", dataset);
+  DT_CHECK(byte_offset <= d.bytes && bytes.size() <= d.bytes - byte_offset,
+           "{} bytes at {} do not fit in dataset {} of {} bytes", bytes.size(), byte_offset, dataset,
+           d.bytes);
+  state_->file.write_at(d.offset + byte_offset, bytes);
+}
+
+void Hdf5Writer::close() {
+  if (!state_->laid_out) layout();
+  state_->file.sync();
+  state_->file.write_at(0, std::as_bytes(std::span(signature)));
+  state_->file.sync();
+  state_->file.close();
+}
+
+}  // namespace dt

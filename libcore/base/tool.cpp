@@ -1,0 +1,67 @@
+#include "base/tool.hpp"
+
+#include <exception>
+#include <new>
+#include <signal.h>
+
+#include "base/error.hpp"
+
+namespace dt {
+
+namespace {
+
+constexpr int exit_internal = static_cast<int>(ErrorKind::internal);
+constexpr int exit_environment = static_cast<int>(ErrorKind::environment);
+
+/// Ends the process as a filter ends whose reader went away, so that a shell sees what it expects.
+int end_by_broken_pipe() {
+  signal(SIGPIPE, SIG_DFL);
+  raise(SIGPIPE);
+  return 128 + SIGPIPE;  // the signal is blocked
+}
+
+ConsoleSettings plain_settings(const OptionTable& options) {
+  ConsoleSettings settings;
+  settings.tool = options.tool();
+  return settings;
+}
+
+int parse_and_run(int argc, char** argv, OptionTable& options, const std::function<int(Console&)>& run) {
+  switch (options.parse(argc, argv)) {
+    case OptionTable::Outcome::help:
+      Console(plain_settings(options)).out(options.help());
+      return 0;
+    case OptionTable::Outcome::version:
+      Console(plain_settings(options)).out(options.version());
+      return 0;
+    case OptionTable::Outcome::run:
+      break;
+  }
+  Console console(options.console_settings());
+  return run(console);
+}
+
+}  // namespace
+
+int run_tool(int argc, char** argv, OptionTable& options, const std::function<int(Console&)>& run) {
+  // Both would kill the process in the middle of a file; ignored, they are errors of write(2).
+  signal(SIGXFSZ, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
+  Console console(plain_settings(options));
+  try {
+    return parse_and_run(argc, argv, options, run);
+  } catch (const BrokenPipe&) {
+    return end_by_broken_pipe();
+  } catch (const Error& error) {
+    console.error("{}", error.message());
+    return error.exit_code();
+  } catch (const std::bad_alloc&) {
+    console.error("out of memory; ask for less at a time, or for more memory");
+    return exit_environment;
+  } catch (const std::exception& error) {
+    console.error("internal error: {}; this is a defect of dt: please report it", error.what());
+    return exit_internal;
+  }
+}
+
+}  // namespace dt

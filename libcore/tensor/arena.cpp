@@ -1,0 +1,50 @@
+#include "tensor/arena.hpp"
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+
+constexpr std::size_t alignment = 64;
+constexpr std::size_t min_chunk_bytes = std::size_t{1} << 20;
+constexpr std::size_t max_spare_bytes = std::size_t{64} << 20;
+
+}  // namespace
+
+std::size_t Arena::capacity_bytes() const {
+  std::size_t total = 0;
+  for (const Buffer& chunk : chunks_) total += chunk.bytes();
+  return total;
+}
+
+Tensor Arena::allocate(DType dtype, Shape shape) {
+  const Tensor sized(nullptr, dtype, shape, device_);
+  const std::size_t bytes = std::max((sized.bytes() + alignment - 1) / alignment * alignment, alignment);
+  if (chunk_ == 0 && used_ == 0 && chunks_.size() > 1) {
+    // All was given back: one chunk as large as the many serves the same demand without gaps.
+    const std::size_t capacity = capacity_bytes();
+    chunks_.clear();
+    chunks_.emplace_back(device_, capacity);
+  }
+  while (chunk_ < chunks_.size() && chunks_[chunk_].bytes() - used_ < bytes) {
+    ++chunk_;
+    used_ = 0;
+  }
+  if (chunk_ == chunks_.size()) {
+    chunks_.emplace_back(device_,
+                         std::max({bytes, min_chunk_bytes, std::min(capacity_bytes(), max_spare_bytes)}));
+  }
+  std::byte* data = chunks_[chunk_].data() + used_;
+  used_ += bytes;
+  return Tensor(data, dtype, std::move(shape), device_);
+}
+
+Arena::Scope::Scope(Arena& arena) : arena_(arena), chunk_(arena.chunk_), used_(arena.used_) {}
+
+Arena::Scope::~Scope() {
+  arena_.chunk_ = chunk_;
+  arena_.used_ = used_;
+}
+
+}  // namespace dt

@@ -1,0 +1,85 @@
+#include "tensor/buffer.hpp"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <sys/mman.h>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "base/text.hpp"
+
+namespace dt {
+
+namespace {
+
+constexpr std::size_t small_alignment = 64;
+constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
+constexpr std::size_t large_bytes = std::size_t{4} << 20;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+Error short_memory(std::size_t bytes) {
+  return Error(ErrorKind::environment, fmt::format("cannot allocate {} of memory", format_bytes(bytes)),
+               fmt::format("this node has {}: use a smaller model or batch, or more ranks",
+                           format_bytes(physical_memory_bytes())));
+}
+
+std::byte* allocate_small(std::size_t bytes) {
+  const std::size_t rounded = round_up(bytes, small_alignment);
+  void* data = std::aligned_alloc(small_alignment, rounded);
+  if (data == nullptr) throw short_memory(bytes);
+  std::memset(data, 0, rounded);
+  return static_cast<std::byte*>(data);
+}
+
+/// Zero pages from the kernel, placed by the thread that touches them first.
+std::byte* allocate_large(std::size_t bytes) {
+  if (bytes > std::numeric_limits<std::size_t>::max() / 4) throw short_memory(bytes);
+  const std::size_t size = round_up(bytes, huge_page_bytes);
+  const std::size_t mapped = size + huge_page_bytes;
+  void* mapping = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED) throw short_memory(bytes);
+  auto* start = static_cast<std::byte*>(mapping);
+  const std::size_t head = round_up(reinterpret_cast<std::uintptr_t>(start), huge_page_bytes) -
+                           reinterpret_cast<std::uintptr_t>(start);
+  if (head > 0) ::munmap(start, head);
+  if (head < huge_page_bytes) ::munmap(start + head + size, huge_page_bytes - head);
+  ::madvise(start + head, size, MADV_HUGEPAGE);  // a wish; kernels without huge pages refuse it
+  return start + head;
+}
+
+}  // namespace
+
+Buffer::Buffer(Device device, std::size_t bytes) : bytes_(bytes), device_(device) {
+  if (bytes == 0) return;
+  data_ = bytes < large_bytes ? allocate_small(bytes) : allocate_large(bytes);
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      device_(other.device_) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(device_, other.device_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (data_ == nullptr) return;
+  if (bytes_ < large_bytes) {
+    std::free(data_);
+  } else {
+    ::munmap(data_, round_up(bytes_, huge_page_bytes));
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,13 @@
+#include "tensor/device.hpp"
+
+namespace dt {
+
+std::string Device::to_string() const {
+  switch (kind) {
+    case DeviceKind::cpu:
+      return "cpu";
+  }
+  return "unknown";
+}
+
+}  // namespace dt

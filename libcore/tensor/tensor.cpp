@@ -1,0 +1,29 @@
+#include "tensor/tensor.hpp"
+
+namespace dt {
+
+Tensor Tensor::reshaped(Shape shape) const {
+  DT_CHECK(shape.numel() == numel(), "a tensor of shape {} cannot take the shape {}", shape_.to_string(),
+           shape.to_string());
+  return Tensor(data_, dtype_, std::move(shape), device_);
+}
+
+Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
+  DT_CHECK(shape_.rank() >= 1 && begin >= 0 && begin <= end && end <= shape_[0],
+           "rows {} to {} are outside a tensor of shape {}", begin, end, shape_.to_string());
+  std::vector<std::int64_t> dims = shape_.dims();
+  dims[0] = 1;
+  const std::int64_t row_numel = Shape(dims).numel();
+  dims[0] = end - begin;
+  const auto offset = static_cast<std::size_t>(begin * row_numel) * dtype_bytes(dtype_);
+  return Tensor(data_ == nullptr ? nullptr : data_ + offset, dtype_, Shape(std::move(dims)), device_);
+}
+
+Tensor Tensor::flat(std::int64_t begin, std::int64_t count) const {
+  DT_CHECK(begin >= 0 && count >= 0 && begin <= numel() && count <= numel() - begin,
+           "elements {} to {} are outside a tensor of shape {}", begin, begin + count, shape_.to_string());
+  const auto offset = static_cast<std::size_t>(begin) * dtype_bytes(dtype_);
+  return Tensor(data_ == nullptr ? nullptr : data_ + offset, dtype_, Shape{count}, device_);
+}
+
+}  // namespace dt

@@ -1,0 +1,51 @@
+#include "base/error.hpp"
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+
+#include "base/test_folder.hpp"
+
+using namespace dt;
+using dt_test::caught;
+
+TEST_CASE("an error's exit code is its kind") {
+  CHECK(usage_error("x").exit_code() == 2);
+  CHECK(input_error("x").exit_code() == 3);
+  CHECK(environment_error("x").exit_code() == 4);
+  CHECK(verification_error("x").exit_code() == 5);
+  CHECK(exit_requeue == 75);
+}
+
+TEST_CASE("an error's message joins what happened and what to do") {
+  CHECK(Error(ErrorKind::input, "a.h5 is truncated", "copy it again").message() ==
+        "a.h5 is truncated; copy it again");
+  CHECK(input_error("{} has {} rows", "x", 3).message() == "x has 3 rows");
+}
+
+TEST_CASE("a missing file is bad input to a reader and an environment error to a writer") {
+  CHECK(system_error(ENOENT, "open", "a").kind() == ErrorKind::input);
+  CHECK(system_error(EISDIR, "read", "a").kind() == ErrorKind::input);
+  CHECK(system_error(EACCES, "open", "a").kind() == ErrorKind::input);
+  CHECK(system_error(ENOENT, "create", "a").kind() == ErrorKind::environment);
+  CHECK(system_error(EACCES, "open for writing", "a").kind() == ErrorKind::environment);
+  CHECK(system_error(EIO, "read", "a").kind() == ErrorKind::environment);
+  CHECK(system_error(EMFILE, "open", "a").kind() == ErrorKind::environment);
+}
+
+TEST_CASE("a failed system call names the object, the reason and a remedy") {
+  CHECK(system_error(ENOSPC, "write", "/x/y").message() ==
+        "cannot write /x/y: No space left on device; the file system is full: free space there or choose "
+        "another place");
+  for (const int number : {EDQUOT, EROFS, EACCES, ENOENT, EFBIG, ENAMETOOLONG, EMFILE}) {
+    CHECK_FALSE(system_error(number, "create", "x").context().empty());
+  }
+}
+
+TEST_CASE("a failed check is an internal error that says where it is") {
+  const auto error = caught([] { DT_CHECK(1 + 1 == 3, "{} is not {}", 2, 3); });
+  CHECK(error.kind == ErrorKind::internal);
+  CHECK(error.says("2 is not 3"));
+  CHECK(error.says("1 + 1 == 3"));
+  CHECK(error.says("error.cpp:"));
+  CHECK_FALSE(caught([] { DT_CHECK(true, "never formatted"); }).thrown);
+}

@@ -1,0 +1,105 @@
+#include "base/files.hpp"
+
+#include <catch2/catch.hpp>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <thread>
+
+#include "base/test_folder.hpp"
+
+using namespace dt;
+using dt_test::caught;
+using dt_test::content;
+using dt_test::Folder;
+using dt_test::put;
+
+TEST_CASE("a file is written, appended to and read back") {
+  const Folder folder;
+  File file = File::create(folder / "a");
+  file.write("hello");
+  file.write_at(1, std::as_bytes(std::span("EL", 2)));
+  file.sync();
+  file.close();
+  CHECK_FALSE(file.is_open());
+  File::open_append(folder / "a").write("!");
+  CHECK(read_file(folder / "a") == "hELlo!");
+  CHECK(File::open_read(folder / "a").size() == 6);
+}
+
+TEST_CASE("reading past the end gives what there is, and read_at says truncated") {
+  const Folder folder;
+  put(folder / "a", "12345");
+  File file = File::open_read(folder / "a");
+  std::array<std::byte, 8> buffer{};
+  CHECK(file.read(buffer) == 5);
+  CHECK(file.read(buffer) == 0);
+  const auto error = caught([&] { file.read_at(1, buffer); });
+  CHECK(error.kind == ErrorKind::input);
+  CHECK(error.says((folder / "a").string() + " is truncated"));
+  CHECK(error.says("ends at byte 5"));
+}
+
+TEST_CASE("files without a size are read whole") {
+  CHECK(read_file("/proc/self/status").find("Pid:") != std::string::npos);
+  const Folder folder;
+  put(folder / "empty", "");
+  CHECK(read_file(folder / "empty").empty());
+}
+
+TEST_CASE("opening what is not a readable file names the path") {
+  const Folder folder;
+  const auto missing = caught([&] { File::open_read(folder / "none"); });
+  CHECK(missing.kind == ErrorKind::input);
+  CHECK(missing.message ==
+        "cannot open " + (folder / "none").string() + ": No such file or directory; check the path");
+  const auto is_folder = caught([&] { read_file(folder.path()); });
+  CHECK(is_folder.kind == ErrorKind::input);
+  CHECK(is_folder.says("Is a directory"));
+  CHECK(caught([&] { File::create(folder / "no" / "file"); }).kind == ErrorKind::environment);
+}
+
+TEST_CASE("a full disk is an environment error with a remedy") {
+  File full = File::open_write("/dev/full");
+  const auto error = caught([&] { full.write("x"); });
+  CHECK(error.kind == ErrorKind::environment);
+  CHECK(error.says("No space left on device; the file system is full"));
+}
+
+TEST_CASE("a file-size limit is an environment error") {
+  const Folder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1000, 1000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    File file = File::create(folder / "a");
+    const auto error = caught([&] { file.write(std::string(5000, 'x')); });
+    _exit(error.kind == ErrorKind::environment && error.says("ulimit -f") ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("a file moves with its descriptor") {
+  const Folder folder;
+  File a = File::create(folder / "a");
+  File b = std::move(a);
+  CHECK_FALSE(a.is_open());
+  b.write("x");
+  b = File();
+  CHECK(content(folder / "a") == "x");
+}
+
+TEST_CASE("one holder at a time has a lock") {
+  const Folder folder;
+  FileLock first;
+  REQUIRE(first.try_lock(folder / "lock") == FileLock::Outcome::held);
+  FileLock second;
+  CHECK(second.try_lock(folder / "lock") == FileLock::Outcome::busy);
+  first = FileLock();
+  CHECK(second.try_lock(folder / "lock") == FileLock::Outcome::held);
+}

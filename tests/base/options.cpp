@@ -1,0 +1,298 @@
+#include "base/options.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/test_folder.hpp"
+#include "base/text.hpp"
+
+using namespace dt;
+using dt_test::caught;
+using dt_test::Folder;
+using dt_test::put;
+
+namespace {
+
+struct Example {
+  std::string name = "tiny";
+  std::int64_t tokens = std::int64_t{64} << 20;
+  double rate = 3e-4;
+  bool shuffle = true;
+  bool overwrite = false;
+  Duration every{300};
+  std::vector<std::string> list = {"a", "b"};
+  std::optional<std::string> tokenizer;
+  std::optional<std::int64_t> steps;
+  std::optional<double> clip;
+  std::string device = "cpu";
+  std::vector<std::string> inputs;
+  OptionTable table{"dt-test", "shows what options can do"};
+
+  Example() {
+    table.usage("--name NAME [options] [INPUT...]")
+        .group("Data")
+        .add("name,n", &name, "NAME", "what it is called")
+        .add("shard-tokens", &tokens, "COUNT", "tokens in a shard", 1)
+        .add("shuffle", &shuffle, "shuffle documents")
+        .add("list", &list, "A,B,...", "a list of things")
+        .add("tokenizer", &tokenizer, "FILE", "a tokenizer.json")
+        .group("Training")
+        .add("lr", &rate, "RATE",
+             "the learning rate at its highest, which is a number that is explained in a text that is "
+             "long enough to need more than a line of the help",
+             0, 1)
+        .add("steps", &steps, "COUNT", "steps to run", 1, 1000)
+        .add("clip", &clip, "NORM", "the largest norm of a gradient")
+        .add("save-every", &every, "TIME", "time between checkpoints")
+        .add("overwrite", &overwrite, "replace what exists")
+        .choice("device", &device, {"cpu", "cuda", "auto"}, "where to run")
+        .positional(&inputs, "INPUT...", "files to read")
+        .example("dt-test --name x a.txt", "train on a file");
+  }
+  OptionTable::Outcome parse(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "dt-test");
+    return table.parse(static_cast<int>(arguments.size()), arguments.data());
+  }
+};
+
+dt_test::Caught error_of(std::vector<const char*> arguments) {
+  Example example;
+  return caught([&] { example.parse(std::move(arguments)); });
+}
+
+dt_test::Caught config_error(const std::string& text) {
+  const Folder folder;
+  put(folder / "run.conf", text);
+  Example example;
+  const std::string argument = "--config=" + (folder / "run.conf").string();
+  auto error = caught([&] { example.parse({argument.c_str()}); });
+  if (const auto at = error.message.find(folder.path().string()); at != std::string::npos) {
+    error.message.erase(at, folder.path().string().size() + 1);
+  }
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("every type of option takes its value, after a space or an equals sign") {
+  Example e;
+  CHECK(e.parse({"--name=x",    "--shard-tokens",
+                 "2Ki",         "--lr",
+                 "1e-3",        "--no-shuffle",
+                 "--overwrite", "--save-every=2h",
+                 "--list",      "c,d,e",
+                 "--tokenizer", "t.json",
+                 "--steps=7",   "--clip",
+                 "1",           "--device",
+                 "cuda",        "in1",
+                 "-",           "in2"}) == OptionTable::Outcome::run);
+  CHECK(e.name == "x");
+  CHECK(e.tokens == 2048);
+  CHECK(e.rate == 1e-3);
+  CHECK_FALSE(e.shuffle);
+  CHECK(e.overwrite);
+  CHECK(e.every.seconds == 7200);
+  CHECK(e.list == std::vector<std::string>{"c", "d", "e"});
+  CHECK(e.tokenizer == "t.json");
+  CHECK(e.steps == 7);
+  CHECK(e.clip == 1.0);
+  CHECK(e.device == "cuda");
+  CHECK(e.inputs == std::vector<std::string>{"in1", "-", "in2"});
+}
+
+TEST_CASE("what is not given keeps its default") {
+  Example e;
+  CHECK(e.parse({}) == OptionTable::Outcome::run);
+  CHECK(e.name == "tiny");
+  CHECK(e.shuffle);
+  CHECK_FALSE(e.steps.has_value());
+  CHECK(e.inputs.empty());
+  CHECK_FALSE(e.table.given("name"));
+}
+
+TEST_CASE("letters, empty values and the end of options are understood") {
+  Example e;
+  e.parse({"-n", "x", "--tokenizer", "", "--", "--name", "-"});
+  CHECK(e.name == "x");
+  CHECK(e.tokenizer == "");
+  CHECK(e.inputs == std::vector<std::string>{"--name", "-"});
+  Example odd;
+  odd.parse({"--name", "-", "", "--tokenizer", "-5"});
+  CHECK(odd.name == "-");
+  CHECK(odd.tokenizer == "-5");
+  CHECK(odd.inputs == std::vector<std::string>{""});
+  Example glued;
+  glued.parse({"-nx"});
+  CHECK(glued.name == "x");
+}
+
+TEST_CASE("an unknown option is a usage error that suggests a name") {
+  CHECK(error_of({"--foo"}).message == "unknown option '--foo'; see --help");
+  CHECK(error_of({"--foo=3"}).message == "unknown option '--foo'; see --help");
+  CHECK(error_of({"--shard-token", "5"}).message ==
+        "unknown option '--shard-token'; did you mean '--shard-tokens'? see --help");
+  CHECK(error_of({"--shufle"}).says("did you mean '--shuffle'?"));
+  CHECK(error_of({"-x"}).says("unknown option '-x'"));
+  CHECK(error_of({"---name", "x"}).says("unknown option '---name'"));
+  CHECK(error_of({"--=3"}).kind == ErrorKind::usage);
+  CHECK(error_of({"-1"}).says("unknown option '-1'"));
+  CHECK(error_of({"--no-name"}).says("unknown option '--no-name'"));
+  CHECK(error_of({"--foo"}).kind == ErrorKind::usage);
+}
+
+TEST_CASE("an abbreviation is not guessed") {
+  CHECK(error_of({"--over"}).message == "unknown option '--over'; did you mean '--overwrite'? see --help");
+}
+
+TEST_CASE("an unusable value names the option, the value and what is allowed") {
+  CHECK(error_of({"--lr", "-1"}).message ==
+        "invalid value '-1' for option '--lr'; expected a number from 0 to 1");
+  CHECK(error_of({"--lr=nan"}).says("invalid value 'nan' for option '--lr'"));
+  CHECK(error_of({"--clip", "1x"}).says("expected a number of at least 0"));
+  CHECK(error_of({"--steps", "0"}).says("expected a whole number from 1 to 1000"));
+  CHECK(error_of({"--steps", "1.5"}).says("invalid value '1.5' for option '--steps'"));
+  CHECK(error_of({"--shard-tokens=-5"}).says("expected a whole number of at least 1"));
+  CHECK(error_of({"--save-every", "soon"}).says("such as 90, 5m, 1.5h, 1d"));
+  CHECK(error_of({"--device", "gpu"}).message ==
+        "invalid value 'gpu' for option '--device'; expected one of cpu, cuda, auto");
+  CHECK(error_of({"--list", "a,,b"}).says("without empty items"));
+  CHECK(error_of({"--progress", "maybe"}).says("expected one of auto, always, never"));
+}
+
+TEST_CASE("a missing value is noticed, also before another option") {
+  CHECK(error_of({"--name"}).message == "option '--name' needs a value; write --name NAME");
+  CHECK(error_of({"--name", "--overwrite"}).says("option '--name' needs a value"));
+  CHECK(error_of({"--name", "--no-shuffle"}).says("option '--name' needs a value"));
+  CHECK(error_of({"--name="}).says("option '--name' needs a value"));
+  Example e;
+  e.parse({"--name=--overwrite"});
+  CHECK(e.name == "--overwrite");
+}
+
+TEST_CASE("a boolean takes no value") {
+  CHECK(error_of({"--overwrite=true"}).message ==
+        "option '--overwrite' takes no value; write --overwrite or --no-overwrite");
+  CHECK(error_of({"--no-shuffle=1"}).says("option '--shuffle' takes no value"));
+}
+
+TEST_CASE("an option given twice is an error") {
+  CHECK(error_of({"--name", "a", "--name=b"}).message == "option '--name' is given twice; see --help");
+  CHECK(error_of({"--shuffle", "--no-shuffle"}).says("'--shuffle' is given twice"));
+  CHECK(error_of({"-n", "a", "--name", "b"}).says("given twice"));
+}
+
+TEST_CASE("arguments of a tool that takes none are refused") {
+  OptionTable table("dt-test", "x");
+  const char* arguments[] = {"dt-test", "stray"};
+  CHECK(caught([&] { table.parse(2, arguments); }).message ==
+        "unexpected argument 'stray'; dt-test takes options only; see --help");
+}
+
+TEST_CASE("a config file sets options, and the command line wins") {
+  const Folder folder;
+  put(folder / "run.conf",
+      "# a comment\n\n name = from file   # why\nlr=0.5\r\nshuffle = off\noverwrite = yes\n"
+      "tokenizer = \"a # b\"\nlist = x,y\nquiet = true\n");
+  Example e;
+  e.parse({"--config", (folder / "run.conf").c_str(), "--lr", "0.25"});
+  CHECK(e.name == "from file");
+  CHECK(e.rate == 0.25);
+  CHECK_FALSE(e.shuffle);
+  CHECK(e.overwrite);
+  CHECK(e.tokenizer == "a # b");
+  CHECK(e.list == std::vector<std::string>{"x", "y"});
+  CHECK(e.table.console_settings().quiet);
+  CHECK(e.table.given("name"));
+  CHECK(e.table.given("lr"));
+  CHECK_FALSE(e.table.given("steps"));
+}
+
+TEST_CASE("an error in a config file names the file and the line") {
+  CHECK(config_error("lr = 0.1\nlearning-rate = 3\n").message ==
+        "run.conf:2: unknown option 'learning-rate'; see --help");
+  CHECK(config_error("nam = x\n").says("run.conf:1: unknown option 'nam'; did you mean 'name'?"));
+  CHECK(config_error("\n\nlr = 2\n").message ==
+        "run.conf:3: invalid value '2' for option 'lr'; expected a number from 0 to 1");
+  CHECK(config_error("shuffle = 2\n").says("expected true, false, yes, no, on or off"));
+  CHECK(config_error("lr 2\n").says("run.conf:1: 'lr 2' is not an option; expected 'name = value'"));
+  CHECK(config_error("lr = 1\nlr = 1\n").says("run.conf:2: option 'lr' is given twice"));
+  CHECK(config_error("no-shuffle = true\n").says("write 'shuffle = false'"));
+  CHECK(config_error("config = x\n").says("run.conf:1: option 'config' belongs on the command line"));
+  CHECK(config_error("name = \"x\n").says("run.conf:1: a closing '\"' is missing"));
+  CHECK(config_error("lr =\n").says("invalid value ''"));
+  CHECK(config_error("x = 1\n").kind == ErrorKind::usage);
+  CHECK(error_of({"--config", "/none.conf"}).says("cannot open /none.conf"));
+}
+
+TEST_CASE("help shows groups, defaults, choices and examples within 100 columns") {
+  const Example e;
+  const std::string help = e.table.help();
+  INFO(help);
+  CHECK(help.starts_with(
+      "dt-test: shows what options can do\n\nusage: dt-test --name NAME [options] [INPUT...]\n"));
+  for (const char* part :
+       {"\nData:\n", "\nTraining:\n", "  -n, --name NAME", "(default: tiny)", "(default: 64Mi)",
+        "--[no-]shuffle", "(default: on)", "--device cpu|cuda|auto", "(default: 5m)", "(default: a,b)",
+        "  --overwrite ", "(default: 0.0003)", "  # train on a file\n  dt-test --name x a.txt\n",
+        "--config FILE", "--progress auto|always|never", "-h, --help"}) {
+    INFO(part);
+    CHECK(help.find(part) != std::string::npos);
+  }
+  CHECK(help.find("\nData:\n") < help.find("\nTraining:\n"));
+  for (const std::string& line : split(help, '\n')) CHECK(display_width(line) <= 100);
+}
+
+TEST_CASE("help and version win over checks and required values") {
+  Example e;
+  e.table.check([] { throw usage_error("refused"); });
+  CHECK(e.parse({"--help"}) == OptionTable::Outcome::help);
+  CHECK(e.parse({"-h"}) == OptionTable::Outcome::help);
+  CHECK(e.parse({"--version"}) == OptionTable::Outcome::version);
+  CHECK(caught([&] { e.parse({}); }).message == "refused");
+}
+
+TEST_CASE("checks see the values") {
+  Example e;
+  e.table.check([&] {
+    if (e.overwrite && e.name == "x") throw usage_error("--overwrite excludes --name x");
+  });
+  e.parse({"--overwrite"});
+  CHECK(caught([&] { e.parse({"--overwrite", "--name", "x"}); }).kind == ErrorKind::usage);
+}
+
+TEST_CASE("values are listed as text, in the table's order") {
+  Example e;
+  e.parse({"--lr", "0.5", "--no-shuffle", "--save-every", "90m"});
+  const auto values = e.table.values();
+  REQUIRE(values.size() == 11);
+  CHECK(values[0].name == "name");
+  CHECK(values[1].value == "67108864");
+  CHECK(values[2].value == "false");
+  CHECK(values[2].given);
+  CHECK(values[3].value == "a,b");
+  CHECK(values[4].value.empty());
+  CHECK(values[5].value == "0.5");
+  CHECK(values[8].value == "90m");
+  CHECK_FALSE(values[9].given);
+}
+
+TEST_CASE("standard options fill the console's settings") {
+  Example e;
+  e.parse({"--json", "--verbose", "--progress", "never"});
+  const ConsoleSettings& s = e.table.console_settings();
+  CHECK(s.tool == "dt-test");
+  CHECK(s.json);
+  CHECK(s.verbose);
+  CHECK_FALSE(s.quiet);
+  CHECK(s.progress == ProgressMode::never);
+}
+
+TEST_CASE("many choices are listed in the help's text") {
+  OptionTable table("dt-test", "x");
+  std::string value = "alpha";
+  table.choice("schedule", &value, {"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"}, "which one");
+  const std::string help = table.help();
+  CHECK(help.find("--schedule NAME") != std::string::npos);
+  for (const char* name : {"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"}) {
+    CHECK(help.find(name) != std::string::npos);
+  }
+}

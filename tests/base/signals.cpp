@@ -1,0 +1,75 @@
+#include "base/signals.hpp"
+
+#include <catch2/catch.hpp>
+#include <signal.h>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/test_folder.hpp"
+
+using namespace dt;
+
+namespace {
+
+/// The wait status of a child that runs `action`.
+int status_of(const std::function<void()>& action) {
+  const pid_t child = fork();
+  if (child == 0) {
+    action();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+}  // namespace
+
+TEST_CASE("a signal is remembered, and the first one counts") {
+  const StopSignals signals;
+  CHECK(signals.received() == 0);
+  raise(SIGUSR1);
+  CHECK(signals.received() == SIGUSR1);
+  raise(SIGTERM);
+  raise(SIGTERM);
+  CHECK(signals.received() == SIGUSR1);
+}
+
+TEST_CASE("a new object starts without a signal") {
+  const StopSignals signals;
+  CHECK(signals.received() == 0);
+}
+
+TEST_CASE("the second interrupt ends the process with status 130") {
+  const int status = status_of([] {
+    const StopSignals signals;
+    raise(SIGTERM);
+    raise(SIGINT);
+    if (signals.received() != SIGTERM) _exit(1);
+    raise(SIGINT);
+  });
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 130);
+}
+
+TEST_CASE("previous handlers return with the object's end") {
+  const int status = status_of([] {
+    signal(SIGTERM, SIG_DFL);  // not the test framework's
+    { const StopSignals signals; }
+    raise(SIGTERM);
+  });
+  REQUIRE(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGTERM);
+}
+
+TEST_CASE("a second object at a time is refused") {
+  const StopSignals first;
+  CHECK(dt_test::caught([] { StopSignals second; }).kind == ErrorKind::internal);
+}
+
+TEST_CASE("signals have names") {
+  CHECK(std::string(signal_name(SIGTERM)) == "SIGTERM");
+  CHECK(std::string(signal_name(SIGUSR1)) == "SIGUSR1");
+  CHECK(std::string(signal_name(SIGINT)) == "SIGINT");
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# check_headers.sh [--root DIR] [COMPILER_FLAGS...]: compiles every header of libcore and cmd alone, several at a time,
+# and names those that do not stand alone. The flags are what third-party headers need; without any they are HDF5's, as
+# pkg-config knows them, and -fopenmp. CXX names the compiler.
+# Exit codes: 0 all compile, 1 some do not, 2 usage.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+if [[ ${1:-} == --root ]]; then
+  root=${2:?usage: check_headers.sh [--root DIR] [COMPILER_FLAGS...]}
+  shift 2
+fi
+cd "$root"
+[[ -d libcore ]] || {
+  echo "check_headers.sh: $root has no libcore" >&2
+  exit 2
+}
+
+if [[ $# -eq 0 ]]; then
+  read -r -a flags < <(pkg-config --cflags hdf5 2>/dev/null || echo)
+  set -- "${flags[@]}" -fopenmp
+fi
+
+roots=(libcore)
+[[ -d cmd ]] && roots+=(cmd)
+
+# A file that only includes the header: a header that is compiled itself draws a warning on #pragma once.
+check_one() {
+  local header=$1
+  shift
+  local messages
+  if ! messages=$("${CXX:-c++}" -x c++ -fsyntax-only -std=c++20 -Wall -Wextra -Werror -Ilibcore -I. "$@" - \
+    <<<"#include \"$header\"" 2>&1); then
+    printf '%s does not compile alone:\n%s\n' "$header" "$messages"
+    return 1
+  fi
+}
+export -f check_one
+
+if ! find "${roots[@]}" -type f -name '*.hpp' -print0 | LC_ALL=C sort -z |
+  xargs -0 -r -P "$(nproc)" -I{} bash -c 'check_one "$@"' check_one {} "$@"; then
+  exit 1
+fi

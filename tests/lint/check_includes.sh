@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# check_includes.sh [ROOT]: reads the #include lines under libcore and cmd and lists what breaks the house's rules:
+#   arrows      a module includes one that it may not (libcore's modules point downwards only)
+#   quarantine  a third-party header is seen outside the place that it is confined to
+#   circles     files include each other
+#   paths       a quoted include is not relative to libcore or to the root
+# Exit codes: 0 clean, 1 something is listed, 2 usage.
+set -euo pipefail
+
+[[ $# -le 1 ]] || {
+  echo "usage: check_includes.sh [ROOT]" >&2
+  exit 2
+}
+root=${1:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
+cd "$root"
+[[ -d libcore ]] || {
+  echo "check_includes.sh: $root has no libcore" >&2
+  exit 2
+}
+
+roots=(libcore)
+[[ -d cmd ]] && roots+=(cmd)
+mapfile -t files < <(find "${roots[@]}" -type f \
+  \( -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) | LC_ALL=C sort)
+[[ ${#files[@]} -gt 0 ]] || exit 0
+
+awk '
+  # What a module may include besides itself; lower ones come with it.
+  BEGIN {
+    arrows["base"] = ""
+    arrows["tensor"] = "base"
+    arrows["kernels"] = "tensor"
+    arrows["comm"] = "tensor"
+    arrows["data"] = "base"
+    arrows["model"] = "kernels"
+    arrows["parallel"] = "model comm"
+    arrows["optim"] = "kernels"
+    arrows["checkpoint"] = "model"
+    arrows["train"] = "data parallel optim checkpoint"
+    arrows["bench"] = "comm"
+    for (module in arrows) allow(module, module)
+    for (i = 1; i < ARGC; ++i) is_file[ARGV[i]] = 1
+  }
+
+  function allow(module, lower,    names, count, i) {
+    allowed[module, lower] = 1
+    count = split(arrows[lower], names, " ")
+    for (i = 1; i <= count; ++i) allow(module, names[i])
+  }
+
+  function offend(rule, text) {
+    printf "%s: %s\n", rule, text
+    ++offences
+  }
+
+  # "libcore/comm/mpi/x.cpp" -> "comm", "cmd/dt-train/main.cpp" -> "cmd"
+  function module_of(path,    parts) {
+    split(path, parts, "/")
+    return parts[1] == "cmd" ? "cmd" : parts[2]
+  }
+
+  function resolve(name) {
+    if (("libcore/" name) in is_file) return "libcore/" name
+    if (name in is_file) return name
+    return ""
+  }
+
+  function confine(header, pattern, place, place_pattern) {
+    if (header ~ pattern && FILENAME !~ place_pattern) {
+      offend("quarantine", FILENAME ":" FNR ": <" header "> is confined to " place)
+    }
+  }
+
+  function check_quarantine(header,    stem) {
+    confine(header, "^mpi\\.h$", "libcore/comm/mpi", "^libcore/comm/mpi/")
+    confine(header, "^nccl(_.*)?\\.h$", "libcore/comm/nccl", "^libcore/comm/nccl/")
+    confine(header, "^(hdf5|H5.*)\\.h(pp)?$", "libcore/base/hdf5_file*", "^libcore/base/hdf5_file[^/]*$")
+    confine(header, "^(oneapi/dnnl/|dnnl).*$", "libcore/kernels/cpu", "^libcore/kernels/cpu/")
+    confine(header, "^boost/", "libcore/base/options.*", "^libcore/base/options\\.[a-z]+$")
+    confine(header, "^nlohmann/", ".cpp files", "\\.cpp$")
+    if (header ~ /^(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|nvml|nvrtc|nvtx3?\/|nvToolsExt|thrust\/|cub\/|cooperative_groups|device_launch|mma\.h)/) {
+      if (FILENAME ~ /^libcore\/tensor\/[^\/]+\.(hpp|cpp)$/) {
+        stem = FILENAME
+        sub(/\.[a-z]+$/, "", stem)
+        cuda_stems[stem] = 1
+      } else {
+        confine(header, "^", "*.cu files, libcore/comm/nccl and one file pair of libcore/tensor", "\\.cuh?$|^libcore/comm/nccl/")
+      }
+    }
+  }
+
+  function check_arrow(name, target,    from, to) {
+    from = module_of(FILENAME)
+    to = module_of(target)
+    if (from != "cmd" && !(from in arrows)) {
+      offend("arrows", FILENAME ": libcore has no module \"" from "\"")
+    } else if (from != "cmd" && !((from, to) in allowed)) {
+      offend("arrows", FILENAME ":" FNR ": " from " may not include " to " (" name ")")
+    }
+  }
+
+  /^[ \t]*#[ \t]*include[ \t]*["<]/ {
+    line = $0
+    sub(/^[ \t]*#[ \t]*include[ \t]*/, "", line)
+    quoted = substr(line, 1, 1) == "\""
+    line = substr(line, 2)
+    name = substr(line, 1, match(line, /[">]/) - 1)
+    target = resolve(name)
+    if (target == "") {
+      check_quarantine(name)
+      if (quoted) offend("paths", FILENAME ":" FNR ": \"" name "\" is not relative to libcore or to the root")
+    } else {
+      check_arrow(name, target)
+      includes[FILENAME, ++num_includes[FILENAME]] = target
+    }
+  }
+
+  # Depth first; a file that is met again while its own includes are being followed closes a circle.
+  function follow(file, trail,    i) {
+    state[file] = "open"
+    for (i = 1; i <= num_includes[file]; ++i) visit(includes[file, i], trail)
+    state[file] = "done"
+  }
+  function visit(file, trail) {
+    if (state[file] == "open") {
+      offend("circles", substr(trail, index(trail " ", file " ")) " -> " file)
+    } else if (state[file] == "") {
+      follow(file, trail " -> " file)
+    }
+  }
+
+  END {
+    for (i = 1; i < ARGC; ++i) if (state[ARGV[i]] == "") follow(ARGV[i], ARGV[i])
+    for (stem in cuda_stems) stems = stems " " stem ".*"
+    if (split(stems, parts, " ") > 1) offend("quarantine", "CUDA headers are seen by more than one file pair of libcore/tensor:" stems)
+    exit offences > 0
+  }
+' "${files[@]}"

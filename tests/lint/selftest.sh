@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# selftest.sh: proves that check_includes.sh and check_headers.sh pass a clean tree and fail on each kind of violation.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+failures=0
+
+# put FILE LINE...: a file of the tree
+put() {
+  mkdir -p "$tree/$(dirname "$1")"
+  printf '%s\n' "${@:2}" >"$tree/$1"
+}
+
+clean_tree() {
+  rm -rf "${tree:?}"/*
+  put libcore/base/a.hpp '#pragma once' '#include <string>'
+  put libcore/base/a.cpp '#include "base/a.hpp"' '#include <nlohmann/json.hpp>'
+  put libcore/base/options.cpp '#include <boost/program_options.hpp>'
+  put libcore/base/hdf5_file_reader.cpp '#include <hdf5.h>'
+  put libcore/tensor/t.hpp '#pragma once' '#include "base/a.hpp"'
+  put libcore/tensor/cuda_device.hpp '#pragma once' '#include <cuda_runtime.h>'
+  put libcore/tensor/cuda_device.cpp '#include "tensor/cuda_device.hpp"' '#include <cuda_runtime.h>'
+  put libcore/kernels/k.hpp '#pragma once' '#include "tensor/t.hpp"' '#include "base/a.hpp"'
+  put libcore/kernels/cpu/gemm.cpp '#include <oneapi/dnnl/dnnl.h>' '#include "kernels/k.hpp"'
+  put libcore/kernels/cuda/k.cu '#include <cublas_v2.h>' '#include "kernels/k.hpp"'
+  put libcore/comm/mpi/m.cpp '#include <mpi.h>' '#include "tensor/t.hpp"'
+  put libcore/comm/nccl/n.cpp '#include <nccl.h>' '#include <cuda_runtime.h>'
+  put libcore/comm/c.hpp '#pragma once' '#include "tensor/t.hpp"'
+  put libcore/train/loop.hpp '#pragma once' '#include "comm/c.hpp"' '#include "kernels/k.hpp"'
+  put cmd/dt-x/options.hpp '#pragma once' '#include "train/loop.hpp"'
+  put cmd/dt-x/main.cpp '#include "cmd/dt-x/options.hpp"' '// #include <mpi.h>'
+}
+
+report() {
+  echo "selftest.sh: $1" >&2
+  failures=$((failures + 1))
+}
+
+# expect_refusal TEXT: check_includes.sh fails on the tree and says TEXT
+expect_refusal() {
+  local output
+  if output=$("$here/check_includes.sh" "$tree"); then
+    report "check_includes.sh accepts what it should refuse: $1"
+  elif [[ $output != *"$1"* ]]; then
+    report "check_includes.sh does not say '$1' but: $output"
+  elif [[ $(wc -l <<<"$output") -ne 1 ]]; then
+    report "check_includes.sh lists more than '$1': $output"
+  fi
+  clean_tree
+}
+
+clean_tree
+output=$("$here/check_includes.sh" "$tree") || report "check_includes.sh refuses a clean tree: $output"
+
+put libcore/base/up.hpp '#include "tensor/t.hpp"'
+expect_refusal 'arrows: libcore/base/up.hpp:1: base may not include tensor (tensor/t.hpp)'
+put libcore/kernels/side.cpp '' '#include "comm/c.hpp"'
+expect_refusal 'arrows: libcore/kernels/side.cpp:2: kernels may not include comm (comm/c.hpp)'
+put libcore/data/d.hpp '#include "tensor/t.hpp"'
+expect_refusal 'arrows: libcore/data/d.hpp:1: data may not include tensor (tensor/t.hpp)'
+put libcore/tensor/tool.cpp '#include "cmd/dt-x/options.hpp"'
+expect_refusal 'arrows: libcore/tensor/tool.cpp:1: tensor may not include cmd'
+put libcore/stray/s.hpp '#include "base/a.hpp"'
+expect_refusal 'arrows: libcore/stray/s.hpp: libcore has no module "stray"'
+
+put libcore/comm/c.cpp '#include <mpi.h>'
+expect_refusal 'quarantine: libcore/comm/c.cpp:1: <mpi.h> is confined to libcore/comm/mpi'
+put cmd/dt-x/run.cpp '#include "mpi.h" // quoted'
+sed -i 's/"mpi.h"/<mpi.h>/' "$tree/cmd/dt-x/run.cpp"
+expect_refusal 'quarantine: cmd/dt-x/run.cpp:1: <mpi.h> is confined'
+put libcore/comm/mpi/n.cpp '#include <nccl.h>'
+expect_refusal '<nccl.h> is confined to libcore/comm/nccl'
+put libcore/data/shard.cpp '  #  include  <hdf5.h>'
+expect_refusal '<hdf5.h> is confined to libcore/base/hdf5_file*'
+put libcore/kernels/linear.cpp '#include <oneapi/dnnl/dnnl.hpp>'
+expect_refusal '<oneapi/dnnl/dnnl.hpp> is confined to libcore/kernels/cpu'
+put libcore/kernels/linear.cpp '#include <dnnl.h>'
+expect_refusal '<dnnl.h> is confined to libcore/kernels/cpu'
+put libcore/kernels/linear.cpp '#include <cuda_runtime.h>'
+expect_refusal '<cuda_runtime.h> is confined to *.cu files'
+put libcore/tensor/second.cpp '#include <cuda_runtime.h>'
+expect_refusal 'CUDA headers are seen by more than one file pair of libcore/tensor'
+put libcore/base/options_help.cpp '#include <boost/program_options.hpp>'
+expect_refusal '<boost/program_options.hpp> is confined to libcore/base/options.*'
+put libcore/base/json.hpp '#include <nlohmann/json.hpp>'
+expect_refusal '<nlohmann/json.hpp> is confined to .cpp files'
+
+put libcore/base/x.hpp '#include "base/y.hpp"'
+put libcore/base/y.hpp '#include "base/z.hpp"'
+put libcore/base/z.hpp '#include "base/x.hpp"'
+expect_refusal 'circles: libcore/base/x.hpp -> libcore/base/y.hpp -> libcore/base/z.hpp -> libcore/base/x.hpp'
+put libcore/base/self.hpp '#include "base/self.hpp"'
+expect_refusal 'circles: libcore/base/self.hpp -> libcore/base/self.hpp'
+put libcore/base/near.cpp '#include "a.hpp"'
+expect_refusal 'paths: libcore/base/near.cpp:1: "a.hpp" is not relative to libcore or to the root'
+
+rm -rf "${tree:?}"/*
+put libcore/base/good.hpp '#pragma once' '#include <string>' 'inline std::string f() { return {}; }'
+output=$("$here/check_headers.sh" --root "$tree") || report "check_headers.sh refuses a clean tree: $output"
+put libcore/base/needy.hpp '#pragma once' 'inline std::string g() { return {}; }'
+if output=$("$here/check_headers.sh" --root "$tree"); then
+  report "check_headers.sh accepts a header that does not stand alone"
+elif [[ $output != *'libcore/base/needy.hpp does not compile alone'* || $output == *good.hpp* ]]; then
+  report "check_headers.sh does not name the header: $output"
+fi
+put libcore/base/needy.hpp '#pragma once' 'inline int g(int unused) { return 0; }'
+if "$here/check_headers.sh" --root "$tree" >"$tree/output"; then
+  report "check_headers.sh accepts a warning"
+fi
+"$here/check_headers.sh" --root "$tree" -Wno-unused-parameter >"$tree/output" || report "check_headers.sh ignores its flags"
+
+if [[ $failures -gt 0 ]]; then
+  echo "selftest.sh: $failures failures" >&2
+  exit 1
+fi
+echo "selftest.sh: ok"

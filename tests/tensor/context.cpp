@@ -1,0 +1,17 @@
+#include "tensor/context.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace dt;
+
+TEST_CASE("a context carries threads, device and scratch memory") {
+  Context context(3);
+  CHECK(context.threads() == 3);
+  CHECK(context.device() == Device{});
+  CHECK_FALSE(context.reference_only());
+  context.set_reference_only(true);
+  CHECK(context.reference_only());
+  const Context& shared = context;
+  const Arena::Scope scope(shared.scratch());
+  CHECK(shared.scratch().allocate(DType::f32, {2}));
+}
