@@ -17,7 +17,8 @@ constexpr std::int64_t max_threads = 4096;
 void add_what(OptionTable& t, Settings& s) {
   t.group("What to train")
       .add("model", &s.model, "PRESET|FILE",
-           fmt::format("a Hugging Face config.json, or one of: {}; taken from the checkpoint or --init-from where left out",
+           fmt::format("a Hugging Face config.json, or one of: {}; taken from the checkpoint or --init-from "
+                       "where left out",
                        fmt::join(model::preset_names(), ", ")))
       .add("data", &s.data, "DIR", "a folder that dt-shard-data wrote (required)")
       .add("run", &s.run, "DIR", "the run directory: checkpoints, metrics, generations (required to train)")
@@ -48,8 +49,10 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .add("min-lr", &s.min_lr, "X", "at the end of the schedule; default: lr/10")
       .add("warmup-steps", &s.warmup_steps, "N", "linear warm-up; default: 1 % of the steps")
       .choice("schedule", &s.schedule, {"cosine", "linear", "constant", "wsd"}, "after the warm-up")
-      .add("decay-steps", &s.decay_steps, "N", "the last steps of wsd, falling to min-lr; default: 20 % of the steps")
-      .add("lr-reference-batch", &s.lr_reference_batch, "N", "linear scaling: learning rates × global-batch / N", 1)
+      .add("decay-steps", &s.decay_steps, "N",
+           "the last steps of wsd, falling to min-lr; default: 20 % of the steps")
+      .add("lr-reference-batch", &s.lr_reference_batch, "N",
+           "linear scaling: learning rates × global-batch / N", 1)
       .add("weight-decay", &s.weight_decay, "X", "decoupled; none on norms and biases")
       .add("beta1", &s.beta1, "X", "decay of the first moment", 0, 1)
       .add("beta2", &s.beta2, "X", "decay of the second moment", 0, 1)
@@ -62,7 +65,8 @@ void add_checkpoints(OptionTable& t, Settings& s) {
       .add("save-every", &s.save_every, "N", "steps; 0: only at the end")
       .add("keep-last", &s.keep_last, "N", "checkpoints; default: all", 1)
       .add("keep-every", &s.keep_every, "N", "steps whose checkpoints stay in spite of --keep-last; 0: none")
-      .add("resume", &s.resume, "WHAT", "auto (the newest checkpoint of the run, if any), never, or a checkpoint");
+      .add("resume", &s.resume, "WHAT",
+           "auto (the newest checkpoint of the run, if any), never, or a checkpoint");
 }
 
 void add_evaluation(OptionTable& t, Settings& s) {
@@ -70,22 +74,26 @@ void add_evaluation(OptionTable& t, Settings& s) {
       .add("eval-every", &s.eval_every, "N", "steps; 0: only at the end")
       .add("eval-batches", &s.eval_batches, "N", "global batches of the validation split; default: all", 1)
       .add("log-every", &s.log_every, "N", "steps", 1)
-      .add("peak-flops", &s.peak_flops, "X", "FLOP/s that MFU refers to; default: the best matrix multiply, measured", 1)
+      .add("peak-flops", &s.peak_flops, "X",
+           "FLOP/s that MFU refers to; default: the best matrix multiply, measured", 1)
       .add("eval-only", &s.eval_only, "evaluate --init-from, or what --resume finds, and end")
-      .add("logits-out", &s.logits_out, "FILE.h5", "with --eval-only: store logits and tokens of validation sequences")
+      .add("logits-out", &s.logits_out, "FILE.h5",
+           "with --eval-only: store logits and tokens of validation sequences")
       .add("logits-sequences", &s.logits_sequences, "N", "how many", 1)
       .add("dry-run", &s.dry_run, "check everything, estimate memory, print what would run, change nothing");
 }
 
 void check(const Settings& s) {
-  if (s.data.empty()) throw Error(ErrorKind::usage, "--data is missing", "give a folder that dt-shard-data wrote");
+  if (s.data.empty())
+    throw Error(ErrorKind::usage, "--data is missing", "give a folder that dt-shard-data wrote");
   if (s.logits_out && !s.eval_only) throw usage_error("--logits-out needs --eval-only");
   if (s.resume.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");
   if (s.eval_only) return;
   if (!s.run && !s.dry_run) throw Error(ErrorKind::usage, "--run is missing", "name the run's folder");
   const int ends = int(s.steps.has_value()) + int(s.tokens.has_value()) + int(s.epochs.has_value());
   if (ends != 1) {
-    throw Error(ErrorKind::usage, ends == 0 ? "nothing says when to stop" : "several options say when to stop",
+    throw Error(ErrorKind::usage,
+                ends == 0 ? "nothing says when to stop" : "several options say when to stop",
                 "give one of --steps, --tokens and --epochs");
   }
   if (s.beta1 >= 1 || s.beta2 >= 1) throw usage_error("--beta1 and --beta2 must be below 1");
@@ -107,7 +115,8 @@ OptionTable make_options(Settings& settings) {
                 "trains; the same command again goes on where it stopped");
   table.example("dt-train --model llama-1b --data shards --run runs/b --steps 1000 --dry-run",
                 "checks everything and estimates memory");
-  table.example("dt-train --eval-only --run runs/a --data shards --json", "the validation loss of the newest checkpoint");
+  table.example("dt-train --eval-only --run runs/a --data shards --json",
+                "the validation loss of the newest checkpoint");
   table.check([&settings] { check(settings); });
   return table;
 }

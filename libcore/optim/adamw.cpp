@@ -2,9 +2,9 @@
 
 namespace dt::optim {
 
-void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step, double grad_scale,
-           std::span<const Segment> segments, const Tensor& weights, const Tensor& gradient, const Tensor& first_moment,
-           const Tensor& second_moment) {
+void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step,
+           double grad_scale, std::span<const Segment> segments, const Tensor& weights,
+           const Tensor& gradient, const Tensor& first_moment, const Tensor& second_moment) {
   for (const Segment& s : segments) {
     const kernels::AdamWStep update{.lr = lr,
                                     .beta1 = settings.beta1,

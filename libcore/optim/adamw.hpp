@@ -23,8 +23,8 @@ struct Segment {
 };
 
 /// One update of every segment; weight decay where a segment decays. Padding between segments is left alone.
-void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step, double grad_scale,
-           std::span<const Segment> segments, const Tensor& weights, const Tensor& gradient, const Tensor& first_moment,
-           const Tensor& second_moment);
+void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step,
+           double grad_scale, std::span<const Segment> segments, const Tensor& weights,
+           const Tensor& gradient, const Tensor& first_moment, const Tensor& second_moment);
 
 }  // namespace dt::optim

@@ -23,10 +23,13 @@ double Schedule::at(std::int64_t step) const {
   const double progress =
       std::clamp(static_cast<double>(step - decay_start) / static_cast<double>(decay_length), 0.0, 1.0);
   switch (kind) {
-    case ScheduleKind::constant: return lr;
-    case ScheduleKind::cosine: return min_lr + 0.5 * (lr - min_lr) * (1 + std::cos(std::numbers::pi * progress));
+    case ScheduleKind::constant:
+      return lr;
+    case ScheduleKind::cosine:
+      return min_lr + 0.5 * (lr - min_lr) * (1 + std::cos(std::numbers::pi * progress));
     case ScheduleKind::linear:
-    case ScheduleKind::wsd: return lr + (min_lr - lr) * progress;
+    case ScheduleKind::wsd:
+      return lr + (min_lr - lr) * progress;
   }
   return lr;
 }

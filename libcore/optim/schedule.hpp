@@ -17,9 +17,9 @@ struct Schedule {
   std::int64_t decay_steps = 0;  // of wsd: the last steps, falling to min_lr
   std::int64_t total_steps = 1;
 
-  /// Of step n, counted from 1. Linear from lr/warmup to lr over the warm-up; then to min_lr at total_steps by half a cosine
-  /// (Loshchilov & Hutter 2017, eq. 5) or a line; constant; or constant and a line at the end (warm-up, stable, decay:
-  /// Hu et al. 2024, section 4). Past total_steps it stays.
+  /// Of step n, counted from 1. Linear from lr/warmup to lr over the warm-up; then to min_lr at total_steps
+  /// by half a cosine (Loshchilov & Hutter 2017, eq. 5) or a line; constant; or constant and a line at the
+  /// end (warm-up, stable, decay: Hu et al. 2024, section 4). Past total_steps it stays.
   double at(std::int64_t step) const;
 };
 

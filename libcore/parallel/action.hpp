@@ -1,5 +1,6 @@
 #pragma once
-// What one rank does in a step, as data. Builders emit such lists, the validator proves them, the executor runs them.
+// What one rank does in a step, as data. Builders emit such lists, the validator proves them, the executor
+// runs them.
 
 #include <string>
 #include <vector>

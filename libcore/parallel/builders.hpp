@@ -5,8 +5,8 @@
 
 namespace dt::parallel {
 
-/// Micro-batches one after the other, each forward then backward through all units; a unit is reduced as soon as its last
-/// backward is done, then the decision point and the optimizer.
+/// Micro-batches one after the other, each forward then backward through all units; a unit is reduced as soon
+/// as its last backward is done, then the decision point and the optimizer.
 ActionList build_training_step(int num_units, int num_micro_batches);
 
 /// Forwards only.

@@ -10,7 +10,8 @@ namespace dt::parallel {
 using model::MicroBatch;
 using model::Unit;
 
-Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Unit>>& units, ModelStorage& storage)
+Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Unit>>& units,
+                   ModelStorage& storage)
     : context_(context), units_(units), storage_(storage) {}
 
 Buffer Executor::take(std::size_t bytes) {
@@ -21,7 +22,10 @@ Buffer Executor::take(std::size_t bytes) {
 }
 
 void Executor::give_back(Buffer&& buffer) {
-  if (buffer.data()) pool_.emplace(buffer.bytes(), std::exchange(buffer, Buffer()));
+  if (!buffer.data()) return;
+  const std::size_t bytes = buffer.bytes();
+  pool_.emplace(bytes, std::move(buffer));
+  buffer = Buffer();
 }
 
 Executor::InFlight& Executor::in_flight(const Action& action) {
@@ -33,7 +37,8 @@ Tensor Executor::output(int unit, const MicroBatch& micro_batch, const Buffer& b
   return Tensor(buffer.data(), u.output_dtype(), u.output_shape(micro_batch.batch, micro_batch.sequence));
 }
 
-void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches, const StepHooks& hooks) {
+void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches,
+                   const StepHooks& hooks) {
   const bool keeps_for_backward = std::any_of(
       list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::backward_weight; });
   for (const Action& action : list) {
@@ -45,11 +50,21 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
         forward(action, micro_batch(), hooks);
         if (!keeps_for_backward) release_after_forward(action);
         break;
-      case ActionKind::backward_input: backward_input(action, micro_batch()); break;
-      case ActionKind::backward_weight: backward_weight(action, micro_batch()); break;
-      case ActionKind::reduce: storage_.reduce(context_, action.unit); break;
-      case ActionKind::control: hooks.control(); break;
-      case ActionKind::step: hooks.step(); break;
+      case ActionKind::backward_input:
+        backward_input(action, micro_batch());
+        break;
+      case ActionKind::backward_weight:
+        backward_weight(action, micro_batch());
+        break;
+      case ActionKind::reduce:
+        storage_.reduce(context_, action.unit);
+        break;
+      case ActionKind::control:
+        hooks.control();
+        break;
+      case ActionKind::step:
+        hooks.step();
+        break;
     }
   }
   DT_CHECK(in_flight_.empty(), "{} units still hold activations after the step", in_flight_.size());
@@ -59,7 +74,8 @@ void Executor::forward(const Action& action, const MicroBatch& micro_batch, cons
   const Unit& unit = *units_[static_cast<std::size_t>(action.unit)];
   Tensor x;
   if (action.unit > 0) {
-    x = output(action.unit - 1, micro_batch, in_flight({action.kind, action.unit - 1, action.micro_batch}).output);
+    x = output(action.unit - 1, micro_batch,
+               in_flight({action.kind, action.unit - 1, action.micro_batch}).output);
   }
   InFlight& mine = in_flight(action);
   mine.saved = take(unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
@@ -102,14 +118,16 @@ void Executor::backward_weight(const Action& action, const MicroBatch& micro_bat
   const Tensor dy = is_head ? Tensor() : output(action.unit, micro_batch, mine.output_gradient);
   Tensor x;
   if (action.unit > 0) {
-    x = output(action.unit - 1, micro_batch, in_flight({action.kind, action.unit - 1, action.micro_batch}).output);
+    x = output(action.unit - 1, micro_batch,
+               in_flight({action.kind, action.unit - 1, action.micro_batch}).output);
   }
   const std::vector<Tensor> gradients = storage_.gradients(context_, action.unit, action.micro_batch);
   units_[static_cast<std::size_t>(action.unit)]->backward_weight(context_, micro_batch, x, dy, gradients,
                                                                  mine.saved.span());
   storage_.finish_micro_batch(context_, action.unit, action.micro_batch);
 
-  // A unit's output is read last by its successor's backward_weight, which a schedule may put before or after its own.
+  // A unit's output is read last by its successor's backward_weight, which a schedule may put before or after
+  // its own.
   give_back(std::move(mine.saved));
   give_back(std::move(mine.output_gradient));
   if (is_head) give_back(std::move(mine.output));

@@ -25,7 +25,8 @@ struct StepHooks {
 class Executor {
  public:
   /// `units` and `storage` must outlive the executor.
-  Executor(const Context& context, const std::vector<std::unique_ptr<model::Unit>>& units, ModelStorage& storage);
+  Executor(const Context& context, const std::vector<std::unique_ptr<model::Unit>>& units,
+           ModelStorage& storage);
 
   /// Blocks until the list is done. `micro_batches` are indexed by the actions.
   void run(const ActionList& list, std::span<const model::MicroBatch> micro_batches, const StepHooks& hooks);
@@ -54,8 +55,8 @@ class Executor {
   const Context& context_;
   const std::vector<std::unique_ptr<model::Unit>>& units_;
   ModelStorage& storage_;
-  std::map<std::pair<int, int>, InFlight> in_flight_;       // by unit and micro-batch
-  std::multimap<std::size_t, Buffer> pool_;                 // by size
+  std::map<std::pair<int, int>, InFlight> in_flight_;  // by unit and micro-batch
+  std::multimap<std::size_t, Buffer> pool_;            // by size
   std::size_t pool_bytes_ = 0;
 };
 

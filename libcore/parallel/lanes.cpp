@@ -16,7 +16,8 @@ struct LaneRange {
 
 /// Walks the tree over `lanes` and counts, per micro-batch, the additions that its completion makes possible.
 /// `first_of` gives a lane's first micro-batch. Returns whether the range holds any micro-batch.
-bool count_combines(LaneRange lanes, const std::vector<std::int64_t>& first_of, std::vector<int>& combines_after) {
+bool count_combines(LaneRange lanes, const std::vector<std::int64_t>& first_of,
+                    std::vector<int>& combines_after) {
   const auto first = [&](std::int64_t lane) { return first_of[static_cast<std::size_t>(lane)]; };
   if (first(lanes.begin) == first(lanes.end)) return false;
   if (lanes.end - lanes.begin == 1) return true;
@@ -30,9 +31,11 @@ bool count_combines(LaneRange lanes, const std::vector<std::int64_t>& first_of, 
 }  // namespace
 
 LanePlan::LanePlan(std::int64_t num_micro_batches, std::int64_t num_lanes) : num_lanes_(num_lanes) {
-  DT_CHECK(num_micro_batches > 0 && num_lanes > 0, "{} micro-batches in {} lanes", num_micro_batches, num_lanes);
+  DT_CHECK(num_micro_batches > 0 && num_lanes > 0, "{} micro-batches in {} lanes", num_micro_batches,
+           num_lanes);
   std::vector<std::int64_t> first_of;
-  for (std::int64_t lane = 0; lane <= num_lanes; ++lane) first_of.push_back(lane * num_micro_batches / num_lanes);
+  for (std::int64_t lane = 0; lane <= num_lanes; ++lane)
+    first_of.push_back(lane * num_micro_batches / num_lanes);
 
   starts_lane_.assign(static_cast<std::size_t>(num_micro_batches), false);
   for (std::int64_t lane = 0; lane < num_lanes; ++lane) {

@@ -11,17 +11,22 @@
 
 namespace dt::parallel {
 
-/// M micro-batches form L contiguous lanes: lane l holds ⌊lM/L⌋ … ⌊(l+1)M/L⌋−1. A lane sums in order; lanes combine in a
-/// binary tree that halves [0, L) at its middle until single lanes are left. So every power-of-two part of the lanes that
-/// divides L is a subtree, and a rank that holds it computes the same bits. Lanes without micro-batches are not in the sum.
+/// M micro-batches form L contiguous lanes: lane l holds ⌊lM/L⌋ … ⌊(l+1)M/L⌋−1. A lane sums in order; lanes
+/// combine in a binary tree that halves [0, L) at its middle until single lanes are left. So every
+/// power-of-two part of the lanes that divides L is a subtree, and a rank that holds it computes the same
+/// bits. Lanes without micro-batches are not in the sum.
 class LanePlan {
  public:
   LanePlan(std::int64_t num_micro_batches, std::int64_t num_lanes);
   std::int64_t num_lanes() const { return num_lanes_; }
   std::int64_t num_micro_batches() const { return static_cast<std::int64_t>(starts_lane_.size()); }
-  bool starts_lane(std::int64_t micro_batch) const { return starts_lane_[static_cast<std::size_t>(micro_batch)]; }
+  bool starts_lane(std::int64_t micro_batch) const {
+    return starts_lane_[static_cast<std::size_t>(micro_batch)];
+  }
   /// How many times the two newest partial sums combine once this micro-batch is in.
-  int combines_after(std::int64_t micro_batch) const { return combines_after_[static_cast<std::size_t>(micro_batch)]; }
+  int combines_after(std::int64_t micro_batch) const {
+    return combines_after_[static_cast<std::size_t>(micro_batch)];
+  }
   /// The most partial sums alive at once.
   int depth() const { return depth_; }
 

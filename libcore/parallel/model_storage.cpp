@@ -8,7 +8,9 @@
 namespace dt::parallel {
 
 namespace {
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
 }  // namespace
 
 ModelStorage::ModelStorage(const model::ParameterTable& table, DType dtype, const LanePlan* plan)
@@ -20,7 +22,8 @@ ModelStorage::ModelStorage(const model::ParameterTable& table, DType dtype, cons
     if (plan) {
       group.first_moment = Buffer(Device{}, bytes);
       group.second_moment = Buffer(Device{}, bytes);
-      for (std::size_t h = 0; h < spec.holders.size(); ++h) group.gradients.emplace_back(spec.numel, dtype, *plan);
+      for (std::size_t h = 0; h < spec.holders.size(); ++h)
+        group.gradients.emplace_back(spec.numel, dtype, *plan);
     }
     groups_.push_back(std::move(group));
   }
@@ -47,13 +50,20 @@ Tensor ModelStorage::flat(int group, const Buffer& buffer) const {
   return Tensor(buffer.data(), dtype_, Shape{table_.groups()[at(group)].numel});
 }
 
-Tensor ModelStorage::group_weights(int group) const { return flat(group, groups_[at(group)].weights); }
-Tensor ModelStorage::group_first_moment(int group) const { return flat(group, groups_[at(group)].first_moment); }
-Tensor ModelStorage::group_second_moment(int group) const { return flat(group, groups_[at(group)].second_moment); }
+Tensor ModelStorage::group_weights(int group) const {
+  return flat(group, groups_[at(group)].weights);
+}
+Tensor ModelStorage::group_first_moment(int group) const {
+  return flat(group, groups_[at(group)].first_moment);
+}
+Tensor ModelStorage::group_second_moment(int group) const {
+  return flat(group, groups_[at(group)].second_moment);
+}
 
 Tensor ModelStorage::group_gradient(int group) const {
   const Group& g = groups_[at(group)];
-  DT_CHECK(g.holders_reduced == 0, "the gradient of group {} is not complete", table_.groups()[at(group)].name);
+  DT_CHECK(g.holders_reduced == 0, "the gradient of group {} is not complete",
+           table_.groups()[at(group)].name);
   return g.gradients.front().total();
 }
 

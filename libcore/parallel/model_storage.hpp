@@ -36,8 +36,8 @@ class ModelStorage {
   std::vector<Tensor> gradients(const Context& context, int unit, std::int64_t micro_batch);
   /// Says that they have been added: completed lanes combine.
   void finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch);
-  /// The unit's gradients are summed over all lanes. A tied group's sums meet on its owner, always in the order of its
-  /// holders, once all have been reduced.
+  /// The unit's gradients are summed over all lanes. A tied group's sums meet on its owner, always in the
+  /// order of its holders, once all have been reduced.
   void reduce(const Context& context, int unit);
 
   /// The flat buffers of a group; the gradient is valid once all its holders are reduced.

@@ -9,18 +9,24 @@ namespace {
 /// Which actions have been done so far.
 class Progress {
  public:
-  Progress(int num_units, int num_micro_batches) : num_units_(num_units), num_micro_batches_(num_micro_batches) {
-    done_.assign(static_cast<std::size_t>(num_kinds) * static_cast<std::size_t>(num_units * num_micro_batches), false);
+  Progress(int num_units, int num_micro_batches)
+      : num_units_(num_units), num_micro_batches_(num_micro_batches) {
+    done_.assign(
+        static_cast<std::size_t>(num_kinds) * static_cast<std::size_t>(num_units * num_micro_batches), false);
     reduced_.assign(static_cast<std::size_t>(num_units), false);
   }
 
   void take(const Action& action) {
     DT_CHECK(!stepped_, "{} comes after the optimizer's step", to_string(action));
     switch (action.kind) {
-      case ActionKind::forward: return take_forward(action);
-      case ActionKind::backward_input: return take_backward_input(action);
-      case ActionKind::backward_weight: return take_backward_weight(action);
-      case ActionKind::reduce: return take_reduce(action);
+      case ActionKind::forward:
+        return take_forward(action);
+      case ActionKind::backward_input:
+        return take_backward_input(action);
+      case ActionKind::backward_weight:
+        return take_backward_weight(action);
+      case ActionKind::reduce:
+        return take_reduce(action);
       case ActionKind::control:
         for (int u = 0; u < num_units_; ++u) require(reduced_[index(u)], action, {ActionKind::reduce, u});
         require_new(!controlled_, action);

@@ -10,10 +10,14 @@ namespace {
 
 const char* schedule_name(optim::ScheduleKind kind) {
   switch (kind) {
-    case optim::ScheduleKind::cosine: return "cosine";
-    case optim::ScheduleKind::linear: return "linear";
-    case optim::ScheduleKind::constant: return "constant";
-    case optim::ScheduleKind::wsd: return "wsd";
+    case optim::ScheduleKind::cosine:
+      return "cosine";
+    case optim::ScheduleKind::linear:
+      return "linear";
+    case optim::ScheduleKind::constant:
+      return "constant";
+    case optim::ScheduleKind::wsd:
+      return "wsd";
   }
   return "";
 }
@@ -31,7 +35,8 @@ std::string describe_schedule(const optim::Schedule& s) {
 }  // namespace
 
 checkpoint::Manifest checkpoint_header(const Plan& plan, const checkpoint::TrainingState& state,
-                                       const checkpoint::Generation& generation, const checkpoint::fs::path& parent) {
+                                       const checkpoint::Generation& generation,
+                                       const checkpoint::fs::path& parent) {
   checkpoint::Manifest manifest;
   manifest.state = state;
   manifest.state.global_batch = plan.global_batch;

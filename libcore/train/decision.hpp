@@ -1,6 +1,6 @@
 #pragma once
-// The decision point: what a rank learns alone takes effect only through one combination of all ranks' reports, just
-// before the optimizer, so that all act on the same bits.
+// The decision point: what a rank learns alone takes effect only through one combination of all ranks'
+// reports, just before the optimizer, so that all act on the same bits.
 
 #include <cstdint>
 
@@ -8,7 +8,8 @@
 
 namespace dt::train {
 
-/// What one rank contributes; merging reports is elementwise and exact, so the order of ranks does not matter.
+/// What one rank contributes; merging reports is elementwise and exact, so the order of ranks does not
+/// matter.
 struct StepReport {
   ExactSum nll;           // over the rank's targets
   ExactSum squared_norm;  // over the gradient elements that the rank owns

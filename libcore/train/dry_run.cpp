@@ -1,8 +1,7 @@
 #include "train/dry_run.hpp"
 
-#include <unistd.h>
-
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
@@ -28,8 +27,8 @@ void check_writable(const fs::path& run) {
 }
 
 /// The newest candidate whose manifest can be read, checked against the plan's settings.
-std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>& candidates, std::string& path,
-                                                    Console& console) {
+std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>& candidates,
+                                                    std::string& path, Console& console) {
   for (const Candidate& candidate : candidates) {
     try {
       const checkpoint::Reader reader(candidate.path);
@@ -43,11 +42,11 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
   return std::nullopt;
 }
 
-Json describe(const Plan& plan, const MemoryEstimate& memory, const data::TokenDataset& dataset, std::int64_t done,
-              const std::string& origin) {
+Json describe(const Plan& plan, const MemoryEstimate& memory, const data::TokenDataset& dataset,
+              std::int64_t done, const std::string& origin) {
   const model::ParameterTable table(plan.spec);
-  const std::uint64_t tokens = static_cast<std::uint64_t>(plan.total_steps) *
-                               static_cast<std::uint64_t>(plan.tokens_per_step());
+  const std::uint64_t tokens =
+      static_cast<std::uint64_t>(plan.total_steps) * static_cast<std::uint64_t>(plan.tokens_per_step());
   return Json{{"from", origin},
               {"parameters", table.num_parameters()},
               {"steps_done", done},
@@ -74,8 +73,10 @@ Json describe(const Plan& plan, const MemoryEstimate& memory, const data::TokenD
 void print_table(const Json& plan, Console& console) {
   for (const auto& [name, value] : plan.items()) {
     std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    if (name.ends_with("_bytes")) text = format_bytes(value.get<std::uint64_t>());
-    else if (value.is_number_unsigned() || value.is_number_integer()) text = format_count(value.get<std::uint64_t>());
+    if (name.ends_with("_bytes"))
+      text = format_bytes(value.get<std::uint64_t>());
+    else if (value.is_number_unsigned() || value.is_number_integer())
+      text = format_count(value.get<std::uint64_t>());
     console.print("{:<18} {}\n", name, text);
   }
 }

@@ -6,8 +6,8 @@
 
 namespace dt::train {
 
-/// Reads model, data and run directory, plans, estimates memory and prints what would run; changes nothing. Errors are those
-/// that the run would begin with.
+/// Reads model, data and run directory, plans, estimates memory and prints what would run; changes nothing.
+/// Errors are those that the run would begin with.
 int dry_run(const Settings& settings, Console& console);
 
 }  // namespace dt::train

@@ -22,8 +22,9 @@ fs::path weights_path(const Settings& settings) {
   if (settings.run) run.emplace(*settings.run);
   const std::vector<Candidate> candidates = resume_candidates(settings, run ? &*run : nullptr);
   if (candidates.empty()) {
-    throw Error(ErrorKind::usage, "--eval-only finds no weights",
-                "name them with --init-from, or a checkpoint with --resume, or a run that has one with --run");
+    throw Error(
+        ErrorKind::usage, "--eval-only finds no weights",
+        "name them with --init-from, or a checkpoint with --resume, or a run that has one with --run");
   }
   return candidates.front().path;
 }
@@ -48,8 +49,10 @@ int evaluate_only(const Settings& settings, Console& console) {
                             .micro_batch = plan.micro_batch,
                             .max_windows = {},
                             .interrupted = [&] { return signals.received() != 0; }};
-  if (settings.eval_batches) request.max_windows = static_cast<std::uint64_t>(*settings.eval_batches * plan.global_batch);
-  if (settings.logits_out) write_logits(runtime, dataset, request, settings.logits_sequences, *settings.logits_out);
+  if (settings.eval_batches)
+    request.max_windows = static_cast<std::uint64_t>(*settings.eval_batches * plan.global_batch);
+  if (settings.logits_out)
+    write_logits(runtime, dataset, request, settings.logits_sequences, *settings.logits_out);
   const auto result = evaluate(runtime, dataset, request, console);
   if (!result) {
     console.warn("stopped by {} before the evaluation was done", signal_name(signals.received()));

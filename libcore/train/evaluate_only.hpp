@@ -6,8 +6,8 @@
 
 namespace dt::train {
 
-/// Takes --init-from, or what --resume leads to; writes the evaluation to stdout and, with --logits-out, logits to a file.
-/// Touches no run directory. Returns the exit code.
+/// Takes --init-from, or what --resume leads to; writes the evaluation to stdout and, with --logits-out,
+/// logits to a file. Touches no run directory. Returns the exit code.
 int evaluate_only(const Settings& settings, Console& console);
 
 }  // namespace dt::train

@@ -16,7 +16,8 @@ namespace {
 void forward_windows(ModelRuntime& runtime, const data::TokenDataset& dataset, std::int64_t sequence_length,
                      std::uint64_t first, std::int64_t count, const parallel::StepHooks& hooks) {
   data::Batch batch = data::validation_batch(dataset, sequence_length, first, count);
-  runtime.executor().run(parallel::build_evaluation(runtime.num_units(), 1), runtime.micro_batches(batch, count), hooks);
+  runtime.executor().run(parallel::build_evaluation(runtime.num_units(), 1),
+                         runtime.micro_batches(batch, count), hooks);
 }
 
 std::vector<float> as_floats(const Tensor& logits) {
@@ -47,7 +48,8 @@ std::optional<Evaluation> evaluate(ModelRuntime& runtime, const data::TokenDatas
   for (std::uint64_t first = 0; first < windows; first += static_cast<std::uint64_t>(request.micro_batch)) {
     if (request.interrupted && request.interrupted()) return std::nullopt;
     const auto count = std::min(request.micro_batch, static_cast<std::int64_t>(windows - first));
-    forward_windows(runtime, dataset, request.sequence_length, first, count, {.loss = add, .control = {}, .step = {}});
+    forward_windows(runtime, dataset, request.sequence_length, first, count,
+                    {.loss = add, .control = {}, .step = {}});
     progress.advance(static_cast<std::uint64_t>(count));
   }
   return Evaluation{nll.value() / static_cast<double>(tokens), tokens};
@@ -57,7 +59,8 @@ void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, cons
                   std::int64_t num_sequences, const std::filesystem::path& file) {
   const std::uint64_t available = data::num_validation_windows(dataset, request.sequence_length);
   if (static_cast<std::uint64_t>(num_sequences) > available) {
-    throw input_error("--logits-sequences {} exceeds the {} windows of the validation split", num_sequences, available);
+    throw input_error("--logits-sequences {} exceeds the {} windows of the validation split", num_sequences,
+                      available);
   }
   const auto n = static_cast<std::uint64_t>(num_sequences);
   const auto length = static_cast<std::uint64_t>(request.sequence_length);
@@ -72,11 +75,12 @@ void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, cons
     writer.write("/tokens", i * length * sizeof(std::int32_t), std::as_bytes(std::span(batch.tokens_BT)));
     const auto store = [&](int, const Tensor&, std::span<std::byte> saved) {
       const DType dtype = runtime.storage().dtype();
-      const auto logits = as_floats(model::head_logits(runtime.spec(), dtype, request.sequence_length, saved));
+      const auto logits =
+          as_floats(model::head_logits(runtime.spec(), dtype, request.sequence_length, saved));
       writer.write("/logits", i * length * vocabulary * sizeof(float), std::as_bytes(std::span(logits)));
     };
-    runtime.executor().run(parallel::build_evaluation(runtime.num_units(), 1), runtime.micro_batches(batch, 1),
-                           {.loss = store, .control = {}, .step = {}});
+    runtime.executor().run(parallel::build_evaluation(runtime.num_units(), 1),
+                           runtime.micro_batches(batch, 1), {.loss = store, .control = {}, .step = {}});
   }
   writer.close();
   target.commit(/*overwrite=*/true);

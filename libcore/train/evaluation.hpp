@@ -27,13 +27,13 @@ struct EvaluationRequest {
   std::function<bool()> interrupted;
 };
 
-/// Windows of the validation split in order (see data::num_validation_windows). Nothing where it was interrupted.
-/// Error{input}: no complete window.
+/// Windows of the validation split in order (see data::num_validation_windows). Nothing where it was
+/// interrupted. Error{input}: no complete window.
 std::optional<Evaluation> evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
                                    const EvaluationRequest& request, Console& console);
 
-/// Stores fp32 /logits [N,T,V] and int32 /tokens [N,T] of the first `num_sequences` validation windows; the file appears only
-/// when whole. Error{input}: fewer windows than that.
+/// Stores fp32 /logits [N,T,V] and int32 /tokens [N,T] of the first `num_sequences` validation windows; the
+/// file appears only when whole. Error{input}: fewer windows than that.
 void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, const EvaluationRequest& request,
                   std::int64_t num_sequences, const std::filesystem::path& file);
 

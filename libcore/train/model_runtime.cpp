@@ -12,9 +12,9 @@ ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose)
       table_(plan.spec),
       dtype_(plan.dtype),
       context_(plan.threads),
-      lanes_(purpose == Purpose::training
-                 ? std::optional<parallel::LanePlan>(std::in_place, plan.micro_batches_per_step, plan.grad_lanes)
-                 : std::nullopt),
+      lanes_(purpose == Purpose::training ? std::optional<parallel::LanePlan>(
+                                                std::in_place, plan.micro_batches_per_step, plan.grad_lanes)
+                                          : std::nullopt),
       units_(model::make_units(plan.spec, table_, plan.dtype)),
       storage_(table_, plan.dtype, lanes_ ? &*lanes_ : nullptr),
       executor_(context_, units_, storage_),
@@ -29,7 +29,8 @@ void ModelRuntime::initialise_weights(std::uint64_t seed) {
     const model::ParamSpec& param = table_.params()[p];
     const int index = static_cast<int>(p);
     model::initialise(param, seed, Piece::whole(param.shape),
-                      storage_.param_in(storage_.group_weights(table_.group_of(index)), index), context_.threads());
+                      storage_.param_in(storage_.group_weights(table_.group_of(index)), index),
+                      context_.threads());
   }
 }
 
@@ -58,8 +59,8 @@ std::vector<model::MicroBatch> ModelRuntime::micro_batches(data::Batch& batch, s
     // Kernels only read positions; Tensor has no const view.
     micro_batch.positions_R =
         Tensor(const_cast<std::int32_t*>(positions_.data()), DType::i32, Shape{count * length});
-    micro_batch.samples_B = std::span(batch.samples_B)
-                                .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    micro_batch.samples_B =
+        std::span(batch.samples_B).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     list.push_back(micro_batch);
   }
   return list;

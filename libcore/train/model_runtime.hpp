@@ -32,7 +32,8 @@ class ModelRuntime {
   parallel::ModelStorage& storage() { return storage_; }
   parallel::Executor& executor() { return executor_; }
 
-  /// Views of a batch's rows as micro-batches of `size` samples (the last may be smaller); the batch must outlive them.
+  /// Views of a batch's rows as micro-batches of `size` samples (the last may be smaller); the batch must
+  /// outlive them.
   std::vector<model::MicroBatch> micro_batches(data::Batch& batch, std::int64_t size) const;
 
  private:

@@ -18,7 +18,9 @@ std::int64_t ceil_div(std::uint64_t a, std::int64_t b) {
   return static_cast<std::int64_t>((a + static_cast<std::uint64_t>(b) - 1) / static_cast<std::uint64_t>(b));
 }
 
-DType compute_dtype(const std::string& precision) { return precision == "fp64" ? DType::f64 : DType::f32; }
+DType compute_dtype(const std::string& precision) {
+  return precision == "fp64" ? DType::f64 : DType::f32;
+}
 
 /// What training and evaluation share.
 Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset) {
@@ -47,8 +49,9 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::To
 std::int64_t last_step(const Settings& s, const Plan& plan, std::uint64_t windows,
                        const checkpoint::TrainingState* resumed) {
   if (s.steps) return *s.steps;
-  const double samples = s.tokens ? std::ceil(static_cast<double>(*s.tokens) / static_cast<double>(plan.sequence_length))
-                                  : std::ceil(*s.epochs * static_cast<double>(windows));
+  const double samples =
+      s.tokens ? std::ceil(static_cast<double>(*s.tokens) / static_cast<double>(plan.sequence_length))
+               : std::ceil(*s.epochs * static_cast<double>(windows));
   const auto target = static_cast<std::uint64_t>(samples);
   const std::uint64_t consumed = resumed ? resumed->samples_consumed : 0;
   const std::int64_t done = resumed ? resumed->step : 0;
@@ -56,8 +59,9 @@ std::int64_t last_step(const Settings& s, const Plan& plan, std::uint64_t window
 }
 
 optim::Schedule make_schedule(const Settings& s, const Plan& plan) {
-  const double scale =
-      s.lr_reference_batch ? static_cast<double>(plan.global_batch) / static_cast<double>(*s.lr_reference_batch) : 1.0;
+  const double scale = s.lr_reference_batch ? static_cast<double>(plan.global_batch) /
+                                                  static_cast<double>(*s.lr_reference_batch)
+                                            : 1.0;
   optim::Schedule schedule;
   schedule.kind = optim::parse_schedule(s.schedule);
   schedule.lr = s.lr * scale;
@@ -68,22 +72,26 @@ optim::Schedule make_schedule(const Settings& s, const Plan& plan) {
   if (schedule.min_lr > schedule.lr) {
     throw usage_error("--min-lr {} is above --lr {}", *s.min_lr, s.lr);
   }
-  if (schedule.kind == optim::ScheduleKind::wsd && schedule.warmup_steps + schedule.decay_steps > plan.total_steps) {
-    throw usage_error("--warmup-steps {} and --decay-steps {} together exceed the run's {} steps", schedule.warmup_steps,
-                      schedule.decay_steps, plan.total_steps);
+  if (schedule.kind == optim::ScheduleKind::wsd &&
+      schedule.warmup_steps + schedule.decay_steps > plan.total_steps) {
+    throw usage_error("--warmup-steps {} and --decay-steps {} together exceed the run's {} steps",
+                      schedule.warmup_steps, schedule.decay_steps, plan.total_steps);
   }
   return schedule;
 }
 
 }  // namespace
 
-double Plan::flops_per_token() const { return model::flops_per_token(spec, sequence_length); }
+double Plan::flops_per_token() const {
+  return model::flops_per_token(spec, sequence_length);
+}
 
 Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
                const checkpoint::TrainingState* resumed) {
   Plan plan = common_plan(s, spec, dataset);
   if (plan.global_batch % plan.micro_batch != 0) {
-    throw usage_error("--global-batch {} is not a multiple of --micro-batch {}", plan.global_batch, plan.micro_batch);
+    throw usage_error("--global-batch {} is not a multiple of --micro-batch {}", plan.global_batch,
+                      plan.micro_batch);
   }
   plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
   plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : 1);
@@ -96,7 +104,8 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
   return plan;
 }
 
-Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset) {
+Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec,
+                          const data::TokenDataset& dataset) {
   return common_plan(s, spec, dataset);
 }
 
@@ -133,14 +142,16 @@ void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest, std
     refuse("the model's number of key-value heads", a.key_value_heads, b.key_value_heads);
   }
   if (a.mlp_hidden != b.mlp_hidden) refuse("the model's MLP size", a.mlp_hidden, b.mlp_hidden);
-  if (a.max_positions != b.max_positions) refuse("the model's number of positions", a.max_positions, b.max_positions);
+  if (a.max_positions != b.max_positions)
+    refuse("the model's number of positions", a.max_positions, b.max_positions);
   if (!(a == b)) refuse("the model's config.json", model::hf_config(a), model::hf_config(b));
   if (state.sequence_length != plan.sequence_length) {
     refuse("--sequence-length", state.sequence_length, plan.sequence_length);
   }
   if (state.seed != plan.seed) refuse("--seed", state.seed, plan.seed);
   if (state.dataset_digest != dataset_digest) {
-    refuse("the digest of --data", fmt::format("{:016x}", state.dataset_digest), fmt::format("{:016x}", dataset_digest));
+    refuse("the digest of --data", fmt::format("{:016x}", state.dataset_digest),
+           fmt::format("{:016x}", dataset_digest));
   }
 }
 

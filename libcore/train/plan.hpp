@@ -1,5 +1,6 @@
 #pragma once
-// What will be done, worked out from the settings, the model, the data and, where a run goes on, its checkpoint.
+// What will be done, worked out from the settings, the model, the data and, where a run goes on, its
+// checkpoint.
 
 #include <cstdint>
 #include <optional>
@@ -35,14 +36,15 @@ struct Plan {
   double flops_per_token() const;
 };
 
-/// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide); input, where data and
-/// model do not fit each other (vocabulary, positions, too little data).
-/// `resumed` is the state that the run goes on from, if any.
+/// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide); input,
+/// where data and model do not fit each other (vocabulary, positions, too little data). `resumed` is the
+/// state that the run goes on from, if any.
 Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const data::TokenDataset& dataset,
                const checkpoint::TrainingState* resumed);
 
 /// The part of a plan that evaluation needs: no steps, no schedule.
-Plan make_evaluation_plan(const Settings& settings, const model::ModelSpec& spec, const data::TokenDataset& dataset);
+Plan make_evaluation_plan(const Settings& settings, const model::ModelSpec& spec,
+                          const data::TokenDataset& dataset);
 
 /// Bytes that training will need, from the very tables that allocate it.
 struct MemoryEstimate {

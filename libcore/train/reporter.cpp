@@ -35,7 +35,8 @@ void Reporter::line(const std::string& json) {
 void Reporter::row(const std::string& text) {
   if (console_.json()) return;
   if (!has_heading_) {
-    console_.print("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}\n", "step", "loss", "lr", "grad norm", "tokens/s", "MFU");
+    console_.print("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}\n", "step", "loss", "lr", "grad norm",
+                   "tokens/s", "MFU");
     has_heading_ = true;
   }
   console_.out(text);
@@ -56,13 +57,15 @@ void Reporter::train(const TrainRecord& r) {
             {"data_wait_s", r.data_wait_s},
             {"data_digest", to_hex(r.data_digest)}}
            .dump());
-  row(fmt::format("{:>8}  {:>9.5f}  {:>9.3e}  {:>9.4f}  {:>9.0f}  {:>5.1f}%\n", r.step, r.loss, r.lr, r.grad_norm,
-                  r.tokens_per_s, 100 * r.mfu));
+  row(fmt::format("{:>8}  {:>9.5f}  {:>9.3e}  {:>9.4f}  {:>9.0f}  {:>5.1f}%\n", r.step, r.loss, r.lr,
+                  r.grad_norm, r.tokens_per_s, 100 * r.mfu));
 }
 
 void Reporter::eval(const EvalRecord& r) {
-  line(Json{{"kind", "eval"}, {"step", r.step}, {"val_loss", r.val_loss}, {"val_tokens", r.val_tokens}}.dump());
-  row(fmt::format("{:>8}  {:>9.5f}  validation, {} tokens\n", r.step, r.val_loss, format_count(r.val_tokens)));
+  line(Json{{"kind", "eval"}, {"step", r.step}, {"val_loss", r.val_loss}, {"val_tokens", r.val_tokens}}
+           .dump());
+  row(fmt::format("{:>8}  {:>9.5f}  validation, {} tokens\n", r.step, r.val_loss,
+                  format_count(r.val_tokens)));
 }
 
 void Reporter::checkpoint(const CheckpointRecord& r) {
@@ -86,7 +89,8 @@ bool has_evaluation(const fs::path& metrics, std::int64_t step) {
   if (!fs::exists(metrics)) return false;
   for (const std::string& text : split(read_file(metrics), '\n')) {
     const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (json.is_object() && json.value("kind", "") == "eval" && json.value("step", std::int64_t{-1}) == step) return true;
+    if (json.is_object() && json.value("kind", "") == "eval" && json.value("step", std::int64_t{-1}) == step)
+      return true;
   }
   return false;
 }

@@ -50,7 +50,8 @@ struct EventRecord {
 
 class Reporter {
  public:
-  /// Appends to `metrics`; a line that a crash left torn is cut off first. Without a path only stdout is told.
+  /// Appends to `metrics`; a line that a crash left torn is cut off first. Without a path only stdout is
+  /// told.
   Reporter(Console& console, const std::optional<fs::path>& metrics);
   void train(const TrainRecord& record);
   void eval(const EvalRecord& record);

@@ -11,16 +11,19 @@ namespace dt::train {
 
 namespace {
 
-/// How generations name the checkpoint that they go on from: by its name within the run, by its path elsewhere.
+/// How generations name the checkpoint that they go on from: by its name within the run, by its path
+/// elsewhere.
 std::string lineage_name(const fs::path& checkpoint, const checkpoint::RunDirectory& run) {
   if (checkpoint.empty()) return "";
-  const bool is_own = fs::weakly_canonical(checkpoint).parent_path() == fs::weakly_canonical(run.checkpoints_path());
+  const bool is_own =
+      fs::weakly_canonical(checkpoint).parent_path() == fs::weakly_canonical(run.checkpoints_path());
   return is_own ? fs::weakly_canonical(checkpoint).filename().string() : fs::absolute(checkpoint).string();
 }
 
 void announce(const Start& start, const Settings& settings, Console& console) {
   if (!start.checkpoint.empty()) {
-    console.info("going on from {} (step {} of {})", start.checkpoint.string(), start.state.step, start.plan.total_steps);
+    console.info("going on from {} (step {} of {})", start.checkpoint.string(), start.state.step,
+                 start.plan.total_steps);
     if (settings.init_from) console.info("--init-from is not used: the run has begun");
   }
 }
@@ -31,17 +34,20 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   const StopSignals signals;
   const data::TokenDataset dataset(settings.data);
   const checkpoint::RunDirectory run(*settings.run);
-  run.create();
   checkpoint::LiveRun::refuse_if_alive(run);
 
   Start start = prepare_start(settings, dataset, resume_candidates(settings, &run), console);
   announce(start, settings, console);
+  run.create();
   const checkpoint::Generation generation =
       run.claim(lineage_name(start.checkpoint, run), start.checkpoint.empty() ? 0 : start.state.step);
   const checkpoint::LiveRun alive(run, generation);
   if (!alive.supported()) {
     console.warn("{} refuses file locks: a second job on this run would not be noticed at its start",
                  run.path().string());
+  }
+  for (const fs::path& leftover : run.remove_leftovers()) {
+    console.info("removed {}, which a killed save left behind", leftover.string());
   }
   for (const OptionChange& change :
        record_run(run.path(), asked, start.plan.spec, generation.number, start.state.step)) {

@@ -16,7 +16,8 @@ Json load(const fs::path& path) {
   if (!json.is_object() || json.value("format", "") != "dt-run" || !json.contains("asked")) {
     throw input_error("{} is not a run.json of dt", path.string());
   }
-  if (json.value("version", 0) != 1) throw input_error("{} has version {}, not 1", path.string(), json.value("version", 0));
+  if (json.value("version", 0) != 1)
+    throw input_error("{} has version {}, not 1", path.string(), json.value("version", 0));
   return json;
 }
 
@@ -30,7 +31,8 @@ Json current_options(const Json& record) {
 }  // namespace
 
 std::vector<OptionChange> record_run(const fs::path& run, const std::vector<OptionValue>& asked,
-                                     const model::ModelSpec& spec, std::int64_t generation, std::int64_t step) {
+                                     const model::ModelSpec& spec, std::int64_t generation,
+                                     std::int64_t step) {
   const fs::path path = run / "run.json";
   Json now;
   for (const OptionValue& option : asked) now[option.name] = option.value;
@@ -51,8 +53,12 @@ std::vector<OptionChange> record_run(const fs::path& run, const std::vector<Opti
     const std::string from = before.value(name, "");
     if (from == value.get<std::string>()) continue;
     changes.push_back({name, from, value.get<std::string>()});
-    record["changes"].push_back(
-        {{"generation", generation}, {"step", step}, {"at", utc_timestamp()}, {"option", name}, {"from", from}, {"to", value}});
+    record["changes"].push_back({{"generation", generation},
+                                 {"step", step},
+                                 {"at", utc_timestamp()},
+                                 {"option", name},
+                                 {"from", from},
+                                 {"to", value}});
   }
   if (!changes.empty()) write_file_atomically(path, record.dump(2) + "\n");
   return changes;

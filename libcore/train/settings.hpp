@@ -1,5 +1,6 @@
 #pragma once
-// What a user asks of dt-train, before anything is known of model, data or run directory. One member per option.
+// What a user asks of dt-train, before anything is known of model, data or run directory. One member per
+// option.
 
 #include <cstdint>
 #include <optional>

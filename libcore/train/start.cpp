@@ -28,8 +28,9 @@ std::unique_ptr<ModelRuntime> make_runtime(const Plan& plan) {
   return std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::training);
 }
 
-std::optional<Start> start_from(const Candidate& candidate, const Settings& settings, const model::ModelSpec& spec,
-                                const data::TokenDataset& dataset, Console& console) {
+std::optional<Start> start_from(const Candidate& candidate, const Settings& settings,
+                                const model::ModelSpec& spec, const data::TokenDataset& dataset,
+                                Console& console) {
   std::optional<checkpoint::Reader> reader;
   if (!readable(candidate, console, [&] { reader.emplace(candidate.path); })) return std::nullopt;
   const checkpoint::Manifest& manifest = reader->manifest();
@@ -37,7 +38,8 @@ std::optional<Start> start_from(const Candidate& candidate, const Settings& sett
   start.plan = make_plan(settings, spec, dataset, &manifest.state);
   check_resumable(start.plan, manifest, dataset.content_digest());
   start.runtime = make_runtime(start.plan);
-  if (!readable(candidate, console, [&] { load_state(*reader, start.runtime->storage()); })) return std::nullopt;
+  if (!readable(candidate, console, [&] { load_state(*reader, start.runtime->storage()); }))
+    return std::nullopt;
   for (const std::string& difference :
        condition_differences(manifest.state.conditions, describe_conditions(start.plan))) {
     console.info("not bit for bit as before: {}", difference);
@@ -101,7 +103,8 @@ Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
     if (auto start = start_from(candidate, settings, spec, dataset, console)) return std::move(*start);
   }
   if (!candidates.empty()) {
-    throw Error(ErrorKind::input, fmt::format("none of the run's {} checkpoints can be read", candidates.size()),
+    throw Error(ErrorKind::input,
+                fmt::format("none of the run's {} checkpoints can be read", candidates.size()),
                 "see dt-checkpoint verify, or begin anew with --resume never");
   }
   return start_anew(settings, spec, dataset);

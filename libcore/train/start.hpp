@@ -36,8 +36,8 @@ struct Start {
   fs::path checkpoint;  // gone on from; empty when begun anew
 };
 
-/// Plans and loads. Unreadable checkpoints are passed over with a warning; Error{input} where there are some and none can
-/// be read.
+/// Plans and loads. Unreadable checkpoints are passed over with a warning; Error{input} where there are some
+/// and none can be read.
 Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
                     const std::vector<Candidate>& candidates, Console& console);
 

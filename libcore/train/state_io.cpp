@@ -12,7 +12,8 @@ void for_each_tensor(const parallel::ModelStorage& storage, const Visit& visit) 
     const int param = static_cast<int>(p);
     const int group = table.group_of(param);
     visit(table.params()[p], checkpoint::kind_weights, storage.param_in(storage.group_weights(group), param));
-    visit(table.params()[p], checkpoint::kind_first_moment, storage.param_in(storage.group_first_moment(group), param));
+    visit(table.params()[p], checkpoint::kind_first_moment,
+          storage.param_in(storage.group_first_moment(group), param));
     visit(table.params()[p], checkpoint::kind_second_moment,
           storage.param_in(storage.group_second_moment(group), param));
   }

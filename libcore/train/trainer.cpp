@@ -38,8 +38,9 @@ std::uint64_t folder_bytes(const fs::path& folder) {
 
 }  // namespace
 
-Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset, const checkpoint::RunDirectory& run,
-                 const checkpoint::Generation& generation, Start& start, const StopSignals& signals, Console& console)
+Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
+                 const checkpoint::RunDirectory& run, const checkpoint::Generation& generation, Start& start,
+                 const StopSignals& signals, Console& console)
     : settings_(settings),
       dataset_(dataset),
       run_(run),
@@ -56,22 +57,25 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset, co
                                              static_cast<int>(start.plan.micro_batches_per_step))),
       segments_(segments_of(start.runtime->table())),
       saved_step_(parent_.empty() ? -1 : start.state.step) {
-  parallel::validate_training_step(actions_, runtime_.num_units(), static_cast<int>(plan_.micro_batches_per_step));
-  peak_flops_ = settings.peak_flops
-                    ? *settings.peak_flops
-                    : kernels::measure_matmul_rate(runtime_.context(), matmul_measurement_s);
+  parallel::validate_training_step(actions_, runtime_.num_units(),
+                                   static_cast<int>(plan_.micro_batches_per_step));
+  peak_flops_ = settings.peak_flops ? *settings.peak_flops
+                                    : kernels::measure_matmul_rate(runtime_.context(), matmul_measurement_s);
 }
 
 int Trainer::run() {
   const bool resumes = !parent_.empty();
   report([&] {
     reporter_.event({.kind = resumes ? "resume" : "start",
-                     .reason = resumes ? "checkpoint" : settings_.init_from ? "init-from" : "new",
+                     .reason = resumes               ? "checkpoint"
+                               : settings_.init_from ? "init-from"
+                                                     : "new",
                      .step = state_.step,
                      .generation = generation_.number,
                      .checkpoint = parent_.string()});
   });
-  if (resumes && is_evaluation_due() && !has_evaluation(run_.path() / "metrics.jsonl", state_.step) && !evaluate()) {
+  if (resumes && is_evaluation_due() && !has_evaluation(run_.path() / "metrics.jsonl", state_.step) &&
+      !evaluate()) {
     return stop(signal_name(signals_.received()), exit_requeue);
   }
   while (state_.step < plan_.total_steps) {
@@ -116,8 +120,8 @@ void Trainer::train_step() {
   state_.step = step;
   state_.samples_consumed += static_cast<std::uint64_t>(plan_.global_batch);
   state_.tokens_consumed += static_cast<std::uint64_t>(plan_.tokens_per_step());
-  state_.data_digest += data::batch_digest(batch.samples_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
-                                           batch.num_samples, batch.sequence_length);
+  state_.data_digest += data::batch_digest(batch.samples_B.data(), batch.tokens_BT.data(),
+                                           batch.labels_BT.data(), batch.num_samples, batch.sequence_length);
   stop_signal_ = decision.stop_signal;
   log_step(decision, data_wait_s, monotonic_s() - compute_started_s);
 }
@@ -136,7 +140,8 @@ void Trainer::take_optimizer_step(double lr, double grad_scale) {
   for (int group = 0; group < storage.num_groups(); ++group) {
     optim::adamw(runtime_.context(), plan_.adamw, lr, state_.step + 1, grad_scale,
                  segments_[static_cast<std::size_t>(group)], storage.group_weights(group),
-                 storage.group_gradient(group), storage.group_first_moment(group), storage.group_second_moment(group));
+                 storage.group_gradient(group), storage.group_first_moment(group),
+                 storage.group_second_moment(group));
   }
 }
 
@@ -176,9 +181,9 @@ void Trainer::log_step(const Decision& decision, double data_wait_s, double comp
 void Trainer::save() {
   if (saved_step_ == state_.step) return;
   const double started_s = monotonic_s();
-  const fs::path path =
-      checkpoint::write_checkpoint(run_.checkpoints_path(), checkpoint_header(plan_, state_, generation_, parent_),
-                                   pieces_of(runtime_.storage()));
+  const fs::path path = checkpoint::write_checkpoint(run_.checkpoints_path(),
+                                                     checkpoint_header(plan_, state_, generation_, parent_),
+                                                     pieces_of(runtime_.storage()));
   const double elapsed_s = monotonic_s() - started_s;
   saved_step_ = state_.step;
   report([&] {
@@ -194,8 +199,10 @@ void Trainer::save() {
 }
 
 bool Trainer::is_evaluation_due() const {
-  if (dataset_.split(data::Split::validation).tokens <= static_cast<std::uint64_t>(plan_.sequence_length)) return false;
-  return state_.step == plan_.total_steps || (settings_.eval_every > 0 && state_.step % settings_.eval_every == 0);
+  if (dataset_.split(data::Split::validation).tokens <= static_cast<std::uint64_t>(plan_.sequence_length))
+    return false;
+  return state_.step == plan_.total_steps ||
+         (settings_.eval_every > 0 && state_.step % settings_.eval_every == 0);
 }
 
 bool Trainer::evaluate() {
@@ -203,10 +210,12 @@ bool Trainer::evaluate() {
                             .micro_batch = plan_.micro_batch,
                             .max_windows = {},
                             .interrupted = [&] { return signals_.received() != 0; }};
-  if (settings_.eval_batches) request.max_windows = static_cast<std::uint64_t>(*settings_.eval_batches * plan_.global_batch);
+  if (settings_.eval_batches)
+    request.max_windows = static_cast<std::uint64_t>(*settings_.eval_batches * plan_.global_batch);
   const auto result = train::evaluate(runtime_, dataset_, request, console_);
   if (!result) return false;
-  report([&] { reporter_.eval({.step = state_.step, .val_loss = result->loss, .val_tokens = result->tokens}); });
+  report(
+      [&] { reporter_.eval({.step = state_.step, .val_loss = result->loss, .val_tokens = result->tokens}); });
   if (output_failure_) std::rethrow_exception(output_failure_);
   return true;
 }
@@ -221,9 +230,16 @@ void Trainer::report(const std::function<void()>& write) {
 }
 
 int Trainer::stop(const char* reason, int exit_code) {
-  report([&] { reporter_.event({.kind = "stop", .reason = reason, .step = state_.step, .generation = generation_.number, .checkpoint = {}}); });
+  report([&] {
+    reporter_.event({.kind = "stop",
+                     .reason = reason,
+                     .step = state_.step,
+                     .generation = generation_.number,
+                     .checkpoint = {}});
+  });
   if (output_failure_) std::rethrow_exception(output_failure_);
-  if (exit_code == exit_requeue) console_.info("{}: stopped after step {}, the run can go on", reason, state_.step);
+  if (exit_code == exit_requeue)
+    console_.info("{}: stopped after step {}, the run can go on", reason, state_.step);
   return exit_code;
 }
 

@@ -21,10 +21,12 @@ namespace dt::train {
 class Trainer {
  public:
   Trainer(const Settings& settings, const data::TokenDataset& dataset, const checkpoint::RunDirectory& run,
-          const checkpoint::Generation& generation, Start& start, const StopSignals& signals, Console& console);
+          const checkpoint::Generation& generation, Start& start, const StopSignals& signals,
+          Console& console);
 
-  /// 0 when the run is complete, exit_requeue when a signal ended it after a save. Errors: input, where loss or gradients are
-  /// not finite (the weights stay those of the step before); environment, where output could not be written (after a save).
+  /// 0 when the run is complete, exit_requeue when a signal ended it after a save. Errors: input, where loss
+  /// or gradients are not finite (the weights stay those of the step before); environment, where output could
+  /// not be written (after a save).
   int run();
 
  private:

@@ -41,8 +41,8 @@ def make_config(arguments):
     special = {"bos_token_id": 96, "eos_token_id": 96, "tie_word_embeddings": arguments.tied}
     if arguments.family == "gpt2":
         dropout = {"embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0}
-        return GPT2Config(vocab_size=97, n_positions=80, n_embd=48, n_head=3, n_layer=3, **dropout, **special)
-    return LlamaConfig(vocab_size=97, max_position_embeddings=80, hidden_size=48, intermediate_size=88,
+        return GPT2Config(vocab_size=300, n_positions=80, n_embd=48, n_head=3, n_layer=3, **dropout, **special)
+    return LlamaConfig(vocab_size=300, max_position_embeddings=80, hidden_size=48, intermediate_size=88,
                        num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=arguments.kv_heads or 4,
                        **special)
 

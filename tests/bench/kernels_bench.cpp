@@ -1,0 +1,271 @@
+// Speed of each kernel at the shapes of GPT-2 124M, one sequence of 1,024 tokens. The argument is the number
+// of threads. Legend: R rows, C hidden, F feed-forward, V vocabulary, H heads, D head dim.
+#include <benchmark/benchmark.h>
+#include <functional>
+#include <thread>
+
+#include "kernels/activation.hpp"
+#include "kernels/adamw.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/cross_entropy.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/embedding.hpp"
+#include "kernels/linear.hpp"
+#include "kernels/norm.hpp"
+#include "tensor/buffer.hpp"
+
+namespace {
+
+using namespace dt;
+
+constexpr std::int64_t R = 1024, C = 768, F = 3072, V = 50257, H = 12, D = 64, parameters = 1 << 25;
+
+/// Tensors for one benchmark, filled with small values that are not all equal.
+class Bench {
+ public:
+  Tensor floats(Shape shape) {
+    const Tensor tensor = add(DType::f32, std::move(shape));
+    std::uint32_t state = 1;
+    for (float& value : tensor.span<float>()) {
+      state = state * 1664525 + 1013904223;
+      value = static_cast<float>(state >> 8) / 16777216.0f - 0.5f;
+    }
+    return tensor;
+  }
+  Tensor ids(std::int64_t count, std::int64_t end) {
+    const Tensor tensor = add(DType::i32, {count});
+    for (std::int64_t i = 0; i < count; ++i)
+      tensor.data<std::int32_t>()[i] = static_cast<std::int32_t>(i * 7919 % end);
+    return tensor;
+  }
+  Tensor doubles(std::int64_t count) { return add(DType::f64, {count}); }
+
+ private:
+  Tensor add(DType dtype, Shape shape) {
+    buffers_.emplace_back(Device(), static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype));
+    return Tensor(buffers_.back().data(), dtype, std::move(shape));
+  }
+  std::vector<Buffer> buffers_;
+};
+
+/// Runs `kernel` and reports `amount` per second, in 10⁹, as `unit`.
+void measure(benchmark::State& state, const char* unit, double amount,
+             const std::function<void(const Context&)>& kernel) {
+  const Context context(static_cast<int>(state.range(0)));
+  kernel(context);
+  for (auto _ : state) kernel(context);
+  state.counters[unit] = benchmark::Counter(amount * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+}
+void measure_flops(benchmark::State& state, double flops, const std::function<void(const Context&)>& kernel) {
+  measure(state, "GFLOP", flops, kernel);
+}
+/// Every float is counted once for each time that it must be read or written.
+void measure_floats(benchmark::State& state, double floats,
+                    const std::function<void(const Context&)>& kernel) {
+  measure(state, "GB", floats * 4, kernel);
+}
+
+void linear(benchmark::State& state, std::int64_t N, std::int64_t K, bool bias) {
+  Bench b;
+  const Tensor x = b.floats({R, K}), w = b.floats({N, K}), y = b.floats({R, N});
+  const Tensor bias_N = bias ? b.floats({N}) : Tensor();
+  measure_flops(state, 2.0 * R * N * K, [&](const Context& c) { kernels::linear(c, x, w, bias_N, y); });
+}
+void linear_backward_input(benchmark::State& state, std::int64_t N, std::int64_t K, bool) {
+  Bench b;
+  const Tensor dy = b.floats({R, N}), w = b.floats({N, K}), dx = b.floats({R, K});
+  measure_flops(state, 2.0 * R * N * K,
+                [&](const Context& c) { kernels::linear_backward_input(c, dy, w, dx); });
+}
+void linear_backward_weight(benchmark::State& state, std::int64_t N, std::int64_t K, bool bias) {
+  Bench b;
+  const Tensor dy = b.floats({R, N}), x = b.floats({R, K}), dw = b.floats({N, K});
+  const Tensor dbias = bias ? b.floats({N}) : Tensor();
+  measure_flops(state, 2.0 * R * N * K,
+                [&](const Context& c) { kernels::linear_backward_weight(c, dy, x, dw, dbias); });
+}
+
+constexpr kernels::AttentionShape attention_shape{1, R, H, H, D};
+
+// The causal half only: 2 matrix products forward, 5 backward.
+void attention(benchmark::State& state) {
+  Bench b;
+  const Tensor qkv = b.floats({R, 3 * C}), y = b.floats({R, C}), lse = b.floats({1, H, R});
+  measure_flops(state, 2.0 * H * R * R * D,
+                [&](const Context& c) { kernels::attention(c, attention_shape, qkv, y, lse); });
+}
+void attention_backward(benchmark::State& state) {
+  Bench b;
+  const Tensor qkv = b.floats({R, 3 * C}), y = b.floats({R, C}), lse = b.floats({1, H, R});
+  const Tensor dy = b.floats({R, C}), dqkv = b.floats({R, 3 * C});
+  kernels::attention(Context(1), attention_shape, qkv, y, lse);
+  measure_flops(state, 5.0 * H * R * R * D, [&](const Context& c) {
+    kernels::attention_backward(c, attention_shape, dy, qkv, y, lse, dqkv);
+  });
+}
+void rotary(benchmark::State& state) {
+  Bench b;
+  const Tensor qkv = b.floats({R, 3 * C}), positions = b.ids(R, R);
+  const Tensor cosine = b.floats({R, D / 2}), sine = b.floats({R, D / 2});
+  kernels::rotary_tables(10000, cosine, sine);
+  measure_floats(state, 2.0 * R * 2 * C, [&](const Context& c) {
+    kernels::rotary(c, attention_shape, positions, cosine, sine, false, qkv);
+  });
+}
+
+void layer_norm(benchmark::State& state) {
+  Bench b;
+  const Tensor x = b.floats({R, C}), y = b.floats({R, C}), w = b.floats({C}), bias = b.floats({C});
+  const Tensor mean = b.floats({R}), rstd = b.floats({R});
+  measure_floats(state, 2.0 * R * C,
+                 [&](const Context& c) { kernels::layer_norm(c, x, w, bias, 1e-5, y, mean, rstd); });
+}
+void layer_norm_backward_input(benchmark::State& state) {
+  Bench b;
+  const Tensor x = b.floats({R, C}), dy = b.floats({R, C}), dx = b.floats({R, C}), w = b.floats({C});
+  const Tensor mean = b.floats({R}), rstd = b.floats({R});
+  measure_floats(state, 4.0 * R * C,
+                 [&](const Context& c) { kernels::layer_norm_backward_input(c, dy, x, w, mean, rstd, dx); });
+}
+void layer_norm_backward_weight(benchmark::State& state) {
+  Bench b;
+  const Tensor x = b.floats({R, C}), dy = b.floats({R, C}), dw = b.floats({C}), dbias = b.floats({C});
+  const Tensor mean = b.floats({R}), rstd = b.floats({R});
+  measure_floats(state, 2.0 * R * C, [&](const Context& c) {
+    kernels::layer_norm_backward_weight(c, dy, x, mean, rstd, dw, dbias);
+  });
+}
+void rms_norm(benchmark::State& state) {
+  Bench b;
+  const Tensor x = b.floats({R, C}), y = b.floats({R, C}), w = b.floats({C}), rstd = b.floats({R});
+  measure_floats(state, 2.0 * R * C, [&](const Context& c) { kernels::rms_norm(c, x, w, 1e-5, y, rstd); });
+}
+
+void gelu(benchmark::State& state) {
+  Bench b;
+  const Tensor x = b.floats({R, F}), y = b.floats({R, F});
+  measure_floats(state, 2.0 * R * F, [&](const Context& c) { kernels::gelu(c, x, y); });
+}
+void gelu_backward(benchmark::State& state) {
+  Bench b;
+  const Tensor dy = b.floats({R, F}), x = b.floats({R, F}), dx = b.floats({R, F});
+  measure_floats(state, 3.0 * R * F, [&](const Context& c) { kernels::gelu_backward(c, dy, x, dx); });
+}
+void swiglu(benchmark::State& state) {
+  Bench b;
+  const Tensor gate_up = b.floats({R, 2 * F}), y = b.floats({R, F});
+  measure_floats(state, 3.0 * R * F, [&](const Context& c) { kernels::swiglu(c, gate_up, y); });
+}
+void swiglu_backward(benchmark::State& state) {
+  Bench b;
+  const Tensor gate_up = b.floats({R, 2 * F}), dy = b.floats({R, F}), dgate_up = b.floats({R, 2 * F});
+  measure_floats(state, 5.0 * R * F,
+                 [&](const Context& c) { kernels::swiglu_backward(c, dy, gate_up, dgate_up); });
+}
+
+void embedding(benchmark::State& state) {
+  Bench b;
+  const Tensor ids = b.ids(R, V), table = b.floats({V, C}), y = b.floats({R, C});
+  measure_floats(state, 2.0 * R * C, [&](const Context& c) { kernels::embedding(c, ids, table, false, y); });
+}
+void embedding_backward(benchmark::State& state) {
+  Bench b;
+  const Tensor ids = b.ids(R, V), dy = b.floats({R, C}), dtable = b.floats({V, C});
+  measure_floats(state, 3.0 * R * C,
+                 [&](const Context& c) { kernels::embedding_backward(c, ids, dy, dtable); });
+}
+
+void cross_entropy(benchmark::State& state) {
+  Bench b;
+  const Tensor logits = b.floats({R, V}), labels = b.ids(R, V), nll = b.doubles(R), lse = b.floats({R});
+  measure_floats(state, 1.0 * R * V,
+                 [&](const Context& c) { kernels::cross_entropy(c, logits, labels, nll, lse); });
+}
+void cross_entropy_backward(benchmark::State& state) {
+  Bench b;
+  const Tensor logits = b.floats({R, V}), labels = b.ids(R, V), nll = b.doubles(R), lse = b.floats({R});
+  kernels::cross_entropy(Context(1), logits, labels, nll, lse);
+  measure_floats(state, 2.0 * R * V,
+                 [&](const Context& c) { kernels::cross_entropy_backward(c, labels, lse, 1e-3, logits); });
+}
+
+void add(benchmark::State& state) {
+  Bench b;
+  const Tensor x = b.floats({R, C}), y = b.floats({R, C});
+  measure_floats(state, 3.0 * R * C, [&](const Context& c) { kernels::add(c, x, y, y); });
+}
+void copy(benchmark::State& state) {
+  Bench b;
+  const Tensor x = b.floats({parameters}), y = b.floats({parameters});
+  measure_floats(state, 2.0 * parameters, [&](const Context& c) { kernels::copy(c, x, y); });
+}
+void zero(benchmark::State& state) {
+  Bench b;
+  const Tensor x = b.floats({parameters});
+  measure_floats(state, 1.0 * parameters, [&](const Context& c) { kernels::zero(c, x); });
+}
+void sum_squares_by_block(benchmark::State& state) {
+  Bench b;
+  const Tensor x = b.floats({parameters});
+  std::vector<double> partials(static_cast<std::size_t>(kernels::num_sum_blocks(parameters)));
+  measure_floats(state, 1.0 * parameters,
+                 [&](const Context& c) { kernels::sum_squares_by_block(c, x, partials); });
+}
+void all_finite(benchmark::State& state) {
+  Bench b;
+  const Tensor x = b.floats({parameters});
+  measure_floats(state, 1.0 * parameters, [&](const Context& c) { kernels::all_finite(c, x); });
+}
+void adamw(benchmark::State& state) {
+  Bench b;
+  const Tensor w = b.floats({parameters}), g = b.floats({parameters}), m = b.floats({parameters});
+  const Tensor v = b.floats({parameters});
+  kernels::zero(Context(1), v);
+  const kernels::AdamWStep step{1e-4, 0.9, 0.95, 1e-8, 0.1, 10, 1};
+  measure_floats(state, 7.0 * parameters, [&](const Context& c) { kernels::adamw(c, step, w, g, m, v); });
+}
+
+void one_thread_and_all(benchmark::internal::Benchmark* benchmark) {
+  const int all = static_cast<int>(std::thread::hardware_concurrency());
+  benchmark->Arg(1)->UseRealTime()->Unit(benchmark::kMillisecond);
+  if (all > 1) benchmark->Arg(all);
+}
+
+void register_all() {
+  using Kernel = void (*)(benchmark::State&);
+  const auto add_kernel = [](const char* name, Kernel kernel) {
+    one_thread_and_all(benchmark::RegisterBenchmark(name, kernel));
+  };
+  struct Matrix {
+    const char* name;
+    std::int64_t N, K;
+    bool bias;
+  };
+  for (const Matrix& m :
+       {Matrix{"qkv", 3 * C, C, true}, Matrix{"attention_out", C, C, true}, Matrix{"mlp_up", F, C, true},
+        Matrix{"mlp_down", C, F, true}, Matrix{"head", V, C, false}}) {
+    const auto add_linear = [&](const char* kind, auto* kernel) {
+      const std::string name = std::string(kind) + "/" + m.name;
+      one_thread_and_all(benchmark::RegisterBenchmark(name.c_str(), kernel, m.N, m.K, m.bias));
+    };
+    add_linear("linear", linear);
+    add_linear("linear_backward_input", linear_backward_input);
+    add_linear("linear_backward_weight", linear_backward_weight);
+  }
+#define DT_ADD(kernel) add_kernel(#kernel, kernel)
+  DT_ADD(attention), DT_ADD(attention_backward), DT_ADD(rotary);
+  DT_ADD(layer_norm), DT_ADD(layer_norm_backward_input), DT_ADD(layer_norm_backward_weight), DT_ADD(rms_norm);
+  DT_ADD(gelu), DT_ADD(gelu_backward), DT_ADD(swiglu), DT_ADD(swiglu_backward);
+  DT_ADD(embedding), DT_ADD(embedding_backward), DT_ADD(cross_entropy), DT_ADD(cross_entropy_backward);
+  DT_ADD(add), DT_ADD(copy), DT_ADD(zero), DT_ADD(sum_squares_by_block), DT_ADD(all_finite), DT_ADD(adamw);
+#undef DT_ADD
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  register_all();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# run.sh BUILD: every kernel and unit at the shapes of GPT-2 124M, then steps of the whole model: tokens/s, MFU, memory.
+set -euo pipefail
+build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
+export PATH=$build/bin:$PATH
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+bench_kernels --benchmark_min_time=0.3
+bench_units --benchmark_min_time=0.3
+
+echo "GPT-2 124M, sequence length 1024, one sequence a micro-batch, two a step"
+seq 1 40000 >"$work/text"
+dt-shard-data --quiet --out "$work/shards" --val-fraction 0 "$work/text" >/dev/null
+train=(dt-train --model gpt2-124m --data "$work/shards" --run "$work/run" --global-batch 2 --steps 6)
+"${train[@]}" --dry-run | grep -E 'bytes|flops'
+/usr/bin/env time -f 'peak memory %M KiB, %e s with the save at the end' "${train[@]}" --quiet

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Hugging Face transformers loads what dt-merge writes and computes the same logits; dt-train reads what transformers writes.
+source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
+message=$(bash "$DT_TESTS/python/setup_venv.sh" "$DT_BUILD/python" 2>&1) || skip "needs torch and transformers: $message"
+python=$DT_BUILD/python/bin/python
+make_shards shards
+
+# logits NAME WEIGHTS: 64 sequences of the validation split through dt.
+logits() {
+  dt-train --quiet --eval-only --data shards --sequence-length 32 --eval-batches 1 --init-from "$2" --logits-out "$1.h5" \
+    --logits-sequences 64 >/dev/null || fail "dt-train --eval-only with $2"
+}
+
+printf '{"model_type":"gpt2","vocab_size":300,"n_embd":48,"n_layer":2,"n_head":3,"n_positions":64}' >gpt2.json
+printf '{"model_type":"gpt2","vocab_size":300,"n_embd":48,"n_layer":2,"n_head":3,"n_positions":64,"tie_word_embeddings":false}' >gpt2_untied.json
+llama='"model_type":"llama","vocab_size":300,"hidden_size":48,"intermediate_size":100,"num_hidden_layers":2,"max_position_embeddings":64'
+printf '{%s,"num_attention_heads":4,"num_key_value_heads":2,"tie_word_embeddings":true}' "$llama" >llama.json
+printf '{%s,"num_attention_heads":3,"num_key_value_heads":3}' "$llama" >llama_untied.json
+
+for model in gpt2 gpt2_untied llama llama_untied; do
+  dt-train --quiet --model "$model.json" --data shards --run "run_$model" --sequence-length 32 --steps 20 --lr 3e-3 --eval-batches 1 \
+    >/dev/null || fail "training $model"
+  last=$(dt-checkpoint latest "run_$model")
+  dt-merge --quiet "$last" --out "hf_$model" >/dev/null || fail "dt-merge $model"
+  logits "$model" "$last"
+  expect_exit 0 "$python" "$DT_TESTS/python/check_hf.py" "hf_$model" "$model.h5" --tolerance 1e-4
+  echo "$model: $(cat stdout)"
+done
+
+for options in "--family gpt2 --tied" "--family gpt2 --untied" "--family llama --tied --kv-heads 2" "--family llama --untied"; do
+  rm -rf made
+  # shellcheck disable=SC2086 # options are words
+  expect_exit 0 "$python" "$DT_TESTS/python/make_hf.py" made $options
+  logits made made
+  expect_exit 0 "$python" "$DT_TESTS/python/check_hf.py" made made.h5 --tolerance 1e-4
+  echo "import $options: $(cat stdout)"
+done

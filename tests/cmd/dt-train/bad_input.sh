@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Wrong options and inputs: the documented exit code, and a message that names the thing.
+source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
+make_shards shards
+
+usage=(--steps 2)
+expect_exit 2 train run --stepz 2
+expect_match stderr "stepz"
+expect_exit 2 train run
+expect_match stderr "--steps"
+expect_exit 2 train run --steps 2 --tokens 5
+expect_match stderr "one of"
+expect_exit 2 train run --steps 0
+expect_match stderr "steps"
+expect_exit 2 train run --steps many
+expect_match stderr "many"
+expect_exit 2 train run "${usage[@]}" --schedule cosin
+expect_match stderr "wsd"
+expect_exit 2 train run "${usage[@]}" --lr -1
+expect_match stderr "lr"
+expect_exit 2 dt-train --model llama-tiny --data shards --steps 2
+expect_match stderr "--run"
+expect_exit 2 dt-train --model llama-tiny --run run --steps 2
+expect_match stderr "--data"
+expect_exit 2 dt-train --data shards --run run --steps 2
+expect_match stderr "--model"
+expect_exit 2 train run --steps 2 --global-batch 9
+expect_match stderr "global-batch 9"
+expect_exit 3 dt-train --model no-such-model --data shards --run run --steps 2
+expect_match stderr "gpt2-124m"
+expect_exit 3 train run "${usage[@]}" --data nowhere
+expect_match stderr "nowhere"
+expect_exit 3 dt-train --model llama-tiny --data shards --run run --steps 2 --sequence-length 257
+expect_match stderr "256 positions"
+expect_exit 3 train run "${usage[@]}" --init-from nowhere
+expect_match stderr "nowhere"
+expect_exit 3 train run "${usage[@]}" --resume nowhere
+expect_match stderr "nowhere"
+
+config() { printf '{"model_type":"%s","vocab_size":%s,"hidden_size":32,"intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":%s,"num_key_value_heads":%s,"max_position_embeddings":64}' "$@"; }
+config llama 100 4 2 >small.json
+expect_exit 3 dt-train --model small.json --data shards --run run --steps 2
+expect_match stderr "vocabulary"
+config llama 300 5 2 >heads.json
+expect_exit 3 dt-train --model heads.json --data shards --run run --steps 2
+expect_match stderr "heads"
+config mamba 300 4 2 >family.json
+expect_exit 3 dt-train --model family.json --data shards --run run --steps 2
+expect_match stderr "mamba"
+printf '{\n"model_type": "llama",\n oops}' >json.json
+expect_exit 3 dt-train --model json.json --data shards --run run --steps 2
+expect_match stderr "json.json:3"
+expect_absent run
+
+# A corrupt shard is found when it is read.
+cp -r shards corrupt
+size=$(stat -c %s corrupt/train-00000.h5)
+printf '\xff' | dd of=corrupt/train-00000.h5 bs=1 seek=$((size / 2)) conv=notrunc status=none
+expect_exit 3 train run --data corrupt "${usage[@]}"
+expect_match stderr "train-00000.h5"
+truncate -s $((size / 2)) corrupt/train-00000.h5
+expect_exit 3 train run --data corrupt "${usage[@]}"
+expect_match stderr "train-00000.h5"
+rm -rf run
+
+# What may not change on resume.
+train run --steps 4 --save-every 2 >/dev/null || fail "a run to resume"
+expect_exit 3 train run --steps 6 --seed 1
+expect_match stderr "seed"
+expect_exit 3 train run --steps 6 --sequence-length 16
+expect_match stderr "sequence-length"
+expect_exit 3 train run --steps 6 --model gpt2-124m
+expect_match stderr "family"
+dt-shard-data --quiet --out other --val-fraction 0.2 --seed 5 "$case_dir/text" >/dev/null
+expect_exit 3 train run --steps 6 --data other
+expect_match stderr "digest"
+# Others take effect and are recorded.
+expect_exit 0 train run --steps 6 --global-batch 16 --lr 2e-3
+expect_match stderr "global-batch: 8 → 16"
+expect_match run/run.json '"option": "lr"'
+
+# A corrupt checkpoint is passed over with a warning; when none is left the run does not start from nothing.
+last=$(dt-checkpoint latest run)
+file=("$last"/*.h5)
+printf '\xff\xff\xff\xff' | dd of="${file[0]}" bs=1 seek=$(($(stat -c %s "${file[0]}") / 2)) conv=notrunc status=none
+expect_exit 0 train run --steps 8
+expect_match stderr "passing over .*$(basename "$last")"
+for file in run/checkpoints/*/manifest.json; do echo '{}' >"$file"; done
+expect_exit 3 train run --steps 10
+expect_match stderr "none of the run's"
+
+# Output that cannot be written: a full stdout costs nothing but the exit code.
+code=0
+train full --steps 5 --json >/dev/full 2>stderr || code=$?
+expect_equal "$code" 4 "exit with a full stdout"
+expect_match stderr "standard output"
+[[ -n $(dt-checkpoint latest full) ]] || fail "no checkpoint was saved when stdout was full"
+
+# A learning rate that explodes.
+expect_exit 3 train boom --steps 50 --lr 1e30 --clip-norm 0 --warmup-steps 0
+expect_match stderr "not both finite"

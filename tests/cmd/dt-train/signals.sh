@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Requests to stop: a checkpoint at the step it stood at, exit 75, and the run goes on later. A second SIGINT ends at once.
+source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
+make_shards shards
+
+common=(--steps 100000 --schedule constant)
+# wait_for_step RUN N
+wait_for_step() {
+  local tries
+  for ((tries = 0; tries < 400; ++tries)); do
+    grep -qs "\"kind\":\"train\",\"step\":$2," "$1/metrics.jsonl" && return
+    sleep 0.05
+  done
+  fail "$1 did not reach step $2"
+}
+# expect_end CODE WHEN: how $trainer ends.
+expect_end() {
+  local code=0
+  wait "$trainer" || code=$?
+  expect_equal "$code" "$1" "exit $2"
+}
+train_here() { exec dt-train --quiet --model llama-tiny --data shards --run "$1" --sequence-length 32 --global-batch 8 \
+  --threads 1 --peak-flops 1e9 "${common[@]}"; }
+
+for signal in TERM USR1 INT; do
+  train_here "$signal" >/dev/null 2>"$signal.err" &
+  trainer=$!
+  # A background job of a script ignores SIGINT unless it asks for it, which dt-train does.
+  wait_for_step "$signal" 3
+  kill "-$signal" "$trainer"
+  expect_end 75 "after SIG$signal"
+  step=$(losses "$signal" | tail -n 1 | cut -d' ' -f1)
+  [[ -d $signal/checkpoints/$(printf 'step-%08d.g1' "$step") ]] || fail "no checkpoint of step $step after SIG$signal"
+  expect_match "$signal/metrics.jsonl" "\"kind\":\"stop\",\"reason\":\"SIG$signal\",\"step\":$step"
+done
+
+# A step that takes long: the first SIGINT waits for it, the second does not.
+dt-train --quiet --model llama-tiny --data shards --run long --sequence-length 256 --global-batch 4096 --micro-batch 64 \
+  --threads 1 --peak-flops 1e9 --steps 10 >/dev/null 2>&1 &
+trainer=$!
+for ((tries = 0; tries < 400; ++tries)); do grep -qs start long/metrics.jsonl && break; sleep 0.05; done
+sleep 0.3
+kill -INT "$trainer"
+sleep 0.2
+kill -INT "$trainer"
+expect_end 130 "after a second SIGINT"
+
+# A second job on a live run is refused; the first goes on.
+train_here live >/dev/null 2>&1 &
+trainer=$!
+wait_for_step live 2
+expect_exit 4 train live "${common[@]}" --global-batch 8
+expect_match stderr "live"
+kill -TERM "$trainer"
+expect_end 75 "of the first job"

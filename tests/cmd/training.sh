@@ -1,0 +1,46 @@
+# Sourced by cases that train: a small dataset and a small model, and ways to run and compare.
+# shellcheck shell=bash
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# make_shards DIR: about 60 kB of text in a few documents, the same each time.
+make_shards() {
+  local i
+  mkdir -p "$case_dir/text"
+  for i in 1 2 3 4 5 6; do
+    seq -f "line %g of document $i: the quick brown fox jumps over the lazy dog" 1 150 >"$case_dir/text/$i.txt"
+  done
+  dt-shard-data --quiet --out "$1" --val-fraction 0.2 "$case_dir/text" >/dev/null || fail "dt-shard-data"
+}
+
+# train RUN [options]: a tiny model on ./shards with these defaults, each of which an option may replace.
+train() {
+  local run=$1 i
+  local defaults=(--model llama-tiny --data shards --sequence-length 32 --global-batch 8 --micro-batch 2 --lr 1e-3
+    --threads 1 --peak-flops 1e9 --eval-batches 1)
+  local chosen=()
+  shift
+  for ((i = 0; i < ${#defaults[@]}; i += 2)); do
+    [[ " $* " == *" ${defaults[i]} "* ]] || chosen+=("${defaults[i]}" "${defaults[i + 1]}")
+  done
+  dt-train --run "$run" "${chosen[@]}" "$@"
+}
+
+# merged RUN: the path of an HDF5 file with the run's newest weights.
+merged() {
+  local file
+  file=$case_dir/$(basename "$1").$RANDOM.h5
+  dt-merge --quiet "$(dt-checkpoint latest "$1")" --out "$file" >/dev/null || fail "dt-merge $1"
+  echo "$file"
+}
+
+# expect_same_model RUN RUN: merged weights equal in every bit.
+expect_same_model() {
+  cmp "$(merged "$1")" "$(merged "$2")" || fail "the models of $1 and $2 differ"
+}
+
+# losses RUN: "step loss" of every step, later lines of a step taking the place of earlier ones.
+losses() {
+  sed -nE 's/.*"kind":"train","step":([0-9]+),"loss":([^,]+),.*/\1 \2/p' "$1/metrics.jsonl" |
+    awk '{loss[$1] = $2} END {for (s in loss) print s, loss[s]}' | sort -n
+}

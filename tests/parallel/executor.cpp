@@ -1,0 +1,168 @@
+#include "parallel/executor.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "kernels/elementwise.hpp"
+#include "parallel/builders.hpp"
+#include "support/unit_runner.hpp"
+
+using namespace dt;
+using namespace dt::parallel;
+
+namespace {
+
+model::ModelSpec tiny(bool tied) {
+  model::ModelSpec spec = model::load_model_spec("llama-tiny");
+  spec.tied = tied;
+  return spec;
+}
+
+/// An executor over storage of its own, with initial weights.
+struct Rig {
+  Rig(const model::ModelSpec& spec_, std::int64_t micro_batches, std::int64_t lanes)
+      : spec(spec_),
+        table(spec),
+        plan(micro_batches, lanes),
+        units(model::make_units(spec, table, DType::f32)),
+        storage(table, DType::f32, &plan),
+        executor(context, units, storage) {
+    for (std::size_t p = 0; p < table.params().size(); ++p) {
+      const int param = static_cast<int>(p);
+      model::initialise(table.params()[p], 7, Piece::whole(table.params()[p].shape),
+                        storage.param_in(storage.group_weights(table.group_of(param)), param), 1);
+    }
+  }
+  Tensor gradient(int param) {
+    return storage.param_in(storage.group_gradient(table.group_of(param)), param);
+  }
+
+  model::ModelSpec spec;
+  model::ParameterTable table;
+  Context context{1};
+  LanePlan plan;
+  std::vector<std::unique_ptr<model::Unit>> units;
+  ModelStorage storage;
+  Executor executor;
+};
+
+StepHooks no_hooks() {
+  return {.loss = {}, .control = [] {}, .step = [] {}};
+}
+
+std::vector<model::MicroBatch> split(test::Batch& batch) {
+  std::vector<model::MicroBatch> list;
+  for (std::int64_t s = 0; s < batch.sequences; ++s) list.push_back(batch.micro_batch(s, s + 1));
+  return list;
+}
+
+double relative_difference(const Tensor& a, const Tensor& b) {
+  double difference = 0, norm = 1e-30;
+  for (std::int64_t i = 0; i < a.numel(); ++i) {
+    difference += std::pow(double(a.data<float>()[i]) - double(b.data<float>()[i]), 2);
+    norm += std::pow(double(b.data<float>()[i]), 2);
+  }
+  return std::sqrt(difference / norm);
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return std::equal(a.raw(), a.raw() + a.bytes(), b.raw());
+}
+
+}  // namespace
+
+TEST_CASE("the executor's gradients are those of running the units by hand") {
+  for (bool tied : {false, true}) {
+    for (std::int64_t lanes : {1, 3, 4}) {
+      Rig rig(tiny(tied), 4, lanes);
+      auto batch = test::Batch::arbitrary(rig.spec, 4, 9);
+      rig.executor.run(build_training_step(static_cast<int>(rig.units.size()), 4), split(batch), no_hooks());
+
+      test::Decoder decoder(rig.spec, DType::f32);
+      decoder.initialise(7);
+      decoder.zero_grads();
+      test::Flight flight(decoder, batch.whole());
+      flight.forward(rig.context);
+      flight.backward(rig.context);
+      for (std::size_t p = 0; p < rig.table.params().size(); ++p) {
+        INFO(rig.table.params()[p].name << (tied ? " tied" : "") << " lanes " << lanes);
+        CHECK(relative_difference(rig.gradient(static_cast<int>(p)), decoder.grad(static_cast<int>(p))) <
+              2e-5);
+      }
+    }
+  }
+}
+
+TEST_CASE("a second step over the same buffers gives the same bits") {
+  Rig rig(tiny(true), 3, 2);
+  auto batch = test::Batch::arbitrary(rig.spec, 3, 8);
+  const auto list = build_training_step(static_cast<int>(rig.units.size()), 3);
+  rig.executor.run(list, split(batch), no_hooks());
+  const Tensor flat = rig.storage.group_gradient(0);
+  const std::vector<std::byte> first(flat.raw(), flat.raw() + flat.bytes());
+  const std::size_t pool = rig.executor.activation_bytes();
+  rig.executor.run(list, split(batch), no_hooks());
+  const Tensor again = rig.storage.group_gradient(0);
+  CHECK(std::equal(first.begin(), first.end(), again.raw()));
+  CHECK(rig.executor.activation_bytes() == pool);
+}
+
+TEST_CASE("any valid order of the same micro-batches gives the same bits") {
+  using enum ActionKind;
+  Rig depth_first(tiny(true), 2, 2), breadth_first(tiny(true), 2, 2);
+  const int units = static_cast<int>(depth_first.units.size());
+  auto batch = test::Batch::arbitrary(depth_first.spec, 2, 8);
+  depth_first.executor.run(build_training_step(units, 2), split(batch), no_hooks());
+
+  ActionList list;  // as GPipe does, with every weight half put off to the end
+  for (int m : {0, 1})
+    for (int u = 0; u < units; ++u) list.push_back({forward, u, m});
+  for (int m : {0, 1})
+    for (int u = units - 1; u >= 0; --u) list.push_back({backward_input, u, m});
+  for (int u = 0; u < units; ++u) {
+    for (int m : {0, 1}) list.push_back({backward_weight, u, m});
+    list.push_back({reduce, u});
+  }
+  list.push_back({control});
+  list.push_back({step});
+  breadth_first.executor.run(list, split(batch), no_hooks());
+  for (int group = 0; group < depth_first.storage.num_groups(); ++group) {
+    CHECK(same_bits(depth_first.storage.group_gradient(group), breadth_first.storage.group_gradient(group)));
+  }
+}
+
+TEST_CASE("an evaluation list gives each micro-batch's loss and keeps nothing") {
+  Rig rig(tiny(false), 2, 1);
+  auto batch = test::Batch::arbitrary(rig.spec, 2, 8);
+  std::map<int, double> loss;
+  StepHooks hooks = no_hooks();
+  hooks.loss = [&](int m, const Tensor& nll_R, std::span<std::byte>) {
+    for (double nll : nll_R.span<double>()) loss[m] += nll;
+  };
+  const auto micro_batches = split(batch);
+  rig.executor.run(build_evaluation(static_cast<int>(rig.units.size()), 2), micro_batches, hooks);
+  test::Decoder decoder(rig.spec, DType::f32);
+  decoder.initialise(7);
+  for (int m : {0, 1}) {
+    test::Flight flight(decoder, micro_batches[static_cast<std::size_t>(m)]);
+    flight.forward(rig.context);
+    CHECK(loss[m] == Approx(flight.loss_sum()).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("the estimate is what the storage allocates") {
+  const model::ModelSpec spec = tiny(true);
+  const model::ParameterTable table(spec);
+  const LanePlan plan(8, 4);
+  const StorageBytes bytes = ModelStorage::estimate(table, DType::f32, &plan);
+  std::int64_t flat = 0, held = 0;
+  for (const model::GroupSpec& group : table.groups()) {
+    flat += group.numel;
+    held += group.numel * static_cast<std::int64_t>(group.holders.size());
+  }
+  CHECK(bytes.weights == static_cast<std::size_t>(flat) * 4);
+  CHECK(bytes.optimizer == static_cast<std::size_t>(flat) * 8);
+  CHECK(bytes.gradients == static_cast<std::size_t>(held) * 4 * 3);
+}

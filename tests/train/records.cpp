@@ -1,0 +1,70 @@
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "train/reporter.hpp"
+#include "train/run_record.hpp"
+
+using namespace dt;
+using namespace dt::train;
+using Json = nlohmann::json;
+
+namespace {
+
+struct Folder {
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "dt-records-XXXXXX").string();
+    path = ::mkdtemp(name.data());
+  }
+  ~Folder() { fs::remove_all(path); }
+  fs::path path;
+};
+
+ConsoleSettings silent() {
+  return {.tool = "test", .json = false, .quiet = true, .verbose = false, .progress = ProgressMode::never};
+}
+
+}  // namespace
+
+TEST_CASE("a torn last line of metrics is cut off and every line stays one object") {
+  Folder folder;
+  const fs::path metrics = folder.path / "metrics.jsonl";
+  std::ofstream(metrics)
+      << "{\"kind\":\"eval\",\"step\":3,\"val_loss\":1.0,\"val_tokens\":5}\n{\"kind\":\"tr";
+  Console console(silent());
+  Reporter(console, metrics)
+      .event({.kind = "resume", .reason = "test", .step = 3, .generation = 2, .checkpoint = "c"});
+  const auto lines = split(read_file(metrics), '\n');
+  REQUIRE(lines.size() >= 2);
+  CHECK(Json::parse(lines[0])["kind"] == "eval");
+  CHECK(Json::parse(lines[1])["kind"] == "resume");
+  CHECK(has_evaluation(metrics, 3));
+  CHECK_FALSE(has_evaluation(metrics, 4));
+}
+
+TEST_CASE("run.json keeps what was asked and appends each change") {
+  Folder folder;
+  const model::ModelSpec spec = model::load_model_spec("llama-tiny");
+  const std::vector<OptionValue> first{{"lr", "0.001", true}, {"steps", "10", true}};
+  CHECK(record_run(folder.path, first, spec, 1, 0).empty());
+  CHECK(record_run(folder.path, first, spec, 2, 4).empty());
+  const auto changes = record_run(folder.path, {{"lr", "0.002", true}, {"steps", "10", true}}, spec, 3, 6);
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].option == "lr");
+  CHECK(changes[0].from == "0.001");
+  CHECK(record_run(folder.path, {{"lr", "0.002", true}, {"steps", "10", true}}, spec, 4, 8).empty());
+  const Json record = Json::parse(read_file(folder.path / "run.json"));
+  CHECK(record["asked"]["lr"] == "0.001");
+  CHECK(record["changes"][0]["to"] == "0.002");
+  CHECK(record["changes"][0]["generation"] == 3);
+}
+
+TEST_CASE("a run.json of something else is refused") {
+  Folder folder;
+  std::ofstream(folder.path / "run.json") << "{}";
+  CHECK_THROWS_WITH(record_run(folder.path, {}, model::load_model_spec("llama-tiny"), 1, 0),
+                    Catch::Contains("run.json"));
+}
