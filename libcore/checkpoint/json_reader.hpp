@@ -13,7 +13,8 @@ namespace dt::checkpoint {
 /// Errors of every method: input, naming origin and member: it is missing or of another type.
 class JsonObject {
  public:
-  /// Errors: input, naming origin and line, for text that is no JSON object; `remedy` becomes the error's context.
+  /// Errors: input, naming origin and line, for text that is no JSON object; `remedy` becomes the error's
+  /// context.
   static JsonObject parse(std::string_view text, const std::string& origin, const std::string& remedy);
 
   bool has(const std::string& name) const;

@@ -26,16 +26,17 @@ struct TrainingState {
   std::int64_t step = 0;               // optimizer steps done
   std::uint64_t samples_consumed = 0;  // position in the global order
   std::uint64_t tokens_consumed = 0;
-  std::uint64_t data_digest = 0;       // of all samples consumed
+  std::uint64_t data_digest = 0;  // of all samples consumed
   std::uint64_t seed = 0;
   std::int64_t sequence_length = 0;
   std::int64_t global_batch = 0;
   std::int64_t micro_batch = 0;
   std::int64_t grad_lanes = 1;
   std::uint64_t dataset_digest = 0;
-  std::string precision;   // "fp32"
-  std::string schedule;    // a JSON object: kind, lr, min_lr, warmup_steps, total_steps, ...
-  std::string conditions;  // a JSON object: what bit-equality depends on (threads a rank, instruction set, build)
+  std::string precision;  // "fp32"
+  std::string schedule;   // a JSON object: kind, lr, min_lr, warmup_steps, total_steps, ...
+  std::string
+      conditions;  // a JSON object: what bit-equality depends on (threads a rank, instruction set, build)
 };
 
 struct Mesh {
@@ -50,7 +51,7 @@ struct Mesh {
 
 /// A piece as it lies in a file: a contiguous dataset, digested in blocks of digest_block_bytes.
 struct StoredPiece {
-  std::string tensor;   // parameter name
+  std::string tensor;  // parameter name
   std::string kind;
   DType dtype = DType::f32;
   Piece piece;
@@ -86,7 +87,8 @@ inline constexpr const char* manifest_name = "manifest.json";
 std::string to_json(const Manifest& manifest);
 /// Errors: input, naming file and member: a digest that differs, another format or version, missing members.
 Manifest parse_manifest(const std::string& text, const std::string& origin);
-/// Errors: those of parse_manifest; input where the folder is missing, is no checkpoint, or is a run directory.
+/// Errors: those of parse_manifest; input where the folder is missing, is no checkpoint, or is a run
+/// directory.
 Manifest load_manifest(const fs::path& checkpoint);
 
 }  // namespace dt::checkpoint

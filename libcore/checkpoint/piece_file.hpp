@@ -1,5 +1,6 @@
 #pragma once
-// One HDF5 file of pieces: what a writing rank leaves in a checkpoint's folder, and how all its bytes are digested.
+// One HDF5 file of pieces: what a writing rank leaves in a checkpoint's folder, and how all its bytes are
+// digested.
 
 #include <functional>
 #include <span>
@@ -17,11 +18,12 @@ struct PieceFile {
   std::vector<StoredPiece> pieces;  // in the order in which they were given; empty pieces are left out
 };
 
-/// Writes `folder`/`name`, with attributes that say which state it belongs to, and syncs it. Digests are taken from
-/// memory before each block of digest_block_bytes is written. `written` is told payload bytes as they go.
-/// Errors: environment. A crash leaves a file without the HDF5 signature, or none.
+/// Writes `folder`/`name`, with attributes that say which state it belongs to, and syncs it. Digests are
+/// taken from memory before each block of digest_block_bytes is written. `written` is told payload bytes as
+/// they go. Errors: environment. A crash leaves a file without the HDF5 signature, or none.
 PieceFile write_piece_file(const fs::path& folder, const std::string& name, const Manifest& manifest,
-                           std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written);
+                           std::span<const SourcePiece> pieces,
+                           const std::function<void(std::uint64_t)>& written);
 
 /// Bytes [begin, end) of a file.
 struct ByteRange {

@@ -27,8 +27,9 @@ class Reader {
   const fs::path& path() const;
   const Manifest& manifest() const;
   bool has(const std::string& kind, const std::string& tensor) const;
-  /// Copies the part of a global tensor that `wanted` names into `out` (wanted.numel() elements; f32 and f64 convert).
-  /// Errors: input, naming file and tensor: a digest that differs, elements that no stored piece holds.
+  /// Copies the part of a global tensor that `wanted` names into `out` (wanted.numel() elements; f32 and f64
+  /// convert). Errors: input, naming file and tensor: a digest that differs, elements that no stored piece
+  /// holds.
   void read(const std::string& kind, const std::string& tensor, const Piece& wanted, const Tensor& out) const;
 
   /// Checks every digest of every file; memory bounded. `checked` is told bytes as they go.

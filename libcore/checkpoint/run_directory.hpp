@@ -15,7 +15,8 @@ namespace dt::checkpoint {
 /// One start of a run: generations/0003.json.
 struct Generation {
   std::int64_t number = 0;
-  std::string continues;  // name of the checkpoint it started from; "" from step 0; for one outside the run, its path
+  std::string
+      continues;  // name of the checkpoint it started from; "" from step 0; for one outside the run, its path
   std::int64_t continues_step = 0;
   std::string started;  // UTC
   std::string host;
@@ -52,13 +53,15 @@ class RunDirectory {
 
   /// Sorted by number, without withdrawn claims. Error{input}: a file of another format.
   std::vector<Generation> generations() const;
-  /// Folders under a checkpoint's final name, sorted by step, then generation. All were complete when they got it.
+  /// Folders under a checkpoint's final name, sorted by step, then generation. All were complete when they
+  /// got it.
   std::vector<CheckpointEntry> checkpoints() const;
-  /// Those on the newest generation's lineage, newest first: its own, then its parent's up to the step where it left off, ...
-  /// What an older generation committed after a newer one left it is not among them. A generation whose file is lost
-  /// is known by the manifests of its checkpoints.
+  /// Those on the newest generation's lineage, newest first: its own, then its parent's up to the step where
+  /// it left off, ... What an older generation committed after a newer one left it is not among them. A
+  /// generation whose file is lost is known by the manifests of its checkpoints.
   std::vector<CheckpointEntry> lineage() const;
-  /// The newest of the lineage that why_incomplete() finds nothing wrong with; `skipped` is given the newer ones.
+  /// The newest of the lineage that why_incomplete() finds nothing wrong with; `skipped` is given the newer
+  /// ones.
   std::optional<CheckpointEntry> newest_complete(std::vector<Problem>* skipped = nullptr) const;
 
   /// Claims the next number by creating its file exclusively; retries when another start took it.
@@ -66,10 +69,15 @@ class RunDirectory {
   /// Gives up a claim under which nothing was written: its file becomes empty, its number stays taken.
   void withdraw(const Generation& own) const;
 
-  /// Removes checkpoints of the lineage beyond the newest `keep_last` complete ones (none: keep all; at least 1), except
-  /// those whose step is a multiple of `keep_every` (0: none). A removed one leaves its final name first, so that a crash
-  /// leaves a hidden folder, which the next prune removes. Returns what was removed. Errors: environment.
+  /// Removes checkpoints of the lineage beyond the newest `keep_last` complete ones (none: keep all; at least
+  /// 1), except those whose step is a multiple of `keep_every` (0: none). A removed one leaves its final name
+  /// first, so that a crash leaves a hidden folder, which the next prune removes. Returns what was removed.
+  /// Errors: environment.
   std::vector<fs::path> prune(std::optional<std::int64_t> keep_last, std::int64_t keep_every) const;
+
+  /// Removes the hidden folders of checkpoints whose writers were killed, and returns them. Only while
+  /// holding LiveRun and before the first write: whoever still writes then is a zombie. Errors: environment.
+  std::vector<fs::path> remove_leftovers() const;
 
  private:
   std::optional<Generation> find_generation(std::int64_t number, const std::vector<Generation>& claimed,
@@ -77,12 +85,13 @@ class RunDirectory {
   fs::path path_;
 };
 
-/// Held while a job trains in a run directory: a lock on its newest generation's file. A start that finds it held by a live
-/// process refuses (Error{environment}, naming host, process and job), unless the holder is an earlier life of the same
-/// Slurm job (its SLURM_RESTART_COUNT is lower), whose late checkpoints the lineage ignores.
-/// Of several starts at once at most one goes on: after locking its own file, a start withdraws its claim and refuses where
-/// a higher number has been claimed or a lower one is held. File systems without locks are let pass: supported() is false,
-/// two starts may then both run, and the lineage follows the higher number.
+/// Held while a job trains in a run directory: a lock on its newest generation's file. A start that finds it
+/// held by a live process refuses (Error{environment}, naming host, process and job), unless the holder is an
+/// earlier life of the same Slurm job (its SLURM_RESTART_COUNT is lower), whose late checkpoints the lineage
+/// ignores. Of several starts at once at most one goes on: after locking its own file, a start withdraws its
+/// claim and refuses where a higher number has been claimed or a lower one is held. File systems without
+/// locks are let pass: supported() is false, two starts may then both run, and the lineage follows the higher
+/// number.
 class LiveRun {
  public:
   /// Refuses where another start is alive. Call before claim().

@@ -19,8 +19,9 @@ class WeightSource {
   virtual void read(const std::string& param, const Piece& wanted, const Tensor& out) const = 0;
 };
 
-/// A folder with manifest.json is a checkpoint, one with config.json a Hugging Face model (model.safetensors, or shards
-/// with model.safetensors.index.json). Errors: input, naming the file, the first tensor that is missing or of another shape.
+/// A folder with manifest.json is a checkpoint, one with config.json a Hugging Face model (model.safetensors,
+/// or shards with model.safetensors.index.json). Errors: input, naming the file, the first tensor that is
+/// missing or of another shape.
 std::unique_ptr<WeightSource> open_weights(const std::filesystem::path& path);
 
 }  // namespace dt::checkpoint

@@ -15,6 +15,7 @@ void gelu_backward(const Context& context, const Tensor& dy_RF, const Tensor& x_
 /// Source: Shazeer 2020, eq. 5.
 void swiglu(const Context& context, const Tensor& gate_up_RG, const Tensor& y_RF);
 /// Writes dgate_up_RG; it may alias gate_up_RG.
-void swiglu_backward(const Context& context, const Tensor& dy_RF, const Tensor& gate_up_RG, const Tensor& dgate_up_RG);
+void swiglu_backward(const Context& context, const Tensor& dy_RF, const Tensor& gate_up_RG,
+                     const Tensor& dgate_up_RG);
 
 }  // namespace dt::kernels

@@ -19,9 +19,9 @@ struct AdamWStep {
 };
 
 /// g = grad · grad_scale; m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²;
-/// w = w − lr · weight_decay · w − lr · (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + eps). All of one dtype and length, updated in place.
-/// Source: Loshchilov & Hutter 2019, algorithm 2.
-void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const Tensor& grad, const Tensor& m,
-           const Tensor& v);
+/// w = w − lr · weight_decay · w − lr · (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + eps). All of one dtype and length,
+/// updated in place. Source: Loshchilov & Hutter 2019, algorithm 2.
+void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const Tensor& grad,
+           const Tensor& m, const Tensor& v);
 
 }  // namespace dt::kernels

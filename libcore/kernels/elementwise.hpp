@@ -14,7 +14,8 @@ void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor&
 void copy(const Context& context, const Tensor& source, const Tensor& target);
 void zero(const Context& context, const Tensor& target);
 
-/// Sums that cross ranks are made of fp64 partials of this many consecutive elements (the last block may be short).
+/// Sums that cross ranks are made of fp64 partials of this many consecutive elements (the last block may be
+/// short).
 inline constexpr std::int64_t sum_block_elements = 4096;
 inline std::int64_t num_sum_blocks(std::int64_t elements) {
   return (elements + sum_block_elements - 1) / sum_block_elements;

@@ -7,8 +7,10 @@
 namespace dt::kernels {
 
 /// y_RC = table_VC[ids_R]; with `accumulate`, y += . ids are int32 in [0, V). Error{internal} outside.
-void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_VC, bool accumulate, const Tensor& y_RC);
+void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_VC, bool accumulate,
+               const Tensor& y_RC);
 /// dtable_VC[ids_R] += dy_RC, rows in order (the same bits for any number of threads).
-void embedding_backward(const Context& context, const Tensor& ids_R, const Tensor& dy_RC, const Tensor& dtable_VC);
+void embedding_backward(const Context& context, const Tensor& ids_R, const Tensor& dy_RC,
+                        const Tensor& dtable_VC);
 
 }  // namespace dt::kernels

@@ -8,14 +8,16 @@
 namespace dt::kernels {
 
 /// y_RN = x_RK · w_NKᵀ + bias_N (bias may be absent). y must not alias x.
-void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N, const Tensor& y_RN);
+void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
+            const Tensor& y_RN);
 
 /// dx_RK = dy_RN · w_NK.
-void linear_backward_input(const Context& context, const Tensor& dy_RN, const Tensor& w_NK, const Tensor& dx_RK);
+void linear_backward_input(const Context& context, const Tensor& dy_RN, const Tensor& w_NK,
+                           const Tensor& dx_RK);
 
 /// dw_NK += dy_RNᵀ · x_RK; dbias_N += Σ over rows of dy (where present).
-void linear_backward_weight(const Context& context, const Tensor& dy_RN, const Tensor& x_RK, const Tensor& dw_NK,
-                            const Tensor& dbias_N);
+void linear_backward_weight(const Context& context, const Tensor& dy_RN, const Tensor& x_RK,
+                            const Tensor& dw_NK, const Tensor& dbias_N);
 
 /// FLOP/s of the fastest of a few large single-precision multiplies, measured for about `seconds`.
 double measure_matmul_rate(const Context& context, double seconds);

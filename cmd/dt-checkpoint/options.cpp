@@ -1,0 +1,66 @@
+#include "cmd/dt-checkpoint/options.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.hpp"
+
+namespace dt::checkpoint_tool {
+
+namespace {
+
+struct Command {
+  const char* name;
+  const char* paths;
+  std::size_t fewest;
+  std::size_t most;
+  const char* summary;
+};
+
+constexpr std::array<Command, 5> commands = {{
+    {"list", "RUN", 1, 1, "step, generation, bytes, layout, age, complete, lineage"},
+    {"show", "CKPT", 1, 1, "state, model, mesh; tensors, shapes, dtypes, pieces"},
+    {"verify", "CKPT...", 1, SIZE_MAX, "every digest; exit 5 and the names of what is wrong"},
+    {"latest", "RUN", 1, 1, "the path of the newest complete one; exit 3 where there is none"},
+    {"diff", "A B", 2, 2, "per tensor: equal, max abs, relative norm; exit 5 if any differs"},
+}};
+
+std::string names() {
+  std::string text;
+  for (const Command& command : commands) text += (text.empty() ? "" : ", ") + std::string(command.name);
+  return text;
+}
+
+void check(const Options& options) {
+  if (options.arguments.empty()) throw Error(ErrorKind::usage, "a command is missing", "expected " + names());
+  const std::string& name = options.arguments.front();
+  const auto command =
+      std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return name == c.name; });
+  if (command == commands.end()) {
+    throw Error(ErrorKind::usage, fmt::format("unknown command '{}'", name), "expected " + names());
+  }
+  const std::size_t given = options.arguments.size() - 1;
+  if (given >= command->fewest && given <= command->most) return;
+  throw Error(ErrorKind::usage, fmt::format("'{}' was given {} paths", name, given),
+              fmt::format("expected dt-checkpoint {} {}", name, command->paths));
+}
+
+}  // namespace
+
+OptionTable make_options(Options& options) {
+  OptionTable table("dt-checkpoint", "looks into the checkpoints of a run.");
+  for (const Command& command : commands) {
+    table.usage(fmt::format("{:14}  {}", fmt::format("{} {}", command.name, command.paths), command.summary));
+  }
+  table.positional(
+      &options.arguments, "COMMAND PATH...",
+      "RUN is a run directory, CKPT (A, B) a checkpoint in it: RUN/checkpoints/step-00001000.g1");
+  table.example("dt-checkpoint verify \"$(dt-checkpoint latest runs/a)\"", "is the newest checkpoint sound?");
+  table.example("dt-checkpoint list runs/a --json | jq -r 'select(.complete) | .path'", "for scripts");
+  table.example("dt-checkpoint diff runs/a/checkpoints/step-00000100.g1 runs/b/checkpoints/step-00000100.g1",
+                "did two runs train the same model?");
+  table.check([&options] { check(options); });
+  return table;
+}
+
+}  // namespace dt::checkpoint_tool

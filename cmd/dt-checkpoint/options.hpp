@@ -1,0 +1,18 @@
+#pragma once
+// What dt-checkpoint can be asked.
+
+#include <string>
+#include <vector>
+
+#include "base/options.hpp"
+
+namespace dt::checkpoint_tool {
+
+struct Options {
+  std::vector<std::string> arguments;  // the command, then the paths that it takes
+};
+
+/// Its check refuses unknown commands and wrong numbers of paths (usage errors).
+OptionTable make_options(Options& options);
+
+}  // namespace dt::checkpoint_tool

@@ -1,0 +1,18 @@
+#include "cmd/dt-checkpoint/run.hpp"
+
+#include "base/error.hpp"
+
+namespace dt::checkpoint_tool {
+
+int run(const Options& options, Console& console) {
+  const std::string& command = options.arguments.at(0);
+  const std::vector<std::string> paths(options.arguments.begin() + 1, options.arguments.end());
+  if (command == "list") return list(paths[0], console);
+  if (command == "show") return show(paths[0], console);
+  if (command == "verify") return verify(paths, console);
+  if (command == "latest") return latest(paths[0], console);
+  if (command == "diff") return diff(paths[0], paths[1], console);
+  throw Error(ErrorKind::internal, fmt::format("the command '{}' has no code", command));
+}
+
+}  // namespace dt::checkpoint_tool

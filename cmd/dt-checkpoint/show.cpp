@@ -1,0 +1,142 @@
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/digest.hpp"
+#include "base/text.hpp"
+#include "checkpoint/manifest.hpp"
+#include "cmd/dt-checkpoint/run.hpp"
+#include "model/parameter_table.hpp"
+
+namespace dt::checkpoint_tool {
+
+namespace {
+
+using checkpoint::Manifest;
+using checkpoint::StoredPiece;
+using json = nlohmann::ordered_json;
+
+/// The pieces of each tensor, in the order of the manifest.
+std::vector<std::vector<const StoredPiece*>> tensors_of(const Manifest& manifest) {
+  std::vector<std::vector<const StoredPiece*>> tensors;
+  std::map<std::pair<std::string, std::string>, std::size_t> index;
+  for (const StoredPiece& piece : manifest.pieces) {
+    const auto [at, is_new] = index.try_emplace({piece.kind, piece.tensor}, tensors.size());
+    if (is_new) tensors.emplace_back();
+    tensors[at->second].push_back(&piece);
+  }
+  return tensors;
+}
+
+json state_json(const checkpoint::TrainingState& s) {
+  return {{"step", s.step},
+          {"samples_consumed", s.samples_consumed},
+          {"tokens_consumed", s.tokens_consumed},
+          {"data_digest", to_hex(s.data_digest)},
+          {"seed", s.seed},
+          {"sequence_length", s.sequence_length},
+          {"global_batch", s.global_batch},
+          {"micro_batch", s.micro_batch},
+          {"grad_lanes", s.grad_lanes},
+          {"dataset_digest", to_hex(s.dataset_digest)},
+          {"precision", s.precision},
+          {"schedule", json::parse(s.schedule)},
+          {"conditions", json::parse(s.conditions)}};
+}
+
+json tensor_json(const std::vector<const StoredPiece*>& pieces) {
+  json list = json::array();
+  for (const StoredPiece* p : pieces) {
+    list.push_back({{"start", p->piece.start},
+                    {"box", p->piece.box.dims()},
+                    {"begin", p->piece.begin},
+                    {"end", p->piece.end},
+                    {"file", p->file},
+                    {"dataset", p->dataset},
+                    {"offset", p->offset},
+                    {"bytes", p->bytes()}});
+  }
+  const StoredPiece& first = *pieces.front();
+  return {{"tensor", first.tensor},
+          {"kind", first.kind},
+          {"dtype", dtype_name(first.dtype)},
+          {"shape", first.piece.global.dims()},
+          {"pieces", list}};
+}
+
+json document(const std::string& path, const Manifest& m) {
+  json files = json::array();
+  for (const checkpoint::StoredFile& file : m.files)
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}});
+  json tensors = json::array();
+  for (const auto& pieces : tensors_of(m)) tensors.push_back(tensor_json(pieces));
+  return {{"path", path},
+          {"generation", m.generation},
+          {"parent", m.parent},
+          {"created", m.created},
+          {"dt_version", m.dt_version},
+          {"state", state_json(m.state)},
+          {"mesh", {{"pp", m.mesh.pp}, {"dp", m.mesh.dp}, {"tp", m.mesh.tp}, {"zero", m.mesh.zero}}},
+          {"model", json::parse(model::hf_config(m.model))},
+          {"files", files},
+          {"tensors", tensors}};
+}
+
+std::string model_text(const model::ModelSpec& s) {
+  const auto parameters = static_cast<std::uint64_t>(model::ParameterTable(s).num_parameters());
+  return fmt::format("{}, {} layers, hidden {}, {} heads, {} key-value heads, vocabulary {}, {} parameters",
+                     s.family, s.layers, s.hidden, s.query_heads, s.key_value_heads, s.vocabulary,
+                     format_count(parameters));
+}
+
+std::string head_text(const std::string& path, const Manifest& m) {
+  const checkpoint::TrainingState& s = m.state;
+  std::uint64_t bytes = 0;
+  for (const checkpoint::StoredFile& file : m.files) bytes += file.bytes;
+  const std::vector<std::pair<const char*, std::string>> lines = {
+      {"checkpoint", path},
+      {"created", fmt::format("{} by dt {}", m.created, m.dt_version)},
+      {"generation", fmt::format("{}{}", m.generation, m.parent.empty() ? "" : ", continues " + m.parent)},
+      {"step", std::to_string(s.step)},
+      {"samples", fmt::format("{}, of {} tokens", format_count(s.samples_consumed), s.sequence_length)},
+      {"tokens", format_count(s.tokens_consumed)},
+      {"data digest", to_hex(s.data_digest)},
+      {"dataset", to_hex(s.dataset_digest)},
+      {"seed", std::to_string(s.seed)},
+      {"batch",
+       fmt::format("{} sequences, micro-batch {}, {} lanes", s.global_batch, s.micro_batch, s.grad_lanes)},
+      {"precision", s.precision},
+      {"schedule", s.schedule},
+      {"conditions", s.conditions},
+      {"mesh", m.mesh.to_string()},
+      {"model", model_text(m.model)},
+      {"files", fmt::format("{}, {}", m.files.size(), format_bytes(bytes))},
+  };
+  std::string text;
+  for (const auto& [name, value] : lines) text += fmt::format("{:12} {}\n", name, value);
+  return text + "\n";
+}
+
+std::string table(const Manifest& manifest) {
+  std::vector<std::vector<std::string>> cells = {{"tensor", "kind", "dtype", "shape", "pieces"}};
+  for (const auto& pieces : tensors_of(manifest)) {
+    const StoredPiece& first = *pieces.front();
+    const bool whole = pieces.size() == 1 && first.piece.is_whole();
+    cells.push_back({first.tensor, first.kind, std::string(dtype_name(first.dtype)),
+                     first.piece.global.to_string(), whole ? "whole" : std::to_string(pieces.size())});
+  }
+  return format_table(cells);
+}
+
+}  // namespace
+
+int show(const std::string& checkpoint, Console& console) {
+  const Manifest manifest = checkpoint::load_manifest(checkpoint);
+  if (console.json()) {
+    console.out(document(checkpoint, manifest).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+  } else {
+    console.out(head_text(checkpoint, manifest) + table(manifest));
+  }
+  return 0;
+}
+
+}  // namespace dt::checkpoint_tool

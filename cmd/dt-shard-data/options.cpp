@@ -1,0 +1,157 @@
+#include "cmd/dt-shard-data/options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/build_info.hpp"
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "base/text.hpp"
+
+namespace dt::shard_data {
+
+namespace {
+
+constexpr std::int64_t max_threads = 1024;
+
+/// "\n", "\t", "\r" and "\\" as one would write them in a string.
+std::string unescape(const std::string& text) {
+  constexpr std::array<std::pair<char, char>, 4> escapes = {
+      {{'n', '\n'}, {'t', '\t'}, {'r', '\r'}, {'\\', '\\'}}};
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      out += text[i];
+      continue;
+    }
+    const char letter = ++i < text.size() ? text[i] : '\0';
+    const auto* found = std::find_if(escapes.begin(), escapes.end(),
+                                     [&](const auto& escape) { return escape.first == letter; });
+    if (found == escapes.end()) {
+      throw Error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--document-separator'", text),
+                  "expected text in which a backslash stands before n, t, r or another backslash");
+    }
+    out += found->second;
+  }
+  return out;
+}
+
+void check_mode(const OptionTable& table, const Options& options) {
+  const std::array<std::pair<const char*, bool>, 4> modes = {{{"out", options.out.has_value()},
+                                                              {"show", options.show.has_value()},
+                                                              {"verify", options.verify.has_value()},
+                                                              {"decode", options.decode.has_value()}}};
+  const auto is_given = [](const auto& mode) { return mode.second; };
+  if (std::count_if(modes.begin(), modes.end(), is_given) != 1) {
+    throw Error(ErrorKind::usage, "one of --out, --show, --verify and --decode is required, and only one",
+                "see --help");
+  }
+  const std::string mode = std::find_if(modes.begin(), modes.end(), is_given)->first;
+  if (mode == "out") return;
+  for (const OptionValue& option : table.values()) {
+    if (option.given && option.name != mode)
+      throw usage_error("--{} says nothing together with --{}", option.name, mode);
+  }
+  if (options.inputs != Options().inputs)
+    throw usage_error("--{} takes no inputs: '{}'", mode, options.inputs.front());
+}
+
+void check_values(const OptionTable& table, const Options& options) {
+  if (options.val_fraction >= 1) {
+    throw Error(ErrorKind::usage,
+                fmt::format("invalid value '{}' for option '--val-fraction'", options.val_fraction),
+                "expected a number from 0 up to, but not including, 1");
+  }
+  if (options.format == "text" && table.given("text-key"))
+    throw usage_error("--text-key is for JSON lines, not --format text");
+  if (!options.document_separator) return;
+  if (options.document_separator->empty()) throw usage_error("--document-separator is empty");
+  if (options.format == "jsonl") throw usage_error("--document-separator is for text, not --format jsonl");
+  unescape(*options.document_separator);
+}
+
+}  // namespace
+
+void declare(OptionTable& table, Options& options) {
+  options.threads = std::min<std::int64_t>(available_cores(), max_threads);
+  table.usage("--out DIR [options] [INPUT...]")
+      .usage("--show DIR | --verify DIR | --decode SHARD:OFFSET:COUNT")
+      .positional(
+          &options.inputs, "INPUT",
+          "file, folder (all that is in it, without hidden files), or - for standard input; none means -")
+      .group("What to do")
+      .add("out", &options.out, "DIR", "make the dataset DIR; it appears only when whole")
+      .add("overwrite", &options.overwrite, "replace DIR where it is a dataset")
+      .add("show", &options.show, "DIR", "what a dataset consists of")
+      .add("verify", &options.verify, "DIR", "check all of a dataset; exit 5 and the names of what is wrong")
+      .add("decode", &options.decode, "SHARD:OFFSET:COUNT",
+           "print COUNT tokens of a shard file from OFFSET on as text")
+      .group("Input")
+      .choice("format", &options.format, {"auto", "text", "jsonl"},
+              "auto: files named .jsonl or .ndjson are JSON lines, all else is UTF-8 text")
+      .add("text-key", &options.text_key, "KEY", "where a JSON line has its text")
+      .add("document-separator", &options.document_separator, "STRING",
+           "split text into documents at STRING (\\n, \\t, \\r, \\\\ understood); without it a file is a "
+           "document")
+      .group("Output")
+      .choice("tokenizer", &options.tokenizer, {"bytes"}, "bytes: a token is a byte of UTF-8")
+      .add("append-eos", &options.append_eos, "end each document with the end-of-document token")
+      .add("val-fraction", &options.val_fraction, "FRACTION",
+           "part of the documents for validation, at least one, or the tail of the only one; 0 for none", 0,
+           1)
+      .add("shuffle", &options.shuffle, "shuffle the documents; without it they keep the input's order")
+      .add("seed", &options.seed, "N", "of the shuffle")
+      .add("shard-tokens", &options.shard_tokens, "N", "tokens in a shard", 1, std::int64_t{1} << 40)
+      .add("threads", &options.threads, "N", "the output does not depend on it", 1, max_threads)
+      .example("dt-shard-data --out data/books books/ more.txt.d/ crawl.jsonl", "folders and files")
+      .example("zcat *.gz | dt-shard-data --out data/wiki --document-separator '\\n\\n\\n'",
+               "standard input, split into documents")
+      .example("dt-shard-data --verify data/wiki", "is it whole?")
+      .example("dt-shard-data --decode data/wiki/train-00000.h5:0:500", "read what a model will read")
+      .check([&table, &options] {
+        check_mode(table, options);
+        check_values(table, options);
+        if (options.decode) parse_range(*options.decode);
+      });
+}
+
+data::MakeOptions make_options(const Options& options) {
+  data::MakeOptions make;
+  make.inputs = options.inputs;
+  make.read.format = options.format == "text"    ? data::TextFormat::text
+                     : options.format == "jsonl" ? data::TextFormat::jsonl
+                                                 : data::TextFormat::automatic;
+  make.read.document_separator = unescape(options.document_separator.value_or(""));
+  make.text_key = options.text_key;
+  make.tokenizer = options.tokenizer;
+  make.shard_tokens = static_cast<std::uint64_t>(options.shard_tokens);
+  make.val_fraction = options.val_fraction;
+  make.seed = static_cast<std::uint64_t>(options.seed);
+  make.shuffle = options.shuffle;
+  make.append_eos = options.append_eos;
+  make.threads = static_cast<int>(options.threads);
+  make.overwrite = options.overwrite;
+  make.tool = "dt-shard-data " + dt_version();
+  return make;
+}
+
+TokenRange parse_range(const std::string& text) {
+  const Error error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--decode'", text),
+                    "expected SHARD:OFFSET:COUNT, such as data/train-00000.h5:0:200");
+  // The path may have colons of its own.
+  const std::size_t second = text.rfind(':');
+  const std::size_t first =
+      second == std::string::npos || second == 0 ? std::string::npos : text.rfind(':', second - 1);
+  if (first == std::string::npos || first == 0) throw error;
+  try {
+    const std::int64_t offset = parse_count(text.substr(first + 1, second - first - 1));
+    const std::int64_t count = parse_count(text.substr(second + 1));
+    if (offset < 0 || count < 0) throw error;
+    return {text.substr(0, first), static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(count)};
+  } catch (const Error&) {
+    throw error;
+  }
+}
+
+}  // namespace dt::shard_data

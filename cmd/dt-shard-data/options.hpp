@@ -1,0 +1,53 @@
+#pragma once
+// What dt-shard-data is asked to do.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/console.hpp"
+#include "base/options.hpp"
+#include "data/make_dataset.hpp"
+
+namespace dt::shard_data {
+
+/// As given on the command line; exactly one of out, show, verify and decode is set.
+struct Options {
+  std::vector<std::string> inputs = {"-"};
+  std::optional<std::string> out;
+  std::optional<std::string> show;
+  std::optional<std::string> verify;
+  std::optional<std::string> decode;
+
+  std::string format = "auto";
+  std::string text_key = "text";
+  std::optional<std::string> document_separator;
+  std::string tokenizer = "bytes";
+  bool append_eos = true;
+  std::int64_t shard_tokens = std::int64_t{64} << 20;
+  double val_fraction = 0.01;
+  bool shuffle = true;
+  std::int64_t seed = 0;
+  std::int64_t threads = 1;
+  bool overwrite = false;
+};
+
+/// `table` and `options` must outlive the parsing.
+void declare(OptionTable& table, Options& options);
+
+/// The options that make a dataset.
+data::MakeOptions make_options(const Options& options);
+
+/// COUNT tokens from OFFSET on of a shard.
+struct TokenRange {
+  std::string shard;
+  std::uint64_t offset;
+  std::uint64_t count;
+};
+/// Error{usage}: not SHARD:OFFSET:COUNT.
+TokenRange parse_range(const std::string& text);
+
+int run(const Options& options, Console& console);
+
+}  // namespace dt::shard_data

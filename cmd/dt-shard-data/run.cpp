@@ -1,0 +1,174 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "base/signals.hpp"
+#include "base/text.hpp"
+#include "cmd/dt-shard-data/options.hpp"
+#include "data/shard.hpp"
+#include "data/token_dataset.hpp"
+#include "data/verify_dataset.hpp"
+
+namespace dt::shard_data {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Rows = std::vector<std::vector<std::string>>;
+
+/// Thrown out of the work, so that it leaves nothing behind.
+struct Interrupted {
+  int signal;
+};
+
+std::string compact(const Json& object) {
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// One bar after another as the work goes through its phases; also where a signal ends the work.
+class MakeProgressBars {
+ public:
+  explicit MakeProgressBars(Console& console) : console_(console) {}
+  void operator()(data::MakePhase phase, std::uint64_t done, std::uint64_t total) {
+    if (const int signal = signals_.received()) throw Interrupted{signal};
+    if (!bar_ || phase != phase_) {
+      bar_.reset();
+      const bool is_reading = phase == data::MakePhase::read;
+      bar_.emplace(console_.progress(is_reading ? "reading" : "writing", total, is_reading ? "B" : "tokens"));
+      phase_ = phase;
+    }
+    bar_->set(done);
+  }
+
+ private:
+  Console& console_;
+  StopSignals signals_;
+  data::MakePhase phase_ = data::MakePhase::read;
+  std::optional<Progress> bar_;
+};
+
+std::string split_table(const data::DatasetFile& dataset) {
+  Rows rows = {{"split", "documents", "tokens", "shards"}};
+  for (const data::Split split : data::all_splits) {
+    const auto shards = std::count_if(dataset.shards.begin(), dataset.shards.end(),
+                                      [&](const data::ShardEntry& shard) { return shard.split == split; });
+    const data::SplitEntry& entry = dataset.split(split);
+    rows.push_back({std::string(data::split_name(split)), format_count(entry.documents),
+                    format_count(entry.tokens), format_count(static_cast<std::uint64_t>(shards))});
+  }
+  return format_table(rows);
+}
+
+int make(const Options& options, Console& console) {
+  data::DatasetFile dataset;
+  try {
+    MakeProgressBars bars(console);
+    dataset = data::make_dataset(*options.out, make_options(options), std::ref(bars));
+  } catch (const Interrupted& interrupted) {
+    console.error("stopped by {}: nothing is left of {}", signal_name(interrupted.signal), *options.out);
+    return 128 + interrupted.signal;
+  }
+  if (!console.json()) {
+    console.print("{}digest {}\n", split_table(dataset), to_hex(dataset.content_digest()));
+    return 0;
+  }
+  console.out(compact({{"documents", dataset.documents()},
+                       {"tokens", dataset.tokens()},
+                       {"shards", dataset.shards.size()},
+                       {"train_tokens", dataset.split(data::Split::train).tokens},
+                       {"val_tokens", dataset.split(data::Split::validation).tokens},
+                       {"digest", to_hex(dataset.content_digest())}}));
+  return 0;
+}
+
+int show(const std::string& folder, Console& console) {
+  const data::TokenDataset opened(folder);  // what is shown is there
+  const data::DatasetFile dataset = data::read_dataset_file(folder);
+  if (console.json()) {
+    console.out(data::to_json(dataset, false) + "\n");
+    return 0;
+  }
+  const data::TokenizerInfo& tokenizer = dataset.tokenizer;
+  console.print("tokenizer {}, {} tokens, {} ends a document\n", tokenizer.name,
+                format_count(tokenizer.vocabulary_size), tokenizer.eos);
+  console.print("digest {}\n", to_hex(dataset.content_digest()));
+  const Json made = Json::parse(dataset.made);
+  for (const auto& [key, value] : made.items())
+    console.print("{} {}\n", key, value.dump());
+  Rows rows = {{"file", "tokens", "documents", "bytes", "digest"}};
+  for (const data::ShardEntry& shard : dataset.shards) {
+    rows.push_back({shard.file, format_count(shard.tokens), format_count(shard.documents),
+                    format_count(shard.bytes), to_hex(shard.digest)});
+  }
+  console.print("\n{}\n{}", split_table(dataset), format_table(rows));
+  return 0;
+}
+
+int verify(const std::string& folder, Console& console) {
+  std::optional<Progress> bar;
+  const std::vector<std::string> problems =
+      data::verify_dataset(folder, [&](std::uint64_t done, std::uint64_t total) {
+        if (!bar) bar.emplace(console.progress("verifying", total, "B"));
+        bar->set(done);
+      });
+  bar.reset();
+  if (console.json()) {
+    console.out(compact({{"ok", problems.empty()}, {"problems", problems}}));
+  } else if (problems.empty()) {
+    console.print("{} is whole\n", folder);
+  } else {
+    for (const std::string& problem : problems) console.print("{}\n", problem);
+  }
+  if (!problems.empty()) {
+    throw Error(ErrorKind::verification, fmt::format("{} is damaged: {}", folder, problems.front()),
+                "make the dataset again, or restore what is wrong from a copy");
+  }
+  return 0;
+}
+
+int decode(const TokenRange& range, Console& console) {
+  const data::Shard shard(range.shard);
+  const data::ShardHeader& header = shard.header();
+  if (range.offset > header.tokens || range.count > header.tokens - range.offset) {
+    throw Error(
+        ErrorKind::input,
+        fmt::format("{} has no tokens {} to {}", range.shard, range.offset, range.offset + range.count),
+        fmt::format("it has {}", header.tokens));
+  }
+  const auto tokenizer = data::make_tokenizer(header.tokenizer.name);
+  if (!(tokenizer->info() == header.tokenizer)) {
+    throw input_error("{} was made by another version of the tokenizer '{}'", range.shard,
+                      header.tokenizer.name);
+  }
+  constexpr std::uint64_t max_part = std::uint64_t{1} << 20;
+  std::string text;
+  for (std::uint64_t done = 0; done < range.count;) {
+    std::vector<std::int32_t> tokens(std::min(range.count - done, max_part));
+    shard.read(range.offset + done, tokens);
+    const std::vector<std::uint32_t> ids(tokens.begin(), tokens.end());
+    text += tokenizer->decode(ids);
+    done += tokens.size();
+    if (console.json()) continue;
+    console.out(text);
+    text.clear();
+  }
+  if (console.json()) {
+    console.out(
+        compact({{"shard", range.shard}, {"offset", range.offset}, {"count", range.count}, {"text", text}}));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run(const Options& options, Console& console) {
+  if (options.show) return show(*options.show, console);
+  if (options.verify) return verify(*options.verify, console);
+  if (options.decode) return decode(parse_range(*options.decode), console);
+  return make(options, console);
+}
+
+}  // namespace dt::shard_data

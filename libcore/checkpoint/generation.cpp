@@ -1,0 +1,123 @@
+// A generation's file, and the numbers that are taken.
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/host.hpp"
+#include "checkpoint/json_reader.hpp"
+#include "checkpoint/run_directory.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+
+constexpr const char* format_name = "dt-generation";
+
+std::string to_text(const Generation& g) {
+  const nlohmann::ordered_json object = {{"format", format_name},
+                                         {"version", format_version},
+                                         {"generation", g.number},
+                                         {"continues", g.continues},
+                                         {"continues_step", g.continues_step},
+                                         {"started", g.started},
+                                         {"host", g.host},
+                                         {"process", g.process},
+                                         {"slurm_job", g.slurm_job},
+                                         {"slurm_restarts", g.slurm_restarts}};
+  return object.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Generation parse_generation(const std::string& text, const std::string& origin) {
+  const JsonObject o =
+      JsonObject::parse(text, origin, "the run directory is damaged: remove this file's claim");
+  if (o.string("format") != format_name || o.integer("version") != format_version) {
+    throw Error(
+        ErrorKind::input,
+        fmt::format("{} has format '{}', version {}", origin, o.string("format"), o.integer("version")),
+        fmt::format("this dt reads '{}', version {}", format_name, format_version));
+  }
+  Generation g;
+  g.number = o.integer("generation");
+  g.continues = o.string("continues");
+  g.continues_step = o.integer("continues_step");
+  g.started = o.string("started");
+  g.host = o.string("host");
+  g.process = o.integer("process");
+  g.slurm_job = o.string("slurm_job");
+  g.slurm_restarts = o.string("slurm_restarts");
+  return g;
+}
+
+std::string file_name(std::int64_t number) {
+  return fmt::format("{:04}.json", number);
+}
+
+/// 0 for a name that is no generation's.
+std::int64_t number_of(const std::string& name) {
+  std::int64_t number = 0;
+  std::from_chars(name.data(), name.data() + name.size(), number);
+  return number > 0 && file_name(number) == name ? number : 0;
+}
+
+std::vector<std::int64_t> claimed_numbers(const fs::path& folder) {
+  std::vector<std::int64_t> numbers;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (const std::int64_t number = number_of(entry->path().filename().string())) numbers.push_back(number);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw system_error(error.value(), "list", folder.string());
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+}  // namespace
+
+fs::path RunDirectory::generation_path(std::int64_t number) const {
+  return generations_path() / file_name(number);
+}
+
+std::vector<Generation> RunDirectory::generations() const {
+  std::vector<Generation> result;
+  for (const std::int64_t number : claimed_numbers(generations_path())) {
+    const fs::path path = generation_path(number);
+    const std::string text = read_file(path);
+    if (text.empty()) continue;  // withdrawn
+    result.push_back(parse_generation(text, path.string()));
+    if (result.back().number != number) {
+      throw input_error("{} says that it is generation {}", path.string(), result.back().number);
+    }
+  }
+  return result;
+}
+
+Generation RunDirectory::claim(const std::string& continues, std::int64_t continues_step) const {
+  Generation own;
+  own.continues = continues;
+  own.continues_step = continues_step;
+  own.started = utc_timestamp();
+  own.host = host_name();
+  own.process = ::getpid();
+  own.slurm_job = environment_variable("SLURM_JOB_ID").value_or("");
+  own.slurm_restarts = environment_variable("SLURM_RESTART_COUNT").value_or("");
+  const std::vector<std::int64_t> taken = claimed_numbers(generations_path());
+  own.number = taken.empty() ? 1 : taken.back() + 1;
+  // A generation's file may be lost, its checkpoints not: their names must stay free of another's.
+  for (const CheckpointEntry& entry : checkpoints()) own.number = std::max(own.number, entry.generation + 1);
+  while (!create_file_exclusively(generation_path(own.number), to_text(own))) ++own.number;
+  return own;
+}
+
+void RunDirectory::withdraw(const Generation& own) const {
+  const fs::path path = generation_path(own.number);
+  if (::truncate(path.c_str(), 0) != 0) throw system_error(errno, "withdraw", path.string());
+}
+
+}  // namespace dt::checkpoint

@@ -1,0 +1,146 @@
+#include "checkpoint/hf_folder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "checkpoint/block_reader.hpp"
+#include "checkpoint/elements.hpp"
+#include "checkpoint/json_reader.hpp"
+#include "model/parameter_table.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+
+constexpr const char* single_name = "model.safetensors";
+constexpr const char* index_name = "model.safetensors.index.json";
+
+/// The shards that an index names, sorted.
+std::set<std::string> shard_names(const fs::path& index) {
+  const JsonObject root = JsonObject::parse(read_file(index), index.string(), "fetch the model again");
+  const JsonObject map = root.object("weight_map");
+  std::set<std::string> names;
+  for (const std::string& tensor : map.names()) names.insert(map.string(tensor));
+  for (const std::string& name : names) {
+    if (name.empty() || name[0] == '.' || name.find('/') != std::string::npos) {
+      throw input_error("{}: weight_map names '{}', which is not a file's name", index.string(), name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+HfFolder::HfFolder(const fs::path& folder)
+    : folder_(folder), spec_(model::load_model_spec((folder / "config.json").string())) {
+  open_files(folder);
+  for (const model::HfTensor& tensor : model::hf_tensors(spec_)) place(tensor);
+}
+
+void HfFolder::open_files(const fs::path& folder) {
+  std::error_code error;
+  std::set<std::string> names = {single_name};
+  if (!fs::exists(folder / single_name, error)) {
+    if (!fs::exists(folder / index_name, error)) {
+      throw Error(ErrorKind::input,
+                  fmt::format("{} holds neither {} nor {}", folder.string(), single_name, index_name),
+                  "dt reads Hugging Face models as safetensors");
+    }
+    names = shard_names(folder / index_name);
+  }
+  for (const std::string& name : names) {
+    files_.push_back(std::make_unique<SafetensorsFile>(folder / name));
+    for (const auto& [tensor_name, tensor] : files_.back()->tensors()) {
+      tensors_[tensor_name] = {files_.back().get(), &tensor};
+    }
+  }
+}
+
+HfFolder::Found HfFolder::find(const model::HfTensor& wanted) const {
+  auto found = tensors_.find(wanted.name);
+  if (found == tensors_.end() && !wanted.alias.empty()) found = tensors_.find(wanted.alias);
+  if (found == tensors_.end()) {
+    throw Error(ErrorKind::input, fmt::format("{}: tensor '{}' is missing", folder_.string(), wanted.name),
+                "the weights do not fit the folder's config.json");
+  }
+  const SafeTensor& tensor = *found->second.tensor;
+  const std::string name = fmt::format("{}: tensor '{}'", found->second.file->path().string(), tensor.name);
+  if (tensor.shape != wanted.shape) {
+    throw Error(ErrorKind::input, fmt::format("{} has shape {}", name, tensor.shape.to_string()),
+                fmt::format("the folder's config.json makes it {}", wanted.shape.to_string()));
+  }
+  if (!tensor.dtype || !converts(*tensor.dtype, DType::f32)) {
+    throw Error(ErrorKind::input, fmt::format("{} has type {}", name, tensor.dtype_name),
+                "expected F32, F16, BF16 or F64");
+  }
+  return found->second;
+}
+
+void HfFolder::place(const model::HfTensor& wanted) {
+  const Found found = find(wanted);
+  const model::ParameterTable table(spec_);
+  std::int64_t row = 0;
+  for (const std::string& part : wanted.parts) {
+    const Shape& shape = table.params()[static_cast<std::size_t>(table.find(part))].shape;
+    places_[part] = {found.file, found.tensor, shape, row, wanted.transposed};
+    row += shape[0];
+  }
+}
+
+/// The parameter [out, in] from stored [in, stacked outs], in the stored element type.
+std::vector<std::byte> HfFolder::read_transposed(const Place& place) const {
+  const std::size_t bytes = dtype_bytes(*place.tensor->dtype);
+  const auto rows = static_cast<std::size_t>(place.shape[0]);
+  const auto columns = static_cast<std::size_t>(place.shape[1]);
+  const auto stacked = static_cast<std::size_t>(place.tensor->shape[1]);
+  constexpr std::size_t tile = 16;  // columns at a time, so that a written cache line is used up
+  std::vector<std::byte> values(rows * columns * bytes);
+  std::vector<std::byte> strip(tile * rows * bytes);
+  for (std::size_t first = 0; first < columns; first += tile) {
+    const std::size_t count = std::min(tile, columns - first);
+    for (std::size_t j = 0; j < count; ++j) {
+      const std::size_t at = (first + j) * stacked + static_cast<std::size_t>(place.row);
+      place.file->read(*place.tensor, at * bytes, std::span(strip).subspan(j * rows * bytes, rows * bytes));
+    }
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t j = 0; j < count; ++j) {
+        std::memcpy(&values[(i * columns + first + j) * bytes], &strip[(j * rows + i) * bytes], bytes);
+      }
+    }
+  }
+  return values;
+}
+
+void HfFolder::read(const std::string& param, const Piece& wanted, const Tensor& out) const {
+  const auto found = places_.find(param);
+  if (found == places_.end()) throw input_error("{}: there is no parameter '{}'", folder_.string(), param);
+  const Place& place = found->second;
+  if (place.shape != wanted.global) {
+    throw input_error("{}: {} has shape {}, not {}", folder_.string(), param, place.shape.to_string(),
+                      wanted.global.to_string());
+  }
+  const DType dtype = *place.tensor->dtype;
+  const std::vector<CopyRun> runs = intersect(Piece::whole(place.shape), wanted);
+  if (place.transposed) {
+    const std::vector<std::byte> values = read_transposed(place);
+    for (const CopyRun& run : runs) {
+      copy_elements(dtype, values.data() + static_cast<std::size_t>(run.source) * dtype_bytes(dtype),
+                    out.dtype(), out.raw() + static_cast<std::size_t>(run.target) * dtype_bytes(out.dtype()),
+                    run.count);
+    }
+    return;
+  }
+  const std::uint64_t payload = static_cast<std::uint64_t>(place.shape.numel()) * dtype_bytes(dtype);
+  const std::uint64_t row_bytes = payload / static_cast<std::uint64_t>(place.shape[0]);
+  const std::uint64_t begin = static_cast<std::uint64_t>(place.row) * row_bytes;
+  std::vector<std::byte> buffer;
+  const auto load = [&](std::uint64_t block, std::span<std::byte> bytes) {
+    place.file->read(*place.tensor, begin + block * digest_block_bytes, bytes);
+  };
+  copy_runs(runs, dtype, payload, load, out, buffer);
+}
+
+}  // namespace dt::checkpoint

@@ -1,0 +1,77 @@
+#include <charconv>
+#include <chrono>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "checkpoint/run_directory.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+
+using Outcome = FileLock::Outcome;
+
+/// Another start's probe holds a lock for an instant; a life lasts longer.
+Outcome lock_patiently(FileLock& lock, const fs::path& path, double patience_s) {
+  const double end_s = monotonic_s() + patience_s;
+  for (;;) {
+    const Outcome outcome = lock.try_lock(path);
+    if (outcome != Outcome::busy || monotonic_s() > end_s) return outcome;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+std::int64_t restarts(const std::string& text) {
+  std::int64_t count = 0;  // Slurm leaves the variable unset in a job's first life
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
+}
+
+/// Slurm requeues a job while processes of its former life may still run on a node that it lost.
+bool is_earlier_life(const Generation& holder) {
+  const std::string job = environment_variable("SLURM_JOB_ID").value_or("");
+  const std::string count = environment_variable("SLURM_RESTART_COUNT").value_or("");
+  return !job.empty() && job == holder.slurm_job && restarts(holder.slurm_restarts) < restarts(count);
+}
+
+Error alive_error(const RunDirectory& run, const Generation& holder) {
+  const std::string job = holder.slurm_job.empty() ? "" : ", Slurm job " + holder.slurm_job;
+  return Error(
+      ErrorKind::environment,
+      fmt::format("another dt-train is running in {}: generation {}, process {} on {}{}, since {}",
+                  run.path().string(), holder.number, holder.process, holder.host, job, holder.started),
+      "wait for it to end, stop it, or use another run directory");
+}
+
+}  // namespace
+
+void LiveRun::refuse_if_alive(const RunDirectory& run) {
+  const std::vector<Generation> generations = run.generations();
+  if (generations.empty()) return;
+  const Generation& newest = generations.back();
+  if (is_earlier_life(newest)) return;
+  FileLock probe;
+  if (lock_patiently(probe, run.generation_path(newest.number), 0.2) == Outcome::busy) {
+    throw alive_error(run, newest);
+  }
+}
+
+LiveRun::LiveRun(const RunDirectory& run, const Generation& own) {
+  constexpr double patience_s = 2;  // for a start that is about to withdraw
+  const Outcome outcome = lock_patiently(lock_, run.generation_path(own.number), patience_s);
+  DT_CHECK(outcome != Outcome::busy, "generation {} is locked by another process", own.number);
+  supported_ = outcome == Outcome::held;
+  if (!supported_) return;
+  for (const Generation& other : run.generations()) {
+    FileLock probe;
+    const bool yields = other.number > own.number || (other.number < own.number && !is_earlier_life(other) &&
+                                                      lock_patiently(probe, run.generation_path(other.number),
+                                                                     patience_s) == Outcome::busy);
+    if (!yields) continue;
+    run.withdraw(own);
+    throw alive_error(run, other);
+  }
+}
+
+}  // namespace dt::checkpoint

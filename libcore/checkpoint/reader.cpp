@@ -1,0 +1,155 @@
+#include "checkpoint/reader.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "checkpoint/block_reader.hpp"
+#include "checkpoint/elements.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+
+constexpr const char* remedy_damaged = "the checkpoint is damaged: 'dt-checkpoint verify' lists all that is";
+
+struct Range {
+  std::int64_t begin;
+  std::int64_t end;
+};
+
+/// The first element of [0, count) that no range holds, or `count`.
+std::int64_t first_uncovered(std::vector<Range>& ranges, std::int64_t count) {
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  std::int64_t covered = 0;
+  for (const Range& range : ranges) {
+    if (range.begin > covered) break;
+    covered = std::max(covered, range.end);
+  }
+  return std::min(covered, count);
+}
+
+/// "" where the file is there with its size.
+std::string why_incomplete(const fs::path& path, std::uint64_t bytes) {
+  std::error_code error;
+  const std::uint64_t actual = fs::file_size(path, error);
+  if (error) return "is missing or cannot be read: " + error.message();
+  if (actual == bytes) return {};
+  return fmt::format("has {} bytes, expected {}", actual, bytes);
+}
+
+}  // namespace
+
+struct Reader::State {
+  fs::path path;
+  Manifest manifest;
+  std::map<std::string, std::vector<const StoredPiece*>> tensors;  // by "kind/tensor"
+  mutable std::mutex mutex;                                        // of `open`
+  mutable std::map<std::string, std::shared_ptr<const File>> open;
+
+  const std::vector<const StoredPiece*>* find(const std::string& kind, const std::string& tensor) const {
+    const auto found = tensors.find(kind + "/" + tensor);
+    return found == tensors.end() ? nullptr : &found->second;
+  }
+  std::shared_ptr<const File> file(const std::string& name) const;
+  void load_block(const File& file, const StoredPiece& piece, std::uint64_t block,
+                  std::span<std::byte> bytes) const;
+};
+
+/// Files stay open between reads, but a checkpoint of many ranks must not use up the process's descriptors.
+std::shared_ptr<const File> Reader::State::file(const std::string& name) const {
+  constexpr std::size_t max_open = 64;
+  const std::lock_guard lock(mutex);
+  if (const auto found = open.find(name); found != open.end()) return found->second;
+  if (open.size() >= max_open) open.clear();
+  auto file = std::make_shared<const File>(File::open_read(path / name));
+  open[name] = file;
+  return file;
+}
+
+void Reader::State::load_block(const File& file, const StoredPiece& piece, std::uint64_t block,
+                               std::span<std::byte> bytes) const {
+  const std::uint64_t begin = piece.offset + block * digest_block_bytes;
+  file.read_at(begin, bytes);
+  const std::uint64_t expected = piece.digests[block];
+  const std::uint64_t actual = digest(bytes);
+  if (actual == expected) return;
+  throw Error(
+      ErrorKind::input,
+      fmt::format("{}: {} of {}: bytes {} to {} have the digest {}, expected {}", file.path().string(),
+                  piece.kind, piece.tensor, begin, begin + bytes.size(), to_hex(actual), to_hex(expected)),
+      remedy_damaged);
+}
+
+Reader::Reader(const fs::path& checkpoint) : state_(std::make_unique<State>()) {
+  state_->path = checkpoint;
+  state_->manifest = load_manifest(checkpoint);
+  for (const StoredFile& file : state_->manifest.files) {
+    const fs::path path = checkpoint / file.name;
+    if (const std::string why = why_incomplete(path, file.bytes); !why.empty()) {
+      throw Error(ErrorKind::input, fmt::format("{} {}", path.string(), why),
+                  "the checkpoint is not complete: use another ('dt-checkpoint list RUN')");
+    }
+  }
+  for (const StoredPiece& piece : state_->manifest.pieces) {
+    state_->tensors[piece.kind + "/" + piece.tensor].push_back(&piece);
+  }
+}
+
+Reader::~Reader() = default;
+Reader::Reader(Reader&&) noexcept = default;
+
+const fs::path& Reader::path() const {
+  return state_->path;
+}
+const Manifest& Reader::manifest() const {
+  return state_->manifest;
+}
+
+bool Reader::has(const std::string& kind, const std::string& tensor) const {
+  return state_->find(kind, tensor) != nullptr;
+}
+
+void Reader::read(const std::string& kind, const std::string& tensor, const Piece& wanted,
+                  const Tensor& out) const {
+  const auto* pieces = state_->find(kind, tensor);
+  const std::string name = fmt::format("{}: {} of {}", state_->path.string(), kind, tensor);
+  if (pieces == nullptr) throw Error(ErrorKind::input, name + " is not in the checkpoint");
+  DT_CHECK(out.numel() == wanted.numel(), "{}: {} elements are read into {}", name, wanted.numel(),
+           out.numel());
+  std::vector<Range> covered;
+  std::vector<std::byte> buffer;
+  for (const StoredPiece* piece : *pieces) {
+    if (piece->piece.global != wanted.global || !converts(piece->dtype, out.dtype())) {
+      throw Error(
+          ErrorKind::input,
+          fmt::format("{} has shape {} and type {}", name, piece->piece.global.to_string(),
+                      dtype_name(piece->dtype)),
+          fmt::format("expected shape {}, as {}", wanted.global.to_string(), dtype_name(out.dtype())));
+    }
+    const std::vector<CopyRun> runs = intersect(piece->piece, wanted);
+    if (runs.empty()) continue;
+    for (const CopyRun& run : runs) covered.push_back({run.target, run.target + run.count});
+    const std::shared_ptr<const File> file = state_->file(piece->file);
+    const auto load = [&](std::uint64_t block, std::span<std::byte> bytes) {
+      state_->load_block(*file, *piece, block, bytes);
+    };
+    copy_runs(runs, piece->dtype, piece->bytes(), load, out, buffer);
+  }
+  const std::int64_t missing = first_uncovered(covered, wanted.numel());
+  if (missing < wanted.numel()) {
+    throw Error(ErrorKind::input,
+                fmt::format("{}: no stored piece holds element {} of box {}", name, wanted.begin + missing,
+                            wanted.box.to_string()),
+                "the checkpoint does not hold the whole tensor");
+  }
+}
+
+std::vector<Problem> Reader::verify(const std::function<void(std::uint64_t)>& checked) const {
+  return verify_checkpoint(path(), checked);
+}
+
+}  // namespace dt::checkpoint

@@ -1,0 +1,205 @@
+#include "checkpoint/run_directory.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <limits>
+#include <set>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "checkpoint/writer.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+
+constexpr const char* removed_suffix = ".removed";
+constexpr const char* unfinished_infix = ".tmp-";  // of AtomicDirectory
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return;
+  fs::create_directories(path, error);
+  if (error) throw environment_error("cannot create {}: {}", path.string(), error.message());
+  sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+/// Newest first.
+bool is_newer(const CheckpointEntry& a, const CheckpointEntry& b) {
+  return a.generation != b.generation ? a.generation > b.generation : a.step > b.step;
+}
+
+void remove_folder(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) throw environment_error("cannot remove {}: {}", path.string(), error.message());
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    paths.push_back(entry->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw system_error(error.value(), "list", folder.string());
+  }
+  return paths;
+}
+
+/// Of the hidden folders that checkpoints leave, those that `is_garbage` says.
+std::vector<fs::path> remove_hidden(const fs::path& folder, bool (*is_garbage)(const std::string&)) {
+  std::vector<fs::path> removed;
+  for (const fs::path& path : entries_of(folder)) {
+    const std::string name = path.filename().string();
+    if (!name.starts_with(".step-") || !is_garbage(name)) continue;
+    remove_folder(path);
+    removed.push_back(path);
+  }
+  return removed;
+}
+
+}  // namespace
+
+std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const std::size_t dot = name.find(".g");
+  if (!name.starts_with("step-") || dot == std::string::npos) return std::nullopt;
+  CheckpointEntry entry{path, -1, -1};
+  std::from_chars(name.data() + 5, name.data() + dot, entry.step);
+  std::from_chars(name.data() + dot + 2, name.data() + name.size(), entry.generation);
+  if (entry.step < 0 || entry.generation < 0) return std::nullopt;
+  if (checkpoint_name(entry.step, entry.generation) != name) return std::nullopt;
+  return entry;
+}
+
+std::string why_incomplete(const fs::path& checkpoint) {
+  try {
+    const Reader reader(checkpoint);
+    return {};
+  } catch (const Error& error) {
+    return error.message();
+  }
+}
+
+RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {}
+
+void RunDirectory::create() const {
+  for (const fs::path& folder : {path_, checkpoints_path(), generations_path()}) {
+    make_folder(folder);
+    if (::access(folder.c_str(), W_OK | X_OK) != 0) throw system_error(errno, "write into", folder.string());
+  }
+}
+
+void RunDirectory::require() const {
+  std::error_code error;
+  const std::string name = path_.string();
+  if (!fs::is_directory(path_, error)) {
+    throw Error(ErrorKind::input, fmt::format("{} is not a folder", name),
+                "expected a run directory of dt-train");
+  }
+  if (fs::is_directory(checkpoints_path(), error) || fs::is_directory(generations_path(), error)) return;
+  const bool is_checkpoint = fs::exists(path_ / manifest_name, error);
+  throw Error(
+      ErrorKind::input,
+      fmt::format("{} is {}", name, is_checkpoint ? "a checkpoint" : "not a run directory of dt-train"),
+      "expected the folder that was given to dt-train as --run: it holds checkpoints/ and generations/");
+}
+
+std::vector<CheckpointEntry> RunDirectory::checkpoints() const {
+  std::vector<CheckpointEntry> found;
+  std::error_code error;
+  for (const fs::path& path : entries_of(checkpoints_path())) {
+    const auto entry = parse_checkpoint_name(path);
+    if (entry && fs::is_directory(path, error)) found.push_back(*entry);
+  }
+  std::sort(found.begin(), found.end(), [](const CheckpointEntry& a, const CheckpointEntry& b) {
+    return a.step != b.step ? a.step < b.step : a.generation < b.generation;
+  });
+  return found;
+}
+
+std::optional<Generation> RunDirectory::find_generation(std::int64_t number,
+                                                        const std::vector<Generation>& claimed,
+                                                        const std::vector<CheckpointEntry>& entries) const {
+  for (const Generation& g : claimed) {
+    if (g.number == number) return g;
+  }
+  for (const CheckpointEntry& entry : entries) {
+    if (entry.generation != number) continue;
+    try {
+      Generation g;
+      g.number = number;
+      g.continues = load_manifest(entry.path).parent;
+      const auto parent = parse_checkpoint_name(g.continues);
+      g.continues_step = parent ? parent->step : 0;
+      return g;
+    } catch (const Error&) {  // another of its checkpoints may tell
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<CheckpointEntry> RunDirectory::lineage() const {
+  const std::vector<Generation> claimed = generations();
+  std::vector<CheckpointEntry> entries = checkpoints();
+  std::sort(entries.begin(), entries.end(), is_newer);
+  std::int64_t number = claimed.empty() ? 0 : claimed.back().number;
+  if (!entries.empty()) number = std::max(number, entries.front().generation);
+  std::int64_t last_step = std::numeric_limits<std::int64_t>::max();
+  std::vector<CheckpointEntry> result;
+  while (number > 0) {
+    for (const CheckpointEntry& entry : entries) {
+      if (entry.generation == number && entry.step <= last_step) result.push_back(entry);
+    }
+    const auto generation = find_generation(number, claimed, entries);
+    const auto parent = generation ? parse_checkpoint_name(generation->continues) : std::nullopt;
+    // A checkpoint outside the run ends the walk, and so does a file that would lead it in a circle.
+    const bool is_inside = parent && parent->path == parent->path.filename() && parent->generation < number;
+    number = is_inside ? parent->generation : 0;
+    if (is_inside) last_step = std::min(last_step, generation->continues_step);
+  }
+  return result;
+}
+
+std::optional<CheckpointEntry> RunDirectory::newest_complete(std::vector<Problem>* skipped) const {
+  for (const CheckpointEntry& entry : lineage()) {
+    const std::string why = why_incomplete(entry.path);
+    if (why.empty()) return entry;
+    if (skipped != nullptr) skipped->push_back({entry.path.string(), why});
+  }
+  return std::nullopt;
+}
+
+std::vector<fs::path> RunDirectory::prune(std::optional<std::int64_t> keep_last,
+                                          std::int64_t keep_every) const {
+  if (!keep_last) return {};
+  DT_CHECK(*keep_last >= 1, "prune keeps {} checkpoints", *keep_last);
+  std::vector<fs::path> removed;
+  std::int64_t kept = 0;
+  for (const CheckpointEntry& entry : lineage()) {
+    if (kept < *keep_last) {
+      if (why_incomplete(entry.path).empty()) ++kept;
+      continue;
+    }
+    if (keep_every > 0 && entry.step % keep_every == 0) continue;
+    const fs::path hidden = checkpoints_path() / ("." + entry.path.filename().string() + removed_suffix);
+    remove_folder(hidden);
+    if (::rename(entry.path.c_str(), hidden.c_str()) != 0) {
+      throw system_error(errno, "remove", entry.path.string());
+    }
+    removed.push_back(entry.path);
+  }
+  if (!removed.empty()) sync_directory(checkpoints_path());
+  remove_hidden(checkpoints_path(), [](const std::string& name) { return name.ends_with(removed_suffix); });
+  return removed;
+}
+
+std::vector<fs::path> RunDirectory::remove_leftovers() const {
+  return remove_hidden(checkpoints_path(), [](const std::string& name) {
+    return name.ends_with(removed_suffix) || name.find(unfinished_infix) != std::string::npos;
+  });
+}
+
+}  // namespace dt::checkpoint

@@ -1,0 +1,118 @@
+#include "data/loader.hpp"
+
+#include <algorithm>
+#include <future>
+#include <span>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "base/host.hpp"
+
+namespace dt::data {
+
+namespace {
+
+/// Window w of a split becomes row `row`: T tokens from w · T on, and the same ones shifted by one as labels.
+void read_window(const TokenDataset& dataset, Split split, std::uint64_t window, std::int64_t row,
+                 Batch& batch) {
+  const auto length = static_cast<std::size_t>(batch.sequence_length);
+  std::vector<std::int32_t> tokens(length + 1);
+  dataset.read(split, window * length, tokens);
+  const auto begin = row * batch.sequence_length;
+  std::copy(tokens.begin(), tokens.end() - 1, batch.tokens_BT.begin() + begin);
+  std::copy(tokens.begin() + 1, tokens.end(), batch.labels_BT.begin() + begin);
+}
+
+Batch empty_batch(std::uint64_t first, std::int64_t count, std::int64_t sequence_length) {
+  DT_CHECK(count >= 0 && sequence_length > 0, "{} samples of {} tokens", count, sequence_length);
+  Batch batch{first, count, sequence_length, {}, {}, {}};
+  batch.tokens_BT.resize(static_cast<std::size_t>(count * sequence_length));
+  batch.labels_BT.resize(batch.tokens_BT.size());
+  for (std::int64_t i = 0; i < count; ++i) batch.samples_B.push_back(first + static_cast<std::uint64_t>(i));
+  return batch;
+}
+
+}  // namespace
+
+struct Loader::State {
+  const TokenDataset& dataset;
+  Sampler sampler;
+  std::int64_t sequence_length;
+  double wait_s = 0;
+  std::uint64_t ahead_first = 0;
+  std::int64_t ahead_count = 0;
+  std::future<Batch> ahead;  // its destructor waits for the reader
+
+  Batch load(std::uint64_t first, std::int64_t count) const {
+    Batch batch = empty_batch(first, count, sequence_length);
+    for (std::int64_t row = 0; row < count; ++row) {
+      const std::uint64_t sample = first + static_cast<std::uint64_t>(row);
+      read_window(dataset, Split::train, sampler.window(sample), row, batch);
+    }
+    return batch;
+  }
+};
+
+Loader::Loader(const TokenDataset& dataset, std::uint64_t seed, std::int64_t sequence_length)
+    : state_(new State{dataset,
+                       Sampler(seed, dataset.split(Split::train).tokens, sequence_length),
+                       sequence_length,
+                       0,
+                       0,
+                       0,
+                       {}}) {}
+
+Loader::~Loader() = default;
+
+const Sampler& Loader::sampler() const {
+  return state_->sampler;
+}
+
+Batch Loader::next(std::uint64_t first, std::int64_t count) {
+  State& s = *state_;
+  const double start = monotonic_s();
+  const bool is_ahead = s.ahead.valid() && s.ahead_first == first && s.ahead_count == count;
+  Batch batch = is_ahead ? s.ahead.get() : s.load(first, count);
+  s.wait_s += monotonic_s() - start;
+  const std::uint64_t after = first + static_cast<std::uint64_t>(count);
+  s.ahead = std::async(std::launch::async, [&s, after, count] { return s.load(after, count); });
+  s.ahead_first = after;
+  s.ahead_count = count;
+  return batch;
+}
+
+double Loader::wait_s() const {
+  return state_->wait_s;
+}
+
+std::uint64_t num_validation_windows(const TokenDataset& dataset, std::int64_t sequence_length) {
+  DT_CHECK(sequence_length > 0, "a sequence length of {}", sequence_length);
+  const std::uint64_t tokens = dataset.split(Split::validation).tokens;
+  return tokens == 0 ? 0 : (tokens - 1) / static_cast<std::uint64_t>(sequence_length);
+}
+
+Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length, std::uint64_t first,
+                       std::int64_t count) {
+  Batch batch = empty_batch(first, count, sequence_length);
+  for (std::int64_t row = 0; row < count; ++row) {
+    read_window(dataset, Split::validation, first + static_cast<std::uint64_t>(row), row, batch);
+  }
+  return batch;
+}
+
+std::uint64_t batch_digest(const std::uint64_t* samples_B, const std::int32_t* tokens_BT,
+                           const std::int32_t* labels_BT, std::int64_t num_samples,
+                           std::int64_t sequence_length) {
+  DT_CHECK(num_samples >= 0 && sequence_length > 0, "{} samples of {} tokens", num_samples, sequence_length);
+  std::vector<std::int32_t> sample(static_cast<std::size_t>(sequence_length) + 1);
+  std::uint64_t sum = 0;
+  for (std::int64_t b = 0; b < num_samples; ++b) {
+    const std::int64_t end = (b + 1) * sequence_length;
+    std::copy(tokens_BT + b * sequence_length, tokens_BT + end, sample.begin());
+    sample.back() = labels_BT[end - 1];
+    sum += digest(std::as_bytes(std::span(sample)), samples_B[b]);
+  }
+  return sum;
+}
+
+}  // namespace dt::data

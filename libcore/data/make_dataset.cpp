@@ -1,0 +1,214 @@
+#include "data/make_dataset.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <future>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+#include <utility>
+
+#include "base/error.hpp"
+#include "data/chunk_encoder.hpp"
+#include "data/document_spool.hpp"
+#include "data/shard_writer.hpp"
+#include "data/task_pool.hpp"
+
+namespace dt::data {
+
+namespace {
+
+constexpr std::uint32_t largest_u16_vocabulary = 65536;
+/// For each thread: enough to keep it busy while the writer waits for another one.
+constexpr std::size_t bytes_in_flight = std::size_t{4} << 20;
+constexpr std::size_t chunks_in_flight = 64;
+
+DType token_dtype(const TokenizerInfo& tokenizer) {
+  return tokenizer.vocabulary_size <= largest_u16_vocabulary ? DType::u16 : DType::u32;
+}
+
+/// Refuses early what commit() would refuse at the end, and more: only a dataset or an empty folder is
+/// replaced.
+void check_replaceable(const fs::path& folder, bool overwrite) {
+  std::error_code ignored;
+  if (!fs::exists(fs::symlink_status(folder, ignored))) return;
+  if (fs::is_directory(folder, ignored) && fs::is_empty(folder, ignored)) return;
+  if (!overwrite) {
+    throw Error(ErrorKind::input, fmt::format("{} exists already", folder.string()),
+                "give another --out, or --overwrite to replace it");
+  }
+  if (!fs::exists(folder / dataset_file_name, ignored)) {
+    throw Error(ErrorKind::input,
+                fmt::format("{} is not a dataset, so it is not overwritten", folder.string()),
+                "give another --out, or remove it yourself");
+  }
+}
+
+/// Looks at every input before the work begins. 0 where a pipe keeps the total unknown.
+std::uint64_t total_input_bytes(const MakeOptions& options) {
+  InputWalk walk(options.inputs, options.read.format);
+  std::uint64_t total = 0;
+  bool is_known = true;
+  while (const auto input = walk.next()) {
+    is_known = is_known && input->bytes.has_value();
+    total += input->bytes.value_or(0);
+  }
+  return is_known ? total : 0;
+}
+
+void append_chunk(const EncodedChunk& chunk, const MakeOptions& options, std::uint32_t eos,
+                  DocumentSpool& spool) {
+  for (const Part& part : chunk.parts) {
+    spool.append(std::span(chunk.ids).subspan(part.begin, part.end - part.begin));
+    if (!part.ends_document) continue;
+    if (options.append_eos && !spool.is_document_empty()) spool.append(std::span(&eos, 1));
+    spool.end_document();
+  }
+}
+
+/// Reads on this thread, encodes on others, and writes on this one again in the order of reading.
+void spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer, DocumentSpool& spool,
+                  const MakeProgress& progress) {
+  const std::uint64_t total = total_input_bytes(options);
+  std::uint64_t done = 0;
+  const auto report = [&] { progress(MakePhase::read, done, total); };
+  ChunkReader reader(options.inputs, options.read, tokenizer, report);
+  const auto num_threads = static_cast<std::size_t>(options.threads);
+  std::deque<std::pair<std::future<EncodedChunk>, std::size_t>> in_flight;
+  std::size_t in_flight_bytes = 0;
+  TaskPool<EncodedChunk> pool(options.threads);
+
+  const auto finish_first = [&] {
+    const EncodedChunk encoded = in_flight.front().first.get();
+    in_flight_bytes -= in_flight.front().second;
+    in_flight.pop_front();
+    append_chunk(encoded, options, tokenizer.info().eos, spool);
+    done += encoded.input_bytes;
+    report();
+  };
+  while (auto chunk = reader.next()) {
+    const std::size_t bytes = chunk->bytes.size();
+    while (!in_flight.empty() && (in_flight_bytes + bytes > num_threads * bytes_in_flight ||
+                                  in_flight.size() >= num_threads * chunks_in_flight)) {
+      finish_first();
+    }
+    in_flight.emplace_back(
+        pool.submit([shared = std::make_shared<const Chunk>(*std::move(chunk)), &tokenizer, &options] {
+          return encode_chunk(*shared, tokenizer, options.text_key);
+        }),
+        bytes);
+    in_flight_bytes += bytes;
+  }
+  while (!in_flight.empty()) finish_first();
+  spool.flush();
+}
+
+/// How the documents divide: the first `train_documents` train; of a single one the last `tail_tokens`
+/// validate.
+struct Division {
+  std::uint64_t train_documents;
+  std::uint64_t tail_tokens;
+};
+
+Division divide(std::uint64_t documents, std::uint64_t tokens, double val_fraction) {
+  if (val_fraction <= 0) return {documents, 0};
+  if (documents == 1) {
+    const auto tail = static_cast<std::uint64_t>(std::ceil(val_fraction * static_cast<double>(tokens)));
+    return {1, std::min(tail, tokens - 1)};
+  }
+  const auto rounded =
+      static_cast<std::uint64_t>(std::llround(val_fraction * static_cast<double>(documents)));
+  return {documents - std::clamp<std::uint64_t>(rounded, 1, documents - 1), 0};
+}
+
+std::vector<ShardPlan> plan_shards(const DocumentSpool& spool, const MakeOptions& options) {
+  const Division division = divide(spool.num_documents(), spool.num_tokens(), options.val_fraction);
+  ShardPlanner planner(options.shard_tokens);
+  std::uint64_t index = 0;
+  spool.visit([&](std::uint64_t tokens) {
+    if (index++ == division.train_documents) planner.begin_split(Split::validation);
+    planner.begin_document();
+    planner.advance(tokens - division.tail_tokens);
+  });
+  if (division.tail_tokens > 0) {
+    planner.begin_split(Split::validation);
+    planner.advance(division.tail_tokens);
+  }
+  return planner.finish();
+}
+
+void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOptions& options,
+                  DatasetFile& dataset, const MakeProgress& progress) {
+  const DType dtype = token_dtype(dataset.tokenizer);
+  ShardSeries series(folder, plan_shards(spool, options), dataset.tokenizer, dtype);
+  std::uint64_t done = 0;
+  spool.drain([&](std::uint64_t) { series.begin_document(); },
+              [&](std::span<const std::byte> tokens) {
+                series.append(tokens);
+                done += tokens.size() / dtype_bytes(dtype);
+                progress(MakePhase::write, done, spool.num_tokens());
+              });
+  series.finish(dataset);
+}
+
+std::string made_by(const MakeOptions& options) {
+  constexpr const char* formats[] = {"auto", "text", "jsonl"};
+  nlohmann::ordered_json made = {{"tool", options.tool}, {"inputs", options.inputs}};
+  made["format"] = formats[static_cast<std::size_t>(options.read.format)];
+  made["text_key"] = options.text_key;
+  made["document_separator"] = options.read.document_separator;
+  made["shuffle"] = options.shuffle;
+  made["seed"] = options.seed;
+  made["append_eos"] = options.append_eos;
+  made["val_fraction"] = options.val_fraction;
+  made["shard_tokens"] = options.shard_tokens;
+  // A name need not be UTF-8, but JSON must be.
+  return made.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Error no_text_error(const MakeOptions& options) {
+  std::string names;
+  for (const std::string& input : options.inputs) {
+    if (names.size() > 200) {
+      names += ", …";
+      break;
+    }
+    names += (names.empty() ? "" : ", ") + (input == "-" ? "standard input" : input);
+  }
+  return Error(ErrorKind::input, "no text in " + names,
+               "give files that are not empty, or folders that hold some");
+}
+
+}  // namespace
+
+DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
+  check_replaceable(folder, options.overwrite);
+  const auto tokenizer = make_tokenizer(options.tokenizer);
+  DatasetFile dataset;
+  dataset.tokenizer = tokenizer->info();
+  dataset.made = made_by(options);
+
+  AtomicDirectory directory(folder);
+  const fs::path spool_folder = directory.path() / "spool";
+  std::error_code error;
+  if (!fs::create_directory(spool_folder, error))
+    throw system_error(error.value(), "create", spool_folder.string());
+  SpoolOptions spool_options;
+  if (options.shuffle) spool_options.shuffle_seed = options.seed;
+  spool_options.dtype = token_dtype(dataset.tokenizer);
+  DocumentSpool spool(spool_folder, spool_options);
+  spool_inputs(options, *tokenizer, spool, progress);
+  if (spool.num_documents() == 0) throw no_text_error(options);
+  write_shards(directory.path(), spool, options, dataset, progress);
+  fs::remove_all(spool_folder, error);
+  if (error) throw system_error(error.value(), "remove", spool_folder.string());
+
+  tokenizer->save(directory.path());
+  write_dataset_file(directory.path(), dataset);
+  if (!options.overwrite) ::rmdir(folder.c_str());  // an empty folder may stand there; any other stays
+  directory.commit(options.overwrite);
+  return dataset;
+}
+
+}  // namespace dt::data

@@ -1,0 +1,230 @@
+#include "data/shard.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <sys/mman.h>
+#include <vector>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "base/hdf5_file.hpp"
+#include "data/shard_writer.hpp"
+
+namespace dt::data {
+
+namespace {
+
+constexpr const char* remedy = "make the dataset again, or restore the file from a copy";
+
+class MappedFile {
+ public:
+  explicit MappedFile(const fs::path& path) {
+    const File file = File::open_read(path);
+    size_ = file.size();
+    address_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.descriptor(), 0);
+    if (address_ == MAP_FAILED) throw system_error(errno, "map", path.string());
+  }
+  ~MappedFile() { ::munmap(address_, size_); }
+  MappedFile(const MappedFile&) = delete;
+  std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(address_), size_}; }
+
+ private:
+  void* address_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Calls use(index, value) for each element; a payload's offset need not be a multiple of the element's size.
+template <class Element, class Use>
+void for_each_element(std::span<const std::byte> bytes, Use use) {
+  for (std::size_t i = 0; i < bytes.size() / sizeof(Element); ++i) {
+    Element element;
+    std::memcpy(&element, bytes.data() + i * sizeof(Element), sizeof(Element));
+    use(i, element);
+  }
+}
+
+template <class Use>
+void for_each_token(DType dtype, std::span<const std::byte> bytes, Use use) {
+  if (dtype == DType::u16) {
+    for_each_element<std::uint16_t>(bytes, use);
+  } else {
+    for_each_element<std::uint32_t>(bytes, use);
+  }
+}
+
+std::string text_attribute(const Hdf5Reader& file, const std::string& name) {
+  const auto value = file.string_attribute("/", name);
+  if (!value)
+    throw Error(ErrorKind::input, fmt::format("{} has no attribute {}", file.path().string(), name), remedy);
+  return *value;
+}
+
+std::int64_t count_attribute(const Hdf5Reader& file, const std::string& name) {
+  const auto value = file.int_attribute("/", name);
+  if (!value || *value < 0) {
+    throw Error(ErrorKind::input, fmt::format("{} has no attribute {}", file.path().string(), name), remedy);
+  }
+  return *value;
+}
+
+void check_format(const Hdf5Reader& file) {
+  if (file.string_attribute("/", "format") != shard_format) {
+    throw Error(ErrorKind::input, fmt::format("{} is no token shard", file.path().string()),
+                "a file that dt-shard-data made is expected");
+  }
+  if (const std::int64_t version = count_attribute(file, "version"); version != shard_version) {
+    throw Error(ErrorKind::input, fmt::format("{} is of version {}", file.path().string(), version),
+                fmt::format("this dt reads version {}: make the dataset again with it", shard_version));
+  }
+}
+
+void check_shape(const Hdf5Reader& file, const std::string& dataset, std::uint64_t size) {
+  const std::vector<std::uint64_t>& shape = file.info(dataset).shape;
+  if (shape != std::vector{size}) {
+    throw Error(ErrorKind::input,
+                fmt::format("{}: {} has not the {} elements that the header says", file.path().string(),
+                            dataset, size),
+                remedy);
+  }
+}
+
+ShardHeader read_header(const Hdf5Reader& file) {
+  check_format(file);
+  ShardHeader header;
+  const std::string split = text_attribute(file, "split");
+  header.split = split == split_name(Split::train) ? Split::train : Split::validation;
+  header.tokenizer = {text_attribute(file, "tokenizer"), from_hex(text_attribute(file, "tokenizer_digest")),
+                      static_cast<std::uint32_t>(count_attribute(file, "vocabulary_size")),
+                      static_cast<std::uint32_t>(count_attribute(file, "eos"))};
+  header.dtype = file.info("/tokens").dtype;
+  if (header.dtype != DType::u16 && header.dtype != DType::u32) {
+    throw input_error("{}: /tokens holds {} elements; u16 or u32 is expected", file.path().string(),
+                      dtype_name(header.dtype));
+  }
+  header.tokens = static_cast<std::uint64_t>(count_attribute(file, "num_tokens"));
+  header.documents = static_cast<std::uint64_t>(count_attribute(file, "num_documents"));
+  const std::uint64_t bytes = header.tokens * dtype_bytes(header.dtype);
+  check_shape(file, "/tokens", header.tokens);
+  check_shape(file, "/document_offsets", header.documents + 1);
+  check_shape(file, "/digests", (bytes + digest_block_bytes - 1) / digest_block_bytes);
+  return header;
+}
+
+}  // namespace
+
+struct Shard::State {
+  fs::path path;
+  ShardHeader header;
+  std::vector<std::uint64_t> digests;
+  std::uint64_t offsets_digest;
+  DatasetInfo tokens;
+  DatasetInfo document_offsets;
+  MappedFile file;
+  std::unique_ptr<std::atomic<bool>[]> verified;  // per block
+
+  explicit State(const Hdf5Reader& hdf5)
+      : path(hdf5.path()),
+        header(read_header(hdf5)),
+        digests(hdf5.read_all<std::uint64_t>("/digests")),
+        offsets_digest(from_hex(text_attribute(hdf5, "document_offsets_digest"))),
+        tokens(hdf5.info("/tokens")),
+        document_offsets(hdf5.info("/document_offsets")),
+        file(path),
+        verified(std::make_unique<std::atomic<bool>[]>(digests.size())) {
+    header.bytes = file.bytes().size();
+    header.digest = digest(std::as_bytes(std::span(digests)));
+  }
+
+  std::span<const std::byte> payload(const DatasetInfo& info) const {
+    return file.bytes().subspan(info.offset, info.bytes);
+  }
+};
+
+Shard::Shard(const fs::path& path) : state_(std::make_unique<State>(Hdf5Reader(path))) {}
+Shard::~Shard() = default;
+Shard::Shard(Shard&&) noexcept = default;
+
+const fs::path& Shard::path() const {
+  return state_->path;
+}
+
+const ShardHeader& Shard::header() const {
+  return state_->header;
+}
+
+void Shard::check_against(const ShardEntry& entry, const TokenizerInfo& tokenizer) const {
+  const ShardHeader& h = header();
+  const char* differs = h.bytes != entry.bytes           ? "size"
+                        : h.split != entry.split         ? "split"
+                        : h.tokens != entry.tokens       ? "number of tokens"
+                        : h.documents != entry.documents ? "number of documents"
+                        : h.digest != entry.digest       ? "digest"
+                        : !(h.tokenizer == tokenizer)    ? "tokenizer"
+                                                         : nullptr;
+  if (differs == nullptr) return;
+  throw Error(ErrorKind::input,
+              fmt::format("{}: its {} is not what {} says", path().string(), differs, dataset_file_name),
+              remedy);
+}
+
+std::size_t Shard::num_blocks() const {
+  return state_->digests.size();
+}
+
+std::span<const std::byte> Shard::block(std::size_t index) const {
+  const auto tokens = state_->payload(state_->tokens);
+  const std::size_t begin = index * digest_block_bytes;
+  return tokens.subspan(begin, std::min(digest_block_bytes, tokens.size() - begin));
+}
+
+bool Shard::is_block_intact(std::size_t index) const {
+  return digest(block(index)) == state_->digests[index];
+}
+
+std::uint32_t Shard::largest_token(std::size_t index) const {
+  std::uint32_t largest = 0;
+  for_each_token(header().dtype, block(index),
+                 [&](std::size_t, std::uint32_t token) { largest = std::max(largest, token); });
+  return largest;
+}
+
+std::string Shard::document_offsets_problem() const {
+  const auto bytes = state_->payload(state_->document_offsets);
+  if (digest(bytes) != state_->offsets_digest) return "/document_offsets is corrupt: its digest differs";
+  bool ascends = true;
+  std::uint64_t last = 0;
+  for_each_element<std::uint64_t>(bytes, [&](std::size_t i, std::uint64_t offset) {
+    ascends = ascends && (i == 0 || offset > last);
+    last = offset;
+  });
+  if (!ascends) return "/document_offsets does not ascend";
+  if (last != header().tokens) return "/document_offsets does not end at the number of tokens";
+  return "";
+}
+
+void Shard::read(std::uint64_t begin, std::span<std::int32_t> out) const {
+  DT_CHECK(begin <= header().tokens && out.size() <= header().tokens - begin, "tokens {} to {} of {} in {}",
+           begin, begin + out.size(), header().tokens, path().string());
+  if (out.empty()) return;
+  const std::size_t token_bytes = dtype_bytes(header().dtype);
+  const std::uint64_t end = begin + out.size();
+  for (std::size_t i = begin * token_bytes / digest_block_bytes;
+       i <= (end - 1) * token_bytes / digest_block_bytes; ++i) {
+    // Two threads may verify the same block at once, to the same result.
+    if (state_->verified[i].load(std::memory_order_relaxed)) continue;
+    if (!is_block_intact(i)) {
+      throw Error(
+          ErrorKind::input,
+          fmt::format("{} is corrupt: the digest of block {} of its tokens differs", path().string(), i),
+          remedy);
+    }
+    state_->verified[i].store(true, std::memory_order_relaxed);
+  }
+  for_each_token(header().dtype,
+                 state_->payload(state_->tokens).subspan(begin * token_bytes, out.size() * token_bytes),
+                 [&](std::size_t i, std::uint32_t token) { out[i] = static_cast<std::int32_t>(token); });
+}
+
+}  // namespace dt::data

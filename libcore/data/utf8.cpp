@@ -1,0 +1,53 @@
+#include "data/utf8.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utf8proc.h>
+
+namespace dt::data {
+
+namespace {
+
+/// How many bytes from `offset` on are ASCII, in steps of eight; the last few are left to the caller.
+std::size_t ascii_run(std::string_view text, std::size_t offset) {
+  const std::size_t begin = offset;
+  std::uint64_t word = 0;
+  for (; offset + sizeof(word) <= text.size(); offset += sizeof(word)) {
+    std::memcpy(&word, text.data() + offset, sizeof(word));
+    if ((word & 0x8080808080808080) != 0) break;
+  }
+  return offset - begin;
+}
+
+}  // namespace
+
+std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
+  std::size_t offset = 0;
+  while (offset < text.size()) {
+    if (bytes[offset] < 0x80) {
+      offset += std::max<std::size_t>(1, ascii_run(text, offset));
+      continue;
+    }
+    // Lengths beyond 4 make no difference; a bound keeps the library's signed length from overflowing.
+    const auto rest = static_cast<utf8proc_ssize_t>(std::min<std::size_t>(text.size() - offset, 4));
+    utf8proc_int32_t code_point = 0;
+    const utf8proc_ssize_t length = utf8proc_iterate(bytes + offset, rest, &code_point);
+    if (length <= 0) return offset;
+    offset += static_cast<std::size_t>(length);
+  }
+  return std::nullopt;
+}
+
+std::size_t whole_characters(std::string_view text) {
+  for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0) == 0x80) continue;  // inside a character
+    const std::size_t length = byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+    return length > back ? text.size() - back : text.size();
+  }
+  return text.size();
+}
+
+}  // namespace dt::data

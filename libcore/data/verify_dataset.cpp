@@ -1,0 +1,117 @@
+#include "data/verify_dataset.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "data/dataset_file.hpp"
+#include "data/shard.hpp"
+
+namespace dt::data {
+
+namespace {
+
+using Problems = std::vector<std::string>;
+
+class Verification {
+ public:
+  Verification(const fs::path& folder, const DatasetFile& dataset,
+               const std::function<void(std::uint64_t, std::uint64_t)>& progress)
+      : folder_(folder), dataset_(dataset), progress_(progress) {
+    for (const ShardEntry& entry : dataset.shards) total_bytes_ += entry.bytes;
+  }
+
+  Problems run() {
+    check_tokenizer();
+    check_other_files();
+    for (const ShardEntry& entry : dataset_.shards) check_shard(entry);
+    for (const Split split : all_splits) {
+      const std::size_t i = static_cast<std::size_t>(split);
+      if (is_complete_ && digests_[i].value() != dataset_.splits[i].digest) {
+        add(dataset_file_name,
+            fmt::format("the digest of the {} split is not that of its tokens", split_name(split)));
+      }
+    }
+    return std::move(problems_);
+  }
+
+ private:
+  void add(const std::string& file, const std::string& what) {
+    problems_.push_back(fmt::format("{}: {}", (folder_ / file).string(), what));
+    is_complete_ = false;
+  }
+
+  void check_tokenizer() {
+    const fs::path path = folder_ / tokenizer_file_name;
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) {
+      add(tokenizer_file_name, "is missing");
+    } else if (digest(read_file(path)) != dataset_.tokenizer.digest) {
+      add(tokenizer_file_name, fmt::format("its digest is not what {} says", dataset_file_name));
+    }
+  }
+
+  void check_other_files() {
+    std::set<std::string> names;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
+      if (entry.path().extension() == ".h5") names.insert(entry.path().filename().string());
+    }
+    for (const ShardEntry& entry : dataset_.shards) names.erase(entry.file);
+    for (const std::string& name : names) add(name, fmt::format("{} does not list it", dataset_file_name));
+  }
+
+  void check_shard(const ShardEntry& entry) {
+    try {
+      const Shard shard(folder_ / entry.file);
+      shard.check_against(entry, dataset_.tokenizer);
+      check_contents(entry.file, shard);
+    } catch (const Error& error) {
+      problems_.push_back(error.what());
+      is_complete_ = false;
+    }
+  }
+
+  void check_contents(const std::string& file, const Shard& shard) {
+    if (const std::string problem = shard.document_offsets_problem(); !problem.empty()) add(file, problem);
+    for (std::size_t i = 0; i < shard.num_blocks(); ++i) {
+      if (!shard.is_block_intact(i)) {
+        add(file, fmt::format("is corrupt: the digest of block {} of its tokens differs", i));
+      } else if (const std::uint32_t token = shard.largest_token(i);
+                 token >= dataset_.tokenizer.vocabulary_size) {
+        add(file, fmt::format("token {} is outside the vocabulary of {}", token,
+                              dataset_.tokenizer.vocabulary_size));
+      }
+      digests_[static_cast<std::size_t>(shard.header().split)].update(shard.block(i));
+      done_bytes_ += shard.block(i).size();
+      progress_(done_bytes_, total_bytes_);
+    }
+  }
+
+  const fs::path& folder_;
+  const DatasetFile& dataset_;
+  const std::function<void(std::uint64_t, std::uint64_t)>& progress_;
+  std::uint64_t total_bytes_ = 0;
+  std::uint64_t done_bytes_ = 0;
+  Problems problems_;
+  bool is_complete_ = true;  // all tokens were read: the digests of the splits mean something
+  std::array<Digester, all_splits.size()> digests_;
+};
+
+}  // namespace
+
+std::vector<std::string> verify_dataset(const fs::path& folder,
+                                        const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+  std::optional<DatasetFile> dataset;
+  try {
+    dataset = read_dataset_file(folder);
+  } catch (const Error& error) {
+    std::error_code ignored;
+    if (!fs::exists(folder / dataset_file_name, ignored)) throw;
+    return {error.message()};
+  }
+  return Verification(folder, *dataset, progress).run();
+}
+
+}  // namespace dt::data

@@ -1,0 +1,75 @@
+#include "kernels/attention.hpp"
+
+#include "kernels/check.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/dispatch.hpp"
+#include "kernels/reference/attention.hpp"
+
+namespace dt::kernels {
+namespace {
+
+struct Dims {
+  std::int64_t rows, query, packed;  // R = B·T, H·D, E
+};
+
+Dims check_attention(const char* kernel, const AttentionShape& shape, const Tensor& qkv_RE) {
+  const std::int64_t H = shape.query_heads, K = shape.key_value_heads, D = shape.head_dim;
+  DT_CHECK(K > 0 && H % K == 0, "{}: {} query heads are no multiple of {} key-value heads", kernel, H, K);
+  const Dims dims{shape.batch * shape.sequence, H * D, (H + 2 * K) * D};
+  check_tensor(kernel, "qkv_RE", qkv_RE, qkv_RE.dtype(), {dims.rows, dims.packed});
+  return dims;
+}
+
+}  // namespace
+
+void attention(const Context& context, const AttentionShape& shape, const Tensor& qkv_RE, const Tensor& y_RQ,
+               const Tensor& lse_BHT) {
+  const Dims n = check_attention("attention", shape, qkv_RE);
+  check_tensor("attention", "y_RQ", y_RQ, qkv_RE.dtype(), {n.rows, n.query});
+  check_tensor("attention", "lse_BHT", lse_BHT, qkv_RE.dtype(),
+               {shape.batch, shape.query_heads, shape.sequence});
+  static constexpr Implementations<decltype(attention)> implementations{
+      reference::attention<double>, reference::attention<float>, cpu::attention};
+  pick(implementations, context, "attention", qkv_RE.dtype())(context, shape, qkv_RE, y_RQ, lse_BHT);
+}
+
+void attention_backward(const Context& context, const AttentionShape& shape, const Tensor& dy_RQ,
+                        const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
+                        const Tensor& dqkv_RE) {
+  const Dims n = check_attention("attention_backward", shape, qkv_RE);
+  check_tensor("attention_backward", "dy_RQ", dy_RQ, qkv_RE.dtype(), {n.rows, n.query});
+  check_tensor("attention_backward", "y_RQ", y_RQ, qkv_RE.dtype(), {n.rows, n.query});
+  check_tensor("attention_backward", "lse_BHT", lse_BHT, qkv_RE.dtype(),
+               {shape.batch, shape.query_heads, shape.sequence});
+  check_tensor("attention_backward", "dqkv_RE", dqkv_RE, qkv_RE.dtype(), {n.rows, n.packed});
+  static constexpr Implementations<decltype(attention_backward)> implementations{
+      reference::attention_backward<double>, reference::attention_backward<float>, cpu::attention_backward};
+  pick(implementations, context, "attention_backward", qkv_RE.dtype())(context, shape, dy_RQ, qkv_RE, y_RQ,
+                                                                       lse_BHT, dqkv_RE);
+}
+
+void rotary(const Context& context, const AttentionShape& shape, const Tensor& positions_R,
+            const Tensor& cos_PD2, const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE) {
+  const Dims n = check_attention("rotary", shape, qkv_RE);
+  check_rank("rotary", "cos_PD2", cos_PD2, 2);
+  const std::int64_t P = cos_PD2.dim(0), half = shape.head_dim / 2;
+  DT_CHECK(shape.head_dim % 2 == 0, "rotary: the head dim {} is odd", shape.head_dim);
+  check_tensor("rotary", "cos_PD2", cos_PD2, qkv_RE.dtype(), {P, half});
+  check_tensor("rotary", "sin_PD2", sin_PD2, qkv_RE.dtype(), {P, half});
+  check_tensor("rotary", "positions_R", positions_R, DType::i32, {n.rows});
+  check_ids("rotary", positions_R, 0, P);
+  static constexpr Implementations<decltype(rotary)> implementations{reference::rotary<double>,
+                                                                     reference::rotary<float>, cpu::rotary};
+  pick(implementations, context, "rotary", qkv_RE.dtype())(context, shape, positions_R, cos_PD2, sin_PD2,
+                                                           inverse, qkv_RE);
+}
+
+void rotary_tables(double theta, const Tensor& cos_PD2, const Tensor& sin_PD2) {
+  check_rank("rotary_tables", "cos_PD2", cos_PD2, 2);
+  check_tensor("rotary_tables", "sin_PD2", sin_PD2, cos_PD2.dtype(), {cos_PD2.dim(0), cos_PD2.dim(1)});
+  // Filled once in a run, in double whatever the dtype: there is nothing to make faster.
+  const bool is_double = cos_PD2.dtype() == DType::f64;
+  (is_double ? reference::rotary_tables<double> : reference::rotary_tables<float>)(theta, cos_PD2, sin_PD2);
+}
+
+}  // namespace dt::kernels

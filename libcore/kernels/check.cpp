@@ -1,0 +1,28 @@
+#include "kernels/check.hpp"
+
+#include <algorithm>
+
+namespace dt::kernels {
+
+void check_tensor(const char* kernel, const char* name, const Tensor& tensor, DType dtype,
+                  std::initializer_list<std::int64_t> shape) {
+  const auto& dims = tensor.shape().dims();
+  // Compared in place: building a Shape for every call would allocate.
+  const bool same =
+      tensor.dtype() == dtype && std::equal(dims.begin(), dims.end(), shape.begin(), shape.end());
+  DT_CHECK(same, "{}: {} is {} {}, expected {} {}", kernel, name, dtype_name(tensor.dtype()),
+           tensor.shape().to_string(), dtype_name(dtype), Shape(shape).to_string());
+}
+
+void check_rank(const char* kernel, const char* name, const Tensor& tensor, int rank) {
+  DT_CHECK(tensor.shape().rank() == rank, "{}: {} has the shape {}, expected {} dims", kernel, name,
+           tensor.shape().to_string(), rank);
+}
+
+void check_ids(const char* kernel, const Tensor& ids, std::int64_t lowest, std::int64_t end) {
+  for (const std::int32_t id : ids.span<std::int32_t>()) {
+    DT_CHECK(id >= lowest && id < end, "{}: the id {} lies outside [{}, {})", kernel, id, lowest, end);
+  }
+}
+
+}  // namespace dt::kernels

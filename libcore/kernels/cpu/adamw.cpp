@@ -1,0 +1,87 @@
+#include "kernels/adamw.hpp"
+
+#include <cmath>
+
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/parallel.hpp"
+
+#ifndef DT_KERNELS_CPU_ADAMW_FACTORS
+#define DT_KERNELS_CPU_ADAMW_FACTORS
+namespace dt::kernels::cpu {
+
+/// What one step multiplies with, taken from the double settings once.
+struct AdamWFactors {
+  float grad_scale, beta1, one_minus_beta1, beta2, one_minus_beta2;
+  float decay;   // lr · weight_decay
+  float rate;    // lr / (1 − β₁ᵗ)
+  float spread;  // 1 / √(1 − β₂ᵗ)
+  float eps;
+};
+
+}  // namespace dt::kernels::cpu
+#endif
+
+#define HWY_TARGET_INCLUDE "kernels/cpu/adamw.cpp"
+#include "kernels/cpu/simd.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace dt::kernels::cpu::HWY_NAMESPACE {
+
+void adamw_range(const AdamWFactors& f, float* w, const float* grad, float* m, float* v, std::int64_t count) {
+  const V grad_scale = hn::Set(floats, f.grad_scale), beta1 = hn::Set(floats, f.beta1);
+  const V one_minus_beta1 = hn::Set(floats, f.one_minus_beta1), beta2 = hn::Set(floats, f.beta2);
+  const V one_minus_beta2 = hn::Set(floats, f.one_minus_beta2), decay = hn::Set(floats, f.decay);
+  const V rate = hn::Set(floats, f.rate), spread = hn::Set(floats, f.spread), eps = hn::Set(floats, f.eps);
+  for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR {
+    const V g = hn::Mul(load(lanes, grad + i), grad_scale);
+    const V weight = load(lanes, w + i);
+    const V first = hn::MulAdd(beta1, load(lanes, m + i), hn::Mul(one_minus_beta1, g));
+    const V second = hn::MulAdd(beta2, load(lanes, v + i), hn::Mul(hn::Mul(one_minus_beta2, g), g));
+    const V step = hn::Div(hn::Mul(rate, first), hn::MulAdd(hn::Sqrt(second), spread, eps));
+    // Decay and step are added first: 1 − lr · weight_decay would lose most of its digits in fp32.
+    store(lanes, hn::Sub(weight, hn::MulAdd(decay, weight, step)), w + i);
+    store(lanes, first, m + i);
+    store(lanes, second, v + i);
+  });
+}
+
+}  // namespace dt::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dt::kernels::cpu {
+
+HWY_EXPORT(adamw_range);
+
+namespace {
+
+AdamWFactors factors_of(const AdamWStep& step) {
+  const auto t = static_cast<double>(step.step);
+  const auto f = [](double value) { return static_cast<float>(value); };
+  return {.grad_scale = f(step.grad_scale),
+          .beta1 = f(step.beta1),
+          .one_minus_beta1 = f(1 - step.beta1),
+          .beta2 = f(step.beta2),
+          .one_minus_beta2 = f(1 - step.beta2),
+          .decay = f(step.lr * step.weight_decay),
+          .rate = f(step.lr / (1 - std::pow(step.beta1, t))),
+          .spread = f(1 / std::sqrt(1 - std::pow(step.beta2, t))),
+          .eps = f(step.eps)};
+}
+
+}  // namespace
+
+void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const Tensor& grad,
+           const Tensor& m, const Tensor& v) {
+  const AdamWFactors factors = factors_of(step);
+  float* pw = w.data<float>();
+  const float* pg = grad.data<float>();
+  float* pm = m.data<float>();
+  float* pv = v.data<float>();
+  for_elements(context, w.numel(), [=](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(adamw_range)(factors, pw + begin, pg + begin, pm + begin, pv + begin, end - begin);
+  });
+}
+
+}  // namespace dt::kernels::cpu
+#endif

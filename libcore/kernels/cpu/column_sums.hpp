@@ -1,0 +1,38 @@
+#pragma once
+// Sums over rows whose bits do not depend on the number of threads.
+
+#include <initializer_list>
+
+#include "kernels/cpu/parallel.hpp"
+
+namespace dt::kernels::cpu {
+
+/// targets[i][c] += Σ over rows. body(begin, end, sums) writes the sums of rows [begin, end): C floats for
+/// each target. Rows are summed in chunks of 64 and the chunks added in order, whichever thread summed them.
+template <class Body>
+void add_column_sums(const Context& context, std::int64_t R, std::int64_t C,
+                     std::initializer_list<float*> targets, const Body& body) {
+  constexpr std::int64_t chunk_rows = 64;
+  const std::int64_t chunks = (R + chunk_rows - 1) / chunk_rows;
+  const auto width = static_cast<std::int64_t>(targets.size()) * C;
+  const Arena::Scope scope(context.scratch());
+  float* sums = context.scratch().allocate(DType::f32, {chunks, width}).data<float>();
+  for_ranges(context, chunks, chunk_rows * C, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      body(i * chunk_rows, std::min((i + 1) * chunk_rows, R), sums + i * width);
+    }
+  });
+  for_ranges(context, C, chunks, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t offset = 0;
+    for (float* target : targets) {
+      float* total = sums + offset;
+      for (std::int64_t i = 1; i < chunks; ++i) {
+        for (std::int64_t c = begin; c < end; ++c) total[c] += total[i * width + c];
+      }
+      for (std::int64_t c = begin; c < end && chunks > 0; ++c) target[c] += total[c];
+      offset += C;
+    }
+  });
+}
+
+}  // namespace dt::kernels::cpu

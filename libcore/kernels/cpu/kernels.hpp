@@ -1,0 +1,51 @@
+#pragma once
+// The fast CPU kernels: fp32, threads and vectors, with the public functions' signatures. Arguments were
+// checked already.
+
+#include "kernels/activation.hpp"
+#include "kernels/adamw.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/cross_entropy.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/embedding.hpp"
+#include "kernels/linear.hpp"
+#include "kernels/norm.hpp"
+
+namespace dt::kernels::cpu {
+
+decltype(kernels::linear) linear;
+decltype(kernels::linear_backward_input) linear_backward_input;
+decltype(kernels::linear_backward_weight) linear_backward_weight;
+decltype(kernels::measure_matmul_rate) measure_matmul_rate;
+
+decltype(kernels::layer_norm) layer_norm;
+decltype(kernels::layer_norm_backward_input) layer_norm_backward_input;
+decltype(kernels::layer_norm_backward_weight) layer_norm_backward_weight;
+decltype(kernels::rms_norm) rms_norm;
+decltype(kernels::rms_norm_backward_input) rms_norm_backward_input;
+decltype(kernels::rms_norm_backward_weight) rms_norm_backward_weight;
+
+decltype(kernels::gelu) gelu;
+decltype(kernels::gelu_backward) gelu_backward;
+decltype(kernels::swiglu) swiglu;
+decltype(kernels::swiglu_backward) swiglu_backward;
+
+decltype(kernels::attention) attention;
+decltype(kernels::attention_backward) attention_backward;
+decltype(kernels::rotary) rotary;
+
+decltype(kernels::embedding) embedding;
+decltype(kernels::embedding_backward) embedding_backward;
+
+decltype(kernels::cross_entropy) cross_entropy;
+decltype(kernels::cross_entropy_backward) cross_entropy_backward;
+
+decltype(kernels::add) add;
+decltype(kernels::copy) copy;
+decltype(kernels::zero) zero;
+decltype(kernels::sum_squares_by_block) sum_squares_by_block;
+decltype(kernels::all_finite) all_finite;
+
+decltype(kernels::adamw) adamw;
+
+}  // namespace dt::kernels::cpu

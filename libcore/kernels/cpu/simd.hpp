@@ -1,0 +1,123 @@
+// Vectors of fp32 for every instruction set that dt is built for, by Highway's dynamic dispatch. A source
+// that uses it defines HWY_TARGET_INCLUDE as its own path first; it is then compiled once per instruction set
+// (no #pragma once here). What follows HWY_ONCE in it is compiled once and picks the best one that the
+// machine has.
+
+#ifndef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/simd.hpp"
+#endif
+// Two x86 sets beside the scalar baseline keep compile times low (AVX3 is AVX-512; Highway 1.0.3 fails to
+// compile where -march makes AVX3_DL the baseline). SVE's vectors have no size at compile time, so they
+// cannot lie in the arrays that the matrix kernels keep in registers; aarch64 uses NEON.
+#ifndef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#endif
+
+#include <cstdint>
+#include <cstring>
+
+// foreach_target.h must come first.
+// clang-format off
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include <hwy/contrib/math/math-inl.h>
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace dt::kernels::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using V = hn::Vec<Floats>;
+constexpr Floats floats;
+constexpr std::int64_t num_lanes = hn::MaxLanes(floats);
+
+// Which lanes a load or store touches. Tails use First: the same arithmetic as everywhere else, so that a
+// value does not depend on its place in a buffer.
+struct All {};
+struct First {
+  std::int64_t count;
+};
+
+HWY_INLINE V load(All, const float* p) {
+  return hn::LoadU(floats, p);
+}
+HWY_INLINE void store(All, V v, float* p) {
+  hn::StoreU(v, floats, p);
+}
+
+/// Lanes beyond the first are zero.
+HWY_INLINE V load(First first, const float* p) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(floats, static_cast<std::size_t>(first.count)), floats, p);
+#else  // masked loads would read beyond the end here
+  HWY_ALIGN float lanes[num_lanes] = {};
+  std::memcpy(lanes, p, static_cast<std::size_t>(first.count) * sizeof(float));
+  return hn::Load(floats, lanes);
+#endif
+}
+HWY_INLINE void store(First first, V v, float* p) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  hn::BlendedStore(v, hn::FirstN(floats, static_cast<std::size_t>(first.count)), floats, p);
+#else
+  HWY_ALIGN float lanes[num_lanes];
+  hn::Store(v, floats, lanes);
+  std::memcpy(p, lanes, static_cast<std::size_t>(first.count) * sizeof(float));
+#endif
+}
+
+/// `v` in the lanes in use, `other` in the rest.
+HWY_INLINE V keep(All, V v, V) {
+  return v;
+}
+HWY_INLINE V keep(First first, V v, V other) {
+  return hn::IfThenElse(hn::FirstN(floats, static_cast<std::size_t>(first.count)), v, other);
+}
+
+/// body(i, lanes) for each vector of [0, count).
+template <class Body>
+HWY_INLINE void for_lanes(std::int64_t count, Body body) {
+  std::int64_t i = 0;
+  for (; i + num_lanes <= count; i += num_lanes) body(i, All{});
+  if (i < count) body(i, First{count - i});
+}
+
+/// term(i, lanes, sums) adds each vector of [0, count) to its sums; four independent sets of sums hide the
+/// latency.
+template <int N, class Term>
+HWY_INLINE void accumulate(std::int64_t count, float (&totals)[N], Term term) {
+  V sums[4][N];
+  for (auto& set : sums) {
+    for (V& sum : set) sum = hn::Zero(floats);
+  }
+  std::int64_t i = 0;
+  for (; i + 4 * num_lanes <= count; i += 4 * num_lanes) {
+    term(i, All{}, sums[0]);
+    term(i + num_lanes, All{}, sums[1]);
+    term(i + 2 * num_lanes, All{}, sums[2]);
+    term(i + 3 * num_lanes, All{}, sums[3]);
+  }
+  for (; i + num_lanes <= count; i += num_lanes) term(i, All{}, sums[0]);
+  if (i < count) term(i, First{count - i}, sums[0]);
+  for (int n = 0; n < N; ++n) {
+    const V total = hn::Add(hn::Add(sums[0][n], sums[1][n]), hn::Add(sums[2][n], sums[3][n]));
+    totals[n] = hn::GetLane(hn::SumOfLanes(floats, total));
+  }
+}
+
+/// e^x, no more than e^88. Unlike Highway's, it lets NaN through: a diverged run must show in the loss.
+HWY_INLINE V exponential(V x) {
+  const V e = hn::Exp(floats, hn::Min(x, hn::Set(floats, 88.0f)));
+  return hn::IfThenElse(hn::IsNaN(x), x, e);
+}
+
+/// 1/(1 + e^−x)
+HWY_INLINE V sigmoid(V x) {
+  const V one = hn::Set(floats, 1.0f);
+  return hn::Div(one, hn::Add(one, exponential(hn::Neg(x))));
+}
+
+}  // namespace dt::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,12 @@
+#pragma once
+// kernels/adamw.hpp as plain loops; sums are taken in double.
+
+#include "kernels/adamw.hpp"
+
+namespace dt::kernels::reference {
+
+template <class T>
+void adamw(const Context&, const AdamWStep& step, const Tensor& w, const Tensor& grad, const Tensor& m,
+           const Tensor& v);
+
+}  // namespace dt::kernels::reference

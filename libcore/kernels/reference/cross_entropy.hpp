@@ -1,0 +1,15 @@
+#pragma once
+// kernels/cross_entropy.hpp as plain loops; sums are taken in double.
+
+#include "kernels/cross_entropy.hpp"
+
+namespace dt::kernels::reference {
+
+template <class T>
+void cross_entropy(const Context&, const Tensor& logits_RV, const Tensor& labels_R, const Tensor& nll_R,
+                   const Tensor& lse_R);
+template <class T>
+void cross_entropy_backward(const Context&, const Tensor& labels_R, const Tensor& lse_R, double scale,
+                            const Tensor& logits_RV);
+
+}  // namespace dt::kernels::reference

@@ -1,0 +1,31 @@
+#include "kernels/reference/embedding.hpp"
+
+namespace dt::kernels::reference {
+
+template <class T>
+void embedding(const Context&, const Tensor& ids_R, const Tensor& table_VC, bool accumulate,
+               const Tensor& y_RC) {
+  const std::int64_t R = ids_R.dim(0), C = table_VC.dim(1);
+  for (std::int64_t r = 0; r < R; ++r) {
+    const T* row = table_VC.data<T>() + ids_R.data<std::int32_t>()[r] * C;
+    T* y = y_RC.data<T>() + r * C;
+    for (std::int64_t c = 0; c < C; ++c) y[c] = accumulate ? y[c] + row[c] : row[c];
+  }
+}
+
+template <class T>
+void embedding_backward(const Context&, const Tensor& ids_R, const Tensor& dy_RC, const Tensor& dtable_VC) {
+  const std::int64_t R = ids_R.dim(0), C = dtable_VC.dim(1);
+  for (std::int64_t r = 0; r < R; ++r) {
+    const T* dy = dy_RC.data<T>() + r * C;
+    T* row = dtable_VC.data<T>() + ids_R.data<std::int32_t>()[r] * C;
+    for (std::int64_t c = 0; c < C; ++c) row[c] += dy[c];
+  }
+}
+
+template decltype(kernels::embedding) embedding<float>;
+template decltype(kernels::embedding) embedding<double>;
+template decltype(kernels::embedding_backward) embedding_backward<float>;
+template decltype(kernels::embedding_backward) embedding_backward<double>;
+
+}  // namespace dt::kernels::reference

@@ -1,0 +1,14 @@
+#pragma once
+// kernels/embedding.hpp as plain loops; sums are taken in double.
+
+#include "kernels/embedding.hpp"
+
+namespace dt::kernels::reference {
+
+template <class T>
+void embedding(const Context&, const Tensor& ids_R, const Tensor& table_VC, bool accumulate,
+               const Tensor& y_RC);
+template <class T>
+void embedding_backward(const Context&, const Tensor& ids_R, const Tensor& dy_RC, const Tensor& dtable_VC);
+
+}  // namespace dt::kernels::reference

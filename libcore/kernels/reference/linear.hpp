@@ -1,0 +1,16 @@
+#pragma once
+// kernels/linear.hpp as plain loops; sums are taken in double.
+
+#include "kernels/linear.hpp"
+
+namespace dt::kernels::reference {
+
+template <class T>
+void linear(const Context&, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N, const Tensor& y_RN);
+template <class T>
+void linear_backward_input(const Context&, const Tensor& dy_RN, const Tensor& w_NK, const Tensor& dx_RK);
+template <class T>
+void linear_backward_weight(const Context&, const Tensor& dy_RN, const Tensor& x_RK, const Tensor& dw_NK,
+                            const Tensor& dbias_N);
+
+}  // namespace dt::kernels::reference

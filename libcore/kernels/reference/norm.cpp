@@ -1,0 +1,141 @@
+#include "kernels/reference/norm.hpp"
+
+#include <cmath>
+
+namespace dt::kernels::reference {
+
+template <class T>
+void layer_norm(const Context&, const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C, double eps,
+                const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R) {
+  const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
+  const T* weight = weight_C.data<T>();
+  const T* bias = bias_C ? bias_C.data<T>() : nullptr;
+  for (std::int64_t r = 0; r < R; ++r) {
+    const T* x = x_RC.data<T>() + r * C;
+    T* y = y_RC.data<T>() + r * C;
+    double mean = 0;
+    for (std::int64_t c = 0; c < C; ++c) mean += x[c];
+    mean /= static_cast<double>(C);
+    double variance = 0;
+    for (std::int64_t c = 0; c < C; ++c) variance += (x[c] - mean) * (x[c] - mean);
+    variance /= static_cast<double>(C);
+    const double rstd = 1 / std::sqrt(variance + eps);
+    for (std::int64_t c = 0; c < C; ++c) {
+      y[c] = static_cast<T>((x[c] - mean) * rstd * weight[c] + (bias ? bias[c] : 0));
+    }
+    mean_R.data<T>()[r] = static_cast<T>(mean);
+    rstd_R.data<T>()[r] = static_cast<T>(rstd);
+  }
+}
+
+// With x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)).
+template <class T>
+void layer_norm_backward_input(const Context&, const Tensor& dy_RC, const Tensor& x_RC,
+                               const Tensor& weight_C, const Tensor& mean_R, const Tensor& rstd_R,
+                               const Tensor& dx_RC) {
+  const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
+  const T* weight = weight_C.data<T>();
+  for (std::int64_t r = 0; r < R; ++r) {
+    const T* x = x_RC.data<T>() + r * C;
+    const T* dy = dy_RC.data<T>() + r * C;
+    T* dx = dx_RC.data<T>() + r * C;
+    const double mean = mean_R.data<T>()[r], rstd = rstd_R.data<T>()[r];
+    double mean_g = 0, mean_gx = 0;
+    for (std::int64_t c = 0; c < C; ++c) {
+      const double g = double{dy[c]} * double{weight[c]};
+      mean_g += g;
+      mean_gx += g * (x[c] - mean) * rstd;
+    }
+    mean_g /= static_cast<double>(C);
+    mean_gx /= static_cast<double>(C);
+    for (std::int64_t c = 0; c < C; ++c) {
+      const double g = double{dy[c]} * double{weight[c]};
+      dx[c] += static_cast<T>(rstd * (g - mean_g - (x[c] - mean) * rstd * mean_gx));
+    }
+  }
+}
+
+template <class T>
+void layer_norm_backward_weight(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& mean_R,
+                                const Tensor& rstd_R, const Tensor& dweight_C, const Tensor& dbias_C) {
+  const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
+  const T* x = x_RC.data<T>();
+  const T* dy = dy_RC.data<T>();
+  const T* mean = mean_R.data<T>();
+  const T* rstd = rstd_R.data<T>();
+  for (std::int64_t c = 0; c < C; ++c) {
+    double dweight = 0, dbias = 0;
+    for (std::int64_t r = 0; r < R; ++r) {
+      dweight += dy[r * C + c] * (double{x[r * C + c]} - mean[r]) * rstd[r];
+      dbias += dy[r * C + c];
+    }
+    dweight_C.data<T>()[c] += static_cast<T>(dweight);
+    if (dbias_C) dbias_C.data<T>()[c] += static_cast<T>(dbias);
+  }
+}
+
+template <class T>
+void rms_norm(const Context&, const Tensor& x_RC, const Tensor& weight_C, double eps, const Tensor& y_RC,
+              const Tensor& rstd_R) {
+  const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
+  const T* weight = weight_C.data<T>();
+  for (std::int64_t r = 0; r < R; ++r) {
+    const T* x = x_RC.data<T>() + r * C;
+    T* y = y_RC.data<T>() + r * C;
+    double mean_square = 0;
+    for (std::int64_t c = 0; c < C; ++c) mean_square += double{x[c]} * double{x[c]};
+    mean_square /= static_cast<double>(C);
+    const double rstd = 1 / std::sqrt(mean_square + eps);
+    for (std::int64_t c = 0; c < C; ++c) y[c] = static_cast<T>(x[c] * rstd * weight[c]);
+    rstd_R.data<T>()[r] = static_cast<T>(rstd);
+  }
+}
+
+// With x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)).
+template <class T>
+void rms_norm_backward_input(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
+                             const Tensor& rstd_R, const Tensor& dx_RC) {
+  const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
+  const T* weight = weight_C.data<T>();
+  for (std::int64_t r = 0; r < R; ++r) {
+    const T* x = x_RC.data<T>() + r * C;
+    const T* dy = dy_RC.data<T>() + r * C;
+    T* dx = dx_RC.data<T>() + r * C;
+    const double rstd = rstd_R.data<T>()[r];
+    double mean_gx = 0;
+    for (std::int64_t c = 0; c < C; ++c) mean_gx += double{dy[c]} * double{weight[c]} * x[c] * rstd;
+    mean_gx /= static_cast<double>(C);
+    for (std::int64_t c = 0; c < C; ++c) {
+      dx[c] += static_cast<T>(rstd * (double{dy[c]} * double{weight[c]} - x[c] * rstd * mean_gx));
+    }
+  }
+}
+
+template <class T>
+void rms_norm_backward_weight(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& rstd_R,
+                              const Tensor& dweight_C) {
+  const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
+  const T* x = x_RC.data<T>();
+  const T* dy = dy_RC.data<T>();
+  const T* rstd = rstd_R.data<T>();
+  for (std::int64_t c = 0; c < C; ++c) {
+    double dweight = 0;
+    for (std::int64_t r = 0; r < R; ++r) dweight += double{dy[r * C + c]} * double{x[r * C + c]} * rstd[r];
+    dweight_C.data<T>()[c] += static_cast<T>(dweight);
+  }
+}
+
+template decltype(kernels::layer_norm) layer_norm<float>;
+template decltype(kernels::layer_norm) layer_norm<double>;
+template decltype(kernels::layer_norm_backward_input) layer_norm_backward_input<float>;
+template decltype(kernels::layer_norm_backward_input) layer_norm_backward_input<double>;
+template decltype(kernels::layer_norm_backward_weight) layer_norm_backward_weight<float>;
+template decltype(kernels::layer_norm_backward_weight) layer_norm_backward_weight<double>;
+template decltype(kernels::rms_norm) rms_norm<float>;
+template decltype(kernels::rms_norm) rms_norm<double>;
+template decltype(kernels::rms_norm_backward_input) rms_norm_backward_input<float>;
+template decltype(kernels::rms_norm_backward_input) rms_norm_backward_input<double>;
+template decltype(kernels::rms_norm_backward_weight) rms_norm_backward_weight<float>;
+template decltype(kernels::rms_norm_backward_weight) rms_norm_backward_weight<double>;
+
+}  // namespace dt::kernels::reference

@@ -1,0 +1,128 @@
+// Writers that cannot go on: nothing under a final name, an error that names the file.
+
+#include <catch2/catch.hpp>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "checkpoint/export.hpp"
+#include "checkpoint/sample.hpp"
+
+namespace dt::checkpoint {
+namespace {
+
+using test::contains;
+using test::TempFolder;
+
+std::size_t entries(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+/// Calls `write` and counts down the room until it fails; each failure must leave the folder as it was.
+/// `limit` is what the file system or the process allows to be written; returns how often it failed.
+int count_failures(const fs::path& folder, std::uint64_t needed,
+                   const std::function<void(std::uint64_t)>& set_limit, const std::function<void()>& write,
+                   ErrorKind kind) {
+  int failures = 0;
+  for (std::uint64_t part = 0; part < 40; ++part) {
+    set_limit(needed * part / 40);
+    const std::string message = test::error_of(kind, write);
+    set_limit(UINT64_MAX);
+    if (message.empty()) continue;
+    ++failures;
+    CHECK(contains(message, folder.string()));
+    CHECK(entries(folder) == 0);
+  }
+  return failures;
+}
+
+void limit_file_size(std::uint64_t bytes) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = bytes == UINT64_MAX ? limit.rlim_max : bytes;
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+fs::path write_model(const fs::path& folder) {
+  model::ModelSpec spec = test::tiny_gpt2();
+  spec.hidden = 64;
+  spec.vocabulary = 1000;
+  spec.mlp_hidden = 256;
+  spec.head_dim = 32;
+  Manifest manifest = test::sample_manifest();
+  manifest.model = spec;
+  return write_checkpoint(folder, manifest, test::model_pieces(spec).list);
+}
+
+TEST_CASE("a write beyond the file-size limit leaves nothing") {
+  const auto previous = ::signal(SIGXFSZ, SIG_IGN);
+  const TempFolder folder;
+  const TempFolder good;
+  const Reader reader(write_model(good.path()));
+  const std::uint64_t bytes = reader.manifest().files[0].bytes;
+  const auto limited = [&](const std::function<void()>& write) {
+    return count_failures(folder.path(), bytes, limit_file_size, write, ErrorKind::environment);
+  };
+  CHECK(limited([&] { write_model(folder.path()); }) == 40);
+  CHECK(limited([&] { export_hf(reader, folder / "hf", false); }) > 30);
+  CHECK(limited([&] { export_h5(reader, folder / "model.h5", false); }) > 30);
+  ::signal(SIGXFSZ, previous);
+  CHECK(fs::exists(write_model(folder.path())));
+}
+
+TEST_CASE("a full disk leaves nothing") {
+  const TempFolder folder;
+  const TempFolder good;
+  const fs::path small = folder / "small";
+  fs::create_directory(small);
+  if (::mount("tmpfs", small.c_str(), "tmpfs", 0, "size=1m") != 0) {
+    WARN("skipped: mounting a small file system needs root");
+    return;
+  }
+  const Reader reader(write_model(good.path()));
+  const fs::path filler = folder / "small/.filler";
+  for (int kib = 600; kib < 1024; kib += 40) {
+    test::write_text(filler, std::string(static_cast<std::size_t>(kib) << 10, 'x'));
+    for (const auto& write : {std::function<void()>([&] { write_model(small); }),
+                              std::function<void()>([&] { export_hf(reader, small / "hf", false); }),
+                              std::function<void()>([&] { export_h5(reader, small / "model.h5", false); })}) {
+      const std::string message = test::error_of(ErrorKind::environment, write);
+      if (kib > 900) CHECK_FALSE(message.empty());
+      if (message.empty()) {
+        for (const char* made : {"hf", "model.h5", "step-00000010.g1"}) fs::remove_all(small / made);
+      } else {
+        CHECK(contains(message, "full"));
+      }
+      CHECK(entries(small) == 1);
+    }
+  }
+  ::umount2(small.c_str(), MNT_DETACH);
+}
+
+TEST_CASE("a writer that is killed leaves a whole checkpoint or a hidden folder, never half of one") {
+  const TempFolder folder;
+  int whole = 0;
+  for (int delay_us = 0; delay_us < 6000; delay_us += 200) {
+    const fs::path place = folder / std::to_string(delay_us);
+    fs::create_directory(place);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      write_model(place);
+      ::_exit(0);
+    }
+    ::usleep(static_cast<useconds_t>(delay_us));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    for (const fs::directory_entry& entry : fs::directory_iterator(place)) {
+      if (entry.path().filename().string().starts_with(".step-00000010.g1.tmp-")) continue;
+      CHECK(entry.path().filename() == "step-00000010.g1");
+      CHECK(verify_checkpoint(entry.path()).empty());
+      ++whole;
+    }
+  }
+  INFO(whole << " of 30 were whole");
+}
+
+}  // namespace
+}  // namespace dt::checkpoint

@@ -1,0 +1,125 @@
+#include "checkpoint/manifest.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/digest.hpp"
+#include "checkpoint/sample.hpp"
+
+namespace dt::checkpoint {
+namespace {
+
+using test::contains;
+using test::error_of;
+
+Manifest filled() {
+  Manifest m = test::sample_manifest(1000, 3);
+  m.parent = "step-00000500.g2";
+  m.created = "2026-01-31T12:00:00Z";
+  m.dt_version = "0.1.0";
+  m.files = {{"rank-00000.h5", 100000, 0x1122334455667788}};
+  Piece part = Piece::whole({4, 6});
+  part.start = {1, 2};
+  part.box = {3, 4};
+  part.begin = 5;
+  part.end = 11;
+  m.pieces = {
+      {"layers.0.attention.q.weight",
+       kind_weights,
+       DType::f32,
+       Piece::whole({4, 6}),
+       "rank-00000.h5",
+       "/weights/layers.0.attention.q.weight",
+       {5},
+       2048},
+      {"odd \"name\"", kind_second_moment, DType::f64, part, "rank-00000.h5", "/adam_v/odd@0", {6}, 4096}};
+  return m;
+}
+
+/// The text with one part replaced and the digest made to fit.
+std::string edited(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  text.replace(at, from.size(), to);
+  const std::size_t tail = text.rfind("\"digest\": \"");
+  return text.substr(0, tail) + "\"digest\": \"" + to_hex(digest(std::string_view(text).substr(0, tail))) +
+         "\"\n}\n";
+}
+
+std::string parse_error(const std::string& text) {
+  return error_of(ErrorKind::input, [&] { parse_manifest(text, "some/manifest.json"); });
+}
+
+TEST_CASE("a manifest read back is the manifest written") {
+  const Manifest m = filled();
+  const std::string text = to_json(m);
+  const Manifest back = parse_manifest(text, "manifest.json");
+  CHECK(to_json(back) == text);
+  CHECK(back.model == m.model);
+  CHECK(back.mesh == m.mesh);
+  CHECK(back.state.seed == m.state.seed);
+  CHECK(back.state.data_digest == m.state.data_digest);
+  CHECK(back.state.schedule == m.state.schedule);
+  CHECK(back.pieces.size() == 2);
+  CHECK(back.pieces[1].piece == m.pieces[1].piece);
+  CHECK(back.pieces[1].offset == 4096);
+  CHECK(back.pieces[1].dtype == DType::f64);
+}
+
+TEST_CASE("any changed, lost or added byte of a manifest is refused") {
+  const std::string text = to_json(filled());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string flipped = text;
+      flipped[i] = static_cast<char>(flipped[i] ^ 1 << bit);
+      INFO("byte " << i << ", bit " << bit);
+      CHECK_THROWS_AS(parse_manifest(flipped, "m"), Error);
+    }
+    CHECK(contains(parse_error(text.substr(0, i)), "some/manifest.json"));
+  }
+  CHECK(contains(parse_error(text + "\n"), "digest"));
+}
+
+TEST_CASE("a manifest of another version or format says so, with or without a fitting digest") {
+  const std::string text = to_json(filled());
+  std::string torn = text;
+  torn.replace(torn.find("\"version\": 1"), 12, "\"version\": 2");
+  for (const std::string& other : {torn, edited(text, "\"version\": 1", "\"version\": 2")}) {
+    CHECK(contains(parse_error(other), "version 2"));
+    CHECK(contains(parse_error(other), "reads version 1"));
+  }
+  CHECK(contains(parse_error(edited(text, "dt-checkpoint", "somebody-elses")), "somebody-elses"));
+}
+
+TEST_CASE("a manifest that dt did not write names the member that is wrong") {
+  const std::string text = to_json(filled());
+  const auto message = [&](const std::string& from, const std::string& to) {
+    return parse_error(edited(text, from, to));
+  };
+  CHECK(contains(message("\"samples_consumed\":80", "\"samples_consumed\":-1"), "state.samples_consumed"));
+  CHECK(contains(message("\"step\":1000", "\"step\":1.5"), "state.step"));
+  CHECK(contains(message("\"step\":1000", "\"steps\":1000"), "'state.step' is missing"));
+  CHECK(contains(message("\"f64\"", "\"f65\""), "f65"));
+  CHECK(contains(message("\"box\":[3,4]", "\"box\":[4,4]"), "pieces[1]"));
+  CHECK(contains(message("\"box\":[3,4]", "\"box\":[3,-4]"), "pieces[1]"));
+  CHECK(contains(message("\"end\":11", "\"end\":13"), "pieces[1]"));
+  CHECK(contains(message("\"offset\":4096", "\"offset\":99960"), "beyond the end"));
+  CHECK(contains(message("\"offset\":4096", "\"offset\":18446744073709551615"), "beyond the end"));
+  CHECK(contains(message("\"digests\":[\"0000000000000006\"]", "\"digests\":[]"), "0 digests"));
+  CHECK(contains(message("\"0000000000000006\"", "\"6\""), "16 hexadecimal"));
+  CHECK(contains(message("\"name\":\"rank-00000.h5\"", "\"name\":\"../rank-00000.h5\""), "../rank-00000.h5"));
+  CHECK(contains(message("\"file\":\"rank-00000.h5\"", "\"file\":\"rank-00001.h5\""), "rank-00001.h5"));
+}
+
+TEST_CASE("a folder that is no checkpoint says what it is") {
+  const test::TempFolder folder;
+  const auto message = [](const fs::path& path) {
+    return error_of(ErrorKind::input, [&] { load_manifest(path); });
+  };
+  CHECK(contains(message(folder / "none"), "does not exist"));
+  CHECK(contains(message(folder.path()), "manifest.json"));
+  fs::create_directory(folder / "checkpoints");
+  CHECK(contains(message(folder.path()), "dt-checkpoint latest"));
+}
+
+}  // namespace
+}  // namespace dt::checkpoint

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Wrong commands and paths: the documented exit codes, and messages that name the thing and the remedy.
+source "$DT_TESTS/cmd/lib.sh"
+make_checkpoint run 10 >/dev/null || fail "make_checkpoint"
+ckpt=run/checkpoints/step-00000010.g1
+
+expect_exit 0 dt-checkpoint --help
+for command in "list RUN" "show CKPT" "verify CKPT" "latest RUN" "diff A B"; do expect_match stdout "dt-checkpoint $command"; done
+for later in prune reshard import repair; do
+  ! grep -q "$later" stdout || fail "--help lists $later"
+  expect_exit 2 dt-checkpoint "$later" run
+  expect_exit 0 dt-checkpoint --help
+done
+expect_exit 0 dt-checkpoint --version; expect_match stdout "^dt-checkpoint [0-9]"
+
+expect_exit 2 dt-checkpoint; expect_match stderr "expected list, show, verify, latest, diff"
+expect_exit 2 dt-checkpoint lst run; expect_match stderr "unknown command 'lst'"
+expect_exit 2 dt-checkpoint list; expect_match stderr "dt-checkpoint list RUN"
+expect_exit 2 dt-checkpoint list run run
+expect_exit 2 dt-checkpoint verify; expect_match stderr "verify CKPT"
+expect_exit 2 dt-checkpoint diff "$ckpt"; expect_match stderr "diff A B"
+expect_exit 2 dt-checkpoint latest run --jsn; expect_match stderr "jsn"
+
+for command in list latest show verify; do
+  expect_exit 3 dt-checkpoint "$command" nowhere; expect_match stderr "nowhere"
+done
+expect_exit 3 dt-checkpoint diff "$ckpt" nowhere; expect_match stderr "nowhere does not exist"
+for command in show verify; do
+  expect_exit 3 dt-checkpoint "$command" run; expect_match stderr "run is a run directory"
+done
+for command in list latest; do
+  expect_exit 3 dt-checkpoint "$command" "$ckpt"; expect_match stderr "is a checkpoint"
+done
+echo text >file
+for command in list latest show verify; do expect_exit 3 dt-checkpoint "$command" file; expect_match stderr "file"; done
+
+# Another version says which, with or without a fitting digest.
+cp -r "$ckpt" other
+sed -i 's/"version": 1/"version": 2/' other/manifest.json
+expect_exit 3 dt-checkpoint show other; expect_match stderr "other/manifest.json has version 2.*reads version 1"
+expect_exit 3 dt-checkpoint diff other "$ckpt"; expect_match stderr "version 2"
+expect_exit 5 dt-checkpoint verify other; expect_match stdout "version 2"
+
+# Output that cannot be written.
+for command in "list run" "list run --json" "latest run" "show $ckpt" "show $ckpt --json" "verify $ckpt" "diff $ckpt $ckpt" \
+  "diff --json $ckpt $ckpt" "--help" "--version"; do
+  code=0
+  # shellcheck disable=SC2086
+  dt-checkpoint $command >/dev/full 2>stderr || code=$?
+  expect_equal "$code" 4 "exit of dt-checkpoint $command with a full stdout"
+  expect_match stderr "standard output"
+done

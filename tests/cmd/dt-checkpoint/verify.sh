@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# verify finds any damage and names it: exit 5, findings on stdout.
+source "$DT_TESTS/cmd/lib.sh"
+a=$(make_checkpoint run 10) || fail "make_checkpoint"
+b=$(make_checkpoint run 20 parts=2) || fail "make_checkpoint"
+
+expect_exit 0 dt-checkpoint verify "$a" "$b"
+expect_equal "$(cat stdout)" "$a: ok"$'\n'"$b: ok"
+expect_exit 0 dt-checkpoint verify --json "$a"
+expect_equal "$(cat stdout)" "{\"path\":\"$a\",\"ok\":true,\"problems\":[]}"
+
+# flip FILE OFFSET: one bit.
+flip() {
+  local byte
+  byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+  # shellcheck disable=SC2059
+  printf "\\$(printf '%03o' $((byte ^ 4)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+file=$b/rank-00000.h5
+size=$(stat -c %s "$file")
+for part in 0 1 2 3 4 5 6 7 8 9; do
+  offset=$((size * part / 10))
+  flip "$file" "$offset"
+  expect_exit 5 dt-checkpoint verify "$a" "$b"
+  expect_match stdout "^$a: ok$"
+  expect_match stdout "^$b: rank-00000.h5"
+  expect_match stderr "1 of 2 checkpoints are damaged"
+  flip "$file" "$offset"
+done
+offset=$(dt-checkpoint show "$b" --json | sed -E 's/.*"kind":"adam_v".*"offset":([0-9]+),"bytes":[0-9]+\}\]\}\]\}$/\1/')
+flip "$file" "$offset"
+expect_exit 5 dt-checkpoint verify "$b"
+expect_match stdout "^$b: rank-00000.h5: adam_v of final_norm.bias: bytes $offset to "
+expect_exit 5 dt-checkpoint verify --json "$b"
+expect_match stdout '"ok":false,"problems":\[\{"where":"rank-00000.h5: adam_v of final_norm.bias","what":"bytes'
+flip "$file" "$offset"
+expect_exit 0 dt-checkpoint verify "$b"
+
+truncate -s -1 "$file"; expect_exit 5 dt-checkpoint verify "$b"; expect_match stdout "has $((size - 1)) bytes, expected $size"
+rm "$file"; expect_exit 5 dt-checkpoint verify "$b"; expect_match stdout "rank-00000.h5.*No such file"
+sed -i 's/"step":20/"step":21/' "$b/manifest.json"; expect_exit 5 dt-checkpoint verify "$b"
+expect_match stdout "manifest.json does not have the digest"
+rm "$b/manifest.json"; expect_exit 5 dt-checkpoint verify "$b"; expect_match stdout "holds no manifest.json"

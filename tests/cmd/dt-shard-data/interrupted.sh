@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# A signal ends the work, also while it waits for a pipe, and nothing is left.
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+
+mkdir work
+mkfifo pipe
+for signal in INT TERM; do
+  dt-shard-data --out work/data pipe 2>stderr &
+  tool=$!
+  exec 3>pipe
+  echo 'some text' >&3
+  for _ in $(seq 100); do
+    [[ -n $(find work -name '.data.tmp-*') ]] && break
+    sleep 0.1
+  done
+  kill -s "$signal" "$tool"
+  code=0
+  wait "$tool" || code=$?
+  exec 3>&-
+  expect_equal "$code" $((128 + $(kill -l "$signal")))
+  expect_match stderr "stopped by SIG$signal"
+  expect_equal "$(ls -A work)" ""
+done

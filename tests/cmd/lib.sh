@@ -1,0 +1,59 @@
+# shellcheck shell=bash
+# Sourced by the cases in tests/cmd: helpers, and a folder of the case's own, removed at its end, as working directory.
+set -euo pipefail
+
+case_dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-case-XXXXXX")
+at_exit() { :; } # a case may define its own
+finish() {
+  at_exit
+  cd / && rm -rf "$case_dir"
+}
+trap finish EXIT
+cd "$case_dir"
+
+fail() {
+  echo "FAIL: $*" >&2
+  exit 1
+}
+
+skip() {
+  echo "SKIP: $*"
+  exit 77
+}
+
+# expect_exit CODE COMMAND...: what it prints lands in ./stdout and ./stderr.
+expect_exit() {
+  local expected=$1 actual=0
+  shift
+  "$@" >stdout 2>stderr || actual=$?
+  if [[ $actual != "$expected" ]]; then
+    cat stdout stderr >&2
+    fail "exit $actual, not $expected: $*"
+  fi
+}
+
+# expect_match FILE REGEX (extended, anywhere in it)
+expect_match() {
+  if ! grep -qE -- "$2" "$1"; then
+    cat "$1" >&2
+    fail "'$2' is not in $1"
+  fi
+}
+
+# expect_equal ACTUAL EXPECTED [WHAT]
+expect_equal() {
+  [[ $1 == "$2" ]] || fail "'$1' is not '$2'${3:+: $3}"
+}
+
+# expect_absent PATH...: nothing half-written under a final name.
+expect_absent() {
+  local path
+  for path in "$@"; do
+    [[ ! -e $path ]] || fail "$path exists"
+  done
+}
+
+# json_value FILE KEY: the number or string of a key in one-line JSON.
+json_value() {
+  sed -nE 's/.*"'"$2"'": ?"?([^",}]*)"?.*/\1/p' "$1"
+}

@@ -1,0 +1,81 @@
+#include "data/chunk_encoder.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/test_folder.hpp"
+
+using namespace dt;
+using namespace dt::data;
+using dt_test::caught;
+
+namespace {
+
+const auto tokenizer = make_tokenizer("bytes");
+
+Chunk lines(const std::string& bytes, std::uint64_t first_line = 1) {
+  return {bytes, true, {}, std::make_shared<std::string>("in.jsonl"), first_line};
+}
+
+std::vector<std::string> texts_of(const std::string& bytes, const std::string& key = "text") {
+  const EncodedChunk encoded = encode_chunk(lines(bytes), *tokenizer, key);
+  std::vector<std::string> texts;
+  for (const Part& part : encoded.parts) {
+    CHECK(part.ends_document);
+    texts.emplace_back(encoded.ids.begin() + static_cast<std::ptrdiff_t>(part.begin),
+                       encoded.ids.begin() + static_cast<std::ptrdiff_t>(part.end));
+  }
+  return texts;
+}
+
+std::string message_of(const std::string& bytes, std::uint64_t first_line = 1) {
+  const auto error = caught([&] { encode_chunk(lines(bytes, first_line), *tokenizer, "text"); });
+  CHECK(error.kind == ErrorKind::input);
+  return error.message;
+}
+
+using Strings = std::vector<std::string>;
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+}  // namespace
+
+TEST_CASE("JSON lines: each line is a document, blank lines are passed over") {
+  CHECK(texts_of(
+            "{\"text\": \"one\"}\n\n  \t\r\n{\"id\": [1, {\"text\": 2}], \"text\": \"two\\n\\u00e4\"}\r\n") ==
+        Strings{"one", "two\nä"});
+  CHECK(texts_of("{\"text\": \"\"}") == Strings{""});
+  CHECK(texts_of("{\"body\": \"x\"}", "body") == Strings{"x"});
+  CHECK(texts_of("").empty());
+}
+
+TEST_CASE("JSON lines: what is wrong is said with file and line") {
+  const std::string good = "{\"text\": \"ok\"}\n\n";
+  CHECK_THAT(message_of(good + "{\"text\": \"x\"\n"), StartsWith("in.jsonl:3: invalid JSON: "));
+  CHECK_THAT(message_of(good + "{\"text\": \"x\"} y"), StartsWith("in.jsonl:3: invalid JSON: "));
+  CHECK_THAT(message_of(good + "{\"text\": \"\\ud800\"}"), StartsWith("in.jsonl:3: invalid JSON: "));
+  CHECK_THAT(message_of(good + "[1]", 100), StartsWith("in.jsonl:102: a JSON array"));
+  CHECK_THAT(message_of(good + "{\"txt\": \"x\"}"), StartsWith("in.jsonl:3: no key \"text\""));
+  CHECK_THAT(message_of(good + "{\"txt\": \"x\"}"), Contains("--text-key"));
+  CHECK_THAT(message_of(good + "{\"text\": 5}"), StartsWith("in.jsonl:3: \"text\" is a JSON number"));
+  CHECK_THAT(message_of(good + "{\"text\": \"\xFF\"}"), StartsWith("in.jsonl:3: invalid UTF-8: byte 0xff"));
+}
+
+TEST_CASE("text: invalid UTF-8 is said with file and line, counted from the chunk's first") {
+  Chunk chunk{"a\nb\n\xE4ther\n", false, {{0, 10, true}}, std::make_shared<std::string>("in.txt"), 41};
+  const auto error = caught([&] { encode_chunk(chunk, *tokenizer, ""); });
+  CHECK(error.kind == ErrorKind::input);
+  CHECK_THAT(error.message, StartsWith("in.txt:43: invalid UTF-8: byte 0xe4"));
+  CHECK_THAT(error.message, Contains("iconv"));
+}
+
+TEST_CASE("text: parts keep their documents") {
+  const Chunk chunk{"ab--cd", false, {{0, 2, true}, {4, 6, false}}, std::make_shared<std::string>("in"), 1};
+  const EncodedChunk encoded = encode_chunk(chunk, *tokenizer, "");
+  CHECK(encoded.ids == std::vector<std::uint32_t>{'a', 'b', 'c', 'd'});
+  REQUIRE(encoded.parts.size() == 2);
+  CHECK(encoded.parts[0].end == 2);
+  CHECK(encoded.parts[0].ends_document);
+  CHECK(encoded.parts[1].begin == 2);
+  CHECK_FALSE(encoded.parts[1].ends_document);
+  CHECK(encoded.input_bytes == 6);
+}

@@ -1,0 +1,112 @@
+#include "data/loader.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/hdf5_file.hpp"
+#include "data/test_dataset.hpp"
+
+using namespace dt;
+using namespace dt::data;
+using dt_test::Folder;
+
+namespace {
+
+/// 200 tokens, token i is i; the last 40 validate.
+TokenDataset counting_dataset(const Folder& folder) {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += static_cast<char>(i);
+  dt_test::put(folder / "a", text + text);
+  auto options = dt_test::plain_options({folder / "a"});
+  options.val_fraction = 0.2;
+  dt_test::make(folder / "out", options);
+  return TokenDataset(folder / "out");
+}
+
+std::uint64_t digest_of(const Batch& batch) {
+  return batch_digest(batch.samples_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
+                      batch.num_samples, batch.sequence_length);
+}
+
+}  // namespace
+
+TEST_CASE("a batch holds the windows of the sampler's order, labels shifted by one") {
+  const Folder folder;
+  const TokenDataset dataset = counting_dataset(folder);
+  Loader loader(dataset, 3, 8);
+  REQUIRE(loader.sampler().num_windows() == 19);  // (160 - 1) / 8
+  for (const std::uint64_t first : {0u, 5u, 10u, 100u}) {
+    const Batch batch = loader.next(first, 5);
+    CHECK(batch.first_sample == first);
+    CHECK(batch.num_samples == 5);
+    for (std::size_t b = 0; b < 5; ++b) {
+      CHECK(batch.samples_B[b] == first + b);
+      const std::uint64_t begin = loader.sampler().window(first + b) * 8;
+      for (std::size_t t = 0; t < 8; ++t) {
+        CHECK(batch.tokens_BT[b * 8 + t] == static_cast<std::int32_t>((begin + t) % 100));
+        CHECK(batch.labels_BT[b * 8 + t] == static_cast<std::int32_t>((begin + t + 1) % 100));
+      }
+    }
+  }
+  CHECK(loader.wait_s() > 0);
+}
+
+TEST_CASE("reading ahead changes nothing, whatever is asked for next") {
+  const Folder folder;
+  const TokenDataset dataset = counting_dataset(folder);
+  Loader in_order(dataset, 0, 4);
+  for (const auto& [first, count] : {std::pair{0, 3}, {3, 3}, {6, 2}, {8, 2}, {50, 2}, {10, 2}, {10, 2}}) {
+    const auto f = static_cast<std::uint64_t>(first);
+    CHECK(in_order.next(f, count).tokens_BT == Loader(dataset, 0, 4).next(f, count).tokens_BT);
+  }
+}
+
+TEST_CASE("the reader's error comes with the batch that it belongs to") {
+  const Folder folder;
+  { const TokenDataset whole = counting_dataset(folder); }
+  const fs::path shard = folder / "out/train-00000.h5";
+  dt_test::damage(shard, static_cast<std::int64_t>(Hdf5Reader(shard).info("/tokens").offset));
+  const TokenDataset dataset(folder / "out");
+  Loader loader(dataset, 0, 4);
+  CHECK(dt_test::caught([&] { loader.next(0, 1); }).says("is corrupt"));
+  CHECK(dt_test::caught([&] { loader.next(0, 1); }).says("is corrupt"));
+}
+
+TEST_CASE("validation windows come in order, an incomplete last one dropped") {
+  const Folder folder;
+  const TokenDataset dataset = counting_dataset(folder);
+  CHECK(num_validation_windows(dataset, 8) == 4);  // (40 - 1) / 8
+  CHECK(num_validation_windows(dataset, 39) == 1);
+  CHECK(num_validation_windows(dataset, 40) == 0);
+  const Batch batch = validation_batch(dataset, 8, 1, 2);
+  CHECK(batch.samples_B == std::vector<std::uint64_t>{1, 2});
+  for (std::size_t i = 0; i < 16; ++i) {
+    CHECK(batch.tokens_BT[i] == static_cast<std::int32_t>(68 + i));
+    CHECK(batch.labels_BT[i] == static_cast<std::int32_t>(69 + i));
+  }
+}
+
+TEST_CASE("the digest of samples is a sum over them, so it does not depend on who holds which") {
+  const Folder folder;
+  const TokenDataset dataset = counting_dataset(folder);
+  Loader loader(dataset, 1, 8);
+  const std::uint64_t whole = digest_of(loader.next(0, 6));
+  CHECK(whole == digest_of(loader.next(4, 2)) + digest_of(loader.next(0, 4)));
+
+  Batch altered = loader.next(0, 6);
+  altered.tokens_BT[9] += 1;
+  CHECK(digest_of(altered) != whole);
+  altered = loader.next(0, 6);
+  altered.labels_BT.back() += 1;
+  CHECK(digest_of(altered) != whole);
+  altered = loader.next(0, 6);
+  std::swap(altered.samples_B[0], altered.samples_B[1]);
+  CHECK(digest_of(altered) != whole);
+}
+
+TEST_CASE("the digest of samples never changes silently") {
+  const std::vector<std::uint64_t> samples = {5, 6};
+  const std::vector<std::int32_t> tokens = {1, 2, 3, 4};
+  const std::vector<std::int32_t> labels = {2, 3, 4, 5};
+  CHECK(batch_digest(samples.data(), tokens.data(), labels.data(), 2, 2) == 0x04818a14749555ab);
+  CHECK(batch_digest(samples.data(), tokens.data(), labels.data(), 0, 2) == 0);
+}

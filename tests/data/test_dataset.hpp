@@ -1,0 +1,54 @@
+#pragma once
+// What the tests of data share: datasets made from given documents.
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/test_folder.hpp"
+#include "data/make_dataset.hpp"
+#include "data/token_dataset.hpp"
+
+namespace dt_test {
+
+inline dt::data::MakeOptions plain_options(std::vector<std::string> inputs) {
+  dt::data::MakeOptions options;
+  options.inputs = std::move(inputs);
+  options.shuffle = false;
+  options.append_eos = false;
+  options.val_fraction = 0;
+  options.tool = "test";
+  return options;
+}
+
+inline dt::data::DatasetFile make(const std::filesystem::path& folder, const dt::data::MakeOptions& options) {
+  return dt::data::make_dataset(folder, options, [](dt::data::MakePhase, std::uint64_t, std::uint64_t) {});
+}
+
+inline std::vector<std::int32_t> tokens_of(const dt::data::TokenDataset& dataset, dt::data::Split split) {
+  std::vector<std::int32_t> tokens(dataset.split(split).tokens);
+  dataset.read(split, 0, tokens);
+  return tokens;
+}
+
+/// Byte tokens as text, with '|' for EOS.
+inline std::string text_of(const dt::data::TokenDataset& dataset, dt::data::Split split) {
+  std::string text;
+  for (const std::int32_t token : tokens_of(dataset, split))
+    text += token == 256 ? '|' : static_cast<char>(token);
+  return text;
+}
+
+/// Exchanges the byte at `offset`, or from the end where it is negative, for another one.
+inline void damage(const std::filesystem::path& path, std::int64_t offset) {
+  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  const std::int64_t at = offset < 0 ? size + offset : offset;
+  file.seekg(at);
+  const char byte = static_cast<char>(file.get() ^ 0x10);
+  file.seekp(at);
+  file.put(byte);
+}
+
+}  // namespace dt_test

@@ -1,0 +1,56 @@
+#include "data/tokenizer.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/digest.hpp"
+#include "base/test_folder.hpp"
+
+using namespace dt;
+using namespace dt::data;
+using dt_test::caught;
+
+TEST_CASE("bytes: tokens are the bytes of the text, after what is there already") {
+  const auto tokenizer = make_tokenizer("bytes");
+  CHECK(tokenizer->info().vocabulary_size == 257);
+  CHECK(tokenizer->info().eos == 256);
+  std::vector<std::uint32_t> ids = {7};
+  tokenizer->encode("aä", ids);
+  CHECK(ids == std::vector<std::uint32_t>{7, 97, 0xC3, 0xA4});
+}
+
+TEST_CASE("bytes: any cut is safe, and parts give what the whole gives") {
+  const auto tokenizer = make_tokenizer("bytes");
+  const std::string text = "some text, 日本語";
+  CHECK(tokenizer->safe_cut(text) == text.size());
+  std::vector<std::uint32_t> whole;
+  tokenizer->encode(text, whole);
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    std::vector<std::uint32_t> parts;
+    tokenizer->encode(text.substr(0, cut), parts);
+    tokenizer->encode(text.substr(cut), parts);
+    CHECK(parts == whole);
+  }
+}
+
+TEST_CASE("bytes: decoding is the inverse, with a marker for EOS") {
+  const auto tokenizer = make_tokenizer("bytes");
+  const std::vector<std::uint32_t> ids = {104, 105, 256, 0xC3, 0xA4};
+  CHECK(tokenizer->decode(ids) == "hi<|endoftext|>ä");
+  const std::vector<std::uint32_t> outside = {257};
+  CHECK(caught([&] { tokenizer->decode(outside); }).says("token 257 is outside the vocabulary of 257"));
+}
+
+TEST_CASE("a tokenizer's digest is that of the file it saves") {
+  const dt_test::Folder folder;
+  const auto tokenizer = make_tokenizer("bytes");
+  tokenizer->save(folder.path());
+  CHECK(digest(read_file(folder / "tokenizer.json")) == tokenizer->info().digest);
+  CHECK(to_hex(tokenizer->info().digest) == "e34d6d5c5e766ff4");  // datasets on disk carry it
+}
+
+TEST_CASE("an unknown tokenizer is an input error that says which are known") {
+  const auto error = caught([] { make_tokenizer("gpt9"); });
+  CHECK(error.kind == ErrorKind::input);
+  CHECK(error.says("'gpt9'"));
+  CHECK(error.says("bytes"));
+}

@@ -1,0 +1,146 @@
+#include "kernels/activation.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "kernels/fixture.hpp"
+
+namespace dt::kernels::test {
+namespace {
+
+struct Sizes {
+  std::int64_t R, F;
+};
+const Sizes sizes[] = {{1, 1}, {3, 5}, {4, 64}, {67, 515}};
+
+TEST_CASE("gelu has the values of its formula") {
+  const Context context(1);
+  Fixture f(context, DType::f64);
+  const Tensor y = f.output({1, 4});
+  gelu(context, f.values({1, 4}, {0, 1, -1, 10}), y);
+  CHECK(to_doubles(y)[0] == 0);
+  CHECK(to_doubles(y)[1] == Approx(0.8411919906082768));
+  CHECK(to_doubles(y)[2] == Approx(-0.15880800939172324));
+  CHECK(to_doubles(y)[3] == Approx(10));
+}
+
+TEST_CASE("swiglu gates the second half of each row with the first") {
+  const Context context(1);
+  Fixture f(context, DType::f64);
+  const Tensor y = f.output({2, 2});
+  const double silu1 = 1 / (1 + std::exp(-1.0));
+  swiglu(context, f.values({2, 4}, {1, 0, 3, 5, 1, 1, 2, 4}), y);
+  CHECK(to_doubles(y)[0] == Approx(3 * silu1));
+  CHECK(to_doubles(y)[1] == 0);
+  CHECK(to_doubles(y)[2] == Approx(2 * silu1));
+  CHECK(to_doubles(y)[3] == Approx(4 * silu1));
+}
+
+TEST_CASE("gelu_backward is gelu's gradient") {
+  const Context context(1);
+  Fixture f(context, DType::f64);
+  const Tensor x = f.random({3, 5}, 1, 4), dy = f.random({3, 5}, 2), y = f.output({3, 5}),
+               dx = f.output({3, 5});
+  gelu_backward(context, dy, x, dx);
+  check_gradient([&] { return gelu(context, x, y), weighted_sum(y, dy); }, x, dx);
+}
+
+TEST_CASE("swiglu_backward is swiglu's gradient") {
+  const Context context(1);
+  Fixture f(context, DType::f64);
+  const Tensor x = f.random({3, 10}, 1, 4), dy = f.random({3, 5}, 2), y = f.output({3, 5}),
+               dx = f.output({3, 10});
+  swiglu_backward(context, dy, x, dx);
+  check_gradient([&] { return swiglu(context, x, y), weighted_sum(y, dy); }, x, dx);
+}
+
+TEST_CASE("fast activations agree with their references") {
+  for (const auto& [R_, F_] : sizes) {
+    const std::int64_t R = R_, F = F_;
+    INFO("R " << R << " F " << F);
+    check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
+      const Tensor x = f.random({R, F}, 1, 6), dy = f.random({R, F}, 2), y = f.output({R, F}),
+                   dx = f.output({R, F});
+      gelu(f.context, x, y);
+      gelu_backward(f.context, dy, x, dx);
+      return {y, dx};
+    });
+    check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
+      const Tensor x = f.random({R, 2 * F}, 1, 6), dy = f.random({R, F}, 2);
+      const Tensor y = f.output({R, F}), dx = f.output({R, 2 * F});
+      swiglu(f.context, x, y);
+      swiglu_backward(f.context, dy, x, dx);
+      return {y, dx};
+    });
+  }
+}
+
+TEST_CASE("activations stay finite at extreme inputs") {
+  for (const bool reference : {false, true}) {
+    Context context(1);
+    context.set_reference_only(reference);
+    Fixture f(context, DType::f32);
+    const Tensor x = f.values({1, 8}, {-1e30, -1e4, -100, -50, 50, 100, 1e4, 1e30});
+    const Tensor y = f.output({1, 8}), dx = f.output({1, 8}),
+                 one = f.values({1, 8}, std::vector<double>(8, 1));
+    gelu(context, x, y);
+    gelu_backward(context, one, x, dx);
+    for (int i = 0; i < 8; ++i) {
+      CHECK(y.data<float>()[i] == Approx(i < 4 ? 0 : x.data<float>()[i]).margin(1e-6));
+      CHECK(dx.data<float>()[i] == Approx(i < 4 ? 0 : 1).margin(1e-6));
+    }
+    const Tensor half = f.output({1, 4}), dgate_up = f.output({1, 8});
+    swiglu(context, f.values({1, 8}, {-1e4, -100, 100, 1e4, 1, 1, 1, 1}), half);
+    CHECK(to_doubles(half)[0] == Approx(0).margin(1e-6));
+    CHECK(to_doubles(half)[3] == Approx(1e4));
+    swiglu_backward(context, half, f.values({1, 8}, {-1e4, -100, 100, 1e4, 1, 1, 1, 1}), dgate_up);
+    for (const double value : to_doubles(dgate_up)) CHECK(std::isfinite(value));
+  }
+}
+
+TEST_CASE("activation gradients may be written over what the contract allows") {
+  for (const bool reference : {false, true}) {
+    Context context(1);
+    context.set_reference_only(reference);
+    Fixture f(context, DType::f32);
+    const Tensor x = f.random({3, 37}, 1), dy = f.random({3, 37}, 2), dx = f.output({3, 37});
+    gelu_backward(context, dy, x, dx);
+    gelu_backward(context, dy, x, dy);
+    CHECK(same_bits(dx, dy));
+    const Tensor gate_up = f.random({3, 74}, 3), dgate_up = f.output({3, 74});
+    swiglu_backward(context, x, gate_up, dgate_up);
+    swiglu_backward(context, x, gate_up, gate_up);
+    CHECK(same_bits(dgate_up, gate_up));
+  }
+}
+
+TEST_CASE("activations refuse shapes that do not fit") {
+  const Context context(1);
+  Fixture f(context, DType::f32);
+  const Tensor a = f.random({2, 4}, 1), wrong = f.output({2, 3});
+  check_refused("gelu", [&] { gelu(context, a, wrong); });
+  check_refused("gelu_backward", [&] { gelu_backward(context, a, a, wrong); });
+  check_refused("swiglu", [&] { swiglu(context, a, wrong); });
+  check_refused("swiglu_backward", [&] { swiglu_backward(context, f.output({2, 2}), a, wrong); });
+}
+
+TEST_CASE("activations let NaN through") {
+  for (const bool reference : {false, true}) {
+    Context context(1);
+    context.set_reference_only(reference);
+    Fixture f(context, DType::f32);
+    const Tensor nan = f.values({1, 2}, {NAN, NAN}), one = f.values({1, 2}, {1, 1}), y = f.output({1, 2});
+    const Tensor half = f.values({1, 1}, {1}), z = f.output({1, 1});
+    gelu(context, nan, y);
+    CHECK(std::isnan(to_doubles(y)[0]));
+    gelu_backward(context, one, nan, one);
+    CHECK(std::isnan(to_doubles(one)[0]));
+    swiglu(context, f.values({1, 2}, {NAN, 1}), z);
+    CHECK(std::isnan(to_doubles(z)[0]));
+    swiglu_backward(context, half, f.values({1, 2}, {NAN, 1}), y);
+    CHECK(std::isnan(to_doubles(y)[0]));
+  }
+}
+
+}  // namespace
+}  // namespace dt::kernels::test

@@ -1,0 +1,80 @@
+#include "kernels/adamw.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "kernels/fixture.hpp"
+
+namespace dt::kernels::test {
+namespace {
+
+TEST_CASE(
+    "the first AdamW step moves by lr against the gradient's sign and decays the weight apart from it") {
+  const Context context(1);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    const Tensor w = f.values({2}, {1, -2}), g = f.values({2}, {0.5, -0.25}), m = f.values({2}, {0, 0});
+    const Tensor v = f.values({2}, {0, 0});
+    adamw(context,
+          {.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99, .eps = 0, .weight_decay = 0.5, .step = 1, .grad_scale = 2},
+          w, g, m, v);
+    CHECK(to_doubles(w)[0] == Approx(1 - 0.1 * 0.5 * 1 - 0.1));
+    CHECK(to_doubles(w)[1] == Approx(-2 + 0.1 * 0.5 * 2 + 0.1));
+    CHECK(to_doubles(m)[0] == Approx(0.1));  // (1 − β₁) · 0.5 · 2
+    CHECK(to_doubles(v)[1] == Approx(0.01 * 0.25));
+  }
+}
+
+TEST_CASE("a later AdamW step corrects both moments for their start at zero") {
+  const Context context(1);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    const Tensor w = f.values({1}, {1}), g = f.values({1}, {3}), m = f.values({1}, {0.2}),
+                 v = f.values({1}, {0.04});
+    adamw(
+        context,
+        {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 0.1, .weight_decay = 0, .step = 3, .grad_scale = 1},
+        w, g, m, v);
+    const double m_hat = (0.9 * 0.2 + 0.1 * 3) / (1 - 0.9 * 0.9 * 0.9);
+    const double v_hat = (0.99 * 0.04 + 0.01 * 9) / (1 - 0.99 * 0.99 * 0.99);
+    CHECK(to_doubles(w)[0] == Approx(1 - 0.01 * m_hat / (std::sqrt(v_hat) + 0.1)));
+  }
+}
+
+TEST_CASE("fast AdamW agrees with its reference over many steps") {
+  for (const std::int64_t count : {1, 15, 16, 17, 1000, 40001}) {
+    INFO("count " << count);
+    check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
+      const Tensor w = f.random({count}, 1), m = f.random({count}, 0, 0), v = f.random({count}, 0, 0);
+      for (int t = 1; t <= 5; ++t) {
+        adamw(f.context, {1e-3, 0.9, 0.95, 1e-8, 0.1, t, 0.5}, w, f.random({count}, 10 + t), m, v);
+      }
+      return {w, m, v};
+    });
+  }
+}
+
+TEST_CASE("AdamW keeps a small decay that 1 − lr · weight_decay would round away") {
+  const Context context(1);
+  Fixture f(context, DType::f32);
+  const Tensor w = f.values({1}, {1}), zero = f.values({1}, {0}), m = f.values({1}, {0}),
+               v = f.values({1}, {0});
+  const double decay = 0.75 * std::pow(2.0, -24);  // rounds 1 − decay to 1 − 2⁻²⁴
+  adamw(context,
+        {.lr = decay, .beta1 = 0.9, .beta2 = 0.9, .eps = 1, .weight_decay = 1, .step = 1, .grad_scale = 1}, w,
+        zero, m, v);
+  CHECK(to_doubles(w)[0] == 1 - std::pow(2.0, -24));
+}
+
+TEST_CASE("AdamW refuses tensors that differ") {
+  const Context context(1);
+  Fixture f(context, DType::f32), g(context, DType::f64);
+  const Tensor a = f.random({3}, 1), b = f.random({4}, 1);
+  const AdamWStep step{1e-3, 0.9, 0.95, 1e-8, 0.1, 1, 1};
+  check_refused("adamw", [&] { adamw(context, step, a, b, a, a); });
+  check_refused("adamw", [&] { adamw(context, step, a, a, a, g.random({3}, 1)); });
+  check_refused("adamw", [&] { adamw(context, {1e-3, 0.9, 0.95, 1e-8, 0.1, 0, 1}, a, a, a, a); });
+}
+
+}  // namespace
+}  // namespace dt::kernels::test

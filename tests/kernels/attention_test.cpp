@@ -1,0 +1,209 @@
+#include "kernels/attention.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "kernels/fixture.hpp"
+
+namespace dt::kernels::test {
+namespace {
+
+std::int64_t rows(const AttentionShape& s) {
+  return s.batch * s.sequence;
+}
+std::int64_t query(const AttentionShape& s) {
+  return s.query_heads * s.head_dim;
+}
+std::int64_t packed(const AttentionShape& s) {
+  return (s.query_heads + 2 * s.key_value_heads) * s.head_dim;
+}
+
+/// Runs forward and backward on random inputs: y, lse, dqkv.
+std::vector<Tensor> both_passes(Fixture& f, const AttentionShape& s, double scale) {
+  const Tensor qkv = f.random({rows(s), packed(s)}, 1, scale), dy = f.random({rows(s), query(s)}, 2);
+  const Tensor y = f.output({rows(s), query(s)}), lse = f.output({s.batch, s.query_heads, s.sequence});
+  const Tensor dqkv = f.output({rows(s), packed(s)});
+  attention(f.context, s, qkv, y, lse);
+  attention_backward(f.context, s, dy, qkv, y, lse, dqkv);
+  return {y, lse, dqkv};
+}
+
+const AttentionShape shapes[] = {
+    {1, 1, 1, 1, 1},      // a single token sees itself
+    {2, 1, 4, 2, 8},      //
+    {1, 7, 3, 3, 5},      // less than a block, an odd head dim
+    {2, 64, 2, 2, 64},    // exactly a block
+    {1, 65, 4, 1, 64},    // one token more; one key-value head for all
+    {3, 130, 6, 2, 33},   // groups of three
+    {1, 200, 4, 2, 128},  // a wide head
+    {1, 97, 2, 1, 80},    //
+};
+
+TEST_CASE("attention of the first token is its value, and of the second a softmax of two") {
+  const Context context(1);
+  Fixture f(context, DType::f64);
+  const AttentionShape shape{1, 2, 1, 1, 1};  // rows: q, k, v
+  const Tensor y = f.output({2, 1}), lse = f.output({1, 1, 2});
+  attention(context, shape, f.values({2, 3}, {1, 2, 10, 3, std::log(3.0) / 3, 20}), y, lse);
+  const double first = std::exp(6.0), second = 3;  // e^(q·k) of the second row
+  CHECK(to_doubles(y)[0] == 10);
+  CHECK(to_doubles(lse)[0] == Approx(2));
+  CHECK(to_doubles(y)[1] == Approx((10 * first + 20 * second) / (first + second)));
+  CHECK(to_doubles(lse)[1] == Approx(std::log(first + second)));
+}
+
+TEST_CASE("attention scales scores by the root of the head dim") {
+  const Context context(1);
+  Fixture f(context, DType::f64);
+  const AttentionShape shape{1, 1, 1, 1, 4};
+  const Tensor y = f.output({1, 4}), lse = f.output({1, 1, 1});
+  attention(context, shape, f.values({1, 12}, {1, 2, 3, 4, 1, 1, 1, 1, 5, 6, 7, 8}), y, lse);
+  CHECK(to_doubles(lse)[0] == Approx(10 / 2.0));
+}
+
+TEST_CASE("query heads share key-value heads in groups") {
+  const Context context(1);
+  Fixture f(context, DType::f64);
+  const AttentionShape shape{1, 1, 4, 2, 1};
+  const Tensor y = f.output({1, 4}), lse = f.output({1, 4, 1});
+  attention(context, shape, f.values({1, 8}, {1, 1, 1, 1, 2, 3, 50, 60}), y, lse);
+  CHECK(to_doubles(y) == std::vector<double>{50, 50, 60, 60});
+  CHECK(to_doubles(lse)[1] == Approx(2));
+  CHECK(to_doubles(lse)[2] == Approx(3));
+}
+
+TEST_CASE("attention_backward is attention's gradient") {
+  for (const AttentionShape& s : {AttentionShape{2, 5, 2, 2, 3}, AttentionShape{1, 4, 4, 2, 2}}) {
+    const Context context(1);
+    Fixture f(context, DType::f64);
+    const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
+    const Tensor y = f.output({rows(s), query(s)}), lse = f.output({s.batch, s.query_heads, s.sequence});
+    const Tensor dqkv = f.output({rows(s), packed(s)});
+    attention(context, s, qkv, y, lse);
+    attention_backward(context, s, dy, qkv, y, lse, dqkv);
+    check_gradient([&] { return attention(context, s, qkv, y, lse), weighted_sum(y, dy); }, qkv, dqkv);
+  }
+}
+
+TEST_CASE("fast attention agrees with its reference") {
+  for (const AttentionShape& s : shapes) {
+    INFO("batch " << s.batch << " sequence " << s.sequence << " heads " << s.query_heads << "/"
+                  << s.key_value_heads << " head dim " << s.head_dim);
+    check_fast_kernel([&](Fixture& f) { return both_passes(f, s, 1); });
+  }
+}
+
+TEST_CASE("fast attention agrees with its reference over several blocks of a long sequence") {
+  const AttentionShape shape{1, 517, 2, 1, 64};
+  check_fast_kernel([&](Fixture& f) { return both_passes(f, shape, 1); });
+}
+
+TEST_CASE("attention does not overflow at extreme scores") {
+  // Scores up to ±900: one key takes all. fp32 rounds them to 1e-4, so the comparison is a loose one.
+  const AttentionShape shape{1, 100, 2, 2, 8};
+  check_fast_kernel([&](Fixture& f) { return both_passes(f, shape, 30); }, Threads::any, 1e-3);
+}
+
+TEST_CASE("no token sees a later one") {
+  const AttentionShape s{1, 150, 2, 1, 16};
+  const Context context(1);
+  Fixture f(context, DType::f32);
+  const Tensor qkv = f.random({rows(s), packed(s)}, 1), y = f.output({rows(s), query(s)});
+  const Tensor lse = f.output({1, 2, s.sequence}), changed = f.output({rows(s), query(s)});
+  attention(context, s, qkv, y, lse);
+  for (float& value : qkv.rows(70, 150).span<float>()) value = 1e6f;
+  attention(context, s, qkv, changed, lse);
+  CHECK(same_bits(y.rows(0, 70), changed.rows(0, 70)));
+  CHECK_FALSE(same_bits(y.rows(70, 71), changed.rows(70, 71)));
+}
+
+TEST_CASE("rotary tables hold the angles of Su et al.") {
+  const Context context(1);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    const Tensor cosine = f.output({3, 2}), sine = f.output({3, 2});
+    rotary_tables(100, cosine, sine);  // frequencies 1 and 1/10
+    CHECK(to_doubles(cosine)[0] == 1);
+    CHECK(to_doubles(sine)[1] == 0);
+    CHECK(to_doubles(cosine)[4] == Approx(std::cos(2.0)));
+    CHECK(to_doubles(sine)[5] == Approx(std::sin(0.2)));
+  }
+}
+
+TEST_CASE("rotary turns pairs of features of queries and keys, not of values, by their position") {
+  const Context context(1);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    const AttentionShape shape{1, 2, 1, 1, 4};
+    const Tensor cosine = f.values({2, 2}, {1, 1, 0, -1}), sine = f.values({2, 2}, {0, 0, 1, 0});
+    const Tensor qkv =
+        f.values({2, 12}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+    rotary(context, shape, f.ids({0, 1}), cosine, sine, false, qkv);
+    CHECK(to_doubles(qkv) == std::vector<double>{1,  2,  3, 4,  5,  6,  7, 8,  9, 10, 11, 12,  //
+                                                 -3, -2, 1, -4, -7, -6, 5, -8, 9, 10, 11, 12});
+  }
+}
+
+TEST_CASE("rotary's inverse undoes it") {
+  const Context context(1);
+  Fixture f(context, DType::f64);
+  const AttentionShape shape{1, 3, 2, 1, 6};
+  const Tensor cosine = f.output({9, 3}), sine = f.output({9, 3});
+  rotary_tables(10000, cosine, sine);
+  const Tensor qkv = f.random({3, 24}, 1), before = f.random({3, 24}, 1), positions = f.ids({8, 0, 5});
+  rotary(context, shape, positions, cosine, sine, false, qkv);
+  CHECK(relative_error(qkv, before) > 0.1);
+  rotary(context, shape, positions, cosine, sine, true, qkv);
+  CHECK(relative_error(qkv, before) < 1e-14);
+}
+
+TEST_CASE("fast rotary agrees with its reference") {
+  for (const AttentionShape& s :
+       {AttentionShape{1, 5, 1, 1, 2}, AttentionShape{2, 33, 3, 1, 10}, AttentionShape{1, 70, 4, 2, 64}}) {
+    for (const bool inverse : {false, true}) {
+      check_fast_kernel([&](Fixture& f) -> std::vector<Tensor> {
+        const Tensor cosine = f.output({s.sequence, s.head_dim / 2}),
+                     sine = f.output({s.sequence, s.head_dim / 2});
+        rotary_tables(10000, cosine, sine);
+        const Tensor qkv = f.random({rows(s), packed(s)}, 1);
+        const Tensor positions = f.random_ids(rows(s), 0, static_cast<std::int32_t>(s.sequence), 2);
+        rotary(f.context, s, positions, cosine, sine, inverse, qkv);
+        return {qkv};
+      });
+    }
+  }
+}
+
+TEST_CASE("attention and rotary refuse shapes that do not fit") {
+  const Context context(1);
+  Fixture f(context, DType::f32);
+  const AttentionShape shape{1, 2, 2, 1, 4}, uneven{1, 2, 3, 2, 4};
+  const Tensor qkv = f.random({2, 16}, 1), y = f.output({2, 8}), lse = f.output({1, 2, 2}),
+               wrong = f.output({2, 7});
+  check_refused("attention", [&] { attention(context, shape, wrong, y, lse); });
+  check_refused("attention", [&] { attention(context, shape, qkv, wrong, lse); });
+  check_refused("attention", [&] { attention(context, shape, qkv, y, wrong); });
+  check_refused("attention", [&] { attention(context, uneven, f.random({2, 28}, 1), y, lse); });
+  check_refused("attention_backward", [&] { attention_backward(context, shape, y, qkv, y, lse, wrong); });
+  const Tensor table = f.output({4, 2});
+  check_refused("rotary", [&] { rotary(context, shape, f.ids({0, 4}), table, table, false, qkv); });
+  check_refused("rotary", [&] { rotary(context, shape, f.ids({0}), table, table, false, qkv); });
+  check_refused("rotary", [&] { rotary(context, shape, f.ids({0, 1}), table, wrong, false, qkv); });
+  check_refused("rotary_tables", [&] { rotary_tables(10000, table, wrong); });
+}
+
+TEST_CASE("a key that is NaN shows in every token that sees it") {
+  const AttentionShape s{1, 70, 1, 1, 4};
+  for (const bool reference : {false, true}) {
+    Context context(1);
+    context.set_reference_only(reference);
+    Fixture f(context, DType::f32);
+    const Tensor qkv = f.random({70, 12}, 1), y = f.output({70, 4}), lse = f.output({1, 1, 70});
+    qkv.data<float>()[30 * 12 + 4] = NAN;
+    attention(context, s, qkv, y, lse);
+    for (std::int64_t t = 0; t < 70; ++t) CHECK(std::isnan(y.data<float>()[t * 4]) == (t >= 30));
+  }
+}
+
+}  // namespace
+}  // namespace dt::kernels::test

@@ -1,0 +1,137 @@
+#include "kernels/cross_entropy.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "kernels/fixture.hpp"
+
+namespace dt::kernels::test {
+namespace {
+
+TEST_CASE("cross_entropy of equal logits is the log of the vocabulary") {
+  const Context context(1);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    const Tensor nll = f.output_f64({2}), lse = f.output({2});
+    cross_entropy(context, f.values({2, 3}, {5, 5, 5, std::log(1.0), std::log(2.0), std::log(5.0)}),
+                  f.ids({2, 1}), nll, lse);
+    CHECK(to_doubles(nll)[0] == Approx(std::log(3.0)));
+    CHECK(to_doubles(nll)[1] == Approx(std::log(4.0)));
+    CHECK(to_doubles(lse)[0] == Approx(5 + std::log(3.0)));
+    CHECK(to_doubles(lse)[1] == Approx(std::log(8.0)));
+  }
+}
+
+TEST_CASE("a negative label is no target: no loss and no gradient") {
+  const Context context(1);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    const Tensor logits = f.random({2, 5}, 1), nll = f.output_f64({2}), lse = f.output({2}),
+                 labels = f.ids({-100, 3});
+    cross_entropy(context, logits, labels, nll, lse);
+    CHECK(to_doubles(nll)[0] == 0);
+    CHECK(to_doubles(nll)[1] > 0);
+    cross_entropy_backward(context, labels, lse, 2, logits);
+    CHECK(to_doubles(logits.rows(0, 1)) == std::vector<double>(5, 0));
+    CHECK(to_doubles(logits.rows(1, 2))[3] < 0);
+  }
+}
+
+TEST_CASE("cross_entropy_backward is the gradient of the sum times the scale") {
+  const Context context(1);
+  Fixture f(context, DType::f64);
+  const Tensor logits = f.random({3, 7}, 1, 3), dlogits = f.random({3, 7}, 1, 3), labels = f.ids({6, -1, 0});
+  const Tensor nll = f.output_f64({3}), lse = f.output({3});
+  const auto loss = [&] {
+    cross_entropy(context, logits, labels, nll, lse);
+    return 0.25 * (to_doubles(nll)[0] + to_doubles(nll)[1] + to_doubles(nll)[2]);
+  };
+  loss();
+  cross_entropy_backward(context, labels, lse, 0.25, dlogits);
+  check_gradient(loss, logits, dlogits);
+}
+
+TEST_CASE("fast cross_entropy agrees with its reference") {
+  struct Sizes {
+    std::int64_t R, V;
+  };
+  for (const auto& [R_, V_] : {Sizes{1, 1}, Sizes{3, 7}, Sizes{5, 64}, Sizes{9, 2049}, Sizes{7, 50257}}) {
+    const std::int64_t R = R_, V = V_;
+    INFO("R " << R << " V " << V);
+    check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
+      const Tensor logits = f.random({R, V}, 1, 5),
+                   labels = f.random_ids(R, -1, static_cast<std::int32_t>(V), 2);
+      const Tensor nll = f.output_f64({R}), lse = f.output({R});
+      cross_entropy(f.context, logits, labels, nll, lse);
+      cross_entropy_backward(f.context, labels, lse, 0.125, logits);
+      if (V == 1) return {nll, lse};  // the gradient is rounding alone
+      return {nll, lse, logits};
+    });
+  }
+}
+
+TEST_CASE("fast cross_entropy keeps more digits than one fp32 sum would") {
+  Context context(1), reference(1);
+  reference.set_reference_only(true);
+  const auto run = [](const Context& c) {
+    Fixture f(c, DType::f32);
+    const Tensor nll = f.output_f64({4}), lse = f.output({4});
+    cross_entropy(c, f.random({4, 50257}, 1, 5), f.random_ids(4, 0, 50257, 2), nll, lse);
+    return to_doubles(nll);
+  };
+  const std::vector<double> fast = run(context), expected = run(reference);
+  for (std::size_t i = 0; i < fast.size(); ++i) CHECK(std::abs(fast[i] - expected[i]) < 5e-7);
+}
+
+TEST_CASE("cross_entropy does not overflow at extreme logits") {
+  for (const bool use_reference : {false, true}) {
+    Context context(1);
+    context.set_reference_only(use_reference);
+    Fixture f(context, DType::f32);
+    const Tensor logits = f.values({3, 3}, {1e30, 0, -1e30, -3e38, -3e38, -3e38, 1000, 999, -1000});
+    const Tensor labels = f.ids({0, 1, 2}), nll = f.output_f64({3}), lse = f.output({3});
+    cross_entropy(context, logits, labels, nll, lse);
+    CHECK(to_doubles(nll)[0] == 0);
+    CHECK(to_doubles(nll)[1] == Approx(std::log(3.0)));
+    CHECK(to_doubles(nll)[2] == Approx(2000 + std::log(1 + std::exp(-1.0))));
+    cross_entropy_backward(context, labels, lse, 1, logits);
+    CHECK(to_doubles(logits.rows(0, 1)) == std::vector<double>{0, 0, 0});
+    CHECK(to_doubles(logits)[6] == Approx(1 / (1 + std::exp(-1.0))).epsilon(1e-4));  // lse is rounded to fp32
+    CHECK(to_doubles(logits)[8] == -1);
+  }
+}
+
+TEST_CASE("cross_entropy refuses what does not fit") {
+  const Context context(1);
+  Fixture f(context, DType::f32);
+  const Tensor logits = f.random({2, 3}, 1), labels = f.ids({0, 1}), nll = f.output_f64({2}),
+               lse = f.output({2});
+  check_refused("cross_entropy", [&] { cross_entropy(context, logits, f.ids({0, 3}), nll, lse); });
+  check_refused("cross_entropy", [&] { cross_entropy(context, logits, f.ids({0}), nll, lse); });
+  check_refused("cross_entropy", [&] { cross_entropy(context, logits, labels, lse, lse); });
+  check_refused("cross_entropy", [&] { cross_entropy(context, logits, labels, nll, f.output({3})); });
+  check_refused("cross_entropy_backward", [&] {
+    cross_entropy_backward(context, f.ids({0, 3}), lse, 1, logits);
+  });
+}
+
+TEST_CASE("a logit that is not finite shows in the loss") {
+  for (const bool use_reference : {false, true}) {
+    Context context(1);
+    context.set_reference_only(use_reference);
+    for (const double bad : {double{NAN}, double{INFINITY}}) {
+      for (const std::size_t at : {0, 17, 36}) {
+        Fixture f(context, DType::f32);
+        std::vector<double> values(37, 1.0);
+        values[at] = bad;
+        const Tensor nll = f.output_f64({1}), lse = f.output({1});
+        cross_entropy(context, f.values({1, 37}, values), f.ids({5}), nll, lse);
+        CHECK_FALSE(std::isfinite(to_doubles(nll)[0]));
+        CHECK_FALSE(std::isfinite(to_doubles(lse)[0]));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dt::kernels::test

@@ -1,0 +1,110 @@
+#include "kernels/elementwise.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "kernels/fixture.hpp"
+
+namespace dt::kernels::test {
+namespace {
+
+const std::int64_t counts[] = {1, 15, 16, 33, 4095, 4096, 4097, 70001};
+
+TEST_CASE("add, copy and zero") {
+  const Context context(1);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    const Tensor a = f.values({3}, {1, 2, 3}), b = f.values({3}, {10, 20, 30}), y = f.output({3});
+    add(context, a, b, y);
+    CHECK(to_doubles(y) == std::vector<double>{11, 22, 33});
+    add(context, y, y, y);
+    CHECK(to_doubles(y) == std::vector<double>{22, 44, 66});
+    copy(context, a, y);
+    CHECK(same_bits(a, y));
+    zero(context, y);
+    CHECK(to_doubles(y) == std::vector<double>{0, 0, 0});
+  }
+  Fixture f(context, DType::f32);
+  const Tensor ids = f.ids({1, 2, 3}), other = f.ids({7, 8, 9});
+  copy(context, ids, other);  // any dtype
+  CHECK(same_bits(ids, other));
+}
+
+TEST_CASE("fast elementwise kernels agree with their references") {
+  for (const std::int64_t count : counts) {
+    INFO("count " << count);
+    check_fast_kernel(
+        [=](Fixture& f) -> std::vector<Tensor> {
+          const Tensor a = f.random({count}, 1), y = f.output({count}), z = f.output({count}),
+                       w = f.output({count});
+          add(f.context, a, f.random({count}, 2), y);
+          copy(f.context, y, z);
+          zero(f.context, w);
+          return {y, z, w};
+        },
+        Threads::any, 1e-30);
+    check_fast_kernel(
+        [=](Fixture& f) -> std::vector<Tensor> {
+          const Tensor partials = f.output_f64({num_sum_blocks(count)});
+          sum_squares_by_block(f.context, f.random({count}, 1), partials.span<double>());
+          return {partials};
+        },
+        Threads::any, 1e-13);
+  }
+}
+
+TEST_CASE("sums of squares are kept apart by blocks of 4,096") {
+  const Context context(1);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    std::vector<double> values(4097, 0.0), partials(2, -1);
+    values[0] = 3, values[4095] = 4, values[4096] = 5;
+    sum_squares_by_block(context, f.values({4097}, values), partials);
+    CHECK(partials == std::vector<double>{25, 25});
+  }
+}
+
+TEST_CASE("sums of squares do not overflow fp32") {
+  const Context context(1);
+  Fixture f(context, DType::f32);
+  std::vector<double> partials(1);
+  sum_squares_by_block(context, f.values({2}, {1e30, 1e-30}), partials);
+  CHECK(partials[0] == Approx(1e60).epsilon(1e-6));
+}
+
+TEST_CASE("all_finite finds a single infinity or NaN anywhere") {
+  const Context context(2);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const std::int64_t count : counts) {
+      Fixture f(context, dtype);
+      const Tensor x = f.random({count}, 1, 3e38);
+      CHECK(all_finite(context, x));
+      for (const std::int64_t at : {std::int64_t{0}, count / 2, count - 1}) {
+        for (const double bad :
+             {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+              std::numeric_limits<double>::quiet_NaN()}) {
+          Fixture g(context, dtype);
+          const Tensor y = g.random({count}, 1, 3e38);
+          copy(context, g.values({1}, {bad}), y.flat(at, 1));
+          CHECK_FALSE(all_finite(context, y));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("elementwise kernels refuse tensors that differ") {
+  const Context context(1);
+  Fixture f(context, DType::f32), g(context, DType::f64);
+  const Tensor a = f.output({3}), b = f.output({4});
+  check_refused("add", [&] { add(context, a, b, a); });
+  check_refused("add", [&] { add(context, a, a, g.output({3})); });
+  check_refused("copy", [&] { copy(context, a, b); });
+  std::vector<double> partials(2);
+  check_refused("sum_squares_by_block", [&] { sum_squares_by_block(context, a, partials); });
+  check_refused("all_finite", [&] { all_finite(context, f.ids({1})); });
+}
+
+}  // namespace
+}  // namespace dt::kernels::test

@@ -1,0 +1,65 @@
+#include "kernels/embedding.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "kernels/fixture.hpp"
+
+namespace dt::kernels::test {
+namespace {
+
+TEST_CASE("embedding copies or adds the rows that the ids name") {
+  const Context context(1);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    const Tensor table = f.values({3, 2}, {1, 2, 3, 4, 5, 6}), y = f.output({2, 2});
+    embedding(context, f.ids({2, 0}), table, false, y);
+    CHECK(to_doubles(y) == std::vector<double>{5, 6, 1, 2});
+    embedding(context, f.ids({1, 1}), table, true, y);
+    CHECK(to_doubles(y) == std::vector<double>{8, 10, 4, 6});
+  }
+}
+
+TEST_CASE("embedding_backward adds each row to its id's, also where ids repeat") {
+  const Context context(1);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    const Tensor dtable = f.values({3, 1}, {10, 20, 30});
+    embedding_backward(context, f.ids({2, 0, 2}), f.values({3, 1}, {1, 2, 3}), dtable);
+    CHECK(to_doubles(dtable) == std::vector<double>{12, 20, 34});
+  }
+}
+
+TEST_CASE("fast embedding has its reference's bits") {
+  struct Sizes {
+    std::int64_t R, V, C;
+  };
+  for (const auto& [R_, V_, C_] :
+       {Sizes{1, 1, 1}, Sizes{9, 4, 7}, Sizes{300, 50, 65}, Sizes{128, 1000, 768}}) {
+    const std::int64_t R = R_, V = V_, C = C_;
+    for (const bool accumulate : {false, true}) {
+      check_fast_kernel(
+          [=](Fixture& f) -> std::vector<Tensor> {
+            const Tensor ids = f.random_ids(R, 0, static_cast<std::int32_t>(V), 1),
+                         table = f.random({V, C}, 2);
+            const Tensor y = f.random({R, C}, 3), dtable = f.random({V, C}, 4);
+            embedding(f.context, ids, table, accumulate, y);
+            embedding_backward(f.context, ids, f.random({R, C}, 5), dtable);
+            return {y, dtable};
+          },
+          Threads::any, 1e-30);
+    }
+  }
+}
+
+TEST_CASE("embedding refuses ids outside the table") {
+  const Context context(1);
+  Fixture f(context, DType::f32);
+  const Tensor table = f.random({3, 2}, 1), y = f.output({2, 2});
+  check_refused("embedding", [&] { embedding(context, f.ids({0, 3}), table, false, y); });
+  check_refused("embedding", [&] { embedding(context, f.ids({0, -1}), table, false, y); });
+  check_refused("embedding", [&] { embedding(context, f.ids({0}), table, false, y); });
+  check_refused("embedding_backward", [&] { embedding_backward(context, f.ids({0, 3}), y, table); });
+}
+
+}  // namespace
+}  // namespace dt::kernels::test

@@ -1,0 +1,201 @@
+#include "kernels/fixture.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <hwy/targets.h>
+
+namespace dt::kernels::test {
+namespace {
+
+std::uint64_t next(std::uint64_t& state) {  // splitmix64
+  std::uint64_t z = (state += 0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+void set(const Tensor& tensor, std::int64_t i, double value) {
+  if (tensor.dtype() == DType::f64) {
+    tensor.data<double>()[i] = value;
+  } else {
+    tensor.data<float>()[i] = static_cast<float>(value);
+  }
+}
+
+std::vector<Tensor> run_twice(const Case& run, Fixture& fixture) {
+  std::vector<Tensor> outputs = run(fixture);
+  const std::size_t capacity = fixture.context.scratch().capacity_bytes();
+  run(fixture);
+  CHECK(fixture.context.scratch().capacity_bytes() == capacity);
+  return outputs;
+}
+
+void check_close(const std::vector<Tensor>& outputs, const std::vector<Tensor>& expected, double tolerance) {
+  REQUIRE(outputs.size() == expected.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    INFO("output " << i);
+    CHECK(relative_error(outputs[i], expected[i]) < tolerance);
+  }
+}
+
+void check_same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    INFO("output " << i);
+    CHECK(same_bits(a[i], b[i]));
+  }
+}
+
+void check_instruction_set(const Case& run, const std::vector<Tensor>& expected, Threads threads,
+                           double tolerance) {
+  const Context one(1);
+  Fixture aligned(one, DType::f32);
+  const std::vector<Tensor> outputs = run_twice(run, aligned);
+  check_close(outputs, expected, tolerance);
+  for (const std::int64_t misaligned : {1, 3, 7, 15}) {
+    INFO("misaligned by " << misaligned);
+    Fixture fixture(one, DType::f32, misaligned);
+    check_same_bits(run_twice(run, fixture), outputs);
+  }
+  for (const int count : {2, 3}) {
+    INFO(count << " threads");
+    const Context context(count);
+    Fixture fixture(context, DType::f32);
+    const std::vector<Tensor> again = run_twice(run, fixture);
+    if (threads == Threads::any) {
+      check_same_bits(again, outputs);
+    } else {
+      check_close(again, expected, tolerance);
+    }
+  }
+}
+
+}  // namespace
+
+Tensor Fixture::allocate(DType dtype, Shape shape) {
+  const std::int64_t elements = shape.numel() + misaligned_elements_;
+  buffers_.emplace_back(Device(), static_cast<std::size_t>(elements) * dtype_bytes(dtype));
+  std::byte* data =
+      buffers_.back().data() + static_cast<std::size_t>(misaligned_elements_) * dtype_bytes(dtype);
+  return Tensor(data, dtype, std::move(shape));
+}
+
+Tensor Fixture::random(Shape shape, std::uint64_t seed, double scale) {
+  const Tensor tensor = allocate(dtype_, std::move(shape));
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+    const double unit = static_cast<double>(next(seed) >> 40) / (1 << 23) - 1;
+    set(tensor, i, static_cast<float>(unit * scale));
+  }
+  return tensor;
+}
+
+Tensor Fixture::values(Shape shape, const std::vector<double>& values) {
+  const Tensor tensor = allocate(dtype_, std::move(shape));
+  REQUIRE(tensor.numel() == std::ssize(values));
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) set(tensor, i, values[static_cast<std::size_t>(i)]);
+  return tensor;
+}
+
+Tensor Fixture::ids(const std::vector<std::int32_t>& values) {
+  const Tensor tensor = allocate(DType::i32, {std::ssize(values)});
+  std::copy(values.begin(), values.end(), tensor.data<std::int32_t>());
+  return tensor;
+}
+
+Tensor Fixture::random_ids(std::int64_t count, std::int32_t lowest, std::int32_t end, std::uint64_t seed) {
+  const Tensor tensor = allocate(DType::i32, {count});
+  for (std::int32_t& id : tensor.span<std::int32_t>()) {
+    id = lowest + static_cast<std::int32_t>(next(seed) % static_cast<std::uint64_t>(end - lowest));
+  }
+  return tensor;
+}
+
+Tensor Fixture::output(Shape shape) {
+  const Tensor tensor = allocate(dtype_, std::move(shape));
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) set(tensor, i, std::numeric_limits<double>::quiet_NaN());
+  return tensor;
+}
+
+Tensor Fixture::output_f64(Shape shape) {
+  const Tensor tensor = allocate(DType::f64, std::move(shape));
+  for (double& value : tensor.span<double>()) value = std::numeric_limits<double>::quiet_NaN();
+  return tensor;
+}
+
+std::vector<double> to_doubles(const Tensor& tensor) {
+  std::vector<double> values(static_cast<std::size_t>(tensor.numel()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = tensor.dtype() == DType::f64 ? tensor.data<double>()[i] : double{tensor.data<float>()[i]};
+  }
+  return values;
+}
+
+double relative_error(const Tensor& a, const Tensor& b) {
+  REQUIRE(a.shape() == b.shape());
+  const std::vector<double> x = to_doubles(a), y = to_doubles(b);
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!std::isfinite(x[i]) || !std::isfinite(y[i])) return std::numeric_limits<double>::infinity();
+    difference += (x[i] - y[i]) * (x[i] - y[i]);
+    norm += y[i] * y[i];
+  }
+  return difference == 0 ? 0 : std::sqrt(difference / norm);
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+void check_fast_kernel(const Case& run, Threads threads, double tolerance) {
+  Context reference(1);
+  reference.set_reference_only(true);
+  Fixture fixture(reference, DType::f32);
+  const std::vector<Tensor> expected = run(fixture);
+  for (const std::int64_t set : {HWY_AVX3, HWY_AVX2, HWY_NEON, HWY_SCALAR}) {
+    if (!(hwy::SupportedTargets() & set)) continue;
+    INFO("instruction set " << hwy::TargetName(set));
+    hwy::GetChosenTarget().Update(set);
+    check_instruction_set(run, expected, threads, tolerance);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+}
+
+void check_gradient(const std::function<double()>& loss, const Tensor& x, const Tensor& gradient) {
+  constexpr double step = 1e-5;
+  const std::vector<double> analytic = to_doubles(gradient);
+  double largest = 1e-3;
+  for (const double value : analytic) largest = std::max(largest, std::abs(value));
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    double& value = x.data<double>()[i];
+    const double before = value;
+    value = before + step;
+    const double above = loss();
+    value = before - step;
+    const double below = loss();
+    value = before;
+    INFO("element " << i);
+    CHECK((above - below) / (2 * step) ==
+          Approx(analytic[static_cast<std::size_t>(i)]).margin(1e-8 * largest).epsilon(1e-6));
+  }
+}
+
+double weighted_sum(const Tensor& y, const Tensor& weights) {
+  const std::vector<double> a = to_doubles(y), b = to_doubles(weights);
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+void check_refused(const char* kernel, const std::function<void()>& call) {
+  try {
+    call();
+    FAIL(kernel << " accepted what it should refuse");
+  } catch (const Error& error) {
+    CHECK_THAT(error.message(), Catch::Contains(std::string(kernel) + ":"));
+  }
+}
+
+}  // namespace dt::kernels::test

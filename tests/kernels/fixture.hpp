@@ -1,0 +1,64 @@
+#pragma once
+// What the kernel tests share: tensors with repeatable contents, and the checks that every fast kernel must
+// pass.
+
+#include <functional>
+#include <vector>
+
+#include "tensor/buffer.hpp"
+#include "tensor/context.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::kernels::test {
+
+/// Where a case runs: the dtype of its tensors and how far they lie from an aligned address.
+class Fixture {
+ public:
+  Fixture(const Context& context, DType dtype, std::int64_t misaligned_elements = 0)
+      : context(context), dtype_(dtype), misaligned_elements_(misaligned_elements) {}
+
+  const Context& context;
+
+  /// Values in ±scale that depend on `seed` only and are exact in fp32.
+  Tensor random(Shape shape, std::uint64_t seed, double scale = 1);
+  /// The given values in row-major order.
+  Tensor values(Shape shape, const std::vector<double>& values);
+  Tensor ids(const std::vector<std::int32_t>& values);
+  /// int32 in [lowest, end).
+  Tensor random_ids(std::int64_t count, std::int32_t lowest, std::int32_t end, std::uint64_t seed);
+  /// Filled with NaN: whatever a kernel fails to write shows.
+  Tensor output(Shape shape);
+  Tensor output_f64(Shape shape);
+
+ private:
+  Tensor allocate(DType dtype, Shape shape);
+  DType dtype_;
+  std::int64_t misaligned_elements_;
+  std::vector<Buffer> buffers_;
+};
+
+std::vector<double> to_doubles(const Tensor& tensor);
+/// ‖a − b‖ / ‖b‖; infinite where a value is not finite.
+double relative_error(const Tensor& a, const Tensor& b);
+bool same_bits(const Tensor& a, const Tensor& b);
+
+/// Builds its tensors with the fixture, runs a kernel and returns what it wrote.
+using Case = std::function<std::vector<Tensor>(Fixture&)>;
+
+enum class Threads { any, same };  // whether the bits may depend on their number
+
+/// With every instruction set of this machine the fp32 kernel agrees with its reference; gives the same bits
+/// wherever its buffers lie and, unless `threads` says otherwise, with 1, 2 and 3 threads; and takes no more
+/// scratch when it is called again.
+void check_fast_kernel(const Case& run, Threads threads = Threads::any, double tolerance = 1e-5);
+
+/// `gradient` is that of `loss` with respect to the fp64 tensor x, by central differences.
+void check_gradient(const std::function<double()>& loss, const Tensor& x, const Tensor& gradient);
+
+/// Σ weights · y: a scalar whose gradient with respect to y is `weights`.
+double weighted_sum(const Tensor& y, const Tensor& weights);
+
+/// `call` fails with an error that names `kernel`.
+void check_refused(const char* kernel, const std::function<void()>& call);
+
+}  // namespace dt::kernels::test
