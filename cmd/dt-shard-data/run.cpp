@@ -96,8 +96,7 @@ int show(const std::string& folder, Console& console) {
                 format_count(tokenizer.vocabulary_size), tokenizer.eos);
   console.print("digest {}\n", to_hex(dataset.content_digest()));
   const Json made = Json::parse(dataset.made);
-  for (const auto& [key, value] : made.items())
-    console.print("{} {}\n", key, value.dump());
+  for (const auto& [key, value] : made.items()) console.print("{} {}\n", key, value.dump());
   Rows rows = {{"file", "tokens", "documents", "bytes", "digest"}};
   for (const data::ShardEntry& shard : dataset.shards) {
     rows.push_back({shard.file, format_count(shard.tokens), format_count(shard.documents),

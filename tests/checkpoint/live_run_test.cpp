@@ -114,7 +114,7 @@ TEST_CASE("a start that finds itself overtaken withdraws its claim") {
 
 TEST_CASE("of many starts at once exactly one goes on, and its generation is the newest") {
   const TempFolder folder;
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 3; ++round) {
     const RunDirectory run = made(folder / fmt::format("run{}", round));
     test::write_small(run.checkpoints_path(), 10, run.claim("", 0).number);
     std::atomic<int> waiting{6};

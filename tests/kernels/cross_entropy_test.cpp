@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "kernels/elementwise.hpp"
 #include "kernels/fixture.hpp"
 
 namespace dt::kernels::test {
@@ -81,6 +82,21 @@ TEST_CASE("fast cross_entropy keeps more digits than one fp32 sum would") {
   };
   const std::vector<double> fast = run(context), expected = run(reference);
   for (std::size_t i = 0; i < fast.size(); ++i) CHECK(std::abs(fast[i] - expected[i]) < 5e-7);
+}
+
+TEST_CASE("fast exponentials are good to two units in the last place") {
+  const Context context(1);
+  Fixture f(context, DType::f32);
+  constexpr std::int64_t count = 200000;
+  const Tensor x = f.random({1, count}, 1, 87), p = f.output({1, count});
+  copy(context, x, p);
+  cross_entropy_backward(context, f.ids({0}), f.values({1}, {0}), 1, p);  // e^(x − 0) but for the label
+  double worst = 0;
+  for (std::int64_t i = 1; i < count; ++i) {
+    const double exact = std::exp(double{x.data<float>()[i]});
+    worst = std::max(worst, std::abs(p.data<float>()[i] / exact - 1));
+  }
+  CHECK(worst < 2 * std::pow(2.0, -23));
 }
 
 TEST_CASE("cross_entropy does not overflow at extreme logits") {

@@ -12,29 +12,30 @@ namespace dt::kernels::cpu::HWY_NAMESPACE {
 constexpr float cubic = 0.044715f;
 constexpr float twice_scale = 1.5957691216057308f;  // 2√(2/π)
 
-// ½(1 + tanh(u)) = sigmoid(2u). At ±32 it is 0 or 1; the clamp keeps squares of huge x finite and lets NaN
-// through.
-HWY_INLINE V clamp(V x) {
-  const V clamped = hn::Min(hn::Max(x, hn::Set(floats, -32.0f)), hn::Set(floats, 32.0f));
-  return hn::IfThenElse(hn::IsNaN(x), x, clamped);
-}
+// ½(1 + tanh(u)) = sigmoid(2u). Beyond ±9 it is 0 or 1, and 2u still within what sigmoid takes.
+constexpr float gate_limit = 9;
 HWY_INLINE V gelu_gate(V x) {
   const V inner =
       hn::MulAdd(hn::Mul(x, x), hn::Set(floats, twice_scale * cubic), hn::Set(floats, twice_scale));
   return sigmoid(hn::Mul(x, inner));
 }
+HWY_INLINE V silu_gate(V x) {
+  return sigmoid(clamp(x, 88));
+}
 
 void gelu_range(const float* x, float* y, std::int64_t count) {
   for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR {
     const V v = load(lanes, x + i);
-    store(lanes, hn::Mul(v, gelu_gate(clamp(v))), y + i);
+    const V clamped = clamp(v, gate_limit);
+    const V gate = gelu_gate(clamped);  // not quite 0 at −9, so what lies beyond is taken as −9
+    store(lanes, hn::Mul(hn::IfThenElse(hn::Lt(v, clamped), clamped, v), gate), y + i);
   });
 }
 
 // With s = sigmoid(2u): gelu' = s + x · 2u' · s(1 − s).
 void gelu_backward_range(const float* dy, const float* x, float* dx, std::int64_t count) {
   for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR {
-    const V v = clamp(load(lanes, x + i));
+    const V v = clamp(load(lanes, x + i), gate_limit);
     const V s = gelu_gate(v);
     const V slope =
         hn::MulAdd(hn::Mul(v, v), hn::Set(floats, 3 * twice_scale * cubic), hn::Set(floats, twice_scale));
@@ -47,7 +48,7 @@ void swiglu_rows(const float* gate_up, float* y, std::int64_t rows, std::int64_t
   for (std::int64_t r = 0; r < rows; ++r, gate_up += 2 * F, y += F) {
     for_lanes(F, [=](std::int64_t i, auto lanes) HWY_ATTR {
       const V gate = load(lanes, gate_up + i);
-      store(lanes, hn::Mul(hn::Mul(gate, sigmoid(gate)), load(lanes, gate_up + F + i)), y + i);
+      store(lanes, hn::Mul(hn::Mul(gate, silu_gate(gate)), load(lanes, gate_up + F + i)), y + i);
     });
   }
 }
@@ -57,7 +58,7 @@ void swiglu_backward_rows(const float* dy, const float* gate_up, float* dgate_up
   for (std::int64_t r = 0; r < rows; ++r, gate_up += 2 * F, dgate_up += 2 * F, dy += F) {
     for_lanes(F, [=](std::int64_t i, auto lanes) HWY_ATTR {
       const V gate = load(lanes, gate_up + i), up = load(lanes, gate_up + F + i), g = load(lanes, dy + i);
-      const V s = sigmoid(gate);
+      const V s = silu_gate(gate);
       const V slope = hn::MulAdd(gate, hn::NegMulAdd(s, s, s), s);  // s + gate · s(1 − s)
       store(lanes, hn::Mul(hn::Mul(g, up), slope), dgate_up + i);
       store(lanes, hn::Mul(g, hn::Mul(gate, s)), dgate_up + F + i);

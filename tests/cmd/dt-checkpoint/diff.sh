@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # diff compares tensor by tensor, whatever the layouts.
-source "$DT_TESTS/cmd/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 make() { make_checkpoint "$@" || fail "make_checkpoint $*"; }
 a=$(make a 10)
 same=$(make b 10 parts=5)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # list shows every checkpoint, latest the one that a resume takes: the newest complete one of the lineage.
-source "$DT_TESTS/cmd/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 make() { make_checkpoint "$@" >/dev/null || fail "make_checkpoint $*"; }
 latest() { dt-checkpoint latest run 2>stderr; }
 at() { echo "run/checkpoints/step-000000$1"; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # show tells what a checkpoint holds.
-source "$DT_TESTS/cmd/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 ckpt=$(make_checkpoint run 20 parts=3) || fail "make_checkpoint"
 
 expect_exit 0 dt-checkpoint show "$ckpt"

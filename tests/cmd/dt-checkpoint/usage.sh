@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Wrong commands and paths: the documented exit codes, and messages that name the thing and the remedy.
-source "$DT_TESTS/cmd/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 make_checkpoint run 10 >/dev/null || fail "make_checkpoint"
 ckpt=run/checkpoints/step-00000010.g1
 

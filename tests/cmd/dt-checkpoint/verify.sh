@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # verify finds any damage and names it: exit 5, findings on stdout.
-source "$DT_TESTS/cmd/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 a=$(make_checkpoint run 10) || fail "make_checkpoint"
 b=$(make_checkpoint run 20 parts=2) || fail "make_checkpoint"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Wrong options, checkpoints that are none or damaged, full disks: the exit code, a message that names the thing, no output.
-source "$DT_TESTS/cmd/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 ckpt=$(make_checkpoint run 10) || fail "make_checkpoint"
 
 expect_exit 0 dt-merge --help

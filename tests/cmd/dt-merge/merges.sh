@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One model from a checkpoint's pieces: the same file from any layout, whole or not there.
-source "$DT_TESTS/cmd/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 make() { make_checkpoint "$@" || fail "make_checkpoint $*"; }
 a=$(make a 10)
 b=$(make b 10 parts=7)

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Training quality: tiny Shakespeare, 4 layers, 4 heads, 128 wide, context 64, batch 12, 2000 steps. nanoGPT's README reports a
+# validation loss of 1.88 by characters. The text is not part of the project: DT_SHAKESPEARE names it.
+source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
+[[ -f ${DT_SHAKESPEARE:-} ]] || skip "DT_SHAKESPEARE does not name tinyshakespeare.txt"
+
+dt-shard-data --quiet --out shards --val-fraction 0.1 "$DT_SHAKESPEARE" >/dev/null
+printf '{"model_type":"gpt2","vocab_size":257,"n_positions":64,"n_embd":128,"n_layer":4,"n_head":4}' >gpt2.json
+printf '{"model_type":"llama","vocab_size":257,"max_position_embeddings":64,"hidden_size":128,"intermediate_size":344,
+  "num_hidden_layers":4,"num_attention_heads":4,"tie_word_embeddings":true}' >llama.json
+for model in gpt2 llama; do
+  dt-train --quiet --model "$model.json" --data shards --run "$model" --global-batch 12 --micro-batch 12 --steps 2000 \
+    --lr 1e-3 --min-lr 1e-4 --warmup-steps 100 --beta2 0.99 --log-every 100 --eval-every 250 --threads 1 >/dev/null ||
+    fail "training $model"
+  echo "$model: $(sed -nE 's/.*"kind":"eval","step":([0-9]+),"val_loss":([^,]+),.*/\1 \2/p' "$model/metrics.jsonl" | tr '\n' ';')"
+  loss=$(grep '"kind":"eval"' "$model/metrics.jsonl" | tail -n 1 | sed -nE 's/.*"val_loss":([^,]+),.*/\1/p')
+  awk -v loss="$loss" 'BEGIN {exit !(loss > 0 && loss < 1.92)}' || fail "validation loss $loss of $model"
+done
