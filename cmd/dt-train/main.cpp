@@ -1,8 +1,25 @@
+#include <cstdlib>
+#include <unistd.h>
+
 #include "base/tool.hpp"
 #include "cmd/dt-train/options.hpp"
 #include "cmd/dt-train/run.hpp"
 
+namespace {
+
+/// By default OpenMP threads spin for milliseconds while they wait, which costs as much at each kernel where
+/// another process wants their core. A short spin is as fast alone and bears company. The library reads how
+/// to wait when it is loaded, so the program starts over with the wish in its environment.
+void spin_shortly(char** argv) {
+  if (::getenv("OMP_WAIT_POLICY") || ::getenv("GOMP_SPINCOUNT")) return;
+  ::setenv("GOMP_SPINCOUNT", "1000", 1);
+  ::execv("/proc/self/exe", argv);  // where that fails, threads spin
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  spin_shortly(argv);
   dt::train::Settings settings;
   dt::OptionTable options = dt::train_tool::make_options(settings);
   return dt::run_tool(argc, argv, options,

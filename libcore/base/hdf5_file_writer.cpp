@@ -21,6 +21,13 @@ Hdf5Handle file_access() {
   return access;
 }
 
+/// Objects without times, so that equal content makes equal files.
+Hdf5Handle timeless(hid_t creation_class) {
+  Hdf5Handle creation(H5Pcreate(creation_class), H5Pclose);
+  H5Pset_obj_track_times(creation.id(), false);
+  return creation;
+}
+
 }  // namespace
 
 struct Hdf5Writer::State {
@@ -43,6 +50,18 @@ struct Hdf5Writer::State {
   void make_unreadable() {
     const std::array<std::byte, signature.size()> blank{};
     file.write_at(0, blank);
+  }
+  /// The groups above a dataset: those that HDF5 would make by itself keep times.
+  void make_groups(const std::string& dataset) {
+    for (std::size_t slash = dataset.find('/', 1); slash != std::string::npos;
+         slash = dataset.find('/', slash + 1)) {
+      const std::string group = dataset.substr(0, slash);
+      if (H5Lexists(hdf5.id(), group.c_str(), H5P_DEFAULT) > 0) continue;
+      const Hdf5Handle creation = timeless(H5P_GROUP_CREATE);
+      const Hdf5Handle made(H5Gcreate2(hdf5.id(), group.c_str(), H5P_DEFAULT, creation.id(), H5P_DEFAULT),
+                            H5Gclose);
+      if (!made.valid()) throw error("group " + group);
+    }
   }
   Error error(const std::string& object) const {
     const std::string description = innermost_hdf5_description();
@@ -68,7 +87,8 @@ Hdf5Writer::Hdf5Writer(const fs::path& path) : state_(std::make_unique<State>(pa
   const Hdf5Calls calls;
   // Closing a handle would clear the library's error stack, so handles outlive the reports of failure.
   const Hdf5Handle access = file_access();
-  state_->hdf5 = Hdf5Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), H5Fclose);
+  const Hdf5Handle creation = timeless(H5P_FILE_CREATE);
+  state_->hdf5 = Hdf5Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
   if (!state_->hdf5.valid()) throw state_->error("the header");
 }
 
@@ -85,13 +105,12 @@ void Hdf5Writer::declare(const std::string& dataset, DType dtype, std::vector<st
                              : H5Screate_simple(static_cast<int>(shape.size()), extents.data(), nullptr),
                          H5Sclose);
   const Hdf5Handle type = hdf5_type(dtype);
-  const Hdf5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-  H5Pset_create_intermediate_group(links.id(), 1);
-  const Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  state_->make_groups(dataset);
+  const Hdf5Handle creation = timeless(H5P_DATASET_CREATE);
   H5Pset_layout(creation.id(), H5D_CONTIGUOUS);
   H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY);
   H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);
-  const Hdf5Handle created(H5Dcreate2(state_->hdf5.id(), dataset.c_str(), type.id(), space.id(), links.id(),
+  const Hdf5Handle created(H5Dcreate2(state_->hdf5.id(), dataset.c_str(), type.id(), space.id(), H5P_DEFAULT,
                                       creation.id(), H5P_DEFAULT),
                            H5Dclose);
   if (!created.valid()) throw state_->error("dataset " + dataset);

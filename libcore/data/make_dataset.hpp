@@ -32,13 +32,13 @@ enum class MakePhase { read, write };
 /// to stop the work; it is also called a few times a second while a pipe has nothing to read.
 using MakeProgress = std::function<void(MakePhase phase, std::uint64_t done, std::uint64_t total)>;
 
-/// Makes the dataset `folder` from text. The same inputs and options give the same files, whatever `threads`
-/// is. Memory does not grow with the input: about 100 MiB, and for JSON lines some times the longest line;
-/// disk: up to twice the finished dataset's. The validation split is the last max(1, round(f · D)) of the D
-/// documents in their final order, never all of them; of a single document its last ⌈f · tokens⌉ tokens.
-/// `folder` appears only when whole; whatever happens before, what was written is removed; a crash leaves a
-/// hidden sibling. Errors: input (unreadable, empty or malformed inputs, naming file and line; `folder`
-/// exists), environment (a full disk).
+/// Makes the dataset `folder` from text. The same inputs and options give the same shards, whatever `threads`
+/// is. Memory does not grow with the input: about 150 MiB, 20 MiB more for each thread beyond two, and for
+/// JSON lines some times the longest line; disk: up to twice the finished dataset's. The validation split is
+/// the last max(1, round(f · D)) of the D documents in their final order, never all of them; of a single
+/// document its last ⌈f · tokens⌉ tokens. `folder` appears only when whole; whatever happens before, what was
+/// written is removed; a crash leaves a hidden sibling. Errors: input (unreadable, empty or malformed inputs,
+/// naming file and line; `folder` exists), environment (a full disk).
 DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress);
 
 }  // namespace dt::data

@@ -1,5 +1,6 @@
 #include "train/run.hpp"
 
+#include "base/error.hpp"
 #include "base/signals.hpp"
 #include "checkpoint/run_directory.hpp"
 #include "data/token_dataset.hpp"
@@ -28,6 +29,24 @@ void announce(const Start& start, const Settings& settings, Console& console) {
   }
 }
 
+std::int64_t newest_generation(const checkpoint::RunDirectory& run) {
+  const std::vector<checkpoint::Generation> generations = run.generations();
+  return generations.empty() ? 0 : generations.back().number;
+}
+
+/// A start that came and went between our look at the lineage and our claim may have moved the run on.
+void refuse_if_moved_on(const checkpoint::RunDirectory& run, std::int64_t newest_seen,
+                        const checkpoint::Generation& own) {
+  for (const checkpoint::Generation& other : run.generations()) {
+    if (other.number <= newest_seen || other.number == own.number) continue;
+    run.withdraw(own);
+    throw Error(
+        ErrorKind::environment,
+        fmt::format("another start of {} (generation {}) came in between", run.path().string(), other.number),
+        "start again");
+  }
+}
+
 }  // namespace
 
 int run_training(const Settings& settings, const std::vector<OptionValue>& asked, Console& console) {
@@ -35,6 +54,7 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   const data::TokenDataset dataset(settings.data);
   const checkpoint::RunDirectory run(*settings.run);
   checkpoint::LiveRun::refuse_if_alive(run);
+  const std::int64_t newest_seen = newest_generation(run);
 
   Start start = prepare_start(settings, dataset, resume_candidates(settings, &run), console);
   announce(start, settings, console);
@@ -42,6 +62,7 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   const checkpoint::Generation generation =
       run.claim(lineage_name(start.checkpoint, run), start.checkpoint.empty() ? 0 : start.state.step);
   const checkpoint::LiveRun alive(run, generation);
+  refuse_if_moved_on(run, newest_seen, generation);
   if (!alive.supported()) {
     console.warn("{} refuses file locks: a second job on this run would not be noticed at its start",
                  run.path().string());

@@ -1,8 +1,7 @@
-// Where a training step of GPT-2 124M goes: each unit's forward and backward halves at one sequence of 1,024 tokens. A step of
-// one micro-batch is one embedding, twelve blocks and one head, then the optimizer (see kernels_bench).
-// The argument is the number of threads.
+// Where a training step of GPT-2 124M goes: each unit's forward and backward halves at one sequence of 1,024
+// tokens. A step of one micro-batch is one embedding, twelve blocks and one head, then the optimizer (see
+// kernels_bench). The argument is the number of threads.
 #include <benchmark/benchmark.h>
-
 #include <thread>
 
 #include "model/arithmetic.hpp"
@@ -24,7 +23,9 @@ model::ModelSpec one_block() {
 
 struct Rig {
   Rig()
-      : decoder(one_block(), DType::f32), batch(test::Batch::arbitrary(decoder.spec(), 1, sequence)), flight(decoder, batch.whole()) {
+      : decoder(one_block(), DType::f32),
+        batch(test::Batch::arbitrary(decoder.spec(), 1, sequence)),
+        flight(decoder, batch.whole()) {
     decoder.initialise(0);
     decoder.zero_grads();
   }
@@ -64,7 +65,8 @@ void BM_backward_input(benchmark::State& state, std::size_t unit) {
     state.ResumeTiming();
     rig.flight.backward_input(context, unit);
   }
-  report(state, unit == block ? forward_flops(unit) + 3 * double(sequence) * sequence * 768 : forward_flops(unit));
+  report(state,
+         unit == block ? forward_flops(unit) + 3 * double(sequence) * sequence * 768 : forward_flops(unit));
 }
 
 void BM_backward_weight(benchmark::State& state, std::size_t unit) {
@@ -73,7 +75,8 @@ void BM_backward_weight(benchmark::State& state, std::size_t unit) {
   rig.flight.forward(context);
   for (std::size_t u = head + 1; u-- > unit;) rig.flight.backward_input(context, u);
   for (auto _ : state) rig.flight.backward_weight(context, unit);
-  report(state, unit == block ? forward_flops(unit) - 2 * double(sequence) * sequence * 768 : forward_flops(unit));
+  report(state,
+         unit == block ? forward_flops(unit) - 2 * double(sequence) * sequence * 768 : forward_flops(unit));
 }
 
 const int threads = static_cast<int>(std::thread::hardware_concurrency());
