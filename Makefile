@@ -6,8 +6,9 @@ BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
+# ocl-icd-opencl-dev: oneDNN's CMake package asks for OpenCL, though dt does not use it.
 build_packages := build-essential cmake ninja-build pkg-config libboost-program-options-dev libdnnl-dev libfmt-dev \
-  libhdf5-dev libhwy-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev
+  libhdf5-dev libhwy-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev ocl-icd-opencl-dev
 test_packages := catch2 hdf5-tools python3-torch python3-venv
 bench_packages := libbenchmark-dev
 lint_packages := clang-format shellcheck
@@ -19,8 +20,8 @@ missing=$$(for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | gre
 if [ -n "$$missing" ]; then \
   echo "installing:" $$missing >&2; \
   sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-  $$sudo apt-get update -q && \
-  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing; \
+  $$sudo apt-get update -qq && \
+  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
 fi
 endef
 

@@ -33,13 +33,7 @@ void Reporter::line(const std::string& json) {
 }
 
 void Reporter::row(const std::string& text) {
-  if (console_.json()) return;
-  if (!has_heading_) {
-    console_.print("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}\n", "step", "loss", "lr", "grad norm",
-                   "tokens/s", "MFU");
-    has_heading_ = true;
-  }
-  console_.out(text);
+  if (!console_.json()) console_.out(text);
 }
 
 void Reporter::train(const TrainRecord& r) {
@@ -57,6 +51,11 @@ void Reporter::train(const TrainRecord& r) {
             {"data_wait_s", r.data_wait_s},
             {"data_digest", to_hex(r.data_digest)}}
            .dump());
+  if (!has_heading_) {
+    row(fmt::format("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}\n", "step", "loss", "lr", "grad norm",
+                    "tokens/s", "MFU"));
+    has_heading_ = true;
+  }
   row(fmt::format("{:>8}  {:>9.5f}  {:>9.3e}  {:>9.4f}  {:>9.0f}  {:>5.1f}%\n", r.step, r.loss, r.lr,
                   r.grad_norm, r.tokens_per_s, 100 * r.mfu));
 }

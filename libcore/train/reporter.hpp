@@ -60,7 +60,7 @@ class Reporter {
 
  private:
   void line(const std::string& json);
-  /// Table rows for people; the heading comes before the first.
+  /// For people; nothing with --json.
   void row(const std::string& text);
   Console& console_;
   File metrics_;

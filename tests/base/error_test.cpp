@@ -46,6 +46,6 @@ TEST_CASE("a failed check is an internal error that says where it is") {
   CHECK(error.kind == ErrorKind::internal);
   CHECK(error.says("2 is not 3"));
   CHECK(error.says("1 + 1 == 3"));
-  CHECK(error.says("error.cpp:"));
+  CHECK(error.says("error_test.cpp:"));
   CHECK_FALSE(caught([] { DT_CHECK(true, "never formatted"); }).thrown);
 }

@@ -13,17 +13,38 @@ make_shards() {
   dt-shard-data --quiet --out "$1" --val-fraction 0.2 "$case_dir/text" >/dev/null || fail "dt-shard-data"
 }
 
-# train RUN [options]: a tiny model on ./shards with these defaults, each of which an option may replace.
-train() {
-  local run=$1 i
+# arguments RUN [options]: into $train_args: a tiny model on ./shards with these defaults, each of which an option may replace.
+arguments() {
+  local i
   local defaults=(--model llama-tiny --data shards --sequence-length 32 --global-batch 8 --micro-batch 2 --lr 1e-3
     --threads 1 --peak-flops 1e9 --eval-batches 1)
-  local chosen=()
-  shift
+  train_args=(--run "$@")
   for ((i = 0; i < ${#defaults[@]}; i += 2)); do
-    [[ " $* " == *" ${defaults[i]} "* ]] || chosen+=("${defaults[i]}" "${defaults[i + 1]}")
+    [[ " $* " == *" ${defaults[i]} "* ]] || train_args+=("${defaults[i]}" "${defaults[i + 1]}")
   done
-  dt-train --run "$run" "${chosen[@]}" "$@"
+}
+
+train() {
+  arguments "$@"
+  dt-train "${train_args[@]}"
+}
+
+# start_training: the same in the background, as process $trainer.
+start_training() {
+  arguments "$@"
+  dt-train "${train_args[@]}" >/dev/null 2>&1 &
+  # shellcheck disable=SC2034
+  trainer=$!  # for the case
+}
+
+# wait_for_step RUN N
+wait_for_step() {
+  local tries
+  for ((tries = 0; tries < 1200; ++tries)); do
+    if grep -qs "\"kind\":\"train\",\"step\":$2," "$1/metrics.jsonl"; then return; fi
+    sleep 0.05
+  done
+  fail "$1 did not reach step $2"
 }
 
 # merged RUN: the path of an HDF5 file with the run's newest weights.

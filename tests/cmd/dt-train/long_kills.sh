@@ -7,8 +7,7 @@ common=(--quiet --steps 2000 --save-every 3 --keep-last 4 --grad-lanes 2 --log-e
 train whole "${common[@]}" >/dev/null || fail "undisturbed run"
 kills=0
 while ((kills < 100)); do
-  train killed "${common[@]}" >/dev/null 2>&1 &
-  trainer=$!
+  start_training killed "${common[@]}"
   sleep "0.$((RANDOM % 900 + 100))"
   kill -KILL "$trainer" 2>/dev/null || break
   wait "$trainer" 2>/dev/null || true

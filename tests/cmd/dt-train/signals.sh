@@ -4,28 +4,15 @@ source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
 make_shards shards
 
 common=(--steps 100000 --schedule constant)
-# wait_for_step RUN N
-wait_for_step() {
-  local tries
-  for ((tries = 0; tries < 400; ++tries)); do
-    grep -qs "\"kind\":\"train\",\"step\":$2," "$1/metrics.jsonl" && return
-    sleep 0.05
-  done
-  fail "$1 did not reach step $2"
-}
 # expect_end CODE WHEN: how $trainer ends.
 expect_end() {
   local code=0
   wait "$trainer" || code=$?
   expect_equal "$code" "$1" "exit $2"
 }
-train_here() { exec dt-train --quiet --model llama-tiny --data shards --run "$1" --sequence-length 32 --global-batch 8 \
-  --threads 1 --peak-flops 1e9 "${common[@]}"; }
-
 for signal in TERM USR1 INT; do
-  train_here "$signal" >/dev/null 2>"$signal.err" &
-  trainer=$!
   # A background job of a script ignores SIGINT unless it asks for it, which dt-train does.
+  start_training "$signal" "${common[@]}"
   wait_for_step "$signal" 3
   kill "-$signal" "$trainer"
   expect_end 75 "after SIG$signal"
@@ -35,9 +22,7 @@ for signal in TERM USR1 INT; do
 done
 
 # A step that takes long: the first SIGINT waits for it, the second does not.
-dt-train --quiet --model llama-tiny --data shards --run long --sequence-length 256 --global-batch 4096 --micro-batch 64 \
-  --threads 1 --peak-flops 1e9 --steps 10 >/dev/null 2>&1 &
-trainer=$!
+start_training long --sequence-length 256 --global-batch 4096 --micro-batch 64 --steps 10
 for ((tries = 0; tries < 400; ++tries)); do grep -qs start long/metrics.jsonl && break; sleep 0.05; done
 sleep 0.3
 kill -INT "$trainer"
@@ -46,10 +31,9 @@ kill -INT "$trainer"
 expect_end 130 "after a second SIGINT"
 
 # A second job on a live run is refused; the first goes on.
-train_here live >/dev/null 2>&1 &
-trainer=$!
+start_training live "${common[@]}"
 wait_for_step live 2
-expect_exit 4 train live "${common[@]}" --global-batch 8
+expect_exit 4 train live "${common[@]}"
 expect_match stderr "live"
 kill -TERM "$trainer"
 expect_end 75 "of the first job"
