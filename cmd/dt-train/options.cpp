@@ -13,6 +13,10 @@ using train::Settings;
 
 /// The most that --threads takes; more than any node has cores.
 constexpr std::int64_t max_threads = 4096;
+// Beyond any run, and far enough below 2⁶³ for their products.
+constexpr std::int64_t max_steps = 1'000'000'000'000;
+constexpr std::int64_t max_batch = std::int64_t{1} << 24;
+constexpr std::int64_t max_length = std::int64_t{1} << 30;
 
 void add_what(OptionTable& t, Settings& s) {
   t.group("What to train")
@@ -28,16 +32,17 @@ void add_what(OptionTable& t, Settings& s) {
 
 void add_how_long(OptionTable& t, Settings& s) {
   t.group("How long (one of these is required)")
-      .add("steps", &s.steps, "N", "optimizer steps, counted from the run's beginning", 1)
+      .add("steps", &s.steps, "N", "optimizer steps, counted from the run's beginning", 1, max_steps)
       .add("tokens", &s.tokens, "N", "training tokens, rounded up to whole steps", 1)
-      .add("epochs", &s.epochs, "X", "passes over the training split, rounded up to whole steps", 1e-12);
+      .add("epochs", &s.epochs, "X", "passes over the training split, rounded up to whole steps", 1e-12, 1e6);
 }
 
 void add_batch(OptionTable& t, Settings& s) {
   t.group("Batch")
-      .add("sequence-length", &s.sequence_length, "N", "tokens per sample; default: the model's maximum", 1)
-      .add("global-batch", &s.global_batch, "N", "sequences a step", 1)
-      .add("micro-batch", &s.micro_batch, "N", "sequences per forward pass", 1)
+      .add("sequence-length", &s.sequence_length, "N", "tokens per sample; default: the model's maximum", 1,
+           max_length)
+      .add("global-batch", &s.global_batch, "N", "sequences a step", 1, max_batch)
+      .add("micro-batch", &s.micro_batch, "N", "sequences per forward pass", 1, max_batch)
       .add("grad-lanes", &s.grad_lanes, "N", "parts of a step's gradient sum; default: 1, kept on resume", 1)
       .choice("precision", &s.precision, {"fp32", "fp64"}, "fp64 is slow: reference kernels, for proofs")
       .add("threads", &s.threads, "N", "default: the cores that this process may use", 1, max_threads);
@@ -72,7 +77,8 @@ void add_checkpoints(OptionTable& t, Settings& s) {
 void add_evaluation(OptionTable& t, Settings& s) {
   t.group("Evaluation and logging")
       .add("eval-every", &s.eval_every, "N", "steps; 0: only at the end")
-      .add("eval-batches", &s.eval_batches, "N", "global batches of the validation split; default: all", 1)
+      .add("eval-batches", &s.eval_batches, "N", "global batches of the validation split; default: all", 1,
+           max_steps)
       .add("log-every", &s.log_every, "N", "steps", 1)
       .add("peak-flops", &s.peak_flops, "X",
            "FLOP/s that MFU refers to; default: the best matrix multiply, measured", 1)
@@ -86,7 +92,6 @@ void add_evaluation(OptionTable& t, Settings& s) {
 void check(const Settings& s) {
   if (s.data.empty())
     throw Error(ErrorKind::usage, "--data is missing", "give a folder that dt-shard-data wrote");
-  if (s.logits_out && !s.eval_only) throw usage_error("--logits-out needs --eval-only");
   if (s.resume.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");
   if (s.eval_only) return;
   if (!s.run && !s.dry_run) throw Error(ErrorKind::usage, "--run is missing", "name the run's folder");

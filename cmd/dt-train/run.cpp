@@ -1,12 +1,65 @@
 #include "cmd/dt-train/run.hpp"
 
+#include <array>
+
+#include "base/error.hpp"
 #include "train/dry_run.hpp"
 #include "train/evaluate_only.hpp"
 #include "train/run.hpp"
 
 namespace dt::train_tool {
 
+namespace {
+
+using train::Settings;
+
+/// Options that evaluation alone has no use for.
+constexpr std::array training_only{"steps",
+                                   "tokens",
+                                   "epochs",
+                                   "grad-lanes",
+                                   "seed",
+                                   "lr",
+                                   "min-lr",
+                                   "warmup-steps",
+                                   "schedule",
+                                   "decay-steps",
+                                   "weight-decay",
+                                   "beta1",
+                                   "beta2",
+                                   "adam-eps",
+                                   "clip-norm",
+                                   "save-every",
+                                   "keep-last",
+                                   "keep-every",
+                                   "eval-every",
+                                   "log-every",
+                                   "peak-flops",
+                                   "dry-run",
+                                   "lr-reference-batch"};
+
+/// Error{usage}: an option that would do nothing without another, or beside it.
+void check_use(const Settings& s, const OptionTable& options) {
+  const auto needs = [&](const char* name, bool condition, const char* what) {
+    if (options.given(name) && !condition) throw usage_error("--{} needs {}", name, what);
+  };
+  needs("logits-out", s.eval_only, "--eval-only");
+  needs("logits-sequences", s.logits_out.has_value(), "--logits-out");
+  needs("keep-every", s.keep_last.has_value(), "--keep-last");
+  needs("decay-steps", s.schedule == "wsd", "--schedule wsd");
+  needs("min-lr", s.schedule != "constant", "a schedule that falls");
+  if (!s.eval_only) return;
+  for (const char* name : training_only) {
+    if (options.given(name)) throw usage_error("--{} has no use with --eval-only", name);
+  }
+  if (s.init_from && options.given("resume"))
+    throw usage_error("--eval-only takes --init-from or --resume, not both");
+}
+
+}  // namespace
+
 int run(const train::Settings& settings, const OptionTable& options, Console& console) {
+  check_use(settings, options);
   if (settings.eval_only) return train::evaluate_only(settings, console);
   if (settings.dry_run) return train::dry_run(settings, console);
   return train::run_training(settings, options.values(), console);

@@ -1,11 +1,13 @@
 #include "base/signals.hpp"
 
 #include <array>
-#include <atomic>
 #include <cerrno>
-#include <cstring>
+#include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -13,41 +15,52 @@ namespace dt {
 
 namespace {
 
-constexpr std::array handled = {SIGTERM, SIGUSR1, SIGINT};
-
-// A handler reaches nothing but globals; StopSignals owns these.
 std::atomic<bool> in_use = false;
-std::atomic<int> first_signal = 0;
-std::atomic<bool> interrupted = false;
-std::array<struct sigaction, handled.size()> previous;
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
-void remember(int signal) {
-  if (signal == SIGINT && interrupted.exchange(true)) ::_exit(130);
-  int none = 0;
-  first_signal.compare_exchange_strong(none, signal);
+sigset_t stop_set() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGTERM, SIGUSR1, SIGINT}) sigaddset(&set, signal);
+  return set;
+}
+
+int checked(int descriptor) {
+  if (descriptor < 0) throw system_error(errno, "create", "a descriptor for signals");
+  return descriptor;
 }
 
 }  // namespace
 
 StopSignals::StopSignals() {
   DT_CHECK(!in_use.exchange(true), "a process has one StopSignals at a time");
-  first_signal = 0;
-  interrupted = false;
-  struct sigaction action {};
-  action.sa_handler = remember;
-  action.sa_flags = SA_RESTART;  // reads and writes go on
-  sigemptyset(&action.sa_mask);
-  for (std::size_t i = 0; i < handled.size(); ++i) sigaction(handled[i], &action, &previous[i]);
+  const sigset_t set = stop_set();
+  signals_ = checked(::signalfd(-1, &set, SFD_CLOEXEC));
+  end_ = checked(::eventfd(0, EFD_CLOEXEC));
+  ::pthread_sigmask(SIG_BLOCK, &set, &previous_mask_);
+  listener_ = std::thread([this] { listen(); });
 }
 
 StopSignals::~StopSignals() {
-  for (std::size_t i = 0; i < handled.size(); ++i) sigaction(handled[i], &previous[i], nullptr);
+  ::eventfd_write(end_, 1);
+  listener_.join();
+  ::close(signals_);
+  ::close(end_);
+  ::pthread_sigmask(SIG_SETMASK, &previous_mask_, nullptr);
   in_use = false;
 }
 
-int StopSignals::received() const {
-  return first_signal.load(std::memory_order_relaxed);
+void StopSignals::listen() {
+  bool interrupted = false;
+  std::array<pollfd, 2> sources{{{signals_, POLLIN, 0}, {end_, POLLIN, 0}}};
+  while (::poll(sources.data(), sources.size(), -1) >= 0 || errno == EINTR) {
+    if (sources[1].revents != 0) return;
+    signalfd_siginfo info;
+    if (::read(signals_, &info, sizeof info) != static_cast<ssize_t>(sizeof info)) continue;
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGINT && std::exchange(interrupted, true)) ::_exit(130);
+    int none = 0;
+    first_.compare_exchange_strong(none, signal);
+  }
 }
 
 const char* signal_name(int signal) {

@@ -1,18 +1,34 @@
 #pragma once
 // Requests to stop, as signals bring them.
 
+#include <atomic>
+#include <signal.h>
+#include <thread>
+
 namespace dt {
 
 /// While it lives, SIGTERM, SIGUSR1 and SIGINT are remembered instead of ending the process; a second SIGINT
-/// ends it at once with status 130. One object per process at a time; previous handlers return with its end.
+/// ends it at once with status 130. A thread of its own takes them, and every other thread blocks them: a
+/// handler on a computing thread would not be safe, since generated matmul code may keep its stack pointer in
+/// the heap, where the kernel would put the signal's frame. So make it before any other thread. One object
+/// per process at a time; the mask returns with its end.
 class StopSignals {
  public:
   StopSignals();
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
 
-  /// The first signal received, or 0. Async-signal-safe underneath; cheap enough for every micro-batch.
-  int received() const;
+  /// The first signal received, or 0. Cheap enough for every micro-batch.
+  int received() const { return first_.load(std::memory_order_relaxed); }
+
+ private:
+  void listen();
+
+  int signals_ = -1;  // descriptors
+  int end_ = -1;
+  sigset_t previous_mask_;
+  std::atomic<int> first_ = 0;
+  std::thread listener_;
 };
 
 /// "SIGTERM", ...

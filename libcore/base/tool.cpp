@@ -1,6 +1,7 @@
 #include "base/tool.hpp"
 
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <signal.h>
 
@@ -55,6 +56,9 @@ int run_tool(int argc, char** argv, OptionTable& options, const std::function<in
   } catch (const Error& error) {
     console.error("{}", error.message());
     return error.exit_code();
+  } catch (const std::filesystem::filesystem_error& error) {
+    console.error("{}", error.what());
+    return exit_environment;
   } catch (const std::bad_alloc&) {
     console.error("out of memory; ask for less at a time, or for more memory");
     return exit_environment;

@@ -35,8 +35,7 @@ std::string describe_schedule(const optim::Schedule& s) {
 }  // namespace
 
 checkpoint::Manifest checkpoint_header(const Plan& plan, const checkpoint::TrainingState& state,
-                                       const checkpoint::Generation& generation,
-                                       const checkpoint::fs::path& parent) {
+                                       const checkpoint::Generation& generation) {
   checkpoint::Manifest manifest;
   manifest.state = state;
   manifest.state.global_batch = plan.global_batch;
@@ -47,7 +46,7 @@ checkpoint::Manifest checkpoint_header(const Plan& plan, const checkpoint::Train
   manifest.state.conditions = describe_conditions(plan);
   manifest.model = plan.spec;
   manifest.generation = generation.number;
-  manifest.parent = parent.filename().string();
+  manifest.parent = generation.continues;
   return manifest;
 }
 

@@ -6,9 +6,7 @@
 
 namespace dt::train {
 
-/// `parent` is the checkpoint that this generation went on from, or empty.
 checkpoint::Manifest checkpoint_header(const Plan& plan, const checkpoint::TrainingState& state,
-                                       const checkpoint::Generation& generation,
-                                       const checkpoint::fs::path& parent);
+                                       const checkpoint::Generation& generation);
 
 }  // namespace dt::train

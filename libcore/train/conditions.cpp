@@ -9,9 +9,9 @@ namespace dt::train {
 using Json = nlohmann::ordered_json;
 
 std::string describe_conditions(const Plan& plan) {
-  return Json{{"threads", plan.threads},
-              {"micro_batch", plan.micro_batch},
-              {"instruction_set", instruction_set()},
+  return Json{{"threads", plan.threads},         {"precision", plan.dtype == DType::f64 ? "fp64" : "fp32"},
+              {"micro_batch", plan.micro_batch}, {"global_batch", plan.global_batch},
+              {"grad_lanes", plan.grad_lanes},   {"instruction_set", instruction_set()},
               {"build", build_description()}}
       .dump();
 }

@@ -11,6 +11,7 @@ void StepReport::merge(const StepReport& other) {
   nll.merge(other.nll);
   squared_norm.merge(other.squared_norm);
   signal = std::max(signal, other.signal);
+  output_failed = output_failed || other.output_failed;
 }
 
 Decision decide(const StepReport& combined, std::int64_t num_targets, double clip_norm) {
@@ -20,6 +21,7 @@ Decision decide(const StepReport& combined, std::int64_t num_targets, double cli
   decision.finite = std::isfinite(decision.loss) && std::isfinite(decision.grad_norm);
   decision.grad_scale = optim::clip_scale(decision.grad_norm, clip_norm);
   decision.stop_signal = combined.signal;
+  decision.stop = combined.signal != 0 || combined.output_failed;
   return decision;
 }
 

@@ -11,9 +11,10 @@ namespace dt::train {
 /// What one rank contributes; merging reports is elementwise and exact, so the order of ranks does not
 /// matter.
 struct StepReport {
-  ExactSum nll;           // over the rank's targets
-  ExactSum squared_norm;  // over the gradient elements that the rank owns
-  int signal = 0;         // a request to stop, or 0
+  ExactSum nll;                // over the rank's targets
+  ExactSum squared_norm;       // over the gradient elements that the rank owns
+  int signal = 0;              // a request to stop, or 0
+  bool output_failed = false;  // a line or row of the account could not be written
   void merge(const StepReport& other);
 };
 
@@ -23,7 +24,8 @@ struct Decision {
   double grad_norm = 0;
   double grad_scale = 1;  // clipping
   bool finite = true;     // loss and norm; otherwise the optimizer must not run
-  int stop_signal = 0;    // save and stop after this step
+  bool stop = false;      // save and stop after this step
+  int stop_signal = 0;    // that asked for it, or 0
 };
 
 Decision decide(const StepReport& combined, std::int64_t num_targets, double clip_norm);

@@ -19,8 +19,9 @@ using Json = nlohmann::ordered_json;
 
 /// The nearest folder that exists must be writable.
 void check_writable(const fs::path& run) {
+  std::error_code error;
   fs::path folder = fs::absolute(run);
-  while (!fs::exists(folder)) folder = folder.parent_path();
+  while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
   if (!fs::is_directory(folder) || ::access(folder.c_str(), W_OK | X_OK) != 0) {
     throw environment_error("cannot write to {}, where --run {} would lie", folder.string(), run.string());
   }
@@ -35,7 +36,7 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
       path = candidate.path.string();
       return reader.manifest();
     } catch (const Error& error) {
-      if (candidate.required) throw;
+      if (candidate.required || error.kind() != ErrorKind::input) throw;
       console.warn("would pass over {}: {}", candidate.path.string(), error.message());
     }
   }
@@ -66,6 +67,7 @@ Json describe(const Plan& plan, const MemoryEstimate& memory, const data::TokenD
               {"gradients_bytes", memory.storage.gradients},
               {"optimizer_bytes", memory.storage.optimizer},
               {"activations_bytes", memory.activations},
+              {"batches_bytes", memory.batches},
               {"memory_bytes", memory.total()},
               {"checkpoint_bytes", memory.storage.weights + memory.storage.optimizer}};
 }

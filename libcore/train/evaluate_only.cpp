@@ -15,18 +15,20 @@ namespace dt::train {
 
 namespace {
 
-/// Where the weights lie: --init-from first, else the newest checkpoint that --resume leads to.
-fs::path weights_path(const Settings& settings) {
+/// Where the weights lie: --init-from, else the newest checkpoint that --resume leads to and that can be
+/// read.
+fs::path weights_path(const Settings& settings, Console& console) {
   if (settings.init_from) return *settings.init_from;
   std::optional<checkpoint::RunDirectory> run;
   if (settings.run) run.emplace(*settings.run);
   const std::vector<Candidate> candidates = resume_candidates(settings, run ? &*run : nullptr);
-  if (candidates.empty()) {
-    throw Error(
-        ErrorKind::usage, "--eval-only finds no weights",
-        "name them with --init-from, or a checkpoint with --resume, or a run that has one with --run");
+  for (const Candidate& candidate : candidates) {
+    const std::string why = candidate.required ? "" : checkpoint::why_incomplete(candidate.path);
+    if (why.empty()) return candidate.path;
+    console.warn("passing over {}: {}", candidate.path.string(), why);
   }
-  return candidates.front().path;
+  throw Error(candidates.empty() ? ErrorKind::usage : ErrorKind::input, "--eval-only finds no weights",
+              "name them with --init-from, or a checkpoint with --resume, or a run that has one with --run");
 }
 
 std::int64_t step_of(const fs::path& weights) {
@@ -38,7 +40,7 @@ std::int64_t step_of(const fs::path& weights) {
 int evaluate_only(const Settings& settings, Console& console) {
   const StopSignals signals;
   const data::TokenDataset dataset(settings.data);
-  const fs::path path = weights_path(settings);
+  const fs::path path = weights_path(settings, console);
   const auto source = checkpoint::open_weights(path);
   if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
   const Plan plan = make_evaluation_plan(settings, source->spec(), dataset);
@@ -56,7 +58,7 @@ int evaluate_only(const Settings& settings, Console& console) {
   const auto result = evaluate(runtime, dataset, request, console);
   if (!result) {
     console.warn("stopped by {} before the evaluation was done", signal_name(signals.received()));
-    return exit_requeue;
+    return 128 + signals.received();
   }
   Reporter(console, std::nullopt)
       .eval({.step = step_of(path), .val_loss = result->loss, .val_tokens = result->tokens});

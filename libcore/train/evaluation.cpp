@@ -7,6 +7,7 @@
 #include "base/files.hpp"
 #include "base/hdf5_file.hpp"
 #include "parallel/builders.hpp"
+#include "train/reporter.hpp"
 
 namespace dt::train {
 
@@ -53,6 +54,18 @@ std::optional<Evaluation> evaluate(ModelRuntime& runtime, const data::TokenDatas
     progress.advance(static_cast<std::uint64_t>(count));
   }
   return Evaluation{nll.value() / static_cast<double>(tokens), tokens};
+}
+
+bool is_evaluation_due(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
+                       std::int64_t step) {
+  if (data::num_validation_windows(dataset, plan.sequence_length) == 0) return false;
+  return step >= plan.total_steps || (settings.eval_every > 0 && step % settings.eval_every == 0);
+}
+
+bool is_evaluation_missing(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
+                           const checkpoint::RunDirectory& run, std::int64_t step) {
+  return is_evaluation_due(settings, plan, dataset, step) &&
+         !has_evaluation(run.path() / "metrics.jsonl", step);
 }
 
 void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, const EvaluationRequest& request,

@@ -8,8 +8,10 @@
 #include <string>
 
 #include "base/console.hpp"
+#include "checkpoint/run_directory.hpp"
 #include "data/token_dataset.hpp"
 #include "train/model_runtime.hpp"
+#include "train/settings.hpp"
 
 namespace dt::train {
 
@@ -31,6 +33,14 @@ struct EvaluationRequest {
 /// interrupted. Error{input}: no complete window.
 std::optional<Evaluation> evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
                                    const EvaluationRequest& request, Console& console);
+
+/// Whether the plan has an evaluation after this step: the last, and each multiple of --eval-every; never
+/// without a window.
+bool is_evaluation_due(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
+                       std::int64_t step);
+/// The same, where the run's metrics do not have it yet.
+bool is_evaluation_missing(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
+                           const checkpoint::RunDirectory& run, std::int64_t step);
 
 /// Stores fp32 /logits [N,T,V] and int32 /tokens [N,T] of the first `num_sequences` validation windows; the
 /// file appears only when whole. Error{input}: fewer windows than that.

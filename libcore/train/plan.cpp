@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "data/loader.hpp"
 #include "data/sampler.hpp"
 #include "model/arithmetic.hpp"
 #include "model/unit.hpp"
@@ -13,6 +14,8 @@
 namespace dt::train {
 
 namespace {
+
+constexpr std::int64_t max_micro_batches = std::int64_t{1} << 24;
 
 std::int64_t ceil_div(std::uint64_t a, std::int64_t b) {
   return static_cast<std::int64_t>((a + static_cast<std::uint64_t>(b) - 1) / static_cast<std::uint64_t>(b));
@@ -58,6 +61,16 @@ std::int64_t last_step(const Settings& s, const Plan& plan, std::uint64_t window
   return target > consumed ? done + ceil_div(target - consumed, plan.global_batch) : done;
 }
 
+/// Micro-batches are counted by int, tokens by 64 bits.
+void check_countable(const Plan& plan) {
+  std::int64_t tokens = 0;
+  const bool overflows = __builtin_mul_overflow(plan.tokens_per_step(), plan.total_steps, &tokens);
+  if (overflows || plan.micro_batches_per_step > max_micro_batches) {
+    throw usage_error("--global-batch {}, --micro-batch {}, {} steps of {} tokens: more than dt counts",
+                      plan.global_batch, plan.micro_batch, plan.total_steps, plan.tokens_per_step());
+  }
+}
+
 optim::Schedule make_schedule(const Settings& s, const Plan& plan) {
   const double scale = s.lr_reference_batch ? static_cast<double>(plan.global_batch) /
                                                   static_cast<double>(*s.lr_reference_batch)
@@ -98,6 +111,13 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
   const std::uint64_t train_tokens = dataset.split(data::Split::train).tokens;
   const data::Sampler sampler(plan.seed, train_tokens, plan.sequence_length);
   plan.total_steps = last_step(s, plan, sampler.num_windows(), resumed);
+  check_countable(plan);
+  if (s.eval_every > 0 && data::num_validation_windows(dataset, plan.sequence_length) == 0) {
+    throw Error(ErrorKind::input,
+                fmt::format("--eval-every {}: {} has no validation window of {} tokens", s.eval_every,
+                            dataset.folder().string(), plan.sequence_length + 1),
+                "shard the data with a larger --val-fraction");
+  }
   plan.schedule = make_schedule(s, plan);
   plan.adamw = {.beta1 = s.beta1, .beta2 = s.beta2, .eps = s.adam_eps, .weight_decay = s.weight_decay};
   plan.clip_norm = s.clip_norm;
@@ -122,6 +142,8 @@ MemoryEstimate estimate_memory(const Plan& plan) {
     largest_output = std::max(largest_output, output);
   }
   memory.activations += 2 * largest_output;  // the gradients that flow from unit to unit
+  // The batch in work and the one read ahead: tokens and labels.
+  memory.batches = 4 * static_cast<std::size_t>(plan.tokens_per_step()) * sizeof(std::int32_t);
   return memory;
 }
 

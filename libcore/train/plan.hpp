@@ -50,7 +50,8 @@ Plan make_evaluation_plan(const Settings& settings, const model::ModelSpec& spec
 struct MemoryEstimate {
   parallel::StorageBytes storage;
   std::size_t activations = 0;
-  std::size_t total() const { return storage.total() + activations; }
+  std::size_t batches = 0;
+  std::size_t total() const { return storage.total() + activations + batches; }
 };
 MemoryEstimate estimate_memory(const Plan& plan);
 

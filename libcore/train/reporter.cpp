@@ -86,12 +86,13 @@ void Reporter::event(const EventRecord& r) {
 
 bool has_evaluation(const fs::path& metrics, std::int64_t step) {
   if (!fs::exists(metrics)) return false;
+  bool found = false;
   for (const std::string& text : split(read_file(metrics), '\n')) {
-    const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (json.is_object() && json.value("kind", "") == "eval" && json.value("step", std::int64_t{-1}) == step)
-      return true;
+    const bool is_start = text.starts_with("{\"kind\":\"start\"");
+    const bool is_evaluation = text.starts_with(fmt::format("{{\"kind\":\"eval\",\"step\":{},", step));
+    found = !is_start && (found || is_evaluation);
   }
-  return false;
+  return found;
 }
 
 }  // namespace dt::train

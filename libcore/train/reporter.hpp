@@ -67,7 +67,7 @@ class Reporter {
   bool has_heading_ = false;
 };
 
-/// Whether metrics.jsonl holds an evaluation of this step.
+/// Whether metrics.jsonl holds an evaluation of this step since the run last began from nothing.
 bool has_evaluation(const fs::path& metrics, std::int64_t step);
 
 }  // namespace dt::train

@@ -13,7 +13,8 @@ using Json = nlohmann::ordered_json;
 
 Json load(const fs::path& path) {
   const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("format", "") != "dt-run" || !json.contains("asked")) {
+  if (!json.is_object() || json.value("format", "") != "dt-run" || !json.contains("asked") ||
+      !json["asked"].is_object()) {
     throw input_error("{} is not a run.json of dt", path.string());
   }
   if (json.value("version", 0) != 1)
@@ -21,18 +22,27 @@ Json load(const fs::path& path) {
   return json;
 }
 
+/// A member of a change as text; Error{input} where it is none.
+std::string text_of(const Json& object, const char* member) {
+  if (!object.is_object() || !object.contains(member) || !object[member].is_string()) {
+    throw input_error("run.json: a change lacks the text '{}'", member);
+  }
+  return object[member].get<std::string>();
+}
+
 /// The options as the last start left them: what was asked first, then every change.
 Json current_options(const Json& record) {
   Json options = record["asked"];
-  for (const Json& change : record["changes"]) options[change["option"].get<std::string>()] = change["to"];
+  for (const Json& change : record.value("changes", Json::array())) {
+    options[text_of(change, "option")] = text_of(change, "to");
+  }
   return options;
 }
 
 }  // namespace
 
 std::vector<OptionChange> record_run(const fs::path& run, const std::vector<OptionValue>& asked,
-                                     const model::ModelSpec& spec, std::int64_t generation,
-                                     std::int64_t step) {
+                                     std::int64_t generation, std::int64_t step) {
   const fs::path path = run / "run.json";
   Json now;
   for (const OptionValue& option : asked) now[option.name] = option.value;
@@ -40,7 +50,6 @@ std::vector<OptionChange> record_run(const fs::path& run, const std::vector<Opti
     const Json record{{"format", "dt-run"},
                       {"version", 1},
                       {"created", utc_timestamp()},
-                      {"model", Json::parse(model::hf_config(spec))},
                       {"asked", now},
                       {"changes", Json::array()}};
     write_file_atomically(path, record.dump(2) + "\n");
@@ -50,7 +59,7 @@ std::vector<OptionChange> record_run(const fs::path& run, const std::vector<Opti
   const Json before = current_options(record);
   std::vector<OptionChange> changes;
   for (const auto& [name, value] : now.items()) {
-    const std::string from = before.value(name, "");
+    const std::string from = before.contains(name) ? text_of(before, name.c_str()) : "";
     if (from == value.get<std::string>()) continue;
     changes.push_back({name, from, value.get<std::string>()});
     record["changes"].push_back({{"generation", generation},

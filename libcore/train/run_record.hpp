@@ -7,7 +7,6 @@
 
 #include "base/files.hpp"
 #include "base/options.hpp"
-#include "model/model_spec.hpp"
 
 namespace dt::train {
 
@@ -20,7 +19,6 @@ struct OptionChange {
 /// Writes run.json where there is none; otherwise appends what differs from the last known values as changes
 /// of this generation. Returns the changes. Atomic: a crash leaves the old file or the new one.
 std::vector<OptionChange> record_run(const fs::path& run, const std::vector<OptionValue>& asked,
-                                     const model::ModelSpec& spec, std::int64_t generation,
-                                     std::int64_t step);
+                                     std::int64_t generation, std::int64_t step);
 
 }  // namespace dt::train

@@ -1,5 +1,6 @@
 #include "train/start.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -66,12 +67,26 @@ Start start_anew(const Settings& settings, const model::ModelSpec& spec, const d
 
 }  // namespace
 
+std::string outside_origin(const checkpoint::RunDirectory& run) {
+  const std::vector<checkpoint::Generation> claimed = run.generations();
+  std::string continues = claimed.empty() ? "" : claimed.back().continues;
+  while (!continues.empty() && continues.find('/') == std::string::npos) {
+    const auto parent = checkpoint::parse_checkpoint_name(continues);
+    const auto older = std::find_if(claimed.begin(), claimed.end(),
+                                    [&](const auto& g) { return parent && g.number == parent->generation; });
+    continues = older == claimed.end() ? "" : older->continues;
+  }
+  return continues;
+}
+
 std::vector<Candidate> resume_candidates(const Settings& settings, const checkpoint::RunDirectory* run) {
   if (settings.resume == "never") return {};
   if (settings.resume != "auto") return {{settings.resume, true}};
   std::vector<Candidate> candidates;
   if (run) {
     for (const checkpoint::CheckpointEntry& entry : run->lineage()) candidates.push_back({entry.path, false});
+    if (const std::string origin = outside_origin(*run); !origin.empty())
+      candidates.push_back({origin, false});
   }
   return candidates;
 }

@@ -20,7 +20,11 @@ struct Candidate {
   bool required;  // named by the user: anything wrong with it is an error, not a reason to look further
 };
 
-/// What --resume leads to, newest first; empty means to begin anew.
+/// The checkpoint of another run with which the newest generation's line began, or "".
+std::string outside_origin(const checkpoint::RunDirectory& run);
+
+/// What --resume leads to, newest first; empty means to begin anew. A run that began with another run's
+/// checkpoint has that one last.
 std::vector<Candidate> resume_candidates(const Settings& settings, const checkpoint::RunDirectory* run);
 
 /// --model, else what the checkpoint or --init-from says. Error{usage}: none of them.

@@ -16,7 +16,7 @@ namespace dt::train {
 namespace {
 
 /// Long enough for a stable figure, short beside any real start.
-constexpr double matmul_measurement_s = 0.2;
+constexpr double matmul_measurement_s = 0.5;
 
 std::vector<std::vector<optim::Segment>> segments_of(const model::ParameterTable& table) {
   std::vector<std::vector<optim::Segment>> segments;
@@ -36,6 +36,11 @@ std::uint64_t folder_bytes(const fs::path& folder) {
   return bytes;
 }
 
+/// Whether a generation's `continues` names a checkpoint of its own run, not a path or nothing.
+bool is_own_name(const std::string& continues) {
+  return checkpoint::parse_checkpoint_name(continues) && continues.find('/') == std::string::npos;
+}
+
 }  // namespace
 
 Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
@@ -48,7 +53,6 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       plan_(start.plan),
       runtime_(*start.runtime),
       state_(start.state),
-      parent_(start.checkpoint),
       signals_(signals),
       console_(console),
       loader_(dataset, start.plan.seed, start.plan.sequence_length),
@@ -56,7 +60,7 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       actions_(parallel::build_training_step(start.runtime->num_units(),
                                              static_cast<int>(start.plan.micro_batches_per_step))),
       segments_(segments_of(start.runtime->table())),
-      saved_step_(parent_.empty() ? -1 : start.state.step) {
+      saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
   parallel::validate_training_step(actions_, runtime_.num_units(),
                                    static_cast<int>(plan_.micro_batches_per_step));
   peak_flops_ = settings.peak_flops ? *settings.peak_flops
@@ -64,7 +68,7 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
 }
 
 int Trainer::run() {
-  const bool resumes = !parent_.empty();
+  const bool resumes = !generation_.continues.empty();
   report([&] {
     reporter_.event({.kind = resumes ? "resume" : "start",
                      .reason = resumes               ? "checkpoint"
@@ -72,58 +76,68 @@ int Trainer::run() {
                                                      : "new",
                      .step = state_.step,
                      .generation = generation_.number,
-                     .checkpoint = parent_.string()});
+                     .checkpoint = generation_.continues});
   });
-  if (resumes && is_evaluation_due() && !has_evaluation(run_.path() / "metrics.jsonl", state_.step) &&
-      !evaluate()) {
-    return stop(signal_name(signals_.received()), exit_requeue);
+  if (resumes && is_evaluation_missing(settings_, plan_, dataset_, run_, state_.step) && !evaluate()) {
+    return save_and_stop(signals_.received());
   }
   while (state_.step < plan_.total_steps) {
-    if (signals_.received() != 0) return stop(signal_name(signals_.received()), exit_requeue);
-    train_step();
-    const bool must_stop = stop_signal_ != 0 || output_failure_;
+    const Decision decision = train_step();
+    if (!decision.finite) refuse_not_finite(decision);
+    if (decision.stop) return save_and_stop(decision.stop_signal);
     const bool is_due = settings_.save_every > 0 && state_.step % settings_.save_every == 0;
-    if (must_stop || is_due || state_.step == plan_.total_steps) save();
-    if (output_failure_) std::rethrow_exception(output_failure_);
-    if (stop_signal_ != 0) return stop(signal_name(stop_signal_), exit_requeue);
-    if (is_evaluation_due() && !evaluate()) return stop(signal_name(signals_.received()), exit_requeue);
+    if (is_due || state_.step == plan_.total_steps) save();
+    if (is_evaluation_due(settings_, plan_, dataset_, state_.step) && !evaluate()) {
+      return save_and_stop(signals_.received());
+    }
   }
-  return stop("finished", 0);
+  save();  // where the run began at its end, with another run's checkpoint
+  stop("finished");
+  return 0;
 }
 
-void Trainer::train_step() {
+Decision Trainer::train_step() {
   if (interval_.steps == 0) interval_.started_s = monotonic_s();
   const double waited_before_s = loader_.wait_s();
   data::Batch batch = loader_.next(state_.samples_consumed, plan_.global_batch);
   const double data_wait_s = loader_.wait_s() - waited_before_s;
 
   const double compute_started_s = monotonic_s();
-  std::vector<model::MicroBatch> micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
-  const std::int64_t step = state_.step + 1;
-  for (model::MicroBatch& m : micro_batches) {
-    m.step = step;
-    m.loss_scale = 1.0 / static_cast<double>(plan_.tokens_per_step());
-  }
-  StepReport report;
-  Decision decision;
-  parallel::StepHooks hooks;
-  hooks.loss = [&](int, const Tensor& nll_R, std::span<std::byte>) { report.nll.add(nll_R.span<double>()); };
-  hooks.control = [&] {
-    add_squared_norm(report);
-    report.signal = signals_.received();
-    decision = decide(report, plan_.tokens_per_step(), plan_.clip_norm);
-    if (!decision.finite) refuse_not_finite(decision);
-  };
-  hooks.step = [&] { take_optimizer_step(plan_.schedule.at(step), decision.grad_scale); };
-  runtime_.executor().run(actions_, micro_batches, hooks);
-
-  state_.step = step;
+  const Decision decision = run_actions(batch);
+  if (!decision.finite) return decision;
+  state_.step += 1;
   state_.samples_consumed += static_cast<std::uint64_t>(plan_.global_batch);
   state_.tokens_consumed += static_cast<std::uint64_t>(plan_.tokens_per_step());
   state_.data_digest += data::batch_digest(batch.samples_B.data(), batch.tokens_BT.data(),
                                            batch.labels_BT.data(), batch.num_samples, batch.sequence_length);
-  stop_signal_ = decision.stop_signal;
   log_step(decision, data_wait_s, monotonic_s() - compute_started_s);
+  return decision;
+}
+
+Decision Trainer::run_actions(data::Batch& batch) {
+  const std::int64_t step = state_.step + 1;
+  std::vector<model::MicroBatch> micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
+  for (model::MicroBatch& m : micro_batches) {
+    m.step = step;
+    m.loss_scale = 1.0 / static_cast<double>(plan_.tokens_per_step());
+  }
+  StepReport step_report;
+  Decision decision;
+  parallel::StepHooks hooks;
+  hooks.loss = [&](int, const Tensor& nll_R, std::span<std::byte>) {
+    step_report.nll.add(nll_R.span<double>());
+  };
+  hooks.control = [&] {
+    add_squared_norm(step_report);
+    step_report.signal = signals_.received();
+    step_report.output_failed = output_failure_ != nullptr;
+    decision = decide(step_report, plan_.tokens_per_step(), plan_.clip_norm);
+  };
+  hooks.step = [&] {
+    if (decision.finite) take_optimizer_step(plan_.schedule.at(step), decision.grad_scale);
+  };
+  runtime_.executor().run(actions_, micro_batches, hooks);
+  return decision;
 }
 
 void Trainer::add_squared_norm(StepReport& report) {
@@ -145,12 +159,15 @@ void Trainer::take_optimizer_step(double lr, double grad_scale) {
   }
 }
 
-void Trainer::refuse_not_finite(const Decision& decision) const {
-  throw Error(ErrorKind::input,
-              fmt::format("step {}: loss {} and gradient norm {} are not both finite (samples {} to {})",
-                          state_.step + 1, decision.loss, decision.grad_norm, state_.samples_consumed,
-                          state_.samples_consumed + static_cast<std::uint64_t>(plan_.global_batch) - 1),
-              "lower --lr or lengthen --warmup-steps and go on from the last checkpoint");
+void Trainer::refuse_not_finite(const Decision& decision) {
+  if (state_.step > 0) save();  // what was good is kept
+  stop("not finite");
+  throw Error(
+      ErrorKind::input,
+      fmt::format("step {}: loss {} and gradient norm {} are not both finite (samples {} to {})",
+                  state_.step + 1, decision.loss, decision.grad_norm, state_.samples_consumed,
+                  state_.samples_consumed + static_cast<std::uint64_t>(plan_.global_batch) - 1),
+      fmt::format("the weights of step {} are kept; lower --lr or lengthen --warmup-steps", state_.step));
 }
 
 void Trainer::log_step(const Decision& decision, double data_wait_s, double compute_s) {
@@ -181,9 +198,8 @@ void Trainer::log_step(const Decision& decision, double data_wait_s, double comp
 void Trainer::save() {
   if (saved_step_ == state_.step) return;
   const double started_s = monotonic_s();
-  const fs::path path = checkpoint::write_checkpoint(run_.checkpoints_path(),
-                                                     checkpoint_header(plan_, state_, generation_, parent_),
-                                                     pieces_of(runtime_.storage()));
+  const fs::path path = checkpoint::write_checkpoint(
+      run_.checkpoints_path(), checkpoint_header(plan_, state_, generation_), pieces_of(runtime_.storage()));
   const double elapsed_s = monotonic_s() - started_s;
   saved_step_ = state_.step;
   report([&] {
@@ -193,16 +209,9 @@ void Trainer::save() {
                           .stall_s = elapsed_s,
                           .write_s = elapsed_s});
   });
-  for (const fs::path& removed : run_.prune(settings_.keep_last, settings_.keep_every)) {
+  for (const fs::path& removed : run_.prune(generation_.number, settings_.keep_last, settings_.keep_every)) {
     console_.debug("removed {}", removed.string());
   }
-}
-
-bool Trainer::is_evaluation_due() const {
-  if (dataset_.split(data::Split::validation).tokens <= static_cast<std::uint64_t>(plan_.sequence_length))
-    return false;
-  return state_.step == plan_.total_steps ||
-         (settings_.eval_every > 0 && state_.step % settings_.eval_every == 0);
 }
 
 bool Trainer::evaluate() {
@@ -216,7 +225,6 @@ bool Trainer::evaluate() {
   if (!result) return false;
   report(
       [&] { reporter_.eval({.step = state_.step, .val_loss = result->loss, .val_tokens = result->tokens}); });
-  if (output_failure_) std::rethrow_exception(output_failure_);
   return true;
 }
 
@@ -229,7 +237,14 @@ void Trainer::report(const std::function<void()>& write) {
   }
 }
 
-int Trainer::stop(const char* reason, int exit_code) {
+int Trainer::save_and_stop(int signal) {
+  save();
+  stop(signal != 0 ? signal_name(signal) : "output");
+  console_.info("{}: stopped after step {}, the run can go on", signal_name(signal), state_.step);
+  return exit_requeue;
+}
+
+void Trainer::stop(const char* reason) {
   report([&] {
     reporter_.event({.kind = "stop",
                      .reason = reason,
@@ -238,9 +253,6 @@ int Trainer::stop(const char* reason, int exit_code) {
                      .checkpoint = {}});
   });
   if (output_failure_) std::rethrow_exception(output_failure_);
-  if (exit_code == exit_requeue)
-    console_.info("{}: stopped after step {}, the run can go on", reason, state_.step);
-  return exit_code;
 }
 
 }  // namespace dt::train

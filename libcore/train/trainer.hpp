@@ -30,18 +30,22 @@ class Trainer {
   int run();
 
  private:
-  void train_step();
+  Decision train_step();
+  Decision run_actions(data::Batch& batch);
   void take_optimizer_step(double lr, double grad_scale);
   void add_squared_norm(StepReport& report);
-  void refuse_not_finite(const Decision& decision) const;
+  [[noreturn]] void refuse_not_finite(const Decision& decision);
   void log_step(const Decision& decision, double data_wait_s, double compute_s);
+  /// Unless this step has been saved.
   void save();
   /// False where a signal interrupted it.
   bool evaluate();
-  bool is_evaluation_due() const;
-  /// A line or row that cannot be written must not cost the training: it becomes a reason to save and stop.
+  /// A line or row that cannot be written must not cost the training: the next decision point saves and
+  /// stops.
   void report(const std::function<void()>& write);
-  int stop(const char* reason, int exit_code);
+  int save_and_stop(int signal);
+  /// Reports the end; throws what kept the account from being written.
+  void stop(const char* reason);
 
   const Settings& settings_;
   const data::TokenDataset& dataset_;
@@ -50,7 +54,6 @@ class Trainer {
   const Plan& plan_;
   ModelRuntime& runtime_;
   checkpoint::TrainingState& state_;
-  fs::path parent_;
   const StopSignals& signals_;
   Console& console_;
   data::Loader loader_;
@@ -60,7 +63,6 @@ class Trainer {
   std::vector<double> block_sums_;
   double peak_flops_ = 0;
   std::int64_t saved_step_;
-  int stop_signal_ = 0;
   std::exception_ptr output_failure_;
 
   struct Interval {  // since the last logged step

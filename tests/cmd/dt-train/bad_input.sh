@@ -37,6 +37,19 @@ expect_match stderr "nowhere"
 expect_exit 3 train run "${usage[@]}" --resume nowhere
 expect_match stderr "nowhere"
 
+expect_exit 2 train run "${usage[@]}" --keep-every 5
+expect_match stderr "keep-last"
+expect_exit 2 train run "${usage[@]}" --decay-steps 5
+expect_match stderr "wsd"
+expect_exit 2 dt-train --eval-only --data shards --init-from x --lr 1e-3
+expect_match stderr "eval-only"
+expect_exit 2 train run --tokens 9000P
+expect_exit 2 train run --epochs 1e30
+expect_exit 2 train run --steps 1000000000000 --global-batch 16Mi --micro-batch 16Mi --sequence-length 256
+dt-shard-data --quiet --out no_val --val-fraction 0 "$case_dir/text" >/dev/null
+expect_exit 3 train run "${usage[@]}" --data no_val --eval-every 1
+expect_match stderr "validation window"
+
 config() { printf '{"model_type":"%s","vocab_size":%s,"hidden_size":32,"intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":%s,"num_key_value_heads":%s,"max_position_embeddings":64}' "$@"; }
 config llama 100 4 2 >small.json
 expect_exit 3 dt-train --model small.json --data shards --run run --steps 2

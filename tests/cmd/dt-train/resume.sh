@@ -35,6 +35,17 @@ if cmp -s "$(merged lanes_whole)" "$(merged one_lane)"; then fail "four lanes an
 expect_exit 0 train lanes --steps 41 --schedule constant --warmup-steps 0
 expect_match stderr 'going on from .*step-00000040.g2'
 expect_exit 0 train branch --steps 41 --resume lanes/checkpoints/step-00000020.g1
-expect_match branch/metrics.jsonl '"kind":"resume".*"checkpoint":"lanes/checkpoints/step-00000020.g1"'
+expect_match branch/metrics.jsonl '"kind":"resume".*"checkpoint":"/.*lanes/checkpoints/step-00000020.g1"'
+# A run that began with another run's checkpoint and was killed before its first save begins there again.
+start_training outside --steps 100000 --resume lanes/checkpoints/step-00000020.g1
+wait_for_step outside 30
+kill -KILL "$trainer"
+wait "$trainer" 2>/dev/null || true
+expect_exit 0 train outside --steps 41
+expect_match stderr 'going on from .*lanes/checkpoints/step-00000020.g1 \(step 20 of 41\)'
+# Nothing left to do claims no generation.
+expect_exit 0 train outside --steps 41
+expect_match stderr 'nothing is left to do'
+expect_equal "$(find outside/generations -type f | wc -l)" 2 "generations"
 expect_exit 0 train whole --steps 2 --resume never
 expect_match whole/metrics.jsonl '"kind":"start".*"generation":2'

@@ -21,6 +21,18 @@ for signal in TERM USR1 INT; do
   expect_match "$signal/metrics.jsonl" "\"kind\":\"stop\",\"reason\":\"SIG$signal\",\"step\":$step"
 done
 
+# At any moment: in a kernel, between steps, while evaluating.
+for ((trial = 0; trial < 30; ++trial)); do
+  rm -rf any
+  start_training any "${common[@]}" --eval-every 3
+  wait_for_step any 1
+  sleep "0.0$((RANDOM % 90 + 10))"
+  kill -USR1 "$trainer"
+  expect_end 75 "after SIGUSR1, trial $trial"
+  step=$(losses any | tail -n 1 | cut -d' ' -f1)
+  [[ -d any/checkpoints/$(printf 'step-%08d.g1' "$step") ]] || fail "no checkpoint of step $step, trial $trial"
+done
+
 # A step that takes long: the first SIGINT waits for it, the second does not.
 start_training long --sequence-length 256 --global-batch 4096 --micro-batch 64 --steps 10
 for ((tries = 0; tries < 400; ++tries)); do grep -qs start long/metrics.jsonl && break; sleep 0.05; done
