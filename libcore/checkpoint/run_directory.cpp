@@ -172,13 +172,18 @@ std::optional<CheckpointEntry> RunDirectory::newest_complete(std::vector<Problem
   return std::nullopt;
 }
 
-std::vector<fs::path> RunDirectory::prune(std::optional<std::int64_t> keep_last,
+std::vector<fs::path> RunDirectory::prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
                                           std::int64_t keep_every) const {
   if (!keep_last) return {};
   DT_CHECK(*keep_last >= 1, "prune keeps {} checkpoints", *keep_last);
+  // The lineage first: where another start claims in between, what is removed is still what the caller's own
+  // lineage can spare, never a checkpoint that the other wrote.
+  const std::vector<CheckpointEntry> entries = lineage();
+  const std::vector<Generation> claimed = generations();
+  if (!claimed.empty() && claimed.back().number > own_generation) return {};
   std::vector<fs::path> removed;
   std::int64_t kept = 0;
-  for (const CheckpointEntry& entry : lineage()) {
+  for (const CheckpointEntry& entry : entries) {
     if (kept < *keep_last) {
       if (why_incomplete(entry.path).empty()) ++kept;
       continue;
@@ -187,6 +192,7 @@ std::vector<fs::path> RunDirectory::prune(std::optional<std::int64_t> keep_last,
     const fs::path hidden = checkpoints_path() / ("." + entry.path.filename().string() + removed_suffix);
     remove_folder(hidden);
     if (::rename(entry.path.c_str(), hidden.c_str()) != 0) {
+      if (errno == ENOENT) continue;  // already gone
       throw system_error(errno, "remove", entry.path.string());
     }
     removed.push_back(entry.path);

@@ -72,8 +72,10 @@ class RunDirectory {
   /// Removes checkpoints of the lineage beyond the newest `keep_last` complete ones (none: keep all; at least
   /// 1), except those whose step is a multiple of `keep_every` (0: none). A removed one leaves its final name
   /// first, so that a crash leaves a hidden folder, which the next prune removes. Returns what was removed.
-  /// Errors: environment.
-  std::vector<fs::path> prune(std::optional<std::int64_t> keep_last, std::int64_t keep_every) const;
+  /// Does nothing once a generation newer than `own_generation` is claimed: the run is no longer the
+  /// caller's. Errors: environment.
+  std::vector<fs::path> prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
+                              std::int64_t keep_every) const;
 
   /// Removes the hidden folders of checkpoints whose writers were killed, and returns them. Only while
   /// holding LiveRun and before the first write: whoever still writes then is a zombie. Errors: environment.

@@ -43,10 +43,4 @@ void sum_squares_by_block(const Context& context, const Tensor& x, std::span<dou
   pick(implementations, context, "sum_squares_by_block", x.dtype())(context, x, partials);
 }
 
-bool all_finite(const Context& context, const Tensor& x) {
-  static constexpr Implementations<decltype(all_finite)> implementations{
-      reference::all_finite<double>, reference::all_finite<float>, cpu::all_finite};
-  return pick(implementations, context, "all_finite", x.dtype())(context, x);
-}
-
 }  // namespace dt::kernels

@@ -22,7 +22,5 @@ inline std::int64_t num_sum_blocks(std::int64_t elements) {
 }
 /// partials[i] = Σ x² over block i, in fp64. The same bits for any number of threads.
 void sum_squares_by_block(const Context& context, const Tensor& x, std::span<double> partials);
-/// Whether every element is finite.
-bool all_finite(const Context& context, const Tensor& x);
 
 }  // namespace dt::kernels

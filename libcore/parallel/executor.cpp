@@ -10,6 +10,15 @@ namespace dt::parallel {
 using model::MicroBatch;
 using model::Unit;
 
+namespace {
+
+/// Asked of the unit, not of its place: it need not be last in a list of units.
+bool is_head(const Unit& unit) {
+  return unit.spec().kind == model::UnitKind::head;
+}
+
+}  // namespace
+
 Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Unit>>& units,
                    ModelStorage& storage)
     : context_(context), units_(units), storage_(storage) {}
@@ -41,6 +50,7 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
                    const StepHooks& hooks) {
   const bool keeps_for_backward = std::any_of(
       list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::backward_weight; });
+  if (keeps_for_backward) storage_.start_step();
   for (const Action& action : list) {
     const auto micro_batch = [&]() -> const MicroBatch& {
       return micro_batches[static_cast<std::size_t>(action.micro_batch)];
@@ -83,8 +93,7 @@ void Executor::forward(const Action& action, const MicroBatch& micro_batch, cons
   mine.output = take(static_cast<std::size_t>(shape.numel()) * dtype_bytes(unit.output_dtype()));
   const Tensor y = output(action.unit, micro_batch, mine.output);
   unit.forward(context_, micro_batch, storage_.weights(action.unit), x, y, mine.saved.span());
-  const bool is_head = action.unit + 1 == static_cast<int>(units_.size());
-  if (is_head && hooks.loss) hooks.loss(action.micro_batch, y, mine.saved.span());
+  if (is_head(unit) && hooks.loss) hooks.loss(action.micro_batch, y, mine.saved.span());
 }
 
 void Executor::release_after_forward(const Action& action) {
@@ -94,13 +103,13 @@ void Executor::release_after_forward(const Action& action) {
     forget_if_empty(unit, action.micro_batch);
   };
   if (action.unit > 0) release_output(action.unit - 1);
-  if (action.unit + 1 == static_cast<int>(units_.size())) release_output(action.unit);
+  if (is_head(*units_[static_cast<std::size_t>(action.unit)])) release_output(action.unit);
 }
 
 void Executor::backward_input(const Action& action, const MicroBatch& micro_batch) {
+  const Unit& unit = *units_[static_cast<std::size_t>(action.unit)];
   InFlight& mine = in_flight(action);
-  const bool is_head = action.unit + 1 == static_cast<int>(units_.size());
-  const Tensor dy = is_head ? Tensor() : output(action.unit, micro_batch, mine.output_gradient);
+  const Tensor dy = is_head(unit) ? Tensor() : output(action.unit, micro_batch, mine.output_gradient);
   Tensor x, dx;
   if (action.unit > 0) {
     InFlight& previous = in_flight({action.kind, action.unit - 1, action.micro_batch});
@@ -108,29 +117,27 @@ void Executor::backward_input(const Action& action, const MicroBatch& micro_batc
     x = output(action.unit - 1, micro_batch, previous.output);
     dx = output(action.unit - 1, micro_batch, previous.output_gradient);
   }
-  units_[static_cast<std::size_t>(action.unit)]->backward_input(
-      context_, micro_batch, storage_.weights(action.unit), x, dy, dx, mine.saved.span());
+  unit.backward_input(context_, micro_batch, storage_.weights(action.unit), x, dy, dx, mine.saved.span());
 }
 
 void Executor::backward_weight(const Action& action, const MicroBatch& micro_batch) {
+  const Unit& unit = *units_[static_cast<std::size_t>(action.unit)];
   InFlight& mine = in_flight(action);
-  const bool is_head = action.unit + 1 == static_cast<int>(units_.size());
-  const Tensor dy = is_head ? Tensor() : output(action.unit, micro_batch, mine.output_gradient);
+  const Tensor dy = is_head(unit) ? Tensor() : output(action.unit, micro_batch, mine.output_gradient);
   Tensor x;
   if (action.unit > 0) {
     x = output(action.unit - 1, micro_batch,
                in_flight({action.kind, action.unit - 1, action.micro_batch}).output);
   }
   const std::vector<Tensor> gradients = storage_.gradients(context_, action.unit, action.micro_batch);
-  units_[static_cast<std::size_t>(action.unit)]->backward_weight(context_, micro_batch, x, dy, gradients,
-                                                                 mine.saved.span());
+  unit.backward_weight(context_, micro_batch, x, dy, gradients, mine.saved.span());
   storage_.finish_micro_batch(context_, action.unit, action.micro_batch);
 
   // A unit's output is read last by its successor's backward_weight, which a schedule may put before or after
   // its own.
   give_back(std::move(mine.saved));
   give_back(std::move(mine.output_gradient));
-  if (is_head) give_back(std::move(mine.output));
+  if (is_head(unit)) give_back(std::move(mine.output));
   forget_if_empty(action.unit, action.micro_batch);
   if (action.unit > 0) {
     give_back(std::move(in_flight({action.kind, action.unit - 1, action.micro_batch}).output));

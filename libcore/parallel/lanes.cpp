@@ -9,48 +9,66 @@ namespace dt::parallel {
 
 namespace {
 
-struct LaneRange {
-  std::int64_t begin;
-  std::int64_t end;
-};
-
-/// Walks the tree over `lanes` and counts, per micro-batch, the additions that its completion makes possible.
-/// `first_of` gives a lane's first micro-batch. Returns whether the range holds any micro-batch.
-bool count_combines(LaneRange lanes, const std::vector<std::int64_t>& first_of,
-                    std::vector<int>& combines_after) {
-  const auto first = [&](std::int64_t lane) { return first_of[static_cast<std::size_t>(lane)]; };
-  if (first(lanes.begin) == first(lanes.end)) return false;
-  if (lanes.end - lanes.begin == 1) return true;
-  const std::int64_t middle = lanes.begin + (lanes.end - lanes.begin) / 2;
-  const bool left = count_combines({lanes.begin, middle}, first_of, combines_after);
-  const bool right = count_combines({middle, lanes.end}, first_of, combines_after);
-  if (left && right) ++combines_after[static_cast<std::size_t>(first(lanes.end) - 1)];
-  return true;
+/// ⌊part · total / parts⌋; the product may need more than 64 bits, as the number of lanes has no bound.
+std::int64_t share(std::int64_t part, std::int64_t total, std::int64_t parts) {
+  __extension__ using Wide = __int128;
+  return static_cast<std::int64_t>(static_cast<Wide>(part) * total / parts);
 }
 
 }  // namespace
 
-LanePlan::LanePlan(std::int64_t num_micro_batches, std::int64_t num_lanes) : num_lanes_(num_lanes) {
-  DT_CHECK(num_micro_batches > 0 && num_lanes > 0, "{} micro-batches in {} lanes", num_micro_batches,
+/// Lanes [lane_begin, lane_end) of the tree, and the step's micro-batches [begin, end) that they hold.
+struct LanePlan::Node {
+  std::int64_t lane_begin, lane_end;
+  std::int64_t begin, end;
+};
+
+LanePlan::LanePlan(std::int64_t num_micro_batches, std::int64_t num_lanes)
+    : LanePlan(num_micro_batches, num_lanes, 0, num_micro_batches) {
+  DT_CHECK(num_sums_left_ == 1, "the lanes of a whole step leave {} sums", num_sums_left_);
+}
+
+LanePlan LanePlan::of_rank(std::int64_t rank, std::int64_t num_ranks) const {
+  DT_CHECK(num_micro_batches() == step_micro_batches_, "only a whole step is divided among ranks");
+  DT_CHECK(rank >= 0 && rank < num_ranks, "there is no rank {} of {}", rank, num_ranks);
+  return LanePlan(step_micro_batches_, num_lanes_, share(rank, step_micro_batches_, num_ranks),
+                  share(rank + 1, step_micro_batches_, num_ranks));
+}
+
+LanePlan::LanePlan(std::int64_t step_micro_batches, std::int64_t num_lanes, std::int64_t first,
+                   std::int64_t last)
+    : step_micro_batches_(step_micro_batches), num_lanes_(num_lanes), first_(first) {
+  DT_CHECK(step_micro_batches > 0 && num_lanes > 0, "{} micro-batches in {} lanes", step_micro_batches,
            num_lanes);
-  std::vector<std::int64_t> first_of;
-  for (std::int64_t lane = 0; lane <= num_lanes; ++lane)
-    first_of.push_back(lane * num_micro_batches / num_lanes);
-
-  starts_lane_.assign(static_cast<std::size_t>(num_micro_batches), false);
-  for (std::int64_t lane = 0; lane < num_lanes; ++lane) {
-    const auto first = static_cast<std::size_t>(first_of[static_cast<std::size_t>(lane)]);
-    if (first < starts_lane_.size()) starts_lane_[first] = true;
+  starts_sum_.assign(static_cast<std::size_t>(last - first), false);
+  combines_after_.assign(static_cast<std::size_t>(last - first), 0);
+  walk({0, num_lanes, 0, step_micro_batches});
+  for (std::size_t i = 0; i < starts_sum_.size(); ++i) {
+    if (starts_sum_[i]) depth_ = std::max(depth_, ++num_sums_left_);
+    num_sums_left_ -= combines_after_[i];
   }
-  combines_after_.assign(static_cast<std::size_t>(num_micro_batches), 0);
-  count_combines({0, num_lanes}, first_of, combines_after_);
+}
 
-  int alive = 0;
-  for (std::size_t m = 0; m < starts_lane_.size(); ++m) {
-    if (starts_lane_[m]) depth_ = std::max(depth_, ++alive);
-    alive -= combines_after_[m];
+std::int64_t LanePlan::first_of_lane(std::int64_t lane) const {
+  return share(lane, step_micro_batches_, num_lanes_);
+}
+
+/// Goes down only to where this plan has micro-batches and there is still something to combine, so its time
+/// does not depend on how many lanes are empty.
+void LanePlan::walk(const Node& node) {
+  const std::int64_t last = first_ + num_micro_batches();
+  const std::int64_t begin = std::max(node.begin, first_), end = std::min(node.end, last);
+  if (begin >= end) return;
+  if (node.lane_end - node.lane_begin == 1 || node.end - node.begin == 1) {
+    starts_sum_[index(begin)] = true;
+    return;
   }
-  DT_CHECK(alive == 1, "lanes leave {} sums", alive);
+  const std::int64_t lane_middle = node.lane_begin + (node.lane_end - node.lane_begin) / 2;
+  const std::int64_t middle = first_of_lane(lane_middle);
+  walk({node.lane_begin, lane_middle, node.begin, middle});
+  walk({lane_middle, node.lane_end, middle, node.end});
+  const bool is_within = begin == node.begin && end == node.end;
+  if (is_within && node.begin < middle && middle < node.end) ++combines_after_[index(end - 1)];
 }
 
 GradientSum::GradientSum(std::int64_t numel, DType dtype, const LanePlan& plan)
@@ -64,21 +82,40 @@ Tensor GradientSum::partial(int i) const {
   return Tensor(partials_[static_cast<std::size_t>(i)].data(), dtype_, Shape{numel_});
 }
 
+bool GradientSum::is_complete() const {
+  return next_ == plan_.first_micro_batch() + plan_.num_micro_batches();
+}
+
+void GradientSum::start() {
+  alive_ = 0;
+  next_ = plan_.first_micro_batch();
+  is_adding_ = false;
+}
+
 Tensor GradientSum::current(const Context& context, std::int64_t micro_batch) {
-  if (micro_batch == 0) alive_ = 0;
-  if (plan_.starts_lane(micro_batch)) kernels::zero(context, partial(alive_++));
+  DT_CHECK(next_ >= 0, "micro-batch {} before the step's start", micro_batch);
+  DT_CHECK(micro_batch == next_ && !is_adding_ && !is_complete(), "micro-batch {} where {} {}", micro_batch,
+           next_, is_adding_ ? "is not finished" : "is next");
+  is_adding_ = true;
+  if (plan_.starts_sum(micro_batch)) kernels::zero(context, partial(alive_++));
+  DT_CHECK(alive_ > 0, "micro-batch {} has no sum to be added to", micro_batch);
   return partial(alive_ - 1);
 }
 
 void GradientSum::finish(const Context& context, std::int64_t micro_batch) {
+  DT_CHECK(is_adding_ && micro_batch == next_, "micro-batch {} is finished but was not begun", micro_batch);
+  is_adding_ = false;
+  ++next_;
   for (int i = 0; i < plan_.combines_after(micro_batch); ++i) {
+    DT_CHECK(alive_ > 1, "micro-batch {} has {} sums to combine", micro_batch, alive_);
     --alive_;
     kernels::add(context, partial(alive_ - 1), partial(alive_), partial(alive_ - 1));
   }
 }
 
 Tensor GradientSum::total() const {
-  DT_CHECK(alive_ == 1, "the sum over lanes is not complete: {} parts", alive_);
+  DT_CHECK(is_complete() && alive_ == 1,
+           "the sum over lanes is not complete: {} parts, micro-batch {} is next", alive_, next_);
   return partial(0);
 }
 

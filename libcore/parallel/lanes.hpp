@@ -12,50 +12,71 @@
 namespace dt::parallel {
 
 /// M micro-batches form L contiguous lanes: lane l holds ⌊lM/L⌋ … ⌊(l+1)M/L⌋−1. A lane sums in order; lanes
-/// combine in a binary tree that halves [0, L) at its middle until single lanes are left. So every
-/// power-of-two part of the lanes that divides L is a subtree, and a rank that holds it computes the same
-/// bits. Lanes without micro-batches are not in the sum.
+/// combine in a binary tree that halves [0, L) at its middle until single lanes are left. Lanes without
+/// micro-batches are not in the sum, and cost nothing.
+///
+/// A plan says what one holder of consecutive micro-batches does: the whole step, or a data-parallel rank's
+/// part of the very same sum. A part combines the subtrees that lie wholly within it. Where the number of
+/// ranks is a power of two that divides L, that is one subtree: whoever combines the ranks' sums in the same
+/// tree gets the bits of the whole. Elsewhere several sums are left for the reduction across ranks.
 class LanePlan {
  public:
   LanePlan(std::int64_t num_micro_batches, std::int64_t num_lanes);
-  std::int64_t num_lanes() const { return num_lanes_; }
-  std::int64_t num_micro_batches() const { return static_cast<std::int64_t>(starts_lane_.size()); }
-  bool starts_lane(std::int64_t micro_batch) const {
-    return starts_lane_[static_cast<std::size_t>(micro_batch)];
-  }
+  /// Micro-batches ⌊rM/n⌋ … ⌊(r+1)M/n⌋−1 of a whole step's plan; they keep their numbers. May be empty.
+  LanePlan of_rank(std::int64_t rank, std::int64_t num_ranks) const;
+
+  std::int64_t first_micro_batch() const { return first_; }
+  std::int64_t num_micro_batches() const { return static_cast<std::int64_t>(starts_sum_.size()); }
+  /// Whether a lane, or the part of one that this plan holds, begins with this micro-batch.
+  bool starts_sum(std::int64_t micro_batch) const { return starts_sum_[index(micro_batch)]; }
   /// How many times the two newest partial sums combine once this micro-batch is in.
-  int combines_after(std::int64_t micro_batch) const {
-    return combines_after_[static_cast<std::size_t>(micro_batch)];
-  }
+  int combines_after(std::int64_t micro_batch) const { return combines_after_[index(micro_batch)]; }
   /// The most partial sums alive at once.
   int depth() const { return depth_; }
+  /// Partial sums after the last micro-batch: one for a whole step, none without micro-batches.
+  int num_sums_left() const { return num_sums_left_; }
 
  private:
+  struct Node;
+  LanePlan(std::int64_t step_micro_batches, std::int64_t num_lanes, std::int64_t first, std::int64_t last);
+  std::int64_t first_of_lane(std::int64_t lane) const;
+  void walk(const Node& node);
+  std::size_t index(std::int64_t micro_batch) const { return static_cast<std::size_t>(micro_batch - first_); }
+
+  std::int64_t step_micro_batches_;
   std::int64_t num_lanes_;
-  std::vector<bool> starts_lane_;
+  std::int64_t first_;
+  std::vector<bool> starts_sum_;
   std::vector<int> combines_after_;
-  int depth_ = 1;
+  int depth_ = 0;
+  int num_sums_left_ = 0;
 };
 
-/// One flat gradient under a LanePlan: micro-batches must come in order.
+/// One flat gradient under a LanePlan, which must outlive it.
 class GradientSum {
  public:
   GradientSum(std::int64_t numel, DType dtype, const LanePlan& plan);
-  /// Where this micro-batch's gradient is to be added; zeroed at the start of a lane.
+  /// Begins a step: what the last one left is forgotten. Then current and finish, in turn, for each of the
+  /// plan's micro-batches in order.
+  void start();
+  /// Where this micro-batch's gradient is to be added; zeroed where a sum starts.
   Tensor current(const Context& context, std::int64_t micro_batch);
   /// Says that it has been added.
   void finish(const Context& context, std::int64_t micro_batch);
-  /// The sum over all lanes, after the last micro-batch.
+  /// The one sum that is left after the last micro-batch.
   Tensor total() const;
   std::size_t bytes() const;
 
  private:
   Tensor partial(int i) const;
+  bool is_complete() const;
   const LanePlan& plan_;
   std::int64_t numel_;
   DType dtype_;
   std::vector<Buffer> partials_;  // a stack; the first is the oldest
   int alive_ = 0;
+  std::int64_t next_ = -1;  // the micro-batch that must come now; none before the first start
+  bool is_adding_ = false;  // between its current and its finish
 };
 
 }  // namespace dt::parallel

@@ -88,6 +88,13 @@ std::vector<int> ModelStorage::groups_of(int unit) const {
   return groups;
 }
 
+void ModelStorage::start_step() {
+  for (Group& group : groups_) {
+    for (GradientSum& sum : group.gradients) sum.start();
+    group.holders_reduced = 0;
+  }
+}
+
 std::vector<Tensor> ModelStorage::gradients(const Context& context, int unit, std::int64_t micro_batch) {
   std::vector<Tensor> flats(groups_.size());
   for (int group : groups_of(unit)) flats[at(group)] = gradient_of(group, unit).current(context, micro_batch);

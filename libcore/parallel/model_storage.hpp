@@ -32,6 +32,8 @@ class ModelStorage {
 
   /// A unit's weights in UnitSpec::params order.
   const std::vector<Tensor>& weights(int unit) const { return unit_weights_[static_cast<std::size_t>(unit)]; }
+  /// Begins a step's sums of gradients. Those of the last step are gone then.
+  void start_step();
   /// Where a micro-batch's gradients of a unit's parameters are to be added, in UnitSpec::params order.
   std::vector<Tensor> gradients(const Context& context, int unit, std::int64_t micro_batch);
   /// Says that they have been added: completed lanes combine.

@@ -77,6 +77,10 @@ class Progress {
   }
   void take_backward_weight(const Action& action) {
     require_done(action, ActionKind::backward_input, action.unit);
+    // A unit's gradients are summed in the order of micro-batches, which fixes the bits.
+    if (const int before = action.micro_batch - 1; before >= 0) {
+      require(done(action.kind, action.unit, before), action, {action.kind, action.unit, before});
+    }
     mark(action);
   }
   void take_reduce(const Action& action) {

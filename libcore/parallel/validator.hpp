@@ -9,9 +9,10 @@
 namespace dt::parallel {
 
 /// Every forward once and after its predecessor's; every backward_input once, after the forward and its
-/// successor's backward_input; every backward_weight once, after its backward_input; every reduce once, after
-/// the unit's last backward_weight; then control, then step, each once, nothing after. Error{internal} naming
-/// the first action that is out of order, or the first that is missing.
+/// successor's backward_input; every backward_weight once, after its backward_input and after the unit's
+/// backward_weight of the micro-batch before, as a unit's gradients are summed in order; every reduce once,
+/// after the unit's last backward_weight; then control, then step, each once, nothing after. Error{internal}
+/// naming the first action that is out of order, or the first that is missing.
 void validate_training_step(const ActionList& list, int num_units, int num_micro_batches);
 
 }  // namespace dt::parallel

@@ -17,7 +17,8 @@ bool is_of_run(const fs::path& checkpoint, const checkpoint::RunDirectory& run) 
   return fs::canonical(checkpoint).parent_path() == fs::weakly_canonical(run.checkpoints_path());
 }
 
-/// How generations name the checkpoint that they go on from: by its name within the run, by its path elsewhere.
+/// How generations name the checkpoint that they go on from: by its name within the run, by its path
+/// elsewhere.
 std::string lineage_name(const fs::path& checkpoint, const checkpoint::RunDirectory& run) {
   if (checkpoint.empty()) return "";
   const fs::path path = fs::canonical(checkpoint);

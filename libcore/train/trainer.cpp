@@ -239,8 +239,9 @@ void Trainer::report(const std::function<void()>& write) {
 
 int Trainer::save_and_stop(int signal) {
   save();
-  stop(signal != 0 ? signal_name(signal) : "output");
-  console_.info("{}: stopped after step {}, the run can go on", signal_name(signal), state_.step);
+  const char* reason = signal != 0 ? signal_name(signal) : "output cannot be written";
+  console_.warn("{}: stopped after step {}; the run can go on", reason, state_.step);
+  stop(reason);
   return exit_requeue;
 }
 

@@ -211,11 +211,6 @@ void sum_squares_by_block(benchmark::State& state) {
   measure_floats(state, 1.0 * parameters,
                  [&](const Context& c) { kernels::sum_squares_by_block(c, x, partials); });
 }
-void all_finite(benchmark::State& state) {
-  Bench b;
-  const Tensor x = b.floats({parameters});
-  measure_floats(state, 1.0 * parameters, [&](const Context& c) { kernels::all_finite(c, x); });
-}
 void adamw(benchmark::State& state) {
   Bench b;
   const Tensor w = b.floats({parameters}), g = b.floats({parameters}), m = b.floats({parameters});
@@ -257,7 +252,7 @@ void register_all() {
   DT_ADD(layer_norm), DT_ADD(layer_norm_backward_input), DT_ADD(layer_norm_backward_weight), DT_ADD(rms_norm);
   DT_ADD(gelu), DT_ADD(gelu_backward), DT_ADD(swiglu), DT_ADD(swiglu_backward);
   DT_ADD(embedding), DT_ADD(embedding_backward), DT_ADD(cross_entropy), DT_ADD(cross_entropy_backward);
-  DT_ADD(add), DT_ADD(copy), DT_ADD(zero), DT_ADD(sum_squares_by_block), DT_ADD(all_finite), DT_ADD(adamw);
+  DT_ADD(add), DT_ADD(copy), DT_ADD(zero), DT_ADD(sum_squares_by_block), DT_ADD(adamw);
 #undef DT_ADD
 }
 

@@ -144,17 +144,37 @@ TEST_CASE("prune keeps the newest complete ones, chosen steps, and what is not o
   const TempFolder folder;
   const auto run =
       told(folder / "run", {{"", 0, {5, 10, 15, 20, 25}}, {"step-00000020.g1", 20, {30, 35, 40}}});
-  CHECK(run.prune(std::nullopt, 5).empty());
-  CHECK(names(run.prune(2, 10)) == std::vector<std::string>{"step-00000015.g1", "step-00000005.g1"});
+  CHECK(run.prune(2, std::nullopt, 5).empty());
+  CHECK(names(run.prune(2, 2, 10)) == std::vector<std::string>{"step-00000015.g1", "step-00000005.g1"});
   CHECK(names(run.lineage()) == std::vector<std::string>{"step-00000040.g2", "step-00000035.g2",
                                                          "step-00000030.g2", "step-00000020.g1",
                                                          "step-00000010.g1"});
   CHECK(fs::exists(run.checkpoints_path() / "step-00000025.g1"));
   fs::remove(run.checkpoints_path() / "step-00000040.g2" / "manifest.json");
-  CHECK(names(run.prune(1, 0)) ==
+  CHECK(names(run.prune(2, 1, 0)) ==
         std::vector<std::string>{"step-00000030.g2", "step-00000020.g1", "step-00000010.g1"});
   CHECK(run.newest_complete()->step == 35);
-  CHECK(run.prune(1, 0).empty());
+  CHECK(run.prune(2, 1, 0).empty());
+}
+
+TEST_CASE("prune does nothing for a process whose run a newer generation has taken over") {
+  const TempFolder folder;
+  const RunDirectory run =
+      told(folder / "run", {{"", 0, {5, 10, 15, 20}}, {"step-00000010.g1", 10, {15, 20}}});
+  const fs::path removed = run.checkpoints_path() / ".step-00000001.g1.removed";
+  fs::create_directories(removed);
+  const std::vector<std::string> all = names(run.checkpoints());
+  CHECK(run.prune(1, 1, 0).empty());
+  CHECK(names(run.checkpoints()) == all);
+  CHECK(fs::exists(removed));
+
+  const Generation refused = run.claim("step-00000020.g2", 20);
+  CHECK(run.prune(2, 1, 0).empty());
+  CHECK(names(run.checkpoints()) == all);
+  run.withdraw(refused);
+  CHECK(names(run.prune(2, 1, 0)) ==
+        std::vector<std::string>{"step-00000015.g2", "step-00000010.g1", "step-00000005.g1"});
+  CHECK_FALSE(fs::exists(removed));
 }
 
 TEST_CASE(
@@ -165,7 +185,7 @@ TEST_CASE(
   const fs::path unfinished = run.checkpoints_path() / ".step-00000015.g1.tmp-host-123";
   const fs::path other = run.checkpoints_path() / ".snapshot";
   for (const fs::path& path : {removed, unfinished, other}) fs::create_directories(path / "x");
-  run.prune(2, 0);
+  run.prune(1, 2, 0);
   CHECK_FALSE(fs::exists(removed));
   CHECK(fs::exists(unfinished));
   CHECK(names(run.remove_leftovers()) == std::vector<std::string>{unfinished.filename()});

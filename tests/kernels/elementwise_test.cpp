@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <limits>
 
 #include "kernels/fixture.hpp"
 
@@ -73,27 +72,6 @@ TEST_CASE("sums of squares do not overflow fp32") {
   CHECK(partials[0] == Approx(1e60).epsilon(1e-6));
 }
 
-TEST_CASE("all_finite finds a single infinity or NaN anywhere") {
-  const Context context(2);
-  for (const DType dtype : {DType::f32, DType::f64}) {
-    for (const std::int64_t count : counts) {
-      Fixture f(context, dtype);
-      const Tensor x = f.random({count}, 1, 3e38);
-      CHECK(all_finite(context, x));
-      for (const std::int64_t at : {std::int64_t{0}, count / 2, count - 1}) {
-        for (const double bad :
-             {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
-              std::numeric_limits<double>::quiet_NaN()}) {
-          Fixture g(context, dtype);
-          const Tensor y = g.random({count}, 1, 3e38);
-          copy(context, g.values({1}, {bad}), y.flat(at, 1));
-          CHECK_FALSE(all_finite(context, y));
-        }
-      }
-    }
-  }
-}
-
 TEST_CASE("elementwise kernels refuse tensors that differ") {
   const Context context(1);
   Fixture f(context, DType::f32), g(context, DType::f64);
@@ -103,7 +81,6 @@ TEST_CASE("elementwise kernels refuse tensors that differ") {
   check_refused("copy", [&] { copy(context, a, b); });
   std::vector<double> partials(2);
   check_refused("sum_squares_by_block", [&] { sum_squares_by_block(context, a, partials); });
-  check_refused("all_finite", [&] { all_finite(context, f.ids({1})); });
 }
 
 }  // namespace

@@ -59,6 +59,34 @@ TEST_CASE("backward halves may be apart, as zero-bubble schedules have them") {
   CHECK_NOTHROW(validate_training_step(list, 2, 1));
 }
 
+TEST_CASE("micro-batches may go in any order but for a unit's weight halves") {
+  using enum ActionKind;
+  const auto list = [](int first_weight) {
+    const int second_weight = 1 - first_weight;
+    return ActionList{{forward, 0, 1},
+                      {forward, 0, 0},
+                      {forward, 1, 0},
+                      {forward, 1, 1},
+                      {backward_input, 1, 1},
+                      {backward_input, 0, 1},
+                      {backward_input, 1, 0},
+                      {backward_weight, 1, 0},
+                      {backward_weight, 1, 1},
+                      {reduce, 1},
+                      {backward_input, 0, 0},
+                      {backward_weight, 0, first_weight},
+                      {backward_weight, 0, second_weight},
+                      {reduce, 0},
+                      {control},
+                      {step}};
+  };
+  CHECK_NOTHROW(validate_training_step(list(0), 2, 2));
+  CHECK_THROWS_WITH(
+      validate_training_step(list(1), 2, 2),
+      Catch::Contains(
+          "backward_weight(unit 0, micro-batch 1) comes before backward_weight(unit 0, micro-batch 0)"));
+}
+
 TEST_CASE("units and micro-batches that do not exist are refused") {
   ActionList list = build_training_step(2, 1);
   list[0].unit = 7;

@@ -1,6 +1,5 @@
 #include "kernels/elementwise.hpp"
 
-#include <atomic>
 #include <cstring>
 
 #include "kernels/cpu/kernels.hpp"
@@ -41,15 +40,6 @@ double sum_squares(const float* x, std::int64_t count) {
   return hn::GetLane(hn::SumOfLanes(doubles, total));
 }
 
-// x · 0 is NaN exactly where x is not finite, and NaN survives the sum.
-bool finite_range(const float* x, std::int64_t count) {
-  float totals[1];
-  accumulate(count, totals, [=](std::int64_t i, auto lanes, V* sums) HWY_ATTR {
-    sums[0] = hn::MulAdd(load(lanes, x + i), hn::Zero(floats), sums[0]);
-  });
-  return totals[0] == 0;
-}
-
 // Eight rows at a time, so that the sums are loaded and stored an eighth as often.
 void sum_float_columns(const float* x, std::int64_t rows, std::int64_t columns, float* sums) {
   std::memset(sums, 0, static_cast<std::size_t>(columns) * sizeof(float));
@@ -71,7 +61,6 @@ namespace dt::kernels::cpu {
 
 HWY_EXPORT(add_floats);
 HWY_EXPORT(sum_squares);
-HWY_EXPORT(finite_range);
 HWY_EXPORT(sum_float_columns);
 
 void add_range(const float* a, const float* b, float* y, std::int64_t count) {
@@ -113,15 +102,6 @@ void sum_squares_by_block(const Context& context, const Tensor& x, std::span<dou
       partials[static_cast<std::size_t>(block)] = HWY_DYNAMIC_DISPATCH(sum_squares)(data + first, count);
     }
   });
-}
-
-bool all_finite(const Context& context, const Tensor& x) {
-  const float* data = x.data<float>();
-  std::atomic<bool> finite = true;
-  for_elements(context, x.numel(), [&](std::int64_t begin, std::int64_t end) {
-    if (!HWY_DYNAMIC_DISPATCH(finite_range)(data + begin, end - begin)) finite = false;
-  });
-  return finite;
 }
 
 }  // namespace dt::kernels::cpu

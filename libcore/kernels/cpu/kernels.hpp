@@ -44,7 +44,6 @@ decltype(kernels::add) add;
 decltype(kernels::copy) copy;
 decltype(kernels::zero) zero;
 decltype(kernels::sum_squares_by_block) sum_squares_by_block;
-decltype(kernels::all_finite) all_finite;
 
 decltype(kernels::adamw) adamw;
 

@@ -1,7 +1,6 @@
 #include "kernels/reference/elementwise.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace dt::kernels::reference {
 
@@ -19,19 +18,9 @@ void sum_squares_by_block(const Context&, const Tensor& x, std::span<double> par
   }
 }
 
-template <class T>
-bool all_finite(const Context&, const Tensor& x) {
-  for (const T value : x.span<T>()) {
-    if (!std::isfinite(value)) return false;
-  }
-  return true;
-}
-
 template decltype(kernels::add) add<float>;
 template decltype(kernels::add) add<double>;
 template decltype(kernels::sum_squares_by_block) sum_squares_by_block<float>;
 template decltype(kernels::sum_squares_by_block) sum_squares_by_block<double>;
-template decltype(kernels::all_finite) all_finite<float>;
-template decltype(kernels::all_finite) all_finite<double>;
 
 }  // namespace dt::kernels::reference

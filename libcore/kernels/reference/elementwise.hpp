@@ -9,7 +9,5 @@ template <class T>
 void add(const Context&, const Tensor& a, const Tensor& b, const Tensor& y);
 template <class T>
 void sum_squares_by_block(const Context&, const Tensor& x, std::span<double> partials);
-template <class T>
-bool all_finite(const Context&, const Tensor& x);
 
 }  // namespace dt::kernels::reference
