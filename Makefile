@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc)
 build_packages := build-essential cmake ninja-build pkg-config libboost-program-options-dev libdnnl-dev libfmt-dev \
   libhdf5-dev libhwy-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev ocl-icd-opencl-dev
 test_packages := catch2 hdf5-tools python3-torch python3-venv
-bench_packages := libbenchmark-dev
+bench_packages := libbenchmark-dev time
 lint_packages := clang-format shellcheck
 all_packages := $(build_packages) $(test_packages) $(bench_packages) $(lint_packages)
 
