@@ -27,22 +27,6 @@ std::vector<std::vector<const StoredPiece*>> tensors_of(const Manifest& manifest
   return tensors;
 }
 
-json state_json(const checkpoint::TrainingState& s) {
-  return {{"step", s.step},
-          {"samples_consumed", s.samples_consumed},
-          {"tokens_consumed", s.tokens_consumed},
-          {"data_digest", to_hex(s.data_digest)},
-          {"seed", s.seed},
-          {"sequence_length", s.sequence_length},
-          {"global_batch", s.global_batch},
-          {"micro_batch", s.micro_batch},
-          {"grad_lanes", s.grad_lanes},
-          {"dataset_digest", to_hex(s.dataset_digest)},
-          {"precision", s.precision},
-          {"schedule", json::parse(s.schedule)},
-          {"conditions", json::parse(s.conditions)}};
-}
-
 json tensor_json(const std::vector<const StoredPiece*>& pieces) {
   json list = json::array();
   for (const StoredPiece* p : pieces) {
@@ -74,7 +58,7 @@ json document(const std::string& path, const Manifest& m) {
           {"parent", m.parent},
           {"created", m.created},
           {"dt_version", m.dt_version},
-          {"state", state_json(m.state)},
+          {"state", json::parse(to_json(m.state))},
           {"mesh", {{"pp", m.mesh.pp}, {"dp", m.mesh.dp}, {"tp", m.mesh.tp}, {"zero", m.mesh.zero}}},
           {"model", json::parse(model::hf_config(m.model))},
           {"files", files},

@@ -190,6 +190,10 @@ std::string Mesh::to_string() const {
   return fmt::format("pp={},dp={},tp={},zero={}", pp, dp, tp, zero);
 }
 
+std::string to_json(const TrainingState& state) {
+  return dump(state_json(state));
+}
+
 std::string to_json(const Manifest& m) {
   const json mesh = {{"pp", m.mesh.pp}, {"dp", m.mesh.dp}, {"tp", m.mesh.tp}, {"zero", m.mesh.zero}};
   std::string text = "{\n";
@@ -202,7 +206,7 @@ std::string to_json(const Manifest& m) {
   member("created", dump(m.created));
   member("generation", dump(m.generation));
   member("parent", dump(m.parent));
-  member("state", dump(state_json(m.state)));
+  member("state", to_json(m.state));
   member("model", dump(object_from_text(model::hf_config(m.model), "model")));
   member("mesh", dump(mesh));
   member("files", lines(m.files, file_json));

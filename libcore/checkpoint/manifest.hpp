@@ -83,6 +83,8 @@ struct Manifest {
 /// The manifest's name in a checkpoint's folder.
 inline constexpr const char* manifest_name = "manifest.json";
 
+/// The manifest's member `state` as a JSON object.
+std::string to_json(const TrainingState& state);
 /// Text of manifest.json; its last member is the digest of all bytes before it.
 std::string to_json(const Manifest& manifest);
 /// Errors: input, naming file and member: a digest that differs, another format or version, missing members.

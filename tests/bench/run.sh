@@ -3,6 +3,7 @@
 set -euo pipefail
 build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
 export PATH=$build/bin:$PATH
+export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-1000}  # as dt-train has it
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
