@@ -3,7 +3,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
 make_shards shards
 
-common=(--quiet --steps 2000 --save-every 3 --keep-last 4 --grad-lanes 2 --log-every 100)
+common=(--quiet --steps 12000 --save-every 3 --keep-last 4 --grad-lanes 2 --log-every 100)
 train whole "${common[@]}" >/dev/null || fail "undisturbed run"
 kills=0
 while ((kills < 100)); do
