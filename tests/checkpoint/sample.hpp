@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/test_folder.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/run_directory.hpp"
 #include "checkpoint/writer.hpp"
@@ -20,24 +21,7 @@
 
 namespace dt::checkpoint::test {
 
-class TempFolder {
- public:
-  TempFolder() {
-    std::string name = (fs::temp_directory_path() / "dt-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw environment_error("cannot make a folder like {}", name);
-    path_ = name;
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  const fs::path& path() const { return path_; }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
+using TempFolder = dt_test::Folder;
 
 /// The kind of the Error that `action` throws and its message; "" where it throws none.
 template <class Action>

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/files.hpp"
+#include "base/test_folder.hpp"
 #include "base/text.hpp"
 #include "train/reporter.hpp"
 #include "train/run_record.hpp"
@@ -14,15 +14,6 @@ using Json = nlohmann::json;
 
 namespace {
 
-struct Folder {
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "dt-records-XXXXXX").string();
-    path = ::mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path); }
-  fs::path path;
-};
-
 ConsoleSettings silent() {
   return {.tool = "test", .json = false, .quiet = true, .verbose = false, .progress = ProgressMode::never};
 }
@@ -30,8 +21,8 @@ ConsoleSettings silent() {
 }  // namespace
 
 TEST_CASE("a torn last line of metrics is cut off and every line stays one object") {
-  Folder folder;
-  const fs::path metrics = folder.path / "metrics.jsonl";
+  const dt_test::Folder folder;
+  const fs::path metrics = folder / "metrics.jsonl";
   std::ofstream(metrics)
       << "{\"kind\":\"eval\",\"step\":3,\"val_loss\":1.0,\"val_tokens\":5}\n{\"kind\":\"tr";
   Console console(silent());
@@ -46,23 +37,23 @@ TEST_CASE("a torn last line of metrics is cut off and every line stays one objec
 }
 
 TEST_CASE("run.json keeps what was asked and appends each change") {
-  Folder folder;
+  const dt_test::Folder folder;
   const std::vector<OptionValue> first{{"lr", "0.001", true}, {"steps", "10", true}};
-  CHECK(record_run(folder.path, first, 1, 0).empty());
-  CHECK(record_run(folder.path, first, 2, 4).empty());
-  const auto changes = record_run(folder.path, {{"lr", "0.002", true}, {"steps", "10", true}}, 3, 6);
+  CHECK(record_run(folder.path(), first, 1, 0).empty());
+  CHECK(record_run(folder.path(), first, 2, 4).empty());
+  const auto changes = record_run(folder.path(), {{"lr", "0.002", true}, {"steps", "10", true}}, 3, 6);
   REQUIRE(changes.size() == 1);
   CHECK(changes[0].option == "lr");
   CHECK(changes[0].from == "0.001");
-  CHECK(record_run(folder.path, {{"lr", "0.002", true}, {"steps", "10", true}}, 4, 8).empty());
-  const Json record = Json::parse(read_file(folder.path / "run.json"));
+  CHECK(record_run(folder.path(), {{"lr", "0.002", true}, {"steps", "10", true}}, 4, 8).empty());
+  const Json record = Json::parse(read_file(folder / "run.json"));
   CHECK(record["asked"]["lr"] == "0.001");
   CHECK(record["changes"][0]["to"] == "0.002");
   CHECK(record["changes"][0]["generation"] == 3);
 }
 
 TEST_CASE("a run.json of something else is refused") {
-  Folder folder;
-  std::ofstream(folder.path / "run.json") << "{}";
-  CHECK_THROWS_WITH(record_run(folder.path, {}, 1, 0), Catch::Contains("run.json"));
+  const dt_test::Folder folder;
+  std::ofstream(folder / "run.json") << "{}";
+  CHECK_THROWS_WITH(record_run(folder.path(), {}, 1, 0), Catch::Contains("run.json"));
 }
