@@ -115,6 +115,15 @@ Generation RunDirectory::claim(const std::string& continues, std::int64_t contin
   return own;
 }
 
+bool RunDirectory::is_superseded(const Generation& own) const {
+  std::error_code error;
+  for (std::int64_t number = own.number + 1;; ++number) {
+    const std::uintmax_t bytes = fs::file_size(generation_path(number), error);
+    if (error) return false;
+    if (bytes > 0) return true;  // else withdrawn
+  }
+}
+
 void RunDirectory::withdraw(const Generation& own) const {
   const fs::path path = generation_path(own.number);
   if (::truncate(path.c_str(), 0) != 0) throw system_error(errno, "withdraw", path.string());

@@ -66,6 +66,8 @@ class RunDirectory {
 
   /// Claims the next number by creating its file exclusively; retries when another start took it.
   Generation claim(const std::string& continues, std::int64_t continues_step) const;
+  /// Whether a newer generation has been claimed. Cheap: asks for the files that would be there.
+  bool is_superseded(const Generation& own) const;
   /// Gives up a claim under which nothing was written: its file becomes empty, its number stays taken.
   void withdraw(const Generation& own) const;
 

@@ -1,33 +1,121 @@
 #include "checkpoint/writer.hpp"
 
+#include <algorithm>
+
 #include "base/build_info.hpp"
 #include "base/error.hpp"
-#include "base/files.hpp"
 #include "base/host.hpp"
+#include "checkpoint/part_file.hpp"
 #include "checkpoint/piece_file.hpp"
 
 namespace dt::checkpoint {
+
+namespace {
+
+/// Asked again by the commit; here it saves the writing.
+fs::path unused(fs::path path) {
+  std::error_code ignored;  // whoever makes the folder meets it again
+  if (fs::exists(fs::symlink_status(path, ignored))) throw input_error("{} exists already", path.string());
+  return path;
+}
+
+void write_synced(const fs::path& path, const std::string& text) {
+  File file = File::create(path);
+  file.write(text);
+  file.sync();
+  file.close();
+}
+
+void check_belongs(const Part& part, const Manifest& header, int writer, const fs::path& path) {
+  if (part.step == header.state.step && part.generation == header.generation && part.writer == writer) return;
+  throw environment_error("{} is of step {}, generation {}, writer {}; expected {}, {}, {}", path.string(),
+                          part.step, part.generation, part.writer, header.state.step, header.generation,
+                          writer);
+}
+
+void check_size(const fs::path& path, std::uint64_t expected) {
+  // Opened, not asked by name: a network file system then asks its server.
+  const std::uint64_t actual = File::open_read(path).size();
+  if (actual == expected) return;
+  throw environment_error("{} has {} bytes, expected {}", path.string(), actual, expected);
+}
+
+/// A writer's part, checked against the files that it speaks of.
+Part collect(const fs::path& folder, const Manifest& header, int writer, double patience_s) {
+  const fs::path path = folder / part_file_name(writer);
+  wait_until_visible(path, patience_s);
+  try {
+    Part part = parse_part(read_file(path), path.string());
+    check_belongs(part, header, writer, path);
+    for (const StoredFile& file : part.files) {
+      wait_until_visible(folder / file.name, patience_s);
+      check_size(folder / file.name, file.bytes);
+    }
+    return part;
+  } catch (const Error& error) {
+    // A moment ago a writer wrote and synced it: what is wrong is no input, but what became of the writing.
+    throw Error(ErrorKind::environment, error.message(), "nothing was committed");
+  }
+}
+
+void remove_part(const fs::path& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) throw system_error(error.value(), "remove", path.string());
+}
+
+}  // namespace
 
 std::string checkpoint_name(std::int64_t step, std::int64_t generation) {
   return fmt::format("step-{:08}.g{}", step, generation);
 }
 
+UnfinishedCheckpoint::UnfinishedCheckpoint(const fs::path& folder, std::int64_t step, std::int64_t generation)
+    : step_(step),
+      generation_(generation),
+      final_path_(unused(folder / checkpoint_name(step, generation))),
+      directory_(final_path_) {}
+
+fs::path UnfinishedCheckpoint::commit(Manifest header, int num_writers, double patience_s) {
+  DT_CHECK(header.state.step == step_ && header.generation == generation_,
+           "{} is committed as step {} of generation {}", final_path_.string(), header.state.step,
+           header.generation);
+  DT_CHECK(num_writers >= 1, "a checkpoint of {} writers", num_writers);
+  if (header.created.empty()) header.created = utc_timestamp();
+  if (header.dt_version.empty()) header.dt_version = dt_version();
+  header.files.clear();
+  header.pieces.clear();
+  for (int writer = 0; writer < num_writers; ++writer) {
+    Part part = collect(path(), header, writer, patience_s);
+    std::move(part.files.begin(), part.files.end(), std::back_inserter(header.files));
+    std::move(part.pieces.begin(), part.pieces.end(), std::back_inserter(header.pieces));
+  }
+  for (int writer = 0; writer < num_writers; ++writer) remove_part(path() / part_file_name(writer));
+  write_synced(path() / manifest_name, to_json(header));
+  directory_.commit();
+  return final_path_;
+}
+
+void write_part(const fs::path& unfinished, const Manifest& header, int writer,
+                std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written,
+                double patience_s) {
+  DT_CHECK(writer >= 0, "writer {}", writer);
+  wait_until_visible(unfinished, patience_s);
+  Part part{header.state.step, header.generation, writer, {}, {}};
+  if (std::any_of(pieces.begin(), pieces.end(), [](const SourcePiece& p) { return p.piece.numel() > 0; })) {
+    PieceFile stored = write_piece_file(unfinished, piece_file_name(writer), header, pieces, written);
+    part.files = {std::move(stored.file)};
+    part.pieces = std::move(stored.pieces);
+  }
+  write_synced(unfinished / part_file_name(writer), to_json(part));
+  sync_directory(unfinished);
+}
+
 fs::path write_checkpoint(const fs::path& folder, Manifest manifest, std::span<const SourcePiece> pieces,
                           const std::function<void(std::uint64_t)>& written) {
-  const fs::path path = folder / checkpoint_name(manifest.state.step, manifest.generation);
-  // Asked again by commit(); here it saves the writing.
-  if (fs::exists(fs::symlink_status(path))) throw input_error("{} exists already", path.string());
-  if (manifest.created.empty()) manifest.created = utc_timestamp();
-  if (manifest.dt_version.empty()) manifest.dt_version = dt_version();
-  AtomicDirectory directory(path);
-  PieceFile stored = write_piece_file(directory.path(), "rank-00000.h5", manifest, pieces, written);
-  manifest.files = {std::move(stored.file)};
-  manifest.pieces = std::move(stored.pieces);
-  File file = File::create(directory.path() / manifest_name);
-  file.write(to_json(manifest));
-  file.close();
-  directory.commit();
-  return path;
+  UnfinishedCheckpoint unfinished(folder, manifest.state.step, manifest.generation);
+  write_part(unfinished.path(), manifest, 0, pieces, written);
+  return unfinished.commit(std::move(manifest), 1);
 }
 
 }  // namespace dt::checkpoint

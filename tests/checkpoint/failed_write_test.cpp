@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "checkpoint/compare.hpp"
 #include "checkpoint/export.hpp"
 #include "checkpoint/sample.hpp"
 
@@ -44,15 +45,18 @@ void limit_file_size(std::uint64_t bytes) {
   ::setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-fs::path write_model(const fs::path& folder) {
+/// Writers write at once, each a thread.
+fs::path write_model(const fs::path& folder, int num_writers = 1, std::int64_t step = 10) {
   model::ModelSpec spec = test::tiny_gpt2();
   spec.hidden = 64;
   spec.vocabulary = 1000;
   spec.mlp_hidden = 256;
   spec.head_dim = 32;
-  Manifest manifest = test::sample_manifest();
+  Manifest manifest = test::sample_manifest(step);
   manifest.model = spec;
-  return write_checkpoint(folder, manifest, test::model_pieces(spec).list);
+  const test::Pieces pieces = test::model_pieces(spec);
+  if (num_writers == 1) return write_checkpoint(folder, manifest, pieces.list);
+  return test::write_by(num_writers, folder, manifest, pieces.list);
 }
 
 TEST_CASE("a write beyond the file-size limit leaves nothing") {
@@ -71,6 +75,26 @@ TEST_CASE("a write beyond the file-size limit leaves nothing") {
   CHECK(fs::exists(write_model(folder.path())));
 }
 
+TEST_CASE("one of several writers that fails leaves the checkpoints before it, and nothing else") {
+  const auto previous = ::signal(SIGXFSZ, SIG_IGN);
+  const int num_writers = GENERATE(2, 5);
+  const TempFolder folder;
+  const fs::path before = write_model(folder.path(), num_writers, 5);
+  std::uint64_t largest = 0;
+  for (const StoredFile& file : load_manifest(before).files) largest = std::max(largest, file.bytes);
+  for (std::uint64_t part = 0; part < 40; ++part) {
+    limit_file_size(largest * part / 40);
+    const std::string message =
+        test::error_of(ErrorKind::environment, [&] { write_model(folder.path(), num_writers); });
+    limit_file_size(UINT64_MAX);
+    CHECK(contains(message, folder.path().string()));
+    CHECK(entries(folder.path()) == 1);
+  }
+  ::signal(SIGXFSZ, previous);
+  CHECK(verify_checkpoint(before).empty());
+  CHECK(verify_checkpoint(write_model(folder.path(), num_writers)).empty());
+}
+
 TEST_CASE("a full disk leaves nothing") {
   const TempFolder folder;
   const TempFolder good;
@@ -85,6 +109,7 @@ TEST_CASE("a full disk leaves nothing") {
   for (int kib = 600; kib < 1024; kib += 40) {
     test::write_text(filler, std::string(static_cast<std::size_t>(kib) << 10, 'x'));
     for (const auto& write : {std::function<void()>([&] { write_model(small); }),
+                              std::function<void()>([&] { write_model(small, 3); }),
                               std::function<void()>([&] { export_hf(reader, small / "hf", false); }),
                               std::function<void()>([&] { export_h5(reader, small / "model.h5", false); })}) {
       const std::string message = test::error_of(ErrorKind::environment, write);
@@ -92,7 +117,7 @@ TEST_CASE("a full disk leaves nothing") {
       if (message.empty()) {
         for (const char* made : {"hf", "model.h5", "step-00000010.g1"}) fs::remove_all(small / made);
       } else {
-        CHECK(contains(message, "full"));
+        CHECK(contains(message, "No space left"));
       }
       CHECK(entries(small) == 1);
     }
@@ -101,6 +126,7 @@ TEST_CASE("a full disk leaves nothing") {
 }
 
 TEST_CASE("a writer that is killed leaves a whole checkpoint or a hidden folder, never half of one") {
+  const int num_writers = GENERATE(1, 3);
   const TempFolder folder;
   int whole = 0;
   for (int delay_us = 0; delay_us < 6000; delay_us += 200) {
@@ -108,7 +134,7 @@ TEST_CASE("a writer that is killed leaves a whole checkpoint or a hidden folder,
     fs::create_directory(place);
     const pid_t child = ::fork();
     if (child == 0) {
-      write_model(place);
+      write_model(place, num_writers);
       ::_exit(0);
     }
     ::usleep(static_cast<useconds_t>(delay_us));
@@ -122,6 +148,45 @@ TEST_CASE("a writer that is killed leaves a whole checkpoint or a hidden folder,
     }
   }
   INFO(whole << " of 30 were whole");
+}
+
+TEST_CASE("writers that are processes: where one is killed nothing is committed, else all of it") {
+  constexpr int num_writers = 3;
+  const TempFolder folder;
+  const Manifest header = test::sample_manifest();
+  const test::Pieces pieces = test::model_pieces(header.model, DType::f32, {kind_weights, kind_first_moment});
+  std::uint64_t all_bytes = 0;
+  for (const SourcePiece& p : pieces.list) all_bytes += p.data.bytes();
+  const fs::path before = test::write_small(folder.path(), 5);
+  int committed = 0;
+  for (int delay_us = 0; delay_us < 10'000; delay_us += 500) {
+    UnfinishedCheckpoint unfinished(folder.path(), 10, 1);
+    std::vector<pid_t> children;
+    for (int writer = 0; writer < num_writers; ++writer) {
+      children.push_back(::fork());
+      if (children.back() != 0) continue;
+      write_part(unfinished.path(), header, writer, share_of(pieces.list, writer, num_writers));
+      ::_exit(0);
+    }
+    ::usleep(static_cast<useconds_t>(delay_us));
+    ::kill(children[1], SIGKILL);
+    int status = 0;
+    for (const pid_t child : children) ::waitpid(child, child == children[1] ? &status : nullptr, 0);
+    const std::string message =
+        test::error_of(ErrorKind::environment, [&] { unfinished.commit(header, num_writers, 0); });
+    if (WIFEXITED(status)) CHECK(message == "");  // a part may be whole before its writer says so
+    const fs::path path = folder / "step-00000010.g1";
+    CHECK(fs::exists(path) == message.empty());
+    if (message.empty()) {
+      ++committed;
+      CHECK(verify_checkpoint(path).empty());
+      CHECK(stored_bytes(load_manifest(path)) == all_bytes);
+      fs::remove_all(path);
+    }
+  }
+  INFO(committed << " of 20 were committed");
+  CHECK(verify_checkpoint(before).empty());
+  CHECK(entries(folder.path()) == 1);
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 // Small checkpoints for tests, and folders that go with the test.
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "base/test_folder.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/run_directory.hpp"
+#include "checkpoint/share.hpp"
 #include "checkpoint/writer.hpp"
 #include "model/model_spec.hpp"
 #include "model/parameter_table.hpp"
@@ -126,6 +129,29 @@ inline Pieces model_pieces(const model::ModelSpec& spec, DType dtype = DType::f3
     first += 1000;
   }
   return pieces;
+}
+
+/// Divides `pieces` among writers that write at once, each a thread, and commits; the first error of a writer
+/// is thrown instead.
+inline fs::path write_by(int num_writers, const fs::path& folder, const Manifest& manifest,
+                         std::span<const SourcePiece> pieces) {
+  UnfinishedCheckpoint unfinished(folder, manifest.state.step, manifest.generation);
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(num_writers));
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < num_writers; ++writer) {
+    threads.emplace_back([&, writer] {
+      try {
+        write_part(unfinished.path(), manifest, writer, share_of(pieces, writer, num_writers));
+      } catch (...) {
+        errors[static_cast<std::size_t>(writer)] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  return unfinished.commit(manifest, num_writers, 0);
 }
 
 /// A checkpoint of one small tensor.

@@ -1,11 +1,17 @@
 // make_checkpoint RUN STEP [setting=value...]: writes a checkpoint of a tiny model into a run directory and
 // prints its path.
-//   model=gpt2|llama   continues=CKPT   a new generation, going on from CKPT (also where the run has none
-//   yet) generation=N       of an earlier generation: a zombie seed=N             other values; parts=N each
-//   tensor in N pieces perturb=TENSOR     its first weight is changed by 0.5; poison=TENSOR by NaN;
-//   drop=TENSOR leaves it out
+//   model=gpt2|llama
+//   continues=CKPT     a new generation, going on from CKPT (also where the run has none yet)
+//   generation=N       of an earlier generation: a zombie
+//   seed=N             other values
+//   parts=N            each tensor in N pieces
+//   writers=N          N writers, each with its share of the elements in a file of its own
+//   perturb=TENSOR     its first weight is changed by 0.5
+//   poison=TENSOR      by NaN
+//   drop=TENSOR        leaves it out
 // Values are small whole numbers: of moments too.
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -16,6 +22,7 @@
 
 #include "base/error.hpp"
 #include "checkpoint/run_directory.hpp"
+#include "checkpoint/share.hpp"
 #include "checkpoint/writer.hpp"
 #include "model/parameter_table.hpp"
 
@@ -77,6 +84,15 @@ std::vector<float> values_of(const model::ParamSpec& param, const std::string& k
   return values;
 }
 
+fs::path write(const fs::path& folder, const checkpoint::Manifest& manifest,
+               std::span<const checkpoint::SourcePiece> pieces, int num_writers) {
+  checkpoint::UnfinishedCheckpoint unfinished(folder, manifest.state.step, manifest.generation);
+  for (int w = 0; w < num_writers; ++w) {
+    checkpoint::write_part(unfinished.path(), manifest, w, checkpoint::share_of(pieces, w, num_writers));
+  }
+  return unfinished.commit(manifest, num_writers);
+}
+
 fs::path make(const fs::path& path, std::int64_t step, const Settings& settings) {
   const checkpoint::RunDirectory run(path);
   run.create();
@@ -89,7 +105,8 @@ fs::path make(const fs::path& path, std::int64_t step, const Settings& settings)
   manifest.parent = settings["continues"];
   manifest.generation = generation(run, settings);
   const std::int64_t parts = settings.has("parts") ? number(settings["parts"]) : 1;
-  manifest.mesh.dp = parts;
+  const std::int64_t writers = settings.has("writers") ? number(settings["writers"]) : 1;
+  manifest.mesh.dp = std::max(parts, writers);
   const model::ParameterTable table(manifest.model);
   std::deque<std::vector<float>> memory;
   std::vector<checkpoint::SourcePiece> pieces;
@@ -107,7 +124,7 @@ fs::path make(const fs::path& path, std::int64_t step, const Settings& settings)
       }
     }
   }
-  return checkpoint::write_checkpoint(run.checkpoints_path(), manifest, pieces);
+  return write(run.checkpoints_path(), manifest, pieces, static_cast<int>(writers));
 }
 
 }  // namespace

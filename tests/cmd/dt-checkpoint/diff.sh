@@ -13,6 +13,15 @@ later=$(make g 11)
 expect_exit 0 dt-checkpoint diff "$a" "$same"
 expect_equal "$(grep -c ' equal ' stdout)" 108 "every tensor of three kinds has its line"
 expect_exit 0 dt-checkpoint diff "$a" "$later"; expect_match stderr "steps differ: 10 and 11"
+for writers in 2 5; do
+  written=$(make "w$writers" 10 writers=$writers)
+  expect_exit 0 dt-checkpoint diff "$a" "$written"
+  expect_equal "$(grep -c ' equal ' stdout)" 108 "every tensor of $writers writers"
+  changed=$(make "v$writers" 10 writers=$writers perturb=layers.1.attention.q.weight)
+  expect_exit 5 dt-checkpoint diff "$written" "$changed"
+  expect_match stdout "^layers.1.attention.q.weight +weights +differs +0.5 "
+  expect_match stderr "1 of 108 tensors differ"
+done
 
 expect_exit 5 dt-checkpoint diff "$a" "$other"
 expect_match stdout "^layers.1.attention.q.weight +weights +differs +0.5 +0\.0[0-9]+$"

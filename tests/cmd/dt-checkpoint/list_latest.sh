@@ -46,6 +46,16 @@ expect_exit 3 dt-checkpoint latest run
 expect_match stderr "list run' shows the others"
 expect_equal "$(cat stdout)" ""
 
+# Of several files one is missing.
+make several 10 writers=3
+make several 20 writers=3
+expect_exit 0 dt-checkpoint list several
+expect_match stdout "^ *20 +1 .*pp=1,dp=3,tp=1,zero=0 .* yes +yes "
+rm several/checkpoints/step-00000020.g1/rank-00001.h5
+expect_exit 0 dt-checkpoint list several; expect_match stdout "^ *20 .* no +yes "
+expect_equal "$(dt-checkpoint latest several 2>stderr)" several/checkpoints/step-00000010.g1
+expect_match stderr "passing over .*step-00000020.g1: .*rank-00001.h5 is missing"
+
 # A run directory by a path that ends in a slash, from elsewhere.
 make other 5
 expect_equal "$(cd / && dt-checkpoint latest "$case_dir/other/")" "$case_dir/other/checkpoints/step-00000005.g1"

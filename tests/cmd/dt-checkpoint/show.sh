@@ -20,5 +20,15 @@ expect_match stdout '"mesh":\{"pp":1,"dp":3,"tp":1,"zero":0\}'
 expect_match stdout '"model_type":"gpt2"'
 expect_match stdout '\{"tensor":"embedding.token.weight","kind":"weights","dtype":"f32","shape":\[97,24\],"pieces":\[\{"start":\[0,0\],"box":\[97,24\],"begin":0,"end":776,"file":"rank-00000.h5","dataset":"/weights/embedding.token.weight@0",'
 
+# Several writers: tensors lie whole in one file, or are cut where one writer's share ends.
+several=$(make_checkpoint several 20 writers=3) || fail "make_checkpoint"
+expect_exit 0 dt-checkpoint show "$several"
+expect_match stdout "^files +3, "
+expect_equal "$(grep -cE '^[a-z_.0-9]+ +(weights|adam_[mv]) +f32 .* 2$' stdout)" 2 "tensors cut by three shares"
+expect_equal "$(grep -cE '^[a-z_.0-9]+ +(weights|adam_[mv]) +f32 .* whole$' stdout)" 106 "tensors in one share"
+expect_exit 0 dt-checkpoint show "$several" --json
+expect_match stdout '"files":\[\{"name":"rank-00000.h5","bytes":[0-9]+\},\{"name":"rank-00001.h5",.*\{"name":"rank-00002.h5",'
+expect_match stdout '"begin":0,"end":([0-9]+),"file":"rank-00000.h5",[^}]*\},\{[^}]*"begin":\1,"end":[0-9]+,"file":"rank-00001.h5"'
+
 head -c 300 "$ckpt/manifest.json" >torn && mv torn "$ckpt/manifest.json"
 expect_exit 3 dt-checkpoint show "$ckpt"; expect_match stderr "manifest.json"

@@ -36,6 +36,21 @@ expect_match stdout '"ok":false,"problems":\[\{"where":"rank-00000.h5: adam_v of
 flip "$file" "$offset"
 expect_exit 0 dt-checkpoint verify "$b"
 
+# Several files: each is checked, and each that is damaged is named.
+several=$(make_checkpoint several 20 writers=3) || fail "make_checkpoint"
+expect_exit 0 dt-checkpoint verify "$several"
+for rank in 0 1 2; do
+  flip "$several/rank-0000$rank.h5" 5000
+  expect_exit 5 dt-checkpoint verify "$several"
+  expect_equal "$(grep -c 'rank-0000' stdout)" 1
+  expect_match stdout "^$several: rank-0000$rank.h5"
+  flip "$several/rank-0000$rank.h5" 5000
+done
+rm "$several/rank-00001.h5"; flip "$several/rank-00002.h5" 5000
+expect_exit 5 dt-checkpoint verify "$several"
+expect_match stdout "rank-00001.h5.*No such file"
+expect_match stdout "^$several: rank-00002.h5.*digest"
+
 truncate -s -1 "$file"; expect_exit 5 dt-checkpoint verify "$b"; expect_match stdout "has $((size - 1)) bytes, expected $size"
 rm "$file"; expect_exit 5 dt-checkpoint verify "$b"; expect_match stdout "rank-00000.h5.*No such file"
 sed -i 's/"step":20/"step":21/' "$b/manifest.json"; expect_exit 5 dt-checkpoint verify "$b"

@@ -40,6 +40,20 @@ for out in m m.h5; do
   rm -rf bad dropped
 done
 
+# Of several files, the one that is missing or damaged is named.
+several=$(make_checkpoint several 10 writers=3) || fail "make_checkpoint"
+piece='.*"kind":"weights".*"file":"rank-00001.h5".*"offset":([0-9]+),.*'
+offset=$(sed -nE "s/$piece/\1/p" "$several/manifest.json" | tail -n 1)
+for out in m m.h5; do
+  cp -r "$several" bad
+  printf 'xxxx' | dd of=bad/rank-00001.h5 bs=1 seek="$offset" conv=notrunc status=none
+  expect_exit 3 dt-merge bad --out "$out"; expect_match stderr "bad/rank-00001.h5: weights of .*digest"
+  rm bad/rank-00002.h5
+  expect_exit 3 dt-merge bad --out "$out"; expect_match stderr "bad/rank-00002.h5 is missing"
+  expect_absent "$out"
+  rm -r bad
+done
+
 # A limit on file sizes, then a disk that is full.
 for out in m m.h5; do
   (ulimit -f 20 && expect_exit 4 dt-merge "$ckpt" --out "$out") || exit 1

@@ -12,6 +12,14 @@ expect_equal "$(cd hf && echo *)" "config.json model.safetensors"
 expect_match hf/config.json '"model_type": "gpt2"'
 expect_exit 0 dt-merge --quiet "$b" --out hf2
 cmp hf/model.safetensors hf2/model.safetensors || fail "layouts make different safetensors"
+for writers in 2 3 5 7; do
+  written=$(make "w$writers" 10 writers=$writers)
+  expect_equal "$(cd "$written" && echo rank-*.h5 | wc -w)" "$writers" "files of $writers writers"
+  expect_exit 0 dt-merge --quiet "$written" --out "hf_w$writers"
+  cmp hf/model.safetensors "hf_w$writers/model.safetensors" || fail "$writers writers make different safetensors"
+  cmp hf/config.json "hf_w$writers/config.json" || fail "$writers writers make a different config.json"
+  expect_exit 0 dt-merge --quiet "$written" --out "w$writers.h5"
+done
 header=$(od -An -tu8 -N 8 hf/model.safetensors | tr -d ' ')
 expect_equal $((header % 8)) 0 "the data is aligned"
 expect_equal "$(stat -c %s hf/model.safetensors)" $((8 + header + 12104 * 4)) "the file's size"
@@ -21,6 +29,7 @@ expect_exit 0 dt-merge --json "$a" --out model.h5
 expect_match stdout '^\{"path":"model.h5","format":"h5","step":10,"parameters":12104,"bytes":48416\}$'
 expect_exit 0 dt-merge "$b" --out model2.h5
 cmp model.h5 model2.h5 || fail "layouts make different HDF5 files"
+for writers in 2 3 5 7; do cmp model.h5 "w$writers.h5" || fail "$writers writers make a different HDF5 file"; done
 expect_exit 0 dt-merge "$a" --out other.name --format h5
 cmp model.h5 other.name || fail "--format h5"
 expect_exit 0 dt-merge "$a" --out new/folders/folder.h5 --format hf

@@ -1,0 +1,39 @@
+#include "checkpoint/part_file.hpp"
+
+#include <fmt/core.h>
+
+#include "checkpoint/sealed_json.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+constexpr SealedFormat format = {"dt-checkpoint-part", 1, "what the writer wrote is damaged"};
+}
+
+std::string piece_file_name(int writer) {
+  return fmt::format("rank-{:05}.h5", writer);
+}
+
+std::string part_file_name(int writer) {
+  return fmt::format("part-{:05}.json", writer);
+}
+
+std::string to_json(const Part& part) {
+  SealedWriter text(format);
+  text.integer("step", part.step);
+  text.integer("generation", part.generation);
+  text.integer("writer", part.writer);
+  return text.finish(part.files, part.pieces);
+}
+
+Part parse_part(const std::string& text, const std::string& origin) {
+  const JsonObject root = parse_sealed(text, origin, format);
+  Part part;
+  part.step = root.integer("step");
+  part.generation = root.integer("generation");
+  part.writer = root.integer("writer");
+  parse_stored(root, format, part.files, part.pieces);
+  return part;
+}
+
+}  // namespace dt::checkpoint

@@ -1,0 +1,178 @@
+#include "checkpoint/sealed_json.hpp"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// A path in a file name may hold bytes that are no UTF-8; the text is valid JSON all the same.
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+json hex_array(const std::vector<std::uint64_t>& digests) {
+  json array = json::array();
+  for (const std::uint64_t value : digests) array.push_back(to_hex(value));
+  return array;
+}
+
+json file_json(const StoredFile& f) {
+  return {{"name", f.name}, {"bytes", f.bytes}, {"metadata_digest", to_hex(f.metadata_digest)}};
+}
+
+json piece_json(const StoredPiece& p) {
+  return {{"tensor", p.tensor},
+          {"kind", p.kind},
+          {"dtype", dtype_name(p.dtype)},
+          {"global", p.piece.global.dims()},
+          {"start", p.piece.start},
+          {"box", p.piece.box.dims()},
+          {"begin", p.piece.begin},
+          {"end", p.piece.end},
+          {"file", p.file},
+          {"dataset", p.dataset},
+          {"offset", p.offset},
+          {"digests", hex_array(p.digests)}};
+}
+
+template <class T, class ToJson>
+std::string lines(const std::vector<T>& items, ToJson item_json) {
+  std::string text;
+  for (const T& item : items) text += (text.empty() ? "\n" : ",\n") + dump(item_json(item));
+  return "[" + text + "\n]";
+}
+
+/// The last bytes, fixed by all that come before them.
+std::string tail(std::string_view before) {
+  return fmt::format("\"digest\": \"{}\"\n}}\n", to_hex(digest(before)));
+}
+
+bool digest_holds(std::string_view text) {
+  const std::size_t tail_bytes = tail("").size();
+  if (text.size() < tail_bytes) return false;
+  const std::string_view before = text.substr(0, text.size() - tail_bytes);
+  return text.substr(before.size()) == tail(before);
+}
+
+void check_version(const JsonObject& root, const std::string& origin, const SealedFormat& expected) {
+  const std::string format = root.string("format");
+  if (format != expected.name) {
+    throw Error(ErrorKind::input, fmt::format("{} has the format '{}'", origin, format),
+                fmt::format("expected '{}'", expected.name));
+  }
+  const std::int64_t version = root.integer("version");
+  if (version != expected.version) {
+    throw Error(ErrorKind::input, fmt::format("{} has version {} of the checkpoint format", origin, version),
+                fmt::format("this dt reads version {}: use the dt that wrote it", expected.version));
+  }
+}
+
+/// Files lie in the checkpoint's own folder.
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+StoredFile parse_file(const JsonObject& o, const SealedFormat& format) {
+  StoredFile f{o.string("name"), o.natural("bytes"), o.digest("metadata_digest")};
+  if (!is_plain_name(f.name)) {
+    throw Error(ErrorKind::input, fmt::format("{}: '{}' is not a file's name", o.where(), f.name),
+                format.remedy);
+  }
+  return f;
+}
+
+StoredPiece parse_piece(const JsonObject& o) {
+  StoredPiece p;
+  p.tensor = o.string("tensor");
+  p.kind = o.string("kind");
+  p.dtype = parse_dtype(o.string("dtype"));
+  p.piece.global = Shape(o.integers("global"));
+  p.piece.start = o.integers("start");
+  p.piece.box = Shape(o.integers("box"));
+  p.piece.begin = o.integer("begin");
+  p.piece.end = o.integer("end");
+  p.file = o.string("file");
+  p.dataset = o.string("dataset");
+  p.digests = o.digests("digests");
+  p.offset = o.natural("offset");
+  p.piece.validate();
+  return p;
+}
+
+/// What no text that dt wrote violates; readers compute with it without further checks.
+void check_piece(const StoredPiece& p, const std::map<std::string, std::uint64_t>& file_bytes) {
+  const auto file = file_bytes.find(p.file);
+  if (file == file_bytes.end()) throw input_error("its file '{}' is not among 'files'", p.file);
+  const std::uint64_t limit = file->second;
+  if (static_cast<std::uint64_t>(p.piece.numel()) > limit || p.offset > limit ||
+      p.bytes() > limit - p.offset) {
+    throw input_error("it lies beyond the end of its file '{}'", p.file);
+  }
+  const std::uint64_t blocks = (p.bytes() + digest_block_bytes - 1) / digest_block_bytes;
+  if (p.digests.size() != blocks)
+    throw input_error("it has {} digests, expected {}", p.digests.size(), blocks);
+}
+
+}  // namespace
+
+SealedWriter::SealedWriter(const SealedFormat& format) {
+  text("format", format.name);
+  integer("version", format.version);
+}
+
+void SealedWriter::text(const char* name, const std::string& value) {
+  json(name, dump(value));
+}
+
+void SealedWriter::integer(const char* name, std::int64_t value) {
+  json(name, std::to_string(value));
+}
+
+void SealedWriter::json(const char* name, const std::string& json) {
+  text_ += fmt::format("\"{}\": {},\n", name, json);
+}
+
+std::string SealedWriter::finish(const std::vector<StoredFile>& files,
+                                 const std::vector<StoredPiece>& pieces) {
+  json("files", lines(files, file_json));
+  json("pieces", lines(pieces, piece_json));
+  return text_ + tail(text_);
+}
+
+JsonObject parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format) {
+  JsonObject root = JsonObject::parse(text, origin, format.remedy);
+  check_version(root, origin, format);
+  if (!digest_holds(text)) {
+    throw Error(ErrorKind::input,
+                fmt::format("{} does not have the digest that its last line states", origin), format.remedy);
+  }
+  return root;
+}
+
+void parse_stored(const JsonObject& root, const SealedFormat& format, std::vector<StoredFile>& files,
+                  std::vector<StoredPiece>& pieces) {
+  std::map<std::string, std::uint64_t> file_bytes;
+  for (const JsonObject& o : root.objects("files")) {
+    files.push_back(parse_file(o, format));
+    file_bytes[files.back().name] = files.back().bytes;
+  }
+  for (const JsonObject& o : root.objects("pieces")) {
+    try {
+      pieces.push_back(parse_piece(o));
+      check_piece(pieces.back(), file_bytes);
+    } catch (const Error& error) {
+      if (std::string_view(error.what()).starts_with(root.where())) throw;
+      throw Error(ErrorKind::input, fmt::format("{}: {}", o.where(), error.message()), format.remedy);
+    }
+  }
+}
+
+}  // namespace dt::checkpoint

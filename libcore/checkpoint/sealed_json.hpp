@@ -1,0 +1,45 @@
+#pragma once
+// What manifest.json and part-NNNNN.json share: a JSON object whose last member is the digest of all bytes
+// before it, and the members `files` and `pieces`. See FORMATS.md.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/json_reader.hpp"
+#include "checkpoint/manifest.hpp"
+
+namespace dt::checkpoint {
+
+/// Which file it is, and what a person can do where it is damaged.
+struct SealedFormat {
+  const char* name;  // "dt-checkpoint"
+  std::int64_t version;
+  const char* remedy;
+};
+
+/// The text of such an object, member by member.
+class SealedWriter {
+ public:
+  /// Begins with `format` and `version`.
+  explicit SealedWriter(const SealedFormat& format);
+  void text(const char* name, const std::string& value);
+  void integer(const char* name, std::int64_t value);
+  /// `json` is the member's value as JSON text.
+  void json(const char* name, const std::string& json);
+  /// Ends with `files` and `pieces`, each item on a line of its own, and the digest.
+  std::string finish(const std::vector<StoredFile>& files, const std::vector<StoredPiece>& pieces);
+
+ private:
+  std::string text_ = "{\n";
+};
+
+/// Errors: input, naming `origin`: no JSON object, another format or version, a digest that differs.
+JsonObject parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format);
+
+/// Appends what `files` and `pieces` list. Errors: input, naming the member: a piece outside its tensor or
+/// its file, digests that are not one per block, a file that would not lie in the same folder.
+void parse_stored(const JsonObject& root, const SealedFormat& format, std::vector<StoredFile>& files,
+                  std::vector<StoredPiece>& pieces);
+
+}  // namespace dt::checkpoint
