@@ -8,11 +8,15 @@ JOBS ?= $(shell nproc)
 
 # ocl-icd-opencl-dev: oneDNN's CMake package asks for OpenCL, though dt does not use it.
 build_packages := build-essential cmake ninja-build pkg-config libboost-program-options-dev libdnnl-dev libfmt-dev \
-  libhdf5-dev libhwy-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev ocl-icd-opencl-dev
-test_packages := catch2 hdf5-tools python3-torch python3-venv
+  libhdf5-dev libhwy-dev libopenmpi-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev ocl-icd-opencl-dev \
+  openmpi-bin
+demo_packages := procps
+# From iproute2 on: a Slurm cluster on this machine.
+test_packages := catch2 hdf5-tools procps python3-torch python3-venv \
+  iproute2 munge slurm-client slurmctld slurmd
 bench_packages := libbenchmark-dev time
 lint_packages := clang-format shellcheck
-all_packages := $(build_packages) $(test_packages) $(bench_packages) $(lint_packages)
+all_packages := $(build_packages) $(demo_packages) $(test_packages) $(bench_packages) $(lint_packages)
 
 # $(call install,packages): only what is missing, through sudo where we are not root.
 define install
@@ -55,6 +59,7 @@ build:
 	@cmake --build $(BUILD) -j $(JOBS) --target tools
 
 demo: build
+	@$(call install,$(demo_packages))
 	@PATH="$(CURDIR)/$(BUILD)/bin:$$PATH" bash jobs/demo.sh demo
 
 test: lint

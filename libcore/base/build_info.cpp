@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include "base/digest.hpp"
+#include "base/files.hpp"
+
 namespace dt {
 
 std::string dt_version() {
@@ -15,6 +18,10 @@ std::string build_description() {
 #else
   return fmt::format("dt {}, gcc {}.{}.{}", DT_VERSION, __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
 #endif
+}
+
+std::uint64_t executable_digest() {
+  return digest(read_file("/proc/self/exe"));
 }
 
 std::string instruction_set() {

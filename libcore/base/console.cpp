@@ -198,9 +198,17 @@ void Progress::note(std::string text) {
 
 Console::Console(ConsoleSettings settings)
     : settings_(std::move(settings)), screen_(std::make_shared<Screen>()) {}
+
+Console::Console(const Console& whole, int rank, const std::string& host)
+    : settings_(whole.settings_), is_silent_(rank != 0), screen_(whole.screen_) {
+  if (!host.empty()) speaker_ = fmt::format("rank {} on {}: ", rank, host);
+  if (is_silent_) settings_.progress = ProgressMode::never;
+}
+
 Console::~Console() = default;
 
 void Console::out(std::string_view text) {
+  if (is_silent_) return;
   // On a terminal both streams share the line that a bar is on.
   const std::lock_guard lock(screen_->mutex);
   const bool over_bar = !screen_->bar.empty() && isatty(STDOUT_FILENO) == 1;

@@ -45,8 +45,12 @@ class Progress {
 class Console {
  public:
   explicit Console(ConsoleSettings settings);
+  /// The voice of one of several ranks. Rank 0 speaks as `whole` does; the others are silent but for errors,
+  /// which name rank and host.
+  Console(const Console& whole, int rank, const std::string& host);
   ~Console();
   Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
 
   bool json() const { return settings_.json; }
   const ConsoleSettings& settings() const { return settings_; }
@@ -61,19 +65,19 @@ class Console {
 
   template <class... Args>
   void info(fmt::format_string<Args...> format, Args&&... args) {
-    if (!settings_.quiet) message("", fmt::format(format, std::forward<Args>(args)...));
+    if (!settings_.quiet && !is_silent_) message("", fmt::format(format, std::forward<Args>(args)...));
   }
   template <class... Args>
   void debug(fmt::format_string<Args...> format, Args&&... args) {
-    if (settings_.verbose) message("", fmt::format(format, std::forward<Args>(args)...));
+    if (settings_.verbose && !is_silent_) message("", fmt::format(format, std::forward<Args>(args)...));
   }
   template <class... Args>
   void warn(fmt::format_string<Args...> format, Args&&... args) {
-    message("warning: ", fmt::format(format, std::forward<Args>(args)...));
+    if (!is_silent_) message("warning: ", fmt::format(format, std::forward<Args>(args)...));
   }
   template <class... Args>
   void error(fmt::format_string<Args...> format, Args&&... args) {
-    message("error: ", fmt::format(format, std::forward<Args>(args)...));
+    message("error: " + speaker_, fmt::format(format, std::forward<Args>(args)...));
   }
 
   /// `total` 0 means unknown. `unit` "B" prints sizes as KiB, MiB, ... One at a time.
@@ -84,6 +88,8 @@ class Console {
   friend struct Progress::State;
   void message(std::string_view prefix, std::string_view text);
   ConsoleSettings settings_;
+  bool is_silent_ = false;
+  std::string speaker_;             // "rank 3 on n2: ", before errors
   std::shared_ptr<Screen> screen_;  // shared with the live Progress
 };
 

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <memory>
 #include <sched.h>
+#include <string_view>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -20,17 +21,27 @@ std::string host_name() {
   return name.data();
 }
 
-int available_cores() {
+std::vector<int> available_core_numbers() {
   // A node with more cores than the mask holds answers EINVAL, so the mask grows.
   for (int cores = 1024; cores <= 1 << 20; cores *= 2) {
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(static_cast<std::size_t>(cores)),
                                                                 [](cpu_set_t* set) { CPU_FREE(set); });
     if (!mask) break;
     const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(cores));
-    if (sched_getaffinity(0, bytes, mask.get()) == 0) return CPU_COUNT_S(bytes, mask.get());
+    if (sched_getaffinity(0, bytes, mask.get()) == 0) {
+      std::vector<int> numbers;
+      for (int core = 0; core < cores; ++core) {
+        if (CPU_ISSET_S(static_cast<std::size_t>(core), bytes, mask.get())) numbers.push_back(core);
+      }
+      return numbers;
+    }
     if (errno != EINVAL) break;
   }
-  return 1;
+  return {0};
+}
+
+int available_cores() {
+  return static_cast<int>(available_core_numbers().size());
 }
 
 std::uint64_t peak_resident_bytes() {
@@ -48,6 +59,15 @@ std::optional<std::string> environment_variable(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr) return std::nullopt;
   return std::string(value);
+}
+
+int launched_rank() {
+  const bool is_srun = environment_variable("SLURM_STEP_NUM_TASKS").value_or("1") != "1";
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+    if (std::string_view(name).starts_with("SLURM") && !is_srun) continue;
+    if (const auto value = environment_variable(name)) return std::atoi(value->c_str());
+  }
+  return 0;
 }
 
 double monotonic_s() {

@@ -4,15 +4,20 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dt {
 
 std::string host_name();
-/// Cores that this process may use (its affinity mask, as Slurm or taskset set it).
+/// Cores that this process may use (its affinity mask, as Slurm or taskset set it), by number.
+std::vector<int> available_core_numbers();
 int available_cores();
 std::uint64_t peak_resident_bytes();
 std::uint64_t physical_memory_bytes();
 std::optional<std::string> environment_variable(const char* name);
+/// This process's number among those that mpirun or srun started together, as they tell it before any
+/// communication; 0 where they did not.
+int launched_rank();
 /// Seconds on a clock that only goes forward.
 double monotonic_s();
 /// "2026-01-31T12:00:00Z"

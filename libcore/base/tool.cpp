@@ -1,11 +1,14 @@
 #include "base/tool.hpp"
 
+#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <new>
 #include <signal.h>
+#include <thread>
 
 #include "base/error.hpp"
+#include "base/host.hpp"
 
 namespace dt {
 
@@ -27,19 +30,32 @@ ConsoleSettings plain_settings(const OptionTable& options) {
   return settings;
 }
 
-int parse_and_run(int argc, char** argv, OptionTable& options, const std::function<int(Console&)>& run) {
-  switch (options.parse(argc, argv)) {
-    case OptionTable::Outcome::help:
-      Console(plain_settings(options)).out(options.help());
-      return 0;
-    case OptionTable::Outcome::version:
-      Console(plain_settings(options)).out(options.version());
-      return 0;
-    case OptionTable::Outcome::run:
-      break;
+/// A wrong command line is wrong on all ranks alike, almost always: rank 0 says so, and the launcher ends the
+/// others meanwhile.
+void let_first_rank_speak() {
+  constexpr std::chrono::seconds head_start(3);
+  if (launched_rank() != 0) std::this_thread::sleep_for(head_start);
+}
+
+OptionTable::Outcome parse(int argc, char** argv, OptionTable& options) {
+  try {
+    return options.parse(argc, argv);
+  } catch (const Error&) {
+    let_first_rank_speak();
+    throw;
   }
-  Console console(options.console_settings());
-  return run(console);
+}
+
+int parse_and_run(int argc, char** argv, OptionTable& options, const std::function<int(Console&)>& run) {
+  const OptionTable::Outcome outcome = parse(argc, argv, options);
+  if (outcome == OptionTable::Outcome::run) {
+    Console console(options.console_settings());
+    return run(console);
+  }
+  const bool is_help = outcome == OptionTable::Outcome::help;
+  const Console whole(plain_settings(options));
+  Console(whole, launched_rank(), "").out(is_help ? options.help() : options.version());
+  return 0;
 }
 
 }  // namespace

@@ -68,15 +68,14 @@ const Sampler& Loader::sampler() const {
   return state_->sampler;
 }
 
-Batch Loader::next(std::uint64_t first, std::int64_t count) {
+Batch Loader::next(std::uint64_t first, std::int64_t count, std::uint64_t first_ahead) {
   State& s = *state_;
   const double start = monotonic_s();
   const bool is_ahead = s.ahead.valid() && s.ahead_first == first && s.ahead_count == count;
   Batch batch = is_ahead ? s.ahead.get() : s.load(first, count);
   s.wait_s += monotonic_s() - start;
-  const std::uint64_t after = first + static_cast<std::uint64_t>(count);
-  s.ahead = std::async(std::launch::async, [&s, after, count] { return s.load(after, count); });
-  s.ahead_first = after;
+  s.ahead = std::async(std::launch::async, [&s, first_ahead, count] { return s.load(first_ahead, count); });
+  s.ahead_first = first_ahead;
   s.ahead_count = count;
   return batch;
 }

@@ -20,15 +20,15 @@ struct Batch {
   std::vector<std::uint64_t> samples_B;  // global sample indices
 };
 
-/// Reads ahead on a thread of its own: after next(first, n) it prepares (first + n, n).
+/// Reads ahead on a thread of its own.
 class Loader {
  public:
   Loader(const TokenDataset& dataset, std::uint64_t seed, std::int64_t sequence_length);
   ~Loader();
   const Sampler& sampler() const;
-  /// The batch of samples [first, first + count). Adds the time spent waiting to wait_s(). Rethrows the
-  /// reader's error.
-  Batch next(std::uint64_t first, std::int64_t count);
+  /// The batch of samples [first, first + count); then prepares as many from `first_ahead` on. Adds the time
+  /// spent waiting to wait_s(). Rethrows the reader's error.
+  Batch next(std::uint64_t first, std::int64_t count, std::uint64_t first_ahead);
   double wait_s() const;
 
  private:

@@ -35,7 +35,7 @@ TEST_CASE("a batch holds the windows of the sampler's order, labels shifted by o
   Loader loader(dataset, 3, 8);
   REQUIRE(loader.sampler().num_windows() == 19);  // (160 - 1) / 8
   for (const std::uint64_t first : {0u, 5u, 10u, 100u}) {
-    const Batch batch = loader.next(first, 5);
+    const Batch batch = loader.next(first, 5, first + 5);
     CHECK(batch.first_sample == first);
     CHECK(batch.num_samples == 5);
     for (std::size_t b = 0; b < 5; ++b) {
@@ -56,7 +56,8 @@ TEST_CASE("reading ahead changes nothing, whatever is asked for next") {
   Loader in_order(dataset, 0, 4);
   for (const auto& [first, count] : {std::pair{0, 3}, {3, 3}, {6, 2}, {8, 2}, {50, 2}, {10, 2}, {10, 2}}) {
     const auto f = static_cast<std::uint64_t>(first);
-    CHECK(in_order.next(f, count).tokens_BT == Loader(dataset, 0, 4).next(f, count).tokens_BT);
+    CHECK(in_order.next(f, count, f + count).tokens_BT ==
+          Loader(dataset, 0, 4).next(f, count, f + count).tokens_BT);
   }
 }
 
@@ -67,8 +68,8 @@ TEST_CASE("the reader's error comes with the batch that it belongs to") {
   dt_test::damage(shard, static_cast<std::int64_t>(Hdf5Reader(shard).info("/tokens").offset));
   const TokenDataset dataset(folder / "out");
   Loader loader(dataset, 0, 4);
-  CHECK(dt_test::caught([&] { loader.next(0, 1); }).says("is corrupt"));
-  CHECK(dt_test::caught([&] { loader.next(0, 1); }).says("is corrupt"));
+  CHECK(dt_test::caught([&] { loader.next(0, 1, 1); }).says("is corrupt"));
+  CHECK(dt_test::caught([&] { loader.next(0, 1, 1); }).says("is corrupt"));
 }
 
 TEST_CASE("validation windows come in order, an incomplete last one dropped") {
@@ -89,16 +90,16 @@ TEST_CASE("the digest of samples is a sum over them, so it does not depend on wh
   const Folder folder;
   const TokenDataset dataset = counting_dataset(folder);
   Loader loader(dataset, 1, 8);
-  const std::uint64_t whole = digest_of(loader.next(0, 6));
-  CHECK(whole == digest_of(loader.next(4, 2)) + digest_of(loader.next(0, 4)));
+  const std::uint64_t whole = digest_of(loader.next(0, 6, 6));
+  CHECK(whole == digest_of(loader.next(4, 2, 6)) + digest_of(loader.next(0, 4, 4)));
 
-  Batch altered = loader.next(0, 6);
+  Batch altered = loader.next(0, 6, 6);
   altered.tokens_BT[9] += 1;
   CHECK(digest_of(altered) != whole);
-  altered = loader.next(0, 6);
+  altered = loader.next(0, 6, 6);
   altered.labels_BT.back() += 1;
   CHECK(digest_of(altered) != whole);
-  altered = loader.next(0, 6);
+  altered = loader.next(0, 6, 6);
   std::swap(altered.samples_B[0], altered.samples_B[1]);
   CHECK(digest_of(altered) != whole);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # check_headers.sh [--root DIR] [COMPILER_FLAGS...]: compiles every header of libcore and cmd alone, several at a time,
-# and names those that do not stand alone. The flags are what third-party headers need; without any they are HDF5's, as
-# pkg-config knows them, and -fopenmp. CXX names the compiler.
+# and names those that do not stand alone. The flags are what third-party headers need; without any they are HDF5's and
+# MPI's, as pkg-config knows them, and -fopenmp. CXX names the compiler.
 # Exit codes: 0 all compile, 1 some do not, 2 usage.
 set -euo pipefail
 
@@ -17,8 +17,8 @@ cd "$root"
 }
 
 if [[ $# -eq 0 ]]; then
-  read -r -a flags < <(pkg-config --cflags hdf5 2>/dev/null || echo)
-  set -- "${flags[@]}" -fopenmp
+  read -r -a flags < <(pkg-config --cflags hdf5 ompi-c 2>/dev/null || echo)
+  set -- "${flags[@]}" -DOMPI_SKIP_MPICXX -fopenmp
 fi
 
 roots=(libcore)

@@ -10,7 +10,7 @@ step() {
 }
 
 mapfile -t sources < <(find libcore cmd tests -name '*.cpp' -o -name '*.hpp' | sort)
-mapfile -t scripts < <(find jobs datasets tests -name '*.sh' | sort; echo .ci/run; echo .ci/make)
+mapfile -t scripts < <(find jobs datasets tests -name '*.sh' -o -name '*.sbatch' | sort; ls .ci/run .ci/make tests/slurm/cluster)
 
 step "arrows, quarantine, circles" bash tests/lint/check_includes.sh
 step "the checks can fail" bash tests/lint/selftest.sh

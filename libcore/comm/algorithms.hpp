@@ -1,0 +1,42 @@
+#pragma once
+// The group operations as chains of transfers. Legend: n ranks, N elements. All in terms of one group's
+// ranks.
+
+#include <functional>
+#include <memory>
+
+#include "comm/communicator.hpp"
+#include "comm/engine.hpp"
+#include "comm/reduction.hpp"
+#include "comm/staging.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::comm {
+
+/// Who asks, and where memory comes from.
+struct Caller {
+  int rank;
+  int size;
+  std::shared_ptr<StagingPool> staging;
+};
+
+/// What an Operation runs.
+struct Algorithm {
+  std::function<Chain(std::size_t number)> make_chain;
+  std::size_t num_chains = 1;
+  std::size_t window = 4;
+};
+
+/// Chooses by size and n; whatever it chooses, the bits are those of combine().
+Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
+                               Reduction reduction);
+Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
+                                   Reduction reduction);
+Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out);
+/// A binomial tree from the root, in segments that follow each other down.
+Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root);
+/// Dissemination: in round k everyone tells the rank 2^k further. Source: Hensgen, Finkel, Manber 1988.
+Algorithm barrier_algorithm(const Caller& caller);
+Algorithm transfer_algorithm(int peer, const Tensor& data, bool is_send);
+
+}  // namespace dt::comm

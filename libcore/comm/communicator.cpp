@@ -1,0 +1,188 @@
+#include "comm/communicator.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "comm/algorithms.hpp"
+
+namespace dt::comm {
+
+namespace {
+
+// Tags: one bit for sends and receives, which are matched by their order alone; else the lowest bits of the
+// sequence number, above those of the chain's.
+constexpr int transfer_tag = 1 << (tag_bits - 1);
+constexpr std::int64_t num_sequence_tags = 1024;
+constexpr int sequence_shift = 10;
+
+std::vector<int> everyone(int size) {
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+void check_same(const Tensor& in, std::int64_t numel, const Tensor& out, const char* what) {
+  DT_CHECK(in.dtype() == out.dtype(), "{} from {} to {}", what, dtype_name(in.dtype()),
+           dtype_name(out.dtype()));
+  DT_CHECK(in.numel() == numel, "{}: {} elements where {} are due", what, in.numel(), numel);
+}
+
+void check_reducible(DType dtype) {
+  DT_CHECK(dtype != DType::u8 && dtype != DType::u16, "{} elements cannot be reduced", dtype_name(dtype));
+}
+
+}  // namespace
+
+struct Work::Handle {
+  std::shared_ptr<Engine> engine;
+  std::shared_ptr<Operation> operation;
+
+  Handle(std::shared_ptr<Engine> e, std::shared_ptr<Operation> o)
+      : engine(std::move(e)), operation(std::move(o)) {}
+  Handle(const Handle&) = delete;
+  ~Handle() {
+    // The buffers are about to go, too.
+    if (std::uncaught_exceptions() > 0 && !operation->is_done()) engine->give_up(*operation);
+  }
+};
+
+Work::Work(std::shared_ptr<Engine> engine, std::shared_ptr<Operation> operation)
+    : handle_(std::make_shared<const Handle>(std::move(engine), std::move(operation))) {}
+
+bool Work::done() const {
+  return handle_ == nullptr || handle_->operation->is_done();
+}
+
+void Work::wait() const {
+  if (!done()) handle_->engine->wait(*handle_->operation);
+}
+
+Part part_of(int rank, int size, std::int64_t numel) {
+  // ⌊rN/n⌋ without a product that could overflow: N = qn + s gives rq + ⌊rs/n⌋.
+  const auto bound = [&](std::int64_t r) { return r * (numel / size) + r * (numel % size) / size; };
+  return {bound(rank), bound(rank + 1) - bound(rank)};
+}
+
+struct Communicator::Call {
+  OperationKind kind;
+  std::size_t bytes = 0;
+  int peer = -1;
+};
+
+Communicator::Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine,
+                           std::string name)
+    : Communicator(std::move(transport), std::move(engine), std::move(name), {},
+                   std::make_shared<StagingPool>()) {}
+
+Communicator::Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine,
+                           std::string name, std::vector<int> members, std::shared_ptr<StagingPool> staging)
+    : transport_(std::move(transport)),
+      engine_(std::move(engine)),
+      staging_(std::move(staging)),
+      name_(std::move(name)),
+      members_(members.empty() ? everyone(transport_->size()) : std::move(members)),
+      rank_(transport_->rank()),
+      size_(transport_->size()),
+      group_(engine_->recorder().add_group(name_, members_)) {}
+
+Communicator::~Communicator() {
+  engine_->forget(*transport_);
+}
+
+Caller Communicator::caller() const {
+  return {rank_, size_, staging_};
+}
+
+Work Communicator::start(const Call& call, Algorithm algorithm) {
+  const bool is_transfer = call.peer >= 0;
+  auto operation = std::make_shared<Operation>();
+  operation->transport = transport_.get();
+  operation->make_chain = std::move(algorithm.make_chain);
+  operation->num_chains = algorithm.num_chains;
+  operation->window = algorithm.window;
+  operation->kind = call.kind;
+  operation->group = name_;
+  operation->bytes = static_cast<std::int64_t>(call.bytes);
+  operation->peer = call.peer;
+  operation->sequence = is_transfer ? 0 : ++sequence_;
+  operation->tag = is_transfer ? transfer_tag
+                               : static_cast<int>(operation->sequence % num_sequence_tags) << sequence_shift;
+  operation->ticket = engine_->recorder().start(group_, call.kind, operation->bytes, call.peer);
+  engine_->start(operation);
+  return operation->is_done() ? Work() : Work(engine_, std::move(operation));
+}
+
+Work Communicator::start_transfer(OperationKind kind, int peer, const Tensor& data) {
+  DT_CHECK(peer >= 0 && peer < size_ && peer != rank_, "rank {} of {} exchanges with rank {}", rank_, size_,
+           peer);
+  return start({kind, data.bytes(), peer}, transfer_algorithm(peer, data, kind == OperationKind::send));
+}
+
+Work Communicator::send(int peer, const Tensor& data) {
+  return start_transfer(OperationKind::send, peer, data);
+}
+
+Work Communicator::receive(int peer, const Tensor& data) {
+  return start_transfer(OperationKind::receive, peer, data);
+}
+
+Work Communicator::all_reduce(const Tensor& in, const Tensor& out, Reduction reduction) {
+  check_same(in, out.numel(), out, "all_reduce");
+  check_reducible(in.dtype());
+  return start({OperationKind::all_reduce, in.bytes()}, all_reduce_algorithm(caller(), in, out, reduction));
+}
+
+Work Communicator::reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction) {
+  check_same(out, part_of(rank_, size_, in.numel()).count, in, "reduce_scatter");
+  check_reducible(in.dtype());
+  return start({OperationKind::reduce_scatter, in.bytes()},
+               reduce_scatter_algorithm(caller(), in, out, reduction));
+}
+
+Work Communicator::all_gather(const Tensor& in, const Tensor& out) {
+  check_same(in, part_of(rank_, size_, out.numel()).count, out, "all_gather");
+  return start({OperationKind::all_gather, out.bytes()}, all_gather_algorithm(caller(), in, out));
+}
+
+Work Communicator::broadcast(const Tensor& data, int root) {
+  DT_CHECK(root >= 0 && root < size_, "broadcast from rank {} of {}", root, size_);
+  return start({OperationKind::broadcast, data.bytes()}, broadcast_algorithm(caller(), data, root));
+}
+
+Work Communicator::barrier() {
+  return start({OperationKind::barrier}, barrier_algorithm(caller()));
+}
+
+std::unique_ptr<Communicator> Communicator::split(int color, int key, std::string name) {
+  const auto n = static_cast<std::size_t>(size_);
+  std::vector<std::int64_t> wishes(2 * n);
+  const Tensor all(wishes.data(), DType::i64, {2 * size_});
+  const Tensor mine = all.flat(2 * rank_, 2);
+  mine.data<std::int64_t>()[0] = color;
+  mine.data<std::int64_t>()[1] = key;
+  all_gather(mine, all).wait();
+
+  std::set<std::int64_t> colors;
+  std::vector<std::tuple<std::int64_t, int>> order;  // key, rank
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    colors.insert(wishes[2 * r]);
+    if (wishes[2 * r] == color) order.emplace_back(wishes[2 * r + 1], rank);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<int> ranks;    // of this group
+  std::vector<int> members;  // of the group of everyone
+  for (const auto& [_, rank] : order) {
+    ranks.push_back(rank);
+    members.push_back(members_[static_cast<std::size_t>(rank)]);
+  }
+  const auto color_number = static_cast<int>(std::distance(colors.begin(), colors.find(color)));
+  return std::unique_ptr<Communicator>(new Communicator(transport_->split(color_number, key, ranks), engine_,
+                                                        std::move(name), std::move(members), staging_));
+}
+
+}  // namespace dt::comm

@@ -1,0 +1,99 @@
+#pragma once
+// A group of ranks and the operations that they perform together. Legend: n ranks, N elements.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/engine.hpp"
+#include "comm/reduction.hpp"
+#include "comm/staging.hpp"
+#include "comm/transport.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::comm {
+
+struct Algorithm;
+struct Caller;
+
+/// An operation that has been started. Copies name the same one; an empty one is done. Where the last copy
+/// goes while an exception unwinds, the operation is given up (Engine::give_up), so declare it after its
+/// buffers.
+class Work {
+ public:
+  Work() = default;
+  Work(std::shared_ptr<Engine> engine, std::shared_ptr<Operation> operation);
+  bool done() const;
+  /// Blocks, and advances everything else meanwhile. Errors: see Engine::wait.
+  void wait() const;
+
+ private:
+  struct Handle;
+  std::shared_ptr<const Handle> handle_;
+};
+
+/// Elements [begin, begin + count) of N that belong to rank r: ⌊rN/n⌋ … ⌊(r+1)N/n⌋−1.
+struct Part {
+  std::int64_t begin;
+  std::int64_t count;
+};
+Part part_of(int rank, int size, std::int64_t numel);
+
+/// For one thread at a time. All ranks of the group call the same operations in the same order; each call
+/// starts one and returns. Buffers must stay, and their contents be left alone, until the Work is done.
+/// Results are the same bits on every rank, whatever the timing: reductions combine ranks in a fixed tree
+/// (see combine). Errors, at the start: internal where shapes do not fit, and what a transport throws; while
+/// waiting: those of Engine::wait. What one rank passes must fit what the others pass; where it does not,
+/// ranks fail or time out.
+class Communicator {
+ public:
+  /// The group of everyone that a backend started; `name` appears in messages and records.
+  Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  const std::string& name() const { return name_; }
+  /// Ranks of the group within the group of everyone.
+  const std::vector<int>& members() const { return members_; }
+  Engine& engine() { return *engine_; }
+
+  /// Matched with the peer's receive in the order of calls. `peer` is another rank of the group.
+  Work send(int peer, const Tensor& data);
+  Work receive(int peer, const Tensor& data);
+
+  /// out = in of all ranks, combined; out may be in. Reduce-scatter and all-gather in segments; small ones
+  /// along a tree, of the same bits.
+  Work all_reduce(const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum);
+  /// in: N elements; out: this rank's part of the combined N, and may be that part of in.
+  Work reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum);
+  /// out: N elements, in: this rank's part, and may be that part of out.
+  Work all_gather(const Tensor& in, const Tensor& out);
+  Work broadcast(const Tensor& data, int root);
+  /// Done when every rank has called it.
+  Work barrier();
+
+  /// Called by all ranks together; blocks. Ranks of one colour form a group, ordered by key, then by rank.
+  std::unique_ptr<Communicator> split(int color, int key, std::string name);
+
+ private:
+  struct Call;
+  Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name,
+               std::vector<int> members, std::shared_ptr<StagingPool> staging);
+  Work start(const Call& call, Algorithm algorithm);
+  Work start_transfer(OperationKind kind, int peer, const Tensor& data);
+  Caller caller() const;
+
+  std::unique_ptr<Transport> transport_;
+  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<StagingPool> staging_;
+  std::string name_;
+  std::vector<int> members_;
+  int rank_;
+  int size_;
+  int group_;                  // of the recorder
+  std::int64_t sequence_ = 0;  // of the newest operation but sends and receives
+};
+
+}  // namespace dt::comm

@@ -1,0 +1,258 @@
+#include "comm/engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/host.hpp"
+
+namespace dt::comm {
+
+namespace {
+
+constexpr std::size_t num_chain_tags = 1024;
+// More would share tags with each other.
+constexpr int max_operations_of_group = 1024;
+
+int tag_of(const Operation& operation, const Operation::Running& running) {
+  return operation.tag | static_cast<int>(running.number % num_chain_tags);
+}
+
+bool may_begin_chain(const Operation& operation) {
+  if (operation.next_chain == operation.num_chains || operation.running.size() >= operation.window) {
+    return false;
+  }
+  // Chains that share a tag must not be under way together.
+  return operation.running.empty() ||
+         operation.next_chain - operation.running.front().number < num_chain_tags;
+}
+
+std::string describe(const Operation& operation) {
+  std::string text = operation_name(operation.kind);
+  if (operation.sequence > 0) text += fmt::format(" {}", operation.sequence);
+  if (operation.kind == OperationKind::send) text += fmt::format(" to rank {}", operation.peer);
+  if (operation.kind == OperationKind::receive) text += fmt::format(" from rank {}", operation.peer);
+  return fmt::format("{} of {} bytes in group {}", text, operation.bytes, operation.group);
+}
+
+}  // namespace
+
+Engine::Engine(std::shared_ptr<Recorder> recorder) : recorder_(std::move(recorder)) {
+  DT_CHECK(recorder_ != nullptr, "an engine needs a recorder");
+}
+
+Engine::~Engine() {
+  while (!operations_.empty()) give_up(*operations_.front());
+}
+
+void Engine::set_timeout(double seconds) {
+  const Lock lock(mutex_);
+  timeout_s_ = seconds;
+}
+
+bool Engine::idle() const {
+  return num_operations_ == 0;
+}
+
+void Engine::start(std::shared_ptr<Operation> operation) {
+  const Lock lock(mutex_);
+  throw_if_ended();
+  operation->started_s = monotonic_s();
+  operation->deadline_s = timeout_s_ > 0 ? operation->started_s + timeout_s_ : 0;
+  add_active(*operation);
+  operations_.push_back(operation);
+  guarded([&] {
+    advance(*operation);
+    if (operation->is_done()) operations_.remove(operation);
+  });
+}
+
+void Engine::progress() {
+  if (num_operations_ == 0) return;
+  const Lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  throw_if_ended();
+  guarded([&] { advance_all(); });
+}
+
+void Engine::wait(Operation& operation) {
+  double in_vain_since_s = monotonic_s();
+  while (!operation.is_done()) {
+    Lock lock(mutex_);
+    throw_if_ended();
+    DT_CHECK(operation.state != Operation::State::given_up, "{} was given up", describe(operation));
+    bool moved = false;
+    guarded([&] { moved = advance_all(); });
+    if (operation.is_done()) return;
+    const double now_s = monotonic_s();
+    if (operation.deadline_s > 0 && now_s > operation.deadline_s) throw_late(operation, now_s);
+    if (moved) {
+      in_vain_since_s = now_s;
+    } else {
+      lock.unlock();
+      operation.transport->idle(now_s - in_vain_since_s);
+    }
+  }
+}
+
+void Engine::throw_if_ended() const {
+  if (ended_) throw Error(*ended_);
+}
+
+void Engine::throw_late(Operation& operation, double now_s) {
+  const Error error(ErrorKind::environment,
+                    fmt::format("{}, step {}, is not done after {:.1f} s", describe(operation),
+                                recorder_->snapshot().step, now_s - operation.started_s),
+                    "a rank has not entered it, has died, or the network is stuck");
+  // Unwinding frees the buffers.
+  give_up(operation);
+  throw error;
+}
+
+template <class Body>
+void Engine::guarded(const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    end(error);
+    throw;
+  } catch (const std::bad_alloc&) {
+    end(Error(ErrorKind::environment, "memory ran out in a communication"));
+    throw_if_ended();
+  } catch (const std::exception& error) {
+    end(Error(ErrorKind::internal, error.what()));
+    throw;
+  }
+}
+
+void Engine::end(const Error& reason) noexcept {
+  if (!ended_) ended_.emplace(reason);
+  while (!operations_.empty()) give_up(*operations_.front());
+}
+
+void Engine::give_up(Operation& operation) noexcept {
+  const Lock lock(mutex_);
+  const auto place = std::find_if(
+      operations_.begin(), operations_.end(),
+      [&](const std::shared_ptr<Operation>& candidate) { return candidate.get() == &operation; });
+  if (place == operations_.end()) return;
+  const std::shared_ptr<Operation> kept = std::move(*place);
+  operations_.erase(place);
+  bool is_withdrawn = true;
+  for (Operation::Running& running : kept->running) {
+    is_withdrawn = kept->transport->withdraw(running.pending) && is_withdrawn;
+  }
+  remove_active(*kept);
+  kept->state = Operation::State::given_up;
+  if (is_withdrawn) {
+    kept->running.clear();
+    return;
+  }
+  // A transport may still write into the staging memory, so it is never freed, and nobody progresses that
+  // transport again, since the caller's buffers may be gone.
+  static_cast<void>(new std::shared_ptr<Operation>(kept));
+  if (!ended_) {
+    end(Error(ErrorKind::environment, "communication of this rank has ended",
+              fmt::format("{} was given up half-way", describe(*kept))));
+  }
+}
+
+void Engine::forget(const Transport& transport) noexcept {
+  const Lock lock(mutex_);
+  const auto is_of_transport = [&](const std::shared_ptr<Operation>& operation) {
+    return operation->transport == &transport;
+  };
+  for (;;) {
+    const auto place = std::find_if(operations_.begin(), operations_.end(), is_of_transport);
+    if (place == operations_.end()) return;
+    give_up(**place);
+  }
+}
+
+bool Engine::advance_all() {
+  for (const ActiveTransport& active : active_) active.transport->progress();
+  bool moved = false;
+  for (auto place = operations_.begin(); place != operations_.end();) {
+    const std::shared_ptr<Operation> operation = *place;
+    moved = advance(*operation) || moved;
+    place = operation->is_done() ? operations_.erase(place) : std::next(place);
+  }
+  return moved;
+}
+
+bool Engine::advance(Operation& operation) {
+  bool moved = false;
+  do {
+    begin_chains(operation);
+    for (auto place = operation.running.begin(); place != operation.running.end();) {
+      if (place->pending == 0) {
+        moved = true;
+        if (!advance(operation, *place)) {
+          place = operation.running.erase(place);
+          continue;
+        }
+      }
+      ++place;
+    }
+  } while (may_begin_chain(operation));
+  if (operation.running.empty() && operation.next_chain == operation.num_chains) {
+    remove_active(operation);
+    recorder_->finish(operation.ticket);
+    operation.make_chain = nullptr;
+    operation.state = Operation::State::done;
+  }
+  return moved;
+}
+
+/// Only made here: their first stages begin like any other, once nothing is pending.
+void Engine::begin_chains(Operation& operation) {
+  while (may_begin_chain(operation)) {
+    Operation::Running& running = operation.running.emplace_back();
+    running.number = operation.next_chain++;
+    running.chain = operation.make_chain(running.number);
+  }
+}
+
+/// False when the chain has ended.
+bool Engine::advance(Operation& operation, Operation::Running& running) {
+  while (running.pending == 0) {
+    if (running.current.then) running.current.then();
+    if (!begin_stage(operation, running)) return false;
+  }
+  return true;
+}
+
+bool Engine::begin_stage(Operation& operation, Operation::Running& running) {
+  running.current.transfers.clear();
+  running.current.then = nullptr;
+  if (!running.chain(running.next_stage++, running.current)) return false;
+  const int tag = tag_of(operation, running);
+  for (const Stage::Transfer& transfer : running.current.transfers) {
+    if (transfer.is_send) {
+      operation.transport->send(transfer.peer, tag, transfer.bytes, running.pending);
+    } else {
+      operation.transport->receive(transfer.peer, tag, transfer.bytes, running.pending);
+    }
+  }
+  return true;
+}
+
+void Engine::add_active(const Operation& operation) {
+  auto place = std::find_if(active_.begin(), active_.end(), [&](const ActiveTransport& active) {
+    return active.transport == operation.transport;
+  });
+  if (place == active_.end()) place = active_.insert(place, {operation.transport, 0});
+  DT_CHECK(place->num_operations < max_operations_of_group, "{} operations of group {} are under way",
+           place->num_operations, operation.group);
+  ++place->num_operations;
+  ++num_operations_;
+}
+
+void Engine::remove_active(const Operation& operation) {
+  const auto place = std::find_if(active_.begin(), active_.end(), [&](const ActiveTransport& active) {
+    return active.transport == operation.transport;
+  });
+  if (place != active_.end() && --place->num_operations == 0) active_.erase(place);
+  --num_operations_;
+}
+
+}  // namespace dt::comm

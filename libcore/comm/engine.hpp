@@ -1,0 +1,130 @@
+#pragma once
+// One per rank: all operations under way, advanced together by whoever has time.
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "comm/recorder.hpp"
+#include "comm/transport.hpp"
+
+namespace dt::comm {
+
+/// Transfers that are started together, and what to do when all are done.
+struct Stage {
+  struct Transfer {
+    int peer;
+    std::span<std::byte> bytes;
+    bool is_send;
+  };
+  std::vector<Transfer> transfers;
+  std::function<void()> then = {};
+};
+
+/// Stages one after the other, each made when the one before is done; false: there is no such stage. What a
+/// rank sends another along a chain, that one receives in the same order. What a chain owns (staging memory)
+/// lives from just before its first stage to the end of its last.
+using Chain = std::function<bool(int index, Stage& stage)>;
+
+/// A started operation: chains that run side by side, at most `window` at once. Chain c of every rank of the
+/// group exchanges messages with chain c of the others.
+struct Operation {
+  enum class State { under_way, done, given_up };
+  struct Running {
+    std::size_t number = 0;  // of the chain
+    Chain chain;
+    int next_stage = 0;
+    Stage current;
+    Pending pending = 0;
+  };
+
+  Transport* transport = nullptr;
+  int tag = 0;  // to which the chain's number is added, below 2^10
+  std::function<Chain(std::size_t number)> make_chain;
+  std::size_t num_chains = 0;
+  std::size_t window = 4;
+
+  // What messages say of it.
+  OperationKind kind = OperationKind::barrier;
+  std::string group;
+  std::int64_t sequence = 0;
+  std::int64_t bytes = 0;
+  int peer = -1;
+  Recorder::Ticket ticket = 0;
+
+  // The engine's.
+  std::list<Running> running;
+  std::size_t next_chain = 0;
+  double started_s = 0;
+  double deadline_s = 0;
+  std::atomic<State> state = State::under_way;
+
+  bool is_done() const { return state == State::done; }
+};
+
+/// MPI and TCP make no progress between calls, so operations advance only inside progress(): a rank that
+/// waits for one advances all, and a computing rank polls between kernels. Thread-safe by one lock.
+///
+/// What a transport throws ends all communication of the rank: every operation is given up, and every later
+/// call throws the same error.
+class Engine {
+ public:
+  explicit Engine(std::shared_ptr<Recorder> recorder);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Recorder& recorder() { return *recorder_; }
+  std::shared_ptr<Recorder> shared_recorder() { return recorder_; }
+  /// Operations that begin from now on fail when they are not done after this time; 0: they never do.
+  void set_timeout(double seconds);
+
+  void start(std::shared_ptr<Operation> operation);
+  /// Advances every operation; cheap where there is none. Never blocks, not even where another thread is
+  /// advancing them.
+  void progress();
+  /// Blocks until the operation is done. Errors: environment where its time is up, naming it (it is then
+  /// given up; others go on); what a transport throws.
+  void wait(Operation& operation);
+  bool idle() const;  // nothing is under way
+
+  /// Ends an operation without its result: on return nothing touches its buffers any more, except where a
+  /// transport cannot take transfers back; then all communication of this rank ends.
+  void give_up(Operation& operation) noexcept;
+  /// Gives up all operations of a transport, which is about to go.
+  void forget(const Transport& transport) noexcept;
+
+ private:
+  using Lock = std::unique_lock<std::recursive_mutex>;
+  struct ActiveTransport {
+    Transport* transport;
+    int num_operations;
+  };
+
+  void throw_if_ended() const;
+  [[noreturn]] void throw_late(Operation& operation, double now_s);
+  template <class Body>
+  void guarded(const Body& body);
+  void end(const Error& reason) noexcept;
+  bool advance_all();
+  bool advance(Operation& operation);
+  bool advance(Operation& operation, Operation::Running& running);
+  bool begin_stage(Operation& operation, Operation::Running& running);
+  void begin_chains(Operation& operation);
+  void add_active(const Operation& operation);
+  void remove_active(const Operation& operation);
+
+  std::shared_ptr<Recorder> recorder_;
+  mutable std::recursive_mutex mutex_;
+  std::list<std::shared_ptr<Operation>> operations_;
+  std::vector<ActiveTransport> active_;
+  std::atomic<int> num_operations_ = 0;
+  double timeout_s_ = 0;
+  std::optional<Error> ended_;
+};
+
+}  // namespace dt::comm

@@ -1,0 +1,118 @@
+#include "comm/exchange.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "base/host.hpp"
+
+namespace dt::comm {
+
+namespace {
+
+Tensor view(std::span<std::int64_t> values) {
+  return {values.data(), DType::i64, Shape{static_cast<std::int64_t>(values.size())}};
+}
+
+Tensor view(std::string& text) {
+  return {text.data(), DType::u8, Shape{static_cast<std::int64_t>(text.size())}};
+}
+
+std::vector<std::int64_t> gather_numbers(Communicator& group, std::int64_t number) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(group.size()));
+  numbers[static_cast<std::size_t>(group.rank())] = number;
+  const Tensor all = view(numbers);
+  group.all_gather(all.flat(group.rank(), 1), all).wait();
+  return numbers;
+}
+
+std::optional<Error> error_of(const std::function<void()>& body) {
+  try {
+    body();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::filesystem::filesystem_error& error) {
+    return Error(ErrorKind::environment, error.what());
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorKind::environment, "memory ran out", "use a smaller model or batch, or more ranks");
+  } catch (const std::exception& error) {
+    return Error(ErrorKind::internal, error.what());
+  }
+}
+
+/// Of everyone, as all_alike and the lowest rank's.
+struct Verdict {
+  int rank;  // the lowest that failed
+  bool all_alike;
+};
+
+Verdict judge(const std::vector<std::int64_t>& kinds, const std::vector<std::string>& messages) {
+  const auto first = std::find_if(kinds.begin(), kinds.end(), [](std::int64_t kind) { return kind != 0; });
+  const bool all_alike =
+      std::all_of(kinds.begin(), kinds.end(), [&](std::int64_t k) { return k == *first; }) &&
+      std::all_of(messages.begin(), messages.end(),
+                  [&](const std::string& message) { return message == messages[0]; });
+  return {static_cast<int>(first - kinds.begin()), all_alike};
+}
+
+}  // namespace
+
+std::string broadcast_text(Communicator& group, const std::string& text, int root) {
+  const std::int64_t length = broadcast_number(group, static_cast<std::int64_t>(text.size()), root);
+  std::string result = group.rank() == root ? text : std::string(static_cast<std::size_t>(length), '\0');
+  group.broadcast(view(result), root).wait();
+  return result;
+}
+
+std::int64_t broadcast_number(Communicator& group, std::int64_t number, int root) {
+  group.broadcast(view({&number, 1}), root).wait();
+  return number;
+}
+
+std::vector<std::string> gather_texts(Communicator& group, const std::string& text) {
+  const std::vector<std::int64_t> lengths = gather_numbers(group, static_cast<std::int64_t>(text.size()));
+  const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  // An all-gather has equal parts, so all are made as long as the longest.
+  std::string all(static_cast<std::size_t>(longest * group.size()), '\0');
+  std::copy(text.begin(), text.end(), all.begin() + longest * group.rank());
+  group.all_gather(view(all).flat(longest * group.rank(), longest), view(all)).wait();
+  std::vector<std::string> texts;
+  for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
+    texts.push_back(
+        all.substr(rank * static_cast<std::size_t>(longest), static_cast<std::size_t>(lengths[rank])));
+  }
+  return texts;
+}
+
+void all_sum(Communicator& group, std::span<std::int64_t> values) {
+  group.all_reduce(view(values), view(values)).wait();
+}
+
+void together(Communicator& group, const std::function<void()>& body) {
+  const std::optional<Error> error = error_of(body);
+  const std::vector<std::int64_t> kinds = gather_numbers(group, error ? error->exit_code() : 0);
+  if (std::all_of(kinds.begin(), kinds.end(), [](std::int64_t kind) { return kind == 0; })) return;
+
+  const std::vector<std::string> whats = gather_texts(group, error ? error->what() : "");
+  const std::vector<std::string> contexts = gather_texts(group, error ? error->context() : "");
+  const std::vector<std::string> hosts = gather_texts(group, host_name());
+  std::vector<std::string> messages;
+  for (std::size_t r = 0; r < whats.size(); ++r) messages.push_back(whats[r] + '\0' + contexts[r]);
+  const Verdict verdict = judge(kinds, messages);
+  const auto rank = static_cast<std::size_t>(verdict.rank);
+  const std::string prefix = verdict.all_alike ? "" : fmt::format("rank {} on {}: ", rank, hosts[rank]);
+  throw SharedError(static_cast<ErrorKind>(kinds[rank]), prefix + whats[rank], contexts[rank]);
+}
+
+HostShare share_of_host(Communicator& group) {
+  const std::vector<std::string> hosts = gather_texts(group, host_name());
+  const auto mine = hosts.begin() + group.rank();
+  return {static_cast<int>(std::count(hosts.begin(), hosts.end(), *mine)),
+          static_cast<int>(std::count(hosts.begin(), mine, *mine))};
+}
+
+}  // namespace dt::comm

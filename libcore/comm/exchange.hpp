@@ -1,0 +1,42 @@
+#pragma once
+// What ranks tell each other in words: texts, numbers, and whether all is well. All functions are called by
+// every rank of the group together, and block.
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "comm/communicator.hpp"
+
+namespace dt::comm {
+
+/// The root's text, on every rank.
+std::string broadcast_text(Communicator& group, const std::string& text, int root = 0);
+std::int64_t broadcast_number(Communicator& group, std::int64_t number, int root = 0);
+/// Every rank's text, by rank.
+std::vector<std::string> gather_texts(Communicator& group, const std::string& text);
+/// values of all ranks, summed element by element (integers wrap).
+void all_sum(Communicator& group, std::span<std::int64_t> values);
+
+/// An error that all ranks know of and throw together, so that they can end in good order, with one message.
+class SharedError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Runs `body` on this rank; where any rank's throws dt::Error (std::filesystem_error and std::bad_alloc
+/// count as environment), all ranks throw the same SharedError: that of the lowest rank that failed, with its
+/// rank and host where not all failed alike.
+void together(Communicator& group, const std::function<void()>& body);
+
+/// The number of ranks on this rank's host, and this rank's number among them.
+struct HostShare {
+  int ranks = 1;
+  int index = 0;
+};
+HostShare share_of_host(Communicator& group);
+
+}  // namespace dt::comm

@@ -1,0 +1,51 @@
+#pragma once
+// 16-bit floats to fp32 and back, without branches so that loops over them vectorise.
+
+#include <bit>
+#include <cstdint>
+
+namespace dt::comm {
+
+inline float bf16_to_f32(std::uint16_t half) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
+}
+
+/// To nearest, ties to even; a NaN stays one.
+inline std::uint16_t f32_to_bf16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
+  const std::uint32_t quiet_nan = (bits >> 16) | 0x40U;
+  return static_cast<std::uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? quiet_nan : rounded);
+}
+
+inline float f16_to_f32(std::uint16_t half) {
+  constexpr std::uint32_t rebias = (127U - 15U) << 23;
+  const std::uint32_t magnitude = (half & 0x7fffU) << 13;
+  const std::uint32_t exponent = magnitude & (31U << 23);
+  const std::uint32_t normal = magnitude + rebias;
+  const std::uint32_t infinite_or_nan = normal + rebias;
+  // The mantissa of a subnormal, put behind a one of known weight, which is then taken off.
+  const auto subnormal = std::bit_cast<std::uint32_t>(std::bit_cast<float>(normal + (1U << 23)) -
+                                                      std::bit_cast<float>(rebias + (1U << 23)));
+  const std::uint32_t small_or_normal = exponent == 0 ? subnormal : normal;
+  const std::uint32_t bits = exponent == (31U << 23) ? infinite_or_nan : small_or_normal;
+  return std::bit_cast<float>(bits | (static_cast<std::uint32_t>(half & 0x8000U) << 16));
+}
+
+/// To nearest, ties to even; too large is infinite; a NaN stays one.
+inline std::uint16_t f32_to_f16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t magnitude = bits & 0x7fffffffU;
+  // Subnormal halves: adding this puts their last bit at the last bit of an fp32, whose addition rounds.
+  constexpr std::uint32_t aligner = (127U - 15U + 23U - 10U + 1U) << 23;
+  const std::uint32_t subnormal =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + std::bit_cast<float>(aligner)) - aligner;
+  const std::uint32_t odd = (magnitude >> 13) & 1U;
+  const std::uint32_t normal = (magnitude - ((127U - 15U) << 23) + 0xfffU + odd) >> 13;
+  const std::uint32_t finite = magnitude < (113U << 23) ? subnormal : normal;
+  const std::uint32_t infinite_or_nan = magnitude > 0x7f800000U ? 0x7e00U : 0x7c00U;
+  const std::uint32_t result = magnitude >= ((127U + 16U) << 23) ? infinite_or_nan : finite;
+  return static_cast<std::uint16_t>(result | ((bits & 0x80000000U) >> 16));
+}
+
+}  // namespace dt::comm

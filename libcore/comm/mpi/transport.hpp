@@ -1,0 +1,45 @@
+#pragma once
+// Messages through an MPI communicator.
+
+#include <mpi.h>
+#include <vector>
+
+#include "comm/transport.hpp"
+
+namespace dt::comm::mpi {
+
+class MpiTransport : public Transport {
+ public:
+  /// Owns the communicator.
+  explicit MpiTransport(MPI_Comm communicator);
+  ~MpiTransport() override;
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void send(int to, int tag, std::span<const std::byte> bytes, Pending& pending) override;
+  void receive(int from, int tag, std::span<std::byte> bytes, Pending& pending) override;
+  void progress() override;
+  /// MPI cannot take back a send that its receiver has not asked for.
+  bool withdraw(Pending& pending) noexcept override;
+  void idle(double waited_s) override;
+  std::unique_ptr<Transport> split(int color, int key, std::span<const int> members) override;
+
+ private:
+  struct Transfer {
+    Pending* pending;
+    int peer;
+    int expected_bytes;  // −1: a send
+  };
+  void add(MPI_Request request, const Transfer& transfer);
+  void finish(int index, const MPI_Status& status);
+  void drop_finished();
+
+  MPI_Comm communicator_;
+  int rank_ = 0;
+  int size_ = 0;
+  std::vector<MPI_Request> requests_;
+  std::vector<Transfer> transfers_;  // of the same indices
+  std::vector<int> indices_;         // what MPI_Testsome fills
+  std::vector<MPI_Status> statuses_;
+};
+
+}  // namespace dt::comm::mpi

@@ -1,0 +1,139 @@
+#include "comm/mpi/world.hpp"
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <mpi.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "base/host.hpp"
+#include "comm/mpi/check.hpp"
+#include "comm/mpi/collectives_state.hpp"
+#include "comm/mpi/transport.hpp"
+
+namespace dt::comm::mpi {
+
+namespace {
+
+constexpr unsigned abort_s = 5;
+
+bool is_set(const char* name) {
+  return environment_variable(name).has_value();
+}
+
+/// Tasks of this srun step; 1 where there is none.
+int num_srun_tasks() {
+  const auto tasks = environment_variable("SLURM_STEP_NUM_TASKS");
+  if (!tasks || !is_set("SLURM_PROCID")) return 1;
+  return std::max(1, std::atoi(tasks->c_str()));
+}
+
+bool is_under_mpirun() {
+  return is_set("OMPI_COMM_WORLD_SIZE");
+}
+
+Error strangers(int num_tasks) {
+  return Error(ErrorKind::environment,
+               fmt::format("srun started {} tasks, but MPI cannot see that they belong together", num_tasks),
+               "add --mpi=pmix to srun (srun --mpi=list shows what this Slurm offers), or start with mpirun");
+}
+
+void initialize(Threads threads) {
+  const int level = threads == Threads::single ? MPI_THREAD_SINGLE : MPI_THREAD_SERIALIZED;
+  // Open MPI would not return an error here but end the process.
+  if (!is_under_mpirun() && num_srun_tasks() > 1 && !is_set("PMIX_RANK")) throw strangers(num_srun_tasks());
+  int is_initialized = 0;
+  MPI_Initialized(&is_initialized);
+  DT_CHECK(is_initialized == 0, "a process has one World, once");
+  int provided = 0;
+  check(MPI_Init_thread(nullptr, nullptr, level, &provided), "start");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (!is_under_mpirun() && num_srun_tasks() > 1 && size != num_srun_tasks()) {
+    MPI_Finalize();
+    throw strangers(num_srun_tasks());
+  }
+  if (provided < level) {
+    throw environment_error("{} was built without support for threads", library_version());
+  }
+}
+
+void check_tags() {
+  void* value = nullptr;
+  int is_known = 0;
+  check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &is_known), "tell its largest tag");
+  const int largest = is_known != 0 ? *static_cast<int*>(value) : 32767;
+  if (largest < (1 << tag_bits) - 1) {
+    throw environment_error("{} allows tags up to {}; {} are needed", library_version(), largest,
+                            (1 << tag_bits) - 1);
+  }
+}
+
+MPI_Comm duplicate_of_world() {
+  MPI_Comm duplicate = MPI_COMM_NULL;
+  check(MPI_Comm_dup(MPI_COMM_WORLD, &duplicate), "make a group of all ranks");
+  return duplicate;
+}
+
+}  // namespace
+
+bool is_launched() {
+  return is_under_mpirun() || is_set("PMIX_RANK") || num_srun_tasks() > 1;
+}
+
+struct World::State {
+  std::unique_ptr<Collectives> collectives;
+  std::unique_ptr<Communicator> communicator;
+};
+
+World::World(Threads threads) : state_(std::make_unique<State>()) {
+  initialize(threads);
+  check_tags();
+  auto collectives = std::make_unique<Collectives::State>();
+  collectives->communicator = duplicate_of_world();
+  MPI_Comm_rank(collectives->communicator, &collectives->rank);
+  MPI_Comm_size(collectives->communicator, &collectives->size);
+  state_->collectives.reset(new Collectives(std::move(collectives)));
+  state_->communicator =
+      std::make_unique<Communicator>(std::make_unique<MpiTransport>(duplicate_of_world()),
+                                     std::make_shared<Engine>(std::make_shared<Recorder>()), "world");
+}
+
+World::~World() {
+  state_.reset();
+  // The others may never come to the end that MPI_Finalize waits for.
+  if (std::uncaught_exceptions() == 0) MPI_Finalize();
+}
+
+Communicator& World::communicator() {
+  return *state_->communicator;
+}
+
+Collectives& World::collectives() {
+  return *state_->collectives;
+}
+
+void World::abort(int exit_code) noexcept {
+  // MPI_Abort talks to the launcher, and may hang where that, or MPI itself, is what failed.
+  std::signal(SIGALRM, SIG_DFL);
+  sigset_t alarms;
+  sigemptyset(&alarms);
+  sigaddset(&alarms, SIGALRM);
+  pthread_sigmask(SIG_UNBLOCK, &alarms, nullptr);
+  ::alarm(abort_s);
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  _exit(exit_code);
+}
+
+std::string library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string version(text.data(), static_cast<std::size_t>(length));
+  return version.substr(0, version.find_first_of(std::string("\n\0", 2)));
+}
+
+}  // namespace dt::comm::mpi

@@ -1,0 +1,30 @@
+#pragma once
+// What a tool's work is given when it runs as several ranks.
+
+#include <functional>
+
+#include "base/console.hpp"
+#include "base/error.hpp"
+#include "comm/communicator.hpp"
+
+namespace dt::comm {
+
+namespace mpi {
+class Collectives;
+}
+
+/// This rank among all. The console is rank 0's voice; other ranks only report errors on it.
+struct Ranks {
+  Communicator& world;
+  Console& console;
+  /// Says what happened and ends every rank at once; from any thread.
+  std::function<void(const Error&)> abort;
+  /// Whether ranks can be lost one by one.
+  bool are_processes = false;
+  /// MPI's own operations among these ranks; none where they are threads.
+  mpi::Collectives* library = nullptr;
+
+  bool is_first() const { return world.rank() == 0; }
+};
+
+}  // namespace dt::comm

@@ -1,0 +1,92 @@
+#pragma once
+// Every operation of a rank's communicators, in a ring buffer: what a rank was waiting for when it was last
+// seen.
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace dt::comm {
+
+enum class OperationKind { send, receive, all_reduce, reduce_scatter, all_gather, broadcast, barrier };
+inline constexpr std::size_t num_operation_kinds = 7;
+/// "all_reduce", ...
+const char* operation_name(OperationKind kind);
+/// Between two ranks, so that the rest of the group takes no part.
+inline bool is_point_to_point(OperationKind kind) {
+  return kind == OperationKind::send || kind == OperationKind::receive;
+}
+
+/// Equal on all ranks that take part, but for group, peer and times. A rank's k-th send to another is
+/// received by that one's k-th receive from it, so both have sequence k.
+struct OperationRecord {
+  std::int64_t sequence = 0;  // from 1, of the group's collectives, or of the sends from one rank to another
+  int group = 0;
+  OperationKind kind = OperationKind::barrier;
+  std::int64_t bytes = 0;
+  int peer = -1;            // of send and receive: rank within the group
+  std::int64_t step = 0;    // of training
+  double started_s = 0;     // monotonic
+  double finished_s = 0;    // 0 while under way
+  std::int64_t ticket = 0;  // counts this rank's operations, from 1
+};
+
+/// Sends to and receives from another rank of the group that were begun.
+struct PeerRecord {
+  int peer = -1;
+  std::int64_t sends = 0;
+  std::int64_t receives = 0;
+};
+
+struct GroupRecord {
+  std::string name;
+  std::vector<int> members;            // global ranks
+  std::int64_t started = 0;            // sequence of the newest collective begun
+  std::int64_t finished = 0;           // collectives done
+  std::vector<PeerRecord> peers = {};  // those that there were
+};
+
+/// One per rank. Thread-safe: the watchdog reads while the rank works. Starting and finishing an operation
+/// costs a fraction of a microsecond.
+class Recorder {
+ public:
+  static constexpr std::size_t capacity = 1024;
+  /// A handle on a record, valid however many come after it; from 1.
+  using Ticket = std::int64_t;
+
+  Recorder();
+  /// Groups that share members should differ in name, which is how ranks recognise each other's groups.
+  int add_group(std::string name, std::vector<int> members);
+  /// `bytes` of a collective are the same on all ranks. Sends and receives leave the group's sequence alone.
+  Ticket start(int group, OperationKind kind, std::int64_t bytes, int peer = -1);
+  /// Tickets that are finished already, and 0, are ignored.
+  void finish(Ticket ticket);
+  void set_step(std::int64_t step);
+
+  struct Snapshot {
+    double time_s = 0;  // when it was taken, monotonic
+    std::int64_t step = 0;
+    std::int64_t operations = 0;  // begun so far
+    std::vector<GroupRecord> groups;
+    std::vector<OperationRecord> under_way;  // oldest first, however old
+    std::vector<OperationRecord> newest;     // the newest `capacity`, oldest first; under way or done
+  };
+  Snapshot snapshot() const;
+  /// Start of the oldest operation under way, or 0: cheap.
+  double oldest_start_s() const;
+  /// Bytes that this rank's operations took part in, by kind, since the beginning.
+  std::int64_t bytes(OperationKind kind) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::int64_t step_ = 0;
+  Ticket newest_ = 0;
+  std::vector<GroupRecord> groups_;
+  std::vector<OperationRecord> ring_;       // ticket t lies at t mod capacity
+  std::vector<OperationRecord> under_way_;  // in the order of tickets
+  std::array<std::int64_t, num_operation_kinds> bytes_by_kind_{};
+};
+
+}  // namespace dt::comm

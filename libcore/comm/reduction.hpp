@@ -1,0 +1,32 @@
+#pragma once
+// Element-wise reductions of several buffers in a fixed order.
+
+#include <cstdint>
+#include <span>
+
+#include "tensor/tensor.hpp"
+
+namespace dt::comm {
+
+enum class Reduction { sum, product, min, max };
+
+/// Where the tree over [begin, end) divides: [begin, middle) and [middle, end).
+inline int tree_middle(int begin, int end) {
+  return begin + (end - begin) / 2;
+}
+
+/// out = inputs[0] ∘ inputs[1] ∘ …, combined in the binary tree that halves [0, n) at its middle; 16-bit
+/// floats in fp32, rounded once. Integers wrap; min and max of anything and NaN are NaN. All of one dtype and
+/// size; out may be one of the inputs, but not overlap one otherwise. The bits depend on the inputs and their
+/// order alone. Errors: internal for u8, u16 (no arithmetic is defined).
+void combine(Reduction reduction, std::span<const Tensor> inputs, const Tensor& out);
+
+/// What leaves every operand of ∘ as it is: for a sum of floats −0.
+void fill_neutral(Reduction reduction, const Tensor& target);
+
+/// What partial results are kept in, so that rounding happens once: fp32 for 16-bit floats, else the dtype.
+DType accumulator_dtype(DType dtype);
+/// out = in, between a dtype and its accumulator's, either way.
+void convert(const Tensor& in, const Tensor& out);
+
+}  // namespace dt::comm

@@ -1,0 +1,50 @@
+#include "comm/staging.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dt::comm {
+
+namespace {
+
+constexpr std::size_t max_kept_bytes = std::size_t{64} << 20;
+constexpr std::size_t smallest_bytes = std::size_t{4} << 10;
+
+}  // namespace
+
+StagingPool::Block StagingPool::take(std::size_t bytes) {
+  Buffer buffer;
+  {
+    const std::lock_guard lock(mutex_);
+    // Not one that is far too large: somebody else will ask for it.
+    const auto fits = [bytes](const Buffer& candidate) {
+      return candidate.bytes() >= bytes && candidate.bytes() / 4 <= std::max(bytes, smallest_bytes);
+    };
+    const auto place = std::find_if(free_.rbegin(), free_.rend(), fits);
+    if (place != free_.rend()) {
+      std::swap(*place, free_.back());
+      buffer = std::move(free_.back());
+      free_.pop_back();
+      free_bytes_ -= buffer.bytes();
+    }
+  }
+  if (buffer.data() == nullptr) buffer = Buffer({}, std::max(bytes, smallest_bytes));
+  return {new Buffer(std::move(buffer)), [pool = shared_from_this()](Buffer* block) {
+            pool->give_back(std::move(*block));
+            delete block;
+          }};
+}
+
+void StagingPool::give_back(Buffer buffer) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    if (free_bytes_ + buffer.bytes() > max_kept_bytes) return;
+    const std::size_t bytes = buffer.bytes();
+    free_.push_back(std::move(buffer));
+    free_bytes_ += bytes;
+  } catch (const std::bad_alloc&) {
+    // Then it is freed instead of kept.
+  }
+}
+
+}  // namespace dt::comm

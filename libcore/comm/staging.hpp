@@ -1,0 +1,27 @@
+#pragma once
+// Memory that operations borrow for what arrives from other ranks.
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tensor/buffer.hpp"
+
+namespace dt::comm {
+
+/// Keeps what is given back, so that segments find warm memory. Thread-safe.
+class StagingPool : public std::enable_shared_from_this<StagingPool> {
+ public:
+  using Block = std::shared_ptr<Buffer>;
+  /// At least so many bytes, of any content; given back with the last copy.
+  Block take(std::size_t bytes);
+
+ private:
+  void give_back(Buffer buffer) noexcept;
+  std::mutex mutex_;
+  std::vector<Buffer> free_;
+  std::size_t free_bytes_ = 0;
+};
+
+}  // namespace dt::comm

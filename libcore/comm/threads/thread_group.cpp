@@ -1,0 +1,96 @@
+#include "comm/threads/thread_group.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "comm/threads/hub.hpp"
+
+namespace dt::comm {
+
+namespace {
+
+class Run {
+ public:
+  Run(int size, const std::function<int(Communicator&)>& body)
+      : body_(body),
+        world_(std::make_shared<ThreadWorld>(size)),
+        results_(static_cast<std::size_t>(size)),
+        errors_(results_.size()) {
+    std::vector<int> members(static_cast<std::size_t>(size));
+    std::iota(members.begin(), members.end(), 0);
+    hub_ = std::make_shared<Hub>(world_, std::move(members));
+  }
+
+  /// Rank 0 runs on the calling thread.
+  int all() {
+    std::vector<std::thread> threads;
+    try {
+      for (int rank = 1; rank < hub_->size(); ++rank) threads.emplace_back([this, rank] { one(rank); });
+    } catch (const std::system_error& error) {
+      fail(0,
+           std::make_exception_ptr(Error(ErrorKind::environment, fmt::format("cannot start {} threads: {}",
+                                                                             hub_->size(), error.what()))));
+    }
+    one(0);
+    for (std::thread& thread : threads) thread.join();
+    rethrow_first_error();
+    return *std::max_element(results_.begin(), results_.end());
+  }
+
+ private:
+  void one(int rank) noexcept {
+    try {
+      Communicator communicator(std::make_unique<ThreadTransport>(hub_, rank),
+                                std::make_shared<Engine>(std::make_shared<Recorder>()), "world");
+      if (world_->failed_rank() < 0) results_[static_cast<std::size_t>(rank)] = body_(communicator);
+    } catch (...) {
+      fail(rank, std::current_exception());
+    }
+  }
+
+  void fail(int rank, const std::exception_ptr& error) {
+    errors_[static_cast<std::size_t>(rank)] = error;
+    world_->fail(rank, words_of(error));
+  }
+
+  void rethrow_first_error() const {
+    const int first = world_->failed_rank();
+    if (first >= 0 && errors_[static_cast<std::size_t>(first)]) {
+      std::rethrow_exception(errors_[static_cast<std::size_t>(first)]);
+    }
+    for (const std::exception_ptr& error : errors_) {
+      if (error) std::rethrow_exception(error);
+    }
+  }
+
+  static std::string words_of(const std::exception_ptr& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const Error& e) {
+      return e.message();
+    } catch (const std::exception& e) {
+      return e.what();
+    } catch (...) {
+      return "an unknown exception";
+    }
+  }
+
+  const std::function<int(Communicator&)>& body_;
+  std::shared_ptr<ThreadWorld> world_;
+  std::shared_ptr<Hub> hub_;
+  std::vector<int> results_;
+  std::vector<std::exception_ptr> errors_;
+};
+
+}  // namespace
+
+int run_threads(int size, const std::function<int(Communicator&)>& body) {
+  DT_CHECK(size > 0, "a run needs a rank, not {}", size);
+  return Run(size, body).all();
+}
+
+}  // namespace dt::comm
