@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# run.sh BUILD: every kernel and unit at the shapes of GPT-2 124M, then steps of the whole model: tokens/s, MFU, memory.
+# run.sh BUILD: every kernel and unit at the shapes of GPT-2 124M, then steps of the whole model: tokens/s, MFU, memory;
+# then what dt-allreduce-bench adds to the calls that it measures.
 set -euo pipefail
 build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
 export PATH=$build/bin:$PATH
@@ -16,3 +17,5 @@ dt-shard-data --quiet --out "$work/shards" --val-fraction 0 "$work/text" >/dev/n
 train=(dt-train --model gpt2-124m --data "$work/shards" --run "$work/run" --global-batch 2 --steps 6)
 "${train[@]}" --dry-run | grep -E 'bytes|flops'
 /usr/bin/env time -f 'peak memory %M KiB, %e s with the save at the end' "${train[@]}" --quiet
+
+bash "$(dirname "${BASH_SOURCE[0]}")/allreduce_overhead.sh" "$build"

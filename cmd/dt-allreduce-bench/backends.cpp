@@ -1,0 +1,63 @@
+#include "cmd/dt-allreduce-bench/backends.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace dt::allreduce_bench {
+
+using bench::Operation;
+
+void MpiBackend::require(Operation operation, DType dtype, comm::Reduction) const {
+  const bool is_lacking = dtype == DType::bf16 || dtype == DType::f16 || dtype == DType::u8;
+  if (!bench::traits(operation).reduces || !is_lacking) return;
+  throw Error(ErrorKind::usage, fmt::format("--backend mpi does not reduce {}", bench::name_of(dtype)),
+              "choose another --dtype, --operations that only move data, or --backend dt");
+}
+
+int MpiBackend::in_place_part() const {
+  return 0;
+}
+
+bench::Call MpiBackend::prepare(const bench::Problem& problem, const Tensor& in, const Tensor& out) {
+  comm::mpi::Collectives& mpi = library_;
+  const int n = group_.size(), rank = group_.rank();
+  switch (problem.operation) {
+    case Operation::all_reduce:
+      return [&mpi, in, out, reduction = problem.reduction] { mpi.all_reduce(in, out, reduction); };
+    case Operation::reduce_scatter:
+      return [&mpi, in, out, reduction = problem.reduction] { mpi.reduce_scatter(in, out, reduction); };
+    case Operation::all_gather:
+      return [&mpi, in, out] { mpi.all_gather(in, out); };
+    case Operation::broadcast:
+      return
+          [&mpi, data = rank == problem.root ? in : out, root = problem.root] { mpi.broadcast(data, root); };
+    case Operation::send_receive:
+      return [&mpi, in, out, next = (rank + 1) % n, previous = (rank + n - 1) % n] {
+        mpi.send_receive(next, in, previous, out);
+      };
+    case Operation::barrier:
+      return [&mpi] { mpi.barrier(); };
+  }
+  return {};
+}
+
+std::vector<std::unique_ptr<bench::Backend>> make_backends(const std::vector<std::string>& names,
+                                                           const comm::Ranks& ranks) {
+  std::vector<std::unique_ptr<bench::Backend>> backends;
+  const auto add = [&](const std::string& name) {
+    const auto is_same = [&](const auto& made) { return made->name() == name; };
+    if (std::any_of(backends.begin(), backends.end(), is_same)) return;
+    if (name == "dt") {
+      backends.push_back(std::make_unique<bench::DtBackend>(ranks.world));
+    } else {
+      DT_CHECK(ranks.library != nullptr, "these ranks have no MPI");
+      backends.push_back(std::make_unique<MpiBackend>(*ranks.library, ranks.world));
+    }
+  };
+  for (const std::string& name : names) add(name);
+  if (names.empty()) add(ranks.library != nullptr ? "mpi" : "dt");
+  return backends;
+}
+
+}  // namespace dt::allreduce_bench

@@ -1,0 +1,32 @@
+#pragma once
+// The backends that --backend names.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/backend.hpp"
+#include "comm/mpi/collectives.hpp"
+#include "comm/ranks.hpp"
+
+namespace dt::allreduce_bench {
+
+/// The MPI library's own collectives.
+class MpiBackend final : public bench::Backend {
+ public:
+  MpiBackend(comm::mpi::Collectives& library, comm::Communicator& group) : library_(library), group_(group) {}
+  const char* name() const override { return "mpi"; }
+  void require(bench::Operation operation, DType dtype, comm::Reduction reduction) const override;
+  int in_place_part() const override;
+  bench::Call prepare(const bench::Problem& problem, const Tensor& in, const Tensor& out) override;
+
+ private:
+  comm::mpi::Collectives& library_;
+  comm::Communicator& group_;
+};
+
+/// In the order of `names`, each once; without names mpi where MPI runs, else dt.
+std::vector<std::unique_ptr<bench::Backend>> make_backends(const std::vector<std::string>& names,
+                                                           const comm::Ranks& ranks);
+
+}  // namespace dt::allreduce_bench

@@ -1,0 +1,16 @@
+#include "base/tool.hpp"
+#include "cmd/dt-allreduce-bench/options.hpp"
+#include "cmd/dt-allreduce-bench/run.hpp"
+
+int main(int argc, char** argv) {
+  using namespace dt::allreduce_bench;
+  Options options;
+  dt::OptionTable table(
+      "dt-allreduce-bench",
+      "time and bandwidth of collective operations, as nccl-tests shows them, and whether their "
+      "results are right.");
+  declare(table, options);
+  return dt::run_tool(argc, argv, table, [&](dt::Console& console) {
+    return run({options, table.values(), {argv, argv + argc}}, console);
+  });
+}

@@ -1,0 +1,125 @@
+#include "cmd/dt-allreduce-bench/options.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.hpp"
+
+namespace dt::allreduce_bench {
+
+namespace {
+
+constexpr std::array<const char*, 2> backend_names = {"mpi", "dt"};
+constexpr std::int64_t max_count = 1'000'000'000;
+
+Error invalid(const std::string& value, const char* option, const std::string& expected) {
+  return Error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--{}'", value, option),
+               "expected " + expected);
+}
+
+void check_names(const Options& options) {
+  for (const std::string& name : options.operations) {
+    if (name != "all") bench::parse_operation(name);
+  }
+  for (const std::string& name : options.backends) {
+    if (std::find(backend_names.begin(), backend_names.end(), name) == backend_names.end())
+      throw invalid(name, "backend", "mpi, dt or both");
+  }
+}
+
+void check_sizes(const OptionTable& table, const Options& options) {
+  const auto element = static_cast<std::int64_t>(dtype_bytes(bench::parse_dtype_name(options.dtype)));
+  const auto check_multiple = [&](const char* option, std::int64_t bytes) {
+    if (bytes % element == 0) return;
+    throw invalid(std::to_string(bytes), option,
+                  fmt::format("a multiple of {}, the bytes of a {}", element, options.dtype));
+  };
+  check_multiple("min-bytes", options.min_bytes);
+  if (options.step_bytes) check_multiple("step-bytes", *options.step_bytes);
+  if (options.min_bytes > options.max_bytes) {
+    throw Error(ErrorKind::usage,
+                fmt::format("--min-bytes {} is above --max-bytes {}", options.min_bytes, options.max_bytes),
+                "give both, the smaller first");
+  }
+  if (options.step_bytes && table.given("step-factor"))
+    throw Error(ErrorKind::usage, "--step-factor and --step-bytes exclude each other", "give one of them");
+  if (options.step_factor <= 1)
+    throw invalid(fmt::format("{}", options.step_factor), "step-factor", "a number above 1");
+}
+
+void check_files(const Options& options) {
+  for (const auto& [option, path] : {std::pair{"csv", options.csv}, {"json-file", options.json_file}}) {
+    if (path && (path->empty() || *path == "-"))
+      throw invalid(*path, option, "the name of a file; --json writes to standard output");
+  }
+  if (options.csv && options.csv == options.json_file)
+    throw usage_error("--csv and --json-file name the same file, '{}'", *options.csv);
+}
+
+}  // namespace
+
+std::vector<bench::Operation> Options::chosen_operations() const {
+  std::vector<bench::Operation> chosen;
+  const auto add = [&](bench::Operation operation) {
+    if (std::find(chosen.begin(), chosen.end(), operation) == chosen.end()) chosen.push_back(operation);
+  };
+  for (const std::string& name : operations) {
+    if (name != "all") {
+      add(bench::parse_operation(name));
+    } else {
+      for (const bench::OperationTraits& entry : bench::operations()) add(entry.operation);
+    }
+  }
+  return chosen;
+}
+
+std::vector<std::int64_t> Options::sizes() const {
+  return bench::sizes_between(min_bytes, max_bytes, step_factor, step_bytes.value_or(0));
+}
+
+std::string Options::step() const {
+  return step_bytes ? fmt::format("{} (bytes)", *step_bytes) : fmt::format("{} (factor)", step_factor);
+}
+
+void declare(OptionTable& table, Options& options) {
+  table.usage("[options]    started by mpirun or srun, one process a rank")
+      .group("What to measure")
+      .add("operations,o", &options.operations, "LIST", "all, or of " + bench::operation_names())
+      .add(
+          "backend", &options.backends, "LIST",
+          "mpi: the MPI library's own operations; dt: those that dt-train uses; mpi,dt: one after the other; "
+          "default: mpi under mpirun or srun, else dt")
+      .choice("dtype,d", &options.dtype, bench::dtype_names(), "type of the elements")
+      .choice("reduction,r", &options.reduction, bench::reduction_names(), "how ranks' elements are combined")
+      .add("root", &options.root, "RANK", "where broadcasts start")
+      .group("Sizes")
+      .add("min-bytes,b", &options.min_bytes, "BYTES", "the first size", 1)
+      .add("max-bytes,e", &options.max_bytes, "BYTES", "no size is above this", 1, std::int64_t{1} << 40)
+      .add("step-factor,f", &options.step_factor, "FACTOR", "a size is the one before times FACTOR")
+      .add("step-bytes,i", &options.step_bytes, "BYTES", "a size is the one before and BYTES more", 1)
+      .group("How to measure")
+      .add("iterations,n", &options.measure.iterations, "N",
+           "operations that are timed together, on the same memory: small sizes stay in caches", 1, max_count)
+      .add("warmup,w", &options.measure.warmup, "N", "operations before that", 0, max_count)
+      .add("check,c", &options.measure.checks, "N",
+           "operations after that whose every element is compared; exit 5 when any is wrong; 0 for none", 0,
+           max_count)
+      .group("Output")
+      .add("csv", &options.csv, "FILE",
+           "also write a line per row of the table, with all that identifies the run")
+      .add("json-file", &options.json_file, "FILE",
+           "also write one JSON object; FILE appears when all is measured")
+      .example("mpirun -n 4 dt-allreduce-bench", "all-reduce among four processes, 8 bytes to 128 MiB")
+      .example(
+          "srun --mpi=pmix -N 8 --ntasks-per-node 1 dt-allreduce-bench -o all -b 1Mi -e 64Mi --csv nodes.csv",
+          "one process a node: the network alone")
+      .example("mpirun -n 4 dt-allreduce-bench --backend mpi,dt -d bfloat16 -o all_gather --json | jq .",
+               "dt's operations beside MPI's, for programs")
+      .check([&table, &options] {
+        check_names(options);
+        check_sizes(table, options);
+        check_files(options);
+      });
+}
+
+}  // namespace dt::allreduce_bench

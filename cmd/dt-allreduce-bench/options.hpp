@@ -1,0 +1,39 @@
+#pragma once
+// What dt-allreduce-bench can be asked.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/options.hpp"
+#include "bench/measure.hpp"
+
+namespace dt::allreduce_bench {
+
+struct Options {
+  std::vector<std::string> operations = {"all_reduce"};
+  std::vector<std::string> backends;  // none: what the launcher suggests
+  std::int64_t min_bytes = 8;
+  std::int64_t max_bytes = std::int64_t{128} << 20;
+  double step_factor = 2;
+  std::optional<std::int64_t> step_bytes;
+  bench::MeasureSettings measure;
+  std::string dtype = "float";
+  std::string reduction = "sum";
+  std::int64_t root = 0;
+  std::optional<std::string> csv;
+  std::optional<std::string> json_file;
+
+  /// "all" and repetitions resolved.
+  std::vector<bench::Operation> chosen_operations() const;
+  /// Sizes asked for, before they are fitted to a number of ranks.
+  std::vector<std::int64_t> sizes() const;
+  /// "2 (factor)", "1024 (bytes)"
+  std::string step() const;
+};
+
+/// Fills the table, whose check refuses unknown names and sizes that make no sense (usage errors).
+void declare(OptionTable& table, Options& options);
+
+}  // namespace dt::allreduce_bench

@@ -1,0 +1,200 @@
+#include "cmd/dt-allreduce-bench/run.hpp"
+
+#include <algorithm>
+
+#include "base/build_info.hpp"
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/host.hpp"
+#include "base/text.hpp"
+#include "bench/report.hpp"
+#include "cmd/dt-allreduce-bench/backends.hpp"
+#include "comm/exchange.hpp"
+#include "comm/mpi/run_ranks.hpp"
+#include "comm/mpi/world.hpp"
+
+namespace dt::allreduce_bench {
+
+namespace {
+
+/// One operation of one backend, at all its sizes.
+struct Sweep {
+  bench::Backend* backend;
+  std::vector<bench::Problem> problems;
+};
+
+/// Options that every rank must share: all but where rank 0 writes.
+std::string shared_options(const std::vector<OptionValue>& values) {
+  std::string text;
+  for (const OptionValue& option : values) {
+    if (option.name != "csv" && option.name != "json-file") text += option.name + " " + option.value + "\n";
+  }
+  return text;
+}
+
+void check_agreement(const Request& request, comm::Communicator& world) {
+  const std::string mine = shared_options(request.values);
+  const std::string first = comm::broadcast_text(world, mine);
+  comm::together(world, [&] {
+    const std::vector<std::string> ours = split(mine, '\n'), theirs = split(first, '\n');
+    for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
+      if (ours[i] == theirs[i]) continue;
+      throw Error(ErrorKind::usage, fmt::format("was given --{}, but rank 0 --{}", ours[i], theirs[i]),
+                  "start all ranks with the same options and the same version");
+    }
+    if (ours.size() != theirs.size()) throw usage_error("is another version than rank 0");
+  });
+}
+
+std::vector<Sweep> plan(const Options& options, const comm::Ranks& ranks,
+                        const std::vector<std::unique_ptr<bench::Backend>>& backends) {
+  const std::vector<std::int64_t> sizes = options.sizes();
+  std::vector<Sweep> sweeps;
+  for (const bench::Operation operation : options.chosen_operations()) {
+    const bench::Problem problem{.operation = operation,
+                                 .dtype = bench::parse_dtype_name(options.dtype),
+                                 .reduction = bench::parse_reduction_name(options.reduction),
+                                 .root = static_cast<int>(options.root),
+                                 .num_ranks = ranks.world.size()};
+    for (const auto& backend : backends) {
+      backend->require(operation, problem.dtype, problem.reduction);
+      sweeps.push_back({backend.get(), bench::at_sizes(problem, sizes)});
+    }
+  }
+  return sweeps;
+}
+
+std::int64_t largest_bytes(const std::vector<Sweep>& sweeps) {
+  std::int64_t largest = 0;
+  for (const Sweep& sweep : sweeps) {
+    for (const bench::Problem& problem : sweep.problems) largest = std::max(largest, problem.bytes());
+  }
+  return largest;
+}
+
+void check_memory(std::int64_t max_bytes, int ranks_on_host) {
+  const double needed = static_cast<double>(bench::Workspace::bytes_needed(max_bytes)) * ranks_on_host;
+  if (needed <= static_cast<double>(physical_memory_bytes())) return;
+  throw Error(
+      ErrorKind::environment,
+      fmt::format("{} ranks on {} need {} of memory in all, and it has {}", ranks_on_host, host_name(),
+                  format_bytes(static_cast<std::uint64_t>(needed)), format_bytes(physical_memory_bytes())),
+      "lower --max-bytes");
+}
+
+/// A file for results: made, it can be written; the content appears at the end and at once.
+class ResultFile {
+ public:
+  explicit ResultFile(fs::path path) : path_(std::move(path)) {
+    const fs::file_status status = fs::status(path_);
+    if (fs::is_directory(status)) throw environment_error("cannot write {}: it is a folder", path_.string());
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+      special_ = File::open_write(path_);
+    } else {
+      const AtomicFile probe(path_);  // leaves nothing
+    }
+  }
+  void write(const std::string& content) {
+    if (!special_.is_open()) return write_file_atomically(path_, content);
+    special_.write(content);
+    special_.close();
+  }
+
+ private:
+  fs::path path_;
+  File special_;  // a pipe or a device, which is not replaced
+};
+
+bench::RunDescription describe(const Request& request, const comm::Ranks& ranks) {
+  bench::RunDescription run;
+  run.command = bench::shell_line(request.arguments);
+  run.date = utc_timestamp();
+  run.dt_version = build_description();
+  if (ranks.library != nullptr) run.mpi_version = comm::mpi::library_version();
+  run.hosts = bench::count_hosts(comm::gather_texts(ranks.world, host_name()));
+  run.num_ranks = ranks.world.size();
+  run.min_bytes = request.options.min_bytes;
+  run.max_bytes = request.options.max_bytes;
+  run.step = request.options.step();
+  run.settings = request.options.measure;
+  return run;
+}
+
+bench::Section measure(const Sweep& sweep, bench::Workspace& workspace,
+                       const bench::MeasureSettings& settings, const comm::Ranks& ranks) {
+  const bench::Operation operation = sweep.problems.front().operation;
+  Console& console = ranks.console;
+  bench::Section section{operation, sweep.backend->name(), {}};
+  if (!console.json()) console.out(bench::table_section(operation, section.backend));
+  for (const bench::Problem& problem : sweep.problems) {
+    const auto time = [&](bool in_place) {
+      return bench::measure(ranks.world, *sweep.backend, problem, in_place, workspace, settings);
+    };
+    bench::Row row{problem, section.backend, time(false), std::nullopt};
+    if (bench::traits(operation).has_in_place) row.in_place = time(true);
+    console.out(console.json() ? bench::json_row_line(row) : bench::table_row(row));
+    section.rows.push_back(std::move(row));
+  }
+  console.out(console.json() ? bench::json_section_line(section)
+                             : bench::table_foot(section, settings.checks > 0));
+  return section;
+}
+
+void check_results(const std::vector<bench::Section>& sections) {
+  std::string where;
+  for (const bench::Section& section : sections) {
+    if (section.wrong() == 0) continue;
+    where += fmt::format("{}{} of {}: {}", where.empty() ? "" : ", ", bench::traits(section.operation).name,
+                         section.backend, section.wrong());
+  }
+  if (where.empty()) return;
+  throw comm::SharedError(ErrorKind::verification, "elements of results are wrong: " + where,
+                          "the table's #wrong says at which sizes");
+}
+
+int measure_all(const Request& request, const comm::Ranks& ranks) {
+  const Options& options = request.options;
+  comm::Communicator& world = ranks.world;
+  check_agreement(request, world);
+  const auto backends = make_backends(options.backends, ranks);
+  const int ranks_on_host = comm::share_of_host(world).ranks;
+  std::vector<Sweep> sweeps;
+  std::optional<bench::Workspace> workspace;
+  std::optional<ResultFile> csv, json;
+  comm::together(world, [&] {
+    if (options.root >= world.size()) {
+      throw Error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--root'", options.root),
+                  fmt::format("expected one of {} ranks: 0 to {}", world.size(), world.size() - 1));
+    }
+    sweeps = plan(options, ranks, backends);
+    check_memory(largest_bytes(sweeps), ranks_on_host);
+    workspace.emplace(largest_bytes(sweeps));
+    if (ranks.is_first() && options.csv) csv.emplace(*options.csv);
+    if (ranks.is_first() && options.json_file) json.emplace(*options.json_file);
+  });
+  const bench::RunDescription run = describe(request, ranks);
+  if (world.size() == 1)
+    ranks.console.info(
+        "one rank sends nothing; for more: mpirun -n 4 dt-allreduce-bench, or srun --mpi=pmix -n 4 ...");
+  ranks.console.out(ranks.console.json() ? bench::json_run_line(run) : bench::table_head(run));
+  std::vector<bench::Section> sections;
+  for (const Sweep& sweep : sweeps) sections.push_back(measure(sweep, *workspace, options.measure, ranks));
+  comm::together(world, [&] {
+    if (csv) csv->write(bench::csv_document(run, sections));
+    if (json) json->write(bench::json_document(run, sections));
+  });
+  check_results(sections);
+  return 0;
+}
+
+}  // namespace
+
+int run(const Request& request, Console& console) {
+  const std::vector<std::string>& backends = request.options.backends;
+  const bool needs_mpi = std::find(backends.begin(), backends.end(), "mpi") != backends.end();
+  return comm::mpi::run_ranks(
+      needs_mpi ? std::optional<std::string>("mpi") : std::nullopt, console,
+      [&](const comm::Ranks& ranks) { return measure_all(request, ranks); }, comm::mpi::Threads::single);
+}
+
+}  // namespace dt::allreduce_bench

@@ -1,0 +1,54 @@
+#include "bench/backend.hpp"
+
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace dt::bench {
+
+namespace {
+
+Call exchange(comm::Communicator& group, const Tensor& in, const Tensor& out) {
+  const int n = group.size();
+  if (n == 1) return [in, out] { std::memcpy(out.raw(), in.raw(), in.bytes()); };
+  const int next = (group.rank() + 1) % n, previous = (group.rank() + n - 1) % n;
+  return [&group, next, previous, in, out] {
+    const comm::Work arrival = group.receive(previous, out);
+    group.send(next, in).wait();
+    arrival.wait();
+  };
+}
+
+}  // namespace
+
+void DtBackend::require(Operation operation, DType dtype, comm::Reduction) const {
+  if (!traits(operation).reduces || dtype != DType::u8) return;
+  throw Error(ErrorKind::usage, fmt::format("--backend dt does not reduce {}", name_of(dtype)),
+              "choose another --dtype, or --operations that only move data");
+}
+
+Call DtBackend::prepare(const Problem& problem, const Tensor& in, const Tensor& out) {
+  comm::Communicator& group = group_;
+  switch (problem.operation) {
+    case Operation::all_reduce:
+      return
+          [&group, in, out, reduction = problem.reduction] { group.all_reduce(in, out, reduction).wait(); };
+    case Operation::reduce_scatter:
+      return [&group, in, out, reduction = problem.reduction] {
+        group.reduce_scatter(in, out, reduction).wait();
+      };
+    case Operation::all_gather:
+      return [&group, in, out] { group.all_gather(in, out).wait(); };
+    case Operation::broadcast:
+      return [&group, data = group.rank() == problem.root ? in : out, root = problem.root] {
+        group.broadcast(data, root).wait();
+      };
+    case Operation::send_receive:
+      return exchange(group, in, out);
+    case Operation::barrier:
+      return [&group] { group.barrier().wait(); };
+  }
+  return {};
+}
+
+}  // namespace dt::bench

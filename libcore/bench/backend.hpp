@@ -1,0 +1,44 @@
+#pragma once
+// Whose operations are measured.
+
+#include <functional>
+
+#include "bench/operation.hpp"
+#include "comm/communicator.hpp"
+
+namespace dt::bench {
+
+/// Performs one operation, and is done when it returns.
+using Call = std::function<void()>;
+
+/// Of one rank; all ranks call the same functions in the same order.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  /// As --backend says it: "mpi".
+  virtual const char* name() const = 0;
+  /// Errors: usage, naming what it lacks.
+  virtual void require(Operation operation, DType dtype, comm::Reduction reduction) const = 0;
+  /// Which of the n parts of its input a reduce_scatter in place leaves its result in.
+  virtual int in_place_part() const = 0;
+  /// All that can be settled before the operation is: the call does nothing else. `in` and `out` have
+  /// in_count() and out_count() elements; in place, `in` is `out` or the part of `out` that starts at
+  /// in_begin(), or `out` is the in_place_part() of `in`. A broadcast's data leave from the root's `in` and
+  /// arrive in `out`.
+  virtual Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) = 0;
+};
+
+/// dt's own operations.
+class DtBackend final : public Backend {
+ public:
+  explicit DtBackend(comm::Communicator& group) : group_(group) {}
+  const char* name() const override { return "dt"; }
+  void require(Operation operation, DType dtype, comm::Reduction reduction) const override;
+  int in_place_part() const override { return group_.rank(); }
+  Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) override;
+
+ private:
+  comm::Communicator& group_;
+};
+
+}  // namespace dt::bench

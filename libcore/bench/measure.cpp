@@ -1,0 +1,94 @@
+#include "bench/measure.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/host.hpp"
+#include "bench/pattern.hpp"
+#include "comm/exchange.hpp"
+
+namespace dt::bench {
+
+namespace {
+
+/// Buffers of this size begin at a huge page. Smaller ones would lie anywhere, and where two differ by little
+/// modulo 4 KiB a processor takes loads for waiting on stores, which costs up to half of a small reduction's
+/// time.
+constexpr std::size_t least_bytes = std::size_t{4} << 20;
+
+/// Seconds per call.
+double time_calls(const Call& call, const Call& barrier, std::int64_t iterations) {
+  barrier();
+  const double start = monotonic_s();
+  for (std::int64_t i = 0; i < iterations; ++i) call();
+  return (monotonic_s() - start) / static_cast<double>(iterations);
+}
+
+Timing over_ranks(comm::Communicator& group, double seconds) {
+  std::array<double, 2> extremes = {seconds, -seconds};
+  double sum = seconds;
+  const Tensor extremes_2(extremes.data(), DType::f64, {2});
+  const Tensor sum_1(&sum, DType::f64, {1});
+  group.all_reduce(extremes_2, extremes_2, comm::Reduction::max).wait();
+  group.all_reduce(sum_1, sum_1, comm::Reduction::sum).wait();
+  return {extremes[0], -extremes[1], sum / group.size(), std::nullopt};
+}
+
+/// Input where this rank gives some, and no trace of a result elsewhere.
+void lay_out(const Problem& problem, int rank, const Workspace::Views& views) {
+  if (!traits(problem.operation).has_data) return;
+  fill_poison(views.out);
+  if (problem.operation != Operation::broadcast || rank == problem.root) fill_input(problem, rank, views.in);
+}
+
+std::int64_t check_once(const Problem& problem, int rank, const Workspace::Views& views, const Call& call) {
+  lay_out(problem, rank, views);
+  call();
+  const bool is_source = problem.operation == Operation::broadcast && rank == problem.root;
+  return count_wrong(problem, rank, is_source ? views.in : views.out);
+}
+
+}  // namespace
+
+Workspace::Workspace(std::int64_t max_bytes)
+    : first_(Device(), std::max(least_bytes, static_cast<std::size_t>(max_bytes))),
+      second_(Device(), std::max(least_bytes, static_cast<std::size_t>(max_bytes))) {
+  for (const Buffer* buffer : {&first_, &second_})
+    fill_poison(Tensor(buffer->data(), DType::u8, {static_cast<std::int64_t>(buffer->bytes())}));
+}
+
+Workspace::Views Workspace::views(const Problem& problem, bool in_place, int rank, int in_place_part) {
+  const Tensor first(first_.data(), problem.dtype, {problem.numel});
+  const Tensor second(second_.data(), problem.dtype, {problem.numel});
+  if (!in_place) return {first.flat(0, problem.in_count()), second.flat(0, problem.out_count())};
+  switch (problem.operation) {
+    case Operation::all_gather:
+      return {second.flat(problem.in_begin(rank), problem.in_count()), second};
+    case Operation::reduce_scatter:
+      return {first, first.flat(in_place_part * problem.part(), problem.part())};
+    default:
+      return {second, second};
+  }
+}
+
+Timing measure(comm::Communicator& group, Backend& backend, const Problem& problem, bool in_place,
+               Workspace& workspace, const MeasureSettings& settings) {
+  const int rank = group.rank();
+  const Workspace::Views views = workspace.views(problem, in_place, rank, backend.in_place_part());
+  const Call call = backend.prepare(problem, views.in, views.out);
+  const Call barrier = backend.prepare({.operation = Operation::barrier}, {}, {});
+
+  lay_out(problem, rank, views);
+  for (std::int64_t i = 0; i < settings.warmup; ++i) call();
+  Timing timing = over_ranks(group, time_calls(call, barrier, settings.iterations));
+
+  if (settings.checks > 0 && traits(problem.operation).has_data) {
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < settings.checks; ++i) wrong += check_once(problem, rank, views, call);
+    comm::all_sum(group, {&wrong, 1});
+    timing.wrong = wrong;
+  }
+  return timing;
+}
+
+}  // namespace dt::bench

@@ -1,0 +1,47 @@
+#pragma once
+// Time of an operation, and whether its results are right.
+
+#include <cstdint>
+#include <optional>
+
+#include "bench/backend.hpp"
+#include "tensor/buffer.hpp"
+
+namespace dt::bench {
+
+struct MeasureSettings {
+  std::int64_t iterations = 20;
+  std::int64_t warmup = 5;
+  std::int64_t checks = 1;  // operations whose results are compared; 0: none
+};
+
+/// The same on all ranks. Each rank's time is its mean over the iterations.
+struct Timing {
+  double slowest_s = 0;  // of all ranks: what a program that waits for everyone sees
+  double fastest_s = 0;
+  double mean_s = 0;
+  std::optional<std::int64_t> wrong;  // elements on all ranks, in all checks
+};
+
+/// The memory that a rank's operations use: in huge pages where there are any, all of it touched.
+class Workspace {
+ public:
+  /// For problems of up to so many bytes in all.
+  explicit Workspace(std::int64_t max_bytes);
+  static std::int64_t bytes_needed(std::int64_t max_bytes) { return 2 * max_bytes; }
+
+  struct Views {
+    Tensor in, out;
+  };
+  Views views(const Problem& problem, bool in_place, int rank, int in_place_part);
+
+ private:
+  Buffer first_, second_;
+};
+
+/// Called by all ranks together. Warms up, waits for everyone in the backend's own barrier, and times
+/// `iterations` calls in a row, on the same memory; then checks apart from that.
+Timing measure(comm::Communicator& group, Backend& backend, const Problem& problem, bool in_place,
+               Workspace& workspace, const MeasureSettings& settings);
+
+}  // namespace dt::bench

@@ -1,0 +1,181 @@
+#include "bench/pattern.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace dt::bench {
+
+namespace {
+
+/// Values repeat with this period: a prime, so that segments of an algorithm do not fall on repetitions.
+constexpr std::int64_t period = 4093;
+/// The whole numbers that bfloat16 holds without gaps end at 256.
+constexpr int most_values = 250;
+constexpr int summands = 64, largest_summand = 3;
+constexpr int factors = 8;
+static_assert(summands * largest_summand <= 256 && 1 << factors <= 256);
+
+std::uint64_t mixed(int rank, std::int64_t g) {
+  std::uint64_t x = static_cast<std::uint64_t>(rank) * period + static_cast<std::uint64_t>(g % period) + 1;
+  x *= 0x9E3779B97F4A7C15;  // the golden ratio: neighbours fall far apart
+  return x >> 32;
+}
+
+int below(std::uint64_t bits, int end) {
+  return static_cast<int>(bits % static_cast<std::uint64_t>(end));
+}
+
+/// Of many ranks only so many take part at an element, by turns, or a 16-bit float could not hold the result.
+bool takes_part(const Problem& problem, int rank, std::int64_t g, int most) {
+  const std::int64_t turns = (problem.num_ranks + most - 1) / most;
+  return (rank + g % period) % turns == 0;
+}
+
+int combined(comm::Reduction reduction, int a, int b) {
+  switch (reduction) {
+    case comm::Reduction::sum:
+      return a + b;
+    case comm::Reduction::product:
+      return a * b;
+    case comm::Reduction::min:
+      return std::min(a, b);
+    case comm::Reduction::max:
+      return std::max(a, b);
+  }
+  return 0;
+}
+
+/// Exact, for 0 ≤ value ≤ 2048.
+std::uint16_t half_bits(int value) {
+  if (value == 0) return 0;
+  const int exponent = std::bit_width(static_cast<unsigned>(value)) - 1;
+  return static_cast<std::uint16_t>(((exponent + 15) << 10) + ((value - (1 << exponent)) << (10 - exponent)));
+}
+
+template <class T>
+void store(int value, std::byte* target) {
+  const T converted = static_cast<T>(value);
+  std::memcpy(target, &converted, sizeof converted);
+}
+
+void store(DType dtype, int value, std::byte* target) {
+  switch (dtype) {
+    case DType::f64:
+      return store<double>(value, target);
+    case DType::f32:
+      return store<float>(value, target);
+    case DType::bf16: {  // the upper half of a float
+      const std::uint32_t bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+      const auto upper = static_cast<std::uint16_t>(bits >> 16);
+      std::memcpy(target, &upper, sizeof upper);
+      return;
+    }
+    case DType::f16: {
+      const std::uint16_t bits = half_bits(value);
+      std::memcpy(target, &bits, sizeof bits);
+      return;
+    }
+    case DType::i64:
+    case DType::u64:
+      return store<std::int64_t>(value, target);
+    case DType::i32:
+    case DType::u32:
+      return store<std::int32_t>(value, target);
+    case DType::u16:
+      return store<std::uint16_t>(value, target);
+    case DType::u8:
+      return store<std::uint8_t>(value, target);
+  }
+}
+
+/// One period (or all, where that is less) of the elements from `begin` on.
+std::vector<std::byte> make_tile(DType dtype, std::int64_t begin, std::int64_t count,
+                                 const std::function<int(std::int64_t)>& value) {
+  const std::size_t size = dtype_bytes(dtype);
+  std::vector<std::byte> tile(static_cast<std::size_t>(std::min(count, period)) * size);
+  for (std::size_t i = 0; i * size < tile.size(); ++i)
+    store(dtype, value(begin + static_cast<std::int64_t>(i)), tile.data() + i * size);
+  return tile;
+}
+
+std::int64_t count_different(const std::vector<std::byte>& tile, const Tensor& actual) {
+  const std::size_t size = dtype_bytes(actual.dtype());
+  std::int64_t different = 0;
+  for (std::size_t at = 0; at < actual.bytes(); at += tile.size()) {
+    const std::size_t bytes = std::min(tile.size(), actual.bytes() - at);
+    const std::byte* got = actual.raw() + at;
+    if (std::memcmp(got, tile.data(), bytes) == 0) continue;
+    for (std::size_t i = 0; i < bytes; i += size)
+      different += std::memcmp(got + i, tile.data() + i, size) != 0 ? 1 : 0;
+  }
+  return different;
+}
+
+}  // namespace
+
+int input_value(const Problem& problem, int rank, std::int64_t g) {
+  const std::uint64_t bits = mixed(rank, g);
+  if (!traits(problem.operation).reduces) return 1 + below(bits, most_values);
+  switch (problem.reduction) {
+    case comm::Reduction::sum:
+      return takes_part(problem, rank, g, summands) ? 1 + below(bits, largest_summand) : 0;
+    case comm::Reduction::product:
+      return takes_part(problem, rank, g, factors) ? 1 + below(bits, 2) : 1;
+    case comm::Reduction::min:
+    case comm::Reduction::max:
+      break;
+  }
+  return 1 + below(bits, most_values);
+}
+
+int expected_value(const Problem& problem, int rank, std::int64_t g) {
+  switch (problem.operation) {
+    case Operation::broadcast:
+      return input_value(problem, problem.root, g);
+    case Operation::all_gather:
+      return input_value(problem, static_cast<int>(g / problem.part()), g);
+    case Operation::send_receive:
+      return input_value(problem, (rank + problem.num_ranks - 1) % problem.num_ranks, g);
+    case Operation::all_reduce:
+    case Operation::reduce_scatter:
+      break;
+    case Operation::barrier:
+      return 0;
+  }
+  int result = input_value(problem, 0, g);
+  for (int other = 1; other < problem.num_ranks; ++other)
+    result = combined(problem.reduction, result, input_value(problem, other, g));
+  return result;
+}
+
+void fill_input(const Problem& problem, int rank, const Tensor& in) {
+  const auto tile = make_tile(in.dtype(), problem.in_begin(rank), in.numel(),
+                              [&](std::int64_t g) { return input_value(problem, rank, g); });
+  for (std::size_t at = 0; at < in.bytes(); at += tile.size())
+    std::memcpy(in.raw() + at, tile.data(), std::min(tile.size(), in.bytes() - at));
+}
+
+void fill_poison(const Tensor& target) {
+  std::memset(target.raw(), 0xFF, target.bytes());
+}
+
+std::int64_t count_wrong(const Problem& problem, int rank, const Tensor& out) {
+  DT_CHECK(out.numel() == problem.out_count(), "{} elements came out, not {}", out.numel(),
+           problem.out_count());
+  // What is gathered changes its source at every part; all else is one sequence.
+  const std::int64_t stretch = problem.operation == Operation::all_gather ? problem.part() : out.numel();
+  std::int64_t wrong = 0;
+  for (std::int64_t begin = 0; begin < out.numel(); begin += stretch) {
+    const auto tile = make_tile(out.dtype(), problem.out_begin(rank) + begin, stretch,
+                                [&](std::int64_t g) { return expected_value(problem, rank, g); });
+    wrong += count_different(tile, out.flat(begin, stretch));
+  }
+  return wrong;
+}
+
+}  // namespace dt::bench

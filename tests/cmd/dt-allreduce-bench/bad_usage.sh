@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Wrong options: exit 2, and a message that names the option, the value and what is allowed.
+source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
+
+# refuse REGEX ARGUMENTS...
+refuse() {
+  expect_exit 2 dt-allreduce-bench "${@:2}"; expect_match stderr "$1"
+  [[ ! -s stdout ]] || fail "something was measured: ${*:2}"
+}
+refuse "unknown operation 'allreduce'; expected all_reduce, broadcast, all_gather, reduce_scatter, send_receive, barrier" -o allreduce
+refuse "unknown operation 'x'" -o all,x
+refuse "'-o|'--operations'" -o all_reduce,
+refuse "'nccl' for option '--backend'; expected mpi, dt" --backend nccl
+refuse "'0' for option '.*-?b|min-bytes" -b 0
+refuse "'0' for option" -e 0
+refuse "'6' for option '--min-bytes'; expected a multiple of 4, the bytes of a float" -b 6
+refuse "'12' for option '--min-bytes'; expected a multiple of 8, the bytes of a double" -b 12 -d double
+refuse "'1001' for option '--step-bytes'; expected a multiple of 4" -i 1001
+refuse "min-bytes 1024 is above --max-bytes 1000" -b 1Ki -e 1K
+refuse "'1' for option '--step-factor'; expected a number above 1" -f 1
+refuse "'0.5' for option '--step-factor'" -f 0.5
+refuse "step-factor and --step-bytes exclude each other" -f 2 -i 8
+refuse "'float16' for option .*half" -d float16
+refuse "'avg' for option .*sum, prod, min, max" -r avg
+refuse "'0' for option .*at least 1|from 1" -n 0
+refuse "'-1' for option" --warmup=-1
+refuse "'-' for option '--csv'" --csv -
+refuse "same file, 'x'" --csv x --json-file x
+refuse "'1' for option '--root'; expected one of 1 ranks: 0 to 0" --root 1 -e 8
+refuse "backend dt does not reduce uint8" -d uint8
+refuse "backend mpi does not reduce half.*--backend dt" -d half --backend mpi
+refuse "unknown option '--pairs'" --pairs
+refuse "unexpected argument 'all_reduce'" all_reduce
+for later in --baseline --min-bandwidth --max-latency --plot; do refuse "unknown option '$later'" "$later" x; done
+
+# Among ranks: one message, the same exit code.
+expect_exit 2 mpi 3 dt-allreduce-bench --root 3
+expect_equal "$(grep -c 'error' stderr)" 1 "messages"
+expect_match stderr "'3' for option '--root'; expected one of 3 ranks: 0 to 2"
+expect_exit 2 mpi 2 dt-allreduce-bench -d bfloat16
+expect_match stderr "backend mpi does not reduce bfloat16"
+
+# Ranks that were given different options say so.
+expect_exit 2 mpi 1 dt-allreduce-bench -b 16 -e 64 : -n 1 dt-allreduce-bench -b 32 -e 64
+expect_match stderr "rank 1 on $(hostname).*min-bytes 32.*rank 0.*min-bytes 16"
+expect_exit 0 mpi 1 dt-allreduce-bench -b 16 -e 64 --csv a.csv : -n 1 dt-allreduce-bench -b 16 -e 64
+[[ -s a.csv ]] || fail "only where rank 0 writes may differ"
+
+# More than there is memory.
+expect_exit 4 dt-allreduce-bench -b 1T -e 1T; expect_match stderr "1 ranks on .* need .* of memory.*--max-bytes"

@@ -1,0 +1,36 @@
+// skip_collective FOLDER RANK TIMEOUT: ranks under mpirun that all-reduce together, until RANK stays out of
+// one while it lives on. The others' watchdogs must name it and end the job.
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "base/tool.hpp"
+#include "comm/mpi/run_ranks.hpp"
+#include "comm/watchdog.hpp"
+
+int main(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  dt::OptionTable options("skip_collective", "A rank that skips a collective.");
+  options.positional(&arguments, "FOLDER RANK TIMEOUT", "");
+  return dt::run_tool(argc, argv, options, [&](dt::Console& console) {
+    return dt::comm::mpi::run_ranks("mpi", console, [&](const dt::comm::Ranks& ranks) {
+      dt::comm::Communicator& world = ranks.world;
+      const dt::comm::Watchdog watchdog({.folder = arguments.at(0),
+                                         .start_name = "g1",
+                                         .rank = world.rank(),
+                                         .size = world.size(),
+                                         .timeout_s = std::stod(arguments.at(2))},
+                                        world.engine().shared_recorder(), ranks.abort);
+      double value = 1;
+      const dt::Tensor tensor(&value, dt::DType::f64, dt::Shape{1});
+      for (int step = 1; step <= 7; ++step) {
+        world.engine().recorder().set_step(step);
+        if (step == 7 && world.rank() == std::stoi(arguments.at(1)))
+          std::this_thread::sleep_for(std::chrono::hours(1));
+        world.all_reduce(tensor, tensor).wait();
+      }
+      return 0;
+    });
+  });
+}
