@@ -1,4 +1,6 @@
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <unistd.h>
 
 #include "base/tool.hpp"
@@ -13,7 +15,10 @@ namespace {
 void spin_shortly(char** argv) {
   if (::getenv("OMP_WAIT_POLICY") || ::getenv("GOMP_SPINCOUNT")) return;
   ::setenv("GOMP_SPINCOUNT", "1000", 1);
-  ::execv("/proc/self/exe", argv);  // where that fails, threads spin
+  // By its own path, so that ps and pgrep go on to show its name.
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) ::execv(self.c_str(), argv);  // where that fails, threads spin
 }
 
 }  // namespace

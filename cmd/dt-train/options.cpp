@@ -43,9 +43,21 @@ void add_batch(OptionTable& t, Settings& s) {
            max_length)
       .add("global-batch", &s.global_batch, "N", "sequences a step", 1, max_batch)
       .add("micro-batch", &s.micro_batch, "N", "sequences per forward pass", 1, max_batch)
-      .add("grad-lanes", &s.grad_lanes, "N", "parts of a step's gradient sum; default: 1, kept on resume", 1)
+      .add("grad-lanes", &s.grad_lanes, "N",
+           "parts of a step's gradient sum; default: the number of ranks, kept on resume", 1)
       .choice("precision", &s.precision, {"fp32", "fp64"}, "fp64 is slow: reference kernels, for proofs")
-      .add("threads", &s.threads, "N", "default: the cores that this process may use", 1, max_threads);
+      .add("threads", &s.threads, "N",
+           "a rank; default: this host's cores that ranks may use, shared among them", 1, max_threads);
+}
+
+void add_ranks(OptionTable& t, Settings& s) {
+  t.group("Ranks")
+      .add("comm", &s.comm, "KIND",
+           "self (one rank), threads=N (N ranks as threads of this process), mpi; default: mpi under mpirun "
+           "and srun, "
+           "else self")
+      .add("comm-timeout", &s.comm_timeout, "TIME",
+           "how long a rank waits for others before it says who is missing and the run ends");
 }
 
 void add_optimizer(OptionTable& t, Settings& s) {
@@ -101,6 +113,7 @@ void check(const Settings& s) {
                 ends == 0 ? "nothing says when to stop" : "several options say when to stop",
                 "give one of --steps, --tokens and --epochs");
   }
+  if (s.comm_timeout.seconds <= 0) throw usage_error("--comm-timeout must be more than 0");
   if (s.beta1 >= 1 || s.beta2 >= 1) throw usage_error("--beta1 and --beta2 must be below 1");
 }
 
@@ -108,11 +121,13 @@ void check(const Settings& s) {
 
 OptionTable make_options(Settings& settings) {
   OptionTable table("dt-train", "Trains a transformer language model on token shards.");
-  table.usage("--model PRESET|CONFIG.json --data DIR --run DIR --steps N [options]");
+  table.usage(
+      "--model PRESET|CONFIG.json --data DIR --run DIR --steps N [options]   (also under srun or mpirun)");
   table.usage("--eval-only --data DIR (--init-from PATH | --run DIR) [options]");
   add_what(table, settings);
   add_how_long(table, settings);
   add_batch(table, settings);
+  add_ranks(table, settings);
   add_optimizer(table, settings);
   add_checkpoints(table, settings);
   add_evaluation(table, settings);
@@ -120,6 +135,8 @@ OptionTable make_options(Settings& settings) {
                 "trains; the same command again goes on where it stopped");
   table.example("dt-train --model llama-1b --data shards --run runs/b --steps 1000 --dry-run",
                 "checks everything and estimates memory");
+  table.example("srun --mpi=pmix dt-train --model gpt2-124m --data shards --run runs/c --steps 1000",
+                "one rank a task, each with its share of every batch (see jobs/train.sbatch)");
   table.example("dt-train --eval-only --run runs/a --data shards --json",
                 "the validation loss of the newest checkpoint");
   table.check([&settings] { check(settings); });

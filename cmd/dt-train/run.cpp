@@ -3,6 +3,9 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "base/signals.hpp"
+#include "comm/exchange.hpp"
+#include "comm/mpi/run_ranks.hpp"
 #include "train/dry_run.hpp"
 #include "train/evaluate_only.hpp"
 #include "train/run.hpp"
@@ -59,10 +62,13 @@ void check_use(const Settings& s, const OptionTable& options) {
 }  // namespace
 
 int run(const train::Settings& settings, const OptionTable& options, Console& console) {
-  check_use(settings, options);
-  if (settings.eval_only) return train::evaluate_only(settings, console);
-  if (settings.dry_run) return train::dry_run(settings, console);
-  return train::run_training(settings, options.values(), console);
+  const StopSignals signals;  // before MPI, which starts threads
+  return comm::mpi::run_ranks(settings.comm, console, [&](const comm::Ranks& ranks) {
+    comm::together(ranks.world, [&] { check_use(settings, options); });
+    if (settings.eval_only) return train::evaluate_only(settings, signals, ranks);
+    if (settings.dry_run) return train::dry_run(settings, ranks);
+    return train::run_training(settings, options.values(), signals, ranks);
+  });
 }
 
 }  // namespace dt::train_tool

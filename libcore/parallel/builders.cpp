@@ -2,15 +2,19 @@
 
 namespace dt::parallel {
 
-ActionList build_training_step(int num_units, int num_micro_batches) {
+ActionList build_training_step(int num_units, int first_micro_batch, int num_micro_batches) {
   ActionList list;
-  for (int m = 0; m < num_micro_batches; ++m) {
+  const int last = first_micro_batch + num_micro_batches - 1;
+  for (int m = first_micro_batch; m <= last; ++m) {
     for (int u = 0; u < num_units; ++u) list.push_back({ActionKind::forward, u, m});
     for (int u = num_units - 1; u >= 0; --u) {
       list.push_back({ActionKind::backward_input, u, m});
       list.push_back({ActionKind::backward_weight, u, m});
-      if (m == num_micro_batches - 1) list.push_back({ActionKind::reduce, u});
+      if (m == last) list.push_back({ActionKind::reduce, u});
     }
+  }
+  if (num_micro_batches == 0) {
+    for (int u = num_units - 1; u >= 0; --u) list.push_back({ActionKind::reduce, u});
   }
   list.push_back({ActionKind::control});
   list.push_back({ActionKind::step});

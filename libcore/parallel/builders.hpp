@@ -5,11 +5,13 @@
 
 namespace dt::parallel {
 
-/// Micro-batches one after the other, each forward then backward through all units; a unit is reduced as soon
-/// as its last backward is done, then the decision point and the optimizer.
-ActionList build_training_step(int num_units, int num_micro_batches);
+/// What one rank does of a step whose micro-batches are divided among ranks. Micro-batches first, first + 1,
+/// … (numbers within the step) one after the other, each forward then backward through all units; a unit is
+/// reduced as soon as its last backward is done, then the decision point and the optimizer. A rank without
+/// micro-batches takes part in the rest.
+ActionList build_training_step(int num_units, int first_micro_batch, int num_micro_batches);
 
-/// Forwards only.
+/// Forwards only, of micro-batches from 0.
 ActionList build_evaluation(int num_units, int num_micro_batches);
 
 }  // namespace dt::parallel

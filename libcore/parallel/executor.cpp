@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/host.hpp"
 
 namespace dt::parallel {
 
@@ -46,19 +47,19 @@ Tensor Executor::output(int unit, const MicroBatch& micro_batch, const Buffer& b
   return Tensor(buffer.data(), u.output_dtype(), u.output_shape(micro_batch.batch, micro_batch.sequence));
 }
 
-void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches,
+void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches, int first,
                    const StepHooks& hooks) {
-  const bool keeps_for_backward = std::any_of(
-      list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::backward_weight; });
-  if (keeps_for_backward) storage_.start_step();
+  const bool trains =
+      std::any_of(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::reduce; });
+  if (trains) storage_.start_step();
   for (const Action& action : list) {
     const auto micro_batch = [&]() -> const MicroBatch& {
-      return micro_batches[static_cast<std::size_t>(action.micro_batch)];
+      return micro_batches[static_cast<std::size_t>(action.micro_batch - first)];
     };
     switch (action.kind) {
       case ActionKind::forward:
         forward(action, micro_batch(), hooks);
-        if (!keeps_for_backward) release_after_forward(action);
+        if (!trains) release_after_forward(action);
         break;
       case ActionKind::backward_input:
         backward_input(action, micro_batch());
@@ -67,17 +68,26 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
         backward_weight(action, micro_batch());
         break;
       case ActionKind::reduce:
-        storage_.reduce(context_, action.unit);
+        storage_.reduce(action.unit);
         break;
       case ActionKind::control:
+        communicate([&] { storage_.complete_gradients(context_); });
         hooks.control();
         break;
       case ActionKind::step:
         hooks.step();
         break;
     }
+    communicate([&] { storage_.poll(); });
   }
   DT_CHECK(in_flight_.empty(), "{} units still hold activations after the step", in_flight_.size());
+}
+
+template <class Body>
+void Executor::communicate(const Body& body) {
+  const double started_s = monotonic_s();
+  body();
+  exposed_communication_s_ += monotonic_s() - started_s;
 }
 
 void Executor::forward(const Action& action, const MicroBatch& micro_batch, const StepHooks& hooks) {

@@ -17,6 +17,7 @@ namespace dt::parallel {
 struct StepHooks {
   /// After the head's forward of a micro-batch: its nll_R, and what it saved (see model::head_logits).
   std::function<void(int micro_batch, const Tensor& nll_R, std::span<std::byte> saved)> loss;
+  /// Gradients are complete.
   std::function<void()> control;
   std::function<void()> step;
 };
@@ -28,8 +29,13 @@ class Executor {
   Executor(const Context& context, const std::vector<std::unique_ptr<model::Unit>>& units,
            ModelStorage& storage);
 
-  /// Blocks until the list is done. `micro_batches` are indexed by the actions.
-  void run(const ActionList& list, std::span<const model::MicroBatch> micro_batches, const StepHooks& hooks);
+  /// Blocks until the list is done. `micro_batches` are those that the actions number from `first` on.
+  void run(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first,
+           const StepHooks& hooks);
+
+  /// Time that communication has taken from this rank's computing since the beginning: waiting for gradients
+  /// and advancing messages between actions.
+  double exposed_communication_s() const { return exposed_communication_s_; }
 
   /// Of the activation pool.
   std::size_t activation_bytes() const { return pool_bytes_; }
@@ -50,6 +56,9 @@ class Executor {
   void backward_input(const Action& action, const model::MicroBatch& micro_batch);
   void backward_weight(const Action& action, const model::MicroBatch& micro_batch);
   void release_after_forward(const Action& action);
+  /// Runs it and adds its time to what communication took.
+  template <class Body>
+  void communicate(const Body& body);
   void forget_if_empty(int unit, int micro_batch);
 
   const Context& context_;
@@ -58,6 +67,7 @@ class Executor {
   std::map<std::pair<int, int>, InFlight> in_flight_;  // by unit and micro-batch
   std::multimap<std::size_t, Buffer> pool_;            // by size
   std::size_t pool_bytes_ = 0;
+  double exposed_communication_s_ = 0;
 };
 
 }  // namespace dt::parallel

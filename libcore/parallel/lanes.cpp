@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "comm/reduction.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace dt::parallel {
@@ -73,7 +74,7 @@ void LanePlan::walk(const Node& node) {
 
 GradientSum::GradientSum(std::int64_t numel, DType dtype, const LanePlan& plan)
     : plan_(plan), numel_(numel), dtype_(dtype) {
-  for (int i = 0; i < plan.depth(); ++i) {
+  for (int i = 0; i < std::max(1, plan.depth()); ++i) {
     partials_.emplace_back(Device{}, static_cast<std::size_t>(numel) * dtype_bytes(dtype));
   }
 }
@@ -90,6 +91,7 @@ void GradientSum::start() {
   alive_ = 0;
   next_ = plan_.first_micro_batch();
   is_adding_ = false;
+  if (is_complete()) comm::fill_neutral(comm::Reduction::sum, partial(alive_++));
 }
 
 Tensor GradientSum::current(const Context& context, std::int64_t micro_batch) {
@@ -106,7 +108,8 @@ void GradientSum::finish(const Context& context, std::int64_t micro_batch) {
   DT_CHECK(is_adding_ && micro_batch == next_, "micro-batch {} is finished but was not begun", micro_batch);
   is_adding_ = false;
   ++next_;
-  for (int i = 0; i < plan_.combines_after(micro_batch); ++i) {
+  const int combines = is_complete() ? alive_ - 1 : plan_.combines_after(micro_batch);
+  for (int i = 0; i < combines; ++i) {
     DT_CHECK(alive_ > 1, "micro-batch {} has {} sums to combine", micro_batch, alive_);
     --alive_;
     kernels::add(context, partial(alive_ - 1), partial(alive_), partial(alive_ - 1));

@@ -18,7 +18,8 @@ namespace dt::parallel {
 /// A plan says what one holder of consecutive micro-batches does: the whole step, or a data-parallel rank's
 /// part of the very same sum. A part combines the subtrees that lie wholly within it. Where the number of
 /// ranks is a power of two that divides L, that is one subtree: whoever combines the ranks' sums in the same
-/// tree gets the bits of the whole. Elsewhere several sums are left for the reduction across ranks.
+/// tree gets the bits of the whole. Elsewhere several sums are left, which the part adds from the newest to
+/// the oldest before ranks combine theirs.
 class LanePlan {
  public:
   LanePlan(std::int64_t num_micro_batches, std::int64_t num_lanes);
@@ -52,7 +53,8 @@ class LanePlan {
   int num_sums_left_ = 0;
 };
 
-/// One flat gradient under a LanePlan, which must outlive it.
+/// One flat gradient under a LanePlan, which must outlive it. Without micro-batches it is the neutral element
+/// of addition, −0 everywhere, so that a rank with nothing to add changes no bit of the others' sum.
 class GradientSum {
  public:
   GradientSum(std::int64_t numel, DType dtype, const LanePlan& plan);
@@ -63,7 +65,7 @@ class GradientSum {
   Tensor current(const Context& context, std::int64_t micro_batch);
   /// Says that it has been added.
   void finish(const Context& context, std::int64_t micro_batch);
-  /// The one sum that is left after the last micro-batch.
+  /// The sum after the last micro-batch.
   Tensor total() const;
   std::size_t bytes() const;
 

@@ -13,8 +13,9 @@ std::size_t at(int i) {
 }
 }  // namespace
 
-ModelStorage::ModelStorage(const model::ParameterTable& table, DType dtype, const LanePlan* plan)
-    : table_(table), dtype_(dtype) {
+ModelStorage::ModelStorage(const model::ParameterTable& table, DType dtype, const LanePlan* plan,
+                           comm::Communicator* replicas)
+    : table_(table), dtype_(dtype), replicas_(replicas) {
   for (const model::GroupSpec& spec : table.groups()) {
     const std::size_t bytes = static_cast<std::size_t>(spec.numel) * dtype_bytes(dtype);
     Group group;
@@ -24,6 +25,7 @@ ModelStorage::ModelStorage(const model::ParameterTable& table, DType dtype, cons
       group.second_moment = Buffer(Device{}, bytes);
       for (std::size_t h = 0; h < spec.holders.size(); ++h)
         group.gradients.emplace_back(spec.numel, dtype, *plan);
+      group.sums.resize(spec.holders.size());
     }
     groups_.push_back(std::move(group));
   }
@@ -40,7 +42,7 @@ StorageBytes ModelStorage::estimate(const model::ParameterTable& table, DType dt
     const std::size_t bytes = static_cast<std::size_t>(spec.numel) * dtype_bytes(dtype);
     total.weights += bytes;
     if (!plan) continue;
-    total.gradients += bytes * spec.holders.size() * at(plan->depth());
+    total.gradients += bytes * spec.holders.size() * at(std::max(1, plan->depth()));
     total.optimizer += 2 * bytes;
   }
   return total;
@@ -61,10 +63,9 @@ Tensor ModelStorage::group_second_moment(int group) const {
 }
 
 Tensor ModelStorage::group_gradient(int group) const {
-  const Group& g = groups_[at(group)];
-  DT_CHECK(g.holders_reduced == 0, "the gradient of group {} is not complete",
+  DT_CHECK(gradients_are_complete_, "the gradient of group {} is not complete",
            table_.groups()[at(group)].name);
-  return g.gradients.front().total();
+  return groups_[at(group)].gradients.front().total();
 }
 
 Tensor ModelStorage::param_in(const Tensor& flat, int param) const {
@@ -74,10 +75,13 @@ Tensor ModelStorage::param_in(const Tensor& flat, int param) const {
   return flat.flat(spec.offsets[static_cast<std::size_t>(place)], shape.numel()).reshaped(shape);
 }
 
-GradientSum& ModelStorage::gradient_of(int group, int unit) {
+std::size_t ModelStorage::holder_of(int group, int unit) const {
   const std::vector<int>& holders = table_.groups()[at(group)].holders;
-  const auto holder = std::find(holders.begin(), holders.end(), unit) - holders.begin();
-  return groups_[at(group)].gradients.at(static_cast<std::size_t>(holder));
+  return static_cast<std::size_t>(std::find(holders.begin(), holders.end(), unit) - holders.begin());
+}
+
+GradientSum& ModelStorage::gradient_of(int group, int unit) {
+  return groups_[at(group)].gradients.at(holder_of(group, unit));
 }
 
 std::vector<int> ModelStorage::groups_of(int unit) const {
@@ -91,8 +95,9 @@ std::vector<int> ModelStorage::groups_of(int unit) const {
 void ModelStorage::start_step() {
   for (Group& group : groups_) {
     for (GradientSum& sum : group.gradients) sum.start();
-    group.holders_reduced = 0;
+    std::fill(group.sums.begin(), group.sums.end(), std::nullopt);
   }
+  gradients_are_complete_ = false;
 }
 
 std::vector<Tensor> ModelStorage::gradients(const Context& context, int unit, std::int64_t micro_batch) {
@@ -109,16 +114,29 @@ void ModelStorage::finish_micro_batch(const Context& context, int unit, std::int
   for (int group : groups_of(unit)) gradient_of(group, unit).finish(context, micro_batch);
 }
 
-void ModelStorage::reduce(const Context& context, int unit) {
+void ModelStorage::reduce(int unit) {
   for (int index : groups_of(unit)) {
-    Group& group = groups_[at(index)];
-    if (++group.holders_reduced < static_cast<int>(group.gradients.size())) continue;
-    const Tensor total = group.gradients.front().total();
-    for (std::size_t h = 1; h < group.gradients.size(); ++h) {
-      kernels::add(context, total, group.gradients[h].total(), total);
-    }
-    group.holders_reduced = 0;
+    const Tensor total = gradient_of(index, unit).total();
+    std::optional<comm::Work>& sum = groups_[at(index)].sums.at(holder_of(index, unit));
+    DT_CHECK(!sum, "unit {} is reduced twice", unit);
+    sum = replicas_ ? replicas_->all_reduce(total, total) : comm::Work();
   }
+}
+
+void ModelStorage::poll() {
+  if (replicas_) replicas_->engine().progress();
+}
+
+void ModelStorage::complete_gradients(const Context& context) {
+  for (Group& group : groups_) {
+    const Tensor total = group.gradients.front().total();
+    for (std::size_t h = 0; h < group.gradients.size(); ++h) {
+      DT_CHECK(group.sums[h], "a holder has not been reduced");
+      group.sums[h]->wait();
+      if (h > 0) kernels::add(context, total, group.gradients[h].total(), total);
+    }
+  }
+  gradients_are_complete_ = true;
 }
 
 }  // namespace dt::parallel

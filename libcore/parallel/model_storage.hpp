@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "comm/communicator.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/lanes.hpp"
 #include "tensor/buffer.hpp"
@@ -23,8 +24,11 @@ struct StorageBytes {
 
 class ModelStorage {
  public:
-  /// Without a lane plan there are weights alone, for evaluation. `plan` must outlive the storage.
-  ModelStorage(const model::ParameterTable& table, DType dtype, const LanePlan* plan);
+  /// Without a lane plan there are weights alone, for evaluation. `replicas` are the data-parallel ranks
+  /// among which a step's micro-batches are divided; without them this rank is the only one. Both must
+  /// outlive the storage.
+  ModelStorage(const model::ParameterTable& table, DType dtype, const LanePlan* plan,
+               comm::Communicator* replicas = nullptr);
 
   const model::ParameterTable& table() const { return table_; }
   DType dtype() const { return dtype_; }
@@ -38,11 +42,15 @@ class ModelStorage {
   std::vector<Tensor> gradients(const Context& context, int unit, std::int64_t micro_batch);
   /// Says that they have been added: completed lanes combine.
   void finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch);
-  /// The unit's gradients are summed over all lanes. A tied group's sums meet on its owner, always in the
-  /// order of its holders, once all have been reduced.
-  void reduce(const Context& context, int unit);
+  /// The unit's gradients are summed over this rank's lanes: starts their sum over the replicas and returns.
+  void reduce(int unit);
+  /// Blocks until every sum that was started is done. A tied group's sums then meet, always in the order of
+  /// its holders. All units must have been reduced.
+  void complete_gradients(const Context& context);
+  /// Lets started sums advance; never blocks.
+  void poll();
 
-  /// The flat buffers of a group; the gradient is valid once all its holders are reduced.
+  /// The flat buffers of a group; the gradient is valid once gradients are complete.
   Tensor group_weights(int group) const;
   Tensor group_gradient(int group) const;
   Tensor group_first_moment(int group) const;
@@ -59,16 +67,19 @@ class ModelStorage {
     Buffer weights;
     Buffer first_moment;
     Buffer second_moment;
-    std::vector<GradientSum> gradients;  // one per holder
-    int holders_reduced = 0;
+    std::vector<GradientSum> gradients;             // one per holder
+    std::vector<std::optional<comm::Work>> sums{};  // over the replicas, of holders that are reduced
   };
   Tensor flat(int group, const Buffer& buffer) const;
+  std::size_t holder_of(int group, int unit) const;
   GradientSum& gradient_of(int group, int unit);
   /// The groups that a unit computes with, each once.
   std::vector<int> groups_of(int unit) const;
 
   const model::ParameterTable& table_;
   DType dtype_;
+  comm::Communicator* replicas_;
+  bool gradients_are_complete_ = false;
   std::vector<Group> groups_;
   std::vector<std::vector<Tensor>> unit_weights_;
 };

@@ -9,8 +9,8 @@ namespace {
 /// Which actions have been done so far.
 class Progress {
  public:
-  Progress(int num_units, int num_micro_batches)
-      : num_units_(num_units), num_micro_batches_(num_micro_batches) {
+  Progress(int num_units, int first_micro_batch, int num_micro_batches)
+      : num_units_(num_units), first_(first_micro_batch), num_micro_batches_(num_micro_batches) {
     done_.assign(
         static_cast<std::size_t>(num_kinds) * static_cast<std::size_t>(num_units * num_micro_batches), false);
     reduced_.assign(static_cast<std::size_t>(num_units), false);
@@ -46,9 +46,10 @@ class Progress {
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
   std::vector<bool>::reference done(ActionKind kind, int unit, int micro_batch) {
-    DT_CHECK(unit >= 0 && unit < num_units_ && micro_batch >= 0 && micro_batch < num_micro_batches_,
+    const int place = micro_batch - first_;
+    DT_CHECK(unit >= 0 && unit < num_units_ && place >= 0 && place < num_micro_batches_,
              "unit {} or micro-batch {} does not exist", unit, micro_batch);
-    return done_[index((static_cast<int>(kind) * num_units_ + unit) * num_micro_batches_ + micro_batch)];
+    return done_[index((static_cast<int>(kind) * num_units_ + unit) * num_micro_batches_ + place)];
   }
   static void require(bool condition, const Action& action, const Action& earlier) {
     DT_CHECK(condition, "{} comes before {}", to_string(action), to_string(earlier));
@@ -78,14 +79,14 @@ class Progress {
   void take_backward_weight(const Action& action) {
     require_done(action, ActionKind::backward_input, action.unit);
     // A unit's gradients are summed in the order of micro-batches, which fixes the bits.
-    if (const int before = action.micro_batch - 1; before >= 0) {
+    if (const int before = action.micro_batch - 1; before >= first_) {
       require(done(action.kind, action.unit, before), action, {action.kind, action.unit, before});
     }
     mark(action);
   }
   void take_reduce(const Action& action) {
     DT_CHECK(action.unit >= 0 && action.unit < num_units_, "unit {} does not exist", action.unit);
-    for (int m = 0; m < num_micro_batches_; ++m) {
+    for (int m = first_; m < first_ + num_micro_batches_; ++m) {
       const Action last{ActionKind::backward_weight, action.unit, m};
       require(done(last.kind, last.unit, m), action, last);
     }
@@ -94,6 +95,7 @@ class Progress {
   }
 
   int num_units_;
+  int first_;
   int num_micro_batches_;
   std::vector<bool> done_;
   std::vector<bool> reduced_;
@@ -103,8 +105,9 @@ class Progress {
 
 }  // namespace
 
-void validate_training_step(const ActionList& list, int num_units, int num_micro_batches) {
-  Progress progress(num_units, num_micro_batches);
+void validate_training_step(const ActionList& list, int num_units, int first_micro_batch,
+                            int num_micro_batches) {
+  Progress progress(num_units, first_micro_batch, num_micro_batches);
   for (const Action& action : list) progress.take(action);
   progress.finish();
 }

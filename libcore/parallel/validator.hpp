@@ -12,7 +12,9 @@ namespace dt::parallel {
 /// successor's backward_input; every backward_weight once, after its backward_input and after the unit's
 /// backward_weight of the micro-batch before, as a unit's gradients are summed in order; every reduce once,
 /// after the unit's last backward_weight; then control, then step, each once, nothing after. Error{internal}
-/// naming the first action that is out of order, or the first that is missing.
-void validate_training_step(const ActionList& list, int num_units, int num_micro_batches);
+/// naming the first action that is out of order, or the first that is missing. The list is of the step's
+/// micro-batches first, first + 1, … (see build_training_step).
+void validate_training_step(const ActionList& list, int num_units, int first_micro_batch,
+                            int num_micro_batches);
 
 }  // namespace dt::parallel

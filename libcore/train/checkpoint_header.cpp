@@ -45,6 +45,7 @@ checkpoint::Manifest checkpoint_header(const Plan& plan, const checkpoint::Train
   manifest.state.schedule = describe_schedule(plan.schedule);
   manifest.state.conditions = describe_conditions(plan);
   manifest.model = plan.spec;
+  manifest.mesh.dp = plan.place.dp;
   manifest.generation = generation.number;
   manifest.parent = generation.continues;
   return manifest;

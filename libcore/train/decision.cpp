@@ -1,17 +1,78 @@
 #include "train/decision.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <signal.h>
+#include <vector>
 
+#include "comm/exchange.hpp"
 #include "optim/clipping.hpp"
 
 namespace dt::train {
 
-void StepReport::merge(const StepReport& other) {
-  nll.merge(other.nll);
-  squared_norm.merge(other.squared_norm);
-  signal = std::max(signal, other.signal);
-  output_failed = output_failed || other.output_failed;
+namespace {
+
+/// Requests to stop, the most pressing last.
+constexpr std::array stop_signals{SIGINT, SIGUSR1, SIGTERM};
+
+/// Moves numbers between a report and the vector that ranks add: writing it, then reading what all wrote.
+class Cursor {
+ public:
+  Cursor(std::vector<std::int64_t>& numbers, bool writes) : numbers_(numbers), writes_(writes) {}
+  void visit(std::int64_t& number) {
+    if (writes_) {
+      numbers_.push_back(number);
+    } else {
+      number = numbers_[next_++];
+    }
+  }
+  void visit(bool& flag) {
+    std::int64_t count = flag ? 1 : 0;
+    visit(count);
+    flag = count != 0;
+  }
+  void visit(std::uint64_t& number) {
+    auto wrapped = static_cast<std::int64_t>(number);
+    visit(wrapped);
+    number = static_cast<std::uint64_t>(wrapped);
+  }
+  void visit(ExactSum& sum) {
+    for (std::int64_t& digit : sum.digits()) visit(digit);
+  }
+  void visit_signal(int& signal) {
+    int found = 0;
+    for (const int candidate : stop_signals) {
+      bool received = signal == candidate;
+      visit(received);
+      if (received) found = candidate;
+    }
+    signal = found;
+  }
+
+ private:
+  std::vector<std::int64_t>& numbers_;
+  bool writes_;
+  std::size_t next_ = 0;
+};
+
+void visit(StepReport& report, Cursor cursor) {
+  cursor.visit(report.nll);
+  cursor.visit(report.squared_norm);
+  cursor.visit(report.data_digest);
+  cursor.visit_signal(report.signal);
+  cursor.visit(report.output_failed);
+  cursor.visit(report.superseded);
+}
+
+}  // namespace
+
+void StepReport::combine(comm::Communicator& world) {
+  if (world.size() == 1) return;
+  std::vector<std::int64_t> numbers;
+  visit(*this, {numbers, true});
+  comm::all_sum(world, numbers);
+  visit(*this, {numbers, false});
 }
 
 Decision decide(const StepReport& combined, std::int64_t num_targets, double clip_norm) {
@@ -22,6 +83,8 @@ Decision decide(const StepReport& combined, std::int64_t num_targets, double cli
   decision.grad_scale = optim::clip_scale(decision.grad_norm, clip_norm);
   decision.stop_signal = combined.signal;
   decision.stop = combined.signal != 0 || combined.output_failed;
+  decision.superseded = combined.superseded;
+  decision.data_digest = combined.data_digest;
   return decision;
 }
 

@@ -5,27 +5,33 @@
 #include <cstdint>
 
 #include "base/exact_sum.hpp"
+#include "comm/communicator.hpp"
 
 namespace dt::train {
 
-/// What one rank contributes; merging reports is elementwise and exact, so the order of ranks does not
-/// matter.
+/// What one rank contributes.
 struct StepReport {
-  ExactSum nll;                // over the rank's targets
-  ExactSum squared_norm;       // over the gradient elements that the rank owns
-  int signal = 0;              // a request to stop, or 0
-  bool output_failed = false;  // a line or row of the account could not be written
-  void merge(const StepReport& other);
+  ExactSum nll;                   // over the rank's targets
+  ExactSum squared_norm;          // over the gradient elements that the rank answers for
+  std::uint64_t data_digest = 0;  // of the rank's samples; sums mod 2⁶⁴
+  int signal = 0;                 // a request to stop, or 0
+  bool output_failed = false;     // a line or row of the account could not be written
+  bool superseded = false;        // a newer generation has taken the run over
+  /// Becomes the report of all ranks, who call it together. Exact, so that the order of ranks does not
+  /// matter.
+  void combine(comm::Communicator& world);
 };
 
 /// What every rank then does.
 struct Decision {
   double loss = 0;  // Σ nll ÷ the step's targets
   double grad_norm = 0;
-  double grad_scale = 1;  // clipping
-  bool finite = true;     // loss and norm; otherwise the optimizer must not run
-  bool stop = false;      // save and stop after this step
-  int stop_signal = 0;    // that asked for it, or 0
+  double grad_scale = 1;    // clipping
+  bool finite = true;       // loss and norm; otherwise the optimizer must not run
+  bool stop = false;        // save and stop after this step
+  int stop_signal = 0;      // that asked for it, or 0
+  bool superseded = false;  // end without a trace
+  std::uint64_t data_digest = 0;
 };
 
 Decision decide(const StepReport& combined, std::int64_t num_targets, double clip_norm);

@@ -9,6 +9,7 @@
 #include "checkpoint/reader.hpp"
 #include "checkpoint/weight_source.hpp"
 #include "model/parameter_table.hpp"
+#include "train/agreement.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
@@ -62,6 +63,7 @@ Json describe(const Plan& plan, const MemoryEstimate& memory, const data::TokenD
               {"grad_lanes", plan.grad_lanes},
               {"warmup_steps", plan.schedule.warmup_steps},
               {"flops_per_token", plan.flops_per_token()},
+              {"ranks", plan.place.dp},
               {"threads", plan.threads},
               {"weights_bytes", memory.storage.weights},
               {"gradients_bytes", memory.storage.gradients},
@@ -83,9 +85,7 @@ void print_table(const Json& plan, Console& console) {
   }
 }
 
-}  // namespace
-
-int dry_run(const Settings& settings, Console& console) {
+void check_and_describe(const Settings& settings, const Place& place, Console& console) {
   const data::TokenDataset dataset(settings.data);
   std::optional<checkpoint::RunDirectory> run;
   if (settings.run) {
@@ -104,7 +104,7 @@ int dry_run(const Settings& settings, Console& console) {
   if (!candidates.empty() && !manifest) {
     throw input_error("none of the run's {} checkpoints can be read", candidates.size());
   }
-  const Plan plan = make_plan(settings, spec, dataset, manifest ? &manifest->state : nullptr);
+  const Plan plan = make_plan(settings, spec, dataset, place, manifest ? &manifest->state : nullptr);
   if (manifest) check_resumable(plan, *manifest, dataset.content_digest());
   const MemoryEstimate memory = estimate_memory(plan);
   const Json description = describe(plan, memory, dataset, manifest ? manifest->state.step : 0, origin);
@@ -117,6 +117,13 @@ int dry_run(const Settings& settings, Console& console) {
     console.warn("needs {} of memory, this machine has {}", format_bytes(memory.total()),
                  format_bytes(physical_memory_bytes()));
   }
+}
+
+}  // namespace
+
+int dry_run(const Settings& settings, const comm::Ranks& ranks) {
+  const Place place = find_place(ranks.world);
+  at_first(ranks, [&] { check_and_describe(settings, place, ranks.console); });
   return 0;
 }
 

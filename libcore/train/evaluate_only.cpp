@@ -1,12 +1,14 @@
 #include "train/evaluate_only.hpp"
 
+#include <memory>
 #include <optional>
 
 #include "base/error.hpp"
-#include "base/signals.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/run_directory.hpp"
 #include "checkpoint/weight_source.hpp"
+#include "comm/exchange.hpp"
+#include "train/agreement.hpp"
 #include "train/evaluation.hpp"
 #include "train/reporter.hpp"
 #include "train/start.hpp"
@@ -37,31 +39,44 @@ std::int64_t step_of(const fs::path& weights) {
 
 }  // namespace
 
-int evaluate_only(const Settings& settings, Console& console) {
-  const StopSignals signals;
-  const data::TokenDataset dataset(settings.data);
-  const fs::path path = weights_path(settings, console);
-  const auto source = checkpoint::open_weights(path);
-  if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
-  const Plan plan = make_evaluation_plan(settings, source->spec(), dataset);
-  ModelRuntime runtime(plan, ModelRuntime::Purpose::evaluation);
-  runtime.load_weights(*source);
+int evaluate_only(const Settings& settings, const StopSignals& signals, const comm::Ranks& ranks) {
+  ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
+  const Place place = find_place(ranks.world);
+  fs::path path;
+  at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
+  path = comm::broadcast_text(ranks.world, path.string());
+
+  std::optional<data::TokenDataset> dataset;
+  Plan plan;
+  std::unique_ptr<ModelRuntime> runtime;
+  comm::together(ranks.world, [&] {
+    dataset.emplace(settings.data);
+    const auto source = checkpoint::open_weights(path);
+    if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
+    plan = make_evaluation_plan(settings, source->spec(), *dataset, place);
+    runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, ranks.world);
+    runtime->load_weights(*source);
+  });
 
   EvaluationRequest request{.sequence_length = plan.sequence_length,
                             .micro_batch = plan.micro_batch,
                             .max_windows = {},
-                            .interrupted = [&] { return signals.received() != 0; }};
+                            .stop_signal = [&] { return signals.received(); }};
   if (settings.eval_batches)
     request.max_windows = static_cast<std::uint64_t>(*settings.eval_batches * plan.global_batch);
-  if (settings.logits_out)
-    write_logits(runtime, dataset, request, settings.logits_sequences, *settings.logits_out);
-  const auto result = evaluate(runtime, dataset, request, console);
-  if (!result) {
-    console.warn("stopped by {} before the evaluation was done", signal_name(signals.received()));
-    return 128 + signals.received();
+  at_first(ranks, [&] {
+    if (settings.logits_out)
+      write_logits(*runtime, *dataset, request, settings.logits_sequences, *settings.logits_out);
+  });
+  const auto result = evaluate(*runtime, *dataset, request, ranks);
+  if (result.stopped_by != 0) {
+    ranks.console.warn("stopped by {} before the evaluation was done", signal_name(result.stopped_by));
+    return 128 + result.stopped_by;
   }
-  Reporter(console, std::nullopt)
-      .eval({.step = step_of(path), .val_loss = result->loss, .val_tokens = result->tokens});
+  at_first(ranks, [&] {
+    Reporter(ranks.console, std::nullopt)
+        .eval({.step = step_of(path), .val_loss = result.loss, .val_tokens = result.tokens});
+  });
   return 0;
 }
 

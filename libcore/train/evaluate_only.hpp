@@ -1,13 +1,14 @@
 #pragma once
 // dt-train --eval-only: the validation loss of weights from anywhere.
 
-#include "base/console.hpp"
+#include "base/signals.hpp"
+#include "comm/ranks.hpp"
 #include "train/settings.hpp"
 
 namespace dt::train {
 
-/// Takes --init-from, or what --resume leads to; writes the evaluation to stdout and, with --logits-out,
-/// logits to a file. Touches no run directory. Returns the exit code.
-int evaluate_only(const Settings& settings, Console& console);
+/// Called by all ranks together: takes --init-from, or what --resume leads to; writes the evaluation to
+/// stdout and, with --logits-out, logits to a file. Touches no run directory. Returns the exit code.
+int evaluate_only(const Settings& settings, const StopSignals& signals, const comm::Ranks& ranks);
 
 }  // namespace dt::train

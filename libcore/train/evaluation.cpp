@@ -6,6 +6,7 @@
 #include "base/exact_sum.hpp"
 #include "base/files.hpp"
 #include "base/hdf5_file.hpp"
+#include "comm/exchange.hpp"
 #include "parallel/builders.hpp"
 #include "train/reporter.hpp"
 
@@ -18,7 +19,20 @@ void forward_windows(ModelRuntime& runtime, const data::TokenDataset& dataset, s
                      std::uint64_t first, std::int64_t count, const parallel::StepHooks& hooks) {
   data::Batch batch = data::validation_batch(dataset, sequence_length, first, count);
   runtime.executor().run(parallel::build_evaluation(runtime.num_units(), 1),
-                         runtime.micro_batches(batch, count), hooks);
+                         runtime.micro_batches(batch, count), 0, hooks);
+}
+
+/// How many the request takes. Error{input}: there is none.
+std::uint64_t num_windows(const data::TokenDataset& dataset, const EvaluationRequest& request) {
+  const std::uint64_t available = data::num_validation_windows(dataset, request.sequence_length);
+  const std::uint64_t windows = std::min(available, request.max_windows.value_or(available));
+  if (windows > 0) return windows;
+  throw comm::SharedError(
+      ErrorKind::input,
+      fmt::format("the validation split of {} has {} tokens, fewer than one window of {}",
+                  dataset.folder().string(), dataset.split(data::Split::validation).tokens,
+                  request.sequence_length + 1),
+      "shard the data with a larger --val-fraction");
 }
 
 std::vector<float> as_floats(const Tensor& logits) {
@@ -28,32 +42,33 @@ std::vector<float> as_floats(const Tensor& logits) {
 
 }  // namespace
 
-std::optional<Evaluation> evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
-                                   const EvaluationRequest& request, Console& console) {
-  const std::uint64_t available = data::num_validation_windows(dataset, request.sequence_length);
-  const std::uint64_t windows = std::min(available, request.max_windows.value_or(available));
-  if (windows == 0) {
-    throw Error(ErrorKind::input,
-                fmt::format("the validation split of {} has {} tokens, fewer than one window of {}",
-                            dataset.folder().string(), dataset.split(data::Split::validation).tokens,
-                            request.sequence_length + 1),
-                "shard the data with a larger --val-fraction");
-  }
+Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
+                    const EvaluationRequest& request, const comm::Ranks& ranks) {
+  comm::Communicator& world = ranks.world;
+  const std::uint64_t windows = num_windows(dataset, request);
+  const auto micro_batch = static_cast<std::uint64_t>(request.micro_batch);
+  // Whole micro-batches are divided, so that each window is computed in the same company whatever the ranks.
+  const auto micro_batches = static_cast<std::int64_t>((windows + micro_batch - 1) / micro_batch);
+  const comm::Part own = comm::part_of(world.rank(), world.size(), micro_batches);
+  const std::int64_t rounds = (micro_batches + world.size() - 1) / world.size();
   ExactSum nll;
-  std::uint64_t tokens = 0;
-  const auto add = [&](int, const Tensor& nll_R, std::span<std::byte>) {
-    nll.add(nll_R.span<double>());
-    tokens += static_cast<std::uint64_t>(nll_R.numel());
-  };
-  Progress progress = console.progress("evaluating", windows, "windows");
-  for (std::uint64_t first = 0; first < windows; first += static_cast<std::uint64_t>(request.micro_batch)) {
-    if (request.interrupted && request.interrupted()) return std::nullopt;
-    const auto count = std::min(request.micro_batch, static_cast<std::int64_t>(windows - first));
+  const auto add = [&](int, const Tensor& nll_R, std::span<std::byte>) { nll.add(nll_R.span<double>()); };
+  Progress progress = ranks.console.progress("evaluating", windows, "windows");
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    std::int64_t signal = request.stop_signal ? request.stop_signal() : 0;
+    const Tensor shared(&signal, DType::i64, Shape{1});
+    world.all_reduce(shared, shared, comm::Reduction::max).wait();
+    if (signal != 0) return {.stopped_by = static_cast<int>(signal)};
+    if (round >= own.count) continue;
+    const std::uint64_t first = static_cast<std::uint64_t>(own.begin + round) * micro_batch;
+    const auto count = static_cast<std::int64_t>(std::min(micro_batch, windows - first));
     forward_windows(runtime, dataset, request.sequence_length, first, count,
                     {.loss = add, .control = {}, .step = {}});
-    progress.advance(static_cast<std::uint64_t>(count));
+    progress.set(std::min(windows, static_cast<std::uint64_t>((round + 1) * world.size()) * micro_batch));
   }
-  return Evaluation{nll.value() / static_cast<double>(tokens), tokens};
+  comm::all_sum(world, nll.digits());
+  const std::uint64_t tokens = windows * static_cast<std::uint64_t>(request.sequence_length);
+  return {.loss = nll.value() / static_cast<double>(tokens), .tokens = tokens};
 }
 
 bool is_evaluation_due(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
@@ -93,7 +108,7 @@ void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, cons
       writer.write("/logits", i * length * vocabulary * sizeof(float), std::as_bytes(std::span(logits)));
     };
     runtime.executor().run(parallel::build_evaluation(runtime.num_units(), 1),
-                           runtime.micro_batches(batch, 1), {.loss = store, .control = {}, .step = {}});
+                           runtime.micro_batches(batch, 1), 0, {.loss = store, .control = {}, .step = {}});
   }
   writer.close();
   target.commit(/*overwrite=*/true);

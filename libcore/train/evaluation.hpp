@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "base/console.hpp"
 #include "checkpoint/run_directory.hpp"
+#include "comm/ranks.hpp"
 #include "data/token_dataset.hpp"
 #include "train/model_runtime.hpp"
 #include "train/settings.hpp"
@@ -18,6 +18,7 @@ namespace dt::train {
 struct Evaluation {
   double loss = 0;  // mean over the predicted tokens, summed exactly
   std::uint64_t tokens = 0;
+  int stopped_by = 0;  // the signal that ended it without a result, or 0
 };
 
 struct EvaluationRequest {
@@ -25,14 +26,15 @@ struct EvaluationRequest {
   std::int64_t micro_batch = 1;
   /// The first so many windows of the validation split; all without.
   std::optional<std::uint64_t> max_windows;
-  /// Asked between micro-batches; true ends the evaluation without a result.
-  std::function<bool()> interrupted;
+  /// Asked between micro-batches; a signal's number on any rank ends the evaluation without a result.
+  std::function<int()> stop_signal;
 };
 
-/// Windows of the validation split in order (see data::num_validation_windows). Nothing where it was
-/// interrupted. Error{input}: no complete window.
-std::optional<Evaluation> evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
-                                   const EvaluationRequest& request, Console& console);
+/// Called by all ranks together, each taking its part of the windows of the validation split (see
+/// data::num_validation_windows); all get the same result, which does not depend on their number.
+/// Error{input}: no complete window.
+Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
+                    const EvaluationRequest& request, const comm::Ranks& ranks);
 
 /// Whether the plan has an evaluation after this step: the last, and each multiple of --eval-every; never
 /// without a window.

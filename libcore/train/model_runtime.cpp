@@ -7,16 +7,14 @@
 
 namespace dt::train {
 
-ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose)
+ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, comm::Communicator& world)
     : spec_(plan.spec),
       table_(plan.spec),
       dtype_(plan.dtype),
       context_(plan.threads),
-      lanes_(purpose == Purpose::training ? std::optional<parallel::LanePlan>(
-                                                std::in_place, plan.micro_batches_per_step, plan.grad_lanes)
-                                          : std::nullopt),
+      lanes_(purpose == Purpose::training ? std::optional(plan.lanes()) : std::nullopt),
       units_(model::make_units(plan.spec, table_, plan.dtype)),
-      storage_(table_, plan.dtype, lanes_ ? &*lanes_ : nullptr),
+      storage_(table_, plan.dtype, lanes_ ? &*lanes_ : nullptr, &world),
       executor_(context_, units_, storage_),
       sequence_length_(plan.sequence_length) {
   for (std::int64_t b = 0; b < plan.micro_batch; ++b) {

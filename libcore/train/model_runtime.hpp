@@ -19,8 +19,9 @@ namespace dt::train {
 class ModelRuntime {
  public:
   enum class Purpose { training, evaluation };
-  /// Weights are zero until one of the functions below fills them.
-  ModelRuntime(const Plan& plan, Purpose purpose);
+  /// Weights are zero until one of the functions below fills them. `world`: the ranks of the plan; must
+  /// outlive it.
+  ModelRuntime(const Plan& plan, Purpose purpose, comm::Communicator& world);
 
   void initialise_weights(std::uint64_t seed);
   void load_weights(const checkpoint::WeightSource& source);
@@ -31,6 +32,8 @@ class ModelRuntime {
   int num_units() const { return static_cast<int>(units_.size()); }
   parallel::ModelStorage& storage() { return storage_; }
   parallel::Executor& executor() { return executor_; }
+  /// This rank's part of a step; of a runtime for training.
+  const parallel::LanePlan& lanes() const { return *lanes_; }
 
   /// Views of a batch's rows as micro-batches of `size` samples (the last may be smaller); the batch must
   /// outlive them.

@@ -4,12 +4,10 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
 #include "data/loader.hpp"
 #include "data/sampler.hpp"
 #include "model/arithmetic.hpp"
 #include "model/unit.hpp"
-#include "parallel/lanes.hpp"
 
 namespace dt::train {
 
@@ -26,7 +24,8 @@ DType compute_dtype(const std::string& precision) {
 }
 
 /// What training and evaluation share.
-Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset) {
+Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
+                 const Place& place) {
   if (dataset.vocabulary_size() > spec.vocabulary) {
     throw Error(ErrorKind::input,
                 fmt::format("the data in {} has a vocabulary of {} tokens, the model only {}",
@@ -36,7 +35,8 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::To
   Plan plan;
   plan.spec = spec;
   plan.dtype = compute_dtype(s.precision);
-  plan.threads = static_cast<int>(s.threads.value_or(available_cores()));
+  plan.place = place;
+  plan.threads = static_cast<int>(s.threads.value_or(place.cores));
   plan.seed = static_cast<std::uint64_t>(s.seed);
   plan.sequence_length = s.sequence_length.value_or(spec.max_positions);
   plan.global_batch = s.global_batch;
@@ -95,19 +95,23 @@ optim::Schedule make_schedule(const Settings& s, const Plan& plan) {
 
 }  // namespace
 
+parallel::LanePlan Plan::lanes() const {
+  return parallel::LanePlan(micro_batches_per_step, grad_lanes).of_rank(place.rank, place.dp);
+}
+
 double Plan::flops_per_token() const {
   return model::flops_per_token(spec, sequence_length);
 }
 
 Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
-               const checkpoint::TrainingState* resumed) {
-  Plan plan = common_plan(s, spec, dataset);
+               const Place& place, const checkpoint::TrainingState* resumed) {
+  Plan plan = common_plan(s, spec, dataset, place);
   if (plan.global_batch % plan.micro_batch != 0) {
     throw usage_error("--global-batch {} is not a multiple of --micro-batch {}", plan.global_batch,
                       plan.micro_batch);
   }
   plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
-  plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : 1);
+  plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : place.dp);
   const std::uint64_t train_tokens = dataset.split(data::Split::train).tokens;
   const data::Sampler sampler(plan.seed, train_tokens, plan.sequence_length);
   plan.total_steps = last_step(s, plan, sampler.num_windows(), resumed);
@@ -124,14 +128,14 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
   return plan;
 }
 
-Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec,
-                          const data::TokenDataset& dataset) {
-  return common_plan(s, spec, dataset);
+Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
+                          const Place& place) {
+  return common_plan(s, spec, dataset, place);
 }
 
 MemoryEstimate estimate_memory(const Plan& plan) {
   const model::ParameterTable table(plan.spec);
-  const parallel::LanePlan lanes(plan.micro_batches_per_step, plan.grad_lanes);
+  const parallel::LanePlan lanes = plan.lanes();
   MemoryEstimate memory;
   memory.storage = parallel::ModelStorage::estimate(table, plan.dtype, &lanes);
   std::size_t largest_output = 0;
@@ -143,7 +147,8 @@ MemoryEstimate estimate_memory(const Plan& plan) {
   }
   memory.activations += 2 * largest_output;  // the gradients that flow from unit to unit
   // The batch in work and the one read ahead: tokens and labels.
-  memory.batches = 4 * static_cast<std::size_t>(plan.tokens_per_step()) * sizeof(std::int32_t);
+  const auto samples = static_cast<std::size_t>(lanes.num_micro_batches() * plan.micro_batch);
+  memory.batches = 4 * samples * static_cast<std::size_t>(plan.sequence_length) * sizeof(std::int32_t);
   return memory;
 }
 

@@ -12,7 +12,9 @@
 #include "model/model_spec.hpp"
 #include "optim/adamw.hpp"
 #include "optim/schedule.hpp"
+#include "parallel/lanes.hpp"
 #include "parallel/model_storage.hpp"
+#include "train/place.hpp"
 #include "train/settings.hpp"
 
 namespace dt::train {
@@ -20,6 +22,7 @@ namespace dt::train {
 struct Plan {
   model::ModelSpec spec;
   DType dtype = DType::f32;
+  Place place;
   int threads = 1;
   std::uint64_t seed = 0;
   std::int64_t sequence_length = 0;
@@ -32,6 +35,8 @@ struct Plan {
   optim::AdamWSettings adamw;
   double clip_norm = 1;
 
+  /// The step's micro-batches that this rank computes.
+  parallel::LanePlan lanes() const;
   std::int64_t tokens_per_step() const { return global_batch * sequence_length; }
   double flops_per_token() const;
 };
@@ -40,13 +45,13 @@ struct Plan {
 /// where data and model do not fit each other (vocabulary, positions, too little data). `resumed` is the
 /// state that the run goes on from, if any.
 Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const data::TokenDataset& dataset,
-               const checkpoint::TrainingState* resumed);
+               const Place& place, const checkpoint::TrainingState* resumed);
 
 /// The part of a plan that evaluation needs: no steps, no schedule.
 Plan make_evaluation_plan(const Settings& settings, const model::ModelSpec& spec,
-                          const data::TokenDataset& dataset);
+                          const data::TokenDataset& dataset, const Place& place);
 
-/// Bytes that training will need, from the very tables that allocate it.
+/// Bytes that training will need on this rank, from the very tables that allocate it.
 struct MemoryEstimate {
   parallel::StorageBytes storage;
   std::size_t activations = 0;

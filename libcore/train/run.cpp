@@ -1,9 +1,11 @@
 #include "train/run.hpp"
 
 #include "base/error.hpp"
-#include "base/signals.hpp"
 #include "checkpoint/run_directory.hpp"
+#include "comm/exchange.hpp"
+#include "comm/watchdog.hpp"
 #include "data/token_dataset.hpp"
+#include "train/agreement.hpp"
 #include "train/evaluation.hpp"
 #include "train/run_record.hpp"
 #include "train/start.hpp"
@@ -34,11 +36,37 @@ bool has_nothing_to_do(const Start& start, const Settings& settings, const data:
 }
 
 void announce(const Start& start, const Settings& settings, Console& console) {
+  const Plan& plan = start.plan;
+  if (plan.place.dp > plan.micro_batches_per_step) {
+    console.warn("{} ranks for {} micro-batches a step: {} of them have nothing to compute", plan.place.dp,
+                 plan.micro_batches_per_step, plan.place.dp - plan.micro_batches_per_step);
+  }
   if (!start.checkpoint.empty()) {
     console.info("going on from {} (step {} of {})", start.checkpoint.string(), start.state.step,
                  start.plan.total_steps);
     if (settings.init_from) console.info("--init-from is not used: the run has begun");
   }
+}
+
+/// Ranks as processes can be lost one by one; someone must notice.
+std::unique_ptr<comm::Watchdog> watch(const Settings& settings, const checkpoint::RunDirectory& run,
+                                      const checkpoint::Generation& own, const comm::Ranks& ranks) {
+  if (!ranks.are_processes) return nullptr;
+  const fs::path folder = run.path() / "flight";
+  const std::string start_name = fmt::format("g{}", own.number);
+  at_first(ranks, [&] {
+    fs::create_directories(folder);
+    comm::remove_stale_heartbeats(folder, start_name);
+  });
+  // The watchdog comes first: it knows who is to blame.
+  constexpr double grace_s = 30;
+  ranks.world.engine().set_timeout(settings.comm_timeout.seconds + grace_s);
+  return std::make_unique<comm::Watchdog>(comm::WatchdogSettings{.folder = folder,
+                                                                 .start_name = start_name,
+                                                                 .rank = ranks.world.rank(),
+                                                                 .size = ranks.world.size(),
+                                                                 .timeout_s = settings.comm_timeout.seconds},
+                                          ranks.world.engine().shared_recorder(), ranks.abort);
 }
 
 void remove_leftovers(const checkpoint::RunDirectory& run, Console& console) {
@@ -65,37 +93,105 @@ void refuse_if_moved_on(const checkpoint::RunDirectory& run, std::int64_t newest
   }
 }
 
-}  // namespace
+/// Candidates as a text that rank 0 can send, and back.
+std::string to_text(const std::vector<Candidate>& candidates) {
+  std::string text;
+  for (const Candidate& c : candidates) text += (c.required ? "!" : "?") + c.path.string() + '\0';
+  return text;
+}
 
-int run_training(const Settings& settings, const std::vector<OptionValue>& asked, Console& console) {
-  const StopSignals signals;
-  const data::TokenDataset dataset(settings.data);
-  const checkpoint::RunDirectory run(*settings.run);
-  checkpoint::LiveRun::refuse_if_alive(run);
-  const std::int64_t newest_seen = newest_generation(run);
-
-  Start start = prepare_start(settings, dataset, resume_candidates(settings, &run), console);
-  if (has_nothing_to_do(start, settings, dataset, run)) {
-    console.info("{} is at step {} and was to end at step {}: nothing is left to do", run.path().string(),
-                 start.state.step, start.plan.total_steps);
-    return 0;
+std::vector<Candidate> from_text(const std::string& text) {
+  std::vector<Candidate> candidates;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\0', begin);
+    candidates.push_back({text.substr(begin + 1, end - begin - 1), text[begin] == '!'});
+    begin = end + 1;
   }
-  announce(start, settings, console);
+  return candidates;
+}
+
+/// What rank 0 holds of a run directory while the run lives, and what it has told the others.
+struct OwnedRun {
+  checkpoint::Generation generation;
+  std::optional<checkpoint::LiveRun> alive;
+};
+
+/// On rank 0.
+void take_over(OwnedRun& owned, const checkpoint::RunDirectory& run, const Start& start,
+               std::int64_t newest_seen, Console& console) {
   run.create();
-  const checkpoint::Generation generation =
+  owned.generation =
       run.claim(lineage_name(start.checkpoint, run), start.checkpoint.empty() ? 0 : start.state.step);
-  const checkpoint::LiveRun alive(run, generation);
-  refuse_if_moved_on(run, newest_seen, generation);
-  if (!alive.supported()) {
+  owned.alive.emplace(run, owned.generation);
+  refuse_if_moved_on(run, newest_seen, owned.generation);
+  if (owned.alive->supported()) {
+    remove_leftovers(run, console);
+  } else {
     console.warn("{} refuses file locks: a second job on this run would not be noticed at its start",
                  run.path().string());
   }
-  if (alive.supported()) remove_leftovers(run, console);
-  for (const OptionChange& change : record_run(run.path(), asked, generation.number, start.state.step)) {
+}
+
+void record_options(const checkpoint::RunDirectory& run, const std::vector<OptionValue>& asked,
+                    const checkpoint::Generation& generation, std::int64_t step, Console& console) {
+  for (const OptionChange& change : record_run(run.path(), asked, generation.number, step)) {
     console.info("--{}: {} → {}", change.option, change.from.empty() ? "unset" : change.from,
                  change.to.empty() ? "unset" : change.to);
   }
-  return Trainer(settings, dataset, run, generation, start, signals, console).run();
+}
+
+/// Rank 0's generation, on every rank; its claim is the proof that all see the same run directory.
+void share(checkpoint::Generation& generation, const checkpoint::RunDirectory& run,
+           const comm::Ranks& ranks) {
+  generation.number = comm::broadcast_number(ranks.world, generation.number);
+  generation.continues = comm::broadcast_text(ranks.world, generation.continues);
+  check_visible(ranks, run.generation_path(generation.number));
+}
+
+}  // namespace
+
+int run_training(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
+                 const comm::Ranks& ranks) {
+  ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
+  std::optional<data::TokenDataset> dataset;
+  comm::together(ranks.world, [&] { dataset.emplace(settings.data); });
+  check_alike(ranks, asked, *dataset);
+  const Place place = find_place(ranks.world);
+
+  const checkpoint::RunDirectory run(*settings.run);
+  std::int64_t newest_seen = 0;
+  std::vector<Candidate> candidates;
+  at_first(ranks, [&] {
+    checkpoint::LiveRun::refuse_if_alive(run);
+    newest_seen = newest_generation(run);
+    candidates = resume_candidates(settings, &run);
+  });
+  candidates = from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
+  Start start = prepare_start(settings, *dataset, candidates, place, ranks);
+
+  std::int64_t nothing_left = 0;
+  at_first(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, *dataset, run) ? 1 : 0; });
+  if (comm::broadcast_number(ranks.world, nothing_left) != 0) {
+    ranks.console.info("{} is at step {} and was to end at step {}: nothing is left to do",
+                       run.path().string(), start.state.step, start.plan.total_steps);
+    return 0;
+  }
+  announce(start, settings, ranks.console);
+  OwnedRun owned;
+  at_first(ranks, [&] {
+    take_over(owned, run, start, newest_seen, ranks.console);
+    record_options(run, asked, owned.generation, start.state.step, ranks.console);
+  });
+  share(owned.generation, run, ranks);
+  const auto watchdog = watch(settings, run, owned.generation, ranks);
+  try {
+    return Trainer(settings, *dataset, run, owned.generation, start, signals, ranks).run();
+  } catch (const comm::SharedError&) {
+    throw;  // all ranks know
+  } catch (const Error& error) {
+    if (watchdog) watchdog->write_evidence(error.message());
+    throw;
+  }
 }
 
 }  // namespace dt::train

@@ -3,14 +3,16 @@
 
 #include <vector>
 
-#include "base/console.hpp"
 #include "base/options.hpp"
+#include "base/signals.hpp"
+#include "comm/ranks.hpp"
 #include "train/settings.hpp"
 
 namespace dt::train {
 
-/// Starts or goes on with a run and trains it to its end or to a request to stop. `asked` are the options as
-/// text, for run.json. Returns the exit code.
-int run_training(const Settings& settings, const std::vector<OptionValue>& asked, Console& console);
+/// Called by all ranks together: starts or goes on with a run and trains it to its end or to a request to
+/// stop. `asked` are the options as text, for run.json. Returns the exit code.
+int run_training(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
+                 const comm::Ranks& ranks);
 
 }  // namespace dt::train

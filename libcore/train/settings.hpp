@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "base/options.hpp"
+
 namespace dt::train {
 
 struct Settings {
@@ -36,6 +38,8 @@ struct Settings {
   double clip_norm = 1.0;
 
   std::string precision = "fp32";
+  std::optional<std::string> comm;
+  Duration comm_timeout{600};
   std::optional<std::int64_t> threads;
   std::optional<double> peak_flops;
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 
 #include "base/error.hpp"
 #include "checkpoint/reader.hpp"
+#include "comm/exchange.hpp"
+#include "train/agreement.hpp"
 #include "train/conditions.hpp"
 #include "train/state_io.hpp"
 
@@ -12,56 +15,77 @@ namespace dt::train {
 
 namespace {
 
-/// Runs `attempt`; where an optional candidate fails it, warns and answers false.
-template <class Attempt>
-bool readable(const Candidate& candidate, Console& console, const Attempt& attempt) {
+/// Runs `attempt` on all ranks; where an optional candidate fails it on any, warns and answers false.
+bool readable(const Candidate& candidate, const comm::Ranks& ranks, const std::function<void()>& attempt) {
   try {
-    attempt();
+    comm::together(ranks.world, attempt);
     return true;
   } catch (const Error& error) {
     if (candidate.required || error.kind() != ErrorKind::input) throw;
-    console.warn("passing over {}: {}", candidate.path.string(), error.message());
+    ranks.console.warn("passing over {}: {}", candidate.path.string(), error.message());
     return false;
   }
 }
 
-std::unique_ptr<ModelRuntime> make_runtime(const Plan& plan) {
-  return std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::training);
-}
+/// What preparing needs to know.
+struct Origin {
+  const Settings& settings;
+  const model::ModelSpec& spec;
+  const data::TokenDataset& dataset;
+  const Place& place;
+  const comm::Ranks& ranks;
 
-std::optional<Start> start_from(const Candidate& candidate, const Settings& settings,
-                                const model::ModelSpec& spec, const data::TokenDataset& dataset,
-                                Console& console) {
+  std::unique_ptr<ModelRuntime> make_runtime(const Plan& plan) const {
+    return std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::training, ranks.world);
+  }
+};
+
+std::optional<Start> start_from(const Candidate& candidate, const Origin& origin) {
+  const comm::Ranks& ranks = origin.ranks;
   std::optional<checkpoint::Reader> reader;
-  if (!readable(candidate, console, [&] { reader.emplace(candidate.path); })) return std::nullopt;
+  const auto open = [&] { reader.emplace(candidate.path); };
+  if (!readable(candidate, ranks, [&] {
+        if (ranks.is_first()) open();
+      }))
+    return std::nullopt;
+  check_visible(ranks, candidate.path / checkpoint::manifest_name);
+  if (!readable(candidate, ranks, [&] {
+        if (!ranks.is_first()) open();
+      }))
+    return std::nullopt;
   const checkpoint::Manifest& manifest = reader->manifest();
   Start start;
-  start.plan = make_plan(settings, spec, dataset, &manifest.state);
-  check_resumable(start.plan, manifest, dataset.content_digest());
-  start.runtime = make_runtime(start.plan);
-  if (!readable(candidate, console, [&] { load_state(*reader, start.runtime->storage()); }))
+  comm::together(ranks.world, [&] {
+    start.plan = make_plan(origin.settings, origin.spec, origin.dataset, origin.place, &manifest.state);
+    check_resumable(start.plan, manifest, origin.dataset.content_digest());
+    start.runtime = origin.make_runtime(start.plan);
+  });
+  if (!readable(candidate, ranks, [&] { load_state(*reader, start.runtime->storage()); }))
     return std::nullopt;
   for (const std::string& difference :
        condition_differences(manifest.state.conditions, describe_conditions(start.plan))) {
-    console.info("not bit for bit as before: {}", difference);
+    ranks.console.info("not bit for bit as before: {}", difference);
   }
   start.state = manifest.state;
   start.checkpoint = candidate.path;
   return start;
 }
 
-Start start_anew(const Settings& settings, const model::ModelSpec& spec, const data::TokenDataset& dataset) {
+Start start_anew(const Origin& origin) {
   Start start;
-  start.plan = make_plan(settings, spec, dataset, nullptr);
-  start.runtime = make_runtime(start.plan);
-  if (settings.init_from) {
-    const auto source = checkpoint::open_weights(*settings.init_from);
-    check_same_spec(spec, source->spec(), *settings.init_from);
-    start.runtime->load_weights(*source);
-  } else {
-    start.runtime->initialise_weights(start.plan.seed);
-  }
-  start.state = initial_state(start.plan, dataset);
+  const std::optional<std::string>& init_from = origin.settings.init_from;
+  comm::together(origin.ranks.world, [&] {
+    start.plan = make_plan(origin.settings, origin.spec, origin.dataset, origin.place, nullptr);
+    start.runtime = origin.make_runtime(start.plan);
+    if (init_from) {
+      const auto source = checkpoint::open_weights(*init_from);
+      check_same_spec(origin.spec, source->spec(), *init_from);
+      start.runtime->load_weights(*source);
+    } else {
+      start.runtime->initialise_weights(start.plan.seed);
+    }
+    start.state = initial_state(start.plan, origin.dataset);
+  });
   return start;
 }
 
@@ -112,17 +136,19 @@ void check_same_spec(const model::ModelSpec& asked, const model::ModelSpec& foun
 }
 
 Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
-                    const std::vector<Candidate>& candidates, Console& console) {
-  const model::ModelSpec spec = choose_spec(settings, candidates);
+                    const std::vector<Candidate>& candidates, const Place& place, const comm::Ranks& ranks) {
+  std::optional<model::ModelSpec> spec;
+  comm::together(ranks.world, [&] { spec = choose_spec(settings, candidates); });
+  const Origin origin{settings, *spec, dataset, place, ranks};
   for (const Candidate& candidate : candidates) {
-    if (auto start = start_from(candidate, settings, spec, dataset, console)) return std::move(*start);
+    if (auto start = start_from(candidate, origin)) return std::move(*start);
   }
   if (!candidates.empty()) {
-    throw Error(ErrorKind::input,
-                fmt::format("none of the run's {} checkpoints can be read", candidates.size()),
-                "see dt-checkpoint verify, or begin anew with --resume never");
+    throw comm::SharedError(ErrorKind::input,
+                            fmt::format("none of the run's {} checkpoints can be read", candidates.size()),
+                            "see dt-checkpoint verify, or begin anew with --resume never");
   }
-  return start_anew(settings, spec, dataset);
+  return start_anew(origin);
 }
 
 checkpoint::TrainingState initial_state(const Plan& plan, const data::TokenDataset& dataset) {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "base/console.hpp"
 #include "checkpoint/run_directory.hpp"
+#include "comm/ranks.hpp"
 #include "data/token_dataset.hpp"
 #include "train/model_runtime.hpp"
 #include "train/plan.hpp"
@@ -40,10 +40,11 @@ struct Start {
   fs::path checkpoint;  // gone on from; empty when begun anew
 };
 
-/// Plans and loads. Unreadable checkpoints are passed over with a warning; Error{input} where there are some
-/// and none can be read.
+/// Called by all ranks together with the same candidates: plans and loads. Checkpoints that a rank cannot
+/// read are passed over with a warning; Error{input} where there are some and none can be read;
+/// Error{environment} where a rank does not see what rank 0 reads.
 Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
-                    const std::vector<Candidate>& candidates, Console& console);
+                    const std::vector<Candidate>& candidates, const Place& place, const comm::Ranks& ranks);
 
 /// The state of a run that has not made a step.
 checkpoint::TrainingState initial_state(const Plan& plan, const data::TokenDataset& dataset);

@@ -1,15 +1,18 @@
 #include "train/trainer.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/host.hpp"
-#include "checkpoint/writer.hpp"
+#include "comm/exchange.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
 #include "parallel/builders.hpp"
 #include "parallel/validator.hpp"
+#include "train/agreement.hpp"
 #include "train/checkpoint_header.hpp"
 #include "train/evaluation.hpp"
-#include "train/state_io.hpp"
+#include "train/save.hpp"
 
 namespace dt::train {
 
@@ -30,10 +33,23 @@ std::vector<std::vector<optim::Segment>> segments_of(const model::ParameterTable
   return segments;
 }
 
-std::uint64_t folder_bytes(const fs::path& folder) {
-  std::uint64_t bytes = 0;
-  for (const auto& entry : fs::directory_iterator(folder)) bytes += entry.file_size();
-  return bytes;
+/// A look costs a network file system a round trip.
+constexpr double look_for_newer_every_s = 2;
+
+parallel::ActionList build_step(const ModelRuntime& runtime) {
+  const int first = static_cast<int>(runtime.lanes().first_micro_batch());
+  const int count = static_cast<int>(runtime.lanes().num_micro_batches());
+  parallel::ActionList list = parallel::build_training_step(runtime.num_units(), first, count);
+  parallel::validate_training_step(list, runtime.num_units(), first, count);
+  return list;
+}
+
+/// Of all ranks together.
+double measure_peak_flops(const Context& context, comm::Communicator& world) {
+  double rate = kernels::measure_matmul_rate(context, matmul_measurement_s);
+  const Tensor value(&rate, DType::f64, Shape{1});
+  world.all_reduce(value, value).wait();
+  return rate;
 }
 
 /// Whether a generation's `continues` names a checkpoint of its own run, not a path or nothing.
@@ -45,7 +61,7 @@ bool is_own_name(const std::string& continues) {
 
 Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
                  const checkpoint::RunDirectory& run, const checkpoint::Generation& generation, Start& start,
-                 const StopSignals& signals, Console& console)
+                 const StopSignals& signals, const comm::Ranks& ranks)
     : settings_(settings),
       dataset_(dataset),
       run_(run),
@@ -54,17 +70,15 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       runtime_(*start.runtime),
       state_(start.state),
       signals_(signals),
-      console_(console),
+      ranks_(ranks),
       loader_(dataset, start.plan.seed, start.plan.sequence_length),
-      reporter_(console, run.path() / "metrics.jsonl"),
-      actions_(parallel::build_training_step(start.runtime->num_units(),
-                                             static_cast<int>(start.plan.micro_batches_per_step))),
+      reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt),
+      actions_(build_step(*start.runtime)),
       segments_(segments_of(start.runtime->table())),
+      looked_for_newer_s_(monotonic_s()),
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
-  parallel::validate_training_step(actions_, runtime_.num_units(),
-                                   static_cast<int>(plan_.micro_batches_per_step));
-  peak_flops_ = settings.peak_flops ? *settings.peak_flops
-                                    : kernels::measure_matmul_rate(runtime_.context(), matmul_measurement_s);
+  peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.place.dp
+                                    : measure_peak_flops(runtime_.context(), ranks.world);
 }
 
 int Trainer::run() {
@@ -78,17 +92,23 @@ int Trainer::run() {
                      .generation = generation_.number,
                      .checkpoint = generation_.continues});
   });
-  if (resumes && is_evaluation_missing(settings_, plan_, dataset_, run_, state_.step) && !evaluate()) {
-    return save_and_stop(signals_.received());
+  std::int64_t evaluation_missing = 0;
+  at_first(ranks_, [&] {
+    evaluation_missing =
+        resumes && is_evaluation_missing(settings_, plan_, dataset_, run_, state_.step) ? 1 : 0;
+  });
+  if (comm::broadcast_number(ranks_.world, evaluation_missing) != 0) {
+    if (const int signal = evaluate()) return save_and_stop(signal);
   }
   while (state_.step < plan_.total_steps) {
     const Decision decision = train_step();
+    if (decision.superseded) give_way(run_, generation_);
     if (!decision.finite) refuse_not_finite(decision);
     if (decision.stop) return save_and_stop(decision.stop_signal);
     const bool is_due = settings_.save_every > 0 && state_.step % settings_.save_every == 0;
     if (is_due || state_.step == plan_.total_steps) save();
-    if (is_evaluation_due(settings_, plan_, dataset_, state_.step) && !evaluate()) {
-      return save_and_stop(signals_.received());
+    if (is_evaluation_due(settings_, plan_, dataset_, state_.step)) {
+      if (const int signal = evaluate()) return save_and_stop(signal);
     }
   }
   save();  // where the run began at its end, with another run's checkpoint
@@ -96,21 +116,30 @@ int Trainer::run() {
   return 0;
 }
 
+data::Batch Trainer::next_batch() {
+  const auto first = static_cast<std::uint64_t>(runtime_.lanes().first_micro_batch() * plan_.micro_batch);
+  const std::int64_t count = runtime_.lanes().num_micro_batches() * plan_.micro_batch;
+  const std::uint64_t begin = state_.samples_consumed + first;
+  return loader_.next(begin, count, begin + static_cast<std::uint64_t>(plan_.global_batch));
+}
+
 Decision Trainer::train_step() {
   if (interval_.steps == 0) interval_.started_s = monotonic_s();
+  ranks_.world.engine().recorder().set_step(state_.step + 1);
   const double waited_before_s = loader_.wait_s();
-  data::Batch batch = loader_.next(state_.samples_consumed, plan_.global_batch);
+  data::Batch batch = next_batch();
   const double data_wait_s = loader_.wait_s() - waited_before_s;
 
-  const double compute_started_s = monotonic_s();
+  const double started_s = monotonic_s();
+  const double exposed_before_s = runtime_.executor().exposed_communication_s() + control_s_;
   const Decision decision = run_actions(batch);
-  if (!decision.finite) return decision;
+  if (!decision.finite || decision.superseded) return decision;
   state_.step += 1;
   state_.samples_consumed += static_cast<std::uint64_t>(plan_.global_batch);
   state_.tokens_consumed += static_cast<std::uint64_t>(plan_.tokens_per_step());
-  state_.data_digest += data::batch_digest(batch.samples_B.data(), batch.tokens_BT.data(),
-                                           batch.labels_BT.data(), batch.num_samples, batch.sequence_length);
-  log_step(decision, data_wait_s, monotonic_s() - compute_started_s);
+  state_.data_digest += decision.data_digest;
+  log_step(decision, data_wait_s, monotonic_s() - started_s,
+           runtime_.executor().exposed_communication_s() + control_s_ - exposed_before_s);
   return decision;
 }
 
@@ -122,6 +151,9 @@ Decision Trainer::run_actions(data::Batch& batch) {
     m.loss_scale = 1.0 / static_cast<double>(plan_.tokens_per_step());
   }
   StepReport step_report;
+  step_report.data_digest =
+      data::batch_digest(batch.samples_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
+                         batch.num_samples, batch.sequence_length);
   Decision decision;
   parallel::StepHooks hooks;
   hooks.loss = [&](int, const Tensor& nll_R, std::span<std::byte>) {
@@ -131,22 +163,39 @@ Decision Trainer::run_actions(data::Batch& batch) {
     add_squared_norm(step_report);
     step_report.signal = signals_.received();
     step_report.output_failed = output_failure_ != nullptr;
+    step_report.superseded = is_superseded();
+    const double combine_started_s = monotonic_s();
+    step_report.combine(ranks_.world);
+    control_s_ += monotonic_s() - combine_started_s;
     decision = decide(step_report, plan_.tokens_per_step(), plan_.clip_norm);
   };
   hooks.step = [&] {
-    if (decision.finite) take_optimizer_step(plan_.schedule.at(step), decision.grad_scale);
+    if (decision.finite && !decision.superseded)
+      take_optimizer_step(plan_.schedule.at(step), decision.grad_scale);
   };
-  runtime_.executor().run(actions_, micro_batches, hooks);
+  runtime_.executor().run(actions_, micro_batches, static_cast<int>(runtime_.lanes().first_micro_batch()),
+                          hooks);
   return decision;
 }
 
 void Trainer::add_squared_norm(StepReport& report) {
   for (int group = 0; group < runtime_.storage().num_groups(); ++group) {
     const Tensor gradient = runtime_.storage().group_gradient(group);
-    block_sums_.resize(static_cast<std::size_t>(kernels::num_sum_blocks(gradient.numel())));
-    kernels::sum_squares_by_block(runtime_.context(), gradient, block_sums_);
+    const comm::Part blocks =
+        comm::part_of(plan_.place.rank, plan_.place.dp, kernels::num_sum_blocks(gradient.numel()));
+    if (blocks.count == 0) continue;
+    const std::int64_t begin = blocks.begin * kernels::sum_block_elements;
+    const std::int64_t end = std::min(begin + blocks.count * kernels::sum_block_elements, gradient.numel());
+    block_sums_.resize(static_cast<std::size_t>(blocks.count));
+    kernels::sum_squares_by_block(runtime_.context(), gradient.flat(begin, end - begin), block_sums_);
     report.squared_norm.add(block_sums_);
   }
+}
+
+bool Trainer::is_superseded() {
+  if (!ranks_.is_first() || monotonic_s() - looked_for_newer_s_ < look_for_newer_every_s) return false;
+  looked_for_newer_s_ = monotonic_s();
+  return run_.is_superseded(generation_);
 }
 
 void Trainer::take_optimizer_step(double lr, double grad_scale) {
@@ -162,7 +211,7 @@ void Trainer::take_optimizer_step(double lr, double grad_scale) {
 void Trainer::refuse_not_finite(const Decision& decision) {
   if (state_.step > 0) save();  // what was good is kept
   stop("not finite");
-  throw Error(
+  throw comm::SharedError(
       ErrorKind::input,
       fmt::format("step {}: loss {} and gradient norm {} are not both finite (samples {} to {})",
                   state_.step + 1, decision.loss, decision.grad_norm, state_.samples_consumed,
@@ -170,25 +219,26 @@ void Trainer::refuse_not_finite(const Decision& decision) {
       fmt::format("the weights of step {} are kept; lower --lr or lengthen --warmup-steps", state_.step));
 }
 
-void Trainer::log_step(const Decision& decision, double data_wait_s, double compute_s) {
+void Trainer::log_step(const Decision& decision, double data_wait_s, double step_s, double exposed_comm_s) {
   interval_.steps += 1;
   interval_.data_wait_s += data_wait_s;
-  interval_.compute_s += compute_s;
+  interval_.compute_s += step_s - exposed_comm_s;
+  interval_.exposed_comm_s += exposed_comm_s;
   if (state_.step % settings_.log_every != 0 && state_.step != plan_.total_steps) return;
   const auto steps = static_cast<double>(interval_.steps);
-  const double step_s = (monotonic_s() - interval_.started_s) / steps;
-  const double tokens_per_s = static_cast<double>(plan_.tokens_per_step()) / step_s;
+  const double mean_step_s = (monotonic_s() - interval_.started_s) / steps;
+  const double tokens_per_s = static_cast<double>(plan_.tokens_per_step()) / mean_step_s;
   report([&] {
     reporter_.train({.step = state_.step,
                      .loss = decision.loss,
                      .lr = plan_.schedule.at(state_.step),
                      .grad_norm = decision.grad_norm,
                      .tokens = state_.tokens_consumed,
-                     .step_s = step_s,
+                     .step_s = mean_step_s,
                      .tokens_per_s = tokens_per_s,
                      .mfu = plan_.flops_per_token() * tokens_per_s / peak_flops_,
                      .compute_s = interval_.compute_s / steps,
-                     .exposed_comm_s = 0,
+                     .exposed_comm_s = interval_.exposed_comm_s / steps,
                      .data_wait_s = interval_.data_wait_s / steps,
                      .data_digest = state_.data_digest});
   });
@@ -198,34 +248,37 @@ void Trainer::log_step(const Decision& decision, double data_wait_s, double comp
 void Trainer::save() {
   if (saved_step_ == state_.step) return;
   const double started_s = monotonic_s();
-  const fs::path path = checkpoint::write_checkpoint(
-      run_.checkpoints_path(), checkpoint_header(plan_, state_, generation_), pieces_of(runtime_.storage()));
+  const SavedCheckpoint saved = save_checkpoint(
+      ranks_, run_, generation_, checkpoint_header(plan_, state_, generation_), runtime_.storage());
   const double elapsed_s = monotonic_s() - started_s;
   saved_step_ = state_.step;
   report([&] {
     reporter_.checkpoint({.step = state_.step,
-                          .path = path.string(),
-                          .bytes = folder_bytes(path),
+                          .path = saved.path.string(),
+                          .bytes = saved.bytes,
                           .stall_s = elapsed_s,
                           .write_s = elapsed_s});
   });
-  for (const fs::path& removed : run_.prune(generation_.number, settings_.keep_last, settings_.keep_every)) {
-    console_.debug("removed {}", removed.string());
-  }
+  at_first(ranks_, [&] {
+    for (const fs::path& removed :
+         run_.prune(generation_.number, settings_.keep_last, settings_.keep_every)) {
+      ranks_.console.debug("removed {}", removed.string());
+    }
+  });
 }
 
-bool Trainer::evaluate() {
+int Trainer::evaluate() {
   EvaluationRequest request{.sequence_length = plan_.sequence_length,
                             .micro_batch = plan_.micro_batch,
                             .max_windows = {},
-                            .interrupted = [&] { return signals_.received() != 0; }};
+                            .stop_signal = [&] { return signals_.received(); }};
   if (settings_.eval_batches)
     request.max_windows = static_cast<std::uint64_t>(*settings_.eval_batches * plan_.global_batch);
-  const auto result = train::evaluate(runtime_, dataset_, request, console_);
-  if (!result) return false;
+  const Evaluation result = train::evaluate(runtime_, dataset_, request, ranks_);
+  if (result.stopped_by != 0) return result.stopped_by;
   report(
-      [&] { reporter_.eval({.step = state_.step, .val_loss = result->loss, .val_tokens = result->tokens}); });
-  return true;
+      [&] { reporter_.eval({.step = state_.step, .val_loss = result.loss, .val_tokens = result.tokens}); });
+  return 0;
 }
 
 void Trainer::report(const std::function<void()>& write) {
@@ -240,7 +293,7 @@ void Trainer::report(const std::function<void()>& write) {
 int Trainer::save_and_stop(int signal) {
   save();
   const char* reason = signal != 0 ? signal_name(signal) : "output cannot be written";
-  console_.warn("{}: stopped after step {}; the run can go on", reason, state_.step);
+  ranks_.console.warn("{}: stopped after step {}; the run can go on", reason, state_.step);
   stop(reason);
   return exit_requeue;
 }
@@ -253,7 +306,9 @@ void Trainer::stop(const char* reason) {
                      .generation = generation_.number,
                      .checkpoint = {}});
   });
-  if (output_failure_) std::rethrow_exception(output_failure_);
+  comm::together(ranks_.world, [&] {
+    if (output_failure_) std::rethrow_exception(output_failure_);
+  });
 }
 
 }  // namespace dt::train

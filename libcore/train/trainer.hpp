@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "base/console.hpp"
 #include "base/signals.hpp"
 #include "checkpoint/run_directory.hpp"
+#include "comm/ranks.hpp"
 #include "data/loader.hpp"
 #include "train/decision.hpp"
 #include "train/reporter.hpp"
@@ -17,29 +17,34 @@
 
 namespace dt::train {
 
-/// Trains until the plan's last step or a request to stop. All references must outlive it.
+/// Trains until the plan's last step or a request to stop; all ranks together. All references must outlive
+/// it.
 class Trainer {
  public:
   Trainer(const Settings& settings, const data::TokenDataset& dataset, const checkpoint::RunDirectory& run,
           const checkpoint::Generation& generation, Start& start, const StopSignals& signals,
-          Console& console);
+          const comm::Ranks& ranks);
 
   /// 0 when the run is complete, exit_requeue when a signal ended it after a save. Errors: input, where loss
   /// or gradients are not finite (the weights stay those of the step before); environment, where output could
-  /// not be written (after a save).
+  /// not be written (after a save), or where a newer generation has taken the run over (nothing is saved).
   int run();
 
  private:
   Decision train_step();
   Decision run_actions(data::Batch& batch);
   void take_optimizer_step(double lr, double grad_scale);
+  data::Batch next_batch();
+  /// Of this rank's share of the gradient's blocks.
   void add_squared_norm(StepReport& report);
+  /// Asked of the file system on rank 0, and not at each step.
+  bool is_superseded();
   [[noreturn]] void refuse_not_finite(const Decision& decision);
-  void log_step(const Decision& decision, double data_wait_s, double compute_s);
+  void log_step(const Decision& decision, double data_wait_s, double step_s, double exposed_comm_s);
   /// Unless this step has been saved.
   void save();
-  /// False where a signal interrupted it.
-  bool evaluate();
+  /// The signal that interrupted it, or 0.
+  int evaluate();
   /// A line or row that cannot be written must not cost the training: the next decision point saves and
   /// stops.
   void report(const std::function<void()>& write);
@@ -55,19 +60,22 @@ class Trainer {
   ModelRuntime& runtime_;
   checkpoint::TrainingState& state_;
   const StopSignals& signals_;
-  Console& console_;
+  const comm::Ranks& ranks_;
   data::Loader loader_;
   Reporter reporter_;
   parallel::ActionList actions_;
   std::vector<std::vector<optim::Segment>> segments_;  // of each group
   std::vector<double> block_sums_;
-  double peak_flops_ = 0;
+  double peak_flops_ = 0;      // of all ranks
+  double control_s_ = 0;       // spent on combining reports
+  double looked_for_newer_s_;  // when is_superseded looked last
   std::int64_t saved_step_;
   std::exception_ptr output_failure_;
 
   struct Interval {  // since the last logged step
     std::int64_t steps = 0;
     double compute_s = 0;
+    double exposed_comm_s = 0;
     double data_wait_s = 0;
     double started_s = 0;
   } interval_;

@@ -78,7 +78,8 @@ TEST_CASE("the executor's gradients are those of running the units by hand") {
     for (std::int64_t lanes : {1, 3, 4}) {
       Rig rig(tiny(tied), 4, lanes);
       auto batch = test::Batch::arbitrary(rig.spec, 4, 9);
-      rig.executor.run(build_training_step(static_cast<int>(rig.units.size()), 4), split(batch), no_hooks());
+      rig.executor.run(build_training_step(static_cast<int>(rig.units.size()), 0, 4), split(batch), 0,
+                       no_hooks());
 
       test::Decoder decoder(rig.spec, DType::f32);
       decoder.initialise(7);
@@ -98,12 +99,12 @@ TEST_CASE("the executor's gradients are those of running the units by hand") {
 TEST_CASE("a second step over the same buffers gives the same bits") {
   Rig rig(tiny(true), 3, 2);
   auto batch = test::Batch::arbitrary(rig.spec, 3, 8);
-  const auto list = build_training_step(static_cast<int>(rig.units.size()), 3);
-  rig.executor.run(list, split(batch), no_hooks());
+  const auto list = build_training_step(static_cast<int>(rig.units.size()), 0, 3);
+  rig.executor.run(list, split(batch), 0, no_hooks());
   const Tensor flat = rig.storage.group_gradient(0);
   const std::vector<std::byte> first(flat.raw(), flat.raw() + flat.bytes());
   const std::size_t pool = rig.executor.activation_bytes();
-  rig.executor.run(list, split(batch), no_hooks());
+  rig.executor.run(list, split(batch), 0, no_hooks());
   const Tensor again = rig.storage.group_gradient(0);
   CHECK(std::equal(first.begin(), first.end(), again.raw()));
   CHECK(rig.executor.activation_bytes() == pool);
@@ -114,7 +115,7 @@ TEST_CASE("any valid order of the same micro-batches gives the same bits") {
   Rig depth_first(tiny(true), 2, 2), breadth_first(tiny(true), 2, 2);
   const int units = static_cast<int>(depth_first.units.size());
   auto batch = test::Batch::arbitrary(depth_first.spec, 2, 8);
-  depth_first.executor.run(build_training_step(units, 2), split(batch), no_hooks());
+  depth_first.executor.run(build_training_step(units, 0, 2), split(batch), 0, no_hooks());
 
   ActionList list;  // as GPipe does, with every weight half put off to the end
   for (int m : {0, 1})
@@ -127,7 +128,7 @@ TEST_CASE("any valid order of the same micro-batches gives the same bits") {
   }
   list.push_back({control});
   list.push_back({step});
-  breadth_first.executor.run(list, split(batch), no_hooks());
+  breadth_first.executor.run(list, split(batch), 0, no_hooks());
   for (int group = 0; group < depth_first.storage.num_groups(); ++group) {
     CHECK(same_bits(depth_first.storage.group_gradient(group), breadth_first.storage.group_gradient(group)));
   }
@@ -142,7 +143,7 @@ TEST_CASE("an evaluation list gives each micro-batch's loss and keeps nothing") 
     for (double nll : nll_R.span<double>()) loss[m] += nll;
   };
   const auto micro_batches = split(batch);
-  rig.executor.run(build_evaluation(static_cast<int>(rig.units.size()), 2), micro_batches, hooks);
+  rig.executor.run(build_evaluation(static_cast<int>(rig.units.size()), 2), micro_batches, 0, hooks);
   test::Decoder decoder(rig.spec, DType::f32);
   decoder.initialise(7);
   for (int m : {0, 1}) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <fmt/format.h>
 #include <string>
 #include <vector>
@@ -213,10 +214,28 @@ TEST_CASE("a gradient sum refuses micro-batches out of order and a total before 
   CHECK_NOTHROW(sum.total());
   CHECK_THROWS_AS(sum.current(context, 6), Error);
   CHECK_THROWS_AS(sum.current(context, 3), Error);  // the next step has not been started
+}
 
-  const LanePlan two_left = LanePlan(8, 4).of_rank(1, 3);
-  GradientSum parts(1, DType::f64, two_left);
-  parts.start();
-  add_all(context, parts, two_left);
-  CHECK_THROWS_AS(parts.total(), Error);
+TEST_CASE("a part whose lanes leave several sums adds them") {
+  const Context context(1);
+  const LanePlan plan = LanePlan(8, 4).of_rank(1, 3);  // 2, 3, 4: a whole lane and half of one
+  GradientSum sum(1, DType::f64, plan);
+  REQUIRE(plan.num_sums_left() == 2);
+  sum.start();
+  for (std::int64_t m = 2; m < 5; ++m) {
+    sum.current(context, m).span<double>()[0] += static_cast<double>(m);
+    sum.finish(context, m);
+  }
+  CHECK(sum.total().span<double>()[0] == 9);
+}
+
+TEST_CASE("the sum of no micro-batches changes no bit of what it is added to") {
+  const LanePlan plan = LanePlan(2, 4).of_rank(0, 4);
+  REQUIRE(plan.num_micro_batches() == 0);
+  GradientSum sum(3, DType::f32, plan);
+  sum.start();
+  for (const float g : sum.total().span<float>()) {
+    CHECK((g == 0 && std::signbit(g)));
+    CHECK(std::signbit(-0.0F + g));
+  }
 }

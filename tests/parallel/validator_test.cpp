@@ -11,36 +11,37 @@ using namespace dt::parallel;
 TEST_CASE("what the builder emits is valid") {
   for (int units : {1, 2, 5}) {
     for (int micro_batches : {1, 2, 7}) {
-      CHECK_NOTHROW(validate_training_step(build_training_step(units, micro_batches), units, micro_batches));
+      CHECK_NOTHROW(
+          validate_training_step(build_training_step(units, 0, micro_batches), units, 0, micro_batches));
     }
   }
 }
 
 TEST_CASE("a list that lacks any one action is refused") {
-  const ActionList whole = build_training_step(3, 2);
+  const ActionList whole = build_training_step(3, 0, 2);
   for (std::size_t i = 0; i < whole.size(); ++i) {
     ActionList list = whole;
     list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
     INFO("without " << to_string(whole[i]));
-    CHECK_THROWS_AS(validate_training_step(list, 3, 2), Error);
+    CHECK_THROWS_AS(validate_training_step(list, 3, 0, 2), Error);
   }
 }
 
 TEST_CASE("a list with any one action twice is refused") {
-  const ActionList whole = build_training_step(3, 2);
+  const ActionList whole = build_training_step(3, 0, 2);
   for (std::size_t i = 0; i < whole.size(); ++i) {
     ActionList list = whole;
     list.insert(list.begin() + static_cast<std::ptrdiff_t>(i), whole[i]);
     INFO("twice " << to_string(whole[i]));
-    CHECK_THROWS_AS(validate_training_step(list, 3, 2), Error);
+    CHECK_THROWS_AS(validate_training_step(list, 3, 0, 2), Error);
   }
 }
 
 TEST_CASE("an action before what it needs is refused and both are named") {
-  ActionList list = build_training_step(2, 1);
+  ActionList list = build_training_step(2, 0, 1);
   std::swap(list[0], list[1]);
   CHECK_THROWS_WITH(
-      validate_training_step(list, 2, 1),
+      validate_training_step(list, 2, 0, 1),
       Catch::Contains("forward(unit 1, micro-batch 0) comes before forward(unit 0, micro-batch 0)"));
 }
 
@@ -56,7 +57,7 @@ TEST_CASE("backward halves may be apart, as zero-bubble schedules have them") {
                         {reduce, 1},
                         {control},
                         {step}};
-  CHECK_NOTHROW(validate_training_step(list, 2, 1));
+  CHECK_NOTHROW(validate_training_step(list, 2, 0, 1));
 }
 
 TEST_CASE("micro-batches may go in any order but for a unit's weight halves") {
@@ -80,16 +81,16 @@ TEST_CASE("micro-batches may go in any order but for a unit's weight halves") {
                       {control},
                       {step}};
   };
-  CHECK_NOTHROW(validate_training_step(list(0), 2, 2));
+  CHECK_NOTHROW(validate_training_step(list(0), 2, 0, 2));
   CHECK_THROWS_WITH(
-      validate_training_step(list(1), 2, 2),
+      validate_training_step(list(1), 2, 0, 2),
       Catch::Contains(
           "backward_weight(unit 0, micro-batch 1) comes before backward_weight(unit 0, micro-batch 0)"));
 }
 
 TEST_CASE("units and micro-batches that do not exist are refused") {
-  ActionList list = build_training_step(2, 1);
+  ActionList list = build_training_step(2, 0, 1);
   list[0].unit = 7;
-  CHECK_THROWS_AS(validate_training_step(list, 2, 1), Error);
-  CHECK_THROWS_AS(validate_training_step(build_training_step(2, 2), 2, 1), Error);
+  CHECK_THROWS_AS(validate_training_step(list, 2, 0, 1), Error);
+  CHECK_THROWS_AS(validate_training_step(build_training_step(2, 0, 2), 2, 0, 1), Error);
 }

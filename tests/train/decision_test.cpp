@@ -1,7 +1,12 @@
 #include "train/decision.hpp"
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
+
+#include "base/error.hpp"
+#include "comm/threads/thread_group.hpp"
 
 using namespace dt::train;
 
@@ -16,20 +21,26 @@ TEST_CASE("the loss is the sum over targets and the norm the root of the sum of 
   CHECK(d.finite);
 }
 
-TEST_CASE("merged reports decide the same whatever their order") {
-  StepReport a, b, c;
-  a.nll.add(0.1);
-  b.nll.add(1e17);
-  c.nll.add(-1e17);
-  b.signal = 15;
-  StepReport abc = a, cba = c;
-  abc.merge(b);
-  abc.merge(c);
-  cba.merge(b);
-  cba.merge(a);
-  CHECK(decide(abc, 1, 0).loss == 0.1);
-  CHECK(decide(cba, 1, 0).loss == 0.1);
-  CHECK(decide(cba, 1, 0).stop_signal == 15);
+TEST_CASE("combined reports decide the same on every rank, whatever their order") {
+  const std::array<double, 3> terms{0.1, 1e17, -1e17};
+  for (int shift = 0; shift < 3; ++shift) {
+    dt::comm::run_threads(3, [&](dt::comm::Communicator& world) {
+      StepReport report;
+      report.nll.add(terms[static_cast<std::size_t>((world.rank() + shift) % 3)]);
+      report.squared_norm.add(world.rank());
+      report.data_digest = ~std::uint64_t{0} - static_cast<std::uint64_t>(world.rank());
+      if (world.rank() == 1) report.signal = 10;
+      if (world.rank() == 2) report.signal = 15;
+      report.output_failed = world.rank() == 0;
+      report.combine(world);
+      const Decision decision = decide(report, 1, 0);
+      const bool equal = decision.loss == 0.1 && decision.grad_norm == std::sqrt(3.0) &&
+                         decision.data_digest == ~std::uint64_t{0} * 3 - 3 && decision.stop_signal == 15 &&
+                         decision.stop && !decision.superseded;
+      return equal ? 0 : throw dt::Error(dt::ErrorKind::internal, "ranks decide differently");
+    });
+  }
+  SUCCEED();
 }
 
 TEST_CASE("one value that is not finite stops the optimizer") {

@@ -1,0 +1,110 @@
+#include "train/agreement.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/build_info.hpp"
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "comm/exchange.hpp"
+
+namespace dt::train {
+
+namespace {
+
+/// Network file systems let a node look at an old view of a folder for some seconds.
+constexpr double patience_s = 15;
+
+/// One fact of a rank: equal on all, or an error.
+struct Fact {
+  ErrorKind kind;
+  std::string name;
+  std::string value;
+};
+
+std::vector<Fact> facts(const std::vector<OptionValue>& asked, const data::TokenDataset& dataset) {
+  // The program first: the same one has the same options.
+  std::vector<Fact> list{
+      {ErrorKind::input, "the program", build_description() + ", digest " + to_hex(executable_digest())}};
+  for (const OptionValue& option : asked)
+    list.push_back({ErrorKind::usage, "--" + option.name, option.value});
+  list.push_back({ErrorKind::input, "the digest of --data", to_hex(dataset.content_digest())});
+  return list;
+}
+
+std::string joined(const std::vector<Fact>& facts) {
+  std::string text;
+  for (const Fact& fact : facts) text += fact.name + "\n" + fact.value + "\n";
+  return text;
+}
+
+/// Where two ranks differ, told with the hosts of both.
+void compare(const comm::Ranks& ranks, const std::vector<Fact>& own) {
+  const std::vector<std::string> hosts = comm::gather_texts(ranks.world, host_name());
+  for (const Fact& fact : own) {
+    const std::vector<std::string> values = comm::gather_texts(ranks.world, fact.value);
+    const auto other = std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>());
+    if (other == values.end()) continue;
+    const auto rank = static_cast<std::size_t>(other - values.begin()) + 1;
+    const auto shown = [](const std::string& value) { return value.empty() ? "unset" : "'" + value + "'"; };
+    throw comm::SharedError(
+        fact.kind,
+        fmt::format("ranks disagree about {}: {} on {} (rank 0), {} on {} (rank {})", fact.name,
+                    shown(values[0]), hosts[0], shown(values[rank]), hosts[rank], rank),
+        "give all ranks the same command, program and files");
+  }
+}
+
+bool all_equal(const std::vector<std::string>& texts) {
+  return std::adjacent_find(texts.begin(), texts.end(), std::not_equal_to<>()) == texts.end();
+}
+
+/// The digest of a file's content; "" where it cannot be read.
+std::string content(const fs::path& path) {
+  try {
+    return to_hex(digest(read_file(path)));
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
+                 const data::TokenDataset& dataset) {
+  const std::vector<Fact> own = facts(asked, dataset);
+  if (!all_equal(comm::gather_texts(ranks.world, to_hex(digest(joined(own)))))) compare(ranks, own);
+  const std::vector<std::string> sets = comm::gather_texts(ranks.world, instruction_set());
+  if (!all_equal(sets)) {
+    ranks.console.warn(
+        "ranks have different instruction sets ({} on rank 0): results are not bit for bit those of "
+        "equal ones",
+        sets[0]);
+  }
+}
+
+void check_visible(const comm::Ranks& ranks, const fs::path& path) {
+  const std::string expected = comm::broadcast_text(ranks.world, ranks.is_first() ? content(path) : "");
+  comm::together(ranks.world, [&] {
+    const double end_s = monotonic_s() + patience_s;
+    while (content(path) != expected) {
+      if (monotonic_s() > end_s) {
+        throw Error(
+            ErrorKind::environment,
+            fmt::format("{} is not what rank 0 sees there", fs::absolute(path).string()),
+            "--run must lie on a file system that all nodes share; or this node's view of it is stale");
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+}
+
+void at_first(const comm::Ranks& ranks, const std::function<void()>& body) {
+  comm::together(ranks.world, [&] {
+    if (ranks.is_first()) body();
+  });
+}
+
+}  // namespace dt::train

@@ -1,0 +1,28 @@
+#pragma once
+// What ranks must have in common before they train together.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+#include "base/options.hpp"
+#include "comm/ranks.hpp"
+#include "data/token_dataset.hpp"
+
+namespace dt::train {
+
+/// Called by all ranks together. Errors, on all ranks, naming rank 0's host, the first other and what
+/// differs: usage, where options do; input, where data or programs do. Other instruction sets are warned of.
+void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
+                 const data::TokenDataset& dataset);
+
+/// Called by all ranks together: does rank 0's `path` have the same content for everyone? Network file
+/// systems show changes late, so ranks look again for some seconds. Error{environment}, on all ranks, naming
+/// one that does not see it.
+void check_visible(const comm::Ranks& ranks, const fs::path& path);
+
+/// Runs `body` on rank 0 alone; where it throws, all ranks do.
+void at_first(const comm::Ranks& ranks, const std::function<void()>& body);
+
+}  // namespace dt::train

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# When a rank is lost, stops answering or fails, the whole job ends soon, with a message that names it, and no process stays.
+source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
+make_shards shards
+at_exit() {
+  [[ -z ${launcher:-} ]] || { ranks_of "$launcher"; echo "$launcher"; } | xargs -r kill -KILL 2>/dev/null || true
+}
+
+# expect_over SECONDS WHAT: the launcher and every rank that it had (in $pids) are gone by then; its exit code in $code.
+expect_over() {
+  local deadline=$((SECONDS + $1)) pid
+  while kill -0 "$launcher" 2>/dev/null; do
+    ((SECONDS <= deadline)) || fail "$2: the job still runs after $1 s: $(cat launcher.err)"
+    sleep 0.1
+  done
+  code=0
+  wait "$launcher" || code=$?
+  for pid in $pids; do
+    while kill -0 "$pid" 2>/dev/null; do
+      ((SECONDS <= deadline)) || fail "$2: process $pid is left"
+      sleep 0.1
+    done
+  done
+}
+# start N RUN [options]: until it trains.
+start() {
+  start_ranks "$@"
+  wait_for_step "$2" 3
+  pids=$(ranks_of "$launcher")
+  expect_equal "$(wc -w <<<"$pids")" "$1" "ranks"
+}
+nth() { sed -n "$1p" <<<"$pids"; }
+
+# A killed rank, any of them.
+forever=(--steps 1000000 --schedule constant --grad-lanes 4)
+for victim in 1 2 3; do
+  start 3 "killed$victim" "${forever[@]}" --save-every 50
+  kill -KILL "$(nth "$victim")"
+  expect_over 10 "SIGKILL of rank $victim"
+  [[ $code != 0 ]] || fail "exit 0 after a killed rank"
+done
+# A killed launcher.
+start 2 orphans "${forever[@]}"
+kill -KILL "$launcher"
+expect_over 10 "SIGKILL of mpirun"
+
+# A rank that stops answering is named by those that wait for it; the evidence stays.
+for victim in 1 3; do
+  start 3 "stopped$victim" "${forever[@]}" --comm-timeout 3s
+  kill -STOP "$(nth "$victim")"
+  expect_over 13 "SIGSTOP of rank $((victim - 1))"
+  expect_equal "$code" 4 "exit"
+  expect_match launcher.err "rank $((victim - 1)) on $(hostname) .*silent"
+  expect_match launcher.err 'all_reduce [0-9]+ .*step [0-9]+'
+  evidence=$(find "stopped$victim/flight" -name '*.jsonl' | head -n 1)
+  [[ -s $evidence ]] || fail "no evidence in flight/"
+  while read -r line; do python3 -c 'import json, sys; json.loads(sys.argv[1])' "$line"; done < <(head -n 5 "$evidence")
+done
+
+# A signal to one rank stops all, after a save at the same step.
+start 3 signal "${forever[@]}"
+kill -USR1 "$(nth 2)"
+expect_over 10 "SIGUSR1 to a rank"
+expect_equal "$code" 75 "exit after SIGUSR1"
+step=$(losses signal | tail -n 1 | cut -d' ' -f1)
+[[ -d signal/checkpoints/$(printf 'step-%08d.g1' "$step") ]] || fail "no checkpoint of step $step"
+
+# Ranks that were not given the same: said once, naming host and what differs.
+arguments differ --quiet --steps 5
+expect_exit 2 mpirun --oversubscribe -n 1 dt-train "${train_args[@]}" --weight-decay 0.1 : -n 1 dt-train "${train_args[@]}" --weight-decay 0.2
+expect_equal "$(grep -c 'error' stderr)" 1 "messages"
+expect_match stderr "--weight-decay: '0.1' on $(hostname) \(rank 0\), '0.2' on"
+mkdir a b
+make_shards a/shards
+seq 1 40000 | dt-shard-data --quiet --out b/shards --val-fraction 0.2 - >/dev/null
+expect_exit 3 mpirun --oversubscribe -n 1 -wdir a dt-train "${train_args[@]}" : -n 1 -wdir b dt-train "${train_args[@]}"
+expect_match stderr 'digest of --data'
+rm -r b/shards
+cp -r a/shards b
+expect_exit 4 mpirun --oversubscribe -n 1 -wdir a dt-train "${train_args[@]}" : -n 1 -wdir b dt-train "${train_args[@]}"
+expect_match stderr "rank 1 on $(hostname): .*b/differ.* is not what rank 0 sees"
+cp "$(command -v dt-train)" other-build
+printf x >>other-build
+expect_exit 3 mpirun --oversubscribe -n 1 dt-train "${train_args[@]}" : -n 1 ./other-build "${train_args[@]}"
+expect_match stderr 'the program'
+expect_absent differ
+
+# What fails on all ranks is said once, and on one rank by that one.
+expect_exit 3 train_as mpi=3 failing --steps 5 --data nowhere
+expect_equal "$(grep -c 'error: ' stderr)" 1 "messages"
+expect_exit 2 train failing --comm threads=0 --steps 5
+expect_exit 2 train failing --comm sockets --steps 5
+expect_match stderr 'allowed: self, threads=N'
+expect_exit 2 mpi 3 dt-train --no-such-option
+expect_equal "$(grep -c 'error: ' stderr)" 1 "messages about a wrong option"
+expect_exit 2 mpi 3 dt-train --data shards --run failing --steps 5 --logits-out x
+expect_equal "$(grep -c 'error: ' stderr)" 1 "messages about options that do not fit"
+expect_exit 0 mpi 3 dt-train --version
+expect_equal "$(wc -l <stdout)" 1 "lines of --version"

@@ -1,0 +1,37 @@
+# Sourced by cases that train with several ranks.
+# shellcheck shell=bash
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
+
+# Open MPI refuses root and more ranks than cores unless told that both are meant; its ranks may share cores here.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+mpi() { mpirun --oversubscribe --bind-to none -n "$@"; }
+
+# train_as KIND RUN [options]: KIND is threads=N or mpi=N.
+train_as() {
+  local kind=$1
+  shift
+  case $kind in
+    mpi=*)
+      arguments "$@"
+      mpi "${kind#mpi=}" dt-train "${train_args[@]}"
+      ;;
+    *) train "$@" --comm "$kind" ;;
+  esac
+}
+
+# start_ranks N RUN [options]: under mpirun in the background, as process $launcher.
+start_ranks() {
+  local ranks=$1
+  shift
+  arguments "$@"
+  mpirun --oversubscribe --bind-to none -n "$ranks" dt-train "${train_args[@]}" >launcher.out 2>launcher.err &
+  # shellcheck disable=SC2034
+  launcher=$! # for the case
+}
+
+# ranks_of PID: the processes of dt-train that a launcher started.
+ranks_of() { pgrep -P "$1" -x dt-train || true; }
+
+# digest_of RUN: of all data seen.
+digest_of() { sed -nE 's/.*"kind":"train".*"data_digest":"([^"]*)".*/\1/p' "$1/metrics.jsonl" | tail -n 1; }
