@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # demo.sh DIR: the whole pipeline on one machine, with the tools on PATH. Text that this machine has becomes token shards, a
-# small model trains on them, is killed without warning, goes on where it stood, is verified and merged into a folder that
-# Hugging Face transformers loads.
+# small model trains on them with two ranks, one is killed without warning, the run goes on where it stood, is verified and
+# merged into a folder that Hugging Face transformers loads.
 set -euo pipefail
 
 out=${1:?usage: demo.sh DIR}
@@ -19,23 +19,25 @@ bash "$here/datasets/debian-text.sh" "$out/text"
 say "2. Token shards: dt-shard-data"
 dt-shard-data --out "$out/shards" --val-fraction 0.02 "$out/text"
 
-say "3. Training: dt-train, $steps steps, killed (SIGKILL) after step $kill_at"
+say "3. Training: dt-train, two ranks under mpirun, $steps steps; one rank is killed (SIGKILL) after step $kill_at"
 cat >"$out/config.json" <<'JSON'
 {"model_type": "llama", "vocab_size": 257, "hidden_size": 128, "intermediate_size": 344, "num_hidden_layers": 4,
  "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256, "tie_word_embeddings": true}
 JSON
-train=(dt-train --model "$out/config.json" --data "$out/shards" --run "$out/run" --steps "$steps" --global-batch 16
-  --micro-batch 8 --sequence-length 128 --lr 3e-3 --warmup-steps 50 --save-every 100 --keep-last 3 --eval-batches 20
-  --log-every 25)
+# Open MPI asks twice whether root is meant, and whether ranks may share a core.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+train=(mpirun --oversubscribe -n 2 dt-train --model "$out/config.json" --data "$out/shards" --run "$out/run" --steps "$steps"
+  --global-batch 16 --micro-batch 8 --sequence-length 128 --lr 3e-3 --warmup-steps 50 --save-every 100 --keep-last 3
+  --eval-batches 20 --log-every 25)
 echo "${train[*]}"
 "${train[@]}" &
-trainer=$!
+launcher=$!
 until grep -qs "\"kind\":\"train\",\"step\":$kill_at," "$out/run/metrics.jsonl"; do
-  kill -0 "$trainer" || { wait "$trainer"; exit 1; }
+  kill -0 "$launcher" || { wait "$launcher"; exit 1; }
   sleep 0.05
 done
-kill -KILL "$trainer"
-wait "$trainer" 2>/dev/null || true
+kill -KILL "$(pgrep -P "$launcher" -x dt-train | tail -n 1)"
+wait "$launcher" 2>/dev/null || true
 
 say "4. The same command again goes on from the newest checkpoint"
 "${train[@]}"

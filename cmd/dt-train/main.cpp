@@ -3,6 +3,7 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "base/signals.hpp"
 #include "base/tool.hpp"
 #include "cmd/dt-train/options.hpp"
 #include "cmd/dt-train/run.hpp"
@@ -24,6 +25,7 @@ void spin_shortly(char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  dt::hold_stop_signals();
   spin_shortly(argv);
   dt::train::Settings settings;
   dt::OptionTable options = dt::train_tool::make_options(settings);

@@ -63,6 +63,11 @@ void StopSignals::listen() {
   }
 }
 
+void hold_stop_signals() {
+  const sigset_t set = stop_set();
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
 const char* signal_name(int signal) {
   switch (signal) {
     case SIGTERM:

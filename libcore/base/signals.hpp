@@ -31,6 +31,10 @@ class StopSignals {
   std::thread listener_;
 };
 
+/// Holds those signals back from now on, until a StopSignals takes them: a request to stop that comes while a
+/// program starts must not end it. For the first lines of main().
+void hold_stop_signals();
+
 /// "SIGTERM", ...
 const char* signal_name(int signal);
 

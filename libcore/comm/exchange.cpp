@@ -44,7 +44,7 @@ std::optional<Error> error_of(const std::function<void()>& body) {
   }
 }
 
-/// Of everyone, as all_alike and the lowest rank's.
+/// Which rank speaks for all, and whether all would say the same.
 struct Verdict {
   int rank;  // the lowest that failed
   bool all_alike;

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# submit.sh [dt-train's options]: submits the chain shard → train → merge and prints the jobs' ids. Each stage starts when
+# the one before has succeeded, requeues and all, and is cancelled when that failed. Settings are environment variables:
+#
+#   DT_INPUT        text, files or folders as words; unset: DT_DATA is there, no job makes it
+#   DT_TOKENIZER    default: dt-shard-data's
+#   DT_DATA         token shards (default: shards)
+#   DT_MODEL        preset or config.json (default: gpt2-124m)
+#   DT_RUN          run directory (default: run)
+#   DT_OUT          the model (default: model)
+#   DT_SHARD_ARGS   more options of dt-shard-data, as words
+#   DT_TRAIN_ARGS   more options of dt-train, as words
+#   DT_BIN          where the tools are (default: on PATH)
+#   DT_SBATCH       sbatch's options for every stage, as words: -p long -A project
+#   DT_SHARD_SBATCH, DT_TRAIN_SBATCH, DT_MERGE_SBATCH   more for one stage: -N 4 -c 32 -t 12:00:00 --signal=USR1@600
+#
+# "As words": split at blanks; quotes have no meaning. A value with blanks goes into DT_DATA, DT_RUN, …, or here as an argument.
+# The nodes must see all paths, and the folder that this is called in, where logs appear as dt-STAGE-ID.log.
+set -euo pipefail
+
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+  sed -nE '2,/^set/ s/^# ?//p' "${BASH_SOURCE[0]}"
+  exit
+fi
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+submitted=()
+# Half a chain is of no use.
+trap '(($? == 0 || ${#submitted[@]} == 0)) || scancel "${submitted[@]}"' EXIT
+
+# submit STAGE SBATCH_OPTIONS DEPENDENCY [arguments]: adds its id to $submitted.
+submit() {
+  local stage=$1 after=$3 id options
+  options="${DT_SBATCH:-} $2"
+  read -ra options <<<"${options//$'\n'/ }"
+  [[ -z $after ]] || options+=(--dependency="afterok:$after" --kill-on-invalid-dep=yes)
+  id=$(sbatch --parsable --export=ALL "${options[@]}" "$here/$stage.sbatch" "${@:4}")
+  submitted+=("${id%%;*}") # ID;CLUSTER where there are several
+  echo "$stage=${id%%;*}"
+}
+
+shard=""
+if [[ -n ${DT_INPUT:-} ]]; then
+  submit shard "${DT_SHARD_SBATCH:-}" ""
+  shard=${submitted[-1]}
+fi
+submit train "${DT_TRAIN_SBATCH:-}" "$shard" "$@"
+submit merge "${DT_MERGE_SBATCH:-}" "${submitted[-1]}"

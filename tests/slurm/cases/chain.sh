@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# The chain of jobs/submit.sh: shards, training on two nodes that takes more than one time limit, a merged model with the bits of an
+# undisturbed run. A stage that fails takes those after it along.
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+make_shards shards
+job_options 160
+slow_links 20mbit
+export DT_INPUT=text DT_DATA=chain_shards DT_SHARD_ARGS="--val-fraction 0.2" DT_RUN=chain DT_OUT=chain.h5
+
+id_of() { sed -nE "s/^$1=([0-9]+)$/\1/p" stdout; }
+
+# Slurm counts limits in minutes, and signals up to 30 s before it was asked to: between 5 and 35 s after the start.
+DT_TRAIN_SBATCH="-N 2 --time=1 --signal=USR1@25" expect_exit 0 on_login "$jobs/submit.sh"
+shard=$(id_of shard) train=$(id_of train) merge=$(id_of merge)
+expect_equal "$(cut -d= -f1 stdout | tr '\n' ' ')" "shard train merge "
+wait_for_job "$shard" 30
+wait_until 90 "the next allocation" has_generations chain 2
+slow_links none
+wait_for_job "$train" 60
+wait_for_job "$merge" 30
+(($(job_field "$train" Restarts) >= 1)) || fail "the time limit did not strike"
+expect_match "dt-train-$train.log" '^requeue: exit code 75'
+expect_match "chain/metrics.jsonl" '"kind":"stop","reason":"SIGUSR1"'
+expect_equal "$(num_generations chain)" "$(($(job_field "$train" Restarts) + 1))" "starts"
+undisturbed whole
+cmp chain.h5 "$(merged whole)" || fail "the chain's model differs from the undisturbed run's"
+
+# Shards that are there are checked, not made again.
+again=$(on_login sbatch --parsable "$jobs/shard.sbatch")
+wait_for_job "$again" 30
+expect_match "dt-shard-$again.log" 'is there already'
+rm chain_shards/train-00000.h5
+again=$(on_login sbatch --parsable "$jobs/shard.sbatch")
+wait_for_job "$again" 30 FAILED
+
+# No text: no job for shards. Arguments reach dt-train; its failure ends the chain.
+unset DT_INPUT
+DT_RUN=other expect_exit 0 on_login "$jobs/submit.sh" --no-such-option
+expect_equal "$(cut -d= -f1 stdout | tr '\n' ' ')" "train merge "
+train=$(id_of train) merge=$(id_of merge)
+wait_for_job "$train" 30 FAILED
+expect_equal "$(job_field "$train" ExitCode)" "2:0"
+wait_for_job "$merge" 30 CANCELLED
+# A stage that cannot be submitted leaves none behind.
+DT_MERGE_SBATCH="--partition=nowhere" expect_exit 1 on_login "$jobs/submit.sh"
+wait_for_job "$(id_of train)" 30 CANCELLED
