@@ -17,6 +17,7 @@ class MpiBackend final : public bench::Backend {
   MpiBackend(comm::mpi::Collectives& library, comm::Communicator& group) : library_(library), group_(group) {}
   const char* name() const override { return "mpi"; }
   void require(bench::Operation operation, DType dtype, comm::Reduction reduction) const override;
+  std::int64_t max_count() const override { return comm::mpi::Collectives::max_count; }
   int in_place_part() const override;
   bench::Call prepare(const bench::Problem& problem, const Tensor& in, const Tensor& out) override;
 

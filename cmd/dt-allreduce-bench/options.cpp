@@ -47,6 +47,12 @@ void check_sizes(const OptionTable& table, const Options& options) {
     throw invalid(fmt::format("{}", options.step_factor), "step-factor", "a number above 1");
 }
 
+void check_timeout(const Options& options) {
+  const double seconds = options.timeout.seconds;
+  if (!(seconds > 0))
+    throw invalid(fmt::format("{}", seconds), "timeout", "a time above 0, such as 90, 90s, 5m");
+}
+
 void check_files(const Options& options) {
   for (const auto& [option, path] : {std::pair{"csv", options.csv}, {"json-file", options.json_file}}) {
     if (path && (path->empty() || *path == "-"))
@@ -82,7 +88,8 @@ std::string Options::step() const {
 }
 
 void declare(OptionTable& table, Options& options) {
-  table.usage("[options]    started by mpirun or srun, one process a rank")
+  table.for_ranks()
+      .usage("[options]    started by mpirun or srun, one process a rank")
       .group("What to measure")
       .add("operations,o", &options.operations, "LIST", "all, or of " + bench::operation_names())
       .add(
@@ -104,6 +111,8 @@ void declare(OptionTable& table, Options& options) {
       .add("check,c", &options.measure.checks, "N",
            "operations after that whose every element is compared; exit 5 when any is wrong; 0 for none", 0,
            max_count)
+      .add("timeout", &options.timeout, "TIME",
+           "when one size of an operation takes longer, say which and end all ranks with exit 4")
       .group("Output")
       .add("csv", &options.csv, "FILE",
            "also write a line per row of the table, with all that identifies the run")
@@ -118,6 +127,7 @@ void declare(OptionTable& table, Options& options) {
       .check([&table, &options] {
         check_names(options);
         check_sizes(table, options);
+        check_timeout(options);
         check_files(options);
       });
 }

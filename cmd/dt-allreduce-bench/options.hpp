@@ -19,6 +19,7 @@ struct Options {
   double step_factor = 2;
   std::optional<std::int64_t> step_bytes;
   bench::MeasureSettings measure;
+  Duration timeout{300};  // of each size of an operation
   std::string dtype = "float";
   std::string reduction = "sum";
   std::int64_t root = 0;

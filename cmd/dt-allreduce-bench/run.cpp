@@ -8,6 +8,7 @@
 #include "base/host.hpp"
 #include "base/text.hpp"
 #include "bench/report.hpp"
+#include "bench/time_limit.hpp"
 #include "cmd/dt-allreduce-bench/backends.hpp"
 #include "comm/exchange.hpp"
 #include "comm/mpi/run_ranks.hpp"
@@ -46,6 +47,17 @@ void check_agreement(const Request& request, comm::Communicator& world) {
   });
 }
 
+void check_counts(const Options& options, const Sweep& sweep) {
+  const bench::Problem& largest = sweep.problems.back();
+  const std::int64_t most = sweep.backend->max_count();
+  if (largest.count() <= most) return;
+  const std::int64_t most_bytes = most * (largest.bytes() / largest.count());
+  throw Error(
+      ErrorKind::usage, fmt::format("invalid value '{}' for option '--max-bytes'", options.max_bytes),
+      fmt::format("expected at most {}, since --backend {} counts no more than {} {}s of {}", most_bytes,
+                  sweep.backend->name(), most, options.dtype, bench::traits(largest.operation).name));
+}
+
 std::vector<Sweep> plan(const Options& options, const comm::Ranks& ranks,
                         const std::vector<std::unique_ptr<bench::Backend>>& backends) {
   const std::vector<std::int64_t> sizes = options.sizes();
@@ -59,6 +71,7 @@ std::vector<Sweep> plan(const Options& options, const comm::Ranks& ranks,
     for (const auto& backend : backends) {
       backend->require(operation, problem.dtype, problem.reduction);
       sweeps.push_back({backend.get(), bench::at_sizes(problem, sizes)});
+      check_counts(options, sweeps.back());
     }
   }
   return sweeps;
@@ -120,7 +133,7 @@ bench::RunDescription describe(const Request& request, const comm::Ranks& ranks)
   return run;
 }
 
-bench::Section measure(const Sweep& sweep, bench::Workspace& workspace,
+bench::Section measure(const Sweep& sweep, bench::Workspace& workspace, bench::TimeLimit& limit,
                        const bench::MeasureSettings& settings, const comm::Ranks& ranks) {
   const bench::Operation operation = sweep.problems.front().operation;
   Console& console = ranks.console;
@@ -130,8 +143,11 @@ bench::Section measure(const Sweep& sweep, bench::Workspace& workspace,
     const auto time = [&](bool in_place) {
       return bench::measure(ranks.world, *sweep.backend, problem, in_place, workspace, settings);
     };
+    limit.begin(
+        fmt::format("{} of {} bytes by {}", bench::traits(operation).name, problem.bytes(), section.backend));
     bench::Row row{problem, section.backend, time(false), std::nullopt};
     if (bench::traits(operation).has_in_place) row.in_place = time(true);
+    limit.end();
     console.out(console.json() ? bench::json_row_line(row) : bench::table_row(row));
     section.rows.push_back(std::move(row));
   }
@@ -155,9 +171,11 @@ void check_results(const std::vector<bench::Section>& sections) {
 int measure_all(const Request& request, const comm::Ranks& ranks) {
   const Options& options = request.options;
   comm::Communicator& world = ranks.world;
+  bench::TimeLimit limit(options.timeout.seconds, ranks.abort);
+  limit.begin("getting ready to measure");
   check_agreement(request, world);
   const auto backends = make_backends(options.backends, ranks);
-  const int ranks_on_host = comm::share_of_host(world).ranks;
+  const int ranks_on_host = comm::ranks_on_host(world);
   std::vector<Sweep> sweeps;
   std::optional<bench::Workspace> workspace;
   std::optional<ResultFile> csv, json;
@@ -173,12 +191,15 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
     if (ranks.is_first() && options.json_file) json.emplace(*options.json_file);
   });
   const bench::RunDescription run = describe(request, ranks);
+  limit.end();
   if (world.size() == 1)
     ranks.console.info(
         "one rank sends nothing; for more: mpirun -n 4 dt-allreduce-bench, or srun --mpi=pmix -n 4 ...");
   ranks.console.out(ranks.console.json() ? bench::json_run_line(run) : bench::table_head(run));
   std::vector<bench::Section> sections;
-  for (const Sweep& sweep : sweeps) sections.push_back(measure(sweep, *workspace, options.measure, ranks));
+  for (const Sweep& sweep : sweeps)
+    sections.push_back(measure(sweep, *workspace, limit, options.measure, ranks));
+  limit.begin("writing the results");
   comm::together(world, [&] {
     if (csv) csv->write(bench::csv_document(run, sections));
     if (json) json->write(bench::json_document(run, sections));

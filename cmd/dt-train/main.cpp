@@ -16,10 +16,12 @@ namespace {
 void spin_shortly(char** argv) {
   if (::getenv("OMP_WAIT_POLICY") || ::getenv("GOMP_SPINCOUNT")) return;
   ::setenv("GOMP_SPINCOUNT", "1000", 1);
-  // By its own path, so that ps and pgrep go on to show its name.
+  // By its own path, so that ps and pgrep go on to show its name; and only where that is this program, and no
+  // loader or emulator that runs it.
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) ::execv(self.c_str(), argv);  // where that fails, threads spin
+  if (!error && self.filename() == std::filesystem::path(argv[0]).filename())
+    ::execv(self.c_str(), argv);  // where that fails, threads spin
 }
 
 }  // namespace

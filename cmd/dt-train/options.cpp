@@ -57,7 +57,9 @@ void add_ranks(OptionTable& t, Settings& s) {
            "and srun, "
            "else self")
       .add("comm-timeout", &s.comm_timeout, "TIME",
-           "how long a rank waits for others before it says who is missing and the run ends");
+           "how long a rank waits for others, also while one reads, writes or cleans up, before it says who "
+           "is missing and "
+           "the run ends");
 }
 
 void add_optimizer(OptionTable& t, Settings& s) {
@@ -121,6 +123,7 @@ void check(const Settings& s) {
 
 OptionTable make_options(Settings& settings) {
   OptionTable table("dt-train", "Trains a transformer language model on token shards.");
+  table.for_ranks();
   table.usage(
       "--model PRESET|CONFIG.json --data DIR --run DIR --steps N [options]   (also under srun or mpirun)");
   table.usage("--eval-only --data DIR (--init-from PATH | --run DIR) [options]");

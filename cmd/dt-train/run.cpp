@@ -65,7 +65,7 @@ int run(const train::Settings& settings, const OptionTable& options, Console& co
   const StopSignals signals;  // before MPI, which starts threads
   return comm::mpi::run_ranks(settings.comm, console, [&](const comm::Ranks& ranks) {
     comm::together(ranks.world, [&] { check_use(settings, options); });
-    if (settings.eval_only) return train::evaluate_only(settings, signals, ranks);
+    if (settings.eval_only) return train::evaluate_only(settings, options.values(), signals, ranks);
     if (settings.dry_run) return train::dry_run(settings, ranks);
     return train::run_training(settings, options.values(), signals, ranks);
   });

@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <new>
 #include <system_error>
 
 namespace dt {
@@ -87,6 +89,21 @@ Error system_error(int error_number, const std::string& action, const std::strin
   return Error(kind,
                fmt::format("cannot {} {}: {}", action, object, std::generic_category().message(error_number)),
                remedy(error_number, reading));
+}
+
+Error current_error() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::filesystem::filesystem_error& error) {
+    return Error(ErrorKind::environment, error.what());
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorKind::environment, "out of memory", "ask for less at a time, or for more memory");
+  } catch (const std::exception& error) {
+    return Error(ErrorKind::internal, fmt::format("internal error: {}", error.what()),
+                 "this is a defect of dt: please report it");
+  }
 }
 
 void check_failed(const char* condition, const char* file, int line, const std::string& message) {

@@ -61,6 +61,10 @@ Error verification_error(fmt::format_string<Args...> what, Args&&... args) {
 /// on reading) are ErrorKind::input.
 Error system_error(int error_number, const std::string& action, const std::string& object);
 
+/// What the exception being handled means: a dt::Error as it is, a file system's or lack of memory as
+/// environment, any other as internal. Call within a catch block.
+Error current_error();
+
 [[noreturn]] void check_failed(const char* condition, const char* file, int line, const std::string& message);
 
 }  // namespace dt

@@ -63,7 +63,7 @@ std::optional<std::string> environment_variable(const char* name) {
 
 int launched_rank() {
   const bool is_srun = environment_variable("SLURM_STEP_NUM_TASKS").value_or("1") != "1";
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     if (std::string_view(name).starts_with("SLURM") && !is_srun) continue;
     if (const auto value = environment_variable(name)) return std::atoi(value->c_str());
   }

@@ -64,6 +64,9 @@ class OptionTable {
   /// Positional arguments, shown in --help under `metavar`.
   OptionTable& positional(std::vector<std::string>* target, const std::string& metavar,
                           const std::string& help);
+  /// The tool may be started as several ranks that are given the same command line.
+  OptionTable& for_ranks();
+  bool runs_as_ranks() const;
   OptionTable& example(std::string command, std::string explanation);
   /// A check over several options, run after parsing; it throws usage errors.
   OptionTable& check(std::function<void()> check);

@@ -42,6 +42,7 @@ struct OptionTable::State {
   std::string positional_metavar;
   std::string positional_help;
   ConsoleSettings settings;
+  bool runs_as_ranks = false;
 
   OptionEntry* find(const std::string& name);
   /// Puts an entry into the current group; `name` may carry a letter: "operations,o".

@@ -307,6 +307,15 @@ OptionTable& OptionTable::positional(std::vector<std::string>* target, const std
   return *this;
 }
 
+OptionTable& OptionTable::for_ranks() {
+  state_->runs_as_ranks = true;
+  return *this;
+}
+
+bool OptionTable::runs_as_ranks() const {
+  return state_->runs_as_ranks;
+}
+
 OptionTable& OptionTable::example(std::string command, std::string explanation) {
   state_->examples.push_back({std::move(command), std::move(explanation)});
   return *this;

@@ -63,6 +63,16 @@ void StopSignals::listen() {
   }
 }
 
+SignalsBlocked::SignalsBlocked() {
+  sigset_t all;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &previous_);
+}
+
+SignalsBlocked::~SignalsBlocked() {
+  ::pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
+}
+
 void hold_stop_signals() {
   const sigset_t set = stop_set();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);

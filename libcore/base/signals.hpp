@@ -31,8 +31,19 @@ class StopSignals {
   std::thread listener_;
 };
 
-/// Holds those signals back from now on, until a StopSignals takes them: a request to stop that comes while a
-/// program starts must not end it. For the first lines of main().
+/// While it lives, threads that are made block all signals.
+class SignalsBlocked {
+ public:
+  SignalsBlocked();
+  ~SignalsBlocked();
+  SignalsBlocked(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t previous_;
+};
+
+/// Holds the signals of StopSignals back from now on, until a StopSignals takes them: a request to stop that
+/// comes while a program starts must not end it. For the first lines of main().
 void hold_stop_signals();
 
 /// "SIGTERM", ...

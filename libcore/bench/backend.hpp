@@ -1,7 +1,9 @@
 #pragma once
 // Whose operations are measured.
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 
 #include "bench/operation.hpp"
 #include "comm/communicator.hpp"
@@ -19,6 +21,8 @@ class Backend {
   virtual const char* name() const = 0;
   /// Errors: usage, naming what it lacks.
   virtual void require(Operation operation, DType dtype, comm::Reduction reduction) const = 0;
+  /// Elements of a Problem's count() that a call can take.
+  virtual std::int64_t max_count() const { return std::numeric_limits<std::int64_t>::max(); }
   /// Which of the n parts of its input a reduce_scatter in place leaves its result in.
   virtual int in_place_part() const = 0;
   /// All that can be settled before the operation is: the call does nothing else. `in` and `out` have

@@ -54,7 +54,13 @@ std::vector<fs::path> remove_hidden(const fs::path& folder, bool (*is_garbage)(c
   for (const fs::path& path : entries_of(folder)) {
     const std::string name = path.filename().string();
     if (!name.starts_with(".step-") || !is_garbage(name)) continue;
-    remove_folder(path);
+    // Whoever still fills it must not give what is left of it a final name.
+    fs::path gone = path;
+    if (!name.ends_with(removed_suffix)) {
+      gone += removed_suffix;
+      if (::rename(path.c_str(), gone.c_str()) != 0) continue;  // it has just become a checkpoint, or is gone
+    }
+    remove_folder(gone);
     removed.push_back(path);
   }
   return removed;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -33,14 +31,8 @@ std::optional<Error> error_of(const std::function<void()>& body) {
   try {
     body();
     return std::nullopt;
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::filesystem::filesystem_error& error) {
-    return Error(ErrorKind::environment, error.what());
-  } catch (const std::bad_alloc&) {
-    return Error(ErrorKind::environment, "memory ran out", "use a smaller model or batch, or more ranks");
-  } catch (const std::exception& error) {
-    return Error(ErrorKind::internal, error.what());
+  } catch (...) {
+    return current_error();
   }
 }
 
@@ -93,6 +85,7 @@ void all_sum(Communicator& group, std::span<std::int64_t> values) {
 }
 
 void together(Communicator& group, const std::function<void()>& body) {
+  if (group.size() == 1) return body();  // its error is everybody's, of whatever type
   const std::optional<Error> error = error_of(body);
   const std::vector<std::int64_t> kinds = gather_numbers(group, error ? error->exit_code() : 0);
   if (std::all_of(kinds.begin(), kinds.end(), [](std::int64_t kind) { return kind == 0; })) return;
@@ -108,11 +101,9 @@ void together(Communicator& group, const std::function<void()>& body) {
   throw SharedError(static_cast<ErrorKind>(kinds[rank]), prefix + whats[rank], contexts[rank]);
 }
 
-HostShare share_of_host(Communicator& group) {
+int ranks_on_host(Communicator& group) {
   const std::vector<std::string> hosts = gather_texts(group, host_name());
-  const auto mine = hosts.begin() + group.rank();
-  return {static_cast<int>(std::count(hosts.begin(), hosts.end(), *mine)),
-          static_cast<int>(std::count(hosts.begin(), mine, *mine))};
+  return static_cast<int>(std::count(hosts.begin(), hosts.end(), host_name()));
 }
 
 }  // namespace dt::comm

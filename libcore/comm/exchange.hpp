@@ -27,16 +27,13 @@ class SharedError : public Error {
   using Error::Error;
 };
 
-/// Runs `body` on this rank; where any rank's throws dt::Error (std::filesystem_error and std::bad_alloc
-/// count as environment), all ranks throw the same SharedError: that of the lowest rank that failed, with its
-/// rank and host where not all failed alike.
+/// Runs `body` on this rank, which must not communicate: where it throws, the others do not wait in it. Where
+/// any rank's throws, all ranks throw the same SharedError: that of the lowest rank that failed (see
+/// current_error), with its rank and host where not all failed alike. A rank that is alone throws what body
+/// throws.
 void together(Communicator& group, const std::function<void()>& body);
 
-/// The number of ranks on this rank's host, and this rank's number among them.
-struct HostShare {
-  int ranks = 1;
-  int index = 0;
-};
-HostShare share_of_host(Communicator& group);
+/// How many ranks of the group are on this rank's host.
+int ranks_on_host(Communicator& group);
 
 }  // namespace dt::comm

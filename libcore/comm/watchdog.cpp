@@ -6,14 +6,13 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <pthread.h>
-#include <signal.h>
 #include <stop_token>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
 
 #include "base/host.hpp"
+#include "base/signals.hpp"
 #include "comm/diagnosis.hpp"
 
 namespace dt::comm {
@@ -29,21 +28,6 @@ constexpr double looker_delay_beats = 0.02;
 constexpr double max_delay_beats = 4;
 // Up to here, ranks that take no part in the operation are looked at too.
 constexpr int max_ranks_to_scan = 1024;
-
-/// While it lives, threads that are made block all signals.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &previous_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &previous_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t previous_;
-};
 
 double delay_beats(const StuckOperation& operation) {
   const auto& members = operation.group.members;

@@ -8,6 +8,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "checkpoint/shared_folder.hpp"
 #include "comm/exchange.hpp"
 
 namespace dt::train {
@@ -40,8 +41,14 @@ std::string joined(const std::vector<Fact>& facts) {
   return text;
 }
 
-/// Where two ranks differ, told with the hosts of both.
+bool all_equal(const std::vector<std::string>& texts) {
+  return std::adjacent_find(texts.begin(), texts.end(), std::not_equal_to<>()) == texts.end();
+}
+
+/// The first fact in which ranks differ, told with the hosts of both. Digests first: they nearly always
+/// agree.
 void compare(const comm::Ranks& ranks, const std::vector<Fact>& own) {
+  if (all_equal(comm::gather_texts(ranks.world, to_hex(digest(joined(own)))))) return;
   const std::vector<std::string> hosts = comm::gather_texts(ranks.world, host_name());
   for (const Fact& fact : own) {
     const std::vector<std::string> values = comm::gather_texts(ranks.world, fact.value);
@@ -57,25 +64,16 @@ void compare(const comm::Ranks& ranks, const std::vector<Fact>& own) {
   }
 }
 
-bool all_equal(const std::vector<std::string>& texts) {
-  return std::adjacent_find(texts.begin(), texts.end(), std::not_equal_to<>()) == texts.end();
-}
-
-/// The digest of a file's content; "" where it cannot be read.
+/// The digest of a file's content.
 std::string content(const fs::path& path) {
-  try {
-    return to_hex(digest(read_file(path)));
-  } catch (const Error&) {
-    return {};
-  }
+  return to_hex(digest(read_file(path)));
 }
 
 }  // namespace
 
 void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
                  const data::TokenDataset& dataset) {
-  const std::vector<Fact> own = facts(asked, dataset);
-  if (!all_equal(comm::gather_texts(ranks.world, to_hex(digest(joined(own)))))) compare(ranks, own);
+  compare(ranks, facts(asked, dataset));
   const std::vector<std::string> sets = comm::gather_texts(ranks.world, instruction_set());
   if (!all_equal(sets)) {
     ranks.console.warn(
@@ -85,10 +83,28 @@ void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked
   }
 }
 
+void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec,
+                      const parallel::ModelStorage& storage) {
+  if (ranks.world.size() == 1) return;
+  Digester weights, moments;
+  for (int group = 0; group < storage.num_groups(); ++group) {
+    weights.update(storage.group_weights(group).span_bytes());
+    if (!storage.group_first_moment(group)) continue;
+    moments.update(storage.group_first_moment(group).span_bytes());
+    moments.update(storage.group_second_moment(group).span_bytes());
+  }
+  compare(ranks, {{ErrorKind::input, "the model", model::hf_config(spec)},
+                  {ErrorKind::input, "the digest of the weights", to_hex(weights.value())},
+                  {ErrorKind::input, "the digest of the optimizer's state", to_hex(moments.value())}});
+}
+
 void check_visible(const comm::Ranks& ranks, const fs::path& path) {
-  const std::string expected = comm::broadcast_text(ranks.world, ranks.is_first() ? content(path) : "");
+  std::string expected;
+  at_first(ranks, [&] { expected = content(path); });
+  expected = comm::broadcast_text(ranks.world, expected);
   comm::together(ranks.world, [&] {
     const double end_s = monotonic_s() + patience_s;
+    checkpoint::wait_until_visible(path, patience_s);
     while (content(path) != expected) {
       if (monotonic_s() > end_s) {
         throw Error(

@@ -9,6 +9,8 @@
 #include "base/options.hpp"
 #include "comm/ranks.hpp"
 #include "data/token_dataset.hpp"
+#include "model/model_spec.hpp"
+#include "parallel/model_storage.hpp"
 
 namespace dt::train {
 
@@ -16,6 +18,11 @@ namespace dt::train {
 /// differs: usage, where options do; input, where data or programs do. Other instruction sets are warned of.
 void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
                  const data::TokenDataset& dataset);
+
+/// Called by all ranks together, with what each is about to compute with. Error{input}, on all ranks, where
+/// model, weights or moments are not the same bits: replicas would drift apart unnoticed.
+void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec,
+                      const parallel::ModelStorage& storage);
 
 /// Called by all ranks together: does rank 0's `path` have the same content for everyone? Network file
 /// systems show changes late, so ranks look again for some seconds. Error{environment}, on all ranks, naming

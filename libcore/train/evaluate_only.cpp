@@ -39,7 +39,8 @@ std::int64_t step_of(const fs::path& weights) {
 
 }  // namespace
 
-int evaluate_only(const Settings& settings, const StopSignals& signals, const comm::Ranks& ranks) {
+int evaluate_only(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
+                  const comm::Ranks& ranks) {
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
   const Place place = find_place(ranks.world);
   fs::path path;
@@ -49,14 +50,16 @@ int evaluate_only(const Settings& settings, const StopSignals& signals, const co
   std::optional<data::TokenDataset> dataset;
   Plan plan;
   std::unique_ptr<ModelRuntime> runtime;
+  comm::together(ranks.world, [&] { dataset.emplace(settings.data); });
+  check_alike(ranks, asked, *dataset);
   comm::together(ranks.world, [&] {
-    dataset.emplace(settings.data);
     const auto source = checkpoint::open_weights(path);
     if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
     plan = make_evaluation_plan(settings, source->spec(), *dataset, place);
     runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, ranks.world);
     runtime->load_weights(*source);
   });
+  check_same_state(ranks, runtime->spec(), runtime->storage());
 
   EvaluationRequest request{.sequence_length = plan.sequence_length,
                             .micro_batch = plan.micro_batch,

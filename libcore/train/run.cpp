@@ -168,6 +168,7 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   });
   candidates = from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
   Start start = prepare_start(settings, *dataset, candidates, place, ranks);
+  check_same_state(ranks, start.runtime->spec(), start.runtime->storage());
 
   std::int64_t nothing_left = 0;
   at_first(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, *dataset, run) ? 1 : 0; });

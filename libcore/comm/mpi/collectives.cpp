@@ -1,7 +1,5 @@
 #include "comm/mpi/collectives.hpp"
 
-#include <climits>
-
 #include "comm/mpi/check.hpp"
 #include "comm/mpi/collectives_state.hpp"
 
@@ -59,7 +57,8 @@ MPI_Op operation_of(Reduction reduction) {
 }
 
 int count_of(const Tensor& tensor) {
-  DT_CHECK(tensor.numel() <= INT_MAX, "MPI counts at most {} elements, not {}", INT_MAX, tensor.numel());
+  constexpr std::int64_t most = Collectives::max_count;
+  DT_CHECK(tensor.numel() <= most, "MPI counts at most {} elements, not {}", most, tensor.numel());
   return static_cast<int>(tensor.numel());
 }
 

@@ -41,25 +41,29 @@ int run_as_threads(int number, Console& console, const std::function<int(const R
 }
 
 int run_as_processes(Console& console, const std::function<int(const Ranks&)>& body, Threads threads) {
-  World mpi(threads);
-  Communicator& world = mpi.communicator();
+  std::optional<World> mpi;
+  try {
+    mpi.emplace(threads);
+  } catch (const Error& error) {
+    if (launched_rank() != 0) return error.exit_code();  // rank 0 has the same to say
+    throw;
+  }
+  Communicator& world = mpi->communicator();
   Console own(console, world.rank(), world.size() > 1 ? host_name() : "");
   const auto abort = [&](const Error& error) {
     own.error("{}", error.message());
-    mpi.abort(error.exit_code());
+    mpi->abort(error.exit_code());
   };
   try {
-    return body({world, own, abort, world.size() > 1, &mpi.collectives()});
+    return body({world, own, abort, world.size() > 1, &mpi->collectives()});
   } catch (const SharedError& error) {
     if (world.rank() == 0) console.error("{}", error.message());
     return error.exit_code();
-  } catch (const Error& error) {
+  } catch (...) {
+    const Error error = current_error();
     if (world.size() > 1) abort(error);
     console.error("{}", error.message());
     return error.exit_code();
-  } catch (const std::exception& error) {
-    abort(Error(ErrorKind::internal, error.what(), "this is a defect of dt: please report it"));
-    throw;
   }
 }
 

@@ -137,7 +137,7 @@ bool MpiTransport::withdraw(Pending& pending) noexcept {
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     if (is_of_pending(i) && transfers_[i].expected_bytes >= 0) MPI_Cancel(&requests_[i]);
   }
-  const double give_up_s = monotonic_s() + withdraw_s;
+  const double give_up_s = monotonic_s() + (is_stuck_ ? 0 : withdraw_s);  // once is enough to know
   bool is_withdrawn = true;
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     int is_done = is_of_pending(i) ? 0 : 1;
@@ -147,6 +147,7 @@ bool MpiTransport::withdraw(Pending& pending) noexcept {
     is_withdrawn = is_withdrawn && is_done != 0;
   }
   drop_finished();
+  is_stuck_ = is_stuck_ || !is_withdrawn;
   return is_withdrawn;
 }
 

@@ -40,6 +40,7 @@ class MpiTransport : public Transport {
   std::vector<Transfer> transfers_;  // of the same indices
   std::vector<int> indices_;         // what MPI_Testsome fills
   std::vector<MPI_Status> statuses_;
+  bool is_stuck_ = false;  // a transfer could not be taken back
 };
 
 }  // namespace dt::comm::mpi

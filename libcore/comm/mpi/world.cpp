@@ -40,10 +40,19 @@ Error strangers(int num_tasks) {
                "add --mpi=pmix to srun (srun --mpi=list shows what this Slurm offers), or start with mpirun");
 }
 
+/// A launcher of another MPI, such as MPICH's, whose processes this library would take for lone ones.
+bool is_under_other_launcher() {
+  return environment_variable("PMI_SIZE").value_or("1") != "1" && !is_under_mpirun() && !is_set("PMIX_RANK");
+}
+
 void initialize(Threads threads) {
   const int level = threads == Threads::single ? MPI_THREAD_SINGLE : MPI_THREAD_SERIALIZED;
   // Open MPI would not return an error here but end the process.
   if (!is_under_mpirun() && num_srun_tasks() > 1 && !is_set("PMIX_RANK")) throw strangers(num_srun_tasks());
+  if (is_under_other_launcher()) {
+    throw Error(ErrorKind::environment, "a launcher of another MPI started this process",
+                "use the mpirun of " + library_version());
+  }
   int is_initialized = 0;
   MPI_Initialized(&is_initialized);
   DT_CHECK(is_initialized == 0, "a process has one World, once");
@@ -81,7 +90,7 @@ MPI_Comm duplicate_of_world() {
 }  // namespace
 
 bool is_launched() {
-  return is_under_mpirun() || is_set("PMIX_RANK") || num_srun_tasks() > 1;
+  return is_under_mpirun() || is_set("PMIX_RANK") || num_srun_tasks() > 1 || is_under_other_launcher();
 }
 
 struct World::State {

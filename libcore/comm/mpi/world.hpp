@@ -13,8 +13,8 @@ namespace dt::comm::mpi {
 /// Whether a launcher that MPI understands, mpirun or srun with several tasks, started this process.
 bool is_launched();
 
-/// Who may call MPI: any thread, one at a time; or the only thread that this process ever has. The latter
-/// saves locks: of Open MPI 4.1.4, 0.1 us in each small operation, and a third of the time at 4 KiB.
+/// Who may call MPI: any thread, one at a time; or one thread, and others nothing but World::abort. The
+/// latter saves locks: of Open MPI 4.1.4, 0.1 us in each small operation, and a third of the time at 4 KiB.
 enum class Threads { serialized, single };
 
 /// Owns MPI from its initialisation to its end; one per process. Make it after whatever blocks signals for

@@ -46,5 +46,16 @@ expect_match stderr "rank 1 on $(hostname).*min-bytes 32.*rank 0.*min-bytes 16"
 expect_exit 0 mpi 1 dt-allreduce-bench -b 16 -e 64 --csv a.csv : -n 1 dt-allreduce-bench -b 16 -e 64
 [[ -s a.csv ]] || fail "only where rank 0 writes may differ"
 
+# More than MPI can count.
+most=$(((1 << 31) - 1))
+expect_exit 2 mpi 2 dt-allreduce-bench -d float -e 8Gi --backend mpi
+expect_match stderr "value .$((8 << 30)). for option .--max-bytes.; expected at most $((4 * most)), since --backend mpi counts .* $most floats of all_reduce"
+expect_equal "$(grep -c error stderr)" 1 "messages"
+[[ ! -s stdout ]] || fail "something was measured"
+expect_exit 2 mpi 3 dt-allreduce-bench -o broadcast,all_gather -d uint8 -e 2Gi --backend mpi
+expect_match stderr "expected at most $most, .* uint8s of broadcast"
+expect_exit 2 mpi 3 dt-allreduce-bench -o all_gather -d uint8 -b 7G -e 7G --backend dt,mpi
+expect_match stderr "expected at most $((3 * most)), .* uint8s of all_gather"
+
 # More than there is memory.
 expect_exit 4 dt-allreduce-bench -b 1T -e 1T; expect_match stderr "1 ranks on .* need .* of memory.*--max-bytes"

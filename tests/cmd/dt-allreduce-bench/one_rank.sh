@@ -4,7 +4,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 expect_exit 0 dt-allreduce-bench --help
 for option in -o -b -e -f -i -n -w -d -r -c; do expect_match stdout "^  $option, --"; done
-for option in backend csv json-file root json; do expect_match stdout "^ +--$option"; done
+for option in backend csv json-file root timeout json; do expect_match stdout "^ +--$option"; done
 for later in pairs baseline min-bandwidth max-latency plot "nccl[^-]"; do ! grep -q -- "$later" stdout || fail "--help lists $later"; done
 expect_exit 0 dt-allreduce-bench --version; expect_match stdout "^dt-allreduce-bench [0-9]"
 

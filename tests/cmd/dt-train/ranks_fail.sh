@@ -78,7 +78,26 @@ expect_match stderr 'digest of --data'
 rm -r b/shards
 cp -r a/shards b
 expect_exit 4 mpirun --oversubscribe -n 1 -wdir a dt-train "${train_args[@]}" : -n 1 -wdir b dt-train "${train_args[@]}"
-expect_match stderr "rank 1 on $(hostname): .*b/differ.* is not what rank 0 sees"
+expect_match stderr "rank 1 on $(hostname): .* does not see differ/generations/0001.json"
+# The same command, another model in the file, or other weights.
+rm -r b/shards && cp -r a/shards b
+for eps in a:1e-5 b:1e-1; do
+  echo '{"model_type": "llama", "vocab_size": 257, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1,
+    "num_attention_heads": 2, "max_position_embeddings": 64, "rms_norm_eps": '"${eps#*:}}" >"${eps%:*}/config.json"
+done
+both=(--data shards --sequence-length 32 --steps 2 --threads 1)
+expect_exit 3 mpirun --oversubscribe -n 1 -wdir a dt-train "${both[@]}" --model config.json --run models \
+  : -n 1 -wdir b dt-train "${both[@]}" --model config.json --run models
+expect_match stderr 'ranks disagree about the model'
+for seed in a:1 b:2; do
+  (cd "${seed%:*}" && dt-train --quiet "${both[@]}" --model llama-tiny --run seeds --seed "${seed#*:}" >/dev/null &&
+    dt-merge --quiet "$(dt-checkpoint latest seeds)" --out weights)
+done
+for what in "--steps 2 --run start" --eval-only; do
+  read -ra what <<<"--data shards --sequence-length 32 --threads 1 --init-from weights $what"
+  expect_exit 3 mpirun --oversubscribe -n 1 -wdir a dt-train "${what[@]}" : -n 1 -wdir b dt-train "${what[@]}"
+  expect_match stderr 'ranks disagree about the digest of the weights'
+done
 cp "$(command -v dt-train)" other-build
 printf x >>other-build
 expect_exit 3 mpirun --oversubscribe -n 1 dt-train "${train_args[@]}" : -n 1 ./other-build "${train_args[@]}"

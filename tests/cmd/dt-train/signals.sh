@@ -49,3 +49,11 @@ expect_exit 4 train live "${common[@]}"
 expect_match stderr "live"
 kill -TERM "$trainer"
 expect_end 75 "of the first job"
+
+# A reader that goes away: saved, and the exit code of a filter.
+arguments piped "${common[@]}"
+code=0
+{ dt-train "${train_args[@]}" 2>piped.err || echo $? >piped.code; } | head -n 2 >/dev/null
+read -r code <piped.code
+expect_equal "$code" 141 "exit of a run whose reader went away"
+dt-checkpoint latest piped >/dev/null || fail "nothing was saved"

@@ -1,0 +1,57 @@
+#include "bench/time_limit.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+
+#include "base/host.hpp"
+#include "base/signals.hpp"
+
+namespace dt::bench {
+
+namespace {
+
+constexpr double longest_sleep_s = 3600;  // clocks count nanoseconds, of which an unbounded time has too many
+
+}  // namespace
+
+TimeLimit::TimeLimit(double seconds, std::function<void(const Error&)> on_timeout)
+    : seconds_(seconds), on_timeout_(std::move(on_timeout)) {
+  const SignalsBlocked blocked;
+  try {
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  } catch (const std::system_error& error) {
+    throw environment_error("cannot start a thread: {}", error.what());
+  }
+}
+
+TimeLimit::~TimeLimit() = default;
+
+void TimeLimit::begin(std::string what) {
+  const std::lock_guard lock(mutex_);
+  what_ = std::move(what);
+  due_s_ = monotonic_s() + seconds_;
+}
+
+void TimeLimit::end() {
+  const std::lock_guard lock(mutex_);
+  due_s_ = never;
+}
+
+void TimeLimit::run(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    const double now_s = monotonic_s();
+    if (now_s >= due_s_) {
+      return on_timeout_(Error(ErrorKind::environment,
+                               fmt::format("{} has not ended in {} s", what_, seconds_),
+                               "a rank or a link is stuck, or slower than --timeout allows"));
+    }
+    // What begins during this sleep is not due before its end, so that nothing need disturb what is timed by
+    // waking this thread.
+    const double sleep_s = std::min({due_s_ - now_s, seconds_, longest_sleep_s});
+    sleep_.wait_for(lock, stop, std::chrono::duration<double>(sleep_s), [] { return false; });
+  }
+}
+
+}  // namespace dt::bench

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# What does not end is said, by whoever waits for it, and no process stays.
+source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
+at_exit() {
+  [[ -z ${launcher:-} ]] || { pgrep -P "$launcher"; echo "$launcher"; } | xargs -r kill -KILL 2>/dev/null || true
+}
+refuse() { expect_exit 2 dt-allreduce-bench --timeout "$1"; expect_match stderr "'$1' for option '--timeout'; expected $2"; }
+refuse 0 "a time above 0"
+refuse soon "a number of seconds"
+
+# One of two ranks stops answering, in the midst of very many short operations.
+for backend in mpi dt; do
+  for victim in 1 2; do
+    mpirun --oversubscribe --bind-to none -n 2 dt-allreduce-bench --backend "$backend" -b 8 -e 64Mi -i 8 --timeout 3s >table 2>launcher.err &
+    launcher=$!
+    deadline=$((SECONDS + 60))
+    until [[ $(grep -c '^ ' table) -gt 5 ]]; do
+      ((SECONDS <= deadline)) || fail "nothing is measured: $(cat launcher.err)"
+      sleep 0.1
+    done
+    pids=$(pgrep -P "$launcher" -f '^dt-allreduce-bench')
+    expect_equal "$(wc -w <<<"$pids")" 2 "ranks"
+    kill -STOP "$(sed -n "${victim}p" <<<"$pids")"
+    deadline=$((SECONDS + 13))
+    for pid in $launcher $pids; do
+      while kill -0 "$pid" 2>/dev/null; do
+        ((SECONDS <= deadline)) || fail "$backend: process $pid is left: $(cat launcher.err)"
+        sleep 0.1
+      done
+    done
+    code=0
+    wait "$launcher" || code=$?
+    expect_equal "$code" 4 "exit with --backend $backend when rank $((victim - 1)) is stopped"
+    expect_match launcher.err "error: rank $((2 - victim)) on $(hostname): all_reduce of [0-9]+ bytes by $backend has not ended in 3 s; .*--timeout"
+  done
+done
+
+# So is what is merely slower than allowed.
+expect_exit 4 dt-allreduce-bench -o barrier -n 1000000000 --timeout 1s
+expect_match stderr "error: barrier of 0 bytes by dt has not ended in 1 s"
