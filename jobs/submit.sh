@@ -10,6 +10,7 @@
 #   DT_OUT          the model (default: model)
 #   DT_SHARD_ARGS   more options of dt-shard-data, as words
 #   DT_TRAIN_ARGS   more options of dt-train, as words
+#   DT_MERGE_ARGS   more options of dt-merge, as words: --overwrite where the chain is submitted again
 #   DT_BIN          where the tools are (default: on PATH)
 #   DT_SBATCH       sbatch's options for every stage, as words: -p long -A project
 #   DT_SHARD_SBATCH, DT_TRAIN_SBATCH, DT_MERGE_SBATCH   more for one stage: -N 4 -c 32 -t 12:00:00 --signal=USR1@600
@@ -26,6 +27,18 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 submitted=()
 # Half a chain is of no use.
 trap '(($? == 0 || ${#submitted[@]} == 0)) || scancel "${submitted[@]}"' EXIT
+
+# What would fail in the queue can fail now. Without DT_INPUT the shards must be there.
+refuse() {
+  echo "submit.sh: $1" >&2
+  exit 3
+}
+if [[ -n ${DT_INPUT:-} ]]; then
+  read -ra inputs <<<"${DT_INPUT//$'\n'/ }"
+  for input in "${inputs[@]}"; do [[ -e $input ]] || refuse "DT_INPUT: $input does not exist"; done
+elif [[ ! -e ${DT_DATA:-shards}/dataset.json ]]; then
+  refuse "DT_DATA: ${DT_DATA:-shards} holds no token shards, and no DT_INPUT says what to make them from"
+fi
 
 # submit STAGE SBATCH_OPTIONS DEPENDENCY [arguments]: adds its id to $submitted.
 submit() {

@@ -89,7 +89,10 @@ int diff(const std::string& a, const std::string& b, Console& console) {
   }
   if (!console.json()) console.out(format_table(rows));
   report_state(reader_a.manifest().state, reader_b.manifest().state, console);
-  if (unequal == 0) return 0;
+  if (unequal == 0) {
+    console.info("all {} tensors are equal", tensors);
+    return 0;
+  }
   console.info("{} of {} tensors differ", unequal, tensors);
   return static_cast<int>(ErrorKind::verification);
 }

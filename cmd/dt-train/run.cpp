@@ -1,8 +1,10 @@
 #include "cmd/dt-train/run.hpp"
 
 #include <array>
+#include <signal.h>
 
 #include "base/error.hpp"
+#include "base/host.hpp"
 #include "base/signals.hpp"
 #include "comm/exchange.hpp"
 #include "comm/mpi/run_ranks.hpp"
@@ -62,7 +64,11 @@ void check_use(const Settings& s, const OptionTable& options) {
 }  // namespace
 
 int run(const train::Settings& settings, const OptionTable& options, Console& console) {
-  const StopSignals signals;  // before MPI, which starts threads
+  const StopSignals signals([&console](int signal) {  // before MPI, which starts threads
+    if (launched_rank() != 0) return;
+    console.info("{}: saving after this step{}", signal_name(signal),
+                 signal == SIGINT ? "; again to end at once" : "");
+  });
   return comm::mpi::run_ranks(settings.comm, console, [&](const comm::Ranks& ranks) {
     comm::together(ranks.world, [&] { check_use(settings, options); });
     if (settings.eval_only) return train::evaluate_only(settings, options.values(), signals, ranks);

@@ -31,7 +31,7 @@ int checked(int descriptor) {
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(std::function<void(int)> heard) : heard_(std::move(heard)) {
   DT_CHECK(!in_use.exchange(true), "a process has one StopSignals at a time");
   const sigset_t set = stop_set();
   signals_ = checked(::signalfd(-1, &set, SFD_CLOEXEC));
@@ -59,7 +59,7 @@ void StopSignals::listen() {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGINT && std::exchange(interrupted, true)) ::_exit(130);
     int none = 0;
-    first_.compare_exchange_strong(none, signal);
+    if (first_.compare_exchange_strong(none, signal) && heard_) heard_(signal);
   }
 }
 

@@ -2,6 +2,7 @@
 // Requests to stop, as signals bring them.
 
 #include <atomic>
+#include <functional>
 #include <signal.h>
 #include <thread>
 
@@ -14,7 +15,8 @@ namespace dt {
 /// per process at a time; the mask returns with its end.
 class StopSignals {
  public:
-  StopSignals();
+  /// `heard` is told of the first, on the object's own thread.
+  explicit StopSignals(std::function<void(int signal)> heard = {});
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
 
@@ -28,6 +30,7 @@ class StopSignals {
   int end_ = -1;
   sigset_t previous_mask_;
   std::atomic<int> first_ = 0;
+  std::function<void(int)> heard_;
   std::thread listener_;
 };
 

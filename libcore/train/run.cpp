@@ -41,6 +41,8 @@ void announce(const Start& start, const Settings& settings, Console& console) {
     console.warn("{} ranks for {} micro-batches a step: {} of them have nothing to compute", plan.place.dp,
                  plan.micro_batches_per_step, plan.place.dp - plan.micro_batches_per_step);
   }
+  console.info("{} steps of {} tokens; {} rank{} of {} thread{}", plan.total_steps, plan.tokens_per_step(),
+               plan.place.dp, plan.place.dp == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
   if (!start.checkpoint.empty()) {
     console.info("going on from {} (step {} of {})", start.checkpoint.string(), start.state.step,
                  start.plan.total_steps);

@@ -67,7 +67,7 @@ sort -k1,1 -k2,2n -k3,3 -k4,4g "$work/times" | awk '
     printf "%-15s %9d | %10.3f %10.3f %9.3f %7.3f %11.3f | %10.3f %10.3f%s\n", operation, bytes, l, t, t - l, t / l, a, loop[1],
       tool[1], above ? "  above the aim" : ""
   }
-  BEGIN { print "                            medians                                                quickest" }
+  BEGIN { added = -1e9; print "                            medians                                                quickest" }
   $1 " " $2 != key { finish(); key = $1 " " $2; operation = $1; bytes = $2; loops = tools = agains = 0 }
   $3 == "loop" { loop[++loops] = $4 }
   $3 == "tool" { tool[++tools] = $4 }

@@ -36,7 +36,9 @@ int main(int argc, char** argv) {
       for (long i = 0; i < iterations; ++i) call();
       double us = (MPI_Wtime() - start) * 1e6 / static_cast<double>(iterations), slowest = 0;
       MPI_Reduce(&us, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, world);
-      if (rank == 0) std::printf("%ld %.4f\n", bytes, slowest);
+      // Row by row, as the tool writes: where ranks take all cores, mpirun passes it on in the next row's
+      // time.
+      if (rank == 0) std::printf("%ld %.4f\n", bytes, slowest), std::fflush(stdout);
     };
     if (operation == "all_reduce") measure([&] { MPI_Allreduce(in, out, n, MPI_FLOAT, MPI_SUM, world); });
     if (operation == "broadcast") measure([&] { MPI_Bcast(rank == 0 ? in : out, n, MPI_FLOAT, 0, world); });

@@ -3,7 +3,8 @@
 # Sourced by cases with zombies: nodes whose slurmd dies keep their ranks, which know nothing, while Slurm starts the job again elsewhere.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# zombie_trials COUNT: in every second trial the zombies hang meanwhile and awake when the next life is ahead of them.
+# zombie_trials COUNT: of three kinds. The zombies work on; they hang meanwhile and awake when the next life is ahead of them; their
+# whole node does, daemon and all.
 zombie_trials() {
   local count=$1 trial job node run nodes
   make_shards shards
@@ -16,12 +17,12 @@ zombie_trials() {
     wait_for_step "$run" "$((RANDOM % 40 + 15))"
     mapfile -t nodes < <(nodes_of "$job")
     for node in "${nodes[@]}"; do
-      cluster kill-slurmd "$node"
-      ((trial % 2 == 1)) || cluster freeze "$node"
+      ((trial % 3 == 0)) || cluster kill-slurmd "$node"
+      ((trial % 3 == 1)) || cluster freeze "$node"
     done
     give_up "${nodes[@]}"
     wait_until 60 "the restart of trial $trial" has_generations "$run" 2
-    if ((trial % 2 == 0)); then
+    if ((trial % 3 != 1)); then
       wait_until 60 "the first save of trial $trial's next life" has_checkpoint "$run" 2
       for node in "${nodes[@]}"; do cluster thaw "$node"; done
     fi

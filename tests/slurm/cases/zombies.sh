@@ -2,4 +2,4 @@
 # Ranks that outlive their job beside its next life.
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "${BASH_SOURCE[0]}")/../zombie_trials.sh"
-zombie_trials 2
+zombie_trials 3
