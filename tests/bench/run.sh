@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh BUILD: every kernel and unit at the shapes of GPT-2 124M, then steps of the whole model: tokens/s, MFU, memory;
-# then what dt-allreduce-bench adds to the calls that it measures.
+# then two data-parallel ranks against two runs alone, and what dt-allreduce-bench adds to the calls that it measures.
 set -euo pipefail
 build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
 export PATH=$build/bin:$PATH
@@ -18,4 +18,8 @@ train=(dt-train --model gpt2-124m --data "$work/shards" --run "$work/run" --glob
 "${train[@]}" --dry-run | grep -E 'bytes|flops'
 /usr/bin/env time -f 'peak memory %M KiB, %e s with the save at the end' "${train[@]}" --quiet
 
-bash "$(dirname "${BASH_SOURCE[0]}")/allreduce_overhead.sh" "$build"
+bash "$(dirname "${BASH_SOURCE[0]}")/data_parallel.sh"
+
+echo "dt-allreduce-bench against a plain MPI loop, 2 ranks"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+mpirun -n 2 bench_allreduce_overhead

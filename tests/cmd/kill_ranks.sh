@@ -3,13 +3,13 @@
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "${BASH_SOURCE[0]}")/ranks.sh"
 
-# kill_ranks COUNT STEPS: a run of two ranks loses one, of COUNT launches each; it must end within 10 s each time, leave no process,
-# and the run must end with the bits of an undisturbed one.
+# kill_ranks COUNT STEPS [dt-train's options]: a run of two ranks loses one, of COUNT launches each; it must end within 10 s each
+# time, leave no process, and the run must end with the bits of an undisturbed one.
 kill_ranks() {
   local count=$1 kills=0 hits=0 pids victim started
-  local common=(--quiet --steps "$2" --save-every 7 --keep-last 3 --grad-lanes 2 --log-every 50)
+  local common=(--quiet --steps "$2" --save-every 20 --keep-last 3 --grad-lanes 2 --log-every 50 "${@:3}")
   make_shards shards
-  train whole "${common[@]}" >/dev/null || fail "undisturbed run"
+  train whole "${common[@]}" --comm threads=2 >/dev/null || fail "undisturbed run"
   while ((kills < count)); do
     start_ranks 2 killed "${common[@]}"
     sleep "$((RANDOM % 2)).$((RANDOM % 900 + 100))"
