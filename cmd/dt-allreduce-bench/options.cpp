@@ -18,12 +18,13 @@ Error invalid(const std::string& value, const char* option, const std::string& e
 }
 
 void check_names(const Options& options) {
+  if (options.operations.empty()) throw invalid("", "operations", "all, or of " + bench::operation_names());
   for (const std::string& name : options.operations) {
     if (name != "all") bench::parse_operation(name);
   }
   for (const std::string& name : options.backends) {
     if (std::find(backend_names.begin(), backend_names.end(), name) == backend_names.end())
-      throw invalid(name, "backend", "mpi, dt or both");
+      throw invalid(name, "backend", "mpi, dt or mpi,dt");
   }
 }
 

@@ -10,6 +10,7 @@ refuse() {
 refuse "unknown operation 'allreduce'; expected all_reduce, broadcast, all_gather, reduce_scatter, send_receive, barrier" -o allreduce
 refuse "unknown operation 'x'" -o all,x
 refuse "'-o|'--operations'" -o all_reduce,
+refuse "invalid value '' for option '--operations'" -o ''
 refuse "'nccl' for option '--backend'; expected mpi, dt" --backend nccl
 refuse "'0' for option '.*-?b|min-bytes" -b 0
 refuse "'0' for option" -e 0
