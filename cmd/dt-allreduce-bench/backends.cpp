@@ -51,12 +51,12 @@ std::vector<std::unique_ptr<bench::Backend>> make_backends(const std::vector<std
     if (name == "dt") {
       backends.push_back(std::make_unique<bench::DtBackend>(ranks.world));
     } else {
-      DT_CHECK(ranks.library != nullptr, "these ranks have no MPI");
-      backends.push_back(std::make_unique<MpiBackend>(*ranks.library, ranks.world));
+      DT_CHECK(ranks.collectives != nullptr, "these ranks have no MPI");
+      backends.push_back(std::make_unique<MpiBackend>(*ranks.collectives, ranks.world));
     }
   };
   for (const std::string& name : names) add(name);
-  if (names.empty()) add(ranks.library != nullptr ? "mpi" : "dt");
+  if (names.empty()) add(ranks.collectives != nullptr ? "mpi" : "dt");
   return backends;
 }
 

@@ -123,7 +123,7 @@ bench::RunDescription describe(const Request& request, const comm::Ranks& ranks)
   run.command = bench::shell_line(request.arguments);
   run.date = utc_timestamp();
   run.dt_version = build_description();
-  if (ranks.library != nullptr) run.mpi_version = comm::mpi::library_version();
+  if (ranks.collectives != nullptr) run.mpi_version = comm::mpi::library_version();
   run.hosts = bench::count_hosts(comm::gather_texts(ranks.world, host_name()));
   run.num_ranks = ranks.world.size();
   run.min_bytes = request.options.min_bytes;

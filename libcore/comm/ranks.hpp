@@ -22,7 +22,7 @@ struct Ranks {
   /// Whether ranks can be lost one by one.
   bool are_processes = false;
   /// MPI's own operations among these ranks; none where they are threads.
-  mpi::Collectives* library = nullptr;
+  mpi::Collectives* collectives = nullptr;
 
   bool is_first() const { return world.rank() == 0; }
 };

@@ -85,7 +85,7 @@ void compare(comm::mpi::World& world, Operation operation) {
     const bench::Problem problem{.operation = operation, .num_ranks = group.size(), .numel = bytes / 4};
     const auto views = workspace.views(problem, false, group.rank(), backend.in_place_part());
     // About as long for each size: what is sought is small beside what a moment's disturbance costs.
-    const std::int64_t iterations = std::clamp<std::int64_t>((4 << 20) / bytes, 4, 2000);
+    const std::int64_t iterations = std::clamp<std::int64_t>((4 << 20) / bytes, 16, 2000);
     std::array<std::vector<double>, 3> us;
     for (int round = 0; round < rounds; ++round) {
       us[0].push_back(plain_loop_us(operation, views, iterations));
