@@ -226,9 +226,19 @@ TEST_CASE("an error that all ranks share is told once, else that of the lowest r
   });
 }
 
-TEST_CASE("other exceptions are shared as errors, too") {
+TEST_CASE("other exceptions are shared as errors, too, and a lone rank's stay what they are") {
   on_ranks([](Communicator& group) {
     const auto missing = [] { static_cast<void>(std::filesystem::file_size("/nonexistent/file")); };
+    if (group.size() == 1) {
+      bool is_itself = false;
+      try {
+        together(group, missing);
+      } catch (const std::filesystem::filesystem_error&) {
+        is_itself = true;
+      }
+      require(is_itself, "a lone rank's exception has become another");
+      return;
+    }
     together_error(group, missing, ErrorKind::environment);
     together_error(
         group, [] { throw std::bad_alloc(); }, ErrorKind::environment);
