@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/half.hpp"
+#include "base/half.hpp"
 
 namespace dt::comm {
 

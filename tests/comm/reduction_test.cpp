@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "comm/half.hpp"
+#include "base/half.hpp"
 
 using namespace dt;
 using namespace dt::comm;

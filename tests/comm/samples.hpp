@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "comm/half.hpp"
+#include "base/half.hpp"
 #include "comm/reduction.hpp"
 #include "tensor/tensor.hpp"
 

@@ -14,11 +14,14 @@
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #endif
 
+#include <concepts>
 #include <cstdint>
 #include <cstring>
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include "base/half.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
@@ -61,6 +64,87 @@ HWY_INLINE void store(First first, V v, float* p) {
   HWY_ALIGN float lanes[num_lanes];
   hn::Store(v, floats, lanes);
   std::memcpy(p, lanes, static_cast<std::size_t>(first.count) * sizeof(float));
+#endif
+}
+
+// 16-bit elements are fp32 in registers; a store rounds to nearest, ties to even, and a NaN stays one. (The
+// instructions of AVX512_BF16 would flush subnormals, Highway's own conversion would truncate.)
+
+using Halves = hn::Rebind<std::uint16_t, Floats>;
+constexpr Halves halves;
+
+HWY_INLINE V widen(hn::Vec<Halves> v, const BFloat16*) {
+  constexpr hn::RebindToUnsigned<Floats> integers;
+  return hn::BitCast(floats, hn::ShiftLeft<16>(hn::PromoteTo(integers, v)));
+}
+HWY_INLINE hn::Vec<Halves> narrow(V v, const BFloat16*) {
+  constexpr hn::RebindToUnsigned<Floats> unsigned_integers;
+  constexpr hn::RebindToSigned<Floats> integers;
+  const auto bits = hn::BitCast(unsigned_integers, v);
+  const auto high = hn::ShiftRight<16>(bits);
+  const auto odd = hn::And(high, hn::Set(unsigned_integers, 1));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(unsigned_integers, 0x7fff))));
+  const auto quiet_nan = hn::Or(high, hn::Set(unsigned_integers, 0x40));
+  const auto is_nan = hn::RebindMask(unsigned_integers, hn::IsNaN(v));
+  return hn::DemoteTo(halves, hn::BitCast(integers, hn::IfThenElse(is_nan, quiet_nan, rounded)));
+}
+
+#if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2) || HWY_TARGET == HWY_NEON
+HWY_INLINE V widen(hn::Vec<Halves> v, const Float16*) {
+  return hn::PromoteTo(floats, hn::BitCast(hn::Rebind<hwy::float16_t, Floats>(), v));
+}
+HWY_INLINE hn::Vec<Halves> narrow(V v, const Float16*) {
+  return hn::BitCast(halves, hn::DemoteTo(hn::Rebind<hwy::float16_t, Floats>(), v));
+}
+#else  // no instruction for it
+HWY_INLINE V widen(hn::Vec<Halves> v, const Float16*) {
+  HWY_ALIGN std::uint16_t in[num_lanes];
+  HWY_ALIGN float out[num_lanes];
+  hn::Store(v, halves, in);
+  for (std::int64_t i = 0; i < num_lanes; ++i) out[i] = f16_to_f32(in[i]);
+  return hn::Load(floats, out);
+}
+HWY_INLINE hn::Vec<Halves> narrow(V v, const Float16*) {
+  HWY_ALIGN float in[num_lanes];
+  HWY_ALIGN std::uint16_t out[num_lanes];
+  hn::Store(v, floats, in);
+  for (std::int64_t i = 0; i < num_lanes; ++i) out[i] = f32_to_f16(in[i]);
+  return hn::Load(halves, out);
+}
+#endif
+
+template <class T>
+concept Half = std::same_as<T, BFloat16> || std::same_as<T, Float16>;
+
+template <Half T>
+HWY_INLINE V load(All, const T* p) {
+  return widen(hn::LoadU(halves, reinterpret_cast<const std::uint16_t*>(p)), p);
+}
+template <Half T>
+HWY_INLINE void store(All, V v, T* p) {
+  hn::StoreU(narrow(v, p), halves, reinterpret_cast<std::uint16_t*>(p));
+}
+/// Lanes beyond the first are zero.
+template <Half T>
+HWY_INLINE V load(First first, const T* p) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  const auto mask = hn::FirstN(halves, static_cast<std::size_t>(first.count));
+  return widen(hn::MaskedLoad(mask, halves, reinterpret_cast<const std::uint16_t*>(p)), p);
+#else
+  HWY_ALIGN std::uint16_t lanes[num_lanes] = {};
+  std::memcpy(lanes, p, static_cast<std::size_t>(first.count) * sizeof(T));
+  return widen(hn::Load(halves, lanes), p);
+#endif
+}
+template <Half T>
+HWY_INLINE void store(First first, V v, T* p) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  const auto mask = hn::FirstN(halves, static_cast<std::size_t>(first.count));
+  hn::BlendedStore(narrow(v, p), mask, halves, reinterpret_cast<std::uint16_t*>(p));
+#else
+  HWY_ALIGN std::uint16_t lanes[num_lanes];
+  hn::Store(narrow(v, p), halves, lanes);
+  std::memcpy(p, lanes, static_cast<std::size_t>(first.count) * sizeof(T));
 #endif
 }
 

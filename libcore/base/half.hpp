@@ -4,7 +4,9 @@
 #include <bit>
 #include <cstdint>
 
-namespace dt::comm {
+#include "base/dtype.hpp"
+
+namespace dt {
 
 inline float bf16_to_f32(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
@@ -48,4 +50,28 @@ inline std::uint16_t f32_to_f16(float value) {
   return static_cast<std::uint16_t>(result | ((bits & 0x80000000U) >> 16));
 }
 
-}  // namespace dt::comm
+/// What the elements of a bf16 tensor are: storage alone, arithmetic is in fp32.
+struct BFloat16 {
+  std::uint16_t bits;
+  BFloat16() = default;
+  explicit BFloat16(float value) : bits(f32_to_bf16(value)) {}
+  explicit operator float() const { return bf16_to_f32(bits); }
+};
+/// What the elements of an f16 tensor are (IEEE 754 binary16).
+struct Float16 {
+  std::uint16_t bits;
+  Float16() = default;
+  explicit Float16(float value) : bits(f32_to_f16(value)) {}
+  explicit operator float() const { return f16_to_f32(bits); }
+};
+
+template <>
+constexpr DType dtype_of<BFloat16>() {
+  return DType::bf16;
+}
+template <>
+constexpr DType dtype_of<Float16>() {
+  return DType::f16;
+}
+
+}  // namespace dt
