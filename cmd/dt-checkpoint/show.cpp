@@ -88,7 +88,7 @@ std::string head_text(const std::string& path, const Manifest& m) {
       {"seed", std::to_string(s.seed)},
       {"batch",
        fmt::format("{} sequences, micro-batch {}, {} lanes", s.global_batch, s.micro_batch, s.grad_lanes)},
-      {"precision", s.precision},
+      {"precision", s.precision == "bf16" ? "bf16, multiplied in " + s.matmul : s.precision},
       {"schedule", s.schedule},
       {"conditions", s.conditions},
       {"mesh", m.mesh.to_string()},

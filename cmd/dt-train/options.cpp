@@ -45,9 +45,22 @@ void add_batch(OptionTable& t, Settings& s) {
       .add("micro-batch", &s.micro_batch, "N", "sequences per forward pass", 1, max_batch)
       .add("grad-lanes", &s.grad_lanes, "N",
            "parts of a step's gradient sum; default: the number of ranks, kept on resume", 1)
-      .choice("precision", &s.precision, {"fp32", "fp64"}, "fp64 is slow: reference kernels, for proofs")
       .add("threads", &s.threads, "N",
            "a rank; default: this host's cores that ranks may use, shared among them", 1, max_threads);
+}
+
+void add_arithmetic(OptionTable& t, Settings& s) {
+  t.group("Arithmetic")
+      .choice("precision", &s.precision, {"fp32", "bf16", "fp16", "fp64"},
+              "of weights and activations; 16 bits keep fp32 masters; fp64 is slow: reference kernels, for "
+              "proofs")
+      .choice("grad-dtype", &s.grad_dtype, {"fp32", "bf16"}, "that gradients are summed in")
+      .choice("matmul", &s.matmul, {"auto", "fp32", "bf16"},
+              "what bf16 matrices are multiplied in; auto: the faster here, kept on resume")
+      .add("loss-scale", &s.loss_scale, "X",
+           "of fp16, for the whole run; default: from 65536 on, halved where gradients overflow", 1e-6, 1e9)
+      .choice("recompute", &s.recompute, {"none", "selective", "full"},
+              "computed again in the backward to save memory: nothing; norms and activations; whole blocks");
 }
 
 void add_ranks(OptionTable& t, Settings& s) {
@@ -130,6 +143,7 @@ OptionTable make_options(Settings& settings) {
   add_what(table, settings);
   add_how_long(table, settings);
   add_batch(table, settings);
+  add_arithmetic(table, settings);
   add_ranks(table, settings);
   add_optimizer(table, settings);
   add_checkpoints(table, settings);

@@ -109,6 +109,12 @@ std::uint64_t JsonObject::natural(const std::string& name) const {
   return Access::natural(*this, name, Access::member(*this, name));
 }
 
+double JsonObject::number(const std::string& name) const {
+  const json& value = Access::member(*this, name);
+  if (!value.is_number()) throw Access::wrong(*this, name, "is not a number");
+  return value.get<double>();
+}
+
 std::string JsonObject::string(const std::string& name) const {
   const json& value = Access::member(*this, name);
   if (!value.is_string()) throw Access::wrong(*this, name, "is not a string");

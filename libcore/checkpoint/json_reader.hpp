@@ -21,6 +21,7 @@ class JsonObject {
   std::vector<std::string> names() const;
   std::int64_t integer(const std::string& name) const;
   std::uint64_t natural(const std::string& name) const;
+  double number(const std::string& name) const;
   std::string string(const std::string& name) const;
   /// A string of 16 hexadecimal digits.
   std::uint64_t digest(const std::string& name) const;

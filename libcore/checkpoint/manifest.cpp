@@ -40,6 +40,10 @@ json state_json(const TrainingState& s) {
           {"grad_lanes", s.grad_lanes},
           {"dataset_digest", to_hex(s.dataset_digest)},
           {"precision", s.precision},
+          {"matmul", s.matmul},
+          {"skipped_steps", s.skipped_steps},
+          {"loss_scale", s.loss_scale},
+          {"loss_scale_good_steps", s.loss_scale_good_steps},
           {"schedule", object_from_text(s.schedule, "schedule")},
           {"conditions", object_from_text(s.conditions, "conditions")}};
 }
@@ -57,6 +61,12 @@ TrainingState parse_state(const JsonObject& o) {
   s.grad_lanes = o.integer("grad_lanes");
   s.dataset_digest = o.digest("dataset_digest");
   s.precision = o.string("precision");
+  if (o.has("matmul")) {  // checkpoints from before mixed precision lack it and the next three
+    s.matmul = o.string("matmul");
+    s.skipped_steps = o.integer("skipped_steps");
+    s.loss_scale = o.number("loss_scale");
+    s.loss_scale_good_steps = o.integer("loss_scale_good_steps");
+  }
   s.schedule = o.object_text("schedule");
   s.conditions = o.object_text("conditions");
   return s;

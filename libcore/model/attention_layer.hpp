@@ -16,7 +16,7 @@ namespace dt::model {
 /// The angles of rotary positions; one pair of tables serves all layers. Absent tensors where positions are
 /// learned.
 struct RotaryTables {
-  RotaryTables(const ModelSpec& spec, DType dtype);
+  RotaryTables(const ModelSpec& spec, DType statistics);
   Buffer memory;
   Tensor cos_PD2;
   Tensor sin_PD2;
@@ -25,24 +25,31 @@ struct RotaryTables {
 /// Parameters: q, k, v weights, their biases where the model has biases, output weight, output bias likewise.
 class AttentionLayer {
  public:
-  /// E + Q + H elements a token.
+  /// E + Q elements a token, and H of statistics.
   struct Saved {
-    Tensor qkv_RE;  // rotated; backward_input puts the gradient of the projection's output in its place
+    Tensor qkv_RE;  // rotated
     Tensor y_RQ;    // of the heads
     Tensor lse_BHT;
+  };
+  /// E elements a token.
+  struct Handover {
+    Tensor dqkv_RE;
   };
 
   AttentionLayer(const ModelSpec& spec, DType dtype, std::shared_ptr<const RotaryTables> rotary);
   std::size_t num_params() const { return bias_ ? 8 : 4; }
   Saved saved(SavedMemory& memory, std::int64_t batch, std::int64_t sequence) const;
+  Handover handover(SavedMemory& memory, std::int64_t rows) const;
 
+  /// y = residual + the layer's output.
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-               const Tensor& x_RC, const Tensor& y_RC, const Saved& saved) const;
+               const Tensor& x_RC, const Tensor& residual_RC, const Tensor& y_RC, const Saved& saved) const;
   /// Overwrites dx.
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-                      const Tensor& dy_RC, const Tensor& dx_RC, const Saved& saved) const;
+                      const Tensor& dy_RC, const Tensor& dx_RC, const Saved& saved,
+                      const Handover& handover) const;
   void backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_RC,
-                       const Tensor& dy_RC, const Saved& saved) const;
+                       const Tensor& dy_RC, const Saved& saved, const Handover& handover) const;
 
  private:
   struct Params {  // views of the weights or of the gradients

@@ -1,15 +1,14 @@
 #include "model/block_unit.hpp"
 
-#include "kernels/elementwise.hpp"
-
 namespace dt::model {
 
-BlockUnit::BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype,
+BlockUnit::BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, Kept kept,
                      std::shared_ptr<const RotaryTables> rotary)
     : unit_(std::move(unit)),
       hidden_(spec.hidden),
       dtype_(dtype),
-      norm_(spec, dtype),
+      kept_(kept),
+      norm_(spec, statistics_dtype(dtype)),
       attention_(spec, dtype, std::move(rotary)),
       mlp_(spec, dtype) {}
 
@@ -18,69 +17,101 @@ Shape BlockUnit::output_shape(std::int64_t batch, std::int64_t sequence) const {
 }
 
 std::size_t BlockUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) const {
-  SavedMemory memory({});
-  saved(memory, batch, sequence);
+  SavedMemory memory({}), remade({});
+  saved(memory, keeps_everything() ? memory : remade, batch, sequence);
   return memory.used_bytes();
+}
+
+std::size_t BlockUnit::remade_bytes(std::int64_t batch, std::int64_t sequence) const {
+  SavedMemory memory({}), remade({});
+  saved(memory, remade, batch, sequence);
+  return remade.used_bytes();
+}
+
+std::size_t BlockUnit::handover_bytes(std::int64_t batch, std::int64_t sequence) const {
+  SavedMemory memory({});
+  handover(memory, batch * sequence);
+  return memory.used_bytes() + (keeps_everything() ? 0 : remade_bytes(batch, sequence));
 }
 
 void BlockUnit::forward(const Context& context, const MicroBatch& micro_batch,
                         std::span<const Tensor> weights, const Tensor& x_RC, const Tensor& y_RC,
-                        std::span<std::byte> memory) const {
-  const Saved s = saved(memory, micro_batch);
+                        std::span<std::byte> memory, std::span<const Tensor>) const {
+  DT_CHECK(memory.data() != nullptr, "{}: no saved memory", unit_.name);
+  const std::int64_t B = micro_batch.batch, T = micro_batch.sequence;
+  Arena::Scope scope(context.scratch());
+  Tensor transient;
+  if (!keeps_everything())
+    transient = context.scratch().allocate(DType::u8, {static_cast<std::int64_t>(remade_bytes(B, T))});
+  SavedMemory kept(memory), remade(transient.span_bytes());
+  const Saved s = saved(kept, keeps_everything() ? kept : remade, B, T);
   const Parts w = parts(weights);
   norm_.forward(context, w.attention_norm, x_RC, s.attention_in_RC, s.attention_norm);
-  attention_.forward(context, micro_batch, w.attention, s.attention_in_RC, s.x1_RC, s.attention);
-  kernels::add(context, s.x1_RC, x_RC, s.x1_RC);
+  attention_.forward(context, micro_batch, w.attention, s.attention_in_RC, x_RC, s.x1_RC, s.attention);
   norm_.forward(context, w.mlp_norm, s.x1_RC, s.mlp_in_RC, s.mlp_norm);
-  mlp_.forward(context, w.mlp, s.mlp_in_RC, y_RC, s.mlp);
-  kernels::add(context, y_RC, s.x1_RC, y_RC);
+  mlp_.forward(context, w.mlp, s.mlp_in_RC, s.x1_RC, y_RC, s.mlp);
 }
 
 void BlockUnit::backward_input(const Context& context, const MicroBatch& micro_batch,
                                std::span<const Tensor> weights, const Tensor& x_RC, const Tensor& dy_RC,
-                               const Tensor& dx_RC, std::span<std::byte> memory) const {
-  const Saved s = saved(memory, micro_batch);
+                               const Tensor& dx_RC, std::span<std::byte> saved_memory,
+                               std::span<std::byte> handover_memory) const {
+  const auto [s, h] = for_backward(saved_memory, handover_memory, micro_batch);
   const Parts w = parts(weights);
+  if (!keeps_everything()) {
+    norm_.forward(context, w.attention_norm, x_RC, s.attention_in_RC, s.attention_norm);
+    norm_.forward(context, w.mlp_norm, s.x1_RC, s.mlp_in_RC, s.mlp_norm);
+    mlp_.activate(context, s.mlp);
+  }
   Arena::Scope scope(context.scratch());
   const Tensor dnorm_RC = context.scratch().allocate(dtype_, x_RC.shape());
-
   mlp_.backward_input(context, w.mlp, dy_RC, dnorm_RC, s.mlp);
-  kernels::copy(context, dy_RC, dx_RC);
-  norm_.backward_input(context, w.mlp_norm, s.x1_RC, dnorm_RC, dx_RC, s.mlp_norm);
-  kernels::copy(context, dx_RC, s.x1_RC);
-
-  attention_.backward_input(context, micro_batch, w.attention, s.x1_RC, dnorm_RC, s.attention);
-  norm_.backward_input(context, w.attention_norm, x_RC, dnorm_RC, dx_RC, s.attention_norm);
+  norm_.backward_input(context, w.mlp_norm, s.x1_RC, dnorm_RC, dy_RC, h.dx1_RC, s.mlp_norm);
+  attention_.backward_input(context, micro_batch, w.attention, h.dx1_RC, dnorm_RC, s.attention, h.attention);
+  norm_.backward_input(context, w.attention_norm, x_RC, dnorm_RC, h.dx1_RC, dx_RC, s.attention_norm);
 }
 
 void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor&,
                                 const Tensor& dy_RC, std::span<const Tensor> grads,
-                                std::span<std::byte> memory) const {
-  const Saved s = saved(memory, micro_batch);
+                                std::span<std::byte> saved_memory,
+                                std::span<std::byte> handover_memory) const {
+  const auto [s, h] = for_backward(saved_memory, handover_memory, micro_batch);
   const Parts g = parts(grads);
   mlp_.backward_weight(context, g.mlp, s.mlp_in_RC, dy_RC, s.mlp);
   norm_.backward_weight(context, g.mlp_norm, s.mlp_norm);
-  attention_.backward_weight(context, g.attention, s.attention_in_RC, s.x1_RC, s.attention);
+  attention_.backward_weight(context, g.attention, s.attention_in_RC, h.dx1_RC, s.attention, h.attention);
   norm_.backward_weight(context, g.attention_norm, s.attention_norm);
 }
 
-BlockUnit::Saved BlockUnit::saved(SavedMemory& memory, std::int64_t batch, std::int64_t sequence) const {
+BlockUnit::Saved BlockUnit::saved(SavedMemory& memory, SavedMemory& remade, std::int64_t batch,
+                                  std::int64_t sequence) const {
   const std::int64_t rows = batch * sequence;
   Saved s;
-  s.attention_in_RC = memory.take(dtype_, {rows, hidden_});
   s.x1_RC = memory.take(dtype_, {rows, hidden_});
-  s.mlp_in_RC = memory.take(dtype_, {rows, hidden_});
+  s.attention_in_RC = remade.take(dtype_, {rows, hidden_});
+  s.mlp_in_RC = remade.take(dtype_, {rows, hidden_});
   s.attention_norm = norm_.saved(memory, rows);
   s.mlp_norm = norm_.saved(memory, rows);
   s.attention = attention_.saved(memory, batch, sequence);
-  s.mlp = mlp_.saved(memory, rows);
+  s.mlp = mlp_.saved(memory, remade, rows);
   return s;
 }
 
-BlockUnit::Saved BlockUnit::saved(std::span<std::byte> memory, const MicroBatch& micro_batch) const {
-  DT_CHECK(memory.data() != nullptr, "{}: no saved memory", unit_.name);
-  SavedMemory parts(memory);
-  return saved(parts, micro_batch.batch, micro_batch.sequence);
+BlockUnit::Handover BlockUnit::handover(SavedMemory& memory, std::int64_t rows) const {
+  Handover h;
+  h.dx1_RC = memory.take(dtype_, {rows, hidden_});
+  h.attention = attention_.handover(memory, rows);
+  return h;
+}
+
+std::pair<BlockUnit::Saved, BlockUnit::Handover> BlockUnit::for_backward(
+    std::span<std::byte> saved_memory, std::span<std::byte> handover_memory,
+    const MicroBatch& micro_batch) const {
+  DT_CHECK(saved_memory.data() && handover_memory.data(), "{}: no memory", unit_.name);
+  SavedMemory kept(saved_memory), handed(handover_memory);
+  const Handover h = handover(handed, micro_batch.batch * micro_batch.sequence);
+  SavedMemory& remade = keeps_everything() ? kept : handed;
+  return {saved(kept, remade, micro_batch.batch, micro_batch.sequence), h};
 }
 
 BlockUnit::Parts BlockUnit::parts(std::span<const Tensor> tensors) const {

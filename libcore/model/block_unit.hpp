@@ -2,6 +2,8 @@
 // A pre-norm residual block: x1 = x + attention(norm(x)); y = x1 + mlp(norm(x1)).
 // Legend: R rows, C hidden.
 
+#include <utility>
+
 #include "model/attention_layer.hpp"
 #include "model/mlp_layer.hpp"
 #include "model/norm_layer.hpp"
@@ -12,42 +14,57 @@ namespace dt::model {
 /// Parameters: those of the first norm, of attention, of the second norm, of the MLP.
 class BlockUnit final : public Unit {
  public:
-  BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, std::shared_ptr<const RotaryTables> rotary);
+  BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, Kept kept,
+            std::shared_ptr<const RotaryTables> rotary);
   const UnitSpec& spec() const override { return unit_; }
   DType output_dtype() const override { return dtype_; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
-  /// A token takes 3C + (2H + 2K)·D + H elements, G + F of the MLP, and 2 (4 with layer norm) of statistics:
-  /// 15C + H + 4 for GPT-2. On top come 2C (4C) for the norms' gradients, once.
+  /// A token takes 3C + (2H + 2K)·D elements, G + F of the MLP, and H + 2 (H + 4 with layer norm) of
+  /// statistics: 15C and H + 4 for GPT-2. Where only matmuls are kept, 2C + F fewer: 9C. On top come 2C (4C)
+  /// of statistics for the norms' gradients, once.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
+  /// A token takes C + (H + 2K)·D elements, and 2C + F where only matmuls are kept.
+  std::size_t handover_bytes(std::int64_t batch, std::int64_t sequence) const override;
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-               const Tensor& x_RC, const Tensor& y_RC, std::span<std::byte> saved) const override;
+               const Tensor& x_RC, const Tensor& y_RC, std::span<std::byte> saved,
+               std::span<const Tensor> grads) const override;
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                       const Tensor& x_RC, const Tensor& dy_RC, const Tensor& dx_RC,
-                      std::span<std::byte> saved) const override;
+                      std::span<std::byte> saved, std::span<std::byte> handover) const override;
   void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& x_RC,
-                       const Tensor& dy_RC, std::span<const Tensor> grads,
-                       std::span<std::byte> saved) const override;
+                       const Tensor& dy_RC, std::span<const Tensor> grads, std::span<std::byte> saved,
+                       std::span<std::byte> handover) const override;
 
  private:
   struct Saved {
-    Tensor attention_in_RC;  // the first norm's output
-    Tensor x1_RC;      // backward_input puts its gradient, which is that of attention's output, in its place
-    Tensor mlp_in_RC;  // the second norm's output
+    Tensor x1_RC;
+    Tensor attention_in_RC, mlp_in_RC;  // the norms' outputs
     NormLayer::Saved attention_norm, mlp_norm;
     AttentionLayer::Saved attention;
     MlpLayer::Saved mlp;
   };
+  struct Handover {
+    Tensor dx1_RC;
+    AttentionLayer::Handover attention;
+  };
   struct Parts {  // of the weights or of the gradients
     std::span<const Tensor> attention_norm, attention, mlp_norm, mlp;
   };
-  Saved saved(SavedMemory& memory, std::int64_t batch, std::int64_t sequence) const;
-  Saved saved(std::span<std::byte> memory, const MicroBatch& micro_batch) const;
+  bool keeps_everything() const { return kept_ == Kept::everything; }
+  std::size_t remade_bytes(std::int64_t batch, std::int64_t sequence) const;
+  /// What can be made again from the rest comes from `remade`.
+  Saved saved(SavedMemory& memory, SavedMemory& remade, std::int64_t batch, std::int64_t sequence) const;
+  Handover handover(SavedMemory& memory, std::int64_t rows) const;
+  /// Both, as the backward has them: what is remade lies in the handover where only matmuls are kept.
+  std::pair<Saved, Handover> for_backward(std::span<std::byte> saved, std::span<std::byte> handover,
+                                          const MicroBatch& micro_batch) const;
   Parts parts(std::span<const Tensor> tensors) const;
 
   UnitSpec unit_;
   std::int64_t hidden_;
   DType dtype_;
+  Kept kept_;
   NormLayer norm_;
   AttentionLayer attention_;
   MlpLayer mlp_;

@@ -13,16 +13,18 @@ class EmbeddingUnit final : public Unit {
   DType output_dtype() const override { return dtype_; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
   std::size_t saved_bytes(std::int64_t, std::int64_t) const override { return 0; }
+  std::size_t handover_bytes(std::int64_t, std::int64_t) const override { return 0; }
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-               const Tensor& x, const Tensor& y_RC, std::span<std::byte> saved) const override;
+               const Tensor& x, const Tensor& y_RC, std::span<std::byte> saved,
+               std::span<const Tensor> grads) const override;
   /// Does nothing: tokens have no gradient.
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-                      const Tensor& x, const Tensor& dy_RC, const Tensor& dx,
-                      std::span<std::byte> saved) const override;
+                      const Tensor& x, const Tensor& dy_RC, const Tensor& dx, std::span<std::byte> saved,
+                      std::span<std::byte> handover) const override;
   void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& x,
-                       const Tensor& dy_RC, std::span<const Tensor> grads,
-                       std::span<std::byte> saved) const override;
+                       const Tensor& dy_RC, std::span<const Tensor> grads, std::span<std::byte> saved,
+                       std::span<std::byte> handover) const override;
 
  private:
   UnitSpec unit_;

@@ -7,33 +7,37 @@
 namespace dt::model {
 
 /// Parameters: those of the final norm, then the head's matrix or, where it is tied, the token table.
+///
+/// In training its forward goes over chunks of rows: logits, loss, the logits' gradient in their place, and
+/// from that its part of the gradients of input and matrix, so that the logits of all rows are never held.
 class HeadUnit final : public Unit {
  public:
   HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype);
   const UnitSpec& spec() const override { return unit_; }
   DType output_dtype() const override { return DType::f64; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override { return {batch * sequence}; }
-  /// A token takes V + C elements and 2 (3 with layer norm) of statistics. On top comes C (2C), once.
+  /// C elements a token: the gradient of the input.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
+  std::size_t handover_bytes(std::int64_t, std::int64_t) const override { return 0; }
+  bool has_gradients_in_forward() const override { return true; }
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-               const Tensor& x_RC, const Tensor& nll_R, std::span<std::byte> saved) const override;
+               const Tensor& x_RC, const Tensor& nll_R, std::span<std::byte> saved,
+               std::span<const Tensor> grads) const override;
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-                      const Tensor& x_RC, const Tensor& dy, const Tensor& dx_RC,
-                      std::span<std::byte> saved) const override;
+                      const Tensor& x_RC, const Tensor& dy, const Tensor& dx_RC, std::span<std::byte> saved,
+                      std::span<std::byte> handover) const override;
+  /// Does nothing: see forward.
   void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& x_RC,
-                       const Tensor& dy, std::span<const Tensor> grads,
-                       std::span<std::byte> saved) const override;
+                       const Tensor& dy, std::span<const Tensor> grads, std::span<std::byte> saved,
+                       std::span<std::byte> handover) const override;
 
  private:
-  struct Saved {
-    Tensor logits_RV;  // first, where head_logits looks; backward_input puts their gradient in their place
-    Tensor norm_RC;
-    Tensor lse_R;
-    NormLayer::Saved norm;
-  };
-  Saved saved(SavedMemory& memory, std::int64_t rows) const;
-  Saved saved(std::span<std::byte> memory, const MicroBatch& micro_batch) const;
+  /// nll of all rows; where dnorm is present also the gradients of the norm's output and of the matrix.
+  void loss(const Context& context, const MicroBatch& micro_batch, const Tensor& matrix_VC,
+            const Tensor& norm_RC, const Tensor& nll_R, const Tensor& dnorm_RC, const Tensor& dmatrix_VC) const;
+  std::int64_t chunk_rows(std::int64_t rows) const;
+  Tensor saved_gradient(std::span<std::byte> saved, const MicroBatch& micro_batch) const;
   void check(std::span<const Tensor> tensors) const;
 
   UnitSpec unit_;

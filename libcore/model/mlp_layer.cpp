@@ -1,7 +1,6 @@
 #include "model/mlp_layer.hpp"
 
 #include "kernels/activation.hpp"
-#include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
 #include "model/joined.hpp"
 
@@ -10,22 +9,26 @@ namespace dt::model {
 MlpLayer::MlpLayer(const ModelSpec& spec, DType dtype)
     : kind_(spec.mlp), bias_(spec.mlp_bias), features_(spec.mlp_hidden), dtype_(dtype) {}
 
-MlpLayer::Saved MlpLayer::saved(SavedMemory& memory, std::int64_t rows) const {
+MlpLayer::Saved MlpLayer::saved(SavedMemory& memory, SavedMemory& hidden, std::int64_t rows) const {
   Saved s;
   s.up_RG = memory.take(dtype_, {rows, gated() ? 2 * features_ : features_});
-  s.hidden_RF = memory.take(dtype_, {rows, features_});
+  s.hidden_RF = hidden.take(dtype_, {rows, features_});
   return s;
 }
 
 void MlpLayer::forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
-                       const Tensor& y_RC, const Saved& saved) const {
+                       const Tensor& residual_RC, const Tensor& y_RC, const Saved& saved) const {
   const Params w = params(weights);
-  kernels::linear(context, x_RC, w.up_weight_GC, w.up_bias_G, saved.up_RG);
+  kernels::linear(context, x_RC, w.up_weight_GC, w.up_bias_G, {}, saved.up_RG);
+  activate(context, saved);
+  if (y_RC) kernels::linear(context, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, residual_RC, y_RC);
+}
+
+void MlpLayer::activate(const Context& context, const Saved& saved) const {
   if (gated())
     kernels::swiglu(context, saved.up_RG, saved.hidden_RF);
   else
     kernels::gelu(context, saved.up_RG, saved.hidden_RF);
-  kernels::linear(context, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, y_RC);
 }
 
 void MlpLayer::backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& dy_RC,
@@ -37,8 +40,7 @@ void MlpLayer::backward_input(const Context& context, std::span<const Tensor> we
   if (gated()) {
     kernels::swiglu_backward(context, dhidden_RF, saved.up_RG, saved.up_RG);
   } else {
-    kernels::gelu_backward(context, dhidden_RF, saved.up_RG, dhidden_RF);
-    kernels::copy(context, dhidden_RF, saved.up_RG);
+    kernels::gelu_backward(context, dhidden_RF, saved.up_RG, saved.up_RG);
   }
   kernels::linear_backward_input(context, saved.up_RG, w.up_weight_GC, dx_RC);
 }

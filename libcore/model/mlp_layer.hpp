@@ -14,7 +14,7 @@ namespace dt::model {
 /// down bias likewise.
 class MlpLayer {
  public:
-  /// G + F elements a token.
+  /// G elements a token, and F of `hidden`, which can be made again from the rest.
   struct Saved {
     Tensor up_RG;  // gate and up halves, or up alone; backward_input puts its gradient in its place
     Tensor hidden_RF;
@@ -22,10 +22,14 @@ class MlpLayer {
 
   MlpLayer(const ModelSpec& spec, DType dtype);
   std::size_t num_params() const { return (bias_ ? 2 : 1) * (gated() ? 3 : 2); }
-  Saved saved(SavedMemory& memory, std::int64_t rows) const;
+  /// `hidden` is taken from a memory of its own.
+  Saved saved(SavedMemory& memory, SavedMemory& hidden, std::int64_t rows) const;
 
+  /// y = residual + the layer's output; nothing but `saved` where y is absent.
   void forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
-               const Tensor& y_RC, const Saved& saved) const;
+               const Tensor& residual_RC, const Tensor& y_RC, const Saved& saved) const;
+  /// Makes `hidden` again from `up`.
+  void activate(const Context& context, const Saved& saved) const;
   /// Overwrites dx.
   void backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& dy_RC,
                       const Tensor& dx_RC, const Saved& saved) const;

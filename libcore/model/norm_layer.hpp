@@ -10,8 +10,7 @@
 
 namespace dt::model {
 
-/// Parameters: weight_C and, for layer norm, bias_C. It works in fp32 or fp64, whatever `dtype` its tensors
-/// have.
+/// Parameters: weight_C and, for layer norm, bias_C. What it saves is in statistics_dtype().
 class NormLayer {
  public:
   /// The parameters' gradients are sums over rows: backward_input makes them while it has what they need, so
@@ -23,22 +22,23 @@ class NormLayer {
     Tensor dbias_C;  // layer norm only
   };
 
-  NormLayer(const ModelSpec& spec, DType dtype);
+  NormLayer(const ModelSpec& spec, DType statistics);
   std::size_t num_params() const { return kind_ == Norm::layer_norm ? 2 : 1; }
   Saved saved(SavedMemory& memory, std::int64_t rows) const;
 
   void forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
                const Tensor& y_RC, const Saved& saved) const;
-  /// dx += the gradient with respect to x.
+  /// dx = dresidual + the gradient with respect to x; dresidual may be absent, and dx may alias it.
   void backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
-                      const Tensor& dy_RC, const Tensor& dx_RC, const Saved& saved) const;
+                      const Tensor& dy_RC, const Tensor& dresidual_RC, const Tensor& dx_RC,
+                      const Saved& saved) const;
   void backward_weight(const Context& context, std::span<const Tensor> grads, const Saved& saved) const;
 
  private:
   Norm kind_;
   double eps_;
   std::int64_t features_;
-  DType dtype_;
+  DType statistics_;
 };
 
 }  // namespace dt::model

@@ -7,8 +7,8 @@
 namespace dt::model {
 
 std::vector<std::unique_ptr<Unit>> make_units(const ModelSpec& spec, const ParameterTable& table,
-                                              DType dtype) {
-  const auto rotary = std::make_shared<const RotaryTables>(spec, dtype);
+                                              DType dtype, Kept kept) {
+  const auto rotary = std::make_shared<const RotaryTables>(spec, statistics_dtype(dtype));
   std::vector<std::unique_ptr<Unit>> units;
   for (const UnitSpec& unit : table.units()) {
     switch (unit.kind) {
@@ -16,7 +16,7 @@ std::vector<std::unique_ptr<Unit>> make_units(const ModelSpec& spec, const Param
         units.push_back(std::make_unique<EmbeddingUnit>(spec, unit, dtype));
         break;
       case UnitKind::block:
-        units.push_back(std::make_unique<BlockUnit>(spec, unit, dtype, rotary));
+        units.push_back(std::make_unique<BlockUnit>(spec, unit, dtype, kept, rotary));
         break;
       case UnitKind::head:
         units.push_back(std::make_unique<HeadUnit>(spec, unit, dtype));

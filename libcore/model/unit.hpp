@@ -24,6 +24,13 @@ struct MicroBatch {
   std::span<const std::uint64_t> samples_B;  // global sample indices
   std::int64_t step = 0;
   double loss_scale = 1;  // multiplies the gradient of Σ nll: 1 / target tokens of the step
+  Tensor logits_RV;       // where present, the head's forward also leaves its logits here
+};
+
+/// What a block keeps from its forward for its backward, beside its input.
+enum class Kept {
+  everything,
+  matmuls,  // the outputs of matmuls and attention; norms and activations are computed again
 };
 
 /// Stateless but for its spec, so that one unit serves many micro-batches in flight. The caller owns every
@@ -34,7 +41,11 @@ struct MicroBatch {
 /// - `y` is x_RC for the next unit; the head's y is nll_R in fp64;
 /// - `saved` is saved_bytes() of memory for this micro-batch, written by forward and read and written by both
 /// backwards;
+/// - `handover` is handover_bytes() of memory, written by backward_input and read by backward_weight;
 /// - `dy` is absent for the head, `dx` for the embedding; dy must stay unchanged until backward_weight.
+///
+/// The head makes its gradients in its forward, while the logits that they need are at hand: kept, the logits
+/// would be the largest tensor of all, and made again they would cost a tenth of a step.
 class Unit {
  public:
   virtual ~Unit() = default;
@@ -42,24 +53,32 @@ class Unit {
   virtual DType output_dtype() const = 0;
   virtual Shape output_shape(std::int64_t batch, std::int64_t sequence) const = 0;
   virtual std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
+  virtual std::size_t handover_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
+  /// Whether forward takes `grads` and adds to them, and backward_weight has nothing left to do.
+  virtual bool has_gradients_in_forward() const { return false; }
 
+  /// `grads` is empty but for a unit that has_gradients_in_forward, in training. Without y only what the
+  /// backward needs is computed.
   virtual void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-                       const Tensor& x, const Tensor& y, std::span<std::byte> saved) const = 0;
+                       const Tensor& x, const Tensor& y, std::span<std::byte> saved,
+                       std::span<const Tensor> grads = {}) const = 0;
   /// Overwrites dx.
   virtual void backward_input(const Context& context, const MicroBatch& micro_batch,
                               std::span<const Tensor> weights, const Tensor& x, const Tensor& dy,
-                              const Tensor& dx, std::span<std::byte> saved) const = 0;
+                              const Tensor& dx, std::span<std::byte> saved,
+                              std::span<std::byte> handover) const = 0;
   /// grads += ; after backward_input of the same micro-batch.
   virtual void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& x,
-                               const Tensor& dy, std::span<const Tensor> grads,
-                               std::span<std::byte> saved) const = 0;
+                               const Tensor& dy, std::span<const Tensor> grads, std::span<std::byte> saved,
+                               std::span<std::byte> handover) const = 0;
 };
 
-/// The decoder as units, in order; computing in `dtype` (f32, or f64 through the reference kernels).
-std::vector<std::unique_ptr<Unit>> make_units(const ModelSpec& spec, const ParameterTable& table,
-                                              DType dtype);
+/// The decoder as units, in order; computing in `dtype` (f32, bf16, f16; or f64 through the reference
+/// kernels). Statistics (the norms' and the softmax's) are fp32 beside 16-bit tensors.
+std::vector<std::unique_ptr<Unit>> make_units(const ModelSpec& spec, const ParameterTable& table, DType dtype,
+                                              Kept kept = Kept::everything);
 
-/// The logits that a head's forward left in `saved`: [R, V]; valid until backward_input.
-Tensor head_logits(const ModelSpec& spec, DType dtype, std::int64_t rows, std::span<std::byte> saved);
+/// What statistics beside tensors of `dtype` are kept in: f64 for f64, else f32.
+inline DType statistics_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 }  // namespace dt::model

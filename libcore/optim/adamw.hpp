@@ -22,9 +22,11 @@ struct Segment {
   bool decays;
 };
 
-/// One update of every segment; weight decay where a segment decays. Padding between segments is left alone.
+/// One update of every segment; weight decay where a segment decays. `copy`, where present, receives the new
+/// weights rounded to its dtype. Padding between segments is left alone.
 void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step,
            double grad_scale, std::span<const Segment> segments, const Tensor& weights,
-           const Tensor& gradient, const Tensor& first_moment, const Tensor& second_moment);
+           const Tensor& gradient, const Tensor& first_moment, const Tensor& second_moment,
+           const Tensor& copy = {});
 
 }  // namespace dt::optim

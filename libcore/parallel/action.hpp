@@ -11,6 +11,8 @@ enum class ActionKind {
   forward,          // of a unit, on a micro-batch
   backward_input,   // gradient with respect to the unit's input
   backward_weight,  // gradient with respect to its weights, added to the micro-batch's lane
+  discard,          // what the forward saved for the backward
+  recompute,        // what was discarded, by the unit's forward from its input
   reduce,           // the unit's gradients are complete: its lanes become one sum
   control,          // the decision point: what all ranks must agree on before the optimizer
   step,             // the optimizer
@@ -18,8 +20,8 @@ enum class ActionKind {
 
 struct Action {
   ActionKind kind;
-  int unit = -1;         // of forward, backward_*, reduce
-  int micro_batch = -1;  // of forward, backward_*
+  int unit = -1;         // of all but control and step
+  int micro_batch = -1;  // of all but reduce, control and step
   bool operator==(const Action&) const = default;
 };
 

@@ -58,7 +58,7 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
     };
     switch (action.kind) {
       case ActionKind::forward:
-        forward(action, micro_batch(), hooks);
+        forward(action, micro_batch(), trains, hooks);
         if (!trains) release_after_forward(action);
         break;
       case ActionKind::backward_input:
@@ -66,6 +66,12 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
         break;
       case ActionKind::backward_weight:
         backward_weight(action, micro_batch());
+        break;
+      case ActionKind::discard:
+        give_back(std::move(in_flight(action).saved));
+        break;
+      case ActionKind::recompute:
+        recompute(action, micro_batch());
         break;
       case ActionKind::reduce:
         storage_.reduce(action.unit);
@@ -90,20 +96,35 @@ void Executor::communicate(const Body& body) {
   exposed_communication_s_ += monotonic_s() - started_s;
 }
 
-void Executor::forward(const Action& action, const MicroBatch& micro_batch, const StepHooks& hooks) {
+Tensor Executor::input(const Action& action, const MicroBatch& micro_batch) {
+  if (action.unit == 0) return {};
+  return output(action.unit - 1, micro_batch,
+                in_flight({action.kind, action.unit - 1, action.micro_batch}).output);
+}
+
+void Executor::forward(const Action& action, const MicroBatch& micro_batch, bool trains,
+                       const StepHooks& hooks) {
   const Unit& unit = *units_[static_cast<std::size_t>(action.unit)];
-  Tensor x;
-  if (action.unit > 0) {
-    x = output(action.unit - 1, micro_batch,
-               in_flight({action.kind, action.unit - 1, action.micro_batch}).output);
-  }
+  const Tensor x = input(action, micro_batch);
   InFlight& mine = in_flight(action);
   mine.saved = take(unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
   const Shape shape = unit.output_shape(micro_batch.batch, micro_batch.sequence);
   mine.output = take(static_cast<std::size_t>(shape.numel()) * dtype_bytes(unit.output_dtype()));
   const Tensor y = output(action.unit, micro_batch, mine.output);
-  unit.forward(context_, micro_batch, storage_.weights(action.unit), x, y, mine.saved.span());
-  if (is_head(unit) && hooks.loss) hooks.loss(action.micro_batch, y, mine.saved.span());
+  std::vector<Tensor> gradients;
+  const bool has_gradients = trains && unit.has_gradients_in_forward();
+  if (has_gradients) gradients = storage_.gradients(context_, action.unit, action.micro_batch);
+  unit.forward(context_, micro_batch, storage_.weights(action.unit), x, y, mine.saved.span(), gradients);
+  if (has_gradients) storage_.finish_micro_batch(context_, action.unit, action.micro_batch);
+  if (is_head(unit) && hooks.loss) hooks.loss(action.micro_batch, y);
+}
+
+void Executor::recompute(const Action& action, const MicroBatch& micro_batch) {
+  const Unit& unit = *units_[static_cast<std::size_t>(action.unit)];
+  InFlight& mine = in_flight(action);
+  mine.saved = take(unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
+  unit.forward(context_, micro_batch, storage_.weights(action.unit), input(action, micro_batch), Tensor(),
+               mine.saved.span());
 }
 
 void Executor::release_after_forward(const Action& action) {
@@ -120,32 +141,32 @@ void Executor::backward_input(const Action& action, const MicroBatch& micro_batc
   const Unit& unit = *units_[static_cast<std::size_t>(action.unit)];
   InFlight& mine = in_flight(action);
   const Tensor dy = is_head(unit) ? Tensor() : output(action.unit, micro_batch, mine.output_gradient);
-  Tensor x, dx;
+  mine.handover = take(unit.handover_bytes(micro_batch.batch, micro_batch.sequence));
+  Tensor dx;
   if (action.unit > 0) {
     InFlight& previous = in_flight({action.kind, action.unit - 1, action.micro_batch});
     previous.output_gradient = take(previous.output.bytes());
-    x = output(action.unit - 1, micro_batch, previous.output);
     dx = output(action.unit - 1, micro_batch, previous.output_gradient);
   }
-  unit.backward_input(context_, micro_batch, storage_.weights(action.unit), x, dy, dx, mine.saved.span());
+  unit.backward_input(context_, micro_batch, storage_.weights(action.unit), input(action, micro_batch), dy,
+                      dx, mine.saved.span(), mine.handover.span());
 }
 
 void Executor::backward_weight(const Action& action, const MicroBatch& micro_batch) {
   const Unit& unit = *units_[static_cast<std::size_t>(action.unit)];
   InFlight& mine = in_flight(action);
   const Tensor dy = is_head(unit) ? Tensor() : output(action.unit, micro_batch, mine.output_gradient);
-  Tensor x;
-  if (action.unit > 0) {
-    x = output(action.unit - 1, micro_batch,
-               in_flight({action.kind, action.unit - 1, action.micro_batch}).output);
+  if (!unit.has_gradients_in_forward()) {
+    const std::vector<Tensor> gradients = storage_.gradients(context_, action.unit, action.micro_batch);
+    unit.backward_weight(context_, micro_batch, input(action, micro_batch), dy, gradients, mine.saved.span(),
+                         mine.handover.span());
+    storage_.finish_micro_batch(context_, action.unit, action.micro_batch);
   }
-  const std::vector<Tensor> gradients = storage_.gradients(context_, action.unit, action.micro_batch);
-  unit.backward_weight(context_, micro_batch, x, dy, gradients, mine.saved.span());
-  storage_.finish_micro_batch(context_, action.unit, action.micro_batch);
 
   // A unit's output is read last by its successor's backward_weight, which a schedule may put before or after
   // its own.
   give_back(std::move(mine.saved));
+  give_back(std::move(mine.handover));
   give_back(std::move(mine.output_gradient));
   if (is_head(unit)) give_back(std::move(mine.output));
   forget_if_empty(action.unit, action.micro_batch);
@@ -158,7 +179,7 @@ void Executor::backward_weight(const Action& action, const MicroBatch& micro_bat
 void Executor::forget_if_empty(int unit, int micro_batch) {
   const auto entry = in_flight_.find({unit, micro_batch});
   const InFlight& held = entry->second;
-  if (!held.output.data() && !held.saved.data() && !held.output_gradient.data()) in_flight_.erase(entry);
+  if (!held.output.data() && !held.saved.data() && !held.handover.data() && !held.output_gradient.data()) in_flight_.erase(entry);
 }
 
 }  // namespace dt::parallel

@@ -15,8 +15,8 @@ namespace dt::parallel {
 
 /// What the owner of a step does at its fixed points.
 struct StepHooks {
-  /// After the head's forward of a micro-batch: its nll_R, and what it saved (see model::head_logits).
-  std::function<void(int micro_batch, const Tensor& nll_R, std::span<std::byte> saved)> loss;
+  /// After the head's forward of a micro-batch.
+  std::function<void(int micro_batch, const Tensor& nll_R)> loss;
   /// Gradients are complete.
   std::function<void()> control;
   std::function<void()> step;
@@ -45,6 +45,7 @@ class Executor {
   struct InFlight {
     Buffer output;  // y
     Buffer saved;
+    Buffer handover;
     Buffer output_gradient;  // dy
   };
   InFlight& in_flight(const Action& action);
@@ -52,7 +53,11 @@ class Executor {
   Buffer take(std::size_t bytes);
   void give_back(Buffer&& buffer);
 
-  void forward(const Action& action, const model::MicroBatch& micro_batch, const StepHooks& hooks);
+  /// The previous unit's output; absent for the first.
+  Tensor input(const Action& action, const model::MicroBatch& micro_batch);
+  void forward(const Action& action, const model::MicroBatch& micro_batch, bool trains,
+               const StepHooks& hooks);
+  void recompute(const Action& action, const model::MicroBatch& micro_batch);
   void backward_input(const Action& action, const model::MicroBatch& micro_batch);
   void backward_weight(const Action& action, const model::MicroBatch& micro_batch);
   void release_after_forward(const Action& action);

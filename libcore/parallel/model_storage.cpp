@@ -13,18 +13,21 @@ std::size_t at(int i) {
 }
 }  // namespace
 
-ModelStorage::ModelStorage(const model::ParameterTable& table, DType dtype, const LanePlan* plan,
+ModelStorage::ModelStorage(const model::ParameterTable& table, Precision precision, const LanePlan* plan,
                            comm::Communicator* replicas)
-    : table_(table), dtype_(dtype), replicas_(replicas) {
+    : table_(table), precision_(precision), replicas_(replicas) {
   for (const model::GroupSpec& spec : table.groups()) {
-    const std::size_t bytes = static_cast<std::size_t>(spec.numel) * dtype_bytes(dtype);
+    const auto buffer = [&](DType dtype) {
+      return Buffer(Device{}, static_cast<std::size_t>(spec.numel) * dtype_bytes(dtype));
+    };
     Group group;
-    group.weights = Buffer(Device{}, bytes);
+    group.weights = buffer(precision.compute);
     if (plan) {
-      group.first_moment = Buffer(Device{}, bytes);
-      group.second_moment = Buffer(Device{}, bytes);
+      if (precision.has_masters()) group.masters = buffer(precision.master());
+      group.first_moment = buffer(precision.master());
+      group.second_moment = buffer(precision.master());
       for (std::size_t h = 0; h < spec.holders.size(); ++h)
-        group.gradients.emplace_back(spec.numel, dtype, *plan);
+        group.gradients.emplace_back(spec.numel, precision.gradient, *plan);
       group.sums.resize(spec.holders.size());
     }
     groups_.push_back(std::move(group));
@@ -36,36 +39,57 @@ ModelStorage::ModelStorage(const model::ParameterTable& table, DType dtype, cons
   }
 }
 
-StorageBytes ModelStorage::estimate(const model::ParameterTable& table, DType dtype, const LanePlan* plan) {
+StorageBytes ModelStorage::estimate(const model::ParameterTable& table, Precision precision,
+                                    const LanePlan* plan) {
   StorageBytes total;
   for (const model::GroupSpec& spec : table.groups()) {
-    const std::size_t bytes = static_cast<std::size_t>(spec.numel) * dtype_bytes(dtype);
-    total.weights += bytes;
+    const auto numel = static_cast<std::size_t>(spec.numel);
+    const std::size_t master_bytes = numel * dtype_bytes(precision.master());
+    total.weights += numel * dtype_bytes(precision.compute);
     if (!plan) continue;
-    total.gradients += bytes * spec.holders.size() * at(std::max(1, plan->depth()));
-    total.optimizer += 2 * bytes;
+    total.gradients += numel * dtype_bytes(precision.gradient) * spec.holders.size() *
+                       at(std::max(1, plan->depth()));
+    total.optimizer += (precision.has_masters() ? 3 : 2) * master_bytes;
+    total.checkpoint += 3 * master_bytes;
   }
   return total;
 }
 
-Tensor ModelStorage::flat(int group, const Buffer& buffer) const {
-  return Tensor(buffer.data(), dtype_, Shape{table_.groups()[at(group)].numel});
+Tensor ModelStorage::flat(int group, const Buffer& buffer, DType dtype) const {
+  return Tensor(buffer.data(), dtype, Shape{table_.groups()[at(group)].numel});
 }
 
 Tensor ModelStorage::group_weights(int group) const {
-  return flat(group, groups_[at(group)].weights);
+  return flat(group, groups_[at(group)].weights, precision_.compute);
+}
+Tensor ModelStorage::group_masters(int group) const {
+  if (!precision_.has_masters()) return group_weights(group);
+  return flat(group, groups_[at(group)].masters, precision_.master());
 }
 Tensor ModelStorage::group_first_moment(int group) const {
-  return flat(group, groups_[at(group)].first_moment);
+  return flat(group, groups_[at(group)].first_moment, precision_.master());
 }
 Tensor ModelStorage::group_second_moment(int group) const {
-  return flat(group, groups_[at(group)].second_moment);
+  return flat(group, groups_[at(group)].second_moment, precision_.master());
 }
 
 Tensor ModelStorage::group_gradient(int group) const {
   DT_CHECK(gradients_are_complete_, "the gradient of group {} is not complete",
            table_.groups()[at(group)].name);
   return groups_[at(group)].gradients.front().total();
+}
+
+void ModelStorage::set_weights(const Context& context, int param,
+                               const std::function<void(const Tensor& values)>& fill) {
+  const int group = table_.group_of(param);
+  const Tensor weights = param_in(group_weights(group), param);
+  if (!precision_.has_masters()) return fill(weights);
+  const Tensor masters = group_masters(group);
+  const Arena::Scope scope(context.scratch());
+  const Tensor values = masters ? param_in(masters, param)
+                                : context.scratch().allocate(precision_.master(), weights.shape());
+  fill(values);
+  kernels::convert(context, values, weights);
 }
 
 Tensor ModelStorage::param_in(const Tensor& flat, int param) const {

@@ -1,6 +1,8 @@
 #pragma once
-// The flat buffers behind a model's parameter groups: weights, gradients per holder, optimizer moments.
+// The flat buffers behind a model's parameter groups: weights and their masters, gradients per holder,
+// optimizer moments.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "comm/communicator.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/lanes.hpp"
+#include "parallel/precision.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
@@ -18,7 +21,8 @@ namespace dt::parallel {
 struct StorageBytes {
   std::size_t weights = 0;
   std::size_t gradients = 0;
-  std::size_t optimizer = 0;
+  std::size_t optimizer = 0;   // moments, and masters where they are apart from the weights
+  std::size_t checkpoint = 0;  // of these, what a checkpoint holds
   std::size_t total() const { return weights + gradients + optimizer; }
 };
 
@@ -27,11 +31,11 @@ class ModelStorage {
   /// Without a lane plan there are weights alone, for evaluation. `replicas` are the data-parallel ranks
   /// among which a step's micro-batches are divided; without them this rank is the only one. Both must
   /// outlive the storage.
-  ModelStorage(const model::ParameterTable& table, DType dtype, const LanePlan* plan,
+  ModelStorage(const model::ParameterTable& table, Precision precision, const LanePlan* plan,
                comm::Communicator* replicas = nullptr);
 
   const model::ParameterTable& table() const { return table_; }
-  DType dtype() const { return dtype_; }
+  const Precision& precision() const { return precision_; }
   int num_groups() const { return static_cast<int>(groups_.size()); }
 
   /// A unit's weights in UnitSpec::params order.
@@ -50,8 +54,14 @@ class ModelStorage {
   /// Lets started sums advance; never blocks.
   void poll();
 
-  /// The flat buffers of a group; the gradient is valid once gradients are complete.
+  /// Gives a parameter its values: `fill` writes them, in the master's dtype. Weights in 16 bits are rounded
+  /// from them.
+  void set_weights(const Context& context, int param, const std::function<void(const Tensor& values)>& fill);
+
+  /// The flat buffers of a group; the gradient is valid once gradients are complete. Without masters apart,
+  /// the weights are their own.
   Tensor group_weights(int group) const;
+  Tensor group_masters(int group) const;
   Tensor group_gradient(int group) const;
   Tensor group_first_moment(int group) const;
   Tensor group_second_moment(int group) const;
@@ -60,24 +70,25 @@ class ModelStorage {
   Tensor param_in(const Tensor& flat, int param) const;
 
   /// What a storage of this kind would hold, without allocating it.
-  static StorageBytes estimate(const model::ParameterTable& table, DType dtype, const LanePlan* plan);
+  static StorageBytes estimate(const model::ParameterTable& table, Precision precision, const LanePlan* plan);
 
  private:
   struct Group {
     Buffer weights;
+    Buffer masters;  // empty where weights are their own
     Buffer first_moment;
     Buffer second_moment;
     std::vector<GradientSum> gradients;             // one per holder
     std::vector<std::optional<comm::Work>> sums{};  // over the replicas, of holders that are reduced
   };
-  Tensor flat(int group, const Buffer& buffer) const;
+  Tensor flat(int group, const Buffer& buffer, DType dtype) const;
   std::size_t holder_of(int group, int unit) const;
   GradientSum& gradient_of(int group, int unit);
   /// The groups that a unit computes with, each once.
   std::vector<int> groups_of(int unit) const;
 
   const model::ParameterTable& table_;
-  DType dtype_;
+  Precision precision_;
   comm::Communicator* replicas_;
   bool gradients_are_complete_ = false;
   std::vector<Group> groups_;

@@ -14,6 +14,7 @@ class Progress {
     done_.assign(
         static_cast<std::size_t>(num_kinds) * static_cast<std::size_t>(num_units * num_micro_batches), false);
     reduced_.assign(static_cast<std::size_t>(num_units), false);
+    discarded_.assign(static_cast<std::size_t>(num_units * num_micro_batches), false);
   }
 
   void take(const Action& action) {
@@ -25,6 +26,10 @@ class Progress {
         return take_backward_input(action);
       case ActionKind::backward_weight:
         return take_backward_weight(action);
+      case ActionKind::discard:
+        return take_discard(action);
+      case ActionKind::recompute:
+        return take_recompute(action);
       case ActionKind::reduce:
         return take_reduce(action);
       case ActionKind::control:
@@ -67,21 +72,41 @@ class Progress {
     require(done(kind, unit, action.micro_batch), action, {kind, unit, action.micro_batch});
   }
 
+  std::vector<bool>::reference discarded(const Action& action) {
+    return discarded_[index(action.unit * num_micro_batches_ + action.micro_batch - first_)];
+  }
+  /// A unit's gradients are summed in the order of micro-batches, which fixes the bits.
+  void require_in_order(const Action& action) {
+    if (const int before = action.micro_batch - 1; before >= first_) {
+      require(done(action.kind, action.unit, before), action, {action.kind, action.unit, before});
+    }
+  }
+
   void take_forward(const Action& action) {
     if (action.unit > 0) require_done(action, ActionKind::forward, action.unit - 1);
+    if (action.unit == num_units_ - 1) require_in_order(action);
     mark(action);
+  }
+  void take_discard(const Action& action) {
+    require_done(action, ActionKind::forward, action.unit);
+    DT_CHECK(!done(ActionKind::backward_input, action.unit, action.micro_batch) && !discarded(action),
+             "{} has nothing to discard", to_string(action));
+    discarded(action) = true;
+  }
+  void take_recompute(const Action& action) {
+    require_done(action, ActionKind::forward, action.unit);
+    DT_CHECK(discarded(action), "{} of what was not discarded", to_string(action));
+    discarded(action) = false;
   }
   void take_backward_input(const Action& action) {
     require_done(action, ActionKind::forward, action.unit);
     if (action.unit + 1 < num_units_) require_done(action, ActionKind::backward_input, action.unit + 1);
+    require(!discarded(action), action, {ActionKind::recompute, action.unit, action.micro_batch});
     mark(action);
   }
   void take_backward_weight(const Action& action) {
     require_done(action, ActionKind::backward_input, action.unit);
-    // A unit's gradients are summed in the order of micro-batches, which fixes the bits.
-    if (const int before = action.micro_batch - 1; before >= first_) {
-      require(done(action.kind, action.unit, before), action, {action.kind, action.unit, before});
-    }
+    require_in_order(action);
     mark(action);
   }
   void take_reduce(const Action& action) {
@@ -99,6 +124,7 @@ class Progress {
   int num_micro_batches_;
   std::vector<bool> done_;
   std::vector<bool> reduced_;
+  std::vector<bool> discarded_;
   bool controlled_ = false;
   bool stepped_ = false;
 };

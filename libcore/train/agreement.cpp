@@ -90,6 +90,7 @@ void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec,
   for (int group = 0; group < storage.num_groups(); ++group) {
     weights.update(storage.group_weights(group).span_bytes());
     if (!storage.group_first_moment(group)) continue;
+    if (storage.precision().has_masters()) weights.update(storage.group_masters(group).span_bytes());
     moments.update(storage.group_first_moment(group).span_bytes());
     moments.update(storage.group_second_moment(group).span_bytes());
   }

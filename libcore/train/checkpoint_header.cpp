@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/conditions.hpp"
+#include "train/precision.hpp"
 
 namespace dt::train {
 
@@ -41,7 +42,8 @@ checkpoint::Manifest checkpoint_header(const Plan& plan, const checkpoint::Train
   manifest.state.global_batch = plan.global_batch;
   manifest.state.micro_batch = plan.micro_batch;
   manifest.state.grad_lanes = plan.grad_lanes;
-  manifest.state.precision = plan.dtype == DType::f64 ? "fp64" : "fp32";
+  manifest.state.precision = precision_name(plan.precision.compute);
+  manifest.state.matmul = precision_name(plan.multiply);
   manifest.state.schedule = describe_schedule(plan.schedule);
   manifest.state.conditions = describe_conditions(plan);
   manifest.model = plan.spec;

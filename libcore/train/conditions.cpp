@@ -3,13 +3,16 @@
 #include <nlohmann/json.hpp>
 
 #include "base/build_info.hpp"
+#include "train/precision.hpp"
 
 namespace dt::train {
 
 using Json = nlohmann::ordered_json;
 
 std::string describe_conditions(const Plan& plan) {
-  return Json{{"threads", plan.threads},         {"precision", plan.dtype == DType::f64 ? "fp64" : "fp32"},
+  return Json{{"threads", plan.threads},         {"precision", precision_name(plan.precision.compute)},
+              {"grad_dtype", precision_name(plan.precision.gradient)},
+              {"matmul", precision_name(plan.multiply)},
               {"micro_batch", plan.micro_batch}, {"global_batch", plan.global_batch},
               {"grad_lanes", plan.grad_lanes},   {"instruction_set", instruction_set()},
               {"build", build_description()}}

@@ -75,12 +75,12 @@ void StepReport::combine(comm::Communicator& world) {
   visit(*this, {numbers, false});
 }
 
-Decision decide(const StepReport& combined, std::int64_t num_targets, double clip_norm) {
+Decision decide(const StepReport& combined, std::int64_t num_targets, double clip_norm, double loss_scale) {
   Decision decision;
   decision.loss = combined.nll.value() / static_cast<double>(num_targets);
-  decision.grad_norm = std::sqrt(combined.squared_norm.value());
+  decision.grad_norm = std::sqrt(combined.squared_norm.value()) / loss_scale;
   decision.finite = std::isfinite(decision.loss) && std::isfinite(decision.grad_norm);
-  decision.grad_scale = optim::clip_scale(decision.grad_norm, clip_norm);
+  decision.grad_scale = optim::clip_scale(decision.grad_norm, clip_norm) / loss_scale;
   decision.stop_signal = combined.signal;
   decision.stop = combined.signal != 0 || combined.output_failed;
   decision.superseded = combined.superseded;

@@ -26,14 +26,17 @@ struct StepReport {
 struct Decision {
   double loss = 0;  // Σ nll ÷ the step's targets
   double grad_norm = 0;
-  double grad_scale = 1;    // clipping
+  double grad_scale = 1;    // clipping, and the loss scale taken off
   bool finite = true;       // loss and norm; otherwise the optimizer must not run
+  bool skip = false;        // gradients are not finite, but may be at a lower loss scale
   bool stop = false;        // save and stop after this step
   int stop_signal = 0;      // that asked for it, or 0
   bool superseded = false;  // end without a trace
   std::uint64_t data_digest = 0;
 };
 
-Decision decide(const StepReport& combined, std::int64_t num_targets, double clip_norm);
+/// `loss_scale` is what the gradients were multiplied with.
+Decision decide(const StepReport& combined, std::int64_t num_targets, double clip_norm,
+                double loss_scale = 1);
 
 }  // namespace dt::train

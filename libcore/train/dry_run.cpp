@@ -10,6 +10,7 @@
 #include "checkpoint/weight_source.hpp"
 #include "model/parameter_table.hpp"
 #include "train/agreement.hpp"
+#include "train/precision.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
@@ -61,6 +62,8 @@ Json describe(const Plan& plan, const MemoryEstimate& memory, const data::TokenD
               {"global_batch", plan.global_batch},
               {"micro_batch", plan.micro_batch},
               {"grad_lanes", plan.grad_lanes},
+              {"precision", precision_name(plan.precision.compute)},
+              {"grad_dtype", precision_name(plan.precision.gradient)},
               {"warmup_steps", plan.schedule.warmup_steps},
               {"flops_per_token", plan.flops_per_token()},
               {"ranks", plan.place.dp},
@@ -71,7 +74,7 @@ Json describe(const Plan& plan, const MemoryEstimate& memory, const data::TokenD
               {"activations_bytes", memory.activations},
               {"batches_bytes", memory.batches},
               {"memory_bytes", memory.total()},
-              {"checkpoint_bytes", memory.storage.weights + memory.storage.optimizer}};
+              {"checkpoint_bytes", memory.storage.checkpoint}};
 }
 
 void print_table(const Json& plan, Console& console) {

@@ -10,6 +10,7 @@
 #include "comm/exchange.hpp"
 #include "train/agreement.hpp"
 #include "train/evaluation.hpp"
+#include "train/precision.hpp"
 #include "train/reporter.hpp"
 #include "train/start.hpp"
 
@@ -52,10 +53,14 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
   std::unique_ptr<ModelRuntime> runtime;
   comm::together(ranks.world, [&] { dataset.emplace(settings.data); });
   check_alike(ranks, asked, *dataset);
+  std::unique_ptr<checkpoint::WeightSource> source;
   comm::together(ranks.world, [&] {
-    const auto source = checkpoint::open_weights(path);
+    source = checkpoint::open_weights(path);
     if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
     plan = make_evaluation_plan(settings, source->spec(), *dataset, place);
+  });
+  plan.multiply = choose_multiply(settings, plan.precision, plan.threads, nullptr, ranks);
+  comm::together(ranks.world, [&] {
     runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, ranks.world);
     runtime->load_weights(*source);
   });

@@ -7,6 +7,7 @@
 #include "base/files.hpp"
 #include "base/hdf5_file.hpp"
 #include "comm/exchange.hpp"
+#include "kernels/elementwise.hpp"
 #include "parallel/builders.hpp"
 #include "train/reporter.hpp"
 
@@ -35,11 +36,6 @@ std::uint64_t num_windows(const data::TokenDataset& dataset, const EvaluationReq
       "shard the data with a larger --val-fraction");
 }
 
-std::vector<float> as_floats(const Tensor& logits) {
-  if (logits.dtype() == DType::f32) return {logits.data<float>(), logits.data<float>() + logits.numel()};
-  return {logits.data<double>(), logits.data<double>() + logits.numel()};
-}
-
 }  // namespace
 
 Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
@@ -52,7 +48,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
   const comm::Part own = comm::part_of(world.rank(), world.size(), micro_batches);
   const std::int64_t rounds = (micro_batches + world.size() - 1) / world.size();
   ExactSum nll;
-  const auto add = [&](int, const Tensor& nll_R, std::span<std::byte>) { nll.add(nll_R.span<double>()); };
+  const auto add = [&](int, const Tensor& nll_R) { nll.add(nll_R.span<double>()); };
   Progress progress = ranks.console.progress("evaluating", windows, "windows");
   for (std::int64_t round = 0; round < rounds; ++round) {
     std::int64_t signal = request.stop_signal ? request.stop_signal() : 0;
@@ -98,17 +94,19 @@ void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, cons
   writer.declare("/logits", DType::f32, {n, length, vocabulary});
   writer.declare("/tokens", DType::i32, {n, length});
   writer.layout();
+  const Arena::Scope scope(runtime.context().scratch());
+  const Shape shape{request.sequence_length, runtime.spec().vocabulary};
+  const Tensor floats = runtime.context().scratch().allocate(DType::f32, shape);
+  const Tensor logits =
+      runtime.context().scratch().allocate(runtime.storage().precision().compute, shape);
   for (std::uint64_t i = 0; i < n; ++i) {
     data::Batch batch = data::validation_batch(dataset, request.sequence_length, i, 1);
     writer.write("/tokens", i * length * sizeof(std::int32_t), std::as_bytes(std::span(batch.tokens_BT)));
-    const auto store = [&](int, const Tensor&, std::span<std::byte> saved) {
-      const DType dtype = runtime.storage().dtype();
-      const auto logits =
-          as_floats(model::head_logits(runtime.spec(), dtype, request.sequence_length, saved));
-      writer.write("/logits", i * length * vocabulary * sizeof(float), std::as_bytes(std::span(logits)));
-    };
-    runtime.executor().run(parallel::build_evaluation(runtime.num_units(), 1),
-                           runtime.micro_batches(batch, 1), 0, {.loss = store, .control = {}, .step = {}});
+    std::vector<model::MicroBatch> micro_batches = runtime.micro_batches(batch, 1);
+    micro_batches.front().logits_RV = logits;
+    runtime.executor().run(parallel::build_evaluation(runtime.num_units(), 1), micro_batches, 0, {});
+    kernels::convert(runtime.context(), logits, floats);
+    writer.write("/logits", i * floats.bytes(), floats.span_bytes());
   }
   writer.close();
   target.commit(/*overwrite=*/true);

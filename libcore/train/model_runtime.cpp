@@ -10,13 +10,13 @@ namespace dt::train {
 ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, comm::Communicator& world)
     : spec_(plan.spec),
       table_(plan.spec),
-      dtype_(plan.dtype),
       context_(plan.threads),
       lanes_(purpose == Purpose::training ? std::optional(plan.lanes()) : std::nullopt),
-      units_(model::make_units(plan.spec, table_, plan.dtype)),
-      storage_(table_, plan.dtype, lanes_ ? &*lanes_ : nullptr, &world),
+      units_(model::make_units(plan.spec, table_, plan.precision.compute, plan.kept())),
+      storage_(table_, plan.precision, lanes_ ? &*lanes_ : nullptr, &world),
       executor_(context_, units_, storage_),
       sequence_length_(plan.sequence_length) {
+  context_.set_multiply(plan.multiply);
   for (std::int64_t b = 0; b < plan.micro_batch; ++b) {
     for (std::int64_t t = 0; t < sequence_length_; ++t) positions_.push_back(static_cast<std::int32_t>(t));
   }
@@ -26,9 +26,9 @@ void ModelRuntime::initialise_weights(std::uint64_t seed) {
   for (std::size_t p = 0; p < table_.params().size(); ++p) {
     const model::ParamSpec& param = table_.params()[p];
     const int index = static_cast<int>(p);
-    model::initialise(param, seed, Piece::whole(param.shape),
-                      storage_.param_in(storage_.group_weights(table_.group_of(index)), index),
-                      context_.threads());
+    storage_.set_weights(context_, index, [&](const Tensor& values) {
+      model::initialise(param, seed, Piece::whole(param.shape), values, context_.threads());
+    });
   }
 }
 
@@ -36,8 +36,9 @@ void ModelRuntime::load_weights(const checkpoint::WeightSource& source) {
   for (std::size_t p = 0; p < table_.params().size(); ++p) {
     const model::ParamSpec& param = table_.params()[p];
     const int index = static_cast<int>(p);
-    source.read(param.name, Piece::whole(param.shape),
-                storage_.param_in(storage_.group_weights(table_.group_of(index)), index));
+    storage_.set_weights(context_, index, [&](const Tensor& values) {
+      source.read(param.name, Piece::whole(param.shape), values);
+    });
   }
 }
 

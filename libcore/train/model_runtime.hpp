@@ -42,7 +42,6 @@ class ModelRuntime {
  private:
   model::ModelSpec spec_;
   model::ParameterTable table_;
-  DType dtype_;
   Context context_;
   std::optional<parallel::LanePlan> lanes_;
   std::vector<std::unique_ptr<model::Unit>> units_;

@@ -8,6 +8,7 @@
 #include "data/sampler.hpp"
 #include "model/arithmetic.hpp"
 #include "model/unit.hpp"
+#include "train/precision.hpp"
 
 namespace dt::train {
 
@@ -19,8 +20,9 @@ std::int64_t ceil_div(std::uint64_t a, std::int64_t b) {
   return static_cast<std::int64_t>((a + static_cast<std::uint64_t>(b) - 1) / static_cast<std::uint64_t>(b));
 }
 
-DType compute_dtype(const std::string& precision) {
-  return precision == "fp64" ? DType::f64 : DType::f32;
+Recompute parse_recompute(const std::string& name) {
+  if (name == "selective") return Recompute::selective;
+  return name == "full" ? Recompute::full : Recompute::none;
 }
 
 /// What training and evaluation share.
@@ -34,7 +36,8 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::To
   }
   Plan plan;
   plan.spec = spec;
-  plan.dtype = compute_dtype(s.precision);
+  plan.precision = precision_of(s);
+  plan.recompute = parse_recompute(s.recompute);
   plan.place = place;
   plan.threads = static_cast<int>(s.threads.value_or(place.cores));
   plan.seed = static_cast<std::uint64_t>(s.seed);
@@ -125,6 +128,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
   plan.schedule = make_schedule(s, plan);
   plan.adamw = {.beta1 = s.beta1, .beta2 = s.beta2, .eps = s.adam_eps, .weight_decay = s.weight_decay};
   plan.clip_norm = s.clip_norm;
+  if (plan.precision.compute == DType::f16) plan.loss_scale = {.fixed = s.loss_scale};
   return plan;
 }
 
@@ -137,15 +141,21 @@ MemoryEstimate estimate_memory(const Plan& plan) {
   const model::ParameterTable table(plan.spec);
   const parallel::LanePlan lanes = plan.lanes();
   MemoryEstimate memory;
-  memory.storage = parallel::ModelStorage::estimate(table, plan.dtype, &lanes);
-  std::size_t largest_output = 0;
-  for (const auto& unit : model::make_units(plan.spec, table, plan.dtype)) {
+  memory.storage = parallel::ModelStorage::estimate(table, plan.precision, &lanes);
+  std::size_t largest_output = 0, largest_saved = 0, largest_handover = 0;
+  for (const auto& unit : model::make_units(plan.spec, table, plan.precision.compute, plan.kept())) {
     const Shape shape = unit->output_shape(plan.micro_batch, plan.sequence_length);
     const std::size_t output = static_cast<std::size_t>(shape.numel()) * dtype_bytes(unit->output_dtype());
-    memory.activations += output + unit->saved_bytes(plan.micro_batch, plan.sequence_length);
+    const std::size_t saved = unit->saved_bytes(plan.micro_batch, plan.sequence_length);
+    memory.activations += output + (plan.recompute == Recompute::full ? 0 : saved);
     largest_output = std::max(largest_output, output);
+    largest_saved = std::max(largest_saved, saved);
+    largest_handover =
+        std::max(largest_handover, unit->handover_bytes(plan.micro_batch, plan.sequence_length));
   }
-  memory.activations += 2 * largest_output;  // the gradients that flow from unit to unit
+  if (plan.recompute == Recompute::full) memory.activations += largest_saved;
+  // The gradients that flow from unit to unit, and from a backward's first half to its second.
+  memory.activations += 2 * largest_output + largest_handover;
   // The batch in work and the one read ahead: tokens and labels.
   const auto samples = static_cast<std::size_t>(lanes.num_micro_batches() * plan.micro_batch);
   memory.batches = 4 * samples * static_cast<std::size_t>(plan.sequence_length) * sizeof(std::int32_t);

@@ -10,7 +10,9 @@
 #include "checkpoint/manifest.hpp"
 #include "data/token_dataset.hpp"
 #include "model/model_spec.hpp"
+#include "model/unit.hpp"
 #include "optim/adamw.hpp"
+#include "optim/loss_scale.hpp"
 #include "optim/schedule.hpp"
 #include "parallel/lanes.hpp"
 #include "parallel/model_storage.hpp"
@@ -19,9 +21,14 @@
 
 namespace dt::train {
 
+/// What is computed again in the backward instead of being kept.
+enum class Recompute { none, selective, full };
+
 struct Plan {
   model::ModelSpec spec;
-  DType dtype = DType::f32;
+  parallel::Precision precision;
+  DType multiply = DType::f32;  // of 16-bit matrices; see choose_multiply
+  Recompute recompute = Recompute::none;
   Place place;
   int threads = 1;
   std::uint64_t seed = 0;
@@ -34,11 +41,15 @@ struct Plan {
   optim::Schedule schedule;
   optim::AdamWSettings adamw;
   double clip_norm = 1;
+  std::optional<optim::LossScaleSettings> loss_scale;  // in fp16
 
   /// The step's micro-batches that this rank computes.
   parallel::LanePlan lanes() const;
   std::int64_t tokens_per_step() const { return global_batch * sequence_length; }
   double flops_per_token() const;
+  model::Kept kept() const {
+    return recompute == Recompute::selective ? model::Kept::matmuls : model::Kept::everything;
+  }
 };
 
 /// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide); input,

@@ -37,7 +37,7 @@ void Reporter::row(const std::string& text) {
 }
 
 void Reporter::train(const TrainRecord& r) {
-  line(Json{{"kind", "train"},
+  Json json{{"kind", "train"},
             {"step", r.step},
             {"loss", r.loss},
             {"lr", r.lr},
@@ -49,8 +49,9 @@ void Reporter::train(const TrainRecord& r) {
             {"compute_s", r.compute_s},
             {"exposed_comm_s", r.exposed_comm_s},
             {"data_wait_s", r.data_wait_s},
-            {"data_digest", to_hex(r.data_digest)}}
-           .dump());
+            {"data_digest", to_hex(r.data_digest)}};
+  if (r.loss_scale) json["loss_scale"] = *r.loss_scale;
+  line(json.dump());
   if (!has_heading_) {
     row(fmt::format("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}\n", "step", "loss", "lr", "grad norm",
                     "tokens/s", "MFU"));

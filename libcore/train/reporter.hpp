@@ -23,6 +23,7 @@ struct TrainRecord {
   double exposed_comm_s = 0;
   double data_wait_s = 0;
   std::uint64_t data_digest = 0;
+  std::optional<double> loss_scale{};  // of the next step, in fp16
 };
 
 struct EvalRecord {

@@ -38,6 +38,10 @@ struct Settings {
   double clip_norm = 1.0;
 
   std::string precision = "fp32";
+  std::string grad_dtype = "fp32";
+  std::string matmul = "auto";
+  std::optional<double> loss_scale;
+  std::string recompute = "none";
   std::optional<std::string> comm;
   Duration comm_timeout{600};
   std::optional<std::int64_t> threads;

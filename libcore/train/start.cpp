@@ -9,6 +9,7 @@
 #include "comm/exchange.hpp"
 #include "train/agreement.hpp"
 #include "train/conditions.hpp"
+#include "train/precision.hpp"
 #include "train/state_io.hpp"
 
 namespace dt::train {
@@ -35,6 +36,9 @@ struct Origin {
   const Place& place;
   const comm::Ranks& ranks;
 
+  DType choose_multiply(const Plan& plan, const checkpoint::TrainingState* resumed) const {
+    return train::choose_multiply(settings, plan.precision, plan.threads, resumed, ranks);
+  }
   std::unique_ptr<ModelRuntime> make_runtime(const Plan& plan) const {
     return std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::training, ranks.world);
   }
@@ -58,9 +62,10 @@ std::optional<Start> start_from(const Candidate& candidate, const Origin& origin
   comm::together(ranks.world, [&] {
     start.plan = make_plan(origin.settings, origin.spec, origin.dataset, origin.place, &manifest.state);
     check_resumable(start.plan, manifest, origin.dataset.content_digest());
-    start.runtime = origin.make_runtime(start.plan);
   });
-  if (!readable(candidate, ranks, [&] { load_state(*reader, start.runtime->storage()); }))
+  start.plan.multiply = origin.choose_multiply(start.plan, &manifest.state);
+  comm::together(ranks.world, [&] { start.runtime = origin.make_runtime(start.plan); });
+  if (!readable(candidate, ranks, [&] { load_state(start.runtime->context(), *reader, start.runtime->storage()); }))
     return std::nullopt;
   for (const std::string& difference :
        condition_differences(manifest.state.conditions, describe_conditions(start.plan))) {
@@ -76,6 +81,9 @@ Start start_anew(const Origin& origin) {
   const std::optional<std::string>& init_from = origin.settings.init_from;
   comm::together(origin.ranks.world, [&] {
     start.plan = make_plan(origin.settings, origin.spec, origin.dataset, origin.place, nullptr);
+  });
+  start.plan.multiply = origin.choose_multiply(start.plan, nullptr);
+  comm::together(origin.ranks.world, [&] {
     start.runtime = origin.make_runtime(start.plan);
     if (init_from) {
       const auto source = checkpoint::open_weights(*init_from);

@@ -9,11 +9,11 @@
 
 namespace dt::train {
 
-/// Weights and both moments of every parameter, as views.
+/// Weights (the masters) and both moments of every parameter, as views.
 std::vector<checkpoint::SourcePiece> pieces_of(const parallel::ModelStorage& storage);
 
 /// Fills weights and moments from a checkpoint. Errors: input (a digest that differs, a tensor that is
 /// missing).
-void load_state(const checkpoint::Reader& reader, parallel::ModelStorage& storage);
+void load_state(const Context& context, const checkpoint::Reader& reader, parallel::ModelStorage& storage);
 
 }  // namespace dt::train

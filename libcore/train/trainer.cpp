@@ -1,6 +1,7 @@
 #include "train/trainer.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
@@ -36,17 +37,18 @@ std::vector<std::vector<optim::Segment>> segments_of(const model::ParameterTable
 /// A look costs a network file system a round trip.
 constexpr double look_for_newer_every_s = 2;
 
-parallel::ActionList build_step(const ModelRuntime& runtime) {
+parallel::ActionList build_step(const ModelRuntime& runtime, Recompute recompute) {
   const int first = static_cast<int>(runtime.lanes().first_micro_batch());
   const int count = static_cast<int>(runtime.lanes().num_micro_batches());
-  parallel::ActionList list = parallel::build_training_step(runtime.num_units(), first, count);
+  parallel::ActionList list =
+      parallel::build_training_step(runtime.num_units(), first, count, recompute == Recompute::full);
   parallel::validate_training_step(list, runtime.num_units(), first, count);
   return list;
 }
 
 /// Of all ranks together.
 double measure_peak_flops(const Context& context, comm::Communicator& world) {
-  double rate = kernels::measure_matmul_rate(context, matmul_measurement_s);
+  double rate = kernels::measure_matmul_rate(context, context.multiply(), matmul_measurement_s);
   const Tensor value(&rate, DType::f64, Shape{1});
   world.all_reduce(value, value).wait();
   return rate;
@@ -73,12 +75,16 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       ranks_(ranks),
       loader_(dataset, start.plan.seed, start.plan.sequence_length),
       reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt),
-      actions_(build_step(*start.runtime)),
+      actions_(build_step(*start.runtime, start.plan.recompute)),
       segments_(segments_of(start.runtime->table())),
       looked_for_newer_s_(monotonic_s()),
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
   peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.place.dp
                                     : measure_peak_flops(runtime_.context(), ranks.world);
+  if (!plan_.loss_scale) return;
+  loss_scale_ = optim::initial_loss_scale(*plan_.loss_scale);
+  if (!plan_.loss_scale->fixed && state_.loss_scale > 0)
+    loss_scale_ = {.value = state_.loss_scale, .good_steps = state_.loss_scale_good_steps};
 }
 
 int Trainer::run() {
@@ -103,7 +109,7 @@ int Trainer::run() {
   while (state_.step < plan_.total_steps) {
     const Decision decision = train_step();
     if (decision.superseded) give_way(run_, generation_);
-    if (!decision.finite) refuse_not_finite(decision);
+    if (!decision.finite && !decision.skip) refuse_not_finite(decision);
     if (decision.stop) return save_and_stop(decision.stop_signal);
     const bool is_due = settings_.save_every > 0 && state_.step % settings_.save_every == 0;
     if (is_due || state_.step == plan_.total_steps) save();
@@ -133,7 +139,7 @@ Decision Trainer::train_step() {
   const double started_s = monotonic_s();
   const double exposed_before_s = runtime_.executor().exposed_communication_s() + control_s_;
   const Decision decision = run_actions(batch);
-  if (!decision.finite || decision.superseded) return decision;
+  if ((!decision.finite && !decision.skip) || decision.superseded) return decision;
   state_.step += 1;
   state_.samples_consumed += static_cast<std::uint64_t>(plan_.global_batch);
   state_.tokens_consumed += static_cast<std::uint64_t>(plan_.tokens_per_step());
@@ -148,7 +154,7 @@ Decision Trainer::run_actions(data::Batch& batch) {
   std::vector<model::MicroBatch> micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
   for (model::MicroBatch& m : micro_batches) {
     m.step = step;
-    m.loss_scale = 1.0 / static_cast<double>(plan_.tokens_per_step());
+    m.loss_scale = loss_scale_.value / static_cast<double>(plan_.tokens_per_step());
   }
   StepReport step_report;
   step_report.data_digest =
@@ -156,10 +162,11 @@ Decision Trainer::run_actions(data::Batch& batch) {
                          batch.num_samples, batch.sequence_length);
   Decision decision;
   parallel::StepHooks hooks;
-  hooks.loss = [&](int, const Tensor& nll_R, std::span<std::byte>) {
+  hooks.loss = [&](int, const Tensor& nll_R) {
     step_report.nll.add(nll_R.span<double>());
   };
   hooks.control = [&] {
+    is_own_loss_finite_ = std::isfinite(step_report.nll.value());
     add_squared_norm(step_report);
     step_report.signal = signals_.received();
     step_report.output_failed = output_failure_ != nullptr;
@@ -167,7 +174,8 @@ Decision Trainer::run_actions(data::Batch& batch) {
     const double combine_started_s = monotonic_s();
     step_report.combine(ranks_.world);
     control_s_ += monotonic_s() - combine_started_s;
-    decision = decide(step_report, plan_.tokens_per_step(), plan_.clip_norm);
+    decision = decide(step_report, plan_.tokens_per_step(), plan_.clip_norm, loss_scale_.value);
+    adjust_loss_scale(decision);
   };
   hooks.step = [&] {
     if (decision.finite && !decision.superseded)
@@ -198,24 +206,50 @@ bool Trainer::is_superseded() {
   return run_.is_superseded(generation_);
 }
 
+void Trainer::adjust_loss_scale(Decision& decision) {
+  if (!plan_.loss_scale || decision.superseded || !std::isfinite(decision.loss)) return;
+  const double scale = loss_scale_.value;
+  if (decision.finite) {
+    optim::grow(*plan_.loss_scale, loss_scale_);
+  } else if (optim::back_off(*plan_.loss_scale, loss_scale_)) {
+    decision.skip = true;
+    state_.skipped_steps += 1;
+    ranks_.console.info("step {}: gradients are not finite at the loss scale {}: no update; the scale is now {}",
+                        state_.step + 1, scale, loss_scale_.value);
+  }
+  state_.loss_scale = loss_scale_.value;
+  state_.loss_scale_good_steps = loss_scale_.good_steps;
+}
+
 void Trainer::take_optimizer_step(double lr, double grad_scale) {
   parallel::ModelStorage& storage = runtime_.storage();
   for (int group = 0; group < storage.num_groups(); ++group) {
-    optim::adamw(runtime_.context(), plan_.adamw, lr, state_.step + 1, grad_scale,
-                 segments_[static_cast<std::size_t>(group)], storage.group_weights(group),
+    optim::adamw(runtime_.context(), plan_.adamw, lr, state_.step + 1 - state_.skipped_steps, grad_scale,
+                 segments_[static_cast<std::size_t>(group)], storage.group_masters(group),
                  storage.group_gradient(group), storage.group_first_moment(group),
-                 storage.group_second_moment(group));
+                 storage.group_second_moment(group),
+                 storage.precision().has_masters() ? storage.group_weights(group) : Tensor());
   }
 }
 
 void Trainer::refuse_not_finite(const Decision& decision) {
   if (state_.step > 0) save();  // what was good is kept
   stop("not finite");
+  const auto samples = [&](std::int64_t first, std::int64_t count) {
+    const std::uint64_t begin = state_.samples_consumed + static_cast<std::uint64_t>(first);
+    return fmt::format("samples {} to {}", begin, begin + static_cast<std::uint64_t>(count) - 1);
+  };
+  std::string where = samples(0, plan_.global_batch);
+  const std::int64_t first = runtime_.lanes().first_micro_batch() * plan_.micro_batch;
+  const std::int64_t count = runtime_.lanes().num_micro_batches() * plan_.micro_batch;
+  const std::vector<std::string> guilty = comm::gather_texts(
+      ranks_.world, is_own_loss_finite_ ? "" : fmt::format("rank {}, {}", ranks_.world.rank(), samples(first, count)));
+  const auto found = std::find_if(guilty.begin(), guilty.end(), [](const auto& text) { return !text.empty(); });
+  if (found != guilty.end()) where = *found;
   throw comm::SharedError(
       ErrorKind::input,
-      fmt::format("step {}: loss {} and gradient norm {} are not both finite (samples {} to {})",
-                  state_.step + 1, decision.loss, decision.grad_norm, state_.samples_consumed,
-                  state_.samples_consumed + static_cast<std::uint64_t>(plan_.global_batch) - 1),
+      fmt::format("step {}: loss {} and gradient norm {} are not both finite ({})", state_.step + 1,
+                  decision.loss, decision.grad_norm, where),
       fmt::format("the weights of step {} are kept; lower --lr or lengthen --warmup-steps", state_.step));
 }
 
@@ -240,7 +274,8 @@ void Trainer::log_step(const Decision& decision, double data_wait_s, double step
                      .compute_s = interval_.compute_s / steps,
                      .exposed_comm_s = interval_.exposed_comm_s / steps,
                      .data_wait_s = interval_.data_wait_s / steps,
-                     .data_digest = state_.data_digest});
+                     .data_digest = state_.data_digest,
+                     .loss_scale = plan_.loss_scale ? std::optional(loss_scale_.value) : std::nullopt});
   });
   interval_ = {};
 }

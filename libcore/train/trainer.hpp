@@ -39,6 +39,8 @@ class Trainer {
   void add_squared_norm(StepReport& report);
   /// Asked of the file system on rank 0, and not at each step.
   bool is_superseded();
+  /// Lets the loss scale follow what the gradients bear; may turn a step into one that is skipped.
+  void adjust_loss_scale(Decision& decision);
   [[noreturn]] void refuse_not_finite(const Decision& decision);
   void log_step(const Decision& decision, double data_wait_s, double step_s, double exposed_comm_s);
   /// Unless this step has been saved.
@@ -66,7 +68,9 @@ class Trainer {
   parallel::ActionList actions_;
   std::vector<std::vector<optim::Segment>> segments_;  // of each group
   std::vector<double> block_sums_;
-  double peak_flops_ = 0;      // of all ranks
+  optim::LossScale loss_scale_;
+  bool is_own_loss_finite_ = true;  // of this rank's part of the step
+  double peak_flops_ = 0;           // of all ranks
   double control_s_ = 0;       // spent on combining reports
   double looked_for_newer_s_;  // when is_superseded looked last
   std::int64_t saved_step_;

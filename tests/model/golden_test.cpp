@@ -115,7 +115,7 @@ void check_golden(const std::string& name, DType dtype, bool reference, double t
   Flight flight(decoder, batch.whole());
   flight.forward(context);
   const std::vector<double> logits = read(file, "/logits");
-  const double logits_error = distance(test::to_doubles(flight.logits()), logits) / norm(logits);
+  const double logits_error = distance(test::to_doubles(flight.logits(context)), logits) / norm(logits);
   CHECK(logits_error <= tolerance);
   const double loss = read(file, "/loss")[0];
   const double loss_error = std::abs(flight.loss_sum() / static_cast<double>(batch.targets()) - loss) / loss;

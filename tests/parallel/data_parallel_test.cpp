@@ -37,7 +37,7 @@ std::vector<std::vector<float>> gradients(int ranks, std::int64_t micro_batches,
   comm::run_threads(ranks, [&](comm::Communicator& world) {
     const Context context(1);
     const LanePlan plan = LanePlan(micro_batches, lanes).of_rank(world.rank(), ranks);
-    ModelStorage storage(table, DType::f32, &plan, &world);
+    ModelStorage storage(table, Precision{}, &plan, &world);
     storage.start_step();
     for (std::int64_t m = plan.first_micro_batch(); m < plan.first_micro_batch() + plan.num_micro_batches();
          ++m) {

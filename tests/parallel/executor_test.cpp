@@ -27,7 +27,7 @@ struct Rig {
         table(spec),
         plan(micro_batches, lanes),
         units(model::make_units(spec, table, DType::f32)),
-        storage(table, DType::f32, &plan),
+        storage(table, Precision{}, &plan),
         executor(context, units, storage) {
     for (std::size_t p = 0; p < table.params().size(); ++p) {
       const int param = static_cast<int>(p);
@@ -139,7 +139,7 @@ TEST_CASE("an evaluation list gives each micro-batch's loss and keeps nothing") 
   auto batch = test::Batch::arbitrary(rig.spec, 2, 8);
   std::map<int, double> loss;
   StepHooks hooks = no_hooks();
-  hooks.loss = [&](int m, const Tensor& nll_R, std::span<std::byte>) {
+  hooks.loss = [&](int m, const Tensor& nll_R) {
     for (double nll : nll_R.span<double>()) loss[m] += nll;
   };
   const auto micro_batches = split(batch);
@@ -157,7 +157,7 @@ TEST_CASE("the estimate is what the storage allocates") {
   const model::ModelSpec spec = tiny(true);
   const model::ParameterTable table(spec);
   const LanePlan plan(8, 4);
-  const StorageBytes bytes = ModelStorage::estimate(table, DType::f32, &plan);
+  const StorageBytes bytes = ModelStorage::estimate(table, Precision{}, &plan);
   std::int64_t flat = 0, held = 0;
   for (const model::GroupSpec& group : table.groups()) {
     flat += group.numel;

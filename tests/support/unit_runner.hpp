@@ -90,11 +90,11 @@ struct Batch {
 /// Weights, gradients and units of a whole decoder. Both holders of a tied table share its one gradient.
 class Decoder {
  public:
-  Decoder(const model::ModelSpec& spec, DType dtype)
+  Decoder(const model::ModelSpec& spec, DType dtype, model::Kept kept = model::Kept::everything)
       : spec_(spec),
         table_(spec),
         dtype_(dtype),
-        units_(model::make_units(spec, table_, dtype)),
+        units_(model::make_units(spec, table_, dtype, kept)),
         weights_(table_.params().size()),
         grads_(table_.params().size()) {
     for (const model::GroupSpec& group : table_.groups()) {
@@ -155,25 +155,47 @@ class Flight {
       outputs_[u] = OwnedTensor(unit.output_dtype(), shape);
       if (u + 1 < num_units()) grads_[u] = OwnedTensor(unit.output_dtype(), shape);
       saved_.emplace_back(Device{}, unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
+      handovers_.emplace_back(Device{}, unit.handover_bytes(micro_batch.batch, micro_batch.sequence));
       for (std::span<std::byte> memory :
-           {outputs_[u].buffer.span(), grads_[u].buffer.span(), saved_[u].span()})
+           {outputs_[u].buffer.span(), grads_[u].buffer.span(), saved_[u].span(), handovers_[u].span()})
         std::fill(memory.begin(), memory.end(), std::byte{0xFF});
     }
   }
 
   std::size_t num_units() const { return decoder_.units().size(); }
   void forward(const Context& context, std::size_t u) {
-    decoder_.units()[u]->forward(context, micro_batch_, decoder_.unit_weights(u), input(u),
-                                 outputs_[u].tensor, saved_[u].span());
+    const model::Unit& unit = *decoder_.units()[u];
+    const auto grads =
+        unit.has_gradients_in_forward() ? decoder_.unit_grads(u) : std::vector<Tensor>();
+    unit.forward(context, micro_batch_, decoder_.unit_weights(u), input(u), outputs_[u].tensor,
+                 saved_[u].span(), grads);
+  }
+  /// What the unit saved is forgotten and made again.
+  void recompute(const Context& context, std::size_t u) {
+    std::fill(saved_[u].span().begin(), saved_[u].span().end(), std::byte{0xFF});
+    decoder_.units()[u]->forward(context, micro_batch_, decoder_.unit_weights(u), input(u), {},
+                                 saved_[u].span());
+  }
+  /// Forwards only, as evaluation has them; the logits: [R, V].
+  Tensor logits(const Context& context) {
+    const model::ModelSpec& spec = decoder_.spec();
+    logits_ = OwnedTensor(decoder_.dtype(), {micro_batch_.batch * micro_batch_.sequence, spec.vocabulary});
+    model::MicroBatch evaluated = micro_batch_;
+    evaluated.logits_RV = logits_.tensor;
+    for (std::size_t u = 0; u < num_units(); ++u) {
+      decoder_.units()[u]->forward(context, evaluated, decoder_.unit_weights(u), input(u),
+                                   outputs_[u].tensor, saved_[u].span());
+    }
+    return logits_.tensor;
   }
   void backward_input(const Context& context, std::size_t u) {
     decoder_.units()[u]->backward_input(context, micro_batch_, decoder_.unit_weights(u), input(u),
                                         grads_[u].tensor, u == 0 ? Tensor{} : grads_[u - 1].tensor,
-                                        saved_[u].span());
+                                        saved_[u].span(), handovers_[u].span());
   }
   void backward_weight(const Context& context, std::size_t u) {
     decoder_.units()[u]->backward_weight(context, micro_batch_, input(u), grads_[u].tensor,
-                                         decoder_.unit_grads(u), saved_[u].span());
+                                         decoder_.unit_grads(u), saved_[u].span(), handovers_[u].span());
   }
   void forward(const Context& context) {
     for (std::size_t u = 0; u < num_units(); ++u) forward(context, u);
@@ -190,11 +212,6 @@ class Flight {
     const auto nll = outputs_.back().tensor.span<double>();
     return std::accumulate(nll.begin(), nll.end(), 0.0);
   }
-  /// Valid between forward and the head's backward_input.
-  Tensor logits() const {
-    return model::head_logits(decoder_.spec(), decoder_.dtype(), micro_batch_.batch * micro_batch_.sequence,
-                              saved_.back().span());
-  }
 
  private:
   Tensor input(std::size_t u) const { return u == 0 ? Tensor{} : outputs_[u - 1].tensor; }
@@ -203,7 +220,8 @@ class Flight {
   model::MicroBatch micro_batch_;
   std::vector<OwnedTensor> outputs_;
   std::vector<OwnedTensor> grads_;  // of the outputs
-  std::vector<Buffer> saved_;
+  std::vector<Buffer> saved_, handovers_;
+  OwnedTensor logits_;
 };
 
 }  // namespace dt::test

@@ -1,0 +1,19 @@
+#pragma once
+// Which element types a run keeps what in.
+
+#include "base/dtype.hpp"
+
+namespace dt::parallel {
+
+/// Mixed precision keeps fp32 masters of 16-bit weights, as updates are often smaller than what 16 bits can
+/// add (Micikevicius et al. 2018, section 3.1). Otherwise weights are their own masters.
+struct Precision {
+  DType compute = DType::f32;   // weights as units see them, and activations
+  DType gradient = DType::f32;  // gradients of weights, as they are summed
+  /// What the optimizer updates and checkpoints hold, and the moments.
+  DType master() const { return compute == DType::f64 ? DType::f64 : DType::f32; }
+  bool has_masters() const { return compute != master(); }
+  bool operator==(const Precision&) const = default;
+};
+
+}  // namespace dt::parallel

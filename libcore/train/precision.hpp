@@ -1,0 +1,26 @@
+#pragma once
+// The numbers that a run computes with: --precision, --grad-dtype, --matmul.
+
+#include <string>
+
+#include "base/dtype.hpp"
+#include "checkpoint/manifest.hpp"
+#include "comm/ranks.hpp"
+#include "parallel/precision.hpp"
+#include "train/settings.hpp"
+
+namespace dt::train {
+
+/// Error{usage}: a combination that dt does not compute.
+parallel::Precision precision_of(const Settings& settings);
+
+/// "fp32", "bf16", ...: as options name it.
+std::string precision_name(DType dtype);
+
+/// What 16-bit matrices are multiplied in, decided by rank 0 for all, who call it together: as --matmul says;
+/// else as the run did before (`resumed`); else bf16 unless fp32 measures faster here. Says once what was
+/// chosen, and why. Errors: environment, naming the rank, where --matmul asks for what a CPU lacks.
+DType choose_multiply(const Settings& settings, const parallel::Precision& precision, int threads,
+                      const checkpoint::TrainingState* resumed, const comm::Ranks& ranks);
+
+}  // namespace dt::train
