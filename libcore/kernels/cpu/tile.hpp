@@ -43,9 +43,11 @@ HWY_INLINE void multiply_rows(std::int64_t K, const float* a, const float* b, fl
       for (int j = 0; j < tile_vectors; ++j) sums[i][j] = hn::MulAdd(left, right[j], sums[i][j]);
     }
   }
-  for (int i = 0; i < ROWS; ++i, c += c_row) {
+  HWY_UNROLL(16)
+  for (int i = 0; i < ROWS; ++i) {
+    HWY_UNROLL(16)
     for (int j = 0; j < tile_vectors; ++j) {
-      float* p = c + j * num_lanes;
+      float* p = c + i * c_row + j * num_lanes;
       hn::StoreU(add ? hn::Add(hn::LoadU(floats, p), sums[i][j]) : sums[i][j], floats, p);
     }
   }

@@ -5,6 +5,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include <hwy/base.h>
+
 #define DT_AVX512_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 
 namespace dt::kernels::cpu {
@@ -29,9 +31,11 @@ DT_AVX512_BF16 void multiply_rows(std::int64_t K, const float* a, const float* b
       }
     }
   }
-  for (int i = 0; i < ROWS; ++i, c += c_row) {
+  HWY_UNROLL(16)
+  for (int i = 0; i < ROWS; ++i) {
+    HWY_UNROLL(16)
     for (int j = 0; j < tile_vectors; ++j) {
-      float* p = c + j * num_lanes;
+      float* p = c + i * c_row + j * num_lanes;
       _mm512_storeu_ps(p, add ? _mm512_add_ps(_mm512_loadu_ps(p), sums[i][j]) : sums[i][j]);
     }
   }
