@@ -20,6 +20,14 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+// Once per instruction set, however often it is included.
+#if defined(DT_KERNELS_CPU_SIMD_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef DT_KERNELS_CPU_SIMD_TOGGLE
+#undef DT_KERNELS_CPU_SIMD_TOGGLE
+#else
+#define DT_KERNELS_CPU_SIMD_TOGGLE
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
@@ -138,3 +146,5 @@ HWY_INLINE V sigmoid(V x) {
 
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+
+#endif

@@ -11,6 +11,13 @@
 // wherever it lies in the tile; with `add` the chain's sum is then added to c.
 #include "kernels/cpu/simd.hpp"
 
+#if defined(DT_KERNELS_CPU_TILE_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef DT_KERNELS_CPU_TILE_TOGGLE
+#undef DT_KERNELS_CPU_TILE_TOGGLE
+#else
+#define DT_KERNELS_CPU_TILE_TOGGLE
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
@@ -68,3 +75,5 @@ inline void multiply_tile(std::int64_t rows, std::int64_t K, const float* a, con
 
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+
+#endif
