@@ -23,6 +23,14 @@
 
 #include "base/half.hpp"
 
+// Once per instruction set, however often it is included.
+#if defined(DT_KERNELS_CPU_SIMD_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef DT_KERNELS_CPU_SIMD_TOGGLE
+#undef DT_KERNELS_CPU_SIMD_TOGGLE
+#else
+#define DT_KERNELS_CPU_SIMD_TOGGLE
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
@@ -222,3 +230,5 @@ HWY_INLINE V sigmoid(V x) {
 
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+
+#endif

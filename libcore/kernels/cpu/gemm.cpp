@@ -1,0 +1,317 @@
+#include "kernels/cpu/gemm.hpp"
+
+#include "kernels/cpu/gemm_kernels.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/tile_bf16.hpp"
+
+#define HWY_TARGET_INCLUDE "kernels/cpu/gemm.cpp"
+#include "kernels/cpu/gemm_pack.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace dt::kernels::cpu::HWY_NAMESPACE {
+
+template <class Format>
+void finish_as(const Finish& job) {
+  using Element = typename Format::Element;
+  auto* c = static_cast<Element*>(job.c);
+  const auto* residual = static_cast<const Element*>(job.residual);
+  for (std::int64_t r = 0; r < job.rows; ++r) {
+    const float* sums = job.sums + r * job.sums_stride;
+    for_lanes(job.columns, [&](std::int64_t j, auto lanes) HWY_ATTR {
+      V v = hn::LoadU(floats, sums + j);
+      if (job.bias) v = hn::Add(v, load(lanes, job.bias + j));
+      if (residual) v = hn::Add(v, load_as<Format>(lanes, residual + j));
+      if (job.accumulate) v = hn::Add(load_as<Format>(lanes, c + j), v);
+      store_as<Format>(lanes, v, c + j);
+    });
+    c += job.c_stride;
+    if (residual) residual += job.residual_stride;
+  }
+}
+
+void finish(const Finish& job) {
+  switch (job.dtype) {
+    case DType::f32:
+      return finish_as<F32>(job);
+    case DType::bf16:
+      return finish_as<Bf16>(job);
+    default:
+      return finish_as<F16>(job);
+  }
+}
+
+template <class Format>
+void widen_from(const void* from, std::int64_t count, float* to) {
+  const auto* p = static_cast<const typename Format::Element*>(from);
+  for_lanes(count, [=](std::int64_t i, auto lanes)
+                       HWY_ATTR { store(lanes, load_as<Format>(lanes, p + i), to + i); });
+}
+
+void widen(DType dtype, const void* from, std::int64_t count, float* to) {
+  switch (dtype) {
+    case DType::f32:
+      return widen_from<F32>(from, count, to);
+    case DType::bf16:
+      return widen_from<Bf16>(from, count, to);
+    default:
+      return widen_from<F16>(from, count, to);
+  }
+}
+
+GemmKernels gemm_kernels() {
+  constexpr int columns = static_cast<int>(tile_columns);
+  return {{tile_rows, Panels<tile_rows>::group, pack<tile_rows>},
+          {columns, Panels<columns>::group, pack<columns>},
+          multiply_tile,
+          finish,
+          widen,
+          HWY_TARGET == HWY_AVX3};
+}
+
+}  // namespace dt::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dt::kernels::cpu {
+
+HWY_EXPORT(gemm_kernels);
+
+namespace {
+
+/// Units of k whose products are summed in one chain: what makes the bits, so it is one constant. Its panels
+/// of B fill the L1 cache.
+constexpr std::int64_t chain = 384;
+/// Units of k that are packed at once.
+constexpr std::int64_t most_packed_units = 4 * chain;
+/// Units of each operand that are packed at once, 12 MB: within reach of a shared cache.
+constexpr std::int64_t most_packed = std::int64_t{3} << 20;
+// A tile block: its rows of A stay in the L2 cache together with its sums.
+constexpr std::int64_t most_block_rows = 192, most_block_columns = 384;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+std::int64_t round_up(std::int64_t a, std::int64_t b) {
+  return ceil_div(a, b) * b;
+}
+
+/// [0, extent) in equal parts, multiples of `granule`, the last one shorter.
+struct Split {
+  Split(std::int64_t extent, std::int64_t parts, std::int64_t granule)
+      : extent(extent), part(round_up(ceil_div(extent, parts), granule)), parts(ceil_div(extent, part)) {}
+  std::int64_t begin(std::int64_t i) const { return i * part; }
+  std::int64_t length(std::int64_t i) const { return std::min(part, extent - i * part); }
+
+  std::int64_t extent, part, parts;
+};
+
+/// How rows and columns of C are cut into blocks, one job each: equal work for every thread, large blocks.
+struct Blocks {
+  Split rows, columns;
+
+  static Blocks choose(std::int64_t M, std::int64_t N, const GemmKernels& kernels, std::int64_t threads) {
+    const std::int64_t rows = ceil_div(M, most_block_rows), columns = ceil_div(N, most_block_columns);
+    const std::int64_t more = std::min<std::int64_t>(threads - 1, 8);
+    Blocks best{Split(M, rows, kernels.a.width), Split(N, columns, kernels.b.width)};
+    for (std::int64_t i = 0; i <= more; ++i) {
+      for (std::int64_t j = 0; j <= more; ++j) {
+        const Blocks candidate{Split(M, rows + i, kernels.a.width), Split(N, columns + j, kernels.b.width)};
+        if (candidate.cost(threads) < best.cost(threads)) best = candidate;
+      }
+    }
+    return best;
+  }
+  /// Elements that the busiest thread computes, and those that it loads at the price of eight.
+  std::int64_t cost(std::int64_t threads) const {
+    return ceil_div(count(), threads) * (rows.part * columns.part + 8 * (rows.part + columns.part));
+  }
+  std::int64_t count() const { return rows.parts * columns.parts; }
+  std::int64_t floats() const { return rows.part * columns.part; }
+};
+
+/// One operand, its part that is packed at the moment, and where: stretches of `chain` units of k one after
+/// another, panels within each.
+class PackedOperand {
+ public:
+  PackedOperand(const PanelKind& kind, const Matrix& matrix, bool k_contiguous, Units units,
+                std::size_t element_bytes, Split parts)
+      : kind_(kind),
+        source_{static_cast<const std::byte*>(matrix.data), matrix.stride, k_contiguous, units},
+        element_bytes_(static_cast<std::int64_t>(element_bytes)),
+        parts_(parts),
+        padded_(round_up(parts.part, kind.group)) {}
+
+  void allocate(Arena& arena, std::int64_t units) {
+    panels_ = arena.allocate(DType::f32, {padded_ * units}).data<float>();
+  }
+  const Split& parts() const { return parts_; }
+  /// The panel that starts at row (or column) i of stretch `first_unit` with `units` units.
+  const float* panel(std::int64_t i, std::int64_t first_unit, std::int64_t units) const {
+    return panels_ + padded_ * first_unit + i * units;
+  }
+
+  /// Packs part `part` over elements [k, k + K). Every thread of the team calls it; which stretches and rows
+  /// a thread packs is its luck. All is packed when it returns.
+  void pack(std::int64_t part, std::int64_t k, std::int64_t K) {
+    const std::int64_t per_unit = source_.units == Units::bf16_pairs ? 2 : 1;
+    const std::int64_t count = parts_.length(part), chunk = round_up(128, kind_.group);
+    const std::int64_t chunks = ceil_div(count, chunk), stretches = ceil_div(K, chain * per_unit);
+#pragma omp for schedule(dynamic, 1)
+    for (std::int64_t job = 0; job < chunks * stretches; ++job) {
+      const std::int64_t stretch = job / chunks * chain, i = job % chunks * chunk;
+      const std::int64_t elements = std::min(chain * per_unit, K - stretch * per_unit);
+      Unpacked from = source_;
+      from.data += element_bytes_ * offset(parts_.begin(part) + i, k + stretch * per_unit);
+      kind_.pack(from, std::min(chunk, count - i), elements,
+                 panels_ + padded_ * stretch + i * ceil_div(elements, per_unit));
+    }
+  }
+
+ private:
+  std::int64_t offset(std::int64_t i, std::int64_t k) const {
+    return source_.k_contiguous ? i * source_.stride + k : i + k * source_.stride;
+  }
+
+  PanelKind kind_;
+  Unpacked source_;
+  std::int64_t element_bytes_;
+  Split parts_;
+  std::int64_t padded_;
+  float* panels_ = nullptr;
+};
+
+Units units_of(const Product& p) {
+  if (p.arithmetic == DType::bf16) return Units::bf16_pairs;
+  return p.operands == DType::f32 ? Units::f32 : p.operands == DType::bf16 ? Units::bf16 : Units::f16;
+}
+
+/// A product under way: parts of M and N that are packed at once, over stretches of K that are, in blocks.
+class Multiplication {
+ public:
+  Multiplication(const Product& product, const GemmKernels& kernels, int threads)
+      : p_(product),
+        kernels_(kernels),
+        tile_(product.arithmetic == DType::bf16 ? multiply_tile_bf16 : kernels.tile),
+        per_unit_(product.arithmetic == DType::bf16 ? 2 : 1),
+        units_(ceil_div(product.K, per_unit_)),
+        packed_units_(std::min(units_, most_packed_units)),
+        a_(kernels.a, product.a, !product.a.transposed, units_of(product), dtype_bytes(product.operands),
+           parts(product.M, kernels.a)),
+        b_(kernels.b, product.b, product.b.transposed, units_of(product), dtype_bytes(product.operands),
+           parts(product.N, kernels.b)),
+        blocks_(Blocks::choose(a_.parts().part, b_.parts().part, kernels, threads)) {}
+
+  void allocate(Arena& arena, int threads) {
+    a_.allocate(arena, packed_units_);
+    b_.allocate(arena, packed_units_);
+    const std::int64_t blocks = sums_are_kept() ? blocks_.count() : threads;
+    sums_ = arena.allocate(DType::f32, {blocks, blocks_.floats()}).data<float>();
+    if (p_.bias) {
+      bias_ = arena.allocate(DType::f32, {p_.N}).data<float>();
+      kernels_.widen(p_.bias_dtype, p_.bias, p_.N, bias_);
+    }
+  }
+
+  /// Called by every thread of the team.
+  void run() {
+    std::int64_t packed_m = -1, packed_mk = -1, packed_n = -1, packed_nk = -1;
+    for (std::int64_t n = 0; n < b_.parts().parts; ++n) {
+      for (std::int64_t m = 0; m < a_.parts().parts; ++m) {
+        for (std::int64_t unit = 0; unit < units_; unit += packed_units_) {
+          const std::int64_t k = unit * per_unit_, K = std::min(packed_units_ * per_unit_, p_.K - k);
+          if (packed_n != n || packed_nk != k) b_.pack(packed_n = n, packed_nk = k, K);
+          if (packed_m != m || packed_mk != k) a_.pack(packed_m = m, packed_mk = k, K);
+          multiply_part(m, n, unit);
+        }
+      }
+    }
+  }
+
+ private:
+  Split parts(std::int64_t extent, const PanelKind& kind) const {
+    return Split(extent, ceil_div(extent, std::max(most_packed / packed_units_, kind.group)), kind.group);
+  }
+  bool sums_are_kept() const { return packed_units_ < units_; }
+
+  void multiply_part(std::int64_t m, std::int64_t n, std::int64_t unit) {
+#pragma omp for schedule(dynamic, 1)
+    for (std::int64_t job = 0; job < blocks_.count(); ++job) {
+      const std::int64_t i = blocks_.rows.begin(job % blocks_.rows.parts);
+      const std::int64_t j = blocks_.columns.begin(job / blocks_.rows.parts);
+      const std::int64_t rows = std::min(blocks_.rows.part, a_.parts().length(m) - i);
+      const std::int64_t columns = std::min(blocks_.columns.part, b_.parts().length(n) - j);
+      if (rows <= 0 || columns <= 0) continue;
+      float* sums = sums_ + (sums_are_kept() ? job : omp_get_thread_num()) * blocks_.floats();
+      const std::int64_t end = std::min(unit + packed_units_, units_);
+      for (std::int64_t first = unit; first < end; first += chain) {
+        multiply_block(i, j, rows, columns, first - unit, std::min(chain, end - first), sums, first > 0);
+      }
+      if (end == units_) finish_block(a_.parts().begin(m) + i, b_.parts().begin(n) + j, rows, columns, sums);
+    }
+  }
+
+  /// A panel of B stays in the L1 cache while those of A, from the L2 cache, pass by.
+  void multiply_block(std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns,
+                      std::int64_t first, std::int64_t units, float* sums, bool add) const {
+    const std::int64_t height = kernels_.a.width, width = kernels_.b.width;
+    for (std::int64_t column = 0; column < columns; column += width) {
+      const float* b = b_.panel(j + column, first, units);
+      for (std::int64_t row = 0; row < rows; row += height) {
+        tile_(std::min(height, rows - row), units, a_.panel(i + row, first, units), b,
+              sums + row * blocks_.columns.part + column, blocks_.columns.part, add);
+      }
+    }
+  }
+
+  void finish_block(std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns,
+                    const float* sums) const {
+    const auto bytes = static_cast<std::int64_t>(dtype_bytes(p_.output));
+    const auto* residual = static_cast<const std::byte*>(p_.residual);
+    kernels_.finish({rows, columns, sums, blocks_.columns.part, p_.output,
+                     static_cast<std::byte*>(p_.c) + (i * p_.c_stride + j) * bytes, p_.c_stride,
+                     p_.accumulate, bias_ ? bias_ + j : nullptr,
+                     residual ? residual + (i * p_.residual_stride + j) * bytes : nullptr,
+                     p_.residual_stride});
+  }
+
+  const Product& p_;
+  const GemmKernels& kernels_;
+  Tile* tile_;
+  std::int64_t per_unit_, units_, packed_units_;
+  PackedOperand a_, b_;
+  Blocks blocks_;
+  float* sums_ = nullptr;
+  float* bias_ = nullptr;
+};
+
+bool is_float(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
+}
+
+}  // namespace
+
+bool multiplies_in(DType dtype) {
+  if (dtype == DType::f32) return true;
+  return dtype == DType::bf16 && has_bf16_tiles() && HWY_DYNAMIC_DISPATCH(gemm_kernels)().is_avx512;
+}
+
+void multiply(const Context& context, const Product& p) {
+  DT_CHECK(is_float(p.operands) && is_float(p.output) && is_float(p.bias_dtype),
+           "a matrix product of {} with bias of {} into {}", dtype_name(p.operands), dtype_name(p.bias_dtype),
+           dtype_name(p.output));
+  DT_CHECK(multiplies_in(p.arithmetic) && (p.arithmetic == DType::f32 || p.arithmetic == p.operands),
+           "a matrix product of {} multiplied in {}", dtype_name(p.operands), dtype_name(p.arithmetic));
+  if (p.M == 0 || p.N == 0) return;
+  constexpr std::int64_t serial_products = 64 * 64 * 64;
+  const int threads = p.M * p.N * p.K <= serial_products ? 1 : context.threads();
+  const GemmKernels kernels = HWY_DYNAMIC_DISPATCH(gemm_kernels)();
+  const Arena::Scope scope(context.scratch());
+  Multiplication multiplication(p, kernels, threads);
+  multiplication.allocate(context.scratch(), threads);
+  if (threads == 1) return multiplication.run();
+#pragma omp parallel num_threads(threads)
+  multiplication.run();
+}
+
+}  // namespace dt::kernels::cpu
+#endif

@@ -1,0 +1,56 @@
+#pragma once
+// What of a matrix product is compiled once per instruction set.
+
+#include <cstdint>
+
+#include "base/dtype.hpp"
+
+namespace dt::kernels::cpu {
+
+/// What a panel's unit is made of: an element widened to fp32, or a pair of bf16 along k.
+enum class Units : std::uint8_t { f32, bf16, f16, bf16_pairs };
+
+/// Rows of a, or columns of b, that are to be packed into panels; element (i, k) lies at `data` + i · stride
+/// + k where k is contiguous, else at i + k · stride.
+struct Unpacked {
+  const std::byte* data;
+  std::int64_t stride;
+  bool k_contiguous;
+  Units units;
+};
+
+/// Sums on their way to c.
+struct Finish {
+  std::int64_t rows, columns;
+  const float* sums;
+  std::int64_t sums_stride;
+  DType dtype;
+  void* c;
+  std::int64_t c_stride;
+  bool accumulate;
+  const float* bias;
+  const void* residual;
+  std::int64_t residual_stride;
+};
+
+using Tile = void(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
+                  std::int64_t c_row, bool add);
+/// Packs `count` rows or columns, and zeros up to a whole pack group, over `K` elements; panels lie one after
+/// another.
+using Pack = void(const Unpacked& source, std::int64_t count, std::int64_t K, float* panels);
+
+struct PanelKind {
+  std::int64_t width;  // rows or columns of a panel
+  std::int64_t group;  // packed at a time: a multiple of width
+  Pack* pack;
+};
+
+struct GemmKernels {
+  PanelKind a, b;
+  Tile* tile;
+  void (*finish)(const Finish& job);
+  void (*widen)(DType dtype, const void* from, std::int64_t count, float* to);
+  bool is_avx512;
+};
+
+}  // namespace dt::kernels::cpu
