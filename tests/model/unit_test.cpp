@@ -37,13 +37,23 @@ ModelSpec tiny_llama(bool biases, bool tied) {
   s.head_dim = 6;
   s.mlp_hidden = 22;
   s.max_positions = 16;
-  s.attention_bias = s.mlp_bias = biases;
+  s.qkv_bias = s.attention_output_bias = s.mlp_bias = biases;
   s.tied = tied;
   return s;
 }
 
+ModelSpec tiny_windowed_qwen2() {
+  ModelSpec s = tiny_llama(false, false);
+  s.family = "qwen2";
+  s.qkv_bias = true;
+  s.sliding_window = 3;
+  s.rotary_scaling = {kernels::RotaryScaling::Type::llama3, 4, 1, 4, 32};
+  return s;
+}
+
 std::vector<ModelSpec> every_kind() {
-  return {tiny_gpt2(true), tiny_gpt2(false), tiny_llama(true, false), tiny_llama(false, true)};
+  return {tiny_gpt2(true), tiny_gpt2(false), tiny_llama(true, false), tiny_llama(false, true),
+          tiny_windowed_qwen2()};
 }
 
 /// Weights of which none is special: norms scatter about one, biases about zero, and nothing is small.
