@@ -266,3 +266,32 @@ TEST_CASE("parameters that do not lie beside each other, or too little memory, a
   weights.pop_back();
   CHECK_THROWS_AS(block.forward(context, batch.whole(), weights, x.tensor, y.tensor, saved.span()), Error);
 }
+
+TEST_CASE("a token sees nothing before its micro-batch's first_R, with a window and without") {
+  Context context(1);
+  for (const ModelSpec& spec : {tiny_llama(false, true), tiny_windowed_qwen2()}) {
+    Decoder decoder(spec, DType::f64);
+    scatter_weights(decoder, 8);
+    Batch both = Batch::arbitrary(spec, 1, 9);
+    std::vector<std::int32_t> starts{0, 0, 0, 0, 4, 4, 4, 4, 4};
+    MicroBatch micro_batch = both.whole();
+    micro_batch.first_R = Tensor(starts.data(), DType::i32, {9});
+    Flight packed(decoder, micro_batch);
+    packed.forward(context);
+
+    // Rotary scores know distances only, so a sequence gives the same wherever it starts.
+    Batch second(1, 5, {both.tokens.begin() + 4, both.tokens.end()},
+                 {both.labels.begin() + 4, both.labels.end()});
+    Flight alone(decoder, second.whole());
+    alone.forward(context);
+    const std::vector<double> whole = test::to_doubles(packed.logits());
+    const std::vector<double> tail(whole.begin() + 4 * spec.vocabulary, whole.end());
+    const std::vector<double> expected = test::to_doubles(alone.logits());
+    std::vector<double> difference = expected;
+    for (std::size_t i = 0; i < expected.size(); ++i) difference[i] -= tail[i];
+    CHECK(norm(difference) < 1e-12 * norm(expected));
+    Flight unmasked(decoder, both.whole());
+    unmasked.forward(context);
+    CHECK(test::to_doubles(unmasked.logits()) != whole);
+  }
+}
