@@ -20,32 +20,59 @@ Dims check_attention(const char* kernel, const AttentionShape& shape, const Tens
   return dims;
 }
 
+/// A row sees a key at least, its own, and never more of the sequence's start than the row before it.
+void check_first(const char* kernel, std::int64_t sequence, const Tensor& first_R, std::int64_t rows) {
+  if (!first_R) return;
+  check_tensor(kernel, "first_R", first_R, DType::i32, {rows});
+  const std::int32_t* first = first_R.data<std::int32_t>();
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t t = r % sequence, lowest = t == 0 ? 0 : first[r - 1];
+    DT_CHECK(first[r] >= lowest && first[r] <= t, "{}: row {} sees keys from {} on, expected {} ... {}",
+             kernel, r, first[r], lowest, t);
+  }
+}
+
 }  // namespace
 
-void attention(const Context& context, const AttentionShape& shape, const Tensor& qkv_RE, const Tensor& y_RQ,
-               const Tensor& lse_BHT) {
+void attention(const Context& context, const AttentionShape& shape, const Tensor& first_R,
+               const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT) {
   const Dims n = check_attention("attention", shape, qkv_RE);
+  check_first("attention", shape.sequence, first_R, n.rows);
   check_tensor("attention", "y_RQ", y_RQ, qkv_RE.dtype(), {n.rows, n.query});
   check_tensor("attention", "lse_BHT", lse_BHT, qkv_RE.dtype(),
                {shape.batch, shape.query_heads, shape.sequence});
-  static constexpr Implementations<decltype(attention)> implementations{
-      reference::attention<double>, reference::attention<float>, cpu::attention};
-  pick(implementations, context, "attention", qkv_RE.dtype())(context, shape, qkv_RE, y_RQ, lse_BHT);
+  // The fast kernel takes no first_R.
+  const Implementations<decltype(attention)> implementations{
+      reference::attention<double>, reference::attention<float>,
+      first_R ? reference::attention<float> : cpu::attention};
+  pick(implementations, context, "attention", qkv_RE.dtype())(context, shape, first_R, qkv_RE, y_RQ, lse_BHT);
 }
 
-void attention_backward(const Context& context, const AttentionShape& shape, const Tensor& dy_RQ,
-                        const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
+void attention_backward(const Context& context, const AttentionShape& shape, const Tensor& first_R,
+                        const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
                         const Tensor& dqkv_RE) {
   const Dims n = check_attention("attention_backward", shape, qkv_RE);
+  check_first("attention_backward", shape.sequence, first_R, n.rows);
   check_tensor("attention_backward", "dy_RQ", dy_RQ, qkv_RE.dtype(), {n.rows, n.query});
   check_tensor("attention_backward", "y_RQ", y_RQ, qkv_RE.dtype(), {n.rows, n.query});
   check_tensor("attention_backward", "lse_BHT", lse_BHT, qkv_RE.dtype(),
                {shape.batch, shape.query_heads, shape.sequence});
   check_tensor("attention_backward", "dqkv_RE", dqkv_RE, qkv_RE.dtype(), {n.rows, n.packed});
-  static constexpr Implementations<decltype(attention_backward)> implementations{
-      reference::attention_backward<double>, reference::attention_backward<float>, cpu::attention_backward};
-  pick(implementations, context, "attention_backward", qkv_RE.dtype())(context, shape, dy_RQ, qkv_RE, y_RQ,
-                                                                       lse_BHT, dqkv_RE);
+  // The fast kernel takes no first_R.
+  const Implementations<decltype(attention_backward)> implementations{
+      reference::attention_backward<double>, reference::attention_backward<float>,
+      first_R ? reference::attention_backward<float> : cpu::attention_backward};
+  pick(implementations, context, "attention_backward", qkv_RE.dtype())(context, shape, first_R, dy_RQ, qkv_RE,
+                                                                       y_RQ, lse_BHT, dqkv_RE);
+}
+
+void first_visible(const Context& context, std::int64_t sequence, std::int64_t window, const Tensor& starts_R,
+                   const Tensor& first_R) {
+  DT_CHECK(sequence > 0 && window > 0, "first_visible: a window of {} in sequences of {}", window, sequence);
+  check_rank("first_visible", "first_R", first_R, 1);
+  check_tensor("first_visible", "first_R", first_R, DType::i32, {first_R.dim(0)});
+  if (starts_R) check_tensor("first_visible", "starts_R", starts_R, DType::i32, {first_R.dim(0)});
+  reference::first_visible(context, sequence, window, starts_R, first_R);
 }
 
 void rotary(const Context& context, const AttentionShape& shape, const Tensor& positions_R,
@@ -64,12 +91,13 @@ void rotary(const Context& context, const AttentionShape& shape, const Tensor& p
                                                            inverse, qkv_RE);
 }
 
-void rotary_tables(double theta, const Tensor& cos_PD2, const Tensor& sin_PD2) {
+void rotary_tables(const RotaryFrequencies& frequencies, const Tensor& cos_PD2, const Tensor& sin_PD2) {
   check_rank("rotary_tables", "cos_PD2", cos_PD2, 2);
   check_tensor("rotary_tables", "sin_PD2", sin_PD2, cos_PD2.dtype(), {cos_PD2.dim(0), cos_PD2.dim(1)});
   // Filled once in a run, in double whatever the dtype: there is nothing to make faster.
   const bool is_double = cos_PD2.dtype() == DType::f64;
-  (is_double ? reference::rotary_tables<double> : reference::rotary_tables<float>)(theta, cos_PD2, sin_PD2);
+  (is_double ? reference::rotary_tables<double> : reference::rotary_tables<float>)(frequencies, cos_PD2,
+                                                                                   sin_PD2);
 }
 
 }  // namespace dt::kernels

@@ -3,6 +3,7 @@
 // Legend: B batch, T sequence, H query heads, K key-value heads (H a multiple of K), D head dim; R = B·T
 // rows; E = (H + 2K)·D: a row holds H query heads, then K key heads, then K value heads, each of D values.
 
+#include "kernels/rotary_scaling.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
@@ -18,18 +19,25 @@ struct AttentionShape {
 
 /// y = softmax(q·kᵀ/√D, causal) · v per head; query head h reads key-value head ⌊h·K/H⌋. lse_BHT keeps the
 /// log of each row's sum of exponentials for the backward. Scores are never held for more than a block of
-/// rows. Sources: Vaswani et al. 2017, eq. 1; Ainslie et al. 2023; Dao et al. 2022, algorithm 1 (online
-/// softmax).
-void attention(const Context& context, const AttentionShape& shape, const Tensor& qkv_RE, const Tensor& y_RQ,
-               const Tensor& lse_BHT);
+/// rows. The query at position t of its sequence sees the keys first_R … t; first_R (int32) holds positions
+/// within the sequence that never fall from one row to the next, and absent it is 0 throughout.
+/// Sources: Vaswani et al. 2017, eq. 1; Ainslie et al. 2023; Dao et al. 2022, algorithm 1 (online softmax).
+void attention(const Context& context, const AttentionShape& shape, const Tensor& first_R,
+               const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT);
 /// Writes dqkv_RE (all of it).
-void attention_backward(const Context& context, const AttentionShape& shape, const Tensor& dy_RQ,
-                        const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
+void attention_backward(const Context& context, const AttentionShape& shape, const Tensor& first_R,
+                        const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
                         const Tensor& dqkv_RE);
 
-/// Fills cos_PD2 and sin_PD2 [positions, D/2] with the angles p · theta^(−2i/D), computed in double.
-/// Source: Su et al. 2021, section 3.4.2.
-void rotary_tables(double theta, const Tensor& cos_PD2, const Tensor& sin_PD2);
+/// first_R = max(t − window + 1, start, 0), where t is the row's position within its sequence and start its
+/// element of starts_R (0 where that is absent): a window of as many keys, the query's own included, that
+/// does not reach behind the start. Source: Jiang et al. 2023, section 2 (sliding window attention).
+void first_visible(const Context& context, std::int64_t sequence, std::int64_t window, const Tensor& starts_R,
+                   const Tensor& first_R);
+
+/// Fills cos_PD2 and sin_PD2 [positions, D/2] with the angles p · frequency(i), computed in double, where
+/// frequency(i) is theta^(−2i/D), scaled. Source: Su et al. 2021, section 3.4.2; kernels/rotary_scaling.hpp.
+void rotary_tables(const RotaryFrequencies& frequencies, const Tensor& cos_PD2, const Tensor& sin_PD2);
 
 /// Rotates the query and key heads of every row in place: features i and i + D/2 of a head are a pair (as
 /// Llama checkpoints have them). `inverse` rotates back, which is the backward.

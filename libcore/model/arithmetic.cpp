@@ -1,5 +1,7 @@
 #include "model/arithmetic.hpp"
 
+#include <algorithm>
+
 namespace dt::model {
 
 std::int64_t matmul_parameters(const ModelSpec& spec) {
@@ -11,9 +13,10 @@ std::int64_t matmul_parameters(const ModelSpec& spec) {
 }
 
 double flops_per_token(const ModelSpec& spec, std::int64_t sequence_length) {
+  const std::int64_t keys = spec.sliding_window.value_or(sequence_length);
   const double attention = 12.0 * static_cast<double>(spec.layers) *
                            static_cast<double>(spec.query_heads * spec.head_dim) *
-                           static_cast<double>(sequence_length);
+                           static_cast<double>(std::min(sequence_length, keys));
   return 6.0 * static_cast<double>(matmul_parameters(spec)) + attention;
 }
 

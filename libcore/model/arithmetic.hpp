@@ -11,7 +11,7 @@ namespace dt::model {
 std::int64_t matmul_parameters(const ModelSpec& spec);
 
 /// Model FLOPs per token, forward and backward: 6 · matmul parameters + 12 · layers · heads · head_dim ·
-/// sequence.
+/// keys, which are the sequence's or, where that is shorter, the window's.
 double flops_per_token(const ModelSpec& spec, std::int64_t sequence_length);
 
 }  // namespace dt::model

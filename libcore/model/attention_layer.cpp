@@ -12,14 +12,16 @@ RotaryTables::RotaryTables(const ModelSpec& spec, DType statistics) {
   memory = Buffer({}, 2 * bytes);
   cos_PD2 = Tensor(memory.data(), statistics, shape);
   sin_PD2 = Tensor(memory.data() + bytes, statistics, shape);
-  kernels::rotary_tables(spec.rotary_theta, cos_PD2, sin_PD2);
+  kernels::rotary_tables({spec.rotary_theta, spec.rotary_scaling}, cos_PD2, sin_PD2);
 }
 
 AttentionLayer::AttentionLayer(const ModelSpec& spec, DType dtype, std::shared_ptr<const RotaryTables> rotary)
     : query_heads_(spec.query_heads),
       key_value_heads_(spec.key_value_heads),
       head_dim_(spec.head_dim),
-      bias_(spec.attention_bias),
+      qkv_bias_(spec.qkv_bias),
+      output_bias_(spec.attention_output_bias),
+      window_(spec.sliding_window),
       dtype_(dtype),
       rotary_(std::move(rotary)) {}
 
@@ -41,10 +43,11 @@ void AttentionLayer::forward(const Context& context, const MicroBatch& micro_bat
                              std::span<const Tensor> weights, const Tensor& x_RC,
                              const Tensor& residual_RC, const Tensor& y_RC, const Saved& saved) const {
   const Params w = params(weights);
+  const Arena::Scope scope(context.scratch());
   kernels::linear(context, x_RC, w.qkv_weight_EC, w.qkv_bias_E, {}, saved.qkv_RE);
   rotate(context, micro_batch, false, saved.qkv_RE);
-  kernels::attention(context, shape(micro_batch.batch, micro_batch.sequence), saved.qkv_RE, saved.y_RQ,
-                     saved.lse_BHT);
+  kernels::attention(context, shape(micro_batch.batch, micro_batch.sequence),
+                     first_visible(context, micro_batch), saved.qkv_RE, saved.y_RQ, saved.lse_BHT);
   kernels::linear(context, saved.y_RQ, w.output_weight_CQ, w.output_bias_C, residual_RC, y_RC);
 }
 
@@ -55,8 +58,9 @@ void AttentionLayer::backward_input(const Context& context, const MicroBatch& mi
   Arena::Scope scope(context.scratch());
   const Tensor dheads_RQ = context.scratch().allocate(dtype_, saved.y_RQ.shape());
   kernels::linear_backward_input(context, dy_RC, w.output_weight_CQ, dheads_RQ);
-  kernels::attention_backward(context, shape(micro_batch.batch, micro_batch.sequence), dheads_RQ,
-                              saved.qkv_RE, saved.y_RQ, saved.lse_BHT, handover.dqkv_RE);
+  kernels::attention_backward(context, shape(micro_batch.batch, micro_batch.sequence),
+                              first_visible(context, micro_batch), dheads_RQ, saved.qkv_RE, saved.y_RQ,
+                              saved.lse_BHT, handover.dqkv_RE);
   rotate(context, micro_batch, true, handover.dqkv_RE);
   kernels::linear_backward_input(context, handover.dqkv_RE, w.qkv_weight_EC, dx_RC);
 }
@@ -71,8 +75,16 @@ void AttentionLayer::backward_weight(const Context& context, std::span<const Ten
 
 AttentionLayer::Params AttentionLayer::params(std::span<const Tensor> tensors) const {
   DT_CHECK(tensors.size() == num_params(), "{} tensors for {} parameters", tensors.size(), num_params());
-  if (!bias_) return {joined(tensors.first(3)), {}, tensors[3], {}};
-  return {joined(tensors.first(3)), joined(tensors.subspan(3, 3)), tensors[6], tensors[7]};
+  const std::size_t output = qkv_bias_ ? 6 : 3;
+  return {joined(tensors.first(3)), qkv_bias_ ? joined(tensors.subspan(3, 3)) : Tensor{}, tensors[output],
+          output_bias_ ? tensors[output + 1] : Tensor{}};
+}
+
+Tensor AttentionLayer::first_visible(const Context& context, const MicroBatch& micro_batch) const {
+  if (!window_ || *window_ >= micro_batch.sequence) return micro_batch.first_R;
+  const Tensor first_R = context.scratch().allocate(DType::i32, {micro_batch.batch * micro_batch.sequence});
+  kernels::first_visible(context, micro_batch.sequence, *window_, micro_batch.first_R, first_R);
+  return first_R;
 }
 
 kernels::AttentionShape AttentionLayer::shape(std::int64_t batch, std::int64_t sequence) const {

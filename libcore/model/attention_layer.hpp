@@ -4,6 +4,7 @@
 // H·D, E = (H + 2K)·D, P positions.
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "kernels/attention.hpp"
@@ -22,7 +23,7 @@ struct RotaryTables {
   Tensor sin_PD2;
 };
 
-/// Parameters: q, k, v weights, their biases where the model has biases, output weight, output bias likewise.
+/// Parameters: q, k, v weights, their biases where the model has them, output weight, output bias likewise.
 class AttentionLayer {
  public:
   /// E + Q elements a token, and H of statistics.
@@ -37,7 +38,7 @@ class AttentionLayer {
   };
 
   AttentionLayer(const ModelSpec& spec, DType dtype, std::shared_ptr<const RotaryTables> rotary);
-  std::size_t num_params() const { return bias_ ? 8 : 4; }
+  std::size_t num_params() const { return 4 + (qkv_bias_ ? 3 : 0) + (output_bias_ ? 1 : 0); }
   Saved saved(SavedMemory& memory, std::int64_t batch, std::int64_t sequence) const;
   Handover handover(SavedMemory& memory, std::int64_t rows) const;
 
@@ -56,6 +57,9 @@ class AttentionLayer {
     Tensor qkv_weight_EC, qkv_bias_E, output_weight_CQ, output_bias_C;
   };
   Params params(std::span<const Tensor> tensors) const;
+  /// The first key that each row sees, by the micro-batch and the window: absent, the micro-batch's own or
+  /// from scratch.
+  Tensor first_visible(const Context& context, const MicroBatch& micro_batch) const;
   kernels::AttentionShape shape(std::int64_t batch, std::int64_t sequence) const;
   void rotate(const Context& context, const MicroBatch& micro_batch, bool inverse,
               const Tensor& qkv_RE) const;
@@ -63,7 +67,9 @@ class AttentionLayer {
   std::int64_t query_heads_;
   std::int64_t key_value_heads_;
   std::int64_t head_dim_;
-  bool bias_;
+  bool qkv_bias_;
+  bool output_bias_;
+  std::optional<std::int64_t> window_;
   DType dtype_;
   std::shared_ptr<const RotaryTables> rotary_;
 };

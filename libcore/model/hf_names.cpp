@@ -51,7 +51,9 @@ constexpr std::array llama_rules{Rule{"embedding.token", "embed_tokens", false},
 
 Family family_of(const ModelSpec& spec) {
   if (spec.family == "gpt2") return {gpt2_rules, "transformer.", "h."};
-  if (spec.family == "llama") return {llama_rules, "model.", "layers."};
+  for (const char* llama_like : {"llama", "mistral", "qwen2"}) {
+    if (spec.family == llama_like) return {llama_rules, "model.", "layers."};
+  }
   throw Error(ErrorKind::internal, fmt::format("no Hugging Face names for the family '{}'", spec.family));
 }
 

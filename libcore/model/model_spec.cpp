@@ -48,7 +48,7 @@ ModelSpec llama(const LlamaSizes& sizes) {
   s.norm = Norm::rms_norm;
   s.position = Position::rotary;
   s.mlp = Mlp::swiglu;
-  s.attention_bias = s.mlp_bias = s.tied = s.scaled_residual_init = false;
+  s.qkv_bias = s.attention_output_bias = s.mlp_bias = s.tied = s.scaled_residual_init = false;
   return s;
 }
 
@@ -69,6 +69,38 @@ ModelSpec llama_1b() {
   return s;
 }
 
+/// Source: Dubey et al. 2024 and the model card of Llama 3.2; config.json of Llama-3.2-1B.
+ModelSpec llama_3_2_1b() {
+  ModelSpec s = llama({2048, 16, 32, 8, 8192, 128256, 131072});
+  s.rotary_theta = 500000;
+  s.rotary_scaling = {kernels::RotaryScaling::Type::llama3, 32, 1, 4, 8192};
+  s.tied = true;
+  s.bos_token = 128000;
+  s.eos_token = 128001;
+  return s;
+}
+
+/// Source: Jiang et al. 2023, table 1; config.json of Mistral-7B-v0.1.
+ModelSpec mistral_7b() {
+  ModelSpec s = llama({4096, 32, 32, 8, 14336, 32000, 32768});
+  s.family = "mistral";
+  s.sliding_window = 4096;
+  s.bos_token = 1;
+  s.eos_token = 2;
+  return s;
+}
+
+/// Source: Yang et al. 2024, table 1; config.json of Qwen2-0.5B.
+ModelSpec qwen2_0_5b() {
+  ModelSpec s = llama({896, 24, 14, 2, 4864, 151936, 131072});
+  s.family = "qwen2";
+  s.norm_eps = 1e-6;
+  s.rotary_theta = 1000000;
+  s.qkv_bias = s.tied = true;
+  s.bos_token = s.eos_token = 151643;
+  return s;
+}
+
 const std::vector<Preset>& presets() {
   static const std::vector<Preset> list{{"gpt2-124m", gpt2(768, 12, 12)},
                                         {"gpt2-350m", gpt2(1024, 24, 16)},
@@ -76,7 +108,10 @@ const std::vector<Preset>& presets() {
                                         {"gpt2-1.5b", gpt2(1600, 48, 25)},
                                         {"llama-tiny", llama({64, 2, 4, 2, 176, 320, 256})},
                                         {"llama-1b", llama_1b()},
-                                        {"llama-8b", llama_8b()}};
+                                        {"llama-8b", llama_8b()},
+                                        {"llama3.2-1b", llama_3_2_1b()},
+                                        {"mistral-7b", mistral_7b()},
+                                        {"qwen2-0.5b", qwen2_0_5b()}};
   return list;
 }
 

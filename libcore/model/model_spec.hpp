@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/rotary_scaling.hpp"
+
 namespace dt::model {
 
 enum class Norm { layer_norm, rms_norm };
@@ -14,7 +16,7 @@ enum class Position { learned, rotary };
 enum class Mlp { gelu, swiglu };
 
 struct ModelSpec {
-  std::string family;  // "gpt2" or "llama": how Hugging Face names it (model_type)
+  std::string family;  // "gpt2", "llama", ...: how Hugging Face names it (model_type)
   std::int64_t vocabulary = 0;
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
@@ -27,8 +29,12 @@ struct ModelSpec {
   double norm_eps = 1e-5;
   Position position = Position::learned;
   double rotary_theta = 10000;
+  std::optional<kernels::RotaryScaling> rotary_scaling;
+  /// A token sees as many keys as this at most, its own included.
+  std::optional<std::int64_t> sliding_window;
   Mlp mlp = Mlp::gelu;
-  bool attention_bias = true;  // on q, k, v and output
+  bool qkv_bias = true;
+  bool attention_output_bias = true;
   bool mlp_bias = true;
   bool tied = true;  // the head shares the token embedding
   double init_std = 0.02;
@@ -42,7 +48,7 @@ struct ModelSpec {
 
 /// A preset's name (see preset_names) or the path of a Hugging Face config.json.
 /// Errors: input, naming file and key, for an unknown family, a missing key, heads that do not divide, and
-/// any setting of the file that dt does not compute (another activation, rotary scaling, ...).
+/// any setting of the file that dt does not compute (another activation, windows in some layers only, ...).
 ModelSpec load_model_spec(const std::string& preset_or_path);
 ModelSpec parse_hf_config(std::string_view json, const std::string& origin);
 /// The config.json with which Hugging Face transformers loads the model; parse_hf_config reads it back as an

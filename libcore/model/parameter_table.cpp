@@ -59,13 +59,13 @@ class Builder {
     matrix("attention.q.weight", {q, s.hidden}, normal_, q_heads);
     matrix("attention.k.weight", {kv, s.hidden}, normal_, kv_heads, true);
     matrix("attention.v.weight", {kv, s.hidden}, normal_, kv_heads, true);
-    if (s.attention_bias) {
+    if (s.qkv_bias) {
       bias("attention.q.bias", q, q_heads);
       bias("attention.k.bias", kv, kv_heads, true);
       bias("attention.v.bias", kv, kv_heads, true);
     }
     matrix("attention.output.weight", {s.hidden, q}, residual_, {1, s.query_heads});
-    if (s.attention_bias) bias("attention.output.bias", s.hidden, {});
+    if (s.attention_output_bias) bias("attention.output.bias", s.hidden, {});
   }
 
   void mlp() {

@@ -19,8 +19,9 @@ struct MicroBatch {
   std::int64_t batch = 0;     // B
   std::int64_t sequence = 0;  // T
   Tensor tokens_R;
-  Tensor labels_R;                           // negative: no target
-  Tensor positions_R;                        // of each token within its sequence
+  Tensor labels_R;     // negative: no target
+  Tensor positions_R;  // of each token within its sequence
+  Tensor first_R;      // the first position of its sequence that each token may see; absent: 0
   std::span<const std::uint64_t> samples_B;  // global sample indices
   std::int64_t step = 0;
   double loss_scale = 1;  // multiplies the gradient of Σ nll: 1 / target tokens of the step

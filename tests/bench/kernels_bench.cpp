@@ -92,22 +92,22 @@ void attention(benchmark::State& state) {
   Bench b;
   const Tensor qkv = b.floats({R, 3 * C}), y = b.floats({R, C}), lse = b.floats({1, H, R});
   measure_flops(state, 2.0 * H * R * R * D,
-                [&](const Context& c) { kernels::attention(c, attention_shape, qkv, y, lse); });
+                [&](const Context& c) { kernels::attention(c, attention_shape, {}, qkv, y, lse); });
 }
 void attention_backward(benchmark::State& state) {
   Bench b;
   const Tensor qkv = b.floats({R, 3 * C}), y = b.floats({R, C}), lse = b.floats({1, H, R});
   const Tensor dy = b.floats({R, C}), dqkv = b.floats({R, 3 * C});
-  kernels::attention(Context(1), attention_shape, qkv, y, lse);
+  kernels::attention(Context(1), attention_shape, {}, qkv, y, lse);
   measure_flops(state, 5.0 * H * R * R * D, [&](const Context& c) {
-    kernels::attention_backward(c, attention_shape, dy, qkv, y, lse, dqkv);
+    kernels::attention_backward(c, attention_shape, {}, dy, qkv, y, lse, dqkv);
   });
 }
 void rotary(benchmark::State& state) {
   Bench b;
   const Tensor qkv = b.floats({R, 3 * C}), positions = b.ids(R, R);
   const Tensor cosine = b.floats({R, D / 2}), sine = b.floats({R, D / 2});
-  kernels::rotary_tables(10000, cosine, sine);
+  kernels::rotary_tables({}, cosine, sine);
   measure_floats(state, 2.0 * R * 2 * C, [&](const Context& c) {
     kernels::rotary(c, attention_shape, positions, cosine, sine, false, qkv);
   });

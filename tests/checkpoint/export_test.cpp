@@ -67,8 +67,14 @@ TEST_CASE("an exported folder holds the weights that the checkpoint holds") {
   model::ModelSpec untied = test::tiny_gpt2();
   untied.tied = false;
   model::ModelSpec biased = tiny_llama();
-  biased.tied = biased.attention_bias = biased.mlp_bias = true;
-  for (const model::ModelSpec& spec : {test::tiny_gpt2(), untied, tiny_llama(), biased}) {
+  biased.tied = biased.qkv_bias = biased.attention_output_bias = biased.mlp_bias = true;
+  model::ModelSpec qwen2 = tiny_llama();
+  qwen2.family = "qwen2";
+  qwen2.qkv_bias = true;
+  model::ModelSpec mistral = tiny_llama();
+  mistral.family = "mistral";
+  mistral.sliding_window = 3;
+  for (const model::ModelSpec& spec : {test::tiny_gpt2(), untied, tiny_llama(), biased, qwen2, mistral}) {
     for (const DType dtype : {DType::f32, DType::f64}) {
       const TempFolder folder;
       const Reader reader(write_model(folder.path(), spec, dtype));

@@ -1,5 +1,6 @@
 #include "kernels/attention.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -23,8 +24,8 @@ std::vector<Tensor> both_passes(Fixture& f, const AttentionShape& s, double scal
   const Tensor qkv = f.random({rows(s), packed(s)}, 1, scale), dy = f.random({rows(s), query(s)}, 2);
   const Tensor y = f.output({rows(s), query(s)}), lse = f.output({s.batch, s.query_heads, s.sequence});
   const Tensor dqkv = f.output({rows(s), packed(s)});
-  attention(f.context, s, qkv, y, lse);
-  attention_backward(f.context, s, dy, qkv, y, lse, dqkv);
+  attention(f.context, s, {}, qkv, y, lse);
+  attention_backward(f.context, s, {}, dy, qkv, y, lse, dqkv);
   return {y, lse, dqkv};
 }
 
@@ -44,7 +45,7 @@ TEST_CASE("attention of the first token is its value, and of the second a softma
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 2, 1, 1, 1};  // rows: q, k, v
   const Tensor y = f.output({2, 1}), lse = f.output({1, 1, 2});
-  attention(context, shape, f.values({2, 3}, {1, 2, 10, 3, std::log(3.0) / 3, 20}), y, lse);
+  attention(context, shape, {}, f.values({2, 3}, {1, 2, 10, 3, std::log(3.0) / 3, 20}), y, lse);
   const double first = std::exp(6.0), second = 3;  // e^(q·k) of the second row
   CHECK(to_doubles(y)[0] == 10);
   CHECK(to_doubles(lse)[0] == Approx(2));
@@ -57,7 +58,7 @@ TEST_CASE("attention scales scores by the root of the head dim") {
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 1, 1, 1, 4};
   const Tensor y = f.output({1, 4}), lse = f.output({1, 1, 1});
-  attention(context, shape, f.values({1, 12}, {1, 2, 3, 4, 1, 1, 1, 1, 5, 6, 7, 8}), y, lse);
+  attention(context, shape, {}, f.values({1, 12}, {1, 2, 3, 4, 1, 1, 1, 1, 5, 6, 7, 8}), y, lse);
   CHECK(to_doubles(lse)[0] == Approx(10 / 2.0));
 }
 
@@ -66,10 +67,23 @@ TEST_CASE("query heads share key-value heads in groups") {
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 1, 4, 2, 1};
   const Tensor y = f.output({1, 4}), lse = f.output({1, 4, 1});
-  attention(context, shape, f.values({1, 8}, {1, 1, 1, 1, 2, 3, 50, 60}), y, lse);
+  attention(context, shape, {}, f.values({1, 8}, {1, 1, 1, 1, 2, 3, 50, 60}), y, lse);
   CHECK(to_doubles(y) == std::vector<double>{50, 50, 60, 60});
   CHECK(to_doubles(lse)[1] == Approx(2));
   CHECK(to_doubles(lse)[2] == Approx(3));
+}
+
+TEST_CASE("attention_backward is attention's gradient where rows see a part of their past") {
+  const AttentionShape s{2, 5, 4, 2, 3};
+  const Context context(1);
+  Fixture f(context, DType::f64);
+  const Tensor first = f.ids({0, 0, 1, 2, 2, 0, 1, 1, 3, 4});
+  const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
+  const Tensor y = f.output({rows(s), query(s)}), lse = f.output({s.batch, s.query_heads, s.sequence});
+  const Tensor dqkv = f.output({rows(s), packed(s)});
+  attention(context, s, first, qkv, y, lse);
+  attention_backward(context, s, first, dy, qkv, y, lse, dqkv);
+  check_gradient([&] { return attention(context, s, first, qkv, y, lse), weighted_sum(y, dy); }, qkv, dqkv);
 }
 
 TEST_CASE("attention_backward is attention's gradient") {
@@ -79,9 +93,60 @@ TEST_CASE("attention_backward is attention's gradient") {
     const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
     const Tensor y = f.output({rows(s), query(s)}), lse = f.output({s.batch, s.query_heads, s.sequence});
     const Tensor dqkv = f.output({rows(s), packed(s)});
-    attention(context, s, qkv, y, lse);
-    attention_backward(context, s, dy, qkv, y, lse, dqkv);
-    check_gradient([&] { return attention(context, s, qkv, y, lse), weighted_sum(y, dy); }, qkv, dqkv);
+    attention(context, s, {}, qkv, y, lse);
+    attention_backward(context, s, {}, dy, qkv, y, lse, dqkv);
+    check_gradient([&] { return attention(context, s, {}, qkv, y, lse), weighted_sum(y, dy); }, qkv, dqkv);
+  }
+}
+
+TEST_CASE("a row sees the keys from its first one to its own") {
+  const Context context(1);
+  Fixture f(context, DType::f64);
+  const AttentionShape shape{2, 3, 1, 1, 1};  // rows: q, k, v; equal scores, so y is a mean
+  const Tensor qkv = f.values({6, 3}, {0, 0, 1, 0, 0, 2, 0, 0, 4, 0, 0, 10, 0, 0, 20, 0, 0, 30});
+  const Tensor y = f.output({6, 1}), lse = f.output({2, 1, 3});
+  attention(context, shape, f.ids({0, 0, 1, 0, 1, 1}), qkv, y, lse);
+  const std::vector<double> expected{1, 1.5, 3, 10, 20, 25};
+  for (std::size_t r = 0; r < 6; ++r) CHECK(to_doubles(y)[r] == Approx(expected[r]));
+  CHECK(to_doubles(lse)[2] == Approx(std::log(2)));
+}
+
+TEST_CASE("a window ends at the row's own key and does not reach behind a start") {
+  const Context context(1);
+  Fixture f(context, DType::f32);
+  const Tensor first = f.ids(std::vector<std::int32_t>(10, -9));
+  const auto values = [&] {
+    const auto span = first.span<std::int32_t>();
+    return std::vector<std::int32_t>(span.begin(), span.end());
+  };
+  first_visible(context, 5, 3, {}, first);
+  CHECK(values() == std::vector<std::int32_t>{0, 0, 0, 1, 2, 0, 0, 0, 1, 2});
+  first_visible(context, 5, 1, {}, first);
+  CHECK(values() == std::vector<std::int32_t>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4});
+  first_visible(context, 5, 3, f.ids({0, 1, 1, 1, 4, 0, 0, 0, 3, 3}), first);
+  CHECK(values() == std::vector<std::int32_t>{0, 1, 1, 1, 4, 0, 0, 0, 3, 3});
+}
+
+TEST_CASE("keys before a row's first one neither change it nor get a gradient from it") {
+  const AttentionShape s{1, 40, 2, 1, 8};
+  for (const bool reference : {false, true}) {
+    Context context(1);
+    context.set_reference_only(reference);
+    Fixture f(context, DType::f32);
+    const Tensor first = f.ids(std::vector<std::int32_t>(40)), dy = f.random({40, 16}, 2);
+    first_visible(context, 40, 10, {}, first);
+    const Tensor qkv = f.random({40, 32}, 1), y = f.output({40, 16}), lse = f.output({1, 2, 40});
+    const Tensor changed = f.output({40, 16}), dqkv = f.output({40, 32});
+    attention(context, s, first, qkv, y, lse);
+    std::ranges::fill(dy.rows(0, 35).span<float>(), 0.0f);
+    attention_backward(context, s, first, dy, qkv, y, lse, dqkv);
+    for (const float value : dqkv.rows(0, 26).span<float>()) CHECK(value == 0);
+    CHECK(dqkv.rows(26, 27).span<float>().back() != 0);
+
+    for (float& value : qkv.rows(0, 1).span<float>()) value = 1e6f;
+    attention(context, s, first, qkv, changed, lse);
+    CHECK_FALSE(same_bits(y.rows(9, 10), changed.rows(9, 10)));
+    CHECK(same_bits(y.rows(10, 40), changed.rows(10, 40)));
   }
 }
 
@@ -110,9 +175,9 @@ TEST_CASE("no token sees a later one") {
   Fixture f(context, DType::f32);
   const Tensor qkv = f.random({rows(s), packed(s)}, 1), y = f.output({rows(s), query(s)});
   const Tensor lse = f.output({1, 2, s.sequence}), changed = f.output({rows(s), query(s)});
-  attention(context, s, qkv, y, lse);
+  attention(context, s, {}, qkv, y, lse);
   for (float& value : qkv.rows(70, 150).span<float>()) value = 1e6f;
-  attention(context, s, qkv, changed, lse);
+  attention(context, s, {}, qkv, changed, lse);
   CHECK(same_bits(y.rows(0, 70), changed.rows(0, 70)));
   CHECK_FALSE(same_bits(y.rows(70, 71), changed.rows(70, 71)));
 }
@@ -122,12 +187,34 @@ TEST_CASE("rotary tables hold the angles of Su et al.") {
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const Tensor cosine = f.output({3, 2}), sine = f.output({3, 2});
-    rotary_tables(100, cosine, sine);  // frequencies 1 and 1/10
+    rotary_tables({100, {}}, cosine, sine);  // frequencies 1 and 1/10
     CHECK(to_doubles(cosine)[0] == 1);
     CHECK(to_doubles(sine)[1] == 0);
     CHECK(to_doubles(cosine)[4] == Approx(std::cos(2.0)));
     CHECK(to_doubles(sine)[5] == Approx(std::sin(0.2)));
   }
+}
+
+TEST_CASE("scaled rotary frequencies: linear divides all, llama3 the low ones, with a slope between") {
+  const Context context(1);
+  Fixture f(context, DType::f64);
+  // Unscaled the frequencies are 1, 1/10, 1/100, 1/1000: over 200 positions 31.8, 3.18, 0.318, 0.0318 turns.
+  const auto angles = [&](const RotaryScaling& scaling) {
+    const Tensor cosine = f.output({2, 4}), sine = f.output({2, 4});
+    rotary_tables({10000, scaling}, cosine, sine);
+    const std::vector<double> all = to_doubles(sine);
+    std::vector<double> of_first_position;
+    for (std::size_t i = 4; i < 8; ++i) of_first_position.push_back(std::asin(all[i]));
+    return of_first_position;
+  };
+  const std::vector<double> linear = angles({RotaryScaling::Type::linear, 8});
+  for (std::size_t i = 0; i < 4; ++i) CHECK(linear[i] == Approx(std::pow(10, -static_cast<double>(i)) / 8));
+  const std::vector<double> llama3 = angles({RotaryScaling::Type::llama3, 8, 1, 4, 200});
+  const double kept = (20 / (2 * std::acos(-1.0)) - 1) / 3;
+  CHECK(llama3[0] == Approx(1));
+  CHECK(llama3[1] == Approx(0.1 * (kept + (1 - kept) / 8)));
+  CHECK(llama3[2] == Approx(0.01 / 8));
+  CHECK(llama3[3] == Approx(0.001 / 8));
 }
 
 TEST_CASE("rotary turns pairs of features of queries and keys, not of values, by their position") {
@@ -149,7 +236,7 @@ TEST_CASE("rotary's inverse undoes it") {
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 3, 2, 1, 6};
   const Tensor cosine = f.output({9, 3}), sine = f.output({9, 3});
-  rotary_tables(10000, cosine, sine);
+  rotary_tables({}, cosine, sine);
   const Tensor qkv = f.random({3, 24}, 1), before = f.random({3, 24}, 1), positions = f.ids({8, 0, 5});
   rotary(context, shape, positions, cosine, sine, false, qkv);
   CHECK(relative_error(qkv, before) > 0.1);
@@ -164,7 +251,7 @@ TEST_CASE("fast rotary agrees with its reference") {
       check_fast_kernel([&](Fixture& f) -> std::vector<Tensor> {
         const Tensor cosine = f.output({s.sequence, s.head_dim / 2}),
                      sine = f.output({s.sequence, s.head_dim / 2});
-        rotary_tables(10000, cosine, sine);
+        rotary_tables({}, cosine, sine);
         const Tensor qkv = f.random({rows(s), packed(s)}, 1);
         const Tensor positions = f.random_ids(rows(s), 0, static_cast<std::int32_t>(s.sequence), 2);
         rotary(f.context, s, positions, cosine, sine, inverse, qkv);
@@ -180,16 +267,28 @@ TEST_CASE("attention and rotary refuse shapes that do not fit") {
   const AttentionShape shape{1, 2, 2, 1, 4}, uneven{1, 2, 3, 2, 4};
   const Tensor qkv = f.random({2, 16}, 1), y = f.output({2, 8}), lse = f.output({1, 2, 2}),
                wrong = f.output({2, 7});
-  check_refused("attention", [&] { attention(context, shape, wrong, y, lse); });
-  check_refused("attention", [&] { attention(context, shape, qkv, wrong, lse); });
-  check_refused("attention", [&] { attention(context, shape, qkv, y, wrong); });
-  check_refused("attention", [&] { attention(context, uneven, f.random({2, 28}, 1), y, lse); });
-  check_refused("attention_backward", [&] { attention_backward(context, shape, y, qkv, y, lse, wrong); });
+  check_refused("attention", [&] { attention(context, shape, {}, wrong, y, lse); });
+  check_refused("attention", [&] { attention(context, shape, {}, qkv, wrong, lse); });
+  check_refused("attention", [&] { attention(context, shape, {}, qkv, y, wrong); });
+  check_refused("attention", [&] { attention(context, uneven, {}, f.random({2, 28}, 1), y, lse); });
+  check_refused("attention_backward", [&] { attention_backward(context, shape, {}, y, qkv, y, lse, wrong); });
+  for (const Tensor& first : {f.ids({0}), f.ids({0, 2}), f.ids({0, -1}), f.ids({1, 1}), qkv}) {
+    check_refused("attention", [&] { attention(context, shape, first, qkv, y, lse); });
+    check_refused("attention_backward", [&] {
+      attention_backward(context, shape, first, y, qkv, y, lse, f.output({2, 16}));
+    });
+  }
+  const AttentionShape longer{1, 3, 1, 1, 1};
+  check_refused("attention", [&] {  // the last row sees further back than the one before it
+    attention(context, longer, f.ids({0, 1, 0}), f.random({3, 3}, 1), f.output({3, 1}), f.output({1, 1, 3}));
+  });
+  check_refused("first_visible", [&] { first_visible(context, 2, 0, {}, f.ids({0, 0})); });
+  check_refused("first_visible", [&] { first_visible(context, 2, 1, f.ids({0}), f.ids({0, 0})); });
   const Tensor table = f.output({4, 2});
   check_refused("rotary", [&] { rotary(context, shape, f.ids({0, 4}), table, table, false, qkv); });
   check_refused("rotary", [&] { rotary(context, shape, f.ids({0}), table, table, false, qkv); });
   check_refused("rotary", [&] { rotary(context, shape, f.ids({0, 1}), table, wrong, false, qkv); });
-  check_refused("rotary_tables", [&] { rotary_tables(10000, table, wrong); });
+  check_refused("rotary_tables", [&] { rotary_tables({}, table, wrong); });
 }
 
 TEST_CASE("a key that is NaN shows in every token that sees it") {
@@ -200,7 +299,7 @@ TEST_CASE("a key that is NaN shows in every token that sees it") {
     Fixture f(context, DType::f32);
     const Tensor qkv = f.random({70, 12}, 1), y = f.output({70, 4}), lse = f.output({1, 1, 70});
     qkv.data<float>()[30 * 12 + 4] = NAN;
-    attention(context, s, qkv, y, lse);
+    attention(context, s, {}, qkv, y, lse);
     for (std::int64_t t = 0; t < 70; ++t) CHECK(std::isnan(y.data<float>()[t * 4]) == (t >= 30));
   }
 }

@@ -21,9 +21,13 @@ TEST_CASE("matmul parameters are all matrices, the head also when tied, the embe
   }
 }
 
-TEST_CASE("FLOPs per token are 6 per matmul parameter and 12 · layers · heads · head size · sequence") {
+TEST_CASE("FLOPs per token are 6 per matmul parameter and 12 · layers · heads · head size · keys") {
   const ModelSpec spec = load_model_spec("llama-tiny");
   // per layer q 64·64, k and v 64·32, output 64·64, three MLP matrices 64·176; head 320·64
   CHECK(matmul_parameters(spec) == 2 * (2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 176) + 320 * 64);
   CHECK(flops_per_token(spec, 100) == 6.0 * 112640 + 12.0 * 2 * 4 * 16 * 100);
+  ModelSpec windowed = spec;
+  windowed.sliding_window = 30;
+  CHECK(flops_per_token(windowed, 100) == 6.0 * 112640 + 12.0 * 2 * 4 * 16 * 30);
+  CHECK(flops_per_token(windowed, 20) == flops_per_token(spec, 20));
 }

@@ -125,8 +125,9 @@ void check_golden(const std::string& name, DType dtype, bool reference, double t
   check_gradients(file, decoder, tolerance);
 }
 
-const std::vector<std::string> models{"gpt2_tied", "gpt2_untied", "llama_mha_untied", "llama_gqa_tied",
-                                      "llama_gqa_untied"};
+const std::vector<std::string> models{"gpt2_tied",      "gpt2_untied",      "llama_mha_untied",
+                                      "llama_gqa_tied", "llama_gqa_untied", "llama3_rope_biases",
+                                      "mistral_window", "qwen2_tied",       "qwen2_window"};
 
 }  // namespace
 

@@ -30,7 +30,7 @@ TEST_CASE("every parameter is in exactly one Hugging Face tensor, and their elem
     }
   }
   specs.push_back(load_model_spec("llama-tiny"));
-  specs.back().attention_bias = specs.back().mlp_bias = true;
+  specs.back().qkv_bias = specs.back().attention_output_bias = specs.back().mlp_bias = true;
 
   for (const ModelSpec& spec : specs) {
     const ParameterTable table(spec);
@@ -81,6 +81,14 @@ TEST_CASE("Llama stores matrices as dt does, the head without an alias") {
         std::vector<std::string>{"layers.0.mlp_norm.weight"});
   CHECK(tensor_of(spec, "model.norm.weight").alias == "norm.weight");
   CHECK(tensor_of(spec, "lm_head.weight").alias.empty());
+}
+
+TEST_CASE("Mistral and Qwen2 have Llama's names, Qwen2's biases among them") {
+  const HfTensor q = tensor_of(load_model_spec("mistral-7b"), "model.layers.31.self_attn.q_proj.weight");
+  CHECK(q.shape == Shape{4096, 4096});
+  const ModelSpec qwen2 = load_model_spec("qwen2-0.5b");
+  CHECK(tensor_of(qwen2, "model.layers.1.self_attn.k_proj.bias").shape == Shape{128});
+  CHECK(hf_tensors(qwen2).size() == 1 + 24 * 12 + 1);  // of 12 tensors a layer 3 are biases
 }
 
 TEST_CASE("a family without names is an internal error") {

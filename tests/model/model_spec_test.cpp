@@ -21,6 +21,26 @@ Json llama_config() {
           {"num_attention_heads", 6},     {"intermediate_size", 40},
           {"max_position_embeddings", 32}};
 }
+/// As llama_config, of another family.
+Json like_llama(const char* family) {
+  Json config = llama_config();
+  config["model_type"] = family;
+  return config;
+}
+Json windowed_qwen2(const Json& window, const Json& layers_without) {
+  Json config = like_llama("qwen2");
+  config["use_sliding_window"] = true;
+  config["sliding_window"] = window;
+  config["max_window_layers"] = layers_without;
+  return config;
+}
+Json llama3_scaling() {
+  return {{"rope_type", "llama3"},
+          {"factor", 8.0},
+          {"low_freq_factor", 1.0},
+          {"high_freq_factor", 4.0},
+          {"original_max_position_embeddings", 8192}};
+}
 Json with(Json config, const std::string& key, const Json& value) {
   config[key] = value;
   return config;
@@ -60,7 +80,8 @@ TEST_CASE("GPT-2 configurations are read, with transformers' defaults") {
   CHECK(s.norm_eps == 1e-5);
   CHECK(s.position == Position::learned);
   CHECK(s.mlp == Mlp::gelu);
-  CHECK(s.attention_bias);
+  CHECK(s.qkv_bias);
+  CHECK(s.attention_output_bias);
   CHECK(s.mlp_bias);
   CHECK(s.tied);
   CHECK(s.init_std == 0.02);
@@ -90,17 +111,71 @@ TEST_CASE("Llama configurations are read, with transformers' defaults") {
   CHECK(s.position == Position::rotary);
   CHECK(s.rotary_theta == 10000);
   CHECK(s.mlp == Mlp::swiglu);
-  CHECK_FALSE(s.attention_bias);
+  CHECK_FALSE(s.qkv_bias);
+  CHECK_FALSE(s.attention_output_bias);
+  CHECK_FALSE(s.sliding_window);
+  CHECK_FALSE(s.rotary_scaling);
   CHECK_FALSE(s.mlp_bias);
   CHECK_FALSE(s.tied);
   CHECK_FALSE(s.scaled_residual_init);
 
   CHECK(parse(with(llama_config(), "num_key_value_heads", 2)).key_value_heads == 2);
   CHECK(parse(with(llama_config(), "head_dim", 10)).head_dim == 10);
-  CHECK(parse(with(llama_config(), "attention_bias", true)).attention_bias);
+  const ModelSpec biased = parse(with(llama_config(), "attention_bias", true));
+  CHECK(biased.qkv_bias);
+  CHECK(biased.attention_output_bias);
   CHECK(parse(with(llama_config(), "mlp_bias", true)).mlp_bias);
   CHECK(parse(with(llama_config(), "tie_word_embeddings", true)).tied);
   CHECK(parse(with(llama_config(), "eos_token_id", {128001, 128009})).eos_token == 128001);
+}
+
+TEST_CASE("Mistral has a window unless the file says null, and no biases") {
+  const ModelSpec s = parse(like_llama("mistral"));
+  CHECK(s.family == "mistral");
+  CHECK(s.sliding_window == 4096);
+  CHECK_FALSE(s.qkv_bias);
+  CHECK_FALSE(s.attention_output_bias);
+  CHECK_FALSE(s.mlp_bias);
+  CHECK(parse(with(like_llama("mistral"), "sliding_window", 7)).sliding_window == 7);
+  CHECK_FALSE(parse(with(like_llama("mistral"), "sliding_window", nullptr)).sliding_window);
+  CHECK(parse(with(like_llama("mistral"), "head_dim", 10)).head_dim == 10);
+}
+
+TEST_CASE("Qwen2 has biases on q, k and v, and a window where the file says so for all layers") {
+  const ModelSpec s = parse(like_llama("qwen2"));
+  CHECK(s.family == "qwen2");
+  CHECK(s.qkv_bias);
+  CHECK_FALSE(s.attention_output_bias);
+  CHECK_FALSE(s.mlp_bias);
+  CHECK_FALSE(s.sliding_window);
+  CHECK_FALSE(parse(with(windowed_qwen2(7, 0), "use_sliding_window", false)).sliding_window);
+  CHECK(parse(windowed_qwen2(7, 0)).sliding_window == 7);
+  CHECK_FALSE(parse(windowed_qwen2(nullptr, 0)).sliding_window);
+  CHECK_FALSE(parse(windowed_qwen2(7, 3)).sliding_window);  // none of three layers
+  const Json windows(3, "sliding_attention"), none(3, "full_attention");
+  CHECK(parse(with(windowed_qwen2(7, 2), "layer_types", windows)).sliding_window == 7);
+  CHECK_FALSE(parse(with(like_llama("qwen2"), "layer_types", none)).sliding_window);
+}
+
+TEST_CASE("rotary scaling is read from either of its homes") {
+  using kernels::RotaryScaling;
+  const RotaryScaling llama3{RotaryScaling::Type::llama3, 8, 1, 4, 8192};
+  for (const char* family : {"llama", "mistral", "qwen2"}) {
+    CHECK(parse(with(like_llama(family), "rope_scaling", llama3_scaling())).rotary_scaling == llama3);
+    const ModelSpec nested =
+        parse(with(like_llama(family), "rope_parameters", with(llama3_scaling(), "rope_theta", 500000)));
+    CHECK(nested.rotary_scaling == llama3);
+    CHECK(nested.rotary_theta == 500000);
+  }
+  for (const char* key : {"type", "rope_type"}) {
+    const auto linear =
+        parse(with(llama_config(), "rope_scaling", {{key, "linear"}, {"factor", 2}})).rotary_scaling;
+    CHECK(linear.value().type == RotaryScaling::Type::linear);
+    CHECK(linear.value().factor == 2);
+  }
+  CHECK_THAT(error_of(with(with(llama_config(), "rope_scaling", llama3_scaling()), "rope_parameters",
+                           {{"rope_type", "default"}})),
+             Catch::Contains("rope_parameters is {\"rope_type\":\"default\"}"));
 }
 
 TEST_CASE("the rotary base is read from either of its homes") {
@@ -130,7 +205,7 @@ TEST_CASE("settings that dt does not compute are refused by file, key, value and
     Json config;
     std::string key, value, allowed;
   };
-  const Json llama3_scaling{{"rope_type", "llama3"}, {"factor", 8.0}};
+  const Json mixed{"full_attention", "sliding_attention", "full_attention"};
   const std::vector<Case> cases{
       {with(gpt2_config(), "activation_function", "gelu"), "activation_function", "\"gelu\"", "\"gelu_new\""},
       {with(gpt2_config(), "scale_attn_weights", false), "scale_attn_weights", "false", "true"},
@@ -141,15 +216,34 @@ TEST_CASE("settings that dt does not compute are refused by file, key, value and
       {with(gpt2_config(), "quantization_config", {{"bits", 4}}), "quantization_config", "{\"bits\":4}",
        "null"},
       {with(llama_config(), "hidden_act", "gelu"), "hidden_act", "\"gelu\"", "\"silu\""},
-      {with(llama_config(), "rope_scaling", llama3_scaling), "rope_scaling.rope_type", "\"llama3\"",
-       "\"default\""},
-      {with(llama_config(), "rope_scaling", {{"type", "linear"}, {"factor", 2}}), "rope_scaling.type",
-       "\"linear\"", "\"default\""},
+      {with(llama_config(), "rope_scaling", with(llama3_scaling(), "rope_type", "longrope")),
+       "rope_scaling.rope_type", "\"longrope\"", "\"default\", \"linear\", \"llama3\""},
+      {with(llama_config(), "rope_scaling", {{"type", "dynamic"}, {"factor", 2}}), "rope_scaling.type",
+       "\"dynamic\"", "\"default\""},
+      {with(llama_config(), "rope_scaling", with(llama3_scaling(), "type", "linear")), "rope_scaling.type",
+       "\"linear\"", "\"llama3\""},
+      {with(llama_config(), "rope_scaling", with(llama3_scaling(), "high_freq_factor", 1.0)),
+       "rope_scaling.high_freq_factor", "1.0", "above low_freq_factor"},
+      {with(llama_config(), "rope_scaling", with(llama3_scaling(), "factor", 0)), "rope_scaling.factor", "0",
+       "a number above 0"},
+      {with(like_llama("mistral"), "layer_types", mixed), "layer_types", mixed.dump(),
+       "\"sliding_attention\""},
+      {with(like_llama("mistral"), "sliding_window", 0), "sliding_window", "0", "an integer from 1"},
+      {with(like_llama("mistral"), "attention_bias", true), "attention_bias", "true", "false"},
+      {windowed_qwen2(7, 2), "max_window_layers", "2", "0 (windows in all layers), 3 and more (in none)"},
+      {windowed_qwen2(7, -1), "max_window_layers", "-1", "an integer from 0"},
+      {with(windowed_qwen2(7, 0), "layer_types", mixed), "layer_types", mixed.dump(),
+       "\"sliding_attention\""},
+      {with(like_llama("qwen2"), "layer_types", mixed), "layer_types", mixed.dump(), "\"full_attention\""},
+      {with(like_llama("qwen2"), "use_sliding_window", "yes"), "use_sliding_window", "\"yes\"",
+       "true, false"},
+      {with(like_llama("qwen2"), "attention_bias", false), "attention_bias", "false", "true"},
       {with(llama_config(), "rope_scaling", "yarn"), "rope_scaling", "\"yarn\"", "an object"},
       {with(llama_config(), "rope_parameters", {{"rope_type", "yarn"}}), "rope_parameters.rope_type",
        "\"yarn\"", "\"default\""},
       {with(llama_config(), "partial_rotary_factor", 0.5), "partial_rotary_factor", "0.5", "1.0"},
-      {with(llama_config(), "model_type", "bert"), "model_type", "\"bert\"", "\"gpt2\", \"llama\""},
+      {with(llama_config(), "model_type", "bert"), "model_type", "\"bert\"",
+       "\"gpt2\", \"llama\", \"mistral\", \"qwen2\""},
   };
   for (const Case& c : cases) {
     const std::string message = error_of(c.config);
@@ -159,7 +253,7 @@ TEST_CASE("settings that dt does not compute are refused by file, key, value and
 }
 
 TEST_CASE("sizes that are missing, of another type or out of range are refused") {
-  for (const Json& config : {gpt2_config(), llama_config()}) {
+  for (const Json& config : {gpt2_config(), llama_config(), like_llama("mistral"), like_llama("qwen2")}) {
     for (const auto& [key, value] : config.items()) {
       Json without = config;
       without.erase(key);
@@ -172,6 +266,13 @@ TEST_CASE("sizes that are missing, of another type or out of range are refused")
   }
   CHECK_THAT(error_of(with(gpt2_config(), "layer_norm_epsilon", 0)), Catch::Contains("a number above 0"));
   CHECK_THAT(error_of(with(gpt2_config(), "tie_word_embeddings", 1)), Catch::Contains("true, false"));
+  for (const char* key :
+       {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
+    Json scaling = llama3_scaling();
+    scaling.erase(key);
+    CHECK_THAT(error_of(with(llama_config(), "rope_scaling", scaling)),
+               Catch::Contains(std::string("model/config.json: rope_scaling.") + key + " is missing"));
+  }
   CHECK_THAT(error_of(with(gpt2_config(), "bos_token_id", "x")), Catch::Contains("bos_token_id is \"x\""));
 }
 
@@ -211,6 +312,14 @@ TEST_CASE("a written configuration reads back as the same spec") {
   specs.push_back(parse(with(with(llama_config(), "head_dim", 10), "attention_bias", true)));
   specs.push_back(parse(with(with(llama_config(), "rope_theta", 123456.5), "rms_norm_eps", 3.3e-7)));
   specs.push_back(parse(with(with(llama_config(), "mlp_bias", true), "tie_word_embeddings", true)));
+  specs.push_back(parse(with(llama_config(), "rope_scaling", {{"type", "linear"}, {"factor", 2.5}})));
+  for (const char* family : {"llama", "mistral", "qwen2"}) {
+    specs.push_back(parse(with(like_llama(family), "rope_scaling", llama3_scaling())));
+    specs.push_back(parse(with(like_llama(family), "sliding_window", nullptr)));
+  }
+  specs.push_back(parse(with(like_llama("mistral"), "sliding_window", 7)));
+  specs.push_back(parse(windowed_qwen2(7, 0)));
+  specs.push_back(parse(windowed_qwen2(7, 30)));
   for (const ModelSpec& spec : specs) CHECK(parse_hf_config(hf_config(spec), "written") == spec);
 }
 
@@ -226,6 +335,15 @@ TEST_CASE("written configurations name what transformers needs to load the model
   CHECK(llama["rope_theta"] == 500000.0);
   CHECK(llama["rope_parameters"] == Json{{"rope_type", "default"}, {"rope_theta", 500000.0}});
   CHECK(llama["num_key_value_heads"] == 8);
+  const Json llama_3_2 = Json::parse(hf_config(load_model_spec("llama3.2-1b")));
+  CHECK(llama_3_2["rope_scaling"] == with(llama3_scaling(), "factor", 32.0));
+  CHECK(llama_3_2["rope_parameters"] == with(with(llama3_scaling(), "factor", 32.0), "rope_theta", 500000.0));
+  const Json mistral = Json::parse(hf_config(load_model_spec("mistral-7b")));
+  CHECK(mistral["architectures"] == Json{"MistralForCausalLM"});
+  CHECK(mistral["sliding_window"] == 4096);
+  const Json qwen2 = Json::parse(hf_config(load_model_spec("qwen2-0.5b")));
+  CHECK(qwen2["architectures"] == Json{"Qwen2ForCausalLM"});
+  CHECK(qwen2["use_sliding_window"] == false);
 }
 
 TEST_CASE("a spec that its family cannot express is not written") {
@@ -234,6 +352,12 @@ TEST_CASE("a spec that its family cannot express is not written") {
   CHECK_THROWS_AS(hf_config(spec), Error);
   spec.family = "rnn";
   CHECK_THROWS_AS(hf_config(spec), Error);
+  ModelSpec llama = load_model_spec("llama-tiny");
+  llama.qkv_bias = true;  // Qwen2's, not Llama's
+  CHECK_THROWS_AS(hf_config(llama), Error);
+  llama = load_model_spec("llama-tiny");
+  llama.sliding_window = 8;
+  CHECK_THROWS_AS(hf_config(llama), Error);
 }
 
 TEST_CASE("presets and files are loaded; an unknown name lists the presets") {

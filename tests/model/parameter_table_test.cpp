@@ -26,7 +26,7 @@ ModelSpec untied_gpt2() {
 
 ModelSpec tied_llama_with_biases() {
   ModelSpec spec = load_model_spec("llama-tiny");
-  spec.tied = spec.attention_bias = spec.mlp_bias = true;
+  spec.tied = spec.qkv_bias = spec.attention_output_bias = spec.mlp_bias = true;
   spec.hidden = 36;  // so that nothing is a multiple of 16
   spec.head_dim = 6;
   spec.mlp_hidden = 55;
@@ -34,8 +34,16 @@ ModelSpec tied_llama_with_biases() {
   return spec;
 }
 
+/// Biases on q, k and v alone.
+ModelSpec untied_qwen2() {
+  ModelSpec spec = load_model_spec("llama-tiny");
+  spec.family = "qwen2";
+  spec.qkv_bias = true;
+  return spec;
+}
+
 std::vector<ModelSpec> various_specs() {
-  std::vector<ModelSpec> specs{untied_gpt2(), tied_llama_with_biases()};
+  std::vector<ModelSpec> specs{untied_gpt2(), tied_llama_with_biases(), untied_qwen2()};
   for (const std::string& name : preset_names()) specs.push_back(load_model_spec(name));
   return specs;
 }
@@ -52,6 +60,9 @@ TEST_CASE("presets have the published numbers of parameters") {
   CHECK(count("gpt2-1.5b") == 1'557'611'200);
   CHECK(count("llama-1b") == 1'100'048'384);
   CHECK(count("llama-8b") == 8'030'261'248);
+  CHECK(count("llama3.2-1b") == 1'235'814'400);
+  CHECK(count("mistral-7b") == 7'241'732'096);
+  CHECK(count("qwen2-0.5b") == 494'032'768);
 }
 
 TEST_CASE("names are unique and every parameter lies in one group, with one owner among its holders") {

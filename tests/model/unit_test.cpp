@@ -37,13 +37,23 @@ ModelSpec tiny_llama(bool biases, bool tied) {
   s.head_dim = 6;
   s.mlp_hidden = 22;
   s.max_positions = 16;
-  s.attention_bias = s.mlp_bias = biases;
+  s.qkv_bias = s.attention_output_bias = s.mlp_bias = biases;
   s.tied = tied;
   return s;
 }
 
+ModelSpec tiny_windowed_qwen2() {
+  ModelSpec s = tiny_llama(false, false);
+  s.family = "qwen2";
+  s.qkv_bias = true;
+  s.sliding_window = 3;
+  s.rotary_scaling = {kernels::RotaryScaling::Type::llama3, 4, 1, 4, 32};
+  return s;
+}
+
 std::vector<ModelSpec> every_kind() {
-  return {tiny_gpt2(true), tiny_gpt2(false), tiny_llama(true, false), tiny_llama(false, true)};
+  return {tiny_gpt2(true), tiny_gpt2(false), tiny_llama(true, false), tiny_llama(false, true),
+          tiny_windowed_qwen2()};
 }
 
 /// Weights of which none is special: norms scatter about one, biases about zero, and nothing is small.
@@ -273,5 +283,31 @@ TEST_CASE("a block that keeps only matmuls gives the same bits, with less memory
     const auto all = make_units(spec, table, DType::f32, Kept::everything);
     const auto less = make_units(spec, table, DType::f32, Kept::matmuls);
     CHECK(less[1]->saved_bytes(3, 7) < all[1]->saved_bytes(3, 7));
+  }
+}
+
+TEST_CASE("a token sees nothing before its micro-batch's first_R, with a window and without") {
+  Context context(1);
+  for (const ModelSpec& spec : {tiny_llama(false, true), tiny_windowed_qwen2()}) {
+    Decoder decoder(spec, DType::f64);
+    scatter_weights(decoder, 8);
+    Batch both = Batch::arbitrary(spec, 1, 9);
+    std::vector<std::int32_t> starts{0, 0, 0, 0, 4, 4, 4, 4, 4};
+    MicroBatch micro_batch = both.whole();
+    micro_batch.first_R = Tensor(starts.data(), DType::i32, {9});
+    Flight packed(decoder, micro_batch);
+
+    // Rotary scores know distances only, so a sequence gives the same wherever it starts.
+    Batch second(1, 5, {both.tokens.begin() + 4, both.tokens.end()},
+                 {both.labels.begin() + 4, both.labels.end()});
+    Flight alone(decoder, second.whole());
+    const std::vector<double> whole = test::to_doubles(packed.logits(context));
+    const std::vector<double> tail(whole.begin() + 4 * spec.vocabulary, whole.end());
+    const std::vector<double> expected = test::to_doubles(alone.logits(context));
+    std::vector<double> difference = expected;
+    for (std::size_t i = 0; i < expected.size(); ++i) difference[i] -= tail[i];
+    CHECK(norm(difference) < 1e-12 * norm(expected));
+    Flight unmasked(decoder, both.whole());
+    CHECK(test::to_doubles(unmasked.logits(context)) != whole);
   }
 }

@@ -8,19 +8,28 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import h5py
 import torch
-from transformers import GPT2Config, LlamaConfig
+from transformers import GPT2Config, LlamaConfig, MistralConfig, Qwen2Config
 
 from random_model import random_model, random_tokens
+
+ROPE_SCALINGS = {
+    "linear": {"rope_type": "linear", "factor": 2.0},
+    "llama3": {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+               "original_max_position_embeddings": 40},
+}
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", metavar="OUT_DIR")
-    parser.add_argument("--family", choices=["gpt2", "llama"], required=True)
+    parser.add_argument("--family", choices=["gpt2", "llama", "mistral", "qwen2"], required=True)
     tying = parser.add_mutually_exclusive_group()
     tying.add_argument("--tied", dest="tied", action="store_true", default=None)
-    tying.add_argument("--untied", dest="tied", action="store_false", help="default: tied for gpt2, untied for llama")
-    parser.add_argument("--kv-heads", type=int, choices=[1, 2, 4], help="llama only (default: 4, of 4 heads)")
+    tying.add_argument("--untied", dest="tied", action="store_false", help="default: tied for gpt2, untied for the others")
+    parser.add_argument("--kv-heads", type=int, choices=[1, 2, 4], help="not gpt2 (default: 4, of 4 heads)")
+    parser.add_argument("--window", type=int, help="mistral and qwen2 only (default: none)")
+    parser.add_argument("--rope", choices=["linear", "llama3"], help="llama and qwen2 only (default: unscaled)")
+    parser.add_argument("--biases", action="store_true", help="llama only: attention_bias and mlp_bias")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--logits-out", metavar="FILE.h5", help="write /tokens [N, T] and /logits [N, T, V]")
     parser.add_argument("--sequences", type=int, default=4, metavar="N")
@@ -28,6 +37,12 @@ def parse_arguments():
     arguments = parser.parse_args()
     if arguments.family == "gpt2" and arguments.kv_heads is not None:
         parser.error("--kv-heads: gpt2 has no key-value heads of its own")
+    if arguments.window is not None and arguments.family not in ("mistral", "qwen2"):
+        parser.error(f"--window: {arguments.family} has none")
+    if arguments.rope is not None and arguments.family not in ("llama", "qwen2"):
+        parser.error(f"--rope: {arguments.family} has no rope_scaling")
+    if arguments.biases and arguments.family != "llama":
+        parser.error(f"--biases: {arguments.family} leaves no choice")
     if not 1 <= arguments.length <= 80:
         parser.error(f"--length {arguments.length}: not in 1 ... 80")
     if arguments.sequences < 1:
@@ -42,9 +57,16 @@ def make_config(arguments):
     if arguments.family == "gpt2":
         dropout = {"embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0}
         return GPT2Config(vocab_size=300, n_positions=80, n_embd=48, n_head=3, n_layer=3, **dropout, **special)
-    return LlamaConfig(vocab_size=300, max_position_embeddings=80, hidden_size=48, intermediate_size=88,
-                       num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=arguments.kv_heads or 4,
-                       **special)
+    sizes = {"vocab_size": 300, "max_position_embeddings": 80, "hidden_size": 48, "intermediate_size": 88,
+             "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": arguments.kv_heads or 4}
+    if arguments.rope:
+        sizes["rope_scaling"] = ROPE_SCALINGS[arguments.rope]
+    if arguments.family == "mistral":
+        return MistralConfig(head_dim=16, sliding_window=arguments.window, **sizes, **special)
+    if arguments.family == "qwen2":
+        window = {"use_sliding_window": True, "sliding_window": arguments.window, "max_window_layers": 0}
+        return Qwen2Config(**(window if arguments.window else {}), **sizes, **special)
+    return LlamaConfig(attention_bias=arguments.biases, mlp_bias=arguments.biases, **sizes, **special)
 
 
 def main():

@@ -129,8 +129,8 @@ namespace dt::kernels::cpu {
 HWY_EXPORT(attention_group_backward);
 
 // A key-value head is one thread's: its gradients sum over its query heads in a fixed order.
-void attention_backward(const Context& context, const AttentionShape& shape, const Tensor& dy_RQ,
-                        const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
+void attention_backward(const Context& context, const AttentionShape& shape, const Tensor&,
+                        const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
                         const Tensor& dqkv_RE) {
   constexpr std::int64_t block = attention_block;
   const std::int64_t K = shape.key_value_heads, group = shape.query_heads / K;

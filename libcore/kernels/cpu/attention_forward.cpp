@@ -134,8 +134,8 @@ namespace dt::kernels::cpu {
 
 HWY_EXPORT(attention_head);
 
-void attention(const Context& context, const AttentionShape& shape, const Tensor& qkv_RE, const Tensor& y_RQ,
-               const Tensor& lse_BHT) {
+void attention(const Context& context, const AttentionShape& shape, const Tensor&, const Tensor& qkv_RE,
+               const Tensor& y_RQ, const Tensor& lse_BHT) {
   constexpr std::int64_t block = attention_block;
   const std::int64_t H = shape.query_heads, D = shape.head_dim, P = padded_dim(D);
   const std::int64_t padded_sequence = (shape.sequence + block - 1) / block * block;

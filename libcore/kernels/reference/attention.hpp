@@ -6,14 +6,16 @@
 namespace dt::kernels::reference {
 
 template <class T>
-void attention(const Context&, const AttentionShape& shape, const Tensor& qkv_RE, const Tensor& y_RQ,
-               const Tensor& lse_BHT);
+void attention(const Context&, const AttentionShape& shape, const Tensor& first_R, const Tensor& qkv_RE,
+               const Tensor& y_RQ, const Tensor& lse_BHT);
 template <class T>
-void attention_backward(const Context&, const AttentionShape& shape, const Tensor& dy_RQ,
-                        const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
+void attention_backward(const Context&, const AttentionShape& shape, const Tensor& first_R,
+                        const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
                         const Tensor& dqkv_RE);
+void first_visible(const Context&, std::int64_t sequence, std::int64_t window, const Tensor& starts_R,
+                   const Tensor& first_R);
 template <class T>
-void rotary_tables(double theta, const Tensor& cos_PD2, const Tensor& sin_PD2);
+void rotary_tables(const RotaryFrequencies& frequencies, const Tensor& cos_PD2, const Tensor& sin_PD2);
 template <class T>
 void rotary(const Context&, const AttentionShape& shape, const Tensor& positions_R, const Tensor& cos_PD2,
             const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE);

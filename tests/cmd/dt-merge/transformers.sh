@@ -16,8 +16,13 @@ printf '{"model_type":"gpt2","vocab_size":300,"n_embd":48,"n_layer":2,"n_head":3
 llama='"model_type":"llama","vocab_size":300,"hidden_size":48,"intermediate_size":100,"num_hidden_layers":2,"max_position_embeddings":64'
 printf '{%s,"num_attention_heads":4,"num_key_value_heads":2,"tie_word_embeddings":true}' "$llama" >llama.json
 printf '{%s,"num_attention_heads":3,"num_key_value_heads":3}' "$llama" >llama_untied.json
+llama3='{"rope_type":"llama3","factor":4.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":32}'
+printf '{%s,"num_attention_heads":3,"head_dim":20,"attention_bias":true,"mlp_bias":true,"rope_scaling":%s}' "$llama" "$llama3" \
+  >llama3.json
+printf '{%s,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":20,"sliding_window":9}' "${llama/llama/mistral}" >mistral.json
+printf '{%s,"num_attention_heads":4,"num_key_value_heads":1,"tie_word_embeddings":true}' "${llama/llama/qwen2}" >qwen2.json
 
-for model in gpt2 gpt2_untied llama llama_untied; do
+for model in gpt2 gpt2_untied llama llama_untied llama3 mistral qwen2; do
   dt-train --quiet --model "$model.json" --data shards --run "run_$model" --sequence-length 32 --steps 20 --lr 3e-3 --eval-batches 1 \
     >/dev/null || fail "training $model"
   last=$(dt-checkpoint latest "run_$model")
@@ -27,7 +32,9 @@ for model in gpt2 gpt2_untied llama llama_untied; do
   echo "$model: $(cat stdout)"
 done
 
-for options in "--family gpt2 --tied" "--family gpt2 --untied" "--family llama --tied --kv-heads 2" "--family llama --untied"; do
+for options in "--family gpt2 --tied" "--family gpt2 --untied" "--family llama --tied --kv-heads 2" "--family llama --untied" \
+  "--family llama --biases --rope llama3" "--family llama --rope linear" "--family mistral --kv-heads 2 --window 7" "--family mistral" \
+  "--family qwen2 --tied --kv-heads 2 --rope llama3" "--family qwen2 --window 5"; do
   rm -rf made
   # shellcheck disable=SC2086 # options are words
   expect_exit 0 "$python" "$DT_TESTS/python/make_hf.py" made $options

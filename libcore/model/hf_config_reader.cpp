@@ -1,6 +1,7 @@
-// Hugging Face config.json, read and written: with hf_names.cpp the only place that knows families by name.
+// Hugging Face config.json, read: with the writer and hf_names.cpp the only place that knows families by
+// name.
 
-#include <cmath>
+#include <algorithm>
 #include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@ namespace dt::model {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using kernels::RotaryScaling;
 
 /// A configuration's members, with errors that name the file, the key, the value and what is allowed.
 class Config {
@@ -22,6 +24,7 @@ class Config {
 
   /// A member that is null counts as absent, as transformers has it.
   bool has(const std::string& key) const { return json_.contains(key) && !json_[key].is_null(); }
+  bool is_null(const std::string& key) const { return json_.contains(key) && json_[key].is_null(); }
   const Json& value(const std::string& key) const { return json_[key]; }
   /// An object that is a member; its errors say "key.member".
   Config nested(const std::string& key) const {
@@ -38,17 +41,15 @@ class Config {
                 "the model's size needs it");
   }
 
-  /// Sizes fit an int32, so that products of two never overflow.
   std::int64_t size(const std::string& key) const {
     if (!has(key)) missing(key);
-    constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
-    if (!json_[key].is_number_integer() || json_[key].get<double>() < 1 ||
-        json_[key].get<double>() > static_cast<double>(largest))
-      refuse(key, fmt::format("an integer from 1 to {}", largest));
-    return json_[key].get<std::int64_t>();
+    return integer(key, 1);
   }
   std::int64_t size_or(const std::string& key, std::int64_t otherwise) const {
-    return has(key) ? size(key) : otherwise;
+    return has(key) ? integer(key, 1) : otherwise;
+  }
+  std::int64_t count_or(const std::string& key, std::int64_t otherwise) const {
+    return has(key) ? integer(key, 0) : otherwise;
   }
   double positive_or(const std::string& key, double otherwise) const {
     if (!has(key)) return otherwise;
@@ -78,6 +79,13 @@ class Config {
     }
     refuse(key, allowed);
   }
+  /// For lists of one setting a layer: absent, or the same value for each.
+  void require_each(const std::string& key, const char* value) const {
+    if (!has(key)) return;
+    const auto same = [value](const Json& v) { return v == value; };
+    if (!json_[key].is_array() || !std::all_of(json_[key].begin(), json_[key].end(), same))
+      refuse(key, fmt::format("\"{}\" for every layer", value));
+  }
   void require_absent(const std::string& key) const {
     if (has(key)) refuse(key, "null");
   }
@@ -95,13 +103,21 @@ class Config {
   Config(Json json, std::string origin, std::string prefix)
       : json_(std::move(json)), origin_(std::move(origin)), prefix_(std::move(prefix)) {}
   std::string path(const std::string& key) const { return prefix_ + key; }
+  /// Sizes fit an int32, so that products of two never overflow.
+  std::int64_t integer(const std::string& key, std::int64_t smallest) const {
+    constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+    if (!json_[key].is_number_integer() || json_[key].get<double>() < static_cast<double>(smallest) ||
+        json_[key].get<double>() > static_cast<double>(largest))
+      refuse(key, fmt::format("an integer from {} to {}", smallest, largest));
+    return json_[key].get<std::int64_t>();
+  }
 
   Json json_;
   std::string origin_;
   std::string prefix_;
 };
 
-/// What both families share.
+/// What all families share.
 void refuse_unsupported(const Config& config) {
   config.require("add_cross_attention", {false});
   config.require_absent("quantization_config");
@@ -149,30 +165,60 @@ ModelSpec read_gpt2(const Config& config) {
   return s;
 }
 
+double number(const Config& config, const std::string& key) {
+  if (!config.has(key)) config.missing(key);
+  return config.positive_or(key, 0);
+}
+
+/// Absent for frequencies as they are.
+std::optional<RotaryScaling> read_rotary_scaling(const Config& rope) {
+  const std::string key = rope.has("rope_type") ? "rope_type" : "type";  // its older name
+  rope.require(key, {"default", "linear", "llama3"});
+  if (key == "rope_type" && rope.has("type")) rope.require("type", {rope.value(key)});
+  rope.require("partial_rotary_factor", {1.0});
+  if (!rope.has(key) || rope.value(key) == "default") return std::nullopt;
+
+  RotaryScaling scaling;
+  scaling.factor = number(rope, "factor");
+  if (rope.value(key) == "linear") {
+    scaling.type = RotaryScaling::Type::linear;
+    return scaling;
+  }
+  scaling.low_frequency_factor = number(rope, "low_freq_factor");
+  scaling.high_frequency_factor = number(rope, "high_freq_factor");
+  if (scaling.high_frequency_factor <= scaling.low_frequency_factor)
+    rope.refuse("high_freq_factor", fmt::format("above low_freq_factor, {}", scaling.low_frequency_factor));
+  scaling.original_positions = rope.size("original_max_position_embeddings");
+  return scaling;
+}
+
 /// θ stands at the top, in files of transformers 5 in rope_parameters; rope_scaling is the older home of a
-/// rope_type.
-double read_rotary_theta(const Config& config) {
+/// rope_type. What the file says twice it must say alike.
+void read_rotary(const Config& config, ModelSpec& s) {
+  s.position = Position::rotary;
+  config.require("partial_rotary_factor", {1.0});
   double theta = config.positive_or("rope_theta", 10000);
   for (const std::string key : {"rope_scaling", "rope_parameters"}) {
     if (!config.has(key)) continue;
     const Config rope = config.nested(key);
-    rope.require("type", {"default"});
-    rope.require("rope_type", {"default"});
-    rope.require("partial_rotary_factor", {1.0});
+    const std::optional<RotaryScaling> scaling = read_rotary_scaling(rope);
+    if (key == "rope_parameters" && config.has("rope_scaling") && scaling != s.rotary_scaling)
+      config.refuse(key, fmt::format("{}, as the file's rope_scaling", config.value("rope_scaling").dump()));
+    s.rotary_scaling = scaling;
     if (rope.has("rope_theta") && config.has("rope_theta") && rope.positive_or("rope_theta", theta) != theta)
       rope.refuse("rope_theta", fmt::format("{}, as the file's own rope_theta", theta));
     theta = rope.positive_or("rope_theta", theta);
   }
-  return theta;
+  s.rotary_theta = theta;
 }
 
-ModelSpec read_llama(const Config& config) {
+/// What Llama and the families made after it share; biases and windows are each family's own.
+ModelSpec read_llama_like(const Config& config, const std::string& family) {
   refuse_unsupported(config);
   config.require("hidden_act", {"silu"});
-  config.require("partial_rotary_factor", {1.0});
 
   ModelSpec s;
-  s.family = "llama";
+  s.family = family;
   s.vocabulary = config.size("vocab_size");
   s.layers = config.size("num_hidden_layers");
   s.hidden = config.size("hidden_size");
@@ -190,11 +236,9 @@ ModelSpec read_llama(const Config& config) {
   s.max_positions = config.size("max_position_embeddings");
   s.norm = Norm::rms_norm;
   s.norm_eps = config.positive_or("rms_norm_eps", 1e-6);
-  s.position = Position::rotary;
-  s.rotary_theta = read_rotary_theta(config);
+  read_rotary(config, s);
   s.mlp = Mlp::swiglu;
-  s.attention_bias = config.flag_or("attention_bias", false);
-  s.mlp_bias = config.flag_or("mlp_bias", false);
+  s.qkv_bias = s.attention_output_bias = s.mlp_bias = false;
   s.tied = config.flag_or("tie_word_embeddings", false);
   s.init_std = config.positive_or("initializer_range", 0.02);
   s.scaled_residual_init = false;
@@ -203,58 +247,59 @@ ModelSpec read_llama(const Config& config) {
   return s;
 }
 
-Json token_or_null(const std::optional<std::int64_t>& token) {
-  return token ? Json(*token) : Json(nullptr);
+ModelSpec read_llama(const Config& config) {
+  ModelSpec s = read_llama_like(config, "llama");
+  s.qkv_bias = s.attention_output_bias = config.flag_or("attention_bias", false);
+  s.mlp_bias = config.flag_or("mlp_bias", false);
+  return s;
 }
 
-Json write_gpt2(const ModelSpec& s) {
-  return {{"architectures", {"GPT2LMHeadModel"}},
-          {"model_type", "gpt2"},
-          {"vocab_size", s.vocabulary},
-          {"n_positions", s.max_positions},
-          {"n_embd", s.hidden},
-          {"n_layer", s.layers},
-          {"n_head", s.query_heads},
-          {"n_inner", s.mlp_hidden},
-          {"activation_function", "gelu_new"},
-          {"layer_norm_epsilon", s.norm_eps},
-          {"initializer_range", s.init_std},
-          {"embd_pdrop", 0.0},
-          {"attn_pdrop", 0.0},
-          {"resid_pdrop", 0.0},
-          {"scale_attn_weights", true},
-          {"scale_attn_by_inverse_layer_idx", false},
-          {"reorder_and_upcast_attn", false}};
+/// null is no window; a file that says nothing has transformers' default.
+std::optional<std::int64_t> read_window_size(const Config& config) {
+  if (config.is_null("sliding_window")) return std::nullopt;
+  return config.size_or("sliding_window", 4096);
 }
 
-Json write_llama(const ModelSpec& s) {
-  return {{"architectures", {"LlamaForCausalLM"}},
-          {"model_type", "llama"},
-          {"vocab_size", s.vocabulary},
-          {"max_position_embeddings", s.max_positions},
-          {"hidden_size", s.hidden},
-          {"intermediate_size", s.mlp_hidden},
-          {"num_hidden_layers", s.layers},
-          {"num_attention_heads", s.query_heads},
-          {"num_key_value_heads", s.key_value_heads},
-          {"head_dim", s.head_dim},
-          {"hidden_act", "silu"},
-          {"rms_norm_eps", s.norm_eps},
-          {"initializer_range", s.init_std},
-          {"rope_theta", s.rotary_theta},
-          {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", s.rotary_theta}}},  // transformers 5
-          {"rope_scaling", nullptr},
-          {"attention_bias", s.attention_bias},
-          {"attention_dropout", 0.0},
-          {"mlp_bias", s.mlp_bias}};
+ModelSpec read_mistral(const Config& config) {
+  ModelSpec s = read_llama_like(config, "mistral");
+  config.require("attention_bias", {false});
+  config.require("mlp_bias", {false});
+  s.sliding_window = read_window_size(config);
+  config.require_each("layer_types", s.sliding_window ? "sliding_attention" : "full_attention");
+  return s;
+}
+
+/// Qwen2 may give windows to the layers from max_window_layers on, or to those that layer_types names; dt
+/// has one for all layers or none.
+std::optional<std::int64_t> read_qwen2_window(const Config& config, std::int64_t layers) {
+  std::optional<std::int64_t> window;
+  if (config.flag_or("use_sliding_window", false)) window = read_window_size(config);
+  if (window && !config.has("layer_types")) {
+    const std::int64_t without = config.count_or("max_window_layers", 28);
+    if (without >= layers) return std::nullopt;
+    if (without > 0)
+      config.refuse("max_window_layers",
+                    fmt::format("0 (windows in all layers), {} and more (in none)", layers));
+  }
+  config.require_each("layer_types", window ? "sliding_attention" : "full_attention");
+  return window;
+}
+
+ModelSpec read_qwen2(const Config& config) {
+  ModelSpec s = read_llama_like(config, "qwen2");
+  config.require("attention_bias", {true});
+  config.require("mlp_bias", {false});
+  s.qkv_bias = true;
+  s.sliding_window = read_qwen2_window(config, s.layers);
+  return s;
 }
 
 struct Family {
   const char* name;
   ModelSpec (*read)(const Config&);
-  Json (*write)(const ModelSpec&);
 };
-constexpr Family families[] = {{"gpt2", read_gpt2, write_gpt2}, {"llama", read_llama, write_llama}};
+constexpr Family families[] = {
+    {"gpt2", read_gpt2}, {"llama", read_llama}, {"mistral", read_mistral}, {"qwen2", read_qwen2}};
 
 Json parse_json(std::string_view text, const std::string& origin) {
   try {
@@ -282,23 +327,6 @@ ModelSpec parse_hf_config(std::string_view json, const std::string& origin) {
   }
   if (config.has("model_type")) config.refuse("model_type", allowed);
   throw Error(ErrorKind::input, fmt::format("{}: model_type is missing", origin), "allowed: " + allowed);
-}
-
-std::string hf_config(const ModelSpec& spec) {
-  for (const Family& family : families) {
-    if (spec.family != family.name) continue;
-    Json json = family.write(spec);
-    json["bos_token_id"] = token_or_null(spec.bos_token);
-    json["eos_token_id"] = token_or_null(spec.eos_token);
-    json["tie_word_embeddings"] = spec.tied;
-    json["torch_dtype"] = "float32";
-    json["use_cache"] = true;
-    std::string text = json.dump(2) + "\n";
-    DT_CHECK(parse_hf_config(text, "hf_config") == spec, "a spec that a {} config.json cannot express",
-             spec.family);
-    return text;
-  }
-  throw Error(ErrorKind::internal, fmt::format("no config.json for the family '{}'", spec.family));
 }
 
 }  // namespace dt::model
