@@ -12,7 +12,8 @@ namespace dt::data {
 
 namespace {
 
-/// Window w of a split becomes row `row`: T tokens from w · T on, and the same ones shifted by one as labels.
+/// Window w of a split becomes row `row`: T tokens from w · T on, the same ones shifted by one as labels, and
+/// where their documents begin if the batch has room for that.
 void read_window(const TokenDataset& dataset, Split split, std::uint64_t window, std::int64_t row,
                  Batch& batch) {
   const auto length = static_cast<std::size_t>(batch.sequence_length);
@@ -21,13 +22,17 @@ void read_window(const TokenDataset& dataset, Split split, std::uint64_t window,
   const auto begin = row * batch.sequence_length;
   std::copy(tokens.begin(), tokens.end() - 1, batch.tokens_BT.begin() + begin);
   std::copy(tokens.begin() + 1, tokens.end(), batch.labels_BT.begin() + begin);
+  if (batch.first_BT.empty()) return;
+  dataset.document_starts(split, window * length,
+                          std::span(batch.first_BT).subspan(static_cast<std::size_t>(begin), length));
 }
 
-Batch empty_batch(std::uint64_t first, std::int64_t count, std::int64_t sequence_length) {
+Batch empty_batch(std::uint64_t first, std::int64_t count, std::int64_t sequence_length, bool documents) {
   DT_CHECK(count >= 0 && sequence_length > 0, "{} samples of {} tokens", count, sequence_length);
-  Batch batch{first, count, sequence_length, {}, {}, {}};
+  Batch batch{first, count, sequence_length, {}, {}, {}, {}};
   batch.tokens_BT.resize(static_cast<std::size_t>(count * sequence_length));
   batch.labels_BT.resize(batch.tokens_BT.size());
+  if (documents) batch.first_BT.resize(batch.tokens_BT.size());
   for (std::int64_t i = 0; i < count; ++i) batch.samples_B.push_back(first + static_cast<std::uint64_t>(i));
   return batch;
 }
@@ -38,13 +43,14 @@ struct Loader::State {
   const TokenDataset& dataset;
   Sampler sampler;
   std::int64_t sequence_length;
+  bool documents;
   double wait_s = 0;
   std::uint64_t ahead_first = 0;
   std::int64_t ahead_count = 0;
   std::future<Batch> ahead;  // its destructor waits for the reader
 
   Batch load(std::uint64_t first, std::int64_t count) const {
-    Batch batch = empty_batch(first, count, sequence_length);
+    Batch batch = empty_batch(first, count, sequence_length, documents);
     for (std::int64_t row = 0; row < count; ++row) {
       const std::uint64_t sample = first + static_cast<std::uint64_t>(row);
       read_window(dataset, Split::train, sampler.window(sample), row, batch);
@@ -53,10 +59,11 @@ struct Loader::State {
   }
 };
 
-Loader::Loader(const TokenDataset& dataset, std::uint64_t seed, std::int64_t sequence_length)
+Loader::Loader(const TokenDataset& dataset, std::uint64_t seed, std::int64_t sequence_length, bool documents)
     : state_(new State{dataset,
                        Sampler(seed, dataset.split(Split::train).tokens, sequence_length),
                        sequence_length,
+                       documents,
                        0,
                        0,
                        0,
@@ -91,8 +98,8 @@ std::uint64_t num_validation_windows(const TokenDataset& dataset, std::int64_t s
 }
 
 Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length, std::uint64_t first,
-                       std::int64_t count) {
-  Batch batch = empty_batch(first, count, sequence_length);
+                       std::int64_t count, bool documents) {
+  Batch batch = empty_batch(first, count, sequence_length, documents);
   for (std::int64_t row = 0; row < count; ++row) {
     read_window(dataset, Split::validation, first + static_cast<std::uint64_t>(row), row, batch);
   }

@@ -18,12 +18,17 @@ struct Batch {
   std::vector<std::int32_t> tokens_BT;
   std::vector<std::int32_t> labels_BT;   // tokens shifted by one
   std::vector<std::uint64_t> samples_B;  // global sample indices
+  /// Empty unless `documents` was asked for. Then for each token the first position of its own sample that it
+  /// may attend to: where its document begins, 0 where that is before the sample. Labels stay as they are:
+  /// the last token of a document predicts the first of the next one.
+  std::vector<std::int32_t> first_BT;
 };
 
-/// Reads ahead on a thread of its own.
+/// Reads ahead on a thread of its own, with `documents` also where documents begin (Batch::first_BT).
 class Loader {
  public:
-  Loader(const TokenDataset& dataset, std::uint64_t seed, std::int64_t sequence_length);
+  Loader(const TokenDataset& dataset, std::uint64_t seed, std::int64_t sequence_length,
+         bool documents = false);
   ~Loader();
   const Sampler& sampler() const;
   /// The batch of samples [first, first + count); then prepares as many from `first_ahead` on. Adds the time
@@ -36,14 +41,14 @@ class Loader {
   std::unique_ptr<State> state_;
 };
 
-/// Windows [first, first + count) of the validation split, in order.
+/// Windows [first, first + count) of the validation split, in order; with `documents` also first_BT.
 Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length, std::uint64_t first,
-                       std::int64_t count);
+                       std::int64_t count, bool documents = false);
 /// How many complete validation windows there are.
 std::uint64_t num_validation_windows(const TokenDataset& dataset, std::int64_t sequence_length);
 
 /// Σ mod 2⁶⁴ over samples of XXH3-64(tokens and last label, little-endian int32; seed = global sample index),
-/// to be taken from the very buffers handed to the embedding.
+/// to be taken from the very buffers handed to the embedding. first_BT is no part of it.
 std::uint64_t batch_digest(const std::uint64_t* samples_B, const std::int32_t* tokens_BT,
                            const std::int32_t* labels_BT, std::int64_t num_samples,
                            std::int64_t sequence_length);

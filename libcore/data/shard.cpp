@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <ranges>
 #include <sys/mman.h>
 #include <vector>
 
@@ -35,14 +36,18 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// Calls use(index, value) for each element; a payload's offset need not be a multiple of the element's size.
+/// A payload's offset need not be a multiple of the element's size.
+template <class Element>
+Element element_at(std::span<const std::byte> bytes, std::size_t index) {
+  Element element;
+  std::memcpy(&element, bytes.data() + index * sizeof(Element), sizeof(Element));
+  return element;
+}
+
+/// Calls use(index, value) for each element.
 template <class Element, class Use>
 void for_each_element(std::span<const std::byte> bytes, Use use) {
-  for (std::size_t i = 0; i < bytes.size() / sizeof(Element); ++i) {
-    Element element;
-    std::memcpy(&element, bytes.data() + i * sizeof(Element), sizeof(Element));
-    use(i, element);
-  }
+  for (std::size_t i = 0; i < bytes.size() / sizeof(Element); ++i) use(i, element_at<Element>(bytes, i));
 }
 
 template <class Use>
@@ -103,6 +108,10 @@ ShardHeader read_header(const Hdf5Reader& file) {
     throw input_error("{}: /tokens holds {} elements; u16 or u32 is expected", file.path().string(),
                       dtype_name(header.dtype));
   }
+  if (const DType dtype = file.info("/document_offsets").dtype; dtype != DType::u64) {
+    throw input_error("{}: /document_offsets holds {} elements; u64 is expected", file.path().string(),
+                      dtype_name(dtype));
+  }
   header.tokens = static_cast<std::uint64_t>(count_attribute(file, "num_tokens"));
   header.documents = static_cast<std::uint64_t>(count_attribute(file, "num_documents"));
   const std::uint64_t bytes = header.tokens * dtype_bytes(header.dtype);
@@ -123,6 +132,7 @@ struct Shard::State {
   DatasetInfo document_offsets;
   MappedFile file;
   std::unique_ptr<std::atomic<bool>[]> verified;  // per block
+  std::atomic<bool> offsets_verified = false;
 
   explicit State(const Hdf5Reader& hdf5)
       : path(hdf5.path()),
@@ -204,12 +214,38 @@ std::string Shard::document_offsets_problem() const {
   return "";
 }
 
+void Shard::verify_document_offsets() const {
+  // Two threads may verify them at once, to the same result.
+  if (state_->offsets_verified.load(std::memory_order_relaxed)) return;
+  if (const std::string problem = document_offsets_problem(); !problem.empty())
+    throw Error(ErrorKind::input, fmt::format("{}: {}", path().string(), problem), remedy);
+  state_->offsets_verified.store(true, std::memory_order_relaxed);
+}
+
+std::vector<std::uint64_t> Shard::document_starts(std::uint64_t begin, std::uint64_t end) const {
+  check_tokens(begin, end);
+  verify_document_offsets();
+  const auto bytes = state_->payload(state_->document_offsets);
+  const auto offset_of = [&](std::uint64_t document) { return element_at<std::uint64_t>(bytes, document); };
+  const auto documents = std::views::iota(std::uint64_t{0}, header().documents);
+  std::vector<std::uint64_t> starts;
+  for (auto document = std::ranges::lower_bound(documents, begin, {}, offset_of);
+       document != documents.end() && offset_of(*document) < end; ++document) {
+    starts.push_back(offset_of(*document));
+  }
+  return starts;
+}
+
+void Shard::check_tokens(std::uint64_t begin, std::uint64_t end) const {
+  DT_CHECK(begin <= end && end <= header().tokens, "tokens {} to {} of {} in {}", begin, end, header().tokens,
+           path().string());
+}
+
 void Shard::read(std::uint64_t begin, std::span<std::int32_t> out) const {
-  DT_CHECK(begin <= header().tokens && out.size() <= header().tokens - begin, "tokens {} to {} of {} in {}",
-           begin, begin + out.size(), header().tokens, path().string());
+  const std::uint64_t end = begin + out.size();
+  check_tokens(begin, end);
   if (out.empty()) return;
   const std::size_t token_bytes = dtype_bytes(header().dtype);
-  const std::uint64_t end = begin + out.size();
   for (std::size_t i = begin * token_bytes / digest_block_bytes;
        i <= (end - 1) * token_bytes / digest_block_bytes; ++i) {
     // Two threads may verify the same block at once, to the same result.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/dtype.hpp"
 #include "base/files.hpp"
@@ -40,6 +41,11 @@ class Shard {
   /// Copies tokens from `begin` on. Verifies the digest of each block when it is first touched.
   void read(std::uint64_t begin, std::span<std::int32_t> out) const;
 
+  /// Where in its tokens those documents begin that begin within [begin, end), ascending. O(log documents +
+  /// those found); the first call reads and verifies all of /document_offsets. Errors: input, naming the file
+  /// and what is wrong with them.
+  std::vector<std::uint64_t> document_starts(std::uint64_t begin, std::uint64_t end) const;
+
   /// The blocks of digest_block_bytes that the tokens are digested in; the last one may be short.
   std::size_t num_blocks() const;
   std::span<const std::byte> block(std::size_t index) const;
@@ -50,6 +56,8 @@ class Shard {
   std::string document_offsets_problem() const;
 
  private:
+  void check_tokens(std::uint64_t begin, std::uint64_t end) const;
+  void verify_document_offsets() const;
   struct State;
   std::unique_ptr<State> state_;
 };

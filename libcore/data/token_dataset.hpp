@@ -36,6 +36,13 @@ class TokenDataset {
   /// block when it is first touched. Errors: input, naming shard and block, where the digest differs.
   void read(Split split, std::uint64_t begin, std::span<std::int32_t> out) const;
 
+  /// For each of the tokens [begin, begin + T) of a split: where in this window the document that it belongs
+  /// to begins, 0 where that is before the window. Documents are those of /document_offsets, so one that
+  /// shards cut is one document, and the EOS token belongs to the document that it ends. Shape: first_T.
+  /// Verifies a shard's document offsets when it is first asked for any. Errors: input, naming the shard,
+  /// where they are corrupt, do not ascend, or do not end with its tokens.
+  void document_starts(Split split, std::uint64_t begin, std::span<std::int32_t> first_T) const;
+
  private:
   struct State;
   std::unique_ptr<State> state_;

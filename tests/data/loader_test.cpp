@@ -22,6 +22,27 @@ TokenDataset counting_dataset(const Folder& folder) {
   return TokenDataset(folder / "out");
 }
 
+/// 61 documents of 1 to 7 equal letters, neighbours of different ones, in shards of 50 tokens; half validate.
+TokenDataset lettered_dataset(const Folder& folder) {
+  std::vector<std::string> documents;
+  for (std::size_t i = 0; i < 61; ++i) documents.emplace_back(1 + i * 5 % 7, static_cast<char>('a' + i % 26));
+  auto options = dt_test::plain_options({});
+  options.val_fraction = 0.5;
+  options.shard_tokens = 50;
+  return dt_test::make_documents(folder, documents, options);
+}
+
+/// That first_BT is where the letters of each sample change.
+void check_documents(const Batch& batch) {
+  const auto length = static_cast<std::size_t>(batch.sequence_length);
+  REQUIRE(batch.first_BT.size() == batch.tokens_BT.size());
+  for (std::size_t i = 0; i < batch.tokens_BT.size(); ++i) {
+    const auto t = static_cast<std::int32_t>(i % length);
+    const bool goes_on = t > 0 && batch.tokens_BT[i] == batch.tokens_BT[i - 1];
+    CHECK(batch.first_BT[i] == (goes_on ? batch.first_BT[i - 1] : t));
+  }
+}
+
 std::uint64_t digest_of(const Batch& batch) {
   return batch_digest(batch.samples_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
                       batch.num_samples, batch.sequence_length);
@@ -84,6 +105,45 @@ TEST_CASE("validation windows come in order, an incomplete last one dropped") {
     CHECK(batch.tokens_BT[i] == static_cast<std::int32_t>(68 + i));
     CHECK(batch.labels_BT[i] == static_cast<std::int32_t>(69 + i));
   }
+}
+
+TEST_CASE("batches say where documents begin when asked to, and are the same otherwise") {
+  const Folder folder;
+  const TokenDataset dataset = lettered_dataset(folder);
+  Loader plain(dataset, 5, 16);
+  Loader with_documents(dataset, 5, 16, true);
+  for (const std::uint64_t first : {0u, 4u, 8u, 100u}) {  // the last one was not read ahead
+    const Batch without = plain.next(first, 4, first + 4);
+    const Batch batch = with_documents.next(first, 4, first + 4);
+    CHECK(without.first_BT.empty());
+    check_documents(batch);
+    CHECK(batch.tokens_BT == without.tokens_BT);
+    CHECK(batch.labels_BT == without.labels_BT);
+    CHECK(batch.samples_B == without.samples_B);
+    CHECK(digest_of(batch) == digest_of(without));
+  }
+  CHECK(with_documents.next(0, 0, 0).first_BT.empty());
+}
+
+TEST_CASE("validation batches say where documents begin when asked to") {
+  const Folder folder;
+  const TokenDataset dataset = lettered_dataset(folder);
+  REQUIRE(num_validation_windows(dataset, 16) > 5);  // more than one shard
+  check_documents(validation_batch(dataset, 16, 1, 5, true));
+  CHECK(validation_batch(dataset, 16, 1, 5, true).tokens_BT == validation_batch(dataset, 16, 1, 5).tokens_BT);
+  CHECK(validation_batch(dataset, 16, 1, 5).first_BT.empty());
+}
+
+TEST_CASE("the loader's error about document offsets comes only where they are asked for") {
+  const Folder folder;
+  { const TokenDataset whole = counting_dataset(folder); }
+  const fs::path shard = folder / "out/train-00000.h5";
+  dt_test::damage(shard, static_cast<std::int64_t>(Hdf5Reader(shard).info("/document_offsets").offset));
+  const TokenDataset dataset(folder / "out");
+  CHECK(Loader(dataset, 0, 4).next(0, 1, 1).tokens_BT.size() == 4);
+  Loader loader(dataset, 0, 4, true);
+  CHECK(dt_test::caught([&] { loader.next(0, 1, 1); }).says("/document_offsets is corrupt"));
+  CHECK(dt_test::caught([&] { loader.next(0, 1, 1); }).says("/document_offsets is corrupt"));
 }
 
 TEST_CASE("the digest of samples is a sum over them, so it does not depend on who holds which") {

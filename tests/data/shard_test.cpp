@@ -45,6 +45,36 @@ std::vector<std::uint64_t> offsets_of(const fs::path& shard) {
 
 using Offsets = std::vector<std::uint64_t>;
 
+/// A shard of ten tokens with any document offsets, and the digest that belongs to them.
+template <class Offset>
+void write_with_offsets(const fs::path& path, const std::vector<Offset>& offsets) {
+  const std::vector<std::uint16_t> tokens(10);
+  const auto token_digests = block_digests(std::as_bytes(std::span(tokens)));
+  Hdf5Writer file(path);
+  file.declare("/tokens", DType::u16, {tokens.size()});
+  file.declare("/document_offsets", dtype_of<Offset>(), {offsets.size()});
+  file.declare("/digests", DType::u64, {token_digests.size()});
+  for (const auto& [name, value] : {std::pair{"format", shard_format},
+                                    {"split", "train"},
+                                    {"tokenizer", "bytes"},
+                                    {"tokenizer_digest", "0000000000000000"}}) {
+    file.attribute("/", name, std::string(value));
+  }
+  file.attribute("/", "document_offsets_digest", to_hex(digest(std::as_bytes(std::span(offsets)))));
+  for (const auto& [name, value] : {std::pair{"version", shard_version},
+                                    {"vocabulary_size", 257},
+                                    {"eos", 256},
+                                    {"num_tokens", std::ssize(tokens)},
+                                    {"num_documents", std::ssize(offsets) - 1}}) {
+    file.attribute("/", name, value);
+  }
+  file.layout();
+  file.write("/tokens", 0, std::as_bytes(std::span(tokens)));
+  file.write("/document_offsets", 0, std::as_bytes(std::span(offsets)));
+  file.write("/digests", 0, std::as_bytes(std::span(token_digests)));
+  file.close();
+}
+
 }  // namespace
 
 TEST_CASE("shards hold what FORMATS.md says: offsets where documents begin, then the number of tokens") {
@@ -106,6 +136,45 @@ TEST_CASE("altered document offsets are found") {
   CHECK(Shard(path).document_offsets_problem().empty());
   damage(path, static_cast<std::int64_t>(Hdf5Reader(path).info("/document_offsets").offset) + 8);
   CHECK(Shard(path).document_offsets_problem() == "/document_offsets is corrupt: its digest differs");
+}
+
+TEST_CASE("a shard tells which documents begin within any range of its tokens") {
+  const Folder folder;
+  write_series(folder.path(), 10, {3, 7, 4, 25, 1});
+  const Shard shard(folder / "train-00001.h5");  // documents begin at its tokens 0 and 4
+  CHECK(shard.document_starts(0, 10) == Offsets{0, 4});
+  CHECK(shard.document_starts(0, 4) == Offsets{0});
+  CHECK(shard.document_starts(1, 4) == Offsets{});
+  CHECK(shard.document_starts(4, 5) == Offsets{4});
+  CHECK(shard.document_starts(4, 4) == Offsets{});
+  CHECK(shard.document_starts(5, 10) == Offsets{});
+  CHECK(Shard(folder / "train-00002.h5").document_starts(0, 10) == Offsets{});  // inside a document
+  CHECK_THROWS_AS(shard.document_starts(5, 11), Error);
+  CHECK_THROWS_AS(shard.document_starts(5, 4), Error);
+}
+
+TEST_CASE("document offsets that mean nothing are an input error, though their digest is right") {
+  const Folder folder;
+  const auto problem_with = [&](const Offsets& offsets) {
+    write_with_offsets(folder / "x.h5", offsets);
+    const Shard shard(folder / "x.h5");
+    const auto error = caught([&] { shard.document_starts(0, 1); });
+    CHECK(error.kind == (error.thrown ? ErrorKind::input : ErrorKind::internal));
+    return error.message;
+  };
+  const std::string name = (folder / "x.h5").string();
+  const std::string remedy = "; make the dataset again, or restore the file from a copy";
+  CHECK(problem_with({0, 4, 10}).empty());
+  CHECK(problem_with({0, 4, 3, 10}) == name + ": /document_offsets does not ascend" + remedy);
+  CHECK(problem_with({0, 4, 4, 10}) ==
+        name + ": /document_offsets does not ascend" + remedy);  // an empty one
+  CHECK(problem_with({0, 11, 10}) == name + ": /document_offsets does not ascend" + remedy);
+  CHECK(problem_with({0, 4, 11}) ==
+        name + ": /document_offsets does not end at the number of tokens" + remedy);
+  CHECK(problem_with({0, 4}) == name + ": /document_offsets does not end at the number of tokens" + remedy);
+  write_with_offsets(folder / "x.h5", std::vector<std::uint32_t>{0, 10});
+  CHECK(
+      caught([&] { Shard(folder / "x.h5"); }).says("/document_offsets holds u32 elements; u64 is expected"));
 }
 
 TEST_CASE("what is no shard, or none of this version, is an input error that says so") {

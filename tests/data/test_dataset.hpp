@@ -40,6 +40,20 @@ inline std::string text_of(const dt::data::TokenDataset& dataset, dt::data::Spli
   return text;
 }
 
+/// Makes `folder`/out of the texts, each a document of its own unless it is empty.
+inline dt::data::TokenDataset make_documents(const Folder& folder, const std::vector<std::string>& documents,
+                                             dt::data::MakeOptions options = plain_options({})) {
+  constexpr const char* separator = "\n";
+  std::string text;
+  for (const std::string& document : documents) text += document + separator;
+  put(folder / "documents", text);
+  options.inputs = {folder / "documents"};
+  options.read.document_separator = separator;
+  options.overwrite = true;
+  make(folder / "out", options);
+  return dt::data::TokenDataset(folder / "out");
+}
+
 /// Exchanges the byte at `offset`, or from the end where it is negative, for another one.
 inline void damage(const std::filesystem::path& path, std::int64_t offset) {
   const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path));

@@ -15,8 +15,10 @@ using dt_test::content;
 using dt_test::damage;
 using dt_test::Folder;
 using dt_test::make;
+using dt_test::make_documents;
 using dt_test::plain_options;
 using dt_test::put;
+using dt_test::text_of;
 using dt_test::tokens_of;
 
 namespace {
@@ -50,6 +52,31 @@ std::string open_error(const fs::path& folder) {
 
 using Catch::Matchers::Contains;
 
+using Positions = std::vector<std::int32_t>;
+
+Positions starts_of(const TokenDataset& dataset, Split split, std::uint64_t begin, std::size_t length) {
+  Positions first_T(length, -1);
+  dataset.document_starts(split, begin, first_T);
+  return first_T;
+}
+
+/// Ten-token shards: "aaabbbbbbb", "cccceeeeee", "eeeeeeeeee", "eeeeeeeeef"; an empty document among them.
+TokenDataset documents_across_shards(const Folder& folder) {
+  MakeOptions options = plain_options({});
+  options.shard_tokens = 10;
+  return make_documents(folder, {"aaa", std::string(7, 'b'), "cccc", "", std::string(25, 'e'), "f"}, options);
+}
+
+/// The same from the tokens alone, where neighbouring documents are of different letters.
+Positions starts_by_letter(const std::string& text, std::size_t begin, std::size_t length) {
+  Positions first_T(length);
+  for (std::size_t t = 1; t < length; ++t) {
+    const bool begins = text[begin + t] != text[begin + t - 1];
+    first_T[t] = begins ? static_cast<std::int32_t>(t) : first_T[t - 1];
+  }
+  return first_T;
+}
+
 }  // namespace
 
 TEST_CASE("tokens are read across shards from any place") {
@@ -68,6 +95,69 @@ TEST_CASE("tokens are read across shards from any place") {
   std::vector<std::int32_t> tokens(2);
   CHECK_THROWS_AS(dataset.read(Split::train, 999, tokens), Error);
   CHECK_THROWS_AS(dataset.read(Split::validation, 0, tokens), Error);
+}
+
+TEST_CASE("a window knows where in it the document of each of its tokens begins") {
+  const Folder folder;
+  const TokenDataset dataset = make_documents(folder, {"aaa", "bb", "c", "dddd"});
+  CHECK(starts_of(dataset, Split::train, 0, 5) == Positions{0, 0, 0, 3, 3});     // from a document's start
+  CHECK(starts_of(dataset, Split::train, 3, 4) == Positions{0, 0, 2, 3});        // from a later one's
+  CHECK(starts_of(dataset, Split::train, 1, 6) == Positions{0, 0, 2, 2, 4, 5});  // from inside one
+  CHECK(starts_of(dataset, Split::train, 7, 3) == Positions{0, 0, 0});           // all inside one
+  CHECK(starts_of(dataset, Split::train, 6, 1) == Positions{0});
+  CHECK(starts_of(dataset, Split::train, 10, 0).empty());
+  CHECK_THROWS_AS(starts_of(dataset, Split::train, 6, 5), Error);
+  CHECK_THROWS_AS(starts_of(dataset, Split::validation, 0, 1), Error);
+}
+
+TEST_CASE("EOS belongs to the document that it ends") {
+  const Folder folder;
+  MakeOptions options = plain_options({});
+  options.append_eos = true;
+  const TokenDataset dataset = make_documents(folder, {"aa", "", "b"}, options);
+  REQUIRE(text_of(dataset, Split::train) == "aa|b|");
+  CHECK(starts_of(dataset, Split::train, 0, 5) == Positions{0, 0, 0, 3, 3});
+  CHECK(starts_of(dataset, Split::train, 2, 3) == Positions{0, 1, 1});
+}
+
+TEST_CASE("a document that goes on in later shards is one, in every window") {
+  const Folder folder;
+  const TokenDataset dataset = documents_across_shards(folder);
+  const std::string text = text_of(dataset, Split::train);
+  REQUIRE(text.size() == 40);
+  CHECK(starts_of(dataset, Split::train, 8, 8) == Positions{0, 0, 2, 2, 2, 2, 6, 6});
+  CHECK(starts_of(dataset, Split::train, 12, 28).at(26) == 2);
+  CHECK(starts_of(dataset, Split::train, 12, 28).at(27) == 27);
+  for (std::size_t begin = 0; begin <= text.size(); ++begin) {
+    for (std::size_t length = 0; begin + length <= text.size(); ++length) {
+      CHECK(starts_of(dataset, Split::train, begin, length) == starts_by_letter(text, begin, length));
+    }
+  }
+}
+
+TEST_CASE("a validation split that is the end of a document is inside it") {
+  const Folder folder;
+  MakeOptions options = plain_options({});
+  options.val_fraction = 0.5;
+  const TokenDataset dataset = make_documents(folder, {"aaaaaaaa"}, options);
+  REQUIRE(dataset.split(Split::validation).documents == 0);
+  CHECK(starts_of(dataset, Split::validation, 0, 4) == Positions{0, 0, 0, 0});
+}
+
+TEST_CASE(
+    "corrupt document offsets are an input error that names the shard, for the windows that need them") {
+  const Folder folder;
+  { const TokenDataset whole = documents_across_shards(folder); }
+  const fs::path shard = folder / "out/train-00001.h5";
+  damage(shard, static_cast<std::int64_t>(Hdf5Reader(shard).info("/document_offsets").offset) + 8);
+  const TokenDataset dataset(folder / "out");
+  CHECK(tokens_of(dataset, Split::train).size() == 40);
+  CHECK(starts_of(dataset, Split::train, 1, 9) == Positions{0, 0, 2, 2, 2, 2, 2, 2, 2});
+  for (int i = 0; i < 2; ++i) {
+    const auto error = caught([&] { starts_of(dataset, Split::train, 1, 10); });
+    CHECK(error.kind == ErrorKind::input);
+    CHECK(error.says(shard.string() + ": /document_offsets is corrupt: its digest differs"));
+  }
 }
 
 TEST_CASE("digests are taken per 16 MiB block and verified only where a read touches") {
