@@ -38,11 +38,11 @@ void AttentionLayer::forward(const Context& context, const MicroBatch& micro_bat
                              std::span<const Tensor> weights, const Tensor& x_RC, const Tensor& y_RC,
                              const Saved& saved) const {
   const Params w = params(weights);
-  kernels::linear(context, x_RC, w.qkv_weight_EC, w.qkv_bias_E, saved.qkv_RE);
+  kernels::linear(context, x_RC, w.qkv_weight_EC, w.qkv_bias_E, {}, saved.qkv_RE);
   rotate(context, micro_batch, false, saved.qkv_RE);
   kernels::attention(context, shape(micro_batch.batch, micro_batch.sequence), saved.qkv_RE, saved.y_RQ,
                      saved.lse_BHT);
-  kernels::linear(context, saved.y_RQ, w.output_weight_CQ, w.output_bias_C, y_RC);
+  kernels::linear(context, saved.y_RQ, w.output_weight_CQ, w.output_bias_C, {}, y_RC);
 }
 
 void AttentionLayer::backward_input(const Context& context, const MicroBatch& micro_batch,

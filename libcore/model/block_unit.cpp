@@ -45,12 +45,10 @@ void BlockUnit::backward_input(const Context& context, const MicroBatch& micro_b
   const Tensor dnorm_RC = context.scratch().allocate(dtype_, x_RC.shape());
 
   mlp_.backward_input(context, w.mlp, dy_RC, dnorm_RC, s.mlp);
-  kernels::copy(context, dy_RC, dx_RC);
-  norm_.backward_input(context, w.mlp_norm, s.x1_RC, dnorm_RC, dx_RC, s.mlp_norm);
-  kernels::copy(context, dx_RC, s.x1_RC);
+  norm_.backward_input(context, w.mlp_norm, s.x1_RC, dnorm_RC, dy_RC, s.x1_RC, s.mlp_norm);
 
   attention_.backward_input(context, micro_batch, w.attention, s.x1_RC, dnorm_RC, s.attention);
-  norm_.backward_input(context, w.attention_norm, x_RC, dnorm_RC, dx_RC, s.attention_norm);
+  norm_.backward_input(context, w.attention_norm, x_RC, dnorm_RC, s.x1_RC, dx_RC, s.attention_norm);
 }
 
 void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor&,

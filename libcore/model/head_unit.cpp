@@ -1,7 +1,6 @@
 #include "model/head_unit.hpp"
 
 #include "kernels/cross_entropy.hpp"
-#include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
 
 namespace dt::model {
@@ -24,8 +23,8 @@ void HeadUnit::forward(const Context& context, const MicroBatch& micro_batch, st
   check(weights);
   const Saved s = saved(memory, micro_batch);
   norm_.forward(context, weights.first(norm_.num_params()), x_RC, s.norm_RC, s.norm);
-  kernels::linear(context, s.norm_RC, weights.back(), {}, s.logits_RV);
-  kernels::cross_entropy(context, s.logits_RV, micro_batch.labels_R, nll_R, s.lse_R);
+  kernels::linear(context, s.norm_RC, weights.back(), {}, {}, s.logits_RV);
+  kernels::cross_entropy(context, s.logits_RV, micro_batch.labels_R, nll_R);
 }
 
 void HeadUnit::backward_input(const Context& context, const MicroBatch& micro_batch,
@@ -35,11 +34,10 @@ void HeadUnit::backward_input(const Context& context, const MicroBatch& micro_ba
   const Saved s = saved(memory, micro_batch);
   Arena::Scope scope(context.scratch());
   const Tensor dnorm_RC = context.scratch().allocate(dtype_, x_RC.shape());
-  kernels::cross_entropy_backward(context, micro_batch.labels_R, s.lse_R, micro_batch.loss_scale,
-                                  s.logits_RV);
+  const Tensor nll_R = context.scratch().allocate(DType::f64, {x_RC.dim(0)});
+  kernels::cross_entropy_gradient(context, micro_batch.labels_R, micro_batch.loss_scale, nll_R, s.logits_RV);
   kernels::linear_backward_input(context, s.logits_RV, weights.back(), dnorm_RC);
-  kernels::zero(context, dx_RC);
-  norm_.backward_input(context, weights.first(norm_.num_params()), x_RC, dnorm_RC, dx_RC, s.norm);
+  norm_.backward_input(context, weights.first(norm_.num_params()), x_RC, dnorm_RC, {}, dx_RC, s.norm);
 }
 
 void HeadUnit::backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor&,
@@ -55,7 +53,6 @@ HeadUnit::Saved HeadUnit::saved(SavedMemory& memory, std::int64_t rows) const {
   Saved s;
   s.logits_RV = memory.take(dtype_, {rows, vocabulary_});
   s.norm_RC = memory.take(dtype_, {rows, hidden_});
-  s.lse_R = memory.take(dtype_, {rows});
   s.norm = norm_.saved(memory, rows);
   return s;
 }

@@ -13,7 +13,7 @@ class HeadUnit final : public Unit {
   const UnitSpec& spec() const override { return unit_; }
   DType output_dtype() const override { return DType::f64; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override { return {batch * sequence}; }
-  /// A token takes V + C elements and 2 (3 with layer norm) of statistics. On top comes C (2C), once.
+  /// A token takes V + C elements and 1 (2 with layer norm) of statistics. On top comes C (2C), once.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
@@ -29,7 +29,6 @@ class HeadUnit final : public Unit {
   struct Saved {
     Tensor logits_RV;  // first, where head_logits looks; backward_input puts their gradient in their place
     Tensor norm_RC;
-    Tensor lse_R;
     NormLayer::Saved norm;
   };
   Saved saved(SavedMemory& memory, std::int64_t rows) const;

@@ -1,7 +1,6 @@
 #include "model/mlp_layer.hpp"
 
 #include "kernels/activation.hpp"
-#include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
 #include "model/joined.hpp"
 
@@ -20,12 +19,12 @@ MlpLayer::Saved MlpLayer::saved(SavedMemory& memory, std::int64_t rows) const {
 void MlpLayer::forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
                        const Tensor& y_RC, const Saved& saved) const {
   const Params w = params(weights);
-  kernels::linear(context, x_RC, w.up_weight_GC, w.up_bias_G, saved.up_RG);
+  kernels::linear(context, x_RC, w.up_weight_GC, w.up_bias_G, {}, saved.up_RG);
   if (gated())
     kernels::swiglu(context, saved.up_RG, saved.hidden_RF);
   else
     kernels::gelu(context, saved.up_RG, saved.hidden_RF);
-  kernels::linear(context, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, y_RC);
+  kernels::linear(context, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, {}, y_RC);
 }
 
 void MlpLayer::backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& dy_RC,
@@ -34,12 +33,10 @@ void MlpLayer::backward_input(const Context& context, std::span<const Tensor> we
   Arena::Scope scope(context.scratch());
   const Tensor dhidden_RF = context.scratch().allocate(dtype_, saved.hidden_RF.shape());
   kernels::linear_backward_input(context, dy_RC, w.down_weight_CF, dhidden_RF);
-  if (gated()) {
+  if (gated())
     kernels::swiglu_backward(context, dhidden_RF, saved.up_RG, saved.up_RG);
-  } else {
-    kernels::gelu_backward(context, dhidden_RF, saved.up_RG, dhidden_RF);
-    kernels::copy(context, dhidden_RF, saved.up_RG);
-  }
+  else
+    kernels::gelu_backward(context, dhidden_RF, saved.up_RG, saved.up_RG);
   kernels::linear_backward_input(context, saved.up_RG, w.up_weight_GC, dx_RC);
 }
 

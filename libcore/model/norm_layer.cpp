@@ -28,16 +28,16 @@ void NormLayer::forward(const Context& context, std::span<const Tensor> weights,
 }
 
 void NormLayer::backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
-                               const Tensor& dy_RC, const Tensor& dx_RC, const Saved& saved) const {
+                               const Tensor& dy_RC, const Tensor& dresidual_RC, const Tensor& dx_RC,
+                               const Saved& saved) const {
   kernels::zero(context, saved.dweight_C);
   if (kind_ == Norm::layer_norm) {
     kernels::zero(context, saved.dbias_C);
-    kernels::layer_norm_backward_input(context, dy_RC, x_RC, weights[0], saved.mean_R, saved.rstd_R, dx_RC);
-    kernels::layer_norm_backward_weight(context, dy_RC, x_RC, saved.mean_R, saved.rstd_R, saved.dweight_C,
-                                        saved.dbias_C);
+    kernels::layer_norm_backward(context, dy_RC, x_RC, weights[0], saved.mean_R, saved.rstd_R, dresidual_RC,
+                                 dx_RC, saved.dweight_C, saved.dbias_C);
   } else {
-    kernels::rms_norm_backward_input(context, dy_RC, x_RC, weights[0], saved.rstd_R, dx_RC);
-    kernels::rms_norm_backward_weight(context, dy_RC, x_RC, saved.rstd_R, saved.dweight_C);
+    kernels::rms_norm_backward(context, dy_RC, x_RC, weights[0], saved.rstd_R, dresidual_RC, dx_RC,
+                               saved.dweight_C);
   }
 }
 

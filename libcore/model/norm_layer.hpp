@@ -29,9 +29,10 @@ class NormLayer {
 
   void forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
                const Tensor& y_RC, const Saved& saved) const;
-  /// dx += the gradient with respect to x.
+  /// dx = dresidual (where present) + the gradient with respect to x; it may alias dresidual, dy or x.
   void backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
-                      const Tensor& dy_RC, const Tensor& dx_RC, const Saved& saved) const;
+                      const Tensor& dy_RC, const Tensor& dresidual_RC, const Tensor& dx_RC,
+                      const Saved& saved) const;
   void backward_weight(const Context& context, std::span<const Tensor> grads, const Saved& saved) const;
 
  private:

@@ -4,7 +4,8 @@ namespace dt::optim {
 
 void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step,
            double grad_scale, std::span<const Segment> segments, const Tensor& weights,
-           const Tensor& gradient, const Tensor& first_moment, const Tensor& second_moment) {
+           const Tensor& gradient, const Tensor& first_moment, const Tensor& second_moment,
+           const Tensor& copy) {
   for (const Segment& s : segments) {
     const kernels::AdamWStep update{.lr = lr,
                                     .beta1 = settings.beta1,
@@ -14,7 +15,8 @@ void adamw(const Context& context, const AdamWSettings& settings, double lr, std
                                     .step = step,
                                     .grad_scale = grad_scale};
     const auto part = [&](const Tensor& flat) { return flat.flat(s.offset, s.numel); };
-    kernels::adamw(context, update, part(weights), part(gradient), part(first_moment), part(second_moment));
+    kernels::adamw(context, update, part(weights), part(gradient), part(first_moment), part(second_moment),
+                   copy ? part(copy) : Tensor());
   }
 }
 

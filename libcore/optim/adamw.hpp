@@ -23,8 +23,10 @@ struct Segment {
 };
 
 /// One update of every segment; weight decay where a segment decays. Padding between segments is left alone.
+/// `copy`, where present, receives the new weights rounded to its 16-bit dtype.
 void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step,
            double grad_scale, std::span<const Segment> segments, const Tensor& weights,
-           const Tensor& gradient, const Tensor& first_moment, const Tensor& second_moment);
+           const Tensor& gradient, const Tensor& first_moment, const Tensor& second_moment,
+           const Tensor& copy = {});
 
 }  // namespace dt::optim

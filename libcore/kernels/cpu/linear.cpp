@@ -3,7 +3,6 @@
 #include "kernels/linear.hpp"
 
 #include <chrono>
-#include <cstring>
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 
@@ -48,19 +47,17 @@ void multiply(const Context& context, std::int64_t M, std::int64_t N, std::int64
 }  // namespace
 
 void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
-            const Tensor& y_RN) {
+            const Tensor& residual_RN, const Tensor& y_RN) {
   const std::int64_t R = x_RK.dim(0), K = x_RK.dim(1), N = w_NK.dim(0);
+  const Matrix x{x_RK.data<float>(), K, false}, w{w_NK.data<float>(), K, true};
+  if (residual_RN && residual_RN.raw() != y_RN.raw()) cpu::copy(context, residual_RN, y_RN);
+  multiply(context, R, N, K, x, w, residual_RN ? 1 : 0, y_RN.data<float>());
+  if (!bias_N) return;
+  const float* bias = bias_N.data<float>();
   float* y = y_RN.data<float>();
-  if (bias_N) {
-    const float* bias = bias_N.data<float>();
-    for_ranges(context, R, N, [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) {
-        std::memcpy(y + r * N, bias, static_cast<std::size_t>(N) * sizeof(float));
-      }
-    });
-  }
-  multiply(context, R, N, K, {x_RK.data<float>(), K, false}, {w_NK.data<float>(), K, true}, bias_N ? 1 : 0,
-           y);
+  for_ranges(context, R, N, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) add_range(y + r * N, bias, y + r * N, N);
+  });
 }
 
 void linear_backward_input(const Context& context, const Tensor& dy_RN, const Tensor& w_NK,
@@ -76,13 +73,13 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
   const float* dy = dy_RN.data<float>();
   multiply(context, N, K, R, {dy, N, true}, {x_RK.data<float>(), K, false}, 1, dw_NK.data<float>());
   if (!dbias_N) return;
-  add_column_sums(context, R, N, {dbias_N.data<float>()},
-                  [=](std::int64_t begin, std::int64_t end, float* sums) {
-                    sum_columns(dy + begin * N, end - begin, N, sums);
-                  });
+  add_column_sums(context, R, N, {dbias_N}, [=](std::int64_t begin, std::int64_t end, float* sums) {
+    sum_columns(dy + begin * N, end - begin, N, sums);
+  });
 }
 
-double measure_matmul_rate(const Context& context, double seconds) {
+double measure_matmul_rate(const Context& context, DType multiply, double seconds) {
+  DT_CHECK(multiply == DType::f32, "there is no product of {}", dtype_name(multiply));
   using Clock = std::chrono::steady_clock;
   const auto elapsed_s = [](Clock::time_point since) {
     return std::chrono::duration<double>(Clock::now() - since).count();
@@ -96,7 +93,7 @@ double measure_matmul_rate(const Context& context, double seconds) {
   const auto start = Clock::now();
   do {
     const auto before = Clock::now();
-    multiply(context, n, n, n, {a, n, false}, {a + n * n, n, true}, 0, a + 2 * n * n);
+    cpu::multiply(context, n, n, n, {a, n, false}, {a + n * n, n, true}, 0, a + 2 * n * n);
     best = std::max(best, 2.0 * n * n * n / elapsed_s(before));
   } while (elapsed_s(start) < seconds);
   return best;
