@@ -8,16 +8,24 @@
 namespace dt::kernels {
 
 void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const Tensor& grad,
-           const Tensor& m, const Tensor& v) {
+           const Tensor& m, const Tensor& v, const Tensor& copy) {
+  check_rank("adamw", "w", w, 1);
   const std::int64_t numel = w.numel();
-  for (const Tensor* t : {&grad, &m, &v}) {
-    DT_CHECK(t->dtype() == w.dtype() && t->numel() == numel, "adamw: w is {} {}, but grad, m or v is {} {}",
-             dtype_name(w.dtype()), w.shape().to_string(), dtype_name(t->dtype()), t->shape().to_string());
+  const DType dtype = w.dtype();
+  DT_CHECK(dtype == DType::f64 || dtype == DType::f32, "adamw: there is no kernel for {}", dtype_name(dtype));
+  check_gradient("adamw", "grad", grad, dtype, {numel});
+  check_tensor("adamw", "m", m, dtype, {numel});
+  check_tensor("adamw", "v", v, dtype, {numel});
+  if (copy) {
+    const bool is_short = dtype == DType::f32 && (copy.dtype() == DType::bf16 || copy.dtype() == DType::f16);
+    DT_CHECK(is_short, "adamw: a copy in {} beside weights in {}", dtype_name(copy.dtype()),
+             dtype_name(dtype));
+    check_tensor("adamw", "copy", copy, copy.dtype(), {numel});
   }
   DT_CHECK(step.step >= 1, "adamw: steps are counted from 1, not {}", step.step);
   static constexpr Implementations<decltype(adamw)> implementations{reference::adamw<double>,
                                                                     reference::adamw<float>, cpu::adamw};
-  pick(implementations, context, "adamw", w.dtype())(context, step, w, grad, m, v);
+  pick(implementations, context, "adamw", dtype)(context, step, w, grad, m, v, copy);
 }
 
 }  // namespace dt::kernels

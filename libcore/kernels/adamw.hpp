@@ -19,9 +19,10 @@ struct AdamWStep {
 };
 
 /// g = grad · grad_scale; m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²;
-/// w = w − lr · weight_decay · w − lr · (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + eps). All of one dtype and length,
-/// updated in place. Source: Loshchilov & Hutter 2019, algorithm 2.
+/// w = w − lr · weight_decay · w − lr · (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + eps), in place; copy = the new w,
+/// rounded. All of one length; w, m and v are of one dtype, f32 or f64; grad is f64 for f64, else f32 or
+/// bf16; copy is bf16 or f16 beside an fp32 w, or absent. Source: Loshchilov & Hutter 2019, algorithm 2.
 void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const Tensor& grad,
-           const Tensor& m, const Tensor& v);
+           const Tensor& m, const Tensor& v, const Tensor& copy);
 
 }  // namespace dt::kernels

@@ -11,18 +11,22 @@ template <class Function>
 struct Implementations {
   Function* reference_f64;
   Function* reference_f32;
-  Function* cpu_f32;
+  Function* fast;
 };
 
-/// fp64 is the reference's; fp32 is the fast kernels' unless the context asks for the reference.
-/// Errors: internal, for any other dtype.
+/// fp64 is the reference's; fp32 and the 16-bit floats are the fast kernels', but fp32 is the reference's
+/// where the context asks for it. Errors: internal, for what no implementation takes.
 template <class Function>
 Function* pick(const Implementations<Function>& implementations, const Context& context, const char* kernel,
                DType dtype) {
-  DT_CHECK(dtype == DType::f64 || dtype == DType::f32, "{}: there is no kernel for {}", kernel,
-           dtype_name(dtype));
   if (dtype == DType::f64) return implementations.reference_f64;
-  return context.reference_only() ? implementations.reference_f32 : implementations.cpu_f32;
+  if (context.reference_only()) {
+    DT_CHECK(dtype == DType::f32, "{}: there is no reference kernel for {}", kernel, dtype_name(dtype));
+    return implementations.reference_f32;
+  }
+  DT_CHECK(dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16,
+           "{}: there is no kernel for {}", kernel, dtype_name(dtype));
+  return implementations.fast;
 }
 
 }  // namespace dt::kernels

@@ -24,6 +24,21 @@ void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor&
   pick(implementations, context, "add", y.dtype())(context, a, b, y);
 }
 
+void accumulate(const Context& context, const Tensor& source, const Tensor& target) {
+  DT_CHECK(source.dtype() == DType::f64 || source.dtype() == DType::f32,
+           "accumulate: there is no kernel for {}", dtype_name(source.dtype()));
+  check_gradient("accumulate", "target", target.flat(0, target.numel()), source.dtype(), {source.numel()});
+  static constexpr Implementations<decltype(accumulate)> implementations{
+      reference::accumulate<double>, reference::accumulate<float>, cpu::accumulate};
+  pick(implementations, context, "accumulate", source.dtype())(context, source, target);
+}
+
+void convert(const Context& context, const Tensor& source, const Tensor& target) {
+  DT_CHECK(source.numel() == target.numel(), "convert: {} elements into {}", source.numel(), target.numel());
+  const bool has_f64 = source.dtype() == DType::f64 || target.dtype() == DType::f64;
+  (has_f64 || context.reference_only() ? reference::convert : cpu::convert)(context, source, target);
+}
+
 // Moving bytes needs no reference.
 void copy(const Context& context, const Tensor& source, const Tensor& target) {
   check_alike("copy", source, target);

@@ -9,8 +9,14 @@
 
 namespace dt::kernels {
 
-/// y = a + b; y may alias either.
+/// y = a + b, of one dtype: f64, f32, bf16 or f16; y may alias either.
 void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor& y);
+/// target += source, rounded once: fp64 into fp64, fp32 into fp32 or bf16.
+void accumulate(const Context& context, const Tensor& source, const Tensor& target);
+/// target = source in target's dtype, rounded to nearest, ties to even: any of f64, f32, bf16 and f16 into
+/// any of them; between fp64 and the 16-bit ones by way of fp32.
+void convert(const Context& context, const Tensor& source, const Tensor& target);
+/// Any dtype.
 void copy(const Context& context, const Tensor& source, const Tensor& target);
 void zero(const Context& context, const Tensor& target);
 
@@ -20,7 +26,8 @@ inline constexpr std::int64_t sum_block_elements = 4096;
 inline std::int64_t num_sum_blocks(std::int64_t elements) {
   return (elements + sum_block_elements - 1) / sum_block_elements;
 }
-/// partials[i] = Σ x² over block i, in fp64. The same bits for any number of threads.
+/// partials[i] = Σ x² over block i, in fp64; x is f64, f32, bf16 or f16. The same bits for any number of
+/// threads.
 void sum_squares_by_block(const Context& context, const Tensor& x, std::span<double> partials);
 
 }  // namespace dt::kernels

@@ -1,13 +1,14 @@
 #pragma once
-// Table look-up. Legend: R rows, V table rows, C features.
+// Table look-up. Legend: R rows, V table rows, C features. table, y and dy are of one dtype: f64, f32, bf16
+// or f16; dtable is fp64 for fp64 tensors, else fp32 or bf16.
 
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::kernels {
 
-/// y_RC = table_VC[ids_R]; with `accumulate`, y += . ids are int32 in [0, V). Error{internal} outside.
-void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_VC, bool accumulate,
+/// y_RC = table_VC[ids_R]; with `add`, y += . ids are int32 in [0, V). Error{internal} outside.
+void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_VC, bool add,
                const Tensor& y_RC);
 /// dtable_VC[ids_R] += dy_RC, rows in order (the same bits for any number of threads).
 void embedding_backward(const Context& context, const Tensor& ids_R, const Tensor& dy_RC,

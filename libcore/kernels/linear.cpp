@@ -1,6 +1,7 @@
 #include "kernels/linear.hpp"
 
 #include "kernels/check.hpp"
+#include "kernels/cpu/gemm.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/reference/linear.hpp"
@@ -8,7 +9,7 @@
 namespace dt::kernels {
 
 void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
-            const Tensor& y_RN) {
+            const Tensor& residual_RN, const Tensor& y_RN) {
   check_rank("linear", "x_RK", x_RK, 2);
   check_rank("linear", "w_NK", w_NK, 2);
   const std::int64_t R = x_RK.dim(0), K = x_RK.dim(1), N = w_NK.dim(0);
@@ -16,9 +17,10 @@ void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, cons
   check_tensor("linear", "w_NK", w_NK, dtype, {N, K});
   check_tensor("linear", "y_RN", y_RN, dtype, {R, N});
   if (bias_N) check_tensor("linear", "bias_N", bias_N, dtype, {N});
+  if (residual_RN) check_tensor("linear", "residual_RN", residual_RN, dtype, {R, N});
   static constexpr Implementations<decltype(linear)> implementations{reference::linear<double>,
                                                                      reference::linear<float>, cpu::linear};
-  pick(implementations, context, "linear", x_RK.dtype())(context, x_RK, w_NK, bias_N, y_RN);
+  pick(implementations, context, "linear", x_RK.dtype())(context, x_RK, w_NK, bias_N, residual_RN, y_RN);
 }
 
 void linear_backward_input(const Context& context, const Tensor& dy_RN, const Tensor& w_NK,
@@ -42,8 +44,8 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
   const std::int64_t R = dy_RN.dim(0), N = dy_RN.dim(1), K = x_RK.dim(1);
   const DType dtype = dy_RN.dtype();
   check_tensor("linear_backward_weight", "x_RK", x_RK, dtype, {R, K});
-  check_tensor("linear_backward_weight", "dw_NK", dw_NK, dtype, {N, K});
-  if (dbias_N) check_tensor("linear_backward_weight", "dbias_N", dbias_N, dtype, {N});
+  check_gradient("linear_backward_weight", "dw_NK", dw_NK, dtype, {N, K});
+  if (dbias_N) check_gradient("linear_backward_weight", "dbias_N", dbias_N, dtype, {N});
   static constexpr Implementations<decltype(linear_backward_weight)> implementations{
       reference::linear_backward_weight<double>, reference::linear_backward_weight<float>,
       cpu::linear_backward_weight};
@@ -51,8 +53,12 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
                                                                           dbias_N);
 }
 
-double measure_matmul_rate(const Context& context, double seconds) {
-  return cpu::measure_matmul_rate(context, seconds);
+bool multiplies_in(DType dtype) {
+  return cpu::multiplies_in(dtype);
+}
+
+double measure_matmul_rate(const Context& context, DType multiply, double seconds) {
+  return cpu::measure_matmul_rate(context, multiply, seconds);
 }
 
 }  // namespace dt::kernels

@@ -7,9 +7,14 @@
 
 namespace dt::kernels {
 
-/// y_RN = x_RK · w_NKᵀ + bias_N (bias may be absent). y must not alias x.
+/// Whether this machine multiplies matrices in `dtype`: f32 always; bf16 where its processor has an
+/// instruction for it.
+bool multiplies_in(DType dtype);
+
+/// y_RN = x_RK · w_NKᵀ + bias_N + residual_RN; bias and residual may be absent. y may alias the residual, not
+/// x.
 void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
-            const Tensor& y_RN);
+            const Tensor& residual_RN, const Tensor& y_RN);
 
 /// dx_RK = dy_RN · w_NK.
 void linear_backward_input(const Context& context, const Tensor& dy_RN, const Tensor& w_NK,
@@ -19,7 +24,8 @@ void linear_backward_input(const Context& context, const Tensor& dy_RN, const Te
 void linear_backward_weight(const Context& context, const Tensor& dy_RN, const Tensor& x_RK,
                             const Tensor& dw_NK, const Tensor& dbias_N);
 
-/// FLOP/s of the fastest of a few large single-precision multiplies, measured for about `seconds`.
-double measure_matmul_rate(const Context& context, double seconds);
+/// FLOP/s of the fastest of a few large products whose operands are multiplied in `multiply` (see
+/// Context::multiply), measured for about `seconds`.
+double measure_matmul_rate(const Context& context, DType multiply, double seconds);
 
 }  // namespace dt::kernels

@@ -17,7 +17,7 @@ TEST_CASE(
     const Tensor v = f.values({2}, {0, 0});
     adamw(context,
           {.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99, .eps = 0, .weight_decay = 0.5, .step = 1, .grad_scale = 2},
-          w, g, m, v);
+          w, g, m, v, Tensor());
     CHECK(to_doubles(w)[0] == Approx(1 - 0.1 * 0.5 * 1 - 0.1));
     CHECK(to_doubles(w)[1] == Approx(-2 + 0.1 * 0.5 * 2 + 0.1));
     CHECK(to_doubles(m)[0] == Approx(0.1));  // (1 − β₁) · 0.5 · 2
@@ -34,7 +34,7 @@ TEST_CASE("a later AdamW step corrects both moments for their start at zero") {
     adamw(
         context,
         {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 0.1, .weight_decay = 0, .step = 3, .grad_scale = 1},
-        w, g, m, v);
+        w, g, m, v, Tensor());
     const double m_hat = (0.9 * 0.2 + 0.1 * 3) / (1 - 0.9 * 0.9 * 0.9);
     const double v_hat = (0.99 * 0.04 + 0.01 * 9) / (1 - 0.99 * 0.99 * 0.99);
     CHECK(to_doubles(w)[0] == Approx(1 - 0.01 * m_hat / (std::sqrt(v_hat) + 0.1)));
@@ -47,7 +47,7 @@ TEST_CASE("fast AdamW agrees with its reference over many steps") {
     check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
       const Tensor w = f.random({count}, 1), m = f.random({count}, 0, 0), v = f.random({count}, 0, 0);
       for (int t = 1; t <= 5; ++t) {
-        adamw(f.context, {1e-3, 0.9, 0.95, 1e-8, 0.1, t, 0.5}, w, f.random({count}, 10 + t), m, v);
+        adamw(f.context, {1e-3, 0.9, 0.95, 1e-8, 0.1, t, 0.5}, w, f.random({count}, 10 + t), m, v, Tensor());
       }
       return {w, m, v};
     });
@@ -62,7 +62,7 @@ TEST_CASE("AdamW keeps a small decay that 1 − lr · weight_decay would round a
   const double decay = 0.75 * std::pow(2.0, -24);  // rounds 1 − decay to 1 − 2⁻²⁴
   adamw(context,
         {.lr = decay, .beta1 = 0.9, .beta2 = 0.9, .eps = 1, .weight_decay = 1, .step = 1, .grad_scale = 1}, w,
-        zero, m, v);
+        zero, m, v, Tensor());
   CHECK(to_doubles(w)[0] == 1 - std::pow(2.0, -24));
 }
 
@@ -71,9 +71,9 @@ TEST_CASE("AdamW refuses tensors that differ") {
   Fixture f(context, DType::f32), g(context, DType::f64);
   const Tensor a = f.random({3}, 1), b = f.random({4}, 1);
   const AdamWStep step{1e-3, 0.9, 0.95, 1e-8, 0.1, 1, 1};
-  check_refused("adamw", [&] { adamw(context, step, a, b, a, a); });
-  check_refused("adamw", [&] { adamw(context, step, a, a, a, g.random({3}, 1)); });
-  check_refused("adamw", [&] { adamw(context, {1e-3, 0.9, 0.95, 1e-8, 0.1, 0, 1}, a, a, a, a); });
+  check_refused("adamw", [&] { adamw(context, step, a, b, a, a, Tensor()); });
+  check_refused("adamw", [&] { adamw(context, step, a, a, a, g.random({3}, 1), Tensor()); });
+  check_refused("adamw", [&] { adamw(context, {1e-3, 0.9, 0.95, 1e-8, 0.1, 0, 1}, a, a, a, a, Tensor()); });
 }
 
 }  // namespace

@@ -19,10 +19,25 @@ TEST_CASE("linear multiplies by the transposed weight and adds the bias") {
   const Tensor x = f.values({2, 2}, {1, 2, 3, 4});
   const Tensor w = f.values({3, 2}, {1, 0, 0, 1, 1, 1});
   const Tensor y = f.output({2, 3});
-  linear(context, x, w, f.values({3}, {10, 20, 30}), y);
+  linear(context, x, w, f.values({3}, {10, 20, 30}), Tensor(), y);
   CHECK(to_doubles(y) == std::vector<double>{11, 22, 33, 13, 24, 37});
-  linear(context, x, w, Tensor(), y);
+  linear(context, x, w, Tensor(), Tensor(), y);
   CHECK(to_doubles(y) == std::vector<double>{1, 2, 3, 3, 4, 7});
+}
+
+TEST_CASE("linear adds a residual, which y may lie over") {
+  for (const bool reference : {false, true}) {
+    Context context(1);
+    context.set_reference_only(reference);
+    Fixture f(context, DType::f32);
+    const Tensor x = f.values({1, 2}, {1, 2}), w = f.values({2, 2}, {1, 0, 1, 1});
+    const Tensor bias = f.values({2}, {10, 20}), residual = f.values({1, 2}, {100, 200}),
+                 y = f.output({1, 2});
+    linear(context, x, w, bias, residual, y);
+    CHECK(to_doubles(y) == std::vector<double>{111, 223});
+    linear(context, x, w, Tensor(), residual, residual);
+    CHECK(to_doubles(residual) == std::vector<double>{101, 203});
+  }
 }
 
 TEST_CASE("linear's weight and bias gradients are added to what is there") {
@@ -46,7 +61,7 @@ TEST_CASE("linear's backward halves are its gradients") {
   linear_backward_input(context, dy, w, dx);
   linear_backward_weight(context, dy, x, dw, dbias);
   const auto loss = [&] {
-    linear(context, x, w, bias, y);
+    linear(context, x, w, bias, Tensor(), y);
     return weighted_sum(y, dy);
   };
   check_gradient(loss, x, dx);
@@ -57,12 +72,12 @@ TEST_CASE("linear's backward halves are its gradients") {
 TEST_CASE("fast linear agrees with its reference") {
   for (const auto& [R, N, K] : sizes) {
     INFO("R " << R << " N " << N << " K " << K);
-    for (const bool with_bias : {false, true}) {
+    for (const bool with_both : {false, true}) {
       check_fast_kernel(
           [&, R = R, N = N, K = K](Fixture& f) -> std::vector<Tensor> {
             const Tensor y = f.output({R, N});
             linear(f.context, f.random({R, K}, 1), f.random({N, K}, 2),
-                   with_bias ? f.random({N}, 3) : Tensor(), y);
+                   with_both ? f.random({N}, 3) : Tensor(), with_both ? f.random({R, N}, 4) : Tensor(), y);
             return {y};
           },
           Threads::same);
@@ -98,7 +113,7 @@ TEST_CASE("ranks that are threads of one process multiply at once and get the bi
   const auto run = [](const Context& context) {
     Fixture f(context, DType::f32);
     const Tensor y = f.output({130, 257});
-    linear(context, f.random({130, 515}, 1), f.random({257, 515}, 2), f.random({257}, 3), y);
+    linear(context, f.random({130, 515}, 1), f.random({257, 515}, 2), f.random({257}, 3), Tensor(), y);
     return to_doubles(y);
   };
   const Context alone(2);
@@ -120,18 +135,19 @@ TEST_CASE("linear refuses shapes and dtypes that do not fit") {
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype), other(context, dtype == DType::f32 ? DType::f64 : DType::f32);
     const Tensor x = f.random({2, 3}, 1), w = f.random({4, 3}, 2), y = f.output({2, 4});
-    check_refused("linear", [&] { linear(context, x, f.random({4, 2}, 1), Tensor(), y); });
-    check_refused("linear", [&] { linear(context, x, w, f.random({3}, 1), y); });
-    check_refused("linear", [&] { linear(context, x, other.random({4, 3}, 1), Tensor(), y); });
-    check_refused("linear", [&] { linear(context, x, w, Tensor(), f.output({4, 2})); });
-    check_refused("linear", [&] { linear(context, f.random({3}, 1), w, Tensor(), y); });
+    check_refused("linear", [&] { linear(context, x, f.random({4, 2}, 1), Tensor(), Tensor(), y); });
+    check_refused("linear", [&] { linear(context, x, w, f.random({3}, 1), Tensor(), y); });
+    check_refused("linear", [&] { linear(context, x, other.random({4, 3}, 1), Tensor(), Tensor(), y); });
+    check_refused("linear", [&] { linear(context, x, w, Tensor(), Tensor(), f.output({4, 2})); });
+    check_refused("linear", [&] { linear(context, x, w, Tensor(), x, y); });
+    check_refused("linear", [&] { linear(context, f.random({3}, 1), w, Tensor(), Tensor(), y); });
     check_refused("linear_backward_input", [&] { linear_backward_input(context, y, w, f.output({3, 2})); });
     check_refused("linear_backward_weight", [&] {
       linear_backward_weight(context, y, x, f.output({3, 4}), Tensor());
     });
   }
-  Tensor bf16(nullptr, DType::bf16, {2, 2});
-  check_refused("linear", [&] { linear(context, bf16, bf16, Tensor(), bf16); });
+  Tensor integers(nullptr, DType::i32, {2, 2});
+  check_refused("linear", [&] { linear(context, integers, integers, Tensor(), Tensor(), integers); });
 }
 
 TEST_CASE("a context that asks for the reference gets it") {
@@ -140,7 +156,7 @@ TEST_CASE("a context that asks for the reference gets it") {
   const auto run = [](const Context& c, DType dtype) {
     Fixture f(c, dtype);
     const Tensor y = f.output({8, 8});
-    linear(c, f.random({8, 999}, 1), f.random({8, 999}, 2), Tensor(), y);
+    linear(c, f.random({8, 999}, 1), f.random({8, 999}, 2), Tensor(), Tensor(), y);
     return to_doubles(y);
   };
   std::vector<double> rounded = run(context, DType::f64);
@@ -152,7 +168,7 @@ TEST_CASE("a context that asks for the reference gets it") {
 
 TEST_CASE("the measured matmul rate is a rate") {
   const Context context(1);
-  CHECK(measure_matmul_rate(context, 0.01) > 1e7);
+  CHECK(measure_matmul_rate(context, DType::f32, 0.01) > 1e7);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ TEST_CASE("rms_norm scales each row by its root mean square") {
   CHECK(to_doubles(y)[1] == Approx(14));
 }
 
-TEST_CASE("layer_norm's backward halves are its gradients") {
+TEST_CASE("layer_norm_backward is layer_norm's gradient") {
   const Context context(1);
   Fixture f(context, DType::f64);
   const std::int64_t R = 3, C = 5;
@@ -45,15 +45,14 @@ TEST_CASE("layer_norm's backward halves are its gradients") {
     return weighted_sum(y, dy);
   };
   loss();
-  const Tensor dx = f.random({R, C}, 0, 0), dw = f.random({C}, 0, 0), db = f.random({C}, 0, 0);
-  layer_norm_backward_input(context, dy, x, w, mean, rstd, dx);
-  layer_norm_backward_weight(context, dy, x, mean, rstd, dw, db);
+  const Tensor dx = f.output({R, C}), dw = f.random({C}, 0, 0), db = f.random({C}, 0, 0);
+  layer_norm_backward(context, dy, x, w, mean, rstd, Tensor(), dx, dw, db);
   check_gradient(loss, x, dx);
   check_gradient(loss, w, dw);
   check_gradient(loss, b, db);
 }
 
-TEST_CASE("rms_norm's backward halves are its gradients") {
+TEST_CASE("rms_norm_backward is rms_norm's gradient") {
   const Context context(1);
   Fixture f(context, DType::f64);
   const std::int64_t R = 3, C = 5;
@@ -64,27 +63,49 @@ TEST_CASE("rms_norm's backward halves are its gradients") {
     return weighted_sum(y, dy);
   };
   loss();
-  const Tensor dx = f.random({R, C}, 0, 0), dw = f.random({C}, 0, 0);
-  rms_norm_backward_input(context, dy, x, w, rstd, dx);
-  rms_norm_backward_weight(context, dy, x, rstd, dw);
+  const Tensor dx = f.output({R, C}), dw = f.random({C}, 0, 0);
+  rms_norm_backward(context, dy, x, w, rstd, Tensor(), dx, dw);
   check_gradient(loss, x, dx);
   check_gradient(loss, w, dw);
 }
 
-TEST_CASE("norm gradients are added to what is there") {
+TEST_CASE("norm gradients are added to the residual's and to what the weights' hold") {
   const Context context(1);
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const Tensor x = f.values({1, 2}, {1, 3}), zero = f.values({1, 2}, {0, 0}), w = f.values({2}, {1, 1});
-    const Tensor mean = f.values({1}, {2}), rstd = f.values({1}, {1}), dx = f.values({1, 2}, {5, 6});
-    const Tensor dw = f.values({2}, {7, 8}), db = f.values({2}, {9, 10});
-    layer_norm_backward_input(context, zero, x, w, mean, rstd, dx);
-    rms_norm_backward_input(context, zero, x, w, rstd, dx);
-    layer_norm_backward_weight(context, zero, x, mean, rstd, dw, db);
-    rms_norm_backward_weight(context, zero, x, rstd, dw);
+    const Tensor mean = f.values({1}, {2}), rstd = f.values({1}, {1}), around = f.values({1, 2}, {5, 6});
+    const Tensor dx = f.output({1, 2}), dw = f.values({2}, {7, 8}), db = f.values({2}, {9, 10});
+    layer_norm_backward(context, zero, x, w, mean, rstd, around, dx, dw, db);
+    CHECK(to_doubles(dx) == std::vector<double>{5, 6});
+    rms_norm_backward(context, zero, x, w, rstd, dx, dx, dw);
     CHECK(to_doubles(dx) == std::vector<double>{5, 6});
     CHECK(to_doubles(dw) == std::vector<double>{7, 8});
     CHECK(to_doubles(db) == std::vector<double>{9, 10});
+  }
+}
+
+TEST_CASE("norms may be written over what the contract allows") {
+  for (const bool reference : {false, true}) {
+    Context context(1);
+    context.set_reference_only(reference);
+    Fixture f(context, DType::f32);
+    const Shape shape{3, 37};
+    const Tensor w = f.random({37}, 3), mean = f.random({3}, 4), rstd = f.random({3}, 5);
+    const auto backward = [&](int over) {  // dresidual, dy or x
+      const Tensor around = f.random(shape, 1), dy = f.random(shape, 2), x = f.random(shape, 6);
+      const Tensor dx = std::vector<Tensor>{f.output(shape), around, dy, x}[static_cast<std::size_t>(over)];
+      const Tensor dw = f.random({37}, 7), db = f.random({37}, 8);
+      layer_norm_backward(context, dy, x, w, mean, rstd, around, dx, dw, db);
+      return std::vector<Tensor>{dx, dw, db};
+    };
+    for (const int over : {1, 2, 3}) {
+      for (std::size_t i = 0; i < 3; ++i) CHECK(same_bits(backward(over)[i], backward(0)[i]));
+    }
+    const Tensor x = f.random(shape, 6), y = f.output(shape);
+    rms_norm(context, x, w, 1e-5, y, rstd);
+    rms_norm(context, x, w, 1e-5, x, rstd);
+    CHECK(same_bits(x, y));
   }
 }
 
@@ -108,27 +129,27 @@ TEST_CASE("fast norms agree with their references") {
   }
 }
 
-TEST_CASE("fast norms' backward halves agree with their references") {
+TEST_CASE("fast norms' backwards agree with their references") {
   for (const auto& [R_, C_] : sizes) {
     const std::int64_t R = R_, C = C_;
     INFO("R " << R << " C " << C);
-    for (const bool with_bias : {false, true}) {
+    for (const bool with_both : {false, true}) {
       check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
         const Tensor dy = f.random({R, C}, 1), x = f.random({R, C}, 2), w = f.random({C}, 3);
-        const Tensor mean = f.random({R}, 4), rstd = f.random({R}, 5), dx = f.random({R, C}, 6);
-        const Tensor dw = f.random({C}, 7), db = with_bias ? f.random({C}, 8) : Tensor();
-        layer_norm_backward_input(f.context, dy, x, w, mean, rstd, dx);
-        layer_norm_backward_weight(f.context, dy, x, mean, rstd, dw, db);
-        return with_bias ? std::vector<Tensor>{dx, dw, db} : std::vector<Tensor>{dx, dw};
+        const Tensor mean = f.random({R}, 4), rstd = f.random({R}, 5), dx = f.output({R, C});
+        const Tensor around = with_both ? f.random({R, C}, 6) : Tensor();
+        const Tensor dw = f.random({C}, 7), db = with_both ? f.random({C}, 8) : Tensor();
+        layer_norm_backward(f.context, dy, x, w, mean, rstd, around, dx, dw, db);
+        return with_both ? std::vector<Tensor>{dx, dw, db} : std::vector<Tensor>{dx, dw};
+      });
+      check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
+        const Tensor dy = f.random({R, C}, 1), x = f.random({R, C}, 2), w = f.random({C}, 3);
+        const Tensor rstd = f.random({R}, 5), dx = f.output({R, C}), dw = f.random({C}, 7);
+        const Tensor around = with_both ? f.random({R, C}, 6) : Tensor();
+        rms_norm_backward(f.context, dy, x, w, rstd, around, dx, dw);
+        return {dx, dw};
       });
     }
-    check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
-      const Tensor dy = f.random({R, C}, 1), x = f.random({R, C}, 2), w = f.random({C}, 3);
-      const Tensor rstd = f.random({R}, 5), dx = f.random({R, C}, 6), dw = f.random({C}, 7);
-      rms_norm_backward_input(f.context, dy, x, w, rstd, dx);
-      rms_norm_backward_weight(f.context, dy, x, rstd, dw);
-      return {dx, dw};
-    });
   }
 }
 
@@ -152,13 +173,15 @@ TEST_CASE("norms refuse shapes that do not fit") {
   check_refused("layer_norm", [&] { layer_norm(context, x, wrong, Tensor(), 1e-5, x, mean, rstd); });
   check_refused("layer_norm", [&] { layer_norm(context, x, w, wrong, 1e-5, x, mean, rstd); });
   check_refused("layer_norm", [&] { layer_norm(context, x, w, Tensor(), 1e-5, x, mean, wrong); });
-  check_refused("layer_norm_backward_input",
-                [&] { layer_norm_backward_input(context, x, x, w, wrong, rstd, x); });
-  check_refused("layer_norm_backward_weight",
-                [&] { layer_norm_backward_weight(context, x, x, mean, rstd, wrong, Tensor()); });
+  const auto backward = [&](const Tensor& statistics, const Tensor& around, const Tensor& dw) {
+    layer_norm_backward(context, x, x, w, statistics, rstd, around, x, dw, Tensor());
+  };
+  check_refused("layer_norm_backward", [&] { backward(wrong, x, w); });
+  check_refused("layer_norm_backward", [&] { backward(mean, wrong, w); });
+  check_refused("layer_norm_backward", [&] { backward(mean, x, wrong); });
   check_refused("rms_norm", [&] { rms_norm(context, x, w, 1e-5, f.output({3, 2}), rstd); });
-  check_refused("rms_norm_backward_input", [&] { rms_norm_backward_input(context, x, x, wrong, rstd, x); });
-  check_refused("rms_norm_backward_weight", [&] { rms_norm_backward_weight(context, x, x, rstd, wrong); });
+  check_refused("rms_norm_backward", [&] { rms_norm_backward(context, x, x, wrong, rstd, Tensor(), x, w); });
+  check_refused("rms_norm_backward", [&] { rms_norm_backward(context, x, x, w, rstd, Tensor(), x, wrong); });
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ HWY_INLINE V silu_gate(V x) {
   return sigmoid(clamp(x, 88));
 }
 
-void gelu_range(const float* x, float* y, std::int64_t count) {
+template <class T>
+void gelu_elements(const T* x, T* y, std::int64_t count) {
   for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR {
     const V v = load(lanes, x + i);
     const V clamped = clamp(v, gate_limit);
@@ -33,7 +34,8 @@ void gelu_range(const float* x, float* y, std::int64_t count) {
 }
 
 // With s = sigmoid(2u): gelu' = s + x · 2u' · s(1 − s).
-void gelu_backward_range(const float* dy, const float* x, float* dx, std::int64_t count) {
+template <class T>
+void gelu_backward_elements(const T* dy, const T* x, T* dx, std::int64_t count) {
   for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR {
     const V v = clamp(load(lanes, x + i), gate_limit);
     const V s = gelu_gate(v);
@@ -44,26 +46,62 @@ void gelu_backward_range(const float* dy, const float* x, float* dx, std::int64_
   });
 }
 
-void swiglu_rows(const float* gate_up, float* y, std::int64_t rows, std::int64_t F) {
-  for (std::int64_t r = 0; r < rows; ++r, gate_up += 2 * F, y += F) {
-    for_lanes(F, [=](std::int64_t i, auto lanes) HWY_ATTR {
-      const V gate = load(lanes, gate_up + i);
-      store(lanes, hn::Mul(hn::Mul(gate, silu_gate(gate)), load(lanes, gate_up + F + i)), y + i);
-    });
-  }
+template <class T>
+void swiglu_row(const T* gates, const T* ups, T* y, std::int64_t F) {
+  for_lanes(F, [=](std::int64_t i, auto lanes) HWY_ATTR {
+    const V gate = load(lanes, gates + i);
+    store(lanes, hn::Mul(hn::Mul(gate, silu_gate(gate)), load(lanes, ups + i)), y + i);
+  });
 }
 
-void swiglu_backward_rows(const float* dy, const float* gate_up, float* dgate_up, std::int64_t rows,
-                          std::int64_t F) {
-  for (std::int64_t r = 0; r < rows; ++r, gate_up += 2 * F, dgate_up += 2 * F, dy += F) {
-    for_lanes(F, [=](std::int64_t i, auto lanes) HWY_ATTR {
-      const V gate = load(lanes, gate_up + i), up = load(lanes, gate_up + F + i), g = load(lanes, dy + i);
-      const V s = silu_gate(gate);
-      const V slope = hn::MulAdd(gate, hn::NegMulAdd(s, s, s), s);  // s + gate · s(1 − s)
-      store(lanes, hn::Mul(hn::Mul(g, up), slope), dgate_up + i);
-      store(lanes, hn::Mul(g, hn::Mul(gate, s)), dgate_up + F + i);
-    });
-  }
+template <class T>
+void swiglu_backward_row(const T* dy, const T* gates, const T* ups, T* dgates, T* dups, std::int64_t F) {
+  for_lanes(F, [=](std::int64_t i, auto lanes) HWY_ATTR {
+    const V gate = load(lanes, gates + i), up = load(lanes, ups + i), g = load(lanes, dy + i);
+    const V s = silu_gate(gate);
+    const V slope = hn::MulAdd(gate, hn::NegMulAdd(s, s, s), s);  // s + gate · s(1 − s)
+    store(lanes, hn::Mul(hn::Mul(g, up), slope), dgates + i);
+    store(lanes, hn::Mul(g, hn::Mul(gate, s)), dups + i);
+  });
+}
+
+void gelu_part(const Tensor& x, const Tensor& y, std::int64_t begin, std::int64_t end) {
+  with_elements(x.dtype(), [&](auto element) HWY_ATTR {
+    using T = decltype(element);
+    gelu_elements(x.data<T>() + begin, y.data<T>() + begin, end - begin);
+  });
+}
+
+void gelu_backward_part(const Tensor& dy, const Tensor& x, const Tensor& dx, std::int64_t begin,
+                        std::int64_t end) {
+  with_elements(x.dtype(), [&](auto element) HWY_ATTR {
+    using T = decltype(element);
+    gelu_backward_elements(dy.data<T>() + begin, x.data<T>() + begin, dx.data<T>() + begin, end - begin);
+  });
+}
+
+void swiglu_rows(const Tensor& gate_up_RG, const Tensor& y_RF, std::int64_t begin, std::int64_t end) {
+  const std::int64_t F = y_RF.dim(1);
+  with_elements(y_RF.dtype(), [&](auto element) HWY_ATTR {
+    using T = decltype(element);
+    for (std::int64_t r = begin; r < end; ++r) {
+      const T* gates = gate_up_RG.data<T>() + r * 2 * F;
+      swiglu_row(gates, gates + F, y_RF.data<T>() + r * F, F);
+    }
+  });
+}
+
+void swiglu_backward_rows(const Tensor& dy_RF, const Tensor& gate_up_RG, const Tensor& dgate_up_RG,
+                          std::int64_t begin, std::int64_t end) {
+  const std::int64_t F = dy_RF.dim(1);
+  with_elements(dy_RF.dtype(), [&](auto element) HWY_ATTR {
+    using T = decltype(element);
+    for (std::int64_t r = begin; r < end; ++r) {
+      const T* gates = gate_up_RG.data<T>() + r * 2 * F;
+      T* dgates = dgate_up_RG.data<T>() + r * 2 * F;
+      swiglu_backward_row(dy_RF.data<T>() + r * F, gates, gates + F, dgates, dgates + F, F);
+    }
+  });
 }
 
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
@@ -72,47 +110,33 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace dt::kernels::cpu {
 
-HWY_EXPORT(gelu_range);
-HWY_EXPORT(gelu_backward_range);
+HWY_EXPORT(gelu_part);
+HWY_EXPORT(gelu_backward_part);
 HWY_EXPORT(swiglu_rows);
 HWY_EXPORT(swiglu_backward_rows);
 
 void gelu(const Context& context, const Tensor& x_RF, const Tensor& y_RF) {
-  const float* x = x_RF.data<float>();
-  float* y = y_RF.data<float>();
-  for_elements(context, x_RF.numel(), [=](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(gelu_range)(x + begin, y + begin, end - begin);
+  for_elements(context, x_RF.numel(), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(gelu_part)(x_RF, y_RF, begin, end);
   });
 }
 
 void gelu_backward(const Context& context, const Tensor& dy_RF, const Tensor& x_RF, const Tensor& dx_RF) {
-  const float* dy = dy_RF.data<float>();
-  const float* x = x_RF.data<float>();
-  float* dx = dx_RF.data<float>();
-  for_elements(context, x_RF.numel(), [=](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(gelu_backward_range)(dy + begin, x + begin, dx + begin, end - begin);
+  for_elements(context, x_RF.numel(), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(gelu_backward_part)(dy_RF, x_RF, dx_RF, begin, end);
   });
 }
 
 void swiglu(const Context& context, const Tensor& gate_up_RG, const Tensor& y_RF) {
-  const std::int64_t R = y_RF.dim(0), F = y_RF.dim(1);
-  const float* gate_up = gate_up_RG.data<float>();
-  float* y = y_RF.data<float>();
-  for_ranges(context, R, 3 * F, [=](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(swiglu_rows)(gate_up + begin * 2 * F, y + begin * F, end - begin, F);
+  for_ranges(context, y_RF.dim(0), 3 * y_RF.dim(1), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(swiglu_rows)(gate_up_RG, y_RF, begin, end);
   });
 }
 
 void swiglu_backward(const Context& context, const Tensor& dy_RF, const Tensor& gate_up_RG,
                      const Tensor& dgate_up_RG) {
-  const std::int64_t R = dy_RF.dim(0), F = dy_RF.dim(1);
-  const float* dy = dy_RF.data<float>();
-  const float* gate_up = gate_up_RG.data<float>();
-  float* dgate_up = dgate_up_RG.data<float>();
-  for_ranges(context, R, 5 * F, [=](std::int64_t begin, std::int64_t end) {
-    const std::int64_t offset = begin * 2 * F;
-    HWY_DYNAMIC_DISPATCH(swiglu_backward_rows)
-    (dy + begin * F, gate_up + offset, dgate_up + offset, end - begin, F);
+  for_ranges(context, dy_RF.dim(0), 5 * dy_RF.dim(1), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(swiglu_backward_rows)(dy_RF, gate_up_RG, dgate_up_RG, begin, end);
   });
 }
 

@@ -27,7 +27,10 @@ struct AdamWFactors {
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-void adamw_range(const AdamWFactors& f, float* w, const float* grad, float* m, float* v, std::int64_t count) {
+/// copy may be absent: null.
+template <class G, class T>
+void adamw_elements(const AdamWFactors& f, float* w, const G* grad, float* m, float* v, T* copy,
+                    std::int64_t count) {
   const V grad_scale = hn::Set(floats, f.grad_scale), beta1 = hn::Set(floats, f.beta1);
   const V one_minus_beta1 = hn::Set(floats, f.one_minus_beta1), beta2 = hn::Set(floats, f.beta2);
   const V one_minus_beta2 = hn::Set(floats, f.one_minus_beta2), decay = hn::Set(floats, f.decay);
@@ -39,9 +42,23 @@ void adamw_range(const AdamWFactors& f, float* w, const float* grad, float* m, f
     const V second = hn::MulAdd(beta2, load(lanes, v + i), hn::Mul(hn::Mul(one_minus_beta2, g), g));
     const V step = hn::Div(hn::Mul(rate, first), hn::MulAdd(hn::Sqrt(second), spread, eps));
     // Decay and step are added first: 1 − lr · weight_decay would lose most of its digits in fp32.
-    store(lanes, hn::Sub(weight, hn::MulAdd(decay, weight, step)), w + i);
+    const V updated = hn::Sub(weight, hn::MulAdd(decay, weight, step));
+    store(lanes, updated, w + i);
     store(lanes, first, m + i);
     store(lanes, second, v + i);
+    if (copy) store(lanes, updated, copy + i);
+  });
+}
+
+void adamw_part(const AdamWFactors& factors, const Tensor& w, const Tensor& grad, const Tensor& m,
+                const Tensor& v, const Tensor& copy, std::int64_t begin, std::int64_t end) {
+  with_gradients(grad.dtype(), [&](auto gradient) HWY_ATTR {
+    with_elements(copy.dtype(), [&](auto element) HWY_ATTR {
+      using T = decltype(element);
+      adamw_elements(factors, w.data<float>() + begin, grad.data<decltype(gradient)>() + begin,
+                     m.data<float>() + begin, v.data<float>() + begin,
+                     copy ? copy.data<T>() + begin : nullptr, end - begin);
+    });
   });
 }
 
@@ -51,7 +68,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace dt::kernels::cpu {
 
-HWY_EXPORT(adamw_range);
+HWY_EXPORT(adamw_part);
 
 namespace {
 
@@ -72,14 +89,10 @@ AdamWFactors factors_of(const AdamWStep& step) {
 }  // namespace
 
 void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const Tensor& grad,
-           const Tensor& m, const Tensor& v) {
+           const Tensor& m, const Tensor& v, const Tensor& copy) {
   const AdamWFactors factors = factors_of(step);
-  float* pw = w.data<float>();
-  const float* pg = grad.data<float>();
-  float* pm = m.data<float>();
-  float* pv = v.data<float>();
-  for_elements(context, w.numel(), [=](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(adamw_range)(factors, pw + begin, pg + begin, pm + begin, pv + begin, end - begin);
+  for_elements(context, w.numel(), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(adamw_part)(factors, w, grad, m, v, copy, begin, end);
   });
 }
 

@@ -4,17 +4,21 @@
 #include <initializer_list>
 
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/ranges.hpp"
 
 namespace dt::kernels::cpu {
 
-/// targets[i][c] += Σ over rows. body(begin, end, sums) writes the sums of rows [begin, end): C floats for
-/// each target. Rows are summed in chunks of 64 and the chunks added in order, whichever thread summed them.
+/// targets[i][c] += Σ over rows; the targets are gradients (fp32 or bf16) of C elements, absent ones are left
+/// out. body(begin, end, sums) writes the sums of rows [begin, end): C floats for each target. Rows are
+/// summed in chunks of 64 and the chunks added in order, whichever thread summed them.
 template <class Body>
 void add_column_sums(const Context& context, std::int64_t R, std::int64_t C,
-                     std::initializer_list<float*> targets, const Body& body) {
+                     std::initializer_list<Tensor> targets, const Body& body) {
   constexpr std::int64_t chunk_rows = 64;
   const std::int64_t chunks = (R + chunk_rows - 1) / chunk_rows;
-  const auto width = static_cast<std::int64_t>(targets.size()) * C;
+  const auto present = std::count_if(targets.begin(), targets.end(), [](const Tensor& t) { return bool(t); });
+  const std::int64_t width = present * C;
+  if (chunks == 0) return;
   const Arena::Scope scope(context.scratch());
   float* sums = context.scratch().allocate(DType::f32, {chunks, width}).data<float>();
   for_ranges(context, chunks, chunk_rows * C, [&](std::int64_t begin, std::int64_t end) {
@@ -23,14 +27,14 @@ void add_column_sums(const Context& context, std::int64_t R, std::int64_t C,
     }
   });
   for_ranges(context, C, chunks, [&](std::int64_t begin, std::int64_t end) {
-    std::int64_t offset = 0;
-    for (float* target : targets) {
-      float* total = sums + offset;
+    float* total = sums;
+    for (const Tensor& target : targets) {
+      if (!target) continue;
       for (std::int64_t i = 1; i < chunks; ++i) {
         for (std::int64_t c = begin; c < end; ++c) total[c] += total[i * width + c];
       }
-      for (std::int64_t c = begin; c < end && chunks > 0; ++c) target[c] += total[c];
-      offset += C;
+      accumulate_range(total, target, begin, end);
+      total += C;
     }
   });
 }

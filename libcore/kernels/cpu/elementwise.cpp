@@ -12,36 +12,83 @@
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-void add_floats(const float* a, const float* b, float* y, std::int64_t count) {
+template <class A, class B, class Y>
+void add_elements(const A* a, const B* b, Y* y, std::int64_t count) {
   for_lanes(count, [=](std::int64_t i, auto lanes)
                        HWY_ATTR { store(lanes, hn::Add(load(lanes, a + i), load(lanes, b + i)), y + i); });
 }
 
-double sum_squares(const float* x, std::int64_t count) {
-  constexpr hn::ScalableTag<double> doubles;
-  constexpr hn::Rebind<float, decltype(doubles)> half_floats;
-  constexpr std::int64_t width = hn::MaxLanes(doubles), unroll = 4;
-  hn::Vec<decltype(doubles)> sums[unroll];
-  for (auto& sum : sums) sum = hn::Zero(doubles);
-  const auto add = [&](const float* p) HWY_ATTR {
-    for (std::int64_t i = 0; i < unroll; ++i) {
-      const auto v = hn::PromoteTo(doubles, hn::LoadU(half_floats, p + i * width));
-      sums[i] = hn::MulAdd(v, v, sums[i]);
-    }
-  };
+void add_part(const Tensor& a, const Tensor& b, const Tensor& y, std::int64_t begin, std::int64_t end) {
+  with_elements(y.dtype(), [&](auto element) HWY_ATTR {
+    using T = decltype(element);
+    add_elements(a.data<T>() + begin, b.data<T>() + begin, y.data<T>() + begin, end - begin);
+  });
+}
+
+void accumulate_part(const float* source, const Tensor& target, std::int64_t begin, std::int64_t end) {
+  with_gradients(target.dtype(), [&](auto element) HWY_ATTR {
+    auto* sum = target.data<decltype(element)>() + begin;
+    add_elements(source + begin, sum, sum, end - begin);
+  });
+}
+
+void convert_part(const Tensor& source, const Tensor& target, std::int64_t begin, std::int64_t end) {
+  with_elements(source.dtype(), [&](auto from) HWY_ATTR {
+    with_elements(target.dtype(), [&](auto to) HWY_ATTR {
+      const auto* in = source.data<decltype(from)>() + begin;
+      auto* out = target.data<decltype(to)>() + begin;
+      for_lanes(end - begin,
+                [=](std::int64_t i, auto lanes) HWY_ATTR { store(lanes, load(lanes, in + i), out + i); });
+    });
+  });
+}
+
+constexpr hn::ScalableTag<double> doubles;
+constexpr std::int64_t num_double_lanes = hn::MaxLanes(doubles);
+
+/// The squares of a vector of floats, in fp64 and in two halves.
+HWY_INLINE void add_squares(V v, hn::Vec<decltype(doubles)> (&sums)[2]) {
+#if HWY_TARGET == HWY_SCALAR
+  const auto wide = hn::PromoteTo(doubles, v);
+  sums[0] = hn::MulAdd(wide, wide, sums[0]);
+#else
+  constexpr hn::Half<Floats> half;
+  const auto low = hn::PromoteTo(doubles, hn::LowerHalf(half, v));
+  const auto high = hn::PromoteTo(doubles, hn::UpperHalf(half, v));
+  sums[0] = hn::MulAdd(low, low, sums[0]);
+  sums[1] = hn::MulAdd(high, high, sums[1]);
+#endif
+}
+
+template <class T>
+double sum_squares(const T* x, std::int64_t count) {
+  hn::Vec<decltype(doubles)> sums[2][2];
+  for (auto& set : sums) set[0] = set[1] = hn::Zero(doubles);
   std::int64_t i = 0;
-  for (; i + unroll * width <= count; i += unroll * width) add(x + i);
-  if (i < count) {
-    HWY_ALIGN float tail[unroll * width] = {};
-    std::memcpy(tail, x + i, static_cast<std::size_t>(count - i) * sizeof(float));
-    add(tail);
+  for (; i + 2 * num_lanes <= count; i += 2 * num_lanes) {
+    add_squares(load(All{}, x + i), sums[0]);
+    add_squares(load(All{}, x + i + num_lanes), sums[1]);
   }
-  const auto total = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
+  for_lanes(count - i,
+            [&](std::int64_t j, auto lanes) HWY_ATTR { add_squares(load(lanes, x + i + j), sums[0]); });
+  const auto total = hn::Add(hn::Add(sums[0][0], sums[0][1]), hn::Add(sums[1][0], sums[1][1]));
   return hn::GetLane(hn::SumOfLanes(doubles, total));
 }
 
+double sum_squares_of_part(const Tensor& x, std::int64_t begin, std::int64_t count) {
+  double sum = 0;
+  with_elements(x.dtype(), [&](auto element)
+                               HWY_ATTR { sum = sum_squares(x.data<decltype(element)>() + begin, count); });
+  return sum;
+}
+
+void add_floats(const float* a, const float* b, float* y, std::int64_t count) {
+  add_elements(a, b, y, count);
+}
+
 // Eight rows at a time, so that the sums are loaded and stored an eighth as often.
-void sum_float_columns(const float* x, std::int64_t rows, std::int64_t columns, float* sums) {
+template <class T>
+void sum_rows(const T* x, std::int64_t rows, std::int64_t columns, float* sums) {
   std::memset(sums, 0, static_cast<std::size_t>(columns) * sizeof(float));
   for (std::int64_t r = 0; r < rows; r += 8) {
     const std::int64_t group = std::min<std::int64_t>(8, rows - r);
@@ -53,30 +100,53 @@ void sum_float_columns(const float* x, std::int64_t rows, std::int64_t columns, 
   }
 }
 
+void sum_columns_of_part(const Tensor& x_RC, std::int64_t begin, std::int64_t end, float* sums) {
+  const std::int64_t C = x_RC.dim(1);
+  with_elements(x_RC.dtype(), [&](auto element) HWY_ATTR {
+    sum_rows(x_RC.data<decltype(element)>() + begin * C, end - begin, C, sums);
+  });
+}
+
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace dt::kernels::cpu {
 
+HWY_EXPORT(add_part);
+HWY_EXPORT(accumulate_part);
+HWY_EXPORT(convert_part);
+HWY_EXPORT(sum_squares_of_part);
 HWY_EXPORT(add_floats);
-HWY_EXPORT(sum_squares);
-HWY_EXPORT(sum_float_columns);
+HWY_EXPORT(sum_columns_of_part);
 
 void add_range(const float* a, const float* b, float* y, std::int64_t count) {
   HWY_DYNAMIC_DISPATCH(add_floats)(a, b, y, count);
 }
 
-void sum_columns(const float* x, std::int64_t rows, std::int64_t columns, float* sums) {
-  HWY_DYNAMIC_DISPATCH(sum_float_columns)(x, rows, columns, sums);
+void accumulate_range(const float* source, const Tensor& target, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(accumulate_part)(source, target, begin, end);
+}
+
+void sum_columns(const Tensor& x_RC, std::int64_t begin, std::int64_t end, float* sums) {
+  HWY_DYNAMIC_DISPATCH(sum_columns_of_part)(x_RC, begin, end, sums);
 }
 
 void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor& y) {
-  const float* pa = a.data<float>();
-  const float* pb = b.data<float>();
-  float* py = y.data<float>();
-  for_elements(context, y.numel(), [=](std::int64_t begin, std::int64_t end) {
-    add_range(pa + begin, pb + begin, py + begin, end - begin);
+  for_elements(context, y.numel(), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(add_part)(a, b, y, begin, end);
+  });
+}
+
+void accumulate(const Context& context, const Tensor& source, const Tensor& target) {
+  const float* addend = source.data<float>();
+  for_elements(context, target.numel(),
+               [&](std::int64_t begin, std::int64_t end) { accumulate_range(addend, target, begin, end); });
+}
+
+void convert(const Context& context, const Tensor& source, const Tensor& target) {
+  for_elements(context, target.numel(), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(convert_part)(source, target, begin, end);
   });
 }
 
@@ -93,13 +163,12 @@ void zero(const Context& context, const Tensor& target) {
 }
 
 void sum_squares_by_block(const Context& context, const Tensor& x, std::span<double> partials) {
-  const float* data = x.data<float>();
   const std::int64_t numel = x.numel();
-  for_ranges(context, std::ssize(partials), sum_block_elements, [=](std::int64_t begin, std::int64_t end) {
+  for_ranges(context, std::ssize(partials), sum_block_elements, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = begin; block < end; ++block) {
       const std::int64_t first = block * sum_block_elements;
       const std::int64_t count = std::min(sum_block_elements, numel - first);
-      partials[static_cast<std::size_t>(block)] = HWY_DYNAMIC_DISPATCH(sum_squares)(data + first, count);
+      partials[static_cast<std::size_t>(block)] = HWY_DYNAMIC_DISPATCH(sum_squares_of_part)(x, first, count);
     }
   });
 }

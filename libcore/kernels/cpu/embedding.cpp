@@ -1,27 +1,65 @@
 #include "kernels/embedding.hpp"
 
-#include <cstring>
-
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/ranges.hpp"
 
-namespace dt::kernels::cpu {
+#define HWY_TARGET_INCLUDE "kernels/cpu/embedding.cpp"
+#include "kernels/cpu/simd.hpp"
 
-void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_VC, bool accumulate,
-               const Tensor& y_RC) {
-  const std::int64_t R = ids_R.dim(0), C = table_VC.dim(1);
+HWY_BEFORE_NAMESPACE();
+namespace dt::kernels::cpu::HWY_NAMESPACE {
+
+template <class S, class T>
+HWY_INLINE void add_row(const S* source, T* target, std::int64_t count) {
+  for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR {
+    store(lanes, hn::Add(load(lanes, target + i), load(lanes, source + i)), target + i);
+  });
+}
+
+void embedding_rows(const Tensor& ids_R, const Tensor& table_VC, bool add, const Tensor& y_RC,
+                    std::int64_t begin, std::int64_t end) {
+  const std::int64_t C = table_VC.dim(1);
   const std::int32_t* ids = ids_R.data<std::int32_t>();
-  const float* table = table_VC.data<float>();
-  float* y = y_RC.data<float>();
-  for_ranges(context, R, C, [=](std::int64_t begin, std::int64_t end) {
+  with_elements(y_RC.dtype(), [&](auto element) HWY_ATTR {
+    using T = decltype(element);
     for (std::int64_t r = begin; r < end; ++r) {
-      if (accumulate) {
-        add_range(y + r * C, table + ids[r] * C, y + r * C, C);
+      const T* row = table_VC.data<T>() + ids[r] * C;
+      T* y = y_RC.data<T>() + r * C;
+      if (add) {
+        add_row(row, y, C);
       } else {
-        std::memcpy(y + r * C, table + ids[r] * C, static_cast<std::size_t>(C) * sizeof(float));
+        std::memcpy(y, row, static_cast<std::size_t>(C) * sizeof(T));
       }
     }
+  });
+}
+
+void embedding_backward_columns(const Tensor& ids_R, const Tensor& dy_RC, const Tensor& dtable_VC,
+                                std::int64_t begin, std::int64_t end) {
+  const std::int64_t R = ids_R.dim(0), C = dtable_VC.dim(1);
+  const std::int32_t* ids = ids_R.data<std::int32_t>();
+  with_elements(dy_RC.dtype(), [&](auto element) HWY_ATTR {
+    with_gradients(dtable_VC.dtype(), [&](auto gradient) HWY_ATTR {
+      const auto* dy = dy_RC.data<decltype(element)>() + begin;
+      auto* dtable = dtable_VC.data<decltype(gradient)>() + begin;
+      for (std::int64_t r = 0; r < R; ++r) add_row(dy + r * C, dtable + ids[r] * C, end - begin);
+    });
+  });
+}
+
+}  // namespace dt::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dt::kernels::cpu {
+
+HWY_EXPORT(embedding_rows);
+HWY_EXPORT(embedding_backward_columns);
+
+void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_VC, bool add,
+               const Tensor& y_RC) {
+  for_ranges(context, ids_R.dim(0), table_VC.dim(1), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(embedding_rows)(ids_R, table_VC, add, y_RC, begin, end);
   });
 }
 
@@ -29,17 +67,12 @@ void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_
 void embedding_backward(const Context& context, const Tensor& ids_R, const Tensor& dy_RC,
                         const Tensor& dtable_VC) {
   const std::int64_t R = ids_R.dim(0), C = dtable_VC.dim(1);
-  const std::int32_t* ids = ids_R.data<std::int32_t>();
-  const float* dy = dy_RC.data<float>();
-  float* dtable = dtable_VC.data<float>();
-  constexpr std::int64_t group = 16;  // columns of one cache line
-  for_ranges(context, (C + group - 1) / group, R * group, [=](std::int64_t begin, std::int64_t end) {
-    const std::int64_t first = begin * group, count = std::min(end * group, C) - first;
-    for (std::int64_t r = 0; r < R; ++r) {
-      float* row = dtable + ids[r] * C + first;
-      add_range(row, dy + r * C + first, row, count);
-    }
+  constexpr std::int64_t group = 32;  // columns of whole cache lines
+  for_ranges(context, (C + group - 1) / group, R * group, [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(embedding_backward_columns)
+    (ids_R, dy_RC, dtable_VC, begin * group, std::min(end * group, C));
   });
 }
 
 }  // namespace dt::kernels::cpu
+#endif

@@ -1,6 +1,6 @@
 #pragma once
-// The fast CPU kernels: fp32, threads and vectors, with the public functions' signatures. Arguments were
-// checked already.
+// The fast CPU kernels: fp32 and 16-bit floats, threads and vectors, with the public functions' signatures.
+// Arguments were checked already.
 
 #include "kernels/activation.hpp"
 #include "kernels/adamw.hpp"
@@ -19,11 +19,9 @@ decltype(kernels::linear_backward_weight) linear_backward_weight;
 decltype(kernels::measure_matmul_rate) measure_matmul_rate;
 
 decltype(kernels::layer_norm) layer_norm;
-decltype(kernels::layer_norm_backward_input) layer_norm_backward_input;
-decltype(kernels::layer_norm_backward_weight) layer_norm_backward_weight;
+decltype(kernels::layer_norm_backward) layer_norm_backward;
 decltype(kernels::rms_norm) rms_norm;
-decltype(kernels::rms_norm_backward_input) rms_norm_backward_input;
-decltype(kernels::rms_norm_backward_weight) rms_norm_backward_weight;
+decltype(kernels::rms_norm_backward) rms_norm_backward;
 
 decltype(kernels::gelu) gelu;
 decltype(kernels::gelu_backward) gelu_backward;
@@ -38,9 +36,11 @@ decltype(kernels::embedding) embedding;
 decltype(kernels::embedding_backward) embedding_backward;
 
 decltype(kernels::cross_entropy) cross_entropy;
-decltype(kernels::cross_entropy_backward) cross_entropy_backward;
+decltype(kernels::cross_entropy_gradient) cross_entropy_gradient;
 
 decltype(kernels::add) add;
+decltype(kernels::accumulate) accumulate;
+decltype(kernels::convert) convert;
 decltype(kernels::copy) copy;
 decltype(kernels::zero) zero;
 decltype(kernels::sum_squares_by_block) sum_squares_by_block;

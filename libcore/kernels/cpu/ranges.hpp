@@ -3,12 +3,17 @@
 
 #include <cstdint>
 
+#include "tensor/tensor.hpp"
+
 namespace dt::kernels::cpu {
 
 /// y = a + b; y may alias either.
 void add_range(const float* a, const float* b, float* y, std::int64_t count);
 
-/// sums_C = Σ over rows of x_RC.
-void sum_columns(const float* x, std::int64_t rows, std::int64_t columns, float* sums);
+/// target[i] += source[i] for i in [begin, end); target is fp32 or bf16.
+void accumulate_range(const float* source, const Tensor& target, std::int64_t begin, std::int64_t end);
+
+/// sums_C = Σ over rows [begin, end) of x_RC.
+void sum_columns(const Tensor& x_RC, std::int64_t begin, std::int64_t end, float* sums);
 
 }  // namespace dt::kernels::cpu

@@ -156,6 +156,20 @@ HWY_INLINE void store(First first, V v, T* p) {
 #endif
 }
 
+/// body(T()) for the element type T of `dtype`: functions that are picked at run time cannot be templates.
+template <class Body>
+HWY_INLINE void with_elements(DType dtype, Body body) {
+  if (dtype == DType::bf16) return body(BFloat16());
+  if (dtype == DType::f16) return body(Float16());
+  body(float());
+}
+/// The same for gradients of parameters.
+template <class Body>
+HWY_INLINE void with_gradients(DType dtype, Body body) {
+  if (dtype == DType::bf16) return body(BFloat16());
+  body(float());
+}
+
 /// `v` in the lanes in use, `other` in the rest.
 HWY_INLINE V keep(All, V v, V) {
   return v;

@@ -2,11 +2,13 @@
 
 #include <cmath>
 
+#include "kernels/reference/elementwise.hpp"
+
 namespace dt::kernels::reference {
 
 template <class T>
-void adamw(const Context&, const AdamWStep& step, const Tensor& w, const Tensor& grad, const Tensor& m,
-           const Tensor& v) {
+void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const Tensor& grad,
+           const Tensor& m, const Tensor& v, const Tensor& copy) {
   const double correction1 = 1 - std::pow(step.beta1, static_cast<double>(step.step));
   const double correction2 = 1 - std::pow(step.beta2, static_cast<double>(step.step));
   for (std::int64_t i = 0; i < w.numel(); ++i) {
@@ -19,6 +21,7 @@ void adamw(const Context&, const AdamWStep& step, const Tensor& w, const Tensor&
     m.data<T>()[i] = static_cast<T>(first);
     v.data<T>()[i] = static_cast<T>(second);
   }
+  if (copy) convert(context, w, copy);
 }
 
 template decltype(kernels::adamw) adamw<float>;

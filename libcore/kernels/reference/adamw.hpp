@@ -7,6 +7,6 @@ namespace dt::kernels::reference {
 
 template <class T>
 void adamw(const Context&, const AdamWStep& step, const Tensor& w, const Tensor& grad, const Tensor& m,
-           const Tensor& v);
+           const Tensor& v, const Tensor& copy);
 
 }  // namespace dt::kernels::reference

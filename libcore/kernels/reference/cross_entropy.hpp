@@ -6,10 +6,9 @@
 namespace dt::kernels::reference {
 
 template <class T>
-void cross_entropy(const Context&, const Tensor& logits_RV, const Tensor& labels_R, const Tensor& nll_R,
-                   const Tensor& lse_R);
+void cross_entropy(const Context&, const Tensor& logits_RV, const Tensor& labels_R, const Tensor& nll_R);
 template <class T>
-void cross_entropy_backward(const Context&, const Tensor& labels_R, const Tensor& lse_R, double scale,
+void cross_entropy_gradient(const Context&, const Tensor& labels_R, double scale, const Tensor& nll_R,
                             const Tensor& logits_RV);
 
 }  // namespace dt::kernels::reference

@@ -2,11 +2,57 @@
 
 #include <algorithm>
 
+#include "base/half.hpp"
+
 namespace dt::kernels::reference {
+namespace {
+
+template <class S, class T>
+void convert_elements(const Tensor& source, const Tensor& target) {
+  constexpr bool keeps_all = std::is_same_v<S, double> && std::is_same_v<T, double>;
+  using Middle = std::conditional_t<keeps_all, double, float>;
+  for (std::int64_t i = 0; i < source.numel(); ++i) {
+    target.data<T>()[i] = static_cast<T>(static_cast<Middle>(source.data<S>()[i]));
+  }
+}
+
+template <class S>
+void convert_from(const Tensor& source, const Tensor& target) {
+  switch (target.dtype()) {
+    case DType::f64:
+      return convert_elements<S, double>(source, target);
+    case DType::bf16:
+      return convert_elements<S, BFloat16>(source, target);
+    case DType::f16:
+      return convert_elements<S, Float16>(source, target);
+    default:
+      return convert_elements<S, float>(source, target);
+  }
+}
+
+}  // namespace
 
 template <class T>
 void add(const Context&, const Tensor& a, const Tensor& b, const Tensor& y) {
   for (std::int64_t i = 0; i < y.numel(); ++i) y.data<T>()[i] = a.data<T>()[i] + b.data<T>()[i];
+}
+
+template <class T>
+void accumulate(const Context&, const Tensor& source, const Tensor& target) {
+  for (std::int64_t i = 0; i < target.numel(); ++i) target.data<T>()[i] += source.data<T>()[i];
+}
+
+void convert(const Context&, const Tensor& source, const Tensor& target) {
+  switch (source.dtype()) {
+    case DType::f64:
+      return convert_from<double>(source, target);
+    case DType::bf16:
+      return convert_from<BFloat16>(source, target);
+    case DType::f16:
+      return convert_from<Float16>(source, target);
+    default:
+      return convert_from<float>(source, target);
+  }
 }
 
 template <class T>
@@ -20,6 +66,8 @@ void sum_squares_by_block(const Context&, const Tensor& x, std::span<double> par
 
 template decltype(kernels::add) add<float>;
 template decltype(kernels::add) add<double>;
+template decltype(kernels::accumulate) accumulate<float>;
+template decltype(kernels::accumulate) accumulate<double>;
 template decltype(kernels::sum_squares_by_block) sum_squares_by_block<float>;
 template decltype(kernels::sum_squares_by_block) sum_squares_by_block<double>;
 

@@ -8,6 +8,9 @@ namespace dt::kernels::reference {
 template <class T>
 void add(const Context&, const Tensor& a, const Tensor& b, const Tensor& y);
 template <class T>
+void accumulate(const Context&, const Tensor& source, const Tensor& target);
+void convert(const Context&, const Tensor& source, const Tensor& target);
+template <class T>
 void sum_squares_by_block(const Context&, const Tensor& x, std::span<double> partials);
 
 }  // namespace dt::kernels::reference

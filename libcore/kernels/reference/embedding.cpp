@@ -3,13 +3,12 @@
 namespace dt::kernels::reference {
 
 template <class T>
-void embedding(const Context&, const Tensor& ids_R, const Tensor& table_VC, bool accumulate,
-               const Tensor& y_RC) {
+void embedding(const Context&, const Tensor& ids_R, const Tensor& table_VC, bool add, const Tensor& y_RC) {
   const std::int64_t R = ids_R.dim(0), C = table_VC.dim(1);
   for (std::int64_t r = 0; r < R; ++r) {
     const T* row = table_VC.data<T>() + ids_R.data<std::int32_t>()[r] * C;
     T* y = y_RC.data<T>() + r * C;
-    for (std::int64_t c = 0; c < C; ++c) y[c] = accumulate ? y[c] + row[c] : row[c];
+    for (std::int64_t c = 0; c < C; ++c) y[c] = add ? y[c] + row[c] : row[c];
   }
 }
 

@@ -4,17 +4,18 @@ namespace dt::kernels::reference {
 
 template <class T>
 void linear(const Context&, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
-            const Tensor& y_RN) {
+            const Tensor& residual_RN, const Tensor& y_RN) {
   const std::int64_t R = x_RK.dim(0), K = x_RK.dim(1), N = w_NK.dim(0);
   const T* x = x_RK.data<T>();
   const T* w = w_NK.data<T>();
   const T* bias = bias_N ? bias_N.data<T>() : nullptr;
+  const T* residual = residual_RN ? residual_RN.data<T>() : nullptr;
   T* y = y_RN.data<T>();
   for (std::int64_t r = 0; r < R; ++r) {
     for (std::int64_t n = 0; n < N; ++n) {
       double sum = bias ? bias[n] : 0;
       for (std::int64_t k = 0; k < K; ++k) sum += double{x[r * K + k]} * double{w[n * K + k]};
-      y[r * N + n] = static_cast<T>(sum);
+      y[r * N + n] = static_cast<T>(sum + (residual ? residual[r * N + n] : 0));
     }
   }
 }

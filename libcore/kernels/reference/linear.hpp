@@ -6,7 +6,8 @@
 namespace dt::kernels::reference {
 
 template <class T>
-void linear(const Context&, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N, const Tensor& y_RN);
+void linear(const Context&, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
+            const Tensor& residual_RN, const Tensor& y_RN);
 template <class T>
 void linear_backward_input(const Context&, const Tensor& dy_RN, const Tensor& w_NK, const Tensor& dx_RK);
 template <class T>

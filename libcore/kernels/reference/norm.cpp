@@ -28,16 +28,19 @@ void layer_norm(const Context&, const Tensor& x_RC, const Tensor& weight_C, cons
   }
 }
 
+namespace {
+
 // With x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)).
 template <class T>
-void layer_norm_backward_input(const Context&, const Tensor& dy_RC, const Tensor& x_RC,
-                               const Tensor& weight_C, const Tensor& mean_R, const Tensor& rstd_R,
+void layer_norm_backward_input(const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
+                               const Tensor& mean_R, const Tensor& rstd_R, const Tensor& dresidual_RC,
                                const Tensor& dx_RC) {
   const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
   const T* weight = weight_C.data<T>();
   for (std::int64_t r = 0; r < R; ++r) {
     const T* x = x_RC.data<T>() + r * C;
     const T* dy = dy_RC.data<T>() + r * C;
+    const T* dresidual = dresidual_RC ? dresidual_RC.data<T>() + r * C : nullptr;
     T* dx = dx_RC.data<T>() + r * C;
     const double mean = mean_R.data<T>()[r], rstd = rstd_R.data<T>()[r];
     double mean_g = 0, mean_gx = 0;
@@ -50,13 +53,14 @@ void layer_norm_backward_input(const Context&, const Tensor& dy_RC, const Tensor
     mean_gx /= static_cast<double>(C);
     for (std::int64_t c = 0; c < C; ++c) {
       const double g = double{dy[c]} * double{weight[c]};
-      dx[c] += static_cast<T>(rstd * (g - mean_g - (x[c] - mean) * rstd * mean_gx));
+      const double gradient = rstd * (g - mean_g - (x[c] - mean) * rstd * mean_gx);
+      dx[c] = static_cast<T>(gradient + (dresidual ? dresidual[c] : 0));
     }
   }
 }
 
 template <class T>
-void layer_norm_backward_weight(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& mean_R,
+void layer_norm_backward_weight(const Tensor& dy_RC, const Tensor& x_RC, const Tensor& mean_R,
                                 const Tensor& rstd_R, const Tensor& dweight_C, const Tensor& dbias_C) {
   const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
   const T* x = x_RC.data<T>();
@@ -72,6 +76,17 @@ void layer_norm_backward_weight(const Context&, const Tensor& dy_RC, const Tenso
     dweight_C.data<T>()[c] += static_cast<T>(dweight);
     if (dbias_C) dbias_C.data<T>()[c] += static_cast<T>(dbias);
   }
+}
+
+}  // namespace
+
+// The sums over rows first: dx may lie over dy or x.
+template <class T>
+void layer_norm_backward(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
+                         const Tensor& mean_R, const Tensor& rstd_R, const Tensor& dresidual_RC,
+                         const Tensor& dx_RC, const Tensor& dweight_C, const Tensor& dbias_C) {
+  layer_norm_backward_weight<T>(dy_RC, x_RC, mean_R, rstd_R, dweight_C, dbias_C);
+  layer_norm_backward_input<T>(dy_RC, x_RC, weight_C, mean_R, rstd_R, dresidual_RC, dx_RC);
 }
 
 template <class T>
@@ -91,28 +106,32 @@ void rms_norm(const Context&, const Tensor& x_RC, const Tensor& weight_C, double
   }
 }
 
+namespace {
+
 // With x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)).
 template <class T>
-void rms_norm_backward_input(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
-                             const Tensor& rstd_R, const Tensor& dx_RC) {
+void rms_norm_backward_input(const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
+                             const Tensor& rstd_R, const Tensor& dresidual_RC, const Tensor& dx_RC) {
   const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
   const T* weight = weight_C.data<T>();
   for (std::int64_t r = 0; r < R; ++r) {
     const T* x = x_RC.data<T>() + r * C;
     const T* dy = dy_RC.data<T>() + r * C;
+    const T* dresidual = dresidual_RC ? dresidual_RC.data<T>() + r * C : nullptr;
     T* dx = dx_RC.data<T>() + r * C;
     const double rstd = rstd_R.data<T>()[r];
     double mean_gx = 0;
     for (std::int64_t c = 0; c < C; ++c) mean_gx += double{dy[c]} * double{weight[c]} * x[c] * rstd;
     mean_gx /= static_cast<double>(C);
     for (std::int64_t c = 0; c < C; ++c) {
-      dx[c] += static_cast<T>(rstd * (double{dy[c]} * double{weight[c]} - x[c] * rstd * mean_gx));
+      const double gradient = rstd * (double{dy[c]} * double{weight[c]} - x[c] * rstd * mean_gx);
+      dx[c] = static_cast<T>(gradient + (dresidual ? dresidual[c] : 0));
     }
   }
 }
 
 template <class T>
-void rms_norm_backward_weight(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& rstd_R,
+void rms_norm_backward_weight(const Tensor& dy_RC, const Tensor& x_RC, const Tensor& rstd_R,
                               const Tensor& dweight_C) {
   const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
   const T* x = x_RC.data<T>();
@@ -125,17 +144,23 @@ void rms_norm_backward_weight(const Context&, const Tensor& dy_RC, const Tensor&
   }
 }
 
+}  // namespace
+
+template <class T>
+void rms_norm_backward(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
+                       const Tensor& rstd_R, const Tensor& dresidual_RC, const Tensor& dx_RC,
+                       const Tensor& dweight_C) {
+  rms_norm_backward_weight<T>(dy_RC, x_RC, rstd_R, dweight_C);
+  rms_norm_backward_input<T>(dy_RC, x_RC, weight_C, rstd_R, dresidual_RC, dx_RC);
+}
+
 template decltype(kernels::layer_norm) layer_norm<float>;
 template decltype(kernels::layer_norm) layer_norm<double>;
-template decltype(kernels::layer_norm_backward_input) layer_norm_backward_input<float>;
-template decltype(kernels::layer_norm_backward_input) layer_norm_backward_input<double>;
-template decltype(kernels::layer_norm_backward_weight) layer_norm_backward_weight<float>;
-template decltype(kernels::layer_norm_backward_weight) layer_norm_backward_weight<double>;
+template decltype(kernels::layer_norm_backward) layer_norm_backward<float>;
+template decltype(kernels::layer_norm_backward) layer_norm_backward<double>;
 template decltype(kernels::rms_norm) rms_norm<float>;
 template decltype(kernels::rms_norm) rms_norm<double>;
-template decltype(kernels::rms_norm_backward_input) rms_norm_backward_input<float>;
-template decltype(kernels::rms_norm_backward_input) rms_norm_backward_input<double>;
-template decltype(kernels::rms_norm_backward_weight) rms_norm_backward_weight<float>;
-template decltype(kernels::rms_norm_backward_weight) rms_norm_backward_weight<double>;
+template decltype(kernels::rms_norm_backward) rms_norm_backward<float>;
+template decltype(kernels::rms_norm_backward) rms_norm_backward<double>;
 
 }  // namespace dt::kernels::reference
