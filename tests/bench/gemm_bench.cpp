@@ -1,6 +1,9 @@
 // The matrix product at the shapes of GPT-2 124M, dt's and oneDNN's side by side. The arguments are the
 // number of rows (tokens) and of threads. Legend: R rows, N output features, K input features.
+#include <algorithm>
 #include <benchmark/benchmark.h>
+#include <bit>
+#include <functional>
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
@@ -108,7 +111,10 @@ void onednn(benchmark::State& state, const Case& c, bool packed) {
   const Buffer a_values = operand(c.operands, d.M * d.K), to_values = operand(c.output, d.M * d.N);
   const dnnl::memory ma(description.src_desc(), engine, a_values.data()),
       mb(description.weights_desc(), engine), mc(description.dst_desc(), engine, to_values.data());
-  std::memset(mb.get_data_handle(), 0, description.weights_desc().get_size());
+  const Buffer b_values = operand(c.operands, d.K * d.N);
+  const dnnl::memory plain({{d.K, d.N}, in, d.b_transposed ? Tag::ba : Tag::ab}, engine, b_values.data());
+  dnnl::reorder(plain, mb).execute(stream, {{DNNL_ARG_FROM, plain}, {DNNL_ARG_TO, mb}});
+  stream.wait();
   const auto run = [&] {
     product.execute(stream, {{DNNL_ARG_SRC, ma}, {DNNL_ARG_WEIGHTS, mb}, {DNNL_ARG_DST, mc}});
     stream.wait();

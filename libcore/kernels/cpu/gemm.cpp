@@ -85,14 +85,21 @@ constexpr std::int64_t chain = 384;
 constexpr std::int64_t most_packed_units = 4 * chain;
 /// Units of each operand that are packed at once, 12 MB: within reach of a shared cache.
 constexpr std::int64_t most_packed = std::int64_t{3} << 20;
-// A tile block: its rows of A stay in the L2 cache together with its sums.
-constexpr std::int64_t most_block_rows = 192, most_block_columns = 384;
+// A tile block: its rows of A stay in the L2 cache, its sums and its columns of B pass through it.
+constexpr std::int64_t most_block_rows = 192, most_block_columns = 768;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 std::int64_t round_up(std::int64_t a, std::int64_t b) {
   return ceil_div(a, b) * b;
+}
+
+/// Asks for memory to be brought into the L2 cache, to be read (0) or written (1).
+template <int WRITE>
+void fetch(const void* from, std::int64_t bytes) {
+  const auto* p = static_cast<const std::byte*>(from);
+  for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, WRITE, 2);
 }
 
 /// [0, extent) in equal parts, multiples of `granule`, the last one shorter.
@@ -154,7 +161,8 @@ class PackedOperand {
   /// a thread packs is its luck. All is packed when it returns.
   void pack(std::int64_t part, std::int64_t k, std::int64_t K) {
     const std::int64_t per_unit = source_.units == Units::bf16_pairs ? 2 : 1;
-    const std::int64_t count = parts_.length(part), chunk = round_up(128, kind_.group);
+    const std::int64_t count = parts_.length(part),
+                       chunk = round_up(std::min<std::int64_t>(128, 8 * kind_.width), kind_.group);
     const std::int64_t chunks = ceil_div(count, chunk), stretches = ceil_div(K, chain * per_unit);
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t job = 0; job < chunks * stretches; ++job) {
@@ -244,20 +252,32 @@ class Multiplication {
       float* sums = sums_ + (sums_are_kept() ? job : omp_get_thread_num()) * blocks_.floats();
       const std::int64_t end = std::min(unit + packed_units_, units_);
       for (std::int64_t first = unit; first < end; first += chain) {
-        multiply_block(i, j, rows, columns, first - unit, std::min(chain, end - first), sums, first > 0);
+        const std::byte* c =
+            first + chain >= units_ ? c_at(a_.parts().begin(m) + i, b_.parts().begin(n) + j) : nullptr;
+        multiply_block(i, j, rows, columns, first - unit, std::min(chain, end - first), sums, first > 0, c);
       }
       if (end == units_) finish_block(a_.parts().begin(m) + i, b_.parts().begin(n) + j, rows, columns, sums);
     }
   }
 
-  /// A panel of B stays in the L1 cache while those of A, from the L2 cache, pass by.
+  /// A panel of B stays in the L1 cache while those of A, from the L2 cache, pass by. What comes next (the
+  /// next panel of B, and in the last stretch the rows of C) is fetched meanwhile, a part with each tile.
   void multiply_block(std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns,
-                      std::int64_t first, std::int64_t units, float* sums, bool add) const {
+                      std::int64_t first, std::int64_t units, float* sums, bool add,
+                      const std::byte* c) const {
     const std::int64_t height = kernels_.a.width, width = kernels_.b.width;
+    const std::int64_t share = ceil_div(width * units, ceil_div(rows, height));
+    const auto bytes = static_cast<std::int64_t>(dtype_bytes(p_.output));
     for (std::int64_t column = 0; column < columns; column += width) {
       const float* b = b_.panel(j + column, first, units);
-      for (std::int64_t row = 0; row < rows; row += height) {
-        tile_(std::min(height, rows - row), units, a_.panel(i + row, first, units), b,
+      const float* next = b + width * units;
+      for (std::int64_t row = 0; row < rows; row += height, next += share) {
+        fetch<0>(next, share * 4);
+        const std::int64_t tile_height = std::min(height, rows - row);
+        for (std::int64_t r = row; c && r < row + tile_height; ++r) {
+          fetch<1>(c + (r * p_.c_stride + column) * bytes, std::min(width, columns - column) * bytes);
+        }
+        tile_(tile_height, units, a_.panel(i + row, first, units), b,
               sums + row * blocks_.columns.part + column, blocks_.columns.part, add);
       }
     }
@@ -267,11 +287,15 @@ class Multiplication {
                     const float* sums) const {
     const auto bytes = static_cast<std::int64_t>(dtype_bytes(p_.output));
     const auto* residual = static_cast<const std::byte*>(p_.residual);
-    kernels_.finish({rows, columns, sums, blocks_.columns.part, p_.output,
-                     static_cast<std::byte*>(p_.c) + (i * p_.c_stride + j) * bytes, p_.c_stride,
+    kernels_.finish({rows, columns, sums, blocks_.columns.part, p_.output, c_at(i, j), p_.c_stride,
                      p_.accumulate, bias_ ? bias_ + j : nullptr,
                      residual ? residual + (i * p_.residual_stride + j) * bytes : nullptr,
                      p_.residual_stride});
+  }
+
+  std::byte* c_at(std::int64_t i, std::int64_t j) const {
+    return static_cast<std::byte*>(p_.c) +
+           (i * p_.c_stride + j) * static_cast<std::int64_t>(dtype_bytes(p_.output));
   }
 
   const Product& p_;
