@@ -40,7 +40,7 @@ void AttentionLayer::forward(const Context& context, const MicroBatch& micro_bat
   const Params w = params(weights);
   kernels::linear(context, x_RC, w.qkv_weight_EC, w.qkv_bias_E, saved.qkv_RE);
   rotate(context, micro_batch, false, saved.qkv_RE);
-  kernels::attention(context, shape(micro_batch.batch, micro_batch.sequence), saved.qkv_RE, saved.y_RQ,
+  kernels::attention(context, shape(micro_batch.batch, micro_batch.sequence), {}, saved.qkv_RE, saved.y_RQ,
                      saved.lse_BHT);
   kernels::linear(context, saved.y_RQ, w.output_weight_CQ, w.output_bias_C, y_RC);
 }
@@ -53,7 +53,7 @@ void AttentionLayer::backward_input(const Context& context, const MicroBatch& mi
   const Tensor dheads_RQ = context.scratch().allocate(dtype_, saved.y_RQ.shape());
   const Tensor dqkv_RE = context.scratch().allocate(dtype_, saved.qkv_RE.shape());
   kernels::linear_backward_input(context, dy_RC, w.output_weight_CQ, dheads_RQ);
-  kernels::attention_backward(context, shape(micro_batch.batch, micro_batch.sequence), dheads_RQ,
+  kernels::attention_backward(context, shape(micro_batch.batch, micro_batch.sequence), {}, dheads_RQ,
                               saved.qkv_RE, saved.y_RQ, saved.lse_BHT, dqkv_RE);
   rotate(context, micro_batch, true, dqkv_RE);
   kernels::linear_backward_input(context, dqkv_RE, w.qkv_weight_EC, dx_RC);

@@ -1,6 +1,7 @@
 #pragma once
 // What every kernel, unit and collective is given: where to run, with how many threads, and scratch memory.
 
+#include "base/dtype.hpp"
 #include "tensor/arena.hpp"
 #include "tensor/device.hpp"
 
@@ -18,11 +19,15 @@ class Context {
   /// Run the reference kernels (plain loops) also where faster ones exist; for tests and proofs.
   bool reference_only() const { return reference_only_; }
   void set_reference_only(bool value) { reference_only_ = value; }
+  /// What 16-bit operands are multiplied in: bf16 where the CPU has the instruction, or fp32.
+  DType multiply() const { return multiply_; }
+  void set_multiply(DType dtype) { multiply_ = dtype; }
 
  private:
   int threads_;
   Device device_;
   bool reference_only_ = false;
+  DType multiply_ = DType::f32;
   mutable Arena scratch_;
 };
 

@@ -18,13 +18,43 @@ std::int64_t packed(const AttentionShape& s) {
   return (s.query_heads + 2 * s.key_value_heads) * s.head_dim;
 }
 
+/// Fills first_R for a batch.
+using FirstKeys = std::function<Tensor(Fixture&, const AttentionShape&)>;
+
+Tensor all_keys(Fixture&, const AttentionShape&) {
+  return {};
+}
+FirstKeys window(std::int64_t size) {
+  return [size](Fixture& f, const AttentionShape& s) {
+    std::vector<std::int32_t> first;
+    for (std::int64_t r = 0; r < rows(s); ++r) {
+      first.push_back(static_cast<std::int32_t>(std::max<std::int64_t>(0, r % s.sequence - size + 1)));
+    }
+    return f.ids(first);
+  };
+}
+/// Documents of a few tokens, or of some `mean`, in sequences that are cut without regard to them.
+FirstKeys documents(std::int32_t mean) {
+  return [mean](Fixture& f, const AttentionShape& s) {
+    const Tensor dice = f.random_ids(rows(s), 0, mean, 7);
+    std::vector<std::int32_t> first;
+    for (std::int64_t r = 0; r < rows(s); ++r) {
+      const auto t = static_cast<std::int32_t>(r % s.sequence);
+      const bool starts = t == 0 || dice.data<std::int32_t>()[r] == 0;
+      first.push_back(starts ? t : first.back());
+    }
+    return f.ids(first);
+  };
+}
+
 /// Runs forward and backward on random inputs: y, lse, dqkv.
-std::vector<Tensor> both_passes(Fixture& f, const AttentionShape& s, double scale) {
+std::vector<Tensor> both_passes(Fixture& f, const AttentionShape& s, double scale,
+                                const FirstKeys& first_keys = all_keys) {
   const Tensor qkv = f.random({rows(s), packed(s)}, 1, scale), dy = f.random({rows(s), query(s)}, 2);
-  const Tensor y = f.output({rows(s), query(s)}), lse = f.output({s.batch, s.query_heads, s.sequence});
-  const Tensor dqkv = f.output({rows(s), packed(s)});
-  attention(f.context, s, qkv, y, lse);
-  attention_backward(f.context, s, dy, qkv, y, lse, dqkv);
+  const Tensor y = f.output({rows(s), query(s)}), lse = f.wide_output({s.batch, s.query_heads, s.sequence});
+  const Tensor dqkv = f.output({rows(s), packed(s)}), first = first_keys(f, s);
+  attention(f.context, s, first, qkv, y, lse);
+  attention_backward(f.context, s, first, dy, qkv, y, lse, dqkv);
   return {y, lse, dqkv};
 }
 
@@ -44,7 +74,7 @@ TEST_CASE("attention of the first token is its value, and of the second a softma
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 2, 1, 1, 1};  // rows: q, k, v
   const Tensor y = f.output({2, 1}), lse = f.output({1, 1, 2});
-  attention(context, shape, f.values({2, 3}, {1, 2, 10, 3, std::log(3.0) / 3, 20}), y, lse);
+  attention(context, shape, {}, f.values({2, 3}, {1, 2, 10, 3, std::log(3.0) / 3, 20}), y, lse);
   const double first = std::exp(6.0), second = 3;  // e^(q·k) of the second row
   CHECK(to_doubles(y)[0] == 10);
   CHECK(to_doubles(lse)[0] == Approx(2));
@@ -57,7 +87,7 @@ TEST_CASE("attention scales scores by the root of the head dim") {
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 1, 1, 1, 4};
   const Tensor y = f.output({1, 4}), lse = f.output({1, 1, 1});
-  attention(context, shape, f.values({1, 12}, {1, 2, 3, 4, 1, 1, 1, 1, 5, 6, 7, 8}), y, lse);
+  attention(context, shape, {}, f.values({1, 12}, {1, 2, 3, 4, 1, 1, 1, 1, 5, 6, 7, 8}), y, lse);
   CHECK(to_doubles(lse)[0] == Approx(10 / 2.0));
 }
 
@@ -66,22 +96,44 @@ TEST_CASE("query heads share key-value heads in groups") {
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 1, 4, 2, 1};
   const Tensor y = f.output({1, 4}), lse = f.output({1, 4, 1});
-  attention(context, shape, f.values({1, 8}, {1, 1, 1, 1, 2, 3, 50, 60}), y, lse);
+  attention(context, shape, {}, f.values({1, 8}, {1, 1, 1, 1, 2, 3, 50, 60}), y, lse);
   CHECK(to_doubles(y) == std::vector<double>{50, 50, 60, 60});
   CHECK(to_doubles(lse)[1] == Approx(2));
   CHECK(to_doubles(lse)[2] == Approx(3));
 }
 
+TEST_CASE("attention sees no key before the first visible one") {
+  const Context context(1);
+  Fixture f(context, DType::f64);
+  const AttentionShape shape{2, 3, 1, 1, 1};
+  const Tensor y = f.output({6, 1}), lse = f.output({2, 1, 3});
+  const Tensor qkv = f.values({6, 3}, {1, 2, 10, 1, 3, 20, 1, 4, 30, 1, 5, 40, 1, 6, 50, 1, 6, 60});
+  attention(context, shape, f.ids({0, 1, 2, 0, 0, 1}), qkv, y, lse);
+  CHECK(to_doubles(y)[1] == 20);
+  CHECK(to_doubles(lse)[1] == 3);
+  CHECK(to_doubles(y)[2] == 30);
+  CHECK(to_doubles(y)[4] == Approx((40 + 50 * std::exp(1.0)) / (1 + std::exp(1.0))));
+  CHECK(to_doubles(y)[5] == Approx(55));
+}
+
 TEST_CASE("attention_backward is attention's gradient") {
-  for (const AttentionShape& s : {AttentionShape{2, 5, 2, 2, 3}, AttentionShape{1, 4, 4, 2, 2}}) {
+  const std::pair<AttentionShape, FirstKeys> cases[] = {{{2, 5, 2, 2, 3}, all_keys},
+                                                        {{1, 4, 4, 2, 2}, all_keys},
+                                                        {{2, 6, 2, 1, 3}, window(3)},
+                                                        {{2, 7, 2, 1, 2}, documents(3)}};
+  for (const auto& [s, first_keys] : cases) {
     const Context context(1);
     Fixture f(context, DType::f64);
     const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
     const Tensor y = f.output({rows(s), query(s)}), lse = f.output({s.batch, s.query_heads, s.sequence});
-    const Tensor dqkv = f.output({rows(s), packed(s)});
-    attention(context, s, qkv, y, lse);
-    attention_backward(context, s, dy, qkv, y, lse, dqkv);
-    check_gradient([&] { return attention(context, s, qkv, y, lse), weighted_sum(y, dy); }, qkv, dqkv);
+    const Tensor dqkv = f.output({rows(s), packed(s)}), first = first_keys(f, s);
+    attention(context, s, first, qkv, y, lse);
+    attention_backward(context, s, first, dy, qkv, y, lse, dqkv);
+    const auto loss = [&, &s = s] {
+      attention(context, s, first, qkv, y, lse);
+      return weighted_sum(y, dy);
+    };
+    check_gradient(loss, qkv, dqkv);
   }
 }
 
@@ -90,12 +142,35 @@ TEST_CASE("fast attention agrees with its reference") {
     INFO("batch " << s.batch << " sequence " << s.sequence << " heads " << s.query_heads << "/"
                   << s.key_value_heads << " head dim " << s.head_dim);
     check_fast_kernel([&](Fixture& f) { return both_passes(f, s, 1); });
+    check_fast_half_kernel([&](Fixture& f) { return both_passes(f, s, 1); });
   }
 }
 
 TEST_CASE("fast attention agrees with its reference over several blocks of a long sequence") {
-  const AttentionShape shape{1, 517, 2, 1, 64};
+  const AttentionShape shape{1, 1300, 2, 1, 64};
   check_fast_kernel([&](Fixture& f) { return both_passes(f, shape, 1); });
+  check_fast_half_kernel([&](Fixture& f) { return both_passes(f, shape, 1); });
+}
+
+TEST_CASE("fast attention agrees with its reference where a window or documents hide keys") {
+  const std::pair<AttentionShape, FirstKeys> cases[] = {
+      {{2, 70, 2, 1, 8}, window(1)},         // each token sees itself
+      {{1, 300, 2, 1, 33}, window(17)},      //
+      {{1, 520, 2, 2, 64}, window(128)},     // whole blocks
+      {{1, 1300, 2, 1, 16}, window(300)},    // blocks that are skipped
+      {{3, 130, 6, 2, 20}, documents(5)},    // several in a block
+      {{2, 700, 4, 2, 64}, documents(100)},  //
+      {{1, 1300, 2, 1, 32}, documents(400)},
+  };
+  for (const auto& [s, first_keys] : cases) {
+    INFO("batch " << s.batch << " sequence " << s.sequence << " heads " << s.query_heads << "/"
+                  << s.key_value_heads << " head dim " << s.head_dim);
+    const Case run = [&, &s = s, &first_keys = first_keys](Fixture& f) {
+      return both_passes(f, s, 1, first_keys);
+    };
+    check_fast_kernel(run);
+    check_fast_half_kernel(run);
+  }
 }
 
 TEST_CASE("attention does not overflow at extreme scores") {
@@ -110,9 +185,9 @@ TEST_CASE("no token sees a later one") {
   Fixture f(context, DType::f32);
   const Tensor qkv = f.random({rows(s), packed(s)}, 1), y = f.output({rows(s), query(s)});
   const Tensor lse = f.output({1, 2, s.sequence}), changed = f.output({rows(s), query(s)});
-  attention(context, s, qkv, y, lse);
+  attention(context, s, {}, qkv, y, lse);
   for (float& value : qkv.rows(70, 150).span<float>()) value = 1e6f;
-  attention(context, s, qkv, changed, lse);
+  attention(context, s, {}, qkv, changed, lse);
   CHECK(same_bits(y.rows(0, 70), changed.rows(0, 70)));
   CHECK_FALSE(same_bits(y.rows(70, 71), changed.rows(70, 71)));
 }
@@ -161,15 +236,17 @@ TEST_CASE("fast rotary agrees with its reference") {
   for (const AttentionShape& s :
        {AttentionShape{1, 5, 1, 1, 2}, AttentionShape{2, 33, 3, 1, 10}, AttentionShape{1, 70, 4, 2, 64}}) {
     for (const bool inverse : {false, true}) {
-      check_fast_kernel([&](Fixture& f) -> std::vector<Tensor> {
-        const Tensor cosine = f.output({s.sequence, s.head_dim / 2}),
-                     sine = f.output({s.sequence, s.head_dim / 2});
+      const Case run = [&](Fixture& f) -> std::vector<Tensor> {
+        const Tensor cosine = f.wide_output({s.sequence, s.head_dim / 2}),
+                     sine = f.wide_output({s.sequence, s.head_dim / 2});
         rotary_tables(10000, cosine, sine);
         const Tensor qkv = f.random({rows(s), packed(s)}, 1);
         const Tensor positions = f.random_ids(rows(s), 0, static_cast<std::int32_t>(s.sequence), 2);
         rotary(f.context, s, positions, cosine, sine, inverse, qkv);
         return {qkv};
-      });
+      };
+      check_fast_kernel(run);
+      check_fast_half_kernel(run);
     }
   }
 }
@@ -180,11 +257,14 @@ TEST_CASE("attention and rotary refuse shapes that do not fit") {
   const AttentionShape shape{1, 2, 2, 1, 4}, uneven{1, 2, 3, 2, 4};
   const Tensor qkv = f.random({2, 16}, 1), y = f.output({2, 8}), lse = f.output({1, 2, 2}),
                wrong = f.output({2, 7});
-  check_refused("attention", [&] { attention(context, shape, wrong, y, lse); });
-  check_refused("attention", [&] { attention(context, shape, qkv, wrong, lse); });
-  check_refused("attention", [&] { attention(context, shape, qkv, y, wrong); });
-  check_refused("attention", [&] { attention(context, uneven, f.random({2, 28}, 1), y, lse); });
-  check_refused("attention_backward", [&] { attention_backward(context, shape, y, qkv, y, lse, wrong); });
+  check_refused("attention", [&] { attention(context, shape, {}, wrong, y, lse); });
+  check_refused("attention", [&] { attention(context, shape, {}, qkv, wrong, lse); });
+  check_refused("attention", [&] { attention(context, shape, {}, qkv, y, wrong); });
+  for (const std::vector<std::int32_t>& first : {std::vector{0, 2}, {-1, 0}, {1, 1}, {0}}) {
+    check_refused("attention", [&] { attention(context, shape, f.ids(first), qkv, y, lse); });
+  }
+  check_refused("attention", [&] { attention(context, uneven, {}, f.random({2, 28}, 1), y, lse); });
+  check_refused("attention_backward", [&] { attention_backward(context, shape, {}, y, qkv, y, lse, wrong); });
   const Tensor table = f.output({4, 2});
   check_refused("rotary", [&] { rotary(context, shape, f.ids({0, 4}), table, table, false, qkv); });
   check_refused("rotary", [&] { rotary(context, shape, f.ids({0}), table, table, false, qkv); });
@@ -200,7 +280,7 @@ TEST_CASE("a key that is NaN shows in every token that sees it") {
     Fixture f(context, DType::f32);
     const Tensor qkv = f.random({70, 12}, 1), y = f.output({70, 4}), lse = f.output({1, 1, 70});
     qkv.data<float>()[30 * 12 + 4] = NAN;
-    attention(context, s, qkv, y, lse);
+    attention(context, s, {}, qkv, y, lse);
     for (std::int64_t t = 0; t < 70; ++t) CHECK(std::isnan(y.data<float>()[t * 4]) == (t >= 30));
   }
 }

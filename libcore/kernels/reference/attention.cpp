@@ -34,22 +34,27 @@ double dot(const T* a, const T* b, std::int64_t count) {
   return sum;
 }
 
-/// One query's softmax over its past, and the values' mean under it; returns the log of the sum of
+/// The first key that row r sees.
+std::int64_t first_key(const Tensor& first_R, std::int64_t r) {
+  return first_R ? first_R.data<std::int32_t>()[r] : 0;
+}
+
+/// One query's softmax over the keys first..t, and the values' mean under it; returns the log of the sum of
 /// exponentials.
 template <class T>
-double attend(const Packing& at, const T* qkv, std::int64_t t, std::int64_t h, std::vector<double>& score,
-              T* y) {
+double attend(const Packing& at, const T* qkv, std::int64_t first, std::int64_t t, std::int64_t h,
+              std::vector<double>& score, T* y) {
   const double scale = 1 / std::sqrt(static_cast<double>(at.head_dim));
   double highest = -std::numeric_limits<double>::infinity();
-  for (std::int64_t s = 0; s <= t; ++s) {
+  for (std::int64_t s = first; s <= t; ++s) {
     score[s] = scale * dot(qkv + at.query(t, h), qkv + at.key(s, h), at.head_dim);
     highest = std::max(highest, score[s]);
   }
   double sum = 0;
-  for (std::int64_t s = 0; s <= t; ++s) sum += std::exp(score[s] - highest);
+  for (std::int64_t s = first; s <= t; ++s) sum += std::exp(score[s] - highest);
   for (std::int64_t d = 0; d < at.head_dim; ++d) {
     double mean = 0;
-    for (std::int64_t s = 0; s <= t; ++s) {
+    for (std::int64_t s = first; s <= t; ++s) {
       mean += std::exp(score[s] - highest) / sum * qkv[at.value(s, h) + d];
     }
     y[at.output(t, h) + d] = static_cast<T>(mean);
@@ -59,13 +64,13 @@ double attend(const Packing& at, const T* qkv, std::int64_t t, std::int64_t h, s
 
 /// One query's part of the gradient, added to dqkv.
 template <class T>
-void attend_backward(const Packing& at, const T* dy, const T* qkv, const T* y, double lse, std::int64_t t,
-                     std::int64_t h, double* dqkv) {
+void attend_backward(const Packing& at, const T* dy, const T* qkv, const T* y, double lse, std::int64_t first,
+                     std::int64_t t, std::int64_t h, double* dqkv) {
   const double scale = 1 / std::sqrt(static_cast<double>(at.head_dim));
   const T* q = qkv + at.query(t, h);
   const T* dy_row = dy + at.output(t, h);
   const double dy_y = dot(dy_row, y + at.output(t, h), at.head_dim);
-  for (std::int64_t s = 0; s <= t; ++s) {
+  for (std::int64_t s = first; s <= t; ++s) {
     const T* k = qkv + at.key(s, h);
     const double p = std::exp(scale * dot(q, k, at.head_dim) - lse);
     const double dscore = p * (dot(dy_row, qkv + at.value(s, h), at.head_dim) - dy_y) * scale;
@@ -80,8 +85,8 @@ void attend_backward(const Packing& at, const T* dy, const T* qkv, const T* y, d
 }  // namespace
 
 template <class T>
-void attention(const Context&, const AttentionShape& shape, const Tensor& qkv_RE, const Tensor& y_RQ,
-               const Tensor& lse_BHT) {
+void attention(const Context&, const AttentionShape& shape, const Tensor& first_R, const Tensor& qkv_RE,
+               const Tensor& y_RQ, const Tensor& lse_BHT) {
   const Packing at(shape);
   const std::int64_t H = shape.query_heads, sequence = shape.sequence;
   std::vector<double> score(static_cast<std::size_t>(sequence));
@@ -91,15 +96,16 @@ void attention(const Context&, const AttentionShape& shape, const Tensor& qkv_RE
     T* lse = lse_BHT.data<T>() + b * H * sequence;
     for (std::int64_t h = 0; h < H; ++h) {
       for (std::int64_t t = 0; t < sequence; ++t) {
-        lse[h * sequence + t] = static_cast<T>(attend(at, qkv, t, h, score, y));
+        const std::int64_t first = first_key(first_R, b * sequence + t);
+        lse[h * sequence + t] = static_cast<T>(attend(at, qkv, first, t, h, score, y));
       }
     }
   }
 }
 
 template <class T>
-void attention_backward(const Context&, const AttentionShape& shape, const Tensor& dy_RQ,
-                        const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
+void attention_backward(const Context&, const AttentionShape& shape, const Tensor& first_R,
+                        const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
                         const Tensor& dqkv_RE) {
   const Packing at(shape);
   const std::int64_t H = shape.query_heads, sequence = shape.sequence;
@@ -112,7 +118,8 @@ void attention_backward(const Context&, const AttentionShape& shape, const Tenso
     std::fill(dqkv.begin(), dqkv.end(), 0.0);
     for (std::int64_t h = 0; h < H; ++h) {
       for (std::int64_t t = 0; t < sequence; ++t) {
-        attend_backward(at, dy, qkv, y, lse[h * sequence + t], t, h, dqkv.data());
+        const std::int64_t first = first_key(first_R, b * sequence + t);
+        attend_backward(at, dy, qkv, y, lse[h * sequence + t], first, t, h, dqkv.data());
       }
     }
     T* target = dqkv_RE.data<T>() + b * sequence * at.row;

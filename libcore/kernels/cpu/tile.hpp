@@ -1,0 +1,79 @@
+// The inner kernel of dt's matrix products: a tile of C in registers from packed panels of A and B, which lie
+// in cache. Once per instruction set.
+//
+// Panels. K counts units: one unit is one fp32, or a pair of bf16 (2k low, 2k+1 high, zero beyond an odd end)
+// where the tile is multiplied by multiply_tile_bf16 (tile_bf16.hpp). A panel of A holds tile_rows rows, k by
+// k: unit (i, k) at a[k · tile_rows + i]. A panel of B holds tile_columns columns: unit (k, j) at b[k ·
+// tile_columns + j]. Rows and columns beyond the matrix are zero, and the tile of C is whole: c must have
+// room for tile_columns in each row.
+//
+// Bits. Each element of the tile is one chain of multiply-adds in the order of k that starts at zero,
+// wherever it lies in the tile; with `add` the chain's sum is then added to c.
+#include "kernels/cpu/simd.hpp"
+
+#if defined(DT_KERNELS_CPU_TILE_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef DT_KERNELS_CPU_TILE_TOGGLE
+#undef DT_KERNELS_CPU_TILE_TOGGLE
+#else
+#define DT_KERNELS_CPU_TILE_TOGGLE
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace dt::kernels::cpu::HWY_NAMESPACE {
+
+// Accumulators for rows × vectors, the vectors of B and one broadcast of A must fit the registers; a panel of
+// A is half a vector wide, or whole vectors, so that packing can split what it transposes.
+#if HWY_TARGET == HWY_AVX3
+constexpr int tile_rows = 8, tile_vectors = 2;
+#elif HWY_TARGET == HWY_AVX2
+constexpr int tile_rows = 4, tile_vectors = 3;
+#elif HWY_TARGET == HWY_SCALAR
+constexpr int tile_rows = 4, tile_vectors = 4;
+#else
+constexpr int tile_rows = 8, tile_vectors = 2;
+#endif
+constexpr std::int64_t tile_columns = tile_vectors * num_lanes;
+static_assert(tile_rows % num_lanes == 0 || tile_rows * 2 == num_lanes);
+
+template <int ROWS>
+HWY_INLINE void multiply_rows(std::int64_t K, const float* a, const float* b, float* c, std::int64_t c_row,
+                              bool add) {
+  V sums[ROWS][tile_vectors];
+  for (int i = 0; i < ROWS; ++i) {
+    for (int j = 0; j < tile_vectors; ++j) sums[i][j] = hn::Zero(floats);
+  }
+  for (std::int64_t k = 0; k < K; ++k, a += tile_rows, b += tile_columns) {
+    V right[tile_vectors];
+    for (int j = 0; j < tile_vectors; ++j) right[j] = hn::LoadU(floats, b + j * num_lanes);
+    for (int i = 0; i < ROWS; ++i) {
+      const V left = hn::Set(floats, a[i]);
+      for (int j = 0; j < tile_vectors; ++j) sums[i][j] = hn::MulAdd(left, right[j], sums[i][j]);
+    }
+  }
+  HWY_UNROLL(16)
+  for (int i = 0; i < ROWS; ++i) {
+    HWY_UNROLL(16)
+    for (int j = 0; j < tile_vectors; ++j) {
+      float* p = c + i * c_row + j * num_lanes;
+      hn::StoreU(add ? hn::Add(hn::LoadU(floats, p), sums[i][j]) : sums[i][j], floats, p);
+    }
+  }
+}
+
+/// c = a · b, or c += with `add`, for the first `rows` rows of a panel (it may write up to tile_rows of them)
+/// and all tile_columns columns.
+inline void multiply_tile(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
+                          std::int64_t c_row, bool add) {
+  if (2 * rows > tile_rows) {
+    multiply_rows<tile_rows>(K, a, b, c, c_row, add);
+  } else if (rows > 1) {
+    multiply_rows<tile_rows / 2>(K, a, b, c, c_row, add);
+  } else {
+    multiply_rows<1>(K, a, b, c, c_row, add);
+  }
+}
+
+}  // namespace dt::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
