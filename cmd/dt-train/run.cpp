@@ -19,32 +19,19 @@ namespace {
 using train::Settings;
 
 /// Options that evaluation alone has no use for.
-constexpr std::array training_only{"steps",
-                                   "tokens",
-                                   "epochs",
-                                   "grad-lanes",
-                                   "grad-dtype",
-                                   "loss-scale",
-                                   "recompute",
-                                   "seed",
-                                   "lr",
-                                   "min-lr",
-                                   "warmup-steps",
-                                   "schedule",
-                                   "decay-steps",
-                                   "weight-decay",
-                                   "beta1",
-                                   "beta2",
-                                   "adam-eps",
-                                   "clip-norm",
-                                   "save-every",
-                                   "keep-last",
-                                   "keep-every",
-                                   "eval-every",
-                                   "log-every",
-                                   "peak-flops",
-                                   "dry-run",
-                                   "lr-reference-batch"};
+constexpr std::array training_only{"steps",        "tokens",
+                                   "epochs",       "grad-lanes",
+                                   "grad-dtype",   "loss-scale",
+                                   "recompute",    "seed",
+                                   "lr",           "min-lr",
+                                   "warmup-steps", "schedule",
+                                   "decay-steps",  "weight-decay",
+                                   "beta1",        "beta2",
+                                   "adam-eps",     "clip-norm",
+                                   "save-every",   "keep-last",
+                                   "keep-every",   "eval-every",
+                                   "log-every",    "peak-flops",
+                                   "dry-run",      "lr-reference-batch"};
 
 /// Error{usage}: an option that would do nothing without another, or beside it.
 void check_use(const Settings& s, const OptionTable& options) {

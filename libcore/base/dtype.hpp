@@ -13,6 +13,10 @@ enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, u64, u32, u16, 
 std::size_t dtype_bytes(DType dtype);
 /// "f64", "f32", "bf16", ...: the names used in manifests and by dt's options.
 std::string_view dtype_name(DType dtype);
+/// What statistics, sums and losses beside elements of `dtype` are kept in: f64 for f64, else f32.
+constexpr DType statistics_dtype(DType dtype) {
+  return dtype == DType::f64 ? DType::f64 : DType::f32;
+}
 /// Error{input}: an unknown name.
 DType parse_dtype(std::string_view name);
 

@@ -20,15 +20,18 @@ Dims check_attention(const char* kernel, const AttentionShape& shape, const Tens
   return dims;
 }
 
-/// A row sees a key at least, its own, and never more of the sequence's start than the row before it.
-void check_first(const char* kernel, std::int64_t sequence, const Tensor& first_R, std::int64_t rows) {
+void check_first(const char* kernel, const AttentionShape& shape, const Tensor& first_R) {
   if (!first_R) return;
-  check_tensor(kernel, "first_R", first_R, DType::i32, {rows});
+  check_tensor(kernel, "first_R", first_R, DType::i32, {shape.batch * shape.sequence});
   const std::int32_t* first = first_R.data<std::int32_t>();
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int64_t t = r % sequence, lowest = t == 0 ? 0 : first[r - 1];
-    DT_CHECK(first[r] >= lowest && first[r] <= t, "{}: row {} sees keys from {} on, expected {} ... {}",
-             kernel, r, first[r], lowest, t);
+  for (std::int64_t b = 0; b < shape.batch; ++b) {
+    std::int64_t lowest = 0;
+    for (std::int64_t t = 0; t < shape.sequence; ++t, ++first) {
+      DT_CHECK(*first >= lowest && *first <= t,
+               "{}: the first visible key of position {} in sequence {} is {}, expected {} to {}", kernel, t,
+               b, *first, lowest, t);
+      lowest = *first;
+    }
   }
 }
 
@@ -36,34 +39,32 @@ void check_first(const char* kernel, std::int64_t sequence, const Tensor& first_
 
 void attention(const Context& context, const AttentionShape& shape, const Tensor& first_R,
                const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT) {
+  const DType dtype = qkv_RE.dtype();
   const Dims n = check_attention("attention", shape, qkv_RE);
-  check_first("attention", shape.sequence, first_R, n.rows);
-  check_tensor("attention", "y_RQ", y_RQ, qkv_RE.dtype(), {n.rows, n.query});
-  check_tensor("attention", "lse_BHT", lse_BHT, qkv_RE.dtype(),
+  check_first("attention", shape, first_R);
+  check_tensor("attention", "y_RQ", y_RQ, dtype, {n.rows, n.query});
+  check_tensor("attention", "lse_BHT", lse_BHT, statistics_dtype(dtype),
                {shape.batch, shape.query_heads, shape.sequence});
-  // The fast kernel takes no first_R.
-  const Implementations<decltype(attention)> implementations{
-      reference::attention<double>, reference::attention<float>,
-      first_R ? reference::attention<float> : cpu::attention};
-  pick(implementations, context, "attention", qkv_RE.dtype())(context, shape, first_R, qkv_RE, y_RQ, lse_BHT);
+  static constexpr Implementations<decltype(attention)> implementations{
+      reference::attention<double>, reference::attention<float>, cpu::attention};
+  pick(implementations, context, "attention", dtype)(context, shape, first_R, qkv_RE, y_RQ, lse_BHT);
 }
 
 void attention_backward(const Context& context, const AttentionShape& shape, const Tensor& first_R,
                         const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
                         const Tensor& dqkv_RE) {
+  const DType dtype = qkv_RE.dtype();
   const Dims n = check_attention("attention_backward", shape, qkv_RE);
-  check_first("attention_backward", shape.sequence, first_R, n.rows);
-  check_tensor("attention_backward", "dy_RQ", dy_RQ, qkv_RE.dtype(), {n.rows, n.query});
-  check_tensor("attention_backward", "y_RQ", y_RQ, qkv_RE.dtype(), {n.rows, n.query});
-  check_tensor("attention_backward", "lse_BHT", lse_BHT, qkv_RE.dtype(),
+  check_first("attention_backward", shape, first_R);
+  check_tensor("attention_backward", "dy_RQ", dy_RQ, dtype, {n.rows, n.query});
+  check_tensor("attention_backward", "y_RQ", y_RQ, dtype, {n.rows, n.query});
+  check_tensor("attention_backward", "lse_BHT", lse_BHT, statistics_dtype(dtype),
                {shape.batch, shape.query_heads, shape.sequence});
-  check_tensor("attention_backward", "dqkv_RE", dqkv_RE, qkv_RE.dtype(), {n.rows, n.packed});
-  // The fast kernel takes no first_R.
-  const Implementations<decltype(attention_backward)> implementations{
-      reference::attention_backward<double>, reference::attention_backward<float>,
-      first_R ? reference::attention_backward<float> : cpu::attention_backward};
-  pick(implementations, context, "attention_backward", qkv_RE.dtype())(context, shape, first_R, dy_RQ, qkv_RE,
-                                                                       y_RQ, lse_BHT, dqkv_RE);
+  check_tensor("attention_backward", "dqkv_RE", dqkv_RE, dtype, {n.rows, n.packed});
+  static constexpr Implementations<decltype(attention_backward)> implementations{
+      reference::attention_backward<double>, reference::attention_backward<float>, cpu::attention_backward};
+  pick(implementations, context, "attention_backward", dtype)(context, shape, first_R, dy_RQ, qkv_RE, y_RQ,
+                                                              lse_BHT, dqkv_RE);
 }
 
 void first_visible(const Context& context, std::int64_t sequence, std::int64_t window, const Tensor& starts_R,
@@ -81,8 +82,8 @@ void rotary(const Context& context, const AttentionShape& shape, const Tensor& p
   check_rank("rotary", "cos_PD2", cos_PD2, 2);
   const std::int64_t P = cos_PD2.dim(0), half = shape.head_dim / 2;
   DT_CHECK(shape.head_dim % 2 == 0, "rotary: the head dim {} is odd", shape.head_dim);
-  check_tensor("rotary", "cos_PD2", cos_PD2, qkv_RE.dtype(), {P, half});
-  check_tensor("rotary", "sin_PD2", sin_PD2, qkv_RE.dtype(), {P, half});
+  check_tensor("rotary", "cos_PD2", cos_PD2, statistics_dtype(qkv_RE.dtype()), {P, half});
+  check_tensor("rotary", "sin_PD2", sin_PD2, statistics_dtype(qkv_RE.dtype()), {P, half});
   check_tensor("rotary", "positions_R", positions_R, DType::i32, {n.rows});
   check_ids("rotary", positions_R, 0, P);
   static constexpr Implementations<decltype(rotary)> implementations{reference::rotary<double>,

@@ -17,14 +17,18 @@ struct AttentionShape {
   std::int64_t head_dim;         // D
 };
 
-/// y = softmax(q·kᵀ/√D, causal) · v per head; query head h reads key-value head ⌊h·K/H⌋. lse_BHT keeps the
-/// log of each row's sum of exponentials for the backward. Scores are never held for more than a block of
-/// rows. The query at position t of its sequence sees the keys first_R … t; first_R (int32) holds positions
-/// within the sequence that never fall from one row to the next, and absent it is 0 throughout.
-/// Sources: Vaswani et al. 2017, eq. 1; Ainslie et al. 2023; Dao et al. 2022, algorithm 1 (online softmax).
+/// y = softmax(q·kᵀ/√D, masked) · v per head; query head h reads key-value head ⌊h·K/H⌋. The query at
+/// position t of a sequence sees the keys first..t, where first is int32 first_R's element of its row, or 0
+/// where first_R is absent: 0 ≤ first ≤ t, nondecreasing within a sequence. A sliding window is first =
+/// max(0, t − window + 1); of packed documents, first is where the row's document starts. Blocks that nobody
+/// sees cost nothing. lse_BHT keeps the log of each row's sum of exponentials for the backward; y may not
+/// alias qkv. Scores are never held for more than a block of queries and keys. Dtypes: qkv and y alike f64,
+/// f32, bf16 or f16; lse f64 for f64, else f32.  Numerics: sums and softmax in fp32; where 16-bit operands
+/// are multiplied in bf16, so are the weights and, in the backward, their gradients. Sources: Vaswani et al.
+/// 2017, eq. 1; Ainslie et al. 2023; Dao et al. 2022, algorithm 1 (online softmax).
 void attention(const Context& context, const AttentionShape& shape, const Tensor& first_R,
                const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT);
-/// Writes dqkv_RE (all of it).
+/// Writes dqkv_RE (all of it), of qkv's dtype as is dy.
 void attention_backward(const Context& context, const AttentionShape& shape, const Tensor& first_R,
                         const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
                         const Tensor& dqkv_RE);
@@ -40,7 +44,8 @@ void first_visible(const Context& context, std::int64_t sequence, std::int64_t w
 void rotary_tables(const RotaryFrequencies& frequencies, const Tensor& cos_PD2, const Tensor& sin_PD2);
 
 /// Rotates the query and key heads of every row in place: features i and i + D/2 of a head are a pair (as
-/// Llama checkpoints have them). `inverse` rotates back, which is the backward.
+/// Llama checkpoints have them). `inverse` rotates back, which is the backward. The tables are f64 for f64
+/// qkv, else f32.
 void rotary(const Context& context, const AttentionShape& shape, const Tensor& positions_R,
             const Tensor& cos_PD2, const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE);
 

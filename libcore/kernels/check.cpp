@@ -14,10 +14,6 @@ void check_tensor(const char* kernel, const char* name, const Tensor& tensor, DT
            tensor.shape().to_string(), dtype_name(dtype), Shape(shape).to_string());
 }
 
-DType statistics_dtype(DType dtype) {
-  return dtype == DType::f64 ? DType::f64 : DType::f32;
-}
-
 void check_gradient(const char* kernel, const char* name, const Tensor& gradient, DType dtype,
                     std::initializer_list<std::int64_t> shape) {
   const bool is_short = dtype != DType::f64 && gradient.dtype() == DType::bf16;

@@ -11,9 +11,6 @@ namespace dt::kernels {
 void check_tensor(const char* kernel, const char* name, const Tensor& tensor, DType dtype,
                   std::initializer_list<std::int64_t> shape);
 
-/// What statistics and losses beside tensors of `dtype` are kept in: f64 for f64, else f32.
-DType statistics_dtype(DType dtype);
-
 /// Error{internal} unless `gradient` has this shape and a dtype that gradients of parameters may have beside
 /// tensors of `dtype`: f64 for f64, else f32 or bf16.
 void check_gradient(const char* kernel, const char* name, const Tensor& gradient, DType dtype,

@@ -40,8 +40,8 @@ AttentionLayer::Handover AttentionLayer::handover(SavedMemory& memory, std::int6
 }
 
 void AttentionLayer::forward(const Context& context, const MicroBatch& micro_batch,
-                             std::span<const Tensor> weights, const Tensor& x_RC,
-                             const Tensor& residual_RC, const Tensor& y_RC, const Saved& saved) const {
+                             std::span<const Tensor> weights, const Tensor& x_RC, const Tensor& residual_RC,
+                             const Tensor& y_RC, const Saved& saved) const {
   const Params w = params(weights);
   const Arena::Scope scope(context.scratch());
   kernels::linear(context, x_RC, w.qkv_weight_EC, w.qkv_bias_E, {}, saved.qkv_RE);

@@ -26,8 +26,8 @@ void EmbeddingUnit::backward_input(const Context&, const MicroBatch&, std::span<
                                    std::span<std::byte>) const {}
 
 void EmbeddingUnit::backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor&,
-                                    const Tensor& dy_RC, std::span<const Tensor> grads,
-                                    std::span<std::byte>, std::span<std::byte>) const {
+                                    const Tensor& dy_RC, std::span<const Tensor> grads, std::span<std::byte>,
+                                    std::span<std::byte>) const {
   kernels::embedding_backward(context, micro_batch.tokens_R, dy_RC, grads[0]);
   if (learned_positions_) kernels::embedding_backward(context, micro_batch.positions_R, dy_RC, grads[1]);
 }

@@ -35,7 +35,8 @@ class HeadUnit final : public Unit {
  private:
   /// nll of all rows; where dnorm is present also the gradients of the norm's output and of the matrix.
   void loss(const Context& context, const MicroBatch& micro_batch, const Tensor& matrix_VC,
-            const Tensor& norm_RC, const Tensor& nll_R, const Tensor& dnorm_RC, const Tensor& dmatrix_VC) const;
+            const Tensor& norm_RC, const Tensor& nll_R, const Tensor& dnorm_RC,
+            const Tensor& dmatrix_VC) const;
   std::int64_t chunk_rows(std::int64_t rows) const;
   Tensor saved_gradient(std::span<std::byte> saved, const MicroBatch& micro_batch) const;
   void check(std::span<const Tensor> tensors) const;

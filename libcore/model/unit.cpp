@@ -6,8 +6,8 @@
 
 namespace dt::model {
 
-std::vector<std::unique_ptr<Unit>> make_units(const ModelSpec& spec, const ParameterTable& table,
-                                              DType dtype, Kept kept) {
+std::vector<std::unique_ptr<Unit>> make_units(const ModelSpec& spec, const ParameterTable& table, DType dtype,
+                                              Kept kept) {
   const auto rotary = std::make_shared<const RotaryTables>(spec, statistics_dtype(dtype));
   std::vector<std::unique_ptr<Unit>> units;
   for (const UnitSpec& unit : table.units()) {

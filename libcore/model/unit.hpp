@@ -79,7 +79,4 @@ class Unit {
 std::vector<std::unique_ptr<Unit>> make_units(const ModelSpec& spec, const ParameterTable& table, DType dtype,
                                               Kept kept = Kept::everything);
 
-/// What statistics beside tensors of `dtype` are kept in: f64 for f64, else f32.
-inline DType statistics_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
-
 }  // namespace dt::model

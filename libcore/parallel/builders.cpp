@@ -2,8 +2,7 @@
 
 namespace dt::parallel {
 
-ActionList build_training_step(int num_units, int first_micro_batch, int num_micro_batches,
-                               bool recompute) {
+ActionList build_training_step(int num_units, int first_micro_batch, int num_micro_batches, bool recompute) {
   ActionList list;
   const int last = first_micro_batch + num_micro_batches - 1;
   for (int m = first_micro_batch; m <= last; ++m) {

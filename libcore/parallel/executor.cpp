@@ -179,7 +179,8 @@ void Executor::backward_weight(const Action& action, const MicroBatch& micro_bat
 void Executor::forget_if_empty(int unit, int micro_batch) {
   const auto entry = in_flight_.find({unit, micro_batch});
   const InFlight& held = entry->second;
-  if (!held.output.data() && !held.saved.data() && !held.handover.data() && !held.output_gradient.data()) in_flight_.erase(entry);
+  if (!held.output.data() && !held.saved.data() && !held.handover.data() && !held.output_gradient.data())
+    in_flight_.erase(entry);
 }
 
 }  // namespace dt::parallel

@@ -47,8 +47,8 @@ StorageBytes ModelStorage::estimate(const model::ParameterTable& table, Precisio
     const std::size_t master_bytes = numel * dtype_bytes(precision.master());
     total.weights += numel * dtype_bytes(precision.compute);
     if (!plan) continue;
-    total.gradients += numel * dtype_bytes(precision.gradient) * spec.holders.size() *
-                       at(std::max(1, plan->depth()));
+    total.gradients +=
+        numel * dtype_bytes(precision.gradient) * spec.holders.size() * at(std::max(1, plan->depth()));
     total.optimizer += (precision.has_masters() ? 3 : 2) * master_bytes;
     total.checkpoint += 3 * master_bytes;
   }
@@ -86,8 +86,8 @@ void ModelStorage::set_weights(const Context& context, int param,
   if (!precision_.has_masters()) return fill(weights);
   const Tensor masters = group_masters(group);
   const Arena::Scope scope(context.scratch());
-  const Tensor values = masters ? param_in(masters, param)
-                                : context.scratch().allocate(precision_.master(), weights.shape());
+  const Tensor values =
+      masters ? param_in(masters, param) : context.scratch().allocate(precision_.master(), weights.shape());
   fill(values);
   kernels::convert(context, values, weights);
 }

@@ -10,11 +10,14 @@ namespace dt::train {
 using Json = nlohmann::ordered_json;
 
 std::string describe_conditions(const Plan& plan) {
-  return Json{{"threads", plan.threads},         {"precision", precision_name(plan.precision.compute)},
+  return Json{{"threads", plan.threads},
+              {"precision", precision_name(plan.precision.compute)},
               {"grad_dtype", precision_name(plan.precision.gradient)},
               {"matmul", precision_name(plan.multiply)},
-              {"micro_batch", plan.micro_batch}, {"global_batch", plan.global_batch},
-              {"grad_lanes", plan.grad_lanes},   {"instruction_set", instruction_set()},
+              {"micro_batch", plan.micro_batch},
+              {"global_batch", plan.global_batch},
+              {"grad_lanes", plan.grad_lanes},
+              {"instruction_set", instruction_set()},
               {"build", build_description()}}
       .dump();
 }

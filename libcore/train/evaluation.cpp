@@ -97,8 +97,7 @@ void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, cons
   const Arena::Scope scope(runtime.context().scratch());
   const Shape shape{request.sequence_length, runtime.spec().vocabulary};
   const Tensor floats = runtime.context().scratch().allocate(DType::f32, shape);
-  const Tensor logits =
-      runtime.context().scratch().allocate(runtime.storage().precision().compute, shape);
+  const Tensor logits = runtime.context().scratch().allocate(runtime.storage().precision().compute, shape);
   for (std::uint64_t i = 0; i < n; ++i) {
     data::Batch batch = data::validation_batch(dataset, request.sequence_length, i, 1);
     writer.write("/tokens", i * length * sizeof(std::int32_t), std::as_bytes(std::span(batch.tokens_BT)));

@@ -24,8 +24,8 @@ DType parse_precision(const std::string& name) {
 
 /// Whether every rank's CPU multiplies bf16; the first that does not, by name.
 std::string rank_without_bf16(const comm::Ranks& ranks) {
-  const std::vector<std::string> hosts = comm::gather_texts(
-      ranks.world, kernels::multiplies_in(DType::bf16) ? std::string() : host_name());
+  const std::vector<std::string> hosts =
+      comm::gather_texts(ranks.world, kernels::multiplies_in(DType::bf16) ? std::string() : host_name());
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
     if (!hosts[rank].empty()) return fmt::format("rank {} on {}", rank, hosts[rank]);
   }

@@ -65,7 +65,8 @@ std::optional<Start> start_from(const Candidate& candidate, const Origin& origin
   });
   start.plan.multiply = origin.choose_multiply(start.plan, &manifest.state);
   comm::together(ranks.world, [&] { start.runtime = origin.make_runtime(start.plan); });
-  if (!readable(candidate, ranks, [&] { load_state(start.runtime->context(), *reader, start.runtime->storage()); }))
+  if (!readable(candidate, ranks,
+                [&] { load_state(start.runtime->context(), *reader, start.runtime->storage()); }))
     return std::nullopt;
   for (const std::string& difference :
        condition_differences(manifest.state.conditions, describe_conditions(start.plan))) {

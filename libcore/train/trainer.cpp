@@ -162,9 +162,7 @@ Decision Trainer::run_actions(data::Batch& batch) {
                          batch.num_samples, batch.sequence_length);
   Decision decision;
   parallel::StepHooks hooks;
-  hooks.loss = [&](int, const Tensor& nll_R) {
-    step_report.nll.add(nll_R.span<double>());
-  };
+  hooks.loss = [&](int, const Tensor& nll_R) { step_report.nll.add(nll_R.span<double>()); };
   hooks.control = [&] {
     is_own_loss_finite_ = std::isfinite(step_report.nll.value());
     add_squared_norm(step_report);
@@ -214,8 +212,9 @@ void Trainer::adjust_loss_scale(Decision& decision) {
   } else if (optim::back_off(*plan_.loss_scale, loss_scale_)) {
     decision.skip = true;
     state_.skipped_steps += 1;
-    ranks_.console.info("step {}: gradients are not finite at the loss scale {}: no update; the scale is now {}",
-                        state_.step + 1, scale, loss_scale_.value);
+    ranks_.console.info(
+        "step {}: gradients are not finite at the loss scale {}: no update; the scale is now {}",
+        state_.step + 1, scale, loss_scale_.value);
   }
   state_.loss_scale = loss_scale_.value;
   state_.loss_scale_good_steps = loss_scale_.good_steps;
@@ -243,8 +242,10 @@ void Trainer::refuse_not_finite(const Decision& decision) {
   const std::int64_t first = runtime_.lanes().first_micro_batch() * plan_.micro_batch;
   const std::int64_t count = runtime_.lanes().num_micro_batches() * plan_.micro_batch;
   const std::vector<std::string> guilty = comm::gather_texts(
-      ranks_.world, is_own_loss_finite_ ? "" : fmt::format("rank {}, {}", ranks_.world.rank(), samples(first, count)));
-  const auto found = std::find_if(guilty.begin(), guilty.end(), [](const auto& text) { return !text.empty(); });
+      ranks_.world,
+      is_own_loss_finite_ ? "" : fmt::format("rank {}, {}", ranks_.world.rank(), samples(first, count)));
+  const auto found =
+      std::find_if(guilty.begin(), guilty.end(), [](const auto& text) { return !text.empty(); });
   if (found != guilty.end()) where = *found;
   throw comm::SharedError(
       ErrorKind::input,

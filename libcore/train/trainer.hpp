@@ -71,8 +71,8 @@ class Trainer {
   optim::LossScale loss_scale_;
   bool is_own_loss_finite_ = true;  // of this rank's part of the step
   double peak_flops_ = 0;           // of all ranks
-  double control_s_ = 0;       // spent on combining reports
-  double looked_for_newer_s_;  // when is_superseded looked last
+  double control_s_ = 0;            // spent on combining reports
+  double looked_for_newer_s_;       // when is_superseded looked last
   std::int64_t saved_step_;
   std::exception_ptr output_failure_;
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/half.hpp"
 #include "kernels/activation.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/attention.hpp"
@@ -32,6 +33,15 @@ class Bench {
     }
     return tensor;
   }
+  /// The same values, rounded.
+  Tensor values(DType dtype, Shape shape) {
+    const Tensor wide = floats(std::move(shape));
+    if (dtype == DType::f32) return wide;
+    const Tensor tensor = add(dtype, wide.shape());
+    for (std::int64_t i = 0; i < wide.numel(); ++i)
+      tensor.data<BFloat16>()[i] = BFloat16(wide.data<float>()[i]);
+    return tensor;
+  }
   Tensor ids(std::int64_t count, std::int64_t end) {
     const Tensor tensor = add(DType::i32, {count});
     for (std::int64_t i = 0; i < count; ++i)
@@ -50,14 +60,16 @@ class Bench {
 
 /// Runs `kernel` and reports `amount` per second, in 10⁹, as `unit`.
 void measure(benchmark::State& state, const char* unit, double amount,
-             const std::function<void(const Context&)>& kernel) {
-  const Context context(static_cast<int>(state.range(0)));
+             const std::function<void(const Context&)>& kernel, DType multiply = DType::f32) {
+  Context context(static_cast<int>(state.range(0)));
+  context.set_multiply(multiply);
   kernel(context);
   for (auto _ : state) kernel(context);
   state.counters[unit] = benchmark::Counter(amount * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
 }
-void measure_flops(benchmark::State& state, double flops, const std::function<void(const Context&)>& kernel) {
-  measure(state, "GFLOP", flops, kernel);
+void measure_flops(benchmark::State& state, double flops, const std::function<void(const Context&)>& kernel,
+                   DType multiply = DType::f32) {
+  measure(state, "GFLOP", flops, kernel, multiply);
 }
 /// Every float is counted once for each time that it must be read or written.
 void measure_floats(benchmark::State& state, double floats,
@@ -88,21 +100,63 @@ void linear_backward_weight(benchmark::State& state, std::int64_t N, std::int64_
 
 constexpr kernels::AttentionShape attention_shape{1, R, H, H, D};
 
-// The causal half only: 2 matrix products forward, 5 backward.
-void attention(benchmark::State& state) {
+/// What attention's heads are stored and multiplied in, and the length of a sequence.
+struct AttentionCase {
+  const char* name;
+  DType dtype, multiply;
+  std::int64_t sequence;
+  std::int64_t window = 0;
+};
+constexpr AttentionCase attention_cases[] = {
+    {"f32/1024", DType::f32, DType::f32, 1024},
+    {"f32/4096", DType::f32, DType::f32, 4096},
+    {"bf16/1024", DType::bf16, DType::bf16, 1024},
+    {"bf16/4096", DType::bf16, DType::bf16, 4096},
+    {"bf16_in_f32/1024", DType::bf16, DType::f32, 1024},
+    {"bf16_in_f32/4096", DType::bf16, DType::f32, 4096},
+    {"bf16_window_512/4096", DType::bf16, DType::bf16, 4096, 512},
+};
+
+struct AttentionBench {
+  explicit AttentionBench(const AttentionCase& c)
+      : T(c.sequence),
+        shape{1, T, H, H, D},
+        qkv(b.values(c.dtype, {T, 3 * C})),
+        dy(b.values(c.dtype, {T, C})),
+        y(b.values(c.dtype, {T, C})),
+        dqkv(b.values(c.dtype, {T, 3 * C})),
+        lse(b.floats({1, H, T})) {
+    if (c.window == 0) return;
+    first = b.ids(T, T);
+    for (std::int64_t t = 0; t < T; ++t) {
+      first.data<std::int32_t>()[t] = static_cast<std::int32_t>(std::max<std::int64_t>(0, t - c.window + 1));
+    }
+  }
+  void forward(const Context& c) const { kernels::attention(c, shape, first, qkv, y, lse); }
+  void backward(const Context& c) const {
+    kernels::attention_backward(c, shape, first, dy, qkv, y, lse, dqkv);
+  }
   Bench b;
-  const Tensor qkv = b.floats({R, 3 * C}), y = b.floats({R, C}), lse = b.floats({1, H, R});
-  measure_flops(state, 2.0 * H * R * R * D,
-                [&](const Context& c) { kernels::attention(c, attention_shape, {}, qkv, y, lse); });
+  std::int64_t T;
+  kernels::AttentionShape shape;
+  Tensor first, qkv, dy, y, dqkv, lse;
+};
+
+// What is seen only: 2 matrix products forward, 5 backward.
+double attention_flops(const AttentionCase& c) {
+  const double T = static_cast<double>(c.sequence), W = static_cast<double>(c.window);
+  return 4.0 * H * D * (c.window == 0 ? T * T / 2 : T * W - W * W / 2);
 }
-void attention_backward(benchmark::State& state) {
-  Bench b;
-  const Tensor qkv = b.floats({R, 3 * C}), y = b.floats({R, C}), lse = b.floats({1, H, R});
-  const Tensor dy = b.floats({R, C}), dqkv = b.floats({R, 3 * C});
-  kernels::attention(Context(1), attention_shape, {}, qkv, y, lse);
-  measure_flops(state, 5.0 * H * R * R * D, [&](const Context& c) {
-    kernels::attention_backward(c, attention_shape, {}, dy, qkv, y, lse, dqkv);
-  });
+void attention(benchmark::State& state, const AttentionCase& c) {
+  const AttentionBench bench(c);
+  measure_flops(
+      state, attention_flops(c), [&](const Context& context) { bench.forward(context); }, c.multiply);
+}
+void attention_backward(benchmark::State& state, const AttentionCase& c) {
+  const AttentionBench bench(c);
+  bench.forward(Context(1));
+  measure_flops(
+      state, 2.5 * attention_flops(c), [&](const Context& context) { bench.backward(context); }, c.multiply);
 }
 void rotary(benchmark::State& state) {
   Bench b;
@@ -242,8 +296,14 @@ void register_all() {
     add_linear("linear_backward_input", linear_backward_input);
     add_linear("linear_backward_weight", linear_backward_weight);
   }
+  for (const AttentionCase& c : attention_cases) {
+    const std::string name = std::string("attention/") + c.name;
+    one_thread_and_all(benchmark::RegisterBenchmark(name.c_str(), attention, c));
+    const std::string backward = std::string("attention_backward/") + c.name;
+    one_thread_and_all(benchmark::RegisterBenchmark(backward.c_str(), attention_backward, c));
+  }
 #define DT_ADD(kernel) add_kernel(#kernel, kernel)
-  DT_ADD(attention), DT_ADD(attention_backward), DT_ADD(rotary);
+  DT_ADD(rotary);
   DT_ADD(layer_norm), DT_ADD(layer_norm_backward), DT_ADD(rms_norm);
   DT_ADD(gelu), DT_ADD(gelu_backward), DT_ADD(swiglu), DT_ADD(swiglu_backward);
   DT_ADD(embedding), DT_ADD(embedding_backward), DT_ADD(cross_entropy), DT_ADD(cross_entropy_gradient);

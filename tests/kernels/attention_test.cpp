@@ -19,13 +19,43 @@ std::int64_t packed(const AttentionShape& s) {
   return (s.query_heads + 2 * s.key_value_heads) * s.head_dim;
 }
 
+/// Fills first_R for a batch.
+using FirstKeys = std::function<Tensor(Fixture&, const AttentionShape&)>;
+
+Tensor all_keys(Fixture&, const AttentionShape&) {
+  return {};
+}
+FirstKeys window(std::int64_t size) {
+  return [size](Fixture& f, const AttentionShape& s) {
+    std::vector<std::int32_t> first;
+    for (std::int64_t r = 0; r < rows(s); ++r) {
+      first.push_back(static_cast<std::int32_t>(std::max<std::int64_t>(0, r % s.sequence - size + 1)));
+    }
+    return f.ids(first);
+  };
+}
+/// Documents of a few tokens, or of some `mean`, in sequences that are cut without regard to them.
+FirstKeys documents(std::int32_t mean) {
+  return [mean](Fixture& f, const AttentionShape& s) {
+    const Tensor dice = f.random_ids(rows(s), 0, mean, 7);
+    std::vector<std::int32_t> first;
+    for (std::int64_t r = 0; r < rows(s); ++r) {
+      const auto t = static_cast<std::int32_t>(r % s.sequence);
+      const bool starts = t == 0 || dice.data<std::int32_t>()[r] == 0;
+      first.push_back(starts ? t : first.back());
+    }
+    return f.ids(first);
+  };
+}
+
 /// Runs forward and backward on random inputs: y, lse, dqkv.
-std::vector<Tensor> both_passes(Fixture& f, const AttentionShape& s, double scale) {
+std::vector<Tensor> both_passes(Fixture& f, const AttentionShape& s, double scale,
+                                const FirstKeys& first_keys = all_keys) {
   const Tensor qkv = f.random({rows(s), packed(s)}, 1, scale), dy = f.random({rows(s), query(s)}, 2);
-  const Tensor y = f.output({rows(s), query(s)}), lse = f.output({s.batch, s.query_heads, s.sequence});
-  const Tensor dqkv = f.output({rows(s), packed(s)});
-  attention(f.context, s, {}, qkv, y, lse);
-  attention_backward(f.context, s, {}, dy, qkv, y, lse, dqkv);
+  const Tensor y = f.output({rows(s), query(s)}), lse = f.wide_output({s.batch, s.query_heads, s.sequence});
+  const Tensor dqkv = f.output({rows(s), packed(s)}), first = first_keys(f, s);
+  attention(f.context, s, first, qkv, y, lse);
+  attention_backward(f.context, s, first, dy, qkv, y, lse, dqkv);
   return {y, lse, dqkv};
 }
 
@@ -73,42 +103,18 @@ TEST_CASE("query heads share key-value heads in groups") {
   CHECK(to_doubles(lse)[2] == Approx(3));
 }
 
-TEST_CASE("attention_backward is attention's gradient where rows see a part of their past") {
-  const AttentionShape s{2, 5, 4, 2, 3};
+TEST_CASE("attention sees no key before the first visible one") {
   const Context context(1);
   Fixture f(context, DType::f64);
-  const Tensor first = f.ids({0, 0, 1, 2, 2, 0, 1, 1, 3, 4});
-  const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
-  const Tensor y = f.output({rows(s), query(s)}), lse = f.output({s.batch, s.query_heads, s.sequence});
-  const Tensor dqkv = f.output({rows(s), packed(s)});
-  attention(context, s, first, qkv, y, lse);
-  attention_backward(context, s, first, dy, qkv, y, lse, dqkv);
-  check_gradient([&] { return attention(context, s, first, qkv, y, lse), weighted_sum(y, dy); }, qkv, dqkv);
-}
-
-TEST_CASE("attention_backward is attention's gradient") {
-  for (const AttentionShape& s : {AttentionShape{2, 5, 2, 2, 3}, AttentionShape{1, 4, 4, 2, 2}}) {
-    const Context context(1);
-    Fixture f(context, DType::f64);
-    const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
-    const Tensor y = f.output({rows(s), query(s)}), lse = f.output({s.batch, s.query_heads, s.sequence});
-    const Tensor dqkv = f.output({rows(s), packed(s)});
-    attention(context, s, {}, qkv, y, lse);
-    attention_backward(context, s, {}, dy, qkv, y, lse, dqkv);
-    check_gradient([&] { return attention(context, s, {}, qkv, y, lse), weighted_sum(y, dy); }, qkv, dqkv);
-  }
-}
-
-TEST_CASE("a row sees the keys from its first one to its own") {
-  const Context context(1);
-  Fixture f(context, DType::f64);
-  const AttentionShape shape{2, 3, 1, 1, 1};  // rows: q, k, v; equal scores, so y is a mean
-  const Tensor qkv = f.values({6, 3}, {0, 0, 1, 0, 0, 2, 0, 0, 4, 0, 0, 10, 0, 0, 20, 0, 0, 30});
+  const AttentionShape shape{2, 3, 1, 1, 1};
   const Tensor y = f.output({6, 1}), lse = f.output({2, 1, 3});
-  attention(context, shape, f.ids({0, 0, 1, 0, 1, 1}), qkv, y, lse);
-  const std::vector<double> expected{1, 1.5, 3, 10, 20, 25};
-  for (std::size_t r = 0; r < 6; ++r) CHECK(to_doubles(y)[r] == Approx(expected[r]));
-  CHECK(to_doubles(lse)[2] == Approx(std::log(2)));
+  const Tensor qkv = f.values({6, 3}, {1, 2, 10, 1, 3, 20, 1, 4, 30, 1, 5, 40, 1, 6, 50, 1, 6, 60});
+  attention(context, shape, f.ids({0, 1, 2, 0, 0, 1}), qkv, y, lse);
+  CHECK(to_doubles(y)[1] == 20);
+  CHECK(to_doubles(lse)[1] == 3);
+  CHECK(to_doubles(y)[2] == 30);
+  CHECK(to_doubles(y)[4] == Approx((40 + 50 * std::exp(1.0)) / (1 + std::exp(1.0))));
+  CHECK(to_doubles(y)[5] == Approx(55));
 }
 
 TEST_CASE("a window ends at the row's own key and does not reach behind a start") {
@@ -150,17 +156,61 @@ TEST_CASE("keys before a row's first one neither change it nor get a gradient fr
   }
 }
 
+TEST_CASE("attention_backward is attention's gradient") {
+  const std::pair<AttentionShape, FirstKeys> cases[] = {{{2, 5, 2, 2, 3}, all_keys},
+                                                        {{1, 4, 4, 2, 2}, all_keys},
+                                                        {{2, 6, 2, 1, 3}, window(3)},
+                                                        {{2, 7, 2, 1, 2}, documents(3)}};
+  for (const auto& [s, first_keys] : cases) {
+    const Context context(1);
+    Fixture f(context, DType::f64);
+    const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
+    const Tensor y = f.output({rows(s), query(s)}), lse = f.output({s.batch, s.query_heads, s.sequence});
+    const Tensor dqkv = f.output({rows(s), packed(s)}), first = first_keys(f, s);
+    attention(context, s, first, qkv, y, lse);
+    attention_backward(context, s, first, dy, qkv, y, lse, dqkv);
+    const auto loss = [&, &s = s] {
+      attention(context, s, first, qkv, y, lse);
+      return weighted_sum(y, dy);
+    };
+    check_gradient(loss, qkv, dqkv);
+  }
+}
+
 TEST_CASE("fast attention agrees with its reference") {
   for (const AttentionShape& s : shapes) {
     INFO("batch " << s.batch << " sequence " << s.sequence << " heads " << s.query_heads << "/"
                   << s.key_value_heads << " head dim " << s.head_dim);
     check_fast_kernel([&](Fixture& f) { return both_passes(f, s, 1); });
+    check_fast_half_kernel([&](Fixture& f) { return both_passes(f, s, 1); });
   }
 }
 
 TEST_CASE("fast attention agrees with its reference over several blocks of a long sequence") {
-  const AttentionShape shape{1, 517, 2, 1, 64};
+  const AttentionShape shape{1, 1300, 2, 1, 64};
   check_fast_kernel([&](Fixture& f) { return both_passes(f, shape, 1); });
+  check_fast_half_kernel([&](Fixture& f) { return both_passes(f, shape, 1); });
+}
+
+TEST_CASE("fast attention agrees with its reference where a window or documents hide keys") {
+  const std::pair<AttentionShape, FirstKeys> cases[] = {
+      {{2, 70, 2, 1, 8}, window(1)},         // each token sees itself
+      {{1, 300, 2, 1, 33}, window(17)},      //
+      {{1, 520, 2, 2, 64}, window(128)},     // whole blocks
+      {{1, 1300, 2, 1, 16}, window(300)},    // blocks that are skipped
+      {{3, 130, 6, 2, 20}, documents(5)},    // several in a block
+      {{2, 700, 4, 2, 64}, documents(100)},  //
+      {{1, 1300, 2, 1, 32}, documents(400)},
+  };
+  for (const auto& [s, first_keys] : cases) {
+    INFO("batch " << s.batch << " sequence " << s.sequence << " heads " << s.query_heads << "/"
+                  << s.key_value_heads << " head dim " << s.head_dim);
+    const Case run = [&, &s = s, &first_keys = first_keys](Fixture& f) {
+      return both_passes(f, s, 1, first_keys);
+    };
+    check_fast_kernel(run);
+    check_fast_half_kernel(run);
+  }
 }
 
 TEST_CASE("attention does not overflow at extreme scores") {
@@ -248,15 +298,17 @@ TEST_CASE("fast rotary agrees with its reference") {
   for (const AttentionShape& s :
        {AttentionShape{1, 5, 1, 1, 2}, AttentionShape{2, 33, 3, 1, 10}, AttentionShape{1, 70, 4, 2, 64}}) {
     for (const bool inverse : {false, true}) {
-      check_fast_kernel([&](Fixture& f) -> std::vector<Tensor> {
-        const Tensor cosine = f.output({s.sequence, s.head_dim / 2}),
-                     sine = f.output({s.sequence, s.head_dim / 2});
+      const Case run = [&](Fixture& f) -> std::vector<Tensor> {
+        const Tensor cosine = f.wide_output({s.sequence, s.head_dim / 2}),
+                     sine = f.wide_output({s.sequence, s.head_dim / 2});
         rotary_tables({}, cosine, sine);
         const Tensor qkv = f.random({rows(s), packed(s)}, 1);
         const Tensor positions = f.random_ids(rows(s), 0, static_cast<std::int32_t>(s.sequence), 2);
         rotary(f.context, s, positions, cosine, sine, inverse, qkv);
         return {qkv};
-      });
+      };
+      check_fast_kernel(run);
+      check_fast_half_kernel(run);
     }
   }
 }
@@ -270,20 +322,11 @@ TEST_CASE("attention and rotary refuse shapes that do not fit") {
   check_refused("attention", [&] { attention(context, shape, {}, wrong, y, lse); });
   check_refused("attention", [&] { attention(context, shape, {}, qkv, wrong, lse); });
   check_refused("attention", [&] { attention(context, shape, {}, qkv, y, wrong); });
+  for (const std::vector<std::int32_t>& first : {std::vector{0, 2}, {-1, 0}, {1, 1}, {0}}) {
+    check_refused("attention", [&] { attention(context, shape, f.ids(first), qkv, y, lse); });
+  }
   check_refused("attention", [&] { attention(context, uneven, {}, f.random({2, 28}, 1), y, lse); });
   check_refused("attention_backward", [&] { attention_backward(context, shape, {}, y, qkv, y, lse, wrong); });
-  for (const Tensor& first : {f.ids({0}), f.ids({0, 2}), f.ids({0, -1}), f.ids({1, 1}), qkv}) {
-    check_refused("attention", [&] { attention(context, shape, first, qkv, y, lse); });
-    check_refused("attention_backward", [&] {
-      attention_backward(context, shape, first, y, qkv, y, lse, f.output({2, 16}));
-    });
-  }
-  const AttentionShape longer{1, 3, 1, 1, 1};
-  check_refused("attention", [&] {  // the last row sees further back than the one before it
-    attention(context, longer, f.ids({0, 1, 0}), f.random({3, 3}, 1), f.output({3, 1}), f.output({1, 1, 3}));
-  });
-  check_refused("first_visible", [&] { first_visible(context, 2, 0, {}, f.ids({0, 0})); });
-  check_refused("first_visible", [&] { first_visible(context, 2, 1, f.ids({0}), f.ids({0, 0})); });
   const Tensor table = f.output({4, 2});
   check_refused("rotary", [&] { rotary(context, shape, f.ids({0, 4}), table, table, false, qkv); });
   check_refused("rotary", [&] { rotary(context, shape, f.ids({0}), table, table, false, qkv); });

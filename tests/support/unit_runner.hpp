@@ -165,8 +165,7 @@ class Flight {
   std::size_t num_units() const { return decoder_.units().size(); }
   void forward(const Context& context, std::size_t u) {
     const model::Unit& unit = *decoder_.units()[u];
-    const auto grads =
-        unit.has_gradients_in_forward() ? decoder_.unit_grads(u) : std::vector<Tensor>();
+    const auto grads = unit.has_gradients_in_forward() ? decoder_.unit_grads(u) : std::vector<Tensor>();
     unit.forward(context, micro_batch_, decoder_.unit_weights(u), input(u), outputs_[u].tensor,
                  saved_[u].span(), grads);
   }
@@ -183,8 +182,8 @@ class Flight {
     model::MicroBatch evaluated = micro_batch_;
     evaluated.logits_RV = logits_.tensor;
     for (std::size_t u = 0; u < num_units(); ++u) {
-      decoder_.units()[u]->forward(context, evaluated, decoder_.unit_weights(u), input(u),
-                                   outputs_[u].tensor, saved_[u].span());
+      decoder_.units()[u]->forward(context, evaluated, decoder_.unit_weights(u), input(u), outputs_[u].tensor,
+                                   saved_[u].span());
     }
     return logits_.tensor;
   }

@@ -1,123 +1,386 @@
-// Flash attention's backward pass: per block of keys, queries stream by and their softmax is computed again
-// from lse (Dao et al. 2022, algorithm 4).
+// Flash attention's backward pass: per chunk of keys, blocks of queries stream by and their softmax is
+// computed again from lse (Dao et al. 2022, algorithm 4). The gradients of keys and values stay with the
+// chunk; those of queries gather in fp32, chunk after chunk in the order of keys, whichever threads compute
+// them.
+//
+// Legend: as attention_panels.hpp; N tile_columns: the keys of a panel; Q queries and S keys of a block.
+#include <atomic>
 #include <cmath>
+#include <thread>
 #include <utility>
 
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention_backward.cpp"
-#include "kernels/cpu/attention_blocks.hpp"
-
-#ifndef DT_KERNELS_CPU_ATTENTION_BACKWARD
-#define DT_KERNELS_CPU_ATTENTION_BACKWARD
-namespace dt::kernels::cpu {
-
-/// One thread's scratch. Legend: S attention_block, P padded_dim, G query heads of a key-value head.
-struct BackwardScratch {
-  float* keys_DS;
-  float* values_DS;
-  float* keys_SP;  // scaled by 1/√D
-  float* q_SP;     // scaled by 1/√D
-  float* dy_SP;
-  float* dk_SP;
-  float* dv_SP;
-  float* p_SS;
-  float* dscore_SS;
-  float* dy_y_GT;  // Σ over d of dy · y
-};
-
-struct AttentionGradients {
-  const float* dy;
-  const float* qkv;
-  const float* y;
-  const float* lse;
-  float* dqkv;
-};
-
-}  // namespace dt::kernels::cpu
-#endif
+#include "kernels/cpu/attention_panels.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-constexpr std::int64_t S = attention_block;
+constexpr std::int64_t N = tile_columns, R = tile_rows;
+constexpr std::int64_t Q = 64, S = 128 / N * N;
+constexpr std::int64_t most_blocks = 4;  // of keys in a chunk: they share the packing of queries
 
-void dot_outputs(const AttentionHead& head, const AttentionGradients& g, float* dy_y_T) {
-  for (std::int64_t t = 0; t < head.sequence; ++t) {
-    const float* dy = g.dy + head.y + t * head.query;
-    const float* y = g.y + head.y + t * head.query;
-    float totals[1];
-    accumulate(head.head_dim, totals, [=](std::int64_t d, auto lanes, V* sums) HWY_ATTR {
-      sums[0] = hn::MulAdd(load(lanes, dy + d), load(lanes, y + d), sums[0]);
-    });
-    dy_y_T[t] = totals[0];
+/// What all threads share. Legend: L the sequence in whole blocks of queries, P columns of D in whole panels.
+template <class T>
+struct Backward {
+  const Context& context;
+  AttentionShape shape;
+  Tensor first_R;
+  const T* dy;
+  const T* qkv;
+  const float* lse_BHT;
+  T* dqkv;
+  float* dy_y_BHT;           // Σ over d of dy · y
+  float* dq_BHLP;            // of some batch entries at a time
+  std::int32_t* turns_BHLQ;  // per block of queries: the chunk whose turn it is to add to dq
+  std::int64_t chunk;        // keys
+  std::int64_t padded_sequence, columns;
+};
+
+/// One thread's scratch, in panels.
+struct BackwardScratch {
+  float* keys;            // right, chunk · U: features are units
+  float* values;          // right, chunk · U
+  float* key_rows;        // right, chunk · P: positions are units
+  float* dk;              // D · chunk
+  float* dv;              // D · chunk
+  float* q;               // left, Q · U: features are units
+  float* dy;              // left, Q · U
+  float* q_rows;          // left, Q · D: positions are units
+  float* dy_rows;         // left, Q · D
+  float* weights;         // Q · N
+  float* dscores;         // S · Q
+  float* dscore_rows;     // Q · N, where units are pairs of keys
+  float* dscores_by_key;  // left, Q · S: keys are units
+  float* staging;
+  float* shift;         // Q: lse in powers of two
+  float* mean;          // Q: dy · y / √D
+  std::int32_t* first;  // Q
+};
+
+/// Σ over d of dy · y, per row and head.
+template <class T>
+void dot_outputs(const Backward<T>& g, const T* y_RQ) {
+  const AttentionShape& s = g.shape;
+  for_ranges(g.context, s.batch * s.sequence, s.query_heads * s.head_dim,
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t r = begin; r < end; ++r) {
+                 const std::int64_t b = r / s.sequence, t = r % s.sequence;
+                 for (std::int64_t h = 0; h < s.query_heads; ++h) {
+                   const T* dy = g.dy + (r * s.query_heads + h) * s.head_dim;
+                   const T* y = y_RQ + (r * s.query_heads + h) * s.head_dim;
+                   float totals[1];
+                   accumulate(s.head_dim, totals, [=](std::int64_t d, auto lanes, V* sums) HWY_ATTR {
+                     sums[0] = hn::MulAdd(load(lanes, dy + d), load(lanes, y + d), sums[0]);
+                   });
+                   g.dy_y_BHT[(b * s.query_heads + h) * s.sequence + t] = totals[0];
+                 }
+               }
+             });
+}
+
+template <class Multiply, class T>
+void pack_chunk(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead& head,
+                std::int64_t key, std::int64_t keys) {
+  const std::int64_t D = head.head_dim, packed = head.packed;
+  const T* k = g.qkv + head.k + key * packed;
+  const T* v = g.qkv + head.v + key * packed;
+  pack_features<Multiply, N>(k, packed, keys, D, scratch.keys, scratch.staging);
+  pack_features<Multiply, N>(v, packed, keys, D, scratch.values, scratch.staging);
+  for (std::int64_t i = 0; i < keys; i += S) {
+    pack_positions<Multiply, N>(k + i * packed, packed, HWY_MIN(keys - i, S), S, D,
+                                scratch.key_rows + i / Multiply::unit * g.columns);
+  }
+  const auto bytes = static_cast<std::size_t>(round_up(D, R) * round_up(keys, N)) * sizeof(float);
+  std::memset(scratch.dk, 0, bytes);
+  std::memset(scratch.dv, 0, bytes);
+}
+
+template <class Multiply, class T>
+void pack_queries(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead& head,
+                  const FirstKeys& first_key, std::int64_t query) {
+  const std::int64_t D = head.head_dim, rows = HWY_MIN(Q, head.sequence - query);
+  const T* q = g.qkv + head.q + query * head.packed;
+  const T* dy = g.dy + head.y + query * head.query;
+  pack_features<Multiply, R>(q, head.packed, rows, D, scratch.q, scratch.staging);
+  pack_features<Multiply, R>(dy, head.query, rows, D, scratch.dy, scratch.staging);
+  const std::int64_t done = round_up(rows, R), U = feature_units<Multiply>(D);
+  const auto rest = static_cast<std::size_t>((Q - done) * U) * sizeof(float);
+  std::memset(scratch.q + done * U, 0, rest);
+  std::memset(scratch.dy + done * U, 0, rest);
+  pack_positions<Multiply, R>(q, head.packed, rows, Q, D, scratch.q_rows);
+  pack_positions<Multiply, R>(dy, head.query, rows, Q, D, scratch.dy_rows);
+  const float scale = 1 / std::sqrt(static_cast<float>(D)), log2_e = std::log2(std::exp(1.0f));
+  for (std::int64_t i = 0; i < Q; ++i) {
+    const std::int64_t t = head.lse + query + (i < rows ? i : 0);
+    scratch.shift[i] = g.lse_BHT[t] * log2_e;
+    scratch.mean[i] = g.dy_y_BHT[t] * scale;
+    scratch.first[i] = static_cast<std::int32_t>(first_key(query + i));
   }
 }
 
-/// p holds scores and dscore dp on entry: p = e^(score − lse), zero where masked; dscore = p · (dp − dy·y).
-HWY_INLINE void softmax_block(const BackwardScratch& scratch, const float* lse, const float* dy_y,
-                              std::int64_t rows, std::int64_t valid) {
-  for (std::int64_t i = 0; i < rows; ++i) {
-    float* p = scratch.p_SS + i * S;
-    float* dscore = scratch.dscore_SS + i * S;
-    const V shift = hn::Set(floats, lse[i]), mean = hn::Set(floats, dy_y[i]);
-    for (std::int64_t j = 0; j < S; j += num_lanes) {
-      V e = exponential(hn::Sub(hn::LoadU(floats, p + j), shift));
-      if (valid < S) e = hn::IfThenElseZero(seen(valid + i, j), e);
-      hn::StoreU(e, floats, p + j);
-      hn::StoreU(hn::Mul(e, hn::Sub(hn::LoadU(floats, dscore + j), mean)), floats, dscore + j);
-    }
-  }
+/// The queries of a block that see some of a panel of keys, in whole rows of tiles, and whether some do not
+/// see all of it.
+struct Seeing {
+  std::int64_t begin, end;
+  bool masked;
+};
+
+Seeing seeing_queries(const std::int32_t* first, std::int64_t query, std::int64_t key) {
+  std::int64_t end = Q;
+  while (end > 0 && first[end - 1] >= key + N) --end;
+  const std::int64_t begin = HWY_MAX(key - query, 0);
+  if (begin >= end) return {0, 0, false};
+  const std::int64_t whole_begin = round_down(begin, R), whole_end = round_up(end, R);
+  return {whole_begin, whole_end, key + N - 1 > query + whole_begin || first[whole_end - 1] > key};
 }
 
-/// A block of queries of one head against the packed block of keys that starts at `key`.
-void block_gradients(const AttentionHead& head, const AttentionGradients& g, const BackwardScratch& scratch,
-                     const float* dy_y_T, std::int64_t first, std::int64_t key) {
-  const std::int64_t D = head.head_dim, P = padded_dim(D);
-  const std::int64_t rows = HWY_MIN(S, head.sequence - first), keys = HWY_MIN(S, head.sequence - key);
-  const float scale = 1 / std::sqrt(static_cast<float>(D));
-  const std::int64_t q = head.q + first * head.packed;
-  pack_rows(g.qkv + q, head.packed, rows, D, scale, scratch.q_SP, P);
-  pack_rows(g.dy + head.y + first * head.query, head.query, rows, D, 1, scratch.dy_SP, P);
-  multiply_block(rows, S, D, {scratch.q_SP, P, 1}, scratch.keys_DS, S, scratch.p_SS, S, false);
-  multiply_block(rows, S, D, {scratch.dy_SP, P, 1}, scratch.values_DS, S, scratch.dscore_SS, S, false);
-  softmax_block(scratch, g.lse + head.lse + first, dy_y_T + first, rows, first - key + 1);
-  multiply_block(keys, P, rows, {scratch.p_SS, 1, S}, scratch.dy_SP, P, scratch.dv_SP, P, true);
-  multiply_block(keys, P, rows, {scratch.dscore_SS, 1, S}, scratch.q_SP, P, scratch.dk_SP, P, true);
-  // The first block of keys is seen by all queries, so it starts their sums.
-  multiply_block(rows, D, keys, {scratch.dscore_SS, S, 1}, scratch.keys_SP, P, g.dqkv + q, head.packed,
-                 key > 0);
+/// A row of weights from its scores, and of the scores' gradients from the weights'.
+struct Gradient {
+  V weight, dscore;
+};
+
+/// Vector n of row i of a panel.
+HWY_INLINE Gradient softmax_gradient(const BackwardScratch& scratch, const float* dweights, float scale,
+                                     std::int64_t query, std::int64_t key, bool masked, std::int64_t i,
+                                     std::int64_t n) {
+  constexpr hn::RebindToSigned<Floats> integers;
+  const V factor = hn::Set(floats, scale), log2_factor = hn::Set(floats, scale * 1.44269504f);
+  const V score = hn::LoadU(floats, scratch.weights + i * N + n);
+  const V dweight = hn::LoadU(floats, dweights + i * N + n);
+  const V weight = power_of_two(hn::MulSub(score, log2_factor, hn::Set(floats, scratch.shift[i])));
+  const V dscore = hn::Mul(weight, hn::MulSub(dweight, factor, hn::Set(floats, scratch.mean[i])));
+  if (!masked) return {weight, dscore};
+  const auto position = hn::Iota(integers, static_cast<std::int32_t>(key + n));
+  const auto last = hn::Set(integers, static_cast<std::int32_t>(query + i));
+  const auto unseen = hn::RebindMask(
+      floats, hn::Or(hn::Gt(position, last), hn::Lt(position, hn::Set(integers, scratch.first[i]))));
+  return {hn::IfThenZeroElse(unseen, weight), hn::IfThenZeroElse(unseen, dscore)};
 }
 
-/// All of one key-value head: its query heads are `group` from h on.
-void attention_group_backward(const AttentionShape& shape, std::int64_t b, std::int64_t h, std::int64_t group,
-                              const AttentionGradients& g, const BackwardScratch& scratch) {
-  const AttentionHead kv(shape, b, h);
-  const std::int64_t T = kv.sequence, D = kv.head_dim, P = padded_dim(D);
-  const auto block_bytes = static_cast<std::size_t>(S * P) * sizeof(float);
-  for (std::int64_t i = 0; i < group; ++i)
-    dot_outputs(AttentionHead(shape, b, h + i), g, scratch.dy_y_GT + i * T);
-  for (std::int64_t key = 0; key < T; key += S) {
-    const std::int64_t keys = HWY_MIN(S, T - key);
-    const float* k = g.qkv + kv.k + key * kv.packed;
-    pack_transposed(k, kv.packed, keys, D, scratch.keys_DS);
-    pack_transposed(g.qkv + kv.v + key * kv.packed, kv.packed, keys, D, scratch.values_DS);
-    pack_rows(k, kv.packed, keys, D, 1 / std::sqrt(static_cast<float>(D)), scratch.keys_SP, P);
-    std::memset(scratch.dk_SP, 0, block_bytes);
-    std::memset(scratch.dv_SP, 0, block_bytes);
-    for (std::int64_t i = 0; i < group; ++i) {
-      const AttentionHead head(shape, b, h + i);
-      for (std::int64_t first = key; first < T; first += S) {
-        block_gradients(head, g, scratch, scratch.dy_y_GT + i * T, first, key);
+/// 16 bits of each lane, rounded to bf16 as join_bf16 does.
+HWY_INLINE void store_bf16(V v, float* target, std::int64_t lane) {
+  constexpr hn::RebindToUnsigned<Floats> bits;
+  constexpr hn::RebindToSigned<Floats> integers;
+  const auto rounded = hn::ShiftRight<16>(hn::Add(hn::BitCast(bits, v), hn::Set(bits, 0x8000)));
+  hn::StoreU(hn::DemoteTo(halves, hn::BitCast(integers, rounded)), halves,
+             reinterpret_cast<std::uint16_t*>(target) + lane);
+}
+
+/// Turns a panel's scores into weights and its weights' gradients into scores', as units of queries; for
+/// pairs also the latter as units of keys, in dscore_rows.
+template <class Multiply>
+void softmax_gradients(const BackwardScratch& scratch, float* dweights, float scale, std::int64_t query,
+                       std::int64_t key, const Seeing& seeing) {
+  const auto gradient = [&](std::int64_t i, std::int64_t n) HWY_ATTR {
+    return softmax_gradient(scratch, dweights, scale, query, key, seeing.masked, i, n);
+  };
+  for (std::int64_t i = seeing.begin; i < seeing.end; i += Multiply::unit) {
+    const std::int64_t out = i / Multiply::unit * N;
+    for (std::int64_t n = 0; n < N; n += num_lanes) {
+      const Gradient even = gradient(i, n);
+      if constexpr (Multiply::unit == 1) {
+        hn::StoreU(even.weight, floats, scratch.weights + out + n);
+        hn::StoreU(even.dscore, floats, dweights + out + n);
+      } else {
+        const Gradient odd = gradient(i + 1, n);
+        store_bf16(even.dscore, scratch.dscore_rows + i * (N / 2), n);
+        store_bf16(odd.dscore, scratch.dscore_rows + (i + 1) * (N / 2), n);
+        hn::StoreU(join_bf16(even.weight, odd.weight), floats, scratch.weights + out + n);
+        hn::StoreU(join_bf16(even.dscore, odd.dscore), floats, dweights + out + n);
       }
     }
-    for (std::int64_t j = 0; j < keys; ++j) {
-      float* row = g.dqkv + (key + j) * kv.packed;
-      std::memcpy(row + kv.k, scratch.dk_SP + j * P, static_cast<std::size_t>(D) * sizeof(float));
-      std::memcpy(row + kv.v, scratch.dv_SP + j * P, static_cast<std::size_t>(D) * sizeof(float));
+  }
+}
+
+/// Brings a panel's scores' gradients into left panels whose units are keys, from the `panel`th on.
+template <class Multiply>
+void by_key(const BackwardScratch& scratch, const float* dscores, const Seeing& seeing, std::int64_t panel) {
+  constexpr std::int64_t units = N / Multiply::unit, length = S / Multiply::unit;
+  const float* rows = Multiply::unit == 1 ? dscores : scratch.dscore_rows;
+  for (std::int64_t i = 0; i < Q; i += R) {
+    float* target = scratch.dscores_by_key + i * length + panel * units * R;
+    if (i < seeing.begin || i >= seeing.end) {
+      std::memset(target, 0, static_cast<std::size_t>(units * R) * sizeof(float));
+    } else {
+      transpose(rows + i * units, units, R, units, target, R);
     }
   }
+}
+
+/// A panel of keys and a block of queries: adds to dk and dv, leaves the scores' gradients by key.
+template <class Multiply>
+void panel_gradients(const BackwardScratch& scratch, std::int64_t D, std::int64_t query, std::int64_t key,
+                     std::int64_t chunk_panel, std::int64_t block_panel) {
+  constexpr std::int64_t unit = Multiply::unit;
+  const std::int64_t U = feature_units<Multiply>(D), units = ceil_div(D, unit);
+  float* dscores = scratch.dscores + block_panel * Q * N;
+  const Seeing seeing = seeing_queries(scratch.first, query, key);
+  const std::int64_t begin = seeing.begin, count = seeing.end - seeing.begin;
+  if (count > 0) {
+    multiply_panels<Multiply>(count, units, scratch.q + begin * U, U, scratch.keys + chunk_panel * U * N,
+                              scratch.weights + begin * N, N, false);
+    multiply_panels<Multiply>(count, units, scratch.dy + begin * U, U, scratch.values + chunk_panel * U * N,
+                              dscores + begin * N, N, false);
+    softmax_gradients<Multiply>(scratch, dscores, 1 / std::sqrt(static_cast<float>(D)), query, key, seeing);
+    const std::int64_t offset = chunk_panel * round_up(D, R) * N;
+    multiply_panels<Multiply>(D, count / unit, scratch.dy_rows + begin / unit * R, Q / unit,
+                              scratch.weights + begin / unit * N, scratch.dv + offset, N, true);
+    multiply_panels<Multiply>(D, count / unit, scratch.q_rows + begin / unit * R, Q / unit,
+                              dscores + begin / unit * N, scratch.dk + offset, N, true);
+  }
+  by_key<Multiply>(scratch, dscores, seeing, block_panel);
+}
+
+/// A block of queries, up to `last`, against a chunk's block of keys.
+template <class Multiply>
+void block_gradients(const BackwardScratch& scratch, std::int64_t D, std::int64_t query, std::int64_t last,
+                     std::int64_t chunk, std::int64_t key, std::int64_t columns, bool add, float* dq) {
+  constexpr std::int64_t unit = Multiply::unit;
+  const std::int64_t begin = HWY_MAX(scratch.first[0] - key, 0) / N;
+  const std::int64_t end = HWY_MIN(ceil_div(last + 1 - key, N), S / N);
+  for (std::int64_t panel = begin; panel < end; ++panel) {
+    panel_gradients<Multiply>(scratch, D, query, key + panel * N, (key - chunk) / N + panel, panel);
+  }
+  const float* rows = scratch.key_rows + (key - chunk) / unit * columns;
+  for (std::int64_t d = 0; d < columns; d += N) {
+    multiply_panels<Multiply>(Q, (end - begin) * N / unit, scratch.dscores_by_key + begin * N / unit * R,
+                              S / unit, rows + d * (S / unit) + begin * N / unit * N, dq + d, columns, add);
+  }
+}
+
+/// Waits until the chunks before have added to a block of queries' gradients.
+void await_turn(std::int32_t& turn, std::int64_t chunk) {
+  while (std::atomic_ref(turn).load(std::memory_order_acquire) != chunk) std::this_thread::yield();
+}
+
+/// A block of queries of one head against a chunk of keys.
+template <class Multiply, class T>
+void query_block_gradients(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead& head,
+                           std::int64_t query, std::int64_t chunk, float* dq, std::int32_t& turn) {
+  const std::int64_t D = head.head_dim, first = scratch.first[0];
+  const std::int64_t last = HWY_MIN(query + Q, head.sequence) - 1;
+  if (chunk > first) await_turn(turn, chunk / g.chunk);
+  for (std::int64_t key = HWY_MAX(chunk, chunk + round_down(HWY_MAX(first - chunk, 0), S));
+       key <= last && key < chunk + g.chunk; key += S) {
+    block_gradients<Multiply>(scratch, D, query, last, chunk, key, g.columns, key > first, dq);
+  }
+  if (last < chunk + g.chunk) {
+    T* out = g.dqkv + head.q + query * head.packed;
+    for (std::int64_t i = 0; i <= last - query; ++i) {
+      const float* row = dq + i * g.columns;
+      for_lanes(D, [=](std::int64_t d, auto lanes)
+                       HWY_ATTR { store(lanes, load(lanes, row + d), out + i * head.packed + d); });
+    }
+  }
+  std::atomic_ref(turn).store(static_cast<std::int32_t>(chunk / g.chunk + 1), std::memory_order_release);
+}
+
+/// A chunk of one key-value head's keys, with all its query heads, which are those from h on. `slot` is the
+/// batch entry's place in dq.
+template <class Multiply, class T>
+void chunk_gradients(const Backward<T>& g, const BackwardScratch& scratch, std::int64_t b, std::int64_t slot,
+                     std::int64_t h, std::int64_t chunk) {
+  const AttentionHead kv(g.shape, b, h);
+  const FirstKeys first_key(g.first_R, kv);
+  const std::int64_t D = kv.head_dim, keys = HWY_MIN(g.chunk, kv.sequence - chunk);
+  const std::int64_t blocks = g.padded_sequence / Q, heads = g.shape.query_heads;
+  pack_chunk<Multiply>(g, scratch, kv, chunk, keys);
+  for (std::int64_t i = h; i < h + heads / g.shape.key_value_heads; ++i) {
+    const AttentionHead head(g.shape, b, i);
+    const std::int64_t block = (slot * heads + i) * blocks;
+    for (std::int64_t query = round_down(chunk, Q); query < head.sequence && first_key(query) < chunk + keys;
+         query += Q) {
+      pack_queries<Multiply>(g, scratch, head, first_key, query);
+      query_block_gradients<Multiply>(g, scratch, head, query, chunk,
+                                      g.dq_BHLP + (block * Q + query) * g.columns,
+                                      g.turns_BHLQ[block + query / Q]);
+    }
+  }
+  for (std::int64_t i = 0; i < keys; i += N) {
+    T* row = g.dqkv + (chunk + i) * kv.packed;
+    const std::int64_t rows = HWY_MIN(N, keys - i), panel = i * round_up(D, R);
+    unpack_positions(scratch.dk + panel, rows, D, row + kv.k, kv.packed, scratch.staging);
+    unpack_positions(scratch.dv + panel, rows, D, row + kv.v, kv.packed, scratch.staging);
+  }
+}
+
+template <class Multiply, class T>
+void attention_backward_of(const Context& context, const AttentionShape& shape, const Tensor& first_R,
+                           const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ,
+                           const Tensor& lse_BHT, const Tensor& dqkv_RE) {
+  const std::int64_t D = shape.head_dim, U = feature_units<Multiply>(D), T_ = shape.sequence;
+  const std::int64_t heads = shape.query_heads, K = shape.key_value_heads;
+  const std::int64_t columns = padded_features<N>(D), features = padded_features<R>(D);
+  std::int64_t chunk = most_blocks * S;
+  while (chunk > S && shape.batch * K * ceil_div(T_, chunk) < 4 * context.threads()) chunk /= 2;
+  const std::int64_t chunks = ceil_div(T_, chunk), padded = round_up(T_, Q);
+  // Batch entries whose dq is held at a time: enough to keep the threads busy.
+  const std::int64_t slots = HWY_MIN(shape.batch, ceil_div(8 * context.threads(), K * chunks));
+
+  Arena& arena = context.scratch();
+  const Arena::Scope scope(arena);
+  const Tensor dy_y = arena.allocate(DType::f32, {shape.batch, heads, T_});
+  const Tensor dq = arena.allocate(DType::f32, {slots, heads, padded, columns});
+  const Tensor turns = arena.allocate(DType::i32, {slots, heads, padded / Q});
+  const std::int64_t staging = N * HWY_MAX(U, round_up(D, 4));
+  const std::int64_t chunk_floats = round_up(chunk, N) * (2 * U + columns + 2 * features);
+  const std::int64_t block_floats = Q * (2 * U + 2 * features + 2 * S + 2 * N + 3);
+  const std::int64_t floats_each = round_up(chunk_floats + block_floats + staging, 16);
+  float* memory = arena.allocate(DType::f32, {context.threads(), floats_each}).template data<float>();
+  const Backward<T> g{context,
+                      shape,
+                      first_R,
+                      dy_RQ.data<T>(),
+                      qkv_RE.data<T>(),
+                      lse_BHT.data<float>(),
+                      dqkv_RE.data<T>(),
+                      dy_y.data<float>(),
+                      dq.data<float>(),
+                      turns.data<std::int32_t>(),
+                      chunk,
+                      padded,
+                      columns};
+  dot_outputs(g, y_RQ.data<T>());
+  for (std::int64_t b = 0; b < shape.batch; b += slots) {
+    const std::int64_t entries = HWY_MIN(slots, shape.batch - b), jobs = entries * K;
+    std::memset(g.turns_BHLQ, 0, turns.bytes());
+    for_jobs(context, chunks * jobs, [&](std::int64_t job, int thread) {
+      float* next = memory + thread * floats_each;
+      const auto take = [&](std::int64_t count) { return std::exchange(next, next + count); };
+      const std::int64_t keys = round_up(chunk, N);
+      const BackwardScratch scratch{.keys = take(keys * U),
+                                    .values = take(keys * U),
+                                    .key_rows = take(keys * columns),
+                                    .dk = take(keys * features),
+                                    .dv = take(keys * features),
+                                    .q = take(Q * U),
+                                    .dy = take(Q * U),
+                                    .q_rows = take(Q * features),
+                                    .dy_rows = take(Q * features),
+                                    .weights = take(Q * N),
+                                    .dscores = take(Q * S),
+                                    .dscore_rows = take(Q * N),
+                                    .dscores_by_key = take(Q * S),
+                                    .staging = take(staging),
+                                    .shift = take(Q),
+                                    .mean = take(Q),
+                                    .first = reinterpret_cast<std::int32_t*>(take(Q))};
+      const std::int64_t slot = job % jobs / K, h = job % K * (heads / K);
+      chunk_gradients<Multiply>(g, scratch, b + slot, slot, h, job / jobs * chunk);
+    });
+  }
+}
+
+void attention_backward(const Context& context, const AttentionShape& shape, const Tensor& first_R,
+                        const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
+                        const Tensor& dqkv_RE) {
+  with_arithmetic(context, qkv_RE.dtype(), [&](auto multiply, auto element) {
+    attention_backward_of<decltype(multiply), decltype(element)>(context, shape, first_R, dy_RQ, qkv_RE, y_RQ,
+                                                                 lse_BHT, dqkv_RE);
+  });
 }
 
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
@@ -126,37 +389,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace dt::kernels::cpu {
 
-HWY_EXPORT(attention_group_backward);
+HWY_EXPORT(attention_backward);
 
-// A key-value head is one thread's: its gradients sum over its query heads in a fixed order.
-void attention_backward(const Context& context, const AttentionShape& shape, const Tensor&,
+void attention_backward(const Context& context, const AttentionShape& shape, const Tensor& first_R,
                         const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
                         const Tensor& dqkv_RE) {
-  constexpr std::int64_t block = attention_block;
-  const std::int64_t K = shape.key_value_heads, group = shape.query_heads / K;
-  const std::int64_t D = shape.head_dim, P = padded_dim(D);
-  const std::int64_t thread_floats =
-      block * (2 * D + 5 * P + 2 * block) + (group * shape.sequence + 15) / 16 * 16;
-  const Arena::Scope scope(context.scratch());
-  float* memory = context.scratch().allocate(DType::f32, {context.threads(), thread_floats}).data<float>();
-  const AttentionGradients gradients{dy_RQ.data<float>(), qkv_RE.data<float>(), y_RQ.data<float>(),
-                                     lse_BHT.data<float>(), dqkv_RE.data<float>()};
-  for_jobs(context, shape.batch * K, [&](std::int64_t job, int thread) {
-    float* next = memory + thread * thread_floats;
-    const auto take = [&](std::int64_t floats) { return std::exchange(next, next + floats); };
-    const BackwardScratch scratch{.keys_DS = take(block * D),
-                                  .values_DS = take(block * D),
-                                  .keys_SP = take(block * P),
-                                  .q_SP = take(block * P),
-                                  .dy_SP = take(block * P),
-                                  .dk_SP = take(block * P),
-                                  .dv_SP = take(block * P),
-                                  .p_SS = take(block * block),
-                                  .dscore_SS = take(block * block),
-                                  .dy_y_GT = take(group * shape.sequence)};
-    HWY_DYNAMIC_DISPATCH(attention_group_backward)
-    (shape, job / K, job % K * group, group, gradients, scratch);
-  });
+  HWY_DYNAMIC_DISPATCH(attention_backward)
+  (context, shape, first_R, dy_RQ, qkv_RE, y_RQ, lse_BHT, dqkv_RE);
 }
 
 }  // namespace dt::kernels::cpu

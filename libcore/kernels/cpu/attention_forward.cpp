@@ -1,5 +1,8 @@
-// Flash attention's forward pass: per block of queries, keys and values stream by while a running maximum and
-// sum are kept (Dao et al. 2022, algorithm 1).
+// Flash attention's forward pass: per block of queries, blocks of keys and values stream by while a running
+// maximum and sum are kept (Dao et al. 2022, algorithm 1; Dao 2023 for the threads' share). Scores lie
+// transposed, a query to a lane, so that no sum or maximum runs across lanes.
+//
+// Legend: as attention_panels.hpp; S keys of a block, N tile_columns: the queries of a panel.
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -8,122 +11,219 @@
 #include "kernels/cpu/parallel.hpp"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention_forward.cpp"
-#include "kernels/cpu/attention_blocks.hpp"
-
-#ifndef DT_KERNELS_CPU_ATTENTION_FORWARD
-#define DT_KERNELS_CPU_ATTENTION_FORWARD
-namespace dt::kernels::cpu {
-
-/// One thread's scratch. Legend: N key blocks, S attention_block, P padded_dim.
-struct ForwardScratch {
-  float* keys_NDS;
-  float* values_TP;
-  float* q_SP;  // scaled by 1/√D
-  float* scores_SS;
-  float* y_SP;
-  float highest_S[attention_block];
-  float rescale_S[attention_block];
-  float sum_S[attention_block];
-};
-
-}  // namespace dt::kernels::cpu
-#endif
+#include "kernels/cpu/attention_panels.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-constexpr std::int64_t S = attention_block;
+constexpr std::int64_t S = 128, N = tile_columns, R = tile_rows;
+constexpr std::int64_t most_panels = 8;  // of queries in a job: they share the packing of keys and values
+/// A maximum is raised only by more than this, as a power of two, so that sums are rarely rescaled; fp32 has
+/// the room.
+constexpr float slack = 8;
 
-void pack_keys_and_values(const AttentionHead& head, const float* qkv, const ForwardScratch& scratch) {
-  const std::int64_t D = head.head_dim;
-  for (std::int64_t first = 0; first < head.sequence; first += S) {
-    const std::int64_t rows = HWY_MIN(S, head.sequence - first);
-    pack_transposed(qkv + head.k + first * head.packed, head.packed, rows, D, scratch.keys_NDS + first * D);
-  }
-  pack_rows(qkv + head.v, head.packed, head.sequence, D, 1, scratch.values_TP, padded_dim(D));
+/// One thread's scratch, in panels.
+struct ForwardScratch {
+  float* queries;  // most_panels · U · N
+  float* keys;     // S · U
+  float* values;   // D · S, in units
+  float* scores;   // S · N
+  float* y;        // most_panels · D · N
+  float* highest;  // most_panels · N: in powers of two
+  float* sum;      // most_panels · N
+  float* staging;
+};
+
+template <class T>
+struct ForwardJob {
+  AttentionHead head;
+  FirstKeys first_key;
+  const T* qkv;
+  T* y;
+  float* lse;
+  std::int64_t first;  // query
+  std::int64_t panels;
+};
+
+/// What a panel of queries sees of a block of keys, in whole rows of tiles, and whether some of it is masked.
+struct Seen {
+  std::int64_t begin, end;
+  bool masked;
+};
+
+Seen seen_keys(const AttentionHead& head, const FirstKeys& first_key, std::int64_t query, std::int64_t key) {
+  const std::int64_t first = first_key(query), last = HWY_MIN(query + N, head.sequence) - 1;
+  const std::int64_t begin = HWY_MAX(first - key, 0), end = HWY_MIN(last + 1 - key, S);
+  if (begin >= end) return {0, 0, false};
+  const std::int64_t whole_begin = round_down(begin, R), whole_end = HWY_MIN(round_up(end, R), S);
+  const bool masked = key + whole_end - 1 > query || key + whole_begin < first_key(last);
+  return {whole_begin, whole_end, masked};
 }
 
-/// Raises the running maxima to those of the new scores; rescale = e^(old − new). Row i sees `valid + i`
-/// keys.
-HWY_INLINE void raise_highest(ForwardScratch& scratch, std::int64_t rows, std::int64_t valid) {
+/// Scores that are not seen become −∞.
+void mask_scores(const FirstKeys& first_key, std::int64_t query, std::int64_t key, const Seen& seen,
+                 float* scores) {
+  constexpr hn::RebindToSigned<Floats> integers;
+  HWY_ALIGN std::int32_t first[N];
+  for (std::int64_t i = 0; i < N; ++i) first[i] = static_cast<std::int32_t>(first_key(query + i) - key);
   const V lowest = hn::Set(floats, -std::numeric_limits<float>::infinity());
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const float* score = scratch.scores_SS + i * S;
-    V highest = lowest;
-    if (valid >= S) {
-      for (std::int64_t j = 0; j < S; j += num_lanes)
-        highest = hn::Max(highest, hn::LoadU(floats, score + j));
-    } else {
-      for (std::int64_t j = 0; j < S; j += num_lanes) {
-        highest = hn::Max(highest, hn::IfThenElse(seen(valid + i, j), hn::LoadU(floats, score + j), lowest));
+  for (std::int64_t n = 0; n < N; n += num_lanes) {
+    const auto begin = hn::LoadU(integers, first + n);
+    const auto last = hn::Iota(integers, static_cast<std::int32_t>(query + n - key));
+    for (std::int64_t j = seen.begin; j < seen.end; ++j) {
+      const auto row = hn::Set(integers, static_cast<std::int32_t>(j));
+      const auto unseen = hn::Or(hn::Lt(row, begin), hn::Gt(row, last));
+      float* p = scores + j * N + n;
+      const V score = hn::LoadU(floats, p);
+      hn::StoreU(hn::IfThenElse(hn::RebindMask(floats, unseen), lowest, score), floats, p);
+    }
+  }
+}
+
+/// Turns a panel of scores into weights 2^(scale · score − maximum), in units, and brings maxima, sums and y
+/// up to date.
+template <class Multiply>
+void weigh_panel(const Seen& seen, float scale, std::int64_t D, float* scores, float* highest, float* sum,
+                 float* y) {
+  const V factor = hn::Set(floats, scale);
+  for (std::int64_t n = 0; n < N; n += num_lanes) {
+    const V old = hn::LoadU(floats, highest + n);
+    V top = hn::LoadU(floats, scores + seen.begin * N + n);
+    for (std::int64_t j = seen.begin + 1; j < seen.end; ++j) {
+      top = hn::Max(top, hn::LoadU(floats, scores + j * N + n));
+    }
+    top = hn::Mul(top, factor);
+    const auto raised = hn::Gt(top, hn::Add(old, hn::Set(floats, slack)));
+    V total = hn::LoadU(floats, sum + n), maximum = old;
+    if (!hn::AllFalse(floats, raised)) {
+      maximum = hn::IfThenElse(raised, top, old);
+      const V rescale = power_of_two(hn::Sub(old, maximum));  // exactly 1 where nothing was raised
+      total = hn::Mul(total, rescale);
+      for (std::int64_t d = 0; d < D; ++d) {
+        hn::StoreU(hn::Mul(hn::LoadU(floats, y + d * N + n), rescale), floats, y + d * N + n);
       }
+      hn::StoreU(maximum, floats, highest + n);
     }
-    const float before = scratch.highest_S[i];
-    const float block = hn::GetLane(hn::MaxOfLanes(floats, highest));
-    scratch.highest_S[i] = block > before ? block : before;
-    scratch.rescale_S[i] = before - scratch.highest_S[i];
-  }
-  for (std::int64_t i = 0; i < S; i += num_lanes) {
-    hn::StoreU(exponential(hn::LoadU(floats, scratch.rescale_S + i)), floats, scratch.rescale_S + i);
+    const auto weight = [=](std::int64_t j) HWY_ATTR {
+      return power_of_two(hn::MulSub(hn::LoadU(floats, scores + j * N + n), factor, maximum));
+    };
+    for (std::int64_t j = seen.begin; j < seen.end; j += Multiply::unit) {
+      V weights = weight(j);
+      total = hn::Add(total, weights);
+      if constexpr (Multiply::unit == 2) {
+        const V odd = weight(j + 1);
+        total = hn::Add(total, odd);
+        weights = join_bf16(weights, odd);
+      }
+      hn::StoreU(weights, floats, scores + j / Multiply::unit * N + n);
+    }
+    hn::StoreU(total, floats, sum + n);
   }
 }
 
-/// Turns scores into e^(score − maximum), zero where masked; brings sums and y to the new maxima.
-HWY_INLINE void exponentiate(ForwardScratch& scratch, std::int64_t rows, std::int64_t valid, std::int64_t P) {
+template <class Multiply, class T>
+void attend_block(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t key) {
+  constexpr std::int64_t unit = Multiply::unit;
+  const AttentionHead& head = job.head;
+  const std::int64_t D = head.head_dim, U = feature_units<Multiply>(D), features = padded_features<R>(D);
+  const std::int64_t keys = HWY_MIN(S, head.sequence - key), units = ceil_div(D, unit);
+  const float scale = std::log2(std::exp(1.0f)) / std::sqrt(static_cast<float>(D));
+  pack_features<Multiply, R>(job.qkv + head.k + key * head.packed, head.packed, keys, D, scratch.keys,
+                             scratch.staging);
+  pack_positions<Multiply, R>(job.qkv + head.v + key * head.packed, head.packed, keys, S, D, scratch.values);
+  for (std::int64_t panel = 0; panel < job.panels; ++panel) {
+    const std::int64_t query = job.first + panel * N;
+    const Seen seen = seen_keys(head, job.first_key, query, key);
+    if (seen.begin == seen.end) continue;
+    multiply_panels<Multiply>(seen.end - seen.begin, units, scratch.keys + seen.begin * U, U,
+                              scratch.queries + panel * U * N, scratch.scores + seen.begin * N, N, false);
+    if (seen.masked) mask_scores(job.first_key, query, key, seen, scratch.scores);
+    float* y = scratch.y + panel * features * N;
+    weigh_panel<Multiply>(seen, scale, D, scratch.scores, scratch.highest + panel * N,
+                          scratch.sum + panel * N, y);
+    multiply_panels<Multiply>(D, (seen.end - seen.begin) / unit, scratch.values + seen.begin / unit * R,
+                              S / unit, scratch.scores + seen.begin / unit * N, y, N, true);
+  }
+}
+
+/// Divides a panel of y by its sums and writes it with its lse.
+template <class T>
+void finish_panel(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t panel) {
+  const AttentionHead& head = job.head;
+  const std::int64_t D = head.head_dim, features = padded_features<R>(D);
+  const std::int64_t query = job.first + panel * N, rows = HWY_MIN(N, head.sequence - query);
+  float* y = scratch.y + panel * features * N;
+  const float* sum = scratch.sum + panel * N;
+  for (std::int64_t n = 0; n < N; n += num_lanes) {
+    const V factor = hn::Div(hn::Set(floats, 1.0f), hn::LoadU(floats, sum + n));
+    for (std::int64_t d = 0; d < D; ++d) {
+      hn::StoreU(hn::Mul(hn::LoadU(floats, y + d * N + n), factor), floats, y + d * N + n);
+    }
+  }
+  unpack_positions(y, rows, D, job.y + head.y + query * head.query, head.query, scratch.staging);
   for (std::int64_t i = 0; i < rows; ++i) {
-    float* score = scratch.scores_SS + i * S;
-    const V shift = hn::Set(floats, scratch.highest_S[i]);
-    V sum = hn::Zero(floats);
-    for (std::int64_t j = 0; j < S; j += num_lanes) {
-      V e = exponential(hn::Sub(hn::LoadU(floats, score + j), shift));
-      if (valid < S) e = hn::IfThenElseZero(seen(valid + i, j), e);
-      hn::StoreU(e, floats, score + j);
-      sum = hn::Add(sum, e);
-    }
-    const float rescale = scratch.rescale_S[i];
-    scratch.sum_S[i] = scratch.sum_S[i] * rescale + hn::GetLane(hn::SumOfLanes(floats, sum));
-    if (rescale == 1) continue;
-    float* y = scratch.y_SP + i * P;
-    for (std::int64_t d = 0; d < P; d += num_lanes) {
-      hn::StoreU(hn::Mul(hn::LoadU(floats, y + d), hn::Set(floats, rescale)), floats, y + d);
-    }
+    job.lse[head.lse + query + i] = scratch.highest[panel * N + i] * std::log(2.0f) + std::log(sum[i]);
   }
 }
 
-void attend_block(const AttentionHead& head, ForwardScratch& scratch, std::int64_t first, std::int64_t rows) {
-  const std::int64_t D = head.head_dim, P = padded_dim(D);
-  for (std::int64_t i = 0; i < S; ++i) {
-    scratch.highest_S[i] = -std::numeric_limits<float>::infinity();
-    scratch.sum_S[i] = scratch.rescale_S[i] = 0;
+template <class Multiply, class T>
+void attend(ForwardJob<T> job, const ForwardScratch& scratch) {
+  const AttentionHead& head = job.head;
+  const std::int64_t D = head.head_dim;
+  const std::int64_t queries = HWY_MIN(job.panels * N, head.sequence - job.first);
+  job.panels = ceil_div(queries, N);
+  pack_features<Multiply, N>(job.qkv + head.q + job.first * head.packed, head.packed, queries, D,
+                             scratch.queries, scratch.staging);
+  std::memset(scratch.y, 0, static_cast<std::size_t>(job.panels * padded_features<R>(D) * N) * sizeof(float));
+  for (std::int64_t i = 0; i < job.panels * N; ++i) {
+    scratch.highest[i] = -1e30f;  // finite, so that a row that has seen nothing yet makes no NaN
+    scratch.sum[i] = 0;
   }
-  std::memset(scratch.y_SP, 0, static_cast<std::size_t>(S * P) * sizeof(float));
-  for (std::int64_t key = 0; key <= first; key += S) {  // later blocks are masked as a whole
-    const std::int64_t keys = HWY_MIN(S, head.sequence - key);
-    const std::int64_t valid = first - key + 1;  // what the block's first query sees
-    multiply_block(rows, S, D, {scratch.q_SP, P, 1}, scratch.keys_NDS + key * D, S, scratch.scores_SS, S,
-                   false);
-    raise_highest(scratch, rows, valid);
-    exponentiate(scratch, rows, valid, P);
-    multiply_block(rows, P, keys, {scratch.scores_SS, S, 1}, scratch.values_TP + key * P, P, scratch.y_SP, P,
-                   true);
+  const std::int64_t begin = round_down(job.first_key(job.first), S);
+  for (std::int64_t key = begin; key < job.first + queries; key += S) {
+    attend_block<Multiply>(job, scratch, key);
   }
+  for (std::int64_t panel = 0; panel < job.panels; ++panel) finish_panel(job, scratch, panel);
 }
 
-void attention_head(const AttentionHead& head, const float* qkv, float* y, float* lse,
-                    ForwardScratch& scratch) {
-  const std::int64_t D = head.head_dim, P = padded_dim(D);
-  const float scale = 1 / std::sqrt(static_cast<float>(D));
-  pack_keys_and_values(head, qkv, scratch);
-  for (std::int64_t first = 0; first < head.sequence; first += S) {
-    const std::int64_t rows = HWY_MIN(S, head.sequence - first);
-    pack_rows(qkv + head.q + first * head.packed, head.packed, rows, D, scale, scratch.q_SP, P);
-    attend_block(head, scratch, first, rows);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      pack_rows(scratch.y_SP + i * P, P, 1, D, 1 / scratch.sum_S[i], y + head.y + (first + i) * head.query,
-                D);
-      lse[head.lse + first + i] = scratch.highest_S[i] + std::log(scratch.sum_S[i]);
-    }
-  }
+template <class Multiply, class T>
+void attention_of(const Context& context, const AttentionShape& shape, const Tensor& first_R,
+                  const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT) {
+  const std::int64_t D = shape.head_dim, U = feature_units<Multiply>(D), features = padded_features<R>(D);
+  const std::int64_t heads = shape.batch * shape.query_heads;
+  std::int64_t panels = most_panels;
+  while (panels > 1 && heads * ceil_div(shape.sequence, panels * N) < 4 * context.threads()) panels /= 2;
+  const std::int64_t blocks = ceil_div(shape.sequence, panels * N);
+  const std::int64_t staging = N * HWY_MAX(U, round_up(D, 4));
+  const std::int64_t thread_floats =
+      round_up(panels * N * (U + features + 2) + S * (U + features + N) + staging, 16);
+  const Arena::Scope scope(context.scratch());
+  float* memory = context.scratch().allocate(DType::f32, {context.threads(), thread_floats}).data<float>();
+  const T* qkv = qkv_RE.data<T>();
+  T* y = y_RQ.data<T>();
+  float* lse = lse_BHT.data<float>();
+  for_jobs(context, blocks * heads, [&](std::int64_t number, int thread) {
+    float* next = memory + thread * thread_floats;
+    const auto take = [&](std::int64_t count) { return std::exchange(next, next + count); };
+    const ForwardScratch scratch{.queries = take(panels * N * U),
+                                 .keys = take(S * U),
+                                 .values = take(S * features),
+                                 .scores = take(S * N),
+                                 .y = take(panels * N * features),
+                                 .highest = take(panels * N),
+                                 .sum = take(panels * N),
+                                 .staging = take(staging)};
+    const std::int64_t block = blocks - 1 - number / heads;  // the last queries see most: longest first
+    const AttentionHead head(shape, number % heads / shape.query_heads, number % shape.query_heads);
+    attend<Multiply, T>({head, FirstKeys(first_R, head), qkv, y, lse, block * panels * N, panels}, scratch);
+  });
+}
+
+void attention(const Context& context, const AttentionShape& shape, const Tensor& first_R,
+               const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT) {
+  with_arithmetic(context, qkv_RE.dtype(), [&](auto multiply, auto element) {
+    attention_of<decltype(multiply), decltype(element)>(context, shape, first_R, qkv_RE, y_RQ, lse_BHT);
+  });
 }
 
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
@@ -132,30 +232,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace dt::kernels::cpu {
 
-HWY_EXPORT(attention_head);
+HWY_EXPORT(attention);
 
-void attention(const Context& context, const AttentionShape& shape, const Tensor&, const Tensor& qkv_RE,
-               const Tensor& y_RQ, const Tensor& lse_BHT) {
-  constexpr std::int64_t block = attention_block;
-  const std::int64_t H = shape.query_heads, D = shape.head_dim, P = padded_dim(D);
-  const std::int64_t padded_sequence = (shape.sequence + block - 1) / block * block;
-  const std::int64_t thread_floats = padded_sequence * (D + P) + block * (block + 2 * P);
-  const Arena::Scope scope(context.scratch());
-  float* memory = context.scratch().allocate(DType::f32, {context.threads(), thread_floats}).data<float>();
-  const float* qkv = qkv_RE.data<float>();
-  float* y = y_RQ.data<float>();
-  float* lse = lse_BHT.data<float>();
-  for_jobs(context, shape.batch * H, [&](std::int64_t job, int thread) {
-    float* next = memory + thread * thread_floats;
-    const auto take = [&](std::int64_t floats) { return std::exchange(next, next + floats); };
-    ForwardScratch scratch;
-    scratch.values_TP = take(padded_sequence * P);
-    scratch.q_SP = take(block * P);
-    scratch.y_SP = take(block * P);
-    scratch.scores_SS = take(block * block);
-    scratch.keys_NDS = take(padded_sequence * D);
-    HWY_DYNAMIC_DISPATCH(attention_head)(AttentionHead(shape, job / H, job % H), qkv, y, lse, scratch);
-  });
+void attention(const Context& context, const AttentionShape& shape, const Tensor& first_R,
+               const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT) {
+  HWY_DYNAMIC_DISPATCH(attention)(context, shape, first_R, qkv_RE, y_RQ, lse_BHT);
 }
 
 }  // namespace dt::kernels::cpu

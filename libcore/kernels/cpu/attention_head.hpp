@@ -7,36 +7,46 @@
 
 namespace dt::kernels::cpu {
 
-/// Queries and keys are taken in blocks of this many, so that scores are never held for more than block ×
-/// block.
-inline constexpr std::int64_t attention_block = 64;
-
-/// The head dim as stored in scratch: whole vectors of every instruction set, filled up with zeros.
-inline std::int64_t padded_dim(std::int64_t head_dim) {
-  return (head_dim + 15) / 16 * 16;
-}
-
-/// A query head and its key-value head. A packed row is `packed` floats from the next, a row of y `query`
-/// floats.
+/// A query head and its key-value head. A packed row is `packed` elements from the next, a row of y `query`.
 struct AttentionHead {
   AttentionHead(const AttentionShape& shape, std::int64_t b, std::int64_t h)
       : sequence(shape.sequence),
         head_dim(shape.head_dim),
         packed((shape.query_heads + 2 * shape.key_value_heads) * shape.head_dim),
         query(shape.query_heads * shape.head_dim),
-        q(b * sequence * packed + h * head_dim),
-        k(b * sequence * packed + query + key_value_head(shape, h) * head_dim),
+        row(b * sequence),
+        q(row * packed + h * head_dim),
+        k(row * packed + query + h * shape.key_value_heads / shape.query_heads * head_dim),
         v(k + shape.key_value_heads * head_dim),
-        y(b * sequence * query + h * head_dim),
+        y(row * query + h * head_dim),
         lse((b * shape.query_heads + h) * sequence) {}
 
-  static std::int64_t key_value_head(const AttentionShape& shape, std::int64_t h) {
-    return h * shape.key_value_heads / shape.query_heads;
-  }
-
   std::int64_t sequence, head_dim;
-  std::int64_t packed, query;    // strides
-  std::int64_t q, k, v, y, lse;  // offsets of the first position
+  std::int64_t packed, query;         // strides
+  std::int64_t row, q, k, v, y, lse;  // offsets of the first position
 };
+
+/// first_R of a batch entry, where there is one.
+class FirstKeys {
+ public:
+  FirstKeys(const Tensor& first_R, const AttentionHead& head)
+      : first_(first_R ? first_R.data<std::int32_t>() + head.row : nullptr), last_(head.sequence - 1) {}
+  /// Of the query at position t; what lies beyond the sequence is as its last query.
+  std::int64_t operator()(std::int64_t t) const { return first_ ? first_[t < last_ ? t : last_] : 0; }
+
+ private:
+  const std::int32_t* first_;
+  std::int64_t last_;
+};
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+inline std::int64_t round_up(std::int64_t a, std::int64_t multiple) {
+  return ceil_div(a, multiple) * multiple;
+}
+inline std::int64_t round_down(std::int64_t a, std::int64_t multiple) {
+  return a / multiple * multiple;
+}
 
 }  // namespace dt::kernels::cpu

@@ -50,10 +50,9 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
   p.accumulate = true;
   multiply(context, p);
   if (!dbias_N) return;
-  add_column_sums(context, dy_RN.dim(0), dy_RN.dim(1), {dbias_N},
-                  [&](std::int64_t begin, std::int64_t end, float* sums) {
-                    sum_columns(dy_RN, begin, end, sums);
-                  });
+  add_column_sums(
+      context, dy_RN.dim(0), dy_RN.dim(1), {dbias_N},
+      [&](std::int64_t begin, std::int64_t end, float* sums) { sum_columns(dy_RN, begin, end, sums); });
 }
 
 double measure_matmul_rate(const Context& context, DType multiply, double seconds) {

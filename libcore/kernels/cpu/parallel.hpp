@@ -2,6 +2,7 @@
 // Sharing a kernel's work among a context's threads.
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <omp.h>
 
@@ -38,15 +39,17 @@ void for_elements(const Context& context, std::int64_t count, const Body& body) 
   });
 }
 
-/// Calls body(job, thread) for each job in [0, count); free threads take the next.
+/// Calls body(job, thread) for each job in [0, count); free threads take the next, so that jobs begin in
+/// order.
 template <class Body>
 void for_jobs(const Context& context, std::int64_t count, const Body& body) {
   if (context.threads() == 1 || count == 1) {
     for (std::int64_t job = 0; job < count; ++job) body(job, 0);
     return;
   }
-#pragma omp parallel for schedule(dynamic, 1) num_threads(context.threads())
-  for (std::int64_t job = 0; job < count; ++job) body(job, omp_get_thread_num());
+  std::atomic<std::int64_t> next = 0;
+#pragma omp parallel num_threads(context.threads())
+  for (std::int64_t job; (job = next.fetch_add(1)) < count;) body(job, omp_get_thread_num());
 }
 
 }  // namespace dt::kernels::cpu

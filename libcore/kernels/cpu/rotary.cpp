@@ -7,7 +7,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-void rotate_heads(float* row, const float* cosine, const float* sine, float direction, std::int64_t heads,
+template <class T>
+void rotate_heads(T* row, const float* cosine, const float* sine, float direction, std::int64_t heads,
                   std::int64_t head_dim) {
   const std::int64_t half = head_dim / 2;
   const V sign = hn::Set(floats, direction);
@@ -21,29 +22,49 @@ void rotate_heads(float* row, const float* cosine, const float* sine, float dire
   }
 }
 
+template <class T>
+void rotate_rows(const Context& context, const AttentionShape& shape, const Tensor& positions_R,
+                 const Tensor& cos_PD2, const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE) {
+  const std::int64_t R = qkv_RE.dim(0), E = qkv_RE.dim(1), half = shape.head_dim / 2;
+  const std::int64_t heads = shape.query_heads + shape.key_value_heads;
+  const std::int32_t* positions = positions_R.data<std::int32_t>();
+  const float* cosine = cos_PD2.data<float>();
+  const float* sine = sin_PD2.data<float>();
+  T* qkv = qkv_RE.data<T>();
+  for_ranges(context, R, E, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const std::int64_t angle = positions[r] * half;
+      rotate_heads(qkv + r * E, cosine + angle, sine + angle, inverse ? -1.0f : 1.0f, heads, shape.head_dim);
+    }
+  });
+}
+
+void rotary(const Context& context, const AttentionShape& shape, const Tensor& positions_R,
+            const Tensor& cos_PD2, const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE) {
+  const auto rotate = [&](auto* implementation) {
+    implementation(context, shape, positions_R, cos_PD2, sin_PD2, inverse, qkv_RE);
+  };
+  switch (qkv_RE.dtype()) {
+    case DType::bf16:
+      return rotate(rotate_rows<BFloat16>);
+    case DType::f16:
+      return rotate(rotate_rows<Float16>);
+    default:
+      return rotate(rotate_rows<float>);
+  }
+}
+
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace dt::kernels::cpu {
 
-HWY_EXPORT(rotate_heads);
+HWY_EXPORT(rotary);
 
 void rotary(const Context& context, const AttentionShape& shape, const Tensor& positions_R,
             const Tensor& cos_PD2, const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE) {
-  const std::int64_t R = qkv_RE.dim(0), E = qkv_RE.dim(1), half = shape.head_dim / 2;
-  const std::int64_t heads = shape.query_heads + shape.key_value_heads;
-  const std::int32_t* positions = positions_R.data<std::int32_t>();
-  const float* cosine = cos_PD2.data<float>();
-  const float* sine = sin_PD2.data<float>();
-  float* qkv = qkv_RE.data<float>();
-  for_ranges(context, R, E, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      const std::int64_t angle = positions[r] * half;
-      HWY_DYNAMIC_DISPATCH(rotate_heads)
-      (qkv + r * E, cosine + angle, sine + angle, inverse ? -1.0f : 1.0f, heads, shape.head_dim);
-    }
-  });
+  HWY_DYNAMIC_DISPATCH(rotary)(context, shape, positions_R, cos_PD2, sin_PD2, inverse, qkv_RE);
 }
 
 }  // namespace dt::kernels::cpu

@@ -40,7 +40,7 @@ std::int64_t first_key(const Tensor& first_R, std::int64_t r) {
   return first_R ? first_R.data<std::int32_t>()[r] : 0;
 }
 
-/// One query's softmax over its past, and the values' mean under it; returns the log of the sum of
+/// One query's softmax over the keys first..t, and the values' mean under it; returns the log of the sum of
 /// exponentials.
 template <class T>
 double attend(const Packing& at, const T* qkv, std::int64_t first, std::int64_t t, std::int64_t h,
@@ -105,8 +105,8 @@ void attention(const Context&, const AttentionShape& shape, const Tensor& first_
     T* lse = lse_BHT.data<T>() + b * H * sequence;
     for (std::int64_t h = 0; h < H; ++h) {
       for (std::int64_t t = 0; t < sequence; ++t) {
-        lse[h * sequence + t] =
-            static_cast<T>(attend(at, qkv, first_key(first_R, b * sequence + t), t, h, score, y));
+        const std::int64_t first = first_key(first_R, b * sequence + t);
+        lse[h * sequence + t] = static_cast<T>(attend(at, qkv, first, t, h, score, y));
       }
     }
   }
@@ -127,8 +127,8 @@ void attention_backward(const Context&, const AttentionShape& shape, const Tenso
     std::fill(dqkv.begin(), dqkv.end(), 0.0);
     for (std::int64_t h = 0; h < H; ++h) {
       for (std::int64_t t = 0; t < sequence; ++t) {
-        attend_backward(at, dy, qkv, y, lse[h * sequence + t], first_key(first_R, b * sequence + t), t, h,
-                        dqkv.data());
+        const std::int64_t first = first_key(first_R, b * sequence + t);
+        attend_backward(at, dy, qkv, y, lse[h * sequence + t], first, t, h, dqkv.data());
       }
     }
     T* target = dqkv_RE.data<T>() + b * sequence * at.row;
