@@ -41,6 +41,8 @@ void add_batch(OptionTable& t, Settings& s) {
   t.group("Batch")
       .add("sequence-length", &s.sequence_length, "N", "tokens per sample; default: the model's maximum", 1,
            max_length)
+      .add("mask-documents", &s.mask_documents,
+           "tokens see their own document alone, not those before it in a sample")
       .add("global-batch", &s.global_batch, "N", "sequences a step", 1, max_batch)
       .add("micro-batch", &s.micro_batch, "N", "sequences per forward pass", 1, max_batch)
       .add("grad-lanes", &s.grad_lanes, "N",

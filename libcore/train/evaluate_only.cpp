@@ -67,6 +67,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
   check_same_state(ranks, runtime->spec(), runtime->storage());
 
   EvaluationRequest request{.sequence_length = plan.sequence_length,
+                            .mask_documents = plan.mask_documents,
                             .micro_batch = plan.micro_batch,
                             .max_windows = {},
                             .stop_signal = [&] { return signals.received(); }};

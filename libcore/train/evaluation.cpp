@@ -16,9 +16,11 @@ namespace dt::train {
 namespace {
 
 /// Runs the forwards of validation windows [first, first + count) as one micro-batch.
-void forward_windows(ModelRuntime& runtime, const data::TokenDataset& dataset, std::int64_t sequence_length,
-                     std::uint64_t first, std::int64_t count, const parallel::StepHooks& hooks) {
-  data::Batch batch = data::validation_batch(dataset, sequence_length, first, count);
+void forward_windows(ModelRuntime& runtime, const data::TokenDataset& dataset,
+                     const EvaluationRequest& request, std::uint64_t first, std::int64_t count,
+                     const parallel::StepHooks& hooks) {
+  data::Batch batch =
+      data::validation_batch(dataset, request.sequence_length, first, count, request.mask_documents);
   runtime.executor().run(parallel::build_evaluation(runtime.num_units(), 1),
                          runtime.micro_batches(batch, count), 0, hooks);
 }
@@ -58,8 +60,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
     if (round >= own.count) continue;
     const std::uint64_t first = static_cast<std::uint64_t>(own.begin + round) * micro_batch;
     const auto count = static_cast<std::int64_t>(std::min(micro_batch, windows - first));
-    forward_windows(runtime, dataset, request.sequence_length, first, count,
-                    {.loss = add, .control = {}, .step = {}});
+    forward_windows(runtime, dataset, request, first, count, {.loss = add, .control = {}, .step = {}});
     progress.set(std::min(windows, static_cast<std::uint64_t>((round + 1) * world.size()) * micro_batch));
   }
   comm::all_sum(world, nll.digits());
@@ -99,7 +100,8 @@ void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, cons
   const Tensor floats = runtime.context().scratch().allocate(DType::f32, shape);
   const Tensor logits = runtime.context().scratch().allocate(runtime.storage().precision().compute, shape);
   for (std::uint64_t i = 0; i < n; ++i) {
-    data::Batch batch = data::validation_batch(dataset, request.sequence_length, i, 1);
+    data::Batch batch =
+        data::validation_batch(dataset, request.sequence_length, i, 1, request.mask_documents);
     writer.write("/tokens", i * length * sizeof(std::int32_t), std::as_bytes(std::span(batch.tokens_BT)));
     std::vector<model::MicroBatch> micro_batches = runtime.micro_batches(batch, 1);
     micro_batches.front().logits_RV = logits;

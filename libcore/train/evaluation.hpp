@@ -23,6 +23,7 @@ struct Evaluation {
 
 struct EvaluationRequest {
   std::int64_t sequence_length = 0;
+  bool mask_documents = false;
   std::int64_t micro_batch = 1;
   /// The first so many windows of the validation split; all without.
   std::optional<std::uint64_t> max_windows;

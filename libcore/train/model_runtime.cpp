@@ -58,6 +58,7 @@ std::vector<model::MicroBatch> ModelRuntime::micro_batches(data::Batch& batch, s
     // Kernels only read positions; Tensor has no const view.
     micro_batch.positions_R =
         Tensor(const_cast<std::int32_t*>(positions_.data()), DType::i32, Shape{count * length});
+    if (!batch.first_BT.empty()) micro_batch.first_R = rows(batch.first_BT);
     micro_batch.samples_B =
         std::span(batch.samples_B).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     list.push_back(micro_batch);

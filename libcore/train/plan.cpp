@@ -42,6 +42,7 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::To
   plan.threads = static_cast<int>(s.threads.value_or(place.cores));
   plan.seed = static_cast<std::uint64_t>(s.seed);
   plan.sequence_length = s.sequence_length.value_or(spec.max_positions);
+  plan.mask_documents = s.mask_documents;
   plan.global_batch = s.global_batch;
   plan.micro_batch = s.micro_batch;
   if (plan.sequence_length > spec.max_positions) {

@@ -33,6 +33,7 @@ struct Plan {
   int threads = 1;
   std::uint64_t seed = 0;
   std::int64_t sequence_length = 0;
+  bool mask_documents = false;
   std::int64_t global_batch = 0;
   std::int64_t micro_batch = 0;
   std::int64_t micro_batches_per_step = 0;

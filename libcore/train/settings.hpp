@@ -20,6 +20,7 @@ struct Settings {
   std::optional<double> epochs;
 
   std::optional<std::int64_t> sequence_length;
+  bool mask_documents = false;
   std::int64_t global_batch = 8;
   std::int64_t micro_batch = 1;
   std::optional<std::int64_t> grad_lanes;

@@ -73,7 +73,7 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       state_(start.state),
       signals_(signals),
       ranks_(ranks),
-      loader_(dataset, start.plan.seed, start.plan.sequence_length),
+      loader_(dataset, start.plan.seed, start.plan.sequence_length, start.plan.mask_documents),
       reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt),
       actions_(build_step(*start.runtime, start.plan.recompute)),
       segments_(segments_of(start.runtime->table())),
@@ -305,6 +305,7 @@ void Trainer::save() {
 
 int Trainer::evaluate() {
   EvaluationRequest request{.sequence_length = plan_.sequence_length,
+                            .mask_documents = plan_.mask_documents,
                             .micro_batch = plan_.micro_batch,
                             .max_windows = {},
                             .stop_signal = [&] { return signals_.received(); }};

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/half.hpp"
 #include "model/initialise.hpp"
 #include "model/unit.hpp"
 #include "tensor/buffer.hpp"
@@ -25,19 +26,25 @@ struct OwnedTensor {
   Tensor tensor;
 };
 
-/// The elements of an f32 or f64 tensor as doubles.
+/// The elements of an f64, f32 or bf16 tensor as doubles.
 inline std::vector<double> to_doubles(const Tensor& tensor) {
   if (tensor.dtype() == DType::f64) return {tensor.span<double>().begin(), tensor.span<double>().end()};
-  return {tensor.span<float>().begin(), tensor.span<float>().end()};
+  if (tensor.dtype() == DType::f32) return {tensor.span<float>().begin(), tensor.span<float>().end()};
+  std::vector<double> values;
+  for (const BFloat16 v : tensor.span<BFloat16>()) values.push_back(static_cast<float>(v));
+  return values;
 }
 inline void from_doubles(const std::vector<double>& values, const Tensor& tensor) {
   DT_CHECK(static_cast<std::int64_t>(values.size()) == tensor.numel(), "{} values for {}", values.size(),
            tensor.shape().to_string());
   if (tensor.dtype() == DType::f64)
     std::copy(values.begin(), values.end(), tensor.data<double>());
-  else
+  else if (tensor.dtype() == DType::f32)
     std::transform(values.begin(), values.end(), tensor.data<float>(),
                    [](double v) { return static_cast<float>(v); });
+  else
+    std::transform(values.begin(), values.end(), tensor.data<BFloat16>(),
+                   [](double v) { return BFloat16(static_cast<float>(v)); });
 }
 
 /// Sequences of tokens with their targets, from which micro-batches are cut.
@@ -99,7 +106,7 @@ class Decoder {
         grads_(table_.params().size()) {
     for (const model::GroupSpec& group : table_.groups()) {
       for (auto* tensors : {&weights_, &grads_}) {
-        buffers_.emplace_back(dtype, Shape{group.numel});
+        buffers_.emplace_back(tensors == &weights_ ? dtype : statistics_dtype(dtype), Shape{group.numel});
         for (std::size_t i = 0; i < group.params.size(); ++i) {
           const Shape& shape = table_.params()[static_cast<std::size_t>(group.params[i])].shape;
           (*tensors)[static_cast<std::size_t>(group.params[i])] =
