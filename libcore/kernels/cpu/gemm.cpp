@@ -59,10 +59,10 @@ void widen(DType dtype, const void* from, std::int64_t count, float* to) {
 }
 
 GemmKernels gemm_kernels() {
-  constexpr int columns = static_cast<int>(tile_columns);
+  constexpr int columns = wide_vectors * static_cast<int>(num_lanes);
   return {{tile_rows, Panels<tile_rows>::group, pack<tile_rows>},
           {columns, Panels<columns>::group, pack<columns>},
-          multiply_tile,
+          multiply_tile<wide_vectors>,
           finish,
           widen,
           HWY_TARGET == HWY_AVX3};
@@ -199,7 +199,7 @@ class Multiplication {
   Multiplication(const Product& product, const GemmKernels& kernels, int threads)
       : p_(product),
         kernels_(kernels),
-        tile_(product.arithmetic == DType::bf16 ? multiply_tile_bf16 : kernels.tile),
+        tile_(product.arithmetic == DType::bf16 ? multiply_wide_tile_bf16 : kernels.tile),
         per_unit_(product.arithmetic == DType::bf16 ? 2 : 1),
         units_(ceil_div(product.K, per_unit_)),
         packed_units_(std::clamp<std::int64_t>(units_, 1, most_packed_units)),

@@ -140,6 +140,9 @@ void pack_along_k(const typename Reader::Element* source, std::int64_t stride, s
   }
 }
 
+/// How far ahead, in rows of the source, memory is asked for: its stride defeats the processor's own guess.
+constexpr std::int64_t rows_ahead = 16;
+
 /// From a source whose rows (of the panel) are contiguous at each k.
 template <class Reader, int WIDTH>
 void pack_across_k(const typename Reader::Element* source, std::int64_t stride, std::int64_t count,
@@ -149,6 +152,11 @@ void pack_across_k(const typename Reader::Element* source, std::int64_t stride, 
     const std::int64_t k = unit * Reader::elements;
     const auto* p = source + k * stride;
     const bool has_second = k + 1 < K;
+    for (std::int64_t i = 0; i < count * static_cast<std::int64_t>(sizeof(*p)); i += 64) {
+      for (std::int64_t e = 0; e < Reader::elements; ++e) {
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(p + (rows_ahead + e) * stride) + i);
+      }
+    }
     std::int64_t i = 0;
     for (; i + num_lanes <= count; i += num_lanes) {
       panels.put(i, unit, Reader::across_k(All{}, p + i, stride, has_second));
