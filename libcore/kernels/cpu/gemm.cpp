@@ -275,8 +275,9 @@ class Multiplication {
       for (std::int64_t row = 0; row < rows; row += height, next += share) {
         fetch<0>(next, share * 4);
         const std::int64_t tile_height = std::min(height, rows - row);
-        for (std::int64_t r = row; c && r < row + tile_height; ++r) {
-          fetch<1>(c + (r * p_.c_stride + column) * bytes, std::min(width, columns - column) * bytes);
+        for (std::int64_t r = row; r < row + tile_height; ++r) {
+          if (add) fetch<1>(sums + r * blocks_.columns.part + column, width * 4);
+          if (c) fetch<1>(c + (r * p_.c_stride + column) * bytes, std::min(width, columns - column) * bytes);
         }
         tile_(tile_height, units, a_.panel(i + row, first, units), b,
               sums + row * blocks_.columns.part + column, blocks_.columns.part, add);

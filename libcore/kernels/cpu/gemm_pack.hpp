@@ -110,6 +110,8 @@ struct Panels {
   std::int64_t K;
 };
 
+constexpr std::int64_t steps_ahead = 8;
+
 /// From rows whose k is contiguous: num_lanes rows by num_lanes units at a time.
 template <class Reader, int WIDTH>
 void pack_along_k(const typename Reader::Element* source, std::int64_t stride, std::int64_t count,
@@ -122,7 +124,10 @@ void pack_along_k(const typename Reader::Element* source, std::int64_t stride, s
     for (; k + step <= K && valid >= num_lanes; k += step) {
       V rows[num_lanes];
       HWY_UNROLL(16)
-      for (std::int64_t r = 0; r < num_lanes; ++r) rows[r] = Reader::along_k(All{}, row + r * stride + k);
+      for (std::int64_t r = 0; r < num_lanes; ++r) {
+        rows[r] = Reader::along_k(All{}, row + r * stride + k);
+        __builtin_prefetch(row + r * stride + k + steps_ahead * step);
+      }
       transpose(rows);
       HWY_UNROLL(16)
       for (std::int64_t r = 0; r < num_lanes; ++r) panels.put(i, k / Reader::elements + r, rows[r]);
