@@ -59,10 +59,10 @@ void widen(DType dtype, const void* from, std::int64_t count, float* to) {
 }
 
 GemmKernels gemm_kernels() {
-  constexpr int columns = static_cast<int>(tile_columns);
+  constexpr int columns = wide_vectors * static_cast<int>(num_lanes);
   return {{tile_rows, Panels<tile_rows>::group, pack<tile_rows>},
           {columns, Panels<columns>::group, pack<columns>},
-          multiply_tile,
+          multiply_tile<wide_vectors>,
           finish,
           widen,
           HWY_TARGET == HWY_AVX3};
@@ -199,10 +199,10 @@ class Multiplication {
   Multiplication(const Product& product, const GemmKernels& kernels, int threads)
       : p_(product),
         kernels_(kernels),
-        tile_(product.arithmetic == DType::bf16 ? multiply_tile_bf16 : kernels.tile),
+        tile_(product.arithmetic == DType::bf16 ? multiply_wide_tile_bf16 : kernels.tile),
         per_unit_(product.arithmetic == DType::bf16 ? 2 : 1),
         units_(ceil_div(product.K, per_unit_)),
-        packed_units_(std::min(units_, most_packed_units)),
+        packed_units_(std::clamp<std::int64_t>(units_, 1, most_packed_units)),
         a_(kernels.a, product.a, !product.a.transposed, units_of(product), dtype_bytes(product.operands),
            parts(product.M, kernels.a)),
         b_(kernels.b, product.b, product.b.transposed, units_of(product), dtype_bytes(product.operands),
@@ -225,7 +225,7 @@ class Multiplication {
     std::int64_t packed_m = -1, packed_mk = -1, packed_n = -1, packed_nk = -1;
     for (std::int64_t n = 0; n < b_.parts().parts; ++n) {
       for (std::int64_t m = 0; m < a_.parts().parts; ++m) {
-        for (std::int64_t unit = 0; unit < units_; unit += packed_units_) {
+        for (std::int64_t unit = 0; unit < std::max<std::int64_t>(units_, 1); unit += packed_units_) {
           const std::int64_t k = unit * per_unit_, K = std::min(packed_units_ * per_unit_, p_.K - k);
           if (packed_n != n || packed_nk != k) b_.pack(packed_n = n, packed_nk = k, K);
           if (packed_m != m || packed_mk != k) a_.pack(packed_m = m, packed_mk = k, K);
@@ -251,6 +251,7 @@ class Multiplication {
       if (rows <= 0 || columns <= 0) continue;
       float* sums = sums_ + (sums_are_kept() ? job : omp_get_thread_num()) * blocks_.floats();
       const std::int64_t end = std::min(unit + packed_units_, units_);
+      if (units_ == 0) std::fill_n(sums, blocks_.floats(), 0.0f);
       for (std::int64_t first = unit; first < end; first += chain) {
         const std::byte* c =
             first + chain >= units_ ? c_at(a_.parts().begin(m) + i, b_.parts().begin(n) + j) : nullptr;
@@ -274,8 +275,9 @@ class Multiplication {
       for (std::int64_t row = 0; row < rows; row += height, next += share) {
         fetch<0>(next, share * 4);
         const std::int64_t tile_height = std::min(height, rows - row);
-        for (std::int64_t r = row; c && r < row + tile_height; ++r) {
-          fetch<1>(c + (r * p_.c_stride + column) * bytes, std::min(width, columns - column) * bytes);
+        for (std::int64_t r = row; r < row + tile_height; ++r) {
+          if (add) fetch<1>(sums + r * blocks_.columns.part + column, width * 4);
+          if (c) fetch<1>(c + (r * p_.c_stride + column) * bytes, std::min(width, columns - column) * bytes);
         }
         tile_(tile_height, units, a_.panel(i + row, first, units), b,
               sums + row * blocks_.columns.part + column, blocks_.columns.part, add);

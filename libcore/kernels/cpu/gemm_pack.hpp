@@ -110,6 +110,8 @@ struct Panels {
   std::int64_t K;
 };
 
+constexpr std::int64_t steps_ahead = 8;
+
 /// From rows whose k is contiguous: num_lanes rows by num_lanes units at a time.
 template <class Reader, int WIDTH>
 void pack_along_k(const typename Reader::Element* source, std::int64_t stride, std::int64_t count,
@@ -122,7 +124,10 @@ void pack_along_k(const typename Reader::Element* source, std::int64_t stride, s
     for (; k + step <= K && valid >= num_lanes; k += step) {
       V rows[num_lanes];
       HWY_UNROLL(16)
-      for (std::int64_t r = 0; r < num_lanes; ++r) rows[r] = Reader::along_k(All{}, row + r * stride + k);
+      for (std::int64_t r = 0; r < num_lanes; ++r) {
+        rows[r] = Reader::along_k(All{}, row + r * stride + k);
+        __builtin_prefetch(row + r * stride + k + steps_ahead * step);
+      }
       transpose(rows);
       HWY_UNROLL(16)
       for (std::int64_t r = 0; r < num_lanes; ++r) panels.put(i, k / Reader::elements + r, rows[r]);
@@ -140,6 +145,9 @@ void pack_along_k(const typename Reader::Element* source, std::int64_t stride, s
   }
 }
 
+/// How far ahead, in rows of the source, memory is asked for: its stride defeats the processor's own guess.
+constexpr std::int64_t rows_ahead = 16;
+
 /// From a source whose rows (of the panel) are contiguous at each k.
 template <class Reader, int WIDTH>
 void pack_across_k(const typename Reader::Element* source, std::int64_t stride, std::int64_t count,
@@ -149,6 +157,11 @@ void pack_across_k(const typename Reader::Element* source, std::int64_t stride, 
     const std::int64_t k = unit * Reader::elements;
     const auto* p = source + k * stride;
     const bool has_second = k + 1 < K;
+    for (std::int64_t i = 0; i < count * static_cast<std::int64_t>(sizeof(*p)); i += 64) {
+      for (std::int64_t e = 0; e < Reader::elements; ++e) {
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(p + (rows_ahead + e) * stride) + i);
+      }
+    }
     std::int64_t i = 0;
     for (; i + num_lanes <= count; i += num_lanes) {
       panels.put(i, unit, Reader::across_k(All{}, p + i, stride, has_second));
