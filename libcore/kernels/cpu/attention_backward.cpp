@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
 constexpr std::int64_t N = tile_columns, R = tile_rows;
-constexpr std::int64_t Q = 64, S = 128 / N * N;
+constexpr std::int64_t Q = 128, S = 128 / N * N;
 constexpr std::int64_t most_blocks = 4;  // of keys in a chunk: they share the packing of queries
 
 /// What all threads share. Legend: L the sequence in whole blocks of queries, P columns of D in whole panels.
