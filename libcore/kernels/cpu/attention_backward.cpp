@@ -234,14 +234,23 @@ void panel_gradients(const BackwardScratch& scratch, std::int64_t D, std::int64_
   by_key<Multiply>(scratch, dscores, seeing, block_panel);
 }
 
+/// The q and dy of the next block of queries.
+struct ComingQueries {
+  ComingRows q, dy;
+  std::int64_t at_once;
+};
+
 /// A block of queries, up to `last`, against a chunk's block of keys.
 template <class Multiply>
-void block_gradients(const BackwardScratch& scratch, std::int64_t D, std::int64_t query, std::int64_t last,
-                     std::int64_t chunk, std::int64_t key, std::int64_t columns, bool add, float* dq) {
+void block_gradients(ComingQueries& coming, const BackwardScratch& scratch, std::int64_t D,
+                     std::int64_t query, std::int64_t last, std::int64_t chunk, std::int64_t key,
+                     std::int64_t columns, bool add, float* dq) {
   constexpr std::int64_t unit = Multiply::unit;
   const std::int64_t begin = HWY_MAX(scratch.first[0] - key, 0) / N;
   const std::int64_t end = HWY_MIN(ceil_div(last + 1 - key, N), S / N);
   for (std::int64_t panel = begin; panel < end; ++panel) {
+    coming.q.fetch(coming.at_once);
+    coming.dy.fetch(coming.at_once);
     panel_gradients<Multiply>(scratch, D, query, key + panel * N, (key - chunk) / N + panel, panel);
   }
   const float* rows = scratch.key_rows + (key - chunk) / unit * columns;
@@ -263,9 +272,13 @@ void query_block_gradients(const Backward<T>& g, const BackwardScratch& scratch,
   const std::int64_t D = head.head_dim, first = scratch.first[0];
   const std::int64_t last = HWY_MIN(query + Q, head.sequence) - 1;
   if (chunk > first) await_turn(turn, chunk / g.chunk);
+  const std::int64_t next = query + Q, rows = HWY_MAX(HWY_MIN(Q, head.sequence - next), 0);
+  ComingQueries coming{{g.qkv + head.q + next * head.packed, head.packed, rows, D},
+                       {g.dy + head.y + next * head.query, head.query, rows, D},
+                       ceil_div(Q * N, g.chunk)};
   for (std::int64_t key = HWY_MAX(chunk, chunk + round_down(HWY_MAX(first - chunk, 0), S));
        key <= last && key < chunk + g.chunk; key += S) {
-    block_gradients<Multiply>(scratch, D, query, last, chunk, key, g.columns, key > first, dq);
+    block_gradients<Multiply>(coming, scratch, D, query, last, chunk, key, g.columns, key > first, dq);
   }
   if (last < chunk + g.chunk) {
     T* out = g.dqkv + head.q + query * head.packed;

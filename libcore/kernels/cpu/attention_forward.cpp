@@ -131,7 +131,12 @@ void attend_block(const ForwardJob<T>& job, const ForwardScratch& scratch, std::
   pack_features<Multiply, R>(job.qkv + head.k + key * head.packed, head.packed, keys, D, scratch.keys,
                              scratch.staging);
   pack_positions<Multiply, R>(job.qkv + head.v + key * head.packed, head.packed, keys, S, D, scratch.values);
+  const std::int64_t next = key + S, coming = HWY_MAX(HWY_MIN(S, head.sequence - next), 0);
+  ComingRows coming_keys(job.qkv + head.k + next * head.packed, head.packed, coming, D);
+  ComingRows coming_values(job.qkv + head.v + next * head.packed, head.packed, coming, D);
   for (std::int64_t panel = 0; panel < job.panels; ++panel) {
+    coming_keys.fetch(ceil_div(S, job.panels));
+    coming_values.fetch(ceil_div(S, job.panels));
     const std::int64_t query = job.first + panel * N;
     const Seen seen = seen_keys(head, job.first_key, query, key);
     if (seen.begin == seen.end) continue;
