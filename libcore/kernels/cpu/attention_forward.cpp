@@ -69,7 +69,7 @@ void mask_scores(const FirstKeys& first_key, std::int64_t query, std::int64_t ke
   const V lowest = hn::Set(floats, -std::numeric_limits<float>::infinity());
   for (std::int64_t n = 0; n < N; n += num_lanes) {
     const auto begin = hn::LoadU(integers, first + n);
-    const auto last = hn::Iota(integers, static_cast<std::int32_t>(query + n - key));
+    const auto last = counting_from(query + n - key);
     for (std::int64_t j = seen.begin; j < seen.end; ++j) {
       const auto row = hn::Set(integers, static_cast<std::int32_t>(j));
       const auto unseen = hn::Or(hn::Lt(row, begin), hn::Gt(row, last));
