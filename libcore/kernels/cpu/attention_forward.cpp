@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
 constexpr std::int64_t S = 64, N = tile_columns, R = tile_rows;
-constexpr std::int64_t most_panels = 8;  // of queries in a job: they share the packing of keys and values
+constexpr std::int64_t most_panels = 16;  // of queries in a job: they share the packing of keys and values
 /// A maximum is raised only by more than this, as a power of two, so that sums are rarely rescaled; fp32 has
 /// the room.
 constexpr float slack = 8;
