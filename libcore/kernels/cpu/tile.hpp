@@ -33,27 +33,29 @@ constexpr int tile_rows = 4, tile_vectors = 4;
 constexpr int tile_rows = 8, tile_vectors = 2;
 #endif
 constexpr std::int64_t tile_columns = tile_vectors * num_lanes;
+// For large products: fewer loads for the same multiplications, but blocks of 64 columns would fill it badly.
+constexpr int wide_vectors = tile_vectors < 3 ? 3 : tile_vectors;
 static_assert(tile_rows % num_lanes == 0 || tile_rows * 2 == num_lanes);
 
-template <int ROWS>
+template <int ROWS, int VECTORS>
 HWY_INLINE void multiply_rows(std::int64_t K, const float* a, const float* b, float* c, std::int64_t c_row,
                               bool add) {
-  V sums[ROWS][tile_vectors];
+  V sums[ROWS][VECTORS];
   for (int i = 0; i < ROWS; ++i) {
-    for (int j = 0; j < tile_vectors; ++j) sums[i][j] = hn::Zero(floats);
+    for (int j = 0; j < VECTORS; ++j) sums[i][j] = hn::Zero(floats);
   }
-  for (std::int64_t k = 0; k < K; ++k, a += tile_rows, b += tile_columns) {
-    V right[tile_vectors];
-    for (int j = 0; j < tile_vectors; ++j) right[j] = hn::LoadU(floats, b + j * num_lanes);
+  for (std::int64_t k = 0; k < K; ++k, a += tile_rows, b += VECTORS * num_lanes) {
+    V right[VECTORS];
+    for (int j = 0; j < VECTORS; ++j) right[j] = hn::LoadU(floats, b + j * num_lanes);
     for (int i = 0; i < ROWS; ++i) {
       const V left = hn::Set(floats, a[i]);
-      for (int j = 0; j < tile_vectors; ++j) sums[i][j] = hn::MulAdd(left, right[j], sums[i][j]);
+      for (int j = 0; j < VECTORS; ++j) sums[i][j] = hn::MulAdd(left, right[j], sums[i][j]);
     }
   }
   HWY_UNROLL(16)
   for (int i = 0; i < ROWS; ++i) {
     HWY_UNROLL(16)
-    for (int j = 0; j < tile_vectors; ++j) {
+    for (int j = 0; j < VECTORS; ++j) {
       float* p = c + i * c_row + j * num_lanes;
       hn::StoreU(add ? hn::Add(hn::LoadU(floats, p), sums[i][j]) : sums[i][j], floats, p);
     }
@@ -61,15 +63,16 @@ HWY_INLINE void multiply_rows(std::int64_t K, const float* a, const float* b, fl
 }
 
 /// c = a · b, or c += with `add`, for the first `rows` rows of a panel (it may write up to tile_rows of them)
-/// and all tile_columns columns.
-inline void multiply_tile(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
-                          std::int64_t c_row, bool add) {
+/// and all columns of one of b: tile_columns, or VECTORS whole vectors.
+template <int VECTORS = tile_vectors>
+void multiply_tile(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
+                   std::int64_t c_row, bool add) {
   if (2 * rows > tile_rows) {
-    multiply_rows<tile_rows>(K, a, b, c, c_row, add);
+    multiply_rows<tile_rows, VECTORS>(K, a, b, c, c_row, add);
   } else if (rows > 1) {
-    multiply_rows<tile_rows / 2>(K, a, b, c, c_row, add);
+    multiply_rows<tile_rows / 2, VECTORS>(K, a, b, c, c_row, add);
   } else {
-    multiply_rows<1>(K, a, b, c, c_row, add);
+    multiply_rows<1, VECTORS>(K, a, b, c, c_row, add);
   }
 }
 

@@ -12,5 +12,8 @@ bool has_bf16_tiles();
 /// of them. Sums are fp32; a subnormal operand or sum counts as zero, as the instruction has it.
 void multiply_tile_bf16(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
                         std::int64_t c_row, bool add);
+/// The same with 48 columns.
+void multiply_wide_tile_bf16(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
+                             std::int64_t c_row, bool add);
 
 }  // namespace dt::kernels::cpu
