@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
 constexpr std::int64_t N = tile_columns, R = tile_rows;
-constexpr std::int64_t Q = 64, S = 128 / N * N;
+constexpr std::int64_t Q = 128, S = 128 / N * N;
 constexpr std::int64_t most_blocks = 4;  // of keys in a chunk: they share the packing of queries
 
 /// What all threads share. Legend: L the sequence in whole blocks of queries, P columns of D in whole panels.
@@ -58,6 +58,37 @@ struct BackwardScratch {
   float* shift;         // Q: lse in powers of two
   float* mean;          // Q: dy · y / √D
   std::int32_t* first;  // Q
+};
+
+struct BackwardSizes {
+  std::int64_t chunk, units, columns, features, staging;
+
+  std::int64_t floats() const {
+    const std::int64_t of_chunk = round_up(chunk, N) * (2 * units + columns + 2 * features);
+    const std::int64_t of_block = Q * (2 * units + 2 * features + 2 * S + 2 * N + 3);
+    return round_up(of_chunk + of_block + staging, 16);
+  }
+  BackwardScratch divide(float* memory) const {
+    const auto take = [&](std::int64_t count) { return std::exchange(memory, memory + count); };
+    const std::int64_t keys = round_up(chunk, N);
+    return {.keys = take(keys * units),
+            .values = take(keys * units),
+            .key_rows = take(keys * columns),
+            .dk = take(keys * features),
+            .dv = take(keys * features),
+            .q = take(Q * units),
+            .dy = take(Q * units),
+            .q_rows = take(Q * features),
+            .dy_rows = take(Q * features),
+            .weights = take(Q * N),
+            .dscores = take(Q * S),
+            .dscore_rows = take(Q * N),
+            .dscores_by_key = take(Q * S),
+            .staging = take(staging),
+            .shift = take(Q),
+            .mean = take(Q),
+            .first = reinterpret_cast<std::int32_t*>(take(Q))};
+  }
 };
 
 /// Σ over d of dy · y, per row and head.
@@ -153,7 +184,7 @@ HWY_INLINE Gradient softmax_gradient(const BackwardScratch& scratch, const float
   const V weight = power_of_two(hn::MulSub(score, log2_factor, hn::Set(floats, scratch.shift[i])));
   const V dscore = hn::Mul(weight, hn::MulSub(dweight, factor, hn::Set(floats, scratch.mean[i])));
   if (!masked) return {weight, dscore};
-  const auto position = hn::Iota(integers, static_cast<std::int32_t>(key + n));
+  const auto position = counting_from(key + n);
   const auto last = hn::Set(integers, static_cast<std::int32_t>(query + i));
   const auto unseen = hn::RebindMask(
       floats, hn::Or(hn::Gt(position, last), hn::Lt(position, hn::Set(integers, scratch.first[i]))));
@@ -234,14 +265,23 @@ void panel_gradients(const BackwardScratch& scratch, std::int64_t D, std::int64_
   by_key<Multiply>(scratch, dscores, seeing, block_panel);
 }
 
+/// The q and dy of the next block of queries.
+struct ComingQueries {
+  ComingRows q, dy;
+  std::int64_t at_once;
+};
+
 /// A block of queries, up to `last`, against a chunk's block of keys.
 template <class Multiply>
-void block_gradients(const BackwardScratch& scratch, std::int64_t D, std::int64_t query, std::int64_t last,
-                     std::int64_t chunk, std::int64_t key, std::int64_t columns, bool add, float* dq) {
+void block_gradients(ComingQueries& coming, const BackwardScratch& scratch, std::int64_t D,
+                     std::int64_t query, std::int64_t last, std::int64_t chunk, std::int64_t key,
+                     std::int64_t columns, bool add, float* dq) {
   constexpr std::int64_t unit = Multiply::unit;
   const std::int64_t begin = HWY_MAX(scratch.first[0] - key, 0) / N;
   const std::int64_t end = HWY_MIN(ceil_div(last + 1 - key, N), S / N);
   for (std::int64_t panel = begin; panel < end; ++panel) {
+    coming.q.fetch(coming.at_once);
+    coming.dy.fetch(coming.at_once);
     panel_gradients<Multiply>(scratch, D, query, key + panel * N, (key - chunk) / N + panel, panel);
   }
   const float* rows = scratch.key_rows + (key - chunk) / unit * columns;
@@ -263,9 +303,13 @@ void query_block_gradients(const Backward<T>& g, const BackwardScratch& scratch,
   const std::int64_t D = head.head_dim, first = scratch.first[0];
   const std::int64_t last = HWY_MIN(query + Q, head.sequence) - 1;
   if (chunk > first) await_turn(turn, chunk / g.chunk);
+  const std::int64_t next = query + Q, rows = HWY_MAX(HWY_MIN(Q, head.sequence - next), 0);
+  ComingQueries coming{{g.qkv + head.q + next * head.packed, head.packed, rows, D},
+                       {g.dy + head.y + next * head.query, head.query, rows, D},
+                       ceil_div(Q * N, g.chunk)};
   for (std::int64_t key = HWY_MAX(chunk, chunk + round_down(HWY_MAX(first - chunk, 0), S));
        key <= last && key < chunk + g.chunk; key += S) {
-    block_gradients<Multiply>(scratch, D, query, last, chunk, key, g.columns, key > first, dq);
+    block_gradients<Multiply>(coming, scratch, D, query, last, chunk, key, g.columns, key > first, dq);
   }
   if (last < chunk + g.chunk) {
     T* out = g.dqkv + head.q + query * head.packed;
@@ -311,25 +355,23 @@ template <class Multiply, class T>
 void attention_backward_of(const Context& context, const AttentionShape& shape, const Tensor& first_R,
                            const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ,
                            const Tensor& lse_BHT, const Tensor& dqkv_RE) {
-  const std::int64_t D = shape.head_dim, U = feature_units<Multiply>(D), T_ = shape.sequence;
-  const std::int64_t heads = shape.query_heads, K = shape.key_value_heads;
-  const std::int64_t columns = padded_features<N>(D), features = padded_features<R>(D);
+  const std::int64_t D = shape.head_dim, sequence = shape.sequence, units = feature_units<Multiply>(D);
+  const std::int64_t heads = shape.query_heads, K = shape.key_value_heads, threads = context.threads();
+  const std::int64_t columns = padded_features<N>(D), padded = round_up(sequence, Q);
   std::int64_t chunk = most_blocks * S;
-  while (chunk > S && shape.batch * K * ceil_div(T_, chunk) < 4 * context.threads()) chunk /= 2;
-  const std::int64_t chunks = ceil_div(T_, chunk), padded = round_up(T_, Q);
+  while (chunk > S && shape.batch * K * ceil_div(sequence, chunk) < 4 * threads) chunk /= 2;
+  const std::int64_t chunks = ceil_div(sequence, chunk);
   // Batch entries whose dq is held at a time: enough to keep the threads busy.
-  const std::int64_t slots = HWY_MIN(shape.batch, ceil_div(8 * context.threads(), K * chunks));
+  const std::int64_t slots = HWY_MIN(shape.batch, ceil_div(8 * threads, K * chunks));
+  const BackwardSizes sizes{chunk, units, columns, padded_features<R>(D), N * HWY_MAX(units, round_up(D, 4))};
 
   Arena& arena = context.scratch();
   const Arena::Scope scope(arena);
-  const Tensor dy_y = arena.allocate(DType::f32, {shape.batch, heads, T_});
+  const Tensor dy_y = arena.allocate(DType::f32, {shape.batch, heads, sequence});
   const Tensor dq = arena.allocate(DType::f32, {slots, heads, padded, columns});
   const Tensor turns = arena.allocate(DType::i32, {slots, heads, padded / Q});
-  const std::int64_t staging = N * HWY_MAX(U, round_up(D, 4));
-  const std::int64_t chunk_floats = round_up(chunk, N) * (2 * U + columns + 2 * features);
-  const std::int64_t block_floats = Q * (2 * U + 2 * features + 2 * S + 2 * N + 3);
-  const std::int64_t floats_each = round_up(chunk_floats + block_floats + staging, 16);
-  float* memory = arena.allocate(DType::f32, {context.threads(), floats_each}).template data<float>();
+  const Tensor memory = arena.allocate(DType::f32, {threads, sizes.floats()});
+  float* scratch = memory.data<float>();
   const Backward<T> g{context,
                       shape,
                       first_R,
@@ -345,31 +387,13 @@ void attention_backward_of(const Context& context, const AttentionShape& shape, 
                       columns};
   dot_outputs(g, y_RQ.data<T>());
   for (std::int64_t b = 0; b < shape.batch; b += slots) {
-    const std::int64_t entries = HWY_MIN(slots, shape.batch - b), jobs = entries * K;
+    const std::int64_t jobs = HWY_MIN(slots, shape.batch - b) * K;
     std::memset(g.turns_BHLQ, 0, turns.bytes());
+    // The first chunks are seen by most queries: longest first.
     for_jobs(context, chunks * jobs, [&](std::int64_t job, int thread) {
-      float* next = memory + thread * floats_each;
-      const auto take = [&](std::int64_t count) { return std::exchange(next, next + count); };
-      const std::int64_t keys = round_up(chunk, N);
-      const BackwardScratch scratch{.keys = take(keys * U),
-                                    .values = take(keys * U),
-                                    .key_rows = take(keys * columns),
-                                    .dk = take(keys * features),
-                                    .dv = take(keys * features),
-                                    .q = take(Q * U),
-                                    .dy = take(Q * U),
-                                    .q_rows = take(Q * features),
-                                    .dy_rows = take(Q * features),
-                                    .weights = take(Q * N),
-                                    .dscores = take(Q * S),
-                                    .dscore_rows = take(Q * N),
-                                    .dscores_by_key = take(Q * S),
-                                    .staging = take(staging),
-                                    .shift = take(Q),
-                                    .mean = take(Q),
-                                    .first = reinterpret_cast<std::int32_t*>(take(Q))};
       const std::int64_t slot = job % jobs / K, h = job % K * (heads / K);
-      chunk_gradients<Multiply>(g, scratch, b + slot, slot, h, job / jobs * chunk);
+      chunk_gradients<Multiply>(g, sizes.divide(scratch + thread * sizes.floats()), b + slot, slot, h,
+                                job / jobs * chunk);
     });
   }
 }

@@ -16,8 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-constexpr std::int64_t S = 128, N = tile_columns, R = tile_rows;
-constexpr std::int64_t most_panels = 8;  // of queries in a job: they share the packing of keys and values
+constexpr std::int64_t S = 64, N = tile_columns, R = tile_rows;
+constexpr std::int64_t most_panels = 16;  // of queries in a job: they share the packing of keys and values
 /// A maximum is raised only by more than this, as a power of two, so that sums are rarely rescaled; fp32 has
 /// the room.
 constexpr float slack = 8;
@@ -69,7 +69,7 @@ void mask_scores(const FirstKeys& first_key, std::int64_t query, std::int64_t ke
   const V lowest = hn::Set(floats, -std::numeric_limits<float>::infinity());
   for (std::int64_t n = 0; n < N; n += num_lanes) {
     const auto begin = hn::LoadU(integers, first + n);
-    const auto last = hn::Iota(integers, static_cast<std::int32_t>(query + n - key));
+    const auto last = counting_from(query + n - key);
     for (std::int64_t j = seen.begin; j < seen.end; ++j) {
       const auto row = hn::Set(integers, static_cast<std::int32_t>(j));
       const auto unseen = hn::Or(hn::Lt(row, begin), hn::Gt(row, last));
@@ -131,7 +131,12 @@ void attend_block(const ForwardJob<T>& job, const ForwardScratch& scratch, std::
   pack_features<Multiply, R>(job.qkv + head.k + key * head.packed, head.packed, keys, D, scratch.keys,
                              scratch.staging);
   pack_positions<Multiply, R>(job.qkv + head.v + key * head.packed, head.packed, keys, S, D, scratch.values);
+  const std::int64_t next = key + S, coming = HWY_MAX(HWY_MIN(S, head.sequence - next), 0);
+  ComingRows coming_keys(job.qkv + head.k + next * head.packed, head.packed, coming, D);
+  ComingRows coming_values(job.qkv + head.v + next * head.packed, head.packed, coming, D);
   for (std::int64_t panel = 0; panel < job.panels; ++panel) {
+    coming_keys.fetch(ceil_div(S, job.panels));
+    coming_values.fetch(ceil_div(S, job.panels));
     const std::int64_t query = job.first + panel * N;
     const Seen seen = seen_keys(head, job.first_key, query, key);
     if (seen.begin == seen.end) continue;

@@ -39,6 +39,29 @@ class FirstKeys {
   std::int64_t last_;
 };
 
+/// Rows that will be packed soon: heads lie too far apart in memory for the processor to guess the next, so
+/// that they are fetched a few at a time while others are computed on.
+class ComingRows {
+ public:
+  template <class T>
+  ComingRows(const T* rows, std::int64_t row, std::int64_t count, std::int64_t width)
+      : rows_(reinterpret_cast<const char*>(rows)),
+        row_(row * static_cast<std::int64_t>(sizeof(T))),
+        count_(count),
+        width_(width * static_cast<std::int64_t>(sizeof(T))) {}
+
+  void fetch(std::int64_t rows) {
+    for (; rows > 0 && next_ < count_; --rows, ++next_) {
+      const char* row = rows_ + next_ * row_;
+      for (std::int64_t i = 0; i < width_; i += 64) __builtin_prefetch(row + i);
+    }
+  }
+
+ private:
+  const char* rows_;
+  std::int64_t row_, count_, width_, next_ = 0;
+};
+
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }

@@ -186,6 +186,14 @@ void unpack_positions(const float* source, std::int64_t rows, std::int64_t D, T*
   }
 }
 
+/// first, first + 1, … in the lanes. (gcc 12 builds Highway's Iota lane by lane wherever it is used.)
+HWY_INLINE hn::VFromD<hn::RebindToSigned<Floats>> counting_from(std::int64_t first) {
+  constexpr hn::RebindToSigned<Floats> integers;
+  static constexpr std::int32_t counting[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  static_assert(num_lanes <= std::ssize(counting));
+  return hn::Add(hn::LoadU(integers, counting), hn::Set(integers, static_cast<std::int32_t>(first)));
+}
+
 /// 2^x for x < 128, within 2 units in the last place; 0 below −126. It lets NaN through, since a diverged run
 /// must show in the loss. With n = round(x), r = x − n: 2^x = 2ⁿ · 2^r.
 HWY_INLINE V power_of_two(V x) {
