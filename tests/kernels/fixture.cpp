@@ -7,6 +7,8 @@
 
 #include <hwy/targets.h>
 
+#include "base/half.hpp"
+
 namespace dt::kernels::test {
 namespace {
 
@@ -18,11 +20,37 @@ std::uint64_t next(std::uint64_t& state) {  // splitmix64
 }
 
 void set(const Tensor& tensor, std::int64_t i, double value) {
-  if (tensor.dtype() == DType::f64) {
-    tensor.data<double>()[i] = value;
-  } else {
-    tensor.data<float>()[i] = static_cast<float>(value);
+  switch (tensor.dtype()) {
+    case DType::f64:
+      tensor.data<double>()[i] = value;
+      return;
+    case DType::bf16:
+      tensor.data<BFloat16>()[i] = BFloat16(static_cast<float>(value));
+      return;
+    case DType::f16:
+      tensor.data<Float16>()[i] = Float16(static_cast<float>(value));
+      return;
+    default:
+      tensor.data<float>()[i] = static_cast<float>(value);
   }
+}
+
+double get(const Tensor& tensor, std::int64_t i) {
+  switch (tensor.dtype()) {
+    case DType::f64:
+      return tensor.data<double>()[i];
+    case DType::bf16:
+      return static_cast<float>(tensor.data<BFloat16>()[i]);
+    case DType::f16:
+      return static_cast<float>(tensor.data<Float16>()[i]);
+    default:
+      return tensor.data<float>()[i];
+  }
+}
+
+float rounded(float value, DType dtype) {
+  if (dtype == DType::bf16) return static_cast<float>(BFloat16(value));
+  return dtype == DType::f16 ? static_cast<float>(Float16(value)) : value;
 }
 
 std::vector<Tensor> run_twice(const Case& run, Fixture& fixture) {
@@ -49,27 +77,50 @@ void check_same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b)
   }
 }
 
-void check_instruction_set(const Case& run, const std::vector<Tensor>& expected, Threads threads,
-                           double tolerance) {
-  const Context one(1);
-  Fixture aligned(one, DType::f32);
+struct Variant {
+  DType dtype, multiply;
+  Threads threads;
+  double tolerance;
+};
+
+void check_variant(const Case& run, const std::vector<Tensor>& expected, const Variant& variant) {
+  Context one(1);
+  one.set_multiply(variant.multiply);
+  Fixture aligned(one, variant.dtype);
   const std::vector<Tensor> outputs = run_twice(run, aligned);
-  check_close(outputs, expected, tolerance);
+  check_close(outputs, expected, variant.tolerance);
   for (const std::int64_t misaligned : {1, 3, 7, 15}) {
     INFO("misaligned by " << misaligned);
-    Fixture fixture(one, DType::f32, misaligned);
+    Fixture fixture(one, variant.dtype, misaligned);
     check_same_bits(run_twice(run, fixture), outputs);
   }
   for (const int count : {2, 3}) {
     INFO(count << " threads");
-    const Context context(count);
-    Fixture fixture(context, DType::f32);
+    Context context(count);
+    context.set_multiply(variant.multiply);
+    Fixture fixture(context, variant.dtype);
     const std::vector<Tensor> again = run_twice(run, fixture);
-    if (threads == Threads::any) {
+    if (variant.threads == Threads::any) {
       check_same_bits(again, outputs);
     } else {
-      check_close(again, expected, tolerance);
+      check_close(again, expected, variant.tolerance);
     }
+  }
+}
+
+void check_instruction_sets(const Case& run, const Variant& variant) {
+  Context reference(1);
+  reference.set_reference_only(true);
+  Fixture fixture(reference, DType::f32);
+  fixture.round_to(variant.dtype);
+  const std::vector<Tensor> expected = run(fixture);
+  for (const std::int64_t set : {HWY_AVX3, HWY_AVX2, HWY_NEON, HWY_SCALAR}) {
+    if (!(hwy::SupportedTargets() & set)) continue;
+    INFO("instruction set " << hwy::TargetName(set) << ", " << dtype_name(variant.dtype) << " multiplied in "
+                            << dtype_name(variant.multiply));
+    hwy::GetChosenTarget().Update(set);
+    check_variant(run, expected, variant);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   }
 }
 
@@ -87,7 +138,7 @@ Tensor Fixture::random(Shape shape, std::uint64_t seed, double scale) {
   const Tensor tensor = allocate(dtype_, std::move(shape));
   for (std::int64_t i = 0; i < tensor.numel(); ++i) {
     const double unit = static_cast<double>(next(seed) >> 40) / (1 << 23) - 1;
-    set(tensor, i, static_cast<float>(unit * scale));
+    set(tensor, i, rounded(static_cast<float>(unit * scale), rounding_));
   }
   return tensor;
 }
@@ -114,22 +165,26 @@ Tensor Fixture::random_ids(std::int64_t count, std::int32_t lowest, std::int32_t
 }
 
 Tensor Fixture::output(Shape shape) {
-  const Tensor tensor = allocate(dtype_, std::move(shape));
-  for (std::int64_t i = 0; i < tensor.numel(); ++i) set(tensor, i, std::numeric_limits<double>::quiet_NaN());
-  return tensor;
+  return unwritten(dtype_, std::move(shape));
 }
 
 Tensor Fixture::output_f64(Shape shape) {
-  const Tensor tensor = allocate(DType::f64, std::move(shape));
-  for (double& value : tensor.span<double>()) value = std::numeric_limits<double>::quiet_NaN();
+  return unwritten(DType::f64, std::move(shape));
+}
+
+Tensor Fixture::wide_output(Shape shape) {
+  return unwritten(dtype_ == DType::f64 ? DType::f64 : DType::f32, std::move(shape));
+}
+
+Tensor Fixture::unwritten(DType dtype, Shape shape) {
+  const Tensor tensor = allocate(dtype, std::move(shape));
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) set(tensor, i, std::numeric_limits<double>::quiet_NaN());
   return tensor;
 }
 
 std::vector<double> to_doubles(const Tensor& tensor) {
   std::vector<double> values(static_cast<std::size_t>(tensor.numel()));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = tensor.dtype() == DType::f64 ? tensor.data<double>()[i] : double{tensor.data<float>()[i]};
-  }
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) values[static_cast<std::size_t>(i)] = get(tensor, i);
   return values;
 }
 
@@ -150,16 +205,13 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 }
 
 void check_fast_kernel(const Case& run, Threads threads, double tolerance) {
-  Context reference(1);
-  reference.set_reference_only(true);
-  Fixture fixture(reference, DType::f32);
-  const std::vector<Tensor> expected = run(fixture);
-  for (const std::int64_t set : {HWY_AVX3, HWY_AVX2, HWY_NEON, HWY_SCALAR}) {
-    if (!(hwy::SupportedTargets() & set)) continue;
-    INFO("instruction set " << hwy::TargetName(set));
-    hwy::GetChosenTarget().Update(set);
-    check_instruction_set(run, expected, threads, tolerance);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  check_instruction_sets(run, {DType::f32, DType::f32, threads, tolerance});
+}
+
+void check_fast_half_kernel(const Case& run, Threads threads, double tolerance) {
+  check_instruction_sets(run, {DType::f16, DType::f32, threads, tolerance});
+  for (const DType multiply : {DType::f32, DType::bf16}) {
+    check_instruction_sets(run, {DType::bf16, multiply, threads, tolerance});
   }
 }
 

@@ -15,11 +15,13 @@ namespace dt::kernels::test {
 class Fixture {
  public:
   Fixture(const Context& context, DType dtype, std::int64_t misaligned_elements = 0)
-      : context(context), dtype_(dtype), misaligned_elements_(misaligned_elements) {}
+      : context(context), dtype_(dtype), rounding_(dtype), misaligned_elements_(misaligned_elements) {}
 
   const Context& context;
 
-  /// Values in ±scale that depend on `seed` only and are exact in fp32.
+  /// Random values are rounded to this dtype too: what its kernels are given is given to fp32's.
+  void round_to(DType dtype) { rounding_ = dtype; }
+  /// Values in ±scale that depend on `seed` and rounding only and are exact in fp32.
   Tensor random(Shape shape, std::uint64_t seed, double scale = 1);
   /// The given values in row-major order.
   Tensor values(Shape shape, const std::vector<double>& values);
@@ -29,10 +31,13 @@ class Fixture {
   /// Filled with NaN: whatever a kernel fails to write shows.
   Tensor output(Shape shape);
   Tensor output_f64(Shape shape);
+  /// Of the dtype that kernels keep beside such tensors: f64 for f64, else f32.
+  Tensor wide_output(Shape shape);
 
  private:
   Tensor allocate(DType dtype, Shape shape);
-  DType dtype_;
+  Tensor unwritten(DType dtype, Shape shape);
+  DType dtype_, rounding_;
   std::int64_t misaligned_elements_;
   std::vector<Buffer> buffers_;
 };
@@ -51,6 +56,10 @@ enum class Threads { any, same };  // whether the bits may depend on their numbe
 /// wherever its buffers lie and, unless `threads` says otherwise, with 1, 2 and 3 threads; and takes no more
 /// scratch when it is called again.
 void check_fast_kernel(const Case& run, Threads threads = Threads::any, double tolerance = 1e-5);
+
+/// The same for the kernel in bf16 and f16, multiplying in fp32 and in bf16, against the reference in fp32 of
+/// the rounded inputs.
+void check_fast_half_kernel(const Case& run, Threads threads = Threads::any, double tolerance = 2e-2);
 
 /// `gradient` is that of `loss` with respect to the fp64 tensor x, by central differences.
 void check_gradient(const std::function<double()>& loss, const Tensor& x, const Tensor& gradient);
