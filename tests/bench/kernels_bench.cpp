@@ -1,6 +1,9 @@
-// Speed of each kernel at the shapes of GPT-2 124M, one sequence of 1,024 tokens. The argument is the number
-// of threads. Legend: R rows, C hidden, F feed-forward, V vocabulary, H heads, D head dim.
+// Speed of each kernel at the shapes of GPT-2 124M. The argument is the number of threads. Products,
+// attention and the loss are of one sequence of 1,024 tokens; what memory bounds is of more than the caches
+// hold, to be compared with `stream`. Legend: R rows, N rows of those, C hidden, F feed-forward, V
+// vocabulary, H heads, D head dim.
 #include <benchmark/benchmark.h>
+#include <cstring>
 #include <functional>
 #include <thread>
 
@@ -19,11 +22,15 @@ namespace {
 
 using namespace dt;
 
-constexpr std::int64_t R = 1024, C = 768, F = 3072, V = 50257, H = 12, D = 64, parameters = 1 << 25;
+constexpr std::int64_t R = 1024, N = 16 * R, C = 768, F = 3072, V = 50257, H = 12, D = 64,
+                       parameters = 1 << 25;
 
 /// Tensors for one benchmark, filled with small values that are not all equal.
 class Bench {
  public:
+  explicit Bench(DType dtype = DType::f32) : dtype(dtype) {}
+  const DType dtype;
+
   Tensor floats(Shape shape) {
     const Tensor tensor = add(DType::f32, std::move(shape));
     std::uint32_t state = 1;
@@ -34,12 +41,16 @@ class Bench {
     return tensor;
   }
   /// The same values, rounded.
-  Tensor values(DType dtype, Shape shape) {
-    const Tensor wide = floats(std::move(shape));
-    if (dtype == DType::f32) return wide;
-    const Tensor tensor = add(dtype, wide.shape());
-    for (std::int64_t i = 0; i < wide.numel(); ++i)
-      tensor.data<BFloat16>()[i] = BFloat16(wide.data<float>()[i]);
+  Tensor values(DType to, Shape shape) {
+    const Tensor exact = floats(shape);
+    if (to == DType::f32) return exact;
+    const Tensor tensor = add(to, std::move(shape));
+    kernels::convert(Context(1), exact, tensor);
+    return tensor;
+  }
+  /// In this benchmark's dtype.
+  Tensor elements(Shape shape) {
+    const Tensor tensor = values(dtype, std::move(shape));
     return tensor;
   }
   Tensor ids(std::int64_t count, std::int64_t end) {
@@ -49,6 +60,8 @@ class Bench {
     return tensor;
   }
   Tensor doubles(std::int64_t count) { return add(DType::f64, {count}); }
+  /// Bytes of `count` elements.
+  double bytes(double count) const { return count * static_cast<double>(dtype_bytes(dtype)); }
 
  private:
   Tensor add(DType dtype, Shape shape) {
@@ -71,10 +84,28 @@ void measure_flops(benchmark::State& state, double flops, const std::function<vo
                    DType multiply = DType::f32) {
   measure(state, "GFLOP", flops, kernel, multiply);
 }
-/// Every float is counted once for each time that it must be read or written.
-void measure_floats(benchmark::State& state, double floats,
-                    const std::function<void(const Context&)>& kernel) {
-  measure(state, "GB", floats * 4, kernel);
+/// Every byte is counted once for each time that it must be read or written.
+void measure_bytes(benchmark::State& state, double bytes, const std::function<void(const Context&)>& kernel) {
+  measure(state, "GB", bytes, kernel);
+}
+
+/// What the memory gives to loops that do nothing else: a = b + 3c with plain stores, and memcpy. Bounds for
+/// the kernels below.
+void stream(benchmark::State& state, bool triad) {
+  Bench bench;
+  const Tensor abc = bench.floats({3, parameters});
+  float* a = abc.data<float>();
+  const float *b = a + parameters, *c = b + parameters;
+  measure_bytes(state, (triad ? 3.0 : 2.0) * 4 * parameters, [&](const Context& context) {
+    const std::int64_t share = parameters / context.threads();
+    const auto run = [=](std::int64_t begin) {
+      if (!triad) return void(std::memcpy(a + begin, b + begin, static_cast<std::size_t>(share) * 4));
+      for (std::int64_t i = begin; i < begin + share; ++i) a[i] = b[i] + 3 * c[i];
+    };
+    std::vector<std::jthread> threads;
+    for (int t = 1; t < context.threads(); ++t) threads.emplace_back(run, t * share);
+    run(0);
+  });
 }
 
 void linear(benchmark::State& state, std::int64_t N, std::int64_t K, bool bias) {
@@ -163,110 +194,135 @@ void rotary(benchmark::State& state) {
   const Tensor qkv = b.floats({R, 3 * C}), positions = b.ids(R, R);
   const Tensor cosine = b.floats({R, D / 2}), sine = b.floats({R, D / 2});
   kernels::rotary_tables({}, cosine, sine);
-  measure_floats(state, 2.0 * R * 2 * C, [&](const Context& c) {
+  measure_bytes(state, 4 * 2.0 * R * 2 * C, [&](const Context& c) {
     kernels::rotary(c, attention_shape, positions, cosine, sine, false, qkv);
   });
 }
 
-void layer_norm(benchmark::State& state) {
-  Bench b;
-  const Tensor x = b.floats({R, C}), y = b.floats({R, C}), w = b.floats({C}), bias = b.floats({C});
-  const Tensor mean = b.floats({R}), rstd = b.floats({R});
-  measure_floats(state, 2.0 * R * C,
-                 [&](const Context& c) { kernels::layer_norm(c, x, w, bias, 1e-5, y, mean, rstd); });
+void layer_norm(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor x = b.elements({N, C}), y = b.elements({N, C}), w = b.elements({C}), bias = b.elements({C});
+  const Tensor mean = b.floats({N}), rstd = b.floats({N});
+  measure_bytes(state, b.bytes(2.0 * N * C),
+                [&](const Context& c) { kernels::layer_norm(c, x, w, bias, 1e-5, y, mean, rstd); });
 }
-void layer_norm_backward(benchmark::State& state) {
-  Bench b;
-  const Tensor x = b.floats({R, C}), dy = b.floats({R, C}), dx = b.floats({R, C}), w = b.floats({C});
-  const Tensor mean = b.floats({R}), rstd = b.floats({R}), around = b.floats({R, C});
-  const Tensor dw = b.floats({C}), dbias = b.floats({C});
-  measure_floats(state, 4.0 * R * C, [&](const Context& c) {
-    kernels::layer_norm_backward(c, dy, x, w, mean, rstd, around, dx, dw, dbias);
+void layer_norm_backward(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor x = b.elements({N, C}), dy = b.elements({N, C}), dx = b.elements({N, C}), w = b.elements({C});
+  const Tensor mean = b.floats({N}), rstd = b.floats({N}), dw = b.floats({C}), dbias = b.floats({C});
+  measure_bytes(state, b.bytes(4.0 * N * C), [&](const Context& c) {  // dx lies over dresidual
+    kernels::layer_norm_backward(c, dy, x, w, mean, rstd, dx, dx, dw, dbias);
   });
 }
-void rms_norm(benchmark::State& state) {
-  Bench b;
-  const Tensor x = b.floats({R, C}), y = b.floats({R, C}), w = b.floats({C}), rstd = b.floats({R});
-  measure_floats(state, 2.0 * R * C, [&](const Context& c) { kernels::rms_norm(c, x, w, 1e-5, y, rstd); });
+void rms_norm(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor x = b.elements({N, C}), y = b.elements({N, C}), w = b.elements({C}), rstd = b.floats({N});
+  measure_bytes(state, b.bytes(2.0 * N * C),
+                [&](const Context& c) { kernels::rms_norm(c, x, w, 1e-5, y, rstd); });
+}
+void rms_norm_backward(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor x = b.elements({N, C}), dy = b.elements({N, C}), dx = b.elements({N, C}), w = b.elements({C});
+  const Tensor rstd = b.floats({N}), dw = b.floats({C});
+  measure_bytes(state, b.bytes(4.0 * N * C),
+                [&](const Context& c) { kernels::rms_norm_backward(c, dy, x, w, rstd, dx, dx, dw); });
 }
 
-void gelu(benchmark::State& state) {
-  Bench b;
-  const Tensor x = b.floats({R, F}), y = b.floats({R, F});
-  measure_floats(state, 2.0 * R * F, [&](const Context& c) { kernels::gelu(c, x, y); });
+void gelu(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor x = b.elements({N, F}), y = b.elements({N, F});
+  measure_bytes(state, b.bytes(2.0 * N * F), [&](const Context& c) { kernels::gelu(c, x, y); });
 }
-void gelu_backward(benchmark::State& state) {
-  Bench b;
-  const Tensor dy = b.floats({R, F}), x = b.floats({R, F}), dx = b.floats({R, F});
-  measure_floats(state, 3.0 * R * F, [&](const Context& c) { kernels::gelu_backward(c, dy, x, dx); });
+void gelu_backward(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor dy = b.elements({N, F}), x = b.elements({N, F});
+  measure_bytes(state, b.bytes(3.0 * N * F), [&](const Context& c) { kernels::gelu_backward(c, dy, x, x); });
 }
-void swiglu(benchmark::State& state) {
-  Bench b;
-  const Tensor gate_up = b.floats({R, 2 * F}), y = b.floats({R, F});
-  measure_floats(state, 3.0 * R * F, [&](const Context& c) { kernels::swiglu(c, gate_up, y); });
+void swiglu(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor gate_up = b.elements({N, 2 * F}), y = b.elements({N, F});
+  measure_bytes(state, b.bytes(3.0 * N * F), [&](const Context& c) { kernels::swiglu(c, gate_up, y); });
 }
-void swiglu_backward(benchmark::State& state) {
-  Bench b;
-  const Tensor gate_up = b.floats({R, 2 * F}), dy = b.floats({R, F}), dgate_up = b.floats({R, 2 * F});
-  measure_floats(state, 5.0 * R * F,
-                 [&](const Context& c) { kernels::swiglu_backward(c, dy, gate_up, dgate_up); });
-}
-
-void embedding(benchmark::State& state) {
-  Bench b;
-  const Tensor ids = b.ids(R, V), table = b.floats({V, C}), y = b.floats({R, C});
-  measure_floats(state, 2.0 * R * C, [&](const Context& c) { kernels::embedding(c, ids, table, false, y); });
-}
-void embedding_backward(benchmark::State& state) {
-  Bench b;
-  const Tensor ids = b.ids(R, V), dy = b.floats({R, C}), dtable = b.floats({V, C});
-  measure_floats(state, 3.0 * R * C,
-                 [&](const Context& c) { kernels::embedding_backward(c, ids, dy, dtable); });
+void swiglu_backward(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor gate_up = b.elements({N, 2 * F}), dy = b.elements({N, F});
+  measure_bytes(state, b.bytes(5.0 * N * F),
+                [&](const Context& c) { kernels::swiglu_backward(c, dy, gate_up, gate_up); });
 }
 
-void cross_entropy(benchmark::State& state) {
-  Bench b;
-  const Tensor logits = b.floats({R, V}), labels = b.ids(R, V), nll = b.doubles(R);
-  measure_floats(state, 1.0 * R * V,
-                 [&](const Context& c) { kernels::cross_entropy(c, logits, labels, nll); });
+void embedding(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor ids = b.ids(N, V), table = b.elements({V, C}), y = b.elements({N, C});
+  measure_bytes(state, b.bytes(2.0 * N * C),
+                [&](const Context& c) { kernels::embedding(c, ids, table, false, y); });
 }
-void cross_entropy_gradient(benchmark::State& state) {
-  Bench b;
-  const Tensor logits = b.floats({R, V}), labels = b.ids(R, V), nll = b.doubles(R);
-  measure_floats(state, 2.0 * R * V,
-                 [&](const Context& c) { kernels::cross_entropy_gradient(c, labels, 1e-3, nll, logits); });
+void embedding_backward(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor ids = b.ids(N, V), dy = b.elements({N, C}), dtable = b.floats({V, C});
+  measure_bytes(state, b.bytes(1.0 * N * C) + 4 * 2.0 * N * C,
+                [&](const Context& c) { kernels::embedding_backward(c, ids, dy, dtable); });
 }
 
-void add(benchmark::State& state) {
-  Bench b;
-  const Tensor x = b.floats({R, C}), y = b.floats({R, C});
-  measure_floats(state, 3.0 * R * C, [&](const Context& c) { kernels::add(c, x, y, y); });
+void cross_entropy(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor logits = b.elements({R, V}), labels = b.ids(R, V), nll = b.doubles(R);
+  measure_bytes(state, b.bytes(1.0 * R * V),
+                [&](const Context& c) { kernels::cross_entropy(c, logits, labels, nll); });
+}
+void cross_entropy_gradient(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor logits = b.elements({R, V}), labels = b.ids(R, V), nll = b.doubles(R);
+  measure_bytes(state, b.bytes(2.0 * R * V),
+                [&](const Context& c) { kernels::cross_entropy_gradient(c, labels, 1e-3, nll, logits); });
+}
+
+void add(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor x = b.elements({parameters}), y = b.elements({parameters});
+  measure_bytes(state, b.bytes(3.0 * parameters), [&](const Context& c) { kernels::add(c, x, y, y); });
+}
+/// fp32 into gradients of this dtype.
+void accumulate(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor x = b.floats({parameters}), y = b.elements({parameters});
+  measure_bytes(state, 4.0 * parameters + b.bytes(2.0 * parameters),
+                [&](const Context& c) { kernels::accumulate(c, x, y); });
+}
+/// fp32 into this dtype.
+void convert(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor x = b.floats({parameters}), y = b.elements({parameters});
+  measure_bytes(state, 4.0 * parameters + b.bytes(parameters),
+                [&](const Context& c) { kernels::convert(c, x, y); });
 }
 void copy(benchmark::State& state) {
   Bench b;
   const Tensor x = b.floats({parameters}), y = b.floats({parameters});
-  measure_floats(state, 2.0 * parameters, [&](const Context& c) { kernels::copy(c, x, y); });
+  measure_bytes(state, 4 * 2.0 * parameters, [&](const Context& c) { kernels::copy(c, x, y); });
 }
 void zero(benchmark::State& state) {
   Bench b;
   const Tensor x = b.floats({parameters});
-  measure_floats(state, 1.0 * parameters, [&](const Context& c) { kernels::zero(c, x); });
+  measure_bytes(state, 4.0 * parameters, [&](const Context& c) { kernels::zero(c, x); });
 }
-void sum_squares_by_block(benchmark::State& state) {
-  Bench b;
-  const Tensor x = b.floats({parameters});
+void sum_squares_by_block(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor x = b.elements({parameters});
   std::vector<double> partials(static_cast<std::size_t>(kernels::num_sum_blocks(parameters)));
-  measure_floats(state, 1.0 * parameters,
-                 [&](const Context& c) { kernels::sum_squares_by_block(c, x, partials); });
+  measure_bytes(state, b.bytes(parameters),
+                [&](const Context& c) { kernels::sum_squares_by_block(c, x, partials); });
 }
-void adamw(benchmark::State& state) {
-  Bench b;
-  const Tensor w = b.floats({parameters}), g = b.floats({parameters}), m = b.floats({parameters});
-  const Tensor v = b.floats({parameters});
+/// fp32 weights; beside a 16-bit dtype their copy in it, and where it is bf16, bf16 gradients.
+void adamw(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor w = b.floats({parameters}), m = b.floats({parameters}), v = b.floats({parameters});
+  const Tensor g = dtype == DType::bf16 ? b.elements({parameters}) : b.floats({parameters});
+  const Tensor copy = dtype == DType::f32 ? Tensor() : b.elements({parameters});
   kernels::zero(Context(1), v);
   const kernels::AdamWStep step{1e-4, 0.9, 0.95, 1e-8, 0.1, 10, 1};
-  measure_floats(state, 7.0 * parameters,
-                 [&](const Context& c) { kernels::adamw(c, step, w, g, m, v, Tensor()); });
+  const auto bytes = 3 * 2 * w.bytes() + g.bytes() + (copy ? copy.bytes() : 0);
+  measure_bytes(state, static_cast<double>(bytes),
+                [&](const Context& c) { kernels::adamw(c, step, w, g, m, v, copy); });
 }
 
 void one_thread_and_all(benchmark::internal::Benchmark* benchmark) {
@@ -303,12 +359,23 @@ void register_all() {
     one_thread_and_all(benchmark::RegisterBenchmark(backward.c_str(), attention_backward, c));
   }
 #define DT_ADD(kernel) add_kernel(#kernel, kernel)
-  DT_ADD(rotary);
-  DT_ADD(layer_norm), DT_ADD(layer_norm_backward), DT_ADD(rms_norm);
-  DT_ADD(gelu), DT_ADD(gelu_backward), DT_ADD(swiglu), DT_ADD(swiglu_backward);
-  DT_ADD(embedding), DT_ADD(embedding_backward), DT_ADD(cross_entropy), DT_ADD(cross_entropy_gradient);
-  DT_ADD(add), DT_ADD(copy), DT_ADD(zero), DT_ADD(sum_squares_by_block), DT_ADD(adamw);
+  DT_ADD(rotary), DT_ADD(copy), DT_ADD(zero);
 #undef DT_ADD
+  one_thread_and_all(benchmark::RegisterBenchmark("stream/triad", stream, true));
+  one_thread_and_all(benchmark::RegisterBenchmark("stream/copy", stream, false));
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    const auto add_by_dtype = [&](const char* kind, auto* kernel) {
+      const std::string name = std::string(kind) + "/" + std::string(dtype_name(dtype));
+      one_thread_and_all(benchmark::RegisterBenchmark(name.c_str(), kernel, dtype));
+    };
+#define DT_ADD(kernel) add_by_dtype(#kernel, kernel)
+    DT_ADD(layer_norm), DT_ADD(layer_norm_backward), DT_ADD(rms_norm), DT_ADD(rms_norm_backward);
+    DT_ADD(gelu), DT_ADD(gelu_backward), DT_ADD(swiglu), DT_ADD(swiglu_backward);
+    DT_ADD(embedding), DT_ADD(embedding_backward), DT_ADD(cross_entropy), DT_ADD(cross_entropy_gradient);
+    DT_ADD(add), DT_ADD(convert), DT_ADD(sum_squares_by_block), DT_ADD(adamw);
+    if (dtype != DType::f16) DT_ADD(accumulate);
+#undef DT_ADD
+  }
 }
 
 }  // namespace

@@ -12,32 +12,29 @@ namespace dt::kernels::cpu::HWY_NAMESPACE {
 constexpr float cubic = 0.044715f;
 constexpr float twice_scale = 1.5957691216057308f;  // 2√(2/π)
 
-// ½(1 + tanh(u)) = sigmoid(2u). Beyond ±9 it is 0 or 1, and 2u still within what sigmoid takes.
-constexpr float gate_limit = 9;
+/// ½(1 + tanh(u)) = sigmoid(2u).
 HWY_INLINE V gelu_gate(V x) {
-  const V inner =
-      hn::MulAdd(hn::Mul(x, x), hn::Set(floats, twice_scale * cubic), hn::Set(floats, twice_scale));
-  return sigmoid(hn::Mul(x, inner));
+  const V minus_slope =
+      hn::MulAdd(hn::Mul(x, x), hn::Set(floats, -twice_scale * cubic), hn::Set(floats, -twice_scale));
+  return sigmoid_of_minus(hn::Mul(x, minus_slope));
 }
 HWY_INLINE V silu_gate(V x) {
-  return sigmoid(clamp(x, 88));
+  return sigmoid_of_minus(hn::Neg(x));
 }
 
 template <class T>
 void gelu_elements(const T* x, T* y, std::int64_t count) {
   for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR {
     const V v = load(lanes, x + i);
-    const V clamped = clamp(v, gate_limit);
-    const V gate = gelu_gate(clamped);  // not quite 0 at −9, so what lies beyond is taken as −9
-    store(lanes, hn::Mul(hn::IfThenElse(hn::Lt(v, clamped), clamped, v), gate), y + i);
+    store(lanes, hn::Mul(v, gelu_gate(v)), y + i);
   });
 }
 
-// With s = sigmoid(2u): gelu' = s + x · 2u' · s(1 − s).
+// With s = sigmoid(2u): gelu' = s + x · 2u' · s(1 − s). Beyond ±9 that is 0 or 1, and u' would overflow.
 template <class T>
 void gelu_backward_elements(const T* dy, const T* x, T* dx, std::int64_t count) {
   for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR {
-    const V v = clamp(load(lanes, x + i), gate_limit);
+    const V v = clamp(load(lanes, x + i), 9);
     const V s = gelu_gate(v);
     const V slope =
         hn::MulAdd(hn::Mul(v, v), hn::Set(floats, 3 * twice_scale * cubic), hn::Set(floats, twice_scale));

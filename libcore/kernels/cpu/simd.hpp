@@ -86,15 +86,21 @@ HWY_INLINE V widen(hn::Vec<Halves> v, const BFloat16*) {
   return hn::BitCast(floats, hn::ShiftLeft<16>(hn::PromoteTo(integers, v)));
 }
 HWY_INLINE hn::Vec<Halves> narrow(V v, const BFloat16*) {
-  constexpr hn::RebindToUnsigned<Floats> unsigned_integers;
-  constexpr hn::RebindToSigned<Floats> integers;
-  const auto bits = hn::BitCast(unsigned_integers, v);
-  const auto high = hn::ShiftRight<16>(bits);
-  const auto odd = hn::And(high, hn::Set(unsigned_integers, 1));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(unsigned_integers, 0x7fff))));
-  const auto quiet_nan = hn::Or(high, hn::Set(unsigned_integers, 0x40));
-  const auto is_nan = hn::RebindMask(unsigned_integers, hn::IsNaN(v));
-  return hn::DemoteTo(halves, hn::BitCast(integers, hn::IfThenElse(is_nan, quiet_nan, rounded)));
+  constexpr hn::RebindToUnsigned<Floats> integers;
+  const auto bits = hn::BitCast(integers, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(integers, 1));
+  const auto rounded = hn::Add(hn::Add(bits, hn::Set(integers, 0x7fff)), odd);
+  const auto quiet_nan = hn::Or(bits, hn::Set(integers, 0x400000));
+  const auto high = hn::IfThenElse(hn::RebindMask(integers, hn::IsNaN(v)), quiet_nan, rounded);
+#if HWY_TARGET == HWY_AVX3  // one instruction takes the high halves
+  alignas(64) static constexpr std::uint16_t odd_places[32] = {1,  3,  5,  7,  9,  11, 13, 15,
+                                                               17, 19, 21, 23, 25, 27, 29, 31};
+  const __m512i taken = _mm512_permutexvar_epi16(_mm512_load_si512(odd_places), high.raw);
+  return hn::Vec<Halves>{_mm512_castsi512_si256(taken)};
+#else
+  constexpr hn::RebindToSigned<Floats> signed_integers;
+  return hn::DemoteTo(halves, hn::BitCast(signed_integers, hn::ShiftRight<16>(high)));
+#endif
 }
 
 #if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2) || HWY_TARGET == HWY_NEON
@@ -209,37 +215,68 @@ HWY_INLINE void accumulate(std::int64_t count, float (&totals)[N], Term term) {
   }
 }
 
-/// e^x for x ≤ 88, within 2 units in the last place; 0 below −87. Unlike Highway's it lets NaN through, since
-/// a diverged run must show in the loss, and is shorter. With n = round(x/ln 2), r = x − n ln 2: e^x = 2ⁿ ·
-/// e^r.
+// Of a number and NaN these give NaN, as long as the NaN comes second: so do the instructions of x86.
+HWY_INLINE V at_least(float limit, V x) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Max(hn::Set(floats, limit), x));
+#else
+  return hn::Max(hn::Set(floats, limit), x);
+#endif
+}
+HWY_INLINE V at_most(float limit, V x) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Min(hn::Set(floats, limit), x));
+#else
+  return hn::Min(hn::Set(floats, limit), x);
+#endif
+}
+/// x brought into ±limit; NaN stays.
+HWY_INLINE V clamp(V x, float limit) {
+  return at_most(limit, at_least(-limit, x));
+}
+
+/// e^x for x ≤ 88, within 2 units in the last place; below −87 it is 0 or nearly. Unlike Highway's it lets
+/// NaN through, since a diverged run must show in the loss, and is shorter. With n = round(x/ln 2), r = x − n
+/// ln 2: e^x = 2ⁿ · e^r, and e^r is the polynomial 1 + r + … of degree 5 with the least relative error for
+/// |r| ≤ ½ ln 2, 1.1e-7.
 HWY_INLINE V exponential(V x) {
   const auto f = [](float value) HWY_ATTR { return hn::Set(floats, value); };
-  constexpr hn::RebindToSigned<Floats> integers;
+#if HWY_TARGET == HWY_AVX3
+  x = at_least(-104, x);
+#endif
   constexpr float magic = 12582912;  // 1.5 · 2²³: adding it leaves n in the lowest bits
   const V shifted = hn::MulAdd(x, f(1.44269504f), f(magic));
   const V n = hn::Sub(shifted, f(magic));
   const V r = hn::NegMulAdd(n, f(-2.12194440e-4f), hn::NegMulAdd(n, f(0.693359375f), x));
-  V p = hn::MulAdd(r, f(1.9875691500e-4f), f(1.3981999507e-3f));  // the polynomial of Cephes' expf
-  p = hn::MulAdd(r, p, f(8.3334519073e-3f));
-  p = hn::MulAdd(r, p, f(4.1665795894e-2f));
-  p = hn::MulAdd(r, p, f(1.6666665459e-1f));
-  p = hn::MulAdd(r, p, f(5.0000001201e-1f));
-  p = hn::MulAdd(hn::Mul(r, r), p, hn::Add(r, f(1)));
+  V p = hn::MulAdd(r, f(8.312501289e-3f), f(4.189033157e-2f));
+  p = hn::MulAdd(r, p, f(1.666711539e-1f));
+  p = hn::MulAdd(r, p, f(4.999923031e-1f));
+  p = hn::MulAdd(r, p, f(1));
+  p = hn::MulAdd(r, p, f(1));
+#if HWY_TARGET == HWY_AVX3
+  return V{_mm512_scalef_ps(p.raw, n.raw)};
+#else
+  constexpr hn::RebindToSigned<Floats> integers;
   const auto exponent = hn::ShiftLeft<23>(hn::BitCast(integers, shifted));
   const V power = hn::BitCast(floats, hn::Add(exponent, hn::BitCast(integers, f(1))));
   return hn::IfThenZeroElse(hn::Lt(x, f(-87)), hn::Mul(p, power));
+#endif
 }
 
-/// x brought into ±limit; NaN stays.
-HWY_INLINE V clamp(V x, float limit) {
-  const V clamped = hn::Min(hn::Max(x, hn::Set(floats, -limit)), hn::Set(floats, limit));
-  return hn::IfThenElse(hn::IsNaN(x), x, clamped);
-}
-
-/// 1/(1 + e^−x) for x ≥ −88.
-HWY_INLINE V sigmoid(V x) {
+/// 1/x for 1 ≤ x ≤ 2¹²⁶, within 2 units in the last place: one step of Newton's is quicker than a division.
+HWY_INLINE V reciprocal(V x) {
   const V one = hn::Set(floats, 1.0f);
-  return hn::Div(one, hn::Add(one, exponential(hn::Neg(x))));
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  const V y = hn::ApproximateReciprocal(x);
+  return hn::MulAdd(y, hn::NegMulAdd(x, y, one), y);
+#else
+  return hn::Div(one, x);
+#endif
+}
+
+/// 1/(1 + e^minus_x): the caller has the argument's sign turned at no cost. NaN stays.
+HWY_INLINE V sigmoid_of_minus(V minus_x) {
+  return reciprocal(hn::Add(hn::Set(floats, 1.0f), exponential(at_most(87, minus_x))));
 }
 
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
