@@ -91,8 +91,8 @@ struct Expected {
     const std::vector<double> theirs = read(file, "/" + name);
     values = theirs;
     const auto& all = file.datasets();
-    const auto is_exact = [&](const DatasetInfo& d) { return d.path == "/exact/" + name; };
-    if (std::none_of(all.begin(), all.end(), is_exact)) return;
+    const auto is_it = [&](const DatasetInfo& d) { return d.path == "/exact/" + name; };
+    if (std::none_of(all.begin(), all.end(), is_it)) return;
     is_exact = true;
     values = read(file, "/exact/" + name);
     tolerance = std::max(tolerance, 2 * distance(theirs, values) / norm(values));
