@@ -6,15 +6,14 @@ BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-# ocl-icd-opencl-dev: oneDNN's CMake package asks for OpenCL, though dt does not use it.
-build_packages := build-essential cmake ninja-build pkg-config libboost-program-options-dev libdnnl-dev libfmt-dev \
-  libhdf5-dev libhwy-dev libopenmpi-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev ocl-icd-opencl-dev \
-  openmpi-bin
+build_packages := build-essential cmake ninja-build pkg-config libboost-program-options-dev libfmt-dev \
+  libhdf5-dev libhwy-dev libopenmpi-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev openmpi-bin
 demo_packages := procps
 # From iproute2 on: a Slurm cluster on this machine.
 test_packages := catch2 hdf5-tools procps python3-torch python3-venv \
   iproute2 munge slurm-client slurmctld slurmd
-bench_packages := libbenchmark-dev time
+# oneDNN is what products are compared with; its CMake package asks for OpenCL.
+bench_packages := libbenchmark-dev libdnnl-dev ocl-icd-opencl-dev
 lint_packages := clang-format shellcheck
 all_packages := $(build_packages) $(demo_packages) $(test_packages) $(bench_packages) $(lint_packages)
 
