@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "kernels/elementwise.hpp"
 #include "kernels/fixture.hpp"
 
 namespace dt::kernels::test {
@@ -44,13 +45,36 @@ TEST_CASE("a later AdamW step corrects both moments for their start at zero") {
 TEST_CASE("fast AdamW agrees with its reference over many steps") {
   for (const std::int64_t count : {1, 15, 16, 17, 1000, 40001}) {
     INFO("count " << count);
-    check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
-      const Tensor w = f.random({count}, 1), m = f.random({count}, 0, 0), v = f.random({count}, 0, 0);
-      for (int t = 1; t <= 5; ++t) {
-        adamw(f.context, {1e-3, 0.9, 0.95, 1e-8, 0.1, t, 0.5}, w, f.random({count}, 10 + t), m, v, Tensor());
-      }
-      return {w, m, v};
-    });
+    for (const bool wide_gradient : {false, true}) {
+      const Case run = [=](Fixture& f) -> std::vector<Tensor> {
+        const Tensor w = f.wide_random({count}, 1), m = f.wide_random({count}, 0, 0),
+                     v = f.wide_random({count}, 0, 0);
+        const Tensor rounded = f.output({count}), copy = rounded.dtype() == DType::f32 ? Tensor() : rounded;
+        for (int t = 1; t <= 5; ++t) {
+          const Tensor g = f.random_gradient({count}, 10 + static_cast<std::uint64_t>(t), wide_gradient);
+          adamw(f.context, {1e-3, 0.9, 0.95, 1e-8, 0.1, t, 0.5}, w, g, m, v, copy);
+        }
+        return {w, m, v, copy ? copy : w};
+      };
+      check_fast_kernel(run);
+      check_fast_half_kernel(run, Threads::any, 4e-3);
+    }
+  }
+}
+
+TEST_CASE("AdamW's copy is the new weight, rounded") {
+  for (const bool reference : {false, true}) {
+    Context context(1);
+    context.set_reference_only(reference);
+    for (const DType dtype : {DType::bf16, DType::f16}) {
+      Fixture f(context, DType::f32), h(context, dtype);
+      const Tensor w = f.random({37}, 1), m = f.random({37}, 2),
+                   v = f.values({37}, std::vector<double>(37, 1));
+      const Tensor copy = h.output({37}), expected = h.output({37});
+      adamw(context, {1e-3, 0.9, 0.95, 1e-8, 0.1, 3, 1}, w, f.random({37}, 3), m, v, copy);
+      convert(context, w, expected);
+      CHECK(same_bits(copy, expected));
+    }
   }
 }
 
@@ -73,6 +97,7 @@ TEST_CASE("AdamW refuses tensors that differ") {
   const AdamWStep step{1e-3, 0.9, 0.95, 1e-8, 0.1, 1, 1};
   check_refused("adamw", [&] { adamw(context, step, a, b, a, a, Tensor()); });
   check_refused("adamw", [&] { adamw(context, step, a, a, a, g.random({3}, 1), Tensor()); });
+  check_refused("adamw", [&] { adamw(context, step, a, a, a, a, f.random({3}, 1)); });
   check_refused("adamw", [&] { adamw(context, {1e-3, 0.9, 0.95, 1e-8, 0.1, 0, 1}, a, a, a, a, Tensor()); });
 }
 

@@ -71,15 +71,32 @@ TEST_CASE("fast cross_entropy agrees with its reference") {
   for (const auto& [R_, V_] : {Sizes{1, 1}, Sizes{3, 7}, Sizes{5, 64}, Sizes{9, 2049}, Sizes{7, 50257}}) {
     const std::int64_t R = R_, V = V_;
     INFO("R " << R << " V " << V);
-    check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
+    const Case run = [=](Fixture& f) -> std::vector<Tensor> {
       const Tensor logits = f.random({R, V}, 1, 5),
                    labels = f.random_ids(R, -1, static_cast<std::int32_t>(V), 2);
       const Tensor nll = f.output_f64({R}), again = f.output_f64({R});
       cross_entropy(f.context, logits, labels, nll);
-      cross_entropy_gradient(f.context, labels, 0.125, again, logits);
+      cross_entropy_gradient(f.context, labels, 128, again, logits);
       CHECK(same_bits(again, nll));
       if (V == 1) return {nll};  // the gradient is rounding alone
       return {nll, logits};
+    };
+    check_fast_kernel(run);
+    check_fast_half_kernel(run, Threads::any, 4e-3);
+  }
+}
+
+TEST_CASE("cross_entropy is right wherever in a row the highest logits lie, and beside logits of −∞") {
+  constexpr std::int64_t V = 3 * 2048 + 5;
+  for (const std::int64_t peak : {std::int64_t{0}, std::int64_t{2048}, V / 2, V - 1}) {
+    check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
+      const Tensor logits = f.random({2, V}, 1, 5), nll = f.output_f64({2});
+      logits.data<float>()[peak] = 60;
+      for (std::int64_t v = 0; v < V; ++v) {
+        if (v / 2048 != peak / 2048 && v != 7) logits.data<float>()[V + v] = -INFINITY;
+      }
+      cross_entropy_gradient(f.context, f.ids({3, 7}), 1, nll, logits);
+      return {nll, logits.rows(0, 1), logits.rows(1, 2)};
     });
   }
 }

@@ -30,26 +30,41 @@ TEST_CASE("add, copy and zero") {
   CHECK(same_bits(ids, other));
 }
 
+TEST_CASE("accumulate adds, and rounds a bf16 sum once") {
+  const Context context(1);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    const Tensor sum = f.values({3}, {10, 20, 30});
+    accumulate(context, f.values({3}, {1, 2, 3}), sum);
+    CHECK(to_doubles(sum) == std::vector<double>{11, 22, 33});
+  }
+  Fixture f(context, DType::f32), h(context, DType::bf16);
+  const Tensor sum = h.values({2}, {256, 256});
+  accumulate(context, f.values({2}, {1, 1.01}), sum);  // 1.01 would be 1.0078 in bf16
+  CHECK(to_doubles(sum) == std::vector<double>{256, 258});
+}
+
 TEST_CASE("fast elementwise kernels agree with their references") {
   for (const std::int64_t count : counts) {
     INFO("count " << count);
-    check_fast_kernel(
-        [=](Fixture& f) -> std::vector<Tensor> {
-          const Tensor a = f.random({count}, 1), y = f.output({count}), z = f.output({count}),
-                       w = f.output({count});
-          add(f.context, a, f.random({count}, 2), y);
-          copy(f.context, y, z);
-          zero(f.context, w);
-          return {y, z, w};
-        },
-        Threads::any, 1e-30);
-    check_fast_kernel(
-        [=](Fixture& f) -> std::vector<Tensor> {
-          const Tensor partials = f.output_f64({num_sum_blocks(count)});
-          sum_squares_by_block(f.context, f.random({count}, 1), partials.span<double>());
-          return {partials};
-        },
-        Threads::any, 1e-13);
+    const Case run = [=](Fixture& f) -> std::vector<Tensor> {
+      const Tensor a = f.random({count}, 1), y = f.output({count}), z = f.output({count}),
+                   w = f.output({count}), sum = f.random_gradient({count}, 3, false);
+      add(f.context, a, f.random({count}, 2), y);
+      copy(f.context, y, z);
+      zero(f.context, w);
+      accumulate(f.context, f.wide_random({count}, 4), sum);
+      return {y, z, w, sum};
+    };
+    check_fast_kernel(run, Threads::any, 1e-30);
+    check_fast_half_kernel(run, Threads::any, 4e-3);
+    const Case squares = [=](Fixture& f) -> std::vector<Tensor> {
+      const Tensor partials = f.output_f64({num_sum_blocks(count)});
+      sum_squares_by_block(f.context, f.random({count}, 1), partials.span<double>());
+      return {partials};
+    };
+    check_fast_kernel(squares, Threads::any, 1e-13);
+    check_fast_half_kernel(squares, Threads::any, 1e-13);
   }
 }
 
@@ -79,6 +94,9 @@ TEST_CASE("elementwise kernels refuse tensors that differ") {
   check_refused("add", [&] { add(context, a, b, a); });
   check_refused("add", [&] { add(context, a, a, g.output({3})); });
   check_refused("copy", [&] { copy(context, a, b); });
+  check_refused("convert", [&] { convert(context, a, b); });
+  check_refused("accumulate", [&] { accumulate(context, a, b); });
+  check_refused("accumulate", [&] { accumulate(context, a, g.output({3})); });
   std::vector<double> partials(2);
   check_refused("sum_squares_by_block", [&] { sum_squares_by_block(context, a, partials); });
 }

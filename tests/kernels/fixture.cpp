@@ -114,14 +114,10 @@ void check_instruction_sets(const Case& run, const Variant& variant) {
   Fixture fixture(reference, DType::f32);
   fixture.round_to(variant.dtype);
   const std::vector<Tensor> expected = run(fixture);
-  for (const std::int64_t set : {HWY_AVX3, HWY_AVX2, HWY_NEON, HWY_SCALAR}) {
-    if (!(hwy::SupportedTargets() & set)) continue;
-    INFO("instruction set " << hwy::TargetName(set) << ", " << dtype_name(variant.dtype) << " multiplied in "
-                            << dtype_name(variant.multiply));
-    hwy::GetChosenTarget().Update(set);
+  for_each_instruction_set([&] {
+    INFO(dtype_name(variant.dtype) << " multiplied in " << dtype_name(variant.multiply));
     check_variant(run, expected, variant);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
+  });
 }
 
 }  // namespace
@@ -135,7 +131,19 @@ Tensor Fixture::allocate(DType dtype, Shape shape) {
 }
 
 Tensor Fixture::random(Shape shape, std::uint64_t seed, double scale) {
-  const Tensor tensor = allocate(dtype_, std::move(shape));
+  return random_in(dtype_, std::move(shape), seed, scale);
+}
+
+Tensor Fixture::wide_random(Shape shape, std::uint64_t seed, double scale) {
+  return random_in(wide_dtype(), std::move(shape), seed, scale);
+}
+
+Tensor Fixture::random_gradient(Shape shape, std::uint64_t seed, bool is_wide) {
+  return random_in(dtype_ == DType::bf16 && !is_wide ? dtype_ : wide_dtype(), std::move(shape), seed, 1);
+}
+
+Tensor Fixture::random_in(DType dtype, Shape shape, std::uint64_t seed, double scale) {
+  const Tensor tensor = allocate(dtype, std::move(shape));
   for (std::int64_t i = 0; i < tensor.numel(); ++i) {
     const double unit = static_cast<double>(next(seed) >> 40) / (1 << 23) - 1;
     set(tensor, i, rounded(static_cast<float>(unit * scale), rounding_));
@@ -173,7 +181,7 @@ Tensor Fixture::output_f64(Shape shape) {
 }
 
 Tensor Fixture::wide_output(Shape shape) {
-  return unwritten(dtype_ == DType::f64 ? DType::f64 : DType::f32, std::move(shape));
+  return unwritten(wide_dtype(), std::move(shape));
 }
 
 Tensor Fixture::unwritten(DType dtype, Shape shape) {
@@ -202,6 +210,16 @@ double relative_error(const Tensor& a, const Tensor& b) {
 
 bool same_bits(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && a.dtype() == b.dtype() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+void for_each_instruction_set(const std::function<void()>& body) {
+  for (const std::int64_t set : {HWY_AVX3, HWY_AVX2, HWY_NEON, HWY_SCALAR}) {
+    if (!(hwy::SupportedTargets() & set)) continue;
+    INFO("instruction set " << hwy::TargetName(set));
+    hwy::GetChosenTarget().Update(set);
+    body();
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
 }
 
 void check_fast_kernel(const Case& run, Threads threads, double tolerance) {

@@ -33,10 +33,15 @@ class Fixture {
   Tensor output_f64(Shape shape);
   /// Of the dtype that kernels keep beside such tensors: f64 for f64, else f32.
   Tensor wide_output(Shape shape);
+  Tensor wide_random(Shape shape, std::uint64_t seed, double scale = 1);
+  /// What parameters' gradients may be: wide, or bf16 beside bf16.
+  Tensor random_gradient(Shape shape, std::uint64_t seed, bool is_wide);
 
  private:
   Tensor allocate(DType dtype, Shape shape);
   Tensor unwritten(DType dtype, Shape shape);
+  Tensor random_in(DType dtype, Shape shape, std::uint64_t seed, double scale);
+  DType wide_dtype() const { return dtype_ == DType::f64 ? DType::f64 : DType::f32; }
   DType dtype_, rounding_;
   std::int64_t misaligned_elements_;
   std::vector<Buffer> buffers_;
@@ -46,6 +51,9 @@ std::vector<double> to_doubles(const Tensor& tensor);
 /// ‖a − b‖ / ‖b‖; infinite where a value is not finite.
 double relative_error(const Tensor& a, const Tensor& b);
 bool same_bits(const Tensor& a, const Tensor& b);
+
+/// Calls body once with each instruction set that dt has code for and this machine has.
+void for_each_instruction_set(const std::function<void()>& body);
 
 /// Builds its tensors with the fixture, runs a kernel and returns what it wrote.
 using Case = std::function<std::vector<Tensor>(Fixture&)>;

@@ -13,6 +13,12 @@ struct Sizes {
 };
 const Sizes sizes[] = {{1, 1}, {3, 7}, {2, 64}, {65, 17}, {129, 768}, {200, 1023}};
 
+/// Results are rounded once: by up to 2⁻⁹ in bf16.
+void check_all_dtypes(const Case& run) {
+  check_fast_kernel(run);
+  check_fast_half_kernel(run, Threads::any, 4e-3);
+}
+
 TEST_CASE("layer_norm centres and scales each row") {
   const Context context(1);
   Fixture f(context, DType::f64);
@@ -114,15 +120,15 @@ TEST_CASE("fast norms agree with their references") {
     const std::int64_t R = R_, C = C_;
     INFO("R " << R << " C " << C);
     for (const bool with_bias : {false, true}) {
-      check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
-        const Tensor y = f.output({R, C}), mean = f.output({R}), rstd = f.output({R});
+      check_all_dtypes([=](Fixture& f) -> std::vector<Tensor> {
+        const Tensor y = f.output({R, C}), mean = f.wide_output({R}), rstd = f.wide_output({R});
         layer_norm(f.context, f.random({R, C}, 1), f.random({C}, 2), with_bias ? f.random({C}, 3) : Tensor(),
                    1e-5, y, mean, rstd);
         return {y, mean, rstd};
       });
     }
-    check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
-      const Tensor y = f.output({R, C}), rstd = f.output({R});
+    check_all_dtypes([=](Fixture& f) -> std::vector<Tensor> {
+      const Tensor y = f.output({R, C}), rstd = f.wide_output({R});
       rms_norm(f.context, f.random({R, C}, 1), f.random({C}, 2), 1e-5, y, rstd);
       return {y, rstd};
     });
@@ -134,18 +140,20 @@ TEST_CASE("fast norms' backwards agree with their references") {
     const std::int64_t R = R_, C = C_;
     INFO("R " << R << " C " << C);
     for (const bool with_both : {false, true}) {
-      check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
+      check_all_dtypes([=](Fixture& f) -> std::vector<Tensor> {
         const Tensor dy = f.random({R, C}, 1), x = f.random({R, C}, 2), w = f.random({C}, 3);
-        const Tensor mean = f.random({R}, 4), rstd = f.random({R}, 5), dx = f.output({R, C});
+        const Tensor mean = f.wide_random({R}, 4), rstd = f.wide_random({R}, 5), dx = f.output({R, C});
         const Tensor around = with_both ? f.random({R, C}, 6) : Tensor();
-        const Tensor dw = f.random({C}, 7), db = with_both ? f.random({C}, 8) : Tensor();
+        const Tensor dw = f.random_gradient({C}, 7, with_both);
+        const Tensor db = with_both ? f.random_gradient({C}, 8, true) : Tensor();
         layer_norm_backward(f.context, dy, x, w, mean, rstd, around, dx, dw, db);
         return with_both ? std::vector<Tensor>{dx, dw, db} : std::vector<Tensor>{dx, dw};
       });
-      check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
+      check_all_dtypes([=](Fixture& f) -> std::vector<Tensor> {
         const Tensor dy = f.random({R, C}, 1), x = f.random({R, C}, 2), w = f.random({C}, 3);
-        const Tensor rstd = f.random({R}, 5), dx = f.output({R, C}), dw = f.random({C}, 7);
+        const Tensor rstd = f.wide_random({R}, 5), dx = f.output({R, C});
         const Tensor around = with_both ? f.random({R, C}, 6) : Tensor();
+        const Tensor dw = f.random_gradient({C}, 7, !with_both);
         rms_norm_backward(f.context, dy, x, w, rstd, around, dx, dw);
         return {dx, dw};
       });

@@ -1,0 +1,124 @@
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <span>
+
+#include "base/half.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/fixture.hpp"
+
+namespace dt::kernels::test {
+namespace {
+
+constexpr std::int64_t patterns = 65536;
+
+/// A vector over values that someone else owns.
+template <class T>
+Tensor over(std::vector<T>& values) {
+  return Tensor(values.data(), dtype_of<T>(), {std::ssize(values)});
+}
+
+template <class T>
+std::vector<T> all_patterns() {
+  std::vector<T> values(patterns);
+  for (std::size_t i = 0; i < patterns; ++i) values[i].bits = static_cast<std::uint16_t>(i);
+  return values;
+}
+
+/// Numbers at which rounding to T decides: every T, those halfway between it and its neighbour, and the
+/// floats next to those; beyond the largest; NaN of either sign with bits in either half.
+template <class T>
+std::vector<float> floats_around() {
+  std::vector<float> values;
+  for (const T& half : all_patterns<T>()) {
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(half));
+    const std::uint32_t halfway = std::same_as<T, BFloat16> ? 0x8000 : 0x1000;
+    for (const std::uint32_t step : {0U, 1U, halfway - 1, halfway, halfway + 1}) {
+      values.push_back(std::bit_cast<float>(bits + step));
+    }
+  }
+  for (const std::uint32_t bits :
+       {0x7f800001U, 0xff800001U, 0x7fc00000U, 0xffffffffU, 0x7f80ffffU, 0x7f810000U, 1U, 0x80000001U,
+        0x33000000U, 0x33000001U, 0x477fefffU, 0x477ff000U}) {
+    values.push_back(std::bit_cast<float>(bits));
+  }
+  return values;
+}
+
+template <class T>
+void check_widening(const Context& context) {
+  std::vector<T> source = all_patterns<T>();
+  std::vector<float> target(patterns);
+  convert(context, over(source), over(target));
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < patterns; ++i) {
+    const auto exact = static_cast<float>(source[i]);
+    const bool right = std::isnan(exact)
+                           ? std::isnan(target[i])
+                           : std::bit_cast<std::uint32_t>(target[i]) == std::bit_cast<std::uint32_t>(exact);
+    wrong += !right;
+  }
+  CHECK(wrong == 0);
+}
+
+template <class T>
+void check_rounding(const Context& context) {
+  std::vector<float> source = floats_around<T>();
+  std::vector<T> target(source.size());
+  convert(context, over(source), over(target));
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    const T exact(source[i]);
+    const bool is_nan = std::isnan(source[i]) && std::isnan(static_cast<float>(target[i]));
+    wrong += !is_nan && target[i].bits != exact.bits;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("every 16-bit float is widened, and every fp32 rounded, as in base/half.hpp") {
+  const auto check = [](const Context& context) {
+    check_widening<BFloat16>(context);
+    check_widening<Float16>(context);
+    check_rounding<BFloat16>(context);
+    check_rounding<Float16>(context);
+  };
+  Context context(2);
+  for_each_instruction_set([&] { check(context); });
+  context.set_reference_only(true);
+  check(context);
+}
+
+TEST_CASE("convert takes any float dtype to any") {
+  const Context context(1);
+  const std::vector<double> values{1, -0.5, 3, 0};
+  for (const DType from : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+    for (const DType to : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+      INFO(dtype_name(from) << " to " << dtype_name(to));
+      Fixture source(context, from), target(context, to);
+      const Tensor y = target.output({4});
+      convert(context, source.values({4}, values), y);
+      CHECK(to_doubles(y) == values);
+    }
+  }
+  Fixture f(context, DType::f64);
+  const Tensor y = f.output({1});
+  convert(context, f.values({1}, {0.1}), y);  // fp64 keeps its digits
+  CHECK(to_doubles(y)[0] == 0.1);
+}
+
+TEST_CASE("converting gives the same bits for any number of threads and wherever the buffers lie") {
+  for (const std::int64_t count : {1, 17, 40001}) {
+    const Case run = [=](Fixture& f) -> std::vector<Tensor> {
+      const Tensor y = f.output({count}), back = f.wide_output({count});
+      convert(f.context, f.wide_random({count}, 1), y);
+      convert(f.context, y, back);
+      return {y, back};
+    };
+    check_fast_kernel(run, Threads::any, 1e-30);
+    check_fast_half_kernel(run, Threads::any, 1e-30);
+  }
+}
+
+}  // namespace
+}  // namespace dt::kernels::test
