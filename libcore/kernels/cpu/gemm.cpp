@@ -212,8 +212,8 @@ class Multiplication {
   void allocate(Arena& arena, int threads) {
     a_.allocate(arena, packed_units_);
     b_.allocate(arena, packed_units_);
-    const std::int64_t blocks = sums_are_kept() ? blocks_.count() : threads;
-    sums_ = arena.allocate(DType::f32, {blocks, blocks_.floats()}).data<float>();
+    const std::int64_t sums = sums_are_kept() ? blocks_.count() * blocks_.floats() : threads * panel_floats();
+    sums_ = arena.allocate(DType::f32, {sums}).data<float>();
     if (p_.bias) {
       bias_ = arena.allocate(DType::f32, {p_.N}).data<float>();
       kernels_.widen(p_.bias_dtype, p_.bias, p_.N, bias_);
@@ -249,50 +249,63 @@ class Multiplication {
       const std::int64_t rows = std::min(blocks_.rows.part, a_.parts().length(m) - i);
       const std::int64_t columns = std::min(blocks_.columns.part, b_.parts().length(n) - j);
       if (rows <= 0 || columns <= 0) continue;
-      float* sums = sums_ + (sums_are_kept() ? job : omp_get_thread_num()) * blocks_.floats();
-      const std::int64_t end = std::min(unit + packed_units_, units_);
-      if (units_ == 0) std::fill_n(sums, blocks_.floats(), 0.0f);
-      for (std::int64_t first = unit; first < end; first += chain) {
-        const std::byte* c =
-            first + chain >= units_ ? c_at(a_.parts().begin(m) + i, b_.parts().begin(n) + j) : nullptr;
-        multiply_block(i, j, rows, columns, first - unit, std::min(chain, end - first), sums, first > 0, c);
+      float* sums =
+          sums_ + (sums_are_kept() ? job * blocks_.floats() : omp_get_thread_num() * panel_floats());
+      for (std::int64_t column = 0; column < columns; column += kernels_.b.width) {
+        const std::int64_t width = std::min(kernels_.b.width, columns - column);
+        multiply_panel(i, j + column, rows, sums, unit, m, n, width);
+        if (sums_are_kept()) sums += panel_floats();
       }
-      if (end == units_) finish_block(a_.parts().begin(m) + i, b_.parts().begin(n) + j, rows, columns, sums);
     }
   }
 
-  /// A panel of B stays in the L1 cache while those of A, from the L2 cache, pass by. What comes next (the
-  /// next panel of B, and in the last stretch the rows of C) is fetched meanwhile, a part with each tile.
-  void multiply_block(std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns,
-                      std::int64_t first, std::int64_t units, float* sums, bool add,
-                      const std::byte* c) const {
+  /// The sums of one panel of B, which the caches hold while all units of k that are packed are added to
+  /// them.
+  void multiply_panel(std::int64_t i, std::int64_t j, std::int64_t rows, float* sums, std::int64_t unit,
+                      std::int64_t m, std::int64_t n, std::int64_t columns) const {
+    const std::int64_t end = std::min(unit + packed_units_, units_);
+    const std::int64_t row = a_.parts().begin(m) + i, column = b_.parts().begin(n) + j;
+    if (units_ == 0) std::fill_n(sums, panel_floats(), 0.0f);
+    for (std::int64_t first = unit; first < end; first += chain) {
+      const std::int64_t units = std::min(chain, end - first), next = first + units;
+      const float* next_b = next < end ? b_.panel(j, next - unit, std::min(chain, end - next))
+                                       : b_.panel(j + kernels_.b.width, 0, std::min(chain, end - unit));
+      multiply_stretch(i, rows, first - unit, units, b_.panel(j, first - unit, units), next_b, sums,
+                       first > 0, next == units_ ? c_at(row, column) : nullptr, columns);
+    }
+    if (end == units_) finish_panel(row, column, rows, columns, sums);
+  }
+
+  /// A panel of B passes by those of A, which stay in the L2 cache. What comes next (a panel of B; `c`, where
+  /// these are the last units) is fetched meanwhile, a part with each tile.
+  void multiply_stretch(std::int64_t i, std::int64_t rows, std::int64_t first, std::int64_t units,
+                        const float* b, const float* next_b, float* sums, bool add, const std::byte* c,
+                        std::int64_t columns) const {
     const std::int64_t height = kernels_.a.width, width = kernels_.b.width;
     const std::int64_t share = ceil_div(width * units, ceil_div(rows, height));
     const auto bytes = static_cast<std::int64_t>(dtype_bytes(p_.output));
-    for (std::int64_t column = 0; column < columns; column += width) {
-      const float* b = b_.panel(j + column, first, units);
-      const float* next = b + width * units;
-      for (std::int64_t row = 0; row < rows; row += height, next += share) {
-        fetch<0>(next, share * 4);
-        const std::int64_t tile_height = std::min(height, rows - row);
-        for (std::int64_t r = row; r < row + tile_height; ++r) {
-          if (add) fetch<1>(sums + r * blocks_.columns.part + column, width * 4);
-          if (c) fetch<1>(c + (r * p_.c_stride + column) * bytes, std::min(width, columns - column) * bytes);
-        }
-        tile_(tile_height, units, a_.panel(i + row, first, units), b,
-              sums + row * blocks_.columns.part + column, blocks_.columns.part, add);
+    for (std::int64_t row = 0; row < rows; row += height, next_b += share) {
+      fetch<0>(next_b, share * 4);
+      const std::int64_t tile_height = std::min(height, rows - row);
+      for (std::int64_t r = row; c && r < row + tile_height; ++r) {
+        fetch<1>(c + r * p_.c_stride * bytes, columns * bytes);
       }
+      tile_(tile_height, units, a_.panel(i + row, first, units), b, sums + row * width, width, add);
     }
   }
 
-  void finish_block(std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns,
+  void finish_panel(std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns,
                     const float* sums) const {
     const auto bytes = static_cast<std::int64_t>(dtype_bytes(p_.output));
     const auto* residual = static_cast<const std::byte*>(p_.residual);
-    kernels_.finish({rows, columns, sums, blocks_.columns.part, p_.output, c_at(i, j), p_.c_stride,
-                     p_.accumulate, bias_ ? bias_ + j : nullptr,
+    kernels_.finish({rows, columns, sums, kernels_.b.width, p_.output, c_at(i, j), p_.c_stride, p_.accumulate,
+                     bias_ ? bias_ + j : nullptr,
                      residual ? residual + (i * p_.residual_stride + j) * bytes : nullptr,
                      p_.residual_stride});
+  }
+
+  std::int64_t panel_floats() const {
+    return blocks_.rows.part * kernels_.b.width;
   }
 
   std::byte* c_at(std::int64_t i, std::int64_t j) const {
