@@ -8,11 +8,18 @@ dt-shard-data --quiet --out shards --val-fraction 0.1 "$DT_SHAKESPEARE" >/dev/nu
 printf '{"model_type":"gpt2","vocab_size":257,"n_positions":64,"n_embd":128,"n_layer":4,"n_head":4}' >gpt2.json
 printf '{"model_type":"llama","vocab_size":257,"max_position_embeddings":64,"hidden_size":128,"intermediate_size":344,
   "num_hidden_layers":4,"num_attention_heads":4,"tie_word_embeddings":true}' >llama.json
+# final_loss RUN
+final_loss() { grep '"kind":"eval"' "$1/metrics.jsonl" | tail -n 1 | sed -nE 's/.*"val_loss":([^,]+),.*/\1/p'; }
 for model in gpt2 llama; do
-  dt-train --quiet --model "$model.json" --data shards --run "$model" --global-batch 12 --micro-batch 12 --steps 2000 \
-    --lr 1e-3 --min-lr 1e-4 --warmup-steps 100 --beta2 0.99 --log-every 100 --eval-every 250 --threads 1 >/dev/null ||
-    fail "training $model"
-  echo "$model: $(sed -nE 's/.*"kind":"eval","step":([0-9]+),"val_loss":([^,]+),.*/\1 \2/p' "$model/metrics.jsonl" | tr '\n' ';')"
-  loss=$(grep '"kind":"eval"' "$model/metrics.jsonl" | tail -n 1 | sed -nE 's/.*"val_loss":([^,]+),.*/\1/p')
-  awk -v loss="$loss" 'BEGIN {exit !(loss > 0 && loss < 1.92)}' || fail "validation loss $loss of $model"
+  for precision in fp32 bf16; do
+    run=$model-$precision
+    dt-train --quiet --model "$model.json" --data shards --run "$run" --global-batch 12 --micro-batch 12 --steps 2000 \
+      --lr 1e-3 --min-lr 1e-4 --warmup-steps 100 --beta2 0.99 --log-every 100 --eval-every 250 --threads 1 \
+      --precision "$precision" >/dev/null || fail "training $run"
+    echo "$run: $(sed -nE 's/.*"kind":"eval","step":([0-9]+),"val_loss":([^,]+),.*/\1 \2/p' "$run/metrics.jsonl" | tr '\n' ';')"
+    awk -v loss="$(final_loss "$run")" 'BEGIN {exit !(loss > 0 && loss < 1.92)}' || fail "validation loss of $run"
+  done
+  # 16 bits cost nothing that a seed would not.
+  awk -v a="$(final_loss "$model-fp32")" -v b="$(final_loss "$model-bf16")" 'BEGIN {d = a - b; exit !(d <= 0.02 && d >= -0.02)}' ||
+    fail "bf16 and fp32 of $model differ"
 done
