@@ -164,7 +164,7 @@ class PackedOperand {
     const std::int64_t count = parts_.length(part),
                        chunk = round_up(std::min<std::int64_t>(128, 8 * kind_.width), kind_.group);
     const std::int64_t chunks = ceil_div(count, chunk), stretches = ceil_div(K, chain * per_unit);
-#pragma omp for schedule(dynamic, 1)
+#pragma omp for schedule(dynamic, 1) nowait
     for (std::int64_t job = 0; job < chunks * stretches; ++job) {
       const std::int64_t stretch = job / chunks * chain, i = job % chunks * chunk;
       const std::int64_t elements = std::min(chain * per_unit, K - stretch * per_unit);
@@ -229,6 +229,7 @@ class Multiplication {
           const std::int64_t k = unit * per_unit_, K = std::min(packed_units_ * per_unit_, p_.K - k);
           if (packed_n != n || packed_nk != k) b_.pack(packed_n = n, packed_nk = k, K);
           if (packed_m != m || packed_mk != k) a_.pack(packed_m = m, packed_mk = k, K);
+#pragma omp barrier
           multiply_part(m, n, unit);
         }
       }
@@ -239,7 +240,9 @@ class Multiplication {
   Split parts(std::int64_t extent, const PanelKind& kind) const {
     return Split(extent, ceil_div(extent, std::max(most_packed / packed_units_, kind.group)), kind.group);
   }
-  bool sums_are_kept() const { return packed_units_ < units_; }
+  bool sums_are_kept() const {
+    return packed_units_ < units_;
+  }
 
   void multiply_part(std::int64_t m, std::int64_t n, std::int64_t unit) {
 #pragma omp for schedule(dynamic, 1)
