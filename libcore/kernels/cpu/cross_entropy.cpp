@@ -73,6 +73,8 @@ HWY_INLINE LogSumExp log_sum_exp(const T* x, std::int64_t count, KeepExponential
     const V shift_vector = hn::Set(floats, shift);
     float totals[1];
     accumulate(length, totals, [=](std::int64_t i, auto lanes, V* sums) HWY_ATTR {
+      // So that the next run's maximum does not wait for memory.
+      __builtin_prefetch(x + begin + i + softmax_run);
       const V e = exponential(hn::Sub(load(lanes, x + begin + i), shift_vector));
       sums[0] = hn::Add(sums[0], keep(lanes, e, hn::Zero(floats)));
       keep_exponential(begin + i, lanes, e);

@@ -1,6 +1,7 @@
 #include "kernels/reference/elementwise.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/half.hpp"
 
