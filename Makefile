@@ -34,12 +34,13 @@ cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCMAK
   || { cat $(BUILD)/configure.log >&2; exit 1; }
 endef
 
-.PHONY: help demo build test test-long bench lint install deps clean
+.PHONY: help demo build test test-sanitized test-long bench lint install deps clean
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo       build, and run the pipeline: text, shards, training, a kill, resume, verify, merge'
 	@echo 'make test       build and run every test'
+	@echo 'make test-sanitized  the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer'
 	@echo 'make test-long  the tests that take long: many more kills, the training quality to compare with'
 	@echo 'make build      the tools, in $(BUILD)/bin'
 	@echo 'make bench      benchmarks'
@@ -67,6 +68,14 @@ test: lint
 	@$(call configure,ON,OFF)
 	@cmake --build $(BUILD) -j $(JOBS)
 	@bash tests/run.sh $(BUILD)
+
+# Apart from those of MPI, whose library leaks by design.
+test-sanitized:
+	@$(call install,$(build_packages) $(test_packages))
+	@mkdir -p $(BUILD)-sanitized
+	@cmake -S . -B $(BUILD)-sanitized -G Ninja -DBUILD_TESTING=ON -DCMAKE_CXX_FLAGS='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' >$(BUILD)-sanitized/configure.log
+	@cmake --build $(BUILD)-sanitized -j $(JOBS) --target unit_tests
+	@ctest --test-dir $(BUILD)-sanitized --output-on-failure -L unit
 
 test-long: test
 	@bash tests/run.sh $(BUILD) long

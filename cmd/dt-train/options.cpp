@@ -56,11 +56,14 @@ void add_arithmetic(OptionTable& t, Settings& s) {
       .choice("precision", &s.precision, {"fp32", "bf16", "fp16", "fp64"},
               "of weights and activations; 16 bits keep fp32 masters; fp64 is slow: reference kernels, for "
               "proofs")
-      .choice("grad-dtype", &s.grad_dtype, {"fp32", "bf16"}, "that gradients are summed in")
+      .choice("grad-dtype", &s.grad_dtype, {"fp32", "bf16"},
+              "that gradients are summed in; with bf16 bits depend on the number of ranks")
       .choice("matmul", &s.matmul, {"auto", "fp32", "bf16"},
               "what bf16 matrices are multiplied in; auto: the faster here, kept on resume")
       .add("loss-scale", &s.loss_scale, "X",
-           "of fp16, for the whole run; default: from 65536 on, halved where gradients overflow", 1e-6, 1e9)
+           "of fp16, for the whole run; default: from 65536 on, halved where gradients overflow, doubled "
+           "after 1000 steps that did not",
+           1e-6, 1e9)
       .choice("recompute", &s.recompute, {"none", "selective", "full"},
               "computed again in the backward to save memory: nothing; norms and activations; whole blocks");
 }

@@ -10,6 +10,7 @@
 #include "comm/mpi/run_ranks.hpp"
 #include "train/dry_run.hpp"
 #include "train/evaluate_only.hpp"
+#include "train/precision.hpp"
 #include "train/run.hpp"
 
 namespace dt::train_tool {
@@ -35,6 +36,7 @@ constexpr std::array training_only{"steps",        "tokens",
 
 /// Error{usage}: an option that would do nothing without another, or beside it.
 void check_use(const Settings& s, const OptionTable& options) {
+  train::precision_of(s);
   const auto needs = [&](const char* name, bool condition, const char* what) {
     if (options.given(name) && !condition) throw usage_error("--{} needs {}", name, what);
   };

@@ -34,7 +34,7 @@ struct TrainingState {
   std::int64_t grad_lanes = 1;
   std::uint64_t dataset_digest = 0;
   std::string precision;           // "fp32"
-  std::string matmul;              // what 16-bit matrices were multiplied in
+  std::string matmul;              // what bf16 was multiplied in when the run last computed in it
   std::int64_t skipped_steps = 0;  // of `step`, those whose gradients were not finite, in fp16
   double loss_scale = 0;           // of the next step, in fp16; 0: the run has none
   std::int64_t loss_scale_good_steps = 0;

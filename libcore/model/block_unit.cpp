@@ -1,11 +1,15 @@
 #include "model/block_unit.hpp"
 
+#include <algorithm>
+
 namespace dt::model {
 
 BlockUnit::BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, Kept kept,
                      std::shared_ptr<const RotaryTables> rotary)
     : unit_(std::move(unit)),
       hidden_(spec.hidden),
+      query_features_(spec.query_heads * spec.head_dim),
+      mlp_features_(spec.mlp_hidden),
       dtype_(dtype),
       kept_(kept),
       norm_(spec, statistics_dtype(dtype)),
@@ -20,6 +24,15 @@ std::size_t BlockUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) co
   SavedMemory memory({}), remade({});
   saved(memory, keeps_everything() ? memory : remade, batch, sequence);
   return memory.used_bytes();
+}
+
+std::size_t BlockUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) const {
+  const auto rows = static_cast<std::size_t>(batch * sequence), element = dtype_bytes(dtype_);
+  const auto attention =
+      static_cast<std::size_t>(query_features_) * (element + dtype_bytes(statistics_dtype(dtype_)));
+  const std::size_t widest = std::max(static_cast<std::size_t>(mlp_features_) * element, attention);
+  const std::size_t backward = rows * (static_cast<std::size_t>(hidden_) * element + widest);
+  return keeps_everything() ? backward : std::max(backward, remade_bytes(batch, sequence));
 }
 
 std::size_t BlockUnit::remade_bytes(std::int64_t batch, std::int64_t sequence) const {

@@ -26,6 +26,9 @@ class BlockUnit final : public Unit {
   /// A token takes C + (H + 2K)·D elements, and 2C + F where only matmuls are kept.
   std::size_t handover_bytes(std::int64_t batch, std::int64_t sequence) const override;
 
+  /// The gradients that flow within it; attention's sum of those of the queries.
+  std::size_t scratch_bytes(std::int64_t batch, std::int64_t sequence) const override;
+
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                const Tensor& x_RC, const Tensor& y_RC, std::span<std::byte> saved,
                std::span<const Tensor> grads) const override;
@@ -63,6 +66,8 @@ class BlockUnit final : public Unit {
 
   UnitSpec unit_;
   std::int64_t hidden_;
+  std::int64_t query_features_;
+  std::int64_t mlp_features_;
   DType dtype_;
   Kept kept_;
   NormLayer norm_;

@@ -11,7 +11,7 @@ namespace dt::model {
 namespace {
 
 /// Large enough that each pass over the matrix and its gradient serves many rows, small beside a model.
-constexpr std::int64_t logits_bytes = std::int64_t{64} << 20;
+constexpr std::int64_t logits_bytes = std::int64_t{32} << 20;
 
 }  // namespace
 
@@ -26,6 +26,11 @@ std::size_t HeadUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) con
   SavedMemory memory({});
   memory.take(dtype_, {batch * sequence, hidden_});
   return memory.used_bytes();
+}
+
+std::size_t HeadUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) const {
+  const std::int64_t rows = batch * sequence;
+  return static_cast<std::size_t>(2 * rows * hidden_ + chunk_rows(rows) * vocabulary_) * dtype_bytes(dtype_);
 }
 
 void HeadUnit::forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
@@ -87,7 +92,7 @@ void HeadUnit::backward_weight(const Context&, const MicroBatch&, const Tensor&,
 std::int64_t HeadUnit::chunk_rows(std::int64_t rows) const {
   const std::int64_t row_bytes = vocabulary_ * static_cast<std::int64_t>(dtype_bytes(dtype_));
   const std::int64_t most = std::max<std::int64_t>(64, logits_bytes / row_bytes);
-  const std::int64_t chunks = (rows + most - 1) / most;  // of nearly equal size
+  const std::int64_t chunks = std::max<std::int64_t>(1, (rows + most - 1) / most);  // of nearly equal size
   return std::min(rows, ((rows + chunks - 1) / chunks + 15) / 16 * 16);
 }
 

@@ -19,6 +19,8 @@ class HeadUnit final : public Unit {
   /// C elements a token: the gradient of the input.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
   std::size_t handover_bytes(std::int64_t, std::int64_t) const override { return 0; }
+  /// The norm's output and its gradient, and a chunk of logits.
+  std::size_t scratch_bytes(std::int64_t batch, std::int64_t sequence) const override;
   bool has_gradients_in_forward() const override { return true; }
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,

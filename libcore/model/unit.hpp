@@ -24,7 +24,7 @@ struct MicroBatch {
   Tensor first_R;      // the first position of its sequence that each token may see; absent: 0
   std::span<const std::uint64_t> samples_B;  // global sample indices
   std::int64_t step = 0;
-  double loss_scale = 1;  // multiplies the gradient of Σ nll: 1 / target tokens of the step
+  double loss_scale = 1;  // multiplies the gradient of Σ nll: (fp16's scale) / target tokens of the step
   Tensor logits_RV;       // where present, the head's forward also leaves its logits here
 };
 
@@ -55,6 +55,8 @@ class Unit {
   virtual Shape output_shape(std::int64_t batch, std::int64_t sequence) const = 0;
   virtual std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
   virtual std::size_t handover_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
+  /// Of the context's scratch memory that the unit's methods take at once, beside what kernels pack.
+  virtual std::size_t scratch_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
   /// Whether forward takes `grads` and adds to them, and backward_weight has nothing left to do.
   virtual bool has_gradients_in_forward() const { return false; }
 

@@ -89,6 +89,8 @@ class Progress {
   }
   void take_discard(const Action& action) {
     require_done(action, ActionKind::forward, action.unit);
+    DT_CHECK(action.unit > 0 && action.unit < num_units_ - 1, "{}: only blocks are computed again",
+             to_string(action));
     DT_CHECK(!done(ActionKind::backward_input, action.unit, action.micro_batch) && !discarded(action),
              "{} has nothing to discard", to_string(action));
     discarded(action) = true;

@@ -22,10 +22,9 @@ Tensor Arena::allocate(DType dtype, Shape shape) {
   const Tensor sized(nullptr, dtype, shape, device_);
   const std::size_t bytes = std::max((sized.bytes() + alignment - 1) / alignment * alignment, alignment);
   if (chunk_ == 0 && used_ == 0 && chunks_.size() > 1) {
-    // All was given back: one chunk as large as the many serves the same demand without gaps.
-    const std::size_t capacity = capacity_bytes();
+    // All was given back: one chunk serves the same demand without gaps.
     chunks_.clear();
-    chunks_.emplace_back(device_, capacity);
+    chunks_.emplace_back(device_, peak_bytes_);
   }
   while (chunk_ < chunks_.size() && chunks_[chunk_].bytes() - used_ < bytes) {
     ++chunk_;
@@ -37,14 +36,18 @@ Tensor Arena::allocate(DType dtype, Shape shape) {
   }
   std::byte* data = chunks_[chunk_].data() + used_;
   used_ += bytes;
+  live_bytes_ += bytes;
+  peak_bytes_ = std::max(peak_bytes_, live_bytes_);
   return Tensor(data, dtype, std::move(shape), device_);
 }
 
-Arena::Scope::Scope(Arena& arena) : arena_(arena), chunk_(arena.chunk_), used_(arena.used_) {}
+Arena::Scope::Scope(Arena& arena)
+    : arena_(arena), chunk_(arena.chunk_), used_(arena.used_), live_bytes_(arena.live_bytes_) {}
 
 Arena::Scope::~Scope() {
   arena_.chunk_ = chunk_;
   arena_.used_ = used_;
+  arena_.live_bytes_ = live_bytes_;
 }
 
 }  // namespace dt

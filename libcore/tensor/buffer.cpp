@@ -17,6 +17,7 @@ namespace dt {
 namespace {
 
 constexpr std::size_t small_alignment = 64;
+constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 constexpr std::size_t large_bytes = std::size_t{4} << 20;
 
@@ -38,10 +39,11 @@ std::byte* allocate_small(std::size_t bytes) {
   return static_cast<std::byte*>(data);
 }
 
-/// Zero pages from the kernel, placed by the thread that touches them first.
+/// Zero pages from the kernel, placed by the thread that touches them first. Huge ones but for the end, where
+/// one would be mostly empty.
 std::byte* allocate_large(std::size_t bytes) {
   if (bytes > std::numeric_limits<std::size_t>::max() / 4) throw short_memory(bytes);
-  const std::size_t size = round_up(bytes, huge_page_bytes);
+  const std::size_t size = round_up(bytes, page_bytes);
   const std::size_t mapped = size + huge_page_bytes;
   void* mapping = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) throw short_memory(bytes);
@@ -50,7 +52,7 @@ std::byte* allocate_large(std::size_t bytes) {
                            reinterpret_cast<std::uintptr_t>(start);
   if (head > 0) ::munmap(start, head);
   if (head < huge_page_bytes) ::munmap(start + head + size, huge_page_bytes - head);
-  ::madvise(start + head, size, MADV_HUGEPAGE);  // a wish; kernels without huge pages refuse it
+  ::madvise(start + head, size / huge_page_bytes * huge_page_bytes, MADV_HUGEPAGE);  // a wish; kernels without huge pages refuse it
   return start + head;
 }
 
@@ -78,7 +80,7 @@ Buffer::~Buffer() {
   if (bytes_ < large_bytes) {
     std::free(data_);
   } else {
-    ::munmap(data_, round_up(bytes_, huge_page_bytes));
+    ::munmap(data_, round_up(bytes_, page_bytes));
   }
 }
 

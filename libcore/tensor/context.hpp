@@ -19,7 +19,7 @@ class Context {
   /// Run the reference kernels (plain loops) also where faster ones exist; for tests and proofs.
   bool reference_only() const { return reference_only_; }
   void set_reference_only(bool value) { reference_only_ = value; }
-  /// What 16-bit operands are multiplied in: bf16 where the CPU has the instruction, or fp32.
+  /// What bf16 operands are multiplied in: bf16 where the CPU has the instruction, or fp32.
   DType multiply() const { return multiply_; }
   void set_multiply(DType dtype) { multiply_ = dtype; }
 

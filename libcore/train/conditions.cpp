@@ -28,7 +28,8 @@ std::vector<std::string> condition_differences(const std::string& then, const st
   std::vector<std::string> differences;
   if (!a.is_object() || !b.is_object()) return differences;
   for (const auto& [name, value] : b.items()) {
-    const Json before = a.value(name, Json());
+    if (!a.contains(name)) continue;  // not told by the version that wrote it
+    const Json& before = a[name];
     if (before != value) differences.push_back(fmt::format("{} {} → {}", name, before.dump(), value.dump()));
   }
   return differences;

@@ -45,8 +45,8 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
   return std::nullopt;
 }
 
-Json describe(const Plan& plan, const MemoryEstimate& memory, const data::TokenDataset& dataset,
-              std::int64_t done, const std::string& origin) {
+Json describe(const Settings& settings, const Plan& plan, const MemoryEstimate& memory,
+              const data::TokenDataset& dataset, std::int64_t done, const std::string& origin) {
   const model::ParameterTable table(plan.spec);
   const std::uint64_t tokens =
       static_cast<std::uint64_t>(plan.total_steps) * static_cast<std::uint64_t>(plan.tokens_per_step());
@@ -64,6 +64,9 @@ Json describe(const Plan& plan, const MemoryEstimate& memory, const data::TokenD
               {"grad_lanes", plan.grad_lanes},
               {"precision", precision_name(plan.precision.compute)},
               {"grad_dtype", precision_name(plan.precision.gradient)},
+              {"matmul", settings.matmul},
+              {"recompute", settings.recompute},
+              {"mask_documents", plan.mask_documents},
               {"warmup_steps", plan.schedule.warmup_steps},
               {"flops_per_token", plan.flops_per_token()},
               {"ranks", plan.place.dp},
@@ -89,6 +92,7 @@ void print_table(const Json& plan, Console& console) {
 }
 
 void check_and_describe(const Settings& settings, const Place& place, Console& console) {
+  check_multiply(settings);
   const data::TokenDataset dataset(settings.data);
   std::optional<checkpoint::RunDirectory> run;
   if (settings.run) {
@@ -110,7 +114,8 @@ void check_and_describe(const Settings& settings, const Place& place, Console& c
   const Plan plan = make_plan(settings, spec, dataset, place, manifest ? &manifest->state : nullptr);
   if (manifest) check_resumable(plan, *manifest, dataset.content_digest());
   const MemoryEstimate memory = estimate_memory(plan);
-  const Json description = describe(plan, memory, dataset, manifest ? manifest->state.step : 0, origin);
+  const Json description =
+      describe(settings, plan, memory, dataset, manifest ? manifest->state.step : 0, origin);
   if (console.json()) {
     console.print("{}\n", description.dump());
   } else {

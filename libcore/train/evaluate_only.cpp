@@ -34,8 +34,10 @@ fs::path weights_path(const Settings& settings, Console& console) {
               "name them with --init-from, or a checkpoint with --resume, or a run that has one with --run");
 }
 
-std::int64_t step_of(const fs::path& weights) {
-  return fs::exists(weights / "manifest.json") ? checkpoint::load_manifest(weights).state.step : 0;
+/// Of a checkpoint; as before any step where the weights lie in no checkpoint.
+checkpoint::TrainingState state_of(const fs::path& weights) {
+  if (!fs::exists(weights / checkpoint::manifest_name)) return {};
+  return checkpoint::load_manifest(weights).state;
 }
 
 }  // namespace
@@ -54,12 +56,14 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
   comm::together(ranks.world, [&] { dataset.emplace(settings.data); });
   check_alike(ranks, asked, *dataset);
   std::unique_ptr<checkpoint::WeightSource> source;
+  checkpoint::TrainingState state;
   comm::together(ranks.world, [&] {
+    state = state_of(path);
     source = checkpoint::open_weights(path);
     if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
     plan = make_evaluation_plan(settings, source->spec(), *dataset, place);
   });
-  plan.multiply = choose_multiply(settings, plan.precision, plan.threads, nullptr, ranks);
+  plan.multiply = choose_multiply(settings, plan.precision, plan.threads, &state, ranks);
   comm::together(ranks.world, [&] {
     runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, ranks.world);
     runtime->load_weights(*source);
@@ -84,7 +88,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
   }
   at_first(ranks, [&] {
     Reporter(ranks.console, std::nullopt)
-        .eval({.step = step_of(path), .val_loss = result.loss, .val_tokens = result.tokens});
+        .eval({.step = state.step, .val_loss = result.loss, .val_tokens = result.tokens});
   });
   return 0;
 }

@@ -14,6 +14,9 @@ namespace dt::train {
 
 namespace {
 
+/// About what a matrix product and attention pack of their operands.
+constexpr std::size_t packing_bytes = std::size_t{48} << 20;
+
 constexpr std::int64_t max_micro_batches = std::int64_t{1} << 24;
 
 std::int64_t ceil_div(std::uint64_t a, std::int64_t b) {
@@ -143,7 +146,7 @@ MemoryEstimate estimate_memory(const Plan& plan) {
   const parallel::LanePlan lanes = plan.lanes();
   MemoryEstimate memory;
   memory.storage = parallel::ModelStorage::estimate(table, plan.precision, &lanes);
-  std::size_t largest_output = 0, largest_saved = 0, largest_handover = 0;
+  std::size_t largest_output = 0, largest_saved = 0, largest_handover = 0, largest_scratch = 0;
   for (const auto& unit : model::make_units(plan.spec, table, plan.precision.compute, plan.kept())) {
     const Shape shape = unit->output_shape(plan.micro_batch, plan.sequence_length);
     const std::size_t output = static_cast<std::size_t>(shape.numel()) * dtype_bytes(unit->output_dtype());
@@ -153,13 +156,15 @@ MemoryEstimate estimate_memory(const Plan& plan) {
     largest_saved = std::max(largest_saved, saved);
     largest_handover =
         std::max(largest_handover, unit->handover_bytes(plan.micro_batch, plan.sequence_length));
+    largest_scratch = std::max(largest_scratch, unit->scratch_bytes(plan.micro_batch, plan.sequence_length));
   }
   if (plan.recompute == Recompute::full) memory.activations += largest_saved;
   // The gradients that flow from unit to unit, and from a backward's first half to its second.
-  memory.activations += 2 * largest_output + largest_handover;
-  // The batch in work and the one read ahead: tokens and labels.
+  memory.activations += 2 * largest_output + largest_handover + largest_scratch + packing_bytes;
+  // The batch in work and the one read ahead: tokens, labels and, where documents are masked, their starts.
   const auto samples = static_cast<std::size_t>(lanes.num_micro_batches() * plan.micro_batch);
-  memory.batches = 4 * samples * static_cast<std::size_t>(plan.sequence_length) * sizeof(std::int32_t);
+  memory.batches = (plan.mask_documents ? 6 : 4) * samples * static_cast<std::size_t>(plan.sequence_length) *
+                   sizeof(std::int32_t);
   return memory;
 }
 

@@ -27,7 +27,7 @@ enum class Recompute { none, selective, full };
 struct Plan {
   model::ModelSpec spec;
   parallel::Precision precision;
-  DType multiply = DType::f32;  // of 16-bit matrices; see choose_multiply
+  DType multiply = DType::f32;  // of bf16 matrices; see choose_multiply
   Recompute recompute = Recompute::none;
   Place place;
   int threads = 1;

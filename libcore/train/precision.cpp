@@ -22,7 +22,12 @@ DType parse_precision(const std::string& name) {
   return DType::f32;
 }
 
-/// Whether every rank's CPU multiplies bf16; the first that does not, by name.
+comm::SharedError lacks_bf16(const std::string& whose) {
+  return {ErrorKind::environment, fmt::format("--matmul bf16: the CPU of {} has no AVX512_BF16", whose),
+          "leave --matmul out: fp32 multiplies what is stored in bf16"};
+}
+
+/// The first rank whose CPU does not multiply bf16, by name; empty where all do.
 std::string rank_without_bf16(const comm::Ranks& ranks) {
   const std::vector<std::string> hosts =
       comm::gather_texts(ranks.world, kernels::multiplies_in(DType::bf16) ? std::string() : host_name());
@@ -71,15 +76,17 @@ std::string precision_name(DType dtype) {
   }
 }
 
+void check_multiply(const Settings& settings) {
+  if (settings.matmul == "bf16" && !kernels::multiplies_in(DType::bf16)) throw lacks_bf16(host_name());
+}
+
 DType choose_multiply(const Settings& settings, const parallel::Precision& precision, int threads,
                       const checkpoint::TrainingState* resumed, const comm::Ranks& ranks) {
   if (precision.compute != DType::bf16 || settings.matmul == "fp32") return DType::f32;
   const std::string lacking = rank_without_bf16(ranks);
   if (settings.matmul == "bf16") {
     if (lacking.empty()) return DType::bf16;
-    throw comm::SharedError(ErrorKind::environment,
-                            fmt::format("--matmul bf16: the CPU of {} has no AVX512_BF16", lacking),
-                            "leave --matmul out: fp32 multiplies what is stored in bf16");
+    throw lacks_bf16(lacking);
   }
   const std::string before = resumed ? resumed->matmul : "";
   std::int64_t in_bf16 = 0;

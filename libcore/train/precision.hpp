@@ -14,12 +14,16 @@ namespace dt::train {
 /// Error{usage}: a combination that dt does not compute.
 parallel::Precision precision_of(const Settings& settings);
 
+/// Error{environment}: --matmul asks for what this machine's CPU lacks.
+void check_multiply(const Settings& settings);
+
 /// "fp32", "bf16", ...: as options name it.
 std::string precision_name(DType dtype);
 
-/// What 16-bit matrices are multiplied in, decided by rank 0 for all, who call it together: as --matmul says;
-/// else as the run did before (`resumed`); else bf16 unless fp32 measures faster here. Says once what was
-/// chosen, and why. Errors: environment, naming the rank, where --matmul asks for what a CPU lacks.
+/// What bf16 matrices are multiplied in, decided by rank 0 for all, who call it together: as --matmul says;
+/// else as the run did before (`resumed`); else bf16 unless fp32 measures faster here. Says what was chosen
+/// where nobody asked for it, and why. Errors: environment, naming the rank, where --matmul asks for what a
+/// CPU lacks.
 DType choose_multiply(const Settings& settings, const parallel::Precision& precision, int threads,
                       const checkpoint::TrainingState* resumed, const comm::Ranks& ranks);
 

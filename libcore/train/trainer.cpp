@@ -81,7 +81,11 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
   peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.place.dp
                                     : measure_peak_flops(runtime_.context(), ranks.world);
-  if (!plan_.loss_scale) return;
+  if (!plan_.loss_scale) {  // an earlier start may have had one
+    state_.loss_scale = 0;
+    state_.loss_scale_good_steps = 0;
+    return;
+  }
   loss_scale_ = optim::initial_loss_scale(*plan_.loss_scale);
   if (!plan_.loss_scale->fixed && state_.loss_scale > 0)
     loss_scale_ = {.value = state_.loss_scale, .good_steps = state_.loss_scale_good_steps};
@@ -251,7 +255,10 @@ void Trainer::refuse_not_finite(const Decision& decision) {
       ErrorKind::input,
       fmt::format("step {}: loss {} and gradient norm {} are not both finite ({})", state_.step + 1,
                   decision.loss, decision.grad_norm, where),
-      fmt::format("the weights of step {} are kept; lower --lr or lengthen --warmup-steps", state_.step));
+      fmt::format("the weights of step {} are kept; {}", state_.step,
+                  plan_.loss_scale && std::isfinite(decision.loss)
+                      ? fmt::format("lower --loss-scale, which is {}, or leave it out", loss_scale_.value)
+                      : "lower --lr or lengthen --warmup-steps"));
 }
 
 void Trainer::log_step(const Decision& decision, double data_wait_s, double step_s, double exposed_comm_s) {

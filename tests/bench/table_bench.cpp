@@ -288,7 +288,7 @@ Trained train(const Tools& tools, const std::vector<std::string>& options) {
   const auto folder = std::filesystem::temp_directory_path() / fmt::format("dt-bench-{}", ::getpid());
   std::vector<std::string> words{tools.train, "--model",       "gpt2-124m", "--data",  tools.shards,
                                  "--run",     folder.string(), "--json",    "--quiet", "--resume",
-                                 "never",     "--peak-flops",  "1T"};
+                                 "never",     "--peak-flops",  "1e12"};
   words.insert(words.end(), options.begin(), options.end());
   const auto finished = run(words);
   std::filesystem::remove_all(folder);
@@ -302,7 +302,7 @@ Trained train(const Tools& tools, const std::vector<std::string>& options) {
 }
 
 Trained train_steps(const Tools& tools, const std::string& precision) {
-  return train(tools, {"--precision", precision, "--steps", "4", "--global-batch",
+  return train(tools, {"--precision", precision, "--steps", "3", "--global-batch",
                        std::to_string(global_batch), "--micro-batch", std::to_string(micro_batch)});
 }
 
@@ -312,7 +312,7 @@ std::map<std::string, double> torch_rates(const Tools& tools) {
   if (tools.python.empty()) return best;
   const auto finished =
       run({tools.python, tools.torch_script, "--threads", std::to_string(threads), "--global-batch",
-           std::to_string(global_batch), "--micro-batch", std::to_string(micro_batch)});
+           std::to_string(micro_batch), "--micro-batch", std::to_string(micro_batch)});
   if (!finished) return best;
   for (const Json& line : lines(finished->output)) {
     fmt::print("  PyTorch {} {}: {:.0f} tokens/s\n", line["torch"].get<std::string>(),

@@ -49,6 +49,14 @@ std::string parse_error(const std::string& text) {
   return error_of(ErrorKind::input, [&] { parse_manifest(text, "some/manifest.json"); });
 }
 
+TEST_CASE("a manifest from before mixed precision can be read") {
+  const Manifest back =
+      parse_manifest(edited(to_json(filled()), "\"matmul\"", "\"unknown\""), "manifest.json");
+  CHECK(back.state.matmul.empty());
+  CHECK(back.state.skipped_steps == 0);
+  CHECK(back.state.loss_scale == 0);
+}
+
 TEST_CASE("a manifest read back is the manifest written") {
   const Manifest m = filled();
   const std::string text = to_json(m);
@@ -59,6 +67,10 @@ TEST_CASE("a manifest read back is the manifest written") {
   CHECK(back.state.seed == m.state.seed);
   CHECK(back.state.data_digest == m.state.data_digest);
   CHECK(back.state.schedule == m.state.schedule);
+  CHECK(back.state.matmul == m.state.matmul);
+  CHECK(back.state.skipped_steps == m.state.skipped_steps);
+  CHECK(back.state.loss_scale == m.state.loss_scale);
+  CHECK(back.state.loss_scale_good_steps == m.state.loss_scale_good_steps);
   CHECK(back.pieces.size() == 2);
   CHECK(back.pieces[1].piece == m.pieces[1].piece);
   CHECK(back.pieces[1].offset == 4096);

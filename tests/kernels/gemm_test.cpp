@@ -258,6 +258,16 @@ TEST_CASE("a matrix product agrees with plain loops in every format, transpositi
   });
 }
 
+TEST_CASE(
+    "a matrix product packed in several parts, each for several stretches of k, agrees with plain loops") {
+  for (const auto& [M, N, K] : {Sizes{2100, 30, 1700}, Sizes{30, 2100, 1700}}) {
+    Case shape{M, N, K};
+    shape.threads = 2;
+    shape.accumulate = true;
+    for_each_format(shape, check_against_plain_loops);
+  }
+}
+
 TEST_CASE("every epilogue of a matrix product agrees with plain loops") {
   for_each_instruction_set([] {
     for (int options = 0; options < 16; ++options) {

@@ -75,7 +75,7 @@ awk '
     confine(header, "^mpi\\.h$", "libcore/comm/mpi", "^libcore/comm/mpi/")
     confine(header, "^nccl(_.*)?\\.h$", "libcore/comm/nccl", "^libcore/comm/nccl/")
     confine(header, "^(hdf5|H5.*)\\.h(pp)?$", "libcore/base/hdf5_file*", "^libcore/base/hdf5_file[^/]*$")
-    confine(header, "^(oneapi/dnnl/|dnnl).*$", "libcore/kernels/cpu", "^libcore/kernels/cpu/")
+    confine(header, "^(oneapi/dnnl/|dnnl).*$", "tests/bench", "^tests/bench/")
     confine(header, "^boost/", "libcore/base/options.*", "^libcore/base/options\\.[a-z]+$")
     confine(header, "^nlohmann/", ".cpp files", "\\.cpp$")
     if (header ~ /^(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|nvml|nvrtc|nvtx3?\/|nvToolsExt|thrust\/|cub\/|cooperative_groups|device_launch|mma\.h)/) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "base/half.hpp"
 #include "kernels/elementwise.hpp"
 #include "parallel/builders.hpp"
 #include "support/unit_runner.hpp"
@@ -132,6 +133,39 @@ TEST_CASE("any valid order of the same micro-batches gives the same bits") {
   for (int group = 0; group < depth_first.storage.num_groups(); ++group) {
     CHECK(same_bits(depth_first.storage.group_gradient(group), breadth_first.storage.group_gradient(group)));
   }
+}
+
+TEST_CASE("blocks computed again give the same bits, from a smaller pool") {
+  model::ModelSpec spec = tiny(true);
+  spec.layers = 5;
+  Rig kept(spec, 3, 2), recomputed(spec, 3, 2);
+  const int units = static_cast<int>(kept.units.size());
+  auto batch = test::Batch::arbitrary(spec, 3, 8);
+  kept.executor.run(build_training_step(units, 0, 3), split(batch), 0, no_hooks());
+  const ActionList list = build_training_step(units, 0, 3, /*recompute=*/true);
+  for (int step = 0; step < 2; ++step) recomputed.executor.run(list, split(batch), 0, no_hooks());
+  for (int group = 0; group < kept.storage.num_groups(); ++group) {
+    CHECK(same_bits(kept.storage.group_gradient(group), recomputed.storage.group_gradient(group)));
+  }
+  CHECK(recomputed.executor.activation_bytes() < kept.executor.activation_bytes() / 2);
+}
+
+TEST_CASE("16-bit weights are rounded from their masters") {
+  const model::ModelSpec spec = tiny(true);
+  const model::ParameterTable table(spec);
+  const LanePlan plan(1, 1);
+  const Context context(1);
+  ModelStorage storage(table, {.compute = DType::bf16, .gradient = DType::f32}, &plan);
+  storage.set_weights(context, 0, [](const Tensor& values) {
+    CHECK(values.dtype() == DType::f32);
+    for (float& value : values.span<float>()) value = 1.00390625f;  // halfway between two bf16
+  });
+  const int group = table.group_of(0);
+  CHECK(storage.param_in(storage.group_masters(group), 0).data<float>()[0] == 1.00390625f);
+  CHECK(static_cast<float>(storage.weights(0)[0].data<BFloat16>()[0]) == 1.0f);
+  const StorageBytes bytes = ModelStorage::estimate(table, storage.precision(), &plan);
+  CHECK(bytes.optimizer == 6 * bytes.weights);
+  CHECK(bytes.checkpoint == 6 * bytes.weights);
 }
 
 TEST_CASE("an evaluation list gives each micro-batch's loss and keeps nothing") {

@@ -145,9 +145,9 @@ void pack_queries(const Backward<T>& g, const BackwardScratch& scratch, const At
   pack_positions<Multiply, R>(dy, head.query, rows, Q, D, scratch.dy_rows);
   const float scale = 1 / std::sqrt(static_cast<float>(D)), log2_e = std::log2(std::exp(1.0f));
   for (std::int64_t i = 0; i < Q; ++i) {
-    const std::int64_t t = head.lse + query + (i < rows ? i : 0);
-    scratch.shift[i] = g.lse_BHT[t] * log2_e;
-    scratch.mean[i] = g.dy_y_BHT[t] * scale;
+    const std::int64_t t = head.lse + query + i;  // rows beyond the sequence weigh zeros by one
+    scratch.shift[i] = i < rows ? g.lse_BHT[t] * log2_e : 0;
+    scratch.mean[i] = i < rows ? g.dy_y_BHT[t] * scale : 0;
     scratch.first[i] = static_cast<std::int32_t>(first_key(query + i));
   }
 }

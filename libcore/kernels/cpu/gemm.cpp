@@ -10,19 +10,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-template <class Format>
+template <class T>
 void finish_as(const Finish& job) {
-  using Element = typename Format::Element;
-  auto* c = static_cast<Element*>(job.c);
-  const auto* residual = static_cast<const Element*>(job.residual);
+  auto* c = static_cast<T*>(job.c);
+  const auto* residual = static_cast<const T*>(job.residual);
   for (std::int64_t r = 0; r < job.rows; ++r) {
     const float* sums = job.sums + r * job.sums_stride;
     for_lanes(job.columns, [&](std::int64_t j, auto lanes) HWY_ATTR {
       V v = hn::LoadU(floats, sums + j);
       if (job.bias) v = hn::Add(v, load(lanes, job.bias + j));
-      if (residual) v = hn::Add(v, load_as<Format>(lanes, residual + j));
-      if (job.accumulate) v = hn::Add(load_as<Format>(lanes, c + j), v);
-      store_as<Format>(lanes, v, c + j);
+      if (residual) v = hn::Add(v, load(lanes, residual + j));
+      if (job.accumulate) v = hn::Add(load(lanes, c + j), v);
+      store(lanes, v, c + j);
     });
     c += job.c_stride;
     if (residual) residual += job.residual_stride;
@@ -30,32 +29,14 @@ void finish_as(const Finish& job) {
 }
 
 void finish(const Finish& job) {
-  switch (job.dtype) {
-    case DType::f32:
-      return finish_as<F32>(job);
-    case DType::bf16:
-      return finish_as<Bf16>(job);
-    default:
-      return finish_as<F16>(job);
-  }
-}
-
-template <class Format>
-void widen_from(const void* from, std::int64_t count, float* to) {
-  const auto* p = static_cast<const typename Format::Element*>(from);
-  for_lanes(count, [=](std::int64_t i, auto lanes)
-                       HWY_ATTR { store(lanes, load_as<Format>(lanes, p + i), to + i); });
+  with_elements(job.dtype, [&](auto element) HWY_ATTR { finish_as<decltype(element)>(job); });
 }
 
 void widen(DType dtype, const void* from, std::int64_t count, float* to) {
-  switch (dtype) {
-    case DType::f32:
-      return widen_from<F32>(from, count, to);
-    case DType::bf16:
-      return widen_from<Bf16>(from, count, to);
-    default:
-      return widen_from<F16>(from, count, to);
-  }
+  with_elements(dtype, [&](auto element) HWY_ATTR {
+    const auto* p = static_cast<const decltype(element)*>(from);
+    for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR { store(lanes, load(lanes, p + i), to + i); });
+  });
 }
 
 GemmKernels gemm_kernels() {

@@ -1,5 +1,4 @@
 // Packing operands of a matrix product into the panels of tile.hpp. Once per instruction set.
-#include "kernels/cpu/formats.hpp"
 #include "kernels/cpu/gemm_kernels.hpp"
 #include "kernels/cpu/tile.hpp"
 
@@ -15,27 +14,27 @@ namespace dt::kernels::cpu::HWY_NAMESPACE {
 
 // How units are read. along_k: num_lanes units of one row, from a source whose k is contiguous; across_k: one
 // unit of each of num_lanes rows. `count` of a tail is in elements.
-template <class Format>
+template <class T>
 struct Widened {
-  using Element = typename Format::Element;
+  using Element = T;
   static constexpr std::int64_t elements = 1;  // per unit
   template <class Lanes>
   static HWY_INLINE V along_k(Lanes lanes, const Element* p) {
-    return load_as<Format>(lanes, p);
+    return load(lanes, p);
   }
   template <class Lanes>
   static HWY_INLINE V across_k(Lanes lanes, const Element* p, std::int64_t, bool) {
-    return load_as<Format>(lanes, p);
+    return load(lanes, p);
   }
 };
 
 #if HWY_TARGET == HWY_AVX3  // the only one that multiplies pairs
 struct Bf16Pairs {
-  using Element = std::uint16_t;
+  using Element = BFloat16;
   static constexpr std::int64_t elements = 2;
   static HWY_INLINE V along_k(All, const Element* p) {
     const hn::Repartition<std::uint16_t, Floats> elements16;
-    return hn::BitCast(floats, hn::LoadU(elements16, p));
+    return hn::BitCast(floats, hn::LoadU(elements16, reinterpret_cast<const std::uint16_t*>(p)));
   }
   static HWY_INLINE V along_k(First first, const Element* p) {
     Element padded[2 * num_lanes] = {};
@@ -44,8 +43,9 @@ struct Bf16Pairs {
   }
   template <class Lanes>
   static HWY_INLINE V across_k(Lanes lanes, const Element* p, std::int64_t stride, bool has_second) {
-    const U first = hn::BitCast(words, load_as<Bf16>(lanes, p));
-    const U second = has_second ? hn::BitCast(words, load_as<Bf16>(lanes, p + stride)) : word(0);
+    constexpr hn::RebindToUnsigned<Floats> words;
+    const auto first = hn::BitCast(words, load(lanes, p));
+    const auto second = hn::BitCast(words, has_second ? load(lanes, p + stride) : hn::Zero(floats));
     return hn::BitCast(floats, hn::Or(hn::ShiftRight<16>(first), second));
   }
 };
@@ -186,11 +186,11 @@ template <int WIDTH>
 void pack(const Unpacked& source, std::int64_t count, std::int64_t K, float* panels) {
   switch (source.units) {
     case Units::f32:
-      return pack_with<Widened<F32>, WIDTH>(source, count, K, panels);
+      return pack_with<Widened<float>, WIDTH>(source, count, K, panels);
     case Units::bf16:
-      return pack_with<Widened<Bf16>, WIDTH>(source, count, K, panels);
+      return pack_with<Widened<BFloat16>, WIDTH>(source, count, K, panels);
     case Units::f16:
-      return pack_with<Widened<F16>, WIDTH>(source, count, K, panels);
+      return pack_with<Widened<Float16>, WIDTH>(source, count, K, panels);
     case Units::bf16_pairs:
 #if HWY_TARGET == HWY_AVX3
       pack_with<Bf16Pairs, WIDTH>(source, count, K, panels);

@@ -40,6 +40,7 @@ using Floats = hn::ScalableTag<float>;
 using V = hn::Vec<Floats>;
 constexpr Floats floats;
 constexpr std::int64_t num_lanes = hn::MaxLanes(floats);
+static_assert(num_lanes <= 8 || HWY_TARGET == HWY_AVX3, "vectors of 16 floats are known as AVX-512 alone");
 
 // Which lanes a load or store touches. Tails use First: the same arithmetic as everywhere else, so that a
 // value does not depend on its place in a buffer.
