@@ -28,10 +28,12 @@ std::size_t BlockUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) co
 
 std::size_t BlockUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) const {
   const auto rows = static_cast<std::size_t>(batch * sequence), element = dtype_bytes(dtype_);
+  const std::size_t mlp_rows = std::min(rows, static_cast<std::size_t>(MlpLayer::backward_rows));
   const auto attention =
       static_cast<std::size_t>(query_features_) * (element + dtype_bytes(statistics_dtype(dtype_)));
-  const std::size_t widest = std::max(static_cast<std::size_t>(mlp_features_) * element, attention);
-  const std::size_t backward = rows * (static_cast<std::size_t>(hidden_) * element + widest);
+  const std::size_t widest =
+      std::max(mlp_rows * static_cast<std::size_t>(mlp_features_) * element, rows * attention);
+  const std::size_t backward = rows * static_cast<std::size_t>(hidden_) * element + widest;
   return keeps_everything() ? backward : std::max(backward, remade_bytes(batch, sequence));
 }
 

@@ -29,55 +29,54 @@ std::size_t HeadUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) con
 }
 
 std::size_t HeadUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) const {
-  const std::int64_t rows = batch * sequence;
-  return static_cast<std::size_t>(2 * rows * hidden_ + chunk_rows(rows) * vocabulary_) * dtype_bytes(dtype_);
+  const std::int64_t rows = chunk_rows(batch * sequence);
+  return static_cast<std::size_t>(rows * (2 * hidden_ + vocabulary_)) * dtype_bytes(dtype_) +
+         norm_bytes(rows);
+}
+
+std::size_t HeadUnit::norm_bytes(std::int64_t rows) const {
+  SavedMemory count({});
+  norm_.saved(count, rows);
+  return count.used_bytes();
 }
 
 void HeadUnit::forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                        const Tensor& x_RC, const Tensor& nll_R, std::span<std::byte> saved,
                        std::span<const Tensor> grads) const {
   check(weights);
-  Arena& scratch = context.scratch();
-  Arena::Scope scope(scratch);
-  SavedMemory count({});
-  norm_.saved(count, x_RC.dim(0));
-  SavedMemory memory(
-      scratch.allocate(DType::u8, {static_cast<std::int64_t>(count.used_bytes())}).span_bytes());
-  const NormLayer::Saved norm = norm_.saved(memory, x_RC.dim(0));
-  const auto norm_weights = weights.first(norm_.num_params());
-  const Tensor norm_RC = scratch.allocate(dtype_, x_RC.shape());
-  norm_.forward(context, norm_weights, x_RC, norm_RC, norm);
-  if (grads.empty()) return loss(context, micro_batch, weights.back(), norm_RC, nll_R, {}, {});
-
-  check(grads);
-  const Tensor dnorm_RC = scratch.allocate(dtype_, x_RC.shape());
-  loss(context, micro_batch, weights.back(), norm_RC, nll_R, dnorm_RC, grads.back());
-  norm_.backward_input(context, norm_weights, x_RC, dnorm_RC, {}, saved_gradient(saved, micro_batch), norm);
-  norm_.backward_weight(context, grads.first(norm_.num_params()), norm);
-}
-
-void HeadUnit::loss(const Context& context, const MicroBatch& micro_batch, const Tensor& matrix_VC,
-                    const Tensor& norm_RC, const Tensor& nll_R, const Tensor& dnorm_RC,
-                    const Tensor& dmatrix_VC) const {
-  const std::int64_t rows = norm_RC.dim(0), step = chunk_rows(rows);
-  const Tensor& kept_RV = micro_batch.logits_RV;
-  DT_CHECK(!kept_RV || !dnorm_RC, "{}: logits are kept in evaluation only", unit_.name);
-  Tensor chunk_RV;
-  if (!kept_RV) chunk_RV = context.scratch().allocate(dtype_, {step, vocabulary_});
+  if (!grads.empty()) check(grads);
+  DT_CHECK(!micro_batch.logits_RV || grads.empty(), "{}: logits are kept in evaluation only", unit_.name);
+  const std::int64_t rows = x_RC.dim(0), step = chunk_rows(rows);
   for (std::int64_t begin = 0; begin < rows; begin += step) {
     const std::int64_t end = std::min(begin + step, rows);
-    const Tensor x = norm_RC.rows(begin, end), nll = nll_R.rows(begin, end);
-    const Tensor labels = micro_batch.labels_R.rows(begin, end);
-    const Tensor logits = kept_RV ? kept_RV.rows(begin, end) : chunk_RV.rows(0, end - begin);
-    kernels::linear(context, x, matrix_VC, {}, {}, logits);
-    if (!dnorm_RC) {
-      kernels::cross_entropy(context, logits, labels, nll);
-      continue;
-    }
-    kernels::cross_entropy_gradient(context, labels, micro_batch.loss_scale, nll, logits);
-    kernels::linear_backward_input(context, logits, matrix_VC, dnorm_RC.rows(begin, end));
-    kernels::linear_backward_weight(context, logits, x, dmatrix_VC, {});
+    const auto part = [&](const Tensor& tensor) { return tensor ? tensor.rows(begin, end) : Tensor(); };
+    const Tensor dx_RC = grads.empty() ? Tensor() : saved_gradient(saved, micro_batch);
+    const Chunk chunk{part(x_RC),  part(micro_batch.labels_R), part(nll_R), part(micro_batch.logits_RV),
+                      part(dx_RC), micro_batch.loss_scale};
+    forward_chunk(context, weights, grads, chunk);
   }
+}
+
+void HeadUnit::forward_chunk(const Context& context, std::span<const Tensor> weights,
+                             std::span<const Tensor> grads, const Chunk& chunk) const {
+  Arena& scratch = context.scratch();
+  const Arena::Scope scope(scratch);
+  const std::int64_t rows = chunk.x_RC.dim(0);
+  SavedMemory memory(scratch.allocate(DType::u8, {static_cast<std::int64_t>(norm_bytes(rows))}).span_bytes());
+  const NormLayer::Saved saved = norm_.saved(memory, rows);
+  const auto norm_weights = weights.first(norm_.num_params());
+  const Tensor norm_RC = scratch.allocate(dtype_, chunk.x_RC.shape());
+  const Tensor logits_RV = chunk.logits_RV ? chunk.logits_RV : scratch.allocate(dtype_, {rows, vocabulary_});
+  norm_.forward(context, norm_weights, chunk.x_RC, norm_RC, saved);
+  kernels::linear(context, norm_RC, weights.back(), {}, {}, logits_RV);
+  if (grads.empty()) return kernels::cross_entropy(context, logits_RV, chunk.labels_R, chunk.nll_R);
+
+  kernels::cross_entropy_gradient(context, chunk.labels_R, chunk.loss_scale, chunk.nll_R, logits_RV);
+  const Tensor dnorm_RC = scratch.allocate(dtype_, chunk.x_RC.shape());
+  kernels::linear_backward_input(context, logits_RV, weights.back(), dnorm_RC);
+  kernels::linear_backward_weight(context, logits_RV, norm_RC, grads.back(), {});
+  norm_.backward_input(context, norm_weights, chunk.x_RC, dnorm_RC, {}, chunk.dx_RC, saved);
+  norm_.backward_weight(context, grads.first(norm_.num_params()), saved);
 }
 
 void HeadUnit::backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor>,

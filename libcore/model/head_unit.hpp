@@ -8,8 +8,9 @@ namespace dt::model {
 
 /// Parameters: those of the final norm, then the head's matrix or, where it is tied, the token table.
 ///
-/// In training its forward goes over chunks of rows: logits, loss, the logits' gradient in their place, and
-/// from that its part of the gradients of input and matrix, so that the logits of all rows are never held.
+/// Its forward goes over chunks of rows: logits, loss and, in training, the logits' gradient in their place,
+/// and from that its part of the gradients of input and parameters, so that the logits of all rows are never
+/// held.
 class HeadUnit final : public Unit {
  public:
   HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype);
@@ -19,7 +20,7 @@ class HeadUnit final : public Unit {
   /// C elements a token: the gradient of the input.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
   std::size_t handover_bytes(std::int64_t, std::int64_t) const override { return 0; }
-  /// The norm's output and its gradient, and a chunk of logits.
+  /// Of a chunk the logits, and the norm's output, statistics and gradient.
   std::size_t scratch_bytes(std::int64_t batch, std::int64_t sequence) const override;
   bool has_gradients_in_forward() const override { return true; }
 
@@ -35,10 +36,15 @@ class HeadUnit final : public Unit {
                        std::span<std::byte> handover) const override;
 
  private:
-  /// nll of all rows; where dnorm is present also the gradients of the norm's output and of the matrix.
-  void loss(const Context& context, const MicroBatch& micro_batch, const Tensor& matrix_VC,
-            const Tensor& norm_RC, const Tensor& nll_R, const Tensor& dnorm_RC,
-            const Tensor& dmatrix_VC) const;
+  struct Chunk {  // some rows of a micro-batch
+    Tensor x_RC, labels_R, nll_R;
+    Tensor logits_RV;  // where they are wanted
+    Tensor dx_RC;      // in training
+    double loss_scale;
+  };
+  void forward_chunk(const Context& context, std::span<const Tensor> weights, std::span<const Tensor> grads,
+                     const Chunk& chunk) const;
+  std::size_t norm_bytes(std::int64_t rows) const;
   std::int64_t chunk_rows(std::int64_t rows) const;
   Tensor saved_gradient(std::span<std::byte> saved, const MicroBatch& micro_batch) const;
   void check(std::span<const Tensor> tensors) const;

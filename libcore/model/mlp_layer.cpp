@@ -1,5 +1,7 @@
 #include "model/mlp_layer.hpp"
 
+#include <algorithm>
+
 #include "kernels/activation.hpp"
 #include "kernels/linear.hpp"
 #include "model/joined.hpp"
@@ -34,13 +36,14 @@ void MlpLayer::activate(const Context& context, const Saved& saved) const {
 void MlpLayer::backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& dy_RC,
                               const Tensor& dx_RC, const Saved& saved) const {
   const Params w = params(weights);
+  const std::int64_t rows = dy_RC.dim(0), step = std::min(rows, backward_rows);
   Arena::Scope scope(context.scratch());
-  const Tensor dhidden_RF = context.scratch().allocate(dtype_, saved.hidden_RF.shape());
-  kernels::linear_backward_input(context, dy_RC, w.down_weight_CF, dhidden_RF);
-  if (gated()) {
-    kernels::swiglu_backward(context, dhidden_RF, saved.up_RG, saved.up_RG);
-  } else {
-    kernels::gelu_backward(context, dhidden_RF, saved.up_RG, saved.up_RG);
+  const Tensor memory = context.scratch().allocate(dtype_, {step, features_});
+  for (std::int64_t begin = 0; begin < rows; begin += step) {
+    const std::int64_t end = std::min(begin + step, rows);
+    const Tensor up_RG = saved.up_RG.rows(begin, end), dhidden_RF = memory.rows(0, end - begin);
+    kernels::linear_backward_input(context, dy_RC.rows(begin, end), w.down_weight_CF, dhidden_RF);
+    (gated() ? kernels::swiglu_backward : kernels::gelu_backward)(context, dhidden_RF, up_RG, up_RG);
   }
   kernels::linear_backward_input(context, saved.up_RG, w.up_weight_GC, dx_RC);
 }

@@ -20,6 +20,9 @@ class MlpLayer {
     Tensor hidden_RF;
   };
 
+  /// The gradient of `hidden` is made for so many rows at a time, and used while it lies in cache.
+  static constexpr std::int64_t backward_rows = 1024;
+
   MlpLayer(const ModelSpec& spec, DType dtype);
   std::size_t num_params() const { return (bias_ ? 2 : 1) * (gated() ? 3 : 2); }
   /// `hidden` is taken from a memory of its own.

@@ -98,6 +98,21 @@ std::vector<std::vector<double>> gradients_by_micro_batch(const Context& context
   return gradients(decoder);
 }
 
+/// Cut into micro-batches of `a` sequences or of `b` the batch gives the same gradients.
+void check_same_gradients(const Context& context, Decoder& decoder, Batch& batch, std::int64_t a,
+                          std::int64_t b, double tolerance) {
+  const auto whole = gradients_by_micro_batch(context, decoder, batch, a);
+  const auto split = gradients_by_micro_batch(context, decoder, batch, b);
+  double global = 0;
+  for (const auto& g : whole) global = std::hypot(global, norm(g));
+  for (std::size_t p = 0; p < whole.size(); ++p) {
+    std::vector<double> difference = whole[p];
+    for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= split[p][i];
+    INFO(decoder.spec().family << " " << decoder.table().params()[p].name);
+    CHECK(norm(difference) <= tolerance * std::max(norm(whole[p]), 1e-2 * global));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("gradients of every parameter are the slopes of the loss") {
@@ -140,18 +155,22 @@ TEST_CASE("splitting a batch into micro-batches gives the same loss and gradient
         Decoder decoder(spec, dtype);
         scatter_weights(decoder, 4);
         Batch batch = Batch::arbitrary(spec, 5, 8);
-        const auto whole = gradients_by_micro_batch(context, decoder, batch, 5);
-        const auto split = gradients_by_micro_batch(context, decoder, batch, 2);
-        double global = 0;
-        for (const auto& g : whole) global = std::hypot(global, norm(g));
-        for (std::size_t p = 0; p < whole.size(); ++p) {
-          std::vector<double> difference = whole[p];
-          for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= split[p][i];
-          INFO(spec.family << " " << decoder.table().params()[p].name);
-          CHECK(norm(difference) <= tolerance * std::max(norm(whole[p]), 1e-2 * global));
-        }
+        check_same_gradients(context, decoder, batch, 5, 2, tolerance);
       }
     }
+  }
+}
+
+TEST_CASE("a micro-batch longer than what is computed at a time gives the gradients of its parts") {
+  Context context(2);
+  std::vector<ModelSpec> specs = every_kind();
+  specs.push_back(specs.front());
+  specs.back().vocabulary = 15000;  // logits of some hundred rows at a time
+  for (const ModelSpec& spec : specs) {
+    Decoder decoder(spec, DType::f32);
+    scatter_weights(decoder, 4);
+    Batch batch = Batch::arbitrary(spec, 150, 8);  // 1,200 rows
+    check_same_gradients(context, decoder, batch, 150, 50, 1e-5);
   }
 }
 
