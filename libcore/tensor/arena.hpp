@@ -38,8 +38,8 @@ class Arena {
   Device device_;
   std::vector<Buffer> chunks_;  // earlier chunks stay where they are when the arena grows
   std::size_t chunk_ = 0;
-  std::size_t used_ = 0;         // of that chunk
-  std::size_t live_bytes_ = 0;   // allocated now, without the gaps that chunks leave at their ends
+  std::size_t used_ = 0;        // of that chunk
+  std::size_t live_bytes_ = 0;  // allocated now, without the gaps that chunks leave at their ends
   std::size_t peak_bytes_ = 0;
 };
 

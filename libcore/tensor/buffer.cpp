@@ -52,7 +52,8 @@ std::byte* allocate_large(std::size_t bytes) {
                            reinterpret_cast<std::uintptr_t>(start);
   if (head > 0) ::munmap(start, head);
   if (head < huge_page_bytes) ::munmap(start + head + size, huge_page_bytes - head);
-  ::madvise(start + head, size / huge_page_bytes * huge_page_bytes, MADV_HUGEPAGE);  // a wish; kernels without huge pages refuse it
+  ::madvise(start + head, size / huge_page_bytes * huge_page_bytes,
+            MADV_HUGEPAGE);  // a wish; kernels without huge pages refuse it
   return start + head;
 }
 
