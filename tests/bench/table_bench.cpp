@@ -45,7 +45,7 @@ constexpr std::int64_t sequence = 1024, micro_batch = 4, global_batch = 8;
 const int threads = static_cast<int>(std::thread::hardware_concurrency());
 
 /// The best of several calls, in seconds.
-double best_s(const std::function<void()>& body, double at_least_s = 0.5) {
+double best_s(const std::function<void()>& body, double at_least_s = 1) {
   body();
   double best = 1e9, total = 0;
   for (int i = 0; i < 5 || total < at_least_s; ++i) {

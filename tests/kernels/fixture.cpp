@@ -57,7 +57,7 @@ std::vector<Tensor> run_twice(const Case& run, Fixture& fixture) {
   std::vector<Tensor> outputs = run(fixture);
   const std::size_t capacity = fixture.context.scratch().capacity_bytes();
   run(fixture);
-  CHECK(fixture.context.scratch().capacity_bytes() == capacity);
+  CHECK(fixture.context.scratch().capacity_bytes() <= capacity);
   return outputs;
 }
 

@@ -150,7 +150,7 @@ std::vector<std::byte> run(const Case& c) {
   const std::size_t capacity = context.scratch().capacity_bytes();
   const Operands again(c);
   multiply(context, c, again);
-  CHECK(context.scratch().capacity_bytes() == capacity);
+  CHECK(context.scratch().capacity_bytes() <= capacity);
   CHECK(o.c.bytes() == again.c.bytes());
   return o.c.bytes();
 }
