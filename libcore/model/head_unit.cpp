@@ -11,7 +11,7 @@ namespace dt::model {
 namespace {
 
 /// Large enough that each pass over the matrix and its gradient serves many rows, small beside a model.
-constexpr std::int64_t logits_bytes = std::int64_t{32} << 20;
+constexpr std::int64_t logits_at_once = std::int64_t{16} << 20;
 
 }  // namespace
 
@@ -89,8 +89,7 @@ void HeadUnit::backward_weight(const Context&, const MicroBatch&, const Tensor&,
                                std::span<const Tensor>, std::span<std::byte>, std::span<std::byte>) const {}
 
 std::int64_t HeadUnit::chunk_rows(std::int64_t rows) const {
-  const std::int64_t row_bytes = vocabulary_ * static_cast<std::int64_t>(dtype_bytes(dtype_));
-  const std::int64_t most = std::max<std::int64_t>(64, logits_bytes / row_bytes);
+  const std::int64_t most = std::max<std::int64_t>(64, logits_at_once / vocabulary_);
   const std::int64_t chunks = std::max<std::int64_t>(1, (rows + most - 1) / most);  // of nearly equal size
   return std::min(rows, ((rows + chunks - 1) / chunks + 15) / 16 * 16);
 }
