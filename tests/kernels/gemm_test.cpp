@@ -9,10 +9,13 @@
 
 #include <hwy/targets.h>
 
+#include "kernels/fixture.hpp"
 #include "tensor/buffer.hpp"
 
 namespace dt::kernels::cpu {
 namespace {
+
+using test::for_each_instruction_set;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
@@ -195,16 +198,6 @@ void check_against_plain_loops(const Case& c) {
   }
   CHECK(worst < 1.01);
   CHECK(gaps_are_untouched);
-}
-
-void for_each_instruction_set(const std::function<void()>& body) {
-  for (const std::int64_t set : {HWY_AVX3, HWY_AVX2, HWY_NEON, HWY_SCALAR}) {
-    if (!(hwy::SupportedTargets() & set)) continue;
-    INFO("instruction set " << hwy::TargetName(set));
-    hwy::GetChosenTarget().Update(set);
-    body();
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
 }
 
 struct Formats {
