@@ -7,8 +7,6 @@
 #include <limits>
 #include <vector>
 
-#include <hwy/targets.h>
-
 #include "kernels/fixture.hpp"
 #include "tensor/buffer.hpp"
 
