@@ -62,12 +62,13 @@ namespace {
 /// Units of k whose products are summed in one chain: what makes the bits, so it is one constant. Its panels
 /// of B fill the L1 cache.
 constexpr std::int64_t chain = 384;
-/// Units of k that are packed at once.
-constexpr std::int64_t most_packed_units = 4 * chain;
-/// Units of each operand that are packed at once, 12 MB: within reach of a shared cache.
+/// Inner dimensions up to this many units are packed whole; longer ones in parts, between which sums are kept.
+constexpr std::int64_t most_whole_units = 2048, units_of_part = 4 * chain;
+/// Units of B that are packed at once, 12 MB: within reach of a shared cache.
 constexpr std::int64_t most_packed = std::int64_t{3} << 20;
-// A tile block: its rows of A stay in the L2 cache, its sums and its columns of B pass through it.
-constexpr std::int64_t most_block_rows = 192, most_block_columns = 768;
+/// Units of A that a thread packs at once, 768 KB: they stay in its L2 cache, while panels of B pass.
+constexpr std::int64_t most_packed_by_thread = std::int64_t{3} << 16;
+constexpr std::int64_t most_block_rows = 192;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -97,66 +98,79 @@ struct Split {
 struct Blocks {
   Split rows, columns;
 
-  static Blocks choose(std::int64_t M, std::int64_t N, const GemmKernels& kernels, std::int64_t threads) {
-    const std::int64_t rows = ceil_div(M, most_block_rows), columns = ceil_div(N, most_block_columns);
+  static Blocks choose(std::int64_t M, std::int64_t N, std::int64_t most_rows, const GemmKernels& kernels,
+                       std::int64_t threads) {
+    const std::int64_t num_rows = ceil_div(M, most_rows);
     const std::int64_t more = std::min<std::int64_t>(threads - 1, 8);
-    Blocks best{Split(M, rows, kernels.a.width), Split(N, columns, kernels.b.width)};
+    Blocks best{Split(M, num_rows, kernels.a.width), Split(N, 1, kernels.b.width)};
     for (std::int64_t i = 0; i <= more; ++i) {
       for (std::int64_t j = 0; j <= more; ++j) {
-        const Blocks candidate{Split(M, rows + i, kernels.a.width), Split(N, columns + j, kernels.b.width)};
+        const Blocks candidate{Split(M, num_rows + i, kernels.a.width), Split(N, 1 + j, kernels.b.width)};
         if (candidate.cost(threads) < best.cost(threads)) best = candidate;
       }
     }
     return best;
   }
-  /// Elements that the busiest thread computes, and those that it loads at the price of eight.
+  /// Elements that the busiest thread computes, and those that it packs or loads at the price of some.
   std::int64_t cost(std::int64_t threads) const {
-    return ceil_div(count(), threads) * (rows.part * columns.part + 8 * (rows.part + columns.part));
+    return ceil_div(count(), threads) * (rows.part * columns.part + 48 * rows.part + 8 * columns.part);
   }
   std::int64_t count() const { return rows.parts * columns.parts; }
   std::int64_t floats() const { return rows.part * columns.part; }
 };
 
-/// One operand, its part that is packed at the moment, and where: stretches of `chain` units of k one after
-/// another, panels within each.
+/// One operand as panels (gemm_pack.hpp): stretches of `chain` units of k one after another, panels within
+/// each.
 class PackedOperand {
  public:
   PackedOperand(const PanelKind& kind, const Matrix& matrix, bool k_contiguous, Units units,
-                std::size_t element_bytes, Split parts)
+                std::size_t element_bytes)
       : kind_(kind),
         source_{static_cast<const std::byte*>(matrix.data), matrix.stride, k_contiguous, units},
-        element_bytes_(static_cast<std::int64_t>(element_bytes)),
-        parts_(parts),
-        padded_(round_up(parts.part, kind.group)) {}
+        element_bytes_(static_cast<std::int64_t>(element_bytes)) {}
 
-  void allocate(Arena& arena, std::int64_t units) {
-    panels_ = arena.allocate(DType::f32, {padded_ * units}).data<float>();
+  /// Room for `count` rows (or columns) over `units` units, `copies` times.
+  void allocate(Arena& arena, std::int64_t count, std::int64_t units, std::int64_t copies) {
+    padded_ = round_up(count, kind_.group);
+    copy_ = padded_ * units;
+    panels_ = arena.allocate(DType::f32, {copies, copy_}).data<float>();
   }
-  const Split& parts() const { return parts_; }
-  /// The panel that starts at row (or column) i of stretch `first_unit` with `units` units.
-  const float* panel(std::int64_t i, std::int64_t first_unit, std::int64_t units) const {
-    return panels_ + padded_ * first_unit + i * units;
+  /// The panel of copy `copy` that starts at its row (or column) i of stretch `first_unit` with `units` units.
+  const float* panel(std::int64_t copy, std::int64_t i, std::int64_t first_unit, std::int64_t units) const {
+    return panels_ + copy * copy_ + padded_ * first_unit + i * units;
   }
 
-  /// Packs part `part` over elements [k, k + K). Every thread of the team calls it; which stretches and rows
-  /// a thread packs is its luck. All is packed when it returns.
-  void pack(std::int64_t part, std::int64_t k, std::int64_t K) {
-    const std::int64_t per_unit = source_.units == Units::bf16_pairs ? 2 : 1;
-    const std::int64_t count = parts_.length(part),
-                       chunk = round_up(std::min<std::int64_t>(128, 8 * kind_.width), kind_.group);
-    const std::int64_t chunks = ceil_div(count, chunk), stretches = ceil_div(K, chain * per_unit);
-#pragma omp for schedule(dynamic, 1) nowait
-    for (std::int64_t job = 0; job < chunks * stretches; ++job) {
-      const std::int64_t stretch = job / chunks * chain, i = job % chunks * chunk;
-      const std::int64_t elements = std::min(chain * per_unit, K - stretch * per_unit);
-      Unpacked from = source_;
-      from.data += element_bytes_ * offset(parts_.begin(part) + i, k + stretch * per_unit);
-      kind_.pack(from, std::min(chunk, count - i), elements,
-                 panels_ + padded_ * stretch + i * ceil_div(elements, per_unit));
+  /// Packs rows [begin, begin + count) over elements [k, k + K).
+  void pack(std::int64_t copy, std::int64_t begin, std::int64_t count, std::int64_t k, std::int64_t K) {
+    for (std::int64_t stretch = 0; stretch < stretches(K); ++stretch) {
+      pack_stretch(copy, begin, 0, count, k, K, stretch);
+    }
+  }
+  /// The same by every thread of the team, into copy 0; which stretches and rows a thread packs is its luck.
+  void pack_by_team(std::int64_t begin, std::int64_t count, std::int64_t k, std::int64_t K) {
+    const std::int64_t chunk = round_up(std::min<std::int64_t>(128, 8 * kind_.width), kind_.group);
+    const std::int64_t chunks = ceil_div(count, chunk);
+#pragma omp for schedule(dynamic, 1)
+    for (std::int64_t job = 0; job < chunks * stretches(K); ++job) {
+      const std::int64_t i = job % chunks * chunk;
+      pack_stretch(0, begin, i, std::min(chunk, count - i), k, K, job / chunks);
     }
   }
 
  private:
+  std::int64_t elements_per_unit() const { return source_.units == Units::bf16_pairs ? 2 : 1; }
+  std::int64_t stretches(std::int64_t K) const { return ceil_div(K, chain * elements_per_unit()); }
+
+  /// Of what begins at `begin`, rows [i, i + count) of one stretch.
+  void pack_stretch(std::int64_t copy, std::int64_t begin, std::int64_t i, std::int64_t count, std::int64_t k,
+                    std::int64_t K, std::int64_t stretch) {
+    const std::int64_t per_unit = elements_per_unit(), first = stretch * chain;
+    const std::int64_t elements = std::min(chain * per_unit, K - first * per_unit);
+    Unpacked from = source_;
+    from.data += element_bytes_ * offset(begin + i, k + first * per_unit);
+    kind_.pack(from, count, elements,
+               panels_ + copy * copy_ + padded_ * first + i * ceil_div(elements, per_unit));
+  }
   std::int64_t offset(std::int64_t i, std::int64_t k) const {
     return source_.k_contiguous ? i * source_.stride + k : i + k * source_.stride;
   }
@@ -164,8 +178,7 @@ class PackedOperand {
   PanelKind kind_;
   Unpacked source_;
   std::int64_t element_bytes_;
-  Split parts_;
-  std::int64_t padded_;
+  std::int64_t padded_ = 0, copy_ = 0;
   float* panels_ = nullptr;
 };
 
@@ -174,7 +187,8 @@ Units units_of(const Product& p) {
   return p.operands == DType::f32 ? Units::f32 : p.operands == DType::bf16 ? Units::bf16 : Units::f16;
 }
 
-/// A product under way: parts of M and N that are packed at once, over stretches of K that are, in blocks.
+/// A product under way. B is packed by all threads, a part of N and of K at a time; the blocks of C that need
+/// it are jobs, each of which packs its rows of A for itself (Goto & van de Geijn 2008, section 4).
 class Multiplication {
  public:
   Multiplication(const Product& product, const GemmKernels& kernels, int threads)
@@ -183,16 +197,22 @@ class Multiplication {
         tile_(product.arithmetic == DType::bf16 ? multiply_wide_tile_bf16 : kernels.tile),
         per_unit_(product.arithmetic == DType::bf16 ? 2 : 1),
         units_(ceil_div(product.K, per_unit_)),
-        packed_units_(std::clamp<std::int64_t>(units_, 1, most_packed_units)),
-        a_(kernels.a, product.a, !product.a.transposed, units_of(product), dtype_bytes(product.operands),
-           parts(product.M, kernels.a)),
-        b_(kernels.b, product.b, product.b.transposed, units_of(product), dtype_bytes(product.operands),
-           parts(product.N, kernels.b)),
-        blocks_(Blocks::choose(a_.parts().part, b_.parts().part, kernels, threads)) {}
+        packed_units_(units_ <= most_whole_units ? std::max<std::int64_t>(units_, 1) : units_of_part),
+        a_(kernels.a, product.a, !product.a.transposed, units_of(product), dtype_bytes(product.operands)),
+        b_(kernels.b, product.b, product.b.transposed, units_of(product), dtype_bytes(product.operands)),
+        parts_n_(product.N, ceil_div(product.N, std::max(most_packed / packed_units_, kernels.b.group)),
+                 kernels.b.group),
+        parts_m_(product.M, sums_are_kept() ? ceil_div(product.M * parts_n_.part, most_packed) : 1,
+                 kernels.a.group),
+        blocks_(Blocks::choose(parts_m_.part, parts_n_.part,
+                               std::clamp(most_packed_by_thread / packed_units_ / kernels.a.width *
+                                              kernels.a.width,
+                                          kernels.a.width, most_block_rows),
+                               kernels, threads)) {}
 
   void allocate(Arena& arena, int threads) {
-    a_.allocate(arena, packed_units_);
-    b_.allocate(arena, packed_units_);
+    a_.allocate(arena, blocks_.rows.part, packed_units_, threads);
+    b_.allocate(arena, parts_n_.part, packed_units_, 1);
     const std::int64_t sums = sums_are_kept() ? blocks_.count() * blocks_.floats() : threads * panel_floats();
     sums_ = arena.allocate(DType::f32, {sums}).data<float>();
     if (p_.bias) {
@@ -203,14 +223,12 @@ class Multiplication {
 
   /// Called by every thread of the team.
   void run() {
-    std::int64_t packed_m = -1, packed_mk = -1, packed_n = -1, packed_nk = -1;
-    for (std::int64_t n = 0; n < b_.parts().parts; ++n) {
-      for (std::int64_t m = 0; m < a_.parts().parts; ++m) {
+    for (std::int64_t n = 0; n < parts_n_.parts; ++n) {
+      for (std::int64_t m = 0; m < parts_m_.parts; ++m) {
         for (std::int64_t unit = 0; unit < std::max<std::int64_t>(units_, 1); unit += packed_units_) {
-          const std::int64_t k = unit * per_unit_, K = std::min(packed_units_ * per_unit_, p_.K - k);
-          if (packed_n != n || packed_nk != k) b_.pack(packed_n = n, packed_nk = k, K);
-          if (packed_m != m || packed_mk != k) a_.pack(packed_m = m, packed_mk = k, K);
-#pragma omp barrier
+          const std::int64_t k = unit * per_unit_;
+          if (m == 0 || sums_are_kept())
+            b_.pack_by_team(parts_n_.begin(n), parts_n_.length(n), k, packed_elements(k));
           multiply_part(m, n, unit);
         }
       }
@@ -218,52 +236,61 @@ class Multiplication {
   }
 
  private:
-  Split parts(std::int64_t extent, const PanelKind& kind) const {
-    return Split(extent, ceil_div(extent, std::max(most_packed / packed_units_, kind.group)), kind.group);
-  }
   bool sums_are_kept() const {
     return packed_units_ < units_;
   }
+  /// Of those from k on.
+  std::int64_t packed_elements(std::int64_t k) const {
+    return std::min(packed_units_ * per_unit_, p_.K - k);
+  }
 
   void multiply_part(std::int64_t m, std::int64_t n, std::int64_t unit) {
+    const int thread = omp_get_thread_num();
+    std::int64_t packed = -1;  // rows of A that this thread holds
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t job = 0; job < blocks_.count(); ++job) {
-      const std::int64_t i = blocks_.rows.begin(job % blocks_.rows.parts);
-      const std::int64_t j = blocks_.columns.begin(job / blocks_.rows.parts);
-      const std::int64_t rows = std::min(blocks_.rows.part, a_.parts().length(m) - i);
-      const std::int64_t columns = std::min(blocks_.columns.part, b_.parts().length(n) - j);
+      const std::int64_t i = blocks_.rows.begin(job / blocks_.columns.parts);
+      const std::int64_t j = blocks_.columns.begin(job % blocks_.columns.parts);
+      const std::int64_t rows = std::min(blocks_.rows.part, parts_m_.length(m) - i);
+      const std::int64_t columns = std::min(blocks_.columns.part, parts_n_.length(n) - j);
       if (rows <= 0 || columns <= 0) continue;
-      float* sums =
-          sums_ + (sums_are_kept() ? job * blocks_.floats() : omp_get_thread_num() * panel_floats());
+      const std::int64_t k = unit * per_unit_;
+      if (packed != i) a_.pack(thread, parts_m_.begin(m) + (packed = i), rows, k, packed_elements(k));
+      float* sums = sums_ + (sums_are_kept() ? job * blocks_.floats() : thread * panel_floats());
       for (std::int64_t column = 0; column < columns; column += kernels_.b.width) {
         const std::int64_t width = std::min(kernels_.b.width, columns - column);
-        multiply_panel(i, j + column, rows, sums, unit, m, n, width);
+        multiply_panel({parts_m_.begin(m) + i, rows, parts_n_.begin(n) + j + column, width}, thread,
+                       j + column, unit, sums);
         if (sums_are_kept()) sums += panel_floats();
       }
     }
   }
 
-  /// The sums of one panel of B, which the caches hold while all units of k that are packed are added to
-  /// them.
-  void multiply_panel(std::int64_t i, std::int64_t j, std::int64_t rows, float* sums, std::int64_t unit,
-                      std::int64_t m, std::int64_t n, std::int64_t columns) const {
+  /// Where a panel's products lie in C.
+  struct Place {
+    std::int64_t row, rows, column, columns;
+  };
+
+  /// The sums of column panel j of B's part, which the caches hold while all units of k that are packed are
+  /// added to them.
+  void multiply_panel(const Place& place, int thread, std::int64_t j, std::int64_t unit, float* sums) const {
     const std::int64_t end = std::min(unit + packed_units_, units_);
-    const std::int64_t row = a_.parts().begin(m) + i, column = b_.parts().begin(n) + j;
     if (units_ == 0) std::fill_n(sums, panel_floats(), 0.0f);
     for (std::int64_t first = unit; first < end; first += chain) {
       const std::int64_t units = std::min(chain, end - first), next = first + units;
-      const float* next_b = next < end ? b_.panel(j, next - unit, std::min(chain, end - next))
-                                       : b_.panel(j + kernels_.b.width, 0, std::min(chain, end - unit));
-      multiply_stretch(i, rows, first - unit, units, b_.panel(j, first - unit, units), next_b, sums,
-                       first > 0, next == units_ ? c_at(row, column) : nullptr, columns);
+      const float* next_b = next < end ? b_.panel(0, j, next - unit, std::min(chain, end - next))
+                                       : b_.panel(0, j + kernels_.b.width, 0, std::min(chain, end - unit));
+      multiply_stretch(place.rows, a_.panel(thread, 0, first - unit, units), units,
+                       b_.panel(0, j, first - unit, units), next_b, sums, first > 0,
+                       next == units_ ? c_at(place.row, place.column) : nullptr, place.columns);
     }
-    if (end == units_) finish_panel(row, column, rows, columns, sums);
+    if (end == units_) finish_panel(place, sums);
   }
 
   /// A panel of B passes by those of A, which stay in the L2 cache. What comes next (a panel of B; `c`, where
   /// these are the last units) is fetched meanwhile, a part with each tile.
-  void multiply_stretch(std::int64_t i, std::int64_t rows, std::int64_t first, std::int64_t units,
-                        const float* b, const float* next_b, float* sums, bool add, const std::byte* c,
+  void multiply_stretch(std::int64_t rows, const float* a, std::int64_t units, const float* b,
+                        const float* next_b, float* sums, bool add, const std::byte* c,
                         std::int64_t columns) const {
     const std::int64_t height = kernels_.a.width, width = kernels_.b.width;
     const std::int64_t share = ceil_div(width * units, ceil_div(rows, height));
@@ -274,17 +301,16 @@ class Multiplication {
       for (std::int64_t r = row; c && r < row + tile_height; ++r) {
         fetch<1>(c + r * p_.c_stride * bytes, columns * bytes);
       }
-      tile_(tile_height, units, a_.panel(i + row, first, units), b, sums + row * width, width, add);
+      tile_(tile_height, units, a + row * units, b, sums + row * width, width, add);
     }
   }
 
-  void finish_panel(std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns,
-                    const float* sums) const {
+  void finish_panel(const Place& at, const float* sums) const {
     const auto bytes = static_cast<std::int64_t>(dtype_bytes(p_.output));
     const auto* residual = static_cast<const std::byte*>(p_.residual);
-    kernels_.finish({rows, columns, sums, kernels_.b.width, p_.output, c_at(i, j), p_.c_stride, p_.accumulate,
-                     bias_ ? bias_ + j : nullptr,
-                     residual ? residual + (i * p_.residual_stride + j) * bytes : nullptr,
+    kernels_.finish({at.rows, at.columns, sums, kernels_.b.width, p_.output, c_at(at.row, at.column),
+                     p_.c_stride, p_.accumulate, bias_ ? bias_ + at.column : nullptr,
+                     residual ? residual + (at.row * p_.residual_stride + at.column) * bytes : nullptr,
                      p_.residual_stride});
   }
 
@@ -302,6 +328,7 @@ class Multiplication {
   Tile* tile_;
   std::int64_t per_unit_, units_, packed_units_;
   PackedOperand a_, b_;
+  Split parts_n_, parts_m_;
   Blocks blocks_;
   float* sums_ = nullptr;
   float* bias_ = nullptr;
