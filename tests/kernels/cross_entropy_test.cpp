@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "kernels/elementwise.hpp"
 #include "kernels/fixture.hpp"
@@ -130,6 +131,42 @@ TEST_CASE("fast exponentials are good to two units in the last place") {
     if (exact > 1e-37) worst = std::max(worst, std::abs(p.data<float>()[i] / exact - 1));
   }
   CHECK(worst < 3 * std::pow(2.0, -23));  // one of them for the division
+}
+
+TEST_CASE("cross_entropy finds the highest of logits that are all below zero, or infinite, or huge") {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    for (const std::int64_t V : {3, 100, 9000}) {
+      INFO(dtype_name(dtype) << " V " << V);
+      const Context context(1);
+      Fixture f(context, dtype);
+      const Tensor logits = f.output({3, V}), nll = f.output_f64({3});
+      const double infinity = std::numeric_limits<double>::infinity();
+      std::vector<double> values;
+      for (std::int64_t j = 0; j < V; ++j) values.push_back(j == V - 2 ? -3000 : -40000);
+      for (std::int64_t j = 0; j < V; ++j) values.push_back(j < 2 ? -1 : -infinity);
+      for (std::int64_t j = 0; j < V; ++j) values.push_back(j == 1 ? 60000 : -60000);
+      copy(context, f.values({3, V}, values), logits);
+      cross_entropy_gradient(context, f.ids({static_cast<std::int32_t>(V - 2), 0, 1}), 1, nll, logits);
+      CHECK(std::abs(to_doubles(nll)[0]) < 1e-5);
+      CHECK(to_doubles(nll)[1] == Approx(std::log(2.0)).epsilon(1e-5));
+      CHECK(std::abs(to_doubles(nll)[2]) < 1e-5);
+      CHECK(to_doubles(logits)[static_cast<std::size_t>(V) + 1] == Approx(0.5).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("a logit that is not a number shows in the loss") {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    for (const double sign : {1, -1}) {
+      const Context context(1);
+      Fixture f(context, dtype);
+      std::vector<double> values(100, 1);
+      values[40] = std::copysign(std::numeric_limits<double>::quiet_NaN(), sign);
+      const Tensor nll = f.output_f64({1});
+      cross_entropy(context, f.values({1, 100}, values), f.ids({3}), nll);
+      CHECK(std::isnan(to_doubles(nll)[0]));
+    }
+  }
 }
 
 TEST_CASE("cross_entropy does not overflow at extreme logits") {

@@ -13,7 +13,8 @@ namespace dt::kernels::cpu {
 
 /// A row is taken in runs of this many logits: from memory for their maximum, from the nearest cache for
 /// their exponentials.
-inline constexpr std::int64_t softmax_run = 2048;
+template <class T>
+inline constexpr std::int64_t softmax_run = 8192 / sizeof(T);
 
 /// log Σ exp(x) = highest + log_sum; kept apart, since their sum would lose log_sum beside a huge highest.
 struct LogSumExp {
@@ -22,7 +23,7 @@ struct LogSumExp {
 
 /// What one row needs beside its logits: a shift for each run, and room for V exponentials.
 struct SoftmaxScratch {
-  float* shifts;
+  double* shifts;
   float* exponentials;
 };
 
@@ -51,38 +52,182 @@ HWY_INLINE float highest_of(const T* x, std::int64_t count, float least) {
   return hn::GetLane(hn::MaxOfLanes(floats, pairs));
 }
 
+// Two vectors of consecutive logits at a time, in the order that takes least work: of bf16 the even ones and
+// the odd ones.
+template <class T>
+HWY_INLINE void load_two(const T* p, V& first, V& second) {
+  first = load(All{}, p);
+  second = load(All{}, p + num_lanes);
+}
+template <class T>
+HWY_INLINE void store_two(V first, V second, T* p) {
+  store(All{}, first, p);
+  store(All{}, second, p + num_lanes);
+}
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+HWY_INLINE void split(hn::VFromD<hn::RebindToUnsigned<Floats>> pairs, V& even, V& odd) {
+  even = hn::BitCast(floats, hn::ShiftLeft<16>(pairs));
+  odd = hn::BitCast(floats, hn::And(pairs, hn::Set(hn::RebindToUnsigned<Floats>(), 0xffff0000)));
+}
+HWY_INLINE void load_two(const BFloat16* p, V& even, V& odd) {
+  constexpr hn::RebindToUnsigned<Floats> words;
+  const auto pairs = hn::LoadU(words, reinterpret_cast<const std::uint32_t*>(p));
+  split(pairs, even, odd);
+}
+HWY_INLINE void store_two(V even, V odd, BFloat16* p) {
+  constexpr hn::RebindToUnsigned<Floats> words;
+  const auto low = hn::ShiftRight<16>(round_to_bf16(even));
+  const auto high = hn::And(round_to_bf16(odd), hn::Set(words, 0xffff0000));
+  hn::StoreU(hn::Or(low, high), words, reinterpret_cast<std::uint32_t*>(p));
+}
+
+/// Without widening: as integers, numbers above zero are in order, and those below it in the reverse one. So
+/// of each lane the greatest signed integer is its highest number, or else the least unsigned one is.
+HWY_INLINE float highest_of(const BFloat16* x, std::int64_t count, float least) {
+  constexpr hn::Repartition<std::int16_t, Floats> signed_bits;
+  constexpr hn::Repartition<std::uint16_t, Floats> unsigned_bits;
+  constexpr hn::RebindToUnsigned<Floats> words;
+  constexpr std::uint16_t minus_infinity = 0xff80;
+  auto greatest = hn::BitCast(signed_bits, hn::Set(unsigned_bits, minus_infinity));
+  auto smallest = hn::Set(unsigned_bits, minus_infinity);
+  std::int64_t i = 0;
+  for (; i + 2 * num_lanes <= count; i += 2 * num_lanes) {
+    const auto bits = hn::LoadU(unsigned_bits, &x[i].bits);
+    greatest = hn::Max(greatest, hn::BitCast(signed_bits, bits));
+    smallest = hn::Min(smallest, bits);
+  }
+  V highest[4];
+  split(hn::BitCast(words, greatest), highest[0], highest[1]);
+  split(hn::BitCast(words, smallest), highest[2], highest[3]);
+  const V lowest = hn::Set(floats, least);
+  for_lanes(count - i, [&](std::int64_t j, auto lanes) HWY_ATTR {
+    highest[0] = hn::Max(highest[0], keep(lanes, load(lanes, x + i + j), lowest));
+  });
+  for (V& v : highest) v = hn::IfThenElse(hn::IsNaN(v), lowest, v);
+  const V pairs = hn::Max(hn::Max(highest[0], highest[1]), hn::Max(highest[2], highest[3]));
+  return hn::GetLane(hn::MaxOfLanes(floats, hn::Max(pairs, lowest)));
+}
+#endif
+
+constexpr float log2_e = 1.44269504f;
+
+/// 2^x for x < 128 with a relative error of at most 3e-6, which is enough beside logits of 16 bits; NaN
+/// stays. With n = ⌊x⌋, f = x − n: 2^x = 2ⁿ · 2^f, and 2^f is the polynomial of degree 4 with the least
+/// relative error on [0, 1).
+HWY_INLINE V rough_power_of_two(V x) {
+  const auto c = [](float value) HWY_ATTR { return hn::Set(floats, value); };
+#if HWY_TARGET == HWY_AVX3
+  const V f{_mm512_reduce_ps(x.raw, 1)};  // x − ⌊x⌋
+#else
+  const V n = hn::Floor(x);
+  const V f = hn::Sub(x, n);
+#endif
+  V p = hn::MulAdd(f, c(1.35341679e-2f), c(5.20114606e-2f));
+  p = hn::MulAdd(f, p, c(2.41442757e-1f));
+  p = hn::MulAdd(f, p, c(6.93003834e-1f));
+  p = hn::MulAdd(f, p, c(1.00000259f));
+#if HWY_TARGET == HWY_AVX3
+  return V{_mm512_scalef_ps(p.raw, x.raw)};
+#else
+  constexpr hn::RebindToSigned<Floats> integers;
+  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(integers, n));
+  const V power = hn::BitCast(floats, hn::Add(exponent, hn::BitCast(integers, c(1))));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(hn::Lt(x, c(-126)), hn::Mul(p, power)));
+#endif
+}
+
+/// e^(x − shift), accurately.
+struct FromShift {
+  V shift;
+  explicit FromShift(float highest) : shift(hn::Set(floats, highest)) {}
+  HWY_INLINE V operator()(V x) const { return exponential(hn::Sub(x, shift)); }
+};
+
+/// The same in half as many operations, for logits of 16 bits: 2^(x log₂e − s) with s rounded to fp32. What
+/// that makes of the shift is known, so no digits are lost.
+struct RoughlyFromShift {
+  V minus_s;
+  static constexpr float most = 1 << 20;  // beyond it rounding s would be a factor that could overflow
+  static double shift_of(float highest) { return double{highest * log2_e} / double{log2_e}; }
+  explicit RoughlyFromShift(float highest) : minus_s(hn::Set(floats, -(highest * log2_e))) {}
+  HWY_INLINE V operator()(V x) const {
+    return rough_power_of_two(hn::MulAdd(x, hn::Set(floats, log2_e), minus_s));
+  }
+};
+
 /// Keeps nothing.
 struct Discard {
   HWY_INLINE void operator()(std::int64_t, All, V) const {}
   HWY_INLINE void operator()(std::int64_t, First, V) const {}
 };
 
-/// Every run's exponentials are taken relative to `shift`, the highest logit so far,
-/// and given to keep_exponential(i, lanes, e); its shift goes to keep_shift(run, shift). Runs are summed in
-/// fp32 and their sums in double: the loss keeps digits that one fp32 sum over a vocabulary loses.
+/// The sum of a run's exponentials, each vector of which is given to keep_exponential(i, lanes, e).
+template <class T, class Exponential, class KeepExponential>
+HWY_INLINE float sum_run(const T* x, std::int64_t count, Exponential exponential_of,
+                         KeepExponential keep_exponential) {
+  V sums[4] = {hn::Zero(floats), hn::Zero(floats), hn::Zero(floats), hn::Zero(floats)};
+  std::int64_t i = 0;
+  for (; i + 4 * num_lanes <= count; i += 4 * num_lanes) {
+    V v[4];
+    load_two(x + i, v[0], v[1]);
+    load_two(x + i + 2 * num_lanes, v[2], v[3]);
+    for (std::int64_t byte = 0; byte < 4 * num_lanes * static_cast<std::int64_t>(sizeof(T)); byte += 64) {
+      // So that the maximum of a run to come does not wait for memory.
+      __builtin_prefetch(reinterpret_cast<const std::byte*>(x + i + 2 * softmax_run<T>) + byte, 0, 2);
+    }
+    for (int n = 0; n < 4; ++n) {
+      const V e = exponential_of(v[n]);
+      sums[n] = hn::Add(sums[n], e);
+      keep_exponential(i + n * num_lanes, All{}, e);
+    }
+  }
+  for_lanes(count - i, [&](std::int64_t j, auto lanes) HWY_ATTR {
+    const V e = exponential_of(load(lanes, x + i + j));
+    sums[0] = hn::Add(sums[0], keep(lanes, e, hn::Zero(floats)));
+    keep_exponential(i + j, lanes, e);
+  });
+  const V total = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
+  return hn::GetLane(hn::SumOfLanes(floats, total));
+}
+
+/// Every run's exponentials are taken relative to a shift, about the highest logit so far, and given to
+/// keep_exponential(i, lanes, e); its shift goes to keep_shift(run, shift). Runs are summed in fp32 and their
+/// sums in double: the loss keeps digits that one fp32 sum over a vocabulary loses.
 template <class T, class KeepExponential, class KeepShift>
 HWY_INLINE LogSumExp log_sum_exp(const T* x, std::int64_t count, KeepExponential keep_exponential,
                                  KeepShift keep_shift) {
-  float shift = std::numeric_limits<float>::lowest();  // finite, so that a run of −∞ adds 0
-  double sum = 0;
-  for (std::int64_t begin = 0; begin < count; begin += softmax_run) {
-    const std::int64_t length = HWY_MIN(softmax_run, count - begin);
-    const float before = shift;
-    shift = highest_of(x + begin, length, shift);
-    if (shift != before) sum *= std::exp(double{before} - double{shift});
-    const V shift_vector = hn::Set(floats, shift);
-    float totals[1];
-    accumulate(length, totals, [=](std::int64_t i, auto lanes, V* sums) HWY_ATTR {
-      // So that the next run's maximum does not wait for memory.
-      __builtin_prefetch(x + begin + i + softmax_run);
-      const V e = exponential(hn::Sub(load(lanes, x + begin + i), shift_vector));
-      sums[0] = hn::Add(sums[0], keep(lanes, e, hn::Zero(floats)));
-      keep_exponential(begin + i, lanes, e);
-    });
-    sum += totals[0];
-    keep_shift(begin / softmax_run, shift);
+  float highest = std::numeric_limits<float>::lowest();  // finite, so that a run of −∞ adds 0
+  double shift = double{highest}, sum = 0;
+  for (std::int64_t begin = 0; begin < count; begin += softmax_run<T>) {
+    const std::int64_t length = HWY_MIN(softmax_run<T>, count - begin);
+    const auto keep_in_row = [=](std::int64_t i, auto lanes, V e)
+                                 HWY_ATTR { keep_exponential(begin + i, lanes, e); };
+    const double before = shift;
+    highest = highest_of(x + begin, length, highest);
+    const bool is_rough = !std::same_as<T, float> && std::abs(highest) < RoughlyFromShift::most;
+    shift = is_rough ? RoughlyFromShift::shift_of(highest) : double{highest};
+    if (shift != before) sum *= std::exp(before - shift);
+    sum += is_rough ? sum_run(x + begin, length, RoughlyFromShift(highest), keep_in_row)
+                    : sum_run(x + begin, length, FromShift(highest), keep_in_row);
+    keep_shift(begin / softmax_run<T>, shift);
   }
   return {shift, std::log(sum)};
+}
+
+/// logits = e · factor, of exponentials in the order in which sum_run gives them.
+template <class T>
+HWY_INLINE void scale_run(const float* e, std::int64_t count, float by, T* logits) {
+  const V factor = hn::Set(floats, by);
+  std::int64_t i = 0;
+  for (; i + 4 * num_lanes <= count; i += 4 * num_lanes) {
+    for (std::int64_t j = i; j < i + 4 * num_lanes; j += 2 * num_lanes) {
+      store_two(hn::Mul(load(All{}, e + j), factor), hn::Mul(load(All{}, e + j + num_lanes), factor),
+                logits + j);
+    }
+  }
+  for_lanes(count - i, [=](std::int64_t j, auto lanes) HWY_ATTR {
+    store(lanes, hn::Mul(load(lanes, e + i + j), factor), logits + i + j);
+  });
 }
 
 /// Returns the row's nll and turns its logits into their gradient.
@@ -94,13 +239,10 @@ double loss_gradient_row(T* logits, std::int64_t V_, std::int32_t label, float s
   const double at_label{static_cast<float>(logits[label])};
   const LogSumExp lse = log_sum_exp(
       logits, V_, [=](std::int64_t i, auto lanes, V v) HWY_ATTR { store(lanes, v, e + i); },
-      [=](std::int64_t run, float shift) { scratch.shifts[run] = shift; });
-  for (std::int64_t begin = 0; begin < V_; begin += softmax_run) {
-    const double share = std::exp(scratch.shifts[begin / softmax_run] - lse.highest - lse.log_sum);
-    const V factor = hn::Set(floats, static_cast<float>(share * scale));
-    for_lanes(HWY_MIN(softmax_run, V_ - begin), [=](std::int64_t i, auto lanes) HWY_ATTR {
-      store(lanes, hn::Mul(load(lanes, e + begin + i), factor), logits + begin + i);
-    });
+      [=](std::int64_t run, double shift) { scratch.shifts[run] = shift; });
+  for (std::int64_t begin = 0; begin < V_; begin += softmax_run<T>) {
+    const double share = std::exp(scratch.shifts[begin / softmax_run<T>] - lse.highest - lse.log_sum);
+    scale_run(e + begin, HWY_MIN(softmax_run<T>, V_ - begin), static_cast<float>(share * scale), logits + begin);
   }
   logits[label] = T(static_cast<float>((std::exp(at_label - lse.highest - lse.log_sum) - 1) * scale));
   return lse.highest - at_label + lse.log_sum;
@@ -116,7 +258,7 @@ void cross_entropy_rows(const Tensor& logits_RV, const Tensor& labels_R, const T
       const auto* logits = logits_RV.data<decltype(element)>() + r * V_;
       nll[r] = 0;
       if (labels[r] < 0) continue;
-      const LogSumExp lse = log_sum_exp(logits, V_, Discard(), [](std::int64_t, float) {});
+      const LogSumExp lse = log_sum_exp(logits, V_, Discard(), [](std::int64_t, double) {});
       nll[r] = lse.highest - double{static_cast<float>(logits[labels[r]])} + lse.log_sum;
     }
   });
@@ -159,14 +301,15 @@ void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor
 
 void cross_entropy_gradient(const Context& context, const Tensor& labels_R, double scale, const Tensor& nll_R,
                             const Tensor& logits_RV) {
-  const std::int64_t V = logits_RV.dim(1), runs = (V + softmax_run - 1) / softmax_run;
+  const std::int64_t V = logits_RV.dim(1), runs = (V + softmax_run<float> - 1) / softmax_run<float>;  // at most
   const Arena::Scope scope(context.scratch());
-  const std::int64_t each = (V + runs + 15) / 16 * 16;  // floats for each thread, in cache lines of their own
-  float* scratch = context.scratch().allocate(DType::f32, {context.threads(), each}).data<float>();
+  const Tensor exponentials = context.scratch().allocate(DType::f32, {context.threads(), V});
+  const Tensor shifts = context.scratch().allocate(DType::f64, {context.threads(), runs});
   for_ranges(context, logits_RV.dim(0), V, [&](std::int64_t begin, std::int64_t end) {
-    float* own = scratch + omp_get_thread_num() * each;
+    const int thread = omp_get_thread_num();
     HWY_DYNAMIC_DISPATCH(cross_entropy_gradient_rows)
-    (labels_R, static_cast<float>(scale), nll_R, logits_RV, {own + V, own}, begin, end);
+    (labels_R, static_cast<float>(scale), nll_R, logits_RV,
+     {shifts.data<double>() + thread * runs, exponentials.data<float>() + thread * V}, begin, end);
   });
 }
 

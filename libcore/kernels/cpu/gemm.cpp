@@ -62,7 +62,8 @@ namespace {
 /// Units of k whose products are summed in one chain: what makes the bits, so it is one constant. Its panels
 /// of B fill the L1 cache.
 constexpr std::int64_t chain = 384;
-/// Inner dimensions up to this many units are packed whole; longer ones in parts, between which sums are kept.
+/// Inner dimensions up to this many units are packed whole; longer ones in parts, between which sums are
+/// kept.
 constexpr std::int64_t most_whole_units = 2048, units_of_part = 4 * chain;
 /// Units of B that are packed at once, 12 MB: within reach of a shared cache.
 constexpr std::int64_t most_packed = std::int64_t{3} << 20;
@@ -135,7 +136,8 @@ class PackedOperand {
     copy_ = padded_ * units;
     panels_ = arena.allocate(DType::f32, {copies, copy_}).data<float>();
   }
-  /// The panel of copy `copy` that starts at its row (or column) i of stretch `first_unit` with `units` units.
+  /// The panel of copy `copy` that starts at its row (or column) i of stretch `first_unit` with `units`
+  /// units.
   const float* panel(std::int64_t copy, std::int64_t i, std::int64_t first_unit, std::int64_t units) const {
     return panels_ + copy * copy_ + padded_ * first_unit + i * units;
   }
@@ -158,8 +160,12 @@ class PackedOperand {
   }
 
  private:
-  std::int64_t elements_per_unit() const { return source_.units == Units::bf16_pairs ? 2 : 1; }
-  std::int64_t stretches(std::int64_t K) const { return ceil_div(K, chain * elements_per_unit()); }
+  std::int64_t elements_per_unit() const {
+    return source_.units == Units::bf16_pairs ? 2 : 1;
+  }
+  std::int64_t stretches(std::int64_t K) const {
+    return ceil_div(K, chain * elements_per_unit());
+  }
 
   /// Of what begins at `begin`, rows [i, i + count) of one stretch.
   void pack_stretch(std::int64_t copy, std::int64_t begin, std::int64_t i, std::int64_t count, std::int64_t k,
@@ -204,11 +210,11 @@ class Multiplication {
                  kernels.b.group),
         parts_m_(product.M, sums_are_kept() ? ceil_div(product.M * parts_n_.part, most_packed) : 1,
                  kernels.a.group),
-        blocks_(Blocks::choose(parts_m_.part, parts_n_.part,
-                               std::clamp(most_packed_by_thread / packed_units_ / kernels.a.width *
-                                              kernels.a.width,
-                                          kernels.a.width, most_block_rows),
-                               kernels, threads)) {}
+        blocks_(Blocks::choose(
+            parts_m_.part, parts_n_.part,
+            std::clamp(most_packed_by_thread / packed_units_ / kernels.a.width * kernels.a.width,
+                       kernels.a.width, most_block_rows),
+            kernels, threads)) {}
 
   void allocate(Arena& arena, int threads) {
     a_.allocate(arena, blocks_.rows.part, packed_units_, threads);
@@ -236,13 +242,9 @@ class Multiplication {
   }
 
  private:
-  bool sums_are_kept() const {
-    return packed_units_ < units_;
-  }
+  bool sums_are_kept() const { return packed_units_ < units_; }
   /// Of those from k on.
-  std::int64_t packed_elements(std::int64_t k) const {
-    return std::min(packed_units_ * per_unit_, p_.K - k);
-  }
+  std::int64_t packed_elements(std::int64_t k) const { return std::min(packed_units_ * per_unit_, p_.K - k); }
 
   void multiply_part(std::int64_t m, std::int64_t n, std::int64_t unit) {
     const int thread = omp_get_thread_num();

@@ -86,13 +86,17 @@ HWY_INLINE V widen(hn::Vec<Halves> v, const BFloat16*) {
   constexpr hn::RebindToUnsigned<Floats> integers;
   return hn::BitCast(floats, hn::ShiftLeft<16>(hn::PromoteTo(integers, v)));
 }
-HWY_INLINE hn::Vec<Halves> narrow(V v, const BFloat16*) {
+/// The high halves of the result are v as bf16.
+HWY_INLINE hn::VFromD<hn::RebindToUnsigned<Floats>> round_to_bf16(V v) {
   constexpr hn::RebindToUnsigned<Floats> integers;
   const auto bits = hn::BitCast(integers, v);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(integers, 1));
   const auto rounded = hn::Add(hn::Add(bits, hn::Set(integers, 0x7fff)), odd);
   const auto quiet_nan = hn::Or(bits, hn::Set(integers, 0x400000));
-  const auto high = hn::IfThenElse(hn::RebindMask(integers, hn::IsNaN(v)), quiet_nan, rounded);
+  return hn::IfThenElse(hn::RebindMask(integers, hn::IsNaN(v)), quiet_nan, rounded);
+}
+HWY_INLINE hn::Vec<Halves> narrow(V v, const BFloat16*) {
+  const auto high = round_to_bf16(v);
 #if HWY_TARGET == HWY_AVX3  // one instruction takes the high halves
   alignas(64) static constexpr std::uint16_t odd_places[32] = {1,  3,  5,  7,  9,  11, 13, 15,
                                                                17, 19, 21, 23, 25, 27, 29, 31};
