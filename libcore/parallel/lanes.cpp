@@ -72,10 +72,10 @@ void LanePlan::walk(const Node& node) {
   if (is_within && node.begin < middle && middle < node.end) ++combines_after_[index(end - 1)];
 }
 
-GradientSum::GradientSum(std::int64_t numel, DType dtype, const LanePlan& plan)
-    : plan_(plan), numel_(numel), dtype_(dtype) {
+GradientSum::GradientSum(std::int64_t numel, DType dtype, const LanePlan& plan, Pages pages)
+    : plan_(plan), numel_(numel), dtype_(dtype), pages_(pages) {
   for (int i = 0; i < std::max(1, plan.depth()); ++i) {
-    partials_.emplace_back(Device{}, static_cast<std::size_t>(numel) * dtype_bytes(dtype));
+    partials_.emplace_back(Device{}, static_cast<std::size_t>(numel) * dtype_bytes(dtype), pages);
   }
 }
 
@@ -99,7 +99,14 @@ Tensor GradientSum::current(const Context& context, std::int64_t micro_batch) {
   DT_CHECK(micro_batch == next_ && !is_adding_ && !is_complete(), "micro-batch {} where {} {}", micro_batch,
            next_, is_adding_ ? "is not finished" : "is next");
   is_adding_ = true;
-  if (plan_.starts_sum(micro_batch)) kernels::zero(context, partial(alive_++));
+  if (plan_.starts_sum(micro_batch)) {
+    if (pages_ == Pages::sparse) {
+      partials_[static_cast<std::size_t>(alive_)].clear();
+    } else {
+      kernels::zero(context, partial(alive_));
+    }
+    ++alive_;
+  }
   DT_CHECK(alive_ > 0, "micro-batch {} has no sum to be added to", micro_batch);
   return partial(alive_ - 1);
 }

@@ -57,7 +57,8 @@ class LanePlan {
 /// of addition, −0 everywhere, so that a rank with nothing to add changes no bit of the others' sum.
 class GradientSum {
  public:
-  GradientSum(std::int64_t numel, DType dtype, const LanePlan& plan);
+  /// Sparse pages are for gradients that are mostly zero.
+  GradientSum(std::int64_t numel, DType dtype, const LanePlan& plan, Pages pages = Pages::huge);
   /// Begins a step: what the last one left is forgotten. Then current and finish, in turn, for each of the
   /// plan's micro-batches in order.
   void start();
@@ -75,6 +76,7 @@ class GradientSum {
   const LanePlan& plan_;
   std::int64_t numel_;
   DType dtype_;
+  Pages pages_;
   std::vector<Buffer> partials_;  // a stack; the first is the oldest
   int alive_ = 0;
   std::int64_t next_ = -1;  // the micro-batch that must come now; none before the first start

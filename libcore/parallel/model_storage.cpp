@@ -11,6 +11,11 @@ namespace {
 std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
+
+/// The embedding has gradients of the tokens that a step saw, and zeros.
+Pages pages_of(const model::UnitSpec& unit) {
+  return unit.kind == model::UnitKind::embedding ? Pages::sparse : Pages::huge;
+}
 }  // namespace
 
 ModelStorage::ModelStorage(const model::ParameterTable& table, Precision precision, const LanePlan* plan,
@@ -26,8 +31,9 @@ ModelStorage::ModelStorage(const model::ParameterTable& table, Precision precisi
       if (precision.has_masters()) group.masters = buffer(precision.master());
       group.first_moment = buffer(precision.master());
       group.second_moment = buffer(precision.master());
-      for (std::size_t h = 0; h < spec.holders.size(); ++h)
-        group.gradients.emplace_back(spec.numel, precision.gradient, *plan);
+      for (const int holder : spec.holders)
+        group.gradients.emplace_back(spec.numel, precision.gradient, *plan,
+                                     pages_of(table.units()[at(holder)]));
       group.sums.resize(spec.holders.size());
     }
     groups_.push_back(std::move(group));
@@ -76,7 +82,7 @@ Tensor ModelStorage::group_second_moment(int group) const {
 Tensor ModelStorage::group_gradient(int group) const {
   DT_CHECK(gradients_are_complete_, "the gradient of group {} is not complete",
            table_.groups()[at(group)].name);
-  return groups_[at(group)].gradients.front().total();
+  return groups_[at(group)].gradients.back().total();
 }
 
 void ModelStorage::set_weights(const Context& context, int param,
@@ -143,7 +149,8 @@ void ModelStorage::reduce(int unit) {
     const Tensor total = gradient_of(index, unit).total();
     std::optional<comm::Work>& sum = groups_[at(index)].sums.at(holder_of(index, unit));
     DT_CHECK(!sum, "unit {} is reduced twice", unit);
-    sum = replicas_ ? replicas_->all_reduce(total, total) : comm::Work();
+    const bool is_alone = !replicas_ || replicas_->size() == 1;
+    sum = is_alone ? comm::Work() : replicas_->all_reduce(total, total);
   }
 }
 
@@ -153,12 +160,14 @@ void ModelStorage::poll() {
 
 void ModelStorage::complete_gradients(const Context& context) {
   for (Group& group : groups_) {
-    const Tensor total = group.gradients.front().total();
+    // The last holder's gradient takes the sum: the embedding's, the first, is mostly zero.
+    const Tensor total = group.gradients.back().total();
     for (std::size_t h = 0; h < group.gradients.size(); ++h) {
       DT_CHECK(group.sums[h], "a holder has not been reduced");
       group.sums[h]->wait();
-      if (h > 0) kernels::add(context, total, group.gradients[h].total(), total);
     }
+    for (std::size_t h = 0; h + 1 < group.gradients.size(); ++h)
+      kernels::add(context, total, group.gradients[h].total(), total);
   }
   gradients_are_complete_ = true;
 }

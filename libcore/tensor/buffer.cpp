@@ -41,7 +41,7 @@ std::byte* allocate_small(std::size_t bytes) {
 
 /// Zero pages from the kernel, placed by the thread that touches them first. Huge ones but for the end, where
 /// one would be mostly empty.
-std::byte* allocate_large(std::size_t bytes) {
+std::byte* allocate_large(std::size_t bytes, Pages pages) {
   if (bytes > std::numeric_limits<std::size_t>::max() / 4) throw short_memory(bytes);
   const std::size_t size = round_up(bytes, page_bytes);
   const std::size_t mapped = size + huge_page_bytes;
@@ -53,26 +53,35 @@ std::byte* allocate_large(std::size_t bytes) {
   if (head > 0) ::munmap(start, head);
   if (head < huge_page_bytes) ::munmap(start + head + size, huge_page_bytes - head);
   ::madvise(start + head, size / huge_page_bytes * huge_page_bytes,
-            MADV_HUGEPAGE);  // a wish; kernels without huge pages refuse it
+            pages == Pages::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // a wish, which kernels may refuse
   return start + head;
 }
 
 }  // namespace
 
-Buffer::Buffer(Device device, std::size_t bytes) : bytes_(bytes), device_(device) {
+Buffer::Buffer(Device device, std::size_t bytes, Pages pages)
+    : bytes_(bytes), device_(device), pages_(pages) {
   if (bytes == 0) return;
-  data_ = bytes < large_bytes ? allocate_small(bytes) : allocate_large(bytes);
+  data_ = bytes < large_bytes ? allocate_small(bytes) : allocate_large(bytes, pages);
+}
+
+void Buffer::clear() {
+  const bool gives_back = pages_ == Pages::sparse && bytes_ >= large_bytes;
+  if (gives_back && ::madvise(data_, round_up(bytes_, page_bytes), MADV_DONTNEED) == 0) return;
+  if (data_ != nullptr) std::memset(data_, 0, bytes_);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
-      device_(other.device_) {}
+      device_(other.device_),
+      pages_(other.pages_) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   std::swap(device_, other.device_);
+  std::swap(pages_, other.pages_);
   return *this;
 }
 

@@ -9,15 +9,24 @@
 
 namespace dt {
 
+/// What large buffers are made of.
+enum class Pages {
+  huge,    // for speed
+  sparse,  // small ones, each taken when it is first written, for what is mostly zero
+};
+
 /// `bytes` of zeroed memory aligned to 64 bytes (large ones to 2 MiB, for huge pages). Move-only.
 /// Errors: environment, naming the size, when memory is short.
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(Device device, std::size_t bytes);
+  Buffer(Device device, std::size_t bytes, Pages pages = Pages::huge);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
+
+  /// Zeroes it; sparse pages are given back.
+  void clear();
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
@@ -28,6 +37,7 @@ class Buffer {
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
   Device device_;
+  Pages pages_ = Pages::huge;
 };
 
 }  // namespace dt
