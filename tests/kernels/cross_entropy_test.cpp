@@ -1,5 +1,6 @@
 #include "kernels/cross_entropy.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -151,6 +152,29 @@ TEST_CASE("cross_entropy finds the highest of logits that are all below zero, or
       CHECK(to_doubles(nll)[1] == Approx(std::log(2.0)).epsilon(1e-5));
       CHECK(std::abs(to_doubles(nll)[2]) < 1e-5);
       CHECK(to_doubles(logits)[static_cast<std::size_t>(V) + 1] == Approx(0.5).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("cross_entropy has its digits where later logits are far higher or lower than the first") {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    for (const double height : {-500., 30., 45., 200., 50000.}) {
+      INFO(dtype_name(dtype) << " " << height);
+      const Context context(1);
+      Fixture f(context, dtype);
+      constexpr std::int64_t V = 20000;
+      std::vector<double> values(V, 0);
+      for (std::size_t j = 12000; j < 12100; ++j) values[j] = height;
+      const Tensor logits = f.values({1, V}, values), nll = f.output_f64({1}), again = f.output_f64({1});
+      const double at_height = to_doubles(logits)[12000], highest = std::max(0.0, at_height);
+      const double sum = (V - 100) * std::exp(-highest) + 100 * std::exp(at_height - highest);
+      cross_entropy(context, logits, f.ids({7}), nll);
+      CHECK(to_doubles(nll)[0] == Approx(highest + std::log(sum)).epsilon(1e-5));
+      cross_entropy_gradient(context, f.ids({7}), 1, again, logits);
+      CHECK(same_bits(nll, again));
+      CHECK(to_doubles(logits)[12050] ==
+            Approx(std::exp(at_height - highest) / sum).epsilon(1e-2).margin(1e-30));
+      CHECK(to_doubles(logits)[19999] == Approx(std::exp(-highest) / sum).epsilon(1e-2).margin(1e-7));
     }
   }
 }

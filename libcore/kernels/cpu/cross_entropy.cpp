@@ -111,14 +111,15 @@ HWY_INLINE float highest_of(const BFloat16* x, std::int64_t count, float least) 
 
 constexpr float log2_e = 1.44269504f;
 
-/// 2^x for x < 128 with a relative error of at most 3e-6, which is enough beside logits of 16 bits; NaN
-/// stays. With n = ⌊x⌋, f = x − n: 2^x = 2ⁿ · 2^f, and 2^f is the polynomial of degree 4 with the least
-/// relative error on [0, 1).
+/// 2^x with a relative error of at most 3e-6, which is enough beside logits of 16 bits; beyond 2^127 it is
+/// about that or infinite; NaN stays. With n = ⌊x⌋, f = x − n: 2^x = 2ⁿ · 2^f, and 2^f is the polynomial of
+/// degree 4 with the least relative error on [0, 1).
 HWY_INLINE V rough_power_of_two(V x) {
   const auto c = [](float value) HWY_ATTR { return hn::Set(floats, value); };
 #if HWY_TARGET == HWY_AVX3
   const V f{_mm512_reduce_ps(x.raw, 1)};  // x − ⌊x⌋
 #else
+  x = at_most(127, x);
   const V n = hn::Floor(x);
   const V f = hn::Sub(x, n);
 #endif
@@ -190,25 +191,42 @@ HWY_INLINE float sum_run(const T* x, std::int64_t count, Exponential exponential
   return hn::GetLane(hn::SumOfLanes(floats, total));
 }
 
-/// Every run's exponentials are taken relative to a shift, about the highest logit so far, and given to
-/// keep_exponential(i, lanes, e); its shift goes to keep_shift(run, shift). Runs are summed in fp32 and their
-/// sums in double: the loss keeps digits that one fp32 sum over a vocabulary loses.
+/// Every run's exponentials are taken relative to a shift, and given to keep_exponential(i, lanes, e); its
+/// shift goes to keep_shift(run, shift). Runs are summed in fp32 and their sums in double: the loss keeps
+/// digits that one fp32 sum over a vocabulary loses.
+///
+/// The shift is about the highest logit so far, or, of 16 bits, of the first run: looking for the highest of
+/// each run would cost a fifth of the time, and is needed only where the sum shows that some are much higher.
 template <class T, class KeepExponential, class KeepShift>
 HWY_INLINE LogSumExp log_sum_exp(const T* x, std::int64_t count, KeepExponential keep_exponential,
                                  KeepShift keep_shift) {
+  constexpr float most_of_run = 0x1p60f;
   float highest = std::numeric_limits<float>::lowest();  // finite, so that a run of −∞ adds 0
   double shift = double{highest}, sum = 0;
+  bool is_rough = false;
   for (std::int64_t begin = 0; begin < count; begin += softmax_run<T>) {
     const std::int64_t length = HWY_MIN(softmax_run<T>, count - begin);
-    const auto keep_in_row = [=](std::int64_t i, auto lanes, V e)
-                                 HWY_ATTR { keep_exponential(begin + i, lanes, e); };
-    const double before = shift;
-    highest = highest_of(x + begin, length, highest);
-    const bool is_rough = !std::same_as<T, float> && std::abs(highest) < RoughlyFromShift::most;
-    shift = is_rough ? RoughlyFromShift::shift_of(highest) : double{highest};
-    if (shift != before) sum *= std::exp(before - shift);
-    sum += is_rough ? sum_run(x + begin, length, RoughlyFromShift(highest), keep_in_row)
-                    : sum_run(x + begin, length, FromShift(highest), keep_in_row);
+    const auto raise = [&]() HWY_ATTR {
+      const double before = shift;
+      highest = highest_of(x + begin, length, highest);
+      is_rough = !std::same_as<T, float> && std::abs(highest) < RoughlyFromShift::most;
+      shift = is_rough ? RoughlyFromShift::shift_of(highest) : double{highest};
+      if (shift != before) sum *= std::exp(before - shift);
+    };
+    const auto sum_of_run = [&]() HWY_ATTR {
+      const auto keep_in_row = [=](std::int64_t i, auto lanes, V e)
+                                   HWY_ATTR { keep_exponential(begin + i, lanes, e); };
+      return is_rough ? sum_run(x + begin, length, RoughlyFromShift(highest), keep_in_row)
+                      : sum_run(x + begin, length, FromShift(highest), keep_in_row);
+    };
+    const bool was_rough = is_rough;
+    if (!was_rough) raise();
+    float total = sum_of_run();
+    if (was_rough && !(total <= most_of_run)) {
+      raise();
+      total = sum_of_run();
+    }
+    sum += double{total};
     keep_shift(begin / softmax_run<T>, shift);
   }
   return {shift, std::log(sum)};
@@ -242,7 +260,8 @@ double loss_gradient_row(T* logits, std::int64_t V_, std::int32_t label, float s
       [=](std::int64_t run, double shift) { scratch.shifts[run] = shift; });
   for (std::int64_t begin = 0; begin < V_; begin += softmax_run<T>) {
     const double share = std::exp(scratch.shifts[begin / softmax_run<T>] - lse.highest - lse.log_sum);
-    scale_run(e + begin, HWY_MIN(softmax_run<T>, V_ - begin), static_cast<float>(share * scale), logits + begin);
+    scale_run(e + begin, HWY_MIN(softmax_run<T>, V_ - begin), static_cast<float>(share * scale),
+              logits + begin);
   }
   logits[label] = T(static_cast<float>((std::exp(at_label - lse.highest - lse.log_sum) - 1) * scale));
   return lse.highest - at_label + lse.log_sum;
@@ -301,7 +320,8 @@ void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor
 
 void cross_entropy_gradient(const Context& context, const Tensor& labels_R, double scale, const Tensor& nll_R,
                             const Tensor& logits_RV) {
-  const std::int64_t V = logits_RV.dim(1), runs = (V + softmax_run<float> - 1) / softmax_run<float>;  // at most
+  const std::int64_t V = logits_RV.dim(1),
+                     runs = (V + softmax_run<float> - 1) / softmax_run<float>;  // at most
   const Arena::Scope scope(context.scratch());
   const Tensor exponentials = context.scratch().allocate(DType::f32, {context.threads(), V});
   const Tensor shifts = context.scratch().allocate(DType::f64, {context.threads(), runs});

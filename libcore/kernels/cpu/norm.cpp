@@ -49,6 +49,7 @@ template <class T>
 void normalise_row(const T* x, float mean, float rstd, const T* weight, const T* bias, T* y, std::int64_t C) {
   const V shift = hn::Set(floats, mean), scale = hn::Set(floats, rstd);
   for_lanes(C, [=](std::int64_t c, auto lanes) HWY_ATTR {
+    fetch_ahead(x + c);  // the next rows', which are summed first
     const V x_hat = hn::Mul(hn::Sub(load(lanes, x + c), shift), scale);
     const V offset = bias ? load(lanes, bias + c) : hn::Zero(floats);
     store(lanes, hn::MulAdd(x_hat, load(lanes, weight + c), offset), y + c);
