@@ -70,6 +70,12 @@ void add_arithmetic(OptionTable& t, Settings& s) {
 
 void add_ranks(OptionTable& t, Settings& s) {
   t.group("Ranks")
+      .add("zero", &s.zero, "STAGE",
+           "what ranks divide among them instead of each holding it (ZeRO): 0 nothing; 1 the optimizer's "
+           "state; 2 gradients too; 3 weights too",
+           0, 3)
+      .add("zero-group", &s.zero_group, "WHO",
+           "ranks that divide it: all; node (those of a node); or so many in a row; groups hold the same")
       .add("comm", &s.comm, "KIND",
            "self (one rank), threads=N (N ranks as threads of this process), mpi; default: mpi under mpirun "
            "and srun, "

@@ -114,6 +114,29 @@ PartOf all_reduce_parts(const Tensor& tensor, int size, std::int64_t segment_par
   };
 }
 
+/// The ranks' parts of a whole tensor, in segments: segment i holds the i-th piece of each part.
+struct ScatteredParts {
+  int size;
+  std::int64_t numel, granule, segment_part;
+
+  ScatteredParts(const Caller& caller, const Tensor& whole, std::int64_t granule)
+      : size(caller.size),
+        numel(whole.numel()),
+        granule(granule),
+        segment_part(segment_part_of(caller, whole)) {}
+  Part of(int rank) const { return part_of(rank, size, numel, granule); }
+  PartOf segment(std::size_t number) const {
+    return [*this, begin = static_cast<std::int64_t>(number) * segment_part](int rank) {
+      const Part whole = of(rank);
+      return intersect(whole, whole.begin + begin, whole.begin + begin + segment_part);
+    };
+  }
+  std::size_t num_segments() const {
+    const std::int64_t largest = divide_up(divide_up(numel, granule), size) * granule;
+    return comm::num_segments(largest, segment_part);
+  }
+};
+
 }  // namespace
 
 Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
@@ -133,43 +156,32 @@ Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Ten
 }
 
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                                   Reduction reduction) {
-  const std::int64_t segment_part = segment_part_of(caller, in);
+                                   Reduction reduction, std::int64_t granule) {
+  const ScatteredParts parts(caller, in, granule);
   const auto make_chain = [=](std::size_t number) -> Chain {
-    const PartOf part = [=, numel = in.numel()](int rank) {
-      const Part whole = part_of(rank, caller.size, numel);
-      const std::int64_t begin = whole.begin + static_cast<std::int64_t>(number) * segment_part;
-      return intersect(whole, begin, begin + segment_part);
-    };
-    return [=](int index, Stage& stage) {
+    return [=, part = parts.segment(number)](int index, Stage& stage) {
       if (index > 0) return false;
-      const std::int64_t own_begin = part_of(caller.rank, caller.size, in.numel()).begin;
-      const Tensor mine = cut(out, shift(part(caller.rank), -own_begin));
+      const Tensor mine = cut(out, shift(part(caller.rank), -parts.of(caller.rank).begin));
       scatter_and_combine(caller, in, part, mine, reduction, stage);
       return true;
     };
   };
-  return {make_chain, num_segments(divide_up(in.numel(), caller.size), segment_part)};
+  return {make_chain, parts.num_segments()};
 }
 
-Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out) {
-  const std::int64_t segment_part = segment_part_of(caller, out);
+Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
+                               std::int64_t granule) {
+  const ScatteredParts parts(caller, out, granule);
   const auto make_chain = [=](std::size_t number) -> Chain {
-    const PartOf part = [=, numel = out.numel()](int rank) {
-      const Part whole = part_of(rank, caller.size, numel);
-      const std::int64_t begin = whole.begin + static_cast<std::int64_t>(number) * segment_part;
-      return intersect(whole, begin, begin + segment_part);
-    };
-    return [=](int index, Stage& stage) {
+    return [=, part = parts.segment(number)](int index, Stage& stage) {
       if (index > 0) return false;
-      const std::int64_t own_begin = part_of(caller.rank, caller.size, out.numel()).begin;
-      const Tensor mine = cut(in, shift(part(caller.rank), -own_begin));
+      const Tensor mine = cut(in, shift(part(caller.rank), -parts.of(caller.rank).begin));
       gather(caller, mine, out, part, stage);
       stage.then = [mine, copy = cut(out, part(caller.rank))] { convert(mine, copy); };
       return true;
     };
   };
-  return {make_chain, num_segments(divide_up(out.numel(), caller.size), segment_part)};
+  return {make_chain, parts.num_segments()};
 }
 
 Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root) {

@@ -31,8 +31,9 @@ struct Algorithm {
 Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                Reduction reduction);
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                                   Reduction reduction);
-Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out);
+                                   Reduction reduction, std::int64_t granule = 1);
+Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
+                               std::int64_t granule = 1);
 /// A binomial tree from the root, in segments that follow each other down.
 Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root);
 /// Dissemination: in round k everyone tells the rank 2^k further. Source: Hensgen, Finkel, Manber 1988.

@@ -61,9 +61,12 @@ void Work::wait() const {
   if (!done()) handle_->engine->wait(*handle_->operation);
 }
 
-Part part_of(int rank, int size, std::int64_t numel) {
-  // ⌊rN/n⌋ without a product that could overflow: N = qn + s gives rq + ⌊rs/n⌋.
-  const auto bound = [&](std::int64_t r) { return r * (numel / size) + r * (numel % size) / size; };
+Part part_of(int rank, int size, std::int64_t numel, std::int64_t granule) {
+  const std::int64_t granules = numel / granule + (numel % granule != 0 ? 1 : 0);
+  // ⌊rB/n⌋ without a product that could overflow: B = qn + s gives rq + ⌊rs/n⌋.
+  const auto bound = [&](std::int64_t r) {
+    return std::min(numel, (r * (granules / size) + r * (granules % size) / size) * granule);
+  };
   return {bound(rank), bound(rank + 1) - bound(rank)};
 }
 
@@ -136,16 +139,17 @@ Work Communicator::all_reduce(const Tensor& in, const Tensor& out, Reduction red
   return start({OperationKind::all_reduce, in.bytes()}, all_reduce_algorithm(caller(), in, out, reduction));
 }
 
-Work Communicator::reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction) {
-  check_same(out, part_of(rank_, size_, in.numel()).count, in, "reduce_scatter");
+Work Communicator::reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction,
+                                  std::int64_t granule) {
+  check_same(out, part_of(rank_, size_, in.numel(), granule).count, in, "reduce_scatter");
   check_reducible(in.dtype());
   return start({OperationKind::reduce_scatter, in.bytes()},
-               reduce_scatter_algorithm(caller(), in, out, reduction));
+               reduce_scatter_algorithm(caller(), in, out, reduction, granule));
 }
 
-Work Communicator::all_gather(const Tensor& in, const Tensor& out) {
-  check_same(in, part_of(rank_, size_, out.numel()).count, out, "all_gather");
-  return start({OperationKind::all_gather, out.bytes()}, all_gather_algorithm(caller(), in, out));
+Work Communicator::all_gather(const Tensor& in, const Tensor& out, std::int64_t granule) {
+  check_same(in, part_of(rank_, size_, out.numel(), granule).count, out, "all_gather");
+  return start({OperationKind::all_gather, out.bytes()}, all_gather_algorithm(caller(), in, out, granule));
 }
 
 Work Communicator::broadcast(const Tensor& data, int root) {

@@ -32,12 +32,14 @@ class Work {
   std::shared_ptr<const Handle> handle_;
 };
 
-/// Elements [begin, begin + count) of N that belong to rank r: ⌊rN/n⌋ … ⌊(r+1)N/n⌋−1.
+/// Elements [begin, begin + count) of N that belong to rank r: with B = ⌈N/granule⌉ granules of which the
+/// last may be shorter, granules ⌊rB/n⌋ … ⌊(r+1)B/n⌋−1.
 struct Part {
   std::int64_t begin;
   std::int64_t count;
+  bool operator==(const Part&) const = default;
 };
-Part part_of(int rank, int size, std::int64_t numel);
+Part part_of(int rank, int size, std::int64_t numel, std::int64_t granule = 1);
 
 /// For one thread at a time. All ranks of the group call the same operations in the same order; each call
 /// starts one and returns. Buffers must stay, and their contents be left alone, until the Work is done.
@@ -66,10 +68,11 @@ class Communicator {
   /// out = in of all ranks, combined; out may be in. Reduce-scatter and all-gather in segments; small ones
   /// along a tree, of the same bits.
   Work all_reduce(const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum);
-  /// in: N elements; out: this rank's part of the combined N, and may be that part of in.
-  Work reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum);
+  /// in: N elements; out: this rank's part (see part_of) of the combined N, and may be that part of in.
+  Work reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum,
+                      std::int64_t granule = 1);
   /// out: N elements, in: this rank's part, and may be that part of out.
-  Work all_gather(const Tensor& in, const Tensor& out);
+  Work all_gather(const Tensor& in, const Tensor& out, std::int64_t granule = 1);
   Work broadcast(const Tensor& data, int root);
   /// Done when every rank has called it.
   Work barrier();

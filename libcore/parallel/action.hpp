@@ -13,7 +13,9 @@ enum class ActionKind {
   backward_weight,  // gradient with respect to its weights, added to the micro-batch's lane
   discard,          // what the forward saved for the backward
   recompute,        // what was discarded, by the unit's forward from its input
-  reduce,           // the unit's gradients are complete: its lanes become one sum
+  gather,           // the unit's weights, of which each rank holds a part, are brought together
+  free,             // the unit's gathered weights are not needed for now
+  reduce,           // the sum of the unit's gradients over the ranks: of the step, or of a micro-batch
   control,          // the decision point: what all ranks must agree on before the optimizer
   step,             // the optimizer
 };
@@ -21,7 +23,7 @@ enum class ActionKind {
 struct Action {
   ActionKind kind;
   int unit = -1;         // of all but control and step
-  int micro_batch = -1;  // of all but reduce, control and step
+  int micro_batch = -1;  // of all that compute, and of what is reduced of one micro-batch
   bool operator==(const Action&) const = default;
 };
 

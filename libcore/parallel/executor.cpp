@@ -51,7 +51,7 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
                    const StepHooks& hooks) {
   const bool trains =
       std::any_of(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::reduce; });
-  if (trains) storage_.start_step();
+  if (trains) storage_.gradients().start_step();
   for (const Action& action : list) {
     const auto micro_batch = [&]() -> const MicroBatch& {
       return micro_batches[static_cast<std::size_t>(action.micro_batch - first)];
@@ -73,11 +73,17 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
       case ActionKind::recompute:
         recompute(action, micro_batch());
         break;
+      case ActionKind::gather:
+        communicate([&] { storage_.weights().gather(action.unit); });
+        break;
+      case ActionKind::free:
+        communicate([&] { storage_.weights().release(action.unit); });
+        break;
       case ActionKind::reduce:
-        storage_.reduce(action.unit);
+        communicate([&] { storage_.gradients().reduce(context_, action.unit); });
         break;
       case ActionKind::control:
-        communicate([&] { storage_.complete_gradients(context_); });
+        communicate([&] { storage_.gradients().complete(context_); });
         hooks.control();
         break;
       case ActionKind::step:
@@ -94,6 +100,12 @@ void Executor::communicate(const Body& body) {
   const double started_s = monotonic_s();
   body();
   exposed_communication_s_ += monotonic_s() - started_s;
+}
+
+std::span<const Tensor> Executor::weights(int unit) {
+  std::span<const Tensor> whole;
+  communicate([&] { whole = storage_.weights().of_unit(unit); });
+  return whole;
 }
 
 Tensor Executor::input(const Action& action, const MicroBatch& micro_batch) {
@@ -113,9 +125,9 @@ void Executor::forward(const Action& action, const MicroBatch& micro_batch, bool
   const Tensor y = output(action.unit, micro_batch, mine.output);
   std::vector<Tensor> gradients;
   const bool has_gradients = trains && unit.has_gradients_in_forward();
-  if (has_gradients) gradients = storage_.gradients(context_, action.unit, action.micro_batch);
-  unit.forward(context_, micro_batch, storage_.weights(action.unit), x, y, mine.saved.span(), gradients);
-  if (has_gradients) storage_.finish_micro_batch(context_, action.unit, action.micro_batch);
+  if (has_gradients) gradients = storage_.gradients().of_unit(context_, action.unit, action.micro_batch);
+  unit.forward(context_, micro_batch, weights(action.unit), x, y, mine.saved.span(), gradients);
+  if (has_gradients) storage_.gradients().finish_micro_batch(context_, action.unit, action.micro_batch);
   if (is_head(unit) && hooks.loss) hooks.loss(action.micro_batch, y);
 }
 
@@ -123,7 +135,7 @@ void Executor::recompute(const Action& action, const MicroBatch& micro_batch) {
   const Unit& unit = *units_[static_cast<std::size_t>(action.unit)];
   InFlight& mine = in_flight(action);
   mine.saved = take(unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
-  unit.forward(context_, micro_batch, storage_.weights(action.unit), input(action, micro_batch), Tensor(),
+  unit.forward(context_, micro_batch, weights(action.unit), input(action, micro_batch), Tensor(),
                mine.saved.span());
 }
 
@@ -148,8 +160,9 @@ void Executor::backward_input(const Action& action, const MicroBatch& micro_batc
     previous.output_gradient = take(previous.output.bytes());
     dx = output(action.unit - 1, micro_batch, previous.output_gradient);
   }
-  unit.backward_input(context_, micro_batch, storage_.weights(action.unit), input(action, micro_batch), dy,
-                      dx, mine.saved.span(), mine.handover.span());
+  const bool needs_weights = unit.spec().kind != model::UnitKind::embedding;
+  unit.backward_input(context_, micro_batch, needs_weights ? weights(action.unit) : std::span<const Tensor>(),
+                      input(action, micro_batch), dy, dx, mine.saved.span(), mine.handover.span());
 }
 
 void Executor::backward_weight(const Action& action, const MicroBatch& micro_batch) {
@@ -157,10 +170,11 @@ void Executor::backward_weight(const Action& action, const MicroBatch& micro_bat
   InFlight& mine = in_flight(action);
   const Tensor dy = is_head(unit) ? Tensor() : output(action.unit, micro_batch, mine.output_gradient);
   if (!unit.has_gradients_in_forward()) {
-    const std::vector<Tensor> gradients = storage_.gradients(context_, action.unit, action.micro_batch);
+    const std::vector<Tensor> gradients =
+        storage_.gradients().of_unit(context_, action.unit, action.micro_batch);
     unit.backward_weight(context_, micro_batch, input(action, micro_batch), dy, gradients, mine.saved.span(),
                          mine.handover.span());
-    storage_.finish_micro_batch(context_, action.unit, action.micro_batch);
+    storage_.gradients().finish_micro_batch(context_, action.unit, action.micro_batch);
   }
 
   // A unit's output is read last by its successor's backward_weight, which a schedule may put before or after

@@ -53,6 +53,8 @@ class Executor {
   Buffer take(std::size_t bytes);
   void give_back(Buffer&& buffer);
 
+  /// Waits for them where they are being gathered.
+  std::span<const Tensor> weights(int unit);
   /// The previous unit's output; absent for the first.
   Tensor input(const Action& action, const model::MicroBatch& micro_batch);
   void forward(const Action& action, const model::MicroBatch& micro_batch, bool trains,

@@ -1,5 +1,7 @@
 #include "parallel/validator.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 
 namespace dt::parallel {
@@ -9,12 +11,16 @@ namespace {
 /// Which actions have been done so far.
 class Progress {
  public:
-  Progress(int num_units, int first_micro_batch, int num_micro_batches)
-      : num_units_(num_units), first_(first_micro_batch), num_micro_batches_(num_micro_batches) {
-    done_.assign(
-        static_cast<std::size_t>(num_kinds) * static_cast<std::size_t>(num_units * num_micro_batches), false);
-    reduced_.assign(static_cast<std::size_t>(num_units), false);
-    discarded_.assign(static_cast<std::size_t>(num_units * num_micro_batches), false);
+  explicit Progress(const StepShape& shape)
+      : shape_(shape),
+        num_units_(shape.num_units),
+        first_(shape.first_micro_batch),
+        num_micro_batches_(shape.num_micro_batches) {
+    const std::size_t places = index(num_units_ * num_micro_batches_);
+    done_.assign(index(num_kinds) * places, false);
+    discarded_.assign(places, false);
+    reduced_.assign(index(num_units_), 0);
+    whole_.assign(index(num_units_), !shape.gathers());
   }
 
   void take(const Action& action) {
@@ -30,10 +36,15 @@ class Progress {
         return take_discard(action);
       case ActionKind::recompute:
         return take_recompute(action);
+      case ActionKind::gather:
+        return take_gather(action);
+      case ActionKind::free:
+        return take_free(action);
       case ActionKind::reduce:
         return take_reduce(action);
       case ActionKind::control:
-        for (int u = 0; u < num_units_; ++u) require(reduced_[index(u)], action, {ActionKind::reduce, u});
+        for (int u = 0; u < num_units_; ++u)
+          require(reduced_[index(u)] == reductions(), action, {ActionKind::reduce, u});
         require_new(!controlled_, action);
         controlled_ = true;
         return;
@@ -44,7 +55,11 @@ class Progress {
     }
   }
 
-  void finish() const { DT_CHECK(stepped_, "the list ends without the optimizer's step"); }
+  void finish() const {
+    DT_CHECK(stepped_, "the list ends without the optimizer's step");
+    for (int u = 0; u < num_units_ && shape_.frees(); ++u)
+      DT_CHECK(!whole_[index(u)], "the list ends without {}", to_string({ActionKind::free, u}));
+  }
 
  private:
   static constexpr int num_kinds = 3;
@@ -82,10 +97,33 @@ class Progress {
     }
   }
 
+  /// Of each unit.
+  int reductions() const { return shape_.reduces_each_micro_batch() ? std::max(1, shape_.rounds) : 1; }
+  void require_whole(const Action& action) {
+    require(whole_[index(action.unit)], action, {ActionKind::gather, action.unit});
+  }
+  void require_unit(const Action& action) const {
+    DT_CHECK(action.unit >= 0 && action.unit < num_units_, "unit {} does not exist", action.unit);
+  }
+
+  void take_gather(const Action& action) {
+    require_unit(action);
+    DT_CHECK(!whole_[index(action.unit)], "{} of what is whole", to_string(action));
+    whole_[index(action.unit)] = true;
+    DT_CHECK(!shape_.frees() || std::count(whole_.begin(), whole_.end(), true) <= 2,
+             "{} makes more than two units whole", to_string(action));
+  }
+  void take_free(const Action& action) {
+    require_unit(action);
+    DT_CHECK(shape_.frees() && whole_[index(action.unit)], "{} of what was not gathered", to_string(action));
+    whole_[index(action.unit)] = false;
+  }
+
   void take_forward(const Action& action) {
     if (action.unit > 0) require_done(action, ActionKind::forward, action.unit - 1);
     if (action.unit == num_units_ - 1) require_in_order(action);
     mark(action);
+    require_whole(action);
   }
   void take_discard(const Action& action) {
     require_done(action, ActionKind::forward, action.unit);
@@ -98,6 +136,7 @@ class Progress {
   void take_recompute(const Action& action) {
     require_done(action, ActionKind::forward, action.unit);
     DT_CHECK(discarded(action), "{} of what was not discarded", to_string(action));
+    require_whole(action);
     discarded(action) = false;
   }
   void take_backward_input(const Action& action) {
@@ -105,6 +144,7 @@ class Progress {
     if (action.unit + 1 < num_units_) require_done(action, ActionKind::backward_input, action.unit + 1);
     require(!discarded(action), action, {ActionKind::recompute, action.unit, action.micro_batch});
     mark(action);
+    if (action.unit > 0) require_whole(action);
   }
   void take_backward_weight(const Action& action) {
     require_done(action, ActionKind::backward_input, action.unit);
@@ -112,32 +152,59 @@ class Progress {
     mark(action);
   }
   void take_reduce(const Action& action) {
-    DT_CHECK(action.unit >= 0 && action.unit < num_units_, "unit {} does not exist", action.unit);
-    for (int m = first_; m < first_ + num_micro_batches_; ++m) {
+    require_unit(action);
+    int& times = reduced_[index(action.unit)];
+    require_new(times < reductions(), action);
+    const int until =
+        shape_.reduces_each_micro_batch() ? std::min(times + 1, num_micro_batches_) : num_micro_batches_;
+    for (int m = first_; m < first_ + until; ++m) {
       const Action last{ActionKind::backward_weight, action.unit, m};
       require(done(last.kind, last.unit, m), action, last);
     }
-    require_new(!reduced_[index(action.unit)], action);
-    reduced_[index(action.unit)] = true;
+    const bool is_of_one = shape_.reduces_each_micro_batch() && times < num_micro_batches_;
+    DT_CHECK(action.micro_batch == (is_of_one ? first_ + times : -1), "{} comes when it is the turn of {}",
+             to_string(action),
+             to_string({ActionKind::reduce, action.unit, is_of_one ? first_ + times : -1}));
+    ++times;
   }
 
+  const StepShape shape_;
   int num_units_;
   int first_;
   int num_micro_batches_;
   std::vector<bool> done_;
-  std::vector<bool> reduced_;
   std::vector<bool> discarded_;
+  std::vector<int> reduced_;  // how often
+  std::vector<bool> whole_;
   bool controlled_ = false;
   bool stepped_ = false;
 };
 
 }  // namespace
 
-void validate_training_step(const ActionList& list, int num_units, int first_micro_batch,
-                            int num_micro_batches) {
-  Progress progress(num_units, first_micro_batch, num_micro_batches);
+void validate_training_step(const ActionList& list, const StepShape& shape) {
+  Progress progress(shape);
   for (const Action& action : list) progress.take(action);
   progress.finish();
+}
+
+void validate_together(std::span<const ActionList> lists) {
+  const auto shared = [](const ActionList& list) {
+    ActionList actions;
+    for (const Action& action : list) {
+      const bool is_shared = action.kind == ActionKind::gather || action.kind == ActionKind::reduce ||
+                             action.kind == ActionKind::control;
+      if (is_shared) actions.push_back({action.kind, action.unit});
+    }
+    return actions;
+  };
+  for (std::size_t rank = 1; rank < lists.size(); ++rank) {
+    const ActionList first = shared(lists[0]), other = shared(lists[rank]);
+    const auto [a, b] = std::mismatch(first.begin(), first.end(), other.begin(), other.end());
+    if (a == first.end() && b == other.end()) continue;
+    const auto name = [](auto at, auto end) { return at == end ? "nothing" : to_string(*at); };
+    DT_CHECK(false, "rank 0 does {} where rank {} does {}", name(a, first.end()), rank, name(b, other.end()));
+  }
 }
 
 }  // namespace dt::parallel

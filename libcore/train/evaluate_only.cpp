@@ -65,7 +65,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
   });
   plan.multiply = choose_multiply(settings, plan.precision, plan.threads, &state, ranks);
   comm::together(ranks.world, [&] {
-    runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, ranks.world);
+    runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, parallel::Sharding{});
     runtime->load_weights(*source);
   });
   check_same_state(ranks, runtime->spec(), runtime->storage());

@@ -15,13 +15,19 @@ namespace dt::train {
 
 namespace {
 
+/// The forwards of one micro-batch, or none.
+parallel::ActionList forwards(const ModelRuntime& runtime, int num_micro_batches, int zero) {
+  return parallel::build_evaluation(
+      {.num_units = runtime.num_units(), .num_micro_batches = num_micro_batches, .rounds = 1, .zero = zero});
+}
+
 /// Runs the forwards of validation windows [first, first + count) as one micro-batch.
 void forward_windows(ModelRuntime& runtime, const data::TokenDataset& dataset,
                      const EvaluationRequest& request, std::uint64_t first, std::int64_t count,
                      const parallel::StepHooks& hooks) {
   data::Batch batch =
       data::validation_batch(dataset, request.sequence_length, first, count, request.mask_documents);
-  runtime.executor().run(parallel::build_evaluation(runtime.num_units(), 1),
+  runtime.executor().run(forwards(runtime, 1, runtime.storage().division().stage),
                          runtime.micro_batches(batch, count), 0, hooks);
 }
 
@@ -57,7 +63,10 @@ Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
     const Tensor shared(&signal, DType::i64, Shape{1});
     world.all_reduce(shared, shared, comm::Reduction::max).wait();
     if (signal != 0) return {.stopped_by = static_cast<int>(signal)};
-    if (round >= own.count) continue;
+    if (round >= own.count) {  // the others may need this rank's part of the weights
+      runtime.executor().run(forwards(runtime, 0, runtime.storage().division().stage), {}, 0, {});
+      continue;
+    }
     const std::uint64_t first = static_cast<std::uint64_t>(own.begin + round) * micro_batch;
     const auto count = static_cast<std::int64_t>(std::min(micro_batch, windows - first));
     forward_windows(runtime, dataset, request, first, count, {.loss = add, .control = {}, .step = {}});
@@ -105,7 +114,7 @@ void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, cons
     writer.write("/tokens", i * length * sizeof(std::int32_t), std::as_bytes(std::span(batch.tokens_BT)));
     std::vector<model::MicroBatch> micro_batches = runtime.micro_batches(batch, 1);
     micro_batches.front().logits_RV = logits;
-    runtime.executor().run(parallel::build_evaluation(runtime.num_units(), 1), micro_batches, 0, {});
+    runtime.executor().run(forwards(runtime, 1, 0), micro_batches, 0, {});
     kernels::convert(runtime.context(), logits, floats);
     writer.write("/logits", i * floats.bytes(), floats.span_bytes());
   }

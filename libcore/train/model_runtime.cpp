@@ -3,17 +3,16 @@
 #include <algorithm>
 
 #include "model/initialise.hpp"
-#include "tensor/piece.hpp"
 
 namespace dt::train {
 
-ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, comm::Communicator& world)
+ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Sharding& sharding)
     : spec_(plan.spec),
       table_(plan.spec),
       context_(plan.threads),
       lanes_(purpose == Purpose::training ? std::optional(plan.lanes()) : std::nullopt),
       units_(model::make_units(plan.spec, table_, plan.precision.compute, plan.kept())),
-      storage_(table_, plan.precision, lanes_ ? &*lanes_ : nullptr, &world),
+      storage_(table_, plan.precision, lanes_ ? &*lanes_ : nullptr, sharding),
       executor_(context_, units_, storage_),
       sequence_length_(plan.sequence_length) {
   context_.set_multiply(plan.multiply);
@@ -26,8 +25,8 @@ void ModelRuntime::initialise_weights(std::uint64_t seed) {
   for (std::size_t p = 0; p < table_.params().size(); ++p) {
     const model::ParamSpec& param = table_.params()[p];
     const int index = static_cast<int>(p);
-    storage_.set_weights(context_, index, [&](const Tensor& values) {
-      model::initialise(param, seed, Piece::whole(param.shape), values, context_.threads());
+    storage_.set_weights(context_, index, [&](const Piece& piece, const Tensor& values) {
+      model::initialise(param, seed, piece, values, context_.threads());
     });
   }
 }
@@ -36,8 +35,8 @@ void ModelRuntime::load_weights(const checkpoint::WeightSource& source) {
   for (std::size_t p = 0; p < table_.params().size(); ++p) {
     const model::ParamSpec& param = table_.params()[p];
     const int index = static_cast<int>(p);
-    storage_.set_weights(context_, index, [&](const Tensor& values) {
-      source.read(param.name, Piece::whole(param.shape), values);
+    storage_.set_weights(context_, index, [&](const Piece& piece, const Tensor& values) {
+      source.read(param.name, piece, values);
     });
   }
 }

@@ -19,9 +19,8 @@ namespace dt::train {
 class ModelRuntime {
  public:
   enum class Purpose { training, evaluation };
-  /// Weights are zero until one of the functions below fills them. `world`: the ranks of the plan; must
-  /// outlive it.
-  ModelRuntime(const Plan& plan, Purpose purpose, comm::Communicator& world);
+  /// Weights are zero until one of the functions below fills them. What `sharding` names must outlive it.
+  ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Sharding& sharding);
 
   void initialise_weights(std::uint64_t seed);
   void load_weights(const checkpoint::WeightSource& source);

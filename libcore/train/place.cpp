@@ -3,11 +3,27 @@
 #include <algorithm>
 #include <set>
 #include <sstream>
+#include <vector>
 
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 
 namespace dt::train {
+
+namespace {
+
+int ranks_per_node(const std::vector<std::string>& hosts) {
+  const auto first_of_next =
+      std::find_if(hosts.begin(), hosts.end(), [&](const auto& h) { return h != hosts[0]; });
+  const auto count = static_cast<std::size_t>(first_of_next - hosts.begin());
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    if (hosts.size() % count != 0 || hosts[rank] != hosts[rank / count * count]) return 0;
+    if (rank >= count && rank % count == 0 && hosts[rank] == hosts[rank - 1]) return 0;
+  }
+  return static_cast<int>(count);
+}
+
+}  // namespace
 
 Place find_place(comm::Communicator& world) {
   const std::string host = host_name();
@@ -15,15 +31,18 @@ Place find_place(comm::Communicator& world) {
   for (const int core : available_core_numbers()) own += std::to_string(core) + " ";
   std::set<int> cores;
   int ranks = 0;
+  std::vector<std::string> hosts;  // of each rank
   for (const std::string& text : comm::gather_texts(world, own)) {
     std::istringstream lines(text);
     std::string other;
     std::getline(lines, other);
+    hosts.push_back(other);
     if (other != host) continue;
     ++ranks;
     for (int core = 0; lines >> core;) cores.insert(core);
   }
-  return {world.rank(), world.size(), std::max(1, static_cast<int>(cores.size()) / ranks)};
+  return {world.rank(), world.size(), std::max(1, static_cast<int>(cores.size()) / ranks),
+          ranks_per_node(hosts)};
 }
 
 }  // namespace dt::train

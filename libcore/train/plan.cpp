@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "data/loader.hpp"
 #include "data/sampler.hpp"
 #include "model/arithmetic.hpp"
@@ -15,7 +16,7 @@ namespace dt::train {
 namespace {
 
 /// About what a matrix product and attention pack of their operands.
-constexpr std::size_t packing_bytes = std::size_t{48} << 20;
+constexpr std::size_t packing_bytes = std::size_t{32} << 20;
 
 constexpr std::int64_t max_micro_batches = std::int64_t{1} << 24;
 
@@ -26,6 +27,26 @@ std::int64_t ceil_div(std::uint64_t a, std::int64_t b) {
 Recompute parse_recompute(const std::string& name) {
   if (name == "selective") return Recompute::selective;
   return name == "full" ? Recompute::full : Recompute::none;
+}
+
+/// Ranks among which --zero divides the state: whole groups of ranks that follow each other.
+int parse_zero_group(const Settings& s, const Place& place) {
+  if (s.zero_group == "all" || s.zero == 0) return place.dp;
+  if (s.zero_group == "node") {
+    if (place.node > 0) return place.node;
+    throw Error(ErrorKind::usage, "--zero-group node: the nodes do not all have as many ranks, in a row",
+                "give each node as many ranks, or divide among all");
+  }
+  const std::int64_t size = parse_count(s.zero_group);
+  if (size > 0 && place.dp % size == 0) return static_cast<int>(size);
+  std::string allowed;
+  for (int n = 1; n <= place.dp; ++n) {
+    if (place.dp % n == 0) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", n);
+  }
+  throw Error(
+      ErrorKind::usage,
+      fmt::format("--zero-group {}: groups of equal size must make up the {} ranks", s.zero_group, place.dp),
+      fmt::format("allowed are all, node, {}", allowed));
 }
 
 /// What training and evaluation share.
@@ -110,6 +131,16 @@ double Plan::flops_per_token() const {
   return model::flops_per_token(spec, sequence_length);
 }
 
+parallel::StepShape step_shape(const Plan& plan, int num_units) {
+  const parallel::LanePlan lanes = plan.lanes();
+  return {.num_units = num_units,
+          .first_micro_batch = static_cast<int>(lanes.first_micro_batch()),
+          .num_micro_batches = static_cast<int>(lanes.num_micro_batches()),
+          .rounds = static_cast<int>(plan.rounds()),
+          .recompute = plan.recompute == Recompute::full,
+          .zero = plan.zero};
+}
+
 Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
                const Place& place, const checkpoint::TrainingState* resumed) {
   Plan plan = common_plan(s, spec, dataset, place);
@@ -118,6 +149,8 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
                       plan.micro_batch);
   }
   plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
+  plan.zero = static_cast<int>(s.zero);
+  plan.zero_group = parse_zero_group(s, place);
   plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : place.dp);
   const std::uint64_t train_tokens = dataset.split(data::Split::train).tokens;
   const data::Sampler sampler(plan.seed, train_tokens, plan.sequence_length);
@@ -145,7 +178,7 @@ MemoryEstimate estimate_memory(const Plan& plan) {
   const model::ParameterTable table(plan.spec);
   const parallel::LanePlan lanes = plan.lanes();
   MemoryEstimate memory;
-  memory.storage = parallel::ModelStorage::estimate(table, plan.precision, &lanes);
+  memory.storage = parallel::ModelStorage::estimate(table, plan.precision, &lanes, plan.division());
   std::size_t largest_output = 0, largest_saved = 0, largest_handover = 0, largest_scratch = 0;
   for (const auto& unit : model::make_units(plan.spec, table, plan.precision.compute, plan.kept())) {
     const Shape shape = unit->output_shape(plan.micro_batch, plan.sequence_length);

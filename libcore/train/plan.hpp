@@ -14,6 +14,7 @@
 #include "optim/adamw.hpp"
 #include "optim/loss_scale.hpp"
 #include "optim/schedule.hpp"
+#include "parallel/builders.hpp"
 #include "parallel/lanes.hpp"
 #include "parallel/model_storage.hpp"
 #include "train/place.hpp"
@@ -30,6 +31,8 @@ struct Plan {
   DType multiply = DType::f32;  // of bf16 matrices; see choose_multiply
   Recompute recompute = Recompute::none;
   Place place;
+  int zero = 0;        // the stage; see parallel::Division
+  int zero_group = 1;  // ranks among which state is divided
   int threads = 1;
   std::uint64_t seed = 0;
   std::int64_t sequence_length = 0;
@@ -44,6 +47,10 @@ struct Plan {
   double clip_norm = 1;
   std::optional<optim::LossScaleSettings> loss_scale;  // in fp16
 
+  /// What this rank holds of the training's state.
+  parallel::Division division() const { return {zero, place.rank % zero_group, zero_group}; }
+  /// The most micro-batches of any rank.
+  std::int64_t rounds() const { return (micro_batches_per_step + place.dp - 1) / place.dp; }
   /// The step's micro-batches that this rank computes.
   parallel::LanePlan lanes() const;
   std::int64_t tokens_per_step() const { return global_batch * sequence_length; }
@@ -52,6 +59,9 @@ struct Plan {
     return recompute == Recompute::selective ? model::Kept::matmuls : model::Kept::everything;
   }
 };
+
+/// What this rank does in a step.
+parallel::StepShape step_shape(const Plan& plan, int num_units);
 
 /// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide); input,
 /// where data and model do not fit each other (vocabulary, positions, too little data). `resumed` is the

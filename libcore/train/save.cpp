@@ -30,9 +30,12 @@ SavedCheckpoint save_checkpoint(const comm::Ranks& ranks, const checkpoint::RunD
   const fs::path folder =
       comm::broadcast_text(ranks.world, unfinished ? unfinished->path().string() : std::string());
   comm::together(ranks.world, [&] {
-    const std::vector<checkpoint::SourcePiece> whole = pieces_of(storage);
+    // Ranks that hold the same part share it.
+    const parallel::Sharding& sharding = storage.sharding();
+    const int writer = sharding.replicas ? sharding.replicas->rank() : 0;
+    const int writers = sharding.replicas ? sharding.replicas->size() : 1;
     checkpoint::write_part(folder, header, ranks.world.rank(),
-                           checkpoint::share_of(whole, ranks.world.rank(), num_writers));
+                           checkpoint::share_of(pieces_of(storage), writer, writers));
   });
   SavedCheckpoint saved;
   at_first(ranks, [&] {

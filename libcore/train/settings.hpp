@@ -43,6 +43,8 @@ struct Settings {
   std::string matmul = "auto";
   std::optional<double> loss_scale;
   std::string recompute = "none";
+  std::int64_t zero = 0;
+  std::string zero_group = "all";
   std::optional<std::string> comm;
   Duration comm_timeout{600};
   std::optional<std::int64_t> threads;

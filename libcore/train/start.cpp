@@ -39,8 +39,12 @@ struct Origin {
   DType choose_multiply(const Plan& plan, const checkpoint::TrainingState* resumed) const {
     return train::choose_multiply(settings, plan.precision, plan.threads, resumed, ranks);
   }
-  std::unique_ptr<ModelRuntime> make_runtime(const Plan& plan) const {
-    return std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::training, ranks.world);
+  void make_runtime(Start& start) const {
+    start.groups = divide_ranks(start.plan, ranks.world);
+    comm::together(ranks.world, [&] {
+      start.runtime =
+          std::make_unique<ModelRuntime>(start.plan, ModelRuntime::Purpose::training, start.groups.sharding);
+    });
   }
 };
 
@@ -64,7 +68,7 @@ std::optional<Start> start_from(const Candidate& candidate, const Origin& origin
     check_resumable(start.plan, manifest, origin.dataset.content_digest());
   });
   start.plan.multiply = origin.choose_multiply(start.plan, &manifest.state);
-  comm::together(ranks.world, [&] { start.runtime = origin.make_runtime(start.plan); });
+  origin.make_runtime(start);
   if (!readable(candidate, ranks,
                 [&] { load_state(start.runtime->context(), *reader, start.runtime->storage()); }))
     return std::nullopt;
@@ -84,8 +88,8 @@ Start start_anew(const Origin& origin) {
     start.plan = make_plan(origin.settings, origin.spec, origin.dataset, origin.place, nullptr);
   });
   start.plan.multiply = origin.choose_multiply(start.plan, nullptr);
+  origin.make_runtime(start);
   comm::together(origin.ranks.world, [&] {
-    start.runtime = origin.make_runtime(start.plan);
     if (init_from) {
       const auto source = checkpoint::open_weights(*init_from);
       check_same_spec(origin.spec, source->spec(), *init_from);

@@ -8,6 +8,7 @@
 #include "checkpoint/run_directory.hpp"
 #include "comm/ranks.hpp"
 #include "data/token_dataset.hpp"
+#include "train/data_parallel.hpp"
 #include "train/model_runtime.hpp"
 #include "train/plan.hpp"
 #include "train/settings.hpp"
@@ -35,6 +36,7 @@ void check_same_spec(const model::ModelSpec& asked, const model::ModelSpec& foun
 
 struct Start {
   Plan plan;
+  DataParallel groups;
   std::unique_ptr<ModelRuntime> runtime;  // weights and moments in place
   checkpoint::TrainingState state;
   fs::path checkpoint;  // gone on from; empty when begun anew

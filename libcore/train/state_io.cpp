@@ -8,8 +8,10 @@ std::vector<checkpoint::SourcePiece> pieces_of(const parallel::ModelStorage& sto
   for (std::size_t p = 0; p < table.params().size(); ++p) {
     const model::ParamSpec& param = table.params()[p];
     const int index = static_cast<int>(p), group = table.group_of(index);
-    const auto add = [&](const char* kind, const Tensor& flat) {
-      pieces.push_back({param.name, kind, Piece::whole(param.shape), storage.param_in(flat, index)});
+    const Piece piece = storage.piece_of(index);
+    if (piece.numel() == 0) continue;
+    const auto add = [&](const char* kind, const Tensor& part) {
+      pieces.push_back({param.name, kind, piece, storage.param_in(part, index)});
     };
     add(checkpoint::kind_weights, storage.group_masters(group));
     add(checkpoint::kind_first_moment, storage.group_first_moment(group));
@@ -23,11 +25,13 @@ void load_state(const Context& context, const checkpoint::Reader& reader, parall
   for (std::size_t p = 0; p < table.params().size(); ++p) {
     const model::ParamSpec& param = table.params()[p];
     const int index = static_cast<int>(p), group = table.group_of(index);
+    const Piece piece = storage.piece_of(index);
+    if (piece.numel() == 0) continue;
     const auto read = [&](const char* kind, const Tensor& values) {
-      reader.read(kind, param.name, Piece::whole(param.shape), values);
+      reader.read(kind, param.name, piece, values);
     };
     storage.set_weights(context, index,
-                        [&](const Tensor& values) { read(checkpoint::kind_weights, values); });
+                        [&](const Piece&, const Tensor& values) { read(checkpoint::kind_weights, values); });
     read(checkpoint::kind_first_moment, storage.param_in(storage.group_first_moment(group), index));
     read(checkpoint::kind_second_moment, storage.param_in(storage.group_second_moment(group), index));
   }

@@ -9,7 +9,7 @@
 
 namespace dt::train {
 
-/// Weights (the masters) and both moments of every parameter, as views.
+/// What this rank holds of the weights (the masters) and both moments of every parameter, as views.
 std::vector<checkpoint::SourcePiece> pieces_of(const parallel::ModelStorage& storage);
 
 /// Fills weights and moments from a checkpoint. Errors: input (a digest that differs, a tensor that is

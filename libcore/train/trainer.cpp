@@ -22,13 +22,18 @@ namespace {
 /// Long enough for a stable figure, short beside any real start.
 constexpr double matmul_measurement_s = 0.5;
 
-std::vector<std::vector<optim::Segment>> segments_of(const model::ParameterTable& table) {
+/// Of what this rank holds of each group.
+std::vector<std::vector<optim::Segment>> segments_of(const parallel::ModelStorage& storage) {
   std::vector<std::vector<optim::Segment>> segments;
-  for (const model::GroupSpec& group : table.groups()) {
+  for (int index = 0; index < storage.num_groups(); ++index) {
+    const model::GroupSpec& group = storage.table().groups()[static_cast<std::size_t>(index)];
+    const comm::Part own = storage.own(index);
     std::vector<optim::Segment>& list = segments.emplace_back();
     for (std::size_t i = 0; i < group.params.size(); ++i) {
-      const model::ParamSpec& param = table.params()[static_cast<std::size_t>(group.params[i])];
-      list.push_back({group.offsets[i], param.shape.numel(), param.decays});
+      const Piece piece = storage.piece_of(group.params[i]);
+      const model::ParamSpec& param = storage.table().params()[static_cast<std::size_t>(group.params[i])];
+      if (piece.numel() > 0)
+        list.push_back({group.offsets[i] + piece.begin - own.begin, piece.numel(), param.decays});
     }
   }
   return segments;
@@ -37,12 +42,9 @@ std::vector<std::vector<optim::Segment>> segments_of(const model::ParameterTable
 /// A look costs a network file system a round trip.
 constexpr double look_for_newer_every_s = 2;
 
-parallel::ActionList build_step(const ModelRuntime& runtime, Recompute recompute) {
-  const int first = static_cast<int>(runtime.lanes().first_micro_batch());
-  const int count = static_cast<int>(runtime.lanes().num_micro_batches());
-  parallel::ActionList list =
-      parallel::build_training_step(runtime.num_units(), first, count, recompute == Recompute::full);
-  parallel::validate_training_step(list, runtime.num_units(), first, count);
+parallel::ActionList build_step(const parallel::StepShape& shape) {
+  parallel::ActionList list = parallel::build_training_step(shape);
+  parallel::validate_training_step(list, shape);
   return list;
 }
 
@@ -75,8 +77,8 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       ranks_(ranks),
       loader_(dataset, start.plan.seed, start.plan.sequence_length, start.plan.mask_documents),
       reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt),
-      actions_(build_step(*start.runtime, start.plan.recompute)),
-      segments_(segments_of(start.runtime->table())),
+      actions_(build_step(step_shape(start.plan, start.runtime->num_units()))),
+      segments_(segments_of(start.runtime->storage())),
       looked_for_newer_s_(monotonic_s()),
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
   peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.place.dp
@@ -189,10 +191,11 @@ Decision Trainer::run_actions(data::Batch& batch) {
 }
 
 void Trainer::add_squared_norm(StepReport& report) {
+  const comm::Communicator* replicas = runtime_.storage().sharding().replicas;
+  const int replica = replicas ? replicas->rank() : 0, num_replicas = replicas ? replicas->size() : 1;
   for (int group = 0; group < runtime_.storage().num_groups(); ++group) {
     const Tensor gradient = runtime_.storage().group_gradient(group);
-    const comm::Part blocks =
-        comm::part_of(plan_.place.rank, plan_.place.dp, kernels::num_sum_blocks(gradient.numel()));
+    const comm::Part blocks = comm::part_of(replica, num_replicas, kernels::num_sum_blocks(gradient.numel()));
     if (blocks.count == 0) continue;
     const std::int64_t begin = blocks.begin * kernels::sum_block_elements;
     const std::int64_t end = std::min(begin + blocks.count * kernels::sum_block_elements, gradient.numel());
@@ -233,6 +236,7 @@ void Trainer::take_optimizer_step(double lr, double grad_scale) {
                  storage.group_second_moment(group),
                  storage.precision().has_masters() ? storage.group_weights(group) : Tensor());
   }
+  storage.weights().changed();
 }
 
 void Trainer::refuse_not_finite(const Decision& decision) {

@@ -1,9 +1,9 @@
 // Gradients of one step, its micro-batches divided among ranks as threads.
 
-#include <array>
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
-#include <mutex>
 #include <vector>
 
 #include "comm/threads/thread_group.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 model::ModelSpec tied_spec() {
   return model::parse_hf_config(
-      R"({"model_type": "llama", "vocab_size": 13, "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 2,
+      R"({"model_type": "llama", "vocab_size": 613, "hidden_size": 24, "intermediate_size": 120, "num_hidden_layers": 2,
           "num_attention_heads": 2, "max_position_embeddings": 16, "tie_word_embeddings": true})",
       "test");
 }
@@ -29,39 +29,93 @@ float term(int unit, std::int64_t micro_batch, std::int64_t element) {
   return 1.0F / static_cast<float>(1 + (unit * 31 + micro_batch * 17 + element * 7) % 101);
 }
 
-/// What a step of `micro_batches` in `lanes` leaves in all groups of each rank.
-std::vector<std::vector<float>> gradients(int ranks, std::int64_t micro_batches, std::int64_t lanes) {
-  std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks));
+/// What a step of `micro_batches` in `lanes` leaves in all groups of each rank: its own part, of which the
+/// places are `mine`.
+struct Result {
+  std::vector<float> gradient;
+  std::vector<bool> mine;
+};
+
+void add_terms(ModelStorage& storage, const Context& context, int unit, std::int64_t m) {
+  for (const Tensor& gradient : storage.gradients().of_unit(context, unit, m)) {
+    std::int64_t element = 0;
+    for (float& g : gradient.span<float>()) g += term(unit, m, element++);
+  }
+  storage.gradients().finish_micro_batch(context, unit, m);
+}
+
+Result result_of(const ModelStorage& storage) {
+  Result result;
+  for (int group = 0; group < storage.num_groups(); ++group) {
+    const auto whole =
+        static_cast<std::size_t>(storage.table().groups()[static_cast<std::size_t>(group)].numel);
+    const comm::Part own = storage.own(group);
+    const auto part = storage.group_gradient(group).span<float>();
+    const std::size_t begin = result.gradient.size() + static_cast<std::size_t>(own.begin);
+    result.gradient.resize(result.gradient.size() + whole);
+    result.mine.resize(result.gradient.size());
+    std::copy(part.begin(), part.end(), result.gradient.begin() + static_cast<std::ptrdiff_t>(begin));
+    std::fill_n(result.mine.begin() + static_cast<std::ptrdiff_t>(begin), part.size(), true);
+  }
+  return result;
+}
+
+struct Setting {
+  int ranks = 1;
+  std::int64_t micro_batches = 1, lanes = 1;
+  int stage = 0;
+  int group = 0;  // ranks that divide the state; 0: all
+};
+
+std::vector<Result> results(const Setting& setting) {
+  std::vector<Result> all(static_cast<std::size_t>(setting.ranks));
   const model::ParameterTable table(tied_spec());
   const auto num_units = static_cast<int>(table.units().size());
-  comm::run_threads(ranks, [&](comm::Communicator& world) {
+  comm::run_threads(setting.ranks, [&](comm::Communicator& world) {
     const Context context(1);
-    const LanePlan plan = LanePlan(micro_batches, lanes).of_rank(world.rank(), ranks);
-    ModelStorage storage(table, Precision{}, &plan, &world);
-    storage.start_step();
-    for (std::int64_t m = plan.first_micro_batch(); m < plan.first_micro_batch() + plan.num_micro_batches();
-         ++m) {
-      for (int unit = num_units - 1; unit >= 0; --unit) {
-        for (const Tensor& gradient : storage.gradients(context, unit, m)) {
-          std::int64_t element = 0;
-          for (float& g : gradient.span<float>()) g += term(unit, m, element++);
-        }
-        storage.finish_micro_batch(context, unit, m);
-      }
-    }
-    for (int unit = num_units - 1; unit >= 0; --unit) {
-      storage.reduce(unit);
+    const LanePlan plan = LanePlan(setting.micro_batches, setting.lanes).of_rank(world.rank(), setting.ranks);
+    const int group = setting.group == 0 ? setting.ranks : setting.group;
+    const auto shards = world.split(world.rank() / group, world.rank(), "shards");
+    const auto replicas = world.split(world.rank() % group, world.rank(), "replicas");
+    const Sharding sharding = setting.stage == 0 ? Sharding{.replicas = &world}
+                                                 : Sharding{setting.stage, shards.get(), replicas.get()};
+    ModelStorage storage(table, Precision{}, &plan, sharding);
+    const StepShape shape{
+        .num_units = num_units,
+        .first_micro_batch = static_cast<int>(plan.first_micro_batch()),
+        .num_micro_batches = static_cast<int>(plan.num_micro_batches()),
+        .rounds = static_cast<int>((setting.micro_batches + setting.ranks - 1) / setting.ranks),
+        .zero = setting.stage};
+    storage.gradients().start_step();
+    for (const Action& action : build_training_step(shape)) {
+      if (action.kind == ActionKind::backward_weight)
+        add_terms(storage, context, action.unit, action.micro_batch);
+      if (action.kind == ActionKind::reduce) storage.gradients().reduce(context, action.unit);
       storage.poll();
     }
-    storage.complete_gradients(context);
-    std::vector<float>& result = results[static_cast<std::size_t>(world.rank())];
-    for (int group = 0; group < storage.num_groups(); ++group) {
-      const auto flat = storage.group_gradient(group).span<float>();
-      result.insert(result.end(), flat.begin(), flat.end());
-    }
+    storage.gradients().complete(context);
+    all[static_cast<std::size_t>(world.rank())] = result_of(storage);
     return 0;
   });
-  return results;
+  return all;
+}
+
+/// The ranks' parts put together; those that several ranks hold must be equal.
+std::vector<float> gradient(const Setting& setting) {
+  std::vector<float> whole;
+  std::vector<bool> known;
+  for (const Result& result : results(setting)) {
+    whole.resize(result.gradient.size());
+    known.resize(whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      if (!result.mine[i]) continue;
+      if (known[i]) REQUIRE(std::memcmp(&whole[i], &result.gradient[i], sizeof(float)) == 0);
+      whole[i] = result.gradient[i];
+      known[i] = true;
+    }
+  }
+  CHECK(std::find(known.begin(), known.end(), false) == known.end());
+  return whole;
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -70,26 +124,44 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
-TEST_CASE("every rank has the bits of one rank's step where its lanes are whole") {
+bool close(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](float x, float y) { return std::abs(x - y) <= 1e-5F * std::abs(y); });
+}
+
+TEST_CASE("ranks have the bits of one rank's step where its lanes are whole, whatever they divide") {
   for (const std::int64_t micro_batches : {1, 2, 3, 4, 5, 8, 11}) {
-    const std::vector<float> whole = gradients(1, micro_batches, 4).front();
+    const std::vector<float> whole = gradient({1, micro_batches, 4});
     for (const int ranks : {2, 4}) {
-      for (const std::vector<float>& gradient : gradients(ranks, micro_batches, 4)) {
-        CHECK(same_bits(gradient, whole));
+      for (const int stage : {0, 1}) CHECK(same_bits(gradient({ranks, micro_batches, 4, stage}), whole));
+    }
+  }
+}
+
+TEST_CASE("dividing gradients leaves every bit where a rank has one micro-batch") {
+  for (const int ranks : {2, 4, 8}) {
+    const std::vector<float> whole = gradient({1, ranks, ranks});
+    for (const int stage : {1, 2, 3}) {
+      for (int group = 1; group <= ranks; group *= 2) {
+        INFO(ranks << " ranks, stage " << stage << ", groups of " << group);
+        CHECK(same_bits(gradient({ranks, ranks, ranks, stage, group}), whole));
       }
     }
   }
 }
 
+TEST_CASE("stages that divide gradients are a class of their own where ranks have several micro-batches") {
+  const std::vector<float> whole = gradient({1, 7, 4});
+  for (const int ranks : {2, 4}) {
+    const std::vector<float> divided = gradient({ranks, 7, 4, 2});
+    CHECK(same_bits(gradient({ranks, 7, 4, 3}), divided));
+    CHECK(close(divided, whole));
+  }
+}
+
 TEST_CASE("any number of ranks has equal bits on all of them and the sum but for rounding") {
-  const std::vector<float> whole = gradients(1, 7, 1).front();
+  const std::vector<float> whole = gradient({1, 7, 1});
   for (const int ranks : {2, 3, 5, 6, 9}) {
-    const auto results = gradients(ranks, 7, ranks);
-    for (const std::vector<float>& gradient : results) CHECK(same_bits(gradient, results.front()));
-    bool close = true;
-    for (std::size_t i = 0; i < whole.size(); ++i) {
-      close = close && std::abs(results.front()[i] - whole[i]) <= 1e-5F * std::abs(whole[i]);
-    }
-    CHECK(close);
+    for (const int stage : {0, 1, 2, 3}) CHECK(close(gradient({ranks, 7, ranks, stage}), whole));
   }
 }

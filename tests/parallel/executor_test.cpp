@@ -36,6 +36,7 @@ struct Rig {
                         storage.param_in(storage.group_weights(table.group_of(param)), param), 1);
     }
   }
+  int num_units() const { return static_cast<int>(units.size()); }
   Tensor gradient(int param) {
     return storage.param_in(storage.group_gradient(table.group_of(param)), param);
   }
@@ -79,8 +80,8 @@ TEST_CASE("the executor's gradients are those of running the units by hand") {
     for (std::int64_t lanes : {1, 3, 4}) {
       Rig rig(tiny(tied), 4, lanes);
       auto batch = test::Batch::arbitrary(rig.spec, 4, 9);
-      rig.executor.run(build_training_step(static_cast<int>(rig.units.size()), 0, 4), split(batch), 0,
-                       no_hooks());
+      rig.executor.run(build_training_step({.num_units = rig.num_units(), .num_micro_batches = 4}),
+                       split(batch), 0, no_hooks());
 
       test::Decoder decoder(rig.spec, DType::f32);
       decoder.initialise(7);
@@ -100,7 +101,7 @@ TEST_CASE("the executor's gradients are those of running the units by hand") {
 TEST_CASE("a second step over the same buffers gives the same bits") {
   Rig rig(tiny(true), 3, 2);
   auto batch = test::Batch::arbitrary(rig.spec, 3, 8);
-  const auto list = build_training_step(static_cast<int>(rig.units.size()), 0, 3);
+  const auto list = build_training_step({.num_units = rig.num_units(), .num_micro_batches = 3});
   rig.executor.run(list, split(batch), 0, no_hooks());
   const Tensor flat = rig.storage.group_gradient(0);
   const std::vector<std::byte> first(flat.raw(), flat.raw() + flat.bytes());
@@ -116,7 +117,8 @@ TEST_CASE("any valid order of the same micro-batches gives the same bits") {
   Rig depth_first(tiny(true), 2, 2), breadth_first(tiny(true), 2, 2);
   const int units = static_cast<int>(depth_first.units.size());
   auto batch = test::Batch::arbitrary(depth_first.spec, 2, 8);
-  depth_first.executor.run(build_training_step(units, 0, 2), split(batch), 0, no_hooks());
+  depth_first.executor.run(build_training_step({.num_units = units, .num_micro_batches = 2}), split(batch), 0,
+                           no_hooks());
 
   ActionList list;  // as GPipe does, with every weight half put off to the end
   for (int m : {0, 1})
@@ -141,8 +143,10 @@ TEST_CASE("blocks computed again give the same bits, from a smaller pool") {
   Rig kept(spec, 3, 2), recomputed(spec, 3, 2);
   const int units = static_cast<int>(kept.units.size());
   auto batch = test::Batch::arbitrary(spec, 3, 8);
-  kept.executor.run(build_training_step(units, 0, 3), split(batch), 0, no_hooks());
-  const ActionList list = build_training_step(units, 0, 3, /*recompute=*/true);
+  kept.executor.run(build_training_step({.num_units = units, .num_micro_batches = 3}), split(batch), 0,
+                    no_hooks());
+  const ActionList list =
+      build_training_step({.num_units = units, .num_micro_batches = 3, .recompute = true});
   for (int step = 0; step < 2; ++step) recomputed.executor.run(list, split(batch), 0, no_hooks());
   for (int group = 0; group < kept.storage.num_groups(); ++group) {
     CHECK(same_bits(kept.storage.group_gradient(group), recomputed.storage.group_gradient(group)));
@@ -156,13 +160,13 @@ TEST_CASE("16-bit weights are rounded from their masters") {
   const LanePlan plan(1, 1);
   const Context context(1);
   ModelStorage storage(table, {.compute = DType::bf16, .gradient = DType::f32}, &plan);
-  storage.set_weights(context, 0, [](const Tensor& values) {
+  storage.set_weights(context, 0, [](const Piece&, const Tensor& values) {
     CHECK(values.dtype() == DType::f32);
     for (float& value : values.span<float>()) value = 1.00390625f;  // halfway between two bf16
   });
   const int group = table.group_of(0);
   CHECK(storage.param_in(storage.group_masters(group), 0).data<float>()[0] == 1.00390625f);
-  CHECK(static_cast<float>(storage.weights(0)[0].data<BFloat16>()[0]) == 1.0f);
+  CHECK(static_cast<float>(storage.weights().of_unit(0)[0].data<BFloat16>()[0]) == 1.0f);
   const StorageBytes bytes = ModelStorage::estimate(table, storage.precision(), &plan);
   CHECK(bytes.optimizer == 6 * bytes.weights);
   CHECK(bytes.checkpoint == 6 * bytes.weights);
@@ -177,7 +181,8 @@ TEST_CASE("an evaluation list gives each micro-batch's loss and keeps nothing") 
     for (double nll : nll_R.span<double>()) loss[m] += nll;
   };
   const auto micro_batches = split(batch);
-  rig.executor.run(build_evaluation(static_cast<int>(rig.units.size()), 2), micro_batches, 0, hooks);
+  rig.executor.run(build_evaluation({.num_units = rig.num_units(), .num_micro_batches = 2}), micro_batches, 0,
+                   hooks);
   test::Decoder decoder(rig.spec, DType::f32);
   decoder.initialise(7);
   for (int m : {0, 1}) {

@@ -12,37 +12,38 @@ using namespace dt::parallel;
 TEST_CASE("what the builder emits is valid") {
   for (int units : {1, 2, 5}) {
     for (int micro_batches : {1, 2, 7}) {
-      CHECK_NOTHROW(
-          validate_training_step(build_training_step(units, 0, micro_batches), units, 0, micro_batches));
+      CHECK_NOTHROW(validate_training_step(
+          build_training_step({.num_units = units, .num_micro_batches = micro_batches}),
+          {.num_units = units, .num_micro_batches = micro_batches}));
     }
   }
 }
 
 TEST_CASE("a list that lacks any one action is refused") {
-  const ActionList whole = build_training_step(3, 0, 2);
+  const ActionList whole = build_training_step({.num_units = 3, .num_micro_batches = 2});
   for (std::size_t i = 0; i < whole.size(); ++i) {
     ActionList list = whole;
     list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
     INFO("without " << to_string(whole[i]));
-    CHECK_THROWS_AS(validate_training_step(list, 3, 0, 2), Error);
+    CHECK_THROWS_AS(validate_training_step(list, {.num_units = 3, .num_micro_batches = 2}), Error);
   }
 }
 
 TEST_CASE("a list with any one action twice is refused") {
-  const ActionList whole = build_training_step(3, 0, 2);
+  const ActionList whole = build_training_step({.num_units = 3, .num_micro_batches = 2});
   for (std::size_t i = 0; i < whole.size(); ++i) {
     ActionList list = whole;
     list.insert(list.begin() + static_cast<std::ptrdiff_t>(i), whole[i]);
     INFO("twice " << to_string(whole[i]));
-    CHECK_THROWS_AS(validate_training_step(list, 3, 0, 2), Error);
+    CHECK_THROWS_AS(validate_training_step(list, {.num_units = 3, .num_micro_batches = 2}), Error);
   }
 }
 
 TEST_CASE("an action before what it needs is refused and both are named") {
-  ActionList list = build_training_step(2, 0, 1);
+  ActionList list = build_training_step({.num_units = 2, .num_micro_batches = 1});
   std::swap(list[0], list[1]);
   CHECK_THROWS_WITH(
-      validate_training_step(list, 2, 0, 1),
+      validate_training_step(list, {.num_units = 2, .num_micro_batches = 1}),
       Catch::Contains("forward(unit 1, micro-batch 0) comes before forward(unit 0, micro-batch 0)"));
 }
 
@@ -58,7 +59,7 @@ TEST_CASE("backward halves may be apart, as zero-bubble schedules have them") {
                         {reduce, 1},
                         {control},
                         {step}};
-  CHECK_NOTHROW(validate_training_step(list, 2, 0, 1));
+  CHECK_NOTHROW(validate_training_step(list, {.num_units = 2, .num_micro_batches = 1}));
 }
 
 TEST_CASE("micro-batches may go in any order but for a unit's weight halves") {
@@ -82,23 +83,26 @@ TEST_CASE("micro-batches may go in any order but for a unit's weight halves") {
                       {control},
                       {step}};
   };
-  CHECK_NOTHROW(validate_training_step(list(0), 2, 0, 2));
+  CHECK_NOTHROW(validate_training_step(list(0), {.num_units = 2, .num_micro_batches = 2}));
   CHECK_THROWS_WITH(
-      validate_training_step(list(1), 2, 0, 2),
+      validate_training_step(list(1), {.num_units = 2, .num_micro_batches = 2}),
       Catch::Contains(
           "backward_weight(unit 0, micro-batch 1) comes before backward_weight(unit 0, micro-batch 0)"));
 }
 
 TEST_CASE("units and micro-batches that do not exist are refused") {
-  ActionList list = build_training_step(2, 0, 1);
+  ActionList list = build_training_step({.num_units = 2, .num_micro_batches = 1});
   list[0].unit = 7;
-  CHECK_THROWS_AS(validate_training_step(list, 2, 0, 1), Error);
-  CHECK_THROWS_AS(validate_training_step(build_training_step(2, 0, 2), 2, 0, 1), Error);
+  CHECK_THROWS_AS(validate_training_step(list, {.num_units = 2, .num_micro_batches = 1}), Error);
+  CHECK_THROWS_AS(validate_training_step(build_training_step({.num_units = 2, .num_micro_batches = 2}),
+                                         {.num_units = 2, .num_micro_batches = 1}),
+                  Error);
 }
 
 TEST_CASE("what a block discards it must compute again, once, before its backward") {
-  const ActionList whole = build_training_step(5, 0, 2, /*recompute=*/true);
-  CHECK_NOTHROW(validate_training_step(whole, 5, 0, 2));
+  const StepShape recomputing{.num_units = 5, .num_micro_batches = 2, .recompute = true};
+  const ActionList whole = build_training_step(recomputing);
+  CHECK_NOTHROW(validate_training_step(whole, recomputing));
   int discards = 0;
   for (std::size_t i = 0; i < whole.size(); ++i) {
     if (whole[i].kind != ActionKind::discard && whole[i].kind != ActionKind::recompute) continue;
@@ -107,19 +111,20 @@ TEST_CASE("what a block discards it must compute again, once, before its backwar
     ActionList without = whole, twice = whole;
     without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
     twice.insert(twice.begin() + static_cast<std::ptrdiff_t>(i), whole[i]);
-    CHECK_THROWS_AS(validate_training_step(without, 5, 0, 2), Error);
-    CHECK_THROWS_AS(validate_training_step(twice, 5, 0, 2), Error);
+    CHECK_THROWS_AS(validate_training_step(without, recomputing), Error);
+    CHECK_THROWS_AS(validate_training_step(twice, recomputing), Error);
   }
   CHECK(discards == 2 * 2);  // of three blocks two, the last one's backward comes at once; two micro-batches
 }
 
 TEST_CASE("only blocks are computed again") {
   for (const int unit : {0, 2}) {
-    ActionList list = build_training_step(3, 0, 1);
+    ActionList list = build_training_step({.num_units = 3, .num_micro_batches = 1});
     const Action forward{ActionKind::forward, unit, 0};
     const auto place = std::find(list.begin(), list.end(), forward) + 1;
     list.insert(place, {{ActionKind::discard, unit, 0}, {ActionKind::recompute, unit, 0}});
-    CHECK_THROWS_WITH(validate_training_step(list, 3, 0, 1), Catch::Contains("only blocks"));
+    CHECK_THROWS_WITH(validate_training_step(list, {.num_units = 3, .num_micro_batches = 1}),
+                      Catch::Contains("only blocks"));
   }
 }
 
@@ -133,6 +138,60 @@ TEST_CASE("the last unit goes forward in the order of micro-batches") {
   }
   list.insert(list.end(), {{reduce, 0}, {reduce, 1}, {control}, {step}});
   CHECK_THROWS_WITH(
-      validate_training_step(list, 2, 0, 2),
+      validate_training_step(list, {.num_units = 2, .num_micro_batches = 2}),
       Catch::Contains("forward(unit 1, micro-batch 1) comes before forward(unit 1, micro-batch 0)"));
+}
+
+TEST_CASE("steps of ranks that divide their state are valid, alone and together") {
+  for (const int zero : {1, 2, 3}) {
+    for (const int micro_batches : {1, 3, 4, 7}) {
+      for (const bool recompute : {false, true}) {
+        constexpr int ranks = 3;
+        std::vector<ActionList> lists;
+        for (int rank = 0; rank < ranks; ++rank) {
+          const int first = rank * micro_batches / ranks, last = (rank + 1) * micro_batches / ranks;
+          const StepShape shape{.num_units = 5,
+                                .first_micro_batch = first,
+                                .num_micro_batches = last - first,
+                                .rounds = (micro_batches + ranks - 1) / ranks,
+                                .recompute = recompute,
+                                .zero = zero};
+          lists.push_back(build_training_step(shape));
+          CHECK_NOTHROW(validate_training_step(lists.back(), shape));
+        }
+        CHECK_NOTHROW(validate_together(lists));
+      }
+    }
+  }
+}
+
+TEST_CASE("a divided step that lacks any one action, or has it twice, is refused") {
+  for (const int zero : {1, 2, 3}) {
+    const StepShape shape{
+        .num_units = 4, .num_micro_batches = 2, .rounds = 3, .recompute = true, .zero = zero};
+    const ActionList whole = build_training_step(shape);
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      INFO("zero " << zero << ", " << to_string(whole[i]));
+      ActionList without = whole, twice = whole;
+      without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
+      twice.insert(twice.begin() + static_cast<std::ptrdiff_t>(i), whole[i]);
+      CHECK_THROWS_AS(validate_training_step(without, shape), Error);
+      CHECK_THROWS_AS(validate_training_step(twice, shape), Error);
+    }
+  }
+}
+
+TEST_CASE("no more than two units are whole at a time where weights are divided") {
+  const StepShape shape{.num_units = 4, .num_micro_batches = 1, .rounds = 1, .zero = 3};
+  ActionList list = build_training_step(shape);
+  list.insert(list.begin(), {ActionKind::gather, 2});
+  CHECK_THROWS_WITH(validate_training_step(list, shape), Catch::Contains("more than two units whole"));
+}
+
+TEST_CASE("lists in which ranks would wait for each other in vain are refused") {
+  const StepShape shape{.num_units = 3, .num_micro_batches = 1, .rounds = 1, .zero = 3};
+  std::vector<ActionList> lists(2, build_training_step(shape));
+  std::swap(lists[1][0], lists[1][1]);
+  CHECK_THROWS_WITH(validate_together(lists),
+                    Catch::Contains("rank 0 does gather(unit 0) where rank 1 does gather(unit 1)"));
 }

@@ -1,0 +1,40 @@
+#include "parallel/flat.hpp"
+
+namespace dt::parallel {
+
+std::vector<int> groups_of(const model::ParameterTable& table, int unit) {
+  std::vector<int> groups;
+  for (const int param : table.units()[at(unit)].params) groups.push_back(table.group_of(param));
+  std::sort(groups.begin(), groups.end());
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  return groups;
+}
+
+std::int64_t offset_of(const model::ParameterTable& table, int param) {
+  const model::GroupSpec& spec = table.groups()[at(table.group_of(param))];
+  const auto place = std::find(spec.params.begin(), spec.params.end(), param) - spec.params.begin();
+  return spec.offsets[static_cast<std::size_t>(place)];
+}
+
+Tensor param_in(const model::ParameterTable& table, const Tensor& whole, int param) {
+  const Shape& shape = table.params()[at(param)].shape;
+  return whole.flat(offset_of(table, param), shape.numel()).reshaped(shape);
+}
+
+comm::Part held_of(const model::ParameterTable& table, int param, const comm::Part& part) {
+  const std::int64_t offset = offset_of(table, param), numel = table.params()[at(param)].shape.numel();
+  const std::int64_t begin = std::clamp(part.begin, offset, offset + numel);
+  const std::int64_t end = std::clamp(part.begin + part.count, begin, offset + numel);
+  return {begin - offset, end - begin};
+}
+
+Buffer take_spare(std::vector<Buffer>& spare, std::size_t bytes) {
+  const auto found =
+      std::find_if(spare.begin(), spare.end(), [&](const Buffer& buffer) { return buffer.bytes() == bytes; });
+  if (found == spare.end()) return Buffer(Device{}, bytes);
+  Buffer buffer = std::move(*found);
+  spare.erase(found);
+  return buffer;
+}
+
+}  // namespace dt::parallel

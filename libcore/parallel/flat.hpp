@@ -1,0 +1,34 @@
+#pragma once
+// Parameters within the flat buffers of their groups.
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "model/parameter_table.hpp"
+#include "parallel/sharding.hpp"
+#include "tensor/buffer.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::parallel {
+
+inline std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// The groups that a unit computes with, each once, in ascending order.
+std::vector<int> groups_of(const model::ParameterTable& table, int unit);
+
+/// Where a parameter starts in its group's flat buffer.
+std::int64_t offset_of(const model::ParameterTable& table, int param);
+
+/// A parameter in its group's whole flat buffer, in its global shape.
+Tensor param_in(const model::ParameterTable& table, const Tensor& whole, int param);
+
+/// Which elements of a parameter lie in a part of its group's flat buffer; they may be none.
+comm::Part held_of(const model::ParameterTable& table, int param, const comm::Part& part);
+
+/// A buffer of just this size, of the spare ones or a new one.
+Buffer take_spare(std::vector<Buffer>& spare, std::size_t bytes);
+
+}  // namespace dt::parallel

@@ -1,0 +1,202 @@
+#include "parallel/gradient_store.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "kernels/elementwise.hpp"
+#include "parallel/flat.hpp"
+
+namespace dt::parallel {
+
+namespace {
+
+/// The embedding has gradients of the tokens that a step saw, and zeros.
+Pages pages_of(const model::UnitSpec& unit) {
+  return unit.kind == model::UnitKind::embedding ? Pages::sparse : Pages::huge;
+}
+
+/// Micro-batches' sums over the ranks that may be under way while the next one's gradients are made.
+constexpr std::size_t most_under_way = 1;
+
+}  // namespace
+
+GradientStore::GradientStore(const model::ParameterTable& table, DType dtype, const LanePlan& plan,
+                             const Sharding& sharding)
+    : table_(table), dtype_(dtype), sharding_(sharding), division_(sharding.division()) {
+  for (const model::GroupSpec& spec : table.groups()) {
+    std::vector<Holder>& holders = groups_.emplace_back();
+    for (const int unit : spec.holders) {
+      Holder holder;
+      if (division_.divides_gradients()) {
+        const std::int64_t held = division_.own(spec.numel).count;
+        holder.part = Buffer(Device{}, static_cast<std::size_t>(held) * dtype_bytes(dtype));
+      } else {
+        holder.sum.emplace(spec.numel, dtype, plan, pages_of(table.units()[at(unit)]));
+      }
+      holders.push_back(std::move(holder));
+    }
+  }
+}
+
+Tensor GradientStore::flat(const Buffer& buffer, std::int64_t numel) const {
+  return Tensor(buffer.data(), dtype_, Shape{numel});
+}
+
+std::int64_t GradientStore::numel(int group) const {
+  return table_.groups()[at(group)].numel;
+}
+
+GradientStore::Holder& GradientStore::holder_of(int group, int unit) {
+  const std::vector<int>& units = table_.groups()[at(group)].holders;
+  const auto place = std::find(units.begin(), units.end(), unit) - units.begin();
+  return groups_[at(group)].at(static_cast<std::size_t>(place));
+}
+
+void GradientStore::start_step() {
+  for (std::vector<Holder>& holders : groups_) {
+    for (Holder& holder : holders) {
+      if (holder.sum) holder.sum->start();
+      holder.has_sum = holder.is_reduced = false;
+      holder.work.reset();
+    }
+  }
+  is_complete_ = false;
+}
+
+void GradientStore::take_whole(int group, Holder& holder) {
+  holder.whole = take_spare(spare_, static_cast<std::size_t>(numel(group)) * dtype_bytes(dtype_));
+  gathered_bytes_ += holder.whole.bytes();
+  most_gathered_bytes_ = std::max(most_gathered_bytes_, gathered_bytes_);
+}
+
+std::vector<Tensor> GradientStore::of_unit(const Context& context, int unit, std::int64_t micro_batch) {
+  std::vector<Tensor> wholes(groups_.size());
+  if (division_.divides_gradients()) {
+    while (under_way_.size() > most_under_way) settle_oldest(context);
+  }
+  for (const int group : groups_of(table_, unit)) {
+    Holder& holder = holder_of(group, unit);
+    if (holder.sum) {
+      wholes[at(group)] = holder.sum->current(context, micro_batch);
+      continue;
+    }
+    DT_CHECK(!holder.whole.data(), "unit {} has gradients that were not reduced", unit);
+    take_whole(group, holder);
+    wholes[at(group)] = flat(holder.whole, numel(group));
+    kernels::zero(context, wholes[at(group)]);
+  }
+  std::vector<Tensor> gradients;
+  for (const int param : table_.units()[at(unit)].params)
+    gradients.push_back(param_in(table_, wholes[at(table_.group_of(param))], param));
+  return gradients;
+}
+
+void GradientStore::finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch) {
+  for (const int group : groups_of(table_, unit)) {
+    Holder& holder = holder_of(group, unit);
+    if (holder.sum) holder.sum->finish(context, micro_batch);
+  }
+}
+
+void GradientStore::reduce(const Context& context, int unit) {
+  std::vector<Reduction> reductions;
+  for (const int group : groups_of(table_, unit)) {
+    Holder& holder = holder_of(group, unit);
+    DT_CHECK(!holder.sum || !holder.is_reduced, "unit {} is reduced twice", unit);
+    holder.is_reduced = true;
+    if (holder.sum) {
+      reduce_whole(group, holder);
+      continue;
+    }
+    while (under_way_.size() > most_under_way) settle_oldest(context);
+    reductions.push_back(start_divided(group, holder));
+  }
+  if (!reductions.empty()) under_way_.push_back(std::move(reductions));
+}
+
+void GradientStore::reduce_whole(int group, Holder& holder) {
+  const Tensor total = holder.sum->total();
+  const comm::Part mine = own(group);
+  if (division_.divides_optimizer()) {
+    holder.work = sharding_.shards->reduce_scatter(total, total.flat(mine.begin, mine.count),
+                                                   comm::Reduction::sum, shard_granule);
+  } else if (sharding_.has_replicas()) {
+    holder.work = sharding_.replicas->all_reduce(total, total);
+  }
+}
+
+/// A rank without a micro-batch adds −0, which changes no bit of the others' sum.
+GradientStore::Reduction GradientStore::start_divided(int group, Holder& holder) {
+  if (!holder.whole.data()) {
+    take_whole(group, holder);
+    comm::fill_neutral(comm::Reduction::sum, flat(holder.whole, numel(group)));
+  }
+  Reduction reduction{&holder, group, std::exchange(holder.whole, Buffer()), {}, {}};
+  const Buffer& target =
+      holder.has_sum ? (reduction.part = take_spare(spare_, holder.part.bytes())) : holder.part;
+  holder.has_sum = true;
+  reduction.work =
+      sharding_.shards->reduce_scatter(flat(reduction.whole, numel(group)), flat(target, own(group).count),
+                                       comm::Reduction::sum, shard_granule);
+  return reduction;
+}
+
+void GradientStore::settle_oldest(const Context& context) {
+  for (Reduction& reduction : under_way_.front()) {
+    reduction.work.wait();
+    const std::int64_t count = own(reduction.group).count;
+    if (reduction.part.data()) {
+      const Tensor sum = flat(reduction.holder->part, count);
+      kernels::add(context, sum, flat(reduction.part, count), sum);
+    }
+    gathered_bytes_ -= reduction.whole.bytes();
+    spare_.push_back(std::move(reduction.whole));
+    if (reduction.part.data()) spare_.push_back(std::move(reduction.part));
+  }
+  under_way_.pop_front();
+}
+
+Tensor GradientStore::part_of(int group, const Holder& holder) const {
+  const comm::Part mine = own(group);
+  return holder.sum ? holder.sum->total().flat(mine.begin, mine.count) : flat(holder.part, mine.count);
+}
+
+void GradientStore::complete(const Context& context) {
+  while (!under_way_.empty()) settle_oldest(context);
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    for (Holder& holder : groups_[group]) {
+      DT_CHECK(holder.is_reduced, "a holder of group {} has not been reduced", table_.groups()[group].name);
+      if (holder.work) holder.work->wait();
+      holder.work.reset();
+      if (!division_.divides_optimizer() || !sharding_.has_replicas()) continue;
+      const Tensor mine = part_of(static_cast<int>(group), holder);
+      holder.work = sharding_.replicas->all_reduce(mine, mine);
+    }
+  }
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    // The last holder's gradient takes the sum: the embedding's, the first, is mostly zero.
+    const Tensor total = part_of(static_cast<int>(group), groups_[group].back());
+    for (Holder& holder : groups_[group]) {
+      if (holder.work) holder.work->wait();
+    }
+    for (std::size_t h = 0; h + 1 < groups_[group].size(); ++h)
+      kernels::add(context, total, part_of(static_cast<int>(group), groups_[group][h]), total);
+  }
+  is_complete_ = true;
+}
+
+Tensor GradientStore::part(int group) const {
+  DT_CHECK(is_complete_, "the gradient of group {} is not complete", table_.groups()[at(group)].name);
+  return part_of(group, groups_[at(group)].back());
+}
+
+std::size_t GradientStore::bytes() const {
+  std::size_t total = 0;
+  for (const std::vector<Holder>& holders : groups_) {
+    for (const Holder& holder : holders) total += holder.sum ? holder.sum->bytes() : holder.part.bytes();
+  }
+  return total;
+}
+
+}  // namespace dt::parallel

@@ -1,0 +1,84 @@
+#pragma once
+// Gradients of a step: summed over this rank's micro-batches and over the ranks, each holder of a group
+// apart, then together.
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "model/parameter_table.hpp"
+#include "parallel/lanes.hpp"
+#include "parallel/sharding.hpp"
+#include "tensor/buffer.hpp"
+#include "tensor/context.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::parallel {
+
+/// Whole gradients are summed in lanes on this rank, then once over the ranks. Where gradients are divided,
+/// each micro-batch's are summed over the ranks at once and this rank's part of the sum is added up: with one
+/// micro-batch a rank that is the same sum, bit for bit.
+class GradientStore {
+ public:
+  /// The plan must outlive it.
+  GradientStore(const model::ParameterTable& table, DType dtype, const LanePlan& plan,
+                const Sharding& sharding);
+
+  /// Begins a step. The last one's gradients are gone then.
+  void start_step();
+  /// Where a micro-batch's gradients of a unit are to be added, in UnitSpec::params order.
+  std::vector<Tensor> of_unit(const Context& context, int unit, std::int64_t micro_batch);
+  /// Says that they have been added.
+  void finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch);
+  /// Starts the sum over the ranks, who all call it for the same units in the same order: of all this rank's
+  /// micro-batches, or, where gradients are divided, of the one that was just finished or of none.
+  void reduce(const Context& context, int unit);
+  /// Blocks until every sum that was started is done. A tied group's sums then meet, always in the order of
+  /// its holders. All units must have been reduced.
+  void complete(const Context& context);
+  /// This rank's part of a group's gradient, once complete.
+  Tensor part(int group) const;
+
+  /// Of what stays, and of whole gradients beside it (the most at one time).
+  std::size_t bytes() const;
+  std::size_t most_gathered_bytes() const { return most_gathered_bytes_; }
+
+ private:
+  struct Holder {
+    std::optional<GradientSum> sum;  // where gradients are whole
+    Buffer part;                     // where they are divided: this rank's part of the sum so far
+    Buffer whole;                    // and the micro-batch in work
+    bool has_sum = false;            // part holds something
+    bool is_reduced = false;
+    std::optional<comm::Work> work{};
+  };
+  /// A micro-batch's sum over the ranks that is under way.
+  struct Reduction {
+    Holder* holder;
+    int group;
+    Buffer whole;
+    Buffer part;  // where it arrives; empty where that is the holder's own
+    comm::Work work;
+  };
+  Tensor flat(const Buffer& buffer, std::int64_t numel) const;
+  std::int64_t numel(int group) const;
+  comm::Part own(int group) const { return division_.own(numel(group)); }
+  Tensor part_of(int group, const Holder& holder) const;
+  Holder& holder_of(int group, int unit);
+  void take_whole(int group, Holder& holder);
+  void reduce_whole(int group, Holder& holder);
+  Reduction start_divided(int group, Holder& holder);
+  void settle_oldest(const Context& context);
+
+  const model::ParameterTable& table_;
+  DType dtype_;
+  Sharding sharding_;
+  Division division_;
+  std::vector<std::vector<Holder>> groups_;  // of each group, its holders
+  std::deque<std::vector<Reduction>> under_way_;
+  std::vector<Buffer> spare_;
+  std::size_t gathered_bytes_ = 0, most_gathered_bytes_ = 0;
+  bool is_complete_ = false;
+};
+
+}  // namespace dt::parallel

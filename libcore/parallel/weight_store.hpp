@@ -1,0 +1,59 @@
+#pragma once
+// The weights that units compute with. Where they are divided, each rank holds a part of every group, and a
+// unit's weights are whole from its gather to its release.
+
+#include <optional>
+#include <vector>
+
+#include "model/parameter_table.hpp"
+#include "parallel/sharding.hpp"
+#include "tensor/buffer.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::parallel {
+
+class WeightStore {
+ public:
+  WeightStore(const model::ParameterTable& table, DType dtype, const Sharding& sharding);
+
+  /// This rank's part of a group's flat buffer: what the optimizer writes.
+  Tensor part(int group) const;
+  /// Parts have new values. Wholes are out of date until the next gather; none may be in use.
+  void changed();
+
+  /// Starts to bring together what a unit computes with, unless it is whole already. All ranks gather the
+  /// same units in the same order.
+  void gather(int unit);
+  /// The unit is done with what was gathered. Weights that are not divided stay.
+  void release(int unit);
+  /// In UnitSpec::params order; blocks until they are whole. Error{internal} where they were not gathered.
+  const std::vector<Tensor>& of_unit(int unit);
+
+  /// Of the parts, and of wholes beside them (the most at one time).
+  std::size_t bytes() const;
+  std::size_t most_gathered_bytes() const { return most_gathered_bytes_; }
+
+ private:
+  struct Group {
+    Buffer part;   // where weights are divided
+    Buffer whole;  // else; or while somebody uses it
+    int users = 0;
+    bool is_whole = true;
+    std::optional<comm::Work> gathering{};
+  };
+  Tensor whole(int group) const;
+  void start_gather(int group);
+  void find_views(int unit);
+
+  const model::ParameterTable& table_;
+  DType dtype_;
+  Sharding sharding_;
+  Division division_;
+  std::vector<Group> groups_;
+  std::vector<std::vector<int>> unit_groups_;
+  std::vector<std::vector<Tensor>> unit_weights_;
+  std::vector<Buffer> spare_;  // wholes that nobody uses
+  std::size_t gathered_bytes_ = 0, most_gathered_bytes_ = 0;
+};
+
+}  // namespace dt::parallel
