@@ -48,6 +48,7 @@ checkpoint::Manifest checkpoint_header(const Plan& plan, const checkpoint::Train
   manifest.state.conditions = describe_conditions(plan);
   manifest.model = plan.spec;
   manifest.mesh.dp = plan.place.dp;
+  manifest.mesh.zero = plan.zero;
   manifest.generation = generation.number;
   manifest.parent = generation.continues;
   return manifest;

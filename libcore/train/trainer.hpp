@@ -9,11 +9,12 @@
 #include "base/signals.hpp"
 #include "checkpoint/run_directory.hpp"
 #include "comm/ranks.hpp"
-#include "data/loader.hpp"
+#include "data/token_dataset.hpp"
 #include "train/decision.hpp"
 #include "train/reporter.hpp"
 #include "train/settings.hpp"
 #include "train/start.hpp"
+#include "train/stepper.hpp"
 
 namespace dt::train {
 
@@ -32,17 +33,10 @@ class Trainer {
 
  private:
   Decision train_step();
-  Decision run_actions(data::Batch& batch);
-  void take_optimizer_step(double lr, double grad_scale);
-  data::Batch next_batch();
-  /// Of this rank's share of the gradient's blocks.
-  void add_squared_norm(StepReport& report);
   /// Asked of the file system on rank 0, and not at each step.
   bool is_superseded();
-  /// Lets the loss scale follow what the gradients bear; may turn a step into one that is skipped.
-  void adjust_loss_scale(Decision& decision);
   [[noreturn]] void refuse_not_finite(const Decision& decision);
-  void log_step(const Decision& decision, double data_wait_s, double step_s, double exposed_comm_s);
+  void log_step(const Decision& decision, const StepTimes& times);
   /// Unless this step has been saved.
   void save();
   /// The signal that interrupted it, or 0.
@@ -63,16 +57,10 @@ class Trainer {
   checkpoint::TrainingState& state_;
   const StopSignals& signals_;
   const comm::Ranks& ranks_;
-  data::Loader loader_;
   Reporter reporter_;
-  parallel::ActionList actions_;
-  std::vector<std::vector<optim::Segment>> segments_;  // of each group
-  std::vector<double> block_sums_;
-  optim::LossScale loss_scale_;
-  bool is_own_loss_finite_ = true;  // of this rank's part of the step
-  double peak_flops_ = 0;           // of all ranks
-  double control_s_ = 0;            // spent on combining reports
-  double looked_for_newer_s_;       // when is_superseded looked last
+  Stepper stepper_;
+  double peak_flops_ = 0;      // of all ranks
+  double looked_for_newer_s_;  // when is_superseded looked last
   std::int64_t saved_step_;
   std::exception_ptr output_failure_;
 

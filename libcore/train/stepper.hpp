@@ -1,0 +1,64 @@
+#pragma once
+// One step of training at a time, by all ranks together: data, actions, the decision point, the optimizer.
+// It knows nothing of runs, checkpoints or logs.
+
+#include <functional>
+#include <vector>
+
+#include "checkpoint/manifest.hpp"
+#include "data/loader.hpp"
+#include "optim/adamw.hpp"
+#include "optim/loss_scale.hpp"
+#include "parallel/action.hpp"
+#include "train/decision.hpp"
+#include "train/model_runtime.hpp"
+#include "train/plan.hpp"
+
+namespace dt::train {
+
+/// Where a step's time went on this rank.
+struct StepTimes {
+  double data_wait_s = 0;
+  double step_s = 0;          // without the wait for data
+  double exposed_comm_s = 0;  // of it: what communication took from computing
+};
+
+class Stepper {
+ public:
+  /// All references must outlive it. `state` is where training stands.
+  Stepper(const Plan& plan, ModelRuntime& runtime, const data::TokenDataset& dataset,
+          checkpoint::TrainingState& state, comm::Communicator& world);
+
+  /// Makes the next step and moves the state on, unless the decision is that it must not be made: loss or
+  /// gradients that are not finite, or `superseded`. `report` adds what else this rank has to tell the
+  /// others.
+  Decision step(const std::function<void(StepReport&)>& report, StepTimes& times);
+
+  const optim::LossScale& loss_scale() const { return loss_scale_; }
+  /// Of this rank's part of the last step.
+  bool is_own_loss_finite() const { return is_own_loss_finite_; }
+
+ private:
+  data::Batch next_batch();
+  Decision run_actions(data::Batch& batch, const std::function<void(StepReport&)>& report);
+  void take_optimizer_step(double lr, double grad_scale);
+  /// Of this rank's share of the gradient's blocks.
+  void add_squared_norm(StepReport& report);
+  /// Lets the loss scale follow what the gradients bear; may turn a step into one that is skipped.
+  void adjust_loss_scale(Decision& decision);
+  double exposed_communication_s() const;
+
+  const Plan& plan_;
+  ModelRuntime& runtime_;
+  checkpoint::TrainingState& state_;
+  comm::Communicator& world_;
+  data::Loader loader_;
+  parallel::ActionList actions_;
+  std::vector<std::vector<optim::Segment>> segments_;  // of each group
+  std::vector<double> block_sums_;
+  optim::LossScale loss_scale_;
+  bool is_own_loss_finite_ = true;
+  double control_s_ = 0;  // spent on combining reports
+};
+
+}  // namespace dt::train
