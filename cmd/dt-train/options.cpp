@@ -127,12 +127,27 @@ void add_evaluation(OptionTable& t, Settings& s) {
       .add("dry-run", &s.dry_run, "check everything, estimate memory, print what would run, change nothing");
 }
 
+void add_proof(OptionTable& t, Settings& s) {
+  t.group("Proof")
+      .add("compare-layouts", &s.compare_layouts, "LIST",
+           "make --steps steps under each layout and print how they differ from the first's; exit 5 where "
+           "more "
+           "than may be. Layouts apart by ';', of dp= (the first so many ranks), zero=, zero-group=, "
+           "recompute=, "
+           "micro-batch=, threads=, which default to this command's")
+      .add("show-schedule", &s.show_schedule,
+           "print what rank 0 does in a step, with the bytes that ranks move");
+}
+
 void check(const Settings& s) {
   if (s.data.empty())
     throw Error(ErrorKind::usage, "--data is missing", "give a folder that dt-shard-data wrote");
   if (s.resume.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");
   if (s.eval_only) return;
-  if (!s.run && !s.dry_run) throw Error(ErrorKind::usage, "--run is missing", "name the run's folder");
+  const bool needs_no_run = s.dry_run || s.show_schedule || s.compare_layouts;
+  if (int(s.dry_run) + int(s.show_schedule) + int(s.compare_layouts.has_value()) > 1)
+    throw usage_error("give one of --dry-run, --show-schedule and --compare-layouts");
+  if (!s.run && !needs_no_run) throw Error(ErrorKind::usage, "--run is missing", "name the run's folder");
   const int ends = int(s.steps.has_value()) + int(s.tokens.has_value()) + int(s.epochs.has_value());
   if (ends != 1) {
     throw Error(ErrorKind::usage,
@@ -159,12 +174,17 @@ OptionTable make_options(Settings& settings) {
   add_optimizer(table, settings);
   add_checkpoints(table, settings);
   add_evaluation(table, settings);
+  add_proof(table, settings);
   table.example("dt-train --model gpt2-124m --data shards --run runs/a --tokens 100M --save-every 100",
                 "trains; the same command again goes on where it stopped");
   table.example("dt-train --model llama-1b --data shards --run runs/b --steps 1000 --dry-run",
                 "checks everything and estimates memory");
   table.example("srun --mpi=pmix dt-train --model gpt2-124m --data shards --run runs/c --steps 1000",
                 "one rank a task, each with its share of every batch (see jobs/train.sbatch)");
+  table.example(
+      "mpirun -n 4 dt-train --model llama-tiny --data shards --steps 50 --compare-layouts \"dp=1; "
+      "dp=4,zero=3\"",
+      "proves that the layout changes nothing");
   table.example("dt-train --eval-only --run runs/a --data shards --json",
                 "the validation loss of the newest checkpoint");
   table.check([&settings] { check(settings); });

@@ -8,10 +8,12 @@
 #include "base/signals.hpp"
 #include "comm/exchange.hpp"
 #include "comm/mpi/run_ranks.hpp"
+#include "train/compare_layouts.hpp"
 #include "train/dry_run.hpp"
 #include "train/evaluate_only.hpp"
 #include "train/precision.hpp"
 #include "train/run.hpp"
+#include "train/show_schedule.hpp"
 
 namespace dt::train_tool {
 
@@ -20,19 +22,36 @@ namespace {
 using train::Settings;
 
 /// Options that evaluation alone has no use for.
-constexpr std::array training_only{"steps",        "tokens",
-                                   "epochs",       "grad-lanes",
-                                   "grad-dtype",   "loss-scale",
-                                   "recompute",    "seed",
-                                   "lr",           "min-lr",
-                                   "warmup-steps", "schedule",
-                                   "decay-steps",  "weight-decay",
-                                   "beta1",        "beta2",
-                                   "adam-eps",     "clip-norm",
-                                   "save-every",   "keep-last",
-                                   "keep-every",   "eval-every",
-                                   "log-every",    "peak-flops",
-                                   "dry-run",      "lr-reference-batch"};
+constexpr std::array training_only{"steps",
+                                   "tokens",
+                                   "epochs",
+                                   "grad-lanes",
+                                   "grad-dtype",
+                                   "loss-scale",
+                                   "recompute",
+                                   "seed",
+                                   "lr",
+                                   "min-lr",
+                                   "warmup-steps",
+                                   "schedule",
+                                   "decay-steps",
+                                   "weight-decay",
+                                   "beta1",
+                                   "beta2",
+                                   "adam-eps",
+                                   "clip-norm",
+                                   "save-every",
+                                   "keep-last",
+                                   "keep-every",
+                                   "eval-every",
+                                   "log-every",
+                                   "peak-flops",
+                                   "dry-run",
+                                   "lr-reference-batch",
+                                   "zero",
+                                   "zero-group",
+                                   "show-schedule",
+                                   "compare-layouts"};
 
 /// Error{usage}: an option that would do nothing without another, or beside it.
 void check_use(const Settings& s, const OptionTable& options) {
@@ -45,6 +64,12 @@ void check_use(const Settings& s, const OptionTable& options) {
   needs("keep-every", s.keep_last.has_value(), "--keep-last");
   needs("decay-steps", s.schedule == "wsd", "--schedule wsd");
   needs("min-lr", s.schedule != "constant", "a schedule that falls");
+  needs("zero-group", s.zero > 0, "--zero 1, 2 or 3");
+  if (s.compare_layouts) {
+    for (const char* name : {"run", "resume", "save-every", "keep-last", "eval-every", "eval-batches"}) {
+      if (options.given(name)) throw usage_error("--{} has no use with --compare-layouts", name);
+    }
+  }
   if (!s.eval_only) return;
   for (const char* name : training_only) {
     if (options.given(name)) throw usage_error("--{} has no use with --eval-only", name);
@@ -56,14 +81,16 @@ void check_use(const Settings& s, const OptionTable& options) {
 }  // namespace
 
 int run(const train::Settings& settings, const OptionTable& options, Console& console) {
-  const StopSignals signals([&console](int signal) {  // before MPI, which starts threads
+  const StopSignals signals([&](int signal) {  // before MPI, which starts threads
     if (launched_rank() != 0) return;
-    console.info("{}: saving after this step{}", signal_name(signal),
-                 signal == SIGINT ? "; again to end at once" : "");
+    const char* what = settings.eval_only || settings.compare_layouts ? "stopping" : "saving after this step";
+    console.info("{}: {}{}", signal_name(signal), what, signal == SIGINT ? "; again to end at once" : "");
   });
   return comm::mpi::run_ranks(settings.comm, console, [&](const comm::Ranks& ranks) {
     comm::together(ranks.world, [&] { check_use(settings, options); });
     if (settings.eval_only) return train::evaluate_only(settings, options.values(), signals, ranks);
+    if (settings.compare_layouts) return train::compare_layouts(settings, options.values(), signals, ranks);
+    if (settings.show_schedule) return train::show_schedule(settings, ranks);
     if (settings.dry_run) return train::dry_run(settings, ranks);
     return train::run_training(settings, options.values(), signals, ranks);
   });

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <fstream>
 #include <memory>
 #include <sched.h>
 #include <string_view>
@@ -48,6 +49,10 @@ std::uint64_t peak_resident_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+void reset_peak_resident() {
+  std::ofstream("/proc/self/clear_refs") << "5";
 }
 
 std::uint64_t physical_memory_bytes() {

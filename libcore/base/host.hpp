@@ -13,6 +13,8 @@ std::string host_name();
 std::vector<int> available_core_numbers();
 int available_cores();
 std::uint64_t peak_resident_bytes();
+/// What is resident now is the peak from here on; where the system does not let it, nothing changes.
+void reset_peak_resident();
 std::uint64_t physical_memory_bytes();
 std::optional<std::string> environment_variable(const char* name);
 /// This process's number among those that mpirun or srun started together, as they tell it before any

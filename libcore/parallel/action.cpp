@@ -5,10 +5,14 @@
 
 namespace dt::parallel {
 
-std::string to_string(const Action& action) {
+const char* action_name(ActionKind kind) {
   static constexpr std::array names{"forward", "backward_input", "backward_weight", "discard", "recompute",
                                     "gather",  "free",           "reduce",          "control", "step"};
-  const char* name = names[static_cast<std::size_t>(action.kind)];
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string to_string(const Action& action) {
+  const char* name = action_name(action.kind);
   if (action.micro_batch >= 0)
     return fmt::format("{}(unit {}, micro-batch {})", name, action.unit, action.micro_batch);
   if (action.unit >= 0) return fmt::format("{}(unit {})", name, action.unit);

@@ -29,6 +29,8 @@ struct Action {
 
 using ActionList = std::vector<Action>;
 
+/// "backward_input"
+const char* action_name(ActionKind kind);
 /// "forward(unit 3, micro-batch 0)"
 std::string to_string(const Action& action);
 

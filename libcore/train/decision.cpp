@@ -67,6 +67,13 @@ void visit(StepReport& report, Cursor cursor) {
 
 }  // namespace
 
+std::int64_t StepReport::bytes() {
+  StepReport report;
+  std::vector<std::int64_t> numbers;
+  visit(report, {numbers, true});
+  return static_cast<std::int64_t>(numbers.size() * sizeof(std::int64_t));
+}
+
 void StepReport::combine(comm::Communicator& world) {
   if (world.size() == 1) return;
   std::vector<std::int64_t> numbers;

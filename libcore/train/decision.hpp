@@ -17,6 +17,8 @@ struct StepReport {
   int signal = 0;                 // a request to stop, or 0
   bool output_failed = false;     // a line or row of the account could not be written
   bool superseded = false;        // a newer generation has taken the run over
+  /// That combining sends, as the recorder counts it.
+  static std::int64_t bytes();
   /// Becomes the report of all ranks, who call it together. Exact, so that the order of ranks does not
   /// matter.
   void combine(comm::Communicator& world);

@@ -63,6 +63,8 @@ struct Settings {
   std::optional<std::string> logits_out;
   std::int64_t logits_sequences = 64;
   bool dry_run = false;
+  bool show_schedule = false;
+  std::optional<std::string> compare_layouts;
 };
 
 }  // namespace dt::train

@@ -1,0 +1,36 @@
+#include "parallel/traffic.hpp"
+
+#include "parallel/flat.hpp"
+
+namespace dt::parallel {
+
+std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
+  const auto weight_bytes = static_cast<std::int64_t>(dtype_bytes(precision.compute));
+  const auto gradient_bytes = static_cast<std::int64_t>(dtype_bytes(precision.gradient));
+  const auto numel = [&](int group) { return table.groups()[at(group)].numel; };
+  const bool divides = division.divides_optimizer();
+  std::vector<int> users(table.groups().size());
+  std::vector<std::int64_t> bytes;
+  for (const Action& action : list) {
+    std::int64_t moved = 0;
+    if (action.unit >= 0) {
+      for (const int group : groups_of(table, action.unit)) {
+        if (action.kind == ActionKind::gather && users[at(group)]++ == 0 && divides)
+          moved += numel(group) * weight_bytes;
+        if (action.kind == ActionKind::free) --users[at(group)];
+        if (action.kind == ActionKind::reduce && (divides || replicas > 1))
+          moved += numel(group) * gradient_bytes;
+      }
+    }
+    if (action.kind == ActionKind::control && divides && replicas > 1) {
+      for (int group = 0; group < static_cast<int>(table.groups().size()); ++group) {
+        const auto holders = static_cast<std::int64_t>(table.groups()[at(group)].holders.size());
+        moved += holders * division.own(numel(group)).count * gradient_bytes;
+      }
+    }
+    bytes.push_back(moved);
+  }
+  return bytes;
+}
+
+}  // namespace dt::parallel

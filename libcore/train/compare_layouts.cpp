@@ -1,0 +1,179 @@
+#include "train/compare_layouts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "comm/exchange.hpp"
+#include "train/agreement.hpp"
+#include "train/layout.hpp"
+#include "train/layout_run.hpp"
+#include "train/precision.hpp"
+#include "train/start.hpp"
+
+namespace dt::train {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Comparison {
+  std::string layout;
+  LayoutResult result;
+  double loss_difference = 0;  // relative, the most of any step
+  bool same_data = true;
+  Promise promise;
+  bool holds = true;
+};
+
+double most_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]) / std::abs(b[i]));
+  return most;
+}
+
+/// `first` is the reference's.
+void judge(Comparison& own, const Comparison& first) {
+  own.loss_difference = most_difference(own.result.losses, first.result.losses);
+  own.same_data = own.result.data_digest == first.result.data_digest;
+  own.holds = own.same_data && (!own.promise.same_bits || own.result.weights.same_bits) &&
+              own.loss_difference <= own.promise.loss_difference.value_or(INFINITY) &&
+              own.result.moved_bytes == own.result.expected_bytes;
+}
+
+Json as_json(const Comparison& c, bool is_reference) {
+  const LayoutResult& r = c.result;
+  Json json{{"kind", "layout"},
+            {"layout", c.layout},
+            {"reference", is_reference},
+            {"data_digest", fmt::format("{:016x}", r.data_digest)},
+            {"same_data", c.same_data},
+            {"losses", r.losses},
+            {"loss_difference", c.loss_difference},
+            {"weights_equal", r.weights.same_bits},
+            {"weights_max_difference", r.weights.most},
+            {"weights_relative_difference", r.weights.relative},
+            {"promised_equal", c.promise.same_bits},
+            {"promised_loss_difference", nullptr},
+            {"holds", c.holds},
+            {"peak_bytes", r.peak_bytes},
+            {"weights_bytes", r.storage.weights},
+            {"gradients_bytes", r.storage.gradients},
+            {"optimizer_bytes", r.storage.optimizer},
+            {"gathered_bytes", r.storage.gathered},
+            {"moved_bytes", r.moved_bytes},
+            {"expected_bytes", r.expected_bytes},
+            {"tokens_per_s", r.tokens_per_s}};
+  if (c.promise.loss_difference) json["promised_loss_difference"] = *c.promise.loss_difference;
+  return json;
+}
+
+std::string weights_text(const Comparison& c) {
+  return c.result.weights.same_bits ? "equal" : fmt::format("{:.1e}", c.result.weights.relative);
+}
+
+void print(const Comparison& c, bool is_reference, std::size_t width, Console& console) {
+  if (console.json()) return console.print("{}\n", as_json(c, is_reference).dump());
+  if (is_reference) {
+    console.print("{:<{}}  {:<16}  {:>9}  {:>8}  {:>10}  {:>10}  {:>9}  {}\n", "layout", width, "data digest",
+                  "loss diff", "weights", "peak", "moved/step", "tokens/s", "promised");
+  }
+  const std::string promised = is_reference          ? "the reference"
+                               : c.promise.same_bits ? "equal weights"
+                               : c.promise.loss_difference
+                                   ? fmt::format("losses within {:.0e}", *c.promise.loss_difference)
+                                   : "the same data";
+  console.print("{:<{}}  {:016x}  {:>9.1e}  {:>8}  {:>10}  {:>10}  {:>9.0f}  {}{}\n", c.layout, width,
+                c.result.data_digest, c.loss_difference, is_reference ? "" : weights_text(c),
+                format_bytes(c.result.peak_bytes),
+                format_bytes(static_cast<std::uint64_t>(c.result.moved_bytes)), c.result.tokens_per_s,
+                promised, c.holds ? "" : ": BROKEN");
+}
+
+/// Runs `layout` on the ranks that it needs, while the others wait. Where a rank fails, all throw what it
+/// threw.
+std::optional<LayoutResult> run_on_first(const Layout& layout, const Plan& plan,
+                                         const data::TokenDataset& dataset, const comm::Ranks& ranks,
+                                         const LayoutRequest& request) {
+  comm::Communicator& world = ranks.world;
+  const bool takes_part = world.rank() < layout.ranks;
+  const auto group = world.split(takes_part ? 0 : 1, world.rank(), layout.name);
+  std::optional<LayoutResult> result;
+  std::exception_ptr failure;
+  if (takes_part) {
+    try {
+      const comm::Ranks own{*group, ranks.console, ranks.abort, ranks.are_processes, ranks.collectives};
+      result = run_layout(plan, layout.settings, dataset, own, request);
+    } catch (const comm::SharedError&) {
+      failure = std::current_exception();
+    }
+  }
+  comm::together(world, [&] {
+    if (failure) std::rethrow_exception(failure);
+  });
+  return result;
+}
+
+}  // namespace
+
+int compare_layouts(const Settings& settings, const std::vector<OptionValue>& asked,
+                    const StopSignals& signals, const comm::Ranks& ranks) {
+  comm::Communicator& world = ranks.world;
+  world.engine().set_timeout(0);  // ranks wait for layouts that need fewer
+  const Place place = find_place(world);
+  std::optional<data::TokenDataset> dataset;
+  std::vector<Layout> layouts;
+  std::vector<Plan> plans;
+  comm::together(world, [&] {
+    dataset.emplace(settings.data);
+    layouts = parse_layouts(*settings.compare_layouts, settings, world.size());
+    const model::ModelSpec spec = choose_spec(settings, {});
+    for (const Layout& layout : layouts) {
+      Place own = place;
+      own.dp = layout.ranks;
+      if (own.node > own.dp) own.node = own.dp;
+      own.rank = std::min(own.rank, own.dp - 1);
+      plans.push_back(make_plan(layout.settings, spec, *dataset, own, nullptr));
+      if (plans.back().total_steps < 1) throw usage_error("--compare-layouts needs at least one step");
+    }
+  });
+  check_alike(ranks, asked, *dataset);
+  const DType multiply =
+      choose_multiply(settings, plans.front().precision, plans.front().threads, nullptr, ranks);
+  std::size_t width = std::string("layout").size();
+  for (const Layout& layout : layouts) width = std::max(width, layout.name.size());
+
+  KeptWeights reference;
+  std::optional<Comparison> first;
+  std::int64_t broken = 0;
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    plans[i].multiply = multiply;
+    reference.rewind();
+    const auto result = run_on_first(layouts[i], plans[i], *dataset, ranks,
+                                     {reference, i == 0, [&] { return signals.received(); }});
+    const std::int64_t signal = comm::broadcast_number(world, result ? result->stopped_by : 0);
+    if (signal != 0) {
+      ranks.console.warn("stopped by {} in layout {}", signal_name(static_cast<int>(signal)),
+                         layouts[i].name);
+      return 128 + static_cast<int>(signal);
+    }
+    at_first(ranks, [&] {
+      Comparison own{.layout = layouts[i].name, .result = *result, .promise = promise_of(plans[i], plans[0])};
+      if (!first) first = own;
+      judge(own, *first);
+      if (!own.holds) ++broken;
+      print(own, i == 0, width, ranks.console);
+    });
+  }
+  broken = comm::broadcast_number(world, broken);
+  if (broken == 0) return 0;
+  throw comm::SharedError(
+      ErrorKind::verification,
+      fmt::format("{} of {} layouts broke what is promised of them", broken, layouts.size()));
+}
+
+}  // namespace dt::train

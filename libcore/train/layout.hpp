@@ -1,0 +1,32 @@
+#pragma once
+// Ways to divide training among ranks, as a text, and what DESIGN promises of any two of them.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/plan.hpp"
+#include "train/settings.hpp"
+
+namespace dt::train {
+
+struct Layout {
+  std::string name;   // "dp=4,zero=3"
+  int ranks = 1;      // the first so many
+  Settings settings;  // those of all, with what the layout says
+};
+
+/// "dp=4; dp=2,zero=1,recompute=full": layouts apart by semicolons, each a list of dp (default: all ranks),
+/// zero, zero-group, recompute, micro-batch and threads, which default to what `base` says. All have one
+/// number of gradient lanes: --grad-lanes, else the most ranks of any. Error{usage} naming the layout, the
+/// rule that it breaks, and the nearest that would do.
+std::vector<Layout> parse_layouts(const std::string& text, const Settings& base, int num_ranks);
+
+/// What must hold of two layouts of one run, beside the same data.
+struct Promise {
+  bool same_bits = false;
+  std::optional<double> loss_difference;  // relative, at most; none for 16 bits
+};
+Promise promise_of(const Plan& a, const Plan& b);
+
+}  // namespace dt::train

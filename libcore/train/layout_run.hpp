@@ -1,0 +1,62 @@
+#pragma once
+// Some steps of training under one layout, and what came of them.
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "comm/ranks.hpp"
+#include "data/token_dataset.hpp"
+#include "train/layout.hpp"
+#include "train/plan.hpp"
+
+namespace dt::train {
+
+/// Weights on disk, that several layouts can be compared without several models in memory.
+class KeptWeights {
+ public:
+  KeptWeights();
+  void append(const Tensor& values);
+  /// The values that follow those read before, into `values`.
+  void read(const Tensor& values);
+  void rewind();
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+/// How two sets of weights differ.
+struct WeightsDifference {
+  bool same_bits = true;
+  double most = 0;      // absolute
+  double relative = 0;  // norm of the difference ÷ norm of the reference
+};
+
+struct LayoutResult {
+  int stopped_by = 0;          // a signal; then the rest is not known
+  std::vector<double> losses;  // of each step
+  std::uint64_t data_digest = 0;
+  WeightsDifference weights;        // to the reference, on rank 0
+  std::uint64_t peak_bytes = 0;     // resident, of the rank's process that has most
+  parallel::StorageBytes storage;   // of rank 0
+  std::int64_t moved_bytes = 0;     // a step, as recorded by rank 0: gathers, and sums of gradients
+  std::int64_t expected_bytes = 0;  // by the step's list
+  double tokens_per_s = 0;          // without the first step
+};
+
+struct LayoutRequest {
+  KeptWeights& reference;  // takes rank 0's weights where this is the reference, else is compared with them
+  bool is_reference;
+  std::function<int()> stop_signal;  // a request to stop, or 0
+};
+
+/// Called by the layout's ranks together: `ranks` holds them alone.
+LayoutResult run_layout(const Plan& plan, const Settings& settings, const data::TokenDataset& dataset,
+                        const comm::Ranks& ranks, const LayoutRequest& request);
+
+}  // namespace dt::train
