@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# --compare-layouts: any layout trains the same, and the command says so.
+source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
+make_shards shards
+
+# compare KIND LAYOUTS [options]
+compare() {
+  local kind=$1 layouts=$2
+  shift 2
+  arguments unused "$@"
+  train_args=("${train_args[@]:2}" --compare-layouts "$layouts") # no run
+  local without=() i
+  for ((i = 0; i < ${#train_args[@]}; ++i)); do
+    if [[ ${train_args[i]} == --eval-batches ]]; then ((++i)) && continue; fi
+    without+=("${train_args[i]}")
+  done
+  case $kind in
+    mpi=*) mpi "${kind#mpi=}" dt-train "${without[@]}" ;;
+    *) dt-train "${without[@]}" --comm "$kind" ;;
+  esac
+}
+# equal_layouts: how many of the last comparison's have the reference's weights.
+equal_layouts() { grep -c '"weights_equal":true' stdout; }
+# divided_layouts: every stage and group of four and eight ranks, with blocks computed again or not.
+divided_layouts() {
+  local dp stage recompute group
+  for recompute in none selective full; do
+    for dp in 2 4 8; do
+      for stage in 0 1; do echo "dp=$dp,zero=$stage,recompute=$recompute"; done
+    done
+    for stage in 2 3; do
+      for group in 2 4 8; do echo "dp=8,zero=$stage,zero-group=$group,recompute=$recompute"; done
+    done
+  done | paste -sd ';'
+}
+
+# Ranks as threads: 37 layouts with one sequence a micro-batch, eight of them; an untied and a tied model.
+cat >tied.json <<'END'
+{"model_type": "gpt2", "vocab_size": 300, "n_embd": 64, "n_layer": 3, "n_head": 4, "n_positions": 128,
+ "tie_word_embeddings": true}
+END
+for model in llama-tiny tied.json; do
+  expect_exit 0 compare threads=8 "dp=1; $(divided_layouts)" --model "$model" --micro-batch 1 --steps 50 --json
+  expect_equal "$(wc -l <stdout)" 37 "layouts"
+  expect_equal "$(equal_layouts)" 37 "layouts with equal weights"
+  expect_equal "$(grep -c '"promised_equal":true' stdout)" 37 "layouts of which that is promised"
+done
+
+# Several micro-batches a rank, and numbers of ranks that are no power of two: the same losses but for rounding.
+for precision in fp32 fp64; do
+  expect_exit 0 compare threads=6 "dp=1; dp=3; dp=5,zero=1; dp=6,zero=2; dp=2,zero=3; dp=4,zero=3; dp=4,zero=2,zero-group=2" \
+    --global-batch 12 --micro-batch 1 --steps 50 --precision "$precision" --grad-lanes 4
+  expect_equal "$(grep -c BROKEN stdout || true)" 0 "broken promises"
+  expect_equal "$(grep -c 'losses within' stdout)" 6 "promises"
+done
+# Stages 2 and 3 are one class of their own.
+expect_exit 0 compare threads=2 "dp=2,zero=2; dp=2,zero=3; dp=2,zero=3,recompute=full" --steps 50 --json
+expect_equal "$(equal_layouts)" 3 "layouts of the class"
+
+# As processes.
+for ranks in 2 4 8; do
+  expect_exit 0 compare "mpi=$ranks" "dp=1; dp=$ranks; dp=$ranks,zero=1; dp=$ranks,zero=2; dp=$ranks,zero=3; dp=$ranks,zero=3,zero-group=2" \
+    --micro-batch 1 --global-batch "$ranks" --steps 20 --json
+  expect_equal "$(equal_layouts)" 6 "layouts of $ranks processes with equal weights"
+done
+
+# What a rank holds, by its buffers, is what the formulas say (Rajbhandari et al. 2020): 4 bytes of weights, 4 of gradients and 8 of
+# moments a parameter, each divided by the ranks from the stage on that divides it.
+cat >large.json <<'END'
+{"model_type": "llama", "vocab_size": 2000, "hidden_size": 256, "intermediate_size": 700, "num_hidden_layers": 3,
+ "num_attention_heads": 4, "max_position_embeddings": 64}
+END
+parameters=$(dt-train --model large.json --data shards --steps 1 --dry-run --json | sed -E 's/.*"parameters":([0-9]+).*/\1/')
+expect_exit 0 compare threads=4 "dp=4; dp=4,zero=1; dp=4,zero=2; dp=4,zero=3" --model large.json --steps 2 --global-batch 4 \
+  --micro-batch 1 --json
+number() { sed -E "s/.*\"$2\":([0-9]+).*/\1/" <<<"$1"; }
+stage=0
+while read -r line; do
+  for what in weights:3:4 gradients:2:4 optimizer:1:8; do
+    IFS=: read -r name from bytes <<<"$what"
+    awk -v held="$(number "$line" "${name}_bytes")" -v whole="$((parameters * bytes))" -v n=$((stage >= from ? 4 : 1)) \
+      'BEGIN { ratio = held / (whole / n); exit !(ratio > 0.95 && ratio < 1.05) }' ||
+      fail "stage $stage: $name bytes in $line"
+  done
+  # Gathers and sums: two passes over the parameters, and from stage 3 on one more over the blocks, which are gathered again.
+  expect_equal "$(number "$line" moved_bytes)" "$(number "$line" expected_bytes)" "bytes moved in stage $stage"
+  awk -v moved="$(number "$line" moved_bytes)" -v whole=$((parameters * 4)) -v stage=$stage \
+    'BEGIN { passes = moved / whole; low = stage == 0 ? 0.99 : stage == 3 ? 2.5 : 1.99; exit !(passes > low && passes < (stage == 0 ? 1.01 : stage == 3 ? 3 : 2.01)) }' ||
+    fail "stage $stage moves $(number "$line" moved_bytes) bytes"
+  ((++stage))
+done <stdout
+
+# What cannot be is refused before any work, with what would do.
+refused() {
+  expect_exit 2 compare threads=4 "$1" --steps 2
+  expect_match stderr "$2"
+}
+refused "dp=9" 'dp=9.: needs 9 ranks, there are 4; dp of at most 4 would do'
+refused "dp=2; dp=2,zero=4" 'zero is a number from 0 to 3'
+refused "dp=2,micro-batch=3" 'micro-batch=2 or micro-batch=4 would do'
+refused "dp=4,zero=1,zero-group=3" 'allowed are all, node, 1, 2, 4'
+refused "tp=2" 'is not a layout'
+refused " ; " 'names no layout'
+expect_exit 2 compare threads=2 "dp=2" --steps 2 --dry-run
+expect_exit 3 compare threads=2 "dp=1; dp=2" --steps 9 --lr 1e30 --clip-norm 0 --schedule constant --warmup-steps 0
+
+# The step of a rank, drawn.
+expect_exit 0 dt-train --model llama-tiny --data shards --sequence-length 32 --steps 1 --comm threads=2 --zero 3 --show-schedule
+expect_match stdout '^gather +layers.0 '
+expect_equal "$(tail -n 1 stdout)" step
+expect_exit 0 dt-train --model llama-tiny --data shards --sequence-length 32 --steps 1 --comm threads=2 --zero 3 --show-schedule --json
+expect_match stdout '"action":"reduce","unit":"head","micro_batch":0,"bytes":[1-9]'

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# ZeRO: a run may change what its ranks divide at every start; checkpoints of any stage are those of any other.
+source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
+make_shards shards
+common=(--quiet --grad-lanes 4 --schedule constant --warmup-steps 0)
+
+# Four micro-batches, four ranks: every stage has the bits of one rank, and so has each checkpoint.
+train one "${common[@]}" --steps 40 --save-every 10 >/dev/null || fail "one rank"
+for stage in 1 2 3; do
+  expect_exit 0 train_as threads=4 "zero$stage" "${common[@]}" --steps 40 --zero "$stage"
+  expect_exit 0 dt-checkpoint diff --quiet one/checkpoints/step-00000040.g1 "zero$stage/checkpoints/step-00000040.g1"
+done
+expect_exit 0 train_as mpi=4 mpi "${common[@]}" --steps 40 --zero 3 --zero-group 2 --recompute full
+expect_exit 0 dt-checkpoint diff --quiet one/checkpoints/step-00000040.g1 mpi/checkpoints/step-00000040.g1
+expect_exit 0 dt-checkpoint verify --quiet mpi/checkpoints/step-00000040.g1
+expect_equal "$(losses mpi)" "$(losses one)" "losses"
+expect_match mpi/checkpoints/step-00000040.g1/manifest.json '"zero": *3'
+grep -h '"kind":"eval"' one/metrics.jsonl >one.eval
+grep -h '"kind":"eval"' mpi/metrics.jsonl >mpi.eval
+cmp one.eval mpi.eval || fail "evaluations differ"
+
+# Another stage, another number of ranks, at every start.
+expect_exit 0 train_as mpi=4 changes "${common[@]}" --steps 10 --zero 3
+expect_exit 0 train_as threads=2 changes "${common[@]}" --steps 20 --zero 1
+expect_exit 0 train changes "${common[@]}" --steps 30
+expect_exit 0 train_as threads=4 changes "${common[@]}" --steps 40 --zero 2
+expect_exit 0 dt-checkpoint diff --quiet one/checkpoints/step-00000040.g1 changes/checkpoints/step-00000040.g4
+
+# 16 bits: masters and moments divided, weights of 16 bits gathered.
+train bf16 "${common[@]}" --steps 10 --precision bf16 --matmul fp32 >/dev/null || fail "bf16"
+for stage in 1 3; do
+  expect_exit 0 train_as threads=4 "bf16-$stage" "${common[@]}" --steps 10 --precision bf16 --matmul fp32 --zero "$stage"
+  expect_exit 0 dt-checkpoint diff --quiet bf16/checkpoints/step-00000010.g1 "bf16-$stage/checkpoints/step-00000010.g1"
+done
+
+# Several micro-batches a rank sum in another order from stage 2 on, which resume says.
+expect_exit 0 train_as threads=2 rounds --grad-lanes 4 --steps 5 --zero 1
+expect_exit 0 train_as threads=2 rounds --grad-lanes 4 --steps 10 --zero 2
+expect_match stderr 'not bit for bit as before: gradient_sum "by lanes" → "by rounds of 2 ranks"'
+
+# More ranks than micro-batches: those without one still bring their part of the weights.
+expect_exit 0 train_as threads=3 few --quiet --steps 5 --global-batch 4 --zero 3
+expect_exit 0 train_as threads=8 many --quiet --steps 5 --zero 3 --recompute selective
+
+expect_exit 2 train_as threads=4 bad --steps 1 --zero 4
+expect_exit 2 train_as threads=4 bad --steps 1 --zero 1 --zero-group 3
+expect_match stderr 'allowed are all, node, 1, 2, 4'
+expect_exit 2 train_as threads=4 bad --steps 1 --zero-group 2
+expect_match stderr 'zero-group needs --zero'
+expect_absent bad
