@@ -76,6 +76,8 @@ void add_ranks(OptionTable& t, Settings& s) {
            0, 3)
       .add("zero-group", &s.zero_group, "WHO",
            "ranks that divide it: all; node (those of a node); or so many in a row; groups hold the same")
+      .add("overlap", &s.overlap,
+           "ranks compute while weights and gradients are on their way; without, to see what that is worth")
       .add("comm", &s.comm, "KIND",
            "self (one rank), threads=N (N ranks as threads of this process), mpi; default: mpi under mpirun "
            "and srun, "

@@ -19,6 +19,7 @@ struct Implementations {
 template <class Function>
 Function* pick(const Implementations<Function>& implementations, const Context& context, const char* kernel,
                DType dtype) {
+  context.poll();
   if (dtype == DType::f64) return implementations.reference_f64;
   if (context.reference_only()) {
     DT_CHECK(dtype == DType::f32, "{}: there is no reference kernel for {}", kernel, dtype_name(dtype));

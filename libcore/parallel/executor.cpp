@@ -90,9 +90,20 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
         hooks.step();
         break;
     }
-    communicate([&] { storage_.poll(); });
+    if (!overlaps_) communicate([&] { finish(action); });
+    poll();
   }
   DT_CHECK(in_flight_.empty(), "{} units still hold activations after the step", in_flight_.size());
+}
+
+void Executor::poll() {
+  communicate([&] { storage_.poll(); });
+}
+
+/// What an action only starts.
+void Executor::finish(const Action& action) {
+  if (action.kind == ActionKind::gather) storage_.weights().of_unit(action.unit);
+  if (action.kind == ActionKind::reduce) storage_.gradients().finish_started(context_);
 }
 
 template <class Body>

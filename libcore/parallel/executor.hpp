@@ -33,8 +33,12 @@ class Executor {
   void run(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first,
            const StepHooks& hooks);
 
-  /// Time that communication has taken from this rank's computing since the beginning: waiting for gradients
-  /// and advancing messages between actions.
+  /// Off: every gather and every sum is finished before this rank computes on.
+  void set_overlap(bool value) { overlaps_ = value; }
+  /// Lets messages advance.
+  void poll();
+  /// Time that communication has taken from this rank's computing since the beginning: waiting for weights
+  /// and gradients, and advancing messages between kernels.
   double exposed_communication_s() const { return exposed_communication_s_; }
 
   /// Of the activation pool.
@@ -63,6 +67,7 @@ class Executor {
   void backward_input(const Action& action, const model::MicroBatch& micro_batch);
   void backward_weight(const Action& action, const model::MicroBatch& micro_batch);
   void release_after_forward(const Action& action);
+  void finish(const Action& action);
   /// Runs it and adds its time to what communication took.
   template <class Body>
   void communicate(const Body& body);
@@ -75,6 +80,7 @@ class Executor {
   std::multimap<std::size_t, Buffer> pool_;            // by size
   std::size_t pool_bytes_ = 0;
   double exposed_communication_s_ = 0;
+  bool overlaps_ = true;
 };
 
 }  // namespace dt::parallel

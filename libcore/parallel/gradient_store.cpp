@@ -162,13 +162,21 @@ Tensor GradientStore::part_of(int group, const Holder& holder) const {
   return holder.sum ? holder.sum->total().flat(mine.begin, mine.count) : flat(holder.part, mine.count);
 }
 
-void GradientStore::complete(const Context& context) {
+void GradientStore::finish_started(const Context& context) {
   while (!under_way_.empty()) settle_oldest(context);
+  for (std::vector<Holder>& holders : groups_) {
+    for (Holder& holder : holders) {
+      if (holder.work) holder.work->wait();
+      holder.work.reset();
+    }
+  }
+}
+
+void GradientStore::complete(const Context& context) {
+  finish_started(context);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     for (Holder& holder : groups_[group]) {
       DT_CHECK(holder.is_reduced, "a holder of group {} has not been reduced", table_.groups()[group].name);
-      if (holder.work) holder.work->wait();
-      holder.work.reset();
       if (!division_.divides_optimizer() || !sharding_.has_replicas()) continue;
       const Tensor mine = part_of(static_cast<int>(group), holder);
       holder.work = sharding_.replicas->all_reduce(mine, mine);

@@ -33,7 +33,9 @@ class GradientStore {
   /// Starts the sum over the ranks, who all call it for the same units in the same order: of all this rank's
   /// micro-batches, or, where gradients are divided, of the one that was just finished or of none.
   void reduce(const Context& context, int unit);
-  /// Blocks until every sum that was started is done. A tied group's sums then meet, always in the order of
+  /// Blocks until every sum that was started is done.
+  void finish_started(const Context& context);
+  /// The same, at the step's end. A tied group's sums then meet, always in the order of
   /// its holders. All units must have been reduced.
   void complete(const Context& context);
   /// This rank's part of a group's gradient, once complete.

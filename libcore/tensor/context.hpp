@@ -1,6 +1,9 @@
 #pragma once
 // What every kernel, unit and collective is given: where to run, with how many threads, and scratch memory.
 
+#include <functional>
+#include <utility>
+
 #include "base/dtype.hpp"
 #include "tensor/arena.hpp"
 #include "tensor/device.hpp"
@@ -22,12 +25,19 @@ class Context {
   /// What bf16 operands are multiplied in: bf16 where the CPU has the instruction, or fp32.
   DType multiply() const { return multiply_; }
   void set_multiply(DType dtype) { multiply_ = dtype; }
+  /// What a computing rank does besides, as messages make no progress by themselves: called by its own thread
+  /// between kernels, and by long ones within. It must not compute.
+  void poll() const {
+    if (poll_) poll_();
+  }
+  void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }
 
  private:
   int threads_;
   Device device_;
   bool reference_only_ = false;
   DType multiply_ = DType::f32;
+  std::function<void()> poll_;
   mutable Arena scratch_;
 };
 

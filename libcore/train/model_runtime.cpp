@@ -16,6 +16,8 @@ ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Sh
       executor_(context_, units_, storage_),
       sequence_length_(plan.sequence_length) {
   context_.set_multiply(plan.multiply);
+  executor_.set_overlap(plan.overlap);
+  if (plan.place.dp > 1 && plan.overlap) context_.set_poll([this] { executor_.poll(); });
   for (std::int64_t b = 0; b < plan.micro_batch; ++b) {
     for (std::int64_t t = 0; t < sequence_length_; ++t) positions_.push_back(static_cast<std::int32_t>(t));
   }

@@ -151,6 +151,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
   plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
   plan.zero = static_cast<int>(s.zero);
   plan.zero_group = parse_zero_group(s, place);
+  plan.overlap = s.overlap;
   plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : place.dp);
   const std::uint64_t train_tokens = dataset.split(data::Split::train).tokens;
   const data::Sampler sampler(plan.seed, train_tokens, plan.sequence_length);

@@ -33,6 +33,7 @@ struct Plan {
   Place place;
   int zero = 0;        // the stage; see parallel::Division
   int zero_group = 1;  // ranks among which state is divided
+  bool overlap = true;
   int threads = 1;
   std::uint64_t seed = 0;
   std::int64_t sequence_length = 0;

@@ -45,6 +45,7 @@ struct Settings {
   std::string recompute = "none";
   std::int64_t zero = 0;
   std::string zero_group = "all";
+  bool overlap = true;
   std::optional<std::string> comm;
   Duration comm_timeout{600};
   std::optional<std::int64_t> threads;

@@ -1,5 +1,7 @@
 #include "kernels/cpu/gemm.hpp"
 
+#include <exception>
+
 #include "kernels/cpu/gemm_kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/tile_bf16.hpp"
@@ -197,8 +199,9 @@ Units units_of(const Product& p) {
 /// it are jobs, each of which packs its rows of A for itself (Goto & van de Geijn 2008, section 4).
 class Multiplication {
  public:
-  Multiplication(const Product& product, const GemmKernels& kernels, int threads)
-      : p_(product),
+  Multiplication(const Context& context, const Product& product, const GemmKernels& kernels, int threads)
+      : context_(context),
+        p_(product),
         kernels_(kernels),
         tile_(product.arithmetic == DType::bf16 ? multiply_wide_tile_bf16 : kernels.tile),
         per_unit_(product.arithmetic == DType::bf16 ? 2 : 1),
@@ -225,6 +228,11 @@ class Multiplication {
       bias_ = arena.allocate(DType::f32, {p_.N}).data<float>();
       kernels_.widen(p_.bias_dtype, p_.bias, p_.N, bias_);
     }
+  }
+
+  /// What polling threw: no exception may leave the team.
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
   }
 
   /// Called by every thread of the team.
@@ -256,6 +264,7 @@ class Multiplication {
       const std::int64_t rows = std::min(blocks_.rows.part, parts_m_.length(m) - i);
       const std::int64_t columns = std::min(blocks_.columns.part, parts_n_.length(n) - j);
       if (rows <= 0 || columns <= 0) continue;
+      if (thread == 0) poll();
       const std::int64_t k = unit * per_unit_;
       if (packed != i) a_.pack(thread, parts_m_.begin(m) + (packed = i), rows, k, packed_elements(k));
       float* sums = sums_ + (sums_are_kept() ? job * blocks_.floats() : thread * panel_floats());
@@ -265,6 +274,14 @@ class Multiplication {
                        j + column, unit, sums);
         if (sums_are_kept()) sums += panel_floats();
       }
+    }
+  }
+
+  void poll() {
+    try {
+      if (!failure_) context_.poll();
+    } catch (...) {
+      failure_ = std::current_exception();
     }
   }
 
@@ -325,6 +342,7 @@ class Multiplication {
            (i * p_.c_stride + j) * static_cast<std::int64_t>(dtype_bytes(p_.output));
   }
 
+  const Context& context_;
   const Product& p_;
   const GemmKernels& kernels_;
   Tile* tile_;
@@ -334,6 +352,7 @@ class Multiplication {
   Blocks blocks_;
   float* sums_ = nullptr;
   float* bias_ = nullptr;
+  std::exception_ptr failure_;  // of thread 0
 };
 
 bool is_float(DType dtype) {
@@ -358,11 +377,15 @@ void multiply(const Context& context, const Product& p) {
   const int threads = p.M * p.N * p.K <= serial_products ? 1 : context.threads();
   const GemmKernels kernels = HWY_DYNAMIC_DISPATCH(gemm_kernels)();
   const Arena::Scope scope(context.scratch());
-  Multiplication multiplication(p, kernels, threads);
+  Multiplication multiplication(context, p, kernels, threads);
   multiplication.allocate(context.scratch(), threads);
-  if (threads == 1) return multiplication.run();
+  if (threads == 1) {
+    multiplication.run();
+  } else {
 #pragma omp parallel num_threads(threads)
-  multiplication.run();
+    multiplication.run();
+  }
+  multiplication.rethrow();
 }
 
 }  // namespace dt::kernels::cpu
