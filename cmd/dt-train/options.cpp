@@ -58,6 +58,8 @@ void add_arithmetic(OptionTable& t, Settings& s) {
               "proofs")
       .choice("grad-dtype", &s.grad_dtype, {"fp32", "bf16"},
               "that gradients are summed in; with bf16 bits depend on the number of ranks")
+      .choice("reduce-dtype", &s.reduce_dtype, {"fp32", "bf16"},
+              "that gradients travel in between ranks; with bf16 bits depend on the number of ranks")
       .choice("matmul", &s.matmul, {"auto", "fp32", "bf16"},
               "what bf16 matrices are multiplied in; auto: the faster here, kept on resume")
       .add("loss-scale", &s.loss_scale, "X",

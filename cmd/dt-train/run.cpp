@@ -53,6 +53,10 @@ constexpr std::array training_only{"steps",
                                    "show-schedule",
                                    "compare-layouts"};
 
+/// Options that only what keeps a run has a use for.
+constexpr std::array run_only{"run",        "resume",       "save-every", "keep-last", "keep-every",
+                              "eval-every", "eval-batches", "log-every",  "peak-flops"};
+
 /// Error{usage}: an option that would do nothing without another, or beside it.
 void check_use(const Settings& s, const OptionTable& options) {
   train::precision_of(s);
@@ -64,10 +68,12 @@ void check_use(const Settings& s, const OptionTable& options) {
   needs("keep-every", s.keep_last.has_value(), "--keep-last");
   needs("decay-steps", s.schedule == "wsd", "--schedule wsd");
   needs("min-lr", s.schedule != "constant", "a schedule that falls");
-  needs("zero-group", s.zero > 0, "--zero 1, 2 or 3");
-  if (s.compare_layouts) {
-    for (const char* name : {"run", "resume", "save-every", "keep-last", "eval-every", "eval-batches"}) {
-      if (options.given(name)) throw usage_error("--{} has no use with --compare-layouts", name);
+  needs("zero-group", s.zero > 0 || s.compare_layouts, "--zero 1, 2 or 3");
+  if (s.compare_layouts || s.show_schedule) {
+    for (const char* name : run_only) {
+      if (options.given(name))
+        throw usage_error("--{} has no use with --{}", name,
+                          s.show_schedule ? "show-schedule" : "compare-layouts");
     }
   }
   if (!s.eval_only) return;

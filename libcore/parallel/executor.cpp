@@ -87,12 +87,14 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
         hooks.control();
         break;
       case ActionKind::step:
+        communicate([&] { storage_.weights().finish_gathers(); });
         hooks.step();
         break;
     }
     if (!overlaps_) communicate([&] { finish(action); });
     poll();
   }
+  communicate([&] { storage_.weights().finish_gathers(); });
   DT_CHECK(in_flight_.empty(), "{} units still hold activations after the step", in_flight_.size());
 }
 

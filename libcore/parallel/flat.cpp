@@ -28,13 +28,4 @@ comm::Part held_of(const model::ParameterTable& table, int param, const comm::Pa
   return {begin - offset, end - begin};
 }
 
-Buffer take_spare(std::vector<Buffer>& spare, std::size_t bytes) {
-  const auto found =
-      std::find_if(spare.begin(), spare.end(), [&](const Buffer& buffer) { return buffer.bytes() == bytes; });
-  if (found == spare.end()) return Buffer(Device{}, bytes);
-  Buffer buffer = std::move(*found);
-  spare.erase(found);
-  return buffer;
-}
-
 }  // namespace dt::parallel

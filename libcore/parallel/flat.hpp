@@ -7,7 +7,6 @@
 
 #include "model/parameter_table.hpp"
 #include "parallel/sharding.hpp"
-#include "tensor/buffer.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::parallel {
@@ -27,8 +26,5 @@ Tensor param_in(const model::ParameterTable& table, const Tensor& whole, int par
 
 /// Which elements of a parameter lie in a part of its group's flat buffer; they may be none.
 comm::Part held_of(const model::ParameterTable& table, int param, const comm::Part& part);
-
-/// A buffer of just this size, of the spare ones or a new one.
-Buffer take_spare(std::vector<Buffer>& spare, std::size_t bytes);
 
 }  // namespace dt::parallel

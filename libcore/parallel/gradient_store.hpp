@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "model/parameter_table.hpp"
+#include "parallel/buffer_pool.hpp"
 #include "parallel/lanes.hpp"
+#include "parallel/precision.hpp"
 #include "parallel/sharding.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
@@ -21,7 +23,7 @@ namespace dt::parallel {
 class GradientStore {
  public:
   /// The plan must outlive it.
-  GradientStore(const model::ParameterTable& table, DType dtype, const LanePlan& plan,
+  GradientStore(const model::ParameterTable& table, const Precision& precision, const LanePlan& plan,
                 const Sharding& sharding);
 
   /// Begins a step. The last one's gradients are gone then.
@@ -43,7 +45,7 @@ class GradientStore {
 
   /// Of what stays, and of whole gradients beside it (the most at one time).
   std::size_t bytes() const;
-  std::size_t most_gathered_bytes() const { return most_gathered_bytes_; }
+  std::size_t most_gathered_bytes() const { return pool_.most_in_use_bytes(); }
 
  private:
   struct Holder {
@@ -52,6 +54,7 @@ class GradientStore {
     Buffer whole;                    // and the micro-batch in work
     bool has_sum = false;            // part holds something
     bool is_reduced = false;
+    Buffer wire;  // what travels, where that is of another dtype
     std::optional<comm::Work> work{};
   };
   /// A micro-batch's sum over the ranks that is under way.
@@ -59,6 +62,7 @@ class GradientStore {
     Holder* holder;
     int group;
     Buffer whole;
+    Buffer wire;  // the same, where another dtype travels
     Buffer part;  // where it arrives; empty where that is the holder's own
     comm::Work work;
   };
@@ -67,19 +71,23 @@ class GradientStore {
   comm::Part own(int group) const { return division_.own(numel(group)); }
   Tensor part_of(int group, const Holder& holder) const;
   Holder& holder_of(int group, int unit);
-  void take_whole(int group, Holder& holder);
-  void reduce_whole(int group, Holder& holder);
-  Reduction start_divided(int group, Holder& holder);
+  Buffer take(std::int64_t numel, DType dtype);
+  void reduce_whole(const Context& context, int group, Holder& holder);
+  Reduction start_divided(const Context& context, int group, Holder& holder);
+  /// `values` as they travel: themselves, or rounded into `wire`.
+  Tensor narrowed(const Context& context, const Tensor& values, Buffer& wire);
+  /// target = what arrived in `wire` from element `begin` on, where something was rounded into it.
+  void widen(const Context& context, Buffer& wire, std::int64_t begin, const Tensor& target);
   void settle_oldest(const Context& context);
 
   const model::ParameterTable& table_;
   DType dtype_;
+  DType wire_;
   Sharding sharding_;
   Division division_;
   std::vector<std::vector<Holder>> groups_;  // of each group, its holders
   std::deque<std::vector<Reduction>> under_way_;
-  std::vector<Buffer> spare_;
-  std::size_t gathered_bytes_ = 0, most_gathered_bytes_ = 0;
+  BufferPool pool_;
   bool is_complete_ = false;
 };
 

@@ -17,7 +17,7 @@ ModelStorage::ModelStorage(const model::ParameterTable& table, Precision precisi
       weights_(table, precision.compute, sharding),
       states_(table.groups().size()) {
   if (!plan) return;
-  gradients_.emplace(table, precision.gradient, *plan, sharding);
+  gradients_.emplace(table, precision, *plan, sharding);
   for (int group = 0; group < num_groups(); ++group) {
     const auto buffer = [&] {
       return Buffer(Device{}, static_cast<std::size_t>(own(group).count) * dtype_bytes(precision_.master()));

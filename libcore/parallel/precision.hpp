@@ -10,6 +10,8 @@ namespace dt::parallel {
 struct Precision {
   DType compute = DType::f32;   // weights as units see them, and activations
   DType gradient = DType::f32;  // gradients of weights, as they are summed
+  DType reduce = DType::f32;    // bf16: they travel between ranks in 16 bits, whatever they are summed in
+  DType wire() const { return reduce == DType::bf16 ? DType::bf16 : gradient; }
   /// What the optimizer updates and checkpoints hold, and the moments.
   DType master() const { return compute == DType::f64 ? DType::f64 : DType::f32; }
   bool has_masters() const { return compute != master(); }

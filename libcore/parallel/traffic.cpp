@@ -6,7 +6,7 @@ namespace dt::parallel {
 
 std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
   const auto weight_bytes = static_cast<std::int64_t>(dtype_bytes(precision.compute));
-  const auto gradient_bytes = static_cast<std::int64_t>(dtype_bytes(precision.gradient));
+  const auto gradient_bytes = static_cast<std::int64_t>(dtype_bytes(precision.wire()));
   const auto numel = [&](int group) { return table.groups()[at(group)].numel; };
   const bool divides = division.divides_optimizer();
   std::vector<int> users(table.groups().size());

@@ -1,6 +1,6 @@
 #include "parallel/weight_store.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "parallel/flat.hpp"
@@ -52,15 +52,20 @@ void WeightStore::gather(int unit) {
   for (const int group : unit_groups_[at(unit)]) {
     Group& g = groups_[at(group)];
     if (division_.divides_weights() && g.users++ == 0) {
-      const std::size_t bytes =
-          static_cast<std::size_t>(table_.groups()[at(group)].numel) * dtype_bytes(dtype_);
-      g.whole = take_spare(spare_, bytes);
-      gathered_bytes_ += bytes;
-      most_gathered_bytes_ = std::max(most_gathered_bytes_, gathered_bytes_);
+      g.whole = pool_.take(static_cast<std::size_t>(table_.groups()[at(group)].numel) * dtype_bytes(dtype_));
     }
     if (!g.is_whole) start_gather(group);
   }
   if (division_.divides_weights()) find_views(unit);
+}
+
+void WeightStore::finish_gather(Group& group) {
+  if (group.gathering) group.gathering->wait();
+  group.gathering.reset();
+}
+
+void WeightStore::finish_gathers() {
+  for (Group& group : groups_) finish_gather(group);
 }
 
 void WeightStore::release(int unit) {
@@ -69,11 +74,9 @@ void WeightStore::release(int unit) {
     Group& g = groups_[at(group)];
     DT_CHECK(g.users > 0, "unit {} is released but was not gathered", unit);
     if (--g.users > 0) continue;
-    if (g.gathering) g.gathering->wait();
-    g.gathering.reset();
+    finish_gather(g);
     g.is_whole = false;
-    gathered_bytes_ -= g.whole.bytes();
-    spare_.push_back(std::exchange(g.whole, Buffer()));
+    pool_.give(std::move(g.whole));
   }
   unit_weights_[at(unit)].clear();
 }
@@ -82,8 +85,7 @@ const std::vector<Tensor>& WeightStore::of_unit(int unit) {
   for (const int group : unit_groups_[at(unit)]) {
     Group& g = groups_[at(group)];
     DT_CHECK(g.is_whole, "unit {} computes with weights that were not gathered", unit);
-    if (g.gathering) g.gathering->wait();
-    g.gathering.reset();
+    finish_gather(g);
   }
   return unit_weights_[at(unit)];
 }

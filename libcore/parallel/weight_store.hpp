@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/parameter_table.hpp"
+#include "parallel/buffer_pool.hpp"
 #include "parallel/sharding.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/tensor.hpp"
@@ -24,6 +25,8 @@ class WeightStore {
   /// Starts to bring together what a unit computes with, unless it is whole already. All ranks gather the
   /// same units in the same order.
   void gather(int unit);
+  /// Blocks until every gather that was started is done, also those that nobody waited for.
+  void finish_gathers();
   /// The unit is done with what was gathered. Weights that are not divided stay.
   void release(int unit);
   /// In UnitSpec::params order; blocks until they are whole. Error{internal} where they were not gathered.
@@ -31,7 +34,7 @@ class WeightStore {
 
   /// Of the parts, and of wholes beside them (the most at one time).
   std::size_t bytes() const;
-  std::size_t most_gathered_bytes() const { return most_gathered_bytes_; }
+  std::size_t most_gathered_bytes() const { return pool_.most_in_use_bytes(); }
 
  private:
   struct Group {
@@ -43,6 +46,7 @@ class WeightStore {
   };
   Tensor whole(int group) const;
   void start_gather(int group);
+  static void finish_gather(Group& group);
   void find_views(int unit);
 
   const model::ParameterTable& table_;
@@ -52,8 +56,7 @@ class WeightStore {
   std::vector<Group> groups_;
   std::vector<std::vector<int>> unit_groups_;
   std::vector<std::vector<Tensor>> unit_weights_;
-  std::vector<Buffer> spare_;  // wholes that nobody uses
-  std::size_t gathered_bytes_ = 0, most_gathered_bytes_ = 0;
+  BufferPool pool_;  // of wholes
 };
 
 }  // namespace dt::parallel

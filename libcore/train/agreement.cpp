@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <thread>
 
 #include "base/build_info.hpp"
@@ -85,8 +86,7 @@ void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked
 
 void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec,
                       const parallel::ModelStorage& storage) {
-  // Where state is divided, ranks have nothing to compare.
-  if (ranks.world.size() == 1 || storage.division().divides_optimizer()) return;
+  if (ranks.world.size() == 1) return;
   Digester weights, moments;
   for (int group = 0; group < storage.num_groups(); ++group) {
     weights.update(storage.group_weights(group).span_bytes());
@@ -95,9 +95,23 @@ void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec,
     moments.update(storage.group_first_moment(group).span_bytes());
     moments.update(storage.group_second_moment(group).span_bytes());
   }
-  compare(ranks, {{ErrorKind::input, "the model", model::hf_config(spec)},
-                  {ErrorKind::input, "the digest of the weights", to_hex(weights.value())},
-                  {ErrorKind::input, "the digest of the optimizer's state", to_hex(moments.value())}});
+  const std::vector<Fact> facts{
+      {ErrorKind::input, "the model", model::hf_config(spec)},
+      {ErrorKind::input, "the digest of the weights", to_hex(weights.value())},
+      {ErrorKind::input, "the digest of the optimizer's state", to_hex(moments.value())}};
+  if (!storage.division().divides_optimizer()) return compare(ranks, facts);
+  // Each part of a divided state is compared by those who hold it; what they find, all must know.
+  std::exception_ptr failure;
+  if (storage.sharding().has_replicas()) {
+    try {
+      compare({*storage.sharding().replicas, ranks.console, ranks.abort}, facts);
+    } catch (const comm::SharedError&) {
+      failure = std::current_exception();
+    }
+  }
+  comm::together(ranks.world, [&] {
+    if (failure) std::rethrow_exception(failure);
+  });
 }
 
 void check_visible(const comm::Ranks& ranks, const fs::path& path) {

@@ -23,16 +23,20 @@ using Json = nlohmann::ordered_json;
 
 struct Comparison {
   std::string layout;
+  std::int64_t steps = 1;
   LayoutResult result;
   double loss_difference = 0;  // relative, the most of any step
   bool same_data = true;
   Promise promise;
-  bool holds = true;
+  std::string broken;  // what was promised and does not hold
 };
 
 double most_difference(const std::vector<double>& a, const std::vector<double>& b) {
   double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]) / std::abs(b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(a[i] - b[i]) / std::abs(b[i]);
+    if (!(difference <= most)) most = difference;
+  }
   return most;
 }
 
@@ -40,9 +44,16 @@ double most_difference(const std::vector<double>& a, const std::vector<double>& 
 void judge(Comparison& own, const Comparison& first) {
   own.loss_difference = most_difference(own.result.losses, first.result.losses);
   own.same_data = own.result.data_digest == first.result.data_digest;
-  own.holds = own.same_data && (!own.promise.same_bits || own.result.weights.same_bits) &&
-              own.loss_difference <= own.promise.loss_difference.value_or(INFINITY) &&
-              own.result.moved_bytes == own.result.expected_bytes;
+  const bool is_close = !own.promise.loss_difference || own.loss_difference <= *own.promise.loss_difference;
+  if (!own.same_data) {
+    own.broken = "data";
+  } else if (own.promise.same_bits && !own.result.weights.same_bits) {
+    own.broken = "weights";
+  } else if (!is_close) {
+    own.broken = "losses";
+  } else if (own.result.moved_bytes != own.result.expected_bytes) {
+    own.broken = "bytes moved";
+  }
 }
 
 Json as_json(const Comparison& c, bool is_reference) {
@@ -59,14 +70,15 @@ Json as_json(const Comparison& c, bool is_reference) {
             {"weights_relative_difference", r.weights.relative},
             {"promised_equal", c.promise.same_bits},
             {"promised_loss_difference", nullptr},
-            {"holds", c.holds},
+            {"holds", c.broken.empty()},
+            {"broken", c.broken},
             {"peak_bytes", r.peak_bytes},
             {"weights_bytes", r.storage.weights},
             {"gradients_bytes", r.storage.gradients},
             {"optimizer_bytes", r.storage.optimizer},
             {"gathered_bytes", r.storage.gathered},
-            {"moved_bytes", r.moved_bytes},
-            {"expected_bytes", r.expected_bytes},
+            {"moved_bytes", r.moved_bytes / c.steps},  // a step
+            {"expected_bytes", r.expected_bytes / c.steps},
             {"tokens_per_s", r.tokens_per_s}};
   if (c.promise.loss_difference) json["promised_loss_difference"] = *c.promise.loss_difference;
   return json;
@@ -90,9 +102,24 @@ void print(const Comparison& c, bool is_reference, std::size_t width, Console& c
   console.print("{:<{}}  {:016x}  {:>9.1e}  {:>8}  {:>10}  {:>10}  {:>9.0f}  {}{}\n", c.layout, width,
                 c.result.data_digest, c.loss_difference, is_reference ? "" : weights_text(c),
                 format_bytes(c.result.peak_bytes),
-                format_bytes(static_cast<std::uint64_t>(c.result.moved_bytes)), c.result.tokens_per_s,
-                promised, c.holds ? "" : ": BROKEN");
+                format_bytes(static_cast<std::uint64_t>(c.result.moved_bytes / c.steps)),
+                c.result.tokens_per_s, promised, c.broken.empty() ? "" : ": BROKEN (" + c.broken + ")");
 }
+
+/// A timeout, until it goes.
+class Patience {
+ public:
+  Patience(comm::Engine& engine, double seconds, double seconds_after)
+      : engine_(engine), seconds_after_(seconds_after) {
+    engine_.set_timeout(seconds);
+  }
+  Patience(const Patience&) = delete;
+  ~Patience() { engine_.set_timeout(seconds_after_); }
+
+ private:
+  comm::Engine& engine_;
+  double seconds_after_;
+};
 
 /// Runs `layout` on the ranks that it needs, while the others wait. Where a rank fails, all throw what it
 /// threw.
@@ -102,6 +129,9 @@ std::optional<LayoutResult> run_on_first(const Layout& layout, const Plan& plan,
   comm::Communicator& world = ranks.world;
   const bool takes_part = world.rank() < layout.ranks;
   const auto group = world.split(takes_part ? 0 : 1, world.rank(), layout.name);
+  // Who is not needed waits as long as it takes.
+  const Patience patience(world.engine(), takes_part ? layout.settings.comm_timeout.seconds : 0,
+                          layout.settings.comm_timeout.seconds);
   std::optional<LayoutResult> result;
   std::exception_ptr failure;
   if (takes_part) {
@@ -118,12 +148,33 @@ std::optional<LayoutResult> run_on_first(const Layout& layout, const Plan& plan,
   return result;
 }
 
+/// What each layout makes of the settings; all are refused or none.
+std::vector<Plan> make_plans(const std::vector<Layout>& layouts, const Settings& settings,
+                             const data::TokenDataset& dataset, const Place& place) {
+  const model::ModelSpec spec = choose_spec(settings, {});
+  std::vector<Plan> plans;
+  for (const Layout& layout : layouts) {
+    Place own = place;
+    own.dp = layout.ranks;
+    own.rank = std::min(own.rank, own.dp - 1);
+    if (own.node > own.dp) own.node = own.dp;
+    try {
+      plans.push_back(make_plan(layout.settings, spec, dataset, own, nullptr));
+    } catch (const Error& error) {
+      throw Error(error.kind(), fmt::format("layout '{}': {}", layout.name, error.message()),
+                  error.context());
+    }
+    if (plans.back().total_steps < 1) throw usage_error("--compare-layouts needs at least one step");
+  }
+  return plans;
+}
+
 }  // namespace
 
 int compare_layouts(const Settings& settings, const std::vector<OptionValue>& asked,
                     const StopSignals& signals, const comm::Ranks& ranks) {
   comm::Communicator& world = ranks.world;
-  world.engine().set_timeout(0);  // ranks wait for layouts that need fewer
+  world.engine().set_timeout(settings.comm_timeout.seconds);
   const Place place = find_place(world);
   std::optional<data::TokenDataset> dataset;
   std::vector<Layout> layouts;
@@ -131,15 +182,7 @@ int compare_layouts(const Settings& settings, const std::vector<OptionValue>& as
   comm::together(world, [&] {
     dataset.emplace(settings.data);
     layouts = parse_layouts(*settings.compare_layouts, settings, world.size());
-    const model::ModelSpec spec = choose_spec(settings, {});
-    for (const Layout& layout : layouts) {
-      Place own = place;
-      own.dp = layout.ranks;
-      if (own.node > own.dp) own.node = own.dp;
-      own.rank = std::min(own.rank, own.dp - 1);
-      plans.push_back(make_plan(layout.settings, spec, *dataset, own, nullptr));
-      if (plans.back().total_steps < 1) throw usage_error("--compare-layouts needs at least one step");
-    }
+    plans = make_plans(layouts, settings, *dataset, place);
   });
   check_alike(ranks, asked, *dataset);
   const DType multiply =
@@ -147,25 +190,29 @@ int compare_layouts(const Settings& settings, const std::vector<OptionValue>& as
   std::size_t width = std::string("layout").size();
   for (const Layout& layout : layouts) width = std::max(width, layout.name.size());
 
-  KeptWeights reference;
+  std::optional<KeptWeights> reference;  // on rank 0
+  at_first(ranks, [&] { reference.emplace(); });
   std::optional<Comparison> first;
   std::int64_t broken = 0;
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     plans[i].multiply = multiply;
-    reference.rewind();
-    const auto result = run_on_first(layouts[i], plans[i], *dataset, ranks,
-                                     {reference, i == 0, [&] { return signals.received(); }});
-    const std::int64_t signal = comm::broadcast_number(world, result ? result->stopped_by : 0);
-    if (signal != 0) {
+    const auto result =
+        run_on_first(layouts[i], plans[i], *dataset, ranks,
+                     {reference ? &*reference : nullptr, i == 0, [&] { return signals.received(); }});
+    if (const auto signal = comm::broadcast_number(world, result ? result->stopped_by : 0); signal != 0) {
       ranks.console.warn("stopped by {} in layout {}", signal_name(static_cast<int>(signal)),
                          layouts[i].name);
       return 128 + static_cast<int>(signal);
     }
     at_first(ranks, [&] {
-      Comparison own{.layout = layouts[i].name, .result = *result, .promise = promise_of(plans[i], plans[0])};
+      Comparison own{.layout = layouts[i].name,
+                     .steps = plans[i].total_steps,
+                     .result = *result,
+                     .promise = promise_of(plans[i], plans[0]),
+                     .broken = {}};
       if (!first) first = own;
       judge(own, *first);
-      if (!own.holds) ++broken;
+      if (!own.broken.empty()) ++broken;
       print(own, i == 0, width, ranks.console);
     });
   }

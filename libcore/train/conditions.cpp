@@ -1,6 +1,5 @@
 #include "train/conditions.hpp"
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/build_info.hpp"
@@ -10,16 +9,6 @@ namespace dt::train {
 
 using Json = nlohmann::ordered_json;
 
-namespace {
-
-/// Dividing gradients sums each round of micro-batches over the ranks, so their number matters.
-std::string gradient_sum(const Plan& plan) {
-  const bool is_by_rounds = plan.zero >= 2 && plan.rounds() > 1;
-  return is_by_rounds ? fmt::format("by rounds of {} ranks", plan.place.dp) : "by lanes";
-}
-
-}  // namespace
-
 std::string describe_conditions(const Plan& plan) {
   return Json{{"threads", plan.threads},
               {"precision", precision_name(plan.precision.compute)},
@@ -28,7 +17,8 @@ std::string describe_conditions(const Plan& plan) {
               {"micro_batch", plan.micro_batch},
               {"global_batch", plan.global_batch},
               {"grad_lanes", plan.grad_lanes},
-              {"gradient_sum", gradient_sum(plan)},
+              {"reduce_dtype", precision_name(plan.precision.wire())},
+              {"gradient_sum", plan.gradient_sum()},
               {"instruction_set", instruction_set()},
               {"build", build_description()}}
       .dump();

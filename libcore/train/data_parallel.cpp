@@ -1,5 +1,7 @@
 #include "train/data_parallel.hpp"
 
+#include "base/error.hpp"
+
 namespace dt::train {
 
 DataParallel divide_ranks(const Plan& plan, comm::Communicator& world) {
@@ -10,6 +12,7 @@ DataParallel divide_ranks(const Plan& plan, comm::Communicator& world) {
   } else if (plan.zero_group == world.size()) {
     groups.sharding.shards = &world;
   } else {
+    DT_CHECK(world.size() % plan.zero_group == 0, "{} ranks in groups of {}", world.size(), plan.zero_group);
     const int rank = world.rank();
     groups.shards = world.split(rank / plan.zero_group, rank, "shards");
     groups.replicas = world.split(rank % plan.zero_group, rank, "replicas");

@@ -64,6 +64,7 @@ Json describe(const Settings& settings, const Plan& plan, const MemoryEstimate& 
               {"grad_lanes", plan.grad_lanes},
               {"precision", precision_name(plan.precision.compute)},
               {"grad_dtype", precision_name(plan.precision.gradient)},
+              {"reduce_dtype", precision_name(plan.precision.wire())},
               {"matmul", settings.matmul},
               {"recompute", settings.recompute},
               {"mask_documents", plan.mask_documents},

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -82,6 +83,7 @@ Layout parse_layout(const std::string& text, const Settings& base, int num_ranks
        }},
       {"micro-batch", [&](const auto& v) { s.micro_batch = number_in(text, "micro-batch", v, 1, most); }},
       {"threads", [&](const auto& v) { s.threads = number_in(text, "threads", v, 1, 1024); }}};
+  std::set<std::string> given;
   for (const std::string& item : split_at(text, ',')) {
     const std::size_t equals = item.find('=');
     const auto key = keys.find(trimmed(item.substr(0, equals)));
@@ -89,8 +91,12 @@ Layout parse_layout(const std::string& text, const Settings& base, int num_ranks
       throw bad_layout(text, fmt::format("'{}' is not a layout's", item),
                        "a layout has dp=, zero=, zero-group=, recompute=, micro-batch=, threads=");
     }
+    if (!given.insert(key->first).second)
+      throw bad_layout(text, fmt::format("{} is given twice", key->first), "leave one of them out");
     key->second(trimmed(item.substr(equals + 1)));
   }
+  if (given.contains("zero-group") && s.zero == 0)
+    throw bad_layout(text, "zero-group without zero", "add zero=1, 2 or 3");
   check_ranks(layout, num_ranks);
   check_micro_batch(layout);
   return layout;
@@ -98,11 +104,14 @@ Layout parse_layout(const std::string& text, const Settings& base, int num_ranks
 
 /// Layouts whose sums of gradients are the same sum, in the same order, have the same class.
 std::string sum_class(const Plan& plan) {
-  if (plan.zero >= 2 && plan.rounds() > 1)
-    return fmt::format("rounds of {} ranks in groups of {}", plan.place.dp, plan.zero_group);
   const bool has_whole_lanes =
       std::has_single_bit(static_cast<unsigned>(plan.place.dp)) && plan.grad_lanes % plan.place.dp == 0;
-  return has_whole_lanes ? "lanes" : fmt::format("{} ranks in groups of {}", plan.place.dp, plan.zero_group);
+  // Sums that travel in 16 bits are rounded wherever ranks meet.
+  const bool is_rounded_once = plan.precision.wire() == plan.precision.master() || plan.place.dp == 1;
+  const std::string sum = plan.gradient_sum();
+  if (has_whole_lanes && is_rounded_once) return sum;
+  return fmt::format("{}, {} ranks in groups of {}", sum, plan.place.dp,
+                     plan.zero > 0 ? plan.zero_group : plan.place.dp);
 }
 
 }  // namespace
@@ -120,14 +129,13 @@ std::vector<Layout> parse_layouts(const std::string& text, const Settings& base,
 }
 
 Promise promise_of(const Plan& a, const Plan& b) {
-  const DType dtype = a.precision.compute;
   Promise promise;
-  // Sums in 16 bits are rounded wherever ranks meet.
-  const bool is_rounded_once = a.precision.gradient == a.precision.master() || a.place.dp == b.place.dp;
   promise.same_bits = a.micro_batch == b.micro_batch && a.threads == b.threads &&
-                      a.precision == b.precision && sum_class(a) == sum_class(b) && is_rounded_once;
-  if (dtype == DType::f64) promise.loss_difference = 1e-10;
-  if (dtype == DType::f32) promise.loss_difference = 1e-5;
+                      a.precision == b.precision && sum_class(a) == sum_class(b);
+  // Where anything is rounded to 16 bits, no bound on losses would say much.
+  const bool is_single = a.precision.compute == DType::f32 && a.precision.wire() == DType::f32;
+  if (a.precision.compute == DType::f64) promise.loss_difference = 1e-10;
+  if (is_single) promise.loss_difference = 1e-5;
   return promise;
 }
 

@@ -1,13 +1,15 @@
 #include "train/layout_run.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
-#include <numeric>
+#include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/files.hpp"
 #include "base/host.hpp"
-#include "checkpoint/weight_source.hpp"
 #include "comm/exchange.hpp"
 #include "parallel/traffic.hpp"
 #include "train/data_parallel.hpp"
@@ -44,66 +46,123 @@ void add_difference(const Tensor& values, const Tensor& reference, double& most,
   const auto a = values.span<T>(), b = reference.span<T>();
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double difference = double{a[i]} - double{b[i]};
-    most = std::max(most, std::abs(difference));
+    if (!(std::abs(difference) <= most)) most = std::abs(difference);  // also where it is not a number
     squares += difference * difference;
     reference_squares += double{b[i]} * double{b[i]};
   }
 }
 
-WeightsDifference keep_or_compare(const parallel::ModelStorage& storage, bool is_first,
-                                  KeptWeights& reference, bool is_reference) {
+WeightsDifference keep_or_compare(const parallel::ModelStorage& storage, const LayoutRequest& request) {
   WeightsDifference difference;
   double squares = 0, reference_squares = 0;
+  std::uint64_t offset = 0;
   for (int group = 0; group < storage.num_groups(); ++group) {
     Buffer gathered;
     const Tensor values = whole_masters(storage, group, gathered);
-    if (!is_first) continue;
-    if (is_reference) {
-      reference.append(values);
-      continue;
-    }
-    const Buffer kept(Device{}, values.bytes());
-    const Tensor expected(kept.data(), values.dtype(), values.shape());
-    reference.read(expected);
-    difference.same_bits =
-        difference.same_bits && std::memcmp(values.raw(), expected.raw(), values.bytes()) == 0;
-    if (values.dtype() == DType::f64) {
-      add_difference<double>(values, expected, difference.most, squares, reference_squares);
+    if (!request.reference) continue;
+    if (request.is_reference) {
+      request.reference->write(offset, values);
     } else {
-      add_difference<float>(values, expected, difference.most, squares, reference_squares);
+      const Buffer kept(Device{}, values.bytes());
+      const Tensor expected(kept.data(), values.dtype(), values.shape());
+      request.reference->read(offset, expected);
+      difference.same_bits =
+          difference.same_bits && std::memcmp(values.raw(), expected.raw(), values.bytes()) == 0;
+      (values.dtype() == DType::f64
+           ? add_difference<double>
+           : add_difference<float>)(values, expected, difference.most, squares, reference_squares);
     }
+    offset += values.bytes();
   }
   difference.relative = reference_squares > 0 ? std::sqrt(squares / reference_squares) : std::sqrt(squares);
   return difference;
 }
 
-std::int64_t expected_bytes(const Plan& plan, const ModelRuntime& runtime, const DataParallel& groups) {
-  const comm::Communicator* replicas = groups.sharding.replicas;
-  const parallel::Traffic traffic{runtime.table(), plan.precision, groups.sharding.division(),
-                                  replicas ? replicas->size() : 1};
-  const std::vector<std::int64_t> bytes =
-      traffic.bytes_of(parallel::build_training_step(step_shape(plan, runtime.num_units())));
-  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+/// What one step moves, by its list.
+struct StepBytes {
+  std::int64_t gathers = 0;
+  std::int64_t sums = 0;
+};
+
+StepBytes step_bytes(const Plan& plan, const ModelRuntime& runtime, const parallel::Sharding& sharding) {
+  const parallel::Traffic traffic{runtime.table(), plan.precision, sharding.division(),
+                                  sharding.replicas ? sharding.replicas->size() : 1};
+  const parallel::ActionList list = parallel::build_training_step(step_shape(plan, runtime.num_units()));
+  const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
+  StepBytes total;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    (list[i].kind == parallel::ActionKind::gather ? total.gathers : total.sums) += bytes[i];
+  return total;
+}
+
+/// Makes all steps. False where a signal stopped them.
+bool make_steps(const Plan& plan, Stepper& stepper, checkpoint::TrainingState& state, const StepBytes& each,
+                const LayoutRequest& request, LayoutResult& result) {
+  double seconds = 0;
+  bool weights_changed = true;  // a skipped step leaves them as they were gathered
+  while (state.step < plan.total_steps) {
+    StepTimes times;
+    const Decision decision =
+        stepper.step([&](StepReport& report) { report.signal = request.stop_signal(); }, times);
+    if (!decision.finite && !decision.skip) {
+      throw comm::SharedError(ErrorKind::input,
+                              fmt::format("step {}: the loss is not finite", state.step + 1),
+                              "lower --lr or lengthen --warmup-steps");
+    }
+    result.losses.push_back(decision.loss);
+    result.expected_bytes += each.sums + (weights_changed || plan.zero == 3 ? each.gathers : 0);
+    weights_changed = decision.finite;
+    if (state.step > 1) seconds += times.step_s + times.data_wait_s;
+    if (decision.stop) {
+      result.stopped_by = decision.stop_signal;
+      return false;
+    }
+  }
+  if (seconds > 0)
+    result.tokens_per_s = static_cast<double>((plan.total_steps - 1) * plan.tokens_per_step()) / seconds;
+  return true;
+}
+
+std::uint64_t most_resident_bytes(comm::Communicator& group) {
+  auto peak = static_cast<std::int64_t>(peak_resident_bytes());
+  const Tensor most(&peak, DType::i64, Shape{1});
+  group.all_reduce(most, most, comm::Reduction::max).wait();
+  return static_cast<std::uint64_t>(peak);
 }
 
 }  // namespace
 
-KeptWeights::KeptWeights() : file_(std::tmpfile()) {
-  if (!file_) throw system_error(errno, "create", "a temporary file for the reference's weights");
+KeptWeights::KeptWeights() {
+  std::string path = (fs::temp_directory_path() / "dt-weights-XXXXXX").string();
+  file_ = ::mkstemp(path.data());
+  if (file_ < 0) throw system_error(errno, "create", path);
+  ::unlink(path.c_str());
 }
 
-void KeptWeights::append(const Tensor& values) {
-  if (std::fwrite(values.raw(), 1, values.bytes(), file_.get()) != values.bytes())
-    throw system_error(errno, "write", "the reference's weights");
+KeptWeights::~KeptWeights() {
+  ::close(file_);
 }
 
-void KeptWeights::read(const Tensor& values) {
-  if (std::fread(values.raw(), 1, values.bytes(), file_.get()) != values.bytes())
-    throw system_error(errno, "read", "the reference's weights");
+void KeptWeights::write(std::uint64_t offset, const Tensor& values) {
+  std::span<const std::byte> left = values.span_bytes();
+  while (!left.empty()) {
+    const ssize_t done = ::pwrite(file_, left.data(), left.size(), static_cast<off_t>(offset));
+    if (done < 0)
+      throw system_error(errno, "write", "the reference's weights in " + fs::temp_directory_path().string());
+    left = left.subspan(static_cast<std::size_t>(done));
+    offset += static_cast<std::uint64_t>(done);
+  }
 }
 
-void KeptWeights::rewind() {
-  std::rewind(file_.get());
+void KeptWeights::read(std::uint64_t offset, const Tensor& values) const {
+  std::span<std::byte> left = values.span_bytes();
+  while (!left.empty()) {
+    const ssize_t done = ::pread(file_, left.data(), left.size(), static_cast<off_t>(offset));
+    if (done < 0) throw system_error(errno, "read", "the reference's weights");
+    DT_CHECK(done > 0, "the reference has fewer weights");
+    left = left.subspan(static_cast<std::size_t>(done));
+    offset += static_cast<std::uint64_t>(done);
+  }
 }
 
 LayoutResult run_layout(const Plan& plan, const Settings& settings, const data::TokenDataset& dataset,
@@ -115,46 +174,20 @@ LayoutResult run_layout(const Plan& plan, const Settings& settings, const data::
   std::unique_ptr<ModelRuntime> runtime;
   comm::together(world, [&] {
     runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::training, groups.sharding);
-    if (settings.init_from) {
-      runtime->load_weights(*checkpoint::open_weights(*settings.init_from));
-    } else {
-      runtime->initialise_weights(plan.seed);
-    }
+    fill_weights(*runtime, settings, plan);
   });
   checkpoint::TrainingState state = initial_state(plan, dataset);
   Stepper stepper(plan, *runtime, dataset, state, world);
   LayoutResult result;
   const std::int64_t bytes_before = recorded_bytes(world);
-  double seconds = 0;
-  while (state.step < plan.total_steps) {
-    StepTimes times;
-    const Decision decision =
-        stepper.step([&](StepReport& report) { report.signal = request.stop_signal(); }, times);
-    if (decision.stop) {
-      result.stopped_by = decision.stop_signal;
-      return result;
-    }
-    if (!decision.finite && !decision.skip) {
-      throw comm::SharedError(ErrorKind::input,
-                              fmt::format("step {}: the loss is not finite", state.step + 1),
-                              "lower --lr or lengthen --warmup-steps");
-    }
-    result.losses.push_back(decision.loss);
-    if (state.step > 1) seconds += times.step_s + times.data_wait_s;
-  }
-  const std::int64_t steps = plan.total_steps;
-  const std::int64_t control_bytes = world.size() > 1 ? StepReport::bytes() * steps : 0;
-  result.moved_bytes = (recorded_bytes(world) - bytes_before - control_bytes) / steps;
-  result.expected_bytes = expected_bytes(plan, *runtime, groups);
+  const StepBytes each = step_bytes(plan, *runtime, groups.sharding);
+  if (!make_steps(plan, stepper, state, each, request, result)) return result;
+  const std::int64_t control_bytes = world.size() > 1 ? StepReport::bytes() * plan.total_steps : 0;
+  result.moved_bytes = recorded_bytes(world) - bytes_before - control_bytes;
   result.data_digest = state.data_digest;
   result.storage = runtime->storage().bytes();
-  if (seconds > 0) result.tokens_per_s = static_cast<double>((steps - 1) * plan.tokens_per_step()) / seconds;
-  auto peak = static_cast<std::int64_t>(peak_resident_bytes());
-  const Tensor most(&peak, DType::i64, Shape{1});
-  world.all_reduce(most, most, comm::Reduction::max).wait();
-  result.peak_bytes = static_cast<std::uint64_t>(peak);
-  result.weights =
-      keep_or_compare(runtime->storage(), world.rank() == 0, request.reference, request.is_reference);
+  result.peak_bytes = most_resident_bytes(world);
+  result.weights = keep_or_compare(runtime->storage(), request);
   return result;
 }
 

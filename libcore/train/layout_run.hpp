@@ -2,7 +2,6 @@
 // Some steps of training under one layout, and what came of them.
 
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -14,20 +13,19 @@
 
 namespace dt::train {
 
-/// Weights on disk, that several layouts can be compared without several models in memory.
+/// Weights in a file of the folder for temporary ones (TMPDIR), so that several layouts can be compared
+/// without several models in memory. It is gone when the process is. Errors: environment.
 class KeptWeights {
  public:
   KeptWeights();
-  void append(const Tensor& values);
-  /// The values that follow those read before, into `values`.
-  void read(const Tensor& values);
-  void rewind();
+  ~KeptWeights();
+  KeptWeights(const KeptWeights&) = delete;
+  /// At byte `offset` of what is kept.
+  void write(std::uint64_t offset, const Tensor& values);
+  void read(std::uint64_t offset, const Tensor& values) const;
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::unique_ptr<std::FILE, Close> file_;
+  int file_;
 };
 
 /// How two sets of weights differ.
@@ -44,13 +42,13 @@ struct LayoutResult {
   WeightsDifference weights;        // to the reference, on rank 0
   std::uint64_t peak_bytes = 0;     // resident, of the rank's process that has most
   parallel::StorageBytes storage;   // of rank 0
-  std::int64_t moved_bytes = 0;     // a step, as recorded by rank 0: gathers, and sums of gradients
-  std::int64_t expected_bytes = 0;  // by the step's list
+  std::int64_t moved_bytes = 0;     // by all steps, as recorded by rank 0: gathers, and sums of gradients
+  std::int64_t expected_bytes = 0;  // by the steps' lists
   double tokens_per_s = 0;          // without the first step
 };
 
 struct LayoutRequest {
-  KeptWeights& reference;  // takes rank 0's weights where this is the reference, else is compared with them
+  KeptWeights* reference;  // on rank 0: takes the weights of the reference, else is compared with them
   bool is_reference;
   std::function<int()> stop_signal;  // a request to stop, or 0
 };

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "data/loader.hpp"
 #include "data/sampler.hpp"
 #include "model/arithmetic.hpp"
@@ -15,8 +14,8 @@ namespace dt::train {
 
 namespace {
 
-/// About what a matrix product and attention pack of their operands.
-constexpr std::size_t packing_bytes = std::size_t{32} << 20;
+/// About what a matrix product and attention pack of their operands, beside what each thread packs.
+constexpr std::size_t packing_bytes = std::size_t{28} << 20, packing_bytes_of_thread = std::size_t{2} << 20;
 
 constexpr std::int64_t max_micro_batches = std::int64_t{1} << 24;
 
@@ -33,12 +32,14 @@ Recompute parse_recompute(const std::string& name) {
 int parse_zero_group(const Settings& s, const Place& place) {
   if (s.zero_group == "all" || s.zero == 0) return place.dp;
   if (s.zero_group == "node") {
-    if (place.node > 0) return place.node;
+    if (place.node > 0 && place.dp % place.node == 0) return place.node;
     throw Error(ErrorKind::usage, "--zero-group node: the nodes do not all have as many ranks, in a row",
                 "give each node as many ranks, or divide among all");
   }
-  const std::int64_t size = parse_count(s.zero_group);
-  if (size > 0 && place.dp % size == 0) return static_cast<int>(size);
+  const bool is_number = !s.zero_group.empty() && s.zero_group.size() < 9 &&
+                         s.zero_group.find_first_not_of("0123456789") == std::string::npos;
+  const int size = is_number ? std::stoi(s.zero_group) : 0;
+  if (size > 0 && place.dp % size == 0) return size;
   std::string allowed;
   for (int n = 1; n <= place.dp; ++n) {
     if (place.dp % n == 0) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", n);
@@ -127,6 +128,12 @@ parallel::LanePlan Plan::lanes() const {
   return parallel::LanePlan(micro_batches_per_step, grad_lanes).of_rank(place.rank, place.dp);
 }
 
+std::string Plan::gradient_sum() const {
+  const bool is_by_rounds = zero >= 2 && rounds() > 1;
+  return is_by_rounds ? fmt::format("by rounds of {} ranks in groups of {}", place.dp, zero_group)
+                      : "by lanes";
+}
+
 double Plan::flops_per_token() const {
   return model::flops_per_token(spec, sequence_length);
 }
@@ -149,8 +156,8 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
                       plan.micro_batch);
   }
   plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
-  plan.zero = static_cast<int>(s.zero);
   plan.zero_group = parse_zero_group(s, place);
+  plan.zero = plan.zero_group > 1 ? static_cast<int>(s.zero) : 0;  // one rank has nothing to divide
   plan.overlap = s.overlap;
   plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : place.dp);
   const std::uint64_t train_tokens = dataset.split(data::Split::train).tokens;
@@ -194,7 +201,8 @@ MemoryEstimate estimate_memory(const Plan& plan) {
   }
   if (plan.recompute == Recompute::full) memory.activations += largest_saved;
   // The gradients that flow from unit to unit, and from a backward's first half to its second.
-  memory.activations += 2 * largest_output + largest_handover + largest_scratch + packing_bytes;
+  memory.activations += 2 * largest_output + largest_handover + largest_scratch + packing_bytes +
+                        packing_bytes_of_thread * static_cast<std::size_t>(plan.threads);
   // The batch in work and the one read ahead: tokens, labels and, where documents are masked, their starts.
   const auto samples = static_cast<std::size_t>(lanes.num_micro_batches() * plan.micro_batch);
   memory.batches = (plan.mask_documents ? 6 : 4) * samples * static_cast<std::size_t>(plan.sequence_length) *

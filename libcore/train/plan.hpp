@@ -50,6 +50,9 @@ struct Plan {
 
   /// What this rank holds of the training's state.
   parallel::Division division() const { return {zero, place.rank % zero_group, zero_group}; }
+  /// How a step's gradients are summed, in words: plans that say the same sum in the same order, as long as
+  /// their lanes are the same and whole.
+  std::string gradient_sum() const;
   /// The most micro-batches of any rank.
   std::int64_t rounds() const { return (micro_batches_per_step + place.dp - 1) / place.dp; }
   /// The step's micro-batches that this rank computes.

@@ -54,6 +54,9 @@ parallel::Precision precision_of(const Settings& settings) {
   precision.compute = parse_precision(settings.precision);
   const bool is_double = precision.compute == DType::f64;
   precision.gradient = is_double ? DType::f64 : parse_precision(settings.grad_dtype);
+  precision.reduce = parse_precision(settings.reduce_dtype);
+  if (is_double && settings.reduce_dtype != "fp32")
+    throw usage_error("--reduce-dtype {} needs another --precision than fp64", settings.reduce_dtype);
   if (is_double && settings.grad_dtype != "fp32")
     throw usage_error("--grad-dtype {} needs another --precision than fp64", settings.grad_dtype);
   if (settings.matmul == "bf16" && precision.compute != DType::bf16)

@@ -40,6 +40,7 @@ struct Settings {
 
   std::string precision = "fp32";
   std::string grad_dtype = "fp32";
+  std::string reduce_dtype = "fp32";
   std::string matmul = "auto";
   std::optional<double> loss_scale;
   std::string recompute = "none";

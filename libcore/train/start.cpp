@@ -83,20 +83,13 @@ std::optional<Start> start_from(const Candidate& candidate, const Origin& origin
 
 Start start_anew(const Origin& origin) {
   Start start;
-  const std::optional<std::string>& init_from = origin.settings.init_from;
   comm::together(origin.ranks.world, [&] {
     start.plan = make_plan(origin.settings, origin.spec, origin.dataset, origin.place, nullptr);
   });
   start.plan.multiply = origin.choose_multiply(start.plan, nullptr);
   origin.make_runtime(start);
   comm::together(origin.ranks.world, [&] {
-    if (init_from) {
-      const auto source = checkpoint::open_weights(*init_from);
-      check_same_spec(origin.spec, source->spec(), *init_from);
-      start.runtime->load_weights(*source);
-    } else {
-      start.runtime->initialise_weights(start.plan.seed);
-    }
+    fill_weights(*start.runtime, origin.settings, start.plan);
     start.state = initial_state(start.plan, origin.dataset);
   });
   return start;
@@ -162,6 +155,13 @@ Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
                             "see dt-checkpoint verify, or begin anew with --resume never");
   }
   return start_anew(origin);
+}
+
+void fill_weights(ModelRuntime& runtime, const Settings& settings, const Plan& plan) {
+  if (!settings.init_from) return runtime.initialise_weights(plan.seed);
+  const auto source = checkpoint::open_weights(*settings.init_from);
+  check_same_spec(plan.spec, source->spec(), *settings.init_from);
+  runtime.load_weights(*source);
 }
 
 checkpoint::TrainingState initial_state(const Plan& plan, const data::TokenDataset& dataset) {

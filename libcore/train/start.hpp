@@ -48,6 +48,10 @@ struct Start {
 Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
                     const std::vector<Candidate>& candidates, const Place& place, const comm::Ranks& ranks);
 
+/// Gives a model that begins anew its weights: those of --init-from, else initial ones. Errors: input, where
+/// --init-from is another model or cannot be read.
+void fill_weights(ModelRuntime& runtime, const Settings& settings, const Plan& plan);
+
 /// The state of a run that has not made a step.
 checkpoint::TrainingState initial_state(const Plan& plan, const data::TokenDataset& dataset);
 

@@ -11,7 +11,7 @@ compare() {
   train_args=("${train_args[@]:2}" --compare-layouts "$layouts") # no run
   local without=() i
   for ((i = 0; i < ${#train_args[@]}; ++i)); do
-    if [[ ${train_args[i]} == --eval-batches ]]; then ((++i)) && continue; fi
+    if [[ ${train_args[i]} == --eval-batches || ${train_args[i]} == --peak-flops ]]; then ((++i)) && continue; fi
     without+=("${train_args[i]}")
   done
   case $kind in
@@ -57,6 +57,25 @@ done
 expect_exit 0 compare threads=2 "dp=2,zero=2; dp=2,zero=3; dp=2,zero=3,recompute=full" --steps 50 --json
 expect_equal "$(equal_layouts)" 3 "layouts of the class"
 
+# A model whose gradients overflow fp16 at first.
+cat >wild.json <<'END'
+{"model_type": "llama", "vocab_size": 300, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+ "num_attention_heads": 4, "max_position_embeddings": 64, "initializer_range": 1.5}
+END
+train wild_run --model wild.json --quiet --steps 1 --lr 1e-9 --schedule constant >/dev/null || fail "wild.json"
+ln -s wild_run/checkpoints/step-00000001.g1 wild
+
+# In 16 bits: steps that fp16 skips, gradients that are summed in 16 bits or travel in them.
+expect_exit 0 compare threads=4 "dp=1; dp=4; dp=4,zero=1; dp=4,zero=3" --model wild.json --precision fp16 --global-batch 4 --micro-batch 1 \
+  --steps 8 --init-from wild --json
+expect_equal "$(equal_layouts)" 4 "layouts of fp16 with equal weights"
+for options in "--grad-dtype bf16" "--reduce-dtype bf16"; do
+  # shellcheck disable=SC2086
+  expect_exit 0 compare threads=4 "dp=4,zero=1; dp=4; dp=4,zero=2; dp=4,zero=3; dp=4,zero=1,zero-group=2; dp=4,zero=3,zero-group=2; dp=2; dp=1" \
+    --precision bf16 --matmul fp32 --global-batch 4 --micro-batch 1 --steps 10 --json $options
+  expect_equal "$(grep -c '"promised_equal":true' stdout)" 4 "promises with $options"
+done
+
 # As processes.
 for ranks in 2 4 8; do
   expect_exit 0 compare "mpi=$ranks" "dp=1; dp=$ranks; dp=$ranks,zero=1; dp=$ranks,zero=2; dp=$ranks,zero=3; dp=$ranks,zero=3,zero-group=2" \
@@ -100,8 +119,13 @@ refused "dp=2; dp=2,zero=4" 'zero is a number from 0 to 3'
 refused "dp=2,micro-batch=3" 'micro-batch=2 or micro-batch=4 would do'
 refused "dp=4,zero=1,zero-group=3" 'allowed are all, node, 1, 2, 4'
 refused "tp=2" 'is not a layout'
+refused "dp=2,dp=4" 'dp is given twice'
+refused "dp=2,zero-group=2" 'zero-group without zero'
+refused "dp=4,zero=1,zero-group=some" "layout 'dp=4,zero=1,zero-group=some': --zero-group some"
+expect_exit 3 compare threads=2 "dp=1; dp=2" --steps 2 --init-from wild
 refused " ; " 'names no layout'
 expect_exit 2 compare threads=2 "dp=2" --steps 2 --dry-run
+expect_exit 2 compare threads=2 "dp=2" --steps 2 --save-every 1
 expect_exit 3 compare threads=2 "dp=1; dp=2" --steps 9 --lr 1e30 --clip-norm 0 --schedule constant --warmup-steps 0
 
 # The step of a rank, drawn.

@@ -36,15 +36,28 @@ done
 # Several micro-batches a rank sum in another order from stage 2 on, which resume says.
 expect_exit 0 train_as threads=2 rounds --grad-lanes 4 --steps 5 --zero 1
 expect_exit 0 train_as threads=2 rounds --grad-lanes 4 --steps 10 --zero 2
-expect_match stderr 'not bit for bit as before: gradient_sum "by lanes" → "by rounds of 2 ranks"'
+expect_match stderr 'not bit for bit as before: gradient_sum "by lanes" → "by rounds of 2 ranks in groups of 2"'
+expect_exit 0 train_as threads=4 rounds --grad-lanes 4 --steps 15 --zero 2 --zero-group 2 --micro-batch 1
+expect_exit 0 train_as threads=4 rounds --grad-lanes 4 --steps 20 --zero 2 --micro-batch 1
+expect_match stderr 'gradient_sum "by rounds of 4 ranks in groups of 2" → "by rounds of 4 ranks in groups of 4"'
 
-# More ranks than micro-batches: those without one still bring their part of the weights.
-expect_exit 0 train_as threads=3 few --quiet --steps 5 --global-batch 4 --zero 3
-expect_exit 0 train_as threads=8 many --quiet --steps 5 --zero 3 --recompute selective
+# More ranks than micro-batches, or than windows of the evaluation: those without one still bring their part of the weights.
+for stage in 1 2 3; do
+  expect_exit 0 train_as threads=3 "few$stage" --quiet --steps 5 --global-batch 4 --zero "$stage"
+  expect_exit 0 train_as threads=8 "many$stage" --quiet --steps 5 --zero "$stage" --recompute selective --eval-every 2 \
+    --eval-batches 1 --grad-lanes 8
+  expect_same_model many1 "many$stage"
+done
+# One rank has nothing to divide, alone or in groups of one.
+train alone --quiet --steps 5 --zero 3 --grad-lanes 2 >/dev/null || fail "one rank"
+expect_exit 0 train_as threads=2 ones --quiet --steps 5 --zero 2 --zero-group 1 --grad-lanes 2
+expect_same_model alone ones
 
 expect_exit 2 train_as threads=4 bad --steps 1 --zero 4
 expect_exit 2 train_as threads=4 bad --steps 1 --zero 1 --zero-group 3
 expect_match stderr 'allowed are all, node, 1, 2, 4'
 expect_exit 2 train_as threads=4 bad --steps 1 --zero-group 2
 expect_match stderr 'zero-group needs --zero'
+expect_exit 2 train_as threads=4 bad --steps 1 --zero 1 --zero-group some
+expect_match stderr '^dt-train: error: --zero-group some: '
 expect_absent bad

@@ -1,0 +1,34 @@
+#include "parallel/buffer_pool.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dt::parallel {
+
+Buffer BufferPool::take(std::size_t bytes) {
+  if (bytes == 0) return {};
+  auto best = spare_.end();
+  for (auto one = spare_.begin(); one != spare_.end(); ++one) {
+    const bool fits = one->bytes() >= bytes && one->bytes() / 2 <= bytes;
+    if (fits && (best == spare_.end() || one->bytes() < best->bytes())) best = one;
+  }
+  Buffer buffer;
+  if (best != spare_.end()) {
+    buffer = std::move(*best);
+    spare_.erase(best);
+  } else {
+    spare_.clear();
+    buffer = Buffer(Device{}, bytes);
+  }
+  in_use_ += buffer.bytes();
+  most_in_use_ = std::max(most_in_use_, in_use_);
+  return buffer;
+}
+
+void BufferPool::give(Buffer&& buffer) {
+  if (!buffer.data()) return;
+  in_use_ -= buffer.bytes();
+  spare_.push_back(std::exchange(buffer, Buffer()));
+}
+
+}  // namespace dt::parallel

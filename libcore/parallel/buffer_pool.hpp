@@ -1,0 +1,25 @@
+#pragma once
+// Buffers of a few sizes that come and go within a step.
+
+#include <cstddef>
+#include <vector>
+
+#include "tensor/buffer.hpp"
+
+namespace dt::parallel {
+
+/// Keeps what was given back for who asks for about as much; what does not fit then is freed, so that it
+/// holds hardly more than was ever in use at one time.
+class BufferPool {
+ public:
+  /// At least so many bytes; their contents are arbitrary.
+  Buffer take(std::size_t bytes);
+  void give(Buffer&& buffer);
+  std::size_t most_in_use_bytes() const { return most_in_use_; }
+
+ private:
+  std::vector<Buffer> spare_;
+  std::size_t in_use_ = 0, most_in_use_ = 0;
+};
+
+}  // namespace dt::parallel
