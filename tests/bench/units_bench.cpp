@@ -81,7 +81,7 @@ void BM_backward_weight(benchmark::State& state, std::size_t unit) {
 
 const int threads = static_cast<int>(std::thread::hardware_concurrency());
 #define DT_BENCH(half, unit) \
-  BENCHMARK_CAPTURE(half, unit, unit)->Arg(threads)->Unit(benchmark::kMillisecond)->UseRealTime()
+  BENCHMARK_CAPTURE(half, unit, unit)->Arg(1)->Arg(threads)->Unit(benchmark::kMillisecond)->UseRealTime()
 DT_BENCH(BM_forward, embedding);
 DT_BENCH(BM_forward, block);
 DT_BENCH(BM_forward, head);
