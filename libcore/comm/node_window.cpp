@@ -15,9 +15,9 @@ namespace dt::comm {
 
 namespace {
 
-// All parts of a segment together: as much as stays in the second-level cache, and more than a few waits
-// cost.
-constexpr std::size_t segment_bytes = std::size_t{256} << 10;
+// All parts of a segment together: so much that waiting for each other costs little, so little that a rank's
+// slots, which are used in turn, stay in its second-level cache.
+constexpr std::size_t segment_bytes = std::size_t{128} << 10;
 constexpr std::size_t line_bytes = 64;
 constexpr std::size_t page_bytes = 4096;
 constexpr std::uint64_t num_steps = 3;
