@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/small_all_reduce.hpp"
+#include "comm/window_algorithms.hpp"
 
 namespace dt::comm {
 
@@ -152,7 +153,10 @@ Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Ten
       return index < 2;
     };
   };
-  return {make_chain, num_segments(in.numel(), segment_part * caller.size)};
+  const Algorithm messages{make_chain, num_segments(in.numel(), segment_part * caller.size)};
+  if (!is_for_window(caller, in.bytes())) return messages;
+  const PartOf part = all_reduce_parts(in, caller.size, divide_up(in.numel(), caller.size), 0);
+  return window_algorithm(caller, {OperationKind::all_reduce, in, out, reduction, part}, messages);
 }
 
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
@@ -166,7 +170,10 @@ Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const
       return true;
     };
   };
-  return {make_chain, parts.num_segments()};
+  const Algorithm messages{make_chain, parts.num_segments()};
+  if (!is_for_window(caller, in.bytes())) return messages;
+  const PartOf part = [parts](int rank) { return parts.of(rank); };
+  return window_algorithm(caller, {OperationKind::reduce_scatter, in, out, reduction, part}, messages);
 }
 
 Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
@@ -181,7 +188,10 @@ Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Ten
       return true;
     };
   };
-  return {make_chain, parts.num_segments()};
+  const Algorithm messages{make_chain, parts.num_segments()};
+  if (!is_for_window(caller, out.bytes())) return messages;
+  const PartOf part = [parts](int rank) { return parts.of(rank); };
+  return window_algorithm(caller, {OperationKind::all_gather, in, out, {}, part}, messages);
 }
 
 Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root) {

@@ -7,6 +7,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/engine.hpp"
+#include "comm/node_window.hpp"
 #include "comm/reduction.hpp"
 #include "comm/staging.hpp"
 #include "tensor/tensor.hpp"
@@ -18,6 +19,7 @@ struct Caller {
   int rank;
   int size;
   std::shared_ptr<StagingPool> staging;
+  std::shared_ptr<NodeWindow> window;
 };
 
 /// What an Operation runs.
@@ -27,7 +29,7 @@ struct Algorithm {
   std::size_t window = 4;
 };
 
-/// Chooses by size and n; whatever it chooses, the bits are those of combine().
+/// Chooses by size, n and where the ranks are; whatever it chooses, the bits are those of combine().
 Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                Reduction reduction);
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,

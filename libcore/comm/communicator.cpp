@@ -77,19 +77,22 @@ struct Communicator::Call {
 };
 
 Communicator::Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine,
-                           std::string name)
+                           std::string name, std::string host)
     : Communicator(std::move(transport), std::move(engine), std::move(name), {},
-                   std::make_shared<StagingPool>()) {}
+                   std::make_shared<StagingPool>(), std::move(host)) {}
 
 Communicator::Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine,
-                           std::string name, std::vector<int> members, std::shared_ptr<StagingPool> staging)
+                           std::string name, std::vector<int> members, std::shared_ptr<StagingPool> staging,
+                           std::string host)
     : transport_(std::move(transport)),
       engine_(std::move(engine)),
       staging_(std::move(staging)),
+      host_(std::move(host)),
       name_(std::move(name)),
       members_(members.empty() ? everyone(transport_->size()) : std::move(members)),
       rank_(transport_->rank()),
       size_(transport_->size()),
+      window_(std::make_shared<NodeWindow>(rank_, size_, host_)),
       group_(engine_->recorder().add_group(name_, members_)) {}
 
 Communicator::~Communicator() {
@@ -97,7 +100,7 @@ Communicator::~Communicator() {
 }
 
 Caller Communicator::caller() const {
-  return {rank_, size_, staging_};
+  return {rank_, size_, staging_, window_};
 }
 
 Work Communicator::start(const Call& call, Algorithm algorithm) {
@@ -186,7 +189,8 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::strin
   }
   const auto color_number = static_cast<int>(std::distance(colors.begin(), colors.find(color)));
   return std::unique_ptr<Communicator>(new Communicator(transport_->split(color_number, key, ranks), engine_,
-                                                        std::move(name), std::move(members), staging_));
+                                                        std::move(name), std::move(members), staging_,
+                                                        host_));
 }
 
 }  // namespace dt::comm

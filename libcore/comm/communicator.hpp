@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/host.hpp"
 #include "comm/engine.hpp"
 #include "comm/reduction.hpp"
 #include "comm/staging.hpp"
@@ -15,6 +16,7 @@ namespace dt::comm {
 
 struct Algorithm;
 struct Caller;
+class NodeWindow;
 
 /// An operation that has been started. Copies name the same one; an empty one is done. Where the last copy
 /// goes while an exception unwinds, the operation is given up (Engine::give_up), so declare it after its
@@ -49,8 +51,10 @@ Part part_of(int rank, int size, std::int64_t numel, std::int64_t granule = 1);
 /// ranks fail or time out.
 class Communicator {
  public:
-  /// The group of everyone that a backend started; `name` appears in messages and records.
-  Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name);
+  /// The group of everyone that a backend started; `name` appears in messages and records. Groups whose ranks
+  /// all name one host reduce and gather through memory that they share, where they can have it.
+  Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name,
+               std::string host = host_name());
   ~Communicator();
   Communicator(const Communicator&) = delete;
 
@@ -83,7 +87,7 @@ class Communicator {
  private:
   struct Call;
   Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name,
-               std::vector<int> members, std::shared_ptr<StagingPool> staging);
+               std::vector<int> members, std::shared_ptr<StagingPool> staging, std::string host);
   Work start(const Call& call, Algorithm algorithm);
   Work start_transfer(OperationKind kind, int peer, const Tensor& data);
   Caller caller() const;
@@ -91,10 +95,12 @@ class Communicator {
   std::unique_ptr<Transport> transport_;
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<StagingPool> staging_;
+  std::string host_;
   std::string name_;
   std::vector<int> members_;
   int rank_;
   int size_;
+  std::shared_ptr<NodeWindow> window_;
   int group_;                  // of the recorder
   std::int64_t sequence_ = 0;  // of the newest operation but sends and receives
 };

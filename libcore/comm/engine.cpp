@@ -26,6 +26,10 @@ bool may_begin_chain(const Operation& operation) {
          operation.next_chain - operation.running.front().number < num_chain_tags;
 }
 
+bool may_go_on(const Operation::Running& running) {
+  return running.pending == 0 && (!running.current.ready || running.current.ready());
+}
+
 std::string describe(const Operation& operation) {
   std::string text = operation_name(operation.kind);
   if (operation.sequence > 0) text += fmt::format(" {}", operation.sequence);
@@ -145,6 +149,7 @@ void Engine::give_up(Operation& operation) noexcept {
   kept->state = Operation::State::given_up;
   if (is_withdrawn) {
     kept->running.clear();
+    kept->make_chain = nullptr;
     return;
   }
   // A transport may still write into the staging memory, so it is never freed, and nobody progresses that
@@ -184,7 +189,7 @@ bool Engine::advance(Operation& operation) {
   do {
     begin_chains(operation);
     for (auto place = operation.running.begin(); place != operation.running.end();) {
-      if (place->pending == 0) {
+      if (may_go_on(*place)) {
         moved = true;
         if (!advance(operation, *place)) {
           place = operation.running.erase(place);
@@ -214,8 +219,9 @@ void Engine::begin_chains(Operation& operation) {
 
 /// False when the chain has ended.
 bool Engine::advance(Operation& operation, Operation::Running& running) {
-  while (running.pending == 0) {
+  while (may_go_on(running)) {
     if (running.current.then) running.current.then();
+    if (running.current.ready) operation.transport->notify();
     if (!begin_stage(operation, running)) return false;
   }
   return true;
@@ -223,6 +229,7 @@ bool Engine::advance(Operation& operation, Operation::Running& running) {
 
 bool Engine::begin_stage(Operation& operation, Operation::Running& running) {
   running.current.transfers.clear();
+  running.current.ready = nullptr;
   running.current.then = nullptr;
   if (!running.chain(running.next_stage++, running.current)) return false;
   const int tag = tag_of(operation, running);

@@ -16,7 +16,9 @@
 
 namespace dt::comm {
 
-/// Transfers that are started together, and what to do when all are done.
+/// Transfers that are started together, and what to do when all are done and, where asked, something else is
+/// ready: what other ranks do in shared memory. That is asked often, must not block, and stays true; after
+/// `then` others may be ready, too (Transport::notify).
 struct Stage {
   struct Transfer {
     int peer;
@@ -24,6 +26,7 @@ struct Stage {
     bool is_send;
   };
   std::vector<Transfer> transfers;
+  std::function<bool()> ready = {};
   std::function<void()> then = {};
 };
 

@@ -37,6 +37,8 @@ class Transport {
   /// Called, without the engine's lock, by a rank that has waited in vain for so long; may sleep for an
   /// instant.
   virtual void idle(double waited_s) = 0;
+  /// This rank has done something in shared memory that others may be waiting for in idle().
+  virtual void notify() {}
   /// Called by all ranks together. Those of one colour (from 0) form a group, ordered by key, then by rank:
   /// `members` says which they are for this rank.
   virtual std::unique_ptr<Transport> split(int color, int key, std::span<const int> members) = 0;

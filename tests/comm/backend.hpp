@@ -10,9 +10,24 @@
 
 namespace dt::comm::test {
 
+/// The host that a rank gives out for its own, which decides how large operations go: through a window that
+/// ranks of one host share, else by messages.
+using HostOf = std::function<std::string(int rank)>;
+inline std::string same_host(int) {
+  return "n1";
+}
+inline std::string own_host(int rank) {
+  return "n" + std::to_string(rank);
+}
+
 /// Runs `body` on every rank of fresh groups of everyone (threads: of several sizes, one after the other).
 /// Assertions of Catch2 are not for threads: bodies use require.
-void on_ranks(const std::function<void(Communicator&)>& body);
+void on_ranks_of(const HostOf& host_of, const std::function<void(Communicator&)>& body);
+/// On one host, and then each on its own.
+inline void on_ranks(const std::function<void(Communicator&)>& body) {
+  on_ranks_of(same_host, body);
+  on_ranks_of(own_host, body);
+}
 
 inline void require(bool condition, const std::string& what) {
   if (!condition) throw std::runtime_error(what);

@@ -5,13 +5,14 @@
 
 namespace dt::comm::test {
 
-void on_ranks(const std::function<void(Communicator&)>& body) {
-  for (const int size : {1, 2, 3, 4, 7}) {
+void on_ranks_of(const HostOf& host_of, const std::function<void(Communicator&)>& body) {
+  for (const int size : {1, 2, 3, 4, 7, 8}) {
     INFO(size << " ranks");
-    CHECK_NOTHROW(run_threads(size, [&](Communicator& group) {
+    const auto body_of_rank = [&](Communicator& group) {
       body(group);
       return 0;
-    }));
+    };
+    CHECK_NOTHROW(run_threads(size, body_of_rank, host_of));
   }
 }
 

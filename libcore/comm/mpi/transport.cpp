@@ -62,8 +62,11 @@ MpiTransport::MpiTransport(MPI_Comm communicator) : communicator_(communicator) 
 MpiTransport::~MpiTransport() {
   int is_over = 0;
   MPI_Finalized(&is_over);
-  // Freeing may involve the others, who do not come where something has gone wrong.
-  if (is_over == 0 && requests_.empty() && std::uncaught_exceptions() == 0) MPI_Comm_free(&communicator_);
+  // Freeing may involve the others, who do not come where something has gone wrong; and a later group that
+  // inherited the number would take a stray for its own.
+  if (is_over == 0 && requests_.empty() && !has_strays_ && std::uncaught_exceptions() == 0) {
+    MPI_Comm_free(&communicator_);
+  }
 }
 
 void MpiTransport::send(int to, int tag, std::span<const std::byte> bytes, Pending& pending) {
@@ -135,6 +138,7 @@ bool MpiTransport::withdraw(Pending& pending) noexcept {
     return transfers_[i].pending == &pending && requests_[i] != MPI_REQUEST_NULL;
   };
   for (std::size_t i = 0; i < requests_.size(); ++i) {
+    has_strays_ = has_strays_ || is_of_pending(i);
     if (is_of_pending(i) && transfers_[i].expected_bytes >= 0) MPI_Cancel(&requests_[i]);
   }
   const double give_up_s = monotonic_s() + (is_stuck_ ? 0 : withdraw_s);  // once is enough to know

@@ -40,7 +40,8 @@ class MpiTransport : public Transport {
   std::vector<Transfer> transfers_;  // of the same indices
   std::vector<int> indices_;         // what MPI_Testsome fills
   std::vector<MPI_Status> statuses_;
-  bool is_stuck_ = false;  // a transfer could not be taken back
+  bool is_stuck_ = false;    // a transfer could not be taken back
+  bool has_strays_ = false;  // messages may come that nobody expects any more
 };
 
 }  // namespace dt::comm::mpi

@@ -163,6 +163,12 @@ void ThreadTransport::idle(double waited_s) {
   }
 }
 
+void ThreadTransport::notify() {
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank != rank_) hub_->world().ring(hub_->world_rank(rank));
+  }
+}
+
 std::unique_ptr<Transport> ThreadTransport::split(int color, int /*key*/, std::span<const int> members) {
   const auto place = std::find(members.begin(), members.end(), rank_);
   return std::make_unique<ThreadTransport>(hub_->subgroup(num_splits_++, color, members),

@@ -98,6 +98,7 @@ class ThreadTransport : public Transport {
   void progress() override;
   bool withdraw(Pending& pending) noexcept override;
   void idle(double waited_s) override;
+  void notify() override;
   std::unique_ptr<Transport> split(int color, int key, std::span<const int> members) override;
 
  private:

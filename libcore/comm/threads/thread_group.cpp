@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/host.hpp"
 #include "comm/threads/hub.hpp"
 
 namespace dt::comm {
@@ -15,8 +16,10 @@ namespace {
 
 class Run {
  public:
-  Run(int size, const std::function<int(Communicator&)>& body)
+  Run(int size, const std::function<int(Communicator&)>& body,
+      const std::function<std::string(int rank)>& host_of)
       : body_(body),
+        host_of_(host_of),
         world_(std::make_shared<ThreadWorld>(size)),
         results_(static_cast<std::size_t>(size)),
         errors_(results_.size()) {
@@ -45,7 +48,8 @@ class Run {
   void one(int rank) noexcept {
     try {
       Communicator communicator(std::make_unique<ThreadTransport>(hub_, rank),
-                                std::make_shared<Engine>(std::make_shared<Recorder>()), "world");
+                                std::make_shared<Engine>(std::make_shared<Recorder>()), "world",
+                                host_of_ ? host_of_(rank) : host_name());
       if (world_->failed_rank() < 0) results_[static_cast<std::size_t>(rank)] = body_(communicator);
     } catch (...) {
       fail(rank, std::current_exception());
@@ -80,6 +84,7 @@ class Run {
   }
 
   const std::function<int(Communicator&)>& body_;
+  const std::function<std::string(int rank)>& host_of_;
   std::shared_ptr<ThreadWorld> world_;
   std::shared_ptr<Hub> hub_;
   std::vector<int> results_;
@@ -88,9 +93,10 @@ class Run {
 
 }  // namespace
 
-int run_threads(int size, const std::function<int(Communicator&)>& body) {
+int run_threads(int size, const std::function<int(Communicator&)>& body,
+                const std::function<std::string(int rank)>& host_of) {
   DT_CHECK(size > 0, "a run needs a rank, not {}", size);
-  return Run(size, body).all();
+  return Run(size, body, host_of).all();
 }
 
 }  // namespace dt::comm

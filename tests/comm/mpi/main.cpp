@@ -23,13 +23,14 @@ mpi::World& the_world() {
   return *world;
 }
 
-void on_ranks(const std::function<void(Communicator&)>& body) {
+void on_ranks_of(const HostOf& host_of, const std::function<void(Communicator&)>& body) {
   try {
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Comm everyone = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &everyone);
     Communicator group(std::make_unique<mpi::MpiTransport>(everyone),
-                       std::make_shared<Engine>(std::make_shared<Recorder>()), "world");
+                       std::make_shared<Engine>(std::make_shared<Recorder>()), "world",
+                       host_of(world->communicator().rank()));
     body(group);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: rank {}: {}\n", Catch::getResultCapture().getCurrentTestName(),

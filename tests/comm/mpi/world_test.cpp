@@ -1,6 +1,7 @@
 #include "comm/mpi/world.hpp"
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <numeric>
 
 #include "comm/backend.hpp"
@@ -59,4 +60,15 @@ TEST_CASE("one rank ends all, whatever they are waiting for", "[.abort]") {
   const int last = world.communicator().size() - 1;
   if (world.communicator().rank() == last) world.abort(4);
   world.communicator().barrier().wait();
+}
+
+// Likewise. The first rank made the memory that they share.
+TEST_CASE("a rank that is killed amid large operations ends all", "[.killed]") {
+  Communicator& group = the_world().communicator();
+  std::vector<float> data(4'000'000, 1);
+  for (int round = 0;; ++round) {
+    const Work work = group.all_reduce(view_of(data), view_of(data));
+    if (round == 3 && group.rank() == 0) std::raise(SIGKILL);
+    work.wait();
+  }
 }

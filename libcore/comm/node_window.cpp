@@ -1,0 +1,151 @@
+#include "comm/node_window.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <fcntl.h>
+#include <random>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace dt::comm {
+
+namespace {
+
+// All parts of a segment together: so much that waiting for each other costs little, so little that a rank's
+// slots, which are used in turn, stay in its second-level cache.
+constexpr std::size_t segment_bytes = std::size_t{128} << 10;
+constexpr std::size_t line_bytes = 64;
+constexpr std::size_t page_bytes = 4096;
+constexpr std::uint64_t num_steps = 3;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+/// Steps of a slot are counted through all its segments.
+std::uint64_t step_number(NodeWindow::Step step, std::uint64_t segment) {
+  return num_steps * (segment / NodeWindow::num_slots) + static_cast<std::uint64_t>(step);
+}
+
+}  // namespace
+
+struct alignas(line_bytes) NodeWindow::Flag {
+  std::uint64_t steps_done;
+  std::uint64_t content;
+};
+
+NodeWindow::NodeWindow(int rank, int size, const std::string& host)
+    : rank_(rank),
+      size_(size),
+      piece_bytes_(
+          std::max(line_bytes, segment_bytes / static_cast<std::size_t>(size) / line_bytes * line_bytes)) {
+  const auto n = static_cast<std::size_t>(size_);
+  flags_bytes_ = round_up(n * num_slots * sizeof(Flag), page_bytes);
+  bytes_ = page_bytes + flags_bytes_ + n * num_slots * n * piece_bytes_;
+  std::copy_n(host.begin(), std::min(host.size(), offer_.host.size()), offer_.host.begin());
+}
+
+NodeWindow::~NodeWindow() {
+  if (memory_ != nullptr) munmap(memory_, bytes_);
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+bool NodeWindow::claim_opening() {
+  return !std::exchange(is_claimed_, true);
+}
+
+bool NodeWindow::map(int descriptor) {
+  void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (memory == MAP_FAILED) return false;
+  memory_ = static_cast<std::byte*>(memory);
+  return true;
+}
+
+const NodeWindow::Offer& NodeWindow::offer() {
+  offer_.process = getpid();
+  if (rank_ != 0) return offer_;
+  descriptor_ = memfd_create("dt", MFD_CLOEXEC);
+  if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0 || !map(descriptor_))
+    return offer_;
+  std::random_device random;
+  for (std::uint64_t& word : offer_.token) word = (std::uint64_t{random()} << 32) | random();
+  std::memcpy(memory_, offer_.token.data(), sizeof offer_.token);
+  offer_.descriptor = descriptor_;
+  return offer_;
+}
+
+bool NodeWindow::accept(std::span<const Offer> offers) {
+  const Offer& first = offers.front();
+  if (first.descriptor < 0 || first.host != offer_.host) return false;
+  if (rank_ == 0) return true;
+  const std::string path = fmt::format("/proc/{}/fd/{}", first.process, first.descriptor);
+  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  // Where processes of two machines or containers bear one number, this is something else.
+  std::array<std::uint64_t, 2> token{};
+  const bool is_it = lseek(descriptor, 0, SEEK_END) == static_cast<off_t>(bytes_) &&
+                     pread(descriptor, token.data(), sizeof token, 0) == sizeof token &&
+                     token == first.token && map(descriptor);
+  close(descriptor);
+  return is_it;
+}
+
+void NodeWindow::decide(bool all_have_it) {
+  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
+  if (!all_have_it && memory_ != nullptr) munmap(std::exchange(memory_, nullptr), bytes_);
+  state_ = all_have_it ? State::open : State::absent;
+}
+
+std::uint64_t NodeWindow::allot(std::size_t num_segments) {
+  return std::exchange(next_segment_, next_segment_ + num_segments);
+}
+
+NodeWindow::Flag& NodeWindow::flag(int rank, std::uint64_t segment) const {
+  const auto place =
+      (segment % num_slots) * static_cast<std::uint64_t>(size_) + static_cast<std::uint64_t>(rank);
+  return reinterpret_cast<Flag*>(memory_ + page_bytes)[place];
+}
+
+void NodeWindow::throw_if_broken() const {
+  if (!is_broken_) return;
+  throw Error(ErrorKind::environment, "communication of this rank has ended",
+              "a large operation of the group was given up half-way");
+}
+
+bool NodeWindow::may_begin(Step step, std::uint64_t segment, std::uint64_t content) const {
+  throw_if_broken();
+  const std::uint64_t due = step_number(step, segment);
+  const auto is_due = [&](int rank) {
+    return std::atomic_ref(flag(rank, segment).steps_done).load(std::memory_order_acquire) >= due;
+  };
+  if (!is_due(rank_)) return false;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (!is_due(rank)) return false;
+  }
+  for (int rank = 0; rank < size_ && step != Step::copy; ++rank) {
+    DT_CHECK(flag(rank, segment).content == content,
+             "rank {} of a group calls another operation than rank {}", rank, rank_);
+  }
+  return true;
+}
+
+void NodeWindow::describe(std::uint64_t segment, std::uint64_t content) {
+  flag(rank_, segment).content = content;
+}
+
+void NodeWindow::finish(Step step, std::uint64_t segment) {
+  std::atomic_ref(flag(rank_, segment).steps_done)
+      .store(step_number(step, segment) + 1, std::memory_order_release);
+}
+
+std::byte* NodeWindow::piece(int rank, std::uint64_t segment, int part) const {
+  const auto n = static_cast<std::size_t>(size_);
+  const std::size_t slot = static_cast<std::size_t>(rank) * num_slots + segment % num_slots;
+  return memory_ + page_bytes + flags_bytes_ + (slot * n + static_cast<std::size_t>(part)) * piece_bytes_;
+}
+
+}  // namespace dt::comm
