@@ -85,7 +85,6 @@ const int threads = static_cast<int>(std::thread::hardware_concurrency());
 DT_BENCH(BM_forward, embedding);
 DT_BENCH(BM_forward, block);
 DT_BENCH(BM_forward, head);
-DT_BENCH(BM_backward_input, embedding);
 DT_BENCH(BM_backward_input, block);
 DT_BENCH(BM_backward_weight, embedding);
 DT_BENCH(BM_backward_weight, block);

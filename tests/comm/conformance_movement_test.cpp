@@ -23,16 +23,17 @@ std::vector<T> values_of(int rank, std::int64_t count) {
 }
 
 template <class T>
-void check_all_gather(Communicator& group, std::int64_t numel, bool in_place, DType dtype = dtype_of<T>()) {
-  const Part own = part_of(group.rank(), group.size(), numel);
+void check_all_gather(Communicator& group, std::int64_t numel, bool in_place, DType dtype = dtype_of<T>(),
+                      std::int64_t granule = 1) {
+  const Part own = part_of(group.rank(), group.size(), numel, granule);
   Guarded<T> out(numel);
   Guarded<T> apart(in_place ? 0 : own.count);
   T* source = in_place ? out.data() + own.begin : apart.data();
   std::ranges::copy(values_of<T>(group.rank(), own.count), source);
   const Tensor in(source, dtype, {own.count});
-  group.all_gather(in, out.view(dtype)).wait();
+  group.all_gather(in, out.view(dtype), granule).wait();
   for (int rank = 0; rank < group.size(); ++rank) {
-    const Part part = part_of(rank, group.size(), numel);
+    const Part part = part_of(rank, group.size(), numel, granule);
     require(std::ranges::equal(values_of<T>(rank, part.count),
                                out.span().subspan(static_cast<std::size_t>(part.begin),
                                                   static_cast<std::size_t>(part.count))),
@@ -79,6 +80,10 @@ TEST_CASE("all_gather brings every part everywhere, in place and apart") {
     }
     check_all_gather<float>(group, 65536 * n + 1, true);
     check_all_gather<std::int64_t>(group, 500'009, false);
+    for (const std::int64_t numel : {0, 100, 4097, 50'000, 1'000'003}) {
+      for (const bool in_place : {false, true})
+        check_all_gather<float>(group, numel, in_place, DType::f32, 4096);
+    }
   });
 }
 

@@ -17,6 +17,7 @@ struct Case {
   Values values;
   std::int64_t numel;
   bool in_place;
+  std::int64_t granule = 1;  // of a reduce_scatter's parts
 
   std::string to_string(const Communicator& group, DType dtype) const {
     return fmt::format("{} of {} ranks, {}, {} elements, reduction {}, {}, {}", group.rank(), group.size(),
@@ -64,14 +65,14 @@ template <DType dtype>
 void check_reduce_scatter(Communicator& group, const Case& c) {
   using Stored = typename Element<dtype>::Stored;
   const std::string what = "reduce_scatter, rank " + c.to_string(group, dtype);
-  const Part own = part_of(group.rank(), group.size(), c.numel);
+  const Part own = part_of(group.rank(), group.size(), c.numel, c.granule);
   std::vector<Stored> inputs = inputs_of<dtype>(group, c);
   const std::vector<Stored> results = results_of<dtype>(group, c);
   Guarded<Stored> in(c.numel);
   Guarded<Stored> out(c.in_place ? 0 : own.count);
   std::copy(inputs.begin(), inputs.end(), in.data());
   const Tensor target = c.in_place ? in.view(dtype).flat(own.begin, own.count) : out.view(dtype);
-  group.reduce_scatter(in.view(dtype), target, c.reduction).wait();
+  group.reduce_scatter(in.view(dtype), target, c.reduction, c.granule).wait();
   check_same(c.in_place ? in.data() + own.begin : out.data(), results.data() + own.begin, own.count, what);
   if (c.in_place) std::copy_n(results.begin() + own.begin, own.count, inputs.begin() + own.begin);
   check_same(in.data(), inputs.data(), c.numel, "input of " + what);
@@ -154,6 +155,17 @@ TEST_CASE("several megabytes keep the bits of the serial tree") {
     check_reduce_scatter<DType::f32>(group, {Reduction::sum, Values::wild, numel, false});
     check_all_reduce<DType::bf16>(group, {Reduction::sum, Values::wild, numel, false});
     check_reduce_scatter<DType::i64>(group, {Reduction::max, Values::wild, numel, true});
+  });
+}
+
+TEST_CASE("parts that start on granules, some of them empty, keep the bits of the serial tree") {
+  on_ranks([](Communicator& group) {
+    for (const std::int64_t numel : {0, 100, 4096, 4097, 3 * 4096 + 16, 50'000, 1'000'003}) {
+      for (const bool in_place : {false, true}) {
+        check_reduce_scatter<DType::f32>(group, {Reduction::sum, Values::wild, numel, in_place, 4096});
+        check_reduce_scatter<DType::bf16>(group, {Reduction::sum, Values::wild, numel, in_place, 1000});
+      }
+    }
   });
 }
 
