@@ -148,7 +148,9 @@ struct FromShift {
 /// that makes of the shift is known, so no digits are lost.
 struct RoughlyFromShift {
   V minus_s;
-  static constexpr float most = 1 << 20;  // beyond it rounding s would be a factor that could overflow
+  // Beyond it rounding s would be a factor that could overflow; without a fused multiply-add x log₂e is
+  // rounded, too.
+  static constexpr float most = HWY_TARGET == HWY_SCALAR ? 64 : 1 << 20;
   static double shift_of(float highest) { return double{highest * log2_e} / double{log2_e}; }
   explicit RoughlyFromShift(float highest) : minus_s(hn::Set(floats, -(highest * log2_e))) {}
   HWY_INLINE V operator()(V x) const {
