@@ -20,6 +20,7 @@ bench_gemm --benchmark_min_time=0.3
 bench_units --benchmark_min_time=0.3
 
 bash "$here/data_parallel.sh"
+bash "$here/overlap.sh" || (($? == 77))  # it says what this machine lacks
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 echo "all-reduce on one host against streaming and the MPI library's own, 2 ranks"
