@@ -46,7 +46,7 @@ File File::create(const fs::path& path) {
 }
 
 File File::open_write(const fs::path& path) {
-  return File(open_checked(path, O_RDWR, "open for writing"), path);
+  return File(open_checked(path, O_WRONLY, "open for writing"), path);
 }
 
 File File::open_append(const fs::path& path) {

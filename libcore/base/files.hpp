@@ -20,7 +20,7 @@ class File {
   static File open_read(const fs::path& path);
   /// Creates or truncates.
   static File create(const fs::path& path);
-  /// Opens an existing file for reading and writing.
+  /// Opens an existing file; a pipe waits for its reader.
   static File open_write(const fs::path& path);
   static File open_append(const fs::path& path);
   File(File&& other) noexcept;

@@ -48,7 +48,7 @@ expect_exit 0 dt-allreduce-bench -e 8 --csv lines.json --json-file /dev/null
 expect_match lines.json "^operation,"
 [[ -c /dev/null ]] || fail "/dev/null was replaced"
 mkfifo pipe
-cat pipe >from_pipe &
+{ sleep 0.5 && cat pipe; } >from_pipe & # results wait for a reader
 reader=$!
 expect_exit 0 dt-allreduce-bench -e 8 --csv pipe
 wait "$reader"
