@@ -110,6 +110,8 @@ void add_optimizer(OptionTable& t, Settings& s) {
 void add_checkpoints(OptionTable& t, Settings& s) {
   t.group("Checkpoints")
       .add("save-every", &s.save_every, "N", "steps; 0: only at the end")
+      .add("background-save", &s.background_save,
+           "write while training goes on, from a copy of what is saved, which takes as much memory")
       .add("keep-last", &s.keep_last, "N", "checkpoints; default: all", 1)
       .add("keep-every", &s.keep_every, "N", "steps whose checkpoints stay in spite of --keep-last; 0: none")
       .add("resume", &s.resume, "WHAT",

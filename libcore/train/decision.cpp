@@ -63,6 +63,9 @@ void visit(StepReport& report, Cursor cursor) {
   cursor.visit_signal(report.signal);
   cursor.visit(report.output_failed);
   cursor.visit(report.superseded);
+  cursor.visit(report.parts_written);
+  cursor.visit(report.commits);
+  cursor.visit(report.save_failed);
 }
 
 }  // namespace
@@ -91,6 +94,9 @@ Decision decide(const StepReport& combined, std::int64_t num_targets, double cli
   decision.stop_signal = combined.signal;
   decision.stop = combined.signal != 0 || combined.output_failed;
   decision.superseded = combined.superseded;
+  decision.parts_written = combined.parts_written;
+  decision.commits = combined.commits;
+  decision.save_failed = combined.save_failed;
   decision.data_digest = combined.data_digest;
   return decision;
 }

@@ -163,6 +163,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
   const std::uint64_t train_tokens = dataset.split(data::Split::train).tokens;
   const data::Sampler sampler(plan.seed, train_tokens, plan.sequence_length);
   plan.total_steps = last_step(s, plan, sampler.num_windows(), resumed);
+  plan.saves_in_background = s.background_save && s.save_every > 0 && s.save_every < plan.total_steps;
   check_countable(plan);
   if (s.eval_every > 0 && data::num_validation_windows(dataset, plan.sequence_length) == 0) {
     throw Error(ErrorKind::input,
@@ -207,6 +208,10 @@ MemoryEstimate estimate_memory(const Plan& plan) {
   const auto samples = static_cast<std::size_t>(lanes.num_micro_batches() * plan.micro_batch);
   memory.batches = (plan.mask_documents ? 6 : 4) * samples * static_cast<std::size_t>(plan.sequence_length) *
                    sizeof(std::int32_t);
+  if (plan.saves_in_background) {
+    const int replicas = plan.zero == 0 ? plan.place.dp : plan.place.dp / plan.zero_group;
+    memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(replicas);
+  }
   return memory;
 }
 

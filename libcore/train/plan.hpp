@@ -43,6 +43,7 @@ struct Plan {
   std::int64_t micro_batches_per_step = 0;
   std::int64_t grad_lanes = 1;
   std::int64_t total_steps = 0;  // counted from the run's beginning
+  bool saves_in_background = false;
   optim::Schedule schedule;
   optim::AdamWSettings adamw;
   double clip_norm = 1;
@@ -82,7 +83,8 @@ struct MemoryEstimate {
   parallel::StorageBytes storage;
   std::size_t activations = 0;
   std::size_t batches = 0;
-  std::size_t total() const { return storage.total() + activations + batches; }
+  std::size_t copy = 0;  // of the state, for a save in the background
+  std::size_t total() const { return storage.total() + activations + batches + copy; }
 };
 MemoryEstimate estimate_memory(const Plan& plan);
 

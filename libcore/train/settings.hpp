@@ -53,6 +53,7 @@ struct Settings {
   std::optional<double> peak_flops;
 
   std::int64_t save_every = 0;
+  bool background_save = true;
   std::optional<std::int64_t> keep_last;
   std::int64_t keep_every = 0;
   std::string resume = "auto";

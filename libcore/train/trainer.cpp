@@ -10,7 +10,6 @@
 #include "train/agreement.hpp"
 #include "train/checkpoint_header.hpp"
 #include "train/evaluation.hpp"
-#include "train/save.hpp"
 
 namespace dt::train {
 
@@ -51,6 +50,8 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       ranks_(ranks),
       reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt),
       stepper_(start.plan, *start.runtime, dataset, start.state, ranks.world),
+      saver_(ranks, run, generation, start.runtime->storage(), {settings.keep_last, settings.keep_every},
+             start.plan.saves_in_background),
       looked_for_newer_s_(monotonic_s()),
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
   peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.place.dp
@@ -80,9 +81,11 @@ int Trainer::run() {
     const Decision decision = train_step();
     if (decision.superseded) give_way(run_, generation_);
     if (!decision.finite && !decision.skip) refuse_not_finite(decision);
+    if (const auto saved = saver_.advance(decision)) announce(*saved);
     if (decision.stop) return save_and_stop(decision.stop_signal);
     const bool is_due = settings_.save_every > 0 && state_.step % settings_.save_every == 0;
-    if (is_due || state_.step == plan_.total_steps) save();
+    const bool is_last = state_.step == plan_.total_steps;
+    if (is_due || is_last) save(!is_last);
     if (is_evaluation_due(settings_, plan_, dataset_, state_.step)) {
       if (const int signal = evaluate()) return save_and_stop(signal);
     }
@@ -101,6 +104,8 @@ Decision Trainer::train_step() {
         report.signal = signals_.received();
         report.output_failed = output_failure_ != nullptr;
         report.superseded = is_superseded();
+        saver_.report(report);
+        saver_.let_change();
       },
       times);
   if ((!decision.finite && !decision.skip) || decision.superseded) return decision;
@@ -174,29 +179,32 @@ void Trainer::log_step(const Decision& decision, const StepTimes& times) {
   interval_ = {};
 }
 
-void Trainer::save() {
+void Trainer::save(bool goes_on) {
+  finish_saving();
   if (saved_step_ == state_.step) return;
-  const double started_s = monotonic_s();
-  const SavedCheckpoint saved = save_checkpoint(
-      ranks_, run_, generation_, checkpoint_header(plan_, state_, generation_), runtime_.storage());
-  const double elapsed_s = monotonic_s() - started_s;
+  const bool in_background = goes_on && plan_.saves_in_background;
+  saver_.begin(checkpoint_header(plan_, state_, generation_), in_background);
   saved_step_ = state_.step;
+  if (!in_background) finish_saving();
+}
+
+void Trainer::finish_saving() {
+  if (saver_.is_under_way()) announce(saver_.finish());
+}
+
+void Trainer::announce(const SavedCheckpoint& saved) {
   report([&] {
-    reporter_.checkpoint({.step = state_.step,
+    reporter_.checkpoint({.step = saved.step,
                           .path = saved.path.string(),
                           .bytes = saved.bytes,
-                          .stall_s = elapsed_s,
-                          .write_s = elapsed_s});
+                          .stall_s = saved.stall_s,
+                          .write_s = saved.write_s});
   });
-  at_first(ranks_, [&] {
-    for (const fs::path& removed :
-         run_.prune(generation_.number, settings_.keep_last, settings_.keep_every)) {
-      ranks_.console.debug("removed {}", removed.string());
-    }
-  });
+  for (const fs::path& removed : saved.removed) ranks_.console.debug("removed {}", removed.string());
 }
 
 int Trainer::evaluate() {
+  finish_saving();  // an evaluation may be long, and has no decision points
   EvaluationRequest request{.sequence_length = plan_.sequence_length,
                             .mask_documents = plan_.mask_documents,
                             .micro_batch = plan_.micro_batch,

@@ -12,6 +12,7 @@
 #include "data/token_dataset.hpp"
 #include "train/decision.hpp"
 #include "train/reporter.hpp"
+#include "train/saver.hpp"
 #include "train/settings.hpp"
 #include "train/start.hpp"
 #include "train/stepper.hpp"
@@ -37,8 +38,11 @@ class Trainer {
   bool is_superseded();
   [[noreturn]] void refuse_not_finite(const Decision& decision);
   void log_step(const Decision& decision, const StepTimes& times);
-  /// Unless this step has been saved.
-  void save();
+  /// Unless this step has been saved. `goes_on`: training need not wait for its end.
+  void save(bool goes_on = false);
+  /// Waits for the save under way, if any.
+  void finish_saving();
+  void announce(const SavedCheckpoint& saved);
   /// The signal that interrupted it, or 0.
   int evaluate();
   /// A line or row that cannot be written must not cost the training: the next decision point saves and
@@ -59,6 +63,7 @@ class Trainer {
   const comm::Ranks& ranks_;
   Reporter reporter_;
   Stepper stepper_;
+  Saver saver_;
   double peak_flops_ = 0;      // of all ranks
   double looked_for_newer_s_;  // when is_superseded looked last
   std::int64_t saved_step_;

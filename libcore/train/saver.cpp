@@ -1,0 +1,182 @@
+#include "train/saver.hpp"
+
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "checkpoint/share.hpp"
+#include "comm/exchange.hpp"
+#include "train/agreement.hpp"
+#include "train/state_io.hpp"
+
+namespace dt::train {
+
+namespace {
+
+constexpr std::size_t alignment = 64;
+
+std::uint64_t folder_bytes(const fs::path& folder) {
+  std::uint64_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) bytes += entry.file_size();
+  return bytes;
+}
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/// Thrown into a writing that is of no use any more.
+struct GivenUp {};
+
+/// Adds the time until its end to a sum.
+class Stall {
+ public:
+  explicit Stall(double& sum) : sum_(sum) {}
+  ~Stall() { sum_ += monotonic_s() - began_s_; }
+
+ private:
+  double& sum_;
+  double began_s_ = monotonic_s();
+};
+
+}  // namespace
+
+Saver::Saver(const comm::Ranks& ranks, const checkpoint::RunDirectory& run, const checkpoint::Generation& own,
+             const parallel::ModelStorage& storage, Retention retention, bool in_background)
+    : ranks_(ranks), run_(run), own_(own), storage_(storage), retention_(retention) {
+  if (!in_background) return;
+  std::size_t bytes = 0;
+  for (const checkpoint::SourcePiece& p : own_share()) bytes += aligned(p.data.bytes());
+  comm::together(ranks.world, [&] { copy_ = Buffer(Device(), bytes); });
+}
+
+Saver::~Saver() {
+  is_cancelled_ = true;
+  if (task_.valid()) task_.wait();
+}
+
+void Saver::begin(const checkpoint::Manifest& header, bool state_changes) {
+  DT_CHECK(phase_ == Phase::idle, "a save of step {} while another is under way", header.state.step);
+  saved_ = {.path = {}, .bytes = 0, .step = header.state.step, .stall_s = 0, .write_s = 0, .removed = {}};
+  const Stall stall(saved_.stall_s);
+  began_s_ = monotonic_s();
+  header_ = header;
+  has_failed_ = false;
+  at_first(ranks_, [&] { unfinished_.emplace(run_.checkpoints_path(), header.state.step, own_.number); });
+  const fs::path folder =
+      comm::broadcast_text(ranks_.world, unfinished_ ? unfinished_->path().string() : std::string());
+  comm::together(ranks_.world, [&] {
+    may_change_ = !state_changes;
+    task_ = std::async(std::launch::async, [=, this] { write(folder, own_share(), state_changes); });
+  });
+  phase_ = Phase::writing;
+}
+
+std::vector<checkpoint::SourcePiece> Saver::own_share() const {
+  // Ranks that hold the same part share it.
+  const comm::Communicator* replicas = storage_.sharding().replicas;
+  return checkpoint::share_of(pieces_of(storage_), replicas ? replicas->rank() : 0,
+                              replicas ? replicas->size() : 1);
+}
+
+void Saver::write(const fs::path& folder, std::vector<checkpoint::SourcePiece> pieces, bool from_copy) {
+  if (from_copy) copy(pieces);
+  try {
+    checkpoint::write_part(folder, header_, ranks_.world.rank(), pieces, [this](std::uint64_t) {
+      if (is_cancelled_) throw GivenUp();
+    });
+  } catch (const GivenUp&) {
+  } catch (...) {
+    has_failed_ = true;
+    throw;
+  }
+}
+
+void Saver::copy(std::vector<checkpoint::SourcePiece>& pieces) {
+  std::size_t at = 0;
+  for (checkpoint::SourcePiece& p : pieces) {
+    std::byte* target = copy_.data() + at;
+    std::memcpy(target, p.data.span_bytes().data(), p.data.bytes());
+    at += aligned(p.data.bytes());
+    p.data = Tensor(target, p.data.dtype(), p.data.shape());
+  }
+  may_change_ = true;
+  may_change_.notify_all();
+}
+
+void Saver::let_change() {
+  if (may_change_) return;
+  const Stall stall(saved_.stall_s);
+  may_change_.wait(false);
+}
+
+bool Saver::is_task_done() const {
+  return task_.valid() && task_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+void Saver::report(StepReport& report) const {
+  if (phase_ == Phase::idle || !is_task_done()) return;
+  report.save_failed = has_failed_;
+  (phase_ == Phase::writing ? report.parts_written : report.commits) = has_failed_ ? 0 : 1;
+}
+
+std::optional<SavedCheckpoint> Saver::advance(const Decision& decision) {
+  if (phase_ == Phase::idle) return std::nullopt;
+  if (decision.save_failed) {
+    is_cancelled_ = true;  // the others' parts are of no use
+    join();
+  }
+  if (phase_ == Phase::writing && decision.parts_written == ranks_.world.size()) begin_commit();
+  if (phase_ == Phase::committing && decision.commits > 0) return end();
+  return std::nullopt;
+}
+
+SavedCheckpoint Saver::finish() {
+  {
+    const Stall stall(saved_.stall_s);
+    if (phase_ == Phase::writing) begin_commit();
+    join();
+  }
+  return end();
+}
+
+void Saver::join() {
+  comm::together(ranks_.world, [this] {
+    if (task_.valid()) task_.get();
+  });
+}
+
+void Saver::begin_commit() {
+  join();
+  phase_ = Phase::committing;
+  if (ranks_.is_first()) task_ = std::async(std::launch::async, [this] { commit(); });
+}
+
+void Saver::commit() {
+  try {
+    if (run_.is_superseded(own_)) give_way(run_, own_);
+    saved_.path = unfinished_->commit(header_, ranks_.world.size());
+    saved_.bytes = folder_bytes(saved_.path);
+    saved_.write_s = monotonic_s() - began_s_;
+    saved_.removed = run_.prune(own_.number, retention_.keep_last, retention_.keep_every);
+  } catch (...) {
+    has_failed_ = true;
+    throw;
+  }
+}
+
+SavedCheckpoint Saver::end() {
+  phase_ = Phase::idle;
+  task_ = {};
+  unfinished_.reset();
+  return saved_;
+}
+
+void give_way(const checkpoint::RunDirectory& run, const checkpoint::Generation& own) {
+  throw comm::SharedError(ErrorKind::environment,
+                          fmt::format("another start has taken {} over from generation {}: this one ends",
+                                      run.path().string(), own.number),
+                          "the other goes on from the newest checkpoint that it found");
+}
+
+}  // namespace dt::train
