@@ -19,6 +19,7 @@ bench_kernels --benchmark_min_time=0.3
 bench_gemm --benchmark_min_time=0.3
 bench_units --benchmark_min_time=0.3
 
+bash "$here/save.sh"
 bash "$here/data_parallel.sh"
 bash "$here/overlap.sh" || (($? == 77))  # it says what this machine lacks
 

@@ -84,6 +84,8 @@ void norm_backward_row(const T* dy, const T* x, const T* weight, float mean, flo
   const V shift = hn::Set(floats, mean), scale = hn::Set(floats, rstd);
   float sums[2];
   accumulate(C, sums, [=](std::int64_t c, auto lanes, V* s) HWY_ATTR {
+    if (dresidual) fetch(dresidual + c);
+    fetch_to_write(dx + c);
     const V g = hn::Mul(load(lanes, dy + c), load(lanes, weight + c));
     s[0] = hn::Add(s[0], g);
     s[1] = hn::MulAdd(g, hn::Mul(hn::Sub(load(lanes, x + c), shift), scale), s[1]);
@@ -91,13 +93,15 @@ void norm_backward_row(const T* dy, const T* x, const T* weight, float mean, flo
   const V mean_g = hn::Set(floats, centred ? sums[0] / static_cast<float>(C) : 0);
   const V mean_gx = hn::Set(floats, sums[1] / static_cast<float>(C));
   for_lanes(C, [=](std::int64_t c, auto lanes) HWY_ATTR {
+    fetch(dy + C + c), fetch(x + C + c);  // the next row's, which are summed first
     const V d = load(lanes, dy + c);
+    const V dw = load(lanes, dweight + c), db = dbias ? load(lanes, dbias + c) : hn::Zero(floats);
     const V x_hat = hn::Mul(hn::Sub(load(lanes, x + c), shift), scale);
     const V g = hn::Sub(hn::Mul(d, load(lanes, weight + c)), mean_g);
     const V before = dresidual ? load(lanes, dresidual + c) : hn::Zero(floats);
-    store(lanes, hn::MulAdd(d, x_hat, load(lanes, dweight + c)), dweight + c);
-    if (dbias) store(lanes, hn::Add(d, load(lanes, dbias + c)), dbias + c);
     store(lanes, hn::MulAdd(scale, hn::NegMulAdd(x_hat, mean_gx, g), before), dx + c);
+    store(lanes, hn::MulAdd(d, x_hat, dw), dweight + c);
+    if (dbias) store(lanes, hn::Add(d, db), dbias + c);
   });
 }
 

@@ -197,6 +197,13 @@ HWY_INLINE void for_lanes(std::int64_t count, Body body) {
   if (i < count) body(i, First{count - i});
 }
 
+/// Asks memory for what is read, or written, soon.
+HWY_INLINE void fetch(const void* p) {
+  __builtin_prefetch(p);
+}
+HWY_INLINE void fetch_to_write(void* p) {
+  __builtin_prefetch(p, 1);
+}
 /// Asks memory for what a loop over p comes to soon: what the CPU asks for by itself falls behind where much
 /// is computed.
 template <class T>
