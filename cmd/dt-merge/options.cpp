@@ -1,19 +1,41 @@
 #include "cmd/dt-merge/options.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "base/error.hpp"
+#include "cmd/dt-merge/average.hpp"
 
 namespace dt::merge_tool {
 
 namespace {
 
-void check(const Options& options) {
-  if (options.checkpoints.empty()) {
+struct Type {
+  const char* name;
+  DType dtype;
+};
+/// As --dtype and --precision name them; merging to fp64 serves nobody, but a checkpoint may be of it.
+constexpr std::array<Type, 4> types = {
+    {{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}, {"fp64", DType::f64}}};
+
+void check_checkpoints(Options& options) {
+  const std::size_t count = options.checkpoints.size();
+  if (count == 0) {
     throw Error(ErrorKind::usage, "the checkpoint is missing", "expected dt-merge CKPT --out PATH");
   }
-  if (options.checkpoints.size() > 1) {
+  if (options.average.empty()) {
+    if (count == 1) return;
     throw Error(ErrorKind::usage, fmt::format("'{}' is one checkpoint too many", options.checkpoints[1]),
-                "expected dt-merge CKPT --out PATH");
+                "several become one model with --average, such as --average uniform");
   }
+  if (options.with_optimizer) {
+    throw Error(ErrorKind::usage, "--with-optimizer does not go with --average",
+                "moments belong to the weights of one step: averaged weights have none");
+  }
+  options.weights = average_weights(options.average, count);
+}
+
+void check_output(const Options& options) {
   if (options.out.empty()) {
     throw Error(ErrorKind::usage, "--out is missing", "name a new folder, or a file that ends in .h5");
   }
@@ -21,6 +43,11 @@ void check(const Options& options) {
     const char* why =
         options.is_h5() ? "HDF5 cannot stream: name a file" : "--format hf makes a folder: name it";
     throw Error(ErrorKind::usage, "--out - (standard output) cannot hold a model", why);
+  }
+  if (options.max_shard_bytes && options.is_h5()) {
+    throw Error(ErrorKind::usage,
+                fmt::format("--max-shard-bytes {}: h5 is one file", *options.max_shard_bytes),
+                "leave it out, or choose --format hf");
   }
 }
 
@@ -30,20 +57,53 @@ bool Options::is_h5() const {
   return format == "h5" || (format.empty() && out.ends_with(".h5"));
 }
 
+std::optional<DType> Options::element_type() const {
+  if (dtype.empty()) return std::nullopt;
+  return std::find_if(types.begin(), types.end(), [&](const Type& type) { return dtype == type.name; })
+      ->dtype;
+}
+
+std::string option_name(DType dtype) {
+  return std::find_if(types.begin(), types.end(), [&](const Type& type) { return type.dtype == dtype; })
+      ->name;
+}
+
 OptionTable make_options(Options& options) {
   OptionTable table("dt-merge", "one model from a checkpoint's pieces, every byte of them verified.");
   table.usage("CKPT --out PATH [options]")
+      .usage("CKPT... --average HOW --out PATH [options]")
       .positional(&options.checkpoints, "CKPT", "a checkpoint, such as RUN/checkpoints/step-00001000.g1")
       .group("Output")
       .add("out", &options.out, "PATH", "the model's folder or file; it appears only when whole (required)")
-      .choice("format", &options.format, {"hf", "h5"},
-              "hf: a Hugging Face folder with config.json and model.safetensors; h5: one HDF5 file with "
-              "/parameters/NAME; default: h5 where PATH ends in .h5, else hf")
+      .choice(
+          "format", &options.format, {"hf", "h5"},
+          "hf: a Hugging Face folder with config.json, model.safetensors and the tokenizer of the run's data "
+          "where it is found; h5: one HDF5 file with /parameters/NAME; default: h5 where PATH ends in .h5, "
+          "else hf")
+      .choice(
+          "dtype", &options.dtype, {"fp32", "bf16", "fp16"},
+          "of the weights, rounded once, to nearest, ties to even; default: as the checkpoint stores them")
+      .add(
+          "max-shard-bytes", &options.max_shard_bytes, "SIZE",
+          "hf: a larger model is cut into files of at most so many bytes of whole tensors, with an index; 0: "
+          "never; default: 5G")
+      .add("with-optimizer", &options.with_optimizer,
+           "Adam's moments too, as stored: optimizer.safetensors, or /adam_m/NAME and /adam_v/NAME")
       .add("overwrite", &options.overwrite, "replace PATH where it is a model")
+      .group("Averaging")
+      .add("average", &options.average, "HOW",
+           "the mean of several checkpoints of one model, in fp64, rounded once: uniform; "
+           "weights=0.5,0.3,0.2, in "
+           "their order, of sum 1; ema=DECAY: DECAY^k for the k-th before the last, which is the newest")
       .example("dt-merge \"$(dt-checkpoint latest runs/a)\" --out model",
                "for transformers' from_pretrained(\"model\")")
       .example("dt-merge runs/a/checkpoints/step-00001000.g1 --out model.h5", "under dt's own names")
-      .check([&options] { check(options); });
+      .example("dt-merge runs/a/checkpoints/step-*.g1 --average ema=0.9 --dtype bf16 --out smooth",
+               "later checkpoints count more")
+      .check([&options] {
+        check_checkpoints(options);
+        check_output(options);
+      });
   return table;
 }
 

@@ -2,46 +2,87 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error.hpp"
+#include "base/signals.hpp"
 #include "base/text.hpp"
 #include "checkpoint/export.hpp"
+#include "cmd/dt-merge/tokenizer.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::merge_tool {
 
 namespace {
 
-/// Bytes of the weights alone: what is going to be written.
-std::uint64_t weight_bytes(const checkpoint::Manifest& manifest) {
-  std::uint64_t total = 0;
-  for (const checkpoint::StoredPiece& piece : manifest.pieces) {
-    if (piece.kind == checkpoint::kind_weights) total += piece.bytes();
-  }
-  return total;
+using checkpoint::ExportOptions;
+using checkpoint::ExportResult;
+using checkpoint::ExportSource;
+
+struct Interrupted {
+  int signal;
+};
+
+ExportOptions export_options(const Options& options, const ExportSource& source, Console& console) {
+  ExportOptions result;
+  result.dtype = options.element_type();
+  result.with_optimizer = options.with_optimizer;
+  if (options.max_shard_bytes) result.max_shard_bytes = static_cast<std::uint64_t>(*options.max_shard_bytes);
+  result.overwrite = options.overwrite;
+  if (options.is_h5()) return result;
+  const FoundTokenizer tokenizer = find_tokenizer(options.checkpoints.back(), source.manifest());
+  if (!tokenizer.file.empty()) result.files.push_back(tokenizer.file);
+  if (!tokenizer.why_not.empty()) console.info("no tokenizer goes with the model: {}", tokenizer.why_not);
+  return result;
+}
+
+ExportResult write(const Options& options, const ExportSource& source, const ExportOptions& how,
+                   Console& console, const StopSignals& signals) {
+  Progress progress = console.progress("merging", checkpoint::export_bytes(source, how), "B");
+  const auto done = [&](std::uint64_t count) {
+    if (const int signal = signals.received()) throw Interrupted{signal};
+    progress.advance(count);
+  };
+  return options.is_h5() ? checkpoint::export_h5(source, options.out, how, done)
+                         : checkpoint::export_hf(source, options.out, how, done);
+}
+
+/// "12,104 parameters of step 10, 47.3 KiB", "… of the mean of 3 checkpoints, …"
+std::string summary(const Options& options, std::int64_t step, std::int64_t parameters,
+                    const ExportResult& result) {
+  const std::size_t count = options.checkpoints.size();
+  const std::string of =
+      count == 1 ? fmt::format("step {}", step) : fmt::format("the mean of {} checkpoints", count);
+  return fmt::format("{} parameters of {}{}, {}{}", format_count(static_cast<std::uint64_t>(parameters)), of,
+                     options.with_optimizer ? " with Adam's moments" : "", format_bytes(result.bytes),
+                     result.num_shards == 1 ? "" : fmt::format(" in {} shards", result.num_shards));
 }
 
 }  // namespace
 
 int run(const Options& options, Console& console) {
-  const checkpoint::Reader reader(options.checkpoints.front());
-  const checkpoint::Manifest& manifest = reader.manifest();
-  const bool is_h5 = options.is_h5();
-  const std::uint64_t bytes = weight_bytes(manifest);
-  {
-    Progress progress = console.progress("merging", bytes, "B");
-    const auto done = [&](std::uint64_t count) { progress.advance(count); };
-    is_h5 ? checkpoint::export_h5(reader, options.out, options.overwrite, done)
-          : checkpoint::export_hf(reader, options.out, options.overwrite, done);
+  const StopSignals signals;  // before other threads
+  const ExportSource source({options.checkpoints.begin(), options.checkpoints.end()}, options.weights);
+  const ExportOptions how = export_options(options, source, console);
+  ExportResult result;
+  try {
+    result = write(options, source, how, console, signals);
+  } catch (const Interrupted& interrupted) {
+    console.error("stopped by {}: nothing is left of {}", signal_name(interrupted.signal), options.out);
+    return 128 + interrupted.signal;
   }
-  const std::int64_t parameters = model::ParameterTable(manifest.model).num_parameters();
-  console.info("wrote {}: {} parameters of step {}, {}", options.out,
-               format_count(static_cast<std::uint64_t>(parameters)), manifest.state.step,
-               format_bytes(bytes));
+  const std::int64_t parameters = model::ParameterTable(source.manifest().model).num_parameters();
+  const std::int64_t step = source.manifest().state.step;
+  console.info("wrote {}: {}", options.out, summary(options, step, parameters, result));
   if (console.json()) {
     const nlohmann::ordered_json object = {{"path", options.out},
-                                           {"format", is_h5 ? "h5" : "hf"},
-                                           {"step", manifest.state.step},
+                                           {"format", options.is_h5() ? "h5" : "hf"},
+                                           {"step", step},
                                            {"parameters", parameters},
-                                           {"bytes", bytes}};
+                                           {"bytes", result.bytes},
+                                           {"tensors", result.num_tensors},
+                                           {"shards", result.num_shards},
+                                           {"dtype", option_name(result.dtype)},
+                                           {"checkpoints", options.checkpoints.size()},
+                                           {"tokenizer", !how.files.empty()}};
     console.out(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   }
   return 0;

@@ -17,15 +17,22 @@ void copy_runs(std::span<const CopyRun> runs, DType dtype, std::uint64_t payload
     for (std::int64_t done = 0; done < run.count;) {
       const std::int64_t block = (run.source + done) / block_elements;
       const std::int64_t within = (run.source + done) % block_elements;
+      const std::uint64_t begin = static_cast<std::uint64_t>(block) * digest_block_bytes;
+      const std::size_t bytes = std::min<std::uint64_t>(digest_block_bytes, payload_bytes - begin);
+      const std::int64_t count = std::min(run.count - done, block_elements - within);
+      std::byte* target = out.raw() + static_cast<std::size_t>(run.target + done) * out_bytes;
+      if (dtype == out.dtype() && static_cast<std::size_t>(count) * element_bytes == bytes) {
+        load(static_cast<std::uint64_t>(block), {target, bytes});  // a whole block goes to its place
+        done += count;
+        continue;
+      }
       if (block != loaded) {
-        const std::uint64_t begin = static_cast<std::uint64_t>(block) * digest_block_bytes;
-        buffer.resize(std::min<std::uint64_t>(digest_block_bytes, payload_bytes - begin));
+        buffer.resize(bytes);
         load(static_cast<std::uint64_t>(block), buffer);
         loaded = block;
       }
-      const std::int64_t count = std::min(run.count - done, block_elements - within);
       copy_elements(dtype, buffer.data() + static_cast<std::size_t>(within) * element_bytes, out.dtype(),
-                    out.raw() + static_cast<std::size_t>(run.target + done) * out_bytes, count);
+                    target, count);
       done += count;
     }
   }

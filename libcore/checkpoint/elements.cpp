@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/half.hpp"
 
 namespace dt::checkpoint {
 
@@ -17,46 +18,56 @@ T load(const std::byte* at) {
   return value;
 }
 
-double from_f64(const std::byte* at) {
-  return load<double>(at);
-}
-double from_f32(const std::byte* at) {
-  return load<float>(at);
-}
-double from_bf16(const std::byte* at) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(at)) << 16);
-}
-
-/// IEEE binary16: 1 sign, 5 exponent (bias 15), 10 mantissa bits.
-double from_f16(const std::byte* at) {
-  const auto bits = load<std::uint16_t>(at);
-  const int exponent = bits >> 10 & 31;
-  const int mantissa = bits & 1023;
-  const double sign = bits >> 15 == 0 ? 1 : -1;
-  if (exponent == 31) return sign * (mantissa == 0 ? HUGE_VAL : std::nan(""));
-  if (exponent == 0) return sign * std::ldexp(mantissa, -24);
-  return sign * std::ldexp(mantissa + 1024, exponent - 25);
-}
-
-template <class T, double (*Value)(const std::byte*)>
-void convert(const std::byte* source, std::size_t source_bytes, std::byte* target, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    const T value = static_cast<T>(Value(source + static_cast<std::size_t>(i) * source_bytes));
-    std::memcpy(target + static_cast<std::size_t>(i) * sizeof(T), &value, sizeof(T));
+/// What elements of a type are computed with: itself, or fp32 for the 16-bit ones.
+template <class T>
+auto widened(T value) {
+  if constexpr (sizeof(T) == 2) {
+    return static_cast<float>(value);
+  } else {
+    return value;
   }
 }
 
-template <class T>
-void convert_to(DType from, const std::byte* source, std::byte* target, std::int64_t count) {
-  switch (from) {
+/// The fp32 on whose further rounding to 16 bits the result is that of rounding `value` once: what does not
+/// fit goes to the neighbour whose last bit is 1. Source: Boldo & Melquiond 2008, "Emulation of FMA and
+/// correctly rounded sums", theorem 2.
+float rounded_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
+  auto bits = std::bit_cast<std::uint32_t>(nearest);
+  if (std::abs(static_cast<double>(nearest)) > std::abs(value)) --bits;  // towards zero
+  return std::bit_cast<float>(bits | 1U);
+}
+
+template <class To, class Value>
+To narrowed(Value value) {
+  if constexpr (sizeof(To) == 2 && sizeof(Value) == 8) {
+    return To(rounded_to_odd(value));
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+template <class From, class To>
+void convert(const std::byte* source, std::byte* target, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const To value = narrowed<To>(widened(load<From>(source + at * sizeof(From))));
+    std::memcpy(target + at * sizeof(To), &value, sizeof(To));
+  }
+}
+
+template <class From>
+void convert_from(const std::byte* source, DType to, std::byte* target, std::int64_t count) {
+  switch (to) {
     case DType::f64:
-      return convert<T, from_f64>(source, 8, target, count);
+      return convert<From, double>(source, target, count);
     case DType::f32:
-      return convert<T, from_f32>(source, 4, target, count);
+      return convert<From, float>(source, target, count);
     case DType::bf16:
-      return convert<T, from_bf16>(source, 2, target, count);
+      return convert<From, BFloat16>(source, target, count);
     default:
-      return convert<T, from_f16>(source, 2, target, count);
+      return convert<From, Float16>(source, target, count);
   }
 }
 
@@ -67,7 +78,7 @@ bool is_float(DType dtype) {
 }  // namespace
 
 bool converts(DType from, DType to) {
-  return from == to || (is_float(from) && (to == DType::f32 || to == DType::f64));
+  return from == to || (is_float(from) && is_float(to));
 }
 
 void copy_elements(DType from, const std::byte* source, DType to, std::byte* target, std::int64_t count) {
@@ -75,10 +86,17 @@ void copy_elements(DType from, const std::byte* source, DType to, std::byte* tar
   if (count == 0) return;
   if (from == to) {
     std::memcpy(target, source, static_cast<std::size_t>(count) * dtype_bytes(from));
-  } else if (to == DType::f32) {
-    convert_to<float>(from, source, target, count);
-  } else {
-    convert_to<double>(from, source, target, count);
+    return;
+  }
+  switch (from) {
+    case DType::f64:
+      return convert_from<double>(source, to, target, count);
+    case DType::f32:
+      return convert_from<float>(source, to, target, count);
+    case DType::bf16:
+      return convert_from<BFloat16>(source, to, target, count);
+    default:
+      return convert_from<Float16>(source, to, target, count);
   }
 }
 

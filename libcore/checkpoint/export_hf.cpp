@@ -1,14 +1,15 @@
 // A checkpoint as a Hugging Face folder.
 
 #include <algorithm>
-#include <cstring>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
 
-#include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "checkpoint/export.hpp"
-#include "checkpoint/export_parts.hpp"
 #include "checkpoint/safetensors.hpp"
+#include "checkpoint/tensor_mover.hpp"
 #include "model/hf_names.hpp"
 #include "model/parameter_table.hpp"
 
@@ -16,130 +17,176 @@ namespace dt::checkpoint {
 
 namespace {
 
-/// Writes tensors one by one to the places that the head gave them.
-class Exporter {
- public:
-  Exporter(const Reader& checkpoint, const fs::path& path, const BytesDone& done)
-      : checkpoint_(checkpoint),
-        table_(checkpoint.manifest().model),
-        file_(File::create(path)),
-        done_(done) {}
-
-  void run() {
-    const std::vector<model::HfTensor> tensors = model::hf_tensors(checkpoint_.manifest().model);
-    std::vector<SafeTensor> stored;
-    for (const model::HfTensor& t : tensors) {
-      const DType dtype = stored_dtype(checkpoint_, t.parts.front());
-      stored.push_back({t.name, dtype, safetensors_dtype(dtype), t.shape});
-    }
-    file_.write(safetensors_head(stored));
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      std::int64_t row = 0;
-      for (const std::string& part : tensors[i].parts) {
-        const Shape& shape = table_.params()[static_cast<std::size_t>(table_.find(part))].shape;
-        if (tensors[i].transposed) {
-          transposed(part, shape, stored[i], row);
-        } else {
-          straight(part, shape, stored[i], row);
-        }
-        row += shape[0];
-      }
-    }
-    file_.close();
+/// A tensor to write: what it is made of, and what the file says of it.
+struct Item {
+  model::HfTensor layout;
+  std::string kind;
+  SafeTensor stored;
+  std::uint64_t bytes() const {
+    return static_cast<std::uint64_t>(stored.shape.numel()) * dtype_bytes(*stored.dtype);
   }
-
- private:
-  void straight(const std::string& part, const Shape& shape, const SafeTensor& stored, std::int64_t row) {
-    const std::int64_t row_numel = shape.numel() / shape[0];
-    std::uint64_t at =
-        stored.begin + static_cast<std::uint64_t>(row * row_numel) * dtype_bytes(*stored.dtype);
-    for_each_block(checkpoint_, part, shape, *stored.dtype, [&](std::span<const std::byte> block) {
-      file_.write_at(at, block);
-      at += block.size();
-      if (done_) done_(block.size());
-    });
-  }
-
-  /// Our rows are the file's columns: a slab of rows becomes a strip of columns, written row by row of the
-  /// file.
-  void transposed(const std::string& part, const Shape& shape, const SafeTensor& stored, std::int64_t row) {
-    const std::size_t bytes = dtype_bytes(*stored.dtype);
-    const std::int64_t columns = shape[1];
-    const std::int64_t slab =
-        std::max<std::int64_t>(1, static_cast<std::int64_t>(digest_block_bytes / bytes) / columns);
-    for (std::int64_t begin = 0; begin < shape[0]; begin += slab) {
-      const std::int64_t rows = std::min(slab, shape[0] - begin);
-      Piece piece = Piece::whole(shape);
-      piece.begin = begin * columns;
-      piece.end = (begin + rows) * columns;
-      slab_.resize(static_cast<std::size_t>(piece.numel()) * bytes);
-      checkpoint_.read(kind_weights, part, piece, Tensor(slab_.data(), *stored.dtype, Shape{piece.numel()}));
-      transpose(static_cast<std::size_t>(rows), static_cast<std::size_t>(columns), bytes);
-      write_strip(stored, row + begin, static_cast<std::size_t>(rows), static_cast<std::size_t>(columns),
-                  bytes);
-    }
-  }
-
-  void transpose(std::size_t rows, std::size_t columns, std::size_t bytes) {
-    constexpr std::size_t tile = 32;
-    strip_.resize(slab_.size());
-    for (std::size_t j0 = 0; j0 < columns; j0 += tile) {
-      for (std::size_t i0 = 0; i0 < rows; i0 += tile) {
-        for (std::size_t j = j0; j < std::min(j0 + tile, columns); ++j) {
-          for (std::size_t i = i0; i < std::min(i0 + tile, rows); ++i) {
-            std::memcpy(&strip_[(j * rows + i) * bytes], &slab_[(i * columns + j) * bytes], bytes);
-          }
-        }
-      }
-    }
-  }
-
-  void write_strip(const SafeTensor& stored, std::int64_t first_column, std::size_t width, std::size_t height,
-                   std::size_t bytes) {
-    const auto stacked = static_cast<std::size_t>(stored.shape[1]);
-    const bool whole = width == stacked;
-    const std::size_t part_rows = whole ? height : 1;
-    for (std::size_t j = 0; j < height; j += part_rows) {
-      const std::size_t at = (j * stacked + static_cast<std::size_t>(first_column)) * bytes;
-      const std::size_t part_bytes = part_rows * width * bytes;
-      file_.write_at(stored.begin + at, std::span(strip_).subspan(j * width * bytes, part_bytes));
-    }
-    if (done_) done_(strip_.size());
-  }
-
-  const Reader& checkpoint_;
-  model::ParameterTable table_;
-  File file_;
-  const BytesDone& done_;
-  std::vector<std::byte> slab_;
-  std::vector<std::byte> strip_;
 };
 
-/// --overwrite must not cost anybody a home folder or a run.
+/// Greedy, in order, as transformers does: a shard ends where the next tensor would exceed the bound.
+std::vector<std::vector<Item>> cut_into_shards(std::vector<Item> items, std::uint64_t max_bytes) {
+  std::vector<std::vector<Item>> shards(1);
+  std::uint64_t bytes = 0;
+  for (Item& item : items) {
+    const std::uint64_t size = item.bytes();
+    if (max_bytes > 0 && !shards.back().empty() && bytes + size > max_bytes) {
+      shards.emplace_back();
+      bytes = 0;
+    }
+    bytes += size;
+    shards.back().push_back(std::move(item));
+  }
+  return shards;
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  File file = File::create(path);
+  file.write(text);
+  file.close();
+}
+
+/// Writes sets of tensors as safetensors files into a folder.
+class Exporter {
+ public:
+  using Metadata = std::map<std::string, std::string>;
+
+  Exporter(const ExportSource& source, const fs::path& folder, const ExportOptions& options,
+           const BytesDone& done)
+      : table_(source.manifest().model),
+        source_(source),
+        folder_(folder),
+        options_(options),
+        mover_(source, done) {}
+
+  /// `stem`.safetensors, or its shards and their index; returns the number of files.
+  std::int64_t write_set(const std::string& stem, std::vector<Item> items, const Metadata& metadata = {}) {
+    for (const Item& item : items) {
+      result_.bytes += item.bytes();
+      ++result_.num_tensors;
+    }
+    std::vector<std::vector<Item>> shards = cut_into_shards(std::move(items), options_.max_shard_bytes);
+    nlohmann::json weight_map;  // by name
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+      const std::string name = shards.size() == 1
+                                   ? stem + ".safetensors"
+                                   : fmt::format("{}-{:05}-of-{:05}.safetensors", stem, i + 1, shards.size());
+      write_file(folder_ / name, shards[i], metadata);
+      for (const Item& item : shards[i]) {
+        weight_map[item.stored.name] = name;
+        total += item.bytes();
+      }
+    }
+    if (shards.size() > 1) {
+      const nlohmann::ordered_json index = {{"metadata", {{"total_size", total}}},
+                                            {"weight_map", weight_map}};
+      write_text(folder_ / (stem + ".safetensors.index.json"), index.dump(2) + "\n");
+    }
+    return static_cast<std::int64_t>(shards.size());
+  }
+
+  /// What a set holds of a kind, under names that begin with `prefix`.
+  void collect(const std::string& kind, const std::string& prefix, std::optional<DType> dtype,
+               std::vector<Item>& items) const {
+    for (model::HfTensor& t : model::hf_tensors(source_.manifest().model)) {
+      const DType stored = dtype.value_or(source_.stored_dtype(kind, t.parts.front()));
+      SafeTensor entry{prefix + t.name, stored, safetensors_dtype(stored), t.shape};
+      items.push_back({std::move(t), kind, std::move(entry)});
+    }
+  }
+
+  ExportResult& result() { return result_; }
+
+ private:
+  void write_file(const fs::path& path, const std::vector<Item>& items, const Metadata& metadata) {
+    std::vector<SafeTensor> entries;
+    for (const Item& item : items) entries.push_back(item.stored);
+    const auto file = std::make_shared<File>(File::create(path));
+    file->write(safetensors_head(entries, metadata));
+    for (std::size_t i = 0; i < items.size(); ++i) move(items[i], file, entries[i].begin);
+    mover_.finish();
+    file->close();
+  }
+
+  /// The file is shared with writes that an error elsewhere may leave under way.
+  void move(const Item& item, const std::shared_ptr<File>& file, std::uint64_t begin) {
+    const DType dtype = *item.stored.dtype;
+    const TensorMover::Put put = [file, begin](std::uint64_t offset, std::span<const std::byte> bytes) {
+      file->write_at(begin + offset, bytes);
+    };
+    std::int64_t row = 0;
+    for (const std::string& part : item.layout.parts) {
+      const Shape& shape = table_.params()[static_cast<std::size_t>(table_.find(part))].shape;
+      if (item.layout.transposed) {
+        mover_.move_transposed(item.kind, part, shape, dtype, row, item.layout.shape[1], put);
+      } else {
+        mover_.move(item.kind, part, shape, dtype, row * (shape.numel() / shape[0]), put);
+      }
+      row += shape[0];
+    }
+  }
+
+  model::ParameterTable table_;
+  const ExportSource& source_;
+  fs::path folder_;
+  const ExportOptions& options_;
+  ExportResult result_;
+  TensorMover mover_;
+};
+
+/// --overwrite must not cost anybody a home folder or a run: a model has its config, safetensors and no
+/// folders.
+bool is_model_folder(const fs::path& folder) {
+  if (!fs::exists(folder / "config.json") || fs::exists(folder / manifest_name)) return false;
+  bool has_weights = false;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory() && !entry.is_symlink()) return false;
+    has_weights |= entry.path().extension() == ".safetensors";
+  }
+  return has_weights;
+}
+
 void check_replaceable(const fs::path& folder, bool overwrite) {
   std::error_code error;
   if (!fs::exists(fs::symlink_status(folder, error))) return;
   const std::string name = folder.string();
   if (!overwrite)
     throw Error(ErrorKind::input, name + " exists already", "choose another name, or --overwrite it");
-  const bool is_model =
-      fs::exists(folder / "config.json", error) && !fs::exists(folder / manifest_name, error);
-  const bool is_folder = fs::is_directory(folder, error);
-  if (is_folder && (is_model || fs::is_empty(folder, error))) return;
+  if (fs::is_directory(folder, error) && (fs::is_empty(folder, error) || is_model_folder(folder))) return;
   throw Error(ErrorKind::input, fmt::format("{} is not a model's folder and will not be overwritten", name),
               "choose another name, or remove it yourself");
 }
 
 }  // namespace
 
-void export_hf(const Reader& checkpoint, const fs::path& folder, bool overwrite, const BytesDone& done) {
-  check_replaceable(folder, overwrite);
+ExportResult export_hf(const ExportSource& source, const fs::path& folder, const ExportOptions& options,
+                       const BytesDone& done) {
+  check_replaceable(folder, options.overwrite);
   AtomicDirectory directory(folder);
-  File config = File::create(directory.path() / "config.json");
-  config.write(model::hf_config(checkpoint.manifest().model));
-  config.close();
-  Exporter(checkpoint, directory.path() / "model.safetensors", done).run();
-  directory.commit(overwrite);
+  Exporter exporter(source, directory.path(), options, done);
+  std::vector<Item> weights;
+  exporter.collect(kind_weights, "", options.dtype, weights);
+  exporter.result().dtype = *weights.front().stored.dtype;
+  write_text(directory.path() / "config.json",
+             model::hf_config(source.manifest().model, exporter.result().dtype));
+  for (const fs::path& file : options.files) {
+    write_text(directory.path() / file.filename(), read_file(file));
+  }
+  exporter.result().num_shards = exporter.write_set("model", std::move(weights));
+  if (options.with_optimizer) {
+    std::vector<Item> moments;
+    for (const std::string kind : {kind_first_moment, kind_second_moment})
+      exporter.collect(kind, kind + ".", std::nullopt, moments);
+    exporter.write_set("optimizer", std::move(moments),
+                       {{"step", std::to_string(source.manifest().state.step)}});
+  }
+  if (done) done(0);
+  directory.commit(options.overwrite);
+  return exporter.result();
 }
 
 }  // namespace dt::checkpoint

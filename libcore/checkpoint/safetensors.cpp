@@ -138,9 +138,11 @@ std::string safetensors_dtype(DType dtype) {
   throw Error(ErrorKind::internal, fmt::format("safetensors has no type for {}", dtype_name(dtype)));
 }
 
-std::string safetensors_head(std::vector<SafeTensor>& tensors) {
+std::string safetensors_head(std::vector<SafeTensor>& tensors,
+                             const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header;
   header["__metadata__"] = {{"format", "pt"}};  // transformers refuses a file that does not say so
+  for (const auto& [name, value] : metadata) header["__metadata__"][name] = value;
   std::uint64_t offset = 0;
   for (SafeTensor& t : tensors) {
     DT_CHECK(t.dtype.has_value(), "tensor {} has no type", t.name);

@@ -26,8 +26,9 @@ struct SafeTensor {
 };
 
 /// The head of a file that holds tensors in this order, with `begin` and `end` of each filled in: what comes
-/// before the tensors' bytes, a multiple of 8 long.
-std::string safetensors_head(std::vector<SafeTensor>& tensors);
+/// before the tensors' bytes, a multiple of 8 long. `metadata` joins `format` in `__metadata__`.
+std::string safetensors_head(std::vector<SafeTensor>& tensors,
+                             const std::map<std::string, std::string>& metadata = {});
 /// Errors: internal for a type that the format lacks.
 std::string safetensors_dtype(DType dtype);
 

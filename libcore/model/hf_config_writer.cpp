@@ -93,6 +93,19 @@ Json write_qwen2(const ModelSpec& s) {
   return json;
 }
 
+const char* torch_dtype(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return "float64";
+    case DType::bf16:
+      return "bfloat16";
+    case DType::f16:
+      return "float16";
+    default:
+      return "float32";
+  }
+}
+
 struct Family {
   const char* name;
   Json (*write)(const ModelSpec&);
@@ -102,14 +115,14 @@ constexpr Family families[] = {
 
 }  // namespace
 
-std::string hf_config(const ModelSpec& spec) {
+std::string hf_config(const ModelSpec& spec, DType weights) {
   for (const Family& family : families) {
     if (spec.family != family.name) continue;
     Json json = family.write(spec);
     json["bos_token_id"] = number_or_null(spec.bos_token);
     json["eos_token_id"] = number_or_null(spec.eos_token);
     json["tie_word_embeddings"] = spec.tied;
-    json["torch_dtype"] = "float32";
+    json["torch_dtype"] = torch_dtype(weights);
     json["use_cache"] = true;
     std::string text = json.dump(2) + "\n";
     DT_CHECK(parse_hf_config(text, "hf_config") == spec, "a spec that a {} config.json cannot express",

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dtype.hpp"
 #include "kernels/rotary_scaling.hpp"
 
 namespace dt::model {
@@ -51,9 +52,9 @@ struct ModelSpec {
 /// any setting of the file that dt does not compute (another activation, windows in some layers only, ...).
 ModelSpec load_model_spec(const std::string& preset_or_path);
 ModelSpec parse_hf_config(std::string_view json, const std::string& origin);
-/// The config.json with which Hugging Face transformers loads the model; parse_hf_config reads it back as an
-/// equal spec.
-std::string hf_config(const ModelSpec& spec);
+/// The config.json with which Hugging Face transformers loads the model, its `torch_dtype` that of `weights`;
+/// parse_hf_config reads it back as an equal spec.
+std::string hf_config(const ModelSpec& spec, DType weights = DType::f32);
 const std::vector<std::string>& preset_names();
 
 }  // namespace dt::model

@@ -51,8 +51,41 @@ TEST_CASE("doubles become floats by rounding to nearest, floats doubles exactly,
 TEST_CASE("integers convert to nothing but themselves") {
   CHECK(converts(DType::i64, DType::i64));
   CHECK_FALSE(converts(DType::i64, DType::f32));
-  CHECK_FALSE(converts(DType::f32, DType::bf16));
+  CHECK_FALSE(converts(DType::i64, DType::bf16));
   CHECK(converts(DType::bf16, DType::f64));
+  CHECK(converts(DType::f32, DType::f16));
+}
+
+template <class From>
+std::vector<std::uint16_t> halves(DType to, const std::vector<From>& values) {
+  std::vector<std::uint16_t> bits(values.size());
+  copy_elements(dtype_of<From>(), reinterpret_cast<const std::byte*>(values.data()), to,
+                reinterpret_cast<std::byte*>(bits.data()), static_cast<std::int64_t>(values.size()));
+  return bits;
+}
+
+TEST_CASE("16 bits are the nearest, of two as near the even one") {
+  const float inf = HUGE_VALF;
+  const float tiny = std::ldexp(1.0f, -24);
+  CHECK(
+      halves<float>(DType::bf16, {1, -3, 1 + std::ldexp(1.0f, -8), 1 + std::ldexp(3.0f, -8), 3.4e38f, inf}) ==
+      std::vector<std::uint16_t>{0x3f80, 0xc040, 0x3f80, 0x3f82, 0x7f80, 0x7f80});
+  CHECK(halves<float>(DType::f16, {1, -2, 1 + std::ldexp(1.0f, -11), 1 + std::ldexp(3.0f, -11), 65519, 65520,
+                                   tiny, tiny / 2, tiny * 1.5f, -inf}) ==
+        std::vector<std::uint16_t>{0x3c00, 0xc000, 0x3c00, 0x3c02, 0x7bff, 0x7c00, 1, 0, 2, 0xfc00});
+  CHECK((halves<float>(DType::bf16, {NAN})[0] & 0x7fff) > 0x7f80);
+  CHECK((halves<double>(DType::f16, {NAN})[0] & 0x7fff) > 0x7c00);
+}
+
+TEST_CASE("doubles become halves in one rounding, not by way of a float that is half way") {
+  const double little = std::ldexp(1.0, -40);
+  CHECK(
+      halves<double>(DType::bf16, {1 + std::ldexp(1.0, -8) + little, -1 - std::ldexp(1.0, -8) - little,
+                                   1 + std::ldexp(3.0, -8) - little, 1 + std::ldexp(1.0, -8), 1e300, 0.0}) ==
+      std::vector<std::uint16_t>{0x3f81, 0xbf81, 0x3f81, 0x3f80, 0x7f80, 0});
+  CHECK(halves<double>(DType::f16, {1 + std::ldexp(1.0, -11) + little, 1 + std::ldexp(3.0, -11) - little,
+                                    std::ldexp(1.0, -25) + std::ldexp(1.0, -70), 1e-300}) ==
+        std::vector<std::uint16_t>{0x3c01, 0x3c01, 1, 0});
 }
 
 }  // namespace

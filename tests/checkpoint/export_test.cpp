@@ -79,7 +79,12 @@ TEST_CASE("an exported folder holds the weights that the checkpoint holds") {
       const TempFolder folder;
       const Reader reader(write_model(folder.path(), spec, dtype));
       std::uint64_t done = 0;
-      export_hf(reader, folder / "hf", false, [&](std::uint64_t bytes) { done += bytes; });
+      const ExportSource source(reader.path());
+      const ExportResult result =
+          export_hf(source, folder / "hf", {}, [&](std::uint64_t bytes) { done += bytes; });
+      CHECK(result.bytes == done);
+      CHECK(result.dtype == dtype);
+      CHECK(export_bytes(source, {}) == done);
       CHECK(done ==
             static_cast<std::uint64_t>(model::ParameterTable(spec).num_parameters()) * dtype_bytes(dtype));
       check_weights(*open_weights(folder / "hf"), spec);
@@ -90,7 +95,7 @@ TEST_CASE("an exported folder holds the weights that the checkpoint holds") {
 
 TEST_CASE("GPT-2's projections are stored as transformers has them: stacked and [input, output]") {
   const TempFolder folder;
-  export_hf(Reader(write_model(folder.path(), test::tiny_gpt2())), folder / "hf", false);
+  export_hf(ExportSource(write_model(folder.path(), test::tiny_gpt2())), folder / "hf");
   const SafetensorsFile file(folder / "hf/model.safetensors");
   const SafeTensor& stacked = file.tensors().at("transformer.h.0.attn.c_attn.weight");
   CHECK(stacked.shape == Shape{4, 12});
@@ -115,9 +120,9 @@ TEST_CASE("tensors larger than a block are transposed slab by slab") {
   spec.mlp_hidden = 19'001;
   const TempFolder folder;
   const Reader reader(write_model(folder.path(), spec));
-  export_hf(reader, folder / "hf", false);
+  export_hf(ExportSource(reader.path()), folder / "hf");
   check_weights(*open_weights(folder / "hf"), spec);
-  export_h5(reader, folder / "model.h5", false);
+  export_h5(ExportSource(reader.path()), folder / "model.h5");
   const Hdf5Reader file(folder / "model.h5");
   const std::vector<float> down = file.read_all<float>("/parameters/layers.0.mlp.down.weight");
   const auto first = static_cast<float>(1000 * model::ParameterTable(spec).find("layers.0.mlp.down.weight"));
@@ -127,7 +132,7 @@ TEST_CASE("tensors larger than a block are transposed slab by slab") {
 
 TEST_CASE("a merged HDF5 file holds every parameter under its own name, and the config") {
   const TempFolder folder;
-  export_h5(Reader(write_model(folder.path(), test::tiny_gpt2())), folder / "model.h5", false);
+  export_h5(ExportSource(write_model(folder.path(), test::tiny_gpt2())), folder / "model.h5");
   const Hdf5Reader file(folder / "model.h5");
   const model::ParameterTable table(test::tiny_gpt2());
   double first = 0;
@@ -149,7 +154,10 @@ TEST_CASE("an existing model is replaced only on demand, anything else never") {
   const Reader reader(write_model(folder.path(), test::tiny_gpt2()));
   const auto message = [&](const fs::path& path, bool overwrite) {
     return test::error_of(ErrorKind::input, [&] {
-      path.extension() == ".h5" ? export_h5(reader, path, overwrite) : export_hf(reader, path, overwrite);
+      ExportOptions options;
+      options.overwrite = overwrite;
+      const ExportSource source(reader.path());
+      path.extension() == ".h5" ? export_h5(source, path, options) : export_hf(source, path, options);
     });
   };
   CHECK(message(folder / "hf", false).empty());
@@ -178,10 +186,12 @@ TEST_CASE("a damaged or partial checkpoint exports nothing") {
   Manifest manifest = test::sample_manifest(20);
   const Reader partial(write_checkpoint(folder.path(), manifest, {}));
   for (const Reader* bad : {&reader, &partial}) {
-    CHECK(contains(test::error_of(ErrorKind::input, [&] { export_hf(*bad, folder / "hf", false); }),
-                   bad->path().string()));
-    CHECK(contains(test::error_of(ErrorKind::input, [&] { export_h5(*bad, folder / "m.h5", false); }),
-                   bad->path().string()));
+    CHECK(contains(
+        test::error_of(ErrorKind::input, [&] { export_hf(ExportSource(bad->path()), folder / "hf"); }),
+        bad->path().string()));
+    CHECK(contains(
+        test::error_of(ErrorKind::input, [&] { export_h5(ExportSource(bad->path()), folder / "m.h5"); }),
+        bad->path().string()));
   }
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 2);
 }

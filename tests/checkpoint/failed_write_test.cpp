@@ -69,8 +69,8 @@ TEST_CASE("a write beyond the file-size limit leaves nothing") {
     return count_failures(folder.path(), bytes, limit_file_size, write, ErrorKind::environment);
   };
   CHECK(limited([&] { write_model(folder.path()); }) == 40);
-  CHECK(limited([&] { export_hf(reader, folder / "hf", false); }) > 30);
-  CHECK(limited([&] { export_h5(reader, folder / "model.h5", false); }) > 30);
+  CHECK(limited([&] { export_hf(ExportSource(reader.path()), folder / "hf"); }) > 30);
+  CHECK(limited([&] { export_h5(ExportSource(reader.path()), folder / "model.h5"); }) > 30);
   ::signal(SIGXFSZ, previous);
   CHECK(fs::exists(write_model(folder.path())));
 }
@@ -108,10 +108,11 @@ TEST_CASE("a full disk leaves nothing") {
   const fs::path filler = folder / "small/.filler";
   for (int kib = 600; kib < 1024; kib += 40) {
     test::write_text(filler, std::string(static_cast<std::size_t>(kib) << 10, 'x'));
-    for (const auto& write : {std::function<void()>([&] { write_model(small); }),
-                              std::function<void()>([&] { write_model(small, 3); }),
-                              std::function<void()>([&] { export_hf(reader, small / "hf", false); }),
-                              std::function<void()>([&] { export_h5(reader, small / "model.h5", false); })}) {
+    for (const auto& write :
+         {std::function<void()>([&] { write_model(small); }),
+          std::function<void()>([&] { write_model(small, 3); }),
+          std::function<void()>([&] { export_hf(ExportSource(reader.path()), small / "hf"); }),
+          std::function<void()>([&] { export_h5(ExportSource(reader.path()), small / "model.h5"); })}) {
       const std::string message = test::error_of(ErrorKind::environment, write);
       if (kib > 900) CHECK_FALSE(message.empty());
       if (message.empty()) {

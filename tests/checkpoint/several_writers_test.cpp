@@ -91,8 +91,8 @@ TEST_CASE(
   CHECK(compared == static_cast<int>(pieces.list.size()));
   for (const Reader* reader : {&one, &several}) {
     const std::string name = reader == &one ? "one" : "several";
-    export_hf(*reader, folder / (name + "_hf"), false);
-    export_h5(*reader, folder / (name + ".h5"), false);
+    export_hf(ExportSource(reader->path()), folder / (name + "_hf"));
+    export_h5(ExportSource(reader->path()), folder / (name + ".h5"));
   }
   CHECK(read_file(folder / "one_hf/model.safetensors") == read_file(folder / "several_hf/model.safetensors"));
   CHECK(read_file(folder / "one_hf/config.json") == read_file(folder / "several_hf/config.json"));

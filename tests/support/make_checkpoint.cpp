@@ -6,6 +6,7 @@
 //   seed=N             other values
 //   parts=N            each tensor in N pieces
 //   writers=N          N writers, each with its share of the elements in a file of its own
+//   divide=N           values divided by N: with 3, they need all bits of an fp32
 //   perturb=TENSOR     its first weight is changed by 0.5
 //   poison=TENSOR      by NaN
 //   drop=TENSOR        leaves it out
@@ -78,7 +79,9 @@ std::vector<float> values_of(const model::ParamSpec& param, const std::string& k
   std::vector<float> values(static_cast<std::size_t>(param.shape.numel()));
   const std::size_t seed = settings.has("seed") ? static_cast<std::size_t>(number(settings["seed"])) : 0;
   const std::size_t salt = std::hash<std::string>()(param.name + kind) + seed * 7919;
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>((i * 31 + salt) % 64) / 64;
+  const auto divisor = settings.has("divide") ? static_cast<float>(number(settings["divide"])) : 1.0f;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>((i * 31 + salt) % 64) / 64 / divisor;
   if (kind == checkpoint::kind_weights && settings["perturb"] == param.name) values[0] += 0.5f;
   if (kind == checkpoint::kind_weights && settings["poison"] == param.name) values[0] = std::nanf("");
   return values;

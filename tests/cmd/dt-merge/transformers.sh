@@ -30,6 +30,14 @@ for model in gpt2 gpt2_untied llama llama_untied llama3 mistral qwen2; do
   logits "$model" "$last"
   expect_exit 0 "$python" "$DT_TESTS/python/check_hf.py" "hf_$model" "$model.h5" --tolerance 1e-4
   echo "$model: $(cat stdout)"
+  # Shards are the same model; 16 bits nearly; moments beside it change nothing.
+  dt-merge --quiet "$last" --out sharded --max-shard-bytes 50K --with-optimizer >/dev/null || fail "dt-merge $model --max-shard-bytes"
+  [[ -e sharded/model.safetensors.index.json && -e sharded/optimizer.safetensors.index.json ]] || fail "no shards"
+  expect_exit 0 "$python" "$DT_TESTS/python/check_hf.py" sharded "$model.h5" --tolerance 1e-4
+  dt-merge --quiet "$last" --out half --dtype bf16 >/dev/null || fail "dt-merge $model --dtype bf16"
+  expect_exit 0 "$python" "$DT_TESTS/python/check_hf.py" half "$model.h5" --tolerance 3e-2
+  "$python" "$DT_TESTS/python/check_rounding.py" "hf_$model" half || fail "rounding of $model"
+  rm -r sharded half
 done
 
 for options in "--family gpt2 --tied" "--family gpt2 --untied" "--family llama --tied --kv-heads 2" "--family llama --untied" \

@@ -1,0 +1,22 @@
+#pragma once
+// The tokenizer that belongs to a checkpoint's model.
+
+#include <filesystem>
+#include <string>
+
+#include "checkpoint/manifest.hpp"
+
+namespace dt::merge_tool {
+
+/// What the search came to: a tokenizer.json, or why there is none ("" where nothing leads to one).
+struct FoundTokenizer {
+  std::filesystem::path file;
+  std::string why_not;
+};
+
+/// Of the dataset that run.json, two folders above the checkpoint, names last: as it stands there or, where
+/// that is relative, beside the run too. It must be the dataset that the manifest's digest tells of. No
+/// errors: a model without its tokenizer is whole.
+FoundTokenizer find_tokenizer(const std::filesystem::path& checkpoint, const checkpoint::Manifest& manifest);
+
+}  // namespace dt::merge_tool
