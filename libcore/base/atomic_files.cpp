@@ -33,22 +33,6 @@ fs::path named(fs::path path) {
   return path;
 }
 
-/// Makes the folders above a file and syncs each new entry, so that a crash cannot lose them after a commit.
-void make_folders(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) return;
-  const fs::path parent = parent_of(path);
-  if (parent != path && !path.filename().empty()) make_folders(parent);
-  if (path.filename().empty()) return;
-  if (::mkdir(path.c_str(), 0777) == 0) {
-    sync_directory(parent);
-  } else if (errno != EEXIST) {
-    throw system_error(errno, "create", path.string());
-  } else if (!fs::is_directory(path, error)) {
-    throw system_error(ENOTDIR, "create", path.string());
-  }
-}
-
 /// Calls `create` with hidden sibling names of `path` until one is free; `create` returns 0 or sets errno.
 fs::path make_temporary(const fs::path& path, const std::string& stem, const std::string& extension,
                         const std::function<int(const char*)>& create) {
@@ -177,6 +161,21 @@ void sync_directory(const fs::path& path) {
   // Some file systems cannot sync folders: their renames are durable by themselves, or cannot be made so.
   if (error_number != 0 && !is_unsupported(error_number))
     throw system_error(error_number, "sync", path.string());
+}
+
+void make_folders(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return;
+  const fs::path parent = parent_of(path);
+  if (parent != path && !path.filename().empty()) make_folders(parent);
+  if (path.filename().empty()) return;
+  if (::mkdir(path.c_str(), 0777) == 0) {
+    sync_directory(parent);
+  } else if (errno != EEXIST) {
+    throw system_error(errno, "create", path.string());
+  } else if (!fs::is_directory(path, error)) {
+    throw system_error(ENOTDIR, "create", path.string());
+  }
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {

@@ -39,7 +39,8 @@ std::uint64_t size_of(int descriptor) {
 /// Where a write without an offset goes.
 std::uint64_t position(int descriptor) {
   const bool appends = (::syscall(SYS_fcntl, descriptor, F_GETFL) & O_APPEND) != 0;
-  return appends ? size_of(descriptor) : static_cast<std::uint64_t>(::syscall(SYS_lseek, descriptor, 0, SEEK_CUR));
+  return appends ? size_of(descriptor)
+                 : static_cast<std::uint64_t>(::syscall(SYS_lseek, descriptor, 0, SEEK_CUR));
 }
 
 int open_file(int folder, const char* path, int flags, mode_t mode) {
@@ -186,8 +187,8 @@ int rmdir(const char* path) noexcept {
 }
 int remove(const char* path) noexcept {
   struct stat status {};
-  const bool is_folder = ::syscall(SYS_newfstatat, AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                         S_ISDIR(status.st_mode);
+  const bool is_folder =
+      ::syscall(SYS_newfstatat, AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
   return unlink_file(AT_FDCWD, path, is_folder ? AT_REMOVEDIR : 0);
 }
 

@@ -49,8 +49,8 @@ struct Orders {
       end("FAULTS_PATH is no regular expression");
   }
   bool match(const Operation& operation) const {
-    const bool is_kind =
-        kinds.empty() || ("," + kinds + ",").find(std::string(",") + operation.kind + ",") != std::string::npos;
+    const bool is_kind = kinds.empty() || ("," + kinds + ",").find(std::string(",") + operation.kind + ",") !=
+                                              std::string::npos;
     return is_kind && (::regexec(&path, operation.path.c_str(), 0, nullptr, 0) == 0 ||
                        (!operation.to.empty() && ::regexec(&path, operation.to.c_str(), 0, nullptr, 0) == 0));
   }
@@ -65,7 +65,8 @@ const Orders& orders() {
 class Turn {
  public:
   Turn() {
-    descriptor_ = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, orders().state.c_str(), O_RDWR | O_CLOEXEC));
+    descriptor_ =
+        static_cast<int>(::syscall(SYS_openat, AT_FDCWD, orders().state.c_str(), O_RDWR | O_CLOEXEC));
     if (descriptor_ < 0) end("cannot open FAULTS_STATE '" + orders().state + "'");
     while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
     }
@@ -90,8 +91,8 @@ void record(const Operation& operation, std::size_t count) {
   const int log = static_cast<int>(
       ::syscall(SYS_openat, AT_FDCWD, orders().log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
   if (log < 0) end("cannot open FAULTS_LOG '" + orders().log + "'");
-  std::string entry = std::string(operation.kind) + '\t' + std::to_string(::getpid()) + '\t' + operation.path +
-                      '\t' + operation.to + '\t' + std::to_string(operation.offset) + '\t' +
+  std::string entry = std::string(operation.kind) + '\t' + std::to_string(::getpid()) + '\t' +
+                      operation.path + '\t' + operation.to + '\t' + std::to_string(operation.offset) + '\t' +
                       std::to_string(count) + '\n';
   if (count > 0) entry.append(static_cast<const char*>(operation.data), count);
   for (std::size_t done = 0; done < entry.size();) {

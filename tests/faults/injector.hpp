@@ -4,11 +4,13 @@
 //
 //   FAULTS_ROOT    the folder, by its real path; without it nothing is watched
 //   FAULTS_STATE   a file that exists: how many operations have matched, over all processes (u64); their lock
-//   FAULTS_KINDS   which kinds match, comma separated: create write truncate sync rename link unlink mkdir close;
+//   FAULTS_KINDS   which kinds match, comma separated: create write truncate sync rename link unlink mkdir
+//   close;
 //                  all where it is not set
-//   FAULTS_PATH    which paths, relative to the root, match: an extended regular expression; all where not set
-//   FAULTS_FIRST, FAULTS_LAST
-//                  of the matching operations, counted from 1, those that the action befalls; all where not set
+//   FAULTS_PATH    which paths, relative to the root, match: an extended regular expression; all where not
+//   set FAULTS_FIRST, FAULTS_LAST
+//                  of the matching operations, counted from 1, those that the action befalls; all where not
+//                  set
 //   FAULTS_ACTION  die-before, die-after  the process is killed there
 //                  die-amid               a write leaves its first half; others as die-before
 //                  fail=ERRNO             a number; the operation is not done (close: done, but fails)
@@ -38,8 +40,8 @@ struct Operation {
 std::string watched(int folder, const char* path);
 std::string watched(int descriptor);
 
-/// Does the operation, or what was ordered instead. `perform` is told how many bytes to write and answers as a
-/// system call of C does: −1 and errno, or the result.
+/// Does the operation, or what was ordered instead. `perform` is told how many bytes to write and answers as
+/// a system call of C does: −1 and errno, or the result.
 long intercept(const Operation& operation, const std::function<long(std::size_t)>& perform);
 
 }  // namespace faults

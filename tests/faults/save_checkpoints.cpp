@@ -1,7 +1,7 @@
-// save_checkpoints RUN STEPS WRITERS [KEEP]: what a training run does to its run directory, without the training.
-// Claims a generation, goes on from the newest checkpoint up to step STEPS, and saves after each: WRITERS processes
-// write parts, this one commits, announces it in RUN/metrics.jsonl and prunes to the newest KEEP. Every element of
-// step n's tensors depends on n.
+// save_checkpoints RUN STEPS WRITERS [KEEP]: what a training run does to its run directory, without the
+// training. Claims a generation, goes on from the newest checkpoint up to step STEPS, and saves after each:
+// WRITERS processes write parts, this one commits, announces it in RUN/metrics.jsonl and prunes to the newest
+// KEEP. Every element of step n's tensors depends on n.
 
 #include <algorithm>
 #include <cstdio>
@@ -97,7 +97,8 @@ fs::path save(const checkpoint::RunDirectory& run, const checkpoint::Manifest& h
 
 void announce(const checkpoint::RunDirectory& run, std::int64_t step, const fs::path& path) {
   File metrics = File::open_append(run.path() / "metrics.jsonl");
-  metrics.write(fmt::format("{{\"kind\":\"checkpoint\",\"step\":{},\"path\":\"{}\"}}\n", step, path.string()));
+  metrics.write(
+      fmt::format("{{\"kind\":\"checkpoint\",\"step\":{},\"path\":\"{}\"}}\n", step, path.string()));
   metrics.close();
 }
 
