@@ -136,7 +136,9 @@ int sync_file_range(int descriptor, off64_t offset, off64_t bytes, unsigned flag
 int close(int descriptor) {
   const auto perform = [&](std::size_t) { return ::syscall(SYS_close, descriptor); };
   const std::string name = watched(descriptor);
-  return result(name.empty() ? perform(0) : intercept({.kind = "close", .path = name}, perform));
+  if (name.empty()) return result(perform(0));
+  const bool was_written = (::syscall(SYS_fcntl, descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
+  return result(was_written ? intercept({.kind = "close", .path = name}, perform) : perform(0));
 }
 
 int ftruncate(int descriptor, off_t bytes) noexcept {
