@@ -44,7 +44,7 @@ fs::path make_temporary(const fs::path& path, const std::string& stem, const std
   for (int i = 0;; ++i) {
     fs::path temporary = parent / (base + (i == 0 ? "" : fmt::format("-{}", i)) + extension);
     if (create(temporary.c_str()) == 0) return temporary;
-    if (errno != EEXIST) throw system_error(errno, "create", temporary.string());
+    if (errno != EEXIST && errno != EINTR) throw system_error(errno, "create", temporary.string());
   }
 }
 
@@ -52,7 +52,8 @@ fs::path make_temporary_file(const fs::path& path) {
   const std::string extension = path.extension().string().substr(0, 32);
   return make_temporary(path, path.stem().string(), extension, [](const char* name) {
     const int descriptor = ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    return descriptor < 0 ? -1 : ::close(descriptor);
+    if (descriptor < 0) return -1;
+    return ::close(descriptor) != 0 && errno != EINTR ? -1 : 0;
   });
 }
 
@@ -156,7 +157,10 @@ fs::path swap_folders(const fs::path& from, const fs::path& to) {
 void sync_directory(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) throw system_error(errno, "sync", path.string());
-  const int error_number = ::fsync(descriptor) == 0 ? 0 : errno;
+  int error_number = 0;
+  do {
+    error_number = ::fsync(descriptor) == 0 ? 0 : errno;
+  } while (error_number == EINTR);
   ::close(descriptor);
   // Some file systems cannot sync folders: their renames are durable by themselves, or cannot be made so.
   if (error_number != 0 && !is_unsupported(error_number))
