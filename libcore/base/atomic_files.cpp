@@ -33,22 +33,6 @@ fs::path named(fs::path path) {
   return path;
 }
 
-/// Makes the folders above a file and syncs each new entry, so that a crash cannot lose them after a commit.
-void make_folders(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) return;
-  const fs::path parent = parent_of(path);
-  if (parent != path && !path.filename().empty()) make_folders(parent);
-  if (path.filename().empty()) return;
-  if (::mkdir(path.c_str(), 0777) == 0) {
-    sync_directory(parent);
-  } else if (errno != EEXIST) {
-    throw system_error(errno, "create", path.string());
-  } else if (!fs::is_directory(path, error)) {
-    throw system_error(ENOTDIR, "create", path.string());
-  }
-}
-
 /// Calls `create` with hidden sibling names of `path` until one is free; `create` returns 0 or sets errno.
 fs::path make_temporary(const fs::path& path, const std::string& stem, const std::string& extension,
                         const std::function<int(const char*)>& create) {
@@ -60,7 +44,7 @@ fs::path make_temporary(const fs::path& path, const std::string& stem, const std
   for (int i = 0;; ++i) {
     fs::path temporary = parent / (base + (i == 0 ? "" : fmt::format("-{}", i)) + extension);
     if (create(temporary.c_str()) == 0) return temporary;
-    if (errno != EEXIST) throw system_error(errno, "create", temporary.string());
+    if (errno != EEXIST && errno != EINTR) throw system_error(errno, "create", temporary.string());
   }
 }
 
@@ -68,7 +52,8 @@ fs::path make_temporary_file(const fs::path& path) {
   const std::string extension = path.extension().string().substr(0, 32);
   return make_temporary(path, path.stem().string(), extension, [](const char* name) {
     const int descriptor = ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    return descriptor < 0 ? -1 : ::close(descriptor);
+    if (descriptor < 0) return -1;
+    return ::close(descriptor) != 0 && errno != EINTR ? -1 : 0;
   });
 }
 
@@ -172,11 +157,29 @@ fs::path swap_folders(const fs::path& from, const fs::path& to) {
 void sync_directory(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) throw system_error(errno, "sync", path.string());
-  const int error_number = ::fsync(descriptor) == 0 ? 0 : errno;
+  int error_number = 0;
+  do {
+    error_number = ::fsync(descriptor) == 0 ? 0 : errno;
+  } while (error_number == EINTR);
   ::close(descriptor);
   // Some file systems cannot sync folders: their renames are durable by themselves, or cannot be made so.
   if (error_number != 0 && !is_unsupported(error_number))
     throw system_error(error_number, "sync", path.string());
+}
+
+void make_folders(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return;
+  const fs::path parent = parent_of(path);
+  if (parent != path && !path.filename().empty()) make_folders(parent);
+  if (path.filename().empty()) return;
+  if (::mkdir(path.c_str(), 0777) == 0) {
+    sync_directory(parent);
+  } else if (errno != EEXIST) {
+    throw system_error(errno, "create", path.string());
+  } else if (!fs::is_directory(path, error)) {
+    throw system_error(ENOTDIR, "create", path.string());
+  }
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {

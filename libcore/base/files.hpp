@@ -52,6 +52,10 @@ class File {
 std::string read_file(const fs::path& path);
 void sync_directory(const fs::path& path);
 
+/// Makes a folder and those above it that are missing, and syncs each new name, so that no crash loses it
+/// after this returns. Where it exists already, nothing is done.
+void make_folders(const fs::path& path);
+
 /// Writes a temporary sibling, syncs, renames over `path`, syncs the folder. A crash leaves the old file or
 /// the new one.
 void write_file_atomically(const fs::path& path, std::string_view content);

@@ -17,14 +17,6 @@ namespace {
 constexpr const char* removed_suffix = ".removed";
 constexpr const char* unfinished_infix = ".tmp-";  // of AtomicDirectory
 
-void make_folder(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) return;
-  fs::create_directories(path, error);
-  if (error) throw environment_error("cannot create {}: {}", path.string(), error.message());
-  sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
-}
-
 /// Newest first.
 bool is_newer(const CheckpointEntry& a, const CheckpointEntry& b) {
   return a.generation != b.generation ? a.generation > b.generation : a.step > b.step;
@@ -93,9 +85,10 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {}
 
 void RunDirectory::create() const {
   for (const fs::path& folder : {path_, checkpoints_path(), generations_path()}) {
-    make_folder(folder);
+    make_folders(folder);
     if (::access(folder.c_str(), W_OK | X_OK) != 0) throw system_error(errno, "write into", folder.string());
   }
+  sync_directory(path_);  // a start that was killed may have made the two and not synced them
 }
 
 void RunDirectory::require() const {

@@ -1,0 +1,239 @@
+// The C library's calls that change files, each by its own name.
+
+#include <cerrno>
+#include <cstdarg>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string_view>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "injector.hpp"
+
+namespace {
+
+using faults::intercept;
+using faults::Operation;
+using faults::watched;
+
+int result(long value) {
+  return static_cast<int>(value);
+}
+
+bool exists(int folder, const char* path) {
+  struct stat status {};
+  const int error_number = errno;
+  const bool found = ::syscall(SYS_newfstatat, folder, path, &status, AT_SYMLINK_NOFOLLOW) == 0;
+  errno = error_number;
+  return found;
+}
+
+std::uint64_t size_of(int descriptor) {
+  struct stat status {};
+  ::syscall(SYS_fstat, descriptor, &status);
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+/// Where a write without an offset goes.
+std::uint64_t position(int descriptor) {
+  const bool appends = (::syscall(SYS_fcntl, descriptor, F_GETFL) & O_APPEND) != 0;
+  return appends ? size_of(descriptor)
+                 : static_cast<std::uint64_t>(::syscall(SYS_lseek, descriptor, 0, SEEK_CUR));
+}
+
+int open_file(int folder, const char* path, int flags, mode_t mode) {
+  const auto perform = [&](std::size_t) { return ::syscall(SYS_openat, folder, path, flags, mode); };
+  if ((flags & (O_CREAT | O_TRUNC)) == 0) return result(perform(0));
+  const std::string name = watched(folder, path);
+  if (name.empty()) return result(perform(0));
+  if (!exists(folder, path)) return result(intercept({.kind = "create", .path = name}, perform));
+  if ((flags & O_TRUNC) == 0) return result(perform(0));
+  return result(intercept({.kind = "truncate", .path = name}, perform));
+}
+
+int sync_file(int descriptor, long call) {
+  const auto perform = [&](std::size_t) { return ::syscall(call, descriptor); };
+  const std::string name = watched(descriptor);
+  return result(name.empty() ? perform(0) : intercept({.kind = "sync", .path = name}, perform));
+}
+
+int rename_file(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
+  const auto perform = [&](std::size_t) {
+    return ::syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+  };
+  const std::string name = watched(from_folder, from);
+  if (name.empty()) return result(perform(0));
+  return result(
+      intercept({.kind = "rename", .path = name, .to = watched(to_folder, to), .offset = flags}, perform));
+}
+
+int link_file(int from_folder, const char* from, int to_folder, const char* to, int flags) {
+  const auto perform = [&](std::size_t) {
+    return ::syscall(SYS_linkat, from_folder, from, to_folder, to, flags);
+  };
+  const std::string name = watched(from_folder, from);
+  if (name.empty()) return result(perform(0));
+  return result(intercept({.kind = "link", .path = name, .to = watched(to_folder, to)}, perform));
+}
+
+int unlink_file(int folder, const char* path, int flags) {
+  const auto perform = [&](std::size_t) { return ::syscall(SYS_unlinkat, folder, path, flags); };
+  const std::string name = watched(folder, path);
+  return result(name.empty() ? perform(0) : intercept({.kind = "unlink", .path = name}, perform));
+}
+
+int make_folder(int folder, const char* path, mode_t mode) {
+  const auto perform = [&](std::size_t) { return ::syscall(SYS_mkdirat, folder, path, mode); };
+  const std::string name = watched(folder, path);
+  return result(name.empty() ? perform(0) : intercept({.kind = "mkdir", .path = name}, perform));
+}
+
+}  // namespace
+
+extern "C" {
+
+ssize_t write(int descriptor, const void* data, size_t bytes) {
+  const auto perform = [&](std::size_t count) { return ::syscall(SYS_write, descriptor, data, count); };
+  const std::string name = watched(descriptor);
+  if (name.empty()) return perform(bytes);
+  return intercept(
+      {.kind = "write", .path = name, .offset = position(descriptor), .data = data, .bytes = bytes}, perform);
+}
+
+ssize_t pwrite(int descriptor, const void* data, size_t bytes, off_t offset) {
+  const auto perform = [&](std::size_t count) {
+    return ::syscall(SYS_pwrite64, descriptor, data, count, offset);
+  };
+  const std::string name = watched(descriptor);
+  if (name.empty()) return perform(bytes);
+  const auto at = static_cast<std::uint64_t>(offset);
+  return intercept({.kind = "write", .path = name, .offset = at, .data = data, .bytes = bytes}, perform);
+}
+ssize_t pwrite64(int descriptor, const void* data, size_t bytes, off64_t offset) {
+  return pwrite(descriptor, data, bytes, offset);
+}
+
+ssize_t writev(int descriptor, const struct iovec* parts, int count) {
+  if (watched(descriptor).empty()) return ::syscall(SYS_writev, descriptor, parts, count);
+  std::string whole;
+  for (int i = 0; i < count; ++i) whole.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
+  return write(descriptor, whole.data(), whole.size());
+}
+
+int fsync(int descriptor) {
+  return sync_file(descriptor, SYS_fsync);
+}
+int fdatasync(int descriptor) {
+  return sync_file(descriptor, SYS_fdatasync);
+}
+/// Starts writing; promises nothing, so the log's reader must not take it for a sync.
+int sync_file_range(int descriptor, off64_t offset, off64_t bytes, unsigned flags) {
+  return result(::syscall(SYS_sync_file_range, descriptor, offset, bytes, flags));
+}
+
+int close(int descriptor) {
+  const auto perform = [&](std::size_t) { return ::syscall(SYS_close, descriptor); };
+  const std::string name = watched(descriptor);
+  if (name.empty()) return result(perform(0));
+  const bool was_written = (::syscall(SYS_fcntl, descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
+  return result(was_written ? intercept({.kind = "close", .path = name}, perform) : perform(0));
+}
+
+int ftruncate(int descriptor, off_t bytes) noexcept {
+  const auto perform = [&](std::size_t) { return ::syscall(SYS_ftruncate, descriptor, bytes); };
+  const std::string name = watched(descriptor);
+  if (name.empty()) return result(perform(0));
+  return result(
+      intercept({.kind = "truncate", .path = name, .offset = static_cast<std::uint64_t>(bytes)}, perform));
+}
+int ftruncate64(int descriptor, off64_t bytes) noexcept {
+  return ftruncate(descriptor, bytes);
+}
+int truncate(const char* path, off_t bytes) noexcept {
+  const auto perform = [&](std::size_t) { return ::syscall(SYS_truncate, path, bytes); };
+  const std::string name = watched(AT_FDCWD, path);
+  if (name.empty()) return result(perform(0));
+  return result(
+      intercept({.kind = "truncate", .path = name, .offset = static_cast<std::uint64_t>(bytes)}, perform));
+}
+int truncate64(const char* path, off64_t bytes) noexcept {
+  return truncate(path, bytes);
+}
+
+int rename(const char* from, const char* to) noexcept {
+  return rename_file(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+int renameat(int from_folder, const char* from, int to_folder, const char* to) noexcept {
+  return rename_file(from_folder, from, to_folder, to, 0);
+}
+int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
+  return rename_file(from_folder, from, to_folder, to, flags);
+}
+int link(const char* from, const char* to) noexcept {
+  return link_file(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {
+  return link_file(from_folder, from, to_folder, to, flags);
+}
+
+int unlink(const char* path) noexcept {
+  return unlink_file(AT_FDCWD, path, 0);
+}
+int unlinkat(int folder, const char* path, int flags) noexcept {
+  return unlink_file(folder, path, flags);
+}
+int rmdir(const char* path) noexcept {
+  return unlink_file(AT_FDCWD, path, AT_REMOVEDIR);
+}
+int remove(const char* path) noexcept {
+  struct stat status {};
+  const bool is_folder =
+      ::syscall(SYS_newfstatat, AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+  return unlink_file(AT_FDCWD, path, is_folder ? AT_REMOVEDIR : 0);
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  return make_folder(AT_FDCWD, path, mode);
+}
+int mkdirat(int folder, const char* path, mode_t mode) noexcept {
+  return make_folder(folder, path, mode);
+}
+
+int openat(int folder, const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  return open_file(folder, path, flags, mode);
+}
+int openat64(int folder, const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  return open_file(folder, path, flags, mode);
+}
+int open(const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  return open_file(AT_FDCWD, path, flags, mode);
+}
+int open64(const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  return open_file(AT_FDCWD, path, flags, mode);
+}
+int creat(const char* path, mode_t mode) {
+  return open_file(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+int creat64(const char* path, mode_t mode) {
+  return creat(path, mode);
+}
+
+}  // extern "C"
