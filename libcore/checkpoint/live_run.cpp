@@ -1,4 +1,3 @@
-#include <charconv>
 #include <chrono>
 #include <thread>
 
@@ -22,26 +21,18 @@ Outcome lock_patiently(FileLock& lock, const fs::path& path, double patience_s) 
   }
 }
 
-std::int64_t restarts(const std::string& text) {
-  std::int64_t count = 0;  // Slurm leaves the variable unset in a job's first life
-  std::from_chars(text.data(), text.data() + text.size(), count);
-  return count;
-}
-
 /// Slurm requeues a job while processes of its former life may still run on a node that it lost.
 bool is_earlier_life(const Generation& holder) {
-  const std::string job = environment_variable("SLURM_JOB_ID").value_or("");
-  const std::string count = environment_variable("SLURM_RESTART_COUNT").value_or("");
-  return !job.empty() && job == holder.slurm_job && restarts(holder.slurm_restarts) < restarts(count);
+  Generation own;
+  own.slurm_job = environment_variable("SLURM_JOB_ID").value_or("");
+  own.slurm_restarts = environment_variable("SLURM_RESTART_COUNT").value_or("");
+  return holder.is_earlier_life_of(own);
 }
 
 Error alive_error(const RunDirectory& run, const Generation& holder) {
-  const std::string job = holder.slurm_job.empty() ? "" : ", Slurm job " + holder.slurm_job;
-  return Error(
-      ErrorKind::environment,
-      fmt::format("another dt-train is running in {}: generation {}, process {} on {}{}, since {}",
-                  run.path().string(), holder.number, holder.process, holder.host, job, holder.started),
-      "wait for it to end, stop it, or use another run directory");
+  return Error(ErrorKind::environment,
+               fmt::format("another dt-train is running in {}: {}", run.path().string(), describe(holder)),
+               "wait for it to end, stop it, or use another run directory");
 }
 
 }  // namespace
