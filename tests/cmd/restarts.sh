@@ -78,7 +78,7 @@ restarts() {
   expect_same_data any whole
   # That the comparison can fail: another order of the data.
   train other "${common[@]}" --seed 1 >/dev/null || fail "another seed"
-  if diff <(digests other) <(digests whole) | grep -q "< $2 "; then :; else fail "another order of the data has the same digest"; fi
+  [[ $(digests other | tail -n 1) != $(digests whole | tail -n 1) ]] || fail "another order of the data has the same digest"
   echo "$1 restarts of either kind: $(grep -c '"kind":"resume"' exact/metrics.jsonl) and" \
     "$(grep -c '"kind":"resume"' any/metrics.jsonl) resumes"
 }
