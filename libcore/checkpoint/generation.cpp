@@ -35,7 +35,7 @@ std::string to_text(const Generation& g) {
 
 Generation parse_generation(const std::string& text, const std::string& origin) {
   const JsonObject o =
-      JsonObject::parse(text, origin, "the run directory is damaged: remove this file's claim");
+      JsonObject::parse(text, origin, "the run directory is damaged: emptying this file withdraws the claim");
   if (o.string("format") != format_name || o.integer("version") != format_version) {
     throw Error(
         ErrorKind::input,

@@ -38,13 +38,14 @@ Error alive_error(const RunDirectory& run, const Generation& holder) {
 }  // namespace
 
 void LiveRun::refuse_if_alive(const RunDirectory& run) {
-  const std::vector<Generation> generations = run.generations();
-  if (generations.empty()) return;
-  const Generation& newest = generations.back();
-  if (is_earlier_life(newest)) return;
-  FileLock probe;
-  if (lock_patiently(probe, run.generation_path(newest.number), 0.2) == Outcome::busy) {
-    throw alive_error(run, newest);
+  constexpr double patience_s = 0.5;
+  // Of several that have met, the lowest number that stays held is the one that goes on.
+  for (const Generation& other : run.generations()) {
+    FileLock probe;
+    if (is_earlier_life(other)) continue;
+    if (lock_patiently(probe, run.generation_path(other.number), patience_s) == Outcome::busy) {
+      throw alive_error(run, other);
+    }
   }
 }
 
@@ -61,7 +62,9 @@ LiveRun::LiveRun(const RunDirectory& run, const Generation& own) {
                                                                      patience_s) == Outcome::busy);
     if (!yields) continue;
     run.withdraw(own);
-    throw alive_error(run, other);
+    lock_ = FileLock();
+    refuse_if_alive(run);
+    throw alive_error(run, other);  // which has yet to lock its file
   }
 }
 

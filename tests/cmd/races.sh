@@ -3,6 +3,9 @@
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 
+racers=()
+at_exit() { ((${#racers[@]} == 0)) || { kill -KILL "${racers[@]}" && wait; } 2>/dev/null || true; }
+
 # claims RUN: numbers of the generations that were not withdrawn.
 claims() { find "$1/generations" -name '????.json' -size +0 | sort | sed -E 's|.*/0*([0-9]+)\.json|\1|'; }
 
@@ -74,6 +77,7 @@ races() {
     wait_for_generation raced "$last"
     kill "-$( ((RANDOM % 2)) && echo KILL || echo TERM)" "${racers[winner]}" 2>/dev/null || fail "the winner is gone: $(cat racer."$winner")"
     wait "${racers[winner]}" 2>/dev/null || true
+    racers=()
     for checkpoint in raced/checkpoints/step-*; do
       [[ ${checkpoint##*.g} -le $last ]] || fail "$checkpoint is of no generation in force"
     done
