@@ -88,8 +88,8 @@ class RunDirectory {
                               std::int64_t keep_every) const;
 
   /// Removes the hidden folders of checkpoints whose writers were killed, and returns them; also records of
-  /// failed loads whose checkpoint is gone. Only while
-  /// holding LiveRun and before the first write: whoever still writes then is a zombie. Errors: environment.
+  /// failed loads whose checkpoint is gone. Only while holding LiveRun and before the first write: whoever
+  /// still writes then is a zombie. Errors: environment.
   std::vector<fs::path> remove_leftovers() const;
 
  private:

@@ -82,9 +82,7 @@ void tell_of_others(const checkpoint::RunDirectory& run, Console& console) {
   const std::size_t others = run.checkpoints().size();
   if (others == 0) return;
   console.info(
-      "--resume never: a new generation from step 0; the run's {} earlier checkpoint{} can still be named "
-      "with "
-      "--resume",
+      "--resume never: a new generation from step 0; --resume can still name the run's {} checkpoint{}",
       others, others == 1 ? "" : "s");
 }
 

@@ -53,6 +53,12 @@ void check_permitted(const checkpoint::Reader& reader) {
   }
 }
 
+/// Nor is one that another version of dt wrote.
+void check_own_format(const fs::path& checkpoint) {
+  check_permitted(checkpoint / checkpoint::manifest_name);
+  if (checkpoint::is_manifest_whole(checkpoint)) checkpoint::load_manifest(checkpoint);
+}
+
 /// Goes through candidates, and remembers those that it passed over.
 class Search {
  public:
@@ -105,12 +111,12 @@ void Search::pass_over(const Candidate& candidate, const Error& error) {
 }
 
 std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
+  at_first(ranks_, [&] { check_own_format(candidate.path); });
   std::optional<checkpoint::Reader> reader;
   if (!succeeds(candidate, [&] {
         if (!ranks_.is_first()) return;
         const std::string why = candidate.required ? "" : checkpoint::why_set_aside(candidate.path);
         if (!why.empty()) throw Error(ErrorKind::input, why);
-        check_permitted(candidate.path / checkpoint::manifest_name);
         reader.emplace(candidate.path);
         check_permitted(*reader);
       }))

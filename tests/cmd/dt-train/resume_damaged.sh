@@ -93,6 +93,14 @@ expect_match stderr "cannot go on: the model's .* \(weights of .* is \[.*\] in t
 ! grep -q 'passing over' stderr || fail "a checkpoint was passed over for the user's mistake"
 expect_absent "$(at other 30.g1).failed-loads.jsonl"
 
+# Nor is what another version of dt wrote.
+cp -r good newer
+make_checkpoint newer 40 format_version=9 >/dev/null || fail "make_checkpoint"
+expect_exit 3 train newer "${steps[@]}" --steps 40
+expect_match stderr "step-00000040.g1/manifest.json.* version 9"
+expect_equal "$(generations newer)" 1 "generations"
+expect_absent "$(at newer 40.g1).failed-loads.jsonl"
+
 # A file that may not be read is no damage.
 if [[ $(id -u) = 0 ]] && command -v setpriv >/dev/null; then
   cp -r good forbidden
@@ -114,7 +122,7 @@ expect_match stderr 'its newest generation 2 began anew and has no checkpoint; 3
 expect_exit 0 train anew "${steps[@]}" --steps 31 --resume "$(at anew 30.g1)"
 expect_match stderr 'going on from anew/checkpoints/step-00000030.g1'
 expect_exit 0 train anew "${steps[@]}" --steps 10 --resume never
-expect_match stderr "resume never: a new generation from step 0; the run's 4 earlier checkpoints"
+expect_match stderr "resume never: a new generation from step 0; --resume can still name the run's 4 checkpoints"
 [[ -d $(at anew 10.g4) ]] || fail "no checkpoint of the new line"
 
 # All are gone, but there were some.
