@@ -109,7 +109,7 @@ int list(const std::string& run, Console& console) {
   for (const CheckpointEntry& entry : directory.checkpoints()) {
     rows.push_back(describe(entry));
     rows.back().on_lineage = on_lineage.contains(entry.path);
-    if (!rows.back().problem.empty()) console.info("not complete: {}", rows.back().problem);
+    if (!rows.back().problem.empty()) console.info("{}: {}", entry.path.string(), rows.back().problem);
   }
   if (!console.json()) {
     console.out(table(rows));

@@ -115,7 +115,8 @@ void add_checkpoints(OptionTable& t, Settings& s) {
       .add("keep-last", &s.keep_last, "N", "checkpoints; default: all", 1)
       .add("keep-every", &s.keep_every, "N", "steps whose checkpoints stay in spite of --keep-last; 0: none")
       .add("resume", &s.resume, "WHAT",
-           "auto (the newest checkpoint of the run, if any), never, or a checkpoint");
+           "auto (the newest checkpoint of the run that loads; from step 0 only where there is none), never "
+           "(from step 0, as a new generation), or a checkpoint");
 }
 
 void add_evaluation(OptionTable& t, Settings& s) {

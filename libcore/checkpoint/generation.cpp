@@ -35,7 +35,7 @@ std::string to_text(const Generation& g) {
 
 Generation parse_generation(const std::string& text, const std::string& origin) {
   const JsonObject o =
-      JsonObject::parse(text, origin, "the run directory is damaged: remove this file's claim");
+      JsonObject::parse(text, origin, "the run directory is damaged: emptying this file withdraws the claim");
   if (o.string("format") != format_name || o.integer("version") != format_version) {
     throw Error(
         ErrorKind::input,
@@ -65,6 +65,27 @@ std::int64_t number_of(const std::string& name) {
   return number > 0 && file_name(number) == name ? number : 0;
 }
 
+std::int64_t restarts(const std::string& text) {
+  std::int64_t count = 0;  // Slurm leaves the variable unset in a job's first life
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
+}
+
+/// Only this process holds it for longer than an instant.
+bool is_locked(const fs::path& path) {
+  FileLock probe;
+  return probe.try_lock(path) == FileLock::Outcome::busy;
+}
+
+/// Of own's Slurm job.
+bool is_of_later_life(const fs::path& path, const Generation& own) {
+  try {
+    return own.is_earlier_life_of(parse_generation(read_file(path), path.string()));
+  } catch (const Error&) {  // withdrawn just now, or damaged: whoever holds the run need not care
+    return false;
+  }
+}
+
 std::vector<std::int64_t> claimed_numbers(const fs::path& folder) {
   std::vector<std::int64_t> numbers;
   std::error_code error;
@@ -79,6 +100,17 @@ std::vector<std::int64_t> claimed_numbers(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::string describe(const Generation& g) {
+  const std::string job = g.slurm_job.empty() ? "" : ", Slurm job " + g.slurm_job;
+  return fmt::format("generation {}, process {} on {}{}, since {}", g.number, g.process, g.host, job,
+                     g.started);
+}
+
+bool Generation::is_earlier_life_of(const Generation& other) const {
+  return !slurm_job.empty() && slurm_job == other.slurm_job &&
+         restarts(slurm_restarts) < restarts(other.slurm_restarts);
+}
 
 fs::path RunDirectory::generation_path(std::int64_t number) const {
   return generations_path() / file_name(number);
@@ -118,9 +150,11 @@ Generation RunDirectory::claim(const std::string& continues, std::int64_t contin
 bool RunDirectory::is_superseded(const Generation& own) const {
   std::error_code error;
   for (std::int64_t number = own.number + 1;; ++number) {
-    const std::uintmax_t bytes = fs::file_size(generation_path(number), error);
+    const fs::path path = generation_path(number);
+    const std::uintmax_t bytes = fs::file_size(path, error);
     if (error) return false;
-    if (bytes > 0) return true;  // else withdrawn
+    if (bytes == 0) continue;  // withdrawn
+    if (is_of_later_life(path, own) || !is_locked(generation_path(own.number))) return true;
   }
 }
 

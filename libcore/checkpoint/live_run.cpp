@@ -1,4 +1,3 @@
-#include <charconv>
 #include <chrono>
 #include <thread>
 
@@ -22,38 +21,31 @@ Outcome lock_patiently(FileLock& lock, const fs::path& path, double patience_s) 
   }
 }
 
-std::int64_t restarts(const std::string& text) {
-  std::int64_t count = 0;  // Slurm leaves the variable unset in a job's first life
-  std::from_chars(text.data(), text.data() + text.size(), count);
-  return count;
-}
-
 /// Slurm requeues a job while processes of its former life may still run on a node that it lost.
 bool is_earlier_life(const Generation& holder) {
-  const std::string job = environment_variable("SLURM_JOB_ID").value_or("");
-  const std::string count = environment_variable("SLURM_RESTART_COUNT").value_or("");
-  return !job.empty() && job == holder.slurm_job && restarts(holder.slurm_restarts) < restarts(count);
+  Generation own;
+  own.slurm_job = environment_variable("SLURM_JOB_ID").value_or("");
+  own.slurm_restarts = environment_variable("SLURM_RESTART_COUNT").value_or("");
+  return holder.is_earlier_life_of(own);
 }
 
 Error alive_error(const RunDirectory& run, const Generation& holder) {
-  const std::string job = holder.slurm_job.empty() ? "" : ", Slurm job " + holder.slurm_job;
-  return Error(
-      ErrorKind::environment,
-      fmt::format("another dt-train is running in {}: generation {}, process {} on {}{}, since {}",
-                  run.path().string(), holder.number, holder.process, holder.host, job, holder.started),
-      "wait for it to end, stop it, or use another run directory");
+  return Error(ErrorKind::environment,
+               fmt::format("another dt-train is running in {}: {}", run.path().string(), describe(holder)),
+               "wait for it to end, stop it, or use another run directory");
 }
 
 }  // namespace
 
 void LiveRun::refuse_if_alive(const RunDirectory& run) {
-  const std::vector<Generation> generations = run.generations();
-  if (generations.empty()) return;
-  const Generation& newest = generations.back();
-  if (is_earlier_life(newest)) return;
-  FileLock probe;
-  if (lock_patiently(probe, run.generation_path(newest.number), 0.2) == Outcome::busy) {
-    throw alive_error(run, newest);
+  constexpr double patience_s = 0.5;
+  // Of several that have met, the lowest number that stays held is the one that goes on.
+  for (const Generation& other : run.generations()) {
+    FileLock probe;
+    if (is_earlier_life(other)) continue;
+    if (lock_patiently(probe, run.generation_path(other.number), patience_s) == Outcome::busy) {
+      throw alive_error(run, other);
+    }
   }
 }
 
@@ -70,7 +62,9 @@ LiveRun::LiveRun(const RunDirectory& run, const Generation& own) {
                                                                      patience_s) == Outcome::busy);
     if (!yields) continue;
     run.withdraw(own);
-    throw alive_error(run, other);
+    lock_ = FileLock();
+    refuse_if_alive(run);
+    throw alive_error(run, other);  // which has yet to lock its file
   }
 }
 

@@ -128,4 +128,10 @@ Manifest load_manifest(const fs::path& checkpoint) {
   return parse_manifest(read_file(path), path.string());
 }
 
+bool is_manifest_whole(const fs::path& checkpoint) {
+  const fs::path path = checkpoint / manifest_name;
+  std::error_code error;
+  return fs::is_regular_file(path, error) && is_sealed(read_file(path));
+}
+
 }  // namespace dt::checkpoint

@@ -97,4 +97,8 @@ Manifest parse_manifest(const std::string& text, const std::string& origin);
 /// directory.
 Manifest load_manifest(const fs::path& checkpoint);
 
+/// Whether the manifest is as it was written, by whatever version: where load_manifest refuses it all the
+/// same, it is not damaged, but of a format that this dt does not read. Errors: environment.
+bool is_manifest_whole(const fs::path& checkpoint);
+
 }  // namespace dt::checkpoint

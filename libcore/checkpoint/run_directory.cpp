@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "checkpoint/failed_loads.hpp"
 #include "checkpoint/writer.hpp"
 
 namespace dt::checkpoint {
@@ -58,6 +59,17 @@ std::vector<fs::path> remove_hidden(const fs::path& folder, bool (*is_garbage)(c
   return removed;
 }
 
+/// Of failed loads, where the checkpoint has been removed since.
+void remove_orphaned_records(const fs::path& folder) {
+  for (const fs::path& path : entries_of(folder)) {
+    std::string name = path.filename().string();
+    if (!name.ends_with(failed_loads_suffix)) continue;
+    name.resize(name.size() - std::string_view(failed_loads_suffix).size());
+    std::error_code ignored;  // the next start meets it again
+    if (!fs::exists(folder / name, ignored)) fs::remove(path, ignored);
+  }
+}
+
 }  // namespace
 
 std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path) {
@@ -74,6 +86,7 @@ std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path) {
 
 std::string why_incomplete(const fs::path& checkpoint) {
   try {
+    if (std::string why = why_set_aside(checkpoint); !why.empty()) return why;
     const Reader reader(checkpoint);
     return {};
   } catch (const Error& error) {
@@ -202,6 +215,7 @@ std::vector<fs::path> RunDirectory::prune(std::int64_t own_generation, std::opti
 }
 
 std::vector<fs::path> RunDirectory::remove_leftovers() const {
+  remove_orphaned_records(checkpoints_path());
   return remove_hidden(checkpoints_path(), [](const std::string& name) {
     return name.ends_with(removed_suffix) || name.find(unfinished_infix) != std::string::npos;
   });

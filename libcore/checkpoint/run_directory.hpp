@@ -23,7 +23,12 @@ struct Generation {
   std::int64_t process = 0;
   std::string slurm_job;  // "" outside Slurm
   std::string slurm_restarts;
+  /// Whether Slurm has started the same job again since: its former life may live on, on a node it lost.
+  bool is_earlier_life_of(const Generation& other) const;
 };
+
+/// Which start that is, for people: "generation 3, process 17 on n2, Slurm job 5, since 2026-…".
+std::string describe(const Generation& generation);
 
 struct CheckpointEntry {
   fs::path path;
@@ -34,7 +39,8 @@ struct CheckpointEntry {
 /// "step-00001000.g3" taken apart; nothing for any other name.
 std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path);
 
-/// "" where the manifest is readable and each file is there with its size; else why a resume cannot use it.
+/// "" where the manifest is readable, each file is there with its size, and failed loads have not set it
+/// aside; else why a resume passes it over.
 std::string why_incomplete(const fs::path& checkpoint);
 
 class RunDirectory {
@@ -66,7 +72,9 @@ class RunDirectory {
 
   /// Claims the next number by creating its file exclusively; retries when another start took it.
   Generation claim(const std::string& continues, std::int64_t continues_step) const;
-  /// Whether a newer generation has been claimed. Cheap: asks for the files that would be there.
+  /// Whether a newer generation has taken the run over: claimed it, while `own` does not hold its LiveRun (or
+  /// is an earlier life of the same job). Who holds it need not give way: a newer claim is then about to be
+  /// withdrawn. Cheap: asks for the files that would be there.
   bool is_superseded(const Generation& own) const;
   /// Gives up a claim under which nothing was written: its file becomes empty, its number stays taken.
   void withdraw(const Generation& own) const;
@@ -79,8 +87,9 @@ class RunDirectory {
   std::vector<fs::path> prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
                               std::int64_t keep_every) const;
 
-  /// Removes the hidden folders of checkpoints whose writers were killed, and returns them. Only while
-  /// holding LiveRun and before the first write: whoever still writes then is a zombie. Errors: environment.
+  /// Removes the hidden folders of checkpoints whose writers were killed, and returns them; also records of
+  /// failed loads whose checkpoint is gone. Only while holding LiveRun and before the first write: whoever
+  /// still writes then is a zombie. Errors: environment.
   std::vector<fs::path> remove_leftovers() const;
 
  private:

@@ -54,13 +54,6 @@ std::string tail(std::string_view before) {
   return fmt::format("\"digest\": \"{}\"\n}}\n", to_hex(digest(before)));
 }
 
-bool digest_holds(std::string_view text) {
-  const std::size_t tail_bytes = tail("").size();
-  if (text.size() < tail_bytes) return false;
-  const std::string_view before = text.substr(0, text.size() - tail_bytes);
-  return text.substr(before.size()) == tail(before);
-}
-
 void check_version(const JsonObject& root, const std::string& origin, const SealedFormat& expected) {
   const std::string format = root.string("format");
   if (format != expected.name) {
@@ -147,10 +140,17 @@ std::string SealedWriter::finish(const std::vector<StoredFile>& files,
   return text_ + tail(text_);
 }
 
+bool is_sealed(std::string_view text) {
+  const std::size_t tail_bytes = tail("").size();
+  if (text.size() < tail_bytes) return false;
+  const std::string_view before = text.substr(0, text.size() - tail_bytes);
+  return text.substr(before.size()) == tail(before);
+}
+
 JsonObject parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format) {
   JsonObject root = JsonObject::parse(text, origin, format.remedy);
   check_version(root, origin, format);
-  if (!digest_holds(text)) {
+  if (!is_sealed(text)) {
     throw Error(ErrorKind::input,
                 fmt::format("{} does not have the digest that its last line states", origin), format.remedy);
   }

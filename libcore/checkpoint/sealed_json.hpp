@@ -34,6 +34,9 @@ class SealedWriter {
   std::string text_ = "{\n";
 };
 
+/// Whether a text of any version ends with the digest of what is before.
+bool is_sealed(std::string_view text);
+
 /// Errors: input, naming `origin`: no JSON object, another format or version, a digest that differs.
 JsonObject parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format);
 

@@ -6,11 +6,13 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/text.hpp"
+#include "checkpoint/failed_loads.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/weight_source.hpp"
 #include "model/parameter_table.hpp"
 #include "train/agreement.hpp"
 #include "train/precision.hpp"
+#include "train/resumable.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
@@ -34,6 +36,8 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
                                                     std::string& path, Console& console) {
   for (const Candidate& candidate : candidates) {
     try {
+      const std::string why = candidate.required ? "" : checkpoint::why_set_aside(candidate.path);
+      if (!why.empty()) throw Error(ErrorKind::input, why);
       const checkpoint::Reader reader(candidate.path);
       path = candidate.path.string();
       return reader.manifest();

@@ -215,34 +215,4 @@ MemoryEstimate estimate_memory(const Plan& plan) {
   return memory;
 }
 
-void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest, std::uint64_t dataset_digest) {
-  const checkpoint::TrainingState& state = manifest.state;
-  const auto refuse = [](const std::string& what, const auto& then, const auto& now) {
-    throw Error(ErrorKind::input, fmt::format("cannot go on: {} was {} and is now {}", what, then, now),
-                "give what the run began with, or start another with --run or --resume never");
-  };
-  const model::ModelSpec& a = manifest.model;
-  const model::ModelSpec& b = plan.spec;
-  if (a.family != b.family) refuse("the model's family", a.family, b.family);
-  if (a.vocabulary != b.vocabulary) refuse("the model's vocabulary", a.vocabulary, b.vocabulary);
-  if (a.layers != b.layers) refuse("the model's number of layers", a.layers, b.layers);
-  if (a.hidden != b.hidden) refuse("the model's hidden size", a.hidden, b.hidden);
-  if (a.query_heads != b.query_heads) refuse("the model's number of heads", a.query_heads, b.query_heads);
-  if (a.key_value_heads != b.key_value_heads) {
-    refuse("the model's number of key-value heads", a.key_value_heads, b.key_value_heads);
-  }
-  if (a.mlp_hidden != b.mlp_hidden) refuse("the model's MLP size", a.mlp_hidden, b.mlp_hidden);
-  if (a.max_positions != b.max_positions)
-    refuse("the model's number of positions", a.max_positions, b.max_positions);
-  if (!(a == b)) refuse("the model's config.json", model::hf_config(a), model::hf_config(b));
-  if (state.sequence_length != plan.sequence_length) {
-    refuse("--sequence-length", state.sequence_length, plan.sequence_length);
-  }
-  if (state.seed != plan.seed) refuse("--seed", state.seed, plan.seed);
-  if (state.dataset_digest != dataset_digest) {
-    refuse("the digest of --data", fmt::format("{:016x}", state.dataset_digest),
-           fmt::format("{:016x}", dataset_digest));
-  }
-}
-
 }  // namespace dt::train

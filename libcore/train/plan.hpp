@@ -88,8 +88,4 @@ struct MemoryEstimate {
 };
 MemoryEstimate estimate_memory(const Plan& plan);
 
-/// Refuses to go on from a checkpoint that belongs to another model, other data or another order of the data.
-/// Error{input} naming the first difference.
-void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest, std::uint64_t dataset_digest);
-
 }  // namespace dt::train

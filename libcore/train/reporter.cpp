@@ -82,7 +82,10 @@ void Reporter::checkpoint(const CheckpointRecord& r) {
 void Reporter::event(const EventRecord& r) {
   Json json{{"kind", r.kind}, {"reason", r.reason}, {"step", r.step}, {"generation", r.generation}};
   if (!r.checkpoint.empty()) json["checkpoint"] = r.checkpoint;
-  line(json.dump());
+  for (const checkpoint::Problem& problem : r.passed_over) {
+    json["passed_over"].push_back({{"path", problem.where}, {"reason", problem.what}});
+  }
+  line(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 bool has_evaluation(const fs::path& metrics, std::int64_t step) {

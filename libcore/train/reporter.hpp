@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/console.hpp"
 #include "base/files.hpp"
+#include "checkpoint/reader.hpp"
 
 namespace dt::train {
 
@@ -46,7 +48,8 @@ struct EventRecord {
   std::string reason;
   std::int64_t step = 0;
   std::int64_t generation = 0;
-  std::string checkpoint;  // that a resume goes on from
+  std::string checkpoint;                          // that a resume goes on from
+  std::vector<checkpoint::Problem> passed_over{};  // newer ones that it could not load, and why
 };
 
 class Reporter {

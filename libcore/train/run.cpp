@@ -77,6 +77,15 @@ void remove_leftovers(const checkpoint::RunDirectory& run, Console& console) {
   }
 }
 
+/// --resume never leaves what is there alone.
+void tell_of_others(const checkpoint::RunDirectory& run, Console& console) {
+  const std::size_t others = run.checkpoints().size();
+  if (others == 0) return;
+  console.info(
+      "--resume never: a new generation from step 0; --resume can still name the run's {} checkpoint{}",
+      others, others == 1 ? "" : "s");
+}
+
 std::int64_t newest_generation(const checkpoint::RunDirectory& run) {
   const std::vector<checkpoint::Generation> generations = run.generations();
   return generations.empty() ? 0 : generations.back().number;
@@ -88,10 +97,10 @@ void refuse_if_moved_on(const checkpoint::RunDirectory& run, std::int64_t newest
   for (const checkpoint::Generation& other : run.generations()) {
     if (other.number <= newest_seen || other.number == own.number) continue;
     run.withdraw(own);
-    throw Error(
-        ErrorKind::environment,
-        fmt::format("another start of {} (generation {}) came in between", run.path().string(), other.number),
-        "start again");
+    throw Error(ErrorKind::environment,
+                fmt::format("another dt-train has been running in {} meanwhile: {}", run.path().string(),
+                            checkpoint::describe(other)),
+                "start again, to go on from where it ended");
   }
 }
 
@@ -167,6 +176,7 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
     checkpoint::LiveRun::refuse_if_alive(run);
     newest_seen = newest_generation(run);
     candidates = resume_candidates(settings, &run);
+    if (settings.resume == "never") tell_of_others(run, ranks.console);
   });
   candidates = from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
   Start start = prepare_start(settings, *dataset, candidates, place, ranks);

@@ -1,32 +1,24 @@
 #include "train/start.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <fmt/format.h>
 #include <functional>
+#include <unistd.h>
 
 #include "base/error.hpp"
+#include "checkpoint/failed_loads.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
 #include "train/agreement.hpp"
 #include "train/conditions.hpp"
 #include "train/precision.hpp"
+#include "train/resumable.hpp"
 #include "train/state_io.hpp"
 
 namespace dt::train {
 
 namespace {
-
-/// Runs `attempt` on all ranks; where an optional candidate fails it on any, warns and answers false.
-bool readable(const Candidate& candidate, const comm::Ranks& ranks, const std::function<void()>& attempt) {
-  try {
-    comm::together(ranks.world, attempt);
-    return true;
-  } catch (const Error& error) {
-    if (candidate.required || error.kind() != ErrorKind::input) throw;
-    ranks.console.warn("passing over {}: {}", candidate.path.string(), error.message());
-    return false;
-  }
-}
 
 /// What preparing needs to know.
 struct Origin {
@@ -48,37 +40,149 @@ struct Origin {
   }
 };
 
-std::optional<Start> start_from(const Candidate& candidate, const Origin& origin) {
-  const comm::Ranks& ranks = origin.ranks;
-  std::optional<checkpoint::Reader> reader;
-  const auto open = [&] { reader.emplace(candidate.path); };
-  if (!readable(candidate, ranks, [&] {
-        if (ranks.is_first()) open();
-      }))
-    return std::nullopt;
-  check_visible(ranks, candidate.path / checkpoint::manifest_name);
-  if (!readable(candidate, ranks, [&] {
-        if (!ranks.is_first()) open();
-      }))
-    return std::nullopt;
-  const checkpoint::Manifest& manifest = reader->manifest();
-  Start start;
-  comm::together(ranks.world, [&] {
-    start.plan = make_plan(origin.settings, origin.spec, origin.dataset, origin.place, &manifest.state);
-    check_resumable(start.plan, manifest, origin.dataset.content_digest());
-  });
-  start.plan.multiply = origin.choose_multiply(start.plan, &manifest.state);
-  origin.make_runtime(start);
-  if (!readable(candidate, ranks,
-                [&] { load_state(start.runtime->context(), *reader, start.runtime->storage()); }))
-    return std::nullopt;
-  for (const std::string& difference :
-       condition_differences(manifest.state.conditions, describe_conditions(start.plan))) {
-    ranks.console.info("not bit for bit as before: {}", difference);
+/// A file that is there but may not be read is no damage: an older checkpoint would be the wrong answer.
+void check_permitted(const fs::path& path) {
+  if (::access(path.c_str(), R_OK) == 0 || errno == ENOENT) return;
+  const Error error = system_error(errno, "read", path.string());
+  throw Error(ErrorKind::environment, error.what(), error.context());
+}
+
+void check_permitted(const checkpoint::Reader& reader) {
+  for (const checkpoint::StoredFile& file : reader.manifest().files) {
+    check_permitted(reader.path() / file.name);
   }
-  start.state = manifest.state;
+}
+
+/// Nor is one that another version of dt wrote.
+void check_own_format(const fs::path& checkpoint) {
+  check_permitted(checkpoint / checkpoint::manifest_name);
+  if (checkpoint::is_manifest_whole(checkpoint)) checkpoint::load_manifest(checkpoint);
+}
+
+/// Goes through candidates, and remembers those that it passed over.
+class Search {
+ public:
+  explicit Search(const Origin& origin) : origin_(origin), ranks_(origin.ranks) {}
+
+  /// None where an optional candidate is damaged.
+  std::optional<Start> start_from(const Candidate& candidate);
+  [[noreturn]] void give_up() const;
+
+ private:
+  /// Runs `attempt` on all ranks. Where it fails on any for what an optional candidate holds, passes over it
+  /// and answers false. What the machine does wrong says nothing about the checkpoint, and is thrown.
+  bool succeeds(const Candidate& candidate, const std::function<void()>& attempt);
+  void pass_over(const Candidate& candidate, const Error& error);
+  /// On all ranks; rank 0's verdict stands for all.
+  std::optional<checkpoint::Reader> open(const Candidate& candidate);
+  void plan(Start& start, const checkpoint::Manifest& manifest) const;
+  void tell(const Start& start) const;
+
+  const Origin& origin_;
+  const comm::Ranks& ranks_;
+  std::vector<checkpoint::Problem> passed_over_;
+};
+
+bool Search::succeeds(const Candidate& candidate, const std::function<void()>& attempt) {
+  try {
+    comm::together(ranks_.world, attempt);
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::environment && !candidate.required) {
+      throw comm::SharedError(error.kind(),
+                              fmt::format("loading {}: {}", candidate.path.string(), error.message()),
+                              "start again once that is mended, or name another checkpoint with --resume");
+    }
+    if (candidate.required || error.kind() != ErrorKind::input) throw;
+    pass_over(candidate, error);
+    return false;
+  }
+}
+
+void Search::pass_over(const Candidate& candidate, const Error& error) {
+  passed_over_.push_back({candidate.path.string(), error.message()});
+  ranks_.console.warn("passing over {}: {}", candidate.path.string(), error.message());
+  if (!ranks_.is_first()) return;
+  try {
+    checkpoint::record_failed_load(candidate.path, error.message());
+  } catch (const Error& failure) {  // it costs the next start a reading
+    ranks_.console.warn("cannot keep account of that: {}", failure.message());
+  }
+}
+
+std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
+  at_first(ranks_, [&] { check_own_format(candidate.path); });
+  std::optional<checkpoint::Reader> reader;
+  if (!succeeds(candidate, [&] {
+        if (!ranks_.is_first()) return;
+        const std::string why = candidate.required ? "" : checkpoint::why_set_aside(candidate.path);
+        if (!why.empty()) throw Error(ErrorKind::input, why);
+        reader.emplace(candidate.path);
+        check_permitted(*reader);
+      }))
+    return std::nullopt;
+  check_visible(ranks_, candidate.path / checkpoint::manifest_name);
+  comm::together(ranks_.world, [&] {
+    if (ranks_.is_first()) return;
+    try {
+      reader.emplace(candidate.path);
+      check_permitted(*reader);
+    } catch (const Error& error) {
+      throw Error(ErrorKind::environment, error.what(), "rank 0 sees it whole: this node's view is another");
+    }
+  });
+  return reader;
+}
+
+void Search::plan(Start& start, const checkpoint::Manifest& manifest) const {
+  comm::together(ranks_.world, [&] {
+    start.plan = make_plan(origin_.settings, origin_.spec, origin_.dataset, origin_.place, &manifest.state);
+    check_resumable(start.plan, manifest, origin_.dataset.content_digest());
+  });
+  start.plan.multiply = origin_.choose_multiply(start.plan, &manifest.state);
+}
+
+void Search::tell(const Start& start) const {
+  for (const std::string& difference :
+       condition_differences(start.state.conditions, describe_conditions(start.plan))) {
+    ranks_.console.info("not bit for bit as before: {}", difference);
+  }
+  if (passed_over_.empty()) return;
+  ranks_.console.warn("step {} is what can be loaded; once {} is repaired, --resume {} takes it up",
+                      start.state.step, passed_over_.front().where, passed_over_.front().where);
+}
+
+std::optional<Start> Search::start_from(const Candidate& candidate) {
+  const std::optional<checkpoint::Reader> reader = open(candidate);
+  if (!reader) return std::nullopt;
+  Start start;
+  plan(start, reader->manifest());
+  origin_.make_runtime(start);
+  if (!succeeds(candidate, [&] { load_state(start.runtime->context(), *reader, start.runtime->storage()); }))
+    return std::nullopt;
+  if (ranks_.is_first()) {
+    try {
+      checkpoint::forget_failed_loads(candidate.path);
+    } catch (const Error& failure) {  // as in another's run
+      ranks_.console.warn("it loads, but is still set aside: {}", failure.message());
+    }
+  }
+  start.state = reader->manifest().state;
   start.checkpoint = candidate.path;
+  start.passed_over = passed_over_;
+  tell(start);
   return start;
+}
+
+void Search::give_up() const {
+  throw comm::SharedError(
+      ErrorKind::input,
+      fmt::format("none of the run's {} checkpoints can be loaded, for the reasons above",
+                  passed_over_.size()),
+      fmt::format(
+          "'dt-checkpoint verify {}' lists all that is wrong with it, 'dt-checkpoint repair' mends it "
+          "from a copy; --resume never begins anew",
+          passed_over_.front().where));
 }
 
 Start start_anew(const Origin& origin) {
@@ -109,6 +213,28 @@ std::string outside_origin(const checkpoint::RunDirectory& run) {
   return continues;
 }
 
+namespace {
+
+/// Nothing on the lineage is no reason to begin anew where there were checkpoints.
+void refuse_forgetting(const checkpoint::RunDirectory& run) {
+  const std::vector<checkpoint::Generation> claimed = run.generations();
+  const std::size_t others = run.checkpoints().size();
+  const std::string continues = claimed.empty() ? "" : claimed.back().continues;
+  if (others == 0 && continues.empty()) return;
+  const std::string name = run.path().string();
+  const std::string newest = claimed.empty() ? "" : fmt::format(" {}", claimed.back().number);
+  throw Error(ErrorKind::input,
+              fmt::format("{}: its newest generation{} {} and has no checkpoint{}", name, newest,
+                          continues.empty() ? "began anew"
+                                            : fmt::format("went on from {}, which is gone,", continues),
+                          others == 0 ? "" : fmt::format("; {} of others are there", others)),
+              fmt::format("name one that 'dt-checkpoint list {}' shows with --resume, or begin anew with "
+                          "--resume never",
+                          name));
+}
+
+}  // namespace
+
 std::vector<Candidate> resume_candidates(const Settings& settings, const checkpoint::RunDirectory* run) {
   if (settings.resume == "never") return {};
   if (settings.resume != "auto") return {{settings.resume, true}};
@@ -117,6 +243,7 @@ std::vector<Candidate> resume_candidates(const Settings& settings, const checkpo
     for (const checkpoint::CheckpointEntry& entry : run->lineage()) candidates.push_back({entry.path, false});
     if (const std::string origin = outside_origin(*run); !origin.empty())
       candidates.push_back({origin, false});
+    if (candidates.empty()) refuse_forgetting(*run);
   }
   return candidates;
 }
@@ -146,14 +273,11 @@ Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
   std::optional<model::ModelSpec> spec;
   comm::together(ranks.world, [&] { spec = choose_spec(settings, candidates); });
   const Origin origin{settings, *spec, dataset, place, ranks};
+  Search search(origin);
   for (const Candidate& candidate : candidates) {
-    if (auto start = start_from(candidate, origin)) return std::move(*start);
+    if (auto start = search.start_from(candidate)) return std::move(*start);
   }
-  if (!candidates.empty()) {
-    throw comm::SharedError(ErrorKind::input,
-                            fmt::format("none of the run's {} checkpoints can be read", candidates.size()),
-                            "see dt-checkpoint verify, or begin anew with --resume never");
-  }
+  if (!candidates.empty()) search.give_up();
   return start_anew(origin);
 }
 

@@ -25,7 +25,8 @@ struct Candidate {
 std::string outside_origin(const checkpoint::RunDirectory& run);
 
 /// What --resume leads to, newest first; empty means to begin anew. A run that began with another run's
-/// checkpoint has that one last.
+/// checkpoint has that one last. Error{input}: --resume auto finds nothing on the lineage, but the run has or
+/// had checkpoints.
 std::vector<Candidate> resume_candidates(const Settings& settings, const checkpoint::RunDirectory* run);
 
 /// --model, else what the checkpoint or --init-from says. Error{usage}: none of them.
@@ -39,12 +40,15 @@ struct Start {
   DataParallel groups;
   std::unique_ptr<ModelRuntime> runtime;  // weights and moments in place
   checkpoint::TrainingState state;
-  fs::path checkpoint;  // gone on from; empty when begun anew
+  fs::path checkpoint;                           // gone on from; empty when begun anew
+  std::vector<checkpoint::Problem> passed_over;  // newer ones, newest first
 };
 
-/// Called by all ranks together with the same candidates: plans and loads. Checkpoints that a rank cannot
-/// read are passed over with a warning; Error{input} where there are some and none can be read;
-/// Error{environment} where a rank does not see what rank 0 reads.
+/// Called by all ranks together with the same candidates: plans and loads, every block verified that a rank
+/// reads. Damaged checkpoints are passed over with a warning, and each time counted (failed_loads.hpp).
+/// Errors: input, where there are candidates and none can be loaded, or where a whole one is not of the
+/// training asked for (no older one would be), before its tensors are read; environment, where the machine
+/// fails to read (nothing is known of the checkpoint then), or a rank does not see what rank 0 reads.
 Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
                     const std::vector<Candidate>& candidates, const Place& place, const comm::Ranks& ranks);
 

@@ -46,6 +46,7 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       plan_(start.plan),
       runtime_(*start.runtime),
       state_(start.state),
+      passed_over_(start.passed_over),
       signals_(signals),
       ranks_(ranks),
       reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt),
@@ -67,7 +68,8 @@ int Trainer::run() {
                                                      : "new",
                      .step = state_.step,
                      .generation = generation_.number,
-                     .checkpoint = generation_.continues});
+                     .checkpoint = generation_.continues,
+                     .passed_over = passed_over_});
   });
   std::int64_t evaluation_missing = 0;
   at_first(ranks_, [&] {

@@ -59,6 +59,7 @@ class Trainer {
   const Plan& plan_;
   ModelRuntime& runtime_;
   checkpoint::TrainingState& state_;
+  const std::vector<checkpoint::Problem>& passed_over_;
   const StopSignals& signals_;
   const comm::Ranks& ranks_;
   Reporter reporter_;

@@ -97,6 +97,37 @@ TEST_CASE("a job that Slurm started again ignores its former life, and nothing e
   CHECK_FALSE(refusal(run).empty());
 }
 
+Generation claimed_by(const RunDirectory& run, const char* job, const char* restarts) {
+  const SlurmLife life(job, restarts);
+  return run.claim("", 0);
+}
+
+TEST_CASE("who holds a run gives way to a later life of its job, not to a claim about to be withdrawn") {
+  const TempFolder folder;
+  const RunDirectory run = made(folder / "run");
+  const Generation own = claimed_by(run, "77", nullptr);
+  std::optional<LiveRun> alive;
+  {
+    const SlurmLife first("77", nullptr);
+    alive.emplace(run, own);
+  }
+  CHECK_FALSE(run.is_superseded(own));
+  const Generation other = claimed_by(run, "78", "1");
+  CHECK_FALSE(run.is_superseded(own));
+  const Generation later = claimed_by(run, "77", "1");
+  CHECK(run.is_superseded(own));
+  run.withdraw(later);
+  CHECK_FALSE(run.is_superseded(own));
+  test::write_text(run.generation_path(later.number), "{\"torn");
+  CHECK_FALSE(run.is_superseded(own));
+  alive.reset();  // as by a file server that forgets its locks
+  CHECK(run.is_superseded(own));
+  fs::remove(run.generation_path(later.number));
+  CHECK(run.is_superseded(own));
+  run.withdraw(other);
+  CHECK_FALSE(run.is_superseded(own));
+}
+
 TEST_CASE("a start that finds itself overtaken withdraws its claim") {
   const TempFolder folder;
   const RunDirectory run = made(folder / "run");

@@ -102,6 +102,22 @@ TEST_CASE("a manifest of another version or format says so, with or without a fi
   CHECK(contains(parse_error(edited(text, "dt-checkpoint", "somebody-elses")), "somebody-elses"));
 }
 
+TEST_CASE("a manifest of another version is told from a damaged one") {
+  const test::TempFolder folder;
+  const std::string text = to_json(filled());
+  const auto is_whole = [&](const std::string& written) {
+    test::write_text(folder / manifest_name, written);
+    return is_manifest_whole(folder.path());
+  };
+  CHECK(is_whole(text));
+  CHECK(is_whole(edited(text, "\"version\": 1", "\"version\": 2")));
+  std::string torn = text;
+  torn.replace(torn.find("\"version\": 1"), 12, "\"version\": 2");
+  CHECK_FALSE(is_whole(torn));
+  CHECK_FALSE(is_whole(""));
+  CHECK_FALSE(is_manifest_whole(folder / "none"));
+}
+
 TEST_CASE("a manifest that dt did not write names the member that is wrong") {
   const std::string text = to_json(filled());
   const auto message = [&](const std::string& from, const std::string& to) {

@@ -10,6 +10,7 @@
 //   perturb=TENSOR     its first weight is changed by 0.5
 //   poison=TENSOR      by NaN
 //   drop=TENSOR        leaves it out
+//   format_version=N   of one digit: as another dt would write it
 // Values are small whole numbers: of moments too.
 
 #include <algorithm>
@@ -21,7 +22,9 @@
 #include <map>
 #include <string>
 
+#include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/files.hpp"
 #include "checkpoint/run_directory.hpp"
 #include "checkpoint/share.hpp"
 #include "checkpoint/writer.hpp"
@@ -96,6 +99,16 @@ fs::path write(const fs::path& folder, const checkpoint::Manifest& manifest,
   return unfinished.commit(manifest, num_writers);
 }
 
+fs::path with_version(const fs::path& checkpoint, const std::string& version) {
+  const fs::path path = checkpoint / checkpoint::manifest_name;
+  const std::string known = "\"version\": 1";
+  std::string text = read_file(path);
+  text.resize(text.rfind("\"digest\""));
+  text.replace(text.find(known), known.size(), "\"version\": " + version);
+  write_file_atomically(path, text + fmt::format("\"digest\": \"{}\"\n}}\n", to_hex(digest(text))));
+  return checkpoint;
+}
+
 fs::path make(const fs::path& path, std::int64_t step, const Settings& settings) {
   const checkpoint::RunDirectory run(path);
   run.create();
@@ -127,7 +140,8 @@ fs::path make(const fs::path& path, std::int64_t step, const Settings& settings)
       }
     }
   }
-  return write(run.checkpoints_path(), manifest, pieces, static_cast<int>(writers));
+  const fs::path written = write(run.checkpoints_path(), manifest, pieces, static_cast<int>(writers));
+  return settings.has("format_version") ? with_version(written, settings["format_version"]) : written;
 }
 
 }  // namespace

@@ -1,0 +1,16 @@
+#pragma once
+// Whether a checkpoint is one of the training that is asked for.
+
+#include <cstdint>
+
+#include "checkpoint/manifest.hpp"
+#include "train/plan.hpp"
+
+namespace dt::train {
+
+/// Refuses to go on from a checkpoint that belongs to another model, other data or another order of the data,
+/// by its manifest alone: nothing large is read. Error{input} naming the first difference; where tensors
+/// differ, the first that does, with both shapes.
+void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest, std::uint64_t dataset_digest);
+
+}  // namespace dt::train
