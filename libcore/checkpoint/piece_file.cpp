@@ -81,6 +81,10 @@ PieceFile write_piece_file(const fs::path& folder, const std::string& name, cons
 std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::span<const StoredPiece> pieces) {
   std::vector<ByteRange> payloads;
   for (const StoredPiece& p : pieces) payloads.push_back({p.offset, p.offset + p.bytes()});
+  return metadata_ranges(file_bytes, std::move(payloads));
+}
+
+std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::vector<ByteRange> payloads) {
   std::sort(payloads.begin(), payloads.end(),
             [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
   std::vector<ByteRange> ranges;

@@ -31,7 +31,8 @@ struct ByteRange {
   std::uint64_t end;
 };
 
-/// The bytes of a file that belong to no piece's payload, in file order.
+/// The bytes of a file outside the given payloads, in file order.
+std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::vector<ByteRange> payloads);
 std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::span<const StoredPiece> pieces);
 /// One digest over all ranges, read in small parts. Errors: input where the file is truncated.
 std::uint64_t digest_ranges(const File& file, std::span<const ByteRange> ranges);
