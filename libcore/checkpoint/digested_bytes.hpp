@@ -1,6 +1,6 @@
 #pragma once
-// Which bytes of a checkpoint's files stand under which digest of its manifest: verifying, repairing and reading
-// go by this one list.
+// Which bytes of a checkpoint's files stand under which digest of its manifest: verifying, repairing and
+// reading go by this one list.
 
 #include <map>
 #include <string>

@@ -6,6 +6,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "checkpoint/companions.hpp"
 #include "checkpoint/export.hpp"
 #include "checkpoint/export_parts.hpp"
 #include "checkpoint/safetensors.hpp"
@@ -138,6 +139,7 @@ void export_hf(const Reader& checkpoint, const fs::path& folder, bool overwrite,
   File config = File::create(directory.path() / "config.json");
   config.write(model::hf_config(checkpoint.manifest().model));
   config.close();
+  copy_companions(checkpoint, directory.path());
   Exporter(checkpoint, directory.path() / "model.safetensors", done).run();
   directory.commit(overwrite);
 }

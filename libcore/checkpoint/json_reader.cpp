@@ -102,7 +102,8 @@ JsonObject JsonObject::parse(std::string_view text, const std::string& origin, c
   document->origin = origin;
   document->remedy = remedy;
   if (nests_too_deep(text)) {
-    throw Error(ErrorKind::input, fmt::format("{} nests more than {} levels deep", origin, max_depth), remedy);
+    throw Error(ErrorKind::input, fmt::format("{} nests more than {} levels deep", origin, max_depth),
+                remedy);
   }
   try {
     document->root = json::parse(text);

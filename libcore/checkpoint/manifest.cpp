@@ -75,11 +75,12 @@ TrainingState parse_state(const JsonObject& o) {
 
 /// What claims to be a manifest must not take all memory before its digest is known to be wrong.
 void check_length(const fs::path& path) {
-  constexpr std::uint64_t longest = std::uint64_t{2} << 30;  // of trillions of parameters on thousands of ranks
+  constexpr std::uint64_t longest = std::uint64_t{2}
+                                    << 30;  // of trillions of parameters on thousands of ranks
   const std::uint64_t bytes = File::open_read(path).size();
   if (bytes <= longest) return;
-  throw Error(ErrorKind::input, fmt::format("{} has {} bytes: no manifest is that long", path.string(), bytes),
-              format.remedy);
+  throw Error(ErrorKind::input,
+              fmt::format("{} has {} bytes: no manifest is that long", path.string(), bytes), format.remedy);
 }
 
 /// A manifest that was put into another checkpoint's folder fits its own digest, not the folder's name.

@@ -50,7 +50,7 @@ struct Reader::State {
   Manifest manifest;
   std::map<std::string, std::vector<const StoredPiece*>> tensors;  // by "kind/tensor"
   PiecesByFile pieces;
-  mutable std::mutex mutex;  // of what follows
+  mutable std::mutex mutex;             // of what follows
   mutable std::set<std::string> sound;  // files whose metadata has been checked
   mutable std::map<std::string, std::shared_ptr<const File>> open;
 
@@ -77,8 +77,8 @@ std::shared_ptr<const File> Reader::State::file(const std::string& name) const {
   return file;
 }
 
-/// Tensors are found by the manifest alone, so damage to what HDF5 keeps about them would harm nobody here; but
-/// such a file is not what was written, and other programs would misread it.
+/// Tensors are found by the manifest alone, so damage to what HDF5 keeps about them would harm nobody here;
+/// but such a file is not what was written, and other programs would misread it.
 void Reader::State::check_metadata(const File& file, const std::string& name) const {
   const auto stored = std::find_if(manifest.files.begin(), manifest.files.end(),
                                    [&](const StoredFile& f) { return f.name == name; });

@@ -29,8 +29,8 @@ class Reader {
   bool has(const std::string& kind, const std::string& tensor) const;
   /// Copies the part of a global tensor that `wanted` names into `out` (wanted.numel() elements; f32 and f64
   /// convert). Of a file that is touched for the first time, the bytes outside the tensors are checked as
-  /// well, so that who reads all tensors has checked all files. Errors: input, naming file and tensor: a digest
-  /// that differs, elements that no stored piece holds.
+  /// well, so that who reads all tensors has checked all files. Errors: input, naming file and tensor: a
+  /// digest that differs, elements that no stored piece holds.
   void read(const std::string& kind, const std::string& tensor, const Piece& wanted, const Tensor& out) const;
 
   /// Checks every digest of every file; memory bounded. `checked` is told bytes as they go.

@@ -35,6 +35,7 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
   for (const Candidate& candidate : candidates) {
     try {
       const checkpoint::Reader reader(candidate.path);
+      checkpoint::require_moments(reader);
       path = candidate.path.string();
       return reader.manifest();
     } catch (const Error& error) {

@@ -51,7 +51,10 @@ struct Origin {
 std::optional<Start> start_from(const Candidate& candidate, const Origin& origin) {
   const comm::Ranks& ranks = origin.ranks;
   std::optional<checkpoint::Reader> reader;
-  const auto open = [&] { reader.emplace(candidate.path); };
+  const auto open = [&] {
+    reader.emplace(candidate.path);
+    checkpoint::require_moments(*reader);
+  };
   if (!readable(candidate, ranks, [&] {
         if (ranks.is_first()) open();
       }))
