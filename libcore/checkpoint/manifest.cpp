@@ -73,14 +73,18 @@ TrainingState parse_state(const JsonObject& o) {
   return s;
 }
 
-/// What claims to be a manifest must not take all memory before its digest is known to be wrong.
+/// A large file is read into memory only where it ends as every manifest does.
 void check_length(const fs::path& path) {
-  constexpr std::uint64_t longest = std::uint64_t{2}
-                                    << 30;  // of trillions of parameters on thousands of ranks
-  const std::uint64_t bytes = File::open_read(path).size();
-  if (bytes <= longest) return;
+  constexpr std::uint64_t large = std::uint64_t{64} << 20;
+  const File file = File::open_read(path);
+  const std::uint64_t bytes = file.size();
+  if (bytes <= large) return;
+  std::string end(seal_bytes, '\0');
+  file.read_at(bytes - end.size(), std::as_writable_bytes(std::span(end)));
+  if (ends_with_seal(end)) return;
   throw Error(ErrorKind::input,
-              fmt::format("{} has {} bytes: no manifest is that long", path.string(), bytes), format.remedy);
+              fmt::format("{} has {} bytes and does not end with a digest", path.string(), bytes),
+              format.remedy);
 }
 
 /// A manifest that was put into another checkpoint's folder fits its own digest, not the folder's name.

@@ -34,6 +34,10 @@ class SealedWriter {
   std::string text_ = "{\n";
 };
 
+/// What every such text ends with: `"digest": "`, 16 digits, `"`, `}`, on lines of their own.
+inline constexpr std::size_t seal_bytes = 31;
+bool ends_with_seal(std::string_view text);
+
 /// Errors: input, naming `origin`: no JSON object, another format or version, a digest that differs.
 JsonObject parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format);
 
