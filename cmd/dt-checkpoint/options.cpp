@@ -17,12 +17,30 @@ struct Command {
   const char* summary;
 };
 
-constexpr std::array<Command, 5> commands = {{
+constexpr std::array<Command, 8> commands = {{
     {"list", "RUN", 1, 1, "step, generation, bytes, layout, age, complete, lineage"},
     {"show", "CKPT", 1, 1, "state, model, mesh; tensors, shapes, dtypes, pieces"},
     {"verify", "CKPT...", 1, SIZE_MAX, "every digest; exit 5 and the names of what is wrong"},
     {"latest", "RUN", 1, 1, "the path of the newest complete one; exit 3 where there is none"},
     {"diff", "A B", 2, 2, "per tensor: equal, max abs, relative norm; exit 5 if any differs"},
+    {"prune", "RUN", 1, 1, "removes old ones, but never the two newest that verify"},
+    {"import", "HF_FOLDER OUT", 2, 2, "a Hugging Face model as the checkpoint OUT, of step 0"},
+    {"repair", "CKPT", 1, 1, "mends what is damaged --from another copy; exit 5 if that does not do"},
+}};
+
+/// Options that only one command takes.
+struct OwnOption {
+  const char* name;
+  const char* command;
+  bool (*is_given)(const Options&);
+  const char* required;  // what to say where the command lacks it; nullptr: it may
+};
+
+constexpr std::array<OwnOption, 4> own_options = {{
+    {"keep-last", "prune", [](const Options& o) { return o.keep_last.has_value(); }, "say how many to keep"},
+    {"keep-every", "prune", [](const Options& o) { return o.keep_every.has_value(); }, nullptr},
+    {"dry-run", "prune", [](const Options& o) { return o.dry_run; }, nullptr},
+    {"from", "repair", [](const Options& o) { return o.from.has_value(); }, "name another copy of CKPT"},
 }};
 
 std::string names() {
@@ -40,25 +58,41 @@ void check(const Options& options) {
     throw Error(ErrorKind::usage, fmt::format("unknown command '{}'", name), "expected " + names());
   }
   const std::size_t given = options.arguments.size() - 1;
-  if (given >= command->fewest && given <= command->most) return;
-  throw Error(ErrorKind::usage, fmt::format("'{}' was given {} paths", name, given),
-              fmt::format("expected dt-checkpoint {} {}", name, command->paths));
+  if (given < command->fewest || given > command->most) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' was given {} paths", name, given),
+                fmt::format("expected dt-checkpoint {} {}", name, command->paths));
+  }
+  for (const OwnOption& own : own_options) {
+    const bool is_own = own.command == name;
+    if (!is_own && own.is_given(options))
+      throw usage_error("--{} is an option of '{}', not of '{}'", own.name, own.command, name);
+    if (is_own && own.required != nullptr && !own.is_given(options))
+      throw Error(ErrorKind::usage, fmt::format("--{} is missing", own.name), own.required);
+  }
 }
 
 }  // namespace
 
 OptionTable make_options(Options& options) {
-  OptionTable table("dt-checkpoint", "looks into the checkpoints of a run.");
+  OptionTable table("dt-checkpoint", "looks into checkpoints, and looks after them.");
   for (const Command& command : commands) {
-    table.usage(fmt::format("{:14}  {}", fmt::format("{} {}", command.name, command.paths), command.summary));
+    table.usage(fmt::format("{:20}  {}", fmt::format("{} {}", command.name, command.paths), command.summary));
   }
   table.positional(
       &options.arguments, "COMMAND PATH...",
       "RUN is a run directory, CKPT (A, B) a checkpoint in it: RUN/checkpoints/step-00001000.g1");
+  table.group("prune")
+      .add("keep-last", &options.keep_last, "N", "newest checkpoints to keep (required); at least 2 are", 1)
+      .add("keep-every", &options.keep_every, "M", "keep those whose step is a multiple of M", 1)
+      .add("dry-run", &options.dry_run, "only say what would be removed")
+      .group("repair")
+      .add("from", &options.from, "REPLICA", "another copy of the checkpoint (required)");
   table.example("dt-checkpoint verify \"$(dt-checkpoint latest runs/a)\"", "is the newest checkpoint sound?");
   table.example("dt-checkpoint list runs/a --json | jq -r 'select(.complete) | .path'", "for scripts");
   table.example("dt-checkpoint diff runs/a/checkpoints/step-00000100.g1 runs/b/checkpoints/step-00000100.g1",
                 "did two runs train the same model?");
+  table.example("dt-checkpoint prune runs/a --keep-last 3 --keep-every 10000", "of a run that stands still");
+  table.example("srun -n 16 dt-checkpoint verify runs/a/checkpoints/step-*", "tasks divide the files");
   table.check([&options] { check(options); });
   return table;
 }

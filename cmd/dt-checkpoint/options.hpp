@@ -1,6 +1,7 @@
 #pragma once
 // What dt-checkpoint can be asked.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,11 @@
 namespace dt::checkpoint_tool {
 
 struct Options {
-  std::vector<std::string> arguments;  // the command, then the paths that it takes
+  std::vector<std::string> arguments;      // the command, then the paths that it takes
+  std::optional<std::int64_t> keep_last;   // of prune
+  std::optional<std::int64_t> keep_every;  // of prune
+  bool dry_run = false;                    // of prune
+  std::optional<std::string> from;         // of repair
 };
 
 /// Its check refuses unknown commands and wrong numbers of paths (usage errors).

@@ -6,6 +6,7 @@
 
 #include "base/console.hpp"
 #include "cmd/dt-checkpoint/options.hpp"
+#include "cmd/dt-checkpoint/tasks.hpp"
 
 namespace dt::checkpoint_tool {
 
@@ -13,8 +14,14 @@ int run(const Options& options, Console& console);
 
 int list(const std::string& run, Console& console);
 int show(const std::string& checkpoint, Console& console);
-int verify(const std::vector<std::string>& checkpoints, Console& console);
+int verify(const std::vector<std::string>& checkpoints, Task task, Console& console);
 int latest(const std::string& run, Console& console);
 int diff(const std::string& a, const std::string& b, Console& console);
+int prune(const Options& options, Console& console);
+int import_model(const std::string& hf_folder, const std::string& out, Console& console);
+int repair(const std::string& checkpoint, const std::string& replica, Console& console);
+
+/// Bytes of all files that a checkpoint's manifest names; 0 where it cannot be read.
+std::uint64_t manifest_bytes(const std::string& checkpoint);
 
 }  // namespace dt::checkpoint_tool

@@ -1,9 +1,8 @@
-#include <nlohmann/json.hpp>
-
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"
+#include "cmd/dt-checkpoint/json_line.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 
 namespace dt::checkpoint_tool {
@@ -11,7 +10,6 @@ namespace dt::checkpoint_tool {
 namespace {
 
 using checkpoint::Problem;
-using json = nlohmann::ordered_json;
 
 /// What was never a checkpoint is bad input; what was one and is damaged is a finding.
 void require_checkpoint(const std::string& path) {
@@ -25,41 +23,71 @@ void require_checkpoint(const std::string& path) {
   }
 }
 
-/// 0 where the manifest cannot be read.
-std::uint64_t total_bytes(const std::string& path) {
-  std::uint64_t total = 0;
+/// What one task has found out about a checkpoint.
+struct Finding {
+  std::string path;
+  std::vector<Problem> problems;
+  std::vector<std::string> foreign;  // files that mean nothing
+  int num_files = 0;                 // the manifest among them
+  int num_mine = 0;
+};
+
+Finding examine(const std::string& path, Task task, int& turn, Console& console) {
+  Finding finding{path, {}, {}, 0, 0};
+  // Over all checkpoints of the command, so that many small ones are divided as well.
+  const auto take = [&] {
+    ++finding.num_files;
+    if (turn++ % task.count != task.number) return false;
+    ++finding.num_mine;
+    return true;
+  };
+  const std::uint64_t bytes = manifest_bytes(path) / static_cast<std::uint64_t>(task.count);
+  Progress progress = console.progress("verifying " + path, bytes, "B");
+  finding.problems = checkpoint::verify_checkpoint(
+      path, [&](std::uint64_t count) { progress.advance(count); }, take);
   try {
-    for (const checkpoint::StoredFile& file : checkpoint::load_manifest(path).files) total += file.bytes;
-  } catch (const Error&) {  // verify_checkpoint reports it
+    if (task.number == 0) finding.foreign = checkpoint::foreign_files(path, checkpoint::load_manifest(path));
+  } catch (const Error&) {  // it is among the problems
   }
-  return total;
+  return finding;
 }
 
-void print(const std::string& path, const std::vector<Problem>& problems, Console& console) {
+void print(const Finding& f, Task task, Console& console) {
   if (console.json()) {
-    json list = json::array();
-    for (const Problem& p : problems) list.push_back({{"where", p.where}, {"what", p.what}});
-    const json object = {{"path", path}, {"ok", problems.empty()}, {"problems", list}};
-    console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    json object = {{"path", f.path}, {"ok", f.problems.empty()}, {"problems", to_json(f.problems)}};
+    if (!f.foreign.empty()) object["foreign"] = f.foreign;
+    if (task.count > 1) object.update({{"task", task.number}, {"tasks", task.count}, {"files", f.num_mine}});
+    print_json(object, console);
     return;
   }
-  if (problems.empty()) console.print("{}: ok\n", path);
-  for (const Problem& p : problems) console.print("{}: {}: {}\n", path, p.where, p.what);
+  const std::string share = task.count == 1 ? ""
+                                            : fmt::format(" (task {} of {}: {} of {} files)", task.number,
+                                                          task.count, f.num_mine, f.num_files);
+  if (f.problems.empty()) console.print("{}: ok{}\n", f.path, share);
+  for (const Problem& p : f.problems) console.print("{}: {}: {}\n", f.path, p.where, p.what);
+  for (const std::string& name : f.foreign) console.info("{}: {} is not of the checkpoint", f.path, name);
 }
 
 }  // namespace
 
-int verify(const std::vector<std::string>& checkpoints, Console& console) {
+std::uint64_t manifest_bytes(const std::string& checkpoint) {
+  std::uint64_t total = 0;
+  try {
+    for (const checkpoint::StoredFile& file : checkpoint::load_manifest(checkpoint).files)
+      total += file.bytes;
+  } catch (const Error&) {  // whoever reads it in earnest reports it
+  }
+  return total;
+}
+
+int verify(const std::vector<std::string>& checkpoints, Task task, Console& console) {
   for (const std::string& path : checkpoints) require_checkpoint(path);
   std::size_t damaged = 0;
+  int turn = 0;
   for (const std::string& path : checkpoints) {
-    std::vector<Problem> problems;
-    {
-      Progress progress = console.progress("verifying " + path, total_bytes(path), "B");
-      problems = checkpoint::verify_checkpoint(path, [&](std::uint64_t bytes) { progress.advance(bytes); });
-    }
-    print(path, problems, console);
-    if (!problems.empty()) ++damaged;
+    const Finding finding = examine(path, task, turn, console);
+    print(finding, task, console);
+    if (!finding.problems.empty()) ++damaged;
   }
   if (damaged == 0) return 0;
   console.info("{} of {} checkpoints are damaged", damaged, checkpoints.size());

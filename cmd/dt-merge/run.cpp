@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/signals.hpp"
 #include "base/text.hpp"
+#include "checkpoint/companions.hpp"
 #include "checkpoint/export.hpp"
 #include "cmd/dt-merge/tokenizer.hpp"
 #include "model/parameter_table.hpp"
@@ -21,13 +22,18 @@ struct Interrupted {
   int signal;
 };
 
+/// A checkpoint may keep what its tokenizer consists of.
+bool has_companions(const ExportSource& source) {
+  return !checkpoint::companions_of(source.manifest()).empty();
+}
+
 ExportOptions export_options(const Options& options, const ExportSource& source, Console& console) {
   ExportOptions result;
   result.dtype = options.element_type();
   result.with_optimizer = options.with_optimizer;
   if (options.max_shard_bytes) result.max_shard_bytes = static_cast<std::uint64_t>(*options.max_shard_bytes);
   result.overwrite = options.overwrite;
-  if (options.is_h5()) return result;
+  if (options.is_h5() || has_companions(source)) return result;
   const FoundTokenizer tokenizer = find_tokenizer(options.checkpoints.back(), source.manifest());
   if (!tokenizer.file.empty()) result.files.push_back(tokenizer.file);
   if (!tokenizer.why_not.empty()) console.info("no tokenizer goes with the model: {}", tokenizer.why_not);
@@ -82,7 +88,7 @@ int run(const Options& options, Console& console) {
                                            {"shards", result.num_shards},
                                            {"dtype", option_name(result.dtype)},
                                            {"checkpoints", options.checkpoints.size()},
-                                           {"tokenizer", !how.files.empty()}};
+                                           {"tokenizer", !how.files.empty() || has_companions(source)}};
     console.out(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   }
   return 0;

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "checkpoint/companions.hpp"
 #include "checkpoint/export.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/tensor_mover.hpp"
@@ -173,6 +174,7 @@ ExportResult export_hf(const ExportSource& source, const fs::path& folder, const
   exporter.result().dtype = *weights.front().stored.dtype;
   write_text(directory.path() / "config.json",
              model::hf_config(source.manifest().model, exporter.result().dtype));
+  copy_companions(source.newest(), directory.path());
   for (const fs::path& file : options.files) {
     write_text(directory.path() / file.filename(), read_file(file));
   }

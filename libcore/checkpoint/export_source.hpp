@@ -18,8 +18,9 @@ class ExportSource {
   /// which a checkpoint differs from the first; those of Reader.
   ExportSource(const std::vector<fs::path>& checkpoints, std::vector<double> weights);
 
-  /// Of the last checkpoint: the newest.
-  const Manifest& manifest() const { return checkpoints_.back().manifest(); }
+  /// The last checkpoint, and its manifest.
+  const Reader& newest() const { return checkpoints_.back(); }
+  const Manifest& manifest() const { return newest().manifest(); }
   /// The type in which the first checkpoint stores a tensor. Errors: input where it is missing.
   DType stored_dtype(const std::string& kind, const std::string& tensor) const;
   /// The whole of a tensor as pieces of at most digest_block_bytes each, which are blocks of the first

@@ -90,10 +90,11 @@ void HfFolder::place(const model::HfTensor& wanted) {
   }
 }
 
-/// The parameter [out, in] from stored [in, stacked outs], in the stored element type.
-std::vector<std::byte> HfFolder::read_transposed(const Place& place) const {
+/// Rows of the parameter [out, in] from stored [in, stacked outs], in the stored element type.
+std::vector<std::byte> HfFolder::read_transposed(const Place& place, std::int64_t first_row,
+                                                 std::int64_t num_rows) const {
   const std::size_t bytes = dtype_bytes(*place.tensor->dtype);
-  const auto rows = static_cast<std::size_t>(place.shape[0]);
+  const auto rows = static_cast<std::size_t>(num_rows);
   const auto columns = static_cast<std::size_t>(place.shape[1]);
   const auto stacked = static_cast<std::size_t>(place.tensor->shape[1]);
   constexpr std::size_t tile = 16;  // columns at a time, so that a written cache line is used up
@@ -102,7 +103,7 @@ std::vector<std::byte> HfFolder::read_transposed(const Place& place) const {
   for (std::size_t first = 0; first < columns; first += tile) {
     const std::size_t count = std::min(tile, columns - first);
     for (std::size_t j = 0; j < count; ++j) {
-      const std::size_t at = (first + j) * stacked + static_cast<std::size_t>(place.row);
+      const std::size_t at = (first + j) * stacked + static_cast<std::size_t>(place.row + first_row);
       place.file->read(*place.tensor, at * bytes, std::span(strip).subspan(j * rows * bytes, rows * bytes));
     }
     for (std::size_t i = 0; i < rows; ++i) {
@@ -114,22 +115,30 @@ std::vector<std::byte> HfFolder::read_transposed(const Place& place) const {
   return values;
 }
 
-void HfFolder::read(const std::string& param, const Piece& wanted, const Tensor& out) const {
+const HfFolder::Place& HfFolder::place_of(const std::string& param) const {
   const auto found = places_.find(param);
   if (found == places_.end()) throw input_error("{}: there is no parameter '{}'", folder_.string(), param);
-  const Place& place = found->second;
+  return found->second;
+}
+
+void HfFolder::read(const std::string& param, const Piece& wanted, const Tensor& out) const {
+  const Place& place = place_of(param);
   if (place.shape != wanted.global) {
     throw input_error("{}: {} has shape {}, not {}", folder_.string(), param, place.shape.to_string(),
                       wanted.global.to_string());
   }
   const DType dtype = *place.tensor->dtype;
   const std::vector<CopyRun> runs = intersect(Piece::whole(place.shape), wanted);
+  if (runs.empty()) return;
   if (place.transposed) {
-    const std::vector<std::byte> values = read_transposed(place);
+    const std::int64_t columns = place.shape[1];
+    const std::int64_t first_row = runs.front().source / columns;
+    const std::int64_t end_row = (runs.back().source + runs.back().count + columns - 1) / columns;
+    const std::vector<std::byte> values = read_transposed(place, first_row, end_row - first_row);
     for (const CopyRun& run : runs) {
-      copy_elements(dtype, values.data() + static_cast<std::size_t>(run.source) * dtype_bytes(dtype),
-                    out.dtype(), out.raw() + static_cast<std::size_t>(run.target) * dtype_bytes(out.dtype()),
-                    run.count);
+      const auto at = static_cast<std::size_t>(run.source - first_row * columns);
+      copy_elements(dtype, values.data() + at * dtype_bytes(dtype), out.dtype(),
+                    out.raw() + static_cast<std::size_t>(run.target) * dtype_bytes(out.dtype()), run.count);
     }
     return;
   }

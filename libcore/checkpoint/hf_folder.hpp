@@ -17,8 +17,11 @@ class HfFolder : public WeightSource {
  public:
   /// Errors: input, naming the file and what is missing, of another shape or of a type that is no float.
   explicit HfFolder(const fs::path& folder);
+  const fs::path& path() const { return folder_; }
   const model::ModelSpec& spec() const override { return spec_; }
-  /// A transposed parameter is read whole: memory of its size is needed for the time of the call.
+  /// The type in which a parameter is stored.
+  DType dtype(const std::string& param) const { return *place_of(param).tensor->dtype; }
+  /// Of a transposed parameter, the rows that `wanted` touches take memory for the time of the call.
   void read(const std::string& param, const Piece& wanted, const Tensor& out) const override;
 
  private:
@@ -37,7 +40,9 @@ class HfFolder : public WeightSource {
   void open_files(const fs::path& folder);
   Found find(const model::HfTensor& wanted) const;
   void place(const model::HfTensor& wanted);
-  std::vector<std::byte> read_transposed(const Place& place) const;
+  const Place& place_of(const std::string& param) const;
+  std::vector<std::byte> read_transposed(const Place& place, std::int64_t first_row,
+                                         std::int64_t num_rows) const;
 
   fs::path folder_;
   model::ModelSpec spec_;

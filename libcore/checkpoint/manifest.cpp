@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "checkpoint/json_reader.hpp"
+#include "checkpoint/run_directory.hpp"
 #include "checkpoint/sealed_json.hpp"
 
 namespace dt::checkpoint {
@@ -72,6 +73,30 @@ TrainingState parse_state(const JsonObject& o) {
   return s;
 }
 
+/// A large file is read into memory only where it ends as every manifest does.
+void check_length(const fs::path& path) {
+  constexpr std::uint64_t large = std::uint64_t{64} << 20;
+  const File file = File::open_read(path);
+  const std::uint64_t bytes = file.size();
+  if (bytes <= large) return;
+  std::string end(seal_bytes, '\0');
+  file.read_at(bytes - end.size(), std::as_writable_bytes(std::span(end)));
+  if (ends_with_seal(end)) return;
+  throw Error(ErrorKind::input,
+              fmt::format("{} has {} bytes and does not end with a digest", path.string(), bytes),
+              format.remedy);
+}
+
+/// A manifest that was put into another checkpoint's folder fits its own digest, not the folder's name.
+void check_place(const Manifest& manifest, const fs::path& checkpoint) {
+  const auto name = parse_checkpoint_name(checkpoint);
+  if (!name || (name->step == manifest.state.step && name->generation == manifest.generation)) return;
+  throw Error(ErrorKind::input,
+              fmt::format("{} is of step {}, generation {}", (checkpoint / manifest_name).string(),
+                          manifest.state.step, manifest.generation),
+              "expected those of the folder's name");
+}
+
 }  // namespace
 
 std::string Mesh::to_string() const {
@@ -125,7 +150,10 @@ Manifest load_manifest(const fs::path& checkpoint) {
     throw Error(ErrorKind::input, fmt::format("{} is not a checkpoint: it holds no {}", name, manifest_name),
                 "expected a folder such as RUN/checkpoints/step-00001000.g1");
   }
-  return parse_manifest(read_file(path), path.string());
+  check_length(path);
+  Manifest manifest = parse_manifest(read_file(path), path.string());
+  check_place(manifest, checkpoint);
+  return manifest;
 }
 
 bool is_manifest_whole(const fs::path& checkpoint) {

@@ -19,10 +19,10 @@ struct PieceFile {
 };
 
 /// Writes `folder`/`name`, with attributes that say which state it belongs to, and syncs it. Digests are
-/// taken from memory before each block of digest_block_bytes is written. `written` is told payload bytes as
-/// they go. Errors: environment. A crash leaves a file without the HDF5 signature, or none.
+/// taken from the source's memory before it is written. `written` is told payload bytes as they go. Errors:
+/// environment. A crash leaves a file without the HDF5 signature, or none.
 PieceFile write_piece_file(const fs::path& folder, const std::string& name, const Manifest& manifest,
-                           std::span<const SourcePiece> pieces,
+                           std::span<const PieceSpec> pieces, const PayloadSource& source,
                            const std::function<void(std::uint64_t)>& written);
 
 /// Bytes [begin, end) of a file.
@@ -31,7 +31,8 @@ struct ByteRange {
   std::uint64_t end;
 };
 
-/// The bytes of a file that belong to no piece's payload, in file order.
+/// The bytes of a file outside the given payloads, in file order.
+std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::vector<ByteRange> payloads);
 std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::span<const StoredPiece> pieces);
 /// One digest over all ranges, read in small parts. Errors: input where the file is truncated.
 std::uint64_t digest_ranges(const File& file, std::span<const ByteRange> ranges);

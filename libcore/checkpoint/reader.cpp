@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "checkpoint/block_reader.hpp"
+#include "checkpoint/digested_bytes.hpp"
 #include "checkpoint/elements.hpp"
 
 namespace dt::checkpoint {
@@ -47,7 +49,9 @@ struct Reader::State {
   fs::path path;
   Manifest manifest;
   std::map<std::string, std::vector<const StoredPiece*>> tensors;  // by "kind/tensor"
-  mutable std::mutex mutex;                                        // of `open`
+  PiecesByFile pieces;
+  mutable std::mutex mutex;             // of what follows
+  mutable std::set<std::string> sound;  // files whose metadata has been checked
   mutable std::map<std::string, std::shared_ptr<const File>> open;
 
   const std::vector<const StoredPiece*>* find(const std::string& kind, const std::string& tensor) const {
@@ -55,6 +59,7 @@ struct Reader::State {
     return found == tensors.end() ? nullptr : &found->second;
   }
   std::shared_ptr<const File> file(const std::string& name) const;
+  void check_metadata(const File& file, const std::string& name) const;
   void load_block(const File& file, const StoredPiece& piece, std::uint64_t block,
                   std::span<std::byte> bytes) const;
 };
@@ -66,8 +71,20 @@ std::shared_ptr<const File> Reader::State::file(const std::string& name) const {
   if (const auto found = open.find(name); found != open.end()) return found->second;
   if (open.size() >= max_open) open.clear();
   auto file = std::make_shared<const File>(File::open_read(path / name));
+  if (!sound.contains(name)) check_metadata(*file, name);
+  sound.insert(name);
   open[name] = file;
   return file;
+}
+
+/// Tensors are found by the manifest alone, so damage to what HDF5 keeps about them would harm nobody here;
+/// but such a file is not what was written, and other programs would misread it.
+void Reader::State::check_metadata(const File& file, const std::string& name) const {
+  const auto stored = std::find_if(manifest.files.begin(), manifest.files.end(),
+                                   [&](const StoredFile& f) { return f.name == name; });
+  const std::string why = why_damaged(file, metadata_of(*stored, pieces.at(name)));
+  if (why.empty()) return;
+  throw Error(ErrorKind::input, fmt::format("{}: {}", file.path().string(), why), remedy_damaged);
 }
 
 void Reader::State::load_block(const File& file, const StoredPiece& piece, std::uint64_t block,
@@ -94,6 +111,7 @@ Reader::Reader(const fs::path& checkpoint) : state_(std::make_unique<State>()) {
                   "the checkpoint is not complete: use another ('dt-checkpoint list RUN')");
     }
   }
+  state_->pieces = pieces_by_file(state_->manifest);
   for (const StoredPiece& piece : state_->manifest.pieces) {
     state_->tensors[piece.kind + "/" + piece.tensor].push_back(&piece);
   }
@@ -146,6 +164,15 @@ void Reader::read(const std::string& kind, const std::string& tensor, const Piec
                             wanted.box.to_string()),
                 "the checkpoint does not hold the whole tensor");
   }
+}
+
+void require_moments(const Reader& reader) {
+  const std::vector<StoredPiece>& pieces = reader.manifest().pieces;
+  const auto is_moment = [](const StoredPiece& piece) { return piece.kind != kind_weights; };
+  if (std::any_of(pieces.begin(), pieces.end(), is_moment)) return;
+  const std::string path = reader.path().string();
+  throw Error(ErrorKind::input, fmt::format("{} holds weights alone: there is nothing to go on from", path),
+              fmt::format("begin a run with them: --init-from {}", path));
 }
 
 std::vector<Problem> Reader::verify(const std::function<void(std::uint64_t)>& checked) const {

@@ -28,8 +28,9 @@ class Reader {
   const Manifest& manifest() const;
   bool has(const std::string& kind, const std::string& tensor) const;
   /// Copies the part of a global tensor that `wanted` names into `out` (wanted.numel() elements; f32 and f64
-  /// convert). Errors: input, naming file and tensor: a digest that differs, elements that no stored piece
-  /// holds.
+  /// convert). Of a file that is touched for the first time, the bytes outside the tensors are checked as
+  /// well, so that who reads all tensors has checked all files. Errors: input, naming file and tensor: a
+  /// digest that differs, elements that no stored piece holds.
   void read(const std::string& kind, const std::string& tensor, const Piece& wanted, const Tensor& out) const;
 
   /// Checks every digest of every file; memory bounded. `checked` is told bytes as they go.
@@ -41,7 +42,17 @@ class Reader {
 };
 
 /// The same for a folder of any state of ruin: a manifest that cannot be read is a Problem, not an error.
+/// Processes that share the work give `take`, which is asked once for the manifest and then for each of its
+/// files, in order, whether it is the caller's to check.
 std::vector<Problem> verify_checkpoint(const fs::path& checkpoint,
-                                       const std::function<void(std::uint64_t)>& checked = {});
+                                       const std::function<void(std::uint64_t)>& checked = {},
+                                       const std::function<bool()>& take = {});
+
+/// Names in the checkpoint's folder that its manifest does not know, sorted. They mean nothing.
+std::vector<std::string> foreign_files(const fs::path& checkpoint, const Manifest& manifest);
+
+/// Errors: input, for a checkpoint of weights alone, such as an imported one: training begins with it, but
+/// cannot go on from it.
+void require_moments(const Reader& reader);
 
 }  // namespace dt::checkpoint

@@ -26,7 +26,9 @@ bool is_newer(const CheckpointEntry& a, const CheckpointEntry& b) {
 void remove_folder(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
-  if (error) throw environment_error("cannot remove {}: {}", path.string(), error.message());
+  // Of two that remove the same leftovers, one finds them gone.
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw environment_error("cannot remove {}: {}", path.string(), error.message());
 }
 
 std::vector<fs::path> entries_of(const fs::path& folder) {
@@ -41,9 +43,11 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return paths;
 }
 
-/// Of the hidden folders that checkpoints leave, those that `is_garbage` says.
+/// Of the hidden folders that checkpoints leave, those that `is_garbage` says. That they have left their
+/// final names must be on disk before the first of their files goes.
 std::vector<fs::path> remove_hidden(const fs::path& folder, bool (*is_garbage)(const std::string&)) {
   std::vector<fs::path> removed;
+  std::vector<fs::path> hidden;
   for (const fs::path& path : entries_of(folder)) {
     const std::string name = path.filename().string();
     if (!name.starts_with(".step-") || !is_garbage(name)) continue;
@@ -53,9 +57,11 @@ std::vector<fs::path> remove_hidden(const fs::path& folder, bool (*is_garbage)(c
       gone += removed_suffix;
       if (::rename(path.c_str(), gone.c_str()) != 0) continue;  // it has just become a checkpoint, or is gone
     }
-    remove_folder(gone);
+    hidden.push_back(gone);
     removed.push_back(path);
   }
+  if (!hidden.empty()) sync_directory(folder);
+  for (const fs::path& path : hidden) remove_folder(path);
   return removed;
 }
 
@@ -184,32 +190,17 @@ std::optional<CheckpointEntry> RunDirectory::newest_complete(std::vector<Problem
   return std::nullopt;
 }
 
-std::vector<fs::path> RunDirectory::prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
-                                          std::int64_t keep_every) const {
-  if (!keep_last) return {};
-  DT_CHECK(*keep_last >= 1, "prune keeps {} checkpoints", *keep_last);
-  // The lineage first: where another start claims in between, what is removed is still what the caller's own
-  // lineage can spare, never a checkpoint that the other wrote.
-  const std::vector<CheckpointEntry> entries = lineage();
-  const std::vector<Generation> claimed = generations();
-  if (!claimed.empty() && claimed.back().number > own_generation) return {};
+std::vector<fs::path> RunDirectory::remove(std::span<const fs::path> checkpoints) const {
   std::vector<fs::path> removed;
-  std::int64_t kept = 0;
-  for (const CheckpointEntry& entry : entries) {
-    if (kept < *keep_last) {
-      if (why_incomplete(entry.path).empty()) ++kept;
-      continue;
-    }
-    if (keep_every > 0 && entry.step % keep_every == 0) continue;
-    const fs::path hidden = checkpoints_path() / ("." + entry.path.filename().string() + removed_suffix);
+  for (const fs::path& path : checkpoints) {
+    const fs::path hidden = checkpoints_path() / ("." + path.filename().string() + removed_suffix);
     remove_folder(hidden);
-    if (::rename(entry.path.c_str(), hidden.c_str()) != 0) {
-      if (errno == ENOENT) continue;  // already gone
-      throw system_error(errno, "remove", entry.path.string());
+    if (::rename(path.c_str(), hidden.c_str()) == 0) {
+      removed.push_back(path);
+    } else if (errno != ENOENT) {  // else already gone
+      throw system_error(errno, "remove", path.string());
     }
-    removed.push_back(entry.path);
   }
-  if (!removed.empty()) sync_directory(checkpoints_path());
   remove_hidden(checkpoints_path(), [](const std::string& name) { return name.ends_with(removed_suffix); });
   return removed;
 }

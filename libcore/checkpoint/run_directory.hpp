@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -79,10 +80,14 @@ class RunDirectory {
   /// Gives up a claim under which nothing was written: its file becomes empty, its number stays taken.
   void withdraw(const Generation& own) const;
 
+  /// Removes these checkpoints of the run and returns those that were still there; also what a crash left of
+  /// earlier removals. One leaves its final name first, then, once that is on disk, its files go: a crash at
+  /// any time leaves every checkpoint whole or without its name. Errors: environment.
+  std::vector<fs::path> remove(std::span<const fs::path> checkpoints) const;
+
   /// Removes checkpoints of the lineage beyond the newest `keep_last` complete ones (none: keep all; at least
-  /// 1), except those whose step is a multiple of `keep_every` (0: none). A removed one leaves its final name
-  /// first, so that a crash leaves a hidden folder, which the next prune removes. Returns what was removed.
-  /// Does nothing once a generation newer than `own_generation` is claimed: the run is no longer the
+  /// 1), except those whose step is a multiple of `keep_every` (0: none), as remove() does. Returns what was
+  /// removed. Does nothing once a generation newer than `own_generation` is claimed: the run is no longer the
   /// caller's. Errors: environment.
   std::vector<fs::path> prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
                               std::int64_t keep_every) const;

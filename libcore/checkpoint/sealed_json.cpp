@@ -147,6 +147,14 @@ bool is_sealed(std::string_view text) {
   return text.substr(before.size()) == tail(before);
 }
 
+bool ends_with_seal(std::string_view text) {
+  const std::string any = tail("");
+  if (text.size() < any.size()) return false;
+  const std::string_view end = text.substr(text.size() - any.size());
+  const std::size_t begin = any.find(": \"") + 3;
+  return end.substr(0, begin) == any.substr(0, begin) && end.substr(begin + 16) == any.substr(begin + 16);
+}
+
 JsonObject parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format) {
   JsonObject root = JsonObject::parse(text, origin, format.remedy);
   check_version(root, origin, format);

@@ -36,6 +36,9 @@ class SealedWriter {
 
 /// Whether a text of any version ends with the digest of what is before.
 bool is_sealed(std::string_view text);
+/// What every such text ends with: `"digest": "`, 16 digits, `"`, `}`, on lines of their own.
+inline constexpr std::size_t seal_bytes = 31;
+bool ends_with_seal(std::string_view text);
 
 /// Errors: input, naming `origin`: no JSON object, another format or version, a digest that differs.
 JsonObject parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format);

@@ -39,6 +39,7 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
       const std::string why = candidate.required ? "" : checkpoint::why_set_aside(candidate.path);
       if (!why.empty()) throw Error(ErrorKind::input, why);
       const checkpoint::Reader reader(candidate.path);
+      checkpoint::require_moments(reader);
       path = candidate.path.string();
       return reader.manifest();
     } catch (const Error& error) {

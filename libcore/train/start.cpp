@@ -119,6 +119,7 @@ std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
         if (!why.empty()) throw Error(ErrorKind::input, why);
         reader.emplace(candidate.path);
         check_permitted(*reader);
+        checkpoint::require_moments(*reader);
       }))
     return std::nullopt;
   check_visible(ranks_, candidate.path / checkpoint::manifest_name);

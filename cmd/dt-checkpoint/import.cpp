@@ -1,0 +1,36 @@
+#include "checkpoint/import.hpp"
+
+#include "base/text.hpp"
+#include "checkpoint/companions.hpp"
+#include "cmd/dt-checkpoint/json_line.hpp"
+#include "cmd/dt-checkpoint/run.hpp"
+#include "model/parameter_table.hpp"
+
+namespace dt::checkpoint_tool {
+
+int import_model(const std::string& folder, const std::string& out, Console& console) {
+  const checkpoint::HfFolder source(folder);
+  const std::uint64_t bytes = checkpoint::weight_bytes(source);
+  checkpoint::Manifest manifest;
+  {
+    Progress progress = console.progress("importing", bytes, "B");
+    manifest = checkpoint::import_hf(source, out, [&](std::uint64_t count) { progress.advance(count); });
+  }
+  const std::int64_t parameters = model::ParameterTable(manifest.model).num_parameters();
+  json files = json::array();
+  for (const checkpoint::StoredFile& file : checkpoint::companions_of(manifest)) files.push_back(file.name);
+  console.info("wrote {}: {}, {} parameters, {}; train from it with --init-from", out, manifest.model.family,
+               format_count(static_cast<std::uint64_t>(parameters)), format_bytes(bytes));
+  if (console.json()) {
+    print_json({{"path", out},
+                {"step", manifest.state.step},
+                {"family", manifest.model.family},
+                {"parameters", parameters},
+                {"bytes", bytes},
+                {"tokenizer_files", files}},
+               console);
+  }
+  return 0;
+}
+
+}  // namespace dt::checkpoint_tool

@@ -1,0 +1,118 @@
+#include "checkpoint/prune.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "cmd/dt-checkpoint/json_line.hpp"
+#include "cmd/dt-checkpoint/run.hpp"
+
+namespace dt::checkpoint_tool {
+
+namespace {
+
+using checkpoint::CheckpointEntry;
+using checkpoint::PruneDecision;
+using checkpoint::RunDirectory;
+
+/// However few are asked for, so many whose every digest was just checked stay.
+constexpr std::int64_t min_verified = 2;
+
+/// Verifies the newest ones until two are known to be whole; of older ones files and sizes are enough.
+class Judge {
+ public:
+  explicit Judge(Console& console) : console_(console) {}
+
+  std::string operator()(const CheckpointEntry& entry) {
+    if (num_verified >= min_verified) return checkpoint::why_incomplete(entry.path);
+    const std::string path = entry.path.string();
+    Progress progress = console_.progress("verifying " + path, manifest_bytes(path), "B");
+    const std::vector<checkpoint::Problem> problems =
+        checkpoint::verify_checkpoint(entry.path, [&](std::uint64_t bytes) { progress.advance(bytes); });
+    if (problems.empty()) {
+      ++num_verified;
+      return {};
+    }
+    console_.warn("{} is damaged: {}: {}{}", path, problems[0].where, problems[0].what,
+                  problems.size() > 1 ? fmt::format(", and {} more", problems.size() - 1) : "");
+    return problems[0].where + ": " + problems[0].what;
+  }
+
+  std::int64_t num_verified = 0;
+
+ private:
+  Console& console_;
+};
+
+std::int64_t newest_generation(const RunDirectory& run) {
+  const std::vector<checkpoint::Generation> claimed = run.generations();
+  return claimed.empty() ? 0 : claimed.back().number;
+}
+
+/// Verifying takes its time, in which a job may have begun.
+void refuse_if_taken_over(const RunDirectory& run, std::int64_t generation) {
+  checkpoint::LiveRun::refuse_if_alive(run);
+  if (newest_generation(run) == generation) return;
+  throw Error(ErrorKind::environment,
+              fmt::format("{} was started again meanwhile: nothing was removed", run.path().string()),
+              "let it end, then prune again");
+}
+
+void print(const CheckpointEntry& entry, const char* action, const std::string& why, Console& console) {
+  if (console.json()) {
+    json object = {{"path", entry.path.string()},
+                   {"step", entry.step},
+                   {"generation", entry.generation},
+                   {"action", action}};
+    if (!why.empty()) object["why"] = why;
+    print_json(object, console);
+  } else {
+    console.print("{:12}  {}{}\n", action, entry.path.string(), why.empty() ? "" : ": " + why);
+  }
+}
+
+/// Those of another history, which nobody asked to forget.
+std::vector<CheckpointEntry> off_lineage(const RunDirectory& run,
+                                         const std::vector<PruneDecision>& decisions) {
+  std::vector<CheckpointEntry> others = run.checkpoints();
+  std::erase_if(others, [&](const CheckpointEntry& entry) {
+    return std::any_of(decisions.begin(), decisions.end(),
+                       [&](const PruneDecision& d) { return d.entry.path == entry.path; });
+  });
+  return others;
+}
+
+}  // namespace
+
+int prune(const Options& options, Console& console) {
+  const RunDirectory run(options.arguments.at(1));
+  run.require();
+  if (!options.dry_run) checkpoint::LiveRun::refuse_if_alive(run);
+  const std::int64_t generation = newest_generation(run);
+  Judge judge(console);
+  const checkpoint::PruneRule rule{std::max(*options.keep_last, min_verified),
+                                   options.keep_every.value_or(0)};
+  const std::vector<PruneDecision> decisions =
+      checkpoint::decide_prune(run.lineage(), rule, [&](const CheckpointEntry& e) { return judge(e); });
+  for (const CheckpointEntry& entry : off_lineage(run, decisions))
+    print(entry, "kept", "off the lineage", console);
+  for (const PruneDecision& d : decisions) {
+    if (d.keep) print(d.entry, "kept", d.why, console);
+  }
+  if (judge.num_verified < min_verified) {
+    console.info("fewer than {} checkpoints verify: none is removed", min_verified);
+  }
+  if (!options.dry_run) refuse_if_taken_over(run, generation);
+  const auto num_removed = static_cast<std::uint64_t>(
+      std::count_if(decisions.begin(), decisions.end(), [](const PruneDecision& d) { return !d.keep; }));
+  Progress progress = console.progress("removing", num_removed, "checkpoints");
+  if (!options.dry_run) run.remove({});  // what an earlier one left half done
+  for (const PruneDecision& d : decisions) {
+    if (d.keep) continue;
+    if (!options.dry_run) run.remove(std::span(&d.entry.path, 1));
+    print(d.entry, options.dry_run ? "would remove" : "removed", "", console);
+    progress.advance(1);
+  }
+  return 0;
+}
+
+}  // namespace dt::checkpoint_tool

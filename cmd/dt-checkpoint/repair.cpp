@@ -1,0 +1,49 @@
+#include "checkpoint/repair.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "cmd/dt-checkpoint/json_line.hpp"
+#include "cmd/dt-checkpoint/run.hpp"
+
+namespace dt::checkpoint_tool {
+
+namespace {
+
+using checkpoint::Problem;
+
+void print(const std::string& path, const checkpoint::Repair& repair, Console& console) {
+  if (console.json()) {
+    print_json({{"path", path},
+                {"ok", repair.problems.empty()},
+                {"repaired", to_json(repair.repaired)},
+                {"problems", to_json(repair.problems)}},
+               console);
+    return;
+  }
+  for (const Problem& p : repair.repaired) console.print("{}: {}: repaired: {}\n", path, p.where, p.what);
+  for (const Problem& p : repair.problems) console.print("{}: {}: {}\n", path, p.where, p.what);
+  if (repair.problems.empty()) console.print("{}: ok\n", path);
+}
+
+}  // namespace
+
+int repair(const std::string& path, const std::string& replica, Console& console) {
+  for (const std::string& folder : {path, replica}) {
+    if (!fs::is_directory(folder)) throw input_error("{} is not a folder; a checkpoint is one", folder);
+  }
+  checkpoint::Repair result;
+  {
+    const std::uint64_t bytes = std::max(manifest_bytes(path), manifest_bytes(replica));
+    Progress progress = console.progress("repairing " + path, 2 * bytes, "B");
+    result = checkpoint::repair_checkpoint(path, replica, [&](std::uint64_t n) { progress.advance(n); });
+  }
+  print(path, result, console);
+  if (result.problems.empty()) return 0;
+  console.info("{} still has {} damages: {} does not hold those parts whole either", path,
+               result.problems.size(), replica);
+  return static_cast<int>(ErrorKind::verification);
+}
+
+}  // namespace dt::checkpoint_tool

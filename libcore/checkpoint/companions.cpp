@@ -1,0 +1,77 @@
+#include "checkpoint/companions.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "base/files.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+
+constexpr std::array names = {"tokenizer.json",
+                              "tokenizer_config.json",
+                              "special_tokens_map.json",
+                              "added_tokens.json",
+                              "vocab.json",
+                              "merges.txt",
+                              "vocab.txt",
+                              "tokenizer.model",
+                              "spiece.model",
+                              "chat_template.json",
+                              "chat_template.jinja",
+                              "generation_config.json"};
+
+}  // namespace
+
+std::vector<std::string> find_companions(const fs::path& hf_folder) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const char* name : names) {
+    if (fs::is_regular_file(hf_folder / name, error)) found.push_back(name);
+  }
+  return found;
+}
+
+StoredFile copy_companion(const fs::path& from, const fs::path& to) {
+  File source = File::open_read(from);
+  File target = File::create(to);
+  Digester digester;
+  StoredFile stored{to.filename().string(), 0, 0};
+  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  while (const std::size_t count = source.read(buffer)) {
+    const auto part = std::span(buffer).first(count);
+    digester.update(part);
+    target.write(part);
+    stored.bytes += count;
+  }
+  target.sync();
+  target.close();
+  stored.metadata_digest = digester.value();
+  return stored;
+}
+
+std::vector<StoredFile> companions_of(const Manifest& manifest) {
+  std::vector<StoredFile> result;
+  for (const StoredFile& file : manifest.files) {
+    const auto is_in_it = [&](const StoredPiece& piece) { return piece.file == file.name; };
+    if (std::none_of(manifest.pieces.begin(), manifest.pieces.end(), is_in_it)) result.push_back(file);
+  }
+  return result;
+}
+
+void copy_companions(const Reader& checkpoint, const fs::path& folder) {
+  for (const StoredFile& file : companions_of(checkpoint.manifest())) {
+    const fs::path from = checkpoint.path() / file.name;
+    const StoredFile copy = copy_companion(from, folder / file.name);
+    if (copy.metadata_digest == file.metadata_digest) continue;
+    throw Error(ErrorKind::input,
+                fmt::format("{} has the digest {}, expected {}", from.string(), to_hex(copy.metadata_digest),
+                            to_hex(file.metadata_digest)),
+                "the checkpoint is damaged: 'dt-checkpoint verify' lists all that is");
+  }
+}
+
+}  // namespace dt::checkpoint

@@ -1,0 +1,24 @@
+#pragma once
+// Files that belong to a model beside its weights: what its tokenizer consists of. In a checkpoint they are
+// files without pieces; the manifest holds their digests.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "checkpoint/manifest.hpp"
+#include "checkpoint/reader.hpp"
+
+namespace dt::checkpoint {
+
+/// The names that Hugging Face gives such files and that the folder holds.
+std::vector<std::string> find_companions(const fs::path& hf_folder);
+/// Copies a file, synced, and says how the manifest lists it. Errors: input, environment.
+StoredFile copy_companion(const fs::path& from, const fs::path& to);
+
+/// Those that a checkpoint keeps.
+std::vector<StoredFile> companions_of(const Manifest& manifest);
+/// Copies them into a folder. Errors: input, naming the file: one whose digest differs; environment.
+void copy_companions(const Reader& checkpoint, const fs::path& folder);
+
+}  // namespace dt::checkpoint

@@ -1,0 +1,56 @@
+#include "checkpoint/digested_bytes.hpp"
+
+#include <algorithm>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+
+namespace dt::checkpoint {
+
+std::uint64_t DigestedBytes::bytes() const {
+  std::uint64_t total = 0;
+  for (const ByteRange& range : ranges) total += range.end - range.begin;
+  return total;
+}
+
+PiecesByFile pieces_by_file(const Manifest& manifest) {
+  PiecesByFile result;
+  for (const StoredPiece& piece : manifest.pieces) result[piece.file].push_back(&piece);
+  return result;
+}
+
+DigestedBytes metadata_of(const StoredFile& file, const std::vector<const StoredPiece*>& pieces) {
+  std::vector<ByteRange> payloads;
+  for (const StoredPiece* piece : pieces) payloads.push_back({piece->offset, piece->offset + piece->bytes()});
+  const char* what = pieces.empty() ? "its bytes" : "the bytes outside the tensors";
+  return {file.name, what, metadata_ranges(file.bytes, std::move(payloads)), file.metadata_digest};
+}
+
+std::vector<DigestedBytes> digested_bytes(const StoredFile& file,
+                                          const std::vector<const StoredPiece*>& pieces) {
+  std::vector<DigestedBytes> parts;
+  for (const StoredPiece* piece : pieces) {
+    const std::string where = fmt::format("{}: {} of {}", file.name, piece->kind, piece->tensor);
+    std::uint64_t begin = piece->offset;
+    const std::uint64_t end = begin + piece->bytes();
+    for (const std::uint64_t digest : piece->digests) {
+      const ByteRange block{begin, std::min<std::uint64_t>(begin + digest_block_bytes, end)};
+      parts.push_back({where, fmt::format("bytes {} to {}", block.begin, block.end), {block}, digest});
+      begin = block.end;
+    }
+  }
+  parts.push_back(metadata_of(file, pieces));
+  return parts;
+}
+
+std::string why_damaged(const File& file, const DigestedBytes& part) {
+  try {
+    const std::uint64_t actual = digest_ranges(file, part.ranges);
+    if (actual == part.digest) return {};
+    return fmt::format("{} have the digest {}, expected {}", part.what, to_hex(actual), to_hex(part.digest));
+  } catch (const Error& error) {
+    return error.message();
+  }
+}
+
+}  // namespace dt::checkpoint

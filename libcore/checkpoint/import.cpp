@@ -1,0 +1,82 @@
+#include "checkpoint/import.hpp"
+
+#include "base/error.hpp"
+#include "checkpoint/companions.hpp"
+#include "checkpoint/part_file.hpp"
+#include "checkpoint/run_directory.hpp"
+#include "checkpoint/writer.hpp"
+#include "model/parameter_table.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+
+std::int64_t generation_of(const fs::path& out) {
+  const auto name = parse_checkpoint_name(out);
+  if (!name) return 0;
+  if (name->step == 0) return name->generation;
+  throw Error(
+      ErrorKind::input, fmt::format("{} would name a checkpoint of step {}", out.string(), name->step),
+      fmt::format("an imported model is at step 0: name it {}", checkpoint_name(0, name->generation)));
+}
+
+std::vector<PieceSpec> pieces_of(const HfFolder& source) {
+  const model::ParameterTable table(source.spec());
+  std::vector<PieceSpec> pieces;
+  for (const model::ParamSpec& param : table.params()) {
+    pieces.push_back({param.name, kind_weights, Piece::whole(param.shape), source.dtype(param.name)});
+  }
+  return pieces;
+}
+
+void write_weights(const HfFolder& source, const fs::path& folder, const Manifest& header,
+                   const std::function<void(std::uint64_t)>& written) {
+  const std::vector<PieceSpec> pieces = pieces_of(source);
+  std::vector<std::byte> buffer;
+  const auto payload = [&](std::size_t index, std::uint64_t begin, std::size_t count) {
+    const PieceSpec& spec = pieces[index];
+    const std::size_t size = dtype_bytes(spec.dtype);
+    Piece wanted = spec.piece;
+    wanted.begin = static_cast<std::int64_t>(begin / size);
+    wanted.end = wanted.begin + static_cast<std::int64_t>(count / size);
+    buffer.resize(count);
+    source.read(spec.tensor, wanted, Tensor(buffer.data(), spec.dtype, Shape{wanted.numel()}));
+    return std::span<const std::byte>(buffer);
+  };
+  write_part(folder, header, 0, pieces, payload, written);
+}
+
+/// As a second writer, whose files hold no pieces.
+void write_companions(const HfFolder& source, const fs::path& folder, const Manifest& header) {
+  Part part{header.state.step, header.generation, 1, {}, {}};
+  for (const std::string& name : find_companions(source.path())) {
+    part.files.push_back(copy_companion(source.path() / name, folder / name));
+  }
+  File file = File::create(folder / part_file_name(1));
+  file.write(to_json(part));
+  file.sync();
+  file.close();
+}
+
+}  // namespace
+
+std::uint64_t weight_bytes(const HfFolder& source) {
+  std::uint64_t bytes = 0;
+  for (const PieceSpec& spec : pieces_of(source))
+    bytes += static_cast<std::uint64_t>(spec.piece.numel()) * dtype_bytes(spec.dtype);
+  return bytes;
+}
+
+Manifest import_hf(const HfFolder& source, const fs::path& out,
+                   const std::function<void(std::uint64_t)>& written) {
+  Manifest header;
+  header.model = source.spec();
+  header.generation = generation_of(out);
+  auto unfinished = UnfinishedCheckpoint::at(out, 0, header.generation, false);
+  write_weights(source, unfinished.path(), header, written);
+  write_companions(source, unfinished.path(), header);
+  unfinished.commit(header, 2);
+  return load_manifest(out);
+}
+
+}  // namespace dt::checkpoint

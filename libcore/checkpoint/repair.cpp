@@ -1,0 +1,207 @@
+#include "checkpoint/repair.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "checkpoint/digested_bytes.hpp"
+#include "checkpoint/run_directory.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+
+/// One of the two copies, as far as its manifest tells.
+struct Copy {
+  explicit Copy(const fs::path& folder) : path(folder) {
+    try {
+      manifest = load_manifest(folder);
+      text = read_file(folder / manifest_name);
+    } catch (const Error& error) {
+      why = error.message();
+    }
+  }
+  fs::path path;
+  std::optional<Manifest> manifest;
+  std::string text;  // of the manifest; its last member is the digest of the rest
+  std::string why;   // it cannot be read
+};
+
+/// What is wrong with one file.
+struct FileDamage {
+  const StoredFile* file;
+  std::string why;  // the file is missing or of another size; else its damaged parts are mended in place
+  std::vector<DigestedBytes> parts;  // of a file of the right size those that are damaged, else all
+  std::vector<Problem> problems;
+};
+
+Error another(const Copy& replica, const std::string& what) {
+  return Error(ErrorKind::input,
+               fmt::format("{} is not a copy of the same checkpoint: {}", replica.path.string(), what),
+               "--from takes a copy of it, made when it was whole");
+}
+
+std::string folder_name(const fs::path& path) {
+  return fs::weakly_canonical(path).filename().string();
+}
+
+/// The checkpoint's own manifest is lost: its name must say that the replica's is the right one.
+void check_name(const Copy& damaged, const Copy& replica) {
+  const TrainingState& state = replica.manifest->state;
+  const auto name = parse_checkpoint_name(folder_name(damaged.path));
+  const bool fits = name ? name->step == state.step && name->generation == replica.manifest->generation
+                         : folder_name(damaged.path) == folder_name(replica.path);
+  if (fits) return;
+  throw another(replica, fmt::format("it is of step {}, generation {}, and the manifest of {} is damaged",
+                                     state.step, replica.manifest->generation, damaged.path.string()));
+}
+
+const Manifest& decide_manifest(const Copy& damaged, const Copy& replica) {
+  std::error_code error;
+  if (fs::equivalent(damaged.path, replica.path, error))
+    throw another(replica, "it is the checkpoint itself");
+  if (!damaged.manifest && !replica.manifest) {
+    throw Error(ErrorKind::verification, fmt::format("neither manifest is whole: {}", damaged.why),
+                replica.why);
+  }
+  if (!damaged.manifest) {
+    check_name(damaged, replica);
+  } else if (replica.manifest && replica.text != damaged.text) {
+    const auto describe = [](const Manifest& m) {
+      return fmt::format("step {}, generation {}, written {}", m.state.step, m.generation, m.created);
+    };
+    throw another(replica,
+                  fmt::format("{} instead of {}", describe(*replica.manifest), describe(*damaged.manifest)));
+  }
+  return damaged.manifest ? *damaged.manifest : *replica.manifest;
+}
+
+class Repairer {
+ public:
+  Repairer(const Copy& damaged, const Copy& replica, const std::function<void(std::uint64_t)>& done)
+      : damaged_(damaged), replica_(replica), manifest_(decide_manifest(damaged, replica)), done_(done) {}
+
+  std::vector<Problem> run() {
+    survey();
+    if (!damaged_.manifest && foreign_bytes_ > sound_bytes_) {
+      throw another(replica_,
+                    fmt::format("most of {} is not what its manifest says", damaged_.path.string()));
+    }
+    for (const FileDamage& damage : damages_) mend(damage);
+    if (!damaged_.manifest) {
+      write_file_atomically(damaged_.path / manifest_name, replica_.text);
+      repaired_.push_back({manifest_name, damaged_.why});
+    }
+    return repaired_;
+  }
+
+ private:
+  void survey() {
+    PiecesByFile pieces = pieces_by_file(manifest_);
+    for (const StoredFile& file : manifest_.files) {
+      FileDamage damage = look_at(file, digested_bytes(file, pieces[file.name]));
+      if (!damage.parts.empty()) damages_.push_back(std::move(damage));
+    }
+  }
+
+  FileDamage look_at(const StoredFile& stored, std::vector<DigestedBytes> parts) {
+    FileDamage damage{&stored, "", {}, {}};
+    try {
+      const File file = File::open_read(damaged_.path / stored.name);
+      if (file.size() != stored.bytes)
+        damage.why = fmt::format("has {} bytes, expected {}", file.size(), stored.bytes);
+      for (const DigestedBytes& part : parts) {
+        const std::string why = why_damaged(file, part);
+        (why.empty() ? sound_bytes_ : foreign_bytes_) += part.bytes();
+        if (!why.empty()) damage.problems.push_back({part.where, why});
+        if (!why.empty()) damage.parts.push_back(part);
+        if (done_) done_(part.bytes());
+      }
+    } catch (const Error& error) {
+      damage.why = error.message();
+    }
+    if (!damage.why.empty()) {
+      damage.parts = std::move(parts);
+      damage.problems = {{stored.name, damage.why}};
+    }
+    return damage;
+  }
+
+  void mend(const FileDamage& damage) {
+    try {
+      damage.why.empty() ? mend_in_place(damage) : replace(damage);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::input) throw;  // else the replica has it no better: verifying names it
+    }
+  }
+
+  /// The damaged parts alone; a crash leaves them damaged, or partly mended.
+  void mend_in_place(const FileDamage& damage) {
+    const File source = File::open_read(replica_.path / damage.file->name);
+    File target = File::open_write(damaged_.path / damage.file->name);
+    for (std::size_t i = 0; i < damage.parts.size(); ++i) {
+      if (!why_damaged(source, damage.parts[i]).empty()) continue;
+      copy(source, damage.parts[i], target);
+      repaired_.push_back(damage.problems[i]);
+    }
+    target.sync();
+    target.close();
+  }
+
+  /// A new file out of what either copy has; it appears only when whole, as a file of the right size passes
+  /// for one until it is read.
+  void replace(const FileDamage& damage) {
+    AtomicFile next(damaged_.path / damage.file->name);
+    File target = File::open_write(next.path());
+    for (const DigestedBytes& part : damage.parts) {
+      if (!copy_if_sound(replica_.path / damage.file->name, part, target) &&
+          !copy_if_sound(damaged_.path / damage.file->name, part, target))
+        return;
+    }
+    target.close();
+    next.commit(true);
+    repaired_.push_back(damage.problems.front());
+  }
+
+  static bool copy_if_sound(const fs::path& path, const DigestedBytes& part, File& target) {
+    std::error_code error;
+    if (!fs::exists(path, error)) return false;
+    const File source = File::open_read(path);
+    if (!why_damaged(source, part).empty()) return false;
+    copy(source, part, target);
+    return true;
+  }
+
+  static void copy(const File& source, const DigestedBytes& part, File& target) {
+    std::vector<std::byte> buffer(std::size_t{1} << 20);
+    for (const ByteRange& range : part.ranges) {
+      for (std::uint64_t begin = range.begin; begin < range.end; begin += buffer.size()) {
+        const auto bytes = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), range.end - begin));
+        source.read_at(begin, bytes);
+        target.write_at(begin, bytes);
+      }
+    }
+  }
+
+  const Copy& damaged_;
+  const Copy& replica_;
+  const Manifest& manifest_;
+  const std::function<void(std::uint64_t)>& done_;
+  std::vector<FileDamage> damages_;
+  std::vector<Problem> repaired_;
+  std::uint64_t sound_bytes_ = 0;    // of what can be read of the checkpoint
+  std::uint64_t foreign_bytes_ = 0;  // likewise
+};
+
+}  // namespace
+
+Repair repair_checkpoint(const fs::path& checkpoint, const fs::path& replica,
+                         const std::function<void(std::uint64_t)>& done) {
+  const Copy damaged(checkpoint), other(replica);
+  Repair result;
+  result.repaired = Repairer(damaged, other, done).run();
+  result.problems = verify_checkpoint(checkpoint, done);
+  return result;
+}
+
+}  // namespace dt::checkpoint

@@ -1,0 +1,145 @@
+#include "checkpoint/repair.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "checkpoint/sample.hpp"
+
+namespace dt::checkpoint {
+namespace {
+
+using test::contains;
+using test::error_of;
+using test::TempFolder;
+
+/// A checkpoint of three writers, and copies of it.
+struct Ward {
+  Ward() : path(write("run", 0)), replica(folder / "backup" / path.filename()) {
+    fs::create_directory(folder / "backup");
+    fs::copy(path, replica);
+    for (const auto& entry : fs::directory_iterator(path)) names.push_back(entry.path().filename().string());
+  }
+  fs::path write(const std::string& run, double first, std::int64_t step = 10) const {
+    test::Pieces pieces;
+    fs::create_directory(folder / run);
+    pieces.add(kind_weights, "a", Piece::whole({300, 10}), DType::f32, first);
+    pieces.add(kind_first_moment, "a", Piece::whole({300, 10}), DType::f32, first + 1);
+    return test::write_by(3, folder / run, test::sample_manifest(step), pieces.list);
+  }
+  void flip(const fs::path& file, std::uint64_t byte) const {
+    char c = read_file(file)[byte];
+    c = static_cast<char>(c ^ 1);
+    File::open_write(file).write_at(byte, std::as_bytes(std::span(&c, 1)));
+  }
+  void expect_whole() const {
+    CHECK(verify_checkpoint(path).empty());
+    for (const std::string& name : names) CHECK(read_file(path / name) == read_file(replica / name));
+    CHECK(std::distance(fs::directory_iterator(path), fs::directory_iterator()) == 4);
+  }
+  std::string refusal(ErrorKind kind) const {
+    return error_of(kind, [&] { repair_checkpoint(path, replica); });
+  }
+
+  TempFolder folder;
+  fs::path path;
+  fs::path replica;
+  std::vector<std::string> names;
+};
+
+TEST_CASE("nothing is done to what is whole") {
+  const Ward ward;
+  std::uint64_t done = 0;
+  const Repair repair =
+      repair_checkpoint(ward.path, ward.replica, [&](std::uint64_t bytes) { done += bytes; });
+  CHECK((repair.repaired.empty() && repair.problems.empty()));
+  std::uint64_t bytes = 0;
+  for (const StoredFile& file : load_manifest(ward.path).files) bytes += file.bytes;
+  CHECK(done == 2 * bytes);
+}
+
+TEST_CASE("blocks, metadata, missing, cut and lengthened files and the manifest are mended") {
+  const Ward ward;
+  const auto mended = [&] {
+    const Repair repair = repair_checkpoint(ward.path, ward.replica);
+    CHECK(repair.problems.empty());
+    ward.expect_whole();
+    return repair.repaired;
+  };
+  const StoredPiece piece = load_manifest(ward.path).pieces[1];
+  ward.flip(ward.path / piece.file, piece.offset + 3);
+  const std::vector<Problem> repaired = mended();
+  REQUIRE(repaired.size() == 1);
+  CHECK(contains(repaired[0].where, piece.file + ": " + piece.kind + " of a"));
+  for (const std::string& name : ward.names) {
+    INFO(name);
+    const std::string good = read_file(ward.path / name);
+    ward.flip(ward.path / name, 20);
+    CHECK(mended().size() == 1);
+    test::write_text(ward.path / name, good.substr(0, good.size() / 2));
+    CHECK(mended().size() == 1);
+    test::write_text(ward.path / name, good + "more");
+    CHECK(mended().size() == 1);
+    test::write_text(ward.path / name, "");
+    CHECK(mended().size() == 1);
+    fs::remove(ward.path / name);
+    CHECK(mended().size() == 1);
+  }
+  for (const std::string& name : ward.names) fs::remove(ward.path / name);
+  CHECK(mended().size() == 4);
+}
+
+TEST_CASE("two damaged copies make a whole one where their damage differs; else what is left is named") {
+  const Ward ward;
+  const std::vector<StoredPiece> pieces = load_manifest(ward.path).pieces;
+  ward.flip(ward.path / pieces[0].file, pieces[0].offset);
+  ward.flip(ward.replica / pieces[1].file, pieces[1].offset);
+  fs::remove(ward.replica / "rank-00002.h5");
+  test::write_text(ward.replica / manifest_name, "torn");
+  CHECK(repair_checkpoint(ward.path, ward.replica).problems.empty());
+  // A cut file takes from each copy what it has.
+  const std::string good = read_file(ward.path / "rank-00001.h5");
+  test::write_text(ward.path / "rank-00001.h5", good + "more");
+  CHECK(repair_checkpoint(ward.path, ward.replica).problems.empty());
+
+  ward.flip(ward.path / pieces[1].file, pieces[1].offset);
+  ward.flip(ward.path / pieces[0].file, pieces[0].offset);
+  const std::string before = read_file(ward.path / pieces[1].file);
+  const Repair repair = repair_checkpoint(ward.path, ward.replica);
+  REQUIRE(repair.problems.size() == 1);
+  CHECK(contains(repair.problems[0].where, pieces[1].file));
+  CHECK(repair.repaired.size() == 1);
+  CHECK(read_file(ward.path / pieces[1].file) == before);
+  fs::remove(ward.path / "rank-00002.h5");
+  CHECK(repair_checkpoint(ward.path, ward.replica).problems.size() == 2);
+  CHECK_FALSE(fs::exists(ward.path / "rank-00002.h5"));
+  fs::remove(ward.path / manifest_name);
+  CHECK(contains(ward.refusal(ErrorKind::verification), "neither manifest is whole"));
+}
+
+TEST_CASE("a copy of another checkpoint is refused, and nothing is changed") {
+  const Ward ward;
+  const std::string refused = "not a copy of the same checkpoint";
+  const auto refusal_of = [&](const fs::path& replica) {
+    return error_of(ErrorKind::input, [&] { repair_checkpoint(ward.path, replica); });
+  };
+  const fs::path other_step = ward.write("run", 0, 20);
+  const fs::path other_run = ward.write("other", 5000);
+  CHECK(contains(refusal_of(other_step), refused));
+  CHECK(contains(refusal_of(other_run), refused));
+  CHECK(contains(refusal_of(ward.path), "itself"));
+  // Without a manifest of its own, its name and its content tell.
+  const std::string first = read_file(ward.path / "rank-00000.h5");
+  fs::remove(ward.path / manifest_name);
+  CHECK(contains(refusal_of(other_step), "step 20"));
+  CHECK(contains(refusal_of(other_run), "most of"));
+  CHECK(read_file(ward.path / "rank-00000.h5") == first);
+  CHECK_FALSE(fs::exists(ward.path / manifest_name));
+  fs::rename(ward.path, ward.folder / "mine");
+  CHECK(contains(error_of(ErrorKind::input, [&] { repair_checkpoint(ward.folder / "mine", ward.replica); }),
+                 refused));
+  fs::rename(ward.folder / "mine", ward.path);
+  CHECK(repair_checkpoint(ward.path, ward.replica).problems.empty());
+  ward.expect_whole();
+}
+
+}  // namespace
+}  // namespace dt::checkpoint

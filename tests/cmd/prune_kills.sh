@@ -1,0 +1,42 @@
+# Sourced by cases that kill dt-checkpoint prune at random moments.
+# shellcheck shell=bash
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+milliseconds() { echo "$((${EPOCHREALTIME//[.,]/} / 1000))"; }
+
+# prune_kills COUNT: each on a fresh copy of a run of many checkpoints; at least a third must meet the removing itself.
+prune_kills() {
+  local count=$1 step started whole_ms pruner wait_ms kill hits=0 finished=0 ckpt sound
+  for ((step = 1; step <= 40; ++step)); do
+    make_checkpoint run "$step" writers=3 >/dev/null || fail "make_checkpoint"
+  done
+  cp -r run undisturbed
+  started=$(milliseconds)
+  expect_exit 0 dt-checkpoint prune undisturbed --keep-last 1
+  whole_ms=$(($(milliseconds) - started + 5))
+  expect_equal "$(find undisturbed/checkpoints -mindepth 1 -maxdepth 1 | wc -l)" 2
+  for ((kill = 1; kill <= count; ++kill)); do
+    rm -rf killed && cp -r run killed
+    dt-checkpoint prune killed --keep-last 1 >/dev/null 2>&1 &
+    pruner=$!
+    wait_ms=$((RANDOM % whole_ms))
+    sleep "$((wait_ms / 1000)).$(printf %03d $((wait_ms % 1000)))"
+    kill -KILL "$pruner" 2>/dev/null || finished=$((finished + 1))
+    wait "$pruner" 2>/dev/null || true
+    sound=0
+    for ckpt in killed/checkpoints/step-*; do
+      dt-checkpoint verify --quiet "$ckpt" >stdout || fail "kill $kill after $wait_ms ms: $(cat stdout)"
+      sound=$((sound + 1))
+    done
+    ((sound >= 2)) || fail "kill $kill after $wait_ms ms: $sound checkpoints are left"
+    expect_equal "$(dt-checkpoint latest killed)" killed/checkpoints/step-00000040.g1
+    if ((sound > 2 && sound < 40)) || ls -d killed/checkpoints/.step-* >/dev/null 2>&1; then hits=$((hits + 1)); fi
+    if ((kill % 10 == 0)); then
+      expect_exit 0 dt-checkpoint prune killed --keep-last 1
+      expect_equal "$(find killed/checkpoints -mindepth 1 -maxdepth 1 | wc -l)" 2 "left by the prune after a killed one"
+    fi
+  done
+  ((hits * 3 >= count)) || fail "only $hits of $count kills met the removing"
+  echo "$count kills, $hits while removing, $finished after the end; ${whole_ms} ms undisturbed"
+}
