@@ -17,12 +17,25 @@ struct Command {
   const char* summary;
 };
 
-constexpr std::array<Command, 5> commands = {{
+constexpr std::array<Command, 6> commands = {{
     {"list", "RUN", 1, 1, "step, generation, bytes, layout, age, complete, lineage"},
     {"show", "CKPT", 1, 1, "state, model, mesh; tensors, shapes, dtypes, pieces"},
     {"verify", "CKPT...", 1, SIZE_MAX, "every digest; exit 5 and the names of what is wrong"},
     {"latest", "RUN", 1, 1, "the path of the newest complete one; exit 3 where there is none"},
     {"diff", "A B", 2, 2, "per tensor: equal, max abs, relative norm; exit 5 if any differs"},
+    {"reshard", "CKPT OUT", 2, 2, "the same state in the pieces of another --layout"},
+}};
+
+/// Options that only one command takes.
+struct OwnOption {
+  const char* name;
+  const char* command;
+  bool (*is_given)(const Options&);
+};
+
+constexpr std::array<OwnOption, 2> own_options = {{
+    {"layout", "reshard", [](const Options& o) { return o.layout.has_value(); }},
+    {"overwrite", "reshard", [](const Options& o) { return o.overwrite; }},
 }};
 
 std::string names() {
@@ -40,25 +53,40 @@ void check(const Options& options) {
     throw Error(ErrorKind::usage, fmt::format("unknown command '{}'", name), "expected " + names());
   }
   const std::size_t given = options.arguments.size() - 1;
-  if (given >= command->fewest && given <= command->most) return;
-  throw Error(ErrorKind::usage, fmt::format("'{}' was given {} paths", name, given),
-              fmt::format("expected dt-checkpoint {} {}", name, command->paths));
+  if (given < command->fewest || given > command->most) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' was given {} paths", name, given),
+                fmt::format("expected dt-checkpoint {} {}", name, command->paths));
+  }
+  for (const OwnOption& own : own_options) {
+    if (own.command != name && own.is_given(options))
+      throw usage_error("--{} is an option of '{}', not of '{}'", own.name, own.command, name);
+  }
+  if (name == "reshard" && !options.layout) {
+    throw Error(ErrorKind::usage, "--layout is missing", "for example --layout tp=2,pp=2,dp=1,zero=1");
+  }
 }
 
 }  // namespace
 
 OptionTable make_options(Options& options) {
-  OptionTable table("dt-checkpoint", "looks into the checkpoints of a run.");
+  OptionTable table("dt-checkpoint", "looks into the checkpoints of a run, and divides them anew.");
   for (const Command& command : commands) {
     table.usage(fmt::format("{:14}  {}", fmt::format("{} {}", command.name, command.paths), command.summary));
   }
   table.positional(
       &options.arguments, "COMMAND PATH...",
       "RUN is a run directory, CKPT (A, B) a checkpoint in it: RUN/checkpoints/step-00001000.g1");
+  table.group("reshard")
+      .add("layout", &options.layout, "LAYOUT",
+           "pp, dp, tp, zero, zero-group as in tp=2,pp=2,dp=1,zero=1; what is left out is 1, zero 0, "
+           "zero-group dp")
+      .add("overwrite", &options.overwrite, "replace OUT where it is a checkpoint");
   table.example("dt-checkpoint verify \"$(dt-checkpoint latest runs/a)\"", "is the newest checkpoint sound?");
   table.example("dt-checkpoint list runs/a --json | jq -r 'select(.complete) | .path'", "for scripts");
   table.example("dt-checkpoint diff runs/a/checkpoints/step-00000100.g1 runs/b/checkpoints/step-00000100.g1",
                 "did two runs train the same model?");
+  table.example("dt-checkpoint reshard \"$(dt-checkpoint latest runs/a)\" wide --layout dp=64,zero=3",
+                "one file for each of 64 ranks");
   table.check([&options] { check(options); });
   return table;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // What dt-checkpoint can be asked.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@ namespace dt::checkpoint_tool {
 
 struct Options {
   std::vector<std::string> arguments;  // the command, then the paths that it takes
+  std::optional<std::string> layout;   // of reshard
+  bool overwrite = false;              // of reshard
 };
 
 /// Its check refuses unknown commands and wrong numbers of paths (usage errors).

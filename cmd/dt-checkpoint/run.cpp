@@ -12,6 +12,8 @@ int run(const Options& options, Console& console) {
   if (command == "verify") return verify(paths, console);
   if (command == "latest") return latest(paths[0], console);
   if (command == "diff") return diff(paths[0], paths[1], console);
+  if (command == "reshard")
+    return reshard(paths[0], paths[1], options.layout.value(), options.overwrite, console);
   throw Error(ErrorKind::internal, fmt::format("the command '{}' has no code", command));
 }
 

@@ -16,5 +16,7 @@ int show(const std::string& checkpoint, Console& console);
 int verify(const std::vector<std::string>& checkpoints, Console& console);
 int latest(const std::string& run, Console& console);
 int diff(const std::string& a, const std::string& b, Console& console);
+int reshard(const std::string& checkpoint, const std::string& out, const std::string& layout, bool overwrite,
+            Console& console);
 
 }  // namespace dt::checkpoint_tool

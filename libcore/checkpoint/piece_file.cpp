@@ -22,18 +22,15 @@ std::vector<std::uint64_t> dataset_shape(const Piece& piece) {
 }
 
 /// A whole tensor has its own name; parts are numbered, so that a file may hold several of one tensor.
-std::vector<StoredPiece> name_datasets(const std::string& file, std::span<const SourcePiece> pieces) {
+std::vector<StoredPiece> name_datasets(const std::string& file, std::span<const PieceSpec> pieces) {
   std::vector<StoredPiece> stored;
   std::map<std::string, int> parts;
-  for (const SourcePiece& p : pieces) {
+  for (const PieceSpec& p : pieces) {
     p.piece.validate();
-    DT_CHECK(p.data.numel() == p.piece.numel() && p.data.device() == Device{},
-             "{} {}: {} elements on {} for a piece of {}", p.kind, p.tensor, p.data.numel(),
-             p.data.device().to_string(), p.piece.numel());
     if (p.piece.numel() == 0) continue;
     std::string dataset = fmt::format("/{}/{}", p.kind, p.tensor);
     if (!p.piece.is_whole()) dataset += fmt::format("@{}", parts[dataset]++);
-    stored.push_back({p.tensor, p.kind, p.data.dtype(), p.piece, file, std::move(dataset), {}, 0});
+    stored.push_back({p.tensor, p.kind, p.dtype, p.piece, file, std::move(dataset), {}, 0});
   }
   return stored;
 }
@@ -48,28 +45,40 @@ void declare(Hdf5Writer& file, const Manifest& manifest, std::vector<StoredPiece
   for (StoredPiece& p : stored) p.offset = file.info(p.dataset).offset;
 }
 
-void write_payload(Hdf5Writer& file, StoredPiece& stored, std::span<const std::byte> bytes,
+/// Digested and written in parts that stay in a core's cache between the two.
+std::uint64_t write_block(Hdf5Writer& file, const std::string& dataset, std::uint64_t offset,
+                          std::span<const std::byte> block) {
+  constexpr std::size_t part_bytes = std::size_t{256} << 10;
+  Digester digester;
+  for (std::size_t begin = 0; begin < block.size(); begin += part_bytes) {
+    const auto part = block.subspan(begin, std::min(part_bytes, block.size() - begin));
+    digester.update(part);
+    file.write(dataset, offset + begin, part);
+  }
+  return digester.value();
+}
+
+void write_payload(Hdf5Writer& file, StoredPiece& stored, std::size_t index, const PayloadSource& source,
                    const std::function<void(std::uint64_t)>& written) {
-  for (std::size_t begin = 0; begin < bytes.size(); begin += digest_block_bytes) {
-    const auto block = bytes.subspan(begin, std::min(digest_block_bytes, bytes.size() - begin));
-    stored.digests.push_back(digest(block));
-    file.write(stored.dataset, begin, block);
-    if (written) written(block.size());
+  for (std::uint64_t begin = 0; begin < stored.bytes(); begin += digest_block_bytes) {
+    const auto count = std::min<std::uint64_t>(digest_block_bytes, stored.bytes() - begin);
+    stored.digests.push_back(write_block(file, stored.dataset, begin, source(index, begin, count)));
+    if (written) written(count);
   }
 }
 
 }  // namespace
 
 PieceFile write_piece_file(const fs::path& folder, const std::string& name, const Manifest& manifest,
-                           std::span<const SourcePiece> pieces,
+                           std::span<const PieceSpec> pieces, const PayloadSource& source,
                            const std::function<void(std::uint64_t)>& written) {
   const fs::path path = folder / name;
   PieceFile result{{name, 0, 0}, name_datasets(name, pieces)};
   Hdf5Writer writer(path);
   declare(writer, manifest, result.pieces);
   std::size_t next = 0;
-  for (const SourcePiece& p : pieces) {
-    if (p.piece.numel() > 0) write_payload(writer, result.pieces[next++], p.data.span_bytes(), written);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (pieces[i].piece.numel() > 0) write_payload(writer, result.pieces[next++], i, source, written);
   }
   writer.close();
   const File file = File::open_read(path);

@@ -19,10 +19,10 @@ struct PieceFile {
 };
 
 /// Writes `folder`/`name`, with attributes that say which state it belongs to, and syncs it. Digests are
-/// taken from memory before each block of digest_block_bytes is written. `written` is told payload bytes as
-/// they go. Errors: environment. A crash leaves a file without the HDF5 signature, or none.
+/// taken from the source's memory before it is written. `written` is told payload bytes as they go. Errors:
+/// environment. A crash leaves a file without the HDF5 signature, or none.
 PieceFile write_piece_file(const fs::path& folder, const std::string& name, const Manifest& manifest,
-                           std::span<const SourcePiece> pieces,
+                           std::span<const PieceSpec> pieces, const PayloadSource& source,
                            const std::function<void(std::uint64_t)>& written);
 
 /// Bytes [begin, end) of a file.

@@ -1,12 +1,14 @@
 #include "checkpoint/reader.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "checkpoint/block_cache.hpp"
 #include "checkpoint/block_reader.hpp"
 #include "checkpoint/elements.hpp"
 
@@ -14,6 +16,8 @@ namespace dt::checkpoint {
 
 namespace {
 
+/// Slices of up to eight tensor-parallel ranks, whose rows lie in as many blocks side by side.
+constexpr std::size_t cache_bytes = 8 * digest_block_bytes;
 constexpr const char* remedy_damaged = "the checkpoint is damaged: 'dt-checkpoint verify' lists all that is";
 
 struct Range {
@@ -49,6 +53,8 @@ struct Reader::State {
   std::map<std::string, std::vector<const StoredPiece*>> tensors;  // by "kind/tensor"
   mutable std::mutex mutex;                                        // of `open`
   mutable std::map<std::string, std::shared_ptr<const File>> open;
+  mutable BlockCache cache{cache_bytes};
+  mutable std::atomic<std::uint64_t> bytes_read = 0;
 
   const std::vector<const StoredPiece*>* find(const std::string& kind, const std::string& tensor) const {
     const auto found = tensors.find(kind + "/" + tensor);
@@ -73,9 +79,17 @@ std::shared_ptr<const File> Reader::State::file(const std::string& name) const {
 void Reader::State::load_block(const File& file, const StoredPiece& piece, std::uint64_t block,
                                std::span<std::byte> bytes) const {
   const std::uint64_t begin = piece.offset + block * digest_block_bytes;
-  file.read_at(begin, bytes);
+  constexpr std::size_t part_bytes = std::size_t{256}
+                                     << 10;  // stay in a core's cache until they are digested
+  Digester digester;
+  for (std::size_t at = 0; at < bytes.size(); at += part_bytes) {
+    const auto part = bytes.subspan(at, std::min(part_bytes, bytes.size() - at));
+    file.read_at(begin + at, part);
+    digester.update(part);
+  }
+  bytes_read += bytes.size();
   const std::uint64_t expected = piece.digests[block];
-  const std::uint64_t actual = digest(bytes);
+  const std::uint64_t actual = digester.value();
   if (actual == expected) return;
   throw Error(
       ErrorKind::input,
@@ -121,7 +135,7 @@ void Reader::read(const std::string& kind, const std::string& tensor, const Piec
   DT_CHECK(out.numel() == wanted.numel(), "{}: {} elements are read into {}", name, wanted.numel(),
            out.numel());
   std::vector<Range> covered;
-  std::vector<std::byte> buffer;
+  BlockCache::Block block_in_use;
   for (const StoredPiece* piece : *pieces) {
     if (piece->piece.global != wanted.global || !converts(piece->dtype, out.dtype())) {
       throw Error(
@@ -137,7 +151,12 @@ void Reader::read(const std::string& kind, const std::string& tensor, const Piec
     const auto load = [&](std::uint64_t block, std::span<std::byte> bytes) {
       state_->load_block(*file, *piece, block, bytes);
     };
-    copy_runs(runs, piece->dtype, piece->bytes(), load, out, buffer);
+    const auto view = [&](std::uint64_t block, std::size_t count) -> std::span<const std::byte> {
+      block_in_use =
+          state_->cache.get({piece, block}, count, [&](std::span<std::byte> bytes) { load(block, bytes); });
+      return *block_in_use;
+    };
+    copy_runs(runs, piece->dtype, piece->bytes(), load, view, out);
   }
   const std::int64_t missing = first_uncovered(covered, wanted.numel());
   if (missing < wanted.numel()) {
@@ -146,6 +165,10 @@ void Reader::read(const std::string& kind, const std::string& tensor, const Piec
                             wanted.box.to_string()),
                 "the checkpoint does not hold the whole tensor");
   }
+}
+
+std::uint64_t Reader::bytes_read() const {
+  return state_->bytes_read;
 }
 
 std::vector<Problem> Reader::verify(const std::function<void(std::uint64_t)>& checked) const {

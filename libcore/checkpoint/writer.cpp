@@ -71,10 +71,20 @@ std::string checkpoint_name(std::int64_t step, std::int64_t generation) {
 }
 
 UnfinishedCheckpoint::UnfinishedCheckpoint(const fs::path& folder, std::int64_t step, std::int64_t generation)
+    : UnfinishedCheckpoint(step, generation, folder / checkpoint_name(step, generation), false) {}
+
+UnfinishedCheckpoint::UnfinishedCheckpoint(std::int64_t step, std::int64_t generation, fs::path final_path,
+                                           bool overwrite)
     : step_(step),
       generation_(generation),
-      final_path_(unused(folder / checkpoint_name(step, generation))),
+      final_path_(overwrite ? std::move(final_path) : unused(std::move(final_path))),
+      overwrite_(overwrite),
       directory_(final_path_) {}
+
+UnfinishedCheckpoint UnfinishedCheckpoint::at(const fs::path& final_path, std::int64_t step,
+                                              std::int64_t generation, bool overwrite) {
+  return UnfinishedCheckpoint(step, generation, final_path, overwrite);
+}
 
 fs::path UnfinishedCheckpoint::commit(Manifest header, int num_writers, double patience_s) {
   DT_CHECK(header.state.step == step_ && header.generation == generation_,
@@ -92,23 +102,39 @@ fs::path UnfinishedCheckpoint::commit(Manifest header, int num_writers, double p
   }
   for (int writer = 0; writer < num_writers; ++writer) remove_part(path() / part_file_name(writer));
   write_synced(path() / manifest_name, to_json(header));
-  directory_.commit();
+  directory_.commit(overwrite_);
   return final_path_;
 }
 
 void write_part(const fs::path& unfinished, const Manifest& header, int writer,
-                std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written,
-                double patience_s) {
+                std::span<const PieceSpec> pieces, const PayloadSource& source,
+                const std::function<void(std::uint64_t)>& written, double patience_s) {
   DT_CHECK(writer >= 0, "writer {}", writer);
   wait_until_visible(unfinished, patience_s);
   Part part{header.state.step, header.generation, writer, {}, {}};
-  if (std::any_of(pieces.begin(), pieces.end(), [](const SourcePiece& p) { return p.piece.numel() > 0; })) {
-    PieceFile stored = write_piece_file(unfinished, piece_file_name(writer), header, pieces, written);
+  if (std::any_of(pieces.begin(), pieces.end(), [](const PieceSpec& p) { return p.piece.numel() > 0; })) {
+    PieceFile stored = write_piece_file(unfinished, piece_file_name(writer), header, pieces, source, written);
     part.files = {std::move(stored.file)};
     part.pieces = std::move(stored.pieces);
   }
   write_synced(unfinished / part_file_name(writer), to_json(part));
   sync_directory(unfinished);
+}
+
+void write_part(const fs::path& unfinished, const Manifest& header, int writer,
+                std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written,
+                double patience_s) {
+  std::vector<PieceSpec> specs;
+  for (const SourcePiece& p : pieces) {
+    DT_CHECK(p.data.numel() == p.piece.numel() && p.data.device() == Device{},
+             "{} {}: {} elements on {} for a piece of {}", p.kind, p.tensor, p.data.numel(),
+             p.data.device().to_string(), p.piece.numel());
+    specs.push_back({p.tensor, p.kind, p.piece, p.data.dtype()});
+  }
+  const auto in_memory = [&](std::size_t index, std::uint64_t begin, std::size_t count) {
+    return std::span<const std::byte>(pieces[index].data.span_bytes()).subspan(begin, count);
+  };
+  write_part(unfinished, header, writer, specs, in_memory, written, patience_s);
 }
 
 fs::path write_checkpoint(const fs::path& folder, Manifest manifest, std::span<const SourcePiece> pieces,

@@ -26,6 +26,19 @@ struct SourcePiece {
   Tensor data;  // piece.numel() elements
 };
 
+/// A piece whose elements come while it is written.
+struct PieceSpec {
+  std::string tensor;
+  std::string kind;
+  Piece piece;
+  DType dtype = DType::f32;
+};
+
+/// Bytes [begin, begin + count) of the payload of the piece with that index; they stay until the next call.
+/// Asked for block by block (digest_block_bytes), in order, each once.
+using PayloadSource =
+    std::function<std::span<const std::byte>(std::size_t index, std::uint64_t begin, std::size_t count)>;
+
 /// "step-00001000.g3"
 std::string checkpoint_name(std::int64_t step, std::int64_t generation);
 
@@ -35,6 +48,9 @@ class UnfinishedCheckpoint {
  public:
   /// Makes the temporary folder in `folder`. Errors: environment; input where the final name exists already.
   UnfinishedCheckpoint(const fs::path& folder, std::int64_t step, std::int64_t generation);
+  /// The same under any name; with `overwrite` commit() replaces what has it then.
+  static UnfinishedCheckpoint at(const fs::path& final_path, std::int64_t step, std::int64_t generation,
+                                 bool overwrite);
   /// The hidden folder, for write_part(); where `folder` was relative, relative to the same.
   const fs::path& path() const { return directory_.path(); }
 
@@ -54,9 +70,11 @@ class UnfinishedCheckpoint {
   ~UnfinishedCheckpoint() = default;
 
  private:
+  UnfinishedCheckpoint(std::int64_t step, std::int64_t generation, fs::path final_path, bool overwrite);
   std::int64_t step_;
   std::int64_t generation_;
   fs::path final_path_;
+  bool overwrite_;
   AtomicDirectory directory_;
 };
 
@@ -68,6 +86,12 @@ class UnfinishedCheckpoint {
 /// files in the hidden folder, and no part file that commit() would take unless all was synced.
 void write_part(const fs::path& unfinished, const Manifest& header, int writer,
                 std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written = {},
+                double patience_s = default_patience_s);
+
+/// The same for pieces that `source` brings, in memory of the caller's alone.
+void write_part(const fs::path& unfinished, const Manifest& header, int writer,
+                std::span<const PieceSpec> pieces, const PayloadSource& source,
+                const std::function<void(std::uint64_t)>& written = {},
                 double patience_s = default_patience_s);
 
 /// All of it by one writer: `pieces` into one HDF5 file (none where they hold no element) and the manifest,

@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "checkpoint/share.hpp"
 #include "checkpoint/writer.hpp"
 #include "comm/exchange.hpp"
 #include "train/agreement.hpp"
@@ -30,12 +29,7 @@ SavedCheckpoint save_checkpoint(const comm::Ranks& ranks, const checkpoint::RunD
   const fs::path folder =
       comm::broadcast_text(ranks.world, unfinished ? unfinished->path().string() : std::string());
   comm::together(ranks.world, [&] {
-    // Ranks that hold the same part share it.
-    const parallel::Sharding& sharding = storage.sharding();
-    const int writer = sharding.replicas ? sharding.replicas->rank() : 0;
-    const int writers = sharding.replicas ? sharding.replicas->size() : 1;
-    checkpoint::write_part(folder, header, ranks.world.rank(),
-                           checkpoint::share_of(pieces_of(storage), writer, writers));
+    checkpoint::write_part(folder, header, ranks.world.rank(), share_of_state(storage));
   });
   SavedCheckpoint saved;
   at_first(ranks, [&] {

@@ -3,7 +3,6 @@
 
 #include "base/digest.hpp"
 #include "base/hdf5_file.hpp"
-#include "checkpoint/piece_file.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/sample.hpp"
 #include "checkpoint/writer.hpp"
@@ -108,18 +107,14 @@ TEST_CASE("what one layout wrote, any other layout reads, element by element") {
 
 TEST_CASE("pieces of one tensor may lie in several files") {
   const TempFolder folder;
-  Manifest manifest = test::sample_manifest();
+  const Manifest manifest = test::sample_manifest();
   std::vector<Pieces> ranks(3);
   const std::vector<Piece> cuts = cut({6, 5}, {1, 3}, 2);
   for (std::size_t i = 0; i < cuts.size(); ++i) ranks[i % 3].add(kind_weights, "w", cuts[i], DType::f32, 0);
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const PieceFile file =
-        write_piece_file(folder.path(), fmt::format("rank-{:05}.h5", r), manifest, ranks[r].list, {});
-    manifest.files.push_back(file.file);
-    manifest.pieces.insert(manifest.pieces.end(), file.pieces.begin(), file.pieces.end());
-  }
-  test::write_text(folder / "manifest.json", to_json(manifest));
-  const Reader reader(folder.path());
+  UnfinishedCheckpoint unfinished(folder.path(), manifest.state.step, manifest.generation);
+  for (int r = 0; r < 3; ++r)
+    write_part(unfinished.path(), manifest, r, ranks[static_cast<std::size_t>(r)].list);
+  const Reader reader(unfinished.commit(manifest, 3));
   CHECK(reader.verify().empty());
   check_read<float>(reader, kind_weights, "w", Piece::whole({6, 5}), 0);
 }
