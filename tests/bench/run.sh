@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # run.sh BUILD: a table of how near training GPT-2 124M comes to this machine's speed and, with TORCH_PYTHON, to PyTorch's;
-# every kernel, product and unit at its shapes; then two data-parallel ranks against two runs alone, all-reduce on one host, and what dt-allreduce-bench adds to the calls that it measures.
+# every kernel, product and unit at its shapes; then two data-parallel ranks against two runs alone, all-reduce on one host, what dt-allreduce-bench adds to the calls that it measures;
+# saving and loading a checkpoint against plain writes and reads.
 set -euo pipefail
 build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
 export PATH=$build/bin:$PATH
@@ -21,6 +22,8 @@ bench_units --benchmark_min_time=0.3
 
 bash "$here/data_parallel.sh"
 bash "$here/overlap.sh" || (($? == 77))  # it says what this machine lacks
+
+bench_checkpoint
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 echo "all-reduce on one host against streaming and the MPI library's own, 2 ranks"
