@@ -17,12 +17,13 @@ struct Command {
   const char* summary;
 };
 
-constexpr std::array<Command, 8> commands = {{
+constexpr std::array<Command, 9> commands = {{
     {"list", "RUN", 1, 1, "step, generation, bytes, layout, age, complete, lineage"},
     {"show", "CKPT", 1, 1, "state, model, mesh; tensors, shapes, dtypes, pieces"},
     {"verify", "CKPT...", 1, SIZE_MAX, "every digest; exit 5 and the names of what is wrong"},
     {"latest", "RUN", 1, 1, "the path of the newest complete one; exit 3 where there is none"},
     {"diff", "A B", 2, 2, "per tensor: equal, max abs, relative norm; exit 5 if any differs"},
+    {"reshard", "CKPT OUT", 2, 2, "the same state in the pieces of another --layout"},
     {"prune", "RUN", 1, 1, "removes old ones, but never the two newest that verify"},
     {"import", "HF_FOLDER OUT", 2, 2, "a Hugging Face model as the checkpoint OUT, of step 0"},
     {"repair", "CKPT", 1, 1, "mends what is damaged --from another copy; exit 5 if that does not do"},
@@ -36,11 +37,14 @@ struct OwnOption {
   const char* required;  // what to say where the command lacks it; nullptr: it may
 };
 
-constexpr std::array<OwnOption, 4> own_options = {{
+constexpr std::array<OwnOption, 6> own_options = {{
     {"keep-last", "prune", [](const Options& o) { return o.keep_last.has_value(); }, "say how many to keep"},
     {"keep-every", "prune", [](const Options& o) { return o.keep_every.has_value(); }, nullptr},
     {"dry-run", "prune", [](const Options& o) { return o.dry_run; }, nullptr},
     {"from", "repair", [](const Options& o) { return o.from.has_value(); }, "name another copy of CKPT"},
+    {"layout", "reshard", [](const Options& o) { return o.layout.has_value(); },
+     "for example --layout tp=2,pp=2,dp=1,zero=1"},
+    {"overwrite", "reshard", [](const Options& o) { return o.overwrite; }, nullptr},
 }};
 
 std::string names() {
@@ -81,7 +85,12 @@ OptionTable make_options(Options& options) {
   table.positional(
       &options.arguments, "COMMAND PATH...",
       "RUN is a run directory, CKPT (A, B) a checkpoint in it: RUN/checkpoints/step-00001000.g1");
-  table.group("prune")
+  table.group("reshard")
+      .add("layout", &options.layout, "LAYOUT",
+           "pp, dp, tp, zero, zero-group as in tp=2,pp=2,dp=1,zero=1; what is left out is 1, zero 0, "
+           "zero-group dp")
+      .add("overwrite", &options.overwrite, "replace OUT where it is a checkpoint")
+      .group("prune")
       .add("keep-last", &options.keep_last, "N", "newest checkpoints to keep (required); at least 2 are", 1)
       .add("keep-every", &options.keep_every, "M", "keep those whose step is a multiple of M", 1)
       .add("dry-run", &options.dry_run, "only say what would be removed")
@@ -93,6 +102,8 @@ OptionTable make_options(Options& options) {
                 "did two runs train the same model?");
   table.example("dt-checkpoint prune runs/a --keep-last 3 --keep-every 10000", "of a run that stands still");
   table.example("srun -n 16 dt-checkpoint verify runs/a/checkpoints/step-*", "tasks divide the files");
+  table.example("dt-checkpoint reshard \"$(dt-checkpoint latest runs/a)\" wide --layout dp=64,zero=3",
+                "one file for each of 64 ranks");
   table.check([&options] { check(options); });
   return table;
 }

@@ -15,6 +15,8 @@ struct Options {
   std::optional<std::int64_t> keep_every;  // of prune
   bool dry_run = false;                    // of prune
   std::optional<std::string> from;         // of repair
+  std::optional<std::string> layout;       // of reshard
+  bool overwrite = false;                  // of reshard
 };
 
 /// Its check refuses unknown commands and wrong numbers of paths (usage errors).

@@ -17,6 +17,8 @@ int run(const Options& options, Console& console) {
   if (command == "prune") return prune(options, console);
   if (command == "import") return import_model(paths[0], paths[1], console);
   if (command == "repair") return repair(paths[0], options.from.value(), console);
+  if (command == "reshard")
+    return reshard(paths[0], paths[1], options.layout.value(), options.overwrite, console);
   throw Error(ErrorKind::internal, fmt::format("the command '{}' has no code", command));
 }
 

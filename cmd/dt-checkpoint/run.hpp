@@ -20,6 +20,8 @@ int diff(const std::string& a, const std::string& b, Console& console);
 int prune(const Options& options, Console& console);
 int import_model(const std::string& hf_folder, const std::string& out, Console& console);
 int repair(const std::string& checkpoint, const std::string& replica, Console& console);
+int reshard(const std::string& checkpoint, const std::string& out, const std::string& layout, bool overwrite,
+            Console& console);
 
 /// Bytes of all files that a checkpoint's manifest names; 0 where it cannot be read.
 std::uint64_t manifest_bytes(const std::string& checkpoint);

@@ -4,7 +4,11 @@
 #include <charconv>
 #include <fmt/format.h>
 #include <new>
+#if __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>  // the same functions, by the widest registers that this processor has
+#else
 #include <xxhash.h>
+#endif
 
 #include "base/error.hpp"
 

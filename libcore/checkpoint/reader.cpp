@@ -1,6 +1,7 @@
 #include "checkpoint/reader.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
@@ -8,6 +9,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "checkpoint/block_cache.hpp"
 #include "checkpoint/block_reader.hpp"
 #include "checkpoint/digested_bytes.hpp"
 #include "checkpoint/elements.hpp"
@@ -16,6 +18,8 @@ namespace dt::checkpoint {
 
 namespace {
 
+/// Slices of up to eight tensor-parallel ranks, whose rows lie in as many blocks side by side.
+constexpr std::size_t cache_bytes = 8 * digest_block_bytes;
 constexpr const char* remedy_damaged = "the checkpoint is damaged: 'dt-checkpoint verify' lists all that is";
 
 struct Range {
@@ -53,6 +57,8 @@ struct Reader::State {
   mutable std::mutex mutex;             // of what follows
   mutable std::set<std::string> sound;  // files whose metadata has been checked
   mutable std::map<std::string, std::shared_ptr<const File>> open;
+  mutable BlockCache cache{cache_bytes};
+  mutable std::atomic<std::uint64_t> bytes_read = 0;
 
   const std::vector<const StoredPiece*>* find(const std::string& kind, const std::string& tensor) const {
     const auto found = tensors.find(kind + "/" + tensor);
@@ -90,9 +96,17 @@ void Reader::State::check_metadata(const File& file, const std::string& name) co
 void Reader::State::load_block(const File& file, const StoredPiece& piece, std::uint64_t block,
                                std::span<std::byte> bytes) const {
   const std::uint64_t begin = piece.offset + block * digest_block_bytes;
-  file.read_at(begin, bytes);
+  constexpr std::size_t part_bytes = std::size_t{256}
+                                     << 10;  // stay in a core's cache until they are digested
+  Digester digester;
+  for (std::size_t at = 0; at < bytes.size(); at += part_bytes) {
+    const auto part = bytes.subspan(at, std::min(part_bytes, bytes.size() - at));
+    file.read_at(begin + at, part);
+    digester.update(part);
+  }
+  bytes_read += bytes.size();
   const std::uint64_t expected = piece.digests[block];
-  const std::uint64_t actual = digest(bytes);
+  const std::uint64_t actual = digester.value();
   if (actual == expected) return;
   throw Error(
       ErrorKind::input,
@@ -139,7 +153,7 @@ void Reader::read(const std::string& kind, const std::string& tensor, const Piec
   DT_CHECK(out.numel() == wanted.numel(), "{}: {} elements are read into {}", name, wanted.numel(),
            out.numel());
   std::vector<Range> covered;
-  std::vector<std::byte> buffer;
+  BlockCache::Block block_in_use;
   for (const StoredPiece* piece : *pieces) {
     if (piece->piece.global != wanted.global || !converts(piece->dtype, out.dtype())) {
       throw Error(
@@ -155,7 +169,12 @@ void Reader::read(const std::string& kind, const std::string& tensor, const Piec
     const auto load = [&](std::uint64_t block, std::span<std::byte> bytes) {
       state_->load_block(*file, *piece, block, bytes);
     };
-    copy_runs(runs, piece->dtype, piece->bytes(), load, out, buffer);
+    const auto view = [&](std::uint64_t block, std::size_t count) -> std::span<const std::byte> {
+      block_in_use =
+          state_->cache.get({piece, block}, count, [&](std::span<std::byte> bytes) { load(block, bytes); });
+      return *block_in_use;
+    };
+    copy_runs(runs, piece->dtype, piece->bytes(), load, view, out);
   }
   const std::int64_t missing = first_uncovered(covered, wanted.numel());
   if (missing < wanted.numel()) {
@@ -173,6 +192,10 @@ void require_moments(const Reader& reader) {
   const std::string path = reader.path().string();
   throw Error(ErrorKind::input, fmt::format("{} holds weights alone: there is nothing to go on from", path),
               fmt::format("begin a run with them: --init-from {}", path));
+}
+
+std::uint64_t Reader::bytes_read() const {
+  return state_->bytes_read;
 }
 
 std::vector<Problem> Reader::verify(const std::function<void(std::uint64_t)>& checked) const {

@@ -33,6 +33,10 @@ class Reader {
   /// digest that differs, elements that no stored piece holds.
   void read(const std::string& kind, const std::string& tensor, const Piece& wanted, const Tensor& out) const;
 
+  /// Of payload, by read(), so far: whole blocks, each once unless it was needed again much later. Up to 128
+  /// MiB of the last ones are kept in memory.
+  std::uint64_t bytes_read() const;
+
   /// Checks every digest of every file; memory bounded. `checked` is told bytes as they go.
   std::vector<Problem> verify(const std::function<void(std::uint64_t)>& checked = {}) const;
 

@@ -21,11 +21,12 @@ Tensor param_in(const model::ParameterTable& table, const Tensor& whole, int par
   return whole.flat(offset_of(table, param), shape.numel()).reshaped(shape);
 }
 
-comm::Part held_of(const model::ParameterTable& table, int param, const comm::Part& part) {
-  const std::int64_t offset = offset_of(table, param), numel = table.params()[at(param)].shape.numel();
-  const std::int64_t begin = std::clamp(part.begin, offset, offset + numel);
-  const std::int64_t end = std::clamp(part.begin + part.count, begin, offset + numel);
-  return {begin - offset, end - begin};
+Piece held_of(Piece piece, std::int64_t offset, const comm::Part& part) {
+  const std::int64_t shift = piece.begin - offset;
+  const std::int64_t end = std::clamp(part.begin + part.count + shift, piece.begin, piece.end);
+  piece.begin = std::clamp(part.begin + shift, piece.begin, piece.end);
+  piece.end = std::max(piece.begin, end);
+  return piece;
 }
 
 }  // namespace dt::parallel

@@ -7,6 +7,7 @@
 
 #include "model/parameter_table.hpp"
 #include "parallel/sharding.hpp"
+#include "tensor/piece.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::parallel {
@@ -24,7 +25,8 @@ std::int64_t offset_of(const model::ParameterTable& table, int param);
 /// A parameter in its group's whole flat buffer, in its global shape.
 Tensor param_in(const model::ParameterTable& table, const Tensor& whole, int param);
 
-/// Which elements of a parameter lie in a part of its group's flat buffer; they may be none.
-comm::Part held_of(const model::ParameterTable& table, int param, const comm::Part& part);
+/// Which elements of a piece, laid from element `offset` of a flat buffer, lie in a part of that; may be
+/// none.
+Piece held_of(Piece piece, std::int64_t offset, const comm::Part& part);
 
 }  // namespace dt::parallel

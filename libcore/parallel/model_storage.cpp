@@ -69,11 +69,8 @@ void ModelStorage::set_weights(const Context& context, int param,
 }
 
 Piece ModelStorage::piece_of(int param) const {
-  const comm::Part held = held_of(table_, param, own(table_.group_of(param)));
-  Piece piece = Piece::whole(table_.params()[at(param)].shape);
-  piece.begin = held.begin;
-  piece.end = held.begin + held.count;
-  return piece;
+  return held_of(Piece::whole(table_.params()[at(param)].shape), offset_of(table_, param),
+                 own(table_.group_of(param)));
 }
 
 Tensor ModelStorage::param_in(const Tensor& part, int param) const {

@@ -4,7 +4,6 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
-#include "checkpoint/share.hpp"
 #include "comm/exchange.hpp"
 #include "train/agreement.hpp"
 #include "train/state_io.hpp"
@@ -46,7 +45,7 @@ Saver::Saver(const comm::Ranks& ranks, const checkpoint::RunDirectory& run, cons
     : ranks_(ranks), run_(run), own_(own), storage_(storage), retention_(retention) {
   if (!in_background) return;
   std::size_t bytes = 0;
-  for (const checkpoint::SourcePiece& p : own_share()) bytes += aligned(p.data.bytes());
+  for (const checkpoint::SourcePiece& p : share_of_state(storage_)) bytes += aligned(p.data.bytes());
   comm::together(ranks.world, [&] { copy_ = Buffer(Device(), bytes); });
 }
 
@@ -67,16 +66,10 @@ void Saver::begin(const checkpoint::Manifest& header, bool state_changes) {
       comm::broadcast_text(ranks_.world, unfinished_ ? unfinished_->path().string() : std::string());
   comm::together(ranks_.world, [&] {
     may_change_ = !state_changes;
-    task_ = std::async(std::launch::async, [=, this] { write(folder, own_share(), state_changes); });
+    task_ =
+        std::async(std::launch::async, [=, this] { write(folder, share_of_state(storage_), state_changes); });
   });
   phase_ = Phase::writing;
-}
-
-std::vector<checkpoint::SourcePiece> Saver::own_share() const {
-  // Ranks that hold the same part share it.
-  const comm::Communicator* replicas = storage_.sharding().replicas;
-  return checkpoint::share_of(pieces_of(storage_), replicas ? replicas->rank() : 0,
-                              replicas ? replicas->size() : 1);
 }
 
 void Saver::write(const fs::path& folder, std::vector<checkpoint::SourcePiece> pieces, bool from_copy) {

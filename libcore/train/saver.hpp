@@ -64,7 +64,6 @@ class Saver {
  private:
   enum class Phase { idle, writing, committing };
 
-  std::vector<checkpoint::SourcePiece> own_share() const;
   void write(const fs::path& folder, std::vector<checkpoint::SourcePiece> pieces, bool from_copy);
   /// The pieces' contents move into `copy_`, and the pieces with them.
   void copy(std::vector<checkpoint::SourcePiece>& pieces);

@@ -1,5 +1,7 @@
 #include "train/state_io.hpp"
 
+#include "checkpoint/share.hpp"
+
 namespace dt::train {
 
 std::vector<checkpoint::SourcePiece> pieces_of(const parallel::ModelStorage& storage) {
@@ -18,6 +20,12 @@ std::vector<checkpoint::SourcePiece> pieces_of(const parallel::ModelStorage& sto
     add(checkpoint::kind_second_moment, storage.group_second_moment(group));
   }
   return pieces;
+}
+
+std::vector<checkpoint::SourcePiece> share_of_state(const parallel::ModelStorage& storage) {
+  const comm::Communicator* replicas = storage.sharding().replicas;
+  return checkpoint::share_of(pieces_of(storage), replicas ? replicas->rank() : 0,
+                              replicas ? replicas->size() : 1);
 }
 
 void load_state(const Context& context, const checkpoint::Reader& reader, parallel::ModelStorage& storage) {

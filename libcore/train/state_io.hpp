@@ -12,6 +12,10 @@ namespace dt::train {
 /// What this rank holds of the weights (the masters) and both moments of every parameter, as views.
 std::vector<checkpoint::SourcePiece> pieces_of(const parallel::ModelStorage& storage);
 
+/// Of that, what this rank writes into a checkpoint: ranks that hold the same share it. These are the
+/// owned_pieces() of parallel/mesh.hpp.
+std::vector<checkpoint::SourcePiece> share_of_state(const parallel::ModelStorage& storage);
+
 /// Fills weights and moments from a checkpoint. Errors: input (a digest that differs, a tensor that is
 /// missing).
 void load_state(const Context& context, const checkpoint::Reader& reader, parallel::ModelStorage& storage);

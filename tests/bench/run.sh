@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # run.sh BUILD: a table of how near training GPT-2 124M comes to this machine's speed and, with TORCH_PYTHON, to PyTorch's;
-# every kernel, product and unit at its shapes; then two data-parallel ranks against two runs alone, merging against cp, all-reduce on one host, and what dt-allreduce-bench adds to the calls that it measures.
+# every kernel, product and unit at its shapes; then saving beside training, saving, loading and merging against plain reads and
+# writes; two data-parallel ranks against two runs alone, all-reduce on one host, and what dt-allreduce-bench adds to the calls that it
+# measures.
 set -euo pipefail
 build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
 export PATH=$build/bin:$PATH
@@ -23,6 +25,7 @@ bash "$here/save.sh"
 bash "$here/data_parallel.sh"
 bash "$here/overlap.sh" || (($? == 77))  # it says what this machine lacks
 
+bench_checkpoint
 bench_merge "$work"
 if [[ -w /dev/shm ]]; then bench_merge /dev/shm; fi  # where no disk is waited for
 

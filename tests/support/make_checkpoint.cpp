@@ -1,6 +1,7 @@
 // make_checkpoint RUN STEP [setting=value...]: writes a checkpoint of a tiny model into a run directory and
 // prints its path.
 //   model=gpt2|llama
+//   vocabulary=N       a large model: its embedding has 24 columns
 //   continues=CKPT     a new generation, going on from CKPT (also where the run has none yet)
 //   generation=N       of an earlier generation: a zombie
 //   seed=N             other values
@@ -118,6 +119,7 @@ fs::path make(const fs::path& path, std::int64_t step, const Settings& settings)
   manifest.state.sequence_length = 32;
   manifest.state.precision = "fp32";
   manifest.model = tiny_model(settings["model"]);
+  if (settings.has("vocabulary")) manifest.model.vocabulary = number(settings["vocabulary"]);
   manifest.parent = settings["continues"];
   manifest.generation = generation(run, settings);
   const std::int64_t parts = settings.has("parts") ? number(settings["parts"]) : 1;

@@ -5,16 +5,20 @@ make_checkpoint run 10 >/dev/null || fail "make_checkpoint"
 ckpt=run/checkpoints/step-00000010.g1
 
 expect_exit 0 dt-checkpoint --help
-for command in "list RUN" "show CKPT" "verify CKPT" "latest RUN" "diff A B" "prune RUN" "import HF_FOLDER OUT" "repair CKPT"; do expect_match stdout "dt-checkpoint $command"; done
-expect_exit 2 dt-checkpoint reshard run; expect_match stderr "unknown command"
+for command in "list RUN" "show CKPT" "verify CKPT" "latest RUN" "diff A B" "reshard CKPT OUT" "prune RUN" "import HF_FOLDER OUT" "repair CKPT"; do
+  expect_match stdout "dt-checkpoint $command"
+done
 expect_exit 0 dt-checkpoint --version; expect_match stdout "^dt-checkpoint [0-9]"
 
-expect_exit 2 dt-checkpoint; expect_match stderr "expected list, show, verify, latest, diff, prune, import, repair"
+expect_exit 2 dt-checkpoint; expect_match stderr "expected list, show, verify, latest, diff, reshard, prune, import, repair"
 expect_exit 2 dt-checkpoint lst run; expect_match stderr "unknown command 'lst'"
 expect_exit 2 dt-checkpoint list; expect_match stderr "dt-checkpoint list RUN"
 expect_exit 2 dt-checkpoint list run run
 expect_exit 2 dt-checkpoint verify; expect_match stderr "verify CKPT"
 expect_exit 2 dt-checkpoint diff "$ckpt"; expect_match stderr "diff A B"
+expect_exit 2 dt-checkpoint reshard "$ckpt"; expect_match stderr "reshard CKPT OUT"
+expect_exit 2 dt-checkpoint show "$ckpt" --layout dp=2; expect_match stderr "--layout is an option of 'reshard', not of 'show'"
+expect_exit 2 dt-checkpoint show "$ckpt" --overwrite; expect_match stderr "--overwrite is an option of 'reshard'"
 expect_exit 2 dt-checkpoint latest run --jsn; expect_match stderr "jsn"
 
 for command in list latest show verify; do

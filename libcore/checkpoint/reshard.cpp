@@ -1,0 +1,99 @@
+#include "checkpoint/reshard.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "checkpoint/run_directory.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+
+/// A name that says a step and a generation must say the right ones: resume goes by it.
+void check_name(const fs::path& out, const Manifest& manifest) {
+  const auto entry = parse_checkpoint_name(out);
+  if (!entry) return;
+  if (entry->step == manifest.state.step && entry->generation == manifest.generation) return;
+  throw Error(
+      ErrorKind::input,
+      fmt::format("{} would name step {} of generation {}, but the state is of step {}, generation {}",
+                  out.string(), entry->step, entry->generation, manifest.state.step, manifest.generation),
+      fmt::format("name it {}, or something that is no checkpoint's name",
+                  checkpoint_name(manifest.state.step, manifest.generation)));
+}
+
+/// Only what is a checkpoint is replaced.
+void check_place(const fs::path& out, bool overwrite) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(out, error);
+  if (!fs::exists(status)) return;
+  if (!overwrite) {
+    throw Error(ErrorKind::input, out.string() + " exists already", "choose another name, or --overwrite it");
+  }
+  if (fs::is_directory(status) && fs::is_regular_file(out / manifest_name, error)) return;
+  throw Error(ErrorKind::input, out.string() + " is not a checkpoint and will not be overwritten",
+              "choose another name");
+}
+
+/// "runs/a/" names what "runs/a" names.
+fs::path without_slash(const fs::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
+bool are_siblings(const fs::path& a, const fs::path& b) {
+  return fs::weakly_canonical(a).parent_path() == fs::weakly_canonical(b).parent_path();
+}
+
+Manifest header_of(const Reader& source, const Resharding& how, const fs::path& out) {
+  Manifest header = source.manifest();
+  header.mesh = how.mesh;
+  header.created.clear();
+  header.dt_version.clear();
+  if (!are_siblings(source.path(), out)) header.parent.clear();
+  return header;
+}
+
+/// Reads a block's worth of a piece.
+class Payload {
+ public:
+  Payload(const Reader& source, std::span<const PieceSpec> pieces) : source_(source), pieces_(pieces) {}
+
+  std::span<const std::byte> operator()(std::size_t index, std::uint64_t begin, std::size_t count) {
+    const PieceSpec& spec = pieces_[index];
+    const std::size_t size = dtype_bytes(spec.dtype);
+    Piece wanted = spec.piece;
+    wanted.begin += static_cast<std::int64_t>(begin / size);
+    wanted.end = wanted.begin + static_cast<std::int64_t>(count / size);
+    buffer_.resize(count);
+    source_.read(spec.kind, spec.tensor, wanted, Tensor(buffer_.data(), spec.dtype, Shape{wanted.numel()}));
+    return buffer_;
+  }
+
+ private:
+  const Reader& source_;
+  std::span<const PieceSpec> pieces_;
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace
+
+void reshard(const Reader& source, const Resharding& how, const std::function<void(std::uint64_t)>& written) {
+  const fs::path out = without_slash(how.out);
+  check_name(out, source.manifest());
+  check_place(out, how.overwrite);
+  const Manifest header = header_of(source, how, out);
+  auto unfinished =
+      UnfinishedCheckpoint::at(out, header.state.step, header.generation, how.overwrite && fs::exists(out));
+  for (int writer = 0; writer < how.num_writers; ++writer) {
+    const std::vector<PieceSpec> pieces = how.pieces(writer);
+    Payload payload(source, pieces);
+    write_part(
+        unfinished.path(), header, writer, pieces,
+        [&](std::size_t index, std::uint64_t begin, std::size_t count) {
+          return payload(index, begin, count);
+        },
+        written);
+  }
+  unfinished.commit(header, how.num_writers);
+}
+
+}  // namespace dt::checkpoint

@@ -1,0 +1,195 @@
+// Whether saving and loading a checkpoint come to the speed of the disk: by one thread each, against plain
+// pwrite and fsync, and pread, of the same bytes in one file. Pairs in turn; printed are the medians and the
+// median of the pairs' ratios.
+//
+//   bench_checkpoint [FOLDER [PAIRS [LAYERS]]]
+//
+// The state is GPT-2 124M's with LAYERS layers (default 20: 2.2 GB of fp32 weights and moments). Loads are
+// cold: the page cache is asked to let go of both files before each; the warm rows beside them bound nothing.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <functional>
+#include <memory>
+#include <string>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <vector>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "checkpoint/reader.hpp"
+#include "checkpoint/writer.hpp"
+#include "model/parameter_table.hpp"
+#include "tensor/buffer.hpp"
+
+namespace {
+
+using namespace dt;
+using Clock = std::chrono::steady_clock;
+
+double seconds_of(const std::function<void()>& body) {
+  const auto started = Clock::now();
+  body();
+  return std::chrono::duration<double>(Clock::now() - started).count();
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// All pieces of a model's state, in one piece of memory.
+struct State {
+  model::ModelSpec spec;
+  Buffer memory;
+  std::vector<checkpoint::SourcePiece> pieces;
+
+  explicit State(std::int64_t layers) : spec(model::load_model_spec("gpt2-124m")) {
+    spec.layers = layers;
+    const model::ParameterTable table(spec);
+    memory = Buffer(Device{}, static_cast<std::size_t>(3 * 4 * table.num_parameters()));
+    std::uint64_t seed = 1;
+    for (std::uint64_t& word : std::span(reinterpret_cast<std::uint64_t*>(memory.data()), memory.bytes() / 8))
+      word = seed = seed * 6364136223846793005 + 1442695040888963407;
+    auto* next = static_cast<std::byte*>(memory.data());
+    for (const model::ParamSpec& param : table.params()) {
+      for (const char* kind :
+           {checkpoint::kind_weights, checkpoint::kind_first_moment, checkpoint::kind_second_moment}) {
+        pieces.push_back(
+            {param.name, kind, Piece::whole(param.shape), Tensor(next, DType::f32, param.shape)});
+        next += pieces.back().data.bytes();
+      }
+    }
+  }
+  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(memory.data()), memory.bytes()}; }
+};
+
+void for_each_block(std::span<std::byte> bytes,
+                    const std::function<void(std::uint64_t, std::span<std::byte>)>& body) {
+  for (std::size_t at = 0; at < bytes.size(); at += digest_block_bytes)
+    body(at, bytes.subspan(at, std::min(digest_block_bytes, bytes.size() - at)));
+}
+
+void write_plainly(const fs::path& path, std::span<std::byte> bytes) {
+  File file = File::create(path);
+  for_each_block(bytes, [&](std::uint64_t at, std::span<std::byte> block) { file.write_at(at, block); });
+  file.sync();
+  file.close();
+}
+
+void read_plainly(const fs::path& path, std::span<std::byte> bytes) {
+  const File file = File::open_read(path);
+  for_each_block(bytes, [&](std::uint64_t at, std::span<std::byte> block) { file.read_at(at, block); });
+}
+
+void load(const fs::path& path, const State& state) {
+  const checkpoint::Reader reader(path);
+  for (const checkpoint::SourcePiece& p : state.pieces) reader.read(p.kind, p.tensor, p.piece, p.data);
+}
+
+/// What is on disk already leaves memory.
+void forget(const fs::path& path) {
+  const File file = File::open_read(path);
+  ::posix_fadvise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
+}
+
+/// The two sides in turn, the first to go changing from pair to pair.
+struct Pairs {
+  std::vector<double> dt_s, plain_s, ratios;
+
+  Pairs(int count, const std::function<double()>& dt, const std::function<double()>& plain) {
+    for (int pair = 0; pair < count; ++pair) {
+      if (pair % 2 == 0) plain_s.push_back(plain());
+      dt_s.push_back(dt());
+      if (pair % 2 != 0) plain_s.push_back(plain());
+      ratios.push_back(plain_s.back() / dt_s.back());
+    }
+  }
+  void print(const std::string& what, std::size_t bytes, double at_least) const {
+    const auto rate = [&](double s) { return static_cast<double>(bytes) / s * 1e-9; };
+    const double ratio = median(ratios);
+    const std::string bound =
+        at_least == 0 ? ""
+                      : fmt::format("≥ {:<5.3f} {}", at_least, ratio >= at_least ? "reached" : "MISSED ");
+    fmt::print("{:<58} {:>7.3f}   {:<15}  {:.2f} of {:.2f} GB/s\n", what, ratio, bound, rate(median(dt_s)),
+               rate(median(plain_s)));
+    std::fflush(stdout);
+  }
+};
+
+std::string file_system_of(const fs::path& folder) {
+  struct statfs status {};
+  if (::statfs(folder.c_str(), &status) != 0) return "unknown";
+  switch (static_cast<unsigned long>(status.f_type)) {
+    case 0xEF53:
+      return "ext4";
+    case 0x58465342:
+      return "xfs";
+    case 0x9123683E:
+      return "btrfs";
+    case 0x01021994:
+      return "tmpfs";
+    case 0x6969:
+      return "nfs";
+    case 0x794C7630:
+      return "overlayfs";
+    case 0x0BD00BD0:
+      return "lustre";
+  }
+  return fmt::format("type {:#x}", static_cast<unsigned long>(status.f_type));
+}
+
+void report(const fs::path& folder, int num_pairs, const State& state) {
+  const std::size_t bytes = state.memory.bytes();
+  checkpoint::Manifest manifest;
+  manifest.model = state.spec;
+  manifest.generation = 1;
+  const fs::path plain = folder / "plain", saved = folder / checkpoint::checkpoint_name(0, 1);
+  fmt::print("a checkpoint of {:.2f} GB on {}, 1 thread, median of {} pairs\n",
+             static_cast<double>(bytes) * 1e-9, file_system_of(folder), num_pairs);
+  Pairs(
+      num_pairs,
+      [&] {
+        fs::remove_all(saved);
+        return seconds_of([&] { checkpoint::write_checkpoint(folder, manifest, state.pieces); });
+      },
+      [&] {
+        fs::remove(plain);
+        return seconds_of([&] { write_plainly(plain, state.bytes()); });
+      })
+      .print("saving, with digests: time of pwrite + fsync ÷ time", bytes, 0.85);
+  for (const bool is_cold : {true, false}) {
+    const auto timed = [&](const fs::path& file, const std::function<void()>& body) {
+      if (is_cold) forget(file);
+      return seconds_of(body);
+    };
+    Pairs(
+        num_pairs, [&] { return timed(saved / "rank-00000.h5", [&] { load(saved, state); }); },
+        [&] { return timed(plain, [&] { read_plainly(plain, state.bytes()); }); })
+        .print(fmt::format("loading, verified, {}: time of pread ÷ time", is_cold ? "cold" : "warm"), bytes,
+               is_cold ? 0.85 : 0);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const fs::path parent = argc > 1 ? fs::path(argv[1]) : fs::temp_directory_path();
+    std::string name = (parent / "dt-bench-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+      throw environment_error("cannot make a folder in {}", parent.string());
+    const auto remove = [](const fs::path* folder) { fs::remove_all(*folder); };
+    const fs::path folder = name;
+    const std::unique_ptr<const fs::path, decltype(remove)> removed(&folder, remove);
+    report(folder, argc > 2 ? std::atoi(argv[2]) : 7, State(argc > 3 ? std::atoi(argv[3]) : 20));
+    return 0;
+  } catch (const Error& error) {
+    fmt::print(stderr, "bench_checkpoint: {}\n", error.message());
+    return error.exit_code();
+  }
+}

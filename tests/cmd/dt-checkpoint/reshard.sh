@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# reshard writes the same state in the pieces of another layout, whole or not at all.
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+make() { make_checkpoint "$@" || fail "make_checkpoint $*"; }
+reshard() { dt-checkpoint reshard --quiet "$@"; }
+source=$(make run 10 writers=3)
+expect_exit 0 dt-merge "$source" --out whole.h5
+
+# From layout to layout and back: one file a rank, every tensor equal, one merged model.
+previous=$source
+for layout in tp=2,pp=2,dp=1,zero=1 dp=8,zero=3 tp=4 pp=2,dp=3 dp=4,zero=2,zero-group=2 tp=8,zero=0 dp=1; do
+  expect_exit 0 reshard "$previous" "to $layout" --layout "$layout" --json
+  next="to $layout"
+  expect_match stdout "^\{\"path\":\"to $layout\",\"step\":10,\"generation\":1,\"layout\":\"pp=[0-9]+,dp=[0-9]+,tp=[0-9]+,zero=[0-3]\",\"files\":[0-9]+,\"pieces\":[0-9]+,\"bytes\":[0-9]+\}$"
+  expect_equal "$(json_value stdout files)" "$(find "$next" -name 'rank-*.h5' | wc -l)" "files of $layout"
+  expect_exit 0 dt-checkpoint verify "$next"
+  expect_exit 0 dt-checkpoint diff "$source" "$next"
+  expect_exit 0 dt-merge "$next" --out merged.h5 --overwrite
+  cmp whole.h5 merged.h5 || fail "the merged model of $layout differs"
+  previous=$next
+done
+expect_equal "$(find "to tp=2,pp=2,dp=1,zero=1" -name 'rank-*.h5' | wc -l)" 4
+expect_exit 0 dt-checkpoint show "to tp=2,pp=2,dp=1,zero=1"; expect_match stdout "pp=2,dp=1,tp=2,zero=1"
+# The state of a step is the same text, whatever its pieces.
+state() { dt-checkpoint show --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["state"])'; }
+expect_equal "$(state "$previous")" "$(state "$source")" "state"
+
+# Another run takes it under its name; another name would mean another state.
+mkdir -p other/checkpoints
+expect_exit 0 reshard "$source" other/checkpoints/step-00000010.g1 --layout dp=2
+expect_equal "$(dt-checkpoint latest other)" other/checkpoints/step-00000010.g1
+expect_exit 3 reshard "$source" other/checkpoints/step-00000011.g1 --layout dp=2
+expect_match stderr "step-00000011.g1 would name step 11 .* is of step 10, generation 1"
+
+# Layouts that are none.
+layout() { expect_exit 2 reshard "$source" refused --layout "$1"; expect_match stderr "$2"; }
+expect_exit 2 reshard "$source" refused; expect_match stderr "--layout is missing"
+layout tp "--layout tp: 'tp' is not a layout's"
+layout cp=2 "a layout has pp=, dp=, tp=, zero=, zero-group="
+layout tp=2,tp=3 "tp is given twice"
+layout tp=0 "tp is a number from 1 to"
+layout zero=4 "zero is a number from 0 to 3"
+layout dp=x "dp is a number"
+layout pp=3 "pp=3 stages for 2 layers: at most pp=2"
+layout dp=4,zero=1,zero-group=3 "zero-group=3 do not make up dp=4"
+layout zero-group=1 "zero-group without zero"
+layout dp=40000,tp=40000 "too many ranks"
+expect_absent refused
+
+# What is there stays, but for a checkpoint that may be overwritten: its own place too.
+expect_exit 3 reshard "$source" "to dp=1" --layout dp=2; expect_match stderr "exists already.*--overwrite"
+expect_exit 0 reshard "$source" "to dp=1" --layout dp=2 --overwrite
+expect_exit 0 dt-checkpoint show "to dp=1"; expect_match stdout "dp=2"
+mkdir folder
+expect_exit 3 reshard "$source" folder --layout dp=2 --overwrite; expect_match stderr "is not a checkpoint"
+expect_exit 0 reshard "$source" "$source" --layout tp=2 --overwrite
+expect_exit 0 dt-checkpoint diff "$source" "to dp=1"
+
+# Sources that are none, or damaged.
+expect_exit 3 reshard nowhere refused --layout dp=2; expect_match stderr "nowhere"
+dropped=$(make dropped 10 drop=layers.0.mlp.up.bias)
+expect_exit 3 reshard "$dropped" refused --layout dp=2; expect_match stderr "layers.0.mlp.up.bias is missing"
+damaged=$(make damaged 10)
+printf 'xxxx' | dd of="$damaged/rank-00000.h5" bs=1 seek=40000 conv=notrunc status=none
+expect_exit 3 reshard "$damaged" refused --layout dp=2; expect_match stderr "rank-00000.h5: .*digest"
+expect_absent refused
+expect_equal "$(find . -name '.*tmp*')" "" "hidden folders"
+
+# In bounded memory, whatever the size: tensors of 96 MB, 288 in all.
+large=$(make large 10 vocabulary=1000000)
+bounded() { (
+  ulimit -v 262144 # KiB of address space, libraries included
+  reshard "$@"
+); }
+expect_exit 0 bounded "$large" across --layout tp=2,dp=2,zero=3
+expect_exit 0 bounded across back --layout dp=1
+expect_exit 0 dt-checkpoint diff --quiet "$large" back
+
+# A signal ends it, and nothing is left.
+dt-checkpoint reshard --quiet "$large" stopped --layout dp=4 2>stderr &
+tool=$!
+for _ in $(seq 200); do
+  [[ -n $(find . -path './.stopped.tmp-*/rank-*') ]] && break
+  sleep 0.02
+done
+kill -TERM "$tool"
+code=0
+wait "$tool" || code=$?
+expect_equal "$code" 143
+expect_match stderr "stopped by SIGTERM"
+expect_equal "$(find . -maxdepth 1 -name '*stopped*')" ""

@@ -1,0 +1,231 @@
+#include "parallel/mesh.hpp"
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "model/model_spec.hpp"
+
+using namespace dt;
+using namespace dt::parallel;
+
+namespace {
+
+constexpr std::array<std::size_t, 3> three_kinds = {4, 4, 4};
+
+/// Numbers that are the same for a seed everywhere.
+class Dice {
+ public:
+  explicit Dice(unsigned seed) : engine_(seed) {}
+  int operator()(int least, int most) {
+    return least + static_cast<int>(engine_() % static_cast<unsigned>(most - least + 1));
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+/// A small model of one of the families, tied or not, with grouped heads where the family has them.
+model::ModelSpec random_spec(Dice& dice) {
+  constexpr std::array<const char*, 2> presets = {"gpt2-124m", "llama-tiny"};
+  const bool is_llama = dice(0, 2) > 0;
+  model::ModelSpec s = model::load_model_spec(presets[is_llama ? 1 : 0]);
+  s.layers = dice(1, 5);
+  s.key_value_heads = dice(1, 3);
+  s.query_heads = s.key_value_heads * (is_llama ? dice(1, 3) : 1);
+  s.head_dim = 2 * dice(1, 4);
+  s.hidden = is_llama ? 2 * dice(3, 20) : s.query_heads * s.head_dim;
+  s.mlp_hidden = dice(5, 90);
+  s.vocabulary = dice(17, 900);
+  s.max_positions = dice(3, 40);
+  s.tied = dice(0, 1) == 1;
+  if (is_llama) s.qkv_bias = dice(0, 1) == 1;
+  return s;
+}
+
+Mesh random_mesh(Dice& dice, std::int64_t layers) {
+  Mesh mesh{dice(1, static_cast<int>(layers)), dice(1, 6), dice(1, 7), dice(0, 3), 0};
+  if (mesh.zero > 0 && dice(0, 1) == 1) {
+    do mesh.zero_group = dice(1, mesh.dp);
+    while (mesh.dp % mesh.zero_group != 0);
+  }
+  return mesh;
+}
+
+std::string text_of(const Mesh& m) {
+  return fmt::format("pp={},dp={},tp={},zero={},zero-group={}", m.pp, m.dp, m.tp, m.zero, m.zero_group);
+}
+
+/// How often each element of each parameter is owned, in one kind, over all ranks.
+std::vector<std::vector<int>> counts(const model::ParameterTable& table, const Mesh& mesh, int kind) {
+  std::vector<std::vector<int>> result;
+  for (const model::ParamSpec& param : table.params()) {
+    result.emplace_back(static_cast<std::size_t>(param.shape.numel()));
+  }
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    for (const OwnedPiece& own : owned_pieces(table, mesh, rank, three_kinds)) {
+      if (own.kind != kind) continue;
+      own.piece.validate();
+      CHECK(own.piece.numel() > 0);
+      std::vector<int>& count = result[static_cast<std::size_t>(own.param)];
+      for (const CopyRun& run : intersect(own.piece, Piece::whole(own.piece.global))) {
+        for (std::int64_t i = 0; i < run.count; ++i) ++count[static_cast<std::size_t>(run.target + i)];
+      }
+    }
+  }
+  return result;
+}
+
+std::int64_t bytes_of(const model::ParameterTable& table, const Mesh& mesh, int rank) {
+  std::int64_t bytes = 0;
+  for (const OwnedPiece& own : owned_pieces(table, mesh, rank, three_kinds)) bytes += 4 * own.piece.numel();
+  return bytes;
+}
+
+int find(const model::ParameterTable& table, const std::string& name) {
+  const int param = table.find(name);
+  REQUIRE(param >= 0);
+  return param;
+}
+
+/// The pieces of one parameter's weights, by rank.
+std::map<int, std::vector<Piece>> owners(const model::ParameterTable& table, const Mesh& mesh,
+                                         const std::string& name) {
+  std::map<int, std::vector<Piece>> found;
+  const int param = find(table, name);
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    for (const OwnedPiece& own : owned_pieces(table, mesh, rank, three_kinds)) {
+      if (own.param == param && own.kind == 0) found[rank].push_back(own.piece);
+    }
+  }
+  return found;
+}
+
+model::ModelSpec grouped_spec() {
+  model::ModelSpec s = model::load_model_spec("llama-tiny");
+  s.layers = 3;
+  s.hidden = 8;
+  s.query_heads = 4;
+  s.key_value_heads = 2;
+  s.head_dim = 2;
+  s.mlp_hidden = 9;
+  s.vocabulary = 7;
+  s.tied = true;
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("whatever the model and the mesh, every element has one owner in every kind") {
+  const int seed = GENERATE(range(0, 150));
+  Dice dice(static_cast<unsigned>(seed));
+  const model::ModelSpec spec = random_spec(dice);
+  const model::ParameterTable table(spec);
+  const Mesh mesh = random_mesh(dice, spec.layers);
+  CAPTURE(seed, text_of(mesh));
+  REQUIRE(why_impossible(mesh, table).empty());
+  for (int kind = 0; kind < 3; ++kind) {
+    for (const std::vector<int>& count : counts(table, mesh, kind)) {
+      CHECK(std::all_of(count.begin(), count.end(), [](int n) { return n == 1; }));
+    }
+  }
+}
+
+TEST_CASE("ranks of a stage own about as many bytes each") {
+  // Large enough that 4,096 elements are little.
+  model::ModelSpec spec = model::load_model_spec(GENERATE("gpt2-124m", "llama-tiny"));
+  if (spec.hidden < 768) spec.hidden = 768, spec.mlp_hidden = 2048, spec.query_heads = 12, spec.head_dim = 64;
+  const Mesh mesh =
+      GENERATE(Mesh{1, 8, 1, 0, 0}, Mesh{1, 8, 1, 3, 0}, Mesh{1, 8, 1, 1, 2}, Mesh{1, 1, 4, 0, 0},
+               Mesh{2, 2, 2, 1, 0}, Mesh{2, 4, 1, 2, 0}, Mesh{1, 2, 4, 3, 0});
+  const model::ParameterTable table(spec);
+  CAPTURE(spec.hidden, spec.tied, text_of(mesh));
+  for (int stage = 0; stage < mesh.pp; ++stage) {
+    std::int64_t total = 0, most = 0;
+    for (int rank = 0; rank < mesh.size(); ++rank) {
+      if (mesh.place_of(rank).pp != stage) continue;
+      total += bytes_of(table, mesh, rank);
+      most = std::max(most, bytes_of(table, mesh, rank));
+    }
+    CHECK(static_cast<double>(most) <= 1.25 * static_cast<double>(total) / (mesh.size() / mesh.pp));
+  }
+}
+
+TEST_CASE("what all data-parallel ranks hold alike they share to within an element") {
+  const model::ParameterTable table(model::load_model_spec("gpt2-124m"));
+  const Mesh mesh{1, 7, 1, 0, 0};
+  const double even = 12.0 * static_cast<double>(table.num_parameters()) / 7;
+  for (int rank = 0; rank < 7; ++rank) CHECK(std::abs(bytes_of(table, mesh, rank) - even) < 4);
+}
+
+TEST_CASE("ranks are numbered with tp fastest, pp slowest") {
+  const Mesh mesh{2, 3, 4, 0, 0};
+  CHECK(mesh.size() == 24);
+  CHECK(mesh.place_of(0) == MeshPlace{0, 0, 0});
+  CHECK(mesh.place_of(5) == MeshPlace{0, 1, 1});
+  CHECK(mesh.place_of(23) == MeshPlace{1, 2, 3});
+}
+
+TEST_CASE("heads are cut whole; with fewer than ranks, the first holder of a slice owns it") {
+  const model::ParameterTable table(grouped_spec());
+  const Mesh mesh{1, 1, 4, 0, 0};
+  // Two key-value heads of 2 × 8 over 4 ranks: ranks 0 and 1 hold the first, 2 and 3 the second.
+  const auto k = owners(table, mesh, "layers.0.attention.k.weight");
+  REQUIRE(k.size() == 2);
+  CHECK(k.at(0).front() == Piece{{4, 8}, {0, 0}, {2, 8}, 0, 16});
+  CHECK(k.at(2).front() == Piece{{4, 8}, {2, 0}, {2, 8}, 0, 16});
+  CHECK(slice_of(table.params()[static_cast<std::size_t>(find(table, "layers.0.attention.k.weight"))], 4,
+                 3) == k.at(2).front());
+  // The output projection is cut along its inputs.
+  const auto output = owners(table, mesh, "layers.0.attention.output.weight");
+  REQUIRE(output.size() == 4);
+  CHECK(output.at(3).front() == Piece{{8, 8}, {0, 6}, {8, 2}, 0, 16});
+  // Norms are whole everywhere and rank 0's.
+  const auto norm = owners(table, mesh, "layers.0.mlp_norm.weight");
+  REQUIRE(norm.size() == 1);
+  CHECK(norm.at(0).front().is_whole());
+}
+
+TEST_CASE("slices of what the ranks do not divide are uneven") {
+  const model::ParameterTable table(grouped_spec());
+  const Mesh mesh{1, 1, 2, 0, 0};
+  const auto rows = owners(table, mesh, "embedding.token.weight");
+  CHECK(rows.at(0).front() == Piece{{7, 8}, {0, 0}, {3, 8}, 0, 24});
+  CHECK(rows.at(1).front() == Piece{{7, 8}, {3, 0}, {4, 8}, 0, 32});
+  const auto down = owners(table, mesh, "layers.2.mlp.down.weight");
+  CHECK(down.at(1).front() == Piece{{8, 9}, {0, 4}, {8, 5}, 0, 40});
+}
+
+TEST_CASE("a tied table is the first stage's, the head's norm the last one's") {
+  const model::ParameterTable table(grouped_spec());
+  const Mesh mesh{3, 1, 1, 0, 0};
+  CHECK(owners(table, mesh, "embedding.token.weight").begin()->first == 0);
+  CHECK(owners(table, mesh, "layers.1.mlp.up.weight").begin()->first == 1);
+  CHECK(owners(table, mesh, "final_norm.weight").begin()->first == 2);
+}
+
+TEST_CASE("ZeRO cuts a stage's flat buffers at blocks of 4,096 elements") {
+  model::ModelSpec spec = model::load_model_spec("gpt2-124m");
+  const model::ParameterTable table(spec);
+  const Mesh mesh{1, 4, 1, GENERATE(1, 2, 3), 0};
+  const auto table_rows = owners(table, mesh, "embedding.token.weight");
+  REQUIRE(table_rows.size() == 4);
+  for (int rank = 1; rank < 4; ++rank) {
+    CHECK(table_rows.at(rank).front().begin % 4096 == 0);
+    CHECK(table_rows.at(rank).front().begin == table_rows.at(rank - 1).front().end);
+  }
+}
+
+TEST_CASE("a mesh that does not fit says what would") {
+  const model::ParameterTable table(grouped_spec());
+  CHECK(why_impossible({3, 1, 1, 0, 0}, table).empty());
+  CHECK(why_impossible({4, 1, 1, 0, 0}, table) ==
+        "pp=4 stages for 3 layers: at most pp=3 gives each a layer");
+  CHECK(why_impossible({1, 4, 1, 1, 3}, table) ==
+        "groups of zero-group=3 do not make up dp=4: it must divide it");
+  CHECK(why_impossible({1, 4, 1, 0, 2}, table) == "zero-group without zero: add zero=1, 2 or 3");
+}

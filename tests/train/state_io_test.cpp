@@ -1,0 +1,62 @@
+#include "train/state_io.hpp"
+
+#include <array>
+#include <catch2/catch.hpp>
+
+#include "checkpoint/share.hpp"
+#include "comm/threads/thread_group.hpp"
+#include "parallel/lanes.hpp"
+#include "parallel/mesh.hpp"
+#include "train/data_parallel.hpp"
+
+using namespace dt;
+
+namespace {
+
+struct Written {
+  std::string tensor, kind;
+  Piece piece;
+  bool operator==(const Written&) const = default;
+};
+
+/// By rank, what training saves.
+std::vector<std::vector<Written>> saved(const model::ParameterTable& table, const parallel::Mesh& mesh) {
+  std::vector<std::vector<Written>> all(static_cast<std::size_t>(mesh.dp));
+  comm::run_threads(mesh.dp, [&](comm::Communicator& world) {
+    const parallel::LanePlan lanes = parallel::LanePlan(mesh.dp, mesh.dp).of_rank(world.rank(), mesh.dp);
+    train::Plan plan;
+    plan.zero = mesh.zero;
+    plan.zero_group = mesh.group_size();
+    const train::DataParallel groups = train::divide_ranks(plan, world);
+    const parallel::ModelStorage storage(table, parallel::Precision{}, &lanes, groups.sharding);
+    for (const checkpoint::SourcePiece& p : train::share_of_state(storage)) {
+      all[static_cast<std::size_t>(world.rank())].push_back({p.tensor, p.kind, p.piece});
+    }
+    return 0;
+  });
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("training saves the pieces that the mesh says") {
+  const parallel::Mesh mesh =
+      GENERATE(parallel::Mesh{1, 1, 1, 0, 0}, parallel::Mesh{1, 3, 1, 0, 0}, parallel::Mesh{1, 2, 1, 1, 0},
+               parallel::Mesh{1, 3, 1, 2, 0}, parallel::Mesh{1, 4, 1, 3, 0}, parallel::Mesh{1, 4, 1, 3, 2});
+  model::ModelSpec spec = model::load_model_spec("llama-tiny");
+  spec.tied = GENERATE(false, true);
+  const model::ParameterTable table(spec);
+  const std::array<const char*, 3> kinds = {checkpoint::kind_weights, checkpoint::kind_first_moment,
+                                            checkpoint::kind_second_moment};
+  const std::array<std::size_t, 3> kind_bytes = {4, 4, 4};
+  const auto actual = saved(table, mesh);
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    std::vector<Written> expected;
+    for (const parallel::OwnedPiece& own : parallel::owned_pieces(table, mesh, rank, kind_bytes)) {
+      expected.push_back({table.params()[static_cast<std::size_t>(own.param)].name,
+                          kinds[static_cast<std::size_t>(own.kind)], own.piece});
+    }
+    CAPTURE(mesh.dp, mesh.zero, mesh.zero_group, rank);
+    CHECK(actual[static_cast<std::size_t>(rank)] == expected);
+  }
+}
