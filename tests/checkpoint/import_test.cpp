@@ -88,7 +88,7 @@ TEST_CASE("an imported model merges into the tensors that it was, bit for bit") 
         CHECK(manifest.model == spec);
         CHECK(manifest.state.step == 0);
         CHECK(verify_checkpoint(folder / "imported").empty());
-        export_hf(Reader(folder / "imported"), folder / "merged", false);
+        export_hf(ExportSource(folder / "imported"), folder / "merged", {});
         CHECK(tensors_in(folder / "merged") == tensors_in(folder / "hf"));
       }
     }
@@ -104,14 +104,15 @@ TEST_CASE("the tokenizer's files go along, under their digests") {
   import_hf(HfFolder(folder / "hf"), folder / "imported");
   const Reader reader(folder / "imported");
   REQUIRE(companions_of(reader.manifest()).size() == 2);
-  export_hf(reader, folder / "merged", false);
+  export_hf(ExportSource(folder / "imported"), folder / "merged", {});
   CHECK(read_file(folder / "merged/tokenizer.json") == "{\"a\": 1}");
   CHECK(read_file(folder / "merged/merges.txt").empty());
   CHECK_FALSE(fs::exists(folder / "merged/README.md"));
   test::write_text(folder / "imported/tokenizer.json", "{\"a\": 2}");
   CHECK(verify_checkpoint(folder / "imported").size() == 1);
-  CHECK(contains(error_of(ErrorKind::input, [&] { export_hf(reader, folder / "again", false); }),
-                 "tokenizer.json"));
+  CHECK(contains(
+      error_of(ErrorKind::input, [&] { export_hf(ExportSource(folder / "imported"), folder / "again", {}); }),
+      "tokenizer.json"));
   CHECK_FALSE(fs::exists(folder / "again"));
 }
 
@@ -153,7 +154,7 @@ TEST_CASE("a transposed tensor larger than a block is imported in little memory"
   const std::uint64_t before = peak_resident_bytes();
   import_hf(source, folder / "imported");
   CHECK(peak_resident_bytes() < before + (std::uint64_t{80} << 20));
-  export_hf(Reader(folder / "imported"), folder / "merged", false);
+  export_hf(ExportSource(folder / "imported"), folder / "merged", {});
   CHECK((tensors_in(folder / "merged") == tensors_in(folder / "hf")));
 }
 

@@ -71,7 +71,7 @@ std::string state_of(const Reader& reader) {
 }
 
 std::string merged(const Reader& reader, const fs::path& file) {
-  export_h5(reader, file, true);
+  export_h5(ExportSource(reader.path()), file, {.overwrite = true});
   return read_file(file);
 }
 
