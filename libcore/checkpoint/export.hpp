@@ -17,8 +17,8 @@ namespace dt::checkpoint {
 using BytesDone = std::function<void(std::uint64_t)>;
 
 struct ExportOptions {
-  std::optional<DType> dtype = {};  // of the weights; none: as they are stored
-  bool with_optimizer = false;      // Adam's moments too, as they are stored
+  std::optional<DType> dtype = std::nullopt;  // of the weights; none: as they are stored
+  bool with_optimizer = false;                // Adam's moments too, as they are stored
   /// A Hugging Face folder's model is cut into files of at most so many bytes of tensors, a larger tensor
   /// into none but its own; 0: one file.
   std::uint64_t max_shard_bytes = 5'000'000'000;

@@ -2,8 +2,9 @@
 # Shards, element types, moments and averages, against plain recomputation with Python and numpy.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 make() { make_checkpoint "$@" || fail "make_checkpoint $*"; }
-check() { python3 "$DT_TESTS/python/check_merge.py" "$@" || fail "check_merge.py $*"; }
-python3 -c 'import numpy' 2>/dev/null || skip "needs python3 with numpy"
+python=/usr/bin/python3 # Debian's, whose packages the tests install
+check() { "$python" "$DT_TESTS/python/check_merge.py" "$@" || fail "check_merge.py $*"; }
+"$python" -c 'import numpy' 2>/dev/null || skip "needs the Debian packages python3 and python3-numpy"
 
 for model in gpt2 llama; do
   a=$(make "a_$model" 10 model=$model divide=3)
