@@ -104,6 +104,7 @@ StoredPiece parse_piece(const JsonObject& o) {
 void check_piece(const StoredPiece& p, const std::map<std::string, std::uint64_t>& file_bytes) {
   const auto file = file_bytes.find(p.file);
   if (file == file_bytes.end()) throw input_error("its file '{}' is not among 'files'", p.file);
+  static_cast<void>(p.piece.global.numel());  // throws where that is no number
   const std::uint64_t limit = file->second;
   if (static_cast<std::uint64_t>(p.piece.numel()) > limit || p.offset > limit ||
       p.bytes() > limit - p.offset) {
