@@ -87,8 +87,7 @@ def main():
 def compare(kind, steps):
     """The run, gone on with by one more step, and an undisturbed one, which need not save."""
     resumed = faults.tool(*subjects.command(kind, "root/new", steps))
-    rare = [] if kind.startswith("writers") else ["--save-every", str(steps)]
-    whole = faults.tool(*subjects.command(kind, "root/whole", steps, *rare))
+    whole = faults.tool(*subjects.command(kind, "root/whole", steps, save_every=steps))
     if resumed.code != 0 or whole.code != 0:
         faults.fail(f"the run's end: {resumed}{whole}")
     if not faults.same_weights("root/new", "root/whole"):

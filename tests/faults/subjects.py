@@ -25,13 +25,13 @@ def prepare():
                    stdout=subprocess.DEVNULL)
 
 
-def command(kind, run, steps, *options):
-    """That trains, or pretends to, in the folder `run` up to step `steps`, and saves after each."""
+def command(kind, run, steps, *options, save_every=1):
+    """That trains, or pretends to, in the folder `run` up to step `steps`, and saves after each, or as the trainer is told."""
     name, _, count = kind.partition("=")
     if name == "writers":
         return ["save_checkpoints", run, str(steps), count, *options]
     train = ["dt-train", "--quiet", "--model", "model.json", "--data", "shards", "--run", run, "--steps", str(steps),
-             "--save-every", "1", "--sequence-length", "32", "--global-batch", "8", "--micro-batch", "1", "--lr", "1e-3",
+             "--save-every", str(save_every), "--sequence-length", "32", "--global-batch", "8", "--micro-batch", "1", "--lr", "1e-3",
              "--schedule", "constant", "--warmup-steps", "0", "--grad-lanes", "4", "--threads", "1", "--peak-flops", "1e9",
              "--eval-batches", "1", "--comm-timeout", "60s", *options]
     if name == "mpi":

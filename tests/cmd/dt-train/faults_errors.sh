@@ -2,4 +2,3 @@
 # Errors of the file system at operations of a save are reported; the checkpoint before stays.
 source "$(dirname "${BASH_SOURCE[0]}")/../../faults/run.sh"
 faults errors self 24
-faults errors mpi=2 120

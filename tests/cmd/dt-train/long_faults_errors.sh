@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The same at every operation.
+# The same at every operation, and with ranks.
 source "$(dirname "${BASH_SOURCE[0]}")/../../faults/run.sh"
-for kind in self threads=2 mpi=2; do
-  faults errors "$kind" 1
-done
+faults errors self 1
+faults errors threads=2 4
+faults errors mpi=2 10
