@@ -7,6 +7,7 @@
 // The state is GPT-2 124M's with LAYERS layers (default 20: 2.2 GB of fp32 weights and moments). Loads are
 // cold: the page cache is asked to let go of both files before each; the warm rows beside them bound nothing.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +25,7 @@
 #include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"
 #include "model/parameter_table.hpp"
+#include "parallel/mesh.hpp"
 #include "tensor/buffer.hpp"
 
 namespace {
@@ -115,11 +117,43 @@ struct Pairs {
     const std::string bound =
         at_least == 0 ? ""
                       : fmt::format("≥ {:<5.3f} {}", at_least, ratio >= at_least ? "reached" : "MISSED ");
-    fmt::print("{:<58} {:>7.3f}   {:<15}  {:.2f} of {:.2f} GB/s\n", what, ratio, bound, rate(median(dt_s)),
-               rate(median(plain_s)));
+    const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+    fmt::print("{:<58} {:>7.3f}   {:<15}  {:.2f} of {:.2f} GB/s; from {:.3f} to {:.3f}\n", what, ratio, bound,
+               rate(median(dt_s)), rate(median(plain_s)), *least, *most);
     std::fflush(stdout);
   }
 };
+
+/// What ranks that divide all of the state read of a checkpoint that one writer wrote, against what they
+/// need, and against the whole blocks that this lies in.
+void report_reading(const fs::path& saved, const State& state) {
+  const model::ParameterTable table(state.spec);
+  const parallel::Mesh mesh{1, 4, 1, 3, 0};
+  const std::array<std::size_t, 3> kind_bytes = {4, 4, 4};
+  std::uint64_t needed = 0, blocks = 0, read = 0;
+  const double took_s = seconds_of([&] {
+    for (int rank = 0; rank < mesh.size(); ++rank) {
+      const checkpoint::Reader reader(saved);
+      for (const parallel::OwnedPiece& own : parallel::owned_pieces(table, mesh, rank, kind_bytes)) {
+        const checkpoint::SourcePiece& p = state.pieces[static_cast<std::size_t>(3 * own.param + own.kind)];
+        const auto begin = static_cast<std::uint64_t>(4 * own.piece.begin);
+        const auto end = static_cast<std::uint64_t>(4 * own.piece.end);
+        reader.read(p.kind, p.tensor, own.piece, p.data.flat(own.piece.begin, own.piece.numel()));
+        needed += end - begin;
+        blocks +=
+            std::min<std::uint64_t>((end - 1) / digest_block_bytes * digest_block_bytes + digest_block_bytes,
+                                    p.data.bytes()) -
+            begin / digest_block_bytes * digest_block_bytes;
+      }
+      read += reader.bytes_read();
+    }
+  });
+  fmt::print(
+      "dp=4, zero=3 loads what dp=1 saved, all ranks: {:.2f} GB needed, in whole blocks {:.2f}, read {:.2f}, "
+      "in {:.2f} s one after the other\n",
+      static_cast<double>(needed) * 1e-9, static_cast<double>(blocks) * 1e-9,
+      static_cast<double>(read) * 1e-9, took_s);
+}
 
 std::string file_system_of(const fs::path& folder) {
   struct statfs status {};
@@ -173,6 +207,7 @@ void report(const fs::path& folder, int num_pairs, const State& state) {
         .print(fmt::format("loading, verified, {}: time of pread ÷ time", is_cold ? "cold" : "warm"), bytes,
                is_cold ? 0.85 : 0);
   }
+  report_reading(saved, state);
 }
 
 }  // namespace
