@@ -52,7 +52,7 @@ void check_all(Communicator& group, std::int64_t numel, Reduction reduction, boo
 
 /// Elements of a segment of all ranks' pieces.
 std::int64_t segment_of(const Communicator& group, DType dtype) {
-  const NodeWindow window(0, group.size(), "");
+  const NodeWindow window(0, group.size());
   return static_cast<std::int64_t>(window.piece_bytes() / dtype_bytes(dtype)) * group.size();
 }
 
