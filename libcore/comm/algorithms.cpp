@@ -137,21 +137,23 @@ Chain message_chain(const Caller& caller, const Collective& c, std::size_t numbe
   };
 }
 
+std::size_t bytes_of(const Collective& c) {
+  return static_cast<std::size_t>(c.numel()) * dtype_bytes(c.in.dtype());
+}
+
 Algorithm message_algorithm(const Caller& caller, const Collective& c) {
-  const std::size_t chain_bytes = segment_part_bytes(caller) * static_cast<std::size_t>(caller.size);
+  const std::size_t segment = segment_part_bytes(caller) * static_cast<std::size_t>(caller.size);
   return {.make_chain = [=](std::size_t number) { return message_chain(caller, c, number); },
           .num_chains = c.num_segments,
-          .window = caller.bucket_bytes > 0
-                        ? std::max(min_segments_under_way, caller.bucket_bytes / chain_bytes)
-                        : c.num_segments,
-          .chain_bytes = chain_bytes};
+          .window = caller.bucket_bytes > 0 ? std::max(min_segments_under_way, caller.bucket_bytes / segment)
+                                            : c.num_segments,
+          .chain_bytes = std::min(segment, bytes_of(c))};
 }
 
 /// By messages, or through memory that ranks share, as large operations can be where the ranks are.
 Algorithm placed_algorithm(const Caller& caller, const Collective& c) {
   const Algorithm messages = message_algorithm(caller, c);
-  const auto bytes = static_cast<std::size_t>(c.numel()) * dtype_bytes(c.in.dtype());
-  if (caller.size == 1 || bytes < min_placed_bytes) return messages;
+  if (caller.size == 1 || bytes_of(c) < min_placed_bytes) return messages;
   switch (caller.locality->state()) {
     case Locality::State::undecided:
       return undecided_algorithm(
@@ -181,6 +183,10 @@ Collective scattered(OperationKind kind, const Caller& caller, const Tensor& in,
 }
 
 }  // namespace
+
+std::size_t least_bucket_bytes(int size) {
+  return min_segments_under_way * static_cast<std::size_t>(size) * line_bytes;
+}
 
 Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                Reduction reduction) {

@@ -23,6 +23,10 @@ struct Caller {
   std::size_t bucket_bytes;  // see Communicator::set_bucket_bytes
 };
 
+/// What a group may have under way at the least, so that its operations can go on: segments of a cache line
+/// for each rank, some at a time.
+std::size_t least_bucket_bytes(int size);
+
 /// What an Operation runs.
 struct Algorithm {
   std::function<Chain(std::size_t number)> make_chain;

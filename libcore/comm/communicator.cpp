@@ -93,10 +93,16 @@ Communicator::Communicator(std::unique_ptr<Transport> transport, std::shared_ptr
       rank_(transport_->rank()),
       size_(transport_->size()),
       locality_(std::make_shared<Locality>(rank_, size_, host_)),
-      group_(engine_->recorder().add_group(name_, members_)) {}
+      group_(engine_->recorder().add_group(name_, members_)) {
+  set_bucket_bytes(default_bucket_bytes);
+}
 
 Communicator::~Communicator() {
   engine_->forget(*transport_);
+}
+
+void Communicator::set_bucket_bytes(std::size_t bytes) {
+  bucket_bytes_ = bytes > 0 ? std::max(bytes, least_bucket_bytes(size_)) : 0;
 }
 
 Caller Communicator::caller() const {

@@ -65,10 +65,10 @@ class Communicator {
   /// Ranks of the group within the group of everyone.
   const std::vector<int>& members() const { return members_; }
   Engine& engine() { return *engine_; }
-  /// How much of the group's reductions and gathers is under way at a time, and so how much memory they
-  /// borrow for what arrives; 0: any. The same on all ranks, while nothing is under way; groups made from
-  /// this one begin with it.
-  void set_bucket_bytes(std::size_t bytes) { bucket_bytes_ = bytes; }
+  /// How much of the group's reductions and gathers is under way in messages at a time, the oldest first, and
+  /// so the most memory that they borrow for what arrives; at least 256 bytes a rank; 0: any. The same on all
+  /// ranks, while nothing is under way; groups made from this one begin with it.
+  void set_bucket_bytes(std::size_t bytes);
   static constexpr std::size_t default_bucket_bytes = std::size_t{16} << 20;
   /// The most that operations of all groups made from one borrowed at a time.
   std::size_t most_staging_bytes() const { return staging_->most_in_use_bytes(); }
@@ -109,7 +109,7 @@ class Communicator {
   int rank_;
   int size_;
   std::shared_ptr<Locality> locality_;
-  std::size_t bucket_bytes_ = default_bucket_bytes;
+  std::size_t bucket_bytes_ = 0;
   int group_;                  // of the recorder
   std::int64_t sequence_ = 0;  // of the newest operation but sends and receives
 };

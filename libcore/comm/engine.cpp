@@ -237,6 +237,7 @@ bool Engine::begin_stage(Operation& operation, Operation::Running& running) {
   const int tag = tag_of(operation, running);
   for (const Stage::Transfer& transfer : running.current.transfers) {
     if (transfer.is_send) {
+      recorder_->count_message(transfer.bytes.size());
       operation.transport->send(transfer.peer, tag, transfer.bytes, running.pending);
     } else {
       operation.transport->receive(transfer.peer, tag, transfer.bytes, running.pending);
@@ -249,7 +250,8 @@ Engine::ActiveTransport& Engine::active_of(const Operation& operation) {
   const auto place = std::find_if(active_.begin(), active_.end(), [&](const ActiveTransport& active) {
     return active.transport == operation.transport;
   });
-  return place != active_.end() ? *place : active_.emplace_back(ActiveTransport{operation.transport, 0, 0, {}});
+  return place != active_.end() ? *place
+                                : active_.emplace_back(ActiveTransport{operation.transport, 0, 0, {}});
 }
 
 /// All ranks begin chains in the same order, so the oldest of all that are not done is under way everywhere.

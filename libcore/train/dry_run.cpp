@@ -79,6 +79,7 @@ Json describe(const Settings& settings, const Plan& plan, const MemoryEstimate& 
               {"gathered_bytes", memory.storage.gathered},
               {"activations_bytes", memory.activations},
               {"batches_bytes", memory.batches},
+              {"arriving_bytes", memory.arriving},
               {"memory_bytes", memory.total()},
               {"checkpoint_bytes", memory.storage.checkpoint}};
 }
