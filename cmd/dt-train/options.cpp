@@ -80,6 +80,10 @@ void add_ranks(OptionTable& t, Settings& s) {
            "ranks that divide it: all; node (those of a node); or so many in a row; groups hold the same")
       .add("overlap", &s.overlap,
            "ranks compute while weights and gradients are on their way; without, to see what that is worth")
+      .add("comm-bucket-bytes", &s.comm_bucket_bytes, "SIZE",
+           "how much of the gradients and weights is under way in messages at a time, and so the most memory "
+           "for what arrives; 0: all that units hand over; no bit depends on it",
+           0, std::int64_t{1} << 50)
       .add("comm", &s.comm, "KIND",
            "self (one rank), threads=N (N ranks as threads of this process), mpi; default: mpi under mpirun "
            "and srun, "
@@ -140,8 +144,7 @@ void add_proof(OptionTable& t, Settings& s) {
            "make --steps steps under each layout and print how they differ from the first's; exit 5 where "
            "more "
            "than may be. Layouts apart by ';', of dp= (the first so many ranks), zero=, zero-group=, "
-           "recompute=, "
-           "micro-batch=, threads=, which default to this command's")
+           "comm-bucket-bytes=, recompute=, micro-batch=, threads=, which default to this command's")
       .add("show-schedule", &s.show_schedule,
            "print what rank 0 does in a step, with the bytes that ranks move");
 }

@@ -50,6 +50,7 @@ constexpr std::array training_only{"steps",
                                    "lr-reference-batch",
                                    "zero",
                                    "zero-group",
+                                   "comm-bucket-bytes",
                                    "show-schedule",
                                    "compare-layouts"};
 

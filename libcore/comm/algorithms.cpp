@@ -6,6 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "comm/hierarchical_algorithms.hpp"
+#include "comm/opening.hpp"
+#include "comm/parts.hpp"
 #include "comm/small_all_reduce.hpp"
 #include "comm/window_algorithms.hpp"
 
@@ -14,45 +17,31 @@ namespace dt::comm {
 namespace {
 
 // A segment: small enough that what arrived is combined, and what was combined is sent, out of the caches;
-// large enough that its messages are few. The parts of many ranks are no smaller than that.
+// large enough that its messages are few. The parts of many ranks are no smaller than that, unless few bytes
+// may be under way.
 constexpr std::size_t segment_bytes = std::size_t{1} << 20;
 constexpr std::size_t min_segment_part_bytes = std::size_t{128} << 10;
+constexpr std::size_t min_segments_under_way = 4;
 constexpr std::size_t broadcast_segment_bytes = std::size_t{512} << 10;
-constexpr std::size_t line_bytes = 64;
-
-using PartOf = std::function<Part(int rank)>;
-
-std::int64_t divide_up(std::int64_t count, std::int64_t unit) {
-  return (count + unit - 1) / unit;
-}
+// Smaller operations are messages.
+constexpr std::size_t min_placed_bytes = std::size_t{128} << 10;
 
 /// At least one: an operation on nothing is still an operation.
 std::size_t num_segments(std::int64_t count, std::int64_t segment) {
   return static_cast<std::size_t>(std::max<std::int64_t>(1, divide_up(count, segment)));
 }
 
-std::int64_t elements_of(std::size_t bytes, const Tensor& tensor) {
-  return static_cast<std::int64_t>(bytes / dtype_bytes(tensor.dtype()));
+/// Bytes of one rank's part of a segment: whole cache lines.
+std::size_t segment_part_bytes(const Caller& caller) {
+  const auto size = static_cast<std::size_t>(caller.size);
+  const std::size_t part = std::max(min_segment_part_bytes, segment_bytes / size);
+  const std::size_t most =
+      caller.bucket_bytes > 0 ? caller.bucket_bytes / min_segments_under_way / size : part;
+  return std::max(line_bytes, std::min(part, most) / line_bytes * line_bytes);
 }
 
-/// Elements of one rank's part of a segment: whole cache lines.
 std::int64_t segment_part_of(const Caller& caller, const Tensor& tensor) {
-  const std::size_t part = segment_bytes / static_cast<std::size_t>(caller.size) / line_bytes * line_bytes;
-  return elements_of(std::max(min_segment_part_bytes, part), tensor);
-}
-
-Part intersect(const Part& part, std::int64_t begin, std::int64_t end) {
-  const std::int64_t first = std::clamp(begin, part.begin, part.begin + part.count);
-  const std::int64_t last = std::clamp(end, first, part.begin + part.count);
-  return {first, last - first};
-}
-
-Part shift(const Part& part, std::int64_t by) {
-  return {part.begin + by, part.count};
-}
-
-Tensor cut(const Tensor& tensor, const Part& part) {
-  return tensor.flat(part.begin, part.count);
+  return elements_of(segment_part_bytes(caller), tensor);
 }
 
 int rank_ahead(const Caller& caller, int distance) {
@@ -60,10 +49,6 @@ int rank_ahead(const Caller& caller, int distance) {
 }
 int rank_behind(const Caller& caller, int distance) {
   return (caller.rank - distance + caller.size) % caller.size;
-}
-
-void add_transfer(Stage& stage, int peer, const Tensor& data, bool is_send) {
-  if (data.numel() > 0) stage.transfers.push_back({peer, data.span_bytes(), is_send});
 }
 
 /// Every rank sends its elements of part p to rank p; what arrives for this rank becomes `out`. Peers are
@@ -128,8 +113,7 @@ struct ScatteredParts {
   Part of(int rank) const { return part_of(rank, size, numel, granule); }
   PartOf segment(std::size_t number) const {
     return [*this, begin = static_cast<std::int64_t>(number) * segment_part](int rank) {
-      const Part whole = of(rank);
-      return intersect(whole, whole.begin + begin, whole.begin + begin + segment_part);
+      return piece_of(of(rank), begin, segment_part);
     };
   }
   std::size_t num_segments() const {
@@ -138,60 +122,99 @@ struct ScatteredParts {
   }
 };
 
+Chain message_chain(const Caller& caller, const Collective& c, std::size_t number) {
+  return [caller, c, part = c.segment(number)](int index, Stage& stage) {
+    const Part own = part(caller.rank);
+    if (c.reduces() && index == 0) {
+      scatter_and_combine(caller, c.in, part, c.own_out(own, caller.rank), c.reduction, stage);
+      return true;
+    }
+    if (!c.gathers() || index > (c.reduces() ? 1 : 0)) return false;
+    const Tensor mine = c.reduces() ? cut(c.out, own) : c.own_in(own, caller.rank);
+    gather(caller, mine, c.out, part, stage);
+    stage.then = [mine, copy = cut(c.out, own)] { convert(mine, copy); };
+    return true;
+  };
+}
+
+std::size_t bytes_of(const Collective& c) {
+  return static_cast<std::size_t>(c.numel()) * dtype_bytes(c.in.dtype());
+}
+
+Algorithm message_algorithm(const Caller& caller, const Collective& c) {
+  const std::size_t segment = segment_part_bytes(caller) * static_cast<std::size_t>(caller.size);
+  return {.make_chain = [=](std::size_t number) { return message_chain(caller, c, number); },
+          .num_chains = c.num_segments,
+          .window = caller.bucket_bytes > 0 ? std::max(min_segments_under_way, caller.bucket_bytes / segment)
+                                            : c.num_segments,
+          .chain_bytes = std::min(segment, bytes_of(c))};
+}
+
+/// By messages, or through memory that ranks share, as large operations can be where the ranks are.
+Algorithm placed_algorithm(const Caller& caller, const Collective& c) {
+  const Algorithm messages = message_algorithm(caller, c);
+  if (caller.size == 1 || bytes_of(c) < min_placed_bytes) return messages;
+  switch (caller.locality->state()) {
+    case Locality::State::undecided:
+      return undecided_algorithm(
+          caller, [=] { return placed_algorithm(caller, c); }, messages,
+          std::max(messages.num_chains, num_window_chains(c, caller.size)));
+    case Locality::State::open:
+      if (caller.locality->placement().num_hosts == 1) return window_algorithm(caller, c);
+      if (pays_by_host(c, caller.locality->placement())) return hierarchical_algorithm(caller, c, messages);
+      break;
+    case Locality::State::absent:
+      break;
+  }
+  return messages;
+}
+
+/// Of operations that leave each rank its part.
+Collective scattered(OperationKind kind, const Caller& caller, const Tensor& in, const Tensor& out,
+                     Reduction reduction, std::int64_t granule) {
+  const ScatteredParts parts(caller, kind == OperationKind::reduce_scatter ? in : out, granule);
+  return {.kind = kind,
+          .in = in,
+          .out = out,
+          .reduction = reduction,
+          .part = [parts](int rank) { return parts.of(rank); },
+          .segment = [parts](std::size_t number) { return parts.segment(number); },
+          .num_segments = parts.num_segments()};
+}
+
 }  // namespace
+
+std::size_t least_bucket_bytes(int size) {
+  return min_segments_under_way * static_cast<std::size_t>(size) * line_bytes;
+}
 
 Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                Reduction reduction) {
   if (is_small_all_reduce(caller, in)) return small_all_reduce_algorithm(caller, in, out, reduction);
   const std::int64_t segment_part = segment_part_of(caller, in);
-  const auto make_chain = [=](std::size_t number) -> Chain {
-    const PartOf part = all_reduce_parts(in, caller.size, segment_part, static_cast<std::int64_t>(number));
-    return [=](int index, Stage& stage) {
-      const Tensor mine = cut(out, part(caller.rank));
-      if (index == 0) scatter_and_combine(caller, in, part, mine, reduction, stage);
-      if (index == 1) gather(caller, mine, out, part, stage);
-      return index < 2;
-    };
+  const auto segment = [=, size = caller.size](std::size_t number) {
+    return all_reduce_parts(in, size, segment_part, static_cast<std::int64_t>(number));
   };
-  const Algorithm messages{make_chain, num_segments(in.numel(), segment_part * caller.size)};
-  if (!is_for_window(caller, in.bytes())) return messages;
-  const PartOf part = all_reduce_parts(in, caller.size, divide_up(in.numel(), caller.size), 0);
-  return window_algorithm(caller, {OperationKind::all_reduce, in, out, reduction, part}, messages);
+  return placed_algorithm(caller,
+                          {.kind = OperationKind::all_reduce,
+                           .in = in,
+                           .out = out,
+                           .reduction = reduction,
+                           .part = all_reduce_parts(in, caller.size, divide_up(in.numel(), caller.size), 0),
+                           .segment = segment,
+                           .num_segments = num_segments(in.numel(), segment_part * caller.size)});
 }
 
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                    Reduction reduction, std::int64_t granule) {
-  const ScatteredParts parts(caller, in, granule);
-  const auto make_chain = [=](std::size_t number) -> Chain {
-    return [=, part = parts.segment(number)](int index, Stage& stage) {
-      if (index > 0) return false;
-      const Tensor mine = cut(out, shift(part(caller.rank), -parts.of(caller.rank).begin));
-      scatter_and_combine(caller, in, part, mine, reduction, stage);
-      return true;
-    };
-  };
-  const Algorithm messages{make_chain, parts.num_segments()};
-  if (!is_for_window(caller, in.bytes())) return messages;
-  const PartOf part = [parts](int rank) { return parts.of(rank); };
-  return window_algorithm(caller, {OperationKind::reduce_scatter, in, out, reduction, part}, messages);
+  return placed_algorithm(caller,
+                          scattered(OperationKind::reduce_scatter, caller, in, out, reduction, granule));
 }
 
 Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                std::int64_t granule) {
-  const ScatteredParts parts(caller, out, granule);
-  const auto make_chain = [=](std::size_t number) -> Chain {
-    return [=, part = parts.segment(number)](int index, Stage& stage) {
-      if (index > 0) return false;
-      const Tensor mine = cut(in, shift(part(caller.rank), -parts.of(caller.rank).begin));
-      gather(caller, mine, out, part, stage);
-      stage.then = [mine, copy = cut(out, part(caller.rank))] { convert(mine, copy); };
-      return true;
-    };
-  };
-  const Algorithm messages{make_chain, parts.num_segments()};
-  if (!is_for_window(caller, out.bytes())) return messages;
-  const PartOf part = [parts](int rank) { return parts.of(rank); };
-  return window_algorithm(caller, {OperationKind::all_gather, in, out, {}, part}, messages);
+  return placed_algorithm(caller,
+                          scattered(OperationKind::all_gather, caller, in, out, Reduction::sum, granule));
 }
 
 Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root) {

@@ -7,7 +7,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/engine.hpp"
-#include "comm/node_window.hpp"
+#include "comm/locality.hpp"
 #include "comm/reduction.hpp"
 #include "comm/staging.hpp"
 #include "tensor/tensor.hpp"
@@ -19,14 +19,20 @@ struct Caller {
   int rank;
   int size;
   std::shared_ptr<StagingPool> staging;
-  std::shared_ptr<NodeWindow> window;
+  std::shared_ptr<Locality> locality;
+  std::size_t bucket_bytes;  // see Communicator::set_bucket_bytes
 };
+
+/// What a group may have under way at the least, so that its operations can go on: segments of a cache line
+/// for each rank, some at a time.
+std::size_t least_bucket_bytes(int size);
 
 /// What an Operation runs.
 struct Algorithm {
   std::function<Chain(std::size_t number)> make_chain;
   std::size_t num_chains = 1;
   std::size_t window = 4;
+  std::size_t chain_bytes = 0;  // of Operation::bucket_bytes
 };
 
 /// Chooses by size, n and where the ranks are; whatever it chooses, the bits are those of combine().

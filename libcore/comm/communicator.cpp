@@ -92,15 +92,21 @@ Communicator::Communicator(std::unique_ptr<Transport> transport, std::shared_ptr
       members_(members.empty() ? everyone(transport_->size()) : std::move(members)),
       rank_(transport_->rank()),
       size_(transport_->size()),
-      window_(std::make_shared<NodeWindow>(rank_, size_, host_)),
-      group_(engine_->recorder().add_group(name_, members_)) {}
+      locality_(std::make_shared<Locality>(rank_, size_, host_)),
+      group_(engine_->recorder().add_group(name_, members_)) {
+  set_bucket_bytes(default_bucket_bytes);
+}
 
 Communicator::~Communicator() {
   engine_->forget(*transport_);
 }
 
+void Communicator::set_bucket_bytes(std::size_t bytes) {
+  bucket_bytes_ = bytes > 0 ? std::max(bytes, least_bucket_bytes(size_)) : 0;
+}
+
 Caller Communicator::caller() const {
-  return {rank_, size_, staging_, window_};
+  return {rank_, size_, staging_, locality_, bucket_bytes_};
 }
 
 Work Communicator::start(const Call& call, Algorithm algorithm) {
@@ -110,6 +116,8 @@ Work Communicator::start(const Call& call, Algorithm algorithm) {
   operation->make_chain = std::move(algorithm.make_chain);
   operation->num_chains = algorithm.num_chains;
   operation->window = algorithm.window;
+  operation->chain_bytes = algorithm.chain_bytes;
+  operation->bucket_bytes = bucket_bytes_;
   operation->kind = call.kind;
   operation->group = name_;
   operation->bytes = static_cast<std::int64_t>(call.bytes);
@@ -188,9 +196,11 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::strin
     members.push_back(members_[static_cast<std::size_t>(rank)]);
   }
   const auto color_number = static_cast<int>(std::distance(colors.begin(), colors.find(color)));
-  return std::unique_ptr<Communicator>(new Communicator(transport_->split(color_number, key, ranks), engine_,
-                                                        std::move(name), std::move(members), staging_,
-                                                        host_));
+  auto part =
+      std::unique_ptr<Communicator>(new Communicator(transport_->split(color_number, key, ranks), engine_,
+                                                     std::move(name), std::move(members), staging_, host_));
+  part->set_bucket_bytes(bucket_bytes_);
+  return part;
 }
 
 }  // namespace dt::comm

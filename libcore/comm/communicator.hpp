@@ -16,7 +16,7 @@ namespace dt::comm {
 
 struct Algorithm;
 struct Caller;
-class NodeWindow;
+class Locality;
 
 /// An operation that has been started. Copies name the same one; an empty one is done. Where the last copy
 /// goes while an exception unwinds, the operation is given up (Engine::give_up), so declare it after its
@@ -51,8 +51,9 @@ Part part_of(int rank, int size, std::int64_t numel, std::int64_t granule = 1);
 /// ranks fail or time out.
 class Communicator {
  public:
-  /// The group of everyone that a backend started; `name` appears in messages and records. Groups whose ranks
-  /// all name one host reduce and gather through memory that they share, where they can have it.
+  /// The group of everyone that a backend started; `name` appears in messages and records. Ranks that name
+  /// one host reduce and gather large tensors through memory that they share, where they can have it: all, or
+  /// as many in a row on each of several hosts, a power of two, between which then fewer bytes pass.
   Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name,
                std::string host = host_name());
   ~Communicator();
@@ -64,6 +65,13 @@ class Communicator {
   /// Ranks of the group within the group of everyone.
   const std::vector<int>& members() const { return members_; }
   Engine& engine() { return *engine_; }
+  /// How much of the group's reductions and gathers is under way in messages at a time, the oldest first, and
+  /// so the most memory that they borrow for what arrives; at least 256 bytes a rank; 0: any. The same on all
+  /// ranks, while nothing is under way; groups made from this one begin with it.
+  void set_bucket_bytes(std::size_t bytes);
+  static constexpr std::size_t default_bucket_bytes = std::size_t{16} << 20;
+  /// The most that operations of all groups made from one borrowed at a time.
+  std::size_t most_staging_bytes() const { return staging_->most_in_use_bytes(); }
 
   /// Matched with the peer's receive in the order of calls. `peer` is another rank of the group.
   Work send(int peer, const Tensor& data);
@@ -100,7 +108,8 @@ class Communicator {
   std::vector<int> members_;
   int rank_;
   int size_;
-  std::shared_ptr<NodeWindow> window_;
+  std::shared_ptr<Locality> locality_;
+  std::size_t bucket_bytes_ = 0;
   int group_;                  // of the recorder
   std::int64_t sequence_ = 0;  // of the newest operation but sends and receives
 };

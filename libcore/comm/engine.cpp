@@ -17,7 +17,7 @@ int tag_of(const Operation& operation, const Operation::Running& running) {
   return operation.tag | static_cast<int>(running.number % num_chain_tags);
 }
 
-bool may_begin_chain(const Operation& operation) {
+bool has_chain_to_begin(const Operation& operation) {
   if (operation.next_chain == operation.num_chains || operation.running.size() >= operation.window) {
     return false;
   }
@@ -193,6 +193,7 @@ bool Engine::advance(Operation& operation) {
         moved = true;
         if (!advance(operation, *place)) {
           place = operation.running.erase(place);
+          count_chain(operation, false);
           continue;
         }
       }
@@ -213,6 +214,7 @@ void Engine::begin_chains(Operation& operation) {
   while (may_begin_chain(operation)) {
     Operation::Running& running = operation.running.emplace_back();
     running.number = operation.next_chain++;
+    count_chain(operation, true);
     running.chain = operation.make_chain(running.number);
   }
 }
@@ -235,6 +237,7 @@ bool Engine::begin_stage(Operation& operation, Operation::Running& running) {
   const int tag = tag_of(operation, running);
   for (const Stage::Transfer& transfer : running.current.transfers) {
     if (transfer.is_send) {
+      recorder_->count_message(transfer.bytes.size());
       operation.transport->send(transfer.peer, tag, transfer.bytes, running.pending);
     } else {
       operation.transport->receive(transfer.peer, tag, transfer.bytes, running.pending);
@@ -243,22 +246,51 @@ bool Engine::begin_stage(Operation& operation, Operation::Running& running) {
   return true;
 }
 
-void Engine::add_active(const Operation& operation) {
-  auto place = std::find_if(active_.begin(), active_.end(), [&](const ActiveTransport& active) {
-    return active.transport == operation.transport;
-  });
-  if (place == active_.end()) place = active_.insert(place, {operation.transport, 0});
-  DT_CHECK(place->num_operations < max_operations_of_group, "{} operations of group {} are under way",
-           place->num_operations, operation.group);
-  ++place->num_operations;
-  ++num_operations_;
-}
-
-void Engine::remove_active(const Operation& operation) {
+Engine::ActiveTransport& Engine::active_of(const Operation& operation) {
   const auto place = std::find_if(active_.begin(), active_.end(), [&](const ActiveTransport& active) {
     return active.transport == operation.transport;
   });
-  if (place != active_.end() && --place->num_operations == 0) active_.erase(place);
+  return place != active_.end() ? *place
+                                : active_.emplace_back(ActiveTransport{operation.transport, 0, 0, {}});
+}
+
+/// All ranks begin chains in the same order, so the oldest of all that are not done is under way everywhere.
+bool Engine::may_begin_chain(const Operation& operation) {
+  if (!has_chain_to_begin(operation)) return false;
+  if (!operation.takes_turns()) return true;
+  const ActiveTransport& active = active_of(operation);
+  if (active.still_beginning.front() != &operation) return false;
+  return active.bytes_under_way == 0 ||
+         active.bytes_under_way + operation.chain_bytes <= operation.bucket_bytes;
+}
+
+void Engine::count_chain(Operation& operation, bool begins) {
+  if (!operation.takes_turns()) return;
+  ActiveTransport& active = active_of(operation);
+  if (!begins) {
+    active.bytes_under_way -= operation.chain_bytes;
+    return;
+  }
+  active.bytes_under_way += operation.chain_bytes;
+  if (operation.next_chain == operation.num_chains) active.still_beginning.remove(&operation);
+}
+
+void Engine::add_active(Operation& operation) {
+  ActiveTransport& active = active_of(operation);
+  DT_CHECK(active.num_operations < max_operations_of_group, "{} operations of group {} are under way",
+           active.num_operations, operation.group);
+  ++active.num_operations;
+  ++num_operations_;
+  if (operation.takes_turns() && operation.num_chains > 0) active.still_beginning.push_back(&operation);
+}
+
+void Engine::remove_active(Operation& operation) {
+  ActiveTransport& active = active_of(operation);
+  active.bytes_under_way -= operation.takes_turns() ? operation.running.size() * operation.chain_bytes : 0;
+  active.still_beginning.remove(&operation);
+  if (--active.num_operations == 0) {
+    std::erase_if(active_, [&](const ActiveTransport& a) { return a.transport == operation.transport; });
+  }
   --num_operations_;
 }
 

@@ -52,6 +52,11 @@ struct Operation {
   std::function<Chain(std::size_t number)> make_chain;
   std::size_t num_chains = 0;
   std::size_t window = 4;
+  // Chains of a transport's operations take turns, oldest first, where they count: no more than bucket_bytes
+  // are under way at a time (0: any), of which each takes chain_bytes (0: it does not count).
+  std::size_t chain_bytes = 0;
+  std::size_t bucket_bytes = 0;
+  bool takes_turns() const { return chain_bytes > 0 && bucket_bytes > 0; }
 
   // What messages say of it.
   OperationKind kind = OperationKind::barrier;
@@ -106,6 +111,8 @@ class Engine {
   struct ActiveTransport {
     Transport* transport;
     int num_operations;
+    std::size_t bytes_under_way = 0;        // of operations that take turns
+    std::list<Operation*> still_beginning;  // those with chains to begin
   };
 
   void throw_if_ended() const;
@@ -118,8 +125,11 @@ class Engine {
   bool advance(Operation& operation, Operation::Running& running);
   bool begin_stage(Operation& operation, Operation::Running& running);
   void begin_chains(Operation& operation);
-  void add_active(const Operation& operation);
-  void remove_active(const Operation& operation);
+  ActiveTransport& active_of(const Operation& operation);
+  bool may_begin_chain(const Operation& operation);
+  void count_chain(Operation& operation, bool begins);
+  void add_active(Operation& operation);
+  void remove_active(Operation& operation);
 
   std::shared_ptr<Recorder> recorder_;
   mutable std::recursive_mutex mutex_;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <random>
+#include <string>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
@@ -38,24 +39,19 @@ struct alignas(line_bytes) NodeWindow::Flag {
   std::uint64_t content;
 };
 
-NodeWindow::NodeWindow(int rank, int size, const std::string& host)
-    : rank_(rank),
-      size_(size),
-      piece_bytes_(
-          std::max(line_bytes, segment_bytes / static_cast<std::size_t>(size) / line_bytes * line_bytes)) {
+std::size_t NodeWindow::piece_bytes_of(int size) {
+  return std::max(line_bytes, segment_bytes / static_cast<std::size_t>(size) / line_bytes * line_bytes);
+}
+
+NodeWindow::NodeWindow(int rank, int size) : rank_(rank), size_(size), piece_bytes_(piece_bytes_of(size)) {
   const auto n = static_cast<std::size_t>(size_);
   flags_bytes_ = round_up(n * num_slots * sizeof(Flag), page_bytes);
   bytes_ = page_bytes + flags_bytes_ + n * num_slots * n * piece_bytes_;
-  std::copy_n(host.begin(), std::min(host.size(), offer_.host.size()), offer_.host.begin());
 }
 
 NodeWindow::~NodeWindow() {
+  close_offer();
   if (memory_ != nullptr) munmap(memory_, bytes_);
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-bool NodeWindow::claim_opening() {
-  return !std::exchange(is_claimed_, true);
 }
 
 bool NodeWindow::map(int descriptor) {
@@ -65,39 +61,33 @@ bool NodeWindow::map(int descriptor) {
   return true;
 }
 
-const NodeWindow::Offer& NodeWindow::offer() {
-  offer_.process = getpid();
-  if (rank_ != 0) return offer_;
+NodeWindow::Offer NodeWindow::make() {
   descriptor_ = memfd_create("dt", MFD_CLOEXEC);
   if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0 || !map(descriptor_))
-    return offer_;
+    return {};
+  Offer offer{.process = getpid(), .descriptor = descriptor_};
   std::random_device random;
-  for (std::uint64_t& word : offer_.token) word = (std::uint64_t{random()} << 32) | random();
-  std::memcpy(memory_, offer_.token.data(), sizeof offer_.token);
-  offer_.descriptor = descriptor_;
-  return offer_;
+  for (std::uint64_t& word : offer.token) word = (std::uint64_t{random()} << 32) | random();
+  std::memcpy(memory_, offer.token.data(), sizeof offer.token);
+  return offer;
 }
 
-bool NodeWindow::accept(std::span<const Offer> offers) {
-  const Offer& first = offers.front();
-  if (first.descriptor < 0 || first.host != offer_.host) return false;
-  if (rank_ == 0) return true;
-  const std::string path = fmt::format("/proc/{}/fd/{}", first.process, first.descriptor);
+bool NodeWindow::accept(const Offer& offer) {
+  if (offer.descriptor < 0) return false;
+  const std::string path = fmt::format("/proc/{}/fd/{}", offer.process, offer.descriptor);
   const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0) return false;
   // Where processes of two machines or containers bear one number, this is something else.
   std::array<std::uint64_t, 2> token{};
   const bool is_it = lseek(descriptor, 0, SEEK_END) == static_cast<off_t>(bytes_) &&
                      pread(descriptor, token.data(), sizeof token, 0) == sizeof token &&
-                     token == first.token && map(descriptor);
+                     token == offer.token && map(descriptor);
   close(descriptor);
   return is_it;
 }
 
-void NodeWindow::decide(bool all_have_it) {
+void NodeWindow::close_offer() {
   if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
-  if (!all_have_it && memory_ != nullptr) munmap(std::exchange(memory_, nullptr), bytes_);
-  state_ = all_have_it ? State::open : State::absent;
 }
 
 std::uint64_t NodeWindow::allot(std::size_t num_segments) {
@@ -110,10 +100,13 @@ NodeWindow::Flag& NodeWindow::flag(int rank, std::uint64_t segment) const {
   return reinterpret_cast<Flag*>(memory_ + page_bytes)[place];
 }
 
-void NodeWindow::throw_if_broken() const {
-  if (!is_broken_) return;
+void throw_given_up() {
   throw Error(ErrorKind::environment, "communication of this rank has ended",
               "a large operation of the group was given up half-way");
+}
+
+void NodeWindow::throw_if_broken() const {
+  if (is_broken_) throw_given_up();
 }
 
 bool NodeWindow::may_begin(Step step, std::uint64_t segment, std::uint64_t content) const {

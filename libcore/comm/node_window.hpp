@@ -1,12 +1,9 @@
 #pragma once
-// Memory that the ranks of a group share where all are on one host: operations on it cost neither messages
-// nor system calls.
+// Memory that ranks on one host share: operations on it cost neither messages nor system calls.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <string>
 
 namespace dt::comm {
 
@@ -15,40 +12,37 @@ namespace dt::comm {
 /// slots g mod 8 of all ranks, in three steps, none of which begins before every rank has done the one
 /// before. A rank never sees another's buffers, so an operation that it gives up leaves nobody in them.
 ///
-/// It is opened by the group's first operation that wants it: ranks exchange offers, map what the first one
-/// made, tell each other whether they could, and have a window if all could. The memory has no name in any
-/// file system and goes with the last process that maps it.
+/// The first rank makes it and offers it to the others (see Locality). The memory has no name in any file
+/// system and goes with the last process that maps it.
 class NodeWindow {
  public:
   static constexpr int max_ranks = 64;
 
-  enum class State { undecided, open, absent };
   enum class Step : std::uint64_t { copy, reduce, gather };
 
-  /// What a rank tells the others to begin with.
+  /// Where the memory is.
   struct Offer {
-    std::array<char, 64> host{};  // who names another never shares memory with us
     std::int64_t process = 0;
-    std::int64_t descriptor = -1;  // of the first rank: the memory, −1 where there is none
+    std::int64_t descriptor = -1;  // −1: there is none
     std::array<std::uint64_t, 2> token{};
   };
 
-  /// No more than an intention. `host` names this rank's.
-  NodeWindow(int rank, int size, const std::string& host);
+  NodeWindow(int rank, int size);
   ~NodeWindow();
   NodeWindow(const NodeWindow&) = delete;
 
-  State state() const { return state_; }
-  /// True for the first who asks: that operation opens it.
-  bool claim_opening();
-  /// This rank's; the first rank's makes the memory.
-  const Offer& offer();
-  /// Whether this rank has the memory that the first one offers.
-  bool accept(std::span<const Offer> offers);
-  void decide(bool all_have_it);
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  /// Of the first rank, which makes the memory.
+  Offer make();
+  /// Whether another rank now has it, too.
+  bool accept(const Offer& offer);
+  /// All have it, or nobody will want it.
+  void close_offer();
 
   /// Bytes of one rank's part of a segment: whole cache lines.
   std::size_t piece_bytes() const { return piece_bytes_; }
+  static std::size_t piece_bytes_of(int size);
   static constexpr std::size_t num_slots = 8;
   /// The numbers of an operation's segments, which follow each other; returns the first. Called by all ranks
   /// in the same order.
@@ -80,13 +74,13 @@ class NodeWindow {
   std::size_t piece_bytes_;
   std::size_t flags_bytes_;
   std::size_t bytes_;  // of all
-  State state_ = State::undecided;
-  bool is_claimed_ = false;
   bool is_broken_ = false;
-  Offer offer_;
   int descriptor_ = -1;  // the first rank's, until all have it
   std::byte* memory_ = nullptr;
   std::uint64_t next_segment_ = 0;
 };
+
+/// Errors: environment, always: what later operations of the group meet.
+[[noreturn]] void throw_given_up();
 
 }  // namespace dt::comm

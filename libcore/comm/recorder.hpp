@@ -3,6 +3,7 @@
 // seen.
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -78,6 +79,11 @@ class Recorder {
   double oldest_start_s() const;
   /// Bytes that this rank's operations took part in, by kind, since the beginning.
   std::int64_t bytes(OperationKind kind) const;
+  /// This rank begins to send a message of an operation.
+  void count_message(std::size_t bytes) { message_bytes_ += static_cast<std::int64_t>(bytes); }
+  /// Bytes that this rank has sent in messages, whatever operations they were parts of; what passes through
+  /// memory that ranks share is no message.
+  std::int64_t message_bytes() const { return message_bytes_; }
 
  private:
   mutable std::mutex mutex_;
@@ -87,6 +93,7 @@ class Recorder {
   std::vector<OperationRecord> ring_;       // ticket t lies at t mod capacity
   std::vector<OperationRecord> under_way_;  // in the order of tickets
   std::array<std::int64_t, num_operation_kinds> bytes_by_kind_{};
+  std::atomic<std::int64_t> message_bytes_ = 0;
 };
 
 }  // namespace dt::comm

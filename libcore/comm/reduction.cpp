@@ -98,7 +98,9 @@ class Combiner {
     if (inputs_.size() > 2) scratch_.resize(depth * block_size);
   }
 
-  void run(Storage* out, std::int64_t numel) {
+  /// Out: Storage, or Value, which is not rounded.
+  template <class Out>
+  void run(Out* out, std::int64_t numel) {
     for (begin_ = 0; begin_ < numel; begin_ += block_size) {
       count_ = std::min(block_size, numel - begin_);
       if (inputs_.size() == 2) {
@@ -145,8 +147,13 @@ class Combiner {
     for (std::int64_t i = 0; i < count_; ++i) target[i] = Format::load(source[i]);
   }
 
-  void store(const Value* source, Storage* out) const {
-    for (std::int64_t i = 0; i < count_; ++i) out[i] = Format::store(source[i]);
+  template <class Out>
+  void store(const Value* source, Out* out) const {
+    if constexpr (std::is_same_v<Out, Value>) {
+      std::copy_n(source, count_, out);
+    } else {
+      for (std::int64_t i = 0; i < count_; ++i) out[i] = Format::store(source[i]);
+    }
   }
 
   std::vector<const Storage*> inputs_;
@@ -197,10 +204,12 @@ void with_reduction(Reduction reduction, const Visitor& visit) {
 
 void check_inputs(std::span<const Tensor> inputs, const Tensor& out) {
   DT_CHECK(!inputs.empty(), "nothing to combine");
+  const DType dtype = inputs.front().dtype();
+  DT_CHECK(out.dtype() == dtype || out.dtype() == accumulator_dtype(dtype), "{} elements combine into {}",
+           dtype_name(dtype), dtype_name(out.dtype()));
   for (const Tensor& input : inputs) {
-    DT_CHECK(input.dtype() == out.dtype() && input.numel() == out.numel(),
-             "{} {} elements combine into {} {}", input.numel(), dtype_name(input.dtype()), out.numel(),
-             dtype_name(out.dtype()));
+    DT_CHECK(input.dtype() == dtype && input.numel() == out.numel(), "{} {} elements combine into {} {}",
+             input.numel(), dtype_name(input.dtype()), out.numel(), dtype_name(out.dtype()));
   }
 }
 
@@ -208,15 +217,16 @@ void check_inputs(std::span<const Tensor> inputs, const Tensor& out) {
 
 void combine(Reduction reduction, std::span<const Tensor> inputs, const Tensor& out) {
   check_inputs(inputs, out);
-  with_format(out.dtype(), [&]<class Format>(Format) {
-    if (inputs.size() == 1) {
-      if (out.bytes() > 0 && out.raw() != inputs[0].raw()) {
-        std::memcpy(out.raw(), inputs[0].raw(), out.bytes());
-      }
-      return;
-    }
+  const DType dtype = inputs.front().dtype();
+  with_format(dtype, [&]<class Format>(Format) {
+    if (inputs.size() == 1) return convert(inputs.front(), out);
     with_reduction(reduction, [&]<class Op>(Op) {
-      Combiner<Format, Op>(inputs).run(reinterpret_cast<typename Format::Storage*>(out.raw()), out.numel());
+      Combiner<Format, Op> combiner(inputs);
+      if (out.dtype() == dtype) {
+        combiner.run(reinterpret_cast<typename Format::Storage*>(out.raw()), out.numel());
+      } else {
+        combiner.run(reinterpret_cast<typename Format::Value*>(out.raw()), out.numel());
+      }
     });
   });
 }

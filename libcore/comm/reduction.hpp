@@ -16,9 +16,10 @@ inline int tree_middle(int begin, int end) {
 }
 
 /// out = inputs[0] ∘ inputs[1] ∘ …, combined in the binary tree that halves [0, n) at its middle; 16-bit
-/// floats in fp32, rounded once. Integers wrap; min and max of anything and NaN are NaN. All of one dtype and
-/// size; out may be one of the inputs, but not overlap one otherwise. The bits depend on the inputs and their
-/// order alone. Errors: internal for u8, u16 (no arithmetic is defined).
+/// floats in fp32, rounded once, or not at all where out is of accumulator_dtype: then it is a node of a
+/// larger tree. Integers wrap; min and max of anything and NaN are NaN. All of one size, and inputs of one
+/// dtype; out may be one of the inputs, but not overlap one otherwise. The bits depend on the inputs and
+/// their order alone. Errors: internal for u8, u16 (no arithmetic is defined).
 void combine(Reduction reduction, std::span<const Tensor> inputs, const Tensor& out);
 
 /// What leaves every operand of ∘ as it is: for a sum of floats −0.

@@ -29,15 +29,26 @@ StagingPool::Block StagingPool::take(std::size_t bytes) {
     }
   }
   if (buffer.data() == nullptr) buffer = Buffer({}, std::max(bytes, smallest_bytes));
+  {
+    const std::lock_guard lock(mutex_);
+    in_use_ += buffer.bytes();
+    most_in_use_ = std::max(most_in_use_, in_use_);
+  }
   return {new Buffer(std::move(buffer)), [pool = shared_from_this()](Buffer* block) {
             pool->give_back(std::move(*block));
             delete block;
           }};
 }
 
+std::size_t StagingPool::most_in_use_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return most_in_use_;
+}
+
 void StagingPool::give_back(Buffer buffer) noexcept {
   try {
     const std::lock_guard lock(mutex_);
+    in_use_ -= buffer.bytes();
     if (free_bytes_ + buffer.bytes() > max_kept_bytes) return;
     const std::size_t bytes = buffer.bytes();
     free_.push_back(std::move(buffer));

@@ -16,12 +16,15 @@ class StagingPool : public std::enable_shared_from_this<StagingPool> {
   using Block = std::shared_ptr<Buffer>;
   /// At least so many bytes, of any content; given back with the last copy.
   Block take(std::size_t bytes);
+  std::size_t most_in_use_bytes() const;
 
  private:
   void give_back(Buffer buffer) noexcept;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Buffer> free_;
   std::size_t free_bytes_ = 0;
+  std::size_t in_use_ = 0;
+  std::size_t most_in_use_ = 0;
 };
 
 }  // namespace dt::comm

@@ -5,6 +5,7 @@
 namespace dt::train {
 
 DataParallel divide_ranks(const Plan& plan, comm::Communicator& world) {
+  world.set_bucket_bytes(plan.comm_bucket_bytes);
   DataParallel groups;
   groups.sharding.stage = plan.zero;
   if (plan.zero == 0) {

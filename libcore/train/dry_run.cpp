@@ -85,6 +85,7 @@ Json describe(const Settings& settings, const Plan& plan, const MemoryEstimate& 
               {"activations_bytes", memory.activations},
               {"batches_bytes", memory.batches},
               {"copy_bytes", memory.copy},
+              {"arriving_bytes", memory.arriving},
               {"memory_bytes", memory.total()},
               {"checkpoint_bytes", memory.storage.checkpoint}};
 }

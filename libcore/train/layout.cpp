@@ -75,6 +75,10 @@ Layout parse_layout(const std::string& text, const Settings& base, int num_ranks
       {"dp", [&](const auto& v) { layout.ranks = static_cast<int>(number_in(text, "dp", v, 1, most)); }},
       {"zero", [&](const auto& v) { s.zero = number_in(text, "zero", v, 0, 3); }},
       {"zero-group", [&](const auto& v) { s.zero_group = v; }},
+      {"comm-bucket-bytes",
+       [&](const auto& v) {
+         s.comm_bucket_bytes = number_in(text, "comm-bucket-bytes", v, 0, std::int64_t{1} << 50);
+       }},
       {"recompute",
        [&](const auto& v) {
          if (v != "none" && v != "selective" && v != "full")
@@ -88,8 +92,9 @@ Layout parse_layout(const std::string& text, const Settings& base, int num_ranks
     const std::size_t equals = item.find('=');
     const auto key = keys.find(trimmed(item.substr(0, equals)));
     if (equals == std::string::npos || key == keys.end()) {
-      throw bad_layout(text, fmt::format("'{}' is not a layout's", item),
-                       "a layout has dp=, zero=, zero-group=, recompute=, micro-batch=, threads=");
+      throw bad_layout(
+          text, fmt::format("'{}' is not a layout's", item),
+          "a layout has dp=, zero=, zero-group=, comm-bucket-bytes=, recompute=, micro-batch=, threads=");
     }
     if (!given.insert(key->first).second)
       throw bad_layout(text, fmt::format("{} is given twice", key->first), "leave one of them out");

@@ -17,9 +17,9 @@ struct Layout {
 };
 
 /// "dp=4; dp=2,zero=1,recompute=full": layouts apart by semicolons, each a list of dp (default: all ranks),
-/// zero, zero-group, recompute, micro-batch and threads, which default to what `base` says. All have one
-/// number of gradient lanes: --grad-lanes, else the most ranks of any. Error{usage} naming the layout, the
-/// rule that it breaks, and the nearest that would do.
+/// zero, zero-group, comm-bucket-bytes, recompute, micro-batch and threads, which default to what `base`
+/// says. All have one number of gradient lanes: --grad-lanes, else the most ranks of any. Error{usage} naming
+/// the layout, the rule that it breaks, and the nearest that would do.
 std::vector<Layout> parse_layouts(const std::string& text, const Settings& base, int num_ranks);
 
 /// What must hold of two layouts of one run, beside the same data.

@@ -159,6 +159,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
   plan.zero_group = parse_zero_group(s, place);
   plan.zero = plan.zero_group > 1 ? static_cast<int>(s.zero) : 0;  // one rank has nothing to divide
   plan.overlap = s.overlap;
+  plan.comm_bucket_bytes = static_cast<std::size_t>(s.comm_bucket_bytes);
   plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : place.dp);
   const std::uint64_t train_tokens = dataset.split(data::Split::train).tokens;
   const data::Sampler sampler(plan.seed, train_tokens, plan.sequence_length);
@@ -182,6 +183,20 @@ Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const
                           const Place& place) {
   return common_plan(s, spec, dataset, place);
 }
+
+namespace {
+
+/// The bucket, unless all that can be under way at a time is less.
+std::size_t most_arriving_bytes(const Plan& plan, const model::ParameterTable& table,
+                                const parallel::StorageBytes& storage) {
+  if (plan.place.dp == 1) return 0;
+  const std::size_t gradients =
+      static_cast<std::size_t>(table.num_parameters()) * dtype_bytes(plan.precision.wire());
+  const std::size_t most = plan.zero >= 2 ? storage.gathered : gradients;
+  return plan.comm_bucket_bytes > 0 ? std::min(most, plan.comm_bucket_bytes) : most;
+}
+
+}  // namespace
 
 MemoryEstimate estimate_memory(const Plan& plan) {
   const model::ParameterTable table(plan.spec);
@@ -212,6 +227,7 @@ MemoryEstimate estimate_memory(const Plan& plan) {
     const int replicas = plan.zero == 0 ? plan.place.dp : plan.place.dp / plan.zero_group;
     memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(replicas);
   }
+  memory.arriving = most_arriving_bytes(plan, table, memory.storage);
   return memory;
 }
 

@@ -34,6 +34,7 @@ struct Plan {
   int zero = 0;        // the stage; see parallel::Division
   int zero_group = 1;  // ranks among which state is divided
   bool overlap = true;
+  std::size_t comm_bucket_bytes = 0;
   int threads = 1;
   std::uint64_t seed = 0;
   std::int64_t sequence_length = 0;
@@ -83,8 +84,9 @@ struct MemoryEstimate {
   parallel::StorageBytes storage;
   std::size_t activations = 0;
   std::size_t batches = 0;
-  std::size_t copy = 0;  // of the state, for a save in the background
-  std::size_t total() const { return storage.total() + activations + batches + copy; }
+  std::size_t copy = 0;      // of the state, for a save in the background
+  std::size_t arriving = 0;  // in messages of other ranks
+  std::size_t total() const { return storage.total() + activations + batches + copy + arriving; }
 };
 MemoryEstimate estimate_memory(const Plan& plan);
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/options.hpp"
+#include "comm/communicator.hpp"
 
 namespace dt::train {
 
@@ -47,6 +48,7 @@ struct Settings {
   std::int64_t zero = 0;
   std::string zero_group = "all";
   bool overlap = true;
+  std::int64_t comm_bucket_bytes = comm::Communicator::default_bucket_bytes;
   std::optional<std::string> comm;
   Duration comm_timeout{600};
   std::optional<std::int64_t> threads;

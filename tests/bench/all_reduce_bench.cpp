@@ -1,6 +1,7 @@
 // Whether reductions of gradients that do not fit the caches run at the memory's speed where all ranks are on
 // one host: under mpirun, dt's all-reduce beside streaming by all ranks at once and beside the MPI library's
-// own all-reduce, by turns, as ratios of medians within this run.
+// own all-reduce. Memory that others share changes its speed from second to second, so each measurement is
+// divided by the mean of its neighbours in time, a b a b … a, and the median of these ratios counts.
 //
 // Bytes touched: with n ranks each rank's input is read once and each rank's output written once, 2nN for N
 // bytes; what else passes between ranks should stay in the caches. Streaming: the faster of a copy, which
@@ -20,7 +21,8 @@ namespace {
 
 using namespace dt;
 
-constexpr int rounds = 9;
+constexpr int least_pairs = 9;
+constexpr double least_s = 3;
 
 /// Of the slowest rank.
 double time_s(const std::function<void()>& body) {
@@ -32,14 +34,38 @@ double time_s(const std::function<void()>& body) {
   return slowest;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+/// Sorted.
+using Ratios = std::vector<double>;
+
+double quantile(const Ratios& ratios, double q) {
+  return ratios[static_cast<std::size_t>(q * static_cast<double>(ratios.size() - 1))];
 }
 
-void row(const std::string& what, double measured, double at_least, const std::string& note) {
-  fmt::print("{:<58} {:>7.3f}   ≥ {:<5.3f} {}  {}\n", what, measured, at_least,
-             measured >= at_least ? "reached" : "MISSED ", note);
+/// Both return rates, the same on all ranks, who thus stop together.
+using Measure = std::function<double()>;
+Ratios rates_beside(const Measure& base, const Measure& measured) {
+  base();
+  measured();
+  Ratios ratios;
+  double before = base();
+  for (double spent_s = 0; std::ssize(ratios) < least_pairs || spent_s < least_s;) {
+    double rate = 0, after = 0;
+    spent_s += time_s([&] {
+      rate = measured();
+      after = base();
+    });
+    ratios.push_back(2 * rate / (before + after));
+    before = after;
+  }
+  std::sort(ratios.begin(), ratios.end());
+  return ratios;
+}
+
+void row(const std::string& what, const Ratios& ratios, double at_least) {
+  const double median = quantile(ratios, 0.5);
+  fmt::print("{:<58} {:>7.3f}   ≥ {:<5.3f} {}  {} pairs, half of them {:.3f} to {:.3f}\n", what, median,
+             at_least, median >= at_least ? "reached" : "MISSED ", ratios.size(), quantile(ratios, 0.25),
+             quantile(ratios, 0.75));
   std::fflush(stdout);
 }
 
@@ -57,43 +83,30 @@ void triad(const Tensor& a, const Tensor& b, const Tensor& c) {
   for (std::int64_t i = 0; i < a.numel(); ++i) to[i] = left[i] + 3.0F * right[i];
 }
 
-struct Times {
-  std::vector<double> copy, triad, dt_in_place, dt_apart, mpi_in_place, mpi_apart;
-};
-
-Times measure(comm::mpi::World& world, std::int64_t count) {
+void measure(comm::mpi::World& world, std::int64_t count) {
   comm::Communicator& group = world.communicator();
   comm::mpi::Collectives& theirs = world.collectives();
   std::vector<Buffer> buffers;
   const Tensor a = floats(buffers, count), b = floats(buffers, count), c = floats(buffers, count);
-  Times times;
+  const double array_bytes = 4.0 * static_cast<double>(count) * group.size();
   const auto sum = comm::Reduction::sum;
-  for (int round = -1; round < rounds; ++round) {
-    if (round == 0) times = {};  // the first was for warming up
-    times.copy.push_back(time_s([&] { std::memcpy(a.raw(), b.raw(), b.bytes()); }));
-    times.triad.push_back(time_s([&] { triad(a, b, c); }));
-    times.dt_in_place.push_back(time_s([&] { group.all_reduce(a, a, sum).wait(); }));
-    times.mpi_in_place.push_back(time_s([&] { theirs.all_reduce(a, a, sum); }));
-    times.dt_apart.push_back(time_s([&] { group.all_reduce(b, a, sum).wait(); }));
-    times.mpi_apart.push_back(time_s([&] { theirs.all_reduce(b, a, sum); }));
-  }
-  return times;
-}
-
-void report(std::int64_t count, int num_ranks, const Times& times) {
-  const double array_bytes = 4.0 * static_cast<double>(count) * num_ranks;
-  const double streaming =
-      std::max(2 * array_bytes / median(times.copy), 3 * array_bytes / median(times.triad));
-  const std::string what = fmt::format("all-reduce of {} MiB, {} ranks", count >> 18, num_ranks);
+  const Measure streaming = [&] {
+    const double copy_s = time_s([&] { std::memcpy(a.raw(), b.raw(), b.bytes()); });
+    const double triad_s = time_s([&] { triad(a, b, c); });
+    return std::max(2 * array_bytes / copy_s, 3 * array_bytes / triad_s);
+  };
   for (const bool in_place : {true, false}) {
-    const double dt_s = median(in_place ? times.dt_in_place : times.dt_apart);
-    const double mpi_s = median(in_place ? times.mpi_in_place : times.mpi_apart);
-    const std::string name = what + (in_place ? ", in place" : "");
-    row(name + ": rate ÷ streaming", 2 * array_bytes / dt_s / streaming, 0.7,
-        fmt::format("{:.1f} of {:.1f} GB/s, {:.1f} ms", 2e-9 * array_bytes / dt_s, streaming * 1e-9,
-                    dt_s * 1e3));
-    row(name + ": MPI's time ÷ dt's", mpi_s / dt_s, 1.5,
-        fmt::format("{:.1f} ms ÷ {:.1f} ms", mpi_s * 1e3, dt_s * 1e3));
+    const Tensor& in = in_place ? a : b;
+    const Measure dt_rate = [&] {
+      return 2 * array_bytes / time_s([&] { group.all_reduce(in, a, sum).wait(); });
+    };
+    const Measure mpi_rate = [&] { return 2 * array_bytes / time_s([&] { theirs.all_reduce(in, a, sum); }); };
+    const Ratios of_streaming = rates_beside(streaming, dt_rate), of_mpi = rates_beside(mpi_rate, dt_rate);
+    if (group.rank() > 0) continue;
+    const std::string name = fmt::format("all-reduce of {} MiB, {} ranks{}", count >> 18, group.size(),
+                                         in_place ? ", in place" : "");
+    row(name + ": rate ÷ streaming", of_streaming, 0.7);
+    row(name + ": rate ÷ MPI's", of_mpi, 1.5);
   }
 }
 
@@ -101,10 +114,5 @@ void report(std::int64_t count, int num_ranks, const Times& times) {
 
 int main() {
   comm::mpi::World world;
-  comm::Communicator& group = world.communicator();
-  for (const std::int64_t mebibytes : {64, 128, 256}) {
-    const std::int64_t count = mebibytes << 18;
-    const Times times = measure(world, count);
-    if (group.rank() == 0) report(count, group.size(), times);
-  }
+  for (const std::int64_t mebibytes : {64, 256}) measure(world, mebibytes << 18);
 }

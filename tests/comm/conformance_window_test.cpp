@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "comm/backend.hpp"
+#include "comm/check_operations.hpp"
 #include "comm/node_window.hpp"
 #include "comm/samples.hpp"
 
@@ -16,43 +17,9 @@ namespace {
 
 constexpr std::int64_t least_bytes = 128 << 10;  // from here on a window is used
 
-template <DType dtype>
-void check_all(Communicator& group, std::int64_t numel, Reduction reduction, bool in_place) {
-  using Stored = typename Element<dtype>::Stored;
-  const auto what = [&](const char* name) {
-    return fmt::format("{} of {} {} elements, {} ranks, reduction {}, in place: {}", name, numel,
-                       dtype_name(dtype), group.size(), static_cast<int>(reduction), in_place);
-  };
-  const Part own = part_of(group.rank(), group.size(), numel);
-  const auto mine =
-      repeated(numel, [&](std::int64_t i) { return sample<dtype>(Values::wild, group.rank(), i); });
-  const auto result = repeated(
-      numel, [&](std::int64_t i) { return combined<dtype>(reduction, Values::wild, group.size(), i); });
-  const auto same = [](const Stored* a, const Stored* b, std::int64_t count) {
-    return count == 0 || std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(Stored)) == 0;
-  };
-
-  Guarded<Stored> in(numel);
-  Guarded<Stored> out(in_place ? 0 : numel);
-  Guarded<Stored>& to = in_place ? in : out;
-  std::ranges::copy(mine, in.data());
-  group.all_reduce(in.view(dtype), to.view(dtype), reduction).wait();
-  require(same(to.data(), result.data(), numel), what("all_reduce"));
-  require(in_place || same(in.data(), mine.data(), numel), what("the input of all_reduce"));
-
-  std::ranges::copy(mine, in.data());
-  std::ranges::fill(out.span(), Stored{});
-  const Tensor part = to.view(dtype).flat(own.begin, own.count);
-  group.reduce_scatter(in.view(dtype), part, reduction).wait();
-  require(same(to.data() + own.begin, result.data() + own.begin, own.count), what("reduce_scatter"));
-  group.all_gather(part, to.view(dtype)).wait();
-  require(same(to.data(), result.data(), numel), what("all_gather"));
-  require(in.is_intact() && out.is_intact(), what("outside"));
-}
-
 /// Elements of a segment of all ranks' pieces.
 std::int64_t segment_of(const Communicator& group, DType dtype) {
-  const NodeWindow window(0, group.size(), "");
+  const NodeWindow window(0, group.size());
   return static_cast<std::int64_t>(window.piece_bytes() / dtype_bytes(dtype)) * group.size();
 }
 
@@ -61,7 +28,8 @@ void check_reductions(Communicator& group) {
   const std::int64_t numel = least_bytes / static_cast<std::int64_t>(dtype_bytes(dtype));
   int turn = 0;
   for (const Reduction reduction : {Reduction::sum, Reduction::product, Reduction::min, Reduction::max}) {
-    check_all<dtype>(group, numel + 4093 * turn, reduction, turn % 2 == 0);
+    check_operations<dtype>(
+        group, {.numel = numel + 4093 * turn, .reduction = reduction, .in_place = turn % 2 == 0});
     ++turn;
   }
 }
@@ -82,11 +50,12 @@ TEST_CASE("around the borders of a window's use and of its segments, all operati
     const std::int64_t slots = NodeWindow::num_slots * segment;
     for (const std::int64_t border : {least_bytes / 4, segment, slots}) {
       for (const std::int64_t numel : {border - 1, border, border + 1, border + group.size() + 1}) {
-        check_all<DType::f32>(group, numel, Reduction::sum, numel % 2 == 0);
+        check_operations<DType::f32>(group, {.numel = numel, .in_place = numel % 2 == 0});
       }
     }
-    check_all<DType::f32>(group, 3 * slots + 17, Reduction::sum, true);
-    check_all<DType::bf16>(group, 2 * segment_of(group, DType::bf16) - 1, Reduction::sum, false);
+    check_operations<DType::f32>(group, {.numel = 3 * slots + 17, .in_place = true});
+    check_operations<DType::bf16>(group,
+                                  {.numel = 2 * segment_of(group, DType::bf16) - 1, .in_place = false});
   });
 }
 
@@ -141,17 +110,6 @@ TEST_CASE("by messages or through a window, the bits of a part of the ranks are 
   on_ranks_of(same_host, body(by_window));
   on_ranks_of(own_host, body(by_messages));
   CHECK(by_window == by_messages);
-}
-
-TEST_CASE("ranks of several hosts, of whom none has all, reduce by messages") {
-  on_ranks_of([](int rank) { return "n" + std::to_string(rank / 2); },
-              [](Communicator& group) {
-                check_all<DType::f32>(group, 200'001, Reduction::sum, true);
-                const std::unique_ptr<Communicator> pair = group.split(group.rank() / 2, 0, "pair");
-                std::vector<float> ones(100'000, 1);
-                pair->all_reduce(view_of(ones), view_of(ones)).wait();
-                require(ones.back() == static_cast<float>(pair->size()), "a host's own sum is wrong");
-              });
 }
 
 TEST_CASE("ranks that call different large operations are told, or time out") {

@@ -1,0 +1,22 @@
+#pragma once
+// Operations of ranks on several hosts, with as few bytes between hosts as can be. Legend: H hosts with L
+// ranks each, rank hL + l.
+
+#include "comm/algorithms.hpp"
+#include "comm/parts.hpp"
+
+namespace dt::comm {
+
+/// Whether fewer bytes pass between hosts than without: L times fewer, but partial results of 16-bit floats
+/// are of 32 bits, for the rounding comes last.
+bool pays_by_host(const Collective& collective, const Placement& placement);
+
+/// A reduction goes through the hosts' windows first: each host's rank l combines what its neighbours have of
+/// the parts of all hosts' ranks l. These exchange what they have, and combine the hosts' sums: of whole
+/// subtrees of combine(), so the bits are the same. A gather goes the same way back. Segments follow each
+/// other, some in a window while others are between hosts.
+/// Errors, while it goes on: those of NodeWindow::may_begin.
+Algorithm hierarchical_algorithm(const Caller& caller, const Collective& collective,
+                                 const Algorithm& messages);
+
+}  // namespace dt::comm

@@ -1,0 +1,16 @@
+#pragma once
+// Operations that begin before their group knows where its ranks are.
+
+#include <functional>
+
+#include "comm/algorithms.hpp"
+
+namespace dt::comm {
+
+/// Finds out, or waits until another operation has, and goes on as `choose` then says. That is called in the
+/// order of operations on all ranks; what it returns has no more than `most_chains`, and otherwise begins
+/// like `messages`.
+Algorithm undecided_algorithm(const Caller& caller, const std::function<Algorithm()>& choose,
+                              const Algorithm& messages, std::size_t most_chains);
+
+}  // namespace dt::comm

@@ -1,0 +1,75 @@
+#pragma once
+// How the elements of an operation are divided among ranks and into segments.
+
+#include <algorithm>
+#include <functional>
+
+#include "comm/communicator.hpp"
+#include "comm/engine.hpp"
+#include "comm/reduction.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::comm {
+
+inline constexpr std::size_t line_bytes = 64;
+
+/// Which of N elements are a rank's.
+using PartOf = std::function<Part(int rank)>;
+
+inline std::int64_t divide_up(std::int64_t count, std::int64_t unit) {
+  return (count + unit - 1) / unit;
+}
+
+inline std::int64_t elements_of(std::size_t bytes, const Tensor& tensor) {
+  return static_cast<std::int64_t>(bytes / dtype_bytes(tensor.dtype()));
+}
+
+inline Part intersect(const Part& part, std::int64_t begin, std::int64_t end) {
+  const std::int64_t first = std::clamp(begin, part.begin, part.begin + part.count);
+  const std::int64_t last = std::clamp(end, first, part.begin + part.count);
+  return {first, last - first};
+}
+
+inline Part shift(const Part& part, std::int64_t by) {
+  return {part.begin + by, part.count};
+}
+
+/// Of a part, the elements from its `begin`th on, `count` at most.
+inline Part piece_of(const Part& part, std::int64_t begin, std::int64_t count) {
+  return intersect(part, part.begin + begin, part.begin + begin + count);
+}
+
+inline Tensor cut(const Tensor& tensor, const Part& part) {
+  return tensor.flat(part.begin, part.count);
+}
+
+inline void add_transfer(Stage& stage, int peer, const Tensor& data, bool is_send) {
+  if (data.numel() > 0) stage.transfers.push_back({peer, data.span_bytes(), is_send});
+}
+
+/// all_reduce, reduce_scatter or all_gather of N elements. The side of which a rank has its part alone (in of
+/// all_gather, out of reduce_scatter) is that part; the rest are all N.
+struct Collective {
+  OperationKind kind;
+  Tensor in;
+  Tensor out;
+  Reduction reduction = Reduction::sum;
+  PartOf part;  // of the N elements
+  /// The same elements in segments, which have such parts, too: of an operation that leaves each rank its
+  /// part, that is divided in pieces.
+  std::function<PartOf(std::size_t number)> segment;
+  std::size_t num_segments = 1;
+
+  bool reduces() const { return kind != OperationKind::all_gather; }
+  bool gathers() const { return kind != OperationKind::reduce_scatter; }
+  std::int64_t numel() const { return (reduces() ? in : out).numel(); }
+  /// What lies of this rank's own part in the side that may be that part alone.
+  Tensor own_in(const Part& own, int rank) const {
+    return cut(in, reduces() ? own : shift(own, -part(rank).begin));
+  }
+  Tensor own_out(const Part& own, int rank) const {
+    return cut(out, gathers() ? own : shift(own, -part(rank).begin));
+  }
+};
+
+}  // namespace dt::comm

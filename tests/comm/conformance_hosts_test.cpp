@@ -1,0 +1,223 @@
+// Ranks of several hosts: the bits of the flat tree, and fewer bytes between hosts.
+
+#include <catch2/catch.hpp>
+#include <memory>
+
+#include "comm/backend.hpp"
+#include "comm/check_operations.hpp"
+#include "comm/locality.hpp"
+
+using namespace dt;
+using namespace dt::comm;
+using namespace dt::comm::test;
+
+namespace {
+
+constexpr std::int64_t least_bytes = 128 << 10;  // from here on memory is shared
+
+HostOf in_rows_of(int per_host) {
+  return [per_host](int rank) { return "n" + std::to_string(rank / per_host); };
+}
+
+template <DType dtype>
+std::int64_t elements(std::int64_t bytes) {
+  return bytes / static_cast<std::int64_t>(dtype_bytes(dtype));
+}
+
+template <DType dtype>
+void check_dtype(Communicator& group) {
+  for (const Reduction reduction : {Reduction::sum, Reduction::max}) {
+    check_operations<dtype>(
+        group, {.numel = elements<dtype>(least_bytes) + 3, .reduction = reduction, .in_place = true});
+    check_operations<dtype>(group, {.numel = elements<dtype>(3 << 20) + 1001, .reduction = reduction});
+  }
+}
+
+/// How many ranks a host has, where they are as the hierarchy wants them; else 1.
+int num_neighbours(const Communicator& group, int per_host) {
+  std::vector<HostName> hosts(static_cast<std::size_t>(group.size()));
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank)
+    hosts[rank][0] = static_cast<char>(rank / static_cast<std::size_t>(per_host));
+  const auto placement = placement_of(hosts);
+  return placement ? placement->per_host : 1;
+}
+
+std::vector<float> wild_floats(int rank, std::int64_t numel) {
+  return repeated(numel, [&](std::int64_t i) { return sample<DType::f32>(Values::wild, rank, i); });
+}
+
+Tensor view_of(std::vector<float>& numbers) {
+  return {numbers.data(), DType::f32, {static_cast<std::int64_t>(numbers.size())}};
+}
+
+std::vector<HostName> hosts_of(const std::string& letters) {
+  std::vector<HostName> hosts(letters.size());
+  for (std::size_t i = 0; i < letters.size(); ++i) hosts[i][0] = letters[i];
+  return hosts;
+}
+
+}  // namespace
+
+TEST_CASE("a placement has as many ranks in a row on each of a power of two of hosts") {
+  const auto place = [](const std::string& letters) { return placement_of(hosts_of(letters)); };
+  CHECK(place("aa") == Placement{1, 2});
+  CHECK(place("aaa") == Placement{1, 3});
+  CHECK(place("aabb") == Placement{2, 2});
+  CHECK(place("aaabbb") == Placement{2, 3});
+  CHECK(place("aabbccdd") == Placement{4, 2});
+  for (const std::string other : {"a", "ab", "abab", "aaab", "abbb", "aabbb", "aabbcc", "aabbc", "aabc"}) {
+    INFO(other);
+    CHECK_FALSE(place(other));
+  }
+  CHECK_FALSE(place(std::string(65, 'a')));
+}
+
+TEST_CASE("a partial result of 16-bit floats is not rounded") {
+  constexpr std::int64_t numel = 5000;
+  std::vector<std::vector<std::uint16_t>> stored;
+  std::vector<Tensor> inputs;
+  for (int rank = 0; rank < 8; ++rank) {
+    stored.push_back(
+        repeated(numel, [&](std::int64_t i) { return sample<DType::bf16>(Values::wild, rank, i); }));
+  }
+  for (auto& s : stored) inputs.emplace_back(s.data(), DType::bf16, Shape{numel});
+  for (const int per_host : {2, 4}) {
+    std::vector<std::vector<float>> partials(static_cast<std::size_t>(8 / per_host),
+                                             std::vector<float>(numel));
+    std::vector<Tensor> partial_views;
+    for (std::size_t host = 0; host < partials.size(); ++host) {
+      partial_views.push_back(view_of(partials[host]));
+      combine(Reduction::sum,
+              std::span(inputs).subspan(host * static_cast<std::size_t>(per_host),
+                                        static_cast<std::size_t>(per_host)),
+              partial_views.back());
+    }
+    combine(Reduction::sum, partial_views, partial_views[0]);
+    std::vector<std::uint16_t> whole(numel), apart(numel);
+    const Tensor whole_view(whole.data(), DType::bf16, {numel}),
+        apart_view(apart.data(), DType::bf16, {numel});
+    combine(Reduction::sum, inputs, whole_view);
+    convert(partial_views[0], apart_view);
+    CHECK(whole == apart);
+  }
+}
+
+TEST_CASE("wherever hosts begin and end, operations keep their bits") {
+  for (const int per_host : {2, 3, 4}) {
+    on_ranks_of(in_rows_of(per_host), [](Communicator& group) {
+      check_dtype<DType::f32>(group);
+      check_dtype<DType::bf16>(group);
+      check_dtype<DType::f64>(group);
+    });
+  }
+  const auto first_alone = [](int rank) { return std::string(rank == 0 ? "n0" : "n1"); };
+  const auto in_turns = [](int rank) { return "n" + std::to_string(rank % 2); };
+  for (const HostOf& uneven : {HostOf(first_alone), HostOf(in_turns)}) {
+    on_ranks_of(uneven, [](Communicator& group) {
+      check_operations<DType::f32>(group, {.numel = 200'001, .in_place = true});
+    });
+  }
+}
+
+TEST_CASE("parts of whole granules and around the borders of segments go between hosts, too") {
+  on_ranks_of(in_rows_of(2), [](Communicator& group) {
+    for (const std::int64_t numel : {150'000, 4096 * group.size() - 1, 65'536 * group.size() + 1}) {
+      check_operations<DType::f32>(group, {.numel = numel, .granule = 4096});
+    }
+    // Most ranks have no granule at all.
+    check_operations<DType::f32>(group, {.numel = 70'000, .in_place = true, .granule = 32'768});
+  });
+}
+
+TEST_CASE("between hosts pass as many times fewer bytes as a host has ranks") {
+  constexpr int per_host = 2;
+  on_ranks_of(in_rows_of(per_host), [](Communicator& group) {
+    const int n = group.size();
+    const int neighbours = num_neighbours(group, per_host);
+    const std::int64_t numel = 16'384 * n;
+    std::vector<float> data = wild_floats(group.rank(), numel);
+    const Tensor all = view_of(data);
+    const Tensor part = all.flat(numel / n * group.rank(), numel / n);
+    group.all_reduce(all, all).wait();  // finds out where everyone is
+    const auto sent_by = [&](const auto& operation) {
+      const std::int64_t before = group.engine().recorder().message_bytes();
+      operation().wait();
+      return group.engine().recorder().message_bytes() - before;
+    };
+    const bool is_large = 4 * numel >= least_bytes;
+    const std::int64_t peers = is_large ? n / neighbours - 1 : n - 1;
+    const std::int64_t bytes = 4 * numel / n * peers;
+    require(sent_by([&] { return group.reduce_scatter(all, part); }) == bytes, "of a reduce_scatter");
+    require(sent_by([&] { return group.all_gather(part, all); }) == bytes, "of an all_gather");
+    require(sent_by([&] { return group.all_reduce(all, all); }) == 2 * bytes, "of an all_reduce");
+  });
+}
+
+TEST_CASE("operations of hosts, of a group and its parts, go side by side, from the first on") {
+  on_ranks_of(in_rows_of(2), [](Communicator& world) {
+    const std::unique_ptr<Communicator> half = world.split(world.rank() % 2, world.rank(), "half");
+    constexpr std::int64_t numel = 300'005;
+    std::vector<std::vector<float>> data;
+    std::vector<Work> works;
+    for (int i = 0; i < 6; ++i) data.push_back(wild_floats(world.rank(), numel + 1000 * i));
+    for (int i = 0; i < 6; ++i) {
+      const Tensor view = view_of(data[static_cast<std::size_t>(i)]);
+      works.push_back((i % 2 == 0 ? world : *half).all_reduce(view, view));
+    }
+    for (int i = 0; i < 6; ++i) works[static_cast<std::size_t>((5 * i + world.rank()) % 6)].wait();
+    for (std::size_t i = 0; i < 6; i += 2) {
+      for (std::size_t at = 0; at < numel; at += 97) {
+        require(same_bits(data[i][at], combined<DType::f32>(Reduction::sum, Values::wild, world.size(),
+                                                            static_cast<std::int64_t>(at))),
+                "an operation of the world is wrong");
+      }
+    }
+  });
+}
+
+TEST_CASE("however little may be under way, bits stay, and no more memory is borrowed for what arrives") {
+  constexpr std::size_t least = 4096;
+  for (const HostOf& host_of : {HostOf(own_host), in_rows_of(2)}) {
+    for (const std::size_t bucket :
+         {std::size_t{1}, std::size_t{100'000}, std::size_t{1} << 20, std::size_t{0}}) {
+      on_ranks_of(host_of, [bucket](Communicator& group) {
+        group.set_bucket_bytes(bucket);
+        const std::int64_t numel = bucket == 1 ? 40'000 : 400'000;
+        std::vector<std::vector<float>> data(4, wild_floats(group.rank(), numel));
+        const auto expected = repeated(numel, [&](std::int64_t i) {
+          return combined<DType::f32>(Reduction::sum, Values::wild, group.size(), i);
+        });
+        std::vector<Work> works;
+        for (auto& one : data) works.push_back(group.all_reduce(view_of(one), view_of(one)));
+        for (const Work& work : works) work.wait();
+        for (const auto& one : data) require(one == expected, "an operation is wrong");
+        // What lies in the pool's smallest blocks has those whole.
+        const std::size_t most = bucket == 1 ? 4 * 2 * least : std::max(bucket, 4 * 2 * least);
+        require(bucket == 0 || group.most_staging_bytes() <= most,
+                fmt::format("{} bytes were borrowed of {}", group.most_staging_bytes(), bucket));
+      });
+    }
+  }
+}
+
+TEST_CASE(
+    "after an operation between hosts that was given up, later ones of the group fail instead of waiting") {
+  on_ranks_of(in_rows_of(2), [](Communicator& world) {
+    if (num_neighbours(world, 2) == 1 || world.size() == 2) return;
+    const std::unique_ptr<Communicator> doomed = world.split(0, world.rank(), "doomed");
+    std::vector<float> data(200'000, 1);
+    doomed->all_reduce(view_of(data), view_of(data)).wait();
+    if (world.rank() > 0) {
+      world.engine().set_timeout(0.2);
+      const Error late = error_of([&] { doomed->all_reduce(view_of(data), view_of(data)).wait(); });
+      require(late.message().find("is not done after") != std::string::npos, late.message());
+      world.engine().set_timeout(0);
+    }
+    world.barrier().wait();
+    // The first rank's host could begin; the others' could not end.
+    if (world.rank() == 1) {
+      const Error ended = error_of([&] { doomed->all_reduce(view_of(data), view_of(data)).wait(); });
+      require(ended.message().find("given up") != std::string::npos, ended.message());
+    }
+  });
+}
