@@ -1,12 +1,15 @@
 #include "checkpoint/import.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "base/text.hpp"
 #include "checkpoint/companions.hpp"
-#include "cmd/dt-checkpoint/json_line.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::checkpoint_tool {
+
+using json = nlohmann::ordered_json;
 
 int import_model(const std::string& folder, const std::string& out, Console& console) {
   const checkpoint::HfFolder source(folder);
@@ -22,13 +25,13 @@ int import_model(const std::string& folder, const std::string& out, Console& con
   console.info("wrote {}: {}, {} parameters, {}; train from it with --init-from", out, manifest.model.family,
                format_count(static_cast<std::uint64_t>(parameters)), format_bytes(bytes));
   if (console.json()) {
-    print_json({{"path", out},
-                {"step", manifest.state.step},
-                {"family", manifest.model.family},
-                {"parameters", parameters},
-                {"bytes", bytes},
-                {"tokenizer_files", files}},
-               console);
+    const json object = {{"path", out},
+                         {"step", manifest.state.step},
+                         {"family", manifest.model.family},
+                         {"parameters", parameters},
+                         {"bytes", bytes},
+                         {"tokenizer_files", files}};
+    console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
   }
   return 0;
 }

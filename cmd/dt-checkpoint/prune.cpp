@@ -1,12 +1,14 @@
 #include "checkpoint/prune.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "cmd/dt-checkpoint/json_line.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 
 namespace dt::checkpoint_tool {
+
+using json = nlohmann::ordered_json;
 
 namespace {
 
@@ -64,7 +66,7 @@ void print(const CheckpointEntry& entry, const char* action, const std::string& 
                    {"generation", entry.generation},
                    {"action", action}};
     if (!why.empty()) object["why"] = why;
-    print_json(object, console);
+    console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
   } else {
     console.print("{:12}  {}{}\n", action, entry.path.string(), why.empty() ? "" : ": " + why);
   }

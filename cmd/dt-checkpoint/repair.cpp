@@ -1,25 +1,33 @@
 #include "checkpoint/repair.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/files.hpp"
-#include "cmd/dt-checkpoint/json_line.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 
 namespace dt::checkpoint_tool {
+
+using json = nlohmann::ordered_json;
 
 namespace {
 
 using checkpoint::Problem;
 
+json to_json(const std::vector<Problem>& problems) {
+  json list = json::array();
+  for (const Problem& p : problems) list.push_back({{"where", p.where}, {"what", p.what}});
+  return list;
+}
+
 void print(const std::string& path, const checkpoint::Repair& repair, Console& console) {
   if (console.json()) {
-    print_json({{"path", path},
-                {"ok", repair.problems.empty()},
-                {"repaired", to_json(repair.repaired)},
-                {"problems", to_json(repair.problems)}},
-               console);
+    const json object = {{"path", path},
+                         {"ok", repair.problems.empty()},
+                         {"repaired", to_json(repair.repaired)},
+                         {"problems", to_json(repair.problems)}};
+    console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     return;
   }
   for (const Problem& p : repair.repaired) console.print("{}: {}: repaired: {}\n", path, p.where, p.what);

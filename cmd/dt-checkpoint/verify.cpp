@@ -1,15 +1,24 @@
+#include <nlohmann/json.hpp>
+
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"
-#include "cmd/dt-checkpoint/json_line.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 
 namespace dt::checkpoint_tool {
 
+using json = nlohmann::ordered_json;
+
 namespace {
 
 using checkpoint::Problem;
+
+json to_json(const std::vector<Problem>& problems) {
+  json list = json::array();
+  for (const Problem& p : problems) list.push_back({{"where", p.where}, {"what", p.what}});
+  return list;
+}
 
 /// What was never a checkpoint is bad input; what was one and is damaged is a finding.
 void require_checkpoint(const std::string& path) {
@@ -57,7 +66,7 @@ void print(const Finding& f, Task task, Console& console) {
     json object = {{"path", f.path}, {"ok", f.problems.empty()}, {"problems", to_json(f.problems)}};
     if (!f.foreign.empty()) object["foreign"] = f.foreign;
     if (task.count > 1) object.update({{"task", task.number}, {"tasks", task.count}, {"files", f.num_mine}});
-    print_json(object, console);
+    console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     return;
   }
   const std::string share = task.count == 1 ? ""
