@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "checkpoint/failed_loads.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 
 namespace dt::checkpoint_tool {
@@ -48,7 +49,10 @@ int repair(const std::string& path, const std::string& replica, Console& console
     result = checkpoint::repair_checkpoint(path, replica, [&](std::uint64_t n) { progress.advance(n); });
   }
   print(path, result, console);
-  if (result.problems.empty()) return 0;
+  if (result.problems.empty()) {
+    checkpoint::forget_failed_loads(path);  // a resume takes it again
+    return 0;
+  }
   console.info("{} still has {} damages: {} does not hold those parts whole either", path,
                result.problems.size(), replica);
   return static_cast<int>(ErrorKind::verification);
