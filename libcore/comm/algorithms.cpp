@@ -122,8 +122,10 @@ struct ScatteredParts {
   }
 };
 
-Chain message_chain(const Caller& caller, const Collective& c, std::size_t number) {
-  return [caller, c, part = c.segment(number)](int index, Stage& stage) {
+Chain message_chain(const Caller& caller, std::shared_ptr<const Collective> collective, std::size_t number) {
+  PartOf part = collective->segment(number);
+  return [caller, collective = std::move(collective), part = std::move(part)](int index, Stage& stage) {
+    const Collective& c = *collective;
     const Part own = part(caller.rank);
     if (c.reduces() && index == 0) {
       scatter_and_combine(caller, c.in, part, c.own_out(own, caller.rank), c.reduction, stage);
@@ -141,9 +143,10 @@ std::size_t bytes_of(const Collective& c) {
   return static_cast<std::size_t>(c.numel()) * dtype_bytes(c.in.dtype());
 }
 
-Algorithm message_algorithm(const Caller& caller, const Collective& c) {
+Algorithm message_algorithm(const Caller& caller, const std::shared_ptr<const Collective>& collective) {
+  const Collective& c = *collective;
   const std::size_t segment = segment_part_bytes(caller) * static_cast<std::size_t>(caller.size);
-  return {.make_chain = [=](std::size_t number) { return message_chain(caller, c, number); },
+  return {.make_chain = [=](std::size_t number) { return message_chain(caller, collective, number); },
           .num_chains = c.num_segments,
           .window = caller.bucket_bytes > 0 ? std::max(min_segments_under_way, caller.bucket_bytes / segment)
                                             : c.num_segments,
@@ -151,13 +154,14 @@ Algorithm message_algorithm(const Caller& caller, const Collective& c) {
 }
 
 /// By messages, or through memory that ranks share, as large operations can be where the ranks are.
-Algorithm placed_algorithm(const Caller& caller, const Collective& c) {
-  const Algorithm messages = message_algorithm(caller, c);
+Algorithm placed_algorithm(const Caller& caller, const std::shared_ptr<const Collective>& collective) {
+  const Collective& c = *collective;
+  Algorithm messages = message_algorithm(caller, collective);
   if (caller.size == 1 || bytes_of(c) < min_placed_bytes) return messages;
   switch (caller.locality->state()) {
     case Locality::State::undecided:
       return undecided_algorithm(
-          caller, [=] { return placed_algorithm(caller, c); }, messages,
+          caller, [=] { return placed_algorithm(caller, collective); }, messages,
           std::max(messages.num_chains, num_window_chains(c, caller.size)));
     case Locality::State::open:
       if (caller.locality->placement().num_hosts == 1) return window_algorithm(caller, c);
@@ -170,16 +174,17 @@ Algorithm placed_algorithm(const Caller& caller, const Collective& c) {
 }
 
 /// Of operations that leave each rank its part.
-Collective scattered(OperationKind kind, const Caller& caller, const Tensor& in, const Tensor& out,
-                     Reduction reduction, std::int64_t granule) {
+std::shared_ptr<const Collective> scattered(OperationKind kind, const Caller& caller, const Tensor& in,
+                                            const Tensor& out, Reduction reduction, std::int64_t granule) {
   const ScatteredParts parts(caller, kind == OperationKind::reduce_scatter ? in : out, granule);
-  return {.kind = kind,
-          .in = in,
-          .out = out,
-          .reduction = reduction,
-          .part = [parts](int rank) { return parts.of(rank); },
-          .segment = [parts](std::size_t number) { return parts.segment(number); },
-          .num_segments = parts.num_segments()};
+  return std::make_shared<const Collective>(
+      Collective{.kind = kind,
+                 .in = in,
+                 .out = out,
+                 .reduction = reduction,
+                 .part = [parts](int rank) { return parts.of(rank); },
+                 .segment = [parts](std::size_t number) { return parts.segment(number); },
+                 .num_segments = parts.num_segments()});
 }
 
 }  // namespace
@@ -195,14 +200,15 @@ Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Ten
   const auto segment = [=, size = caller.size](std::size_t number) {
     return all_reduce_parts(in, size, segment_part, static_cast<std::int64_t>(number));
   };
-  return placed_algorithm(caller,
-                          {.kind = OperationKind::all_reduce,
-                           .in = in,
-                           .out = out,
-                           .reduction = reduction,
-                           .part = all_reduce_parts(in, caller.size, divide_up(in.numel(), caller.size), 0),
-                           .segment = segment,
-                           .num_segments = num_segments(in.numel(), segment_part * caller.size)});
+  return placed_algorithm(
+      caller, std::make_shared<const Collective>(
+                  Collective{.kind = OperationKind::all_reduce,
+                             .in = in,
+                             .out = out,
+                             .reduction = reduction,
+                             .part = all_reduce_parts(in, caller.size, divide_up(in.numel(), caller.size), 0),
+                             .segment = segment,
+                             .num_segments = num_segments(in.numel(), segment_part * caller.size)}));
 }
 
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,

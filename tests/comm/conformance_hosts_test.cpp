@@ -102,7 +102,7 @@ TEST_CASE("a partial result of 16-bit floats is not rounded") {
   }
 }
 
-TEST_CASE("wherever hosts begin and end, operations keep their bits") {
+TEST_CASE("wherever hosts begin and end, operations keep their bits", "[hosts]") {
   for (const int per_host : {2, 3, 4}) {
     on_ranks_of(in_rows_of(per_host), [](Communicator& group) {
       check_dtype<DType::f32>(group);
@@ -119,7 +119,7 @@ TEST_CASE("wherever hosts begin and end, operations keep their bits") {
   }
 }
 
-TEST_CASE("parts of whole granules and around the borders of segments go between hosts, too") {
+TEST_CASE("parts of whole granules and around the borders of segments go between hosts, too", "[hosts]") {
   on_ranks_of(in_rows_of(2), [](Communicator& group) {
     for (const std::int64_t numel : {150'000, 4096 * group.size() - 1, 65'536 * group.size() + 1}) {
       check_operations<DType::f32>(group, {.numel = numel, .granule = 4096});
@@ -129,7 +129,7 @@ TEST_CASE("parts of whole granules and around the borders of segments go between
   });
 }
 
-TEST_CASE("between hosts pass as many times fewer bytes as a host has ranks") {
+TEST_CASE("between hosts pass as many times fewer bytes as a host has ranks", "[hosts]") {
   constexpr int per_host = 2;
   on_ranks_of(in_rows_of(per_host), [](Communicator& group) {
     const int n = group.size();
@@ -153,7 +153,7 @@ TEST_CASE("between hosts pass as many times fewer bytes as a host has ranks") {
   });
 }
 
-TEST_CASE("operations of hosts, of a group and its parts, go side by side, from the first on") {
+TEST_CASE("operations of hosts, of a group and its parts, go side by side, from the first on", "[hosts]") {
   on_ranks_of(in_rows_of(2), [](Communicator& world) {
     const std::unique_ptr<Communicator> half = world.split(world.rank() % 2, world.rank(), "half");
     constexpr std::int64_t numel = 300'005;
@@ -175,7 +175,8 @@ TEST_CASE("operations of hosts, of a group and its parts, go side by side, from 
   });
 }
 
-TEST_CASE("however little may be under way, bits stay, and no more memory is borrowed for what arrives") {
+TEST_CASE("however little may be under way, bits stay, and no more memory is borrowed for what arrives",
+          "[hosts]") {
   constexpr std::size_t least = 4096;
   for (const HostOf& host_of : {HostOf(own_host), in_rows_of(2)}) {
     for (const std::size_t bucket :
@@ -201,7 +202,8 @@ TEST_CASE("however little may be under way, bits stay, and no more memory is bor
 }
 
 TEST_CASE(
-    "after an operation between hosts that was given up, later ones of the group fail instead of waiting") {
+    "after an operation between hosts that was given up, later ones of the group fail instead of waiting",
+    "[hosts]") {
   on_ranks_of(in_rows_of(2), [](Communicator& world) {
     if (num_neighbours(world, 2) == 1 || world.size() == 2) return;
     const std::unique_ptr<Communicator> doomed = world.split(0, world.rank(), "doomed");

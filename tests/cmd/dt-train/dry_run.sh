@@ -8,6 +8,9 @@ expect_match stdout '^memory_bytes'
 expect_absent run
 expect_exit 0 train run --steps 100 --dry-run --json
 expect_match stdout '"warmup_steps":1,'
+expect_match stdout '"arriving_bytes":0,'
+expect_exit 0 train run --steps 100 --dry-run --json --comm threads=2 --comm-bucket-bytes 64Ki
+expect_match stdout '"arriving_bytes":65536,'
 expect_exit 0 dt-train --model llama-8b --data shards --steps 10 --dry-run --threads 1 --sequence-length 64
 expect_match stdout 'parameters +8,030,261,248'
 expect_match stderr 'warning: needs .* of memory'
