@@ -52,35 +52,7 @@ HWY_INLINE float highest_of(const T* x, std::int64_t count, float least) {
   return hn::GetLane(hn::MaxOfLanes(floats, pairs));
 }
 
-// Two vectors of consecutive logits at a time, in the order that takes least work: of bf16 the even ones and
-// the odd ones.
-template <class T>
-HWY_INLINE void load_two(const T* p, V& first, V& second) {
-  first = load(All{}, p);
-  second = load(All{}, p + num_lanes);
-}
-template <class T>
-HWY_INLINE void store_two(V first, V second, T* p) {
-  store(All{}, first, p);
-  store(All{}, second, p + num_lanes);
-}
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
-HWY_INLINE void split(hn::VFromD<hn::RebindToUnsigned<Floats>> pairs, V& even, V& odd) {
-  even = hn::BitCast(floats, hn::ShiftLeft<16>(pairs));
-  odd = hn::BitCast(floats, hn::And(pairs, hn::Set(hn::RebindToUnsigned<Floats>(), 0xffff0000)));
-}
-HWY_INLINE void load_two(const BFloat16* p, V& even, V& odd) {
-  constexpr hn::RebindToUnsigned<Floats> words;
-  const auto pairs = hn::LoadU(words, reinterpret_cast<const std::uint32_t*>(p));
-  split(pairs, even, odd);
-}
-HWY_INLINE void store_two(V even, V odd, BFloat16* p) {
-  constexpr hn::RebindToUnsigned<Floats> words;
-  const auto low = hn::ShiftRight<16>(round_to_bf16(even));
-  const auto high = hn::And(round_to_bf16(odd), hn::Set(words, 0xffff0000));
-  hn::StoreU(hn::Or(low, high), words, reinterpret_cast<std::uint32_t*>(p));
-}
-
 /// Without widening: as integers, numbers above zero are in order, and those below it in the reverse one. So
 /// of each lane the greatest signed integer is its highest number, or else the least unsigned one is.
 HWY_INLINE float highest_of(const BFloat16* x, std::int64_t count, float least) {
@@ -97,8 +69,8 @@ HWY_INLINE float highest_of(const BFloat16* x, std::int64_t count, float least) 
     smallest = hn::Min(smallest, bits);
   }
   V highest[4];
-  split(hn::BitCast(words, greatest), highest[0], highest[1]);
-  split(hn::BitCast(words, smallest), highest[2], highest[3]);
+  highest[0] = even_of(hn::BitCast(words, greatest)), highest[1] = odd_of(hn::BitCast(words, greatest));
+  highest[2] = even_of(hn::BitCast(words, smallest)), highest[3] = odd_of(hn::BitCast(words, smallest));
   const V lowest = hn::Set(floats, least);
   for_lanes(count - i, [&](std::int64_t j, auto lanes) HWY_ATTR {
     highest[0] = hn::Max(highest[0], keep(lanes, load(lanes, x + i + j), lowest));
@@ -172,8 +144,8 @@ HWY_INLINE float sum_run(const T* x, std::int64_t count, Exponential exponential
   std::int64_t i = 0;
   for (; i + 4 * num_lanes <= count; i += 4 * num_lanes) {
     V v[4];
-    load_two(x + i, v[0], v[1]);
-    load_two(x + i + 2 * num_lanes, v[2], v[3]);
+    v[0] = load(OneOfTwo{}, x + i), v[1] = load(OtherOfTwo{}, x + i);
+    v[2] = load(OneOfTwo{}, x + i + 2 * num_lanes), v[3] = load(OtherOfTwo{}, x + i + 2 * num_lanes);
     for (std::int64_t byte = 0; byte < 4 * num_lanes * static_cast<std::int64_t>(sizeof(T)); byte += 64) {
       // So that the maximum of a run to come does not wait for memory.
       __builtin_prefetch(reinterpret_cast<const std::byte*>(x + i + 2 * softmax_run<T>) + byte, 0, 2);

@@ -48,12 +48,17 @@ float rstd_of(const T* x, std::int64_t C, float mean, float eps) {
 template <class T>
 void normalise_row(const T* x, float mean, float rstd, const T* weight, const T* bias, T* y, std::int64_t C) {
   const V shift = hn::Set(floats, mean), scale = hn::Set(floats, rstd);
-  for_lanes(C, [=](std::int64_t c, auto lanes) HWY_ATTR {
-    fetch_ahead(x + c);  // the next rows', which are summed first
+  const auto y_at = [=](std::int64_t c, auto lanes) HWY_ATTR {
     const V x_hat = hn::Mul(hn::Sub(load(lanes, x + c), shift), scale);
     const V offset = bias ? load(lanes, bias + c) : hn::Zero(floats);
-    store(lanes, hn::MulAdd(x_hat, load(lanes, weight + c), offset), y + c);
-  });
+    return hn::MulAdd(x_hat, load(lanes, weight + c), offset);
+  };
+  std::int64_t c = 0;
+  for (; c + 2 * num_lanes <= C; c += 2 * num_lanes) {
+    fetch_ahead(x + c), fetch_ahead(x + c + num_lanes);  // the next rows', which are summed first
+    store_two(y_at(c, OneOfTwo{}), y_at(c, OtherOfTwo{}), y + c);
+  }
+  for_lanes(C - c, [=](std::int64_t i, auto lanes) HWY_ATTR { store(lanes, y_at(c + i, lanes), y + c + i); });
 }
 
 /// Without mean_R it is RMS norm.
@@ -84,8 +89,8 @@ void norm_backward_row(const T* dy, const T* x, const T* weight, float mean, flo
   const V shift = hn::Set(floats, mean), scale = hn::Set(floats, rstd);
   float sums[2];
   accumulate(C, sums, [=](std::int64_t c, auto lanes, V* s) HWY_ATTR {
-    if (dresidual) fetch(dresidual + c);
-    fetch_to_write(dx + c);
+    if (dresidual) fetch(lanes, dresidual + c);
+    fetch<1>(lanes, dx + c);
     const V g = hn::Mul(load(lanes, dy + c), load(lanes, weight + c));
     s[0] = hn::Add(s[0], g);
     s[1] = hn::MulAdd(g, hn::Mul(hn::Sub(load(lanes, x + c), shift), scale), s[1]);
@@ -93,7 +98,7 @@ void norm_backward_row(const T* dy, const T* x, const T* weight, float mean, flo
   const V mean_g = hn::Set(floats, centred ? sums[0] / static_cast<float>(C) : 0);
   const V mean_gx = hn::Set(floats, sums[1] / static_cast<float>(C));
   for_lanes(C, [=](std::int64_t c, auto lanes) HWY_ATTR {
-    fetch(dy + C + c), fetch(x + C + c);  // the next row's, which are summed first
+    fetch(lanes, dy + C + c), fetch(lanes, x + C + c);  // the next row's, which are summed first
     const V d = load(lanes, dy + c);
     const V dw = load(lanes, dweight + c), db = dbias ? load(lanes, dbias + c) : hn::Zero(floats);
     const V x_hat = hn::Mul(hn::Sub(load(lanes, x + c), shift), scale);
