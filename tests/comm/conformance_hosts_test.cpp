@@ -200,26 +200,3 @@ TEST_CASE("however little may be under way, bits stay, and no more memory is bor
     }
   }
 }
-
-TEST_CASE(
-    "after an operation between hosts that was given up, later ones of the group fail instead of waiting",
-    "[hosts]") {
-  on_ranks_of(in_rows_of(2), [](Communicator& world) {
-    if (num_neighbours(world, 2) == 1 || world.size() == 2) return;
-    const std::unique_ptr<Communicator> doomed = world.split(0, world.rank(), "doomed");
-    std::vector<float> data(200'000, 1);
-    doomed->all_reduce(view_of(data), view_of(data)).wait();
-    if (world.rank() > 0) {
-      world.engine().set_timeout(0.2);
-      const Error late = error_of([&] { doomed->all_reduce(view_of(data), view_of(data)).wait(); });
-      require(late.message().find("is not done after") != std::string::npos, late.message());
-      world.engine().set_timeout(0);
-    }
-    world.barrier().wait();
-    // The first rank's host could begin; the others' could not end.
-    if (world.rank() == 1) {
-      const Error ended = error_of([&] { doomed->all_reduce(view_of(data), view_of(data)).wait(); });
-      require(ended.message().find("given up") != std::string::npos, ended.message());
-    }
-  });
-}

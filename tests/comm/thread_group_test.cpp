@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 #include <thread>
 
 #include "comm/backend.hpp"
@@ -85,6 +86,29 @@ TEST_CASE("nobody touches the buffers of a rank that throws half-way") {
     };
     CHECK(error_of([&] { run_threads(3, body); }).message() == "a disk is full");
   }
+}
+
+// Of ranks as processes such a rank can send no more at all: MPI does not take messages back.
+TEST_CASE("after an operation between hosts that was given up, later ones of the group fail") {
+  const auto body = [](Communicator& world) {
+    const std::unique_ptr<Communicator> doomed = world.split(0, world.rank(), "doomed");
+    std::vector<float> data(200'000, 1);
+    doomed->all_reduce(view_of(data), view_of(data)).wait();
+    if (world.rank() > 0) {
+      world.engine().set_timeout(0.2);
+      const Error late = error_of([&] { doomed->all_reduce(view_of(data), view_of(data)).wait(); });
+      CHECK_THAT(late.message(), Catch::Contains("is not done after"));
+      world.engine().set_timeout(0);
+    }
+    world.barrier().wait();
+    // The first rank's neighbour waited for it in their window.
+    if (world.rank() == 1) {
+      const Error ended = error_of([&] { doomed->all_reduce(view_of(data), view_of(data)).wait(); });
+      CHECK_THAT(ended.message(), Catch::Contains("given up"));
+    }
+    return 0;
+  };
+  run_threads(4, body, [](int rank) { return fmt::format("n{}", rank / 2); });
 }
 
 TEST_CASE("a rank that has been told of a failure stays told") {
