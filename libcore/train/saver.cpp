@@ -66,8 +66,10 @@ void Saver::begin(const checkpoint::Manifest& header, bool state_changes) {
       comm::broadcast_text(ranks_.world, unfinished_ ? unfinished_->path().string() : std::string());
   comm::together(ranks_.world, [&] {
     may_change_ = !state_changes;
-    task_ =
-        std::async(std::launch::async, [=, this] { write(folder, share_of_state(storage_), state_changes); });
+    task_ = std::async(std::launch::async,
+                       [this, folder, state_changes, pieces = share_of_state(storage_)]() mutable {
+                         write(folder, std::move(pieces), state_changes);
+                       });
   });
   phase_ = Phase::writing;
 }

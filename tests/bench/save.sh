@@ -22,9 +22,9 @@ for _ in 1 2 3 4 5 6 7; do
   slower=$(values train step_s | awk -v usual="$usual" '$1 > 6 {sum += $2 - usual} END {print sum}')
   bytes=$(values checkpoint bytes | awk 'NR == 1 {print $2}')
   awk -v s="$stalled" -v w="$waited" -v l="$slower" 'BEGIN {print s / w, l / w}' >>ratios
-  echo "$stalled $waited $usual $bytes" >>times
+  echo "$stalled $waited $usual $bytes" >>seconds
   rm -rf run
 done
 printf 'training stopped by a save in the background ÷ by a blocking one  %.3f (at most 0.10)   ' "$(cut -d' ' -f1 ratios | median)"
-awk '{s += $1; w += $2; u += $3; b = $4} END {printf "%.0f of %.0f ms for %.0f MB; a step takes %.0f ms\n", s / NR * 1e3, w / NR * 1e3, b / 1e6, u / NR * 1e3}' times
+awk '{s += $1; w += $2; u += $3; b = $4} END {printf "%.0f of %.0f ms for %.0f MB; a step takes %.0f ms\n", s / NR * 1e3, w / NR * 1e3, b / 1e6, u / NR * 1e3}' seconds
 printf 'all that it costs, slower steps too, ÷ a blocking save            %.3f\n' "$(cut -d' ' -f2 ratios | median)"

@@ -19,6 +19,7 @@ done
 # What is announced is there, from the moment of its announcement, and whatever is killed.
 start_training killed --steps 100000 --save-every 1 --keep-last 1000
 wait_for_step killed 20
+# shellcheck disable=SC2154
 kill -KILL "$trainer"
 wait "$trainer" || true
 while read -r path; do
