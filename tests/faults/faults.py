@@ -70,26 +70,23 @@ def step_of(name):
 
 
 def what_is_lost(run_folder, names):
-    """Why a run does not hold what was promised: checkpoints of these `names` that do not verify, or a partial or older
-    one that is taken for the newest. "" where all is well."""
-    paths = [os.path.join(run_folder, "checkpoints", name) for name in names]
+    """Why a run does not hold what was promised: checkpoints of these `names`, or others under a final name, that do not
+    verify, or an older or partial one that is taken for the newest. "" where all is well."""
+    paths = [os.path.join(run_folder, "checkpoints", name) for name in sorted({*names, *final_names(run_folder)})]
     if paths:
         verified = tool("dt-checkpoint", "verify", "--quiet", *paths)
         if verified.code != 0:
-            return f"announced checkpoints do not verify: {verified}"
-    # A run without generations may never have begun; with them, the tool must be able to say.
+            return f"{names} were announced, and do not all verify, or others do not: {verified}"
     latest = tool("dt-checkpoint", "latest", run_folder)
     if latest.code == 3 and not paths:
         return ""
     if latest.code != 0:
         return f"no latest checkpoint: {latest}"
     newest = latest.stdout.strip()
-    if paths and step_of(os.path.basename(newest)) < max(step_of(name) for name in names):
-        return f"{newest} is older than the announced {names}"
     if newest not in paths:
-        verified = tool("dt-checkpoint", "verify", "--quiet", newest)
-        if verified.code != 0:
-            return f"a partial checkpoint is selected: {verified}"
+        return f"{newest} is taken, which is not under a final name"
+    if names and step_of(os.path.basename(newest)) < max(step_of(name) for name in names):
+        return f"{newest} is older than the announced {names}"
     return ""
 
 

@@ -3,4 +3,4 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../../faults/run.sh"
 faults die_everywhere writers=3 12 6
 faults die_everywhere self 14 5
-faults die_everywhere mpi=2 90 2
+faults die_everywhere mpi=2 150 2
