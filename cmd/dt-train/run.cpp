@@ -41,6 +41,7 @@ constexpr std::array training_only{"steps",
                                    "adam-eps",
                                    "clip-norm",
                                    "save-every",
+                                   "background-save",
                                    "keep-last",
                                    "keep-every",
                                    "eval-every",
@@ -55,8 +56,8 @@ constexpr std::array training_only{"steps",
                                    "compare-layouts"};
 
 /// Options that only what keeps a run has a use for.
-constexpr std::array run_only{"run",        "resume",       "save-every", "keep-last", "keep-every",
-                              "eval-every", "eval-batches", "log-every",  "peak-flops"};
+constexpr std::array run_only{"run",        "resume",     "save-every",   "background-save", "keep-last",
+                              "keep-every", "eval-every", "eval-batches", "log-every",       "peak-flops"};
 
 /// Error{usage}: an option that would do nothing without another, or beside it.
 void check_use(const Settings& s, const OptionTable& options) {
@@ -67,6 +68,7 @@ void check_use(const Settings& s, const OptionTable& options) {
   needs("logits-out", s.eval_only, "--eval-only");
   needs("logits-sequences", s.logits_out.has_value(), "--logits-out");
   needs("keep-every", s.keep_last.has_value(), "--keep-last");
+  needs("background-save", s.save_every > 0, "--save-every");
   needs("decay-steps", s.schedule == "wsd", "--schedule wsd");
   needs("min-lr", s.schedule != "constant", "a schedule that falls");
   needs("zero-group", s.zero > 0 || s.compare_layouts, "--zero 1, 2 or 3");

@@ -6,6 +6,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "checkpoint/part_file.hpp"
 
 namespace dt::checkpoint {
 
@@ -62,8 +63,9 @@ std::vector<StoredFile> companions_of(const Manifest& manifest) {
   return result;
 }
 
-void copy_companions(const Reader& checkpoint, const fs::path& folder) {
-  for (const StoredFile& file : companions_of(checkpoint.manifest())) {
+std::vector<StoredFile> copy_companions(const Reader& checkpoint, const fs::path& folder) {
+  std::vector<StoredFile> companions = companions_of(checkpoint.manifest());
+  for (const StoredFile& file : companions) {
     const fs::path from = checkpoint.path() / file.name;
     const StoredFile copy = copy_companion(from, folder / file.name);
     if (copy.metadata_digest == file.metadata_digest) continue;
@@ -72,6 +74,15 @@ void copy_companions(const Reader& checkpoint, const fs::path& folder) {
                             to_hex(file.metadata_digest)),
                 "the checkpoint is damaged: 'dt-checkpoint verify' lists all that is");
   }
+  return companions;
+}
+
+void write_companion_part(const fs::path& unfinished, const Manifest& header, int writer,
+                          std::vector<StoredFile> companions) {
+  File file = File::create(unfinished / part_file_name(writer));
+  file.write(to_json(Part{header.state.step, header.generation, writer, std::move(companions), {}}));
+  file.sync();
+  file.close();
 }
 
 }  // namespace dt::checkpoint

@@ -18,7 +18,11 @@ StoredFile copy_companion(const fs::path& from, const fs::path& to);
 
 /// Those that a checkpoint keeps.
 std::vector<StoredFile> companions_of(const Manifest& manifest);
-/// Copies them into a folder. Errors: input, naming the file: one whose digest differs; environment.
-void copy_companions(const Reader& checkpoint, const fs::path& folder);
+/// Copies them, synced, into a folder, and says how the manifest lists them. Errors: input, naming the file:
+/// one whose digest differs; environment.
+std::vector<StoredFile> copy_companions(const Reader& checkpoint, const fs::path& folder);
+/// As one more writer's part of a checkpoint that is being written, whose files hold no pieces.
+void write_companion_part(const fs::path& unfinished, const Manifest& header, int writer,
+                          std::vector<StoredFile> companions);
 
 }  // namespace dt::checkpoint

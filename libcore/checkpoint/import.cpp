@@ -46,16 +46,22 @@ void write_weights(const HfFolder& source, const fs::path& folder, const Manifes
   write_part(folder, header, 0, pieces, payload, written);
 }
 
-/// As a second writer, whose files hold no pieces.
+/// There it would pass for a generation that the run does not have.
+void refuse_in_run(const fs::path& out) {
+  const fs::path folder = fs::absolute(out).parent_path();
+  std::error_code error;
+  if (folder.filename() != "checkpoints" || !fs::exists(folder.parent_path() / "generations", error)) return;
+  throw Error(ErrorKind::input, fmt::format("{} is the place of a run's own checkpoints", folder.string()),
+              "import to another, and begin a run with --init-from");
+}
+
+/// As a second writer.
 void write_companions(const HfFolder& source, const fs::path& folder, const Manifest& header) {
-  Part part{header.state.step, header.generation, 1, {}, {}};
+  std::vector<StoredFile> companions;
   for (const std::string& name : find_companions(source.path())) {
-    part.files.push_back(copy_companion(source.path() / name, folder / name));
+    companions.push_back(copy_companion(source.path() / name, folder / name));
   }
-  File file = File::create(folder / part_file_name(1));
-  file.write(to_json(part));
-  file.sync();
-  file.close();
+  write_companion_part(folder, header, 1, std::move(companions));
 }
 
 }  // namespace
@@ -69,6 +75,7 @@ std::uint64_t weight_bytes(const HfFolder& source) {
 
 Manifest import_hf(const HfFolder& source, const fs::path& out,
                    const std::function<void(std::uint64_t)>& written) {
+  refuse_in_run(out);
   Manifest header;
   header.model = source.spec();
   header.generation = generation_of(out);

@@ -18,8 +18,6 @@ namespace dt::checkpoint {
 
 namespace {
 
-/// Slices of up to eight tensor-parallel ranks, whose rows lie in as many blocks side by side.
-constexpr std::size_t cache_bytes = 8 * digest_block_bytes;
 constexpr const char* remedy_damaged = "the checkpoint is damaged: 'dt-checkpoint verify' lists all that is";
 
 struct Range {
@@ -50,6 +48,8 @@ std::string why_incomplete(const fs::path& path, std::uint64_t bytes) {
 }  // namespace
 
 struct Reader::State {
+  explicit State(std::size_t cache_bytes) : cache(cache_bytes) {}
+
   fs::path path;
   Manifest manifest;
   std::map<std::string, std::vector<const StoredPiece*>> tensors;  // by "kind/tensor"
@@ -57,7 +57,7 @@ struct Reader::State {
   mutable std::mutex mutex;             // of what follows
   mutable std::set<std::string> sound;  // files whose metadata has been checked
   mutable std::map<std::string, std::shared_ptr<const File>> open;
-  mutable BlockCache cache{cache_bytes};
+  mutable BlockCache cache;
   mutable std::atomic<std::uint64_t> bytes_read = 0;
 
   const std::vector<const StoredPiece*>* find(const std::string& kind, const std::string& tensor) const {
@@ -115,7 +115,8 @@ void Reader::State::load_block(const File& file, const StoredPiece& piece, std::
       remedy_damaged);
 }
 
-Reader::Reader(const fs::path& checkpoint) : state_(std::make_unique<State>()) {
+Reader::Reader(const fs::path& checkpoint, std::size_t cached_blocks)
+    : state_(std::make_unique<State>(cached_blocks * digest_block_bytes)) {
   state_->path = checkpoint;
   state_->manifest = load_manifest(checkpoint);
   for (const StoredFile& file : state_->manifest.files) {

@@ -20,7 +20,9 @@ struct Problem {
 class Reader {
  public:
   /// Loads and checks the manifest, and that each file exists with its size. Errors: input.
-  explicit Reader(const fs::path& checkpoint);
+  /// Keeps up to `cached_blocks` of digest_block_bytes that were needed in part. The default does for slices
+  /// of up to eight tensor-parallel ranks, whose rows lie in as many blocks side by side.
+  explicit Reader(const fs::path& checkpoint, std::size_t cached_blocks = 8);
   ~Reader();
   Reader(Reader&&) noexcept;
 

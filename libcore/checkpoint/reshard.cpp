@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "checkpoint/companions.hpp"
 #include "checkpoint/run_directory.hpp"
 
 namespace dt::checkpoint {
@@ -93,7 +94,9 @@ void reshard(const Reader& source, const Resharding& how, const std::function<vo
         },
         written);
   }
-  unfinished.commit(header, how.num_writers);
+  write_companion_part(unfinished.path(), header, how.num_writers,
+                       copy_companions(source, unfinished.path()));
+  unfinished.commit(header, how.num_writers + 1);
 }
 
 }  // namespace dt::checkpoint

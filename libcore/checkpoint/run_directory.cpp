@@ -196,6 +196,7 @@ std::vector<fs::path> RunDirectory::remove(std::span<const fs::path> checkpoints
     const fs::path hidden = checkpoints_path() / ("." + path.filename().string() + removed_suffix);
     remove_folder(hidden);
     if (::rename(path.c_str(), hidden.c_str()) == 0) {
+      forget_failed_loads(path);
       removed.push_back(path);
     } else if (errno != ENOENT) {  // else already gone
       throw system_error(errno, "remove", path.string());

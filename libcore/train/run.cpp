@@ -197,12 +197,16 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   });
   share(owned.generation, run, ranks);
   const auto watchdog = watch(settings, run, owned.generation, ranks);
+  std::optional<Trainer> trainer;  // outlives the handlers: its end may wait for a file
   try {
-    return Trainer(settings, *dataset, run, owned.generation, start, signals, ranks).run();
+    trainer.emplace(settings, *dataset, run, owned.generation, start, signals, ranks);
+    return trainer->run();
   } catch (const comm::SharedError&) {
     throw;  // all ranks know
-  } catch (const Error& error) {
+  } catch (...) {
+    const Error error = current_error();
     if (watchdog) watchdog->write_evidence(error.message());
+    if (ranks.are_processes) ranks.abort(error);  // the others must not wait for that
     throw;
   }
 }

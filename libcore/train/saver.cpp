@@ -56,7 +56,8 @@ Saver::~Saver() {
 
 void Saver::begin(const checkpoint::Manifest& header, bool state_changes) {
   DT_CHECK(phase_ == Phase::idle, "a save of step {} while another is under way", header.state.step);
-  saved_ = {.path = {}, .bytes = 0, .step = header.state.step, .stall_s = 0, .write_s = 0, .removed = {}};
+  saved_ = SavedCheckpoint();
+  saved_.step = header.state.step;
   const Stall stall(saved_.stall_s);
   began_s_ = monotonic_s();
   header_ = header;
@@ -153,10 +154,14 @@ void Saver::commit() {
     saved_.path = unfinished_->commit(header_, ranks_.world.size());
     saved_.bytes = folder_bytes(saved_.path);
     saved_.write_s = monotonic_s() - began_s_;
-    saved_.removed = run_.prune(own_.number, retention_.keep_last, retention_.keep_every);
   } catch (...) {
     has_failed_ = true;
     throw;
+  }
+  try {
+    saved_.removed = run_.prune(own_.number, retention_.keep_last, retention_.keep_every);
+  } catch (const Error& error) {  // the checkpoint is there all the same
+    saved_.why_not_removed = error.message();
   }
 }
 

@@ -29,6 +29,7 @@ struct SavedCheckpoint {
   double stall_s = 0;  // that this rank's training stood still
   double write_s = 0;  // from its beginning to the commit
   std::vector<fs::path> removed;
+  std::string why_not_removed;  // "": all that was to go is gone
 };
 
 /// Which checkpoints a save leaves; see RunDirectory::prune.
@@ -56,7 +57,7 @@ class Saver {
   void report(StepReport& report) const;
   /// Called by all ranks together with what they decided. Returns the save that has ended, on all ranks.
   /// Errors, on all ranks: environment, where one could not write, or a newer generation has taken the run
-  /// over; nothing is under the final name then.
+  /// over; nothing is under the final name then (all of it where only the last sync failed).
   std::optional<SavedCheckpoint> advance(const Decision& decision);
   /// Called by all ranks together: waits for the save under way. Errors as of advance().
   SavedCheckpoint finish();

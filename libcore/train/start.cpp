@@ -56,7 +56,8 @@ void check_permitted(const checkpoint::Reader& reader) {
 /// Nor is one that another version of dt wrote.
 void check_own_format(const fs::path& checkpoint) {
   check_permitted(checkpoint / checkpoint::manifest_name);
-  if (checkpoint::is_manifest_whole(checkpoint)) checkpoint::load_manifest(checkpoint);
+  const fs::path path = checkpoint / checkpoint::manifest_name;
+  if (checkpoint::is_manifest_whole(checkpoint)) checkpoint::parse_manifest(read_file(path), path.string());
 }
 
 /// Goes through candidates, and remembers those that it passed over.

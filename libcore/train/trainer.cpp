@@ -203,6 +203,7 @@ void Trainer::announce(const SavedCheckpoint& saved) {
                           .write_s = saved.write_s});
   });
   for (const fs::path& removed : saved.removed) ranks_.console.debug("removed {}", removed.string());
+  if (!saved.why_not_removed.empty()) ranks_.console.warn("old checkpoints stay: {}", saved.why_not_removed);
 }
 
 int Trainer::evaluate() {
