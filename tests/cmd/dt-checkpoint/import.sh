@@ -14,6 +14,10 @@ for family in gpt2 llama; do
   expect_exit 0 dt-checkpoint show "imported_$family"; expect_match stdout "^step +0$"
   expect_exit 0 dt-merge --quiet "imported_$family" --out "merged_$family"
   diff -r "hf_$family" "merged_$family" || fail "the $family model changed on its way"
+  # Divided anew it is the same, tokenizer and all.
+  expect_exit 0 dt-checkpoint reshard "imported_$family" "wide_$family" --layout dp=2,tp=2
+  expect_exit 0 dt-checkpoint verify "wide_$family"
+  cmp "wide_$family/tokenizer.json" "hf_$family/tokenizer.json"
   # An optimizer's state is not in it: a run begins with it, and cannot go on from it.
   expect_exit 3 train "on_$family" --model "hf_$family/config.json" --steps 2 --resume "imported_$family"
   expect_match stderr "imported_$family holds weights alone.*--init-from imported_$family"
@@ -29,6 +33,7 @@ done
 expect_same_model from_hf from_imported
 
 expect_exit 3 dt-checkpoint import hf imported; expect_match stderr "imported exists already"
+expect_exit 3 dt-checkpoint import hf trained/checkpoints/step-00000000.g9; expect_match stderr "place of a run's own checkpoints"
 expect_exit 3 dt-checkpoint import nowhere new; expect_match stderr "nowhere"
 expect_exit 3 dt-checkpoint import hf step-00000007.g1; expect_match stderr "step-00000000.g1"
 expect_exit 2 dt-checkpoint import hf; expect_match stderr "import HF_FOLDER OUT"
