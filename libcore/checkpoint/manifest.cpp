@@ -74,14 +74,18 @@ TrainingState parse_state(const JsonObject& o) {
 }
 
 /// A large file is read into memory only where it ends as every manifest does.
-void check_length(const fs::path& path) {
+bool is_readable(const File& file) {
   constexpr std::uint64_t large = std::uint64_t{64} << 20;
+  if (file.size() <= large) return true;
+  std::string end(seal_bytes, '\0');
+  file.read_at(file.size() - end.size(), std::as_writable_bytes(std::span(end)));
+  return ends_with_seal(end);
+}
+
+void check_length(const fs::path& path) {
   const File file = File::open_read(path);
   const std::uint64_t bytes = file.size();
-  if (bytes <= large) return;
-  std::string end(seal_bytes, '\0');
-  file.read_at(bytes - end.size(), std::as_writable_bytes(std::span(end)));
-  if (ends_with_seal(end)) return;
+  if (is_readable(file)) return;
   throw Error(ErrorKind::input,
               fmt::format("{} has {} bytes and does not end with a digest", path.string(), bytes),
               format.remedy);
@@ -159,7 +163,7 @@ Manifest load_manifest(const fs::path& checkpoint) {
 bool is_manifest_whole(const fs::path& checkpoint) {
   const fs::path path = checkpoint / manifest_name;
   std::error_code error;
-  return fs::is_regular_file(path, error) && is_sealed(read_file(path));
+  return fs::is_regular_file(path, error) && is_readable(File::open_read(path)) && is_sealed(read_file(path));
 }
 
 }  // namespace dt::checkpoint

@@ -57,14 +57,13 @@ one_survives() {
   [[ -n $winner ]] || fail "all racers yielded: $(head racer.*)"
 }
 
-# races COUNT STEPS: of two or three jobs each on one run. The one that is left trains on for a moment and is stopped or killed.
+# races COUNT: of two or three jobs each on one run. The one that is left trains on for a moment and is stopped or killed.
 races() {
-  local count=$1 race claimed last=0 losers=0 checkpoint
-  local common=(--quiet --steps "$2" --keep-last 8 --log-every 10 --lr 1e-4 --schedule constant)
+  local count=$1 race claimed last=0 losers=0 checkpoint steps
+  local common=(--quiet --keep-last 8 --log-every 10 --lr 1e-4 --schedule constant --warmup-steps 0)
   make_shards shards
-  train whole "${common[@]}" >/dev/null || fail "undisturbed run"
   for ((race = 0; race < count; ++race)); do
-    start_racers raced "$((2 + RANDOM % 2))" "${common[@]}" --save-every 20
+    start_racers raced "$((2 + RANDOM % 2))" "${common[@]}" --save-every 20 --steps 100000000
     one_survives
     claimed=$(claims raced | awk -v last="$last" '$1 > last' | wc -l)
     expect_equal "$claimed" 1 "claims in force after race $race"
@@ -85,7 +84,9 @@ races() {
   dt-checkpoint verify --quiet raced/checkpoints/step-* >/dev/null || fail "a checkpoint does not verify"
   expect_absent raced/checkpoints/*.failed-loads.jsonl
   expect_one_line raced
-  expect_exit 0 train raced "${common[@]}"
+  steps=$(($(dt-checkpoint latest raced | sed -E 's/.*step-0*([0-9]+)\..*/\1/') + 20))
+  expect_exit 0 train raced "${common[@]}" --steps "$steps"
+  train whole "${common[@]}" --steps "$steps" >/dev/null || fail "undisturbed run"
   expect_same_model whole raced
   expect_equal "$(digest_of raced)" "$(digest_of whole)" "data digests"
   echo "$count races, $losers refused, $(find raced/generations -name '????.json' -size 0 | wc -l) withdrawn claims," \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Jobs that start on one run directory at the same time: one goes on, the others name it, and the run stays one line.
 source "$(dirname "${BASH_SOURCE[0]}")/../races.sh"
-races 10 1500
+races 10
 
 # Zombies: what an earlier generation commits late, even of the same step, is never selected and replaces nothing.
 common=(--quiet --save-every 10 --lr 1e-4 --schedule constant)
