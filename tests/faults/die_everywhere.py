@@ -25,6 +25,7 @@ for action, orders in (("die-before", {}), ("die-amid", {"kinds": "write"})):
         if deaths % resume_every == 0:
             resumes += 1
             subject.check_resumes(where)
-if deaths == 0 or committed == 0 or committed == deaths:
+# Of a sample, all may fall on one side of the commit.
+if deaths == 0 or (every == 1 and committed in (0, deaths)):
     faults.fail(f"{kind}: {deaths} deaths, {committed} of them after the commit: the test misses what it is for")
 print(f"{kind}: {deaths} deaths, {committed} after the commit, {resumes} resumed: nothing lost, nothing partial taken")
