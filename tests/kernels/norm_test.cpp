@@ -161,6 +161,31 @@ TEST_CASE("fast norms' backwards agree with their references") {
   }
 }
 
+TEST_CASE("norms larger than the caches have the bits of small ones") {
+  const std::int64_t R = 24576, C = 1024, few = 64;  // 100 and 200 MB
+  for (const DType dtype : {DType::bf16, DType::f32}) {
+    const Context context(2);
+    Fixture f(context, dtype);
+    const Tensor x = f.random({R, C}, 1), w = f.random({C}, 2), b = f.random({C}, 3);
+    const Tensor y = f.output({R, C}), mean = f.wide_output({R}), rstd = f.wide_output({R});
+    const Tensor dx = f.output({R, C}), dw = f.wide_random({C}, 0, 0), db = f.wide_random({C}, 0, 0);
+    const Tensor small = f.output({few, C}), small_mean = f.wide_output({few}),
+                 small_rstd = f.wide_output({few});
+    for_each_instruction_set([&] {
+      layer_norm(context, x, w, b, 1e-5, y, mean, rstd);
+      layer_norm_backward(context, y, x, w, mean, rstd, Tensor(), dx, dw, db);
+      for (const std::int64_t begin : {std::int64_t{0}, R / 2 - few, R - few}) {
+        const Tensor x_rows = x.rows(begin, begin + few);
+        layer_norm(context, x_rows, w, b, 1e-5, small, small_mean, small_rstd);
+        CHECK(same_bits(small, y.rows(begin, begin + few)));
+        layer_norm_backward(context, y.rows(begin, begin + few), x_rows, w, small_mean, small_rstd, Tensor(),
+                            small, dw, db);
+        CHECK(same_bits(small, dx.rows(begin, begin + few)));
+      }
+    });
+  }
+}
+
 TEST_CASE("layer_norm keeps its digits far from zero") {
   check_fast_kernel(
       [](Fixture& f) -> std::vector<Tensor> {

@@ -46,7 +46,7 @@ void gelu_backward_elements(const T* dy, const T* x, T* dx, std::int64_t count) 
 template <class T>
 void swiglu_row(const T* gates, const T* ups, T* y, std::int64_t F) {
   for_lanes(F, [=](std::int64_t i, auto lanes) HWY_ATTR {
-    fetch_ahead(gates + i), fetch_ahead(ups + i);
+    fetch_ahead(lanes, gates + i), fetch_ahead(lanes, ups + i);
     const V gate = load(lanes, gates + i);
     store(lanes, hn::Mul(hn::Mul(gate, silu_gate(gate)), load(lanes, ups + i)), y + i);
   });
@@ -55,7 +55,7 @@ void swiglu_row(const T* gates, const T* ups, T* y, std::int64_t F) {
 template <class T>
 void swiglu_backward_row(const T* dy, const T* gates, const T* ups, T* dgates, T* dups, std::int64_t F) {
   for_lanes(F, [=](std::int64_t i, auto lanes) HWY_ATTR {
-    fetch_ahead(dy + i), fetch_ahead(gates + i), fetch_ahead(ups + i);
+    fetch_ahead(lanes, dy + i), fetch_ahead(lanes, gates + i), fetch_ahead(lanes, ups + i);
     const V gate = load(lanes, gates + i), up = load(lanes, ups + i), g = load(lanes, dy + i);
     const V s = silu_gate(gate);
     const V slope = hn::MulAdd(gate, hn::NegMulAdd(s, s, s), s);  // s + gate · s(1 − s)

@@ -1,22 +1,13 @@
 #include "kernels/norm.hpp"
 
+#include <algorithm>
 #include <cmath>
 
-#include "kernels/cpu/column_sums.hpp"
+#include <hwy/cache_control.h>
+
 #include "kernels/cpu/kernels.hpp"
-
-#ifndef DT_KERNELS_CPU_NORM_BACKWARD
-#define DT_KERNELS_CPU_NORM_BACKWARD
-namespace dt::kernels::cpu {
-
-/// What a norm's backward reads and writes row by row. mean_R is absent for RMS norm; dresidual_RC and
-/// dbias_C may be.
-struct NormBackward {
-  const Tensor &dy_RC, &x_RC, &weight_C, &mean_R, &rstd_R, &dresidual_RC, &dx_RC, &dbias_C;
-};
-
-}  // namespace dt::kernels::cpu
-#endif
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/past_caches.hpp"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/norm.cpp"
 #include "kernels/cpu/simd.hpp"
@@ -25,109 +16,110 @@ HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
 template <class T>
-float mean_of(const T* x, std::int64_t C) {
-  float sums[1];
-  accumulate(C, sums,
-             [=](std::int64_t c, auto lanes, V* s) HWY_ATTR { s[0] = hn::Add(s[0], load(lanes, x + c)); });
-  return sums[0] / static_cast<float>(C);
+struct NormRow {
+  const T* x;
+  T* y;
+  float mean, rstd;
+};
+
+/// Near a row's mean: that of its first vector. Sums about it lose no more digits than C ÷ num_lanes can
+/// take, since no mean of m of C elements is farther from that of all than √(C/m) standard deviations.
+template <class T>
+float near_mean(const T* x, std::int64_t C) {
+  const std::int64_t count = HWY_MIN(num_lanes, C);
+  return hn::GetLane(hn::SumOfLanes(floats, load(First{count}, x))) / static_cast<float>(count);
 }
 
-/// 1/√(mean((x − mean)²) + eps)
+/// Adds a row's x − shift and (x − shift)² to sums.
 template <class T>
-float rstd_of(const T* x, std::int64_t C, float mean, float eps) {
-  const V shift = hn::Set(floats, mean);
-  float sums[1];
-  accumulate(C, sums, [=](std::int64_t c, auto lanes, V* s) HWY_ATTR {
-    const V centred = hn::Sub(load(lanes, x + c), keep(lanes, shift, hn::Zero(floats)));
-    s[0] = hn::MulAdd(centred, centred, s[0]);
-  });
-  return 1 / std::sqrt(sums[0] / static_cast<float>(C) + eps);
-}
-
-/// bias may be null.
-template <class T>
-void normalise_row(const T* x, float mean, float rstd, const T* weight, const T* bias, T* y, std::int64_t C) {
-  const V shift = hn::Set(floats, mean), scale = hn::Set(floats, rstd);
-  const auto y_at = [=](std::int64_t c, auto lanes) HWY_ATTR {
-    const V x_hat = hn::Mul(hn::Sub(load(lanes, x + c), shift), scale);
-    const V offset = bias ? load(lanes, bias + c) : hn::Zero(floats);
-    return hn::MulAdd(x_hat, load(lanes, weight + c), offset);
-  };
-  std::int64_t c = 0;
-  for (; c + 2 * num_lanes <= C; c += 2 * num_lanes) {
-    fetch_ahead(x + c), fetch_ahead(x + c + num_lanes);  // the next rows', which are summed first
-    store_two(y_at(c, OneOfTwo{}), y_at(c, OtherOfTwo{}), y + c);
+class SumMoments {
+ public:
+  SumMoments(const T* x, float shift) : x_(x), shift_(hn::Set(floats, shift)) {}
+  template <class Lanes>
+  HWY_INLINE void operator()(std::int64_t c, Lanes lanes, V* sums) const {
+    fetch_ahead(lanes, x_ + c);
+    const V centred = hn::Sub(load(lanes, x_ + c), keep(lanes, shift_, hn::Zero(floats)));
+    sums[0] = hn::Add(sums[0], centred);
+    sums[1] = hn::MulAdd(centred, centred, sums[1]);
   }
-  for_lanes(C - c, [=](std::int64_t i, auto lanes) HWY_ATTR { store(lanes, y_at(c + i, lanes), y + c + i); });
-}
 
-/// Without mean_R it is RMS norm.
+ private:
+  const T* x_;
+  V shift_;
+};
+
+/// y = (x − mean) · rstd · weight + bias of a row; bias may be null.
+template <class T>
+class Normalise {
+ public:
+  Normalise(const NormRow<T>& row, const T* weight, const T* bias, bool past_caches)
+      : x_(row.x),
+        weight_(weight),
+        bias_(bias),
+        y_(row.y),
+        past_caches_(past_caches),
+        shift_(hn::Set(floats, row.mean)),
+        scale_(hn::Set(floats, row.rstd)) {}
+  template <class Lanes>
+  HWY_INLINE void operator()(std::int64_t c, Lanes lanes) {
+    store(lanes, y_at(c, lanes), y_ + c);
+  }
+  HWY_INLINE void operator()(std::int64_t c, OneOfTwo lanes) { one_ = y_at(c, lanes); }
+  HWY_INLINE void operator()(std::int64_t c, OtherOfTwo lanes) {
+    store_two(one_, y_at(c, lanes), y_ + c, past_caches_);
+  }
+
+ private:
+  template <class Lanes>
+  HWY_INLINE V y_at(std::int64_t c, Lanes lanes) const {
+    const V x_hat = hn::Mul(hn::Sub(load(lanes, x_ + c), shift_), scale_);
+    const V offset = bias_ ? load(lanes, bias_ + c) : hn::Zero(floats);
+    return hn::MulAdd(x_hat, load(lanes, weight_ + c), offset);
+  }
+  const T *x_, *weight_, *bias_;
+  T* y_;
+  bool past_caches_;
+  V shift_, scale_, one_;
+};
+
+/// Without mean_R it is RMS norm. A row is normalised while the next is summed, so that memory is read all
+/// the time.
 void norm_rows(const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C, float eps,
-               const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R, std::int64_t begin,
-               std::int64_t end) {
+               const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R, bool past_caches,
+               std::int64_t begin, std::int64_t end) {
   const std::int64_t C = x_RC.dim(1);
   with_elements(x_RC.dtype(), [&](auto element) HWY_ATTR {
     using T = decltype(element);
     const T* weight = weight_C.data<T>();
     const T* bias = bias_C ? bias_C.data<T>() : nullptr;
-    for (std::int64_t r = begin; r < end; ++r) {
-      const T* x = x_RC.data<T>() + r * C;
-      const float mean = mean_R ? mean_of(x, C) : 0, rstd = rstd_of(x, C, mean, eps);
-      normalise_row(x, mean, rstd, weight, bias, y_RC.data<T>() + r * C, C);
-      if (mean_R) mean_R.data<float>()[r] = mean;
-      rstd_R.data<float>()[r] = rstd;
-    }
-  });
-}
-
-/// One row of a backward: dx = dresidual + rstd · (g − mean(g) − x̂ · mean(g · x̂)), g = dy · weight, without
-/// the first mean unless `centred` (RMS norm); dweight += dy · x̂; dbias += dy. dresidual and dbias may be
-/// null.
-template <class T>
-void norm_backward_row(const T* dy, const T* x, const T* weight, float mean, float rstd, bool centred,
-                       const T* dresidual, T* dx, float* dweight, float* dbias, std::int64_t C) {
-  const V shift = hn::Set(floats, mean), scale = hn::Set(floats, rstd);
-  float sums[2];
-  accumulate(C, sums, [=](std::int64_t c, auto lanes, V* s) HWY_ATTR {
-    if (dresidual) fetch(lanes, dresidual + c);
-    fetch<1>(lanes, dx + c);
-    const V g = hn::Mul(load(lanes, dy + c), load(lanes, weight + c));
-    s[0] = hn::Add(s[0], g);
-    s[1] = hn::MulAdd(g, hn::Mul(hn::Sub(load(lanes, x + c), shift), scale), s[1]);
-  });
-  const V mean_g = hn::Set(floats, centred ? sums[0] / static_cast<float>(C) : 0);
-  const V mean_gx = hn::Set(floats, sums[1] / static_cast<float>(C));
-  for_lanes(C, [=](std::int64_t c, auto lanes) HWY_ATTR {
-    fetch(lanes, dy + C + c), fetch(lanes, x + C + c);  // the next row's, which are summed first
-    const V d = load(lanes, dy + c);
-    const V dw = load(lanes, dweight + c), db = dbias ? load(lanes, dbias + c) : hn::Zero(floats);
-    const V x_hat = hn::Mul(hn::Sub(load(lanes, x + c), shift), scale);
-    const V g = hn::Sub(hn::Mul(d, load(lanes, weight + c)), mean_g);
-    const V before = dresidual ? load(lanes, dresidual + c) : hn::Zero(floats);
-    store(lanes, hn::MulAdd(scale, hn::NegMulAdd(x_hat, mean_gx, g), before), dx + c);
-    store(lanes, hn::MulAdd(d, x_hat, dw), dweight + c);
-    if (dbias) store(lanes, hn::Add(d, db), dbias + c);
-  });
-}
-
-/// Rows [begin, end); `sums` becomes their share of dweight and, where it is present, behind it that of
-/// dbias.
-void norm_backward_rows(const NormBackward& p, std::int64_t begin, std::int64_t end, float* sums) {
-  const std::int64_t C = p.x_RC.dim(1);
-  const bool centred = static_cast<bool>(p.mean_R);
-  std::memset(sums, 0, static_cast<std::size_t>(p.dbias_C ? 2 * C : C) * sizeof(float));
-  with_elements(p.x_RC.dtype(), [&](auto element) HWY_ATTR {
-    using T = decltype(element);
-    const auto row = [&](const Tensor& tensor, std::int64_t r) {
-      return tensor ? tensor.data<T>() + r * C : nullptr;
+    const auto x_at = [&](std::int64_t r) { return x_RC.data<T>() + r * C; };
+    const auto shift_of = [&](std::int64_t r) { return mean_R ? near_mean(x_at(r), C) : 0; };
+    const auto row_of = [&](std::int64_t r, float shift, const float* sums) {
+      const float first = mean_R ? sums[0] / static_cast<float>(C) : 0;
+      const float variance = std::max(sums[1] / static_cast<float>(C) - first * first, 0.0f);
+      NormRow<T> row{x_at(r), y_RC.data<T>() + r * C, shift + first, 1 / std::sqrt(variance + eps)};
+      if (mean_R) mean_R.data<float>()[r] = row.mean;
+      rstd_R.data<float>()[r] = row.rstd;
+      return row;
     };
-    for (std::int64_t r = begin; r < end; ++r) {
-      const float mean = centred ? p.mean_R.data<float>()[r] : 0;
-      norm_backward_row(row(p.dy_RC, r), row(p.x_RC, r), p.weight_C.data<T>(), mean,
-                        p.rstd_R.data<float>()[r], centred, row(p.dresidual_RC, r), row(p.dx_RC, r), sums,
-                        p.dbias_C ? sums + C : nullptr, C);
+    float sums[2];
+    const float first_shift = shift_of(begin);
+    accumulate(C, sums, SumMoments<T>(x_at(begin), first_shift));
+    NormRow<T> row = row_of(begin, first_shift, sums);
+    for (std::int64_t r = begin + 1; r < end; ++r) {
+      const float shift = shift_of(r);
+      Normalise<T> normalise(row, weight, bias, past_caches);
+      const SumMoments<T> sum(x_at(r), shift);
+      accumulate(C, sums, [&](std::int64_t c, auto lanes, V* s) HWY_ATTR {
+        sum(c, lanes, s);
+        normalise(c, lanes);
+      });
+      row = row_of(r, shift, sums);
     }
+    Normalise<T> normalise(row, weight, bias, past_caches);
+    accumulate(C, sums, [&](std::int64_t c, auto lanes, V*) HWY_ATTR { normalise(c, lanes); });
   });
+  if (past_caches) hwy::FlushStream();
 }
 
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
@@ -137,23 +129,16 @@ HWY_AFTER_NAMESPACE();
 namespace dt::kernels::cpu {
 
 HWY_EXPORT(norm_rows);
-HWY_EXPORT(norm_backward_rows);
 
 namespace {
 
 void norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C,
           double eps, const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R) {
+  const bool past_caches = y_RC.raw() != x_RC.raw() && writes_past_caches(y_RC, x_RC.bytes());
   for_ranges(context, x_RC.dim(0), x_RC.dim(1), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(norm_rows)
-    (x_RC, weight_C, bias_C, static_cast<float>(eps), y_RC, mean_R, rstd_R, begin, end);
+    (x_RC, weight_C, bias_C, static_cast<float>(eps), y_RC, mean_R, rstd_R, past_caches, begin, end);
   });
-}
-
-void norm_backward(const Context& context, const NormBackward& p, const Tensor& dweight_C) {
-  add_column_sums(context, p.x_RC.dim(0), p.x_RC.dim(1), {dweight_C, p.dbias_C},
-                  [&](std::int64_t begin, std::int64_t end, float* sums) {
-                    HWY_DYNAMIC_DISPATCH(norm_backward_rows)(p, begin, end, sums);
-                  });
 }
 
 }  // namespace
@@ -166,19 +151,6 @@ void layer_norm(const Context& context, const Tensor& x_RC, const Tensor& weight
 void rms_norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C, double eps,
               const Tensor& y_RC, const Tensor& rstd_R) {
   norm(context, x_RC, weight_C, Tensor(), eps, y_RC, Tensor(), rstd_R);
-}
-
-void layer_norm_backward(const Context& context, const Tensor& dy_RC, const Tensor& x_RC,
-                         const Tensor& weight_C, const Tensor& mean_R, const Tensor& rstd_R,
-                         const Tensor& dresidual_RC, const Tensor& dx_RC, const Tensor& dweight_C,
-                         const Tensor& dbias_C) {
-  norm_backward(context, {dy_RC, x_RC, weight_C, mean_R, rstd_R, dresidual_RC, dx_RC, dbias_C}, dweight_C);
-}
-
-void rms_norm_backward(const Context& context, const Tensor& dy_RC, const Tensor& x_RC,
-                       const Tensor& weight_C, const Tensor& rstd_R, const Tensor& dresidual_RC,
-                       const Tensor& dx_RC, const Tensor& dweight_C) {
-  norm_backward(context, {dy_RC, x_RC, weight_C, Tensor(), rstd_R, dresidual_RC, dx_RC, Tensor()}, dweight_C);
 }
 
 }  // namespace dt::kernels::cpu

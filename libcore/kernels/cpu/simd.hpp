@@ -86,17 +86,19 @@ HWY_INLINE V widen(hn::Vec<Halves> v, const BFloat16*) {
   constexpr hn::RebindToUnsigned<Floats> integers;
   return hn::BitCast(floats, hn::ShiftLeft<16>(hn::PromoteTo(integers, v)));
 }
-/// The high halves of the result are v as bf16.
+/// The high halves of the result are v as bf16: a NaN stays one if it comes from arithmetic with bf16, whose
+/// lower half is 0 or that of the CPU's own NaN.
 HWY_INLINE hn::VFromD<hn::RebindToUnsigned<Floats>> round_to_bf16(V v) {
   constexpr hn::RebindToUnsigned<Floats> integers;
   const auto bits = hn::BitCast(integers, v);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(integers, 1));
-  const auto rounded = hn::Add(hn::Add(bits, hn::Set(integers, 0x7fff)), odd);
-  const auto quiet_nan = hn::Or(bits, hn::Set(integers, 0x400000));
-  return hn::IfThenElse(hn::RebindMask(integers, hn::IsNaN(v)), quiet_nan, rounded);
+  return hn::Add(hn::Add(bits, hn::Set(integers, 0x7fff)), odd);
 }
 HWY_INLINE hn::Vec<Halves> narrow(V v, const BFloat16*) {
-  const auto high = round_to_bf16(v);
+  constexpr hn::RebindToUnsigned<Floats> integers;
+  const auto bits = hn::BitCast(integers, v);
+  const auto quiet_nan = hn::Or(bits, hn::Set(integers, 0x400000));
+  const auto high = hn::IfThenElse(hn::RebindMask(integers, hn::IsNaN(v)), quiet_nan, round_to_bf16(v));
 #if HWY_TARGET == HWY_AVX3  // one instruction takes the high halves
   alignas(64) static constexpr std::uint16_t odd_places[32] = {1,  3,  5,  7,  9,  11, 13, 15,
                                                                17, 19, 21, 23, 25, 27, 29, 31};
@@ -186,6 +188,19 @@ HWY_INLINE void store_two(V one, V other, T* p) {
   store(All{}, one, p);
   store(All{}, other, p + num_lanes);
 }
+/// The same past the caches where `past_caches`; p is then at a multiple of a vector.
+template <class T>
+HWY_INLINE void store_two(V one, V other, T* p, bool) {
+  store_two(one, other, p);
+}
+HWY_INLINE void store_two(V one, V other, float* p, bool past_caches) {
+  if (!past_caches) return store_two(one, other, p);
+  hn::Stream(one, floats, p);
+  hn::Stream(other, floats, p + num_lanes);
+}
+/// Two vectors at p, of what was made from two of T's, come to be in the order of the elements.
+template <class T>
+HWY_INLINE void order_two(const T*, float*) {}
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
 using Words = hn::RebindToUnsigned<Floats>;
 HWY_INLINE V even_of(hn::VFromD<Words> pairs) {
@@ -200,10 +215,20 @@ HWY_INLINE V load(OneOfTwo, const BFloat16* p) {
 HWY_INLINE V load(OtherOfTwo, const BFloat16* p) {
   return odd_of(hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(p)));
 }
-HWY_INLINE void store_two(V even, V odd, BFloat16* p) {
+HWY_INLINE void store_two(V even, V odd, BFloat16* p, bool past_caches) {
+  constexpr hn::Repartition<std::uint16_t, Floats> parts;
   const auto low = hn::ShiftRight<16>(round_to_bf16(even));
-  const auto high = hn::And(round_to_bf16(odd), hn::Set(Words(), 0xffff0000));
-  hn::StoreU(hn::Or(low, high), Words(), reinterpret_cast<std::uint32_t*>(p));
+  const auto both =
+      hn::BitCast(Words(), hn::OddEven(hn::BitCast(parts, round_to_bf16(odd)), hn::BitCast(parts, low)));
+  auto* words = reinterpret_cast<std::uint32_t*>(p);
+  if (past_caches) return hn::Stream(both, Words(), words);
+  hn::StoreU(both, Words(), words);
+}
+HWY_INLINE void store_two(V even, V odd, BFloat16* p) {
+  store_two(even, odd, p, false);
+}
+HWY_INLINE void order_two(const BFloat16*, float* p) {
+  hn::StoreInterleaved2(load(All{}, p), load(All{}, p + num_lanes), floats, p);
 }
 #endif
 
@@ -238,24 +263,19 @@ HWY_INLINE void for_lanes(std::int64_t count, Body body) {
   if (i < count) body(i, First{count - i});
 }
 
-/// Asks memory for what is read soon, or, with 1 for `to_write`, written.
-template <int to_write = 0, class T>
-HWY_INLINE void fetch(OneOfTwo, const T* p) {
-  constexpr std::int64_t line = 64 / sizeof(T);
-  for (std::int64_t i = 0; i < 2 * num_lanes; i += line) __builtin_prefetch(p + i, to_write);
-}
-template <int to_write = 0, class T>
-HWY_INLINE void fetch(OtherOfTwo, const T*) {}
-template <int to_write = 0, class Lanes, class T>
-HWY_INLINE void fetch(Lanes, const T* p) {
-  __builtin_prefetch(p, to_write);
-}
 /// Asks memory for what a loop over p comes to soon: what the CPU asks for by itself falls behind where much
 /// is computed.
-template <class T>
-HWY_INLINE void fetch_ahead(const T* p) {
-  __builtin_prefetch(reinterpret_cast<const char*>(p) + 2048);
+template <class Lanes, class T>
+HWY_INLINE void fetch_ahead(Lanes, const T* p) {
+  __builtin_prefetch(reinterpret_cast<const char*>(p) + 2048, 0, 2);
 }
+template <class T>
+HWY_INLINE void fetch_ahead(OneOfTwo, const T* p) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  for (std::int64_t i = 0; i < 2 * num_lanes; i += line) fetch_ahead(All{}, p + i);
+}
+template <class T>
+HWY_INLINE void fetch_ahead(OtherOfTwo, const T*) {}
 
 /// term(i, lanes, sums) adds each vector of [0, count) to its sums; four independent sets of sums hide the
 /// latency.
@@ -278,6 +298,12 @@ HWY_INLINE void accumulate(std::int64_t count, float (&totals)[N], Term term) {
     const V total = hn::Add(hn::Add(sums[0][n], sums[1][n]), hn::Add(sums[2][n], sums[3][n]));
     totals[n] = hn::GetLane(hn::SumOfLanes(floats, total));
   }
+}
+
+/// body(i) for the vectors of which accumulate(count, …) takes two at a time.
+template <class Body>
+HWY_INLINE void for_twos(std::int64_t count, Body body) {
+  for (std::int64_t i = 0; i < count / (4 * num_lanes) * 4 * num_lanes; i += 2 * num_lanes) body(i);
 }
 
 // Of a number and NaN these give NaN, as long as the NaN comes second: so do the instructions of x86.
