@@ -42,7 +42,7 @@ using namespace dt;
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t sequence = 1024, micro_batch = 4, global_batch = 8;
+constexpr std::int64_t sequence = 1024, micro_batch = 4, global_batch = 4;
 const int threads = static_cast<int>(std::thread::hardware_concurrency());
 
 /// The best of several calls, in seconds.
@@ -324,7 +324,7 @@ Trained train(const Tools& tools, const std::vector<std::string>& options) {
 }
 
 Trained train_steps(const Tools& tools, const std::string& precision) {
-  return train(tools, {"--precision", precision, "--steps", "3", "--global-batch",
+  return train(tools, {"--precision", precision, "--steps", "5", "--global-batch",
                        std::to_string(global_batch), "--micro-batch", std::to_string(micro_batch)});
 }
 
