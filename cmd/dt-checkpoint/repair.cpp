@@ -38,7 +38,9 @@ void print(const std::string& path, const checkpoint::Repair& repair, Console& c
 
 }  // namespace
 
-int repair(const std::string& path, const std::string& replica, Console& console) {
+int repair(const Options& options, const StopSignals& signals, Console& console) {
+  const std::string& path = options.arguments.at(1);
+  const std::string& replica = options.from.value();
   for (const std::string& folder : {path, replica}) {
     if (!fs::is_directory(folder)) throw input_error("{} is not a folder; a checkpoint is one", folder);
   }
@@ -46,7 +48,10 @@ int repair(const std::string& path, const std::string& replica, Console& console
   {
     const std::uint64_t bytes = std::max(manifest_bytes(path), manifest_bytes(replica));
     Progress progress = console.progress("repairing " + path, 2 * bytes, "B");
-    result = checkpoint::repair_checkpoint(path, replica, [&](std::uint64_t n) { progress.advance(n); });
+    result = checkpoint::repair_checkpoint(path, replica, [&](std::uint64_t count) {
+      signals.check();
+      progress.advance(count);
+    });
   }
   print(path, result, console);
   if (result.problems.empty()) {
