@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "checkpoint/failed_loads.hpp"
+#include "cmd/dt-checkpoint/problem_json.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 
 namespace dt::checkpoint_tool {
@@ -16,18 +17,12 @@ namespace {
 
 using checkpoint::Problem;
 
-json to_json(const std::vector<Problem>& problems) {
-  json list = json::array();
-  for (const Problem& p : problems) list.push_back({{"where", p.where}, {"what", p.what}});
-  return list;
-}
-
 void print(const std::string& path, const checkpoint::Repair& repair, Console& console) {
   if (console.json()) {
     const json object = {{"path", path},
                          {"ok", repair.problems.empty()},
-                         {"repaired", to_json(repair.repaired)},
-                         {"problems", to_json(repair.problems)}};
+                         {"repaired", repair.repaired},
+                         {"problems", repair.problems}};
     console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     return;
   }
