@@ -246,6 +246,7 @@ void Trainer::stop(const char* reason) {
                      .step = state_.step,
                      .generation = generation_.number,
                      .checkpoint = {}});
+    reporter_.close();
   });
   comm::together(ranks_.world, [&] {
     if (output_failure_) std::rethrow_exception(output_failure_);
