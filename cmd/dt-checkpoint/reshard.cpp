@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/files.hpp"
 #include "base/text.hpp"
 #include "checkpoint/compare.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
@@ -140,6 +141,7 @@ int reshard(const Options& options, const StopSignals& signals, Console& console
   const std::string& out = options.arguments.at(2);
   const std::string& layout = options.layout.value();
   const Mesh mesh = parse_layout(layout);
+  restore_replaced(out);  // which may be the source
   const checkpoint::Reader source(source_path);
   const model::ParameterTable table(source.manifest().model);
   if (const std::string why = parallel::why_impossible(mesh, table); !why.empty())
