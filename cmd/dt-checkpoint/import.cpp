@@ -11,13 +11,18 @@ namespace dt::checkpoint_tool {
 
 using json = nlohmann::ordered_json;
 
-int import_model(const std::string& folder, const std::string& out, Console& console) {
+int import_model(const Options& options, const StopSignals& signals, Console& console) {
+  const std::string& folder = options.arguments.at(1);
+  const std::string& out = options.arguments.at(2);
   const checkpoint::HfFolder source(folder);
   const std::uint64_t bytes = checkpoint::weight_bytes(source);
   checkpoint::Manifest manifest;
   {
     Progress progress = console.progress("importing", bytes, "B");
-    manifest = checkpoint::import_hf(source, out, [&](std::uint64_t count) { progress.advance(count); });
+    manifest = checkpoint::import_hf(source, out, [&](std::uint64_t count) {
+      signals.check();
+      progress.advance(count);
+    });
   }
   const std::int64_t parameters = model::ParameterTable(manifest.model).num_parameters();
   json files = json::array();

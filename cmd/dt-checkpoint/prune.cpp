@@ -22,14 +22,17 @@ constexpr std::int64_t min_verified = 2;
 /// Verifies the newest ones until two are known to be whole; of older ones files and sizes are enough.
 class Judge {
  public:
-  explicit Judge(Console& console) : console_(console) {}
+  Judge(const StopSignals& signals, Console& console) : signals_(signals), console_(console) {}
 
   std::string operator()(const CheckpointEntry& entry) {
     if (num_verified >= min_verified) return checkpoint::why_incomplete(entry.path);
     const std::string path = entry.path.string();
     Progress progress = console_.progress("verifying " + path, manifest_bytes(path), "B");
     const std::vector<checkpoint::Problem> problems =
-        checkpoint::verify_checkpoint(entry.path, [&](std::uint64_t bytes) { progress.advance(bytes); });
+        checkpoint::verify_checkpoint(entry.path, [&](std::uint64_t bytes) {
+          signals_.check();
+          progress.advance(bytes);
+        });
     if (problems.empty()) {
       ++num_verified;
       return {};
@@ -42,6 +45,7 @@ class Judge {
   std::int64_t num_verified = 0;
 
  private:
+  const StopSignals& signals_;
   Console& console_;
 };
 
@@ -85,12 +89,12 @@ std::vector<CheckpointEntry> off_lineage(const RunDirectory& run,
 
 }  // namespace
 
-int prune(const Options& options, Console& console) {
+int prune(const Options& options, const StopSignals& signals, Console& console) {
   const RunDirectory run(options.arguments.at(1));
   run.require();
   if (!options.dry_run) checkpoint::LiveRun::refuse_if_alive(run);
   const std::int64_t generation = newest_generation(run);
-  Judge judge(console);
+  Judge judge(signals, console);
   const checkpoint::PruneRule rule{std::max(*options.keep_last, min_verified),
                                    options.keep_every.value_or(0)};
   const std::vector<PruneDecision> decisions =
@@ -110,6 +114,7 @@ int prune(const Options& options, Console& console) {
   if (!options.dry_run) run.remove({});  // what an earlier one left half done
   for (const PruneDecision& d : decisions) {
     if (d.keep) continue;
+    signals.check();
     if (!options.dry_run) run.remove(std::span(&d.entry.path, 1));
     print(d.entry, options.dry_run ? "would remove" : "removed", "", console);
     progress.advance(1);

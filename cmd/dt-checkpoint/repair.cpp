@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "checkpoint/failed_loads.hpp"
+#include "cmd/dt-checkpoint/problem_json.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 
 namespace dt::checkpoint_tool {
@@ -16,18 +17,12 @@ namespace {
 
 using checkpoint::Problem;
 
-json to_json(const std::vector<Problem>& problems) {
-  json list = json::array();
-  for (const Problem& p : problems) list.push_back({{"where", p.where}, {"what", p.what}});
-  return list;
-}
-
 void print(const std::string& path, const checkpoint::Repair& repair, Console& console) {
   if (console.json()) {
     const json object = {{"path", path},
                          {"ok", repair.problems.empty()},
-                         {"repaired", to_json(repair.repaired)},
-                         {"problems", to_json(repair.problems)}};
+                         {"repaired", repair.repaired},
+                         {"problems", repair.problems}};
     console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     return;
   }
@@ -38,7 +33,9 @@ void print(const std::string& path, const checkpoint::Repair& repair, Console& c
 
 }  // namespace
 
-int repair(const std::string& path, const std::string& replica, Console& console) {
+int repair(const Options& options, const StopSignals& signals, Console& console) {
+  const std::string& path = options.arguments.at(1);
+  const std::string& replica = options.from.value();
   for (const std::string& folder : {path, replica}) {
     if (!fs::is_directory(folder)) throw input_error("{} is not a folder; a checkpoint is one", folder);
   }
@@ -46,7 +43,10 @@ int repair(const std::string& path, const std::string& replica, Console& console
   {
     const std::uint64_t bytes = std::max(manifest_bytes(path), manifest_bytes(replica));
     Progress progress = console.progress("repairing " + path, 2 * bytes, "B");
-    result = checkpoint::repair_checkpoint(path, replica, [&](std::uint64_t n) { progress.advance(n); });
+    result = checkpoint::repair_checkpoint(path, replica, [&](std::uint64_t count) {
+      signals.check();
+      progress.advance(count);
+    });
   }
   print(path, result, console);
   if (result.problems.empty()) {

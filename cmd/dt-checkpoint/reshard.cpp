@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "base/signals.hpp"
+#include "base/files.hpp"
 #include "base/text.hpp"
 #include "checkpoint/compare.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
@@ -118,11 +118,6 @@ std::vector<PieceSpec> pieces_of(const Contents& contents, const model::Paramete
   return pieces;
 }
 
-/// Thrown out of the writing, so that it leaves nothing behind.
-struct Interrupted {
-  int signal;
-};
-
 void report(const Manifest& source, const checkpoint::Resharding& how, std::uint64_t bytes,
             Console& console) {
   const Manifest result = checkpoint::load_manifest(how.out);
@@ -141,29 +136,28 @@ void report(const Manifest& source, const checkpoint::Resharding& how, std::uint
 
 }  // namespace
 
-int reshard(const std::string& source_path, const std::string& out, const std::string& layout, bool overwrite,
-            Console& console) {
+int reshard(const Options& options, const StopSignals& signals, Console& console) {
+  const std::string& source_path = options.arguments.at(1);
+  const std::string& out = options.arguments.at(2);
+  const std::string& layout = options.layout.value();
   const Mesh mesh = parse_layout(layout);
+  restore_replaced(out);  // which may be the source
   const checkpoint::Reader source(source_path);
   const model::ParameterTable table(source.manifest().model);
   if (const std::string why = parallel::why_impossible(mesh, table); !why.empty())
     throw usage_error("--layout {}: {}", layout, why);
   const Contents contents(source, table);
   const checkpoint::Resharding how{
-      out, overwrite, {mesh.pp, mesh.dp, mesh.tp, mesh.zero}, mesh.size(), [&](int rank) {
+      out, options.overwrite, {mesh.pp, mesh.dp, mesh.tp, mesh.zero}, mesh.size(), [&](int rank) {
         return pieces_of(contents, table, mesh, rank);
       }};
   const std::uint64_t bytes = checkpoint::stored_bytes(source.manifest());
-  try {
-    const StopSignals signals;
+  {
     Progress progress = console.progress("resharding", bytes, "B");
     checkpoint::reshard(source, how, [&](std::uint64_t count) {
-      if (const int signal = signals.received()) throw Interrupted{signal};
+      signals.check();
       progress.advance(count);
     });
-  } catch (const Interrupted& interrupted) {
-    console.error("stopped by {}: nothing of it is left", signal_name(interrupted.signal));
-    return 128 + interrupted.signal;
   }
   report(source.manifest(), how, bytes, console);
   return 0;

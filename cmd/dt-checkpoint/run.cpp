@@ -1,9 +1,38 @@
 #include "cmd/dt-checkpoint/run.hpp"
 
+#include <array>
+
 #include "base/error.hpp"
 #include "cmd/dt-checkpoint/tasks.hpp"
 
 namespace dt::checkpoint_tool {
+
+namespace {
+
+/// A command that changes files, and what it leaves where a signal stops it.
+struct Writing {
+  const char* name;
+  int (*run)(const Options&, const StopSignals&, Console&);
+  const char* left;
+};
+
+constexpr std::array<Writing, 4> writing = {
+    {{"prune", prune, "what is not named as removed stays"},
+     {"import", import_model, "nothing of it is left"},
+     {"repair", repair, "what it had not mended is as it was; the same command goes on"},
+     {"reshard", reshard, "nothing of it is left"}}};
+
+int run_writing(const Writing& command, const Options& options, Console& console) {
+  try {
+    const StopSignals signals;
+    return command.run(options, signals, console);
+  } catch (const Interrupted& interrupted) {
+    console.error("stopped by {}: {}", signal_name(interrupted.signal), command.left);
+    return interrupted.exit_code();
+  }
+}
+
+}  // namespace
 
 int run(const Options& options, Console& console) {
   const std::string& command = options.arguments.at(0);
@@ -14,11 +43,9 @@ int run(const Options& options, Console& console) {
   if (command == "latest") return latest(paths[0], console);
   if (command == "diff") return diff(paths[0], paths[1], console);
   if (this_task().number != 0) return 0;  // what writes and cannot be shared is one task's business
-  if (command == "prune") return prune(options, console);
-  if (command == "import") return import_model(paths[0], paths[1], console);
-  if (command == "repair") return repair(paths[0], options.from.value(), console);
-  if (command == "reshard")
-    return reshard(paths[0], paths[1], options.layout.value(), options.overwrite, console);
+  for (const Writing& candidate : writing) {
+    if (command == candidate.name) return run_writing(candidate, options, console);
+  }
   throw Error(ErrorKind::internal, fmt::format("the command '{}' has no code", command));
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/console.hpp"
+#include "base/signals.hpp"
 #include "cmd/dt-checkpoint/options.hpp"
 #include "cmd/dt-checkpoint/tasks.hpp"
 
@@ -17,11 +18,12 @@ int show(const std::string& checkpoint, Console& console);
 int verify(const std::vector<std::string>& checkpoints, Task task, Console& console);
 int latest(const std::string& run, Console& console);
 int diff(const std::string& a, const std::string& b, Console& console);
-int prune(const Options& options, Console& console);
-int import_model(const std::string& hf_folder, const std::string& out, Console& console);
-int repair(const std::string& checkpoint, const std::string& replica, Console& console);
-int reshard(const std::string& checkpoint, const std::string& out, const std::string& layout, bool overwrite,
-            Console& console);
+
+// What writes throws Interrupted once a signal asks it to stop, and leaves no hidden file behind.
+int prune(const Options& options, const StopSignals& signals, Console& console);
+int import_model(const Options& options, const StopSignals& signals, Console& console);
+int repair(const Options& options, const StopSignals& signals, Console& console);
+int reshard(const Options& options, const StopSignals& signals, Console& console);
 
 /// Bytes of all files that a checkpoint's manifest names; 0 where it cannot be read.
 std::uint64_t manifest_bytes(const std::string& checkpoint);

@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"
+#include "cmd/dt-checkpoint/problem_json.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 
 namespace dt::checkpoint_tool {
@@ -13,12 +14,6 @@ using json = nlohmann::ordered_json;
 namespace {
 
 using checkpoint::Problem;
-
-json to_json(const std::vector<Problem>& problems) {
-  json list = json::array();
-  for (const Problem& p : problems) list.push_back({{"where", p.where}, {"what", p.what}});
-  return list;
-}
 
 /// What was never a checkpoint is bad input; what was one and is damaged is a finding.
 void require_checkpoint(const std::string& path) {
@@ -63,7 +58,7 @@ Finding examine(const std::string& path, Task task, int& turn, Console& console)
 
 void print(const Finding& f, Task task, Console& console) {
   if (console.json()) {
-    json object = {{"path", f.path}, {"ok", f.problems.empty()}, {"problems", to_json(f.problems)}};
+    json object = {{"path", f.path}, {"ok", f.problems.empty()}, {"problems", f.problems}};
     if (!f.foreign.empty()) object["foreign"] = f.foreign;
     if (task.count > 1) object.update({{"task", task.number}, {"tasks", task.count}, {"files", f.num_mine}});
     console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");

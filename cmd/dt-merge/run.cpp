@@ -18,10 +18,6 @@ using checkpoint::ExportOptions;
 using checkpoint::ExportResult;
 using checkpoint::ExportSource;
 
-struct Interrupted {
-  int signal;
-};
-
 /// A checkpoint may keep what its tokenizer consists of.
 bool has_companions(const ExportSource& source) {
   return !checkpoint::companions_of(source.manifest()).empty();
@@ -44,7 +40,7 @@ ExportResult write(const Options& options, const ExportSource& source, const Exp
                    Console& console, const StopSignals& signals) {
   Progress progress = console.progress("merging", checkpoint::export_bytes(source, how), "B");
   const auto done = [&](std::uint64_t count) {
-    if (const int signal = signals.received()) throw Interrupted{signal};
+    signals.check();
     progress.advance(count);
   };
   return options.is_h5() ? checkpoint::export_h5(source, options.out, how, done)
@@ -73,7 +69,7 @@ int run(const Options& options, Console& console) {
     result = write(options, source, how, console, signals);
   } catch (const Interrupted& interrupted) {
     console.error("stopped by {}: nothing is left of {}", signal_name(interrupted.signal), options.out);
-    return 128 + interrupted.signal;
+    return interrupted.exit_code();
   }
   const std::int64_t parameters = model::ParameterTable(source.manifest().model).num_parameters();
   const std::int64_t step = source.manifest().state.step;

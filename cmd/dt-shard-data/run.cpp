@@ -19,11 +19,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
-/// Thrown out of the work, so that it leaves nothing behind.
-struct Interrupted {
-  int signal;
-};
-
 std::string compact(const Json& object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -33,7 +28,7 @@ class MakeProgressBars {
  public:
   explicit MakeProgressBars(Console& console) : console_(console) {}
   void operator()(data::MakePhase phase, std::uint64_t done, std::uint64_t total) {
-    if (const int signal = signals_.received()) throw Interrupted{signal};
+    signals_.check();
     if (!bar_ || phase != phase_) {
       bar_.reset();
       const bool is_reading = phase == data::MakePhase::read;
@@ -69,7 +64,7 @@ int make(const Options& options, Console& console) {
     dataset = data::make_dataset(*options.out, make_options(options), std::ref(bars));
   } catch (const Interrupted& interrupted) {
     console.error("stopped by {}: nothing is left of {}", signal_name(interrupted.signal), *options.out);
-    return 128 + interrupted.signal;
+    return interrupted.exit_code();
   }
   if (!console.json()) {
     console.print("{}digest {}\n", split_table(dataset), to_hex(dataset.content_digest()));

@@ -116,6 +116,10 @@ void add_checkpoints(OptionTable& t, Settings& s) {
       .add("save-every", &s.save_every, "N", "steps; 0: only at the end")
       .add("background-save", &s.background_save,
            "write while training goes on, from a copy of what is saved, which takes as much memory")
+      .add("checkpoint-writers-per-node", &s.checkpoint_writers_per_node, "N",
+           "groups of a node's ranks that write one HDF5 file each: the first rank of a group writes, the "
+           "others need memory for a copy of what they save; default: each rank writes its own",
+           1)
       .add("keep-last", &s.keep_last, "N", "checkpoints; default: all", 1)
       .add("keep-every", &s.keep_every, "N", "steps whose checkpoints stay in spite of --keep-last; 0: none")
       .add("resume", &s.resume, "WHAT",

@@ -42,6 +42,7 @@ constexpr std::array training_only{"steps",
                                    "clip-norm",
                                    "save-every",
                                    "background-save",
+                                   "checkpoint-writers-per-node",
                                    "keep-last",
                                    "keep-every",
                                    "eval-every",
@@ -56,8 +57,10 @@ constexpr std::array training_only{"steps",
                                    "compare-layouts"};
 
 /// Options that only what keeps a run has a use for.
-constexpr std::array run_only{"run",        "resume",     "save-every",   "background-save", "keep-last",
-                              "keep-every", "eval-every", "eval-batches", "log-every",       "peak-flops"};
+constexpr std::array run_only{
+    "run",       "resume",     "save-every", "background-save", "checkpoint-writers-per-node",
+    "keep-last", "keep-every", "eval-every", "eval-batches",    "log-every",
+    "peak-flops"};
 
 /// Error{usage}: an option that would do nothing without another, or beside it.
 void check_use(const Settings& s, const OptionTable& options) {

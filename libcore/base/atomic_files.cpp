@@ -138,6 +138,11 @@ bool publish_file(const fs::path& from, const fs::path& to) {
   return error_number == 0;
 }
 
+/// Where a folder waits while its name passes to another.
+fs::path aside_of(const fs::path& path) {
+  return parent_of(path) / ("." + path.filename().string() + replaced_suffix);
+}
+
 /// Puts `from` under the name `to`; where `to` existed, its old content is left under the returned path.
 fs::path swap_folders(const fs::path& from, const fs::path& to) {
   if (rename_flagged(from, to, RENAME_EXCHANGE) == 0) return from;
@@ -146,9 +151,15 @@ fs::path swap_folders(const fs::path& from, const fs::path& to) {
     rename_new_folder(from, to);
     return {};
   }
-  const fs::path aside = from.string() + ".old";
+  const fs::path aside = aside_of(to);
+  std::error_code ignored;         // renaming meets it again
+  fs::remove_all(aside, ignored);  // `to` has replaced it long ago
   rename_plainly(to, aside);
-  rename_plainly(from, to);
+  if (::rename(from.c_str(), to.c_str()) != 0) {
+    const int error_number = errno;
+    restore_replaced(to);
+    throw system_error(error_number, "create", to.string());
+  }
   return aside;
 }
 
@@ -199,7 +210,20 @@ bool create_file_exclusively(const fs::path& path, std::string_view content) {
   return target.commit_new();
 }
 
+bool restore_replaced(const fs::path& final_path) {
+  const fs::path path = named(final_path), aside = aside_of(path);
+  if (!name_taken(aside) || name_taken(path)) return false;
+  if (::rename(aside.c_str(), path.c_str()) != 0) {
+    const bool somebody_else_did = errno == ENOENT || errno == EEXIST || errno == ENOTEMPTY;
+    if (somebody_else_did) return false;
+    throw system_error(errno, "create", path.string());
+  }
+  sync_directory(parent_of(path));
+  return true;
+}
+
 AtomicDirectory::AtomicDirectory(fs::path final_path) : final_path_(named(std::move(final_path))) {
+  restore_replaced(final_path_);
   temporary_path_ = make_temporary(final_path_, final_path_.filename().string(), "",
                                    [](const char* name) { return ::mkdir(name, 0777); });
 }

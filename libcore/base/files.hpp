@@ -67,6 +67,10 @@ bool create_file_exclusively(const fs::path& path, std::string_view content);
 /// A folder that appears under its final name only when whole: made as a hidden temporary sibling, filled by
 /// the caller under path(), then commit() syncs it and everything in it and renames it. The destructor
 /// removes what was not committed. A crash leaves at most the temporary sibling ".<name>.tmp-<host>-<pid>".
+///
+/// Overwriting exchanges the two. Some network file systems cannot: there the old folder becomes
+/// ".<name>.replaced" for the moment until the new one has the name, and a crash in it leaves neither under
+/// the name. restore_replaced() gives it back; so does making another AtomicDirectory for the same path.
 class AtomicDirectory {
  public:
   explicit AtomicDirectory(fs::path final_path);
@@ -81,6 +85,13 @@ class AtomicDirectory {
   fs::path temporary_path_;
   bool committed_ = false;
 };
+
+inline constexpr const char* replaced_suffix = ".replaced";
+
+/// Gives a folder back its name where an overwriting died between the old one and the new; false where there
+/// is nothing to do. The overwriting, if it lives after all, then fails and the old folder stays. Errors:
+/// environment.
+bool restore_replaced(const fs::path& final_path);
 
 /// The same for one file; the caller writes to path(), which ends in the final name's extension.
 class AtomicFile {

@@ -8,6 +8,13 @@
 
 namespace dt {
 
+/// Thrown out of work that a request to stop ends, so that it cleans up as after an error. Its exit code is
+/// 128 + the signal.
+struct Interrupted {
+  int signal;
+  int exit_code() const { return 128 + signal; }
+};
+
 /// While it lives, SIGTERM, SIGUSR1 and SIGINT are remembered instead of ending the process; a second SIGINT
 /// ends it at once with status 130. A thread of its own takes them, and every other thread blocks them: a
 /// handler on a computing thread would not be safe, since generated matmul code may keep its stack pointer in
@@ -22,6 +29,10 @@ class StopSignals {
 
   /// The first signal received, or 0. Cheap enough for every micro-batch.
   int received() const { return first_.load(std::memory_order_relaxed); }
+  /// Throws Interrupted where there was one.
+  void check() const {
+    if (const int signal = received()) throw Interrupted{signal};
+  }
 
  private:
   void listen();

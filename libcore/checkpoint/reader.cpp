@@ -186,13 +186,18 @@ void Reader::read(const std::string& kind, const std::string& tensor, const Piec
   }
 }
 
+bool holds_weights_alone(const Manifest& manifest) {
+  const auto is_of_weights = [](const StoredPiece& piece) { return piece.kind == kind_weights; };
+  return std::all_of(manifest.pieces.begin(), manifest.pieces.end(), is_of_weights);
+}
+
 void require_moments(const Reader& reader) {
-  const std::vector<StoredPiece>& pieces = reader.manifest().pieces;
-  const auto is_moment = [](const StoredPiece& piece) { return piece.kind != kind_weights; };
-  if (std::any_of(pieces.begin(), pieces.end(), is_moment)) return;
+  if (!holds_weights_alone(reader.manifest())) return;
   const std::string path = reader.path().string();
-  throw Error(ErrorKind::input, fmt::format("{} holds weights alone: there is nothing to go on from", path),
-              fmt::format("begin a run with them: --init-from {}", path));
+  throw Error(
+      ErrorKind::input,
+      fmt::format("{} holds weights alone, no optimizer's state: there is nothing to go on from", path),
+      fmt::format("begin a run with them: --init-from {}", path));
 }
 
 std::uint64_t Reader::bytes_read() const {

@@ -57,8 +57,10 @@ std::vector<Problem> verify_checkpoint(const fs::path& checkpoint,
 /// Names in the checkpoint's folder that its manifest does not know, sorted. They mean nothing.
 std::vector<std::string> foreign_files(const fs::path& checkpoint, const Manifest& manifest);
 
-/// Errors: input, for a checkpoint of weights alone, such as an imported one: training begins with it, but
-/// cannot go on from it.
+/// Whether there is no optimizer's state, as in an imported checkpoint: training begins with it, but cannot
+/// go on from it. That is no damage.
+bool holds_weights_alone(const Manifest& manifest);
+/// Errors: input, where it does.
 void require_moments(const Reader& reader);
 
 }  // namespace dt::checkpoint

@@ -163,7 +163,7 @@ class Repairer {
     repaired_.push_back(damage.problems.front());
   }
 
-  static bool copy_if_sound(const fs::path& path, const DigestedBytes& part, File& target) {
+  bool copy_if_sound(const fs::path& path, const DigestedBytes& part, File& target) {
     std::error_code error;
     if (!fs::exists(path, error)) return false;
     const File source = File::open_read(path);
@@ -172,13 +172,14 @@ class Repairer {
     return true;
   }
 
-  static void copy(const File& source, const DigestedBytes& part, File& target) {
+  void copy(const File& source, const DigestedBytes& part, File& target) {
     std::vector<std::byte> buffer(std::size_t{1} << 20);
     for (const ByteRange& range : part.ranges) {
       for (std::uint64_t begin = range.begin; begin < range.end; begin += buffer.size()) {
         const auto bytes = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), range.end - begin));
         source.read_at(begin, bytes);
         target.write_at(begin, bytes);
+        if (done_) done_(0);
       }
     }
   }

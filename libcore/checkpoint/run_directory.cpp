@@ -206,10 +206,21 @@ std::vector<fs::path> RunDirectory::remove(std::span<const fs::path> checkpoints
   return removed;
 }
 
+void RunDirectory::restore_replaced() const {
+  for (const fs::path& path : entries_of(checkpoints_path())) {
+    std::string name = path.filename().string();
+    if (!name.starts_with(".step-") || !name.ends_with(replaced_suffix)) continue;
+    name.resize(name.size() - std::string_view(replaced_suffix).size());
+    dt::restore_replaced(checkpoints_path() / name.substr(1));
+  }
+}
+
 std::vector<fs::path> RunDirectory::remove_leftovers() const {
+  restore_replaced();
   remove_orphaned_records(checkpoints_path());
   return remove_hidden(checkpoints_path(), [](const std::string& name) {
-    return name.ends_with(removed_suffix) || name.find(unfinished_infix) != std::string::npos;
+    return name.ends_with(removed_suffix) || name.ends_with(replaced_suffix) ||
+           name.find(unfinished_infix) != std::string::npos;
   });
 }
 

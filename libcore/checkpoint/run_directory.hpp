@@ -92,6 +92,10 @@ class RunDirectory {
   std::vector<fs::path> prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
                               std::int64_t keep_every) const;
 
+  /// Gives checkpoints back their names of which an overwriting died half-way, where the file system cannot
+  /// exchange names (see AtomicDirectory). Errors: environment.
+  void restore_replaced() const;
+
   /// Removes the hidden folders of checkpoints whose writers were killed, and returns them; also records of
   /// failed loads whose checkpoint is gone. Only while holding LiveRun and before the first write: whoever
   /// still writes then is a zombie. Errors: environment.

@@ -2,12 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
-#include <fcntl.h>
-#include <random>
-#include <string>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <utility>
 
 #include "base/error.hpp"
@@ -43,52 +37,12 @@ std::size_t NodeWindow::piece_bytes_of(int size) {
   return std::max(line_bytes, segment_bytes / static_cast<std::size_t>(size) / line_bytes * line_bytes);
 }
 
-NodeWindow::NodeWindow(int rank, int size) : rank_(rank), size_(size), piece_bytes_(piece_bytes_of(size)) {
-  const auto n = static_cast<std::size_t>(size_);
-  flags_bytes_ = round_up(n * num_slots * sizeof(Flag), page_bytes);
-  bytes_ = page_bytes + flags_bytes_ + n * num_slots * n * piece_bytes_;
-}
-
-NodeWindow::~NodeWindow() {
-  close_offer();
-  if (memory_ != nullptr) munmap(memory_, bytes_);
-}
-
-bool NodeWindow::map(int descriptor) {
-  void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  if (memory == MAP_FAILED) return false;
-  memory_ = static_cast<std::byte*>(memory);
-  return true;
-}
-
-NodeWindow::Offer NodeWindow::make() {
-  descriptor_ = memfd_create("dt", MFD_CLOEXEC);
-  if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0 || !map(descriptor_))
-    return {};
-  Offer offer{.process = getpid(), .descriptor = descriptor_};
-  std::random_device random;
-  for (std::uint64_t& word : offer.token) word = (std::uint64_t{random()} << 32) | random();
-  std::memcpy(memory_, offer.token.data(), sizeof offer.token);
-  return offer;
-}
-
-bool NodeWindow::accept(const Offer& offer) {
-  if (offer.descriptor < 0) return false;
-  const std::string path = fmt::format("/proc/{}/fd/{}", offer.process, offer.descriptor);
-  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (descriptor < 0) return false;
-  // Where processes of two machines or containers bear one number, this is something else.
-  std::array<std::uint64_t, 2> token{};
-  const bool is_it = lseek(descriptor, 0, SEEK_END) == static_cast<off_t>(bytes_) &&
-                     pread(descriptor, token.data(), sizeof token, 0) == sizeof token &&
-                     token == offer.token && map(descriptor);
-  close(descriptor);
-  return is_it;
-}
-
-void NodeWindow::close_offer() {
-  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
-}
+NodeWindow::NodeWindow(int rank, int size)
+    : rank_(rank),
+      size_(size),
+      piece_bytes_(piece_bytes_of(size)),
+      flags_bytes_(round_up(static_cast<std::size_t>(size) * num_slots * sizeof(Flag), page_bytes)),
+      memory_(flags_bytes_ + static_cast<std::size_t>(size * size) * num_slots * piece_bytes_) {}
 
 std::uint64_t NodeWindow::allot(std::size_t num_segments) {
   return std::exchange(next_segment_, next_segment_ + num_segments);
@@ -97,7 +51,7 @@ std::uint64_t NodeWindow::allot(std::size_t num_segments) {
 NodeWindow::Flag& NodeWindow::flag(int rank, std::uint64_t segment) const {
   const auto place =
       (segment % num_slots) * static_cast<std::uint64_t>(size_) + static_cast<std::uint64_t>(rank);
-  return reinterpret_cast<Flag*>(memory_ + page_bytes)[place];
+  return reinterpret_cast<Flag*>(memory_.data())[place];
 }
 
 void throw_given_up() {
@@ -138,7 +92,7 @@ void NodeWindow::finish(Step step, std::uint64_t segment) {
 std::byte* NodeWindow::piece(int rank, std::uint64_t segment, int part) const {
   const auto n = static_cast<std::size_t>(size_);
   const std::size_t slot = static_cast<std::size_t>(rank) * num_slots + segment % num_slots;
-  return memory_ + page_bytes + flags_bytes_ + (slot * n + static_cast<std::size_t>(part)) * piece_bytes_;
+  return memory_.data() + flags_bytes_ + (slot * n + static_cast<std::size_t>(part)) * piece_bytes_;
 }
 
 }  // namespace dt::comm

@@ -1,9 +1,10 @@
 #pragma once
 // Memory that ranks on one host share: operations on it cost neither messages nor system calls.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+
+#include "comm/shared_memory.hpp"
 
 namespace dt::comm {
 
@@ -12,33 +13,26 @@ namespace dt::comm {
 /// slots g mod 8 of all ranks, in three steps, none of which begins before every rank has done the one
 /// before. A rank never sees another's buffers, so an operation that it gives up leaves nobody in them.
 ///
-/// The first rank makes it and offers it to the others (see Locality). The memory has no name in any file
-/// system and goes with the last process that maps it.
+/// The first rank makes it and offers it to the others (see Locality).
 class NodeWindow {
  public:
   static constexpr int max_ranks = 64;
 
   enum class Step : std::uint64_t { copy, reduce, gather };
 
-  /// Where the memory is.
-  struct Offer {
-    std::int64_t process = 0;
-    std::int64_t descriptor = -1;  // −1: there is none
-    std::array<std::uint64_t, 2> token{};
-  };
+  using Offer = SharedMemory::Offer;
 
   NodeWindow(int rank, int size);
-  ~NodeWindow();
   NodeWindow(const NodeWindow&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
   /// Of the first rank, which makes the memory.
-  Offer make();
+  Offer make() { return memory_.make(); }
   /// Whether another rank now has it, too.
-  bool accept(const Offer& offer);
+  bool accept(const Offer& offer) { return memory_.accept(offer); }
   /// All have it, or nobody will want it.
-  void close_offer();
+  void close_offer() { memory_.close_offer(); }
 
   /// Bytes of one rank's part of a segment: whole cache lines.
   std::size_t piece_bytes() const { return piece_bytes_; }
@@ -67,16 +61,13 @@ class NodeWindow {
  private:
   struct Flag;  // one per slot and rank
   Flag& flag(int rank, std::uint64_t segment) const;
-  bool map(int descriptor);
 
   int rank_;
   int size_;
   std::size_t piece_bytes_;
   std::size_t flags_bytes_;
-  std::size_t bytes_;  // of all
+  SharedMemory memory_;
   bool is_broken_ = false;
-  int descriptor_ = -1;  // the first rank's, until all have it
-  std::byte* memory_ = nullptr;
   std::uint64_t next_segment_ = 0;
 };
 

@@ -165,6 +165,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
   const data::Sampler sampler(plan.seed, train_tokens, plan.sequence_length);
   plan.total_steps = last_step(s, plan, sampler.num_windows(), resumed);
   plan.saves_in_background = s.background_save && s.save_every > 0 && s.save_every < plan.total_steps;
+  plan.writers_per_node = s.checkpoint_writers_per_node;
   check_countable(plan);
   if (s.eval_every > 0 && data::num_validation_windows(dataset, plan.sequence_length) == 0) {
     throw Error(ErrorKind::input,
@@ -196,6 +197,13 @@ std::size_t most_arriving_bytes(const Plan& plan, const model::ParameterTable& t
   return plan.comm_bucket_bytes > 0 ? std::min(most, plan.comm_bucket_bytes) : most;
 }
 
+/// Whether there are ranks that do not write their share of a checkpoint themselves.
+bool has_others_write(const Plan& plan) {
+  const bool is_known = plan.place.node > 0;  // else nodes have different numbers of ranks
+  return plan.writers_per_node && plan.place.dp > 1 &&
+         (!is_known || *plan.writers_per_node < plan.place.node);
+}
+
 }  // namespace
 
 MemoryEstimate estimate_memory(const Plan& plan) {
@@ -223,7 +231,7 @@ MemoryEstimate estimate_memory(const Plan& plan) {
   const auto samples = static_cast<std::size_t>(lanes.num_micro_batches() * plan.micro_batch);
   memory.batches = (plan.mask_documents ? 6 : 4) * samples * static_cast<std::size_t>(plan.sequence_length) *
                    sizeof(std::int32_t);
-  if (plan.saves_in_background) {
+  if (plan.saves_in_background || has_others_write(plan)) {
     const int replicas = plan.zero == 0 ? plan.place.dp : plan.place.dp / plan.zero_group;
     memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(replicas);
   }

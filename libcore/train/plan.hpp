@@ -45,6 +45,7 @@ struct Plan {
   std::int64_t grad_lanes = 1;
   std::int64_t total_steps = 0;  // counted from the run's beginning
   bool saves_in_background = false;
+  std::optional<std::int64_t> writers_per_node;  // that write checkpoints; none: each rank
   optim::Schedule schedule;
   optim::AdamWSettings adamw;
   double clip_norm = 1;
@@ -84,7 +85,7 @@ struct MemoryEstimate {
   parallel::StorageBytes storage;
   std::size_t activations = 0;
   std::size_t batches = 0;
-  std::size_t copy = 0;      // of the state, for a save in the background
+  std::size_t copy = 0;      // of the state, to be written in the background or by another rank
   std::size_t arriving = 0;  // in messages of other ranks
   std::size_t total() const { return storage.total() + activations + batches + copy + arriving; }
 };

@@ -25,6 +25,7 @@ Reporter::Reporter(Console& console, const std::optional<fs::path>& metrics) : c
   if (!metrics) return;
   cut_torn_line(*metrics);
   metrics_ = File::open_append(*metrics);
+  sync_directory(metrics->parent_path());  // it may be new
 }
 
 void Reporter::line(const std::string& json) {
@@ -76,6 +77,7 @@ void Reporter::checkpoint(const CheckpointRecord& r) {
             {"stall_s", r.stall_s},
             {"write_s", r.write_s}}
            .dump());
+  if (metrics_.is_open()) metrics_.sync();
   console_.info("saved {} ({} in {:.1f} s)", r.path, format_bytes(r.bytes), r.write_s);
 }
 
@@ -86,6 +88,12 @@ void Reporter::event(const EventRecord& r) {
     json["passed_over"].push_back({{"path", problem.where}, {"reason", problem.what}});
   }
   line(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void Reporter::close() {
+  if (!metrics_.is_open()) return;
+  metrics_.sync();
+  metrics_.close();
 }
 
 bool has_evaluation(const fs::path& metrics, std::int64_t step) {

@@ -52,6 +52,7 @@ struct EventRecord {
   std::vector<checkpoint::Problem> passed_over{};  // newer ones that it could not load, and why
 };
 
+/// Errors of all methods: environment.
 class Reporter {
  public:
   /// Appends to `metrics`; a line that a crash left torn is cut off first. Without a path only stdout is
@@ -59,8 +60,11 @@ class Reporter {
   Reporter(Console& console, const std::optional<fs::path>& metrics);
   void train(const TrainRecord& record);
   void eval(const EvalRecord& record);
+  /// On disk before it is told: no power failure takes the line from a checkpoint that was announced.
   void checkpoint(const CheckpointRecord& record);
   void event(const EventRecord& record);
+  /// After the last line. Some file systems say only now that the disk is full.
+  void close();
 
  private:
   void line(const std::string& json);

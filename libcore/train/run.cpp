@@ -174,6 +174,7 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   std::vector<Candidate> candidates;
   at_first(ranks, [&] {
     checkpoint::LiveRun::refuse_if_alive(run);
+    run.restore_replaced();
     newest_seen = newest_generation(run);
     candidates = resume_candidates(settings, &run);
     if (settings.resume == "never") tell_of_others(run, ranks.console);

@@ -1,7 +1,5 @@
 #include "train/saver.hpp"
 
-#include <cstring>
-
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
@@ -12,16 +10,10 @@ namespace dt::train {
 
 namespace {
 
-constexpr std::size_t alignment = 64;
-
 std::uint64_t folder_bytes(const fs::path& folder) {
   std::uint64_t bytes = 0;
   for (const auto& entry : fs::directory_iterator(folder)) bytes += entry.file_size();
   return bytes;
-}
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + alignment - 1) / alignment * alignment;
 }
 
 /// Thrown into a writing that is of no use any more.
@@ -41,13 +33,14 @@ class Stall {
 }  // namespace
 
 Saver::Saver(const comm::Ranks& ranks, const checkpoint::RunDirectory& run, const checkpoint::Generation& own,
-             const parallel::ModelStorage& storage, Retention retention, bool in_background)
-    : ranks_(ranks), run_(run), own_(own), storage_(storage), retention_(retention) {
-  if (!in_background) return;
-  std::size_t bytes = 0;
-  for (const checkpoint::SourcePiece& p : share_of_state(storage_)) bytes += aligned(p.data.bytes());
-  comm::together(ranks.world, [&] { copy_ = Buffer(Device(), bytes); });
-}
+             const parallel::ModelStorage& storage, Retention retention, bool in_background,
+             std::optional<std::int64_t> writers_per_node)
+    : ranks_(ranks),
+      run_(run),
+      own_(own),
+      storage_(storage),
+      retention_(retention),
+      group_(ranks.world, storage, writers_per_node, in_background) {}
 
 Saver::~Saver() {
   is_cancelled_ = true;
@@ -76,28 +69,24 @@ void Saver::begin(const checkpoint::Manifest& header, bool state_changes) {
 }
 
 void Saver::write(const fs::path& folder, std::vector<checkpoint::SourcePiece> pieces, bool from_copy) {
-  if (from_copy) copy(pieces);
+  if (from_copy || !group_.writes()) {
+    group_.copy(pieces);
+    may_change_ = true;
+    may_change_.notify_all();
+  }
+  if (!group_.writes()) return;
+  const auto give_up_if_cancelled = [this] {
+    if (is_cancelled_) throw GivenUp();
+  };
   try {
-    checkpoint::write_part(folder, header_, ranks_.world.rank(), pieces, [this](std::uint64_t) {
-      if (is_cancelled_) throw GivenUp();
-    });
+    group_.collect(pieces, give_up_if_cancelled);
+    checkpoint::write_part(folder, header_, group_.file(), pieces,
+                           [&](std::uint64_t) { give_up_if_cancelled(); });
   } catch (const GivenUp&) {
   } catch (...) {
     has_failed_ = true;
     throw;
   }
-}
-
-void Saver::copy(std::vector<checkpoint::SourcePiece>& pieces) {
-  std::size_t at = 0;
-  for (checkpoint::SourcePiece& p : pieces) {
-    std::byte* target = copy_.data() + at;
-    std::memcpy(target, p.data.span_bytes().data(), p.data.bytes());
-    at += aligned(p.data.bytes());
-    p.data = Tensor(target, p.data.dtype(), p.data.shape());
-  }
-  may_change_ = true;
-  may_change_.notify_all();
 }
 
 void Saver::let_change() {
@@ -151,7 +140,7 @@ void Saver::begin_commit() {
 void Saver::commit() {
   try {
     if (run_.is_superseded(own_)) give_way(run_, own_);
-    saved_.path = unfinished_->commit(header_, ranks_.world.size());
+    saved_.path = unfinished_->commit(header_, group_.num_files());
     saved_.bytes = folder_bytes(saved_.path);
     saved_.write_s = monotonic_s() - began_s_;
   } catch (...) {

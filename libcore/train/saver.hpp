@@ -3,7 +3,8 @@
 //
 // begin() hands the state of that moment to a thread on each rank. Where training goes on meanwhile, the
 // thread first copies the rank's share, which let_change() waits for before the optimizer changes the state;
-// it then writes its share, without a word to other ranks. What has become of it travels through the step's
+// it then writes its share, or leaves the copy to the rank that writes for it (see WritingGroup), without a
+// word to other ranks. What has become of it travels through the step's
 // decision point: where all have written, rank 0's thread commits; where that is done, or where anyone
 // failed, all learn of it.
 
@@ -16,8 +17,8 @@
 #include "checkpoint/writer.hpp"
 #include "comm/ranks.hpp"
 #include "parallel/model_storage.hpp"
-#include "tensor/buffer.hpp"
 #include "train/decision.hpp"
+#include "train/writing_group.hpp"
 
 namespace dt::train {
 
@@ -41,9 +42,10 @@ struct Retention {
 class Saver {
  public:
   /// Called by all ranks together. All references must outlive it. `in_background`: takes the memory in which
-  /// a state that changes is copied.
+  /// a state that changes is copied. Without `writers_per_node` each rank writes a file of its own.
   Saver(const comm::Ranks& ranks, const checkpoint::RunDirectory& run, const checkpoint::Generation& own,
-        const parallel::ModelStorage& storage, Retention retention, bool in_background);
+        const parallel::ModelStorage& storage, Retention retention, bool in_background,
+        std::optional<std::int64_t> writers_per_node);
   /// Gives up a save that has not ended: nothing of it is under its final name, or all.
   ~Saver();
 
@@ -66,8 +68,6 @@ class Saver {
   enum class Phase { idle, writing, committing };
 
   void write(const fs::path& folder, std::vector<checkpoint::SourcePiece> pieces, bool from_copy);
-  /// The pieces' contents move into `copy_`, and the pieces with them.
-  void copy(std::vector<checkpoint::SourcePiece>& pieces);
   void commit();
   void begin_commit();
   SavedCheckpoint end();
@@ -84,7 +84,7 @@ class Saver {
   Phase phase_ = Phase::idle;
   checkpoint::Manifest header_;
   std::optional<checkpoint::UnfinishedCheckpoint> unfinished_;  // on rank 0
-  Buffer copy_;
+  WritingGroup group_;
   std::future<void> task_;
   std::atomic<bool> may_change_ = true;
   std::atomic<bool> is_cancelled_ = false;

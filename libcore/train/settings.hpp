@@ -56,6 +56,7 @@ struct Settings {
 
   std::int64_t save_every = 0;
   bool background_save = true;
+  std::optional<std::int64_t> checkpoint_writers_per_node;
   std::optional<std::int64_t> keep_last;
   std::int64_t keep_every = 0;
   std::string resume = "auto";

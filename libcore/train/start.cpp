@@ -60,6 +60,12 @@ void check_own_format(const fs::path& checkpoint) {
   if (checkpoint::is_manifest_whole(checkpoint)) checkpoint::parse_manifest(read_file(path), path.string());
 }
 
+/// One of weights alone, which somebody has put among the run's own.
+bool is_sound_but_stateless(const fs::path& checkpoint) {
+  return checkpoint::is_manifest_whole(checkpoint) &&
+         checkpoint::holds_weights_alone(checkpoint::load_manifest(checkpoint));
+}
+
 /// Goes through candidates, and remembers those that it passed over.
 class Search {
  public:
@@ -74,6 +80,7 @@ class Search {
   /// and answers false. What the machine does wrong says nothing about the checkpoint, and is thrown.
   bool succeeds(const Candidate& candidate, const std::function<void()>& attempt);
   void pass_over(const Candidate& candidate, const Error& error);
+  void count(const Candidate& candidate, const Error& error) const;
   /// On all ranks; rank 0's verdict stands for all.
   std::optional<checkpoint::Reader> open(const Candidate& candidate);
   void plan(Start& start, const checkpoint::Manifest& manifest) const;
@@ -82,6 +89,7 @@ class Search {
   const Origin& origin_;
   const comm::Ranks& ranks_;
   std::vector<checkpoint::Problem> passed_over_;
+  std::string damaged_;  // the first of them that is
 };
 
 bool Search::succeeds(const Candidate& candidate, const std::function<void()>& attempt) {
@@ -103,7 +111,14 @@ bool Search::succeeds(const Candidate& candidate, const std::function<void()>& a
 void Search::pass_over(const Candidate& candidate, const Error& error) {
   passed_over_.push_back({candidate.path.string(), error.message()});
   ranks_.console.warn("passing over {}: {}", candidate.path.string(), error.message());
-  if (!ranks_.is_first()) return;
+  std::int64_t is_damaged = 0;
+  at_first(ranks_, [&] { is_damaged = is_sound_but_stateless(candidate.path) ? 0 : 1; });
+  if (comm::broadcast_number(ranks_.world, is_damaged) == 0) return;
+  if (damaged_.empty()) damaged_ = candidate.path.string();
+  if (ranks_.is_first()) count(candidate, error);
+}
+
+void Search::count(const Candidate& candidate, const Error& error) const {
   try {
     checkpoint::record_failed_load(candidate.path, error.message());
   } catch (const Error& failure) {  // it costs the next start a reading
@@ -149,9 +164,9 @@ void Search::tell(const Start& start) const {
        condition_differences(start.state.conditions, describe_conditions(start.plan))) {
     ranks_.console.info("not bit for bit as before: {}", difference);
   }
-  if (passed_over_.empty()) return;
+  if (damaged_.empty()) return;
   ranks_.console.warn("step {} is what can be loaded; once {} is repaired, --resume {} takes it up",
-                      start.state.step, passed_over_.front().where, passed_over_.front().where);
+                      start.state.step, damaged_, damaged_);
 }
 
 std::optional<Start> Search::start_from(const Candidate& candidate) {
@@ -181,10 +196,12 @@ void Search::give_up() const {
       ErrorKind::input,
       fmt::format("none of the run's {} checkpoints can be loaded, for the reasons above",
                   passed_over_.size()),
-      fmt::format(
-          "'dt-checkpoint verify {}' lists all that is wrong with it, 'dt-checkpoint repair' mends it "
-          "from a copy; --resume never begins anew",
-          passed_over_.front().where));
+      damaged_.empty()
+          ? "take them out of the run's checkpoints; --resume never begins anew"
+          : fmt::format(
+                "'dt-checkpoint verify {}' lists all that is wrong with it, 'dt-checkpoint repair' mends it "
+                "from a copy; --resume never begins anew",
+                damaged_));
 }
 
 Start start_anew(const Origin& origin) {

@@ -1,6 +1,9 @@
 #include "train/state_io.hpp"
 
+#include <array>
+
 #include "checkpoint/share.hpp"
+#include "parallel/mesh.hpp"
 
 namespace dt::train {
 
@@ -26,6 +29,25 @@ std::vector<checkpoint::SourcePiece> share_of_state(const parallel::ModelStorage
   const comm::Communicator* replicas = storage.sharding().replicas;
   return checkpoint::share_of(pieces_of(storage), replicas ? replicas->rank() : 0,
                               replicas ? replicas->size() : 1);
+}
+
+std::vector<checkpoint::PieceSpec> share_of_rank(const parallel::ModelStorage& storage, int rank,
+                                                 int num_ranks) {
+  constexpr std::array kinds = {checkpoint::kind_weights, checkpoint::kind_first_moment,
+                                checkpoint::kind_second_moment};
+  const parallel::Division division = storage.division();
+  const bool is_divided = division.divides_optimizer();
+  const parallel::Mesh mesh{
+      .dp = num_ranks, .zero = is_divided ? division.stage : 0, .zero_group = is_divided ? division.size : 0};
+  const DType dtype = storage.precision().master();
+  std::array<std::size_t, kinds.size()> kind_bytes{};
+  kind_bytes.fill(dtype_bytes(dtype));
+  std::vector<checkpoint::PieceSpec> share;
+  for (const parallel::OwnedPiece& own : parallel::owned_pieces(storage.table(), mesh, rank, kind_bytes)) {
+    share.push_back({storage.table().params()[static_cast<std::size_t>(own.param)].name,
+                     kinds[static_cast<std::size_t>(own.kind)], own.piece, dtype});
+  }
+  return share;
 }
 
 void load_state(const Context& context, const checkpoint::Reader& reader, parallel::ModelStorage& storage) {

@@ -52,7 +52,7 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt),
       stepper_(start.plan, *start.runtime, dataset, start.state, ranks.world),
       saver_(ranks, run, generation, start.runtime->storage(), {settings.keep_last, settings.keep_every},
-             start.plan.saves_in_background),
+             start.plan.saves_in_background, start.plan.writers_per_node),
       looked_for_newer_s_(monotonic_s()),
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
   peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.place.dp
@@ -246,6 +246,7 @@ void Trainer::stop(const char* reason) {
                      .step = state_.step,
                      .generation = generation_.number,
                      .checkpoint = {}});
+    reporter_.close();
   });
   comm::together(ranks_.world, [&] {
     if (output_failure_) std::rethrow_exception(output_failure_);

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdarg>
+#include <cstdlib>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string_view>
@@ -65,6 +66,10 @@ int rename_file(int from_folder, const char* from, int to_folder, const char* to
   };
   const std::string name = watched(from_folder, from);
   if (name.empty()) return result(perform(0));
+  if (flags != 0 && std::getenv("FAULTS_OLD_RENAMES") != nullptr) {
+    errno = EINVAL;
+    return -1;
+  }
   return result(
       intercept({.kind = "rename", .path = name, .to = watched(to_folder, to), .offset = flags}, perform));
 }

@@ -16,9 +16,9 @@ WRITING = "create,write,truncate,mkdir,rename,link"
 # Once: the process has to notice that very one. Else from there on, as a full disk stays full.
 ONCE = [("EIO", "sync"), ("EIO", "close"), ("EDQUOT", "close"), ("ENOSPC", "create,mkdir,rename,link,truncate"), ("EIO", "write")]
 LASTING = [("ENOSPC", WRITING), ("EDQUOT", WRITING + ",sync"), ("EROFS", WRITING + ",unlink")]
-# Not what ranks leave for each other while they live, nor the closing of a lock or of the account of the run.
+# Not what ranks leave for each other while they live, nor the closing of a lock.
 WATCHED = "^run/(checkpoints/|run.json|generations/[.]|[.])|^run(/checkpoints|/generations|/metrics.jsonl)?$"
-CLOSED = "^run/checkpoints/|[.]tmp-"
+CLOSED = "^run/checkpoints/|[.]tmp-|^run/metrics.jsonl$"
 
 
 def check_reported(subject, outcome, name, where):

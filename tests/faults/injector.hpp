@@ -16,6 +16,8 @@
 //                  fail=ERRNO             a number; the operation is not done (close: done, but fails)
 //                  short                  a write takes its first half
 //                  pretend                answers success, does nothing
+//   FAULTS_OLD_RENAMES
+//                  where it is set, renaming knows no flags, as on some network file systems
 //   FAULTS_LOG     a file to which every operation that was done is appended, with its data:
 //                  "kind\tpid\tpath\tto\toffset\tcount\n", then `count` bytes
 //

@@ -44,8 +44,11 @@ def record(kind, **orders):
     return disk.read_log(log)
 
 
+ACCOUNT = f"{RUN}/metrics.jsonl"
+
+
 def announcement(operation):
-    if operation.kind != "write" or operation.path != f"{RUN}/metrics.jsonl":
+    if operation.kind != "write" or operation.path != ACCOUNT:
         return []
     return faults.announced_in(operation.data.decode(errors="replace"))
 
@@ -64,20 +67,27 @@ def chosen_cuts(operations, count, rng):
     return sorted(cuts)
 
 
-def first_loss(operations, num_cuts, by_host=False):
-    """What a cut loses, "" where none does; and how many promises were looked at."""
+def first_loss(operations, num_cuts, by_host=False, lines_too=False):
+    """What a cut loses, "" where none does; and how many promises were looked at. `lines_too`: what was told must be in
+    the account of the run as well, once that is synced."""
     rng = random.Random(1)
     state, promised, done, promises = disk.Disk(), [], 0, 0
+    written, told = [], []
     for cut in chosen_cuts(operations, num_cuts, rng):
         for operation in operations[done:cut]:
             state.apply(operation, by_host)
             promised = [name for name in promised + announcement(operation) if name != removal(operation)]
+            written += announcement(operation)
+            if lines_too and operation.kind == "sync" and operation.path == ACCOUNT:
+                told = list(written)
         done = cut
         kept = rng.choice(KEPT)
         promises += len(promised)
         with tempfile.TemporaryDirectory(prefix="cut-", dir=".") as folder:
             state.write_survivors(f"{folder}/root", rng, *kept)
             lost = faults.what_is_lost(f"{folder}/root/{RUN}", promised)
+            missing = set(told) - set(faults.announced(f"{folder}/root/{RUN}"))
+            lost = lost or (f"the account of the run has lost {missing}" if missing else "")
         if lost:
             return (f"after operation {cut} of {len(operations)} ({operations[cut - 1]}), with {kept} of unsynced pages and "
                     f"names kept: {lost[:600]}"), promises
@@ -85,13 +95,21 @@ def first_loss(operations, num_cuts, by_host=False):
 
 
 def check_held(kind, operations, num_cuts, by_host):
-    lost, promises = first_loss(operations, num_cuts, by_host)
+    lost, promises = first_loss(operations, num_cuts, by_host, lines_too=True)
     if lost:
         faults.fail(f"{kind}: {lost}")
     if promises < num_cuts // 2:
         faults.fail(f"{kind}: only {promises} announced checkpoints in {num_cuts} cuts")
     each = ", each process a host" if by_host else ""
     print(f"{kind}: {num_cuts} cuts of {len(operations)} operations{each}: {promises} announced checkpoints, none lost")
+
+
+def check_account(kind, operations):
+    """An announcement is synced before anything else is written to the account of the run."""
+    account = [o for o in operations if o.path == ACCOUNT and o.kind in ("write", "sync")]
+    for written, after in zip(account, account[1:] + [None]):
+        if announcement(written) and (after is None or after.kind != "sync"):
+            faults.fail(f"{kind}: {announcement(written)} is announced in a line that is not synced")
 
 
 def check_needed(kind, num_cuts):
@@ -117,6 +135,7 @@ def main():
     if sys.argv[3:] == ["singly"]:
         return report_singly(kind, num_cuts)
     operations = record(kind)
+    check_account(kind, operations)
     check_held(kind, operations, num_cuts, by_host=False)
     check_held(kind, operations, num_cuts, by_host=True)
     check_needed(kind, num_cuts)

@@ -97,8 +97,10 @@ fs::path save(const checkpoint::RunDirectory& run, const checkpoint::Manifest& h
 
 void announce(const checkpoint::RunDirectory& run, std::int64_t step, const fs::path& path) {
   File metrics = File::open_append(run.path() / "metrics.jsonl");
+  sync_directory(run.path());
   metrics.write(
       fmt::format("{{\"kind\":\"checkpoint\",\"step\":{},\"path\":\"{}\"}}\n", step, path.string()));
+  metrics.sync();
   metrics.close();
 }
 

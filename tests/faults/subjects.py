@@ -1,4 +1,5 @@
-"""What is disturbed: programs that save checkpoints into ./root/run, by a name such as self, threads=2, mpi=4, writers=3."""
+"""What is disturbed: programs that save checkpoints into ./root/run, by a name such as self, threads=2, mpi=4, writers=3;
+mpi=4:2 are ranks that write two files together."""
 
 import json
 import os
@@ -27,6 +28,7 @@ def prepare():
 
 def command(kind, run, steps, *options, save_every=1):
     """That trains, or pretends to, in the folder `run` up to step `steps`, and saves after each, or as the trainer is told."""
+    kind, _, files = kind.partition(":")
     name, _, count = kind.partition("=")
     if name == "writers":
         return ["save_checkpoints", run, str(steps), count, *options]
@@ -34,6 +36,8 @@ def command(kind, run, steps, *options, save_every=1):
              "--save-every", str(save_every), "--sequence-length", "32", "--global-batch", "8", "--micro-batch", "1", "--lr", "1e-3",
              "--schedule", "constant", "--warmup-steps", "0", "--grad-lanes", "4", "--threads", "1", "--peak-flops", "1e9",
              "--eval-batches", "1", "--comm-timeout", "60s", *options]
+    if files:
+        train += ["--checkpoint-writers-per-node", files]
     if name == "mpi":
         return MPIRUN + [count] + train
     return train + ["--comm", kind]

@@ -1,5 +1,5 @@
-// For LD_PRELOAD: each pwrite first takes a tenth of a second, so that a test can be there while a file is
-// written.
+// For LD_PRELOAD: each pwrite, and each removal of a folder's file, first takes a tenth of a second, so that
+// a test can be there while a file is written or a folder removed.
 
 #include <dlfcn.h>
 #include <sys/types.h>
@@ -10,4 +10,11 @@ extern "C" ssize_t pwrite(int descriptor, const void* bytes, size_t count, off_t
   static const auto write = reinterpret_cast<Write>(dlsym(RTLD_NEXT, "pwrite"));
   usleep(100'000);
   return write(descriptor, bytes, count, offset);
+}
+
+extern "C" int unlinkat(int folder, const char* name, int flags) {
+  using Unlink = int (*)(int, const char*, int);
+  static const auto unlink = reinterpret_cast<Unlink>(dlsym(RTLD_NEXT, "unlinkat"));
+  usleep(100'000);
+  return unlink(folder, name, flags);
 }

@@ -32,6 +32,23 @@ for from in hf imported; do
 done
 expect_same_model from_hf from_imported
 
+# Put among a run's own by hand, it is passed over, and never counts as damaged.
+for generation in 2 9; do dt-checkpoint import --quiet hf "step-00000000.g$generation" || fail "import"; done
+expect_exit 0 train trained --steps 3
+rm -r trained/checkpoints/step-00000003.g2
+cp -r step-00000000.g2 trained/checkpoints/
+expect_exit 0 train trained --steps 3
+expect_match stderr "passing over .*step-00000000.g2: .*holds weights alone, no optimizer's state.*--init-from"
+expect_match stderr "going on from .*step-00000002.g1"
+if grep -q repaired stderr; then fail "what is whole is to be repaired"; fi
+cp -r step-00000000.g9 trained/checkpoints/ # of a generation that nothing leads to
+for _ in 1 2 3 4; do
+  expect_exit 3 train trained --steps 4
+  expect_match stderr "passing over .*step-00000000.g9: .*holds weights alone"
+  expect_match stderr "none of the run's 1 checkpoints can be loaded.*take them out"
+done
+expect_equal "$(find trained -name '*failed-loads*')" ""
+
 expect_exit 3 dt-checkpoint import hf imported; expect_match stderr "imported exists already"
 expect_exit 3 dt-checkpoint import hf trained/checkpoints/step-00000000.g9; expect_match stderr "place of a run's own checkpoints"
 expect_exit 3 dt-checkpoint import nowhere new; expect_match stderr "nowhere"

@@ -5,3 +5,4 @@ faults die_everywhere writers=3 1 10
 faults die_everywhere self 1 5
 faults die_everywhere threads=2 1 5
 faults die_everywhere mpi=2 1 10
+faults die_everywhere mpi=2:1 4 10
