@@ -4,11 +4,14 @@
 #include <cerrno>
 #include <fmt/format.h>
 #include <functional>
+#include <map>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.hpp"
 #include "checkpoint/failed_loads.hpp"
 #include "checkpoint/reader.hpp"
+#include "checkpoint/writer.hpp"
 #include "comm/exchange.hpp"
 #include "train/agreement.hpp"
 #include "train/conditions.hpp"
@@ -25,6 +28,7 @@ struct Origin {
   const Settings& settings;
   const model::ModelSpec& spec;
   const data::TokenDataset& dataset;
+  const Promotion& promotion;
   const Place& place;
   const comm::Ranks& ranks;
 
@@ -74,6 +78,8 @@ class Search {
   /// and answers false. What the machine does wrong says nothing about the checkpoint, and is thrown.
   bool succeeds(const Candidate& candidate, const std::function<void()>& attempt);
   void pass_over(const Candidate& candidate, const Error& error);
+  /// On all ranks: whether the candidate is in a folder that all see, by now at least.
+  bool is_at_hand(const Candidate& candidate);
   /// On all ranks; rank 0's verdict stands for all.
   std::optional<checkpoint::Reader> open(const Candidate& candidate);
   void plan(Start& start, const checkpoint::Manifest& manifest) const;
@@ -108,6 +114,18 @@ void Search::pass_over(const Candidate& candidate, const Error& error) {
     checkpoint::record_failed_load(candidate.path, error.message());
   } catch (const Error& failure) {  // it costs the next start a reading
     ranks_.console.warn("cannot keep account of that: {}", failure.message());
+  }
+}
+
+bool Search::is_at_hand(const Candidate& candidate) {
+  if (candidate.local.empty()) return true;
+  try {
+    origin_.promotion.promote(checkpoint::parse_local_checkpoint(candidate.local));
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::input) throw;
+    pass_over(candidate, error);
+    return false;
   }
 }
 
@@ -149,12 +167,17 @@ void Search::tell(const Start& start) const {
        condition_differences(start.state.conditions, describe_conditions(start.plan))) {
     ranks_.console.info("not bit for bit as before: {}", difference);
   }
-  if (passed_over_.empty()) return;
+  const auto mendable = std::find_if(passed_over_.begin(), passed_over_.end(), [](const auto& problem) {
+    std::error_code error;
+    return fs::exists(problem.where, error);
+  });
+  if (mendable == passed_over_.end()) return;
   ranks_.console.warn("step {} is what can be loaded; once {} is repaired, --resume {} takes it up",
-                      start.state.step, passed_over_.front().where, passed_over_.front().where);
+                      start.state.step, mendable->where, mendable->where);
 }
 
 std::optional<Start> Search::start_from(const Candidate& candidate) {
+  if (!is_at_hand(candidate)) return std::nullopt;
   const std::optional<checkpoint::Reader> reader = open(candidate);
   if (!reader) return std::nullopt;
   Start start;
@@ -235,14 +258,40 @@ void refuse_forgetting(const checkpoint::RunDirectory& run) {
                           name));
 }
 
+/// The run's own and those that its nodes hold, newest first. Of what was announced and no node holds any of,
+/// the newest alone: older ones went when newer ones came.
+std::vector<Candidate> candidates_on_lineage(const checkpoint::RunDirectory& run,
+                                             std::span<const checkpoint::LocalCheckpoint> local) {
+  std::vector<checkpoint::CheckpointEntry> entries = run.checkpoints();
+  std::map<fs::path, const checkpoint::LocalCheckpoint*> on_nodes;
+  for (const checkpoint::LocalCheckpoint& c : local) {
+    const fs::path path = run.checkpoints_path() / checkpoint::checkpoint_name(c.step, c.generation);
+    const auto has_path = [&](const checkpoint::CheckpointEntry& entry) { return entry.path == path; };
+    if (std::any_of(entries.begin(), entries.end(), has_path)) continue;
+    entries.push_back({path, c.step, c.generation});
+    on_nodes[path] = &c;
+  }
+  std::vector<Candidate> candidates;
+  bool has_lost_one = false;
+  for (const checkpoint::CheckpointEntry& entry : run.on_lineage(std::move(entries))) {
+    const auto found = on_nodes.find(entry.path);
+    const bool is_lost = found != on_nodes.end() && found->second->holders.empty();
+    if (is_lost && std::exchange(has_lost_one, true)) continue;
+    candidates.push_back(
+        {entry.path, false, found == on_nodes.end() ? "" : checkpoint::to_text(*found->second)});
+  }
+  return candidates;
+}
+
 }  // namespace
 
-std::vector<Candidate> resume_candidates(const Settings& settings, const checkpoint::RunDirectory* run) {
+std::vector<Candidate> resume_candidates(const Settings& settings, const checkpoint::RunDirectory* run,
+                                         std::span<const checkpoint::LocalCheckpoint> local) {
   if (settings.resume == "never") return {};
   if (settings.resume != "auto") return {{settings.resume, true}};
   std::vector<Candidate> candidates;
   if (run) {
-    for (const checkpoint::CheckpointEntry& entry : run->lineage()) candidates.push_back({entry.path, false});
+    candidates = candidates_on_lineage(*run, local);
     if (const std::string origin = outside_origin(*run); !origin.empty())
       candidates.push_back({origin, false});
     if (candidates.empty()) refuse_forgetting(*run);
@@ -254,6 +303,10 @@ model::ModelSpec choose_spec(const Settings& settings, const std::vector<Candida
   if (settings.model) return model::load_model_spec(*settings.model);
   for (const Candidate& candidate : candidates) {
     try {
+      if (!candidate.local.empty()) {
+        const std::string header = checkpoint::parse_local_checkpoint(candidate.local).header_text;
+        return checkpoint::parse_manifest(header, candidate.path.string()).model;
+      }
       return checkpoint::load_manifest(candidate.path).model;
     } catch (const Error&) {
       if (candidate.required) throw;
@@ -271,10 +324,11 @@ void check_same_spec(const model::ModelSpec& asked, const model::ModelSpec& foun
 }
 
 Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
-                    const std::vector<Candidate>& candidates, const Place& place, const comm::Ranks& ranks) {
+                    const std::vector<Candidate>& candidates, const Promotion& promotion, const Place& place,
+                    const comm::Ranks& ranks) {
   std::optional<model::ModelSpec> spec;
   comm::together(ranks.world, [&] { spec = choose_spec(settings, candidates); });
-  const Origin origin{settings, *spec, dataset, place, ranks};
+  const Origin origin{settings, *spec, dataset, promotion, place, ranks};
   Search search(origin);
   for (const Candidate& candidate : candidates) {
     if (auto start = search.start_from(candidate)) return std::move(*start);

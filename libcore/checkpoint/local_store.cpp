@@ -1,0 +1,262 @@
+#include "checkpoint/local_store.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/build_info.hpp"
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "checkpoint/digested_bytes.hpp"
+#include "checkpoint/part_file.hpp"
+#include "checkpoint/writer.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+
+constexpr const char* header_name = "header.json";
+constexpr const char* claim_name = "generation.json";
+constexpr const char* unfinished_suffix = ".unfinished";
+constexpr const char* removed_suffix = ".removed";
+
+/// "runs/a" → "a-0123456789abcdef": readable, and no other path's.
+std::string folder_name(const fs::path& run) {
+  const fs::path path = fs::weakly_canonical(run);
+  return fmt::format("{}-{}", path.filename().string().substr(0, 160), to_hex(digest(path.string())));
+}
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code gone;
+    if (entry->is_directory(gone)) paths.push_back(entry->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw system_error(error.value(), "list", folder.string());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+void remove_folder(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw system_error(error.value(), "remove", path.string());
+}
+
+/// No share must be found that has lost half of its files: its name goes first.
+fs::path hide(const fs::path& share) {
+  const fs::path hidden = share.parent_path() / ("." + share.filename().string() + removed_suffix);
+  std::error_code error;
+  fs::rename(share, hidden, error);
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw system_error(error.value(), "remove", share.string());
+  return hidden;
+}
+
+void write_synced(const fs::path& path, const std::string& text) {
+  File file = File::create(path);
+  file.write(text);
+  file.sync();
+  file.close();
+}
+
+/// 3 of "part-00003.json"; -1 of any other name.
+int writer_of(const std::string& name) {
+  constexpr std::string_view prefix = "part-";
+  int writer = -1;
+  if (!name.starts_with(prefix)) return -1;
+  std::from_chars(name.data() + prefix.size(), name.data() + name.size(), writer);
+  return writer >= 0 && part_file_name(writer) == name ? writer : -1;
+}
+
+bool holds(const fs::path& share, const Manifest& header, int writer) {
+  try {
+    const Part part = load_part(share, header.state.step, header.generation, writer);
+    return std::all_of(part.files.begin(), part.files.end(), [&](const StoredFile& file) {
+      return File::open_read(share / file.name).size() == file.bytes;
+    });
+  } catch (const Error&) {  // another node may hold it
+    return false;
+  }
+}
+
+std::vector<int> writers_in(const fs::path& share, const Manifest& header) {
+  std::vector<int> writers;
+  for (const fs::directory_entry& entry : fs::directory_iterator(share)) {
+    const int writer = writer_of(entry.path().filename().string());
+    if (writer >= 0 && writer < num_writers(header) && holds(share, header, writer))
+      writers.push_back(writer);
+  }
+  std::sort(writers.begin(), writers.end());
+  return writers;
+}
+
+LocalShare load_share(const CheckpointEntry& name) {
+  const fs::path path = name.path / header_name;
+  LocalShare share;
+  share.path = name.path;
+  share.header_text = read_file(path);
+  share.header = parse_manifest(share.header_text, path.string());
+  if (share.header.state.step != name.step || share.header.generation != name.generation)
+    throw input_error("{} is of step {}, generation {}", path.string(), share.header.state.step,
+                      share.header.generation);
+  share.writers = writers_in(name.path, share.header);
+  return share;
+}
+
+/// What this node cannot read, another may hold as well: that is a share's fault, not the start's.
+template <class Action>
+auto reading(Action action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    throw Error(ErrorKind::input, error.message());
+  }
+}
+
+void copy_file(const fs::path& from, const fs::path& to) {
+  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  File source = reading([&] { return File::open_read(from); });
+  File target = File::create(to);
+  while (const std::size_t count = reading([&] { return source.read(buffer); })) {
+    target.write(std::span(buffer).first(count));
+  }
+  target.sync();
+  target.close();
+}
+
+void check_copy(const fs::path& path, const fs::path& origin, const StoredFile& stored, const Part& part) {
+  const File file = File::open_read(path);
+  if (file.size() != stored.bytes)
+    throw input_error("{} has {} bytes, expected {}", origin.string(), file.size(), stored.bytes);
+  std::vector<const StoredPiece*> pieces;
+  for (const StoredPiece& piece : part.pieces) pieces.push_back(&piece);
+  for (const DigestedBytes& bytes : digested_bytes(stored, pieces)) {
+    if (const std::string why = why_damaged(file, bytes); !why.empty())
+      throw input_error("{}: {}", origin.string(), why);
+  }
+}
+
+}  // namespace
+
+int num_writers(const Manifest& header) {
+  return static_cast<int>(header.mesh.pp * header.mesh.dp * header.mesh.tp);
+}
+
+LocalStore::LocalStore(const fs::path& folder, const RunDirectory& run, const std::string& host)
+    : run_(run), run_path_(folder / folder_name(run.path())), path_(run_path_ / host) {}
+
+void LocalStore::open() const {
+  make_folders(path_);
+  write_file_atomically(path_ / "run", fs::weakly_canonical(run_.path()).string() + "\n");
+  for (const fs::path& host : folders_in(run_path_)) {
+    for (const fs::path& folder : folders_in(host)) {
+      if (folder.filename().string().starts_with(".step-")) remove_folder(folder);
+    }
+  }
+  for (const CheckpointEntry& share : all_shares()) {
+    if (origin_of(share.path, share.generation) == Origin::another_run) remove_folder(hide(share.path));
+  }
+}
+
+std::vector<CheckpointEntry> LocalStore::all_shares() const {
+  std::vector<CheckpointEntry> found;
+  for (const fs::path& host : folders_in(run_path_)) {
+    for (const fs::path& path : folders_in(host)) {
+      if (const auto name = parse_checkpoint_name(path)) found.push_back(*name);
+    }
+  }
+  return found;
+}
+
+/// A run that was removed and begun anew has other generations under the same numbers.
+LocalStore::Origin LocalStore::origin_of(const fs::path& share, std::int64_t generation) const {
+  std::error_code error;
+  const fs::path claim = run_.generation_path(generation);
+  if (!fs::exists(claim, error)) return Origin::unknown;
+  return read_file(share / claim_name) == read_file(claim) ? Origin::this_run : Origin::another_run;
+}
+
+fs::path LocalStore::unfinished_path(std::int64_t step, std::int64_t generation) const {
+  return path_ / ("." + checkpoint_name(step, generation) + unfinished_suffix);
+}
+
+void LocalStore::begin(std::int64_t step, std::int64_t generation) const {
+  remove_folder(unfinished_path(step, generation));
+  make_folders(unfinished_path(step, generation));
+}
+
+fs::path LocalStore::commit(Manifest header, const std::string& claim) const {
+  const fs::path unfinished = unfinished_path(header.state.step, header.generation);
+  const fs::path path = path_ / checkpoint_name(header.state.step, header.generation);
+  if (header.created.empty()) header.created = utc_timestamp();
+  if (header.dt_version.empty()) header.dt_version = dt_version();
+  write_synced(unfinished / header_name, to_json(header));
+  write_synced(unfinished / claim_name, claim);
+  sync_directory(unfinished);
+  std::error_code error;
+  fs::rename(unfinished, path, error);
+  if (error) throw system_error(error.value(), "create", path.string());
+  sync_directory(path_);
+  return path;
+}
+
+void LocalStore::abandon(std::int64_t step, std::int64_t generation) const {
+  std::error_code ignored;  // the next start removes it
+  fs::remove_all(unfinished_path(step, generation), ignored);
+}
+
+std::vector<LocalShare> LocalStore::shares(std::vector<Problem>& problems) const {
+  std::vector<LocalShare> found;
+  for (const CheckpointEntry& share : all_shares()) {
+    try {
+      if (origin_of(share.path, share.generation) == Origin::this_run) found.push_back(load_share(share));
+    } catch (const Error& error) {
+      problems.push_back({share.path.string(), error.message()});
+    } catch (const fs::filesystem_error& error) {
+      problems.push_back({share.path.string(), error.code().message()});
+    }
+  }
+  return found;
+}
+
+std::vector<fs::path> LocalStore::share_paths(std::int64_t step, std::int64_t generation) const {
+  std::vector<fs::path> found;
+  for (const CheckpointEntry& share : all_shares()) {
+    if (share.step == step && share.generation == generation &&
+        origin_of(share.path, generation) == Origin::this_run)
+      found.push_back(share.path);
+  }
+  return found;
+}
+
+void LocalStore::remove_older(std::int64_t own_generation,
+                              const std::optional<CheckpointEntry>& newest) const {
+  for (const CheckpointEntry& share : all_shares()) {
+    if (share.generation > own_generation || (newest && !is_newer(*newest, share))) continue;
+    remove_folder(hide(share.path));
+  }
+}
+
+void copy_part(const fs::path& share, const Manifest& header, int writer, const fs::path& unfinished) {
+  const Part part = reading([&] { return load_part(share, header.state.step, header.generation, writer); });
+  std::vector<std::string> names = {part_file_name(writer)};
+  for (const StoredFile& file : part.files) names.push_back(file.name);
+  try {
+    for (const StoredFile& file : part.files) {
+      copy_file(share / file.name, unfinished / file.name);
+      check_copy(unfinished / file.name, share / file.name, file, part);
+    }
+    copy_file(share / names.front(), unfinished / names.front());
+    sync_directory(unfinished);
+  } catch (...) {
+    std::error_code ignored;
+    for (const std::string& name : names) fs::remove(unfinished / name, ignored);
+    throw;
+  }
+}
+
+}  // namespace dt::checkpoint
