@@ -7,7 +7,6 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/host.hpp"
-#include "checkpoint/digested_bytes.hpp"
 #include "checkpoint/part_file.hpp"
 #include "checkpoint/writer.hpp"
 
@@ -107,39 +106,6 @@ LocalShare load_share(const CheckpointEntry& name) {
   return share;
 }
 
-/// What this node cannot read, another may hold as well: that is a share's fault, not the start's.
-template <class Action>
-auto reading(Action action) {
-  try {
-    return action();
-  } catch (const Error& error) {
-    throw Error(ErrorKind::input, error.message());
-  }
-}
-
-void copy_file(const fs::path& from, const fs::path& to) {
-  std::vector<std::byte> buffer(std::size_t{1} << 20);
-  File source = reading([&] { return File::open_read(from); });
-  File target = File::create(to);
-  while (const std::size_t count = reading([&] { return source.read(buffer); })) {
-    target.write(std::span(buffer).first(count));
-  }
-  target.sync();
-  target.close();
-}
-
-void check_copy(const fs::path& path, const fs::path& origin, const StoredFile& stored, const Part& part) {
-  const File file = File::open_read(path);
-  if (file.size() != stored.bytes)
-    throw input_error("{} has {} bytes, expected {}", origin.string(), file.size(), stored.bytes);
-  std::vector<const StoredPiece*> pieces;
-  for (const StoredPiece& piece : part.pieces) pieces.push_back(&piece);
-  for (const DigestedBytes& bytes : digested_bytes(stored, pieces)) {
-    if (const std::string why = why_damaged(file, bytes); !why.empty())
-      throw input_error("{}: {}", origin.string(), why);
-  }
-}
-
 }  // namespace
 
 int num_writers(const Manifest& header) {
@@ -174,10 +140,12 @@ std::vector<CheckpointEntry> LocalStore::all_shares() const {
 
 /// A run that was removed and begun anew has other generations under the same numbers.
 LocalStore::Origin LocalStore::origin_of(const fs::path& share, std::int64_t generation) const {
-  std::error_code error;
-  const fs::path claim = run_.generation_path(generation);
-  if (!fs::exists(claim, error)) return Origin::unknown;
-  return read_file(share / claim_name) == read_file(claim) ? Origin::this_run : Origin::another_run;
+  try {
+    const bool is_same = read_file(share / claim_name) == read_file(run_.generation_path(generation));
+    return is_same ? Origin::this_run : Origin::another_run;
+  } catch (const Error&) {  // one of the two is not there, or not to be read
+    return Origin::unknown;
+  }
 }
 
 fs::path LocalStore::unfinished_path(std::int64_t step, std::int64_t generation) const {
@@ -212,8 +180,12 @@ void LocalStore::abandon(std::int64_t step, std::int64_t generation) const {
 std::vector<LocalShare> LocalStore::shares(std::vector<Problem>& problems) const {
   std::vector<LocalShare> found;
   for (const CheckpointEntry& share : all_shares()) {
+    const Origin origin = origin_of(share.path, share.generation);
+    if (origin == Origin::unknown)
+      problems.push_back({share.path.string(), "nothing tells whether it is this run's"});
+    if (origin != Origin::this_run) continue;
     try {
-      if (origin_of(share.path, share.generation) == Origin::this_run) found.push_back(load_share(share));
+      found.push_back(load_share(share));
     } catch (const Error& error) {
       problems.push_back({share.path.string(), error.message()});
     } catch (const fs::filesystem_error& error) {
@@ -238,24 +210,6 @@ void LocalStore::remove_older(std::int64_t own_generation,
   for (const CheckpointEntry& share : all_shares()) {
     if (share.generation > own_generation || (newest && !is_newer(*newest, share))) continue;
     remove_folder(hide(share.path));
-  }
-}
-
-void copy_part(const fs::path& share, const Manifest& header, int writer, const fs::path& unfinished) {
-  const Part part = reading([&] { return load_part(share, header.state.step, header.generation, writer); });
-  std::vector<std::string> names = {part_file_name(writer)};
-  for (const StoredFile& file : part.files) names.push_back(file.name);
-  try {
-    for (const StoredFile& file : part.files) {
-      copy_file(share / file.name, unfinished / file.name);
-      check_copy(unfinished / file.name, share / file.name, file, part);
-    }
-    copy_file(share / names.front(), unfinished / names.front());
-    sync_directory(unfinished);
-  } catch (...) {
-    std::error_code ignored;
-    for (const std::string& name : names) fs::remove(unfinished / name, ignored);
-    throw;
   }
 }
 
