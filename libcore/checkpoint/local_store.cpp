@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "base/build_info.hpp"
 #include "base/digest.hpp"
@@ -205,12 +206,18 @@ std::vector<fs::path> LocalStore::share_paths(std::int64_t step, std::int64_t ge
   return found;
 }
 
-void LocalStore::remove_older(std::int64_t own_generation,
-                              const std::optional<CheckpointEntry>& newest) const {
+void LocalStore::remove_older(std::int64_t own_generation, const CheckpointEntry& newest) const {
   for (const CheckpointEntry& share : all_shares()) {
-    if (share.generation > own_generation || (newest && !is_newer(*newest, share))) continue;
-    remove_folder(hide(share.path));
+    if (share.generation <= own_generation && is_newer(newest, share)) remove_folder(hide(share.path));
   }
+}
+
+void LocalStore::clear(std::int64_t own_generation) const {
+  remove_older(own_generation, {{}, std::numeric_limits<std::int64_t>::max(), own_generation});
+  if (!all_shares().empty()) return;
+  std::error_code ignored;  // other hosts' folders may be in it
+  fs::remove_all(path_, ignored);
+  fs::remove(run_path_, ignored);
 }
 
 }  // namespace dt::checkpoint

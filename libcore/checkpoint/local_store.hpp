@@ -49,9 +49,11 @@ class LocalStore {
   /// Where those of one checkpoint are.
   std::vector<fs::path> share_paths(std::int64_t step, std::int64_t generation) const;
 
-  /// Removes shares of this and older generations but that of `newest`; all of them where there is none.
-  /// Those of a newer generation stay: whoever removes may be a zombie. Errors: environment.
-  void remove_older(std::int64_t own_generation, const std::optional<CheckpointEntry>& newest) const;
+  /// Removes shares of this and older generations that are older than `newest`. Those of a newer generation
+  /// stay: whoever removes may be a zombie. Errors: environment.
+  void remove_older(std::int64_t own_generation, const CheckpointEntry& newest) const;
+  /// Removes all of this and older generations, and the folder where nothing is left in it.
+  void clear(std::int64_t own_generation) const;
 
  private:
   enum class Origin { this_run, another_run, unknown };

@@ -111,7 +111,7 @@ void LocalTarget::end(bool is_announced) {
   if (!is_leader_) return;
   if (!is_announced) return store_.abandon(header_.state.step, own_.number);
   removal_ = std::async(std::launch::async, [this, newest = header_.state.step] {
-    store_.remove_older(own_.number, checkpoint::CheckpointEntry{{}, newest, own_.number});
+    store_.remove_older(own_.number, {{}, newest, own_.number});
   });
 }
 
@@ -119,7 +119,7 @@ void LocalTarget::clear() {
   comm::together(ranks_.world, [&] {
     if (!is_leader_) return;
     if (removal_.valid()) removal_.get();
-    store_.remove_older(own_.number, std::nullopt);
+    store_.clear(own_.number);
   });
 }
 

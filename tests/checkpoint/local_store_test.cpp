@@ -121,19 +121,22 @@ TEST_CASE("older shares go, newer generations' stay, and so does nothing of a ki
   const Generation next = stage.run.claim("step-00000020.g1", 20);
   stage.own = next;
   const fs::path of_next = stage.save(25, {0});
-  stage.store.remove_older(1, CheckpointEntry{{}, 30, 1});
+  stage.store.remove_older(1, {{}, 30, 1});
   CHECK(fs::exists(newest));
   CHECK(fs::exists(of_next));
   CHECK(stage.shares().size() == 2);
-  stage.store.remove_older(2, CheckpointEntry{{}, 25, 2});
+  stage.store.remove_older(2, {{}, 25, 2});
   CHECK(stage.shares().size() == 1);
   stage.store.begin(30, 2);
   stage.write(stage.store, 30, 0);
   stage.store.open();
   CHECK_FALSE(fs::exists(stage.store.unfinished_path(30, 2)));
   CHECK(fs::exists(of_next));
-  stage.store.remove_older(2, std::nullopt);
+  stage.store.clear(1);
+  CHECK(stage.shares().size() == 1);
+  stage.store.clear(2);
   CHECK(stage.shares().empty());
+  CHECK(fs::is_empty(stage.folder / "local"));
 }
 
 TEST_CASE("a part is copied with every byte checked; of a damaged one nothing is left") {

@@ -30,5 +30,5 @@ expect_same_model whole run
 expect_exit 0 dt-checkpoint verify run/checkpoints/*
 
 # Nothing is left on the nodes.
-expect_exit 0 on_login srun -N 4 find /tmp/local -name 'step-*'
+expect_exit 0 on_login srun -N 4 find /tmp/local -mindepth 1
 expect_equal "$(cat stdout)" "" "shares of a run that has ended"
