@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>  // Boost 1.74's headers, which come after this one, forget it
 #include <vector>
 
 namespace dt {

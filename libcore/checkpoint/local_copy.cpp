@@ -19,7 +19,7 @@ auto reading(Action action) {
   }
 }
 
-void copy_file(const fs::path& from, const fs::path& to) {
+void copy_synced(const fs::path& from, const fs::path& to) {
   std::vector<std::byte> buffer(std::size_t{1} << 20);
   File source = reading([&] { return File::open_read(from); });
   File target = File::create(to);
@@ -50,10 +50,10 @@ void copy_part(const fs::path& share, const Manifest& header, int writer, const 
   for (const StoredFile& file : part.files) names.push_back(file.name);
   try {
     for (const StoredFile& file : part.files) {
-      copy_file(share / file.name, unfinished / file.name);
+      copy_synced(share / file.name, unfinished / file.name);
       check_copy(unfinished / file.name, share / file.name, file, part);
     }
-    copy_file(share / names.front(), unfinished / names.front());
+    copy_synced(share / names.front(), unfinished / names.front());
     sync_directory(unfinished);
   } catch (...) {
     std::error_code ignored;
