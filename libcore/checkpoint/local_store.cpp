@@ -33,8 +33,8 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
     std::error_code gone;
     if (entry->is_directory(gone)) paths.push_back(entry->path());
   }
-  if (error && error != std::errc::no_such_file_or_directory)
-    throw system_error(error.value(), "list", folder.string());
+  const bool is_none = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  if (error && !is_none) throw environment_error("cannot list {}: {}", folder.string(), error.message());
   std::sort(paths.begin(), paths.end());
   return paths;
 }

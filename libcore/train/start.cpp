@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <unistd.h>
-#include <utility>
 
 #include "base/error.hpp"
 #include "checkpoint/failed_loads.hpp"
@@ -84,6 +83,8 @@ class Search {
   std::optional<checkpoint::Reader> open(const Candidate& candidate);
   void plan(Start& start, const checkpoint::Manifest& manifest) const;
   void tell(const Start& start) const;
+  /// Of those passed over, the newest that is in a folder to be mended; "": none.
+  std::string first_mendable() const;
 
   const Origin& origin_;
   const comm::Ranks& ranks_;
@@ -162,18 +163,23 @@ void Search::plan(Start& start, const checkpoint::Manifest& manifest) const {
   start.plan.multiply = origin_.choose_multiply(start.plan, &manifest.state);
 }
 
+std::string Search::first_mendable() const {
+  for (const checkpoint::Problem& problem : passed_over_) {
+    std::error_code error;
+    if (fs::exists(problem.where, error)) return problem.where;
+  }
+  return {};
+}
+
 void Search::tell(const Start& start) const {
   for (const std::string& difference :
        condition_differences(start.state.conditions, describe_conditions(start.plan))) {
     ranks_.console.info("not bit for bit as before: {}", difference);
   }
-  const auto mendable = std::find_if(passed_over_.begin(), passed_over_.end(), [](const auto& problem) {
-    std::error_code error;
-    return fs::exists(problem.where, error);
-  });
-  if (mendable == passed_over_.end()) return;
+  const std::string mendable = first_mendable();
+  if (mendable.empty()) return;
   ranks_.console.warn("step {} is what can be loaded; once {} is repaired, --resume {} takes it up",
-                      start.state.step, mendable->where, mendable->where);
+                      start.state.step, mendable, mendable);
 }
 
 std::optional<Start> Search::start_from(const Candidate& candidate) {
@@ -200,14 +206,15 @@ std::optional<Start> Search::start_from(const Candidate& candidate) {
 }
 
 void Search::give_up() const {
-  throw comm::SharedError(
-      ErrorKind::input,
-      fmt::format("none of the run's {} checkpoints can be loaded, for the reasons above",
-                  passed_over_.size()),
-      fmt::format(
-          "'dt-checkpoint verify {}' lists all that is wrong with it, 'dt-checkpoint repair' mends it "
-          "from a copy; --resume never begins anew",
-          passed_over_.front().where));
+  const std::string mendable = first_mendable();
+  const std::string remedy = fmt::format(
+      "'dt-checkpoint verify {}' lists all that is wrong with it, 'dt-checkpoint repair' mends it "
+      "from a copy; ",
+      mendable);
+  throw comm::SharedError(ErrorKind::input,
+                          fmt::format("none of the run's {} checkpoints can be loaded, for the reasons above",
+                                      passed_over_.size()),
+                          (mendable.empty() ? "" : remedy) + "--resume never begins anew");
 }
 
 Start start_anew(const Origin& origin) {
@@ -258,8 +265,8 @@ void refuse_forgetting(const checkpoint::RunDirectory& run) {
                           name));
 }
 
-/// The run's own and those that its nodes hold, newest first. Of what was announced and no node holds any of,
-/// the newest alone: older ones went when newer ones came.
+/// The run's own and those that its nodes hold, newest first. What was announced and no node holds any of is
+/// among them where it is newer than all of these: an older one went when a newer one came.
 std::vector<Candidate> candidates_on_lineage(const checkpoint::RunDirectory& run,
                                              std::span<const checkpoint::LocalCheckpoint> local) {
   std::vector<checkpoint::CheckpointEntry> entries = run.checkpoints();
@@ -272,11 +279,10 @@ std::vector<Candidate> candidates_on_lineage(const checkpoint::RunDirectory& run
     on_nodes[path] = &c;
   }
   std::vector<Candidate> candidates;
-  bool has_lost_one = false;
   for (const checkpoint::CheckpointEntry& entry : run.on_lineage(std::move(entries))) {
     const auto found = on_nodes.find(entry.path);
     const bool is_lost = found != on_nodes.end() && found->second->holders.empty();
-    if (is_lost && std::exchange(has_lost_one, true)) continue;
+    if (is_lost && !candidates.empty()) continue;
     candidates.push_back(
         {entry.path, false, found == on_nodes.end() ? "" : checkpoint::to_text(*found->second)});
   }

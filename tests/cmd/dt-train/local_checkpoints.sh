@@ -9,14 +9,14 @@ local_saves=(--save-every 2 --checkpoint-local local --flush-every 1000)
 # shares: of all runs and hosts.
 shares() { find local -mindepth 3 -maxdepth 3 -name 'step-*' 2>/dev/null | sort; }
 newest_local() { sed -nE 's/.*"kind":"local_checkpoint","step":([0-9]+),.*/\1/p' "$1/metrics.jsonl" | tail -n 1; }
-num_lines() { grep -cs "$2" "$1/metrics.jsonl" || true; }
+num_locals() { { grep -s '"kind":"local_checkpoint"' "$1/metrics.jsonl" || true; } | wc -l; }
 # kill_after_locals RUN COUNT OPTIONS...: SIGKILL once it has announced so many more.
 kill_after_locals() {
   local run=$1 before tries
-  before=$(num_lines "$run" '"kind":"local_checkpoint"')
+  before=$(num_locals "$run")
   start_training "$run" "${steps[@]}" "${@:3}" --steps 1000000
   for ((tries = 0; tries < 1200; ++tries)); do
-    if (($(num_lines "$run" '"kind":"local_checkpoint"') >= ${before:-0} + $2)); then break; fi
+    if (($(num_locals "$run") >= before + $2)); then break; fi
     sleep 0.02
   done
   # shellcheck disable=SC2154
@@ -87,7 +87,7 @@ expect_exit 0 train run "${steps[@]}" "${local_saves[@]}" --steps "$end" --resum
 expect_equal "$(shares)" "" "shares of older generations"
 
 # An older one in the run directory is gone on from where the newer is lost, and that is kept on record.
-expect_exit 75 timeout --signal=TERM 3 dt-train --run mixed --model llama-tiny --data shards --sequence-length 32 --threads 1 --quiet \
+expect_exit 75 timeout --preserve-status --signal=TERM 3 dt-train --run mixed --model llama-tiny --data shards --sequence-length 32 --threads 1 --quiet \
   --peak-flops 1e9 --eval-batches 1 "${steps[@]}" "${local_saves[@]}" --steps 1000000
 expect_equal "$(shares)" "" "shares after a request to stop"
 kill_after_locals mixed 3 "${local_saves[@]}"
