@@ -120,6 +120,15 @@ void add_checkpoints(OptionTable& t, Settings& s) {
            "groups of a node's ranks that write one HDF5 file each: the first rank of a group writes, the "
            "others need memory for a copy of what they save; default: each rank writes its own",
            1)
+      .add("checkpoint-local", &s.checkpoint_local, "DIR",
+           "save into DIR, storage of each node's own, with a copy on the next node; a start goes on from "
+           "what its "
+           "nodes hold, where that is the newest")
+      .add("flush-every", &s.flush_every, "N",
+           "with --checkpoint-local: every Nth save, and the last before the run ends or is told to, goes to "
+           "the run "
+           "directory instead",
+           1, max_steps)
       .add("keep-last", &s.keep_last, "N", "checkpoints; default: all", 1)
       .add("keep-every", &s.keep_every, "N", "steps whose checkpoints stay in spite of --keep-last; 0: none")
       .add("resume", &s.resume, "WHAT",
@@ -168,6 +177,9 @@ void check(const Settings& s) {
                 ends == 0 ? "nothing says when to stop" : "several options say when to stop",
                 "give one of --steps, --tokens and --epochs");
   }
+  if (s.checkpoint_local && s.checkpoint_local->empty())
+    throw Error(ErrorKind::usage, "--checkpoint-local names no folder",
+                "give one on storage of each node's own");
   if (s.comm_timeout.seconds <= 0) throw usage_error("--comm-timeout must be more than 0");
   if (s.beta1 >= 1 || s.beta2 >= 1) throw usage_error("--beta1 and --beta2 must be below 1");
 }
@@ -195,6 +207,9 @@ OptionTable make_options(Settings& settings) {
                 "checks everything and estimates memory");
   table.example("srun --mpi=pmix dt-train --model gpt2-124m --data shards --run runs/c --steps 1000",
                 "one rank a task, each with its share of every batch (see jobs/train.sbatch)");
+  table.example(
+      "srun --mpi=pmix dt-train … --save-every 20 --checkpoint-local /local/scratch --flush-every 50",
+      "saves often, on the nodes; in runs/… every 1000 steps and at the end");
   table.example(
       "mpirun -n 4 dt-train --model llama-tiny --data shards --steps 50 --compare-layouts \"dp=1; "
       "dp=4,zero=3\"",

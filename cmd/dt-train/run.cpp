@@ -43,6 +43,8 @@ constexpr std::array training_only{"steps",
                                    "save-every",
                                    "background-save",
                                    "checkpoint-writers-per-node",
+                                   "checkpoint-local",
+                                   "flush-every",
                                    "keep-last",
                                    "keep-every",
                                    "eval-every",
@@ -57,10 +59,19 @@ constexpr std::array training_only{"steps",
                                    "compare-layouts"};
 
 /// Options that only what keeps a run has a use for.
-constexpr std::array run_only{
-    "run",       "resume",     "save-every", "background-save", "checkpoint-writers-per-node",
-    "keep-last", "keep-every", "eval-every", "eval-batches",    "log-every",
-    "peak-flops"};
+constexpr std::array run_only{"run",
+                              "resume",
+                              "save-every",
+                              "background-save",
+                              "checkpoint-writers-per-node",
+                              "checkpoint-local",
+                              "flush-every",
+                              "keep-last",
+                              "keep-every",
+                              "eval-every",
+                              "eval-batches",
+                              "log-every",
+                              "peak-flops"};
 
 /// Error{usage}: an option that would do nothing without another, or beside it.
 void check_use(const Settings& s, const OptionTable& options) {
@@ -72,6 +83,11 @@ void check_use(const Settings& s, const OptionTable& options) {
   needs("logits-sequences", s.logits_out.has_value(), "--logits-out");
   needs("keep-every", s.keep_last.has_value(), "--keep-last");
   needs("background-save", s.save_every > 0, "--save-every");
+  needs("checkpoint-local", s.save_every > 0, "--save-every");
+  needs("flush-every", s.checkpoint_local.has_value(), "--checkpoint-local");
+  if (s.checkpoint_local && s.checkpoint_writers_per_node)
+    throw usage_error(
+        "--checkpoint-writers-per-node has no use with --checkpoint-local: each rank writes its own");
   needs("decay-steps", s.schedule == "wsd", "--schedule wsd");
   needs("min-lr", s.schedule != "constant", "a schedule that falls");
   needs("zero-group", s.zero > 0 || s.compare_layouts, "--zero 1, 2 or 3");

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "base/error.hpp"
+#include "base/files.hpp"
 #include "checkpoint/sealed_json.hpp"
 
 namespace dt::checkpoint {
@@ -34,6 +36,14 @@ Part parse_part(const std::string& text, const std::string& origin) {
   part.writer = root.integer("writer");
   parse_stored(root, format, part.files, part.pieces);
   return part;
+}
+
+Part load_part(const fs::path& folder, std::int64_t step, std::int64_t generation, int writer) {
+  const fs::path path = folder / part_file_name(writer);
+  Part part = parse_part(read_file(path), path.string());
+  if (part.step == step && part.generation == generation && part.writer == writer) return part;
+  throw input_error("{} is of step {}, generation {}, writer {}; expected {}, {}, {}", path.string(),
+                    part.step, part.generation, part.writer, step, generation, writer);
 }
 
 }  // namespace dt::checkpoint

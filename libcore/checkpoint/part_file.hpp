@@ -1,6 +1,6 @@
 #pragma once
 // part-NNNNN.json: what one writer of a checkpoint tells the one that commits. It lives only while the
-// checkpoint is under its temporary name. See FORMATS.md.
+// checkpoint is under its temporary name, and in shares of local ones. See FORMATS.md.
 
 #include <cstdint>
 #include <string>
@@ -27,5 +27,8 @@ std::string part_file_name(int writer);
 std::string to_json(const Part& part);
 /// Errors: input, naming file and member, as of parse_manifest.
 Part parse_part(const std::string& text, const std::string& origin);
+/// What `writer` left in `folder`. Errors: input, naming the file: as above; a part of another step,
+/// generation or writer.
+Part load_part(const fs::path& folder, std::int64_t step, std::int64_t generation, int writer);
 
 }  // namespace dt::checkpoint

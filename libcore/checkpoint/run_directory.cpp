@@ -18,11 +18,6 @@ namespace {
 constexpr const char* removed_suffix = ".removed";
 constexpr const char* unfinished_infix = ".tmp-";  // of AtomicDirectory
 
-/// Newest first.
-bool is_newer(const CheckpointEntry& a, const CheckpointEntry& b) {
-  return a.generation != b.generation ? a.generation > b.generation : a.step > b.step;
-}
-
 void remove_folder(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
@@ -77,6 +72,10 @@ void remove_orphaned_records(const fs::path& folder) {
 }
 
 }  // namespace
+
+bool is_newer(const CheckpointEntry& a, const CheckpointEntry& b) {
+  return a.generation != b.generation ? a.generation > b.generation : a.step > b.step;
+}
 
 std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -159,9 +158,8 @@ std::optional<Generation> RunDirectory::find_generation(std::int64_t number,
   return std::nullopt;
 }
 
-std::vector<CheckpointEntry> RunDirectory::lineage() const {
+std::vector<CheckpointEntry> RunDirectory::on_lineage(std::vector<CheckpointEntry> entries) const {
   const std::vector<Generation> claimed = generations();
-  std::vector<CheckpointEntry> entries = checkpoints();
   std::sort(entries.begin(), entries.end(), is_newer);
   std::int64_t number = claimed.empty() ? 0 : claimed.back().number;
   if (!entries.empty()) number = std::max(number, entries.front().generation);

@@ -37,6 +37,9 @@ struct CheckpointEntry {
   std::int64_t generation = 0;
 };
 
+/// In the order of a lineage: by generation, then by step.
+bool is_newer(const CheckpointEntry& a, const CheckpointEntry& b);
+
 /// "step-00001000.g3" taken apart; nothing for any other name.
 std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path);
 
@@ -66,7 +69,9 @@ class RunDirectory {
   /// Those on the newest generation's lineage, newest first: its own, then its parent's up to the step where
   /// it left off, ... What an older generation committed after a newer one left it is not among them. A
   /// generation whose file is lost is known by the manifests of its checkpoints.
-  std::vector<CheckpointEntry> lineage() const;
+  std::vector<CheckpointEntry> lineage() const { return on_lineage(checkpoints()); }
+  /// The same of other entries, such as checkpoints that lie elsewhere.
+  std::vector<CheckpointEntry> on_lineage(std::vector<CheckpointEntry> entries) const;
   /// The newest of the lineage that why_incomplete() finds nothing wrong with; `skipped` is given the newer
   /// ones.
   std::optional<CheckpointEntry> newest_complete(std::vector<Problem>* skipped = nullptr) const;

@@ -26,13 +26,6 @@ void write_synced(const fs::path& path, const std::string& text) {
   file.close();
 }
 
-void check_belongs(const Part& part, const Manifest& header, int writer, const fs::path& path) {
-  if (part.step == header.state.step && part.generation == header.generation && part.writer == writer) return;
-  throw environment_error("{} is of step {}, generation {}, writer {}; expected {}, {}, {}", path.string(),
-                          part.step, part.generation, part.writer, header.state.step, header.generation,
-                          writer);
-}
-
 void check_size(const fs::path& path, std::uint64_t expected) {
   // Opened, not asked by name: a network file system then asks its server.
   const std::uint64_t actual = File::open_read(path).size();
@@ -45,8 +38,7 @@ Part collect(const fs::path& folder, const Manifest& header, int writer, double 
   const fs::path path = folder / part_file_name(writer);
   wait_until_visible(path, patience_s);
   try {
-    Part part = parse_part(read_file(path), path.string());
-    check_belongs(part, header, writer, path);
+    Part part = load_part(folder, header.state.step, header.generation, writer);
     for (const StoredFile& file : part.files) {
       wait_until_visible(folder / file.name, patience_s);
       check_size(folder / file.name, file.bytes);

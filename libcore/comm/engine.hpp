@@ -90,6 +90,7 @@ class Engine {
   std::shared_ptr<Recorder> shared_recorder() { return recorder_; }
   /// Operations that begin from now on fail when they are not done after this time; 0: they never do.
   void set_timeout(double seconds);
+  double timeout() const { return timeout_s_; }
 
   void start(std::shared_ptr<Operation> operation);
   /// Advances every operation; cheap where there is none. Never blocks, not even where another thread is
@@ -138,6 +139,20 @@ class Engine {
   std::atomic<int> num_operations_ = 0;
   double timeout_s_ = 0;
   std::optional<Error> ended_;
+};
+
+/// Another timeout, until it goes.
+class Patience {
+ public:
+  Patience(Engine& engine, double seconds) : engine_(engine), before_s_(engine.timeout()) {
+    engine_.set_timeout(seconds);
+  }
+  Patience(const Patience&) = delete;
+  ~Patience() { engine_.set_timeout(before_s_); }
+
+ private:
+  Engine& engine_;
+  double before_s_;
 };
 
 }  // namespace dt::comm

@@ -106,21 +106,6 @@ void print(const Comparison& c, bool is_reference, std::size_t width, Console& c
                 c.result.tokens_per_s, promised, c.broken.empty() ? "" : ": BROKEN (" + c.broken + ")");
 }
 
-/// A timeout, until it goes.
-class Patience {
- public:
-  Patience(comm::Engine& engine, double seconds, double seconds_after)
-      : engine_(engine), seconds_after_(seconds_after) {
-    engine_.set_timeout(seconds);
-  }
-  Patience(const Patience&) = delete;
-  ~Patience() { engine_.set_timeout(seconds_after_); }
-
- private:
-  comm::Engine& engine_;
-  double seconds_after_;
-};
-
 /// Runs `layout` on the ranks that it needs, while the others wait. Where a rank fails, all throw what it
 /// threw.
 std::optional<LayoutResult> run_on_first(const Layout& layout, const Plan& plan,
@@ -130,8 +115,7 @@ std::optional<LayoutResult> run_on_first(const Layout& layout, const Plan& plan,
   const bool takes_part = world.rank() < layout.ranks;
   const auto group = world.split(takes_part ? 0 : 1, world.rank(), layout.name);
   // Who is not needed waits as long as it takes.
-  const Patience patience(world.engine(), takes_part ? layout.settings.comm_timeout.seconds : 0,
-                          layout.settings.comm_timeout.seconds);
+  const comm::Patience patience(world.engine(), takes_part ? layout.settings.comm_timeout.seconds : 0);
   std::optional<LayoutResult> result;
   std::exception_ptr failure;
   if (takes_part) {

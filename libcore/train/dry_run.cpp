@@ -22,12 +22,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// The nearest folder that exists must be writable.
-void check_writable(const fs::path& run) {
+void check_writable(const char* option, const fs::path& path) {
   std::error_code error;
-  fs::path folder = fs::absolute(run);
+  fs::path folder = fs::absolute(path);
   while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
   if (!fs::is_directory(folder) || ::access(folder.c_str(), W_OK | X_OK) != 0) {
-    throw environment_error("cannot write to {}, where --run {} would lie", folder.string(), run.string());
+    throw environment_error("cannot write to {}, where --{} {} would lie", folder.string(), option,
+                            path.string());
   }
 }
 
@@ -106,9 +107,13 @@ void check_and_describe(const Settings& settings, const Place& place, Console& c
   const data::TokenDataset dataset(settings.data);
   std::optional<checkpoint::RunDirectory> run;
   if (settings.run) {
-    check_writable(*settings.run);
+    check_writable("run", *settings.run);
     run.emplace(*settings.run);
     checkpoint::LiveRun::refuse_if_alive(*run);
+  }
+  if (settings.checkpoint_local) {
+    check_writable("checkpoint-local", *settings.checkpoint_local);
+    console.info("what nodes hold of local checkpoints is not looked at: a start may go on from a newer one");
   }
   const std::vector<Candidate> candidates = resume_candidates(settings, run ? &*run : nullptr);
   const model::ModelSpec spec = choose_spec(settings, candidates);

@@ -11,6 +11,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr const char* local_checkpoint_kind = "local_checkpoint";
+
 void cut_torn_line(const fs::path& path) {
   if (!fs::exists(path)) return;
   const std::string text = read_file(path);
@@ -70,15 +72,19 @@ void Reporter::eval(const EvalRecord& r) {
 }
 
 void Reporter::checkpoint(const CheckpointRecord& r) {
-  line(Json{{"kind", "checkpoint"},
+  Json json{{"kind", r.num_nodes > 0 ? local_checkpoint_kind : "checkpoint"},
             {"step", r.step},
             {"path", r.path},
             {"bytes", r.bytes},
             {"stall_s", r.stall_s},
-            {"write_s", r.write_s}}
-           .dump());
+            {"write_s", r.write_s}};
+  if (r.num_nodes > 0) json["nodes"] = r.num_nodes;
+  line(json.dump());
   if (metrics_.is_open()) metrics_.sync();
-  console_.info("saved {} ({} in {:.1f} s)", r.path, format_bytes(r.bytes), r.write_s);
+  const std::string where = r.num_nodes == 0   ? ""
+                            : r.num_nodes == 1 ? " on this node alone"
+                                               : fmt::format(" on {} nodes", r.num_nodes);
+  console_.info("saved {}{} ({} in {:.1f} s)", r.path, where, format_bytes(r.bytes), r.write_s);
 }
 
 void Reporter::event(const EventRecord& r) {
@@ -94,6 +100,20 @@ void Reporter::close() {
   if (!metrics_.is_open()) return;
   metrics_.sync();
   metrics_.close();
+}
+
+std::vector<checkpoint::CheckpointEntry> announced_local_checkpoints(const fs::path& metrics) {
+  std::vector<checkpoint::CheckpointEntry> found;
+  if (!fs::exists(metrics)) return found;
+  const std::string beginning = fmt::format("{{\"kind\":\"{}\"", local_checkpoint_kind);
+  for (const std::string& text : split(read_file(metrics), '\n')) {
+    if (!text.starts_with(beginning)) continue;
+    const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || !json.contains("path") || !json["path"].is_string()) continue;  // torn
+    if (const auto entry = checkpoint::parse_checkpoint_name(json["path"].get<std::string>()))
+      found.push_back(*entry);
+  }
+  return found;
 }
 
 bool has_evaluation(const fs::path& metrics, std::int64_t step) {

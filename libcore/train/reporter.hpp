@@ -9,6 +9,7 @@
 #include "base/console.hpp"
 #include "base/files.hpp"
 #include "checkpoint/reader.hpp"
+#include "checkpoint/run_directory.hpp"
 
 namespace dt::train {
 
@@ -40,6 +41,7 @@ struct CheckpointRecord {
   std::uint64_t bytes = 0;
   double stall_s = 0;
   double write_s = 0;
+  int num_nodes = 0;  // of a local checkpoint: that hold a share of it; else 0
 };
 
 /// A start, a resume or a stop.
@@ -60,7 +62,8 @@ class Reporter {
   Reporter(Console& console, const std::optional<fs::path>& metrics);
   void train(const TrainRecord& record);
   void eval(const EvalRecord& record);
-  /// On disk before it is told: no power failure takes the line from a checkpoint that was announced.
+  /// On disk before it is told: no power failure takes the line from a checkpoint that was announced. Local
+  /// ones are lines of a kind of their own: what a path of theirs names is no checkpoint.
   void checkpoint(const CheckpointRecord& record);
   void event(const EventRecord& record);
   /// After the last line. Some file systems say only now that the disk is full.
@@ -77,5 +80,8 @@ class Reporter {
 
 /// Whether metrics.jsonl holds an evaluation of this step since the run last began from nothing.
 bool has_evaluation(const fs::path& metrics, std::int64_t step);
+
+/// Local checkpoints that metrics.jsonl announces, as their paths name them, in the order of its lines.
+std::vector<checkpoint::CheckpointEntry> announced_local_checkpoints(const fs::path& metrics);
 
 }  // namespace dt::train

@@ -1,5 +1,7 @@
 #include "train/run.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "checkpoint/run_directory.hpp"
 #include "comm/exchange.hpp"
@@ -7,6 +9,7 @@
 #include "data/token_dataset.hpp"
 #include "train/agreement.hpp"
 #include "train/evaluation.hpp"
+#include "train/reporter.hpp"
 #include "train/run_record.hpp"
 #include "train/start.hpp"
 #include "train/trainer.hpp"
@@ -78,7 +81,11 @@ void remove_leftovers(const checkpoint::RunDirectory& run, Console& console) {
 }
 
 /// --resume never leaves what is there alone.
-void tell_of_others(const checkpoint::RunDirectory& run, Console& console) {
+void tell_of_others(const checkpoint::RunDirectory& run,
+                    const std::vector<checkpoint::LocalCheckpoint>& local, Console& console) {
+  if (!local.empty())
+    console.warn("--resume never: step {}, which was saved on nodes alone, goes with the first save",
+                 local.front().step);
   const std::size_t others = run.checkpoints().size();
   if (others == 0) return;
   console.info(
@@ -104,10 +111,22 @@ void refuse_if_moved_on(const checkpoint::RunDirectory& run, std::int64_t newest
   }
 }
 
+/// What was promised and no node holds any of must not be passed over in silence.
+void add_announced(std::vector<checkpoint::LocalCheckpoint>& local, const checkpoint::RunDirectory& run) {
+  for (const checkpoint::CheckpointEntry& entry : announced_local_checkpoints(run.path() / "metrics.jsonl")) {
+    const auto is_same = [&](const checkpoint::LocalCheckpoint& c) {
+      return c.step == entry.step && c.generation == entry.generation;
+    };
+    if (std::none_of(local.begin(), local.end(), is_same))
+      local.push_back({entry.step, entry.generation, "", {}});
+  }
+}
+
 /// Candidates as a text that rank 0 can send, and back.
 std::string to_text(const std::vector<Candidate>& candidates) {
   std::string text;
-  for (const Candidate& c : candidates) text += (c.required ? "!" : "?") + c.path.string() + '\0';
+  for (const Candidate& c : candidates)
+    text += (c.required ? "!" : "?") + c.path.string() + '\0' + c.local + '\0';
   return text;
 }
 
@@ -115,8 +134,10 @@ std::vector<Candidate> from_text(const std::string& text) {
   std::vector<Candidate> candidates;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\0', begin);
-    candidates.push_back({text.substr(begin + 1, end - begin - 1), text[begin] == '!'});
-    begin = end + 1;
+    const std::size_t local_end = text.find('\0', end + 1);
+    candidates.push_back({text.substr(begin + 1, end - begin - 1), text[begin] == '!',
+                          text.substr(end + 1, local_end - end - 1)});
+    begin = local_end + 1;
   }
   return candidates;
 }
@@ -176,16 +197,23 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
     checkpoint::LiveRun::refuse_if_alive(run);
     run.restore_replaced();
     newest_seen = newest_generation(run);
-    candidates = resume_candidates(settings, &run);
-    if (settings.resume == "never") tell_of_others(run, ranks.console);
+  });
+  const Promotion promotion(ranks, settings.checkpoint_local, run);
+  std::vector<checkpoint::LocalCheckpoint> local = promotion.find();
+  at_first(ranks, [&] {
+    add_announced(local, run);
+    candidates = resume_candidates(settings, &run, local);
+    if (settings.resume == "never") tell_of_others(run, local, ranks.console);
   });
   candidates = from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
-  Start start = prepare_start(settings, *dataset, candidates, place, ranks);
+  Start start = prepare_start(settings, *dataset, candidates, promotion, place, ranks);
   check_same_state(ranks, start.runtime->spec(), start.runtime->storage());
 
   std::int64_t nothing_left = 0;
   at_first(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, *dataset, run) ? 1 : 0; });
   if (comm::broadcast_number(ranks.world, nothing_left) != 0) {
+    newest_seen = comm::broadcast_number(ranks.world, newest_seen);
+    if (start.passed_over.empty()) promotion.clear(newest_seen);
     ranks.console.info("{} is at step {} and was to end at step {}: nothing is left to do",
                        run.path().string(), start.state.step, start.plan.total_steps);
     return 0;

@@ -3,18 +3,11 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
-#include "train/agreement.hpp"
 #include "train/state_io.hpp"
 
 namespace dt::train {
 
 namespace {
-
-std::uint64_t folder_bytes(const fs::path& folder) {
-  std::uint64_t bytes = 0;
-  for (const auto& entry : fs::directory_iterator(folder)) bytes += entry.file_size();
-  return bytes;
-}
 
 /// Thrown into a writing that is of no use any more.
 struct GivenUp {};
@@ -32,22 +25,17 @@ class Stall {
 
 }  // namespace
 
-Saver::Saver(const comm::Ranks& ranks, const checkpoint::RunDirectory& run, const checkpoint::Generation& own,
-             const parallel::ModelStorage& storage, Retention retention, bool in_background,
+Saver::Saver(const comm::Ranks& ranks, const parallel::ModelStorage& storage, bool in_background,
              std::optional<std::int64_t> writers_per_node)
-    : ranks_(ranks),
-      run_(run),
-      own_(own),
-      storage_(storage),
-      retention_(retention),
-      group_(ranks.world, storage, writers_per_node, in_background) {}
+    : ranks_(ranks), storage_(storage), group_(ranks.world, storage, writers_per_node, in_background) {}
 
 Saver::~Saver() {
   is_cancelled_ = true;
   if (task_.valid()) task_.wait();
+  end_target(false);
 }
 
-void Saver::begin(const checkpoint::Manifest& header, bool state_changes) {
+void Saver::begin(SaveTarget& target, const checkpoint::Manifest& header, bool state_changes) {
   DT_CHECK(phase_ == Phase::idle, "a save of step {} while another is under way", header.state.step);
   saved_ = SavedCheckpoint();
   saved_.step = header.state.step;
@@ -55,9 +43,8 @@ void Saver::begin(const checkpoint::Manifest& header, bool state_changes) {
   began_s_ = monotonic_s();
   header_ = header;
   has_failed_ = false;
-  at_first(ranks_, [&] { unfinished_.emplace(run_.checkpoints_path(), header.state.step, own_.number); });
-  const fs::path folder =
-      comm::broadcast_text(ranks_.world, unfinished_ ? unfinished_->path().string() : std::string());
+  target_ = &target;
+  const fs::path folder = target.begin(header);
   comm::together(ranks_.world, [&] {
     may_change_ = !state_changes;
     task_ = std::async(std::launch::async,
@@ -75,13 +62,13 @@ void Saver::write(const fs::path& folder, std::vector<checkpoint::SourcePiece> p
     may_change_.notify_all();
   }
   if (!group_.writes()) return;
-  const auto give_up_if_cancelled = [this] {
+  const auto check = [this] {
     if (is_cancelled_) throw GivenUp();
   };
   try {
-    group_.collect(pieces, give_up_if_cancelled);
-    checkpoint::write_part(folder, header_, group_.file(), pieces,
-                           [&](std::uint64_t) { give_up_if_cancelled(); });
+    group_.collect(pieces, check);
+    checkpoint::write_part(folder, header_, group_.file(), pieces, [&](std::uint64_t) { check(); });
+    target_->finish_part(check);
   } catch (const GivenUp&) {
   } catch (...) {
     has_failed_ = true;
@@ -112,7 +99,7 @@ std::optional<SavedCheckpoint> Saver::advance(const Decision& decision) {
     join();
   }
   if (phase_ == Phase::writing && decision.parts_written == ranks_.world.size()) begin_commit();
-  if (phase_ == Phase::committing && decision.commits > 0) return end();
+  if (phase_ == Phase::committing && decision.commits == target_->num_committers()) return end();
   return std::nullopt;
 }
 
@@ -134,21 +121,19 @@ void Saver::join() {
 void Saver::begin_commit() {
   join();
   phase_ = Phase::committing;
-  if (ranks_.is_first()) task_ = std::async(std::launch::async, [this] { commit(); });
+  if (target_->is_committer()) task_ = std::async(std::launch::async, [this] { commit(); });
 }
 
 void Saver::commit() {
   try {
-    if (run_.is_superseded(own_)) give_way(run_, own_);
-    saved_.path = unfinished_->commit(header_, group_.num_files());
-    saved_.bytes = folder_bytes(saved_.path);
+    target_->commit(saved_, group_.num_files());
     saved_.write_s = monotonic_s() - began_s_;
   } catch (...) {
     has_failed_ = true;
     throw;
   }
   try {
-    saved_.removed = run_.prune(own_.number, retention_.keep_last, retention_.keep_every);
+    target_->prune(saved_);
   } catch (const Error& error) {  // the checkpoint is there all the same
     saved_.why_not_removed = error.message();
   }
@@ -157,15 +142,13 @@ void Saver::commit() {
 SavedCheckpoint Saver::end() {
   phase_ = Phase::idle;
   task_ = {};
-  unfinished_.reset();
+  end_target(true);
   return saved_;
 }
 
-void give_way(const checkpoint::RunDirectory& run, const checkpoint::Generation& own) {
-  throw comm::SharedError(ErrorKind::environment,
-                          fmt::format("another start has taken {} over from generation {}: this one ends",
-                                      run.path().string(), own.number),
-                          "the other goes on from the newest checkpoint that it found");
+void Saver::end_target(bool is_announced) {
+  if (target_ != nullptr) target_->end(is_announced);
+  target_ = nullptr;
 }
 
 }  // namespace dt::train

@@ -57,6 +57,8 @@ struct Settings {
   std::int64_t save_every = 0;
   bool background_save = true;
   std::optional<std::int64_t> checkpoint_writers_per_node;
+  std::optional<std::string> checkpoint_local;
+  std::int64_t flush_every = 10;
   std::optional<std::int64_t> keep_last;
   std::int64_t keep_every = 0;
   std::string resume = "auto";

@@ -4,11 +4,13 @@
 #include <cerrno>
 #include <fmt/format.h>
 #include <functional>
+#include <map>
 #include <unistd.h>
 
 #include "base/error.hpp"
 #include "checkpoint/failed_loads.hpp"
 #include "checkpoint/reader.hpp"
+#include "checkpoint/writer.hpp"
 #include "comm/exchange.hpp"
 #include "train/agreement.hpp"
 #include "train/conditions.hpp"
@@ -25,6 +27,7 @@ struct Origin {
   const Settings& settings;
   const model::ModelSpec& spec;
   const data::TokenDataset& dataset;
+  const Promotion& promotion;
   const Place& place;
   const comm::Ranks& ranks;
 
@@ -81,6 +84,8 @@ class Search {
   bool succeeds(const Candidate& candidate, const std::function<void()>& attempt);
   void pass_over(const Candidate& candidate, const Error& error);
   void count(const Candidate& candidate, const Error& error) const;
+  /// On all ranks: whether the candidate is in a folder that all see, by now at least.
+  bool is_at_hand(const Candidate& candidate);
   /// On all ranks; rank 0's verdict stands for all.
   std::optional<checkpoint::Reader> open(const Candidate& candidate);
   void plan(Start& start, const checkpoint::Manifest& manifest) const;
@@ -89,7 +94,7 @@ class Search {
   const Origin& origin_;
   const comm::Ranks& ranks_;
   std::vector<checkpoint::Problem> passed_over_;
-  std::string damaged_;  // the first of them that is
+  std::string damaged_;  // the first of them that is, and is there to be mended
 };
 
 bool Search::succeeds(const Candidate& candidate, const std::function<void()>& attempt) {
@@ -112,7 +117,10 @@ void Search::pass_over(const Candidate& candidate, const Error& error) {
   passed_over_.push_back({candidate.path.string(), error.message()});
   ranks_.console.warn("passing over {}: {}", candidate.path.string(), error.message());
   std::int64_t is_damaged = 0;
-  at_first(ranks_, [&] { is_damaged = is_sound_but_stateless(candidate.path) ? 0 : 1; });
+  at_first(ranks_, [&] {
+    std::error_code error;
+    is_damaged = fs::exists(candidate.path, error) && !is_sound_but_stateless(candidate.path) ? 1 : 0;
+  });
   if (comm::broadcast_number(ranks_.world, is_damaged) == 0) return;
   if (damaged_.empty()) damaged_ = candidate.path.string();
   if (ranks_.is_first()) count(candidate, error);
@@ -123,6 +131,18 @@ void Search::count(const Candidate& candidate, const Error& error) const {
     checkpoint::record_failed_load(candidate.path, error.message());
   } catch (const Error& failure) {  // it costs the next start a reading
     ranks_.console.warn("cannot keep account of that: {}", failure.message());
+  }
+}
+
+bool Search::is_at_hand(const Candidate& candidate) {
+  if (candidate.local.empty()) return true;
+  try {
+    origin_.promotion.promote(checkpoint::parse_local_checkpoint(candidate.local));
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::input) throw;
+    pass_over(candidate, error);
+    return false;
   }
 }
 
@@ -170,6 +190,7 @@ void Search::tell(const Start& start) const {
 }
 
 std::optional<Start> Search::start_from(const Candidate& candidate) {
+  if (!is_at_hand(candidate)) return std::nullopt;
   const std::optional<checkpoint::Reader> reader = open(candidate);
   if (!reader) return std::nullopt;
   Start start;
@@ -197,7 +218,7 @@ void Search::give_up() const {
       fmt::format("none of the run's {} checkpoints can be loaded, for the reasons above",
                   passed_over_.size()),
       damaged_.empty()
-          ? "take them out of the run's checkpoints; --resume never begins anew"
+          ? "--resume never begins anew"
           : fmt::format(
                 "'dt-checkpoint verify {}' lists all that is wrong with it, 'dt-checkpoint repair' mends it "
                 "from a copy; --resume never begins anew",
@@ -252,14 +273,39 @@ void refuse_forgetting(const checkpoint::RunDirectory& run) {
                           name));
 }
 
+/// The run's own and those that its nodes hold, newest first. What was announced and no node holds any of is
+/// among them where it is newer than all of these: an older one went when a newer one came.
+std::vector<Candidate> candidates_on_lineage(const checkpoint::RunDirectory& run,
+                                             std::span<const checkpoint::LocalCheckpoint> local) {
+  std::vector<checkpoint::CheckpointEntry> entries = run.checkpoints();
+  std::map<fs::path, const checkpoint::LocalCheckpoint*> on_nodes;
+  for (const checkpoint::LocalCheckpoint& c : local) {
+    const fs::path path = run.checkpoints_path() / checkpoint::checkpoint_name(c.step, c.generation);
+    const auto has_path = [&](const checkpoint::CheckpointEntry& entry) { return entry.path == path; };
+    if (std::any_of(entries.begin(), entries.end(), has_path)) continue;
+    entries.push_back({path, c.step, c.generation});
+    on_nodes[path] = &c;
+  }
+  std::vector<Candidate> candidates;
+  for (const checkpoint::CheckpointEntry& entry : run.on_lineage(std::move(entries))) {
+    const auto found = on_nodes.find(entry.path);
+    const bool is_lost = found != on_nodes.end() && found->second->holders.empty();
+    if (is_lost && !candidates.empty()) continue;
+    candidates.push_back(
+        {entry.path, false, found == on_nodes.end() ? "" : checkpoint::to_text(*found->second)});
+  }
+  return candidates;
+}
+
 }  // namespace
 
-std::vector<Candidate> resume_candidates(const Settings& settings, const checkpoint::RunDirectory* run) {
+std::vector<Candidate> resume_candidates(const Settings& settings, const checkpoint::RunDirectory* run,
+                                         std::span<const checkpoint::LocalCheckpoint> local) {
   if (settings.resume == "never") return {};
   if (settings.resume != "auto") return {{settings.resume, true}};
   std::vector<Candidate> candidates;
   if (run) {
-    for (const checkpoint::CheckpointEntry& entry : run->lineage()) candidates.push_back({entry.path, false});
+    candidates = candidates_on_lineage(*run, local);
     if (const std::string origin = outside_origin(*run); !origin.empty())
       candidates.push_back({origin, false});
     if (candidates.empty()) refuse_forgetting(*run);
@@ -271,6 +317,10 @@ model::ModelSpec choose_spec(const Settings& settings, const std::vector<Candida
   if (settings.model) return model::load_model_spec(*settings.model);
   for (const Candidate& candidate : candidates) {
     try {
+      if (!candidate.local.empty()) {
+        const std::string header = checkpoint::parse_local_checkpoint(candidate.local).header_text;
+        return checkpoint::parse_manifest(header, candidate.path.string()).model;
+      }
       return checkpoint::load_manifest(candidate.path).model;
     } catch (const Error&) {
       if (candidate.required) throw;
@@ -288,10 +338,11 @@ void check_same_spec(const model::ModelSpec& asked, const model::ModelSpec& foun
 }
 
 Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
-                    const std::vector<Candidate>& candidates, const Place& place, const comm::Ranks& ranks) {
+                    const std::vector<Candidate>& candidates, const Promotion& promotion, const Place& place,
+                    const comm::Ranks& ranks) {
   std::optional<model::ModelSpec> spec;
   comm::together(ranks.world, [&] { spec = choose_spec(settings, candidates); });
-  const Origin origin{settings, *spec, dataset, place, ranks};
+  const Origin origin{settings, *spec, dataset, promotion, place, ranks};
   Search search(origin);
   for (const Candidate& candidate : candidates) {
     if (auto start = search.start_from(candidate)) return std::move(*start);

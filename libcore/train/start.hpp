@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "checkpoint/run_directory.hpp"
@@ -11,6 +13,7 @@
 #include "train/data_parallel.hpp"
 #include "train/model_runtime.hpp"
 #include "train/plan.hpp"
+#include "train/promotion.hpp"
 #include "train/settings.hpp"
 
 namespace dt::train {
@@ -19,6 +22,8 @@ namespace dt::train {
 struct Candidate {
   fs::path path;
   bool required;  // named by the user: anything wrong with it is an error, not a reason to look further
+  std::string
+      local{};  // where nodes hold it, as text, until they are told to bring it to `path`; "": it is there
 };
 
 /// The checkpoint of another run with which the newest generation's line began, or "".
@@ -26,8 +31,10 @@ std::string outside_origin(const checkpoint::RunDirectory& run);
 
 /// What --resume leads to, newest first; empty means to begin anew. A run that began with another run's
 /// checkpoint has that one last. Error{input}: --resume auto finds nothing on the lineage, but the run has or
-/// had checkpoints.
-std::vector<Candidate> resume_candidates(const Settings& settings, const checkpoint::RunDirectory* run);
+/// had checkpoints. `local`: what the nodes hold; on the lineage they are candidates where the run has none
+/// of that name.
+std::vector<Candidate> resume_candidates(const Settings& settings, const checkpoint::RunDirectory* run,
+                                         std::span<const checkpoint::LocalCheckpoint> local = {});
 
 /// --model, else what the checkpoint or --init-from says. Error{usage}: none of them.
 model::ModelSpec choose_spec(const Settings& settings, const std::vector<Candidate>& candidates);
@@ -50,7 +57,8 @@ struct Start {
 /// training asked for (no older one would be), before its tensors are read; environment, where the machine
 /// fails to read (nothing is known of the checkpoint then), or a rank does not see what rank 0 reads.
 Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
-                    const std::vector<Candidate>& candidates, const Place& place, const comm::Ranks& ranks);
+                    const std::vector<Candidate>& candidates, const Promotion& promotion, const Place& place,
+                    const comm::Ranks& ranks);
 
 /// Gives a model that begins anew its weights: those of --init-from, else initial ones. Errors: input, where
 /// --init-from is another model or cannot be read.

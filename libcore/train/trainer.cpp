@@ -51,12 +51,14 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       ranks_(ranks),
       reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt),
       stepper_(start.plan, *start.runtime, dataset, start.state, ranks.world),
-      saver_(ranks, run, generation, start.runtime->storage(), {settings.keep_last, settings.keep_every},
-             start.plan.saves_in_background, start.plan.writers_per_node),
+      shared_target_(ranks, run, generation, {settings.keep_last, settings.keep_every}),
+      saver_(ranks, start.runtime->storage(), start.plan.saves_in_background, start.plan.writers_per_node),
       looked_for_newer_s_(monotonic_s()),
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
   peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.place.dp
                                     : measure_peak_flops(runtime_.context(), ranks.world);
+  if (settings.checkpoint_local)
+    local_target_.emplace(ranks, *settings.checkpoint_local, run, generation, settings.comm_timeout.seconds);
 }
 
 int Trainer::run() {
@@ -185,9 +187,15 @@ void Trainer::save(bool goes_on) {
   finish_saving();
   if (saved_step_ == state_.step) return;
   const bool in_background = goes_on && plan_.saves_in_background;
-  saver_.begin(checkpoint_header(plan_, state_, generation_), in_background);
-  saved_step_ = state_.step;
+  const bool is_local = goes_on && is_local_due();
+  SaveTarget& target = is_local ? static_cast<SaveTarget&>(*local_target_) : shared_target_;
+  saver_.begin(target, checkpoint_header(plan_, state_, generation_), in_background);
+  if (!is_local) saved_step_ = state_.step;
   if (!in_background) finish_saving();
+}
+
+bool Trainer::is_local_due() const {
+  return local_target_ && state_.step / settings_.save_every % settings_.flush_every != 0;
 }
 
 void Trainer::finish_saving() {
@@ -200,7 +208,8 @@ void Trainer::announce(const SavedCheckpoint& saved) {
                           .path = saved.path.string(),
                           .bytes = saved.bytes,
                           .stall_s = saved.stall_s,
-                          .write_s = saved.write_s});
+                          .write_s = saved.write_s,
+                          .num_nodes = saved.num_nodes});
   });
   for (const fs::path& removed : saved.removed) ranks_.console.debug("removed {}", removed.string());
   if (!saved.why_not_removed.empty()) ranks_.console.warn("old checkpoints stay: {}", saved.why_not_removed);
@@ -240,6 +249,8 @@ int Trainer::save_and_stop(int signal) {
 }
 
 void Trainer::stop(const char* reason) {
+  // What the nodes hold is older than what was just saved, where anything was.
+  if (local_target_ && saved_step_ == state_.step) local_target_->clear();
   report([&] {
     reporter_.event({.kind = "stop",
                      .reason = reason,

@@ -11,9 +11,11 @@
 #include "comm/ranks.hpp"
 #include "data/token_dataset.hpp"
 #include "train/decision.hpp"
+#include "train/local_target.hpp"
 #include "train/reporter.hpp"
 #include "train/saver.hpp"
 #include "train/settings.hpp"
+#include "train/shared_target.hpp"
 #include "train/start.hpp"
 #include "train/stepper.hpp"
 
@@ -40,6 +42,8 @@ class Trainer {
   void log_step(const Decision& decision, const StepTimes& times);
   /// Unless this step has been saved. `goes_on`: training need not wait for its end.
   void save(bool goes_on = false);
+  /// Whether a save that is due now goes to the nodes' own storage.
+  bool is_local_due() const;
   /// Waits for the save under way, if any.
   void finish_saving();
   void announce(const SavedCheckpoint& saved);
@@ -64,10 +68,12 @@ class Trainer {
   const comm::Ranks& ranks_;
   Reporter reporter_;
   Stepper stepper_;
+  SharedTarget shared_target_;
+  std::optional<LocalTarget> local_target_;
   Saver saver_;
   double peak_flops_ = 0;      // of all ranks
   double looked_for_newer_s_;  // when is_superseded looked last
-  std::int64_t saved_step_;
+  std::int64_t saved_step_;    // in the run directory
   std::exception_ptr output_failure_;
 
   struct Interval {  // since the last logged step

@@ -76,7 +76,8 @@ awk '
     confine(header, "^nccl(_.*)?\\.h$", "libcore/comm/nccl", "^libcore/comm/nccl/")
     confine(header, "^(hdf5|H5.*)\\.h(pp)?$", "libcore/base/hdf5_file*", "^libcore/base/hdf5_file[^/]*$")
     confine(header, "^(oneapi/dnnl/|dnnl).*$", "tests/bench", "^tests/bench/")
-    confine(header, "^boost/", "libcore/base/options.*", "^libcore/base/options\\.[a-z]+$")
+    confine(header, "^boost/asio", "libcore/base/tcp.cpp", "^libcore/base/tcp\\.cpp$")
+    if (header !~ /^boost\/asio/) confine(header, "^boost/", "libcore/base/options.*", "^libcore/base/options\\.[a-z]+$")
     confine(header, "^nlohmann/", ".cpp files", "\\.cpp$")
     if (header ~ /^(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|nvml|nvrtc|nvtx3?\/|nvToolsExt|thrust\/|cub\/|cooperative_groups|device_launch|mma\.h)/) {
       if (FILENAME ~ /^libcore\/tensor\/[^\/]+\.(hpp|cpp)$/) {

@@ -1,0 +1,42 @@
+#include "train/shared_target.hpp"
+
+#include "base/error.hpp"
+#include "comm/exchange.hpp"
+#include "train/agreement.hpp"
+
+namespace dt::train {
+
+namespace {
+
+std::uint64_t folder_bytes(const fs::path& folder) {
+  std::uint64_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) bytes += entry.file_size();
+  return bytes;
+}
+
+}  // namespace
+
+fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
+  header_ = header;
+  at_first(ranks_, [&] { unfinished_.emplace(run_.checkpoints_path(), header.state.step, own_.number); });
+  return comm::broadcast_text(ranks_.world, unfinished_ ? unfinished_->path().string() : std::string());
+}
+
+void SharedTarget::commit(SavedCheckpoint& saved, int num_parts) {
+  if (run_.is_superseded(own_)) give_way(run_, own_);
+  saved.path = unfinished_->commit(header_, num_parts);
+  saved.bytes = folder_bytes(saved.path);
+}
+
+void SharedTarget::prune(SavedCheckpoint& saved) {
+  saved.removed = run_.prune(own_.number, retention_.keep_last, retention_.keep_every);
+}
+
+void give_way(const checkpoint::RunDirectory& run, const checkpoint::Generation& own) {
+  throw comm::SharedError(ErrorKind::environment,
+                          fmt::format("another start has taken {} over from generation {}: this one ends",
+                                      run.path().string(), own.number),
+                          "the other goes on from the newest checkpoint that it found");
+}
+
+}  // namespace dt::train
