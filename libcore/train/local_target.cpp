@@ -9,16 +9,6 @@
 
 namespace dt::train {
 
-namespace {
-
-std::uint64_t folder_bytes(const fs::path& folder) {
-  std::uint64_t bytes = 0;
-  for (const auto& entry : fs::directory_iterator(folder)) bytes += entry.file_size();
-  return bytes;
-}
-
-}  // namespace
-
 LocalTarget::LocalTarget(const comm::Ranks& ranks, const fs::path& folder,
                          const checkpoint::RunDirectory& run, const checkpoint::Generation& own,
                          double timeout_s, const std::string& host)

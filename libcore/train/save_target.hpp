@@ -24,6 +24,9 @@ struct SavedCheckpoint {
   std::string why_not_removed;  // "": all that was to go is gone
 };
 
+/// Of all files in a folder.
+std::uint64_t folder_bytes(const fs::path& folder);
+
 /// The Saver calls, for each save: begin(); write_part() into the folder and then finish_part(), on a thread
 /// of each rank; where all have returned, commit() and prune() on a thread of each rank that is_committer();
 /// end(). It may stop after any of them.

@@ -6,16 +6,6 @@
 
 namespace dt::train {
 
-namespace {
-
-std::uint64_t folder_bytes(const fs::path& folder) {
-  std::uint64_t bytes = 0;
-  for (const auto& entry : fs::directory_iterator(folder)) bytes += entry.file_size();
-  return bytes;
-}
-
-}  // namespace
-
 fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
   header_ = header;
   at_first(ranks_, [&] { unfinished_.emplace(run_.checkpoints_path(), header.state.step, own_.number); });

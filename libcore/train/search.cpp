@@ -1,0 +1,175 @@
+#include "train/search.hpp"
+
+#include <cerrno>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "checkpoint/failed_loads.hpp"
+#include "comm/exchange.hpp"
+#include "train/agreement.hpp"
+#include "train/conditions.hpp"
+#include "train/resumable.hpp"
+#include "train/state_io.hpp"
+
+namespace dt::train {
+
+namespace {
+
+/// A file that is there but may not be read is no damage: an older checkpoint would be the wrong answer.
+void check_permitted(const fs::path& path) {
+  if (::access(path.c_str(), R_OK) == 0 || errno == ENOENT) return;
+  const Error error = system_error(errno, "read", path.string());
+  throw Error(ErrorKind::environment, error.what(), error.context());
+}
+
+void check_permitted(const checkpoint::Reader& reader) {
+  for (const checkpoint::StoredFile& file : reader.manifest().files) {
+    check_permitted(reader.path() / file.name);
+  }
+}
+
+/// Nor is one that another version of dt wrote.
+void check_own_format(const fs::path& checkpoint) {
+  check_permitted(checkpoint / checkpoint::manifest_name);
+  const fs::path path = checkpoint / checkpoint::manifest_name;
+  if (checkpoint::is_manifest_whole(checkpoint)) checkpoint::parse_manifest(read_file(path), path.string());
+}
+
+/// One of weights alone, which somebody has put among the run's own.
+bool is_sound_but_stateless(const fs::path& checkpoint) {
+  return checkpoint::is_manifest_whole(checkpoint) &&
+         checkpoint::holds_weights_alone(checkpoint::load_manifest(checkpoint));
+}
+
+}  // namespace
+
+bool Search::succeeds(const Candidate& candidate, const std::function<void()>& attempt) {
+  try {
+    comm::together(ranks_.world, attempt);
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::environment && !candidate.required) {
+      throw comm::SharedError(error.kind(),
+                              fmt::format("loading {}: {}", candidate.path.string(), error.message()),
+                              "start again once that is mended, or name another checkpoint with --resume");
+    }
+    if (candidate.required || error.kind() != ErrorKind::input) throw;
+    pass_over(candidate, error);
+    return false;
+  }
+}
+
+void Search::pass_over(const Candidate& candidate, const Error& error) {
+  passed_over_.push_back({candidate.path.string(), error.message()});
+  ranks_.console.warn("passing over {}: {}", candidate.path.string(), error.message());
+  std::int64_t is_damaged = 0;
+  at_first(ranks_, [&] {
+    std::error_code error;
+    is_damaged = fs::exists(candidate.path, error) && !is_sound_but_stateless(candidate.path) ? 1 : 0;
+  });
+  if (comm::broadcast_number(ranks_.world, is_damaged) == 0) return;
+  if (damaged_.empty()) damaged_ = candidate.path.string();
+  if (ranks_.is_first()) count(candidate, error);
+}
+
+void Search::count(const Candidate& candidate, const Error& error) const {
+  try {
+    checkpoint::record_failed_load(candidate.path, error.message());
+  } catch (const Error& failure) {  // it costs the next start a reading
+    ranks_.console.warn("cannot keep account of that: {}", failure.message());
+  }
+}
+
+bool Search::is_at_hand(const Candidate& candidate) {
+  if (candidate.local.empty()) return true;
+  try {
+    origin_.promotion.promote(checkpoint::parse_local_checkpoint(candidate.local));
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::input) throw;
+    pass_over(candidate, error);
+    return false;
+  }
+}
+
+std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
+  at_first(ranks_, [&] { check_own_format(candidate.path); });
+  std::optional<checkpoint::Reader> reader;
+  if (!succeeds(candidate, [&] {
+        if (!ranks_.is_first()) return;
+        const std::string why = candidate.required ? "" : checkpoint::why_set_aside(candidate.path);
+        if (!why.empty()) throw Error(ErrorKind::input, why);
+        reader.emplace(candidate.path);
+        check_permitted(*reader);
+        checkpoint::require_moments(*reader);
+      }))
+    return std::nullopt;
+  check_visible(ranks_, candidate.path / checkpoint::manifest_name);
+  comm::together(ranks_.world, [&] {
+    if (ranks_.is_first()) return;
+    try {
+      reader.emplace(candidate.path);
+      check_permitted(*reader);
+    } catch (const Error& error) {
+      throw Error(ErrorKind::environment, error.what(), "rank 0 sees it whole: this node's view is another");
+    }
+  });
+  return reader;
+}
+
+void Search::plan(Start& start, const checkpoint::Manifest& manifest) const {
+  comm::together(ranks_.world, [&] {
+    start.plan = make_plan(origin_.settings, origin_.spec, origin_.dataset, origin_.place, &manifest.state);
+    check_resumable(start.plan, manifest, origin_.dataset.content_digest());
+  });
+  start.plan.multiply = origin_.choose_multiply(start.plan, &manifest.state);
+}
+
+void Search::tell(const Start& start) const {
+  for (const std::string& difference :
+       condition_differences(start.state.conditions, describe_conditions(start.plan))) {
+    ranks_.console.info("not bit for bit as before: {}", difference);
+  }
+  if (damaged_.empty()) return;
+  ranks_.console.warn("step {} is what can be loaded; once {} is repaired, --resume {} takes it up",
+                      start.state.step, damaged_, damaged_);
+}
+
+std::optional<Start> Search::start_from(const Candidate& candidate) {
+  if (!is_at_hand(candidate)) return std::nullopt;
+  const std::optional<checkpoint::Reader> reader = open(candidate);
+  if (!reader) return std::nullopt;
+  Start start;
+  plan(start, reader->manifest());
+  origin_.make_runtime(start);
+  if (!succeeds(candidate, [&] { load_state(start.runtime->context(), *reader, start.runtime->storage()); }))
+    return std::nullopt;
+  if (ranks_.is_first()) {
+    try {
+      checkpoint::forget_failed_loads(candidate.path);
+    } catch (const Error& failure) {  // as in another's run
+      ranks_.console.warn("it loads, but is still set aside: {}", failure.message());
+    }
+  }
+  start.state = reader->manifest().state;
+  start.checkpoint = candidate.path;
+  start.passed_over = passed_over_;
+  tell(start);
+  return start;
+}
+
+void Search::give_up() const {
+  throw comm::SharedError(
+      ErrorKind::input,
+      fmt::format("none of the run's {} checkpoints can be loaded, for the reasons above",
+                  passed_over_.size()),
+      damaged_.empty()
+          ? "--resume never begins anew"
+          : fmt::format(
+                "'dt-checkpoint verify {}' lists all that is wrong with it, 'dt-checkpoint repair' mends it "
+                "from a copy; --resume never begins anew",
+                damaged_));
+}
+
+}  // namespace dt::train

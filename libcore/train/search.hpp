@@ -1,0 +1,65 @@
+#pragma once
+// Looking for a checkpoint that can be loaded among those that a run could go on from.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/reader.hpp"
+#include "comm/exchange.hpp"
+#include "train/precision.hpp"
+#include "train/start.hpp"
+
+namespace dt::train {
+
+/// What preparing needs to know.
+struct Origin {
+  const Settings& settings;
+  const model::ModelSpec& spec;
+  const data::TokenDataset& dataset;
+  const Promotion& promotion;
+  const Place& place;
+  const comm::Ranks& ranks;
+
+  DType choose_multiply(const Plan& plan, const checkpoint::TrainingState* resumed) const {
+    return train::choose_multiply(settings, plan.precision, plan.threads, resumed, ranks);
+  }
+  void make_runtime(Start& start) const {
+    start.groups = divide_ranks(start.plan, ranks.world);
+    comm::together(ranks.world, [&] {
+      start.runtime =
+          std::make_unique<ModelRuntime>(start.plan, ModelRuntime::Purpose::training, start.groups.sharding);
+    });
+  }
+};
+
+/// Goes through candidates, and remembers those that it passed over.
+class Search {
+ public:
+  explicit Search(const Origin& origin) : origin_(origin), ranks_(origin.ranks) {}
+
+  /// None where an optional candidate is damaged.
+  std::optional<Start> start_from(const Candidate& candidate);
+  [[noreturn]] void give_up() const;
+
+ private:
+  /// Runs `attempt` on all ranks. Where it fails on any for what an optional candidate holds, passes over it
+  /// and answers false. What the machine does wrong says nothing about the checkpoint, and is thrown.
+  bool succeeds(const Candidate& candidate, const std::function<void()>& attempt);
+  void pass_over(const Candidate& candidate, const Error& error);
+  void count(const Candidate& candidate, const Error& error) const;
+  /// On all ranks: whether the candidate is in a folder that all see, by now at least.
+  bool is_at_hand(const Candidate& candidate);
+  /// On all ranks; rank 0's verdict stands for all.
+  std::optional<checkpoint::Reader> open(const Candidate& candidate);
+  void plan(Start& start, const checkpoint::Manifest& manifest) const;
+  void tell(const Start& start) const;
+
+  const Origin& origin_;
+  const comm::Ranks& ranks_;
+  std::vector<checkpoint::Problem> passed_over_;
+  std::string damaged_;  // the first of them that is, and is there to be mended
+};
+
+}  // namespace dt::train
