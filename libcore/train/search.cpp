@@ -38,8 +38,12 @@ void check_own_format(const fs::path& checkpoint) {
 
 /// One of weights alone, which somebody has put among the run's own.
 bool is_sound_but_stateless(const fs::path& checkpoint) {
-  return checkpoint::is_manifest_whole(checkpoint) &&
-         checkpoint::holds_weights_alone(checkpoint::load_manifest(checkpoint));
+  try {
+    return checkpoint::is_manifest_whole(checkpoint) &&
+           checkpoint::holds_weights_alone(checkpoint::load_manifest(checkpoint));
+  } catch (const Error&) {  // whole, but not this checkpoint's
+    return false;
+  }
 }
 
 }  // namespace
