@@ -22,9 +22,9 @@ constexpr const char* claim_name = "generation.json";
 constexpr const char* unfinished_suffix = ".unfinished";
 constexpr const char* removed_suffix = ".removed";
 
-/// "runs/a" → "a-0123456789abcdef": readable, and no other path's.
+/// "runs/a" → "a-0123456789abcdef": readable, and no other path's; the same before the run is there.
 std::string folder_name(const fs::path& run) {
-  const fs::path path = fs::weakly_canonical(run);
+  const fs::path path = fs::weakly_canonical(fs::absolute(run));
   return fmt::format("{}-{}", path.filename().string().substr(0, 160), to_hex(digest(path.string())));
 }
 
@@ -120,7 +120,7 @@ LocalStore::LocalStore(const fs::path& folder, const RunDirectory& run, const st
 
 void LocalStore::open() const {
   make_folders(path_);
-  write_file_atomically(path_ / "run", fs::weakly_canonical(run_.path()).string() + "\n");
+  write_file_atomically(path_ / "run", fs::weakly_canonical(fs::absolute(run_.path())).string() + "\n");
   for (const fs::path& host : folders_in(run_path_)) {
     for (const fs::path& folder : folders_in(host)) {
       if (folder.filename().string().starts_with(".step-")) remove_folder(folder);
