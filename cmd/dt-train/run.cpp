@@ -40,16 +40,6 @@ constexpr std::array training_only{"steps",
                                    "beta2",
                                    "adam-eps",
                                    "clip-norm",
-                                   "save-every",
-                                   "background-save",
-                                   "checkpoint-writers-per-node",
-                                   "checkpoint-local",
-                                   "flush-every",
-                                   "keep-last",
-                                   "keep-every",
-                                   "eval-every",
-                                   "log-every",
-                                   "peak-flops",
                                    "dry-run",
                                    "lr-reference-batch",
                                    "zero",
@@ -58,20 +48,14 @@ constexpr std::array training_only{"steps",
                                    "show-schedule",
                                    "compare-layouts"};
 
-/// Options that only what keeps a run has a use for.
-constexpr std::array run_only{"run",
-                              "resume",
-                              "save-every",
-                              "background-save",
-                              "checkpoint-writers-per-node",
-                              "checkpoint-local",
-                              "flush-every",
-                              "keep-last",
-                              "keep-every",
-                              "eval-every",
-                              "eval-batches",
-                              "log-every",
-                              "peak-flops"};
+/// Options that only training that keeps a run has a use for.
+constexpr std::array of_kept_runs{"save-every",       "background-save", "checkpoint-writers-per-node",
+                                  "checkpoint-local", "flush-every",     "keep-last",
+                                  "keep-every",       "eval-every",      "log-every",
+                                  "peak-flops"};
+
+/// And those that evaluation has a use for, too.
+constexpr std::array of_runs{"run", "resume", "eval-batches"};
 
 /// Error{usage}: an option that would do nothing without another, or beside it.
 void check_use(const Settings& s, const OptionTable& options) {
@@ -91,17 +75,19 @@ void check_use(const Settings& s, const OptionTable& options) {
   needs("decay-steps", s.schedule == "wsd", "--schedule wsd");
   needs("min-lr", s.schedule != "constant", "a schedule that falls");
   needs("zero-group", s.zero > 0 || s.compare_layouts, "--zero 1, 2 or 3");
-  if (s.compare_layouts || s.show_schedule) {
-    for (const char* name : run_only) {
-      if (options.given(name))
-        throw usage_error("--{} has no use with --{}", name,
-                          s.show_schedule ? "show-schedule" : "compare-layouts");
+  const auto refuse = [&](const auto& names, const char* with) {
+    for (const char* name : names) {
+      if (options.given(name)) throw usage_error("--{} has no use with --{}", name, with);
     }
+  };
+  if (s.compare_layouts || s.show_schedule) {
+    const char* with = s.show_schedule ? "show-schedule" : "compare-layouts";
+    refuse(of_runs, with);
+    refuse(of_kept_runs, with);
   }
   if (!s.eval_only) return;
-  for (const char* name : training_only) {
-    if (options.given(name)) throw usage_error("--{} has no use with --eval-only", name);
-  }
+  refuse(training_only, "eval-only");
+  refuse(of_kept_runs, "eval-only");
   if (s.init_from && options.given("resume"))
     throw usage_error("--eval-only takes --init-from or --resume, not both");
 }

@@ -193,6 +193,13 @@ void make_folders(const fs::path& path) {
   }
 }
 
+void write_synced(const fs::path& path, std::string_view content) {
+  File file = File::create(path);
+  file.write(content);
+  file.sync();
+  file.close();
+}
+
 void write_file_atomically(const fs::path& path, std::string_view content) {
   AtomicFile target(path);
   File file = File::open_write(target.path());

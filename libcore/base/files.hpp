@@ -56,6 +56,9 @@ void sync_directory(const fs::path& path);
 /// after this returns. Where it exists already, nothing is done.
 void make_folders(const fs::path& path);
 
+/// Creates or overwrites `path` and syncs it, but not its folder: for folders that get their name later.
+void write_synced(const fs::path& path, std::string_view content);
+
 /// Writes a temporary sibling, syncs, renames over `path`, syncs the folder. A crash leaves the old file or
 /// the new one.
 void write_file_atomically(const fs::path& path, std::string_view content);

@@ -58,13 +58,6 @@ fs::path hide(const fs::path& share) {
   return hidden;
 }
 
-void write_synced(const fs::path& path, const std::string& text) {
-  File file = File::create(path);
-  file.write(text);
-  file.sync();
-  file.close();
-}
-
 /// 3 of "part-00003.json"; -1 of any other name.
 int writer_of(const std::string& name) {
   constexpr std::string_view prefix = "part-";

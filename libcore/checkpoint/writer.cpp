@@ -19,13 +19,6 @@ fs::path unused(fs::path path) {
   return path;
 }
 
-void write_synced(const fs::path& path, const std::string& text) {
-  File file = File::create(path);
-  file.write(text);
-  file.sync();
-  file.close();
-}
-
 void check_size(const fs::path& path, std::uint64_t expected) {
   // Opened, not asked by name: a network file system then asks its server.
   const std::uint64_t actual = File::open_read(path).size();

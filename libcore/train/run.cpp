@@ -201,9 +201,9 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   const Promotion promotion(ranks, settings.checkpoint_local, run);
   std::vector<checkpoint::LocalCheckpoint> local = promotion.find();
   at_first(ranks, [&] {
+    if (settings.resume == "never") tell_of_others(run, local, ranks.console);
     add_announced(local, run);
     candidates = resume_candidates(settings, &run, local);
-    if (settings.resume == "never") tell_of_others(run, local, ranks.console);
   });
   candidates = from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
   Start start = prepare_start(settings, *dataset, candidates, promotion, place, ranks);

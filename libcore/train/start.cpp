@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 
 #include "base/error.hpp"
 #include "checkpoint/weight_source.hpp"

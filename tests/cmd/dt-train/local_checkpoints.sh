@@ -91,6 +91,8 @@ expect_equal "$(ls run/generations)" 0001.json "generations claimed without the 
 expect_exit 0 train run "${steps[@]}" "${local_saves[@]}" --steps "$end" --resume never
 expect_match stderr "step [0-9]*, which was saved on nodes alone, goes with the first save"
 expect_equal "$(shares)" "" "shares of older generations"
+expect_exit 0 train run "${steps[@]}" "${local_saves[@]}" --steps 3 --resume never
+if grep -q "nodes alone" stderr; then fail "what is on no node goes with the first save"; fi
 
 # An older one in the run directory is gone on from where the newer is lost, and that is kept on record.
 expect_exit 75 timeout --preserve-status --signal=TERM 3 dt-train --run mixed --model llama-tiny --data shards --sequence-length 32 --threads 1 --quiet \
