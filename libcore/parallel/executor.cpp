@@ -24,8 +24,20 @@ Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Uni
                    ModelStorage& storage)
     : context_(context), units_(units), storage_(storage) {}
 
+void Executor::prepare_pool(std::span<const MicroBatch> micro_batches) {
+  std::int64_t tokens = 0;
+  for (const MicroBatch& m : micro_batches) tokens = std::max(tokens, m.batch * m.sequence);
+  if (tokens > pool_tokens_) {
+    pool_.clear();
+    pool_bytes_ = 0;
+    pool_tokens_ = tokens;
+  }
+  is_exact_ = tokens == pool_tokens_;
+}
+
 Buffer Executor::take(std::size_t bytes) {
-  const auto found = pool_.find(bytes);
+  // A larger one that another kind of buffer will need is not to be taken where each can have its own.
+  const auto found = is_exact_ ? pool_.find(bytes) : pool_.lower_bound(bytes);
   if (found != pool_.end()) return std::move(pool_.extract(found).mapped());
   pool_bytes_ += bytes;
   return Buffer(context_.device(), bytes);
@@ -51,6 +63,7 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
                    const StepHooks& hooks) {
   const bool trains =
       std::any_of(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::reduce; });
+  prepare_pool(micro_batches);
   if (trains) storage_.gradients().start_step();
   for (const Action& action : list) {
     const auto micro_batch = [&]() -> const MicroBatch& {

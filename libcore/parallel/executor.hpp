@@ -22,7 +22,9 @@ struct StepHooks {
   std::function<void()> step;
 };
 
-/// Activations come from a pool that grows to the largest demand of a step and then allocates no more.
+/// Activations come from a pool that grows to the largest demand of a step and then allocates no more. It is
+/// made for the largest micro-batch so far; smaller ones, as an evaluation may end with, make do with its
+/// buffers.
 class Executor {
  public:
   /// `units` and `storage` must outlive the executor.
@@ -54,6 +56,9 @@ class Executor {
   };
   InFlight& in_flight(const Action& action);
   Tensor output(int unit, const model::MicroBatch& micro_batch, const Buffer& buffer) const;
+  /// Before the first action: what the pool is asked for next.
+  void prepare_pool(std::span<const model::MicroBatch> micro_batches);
+  /// Of `bytes`, or larger.
   Buffer take(std::size_t bytes);
   void give_back(Buffer&& buffer);
 
@@ -79,6 +84,8 @@ class Executor {
   std::map<std::pair<int, int>, InFlight> in_flight_;  // by unit and micro-batch
   std::multimap<std::size_t, Buffer> pool_;            // by size
   std::size_t pool_bytes_ = 0;
+  std::int64_t pool_tokens_ = 0;  // of the micro-batches that its buffers were made for
+  bool is_exact_ = true;          // those under way are as large, so that each kind of buffer has its size
   double exposed_communication_s_ = 0;
   bool overlaps_ = true;
 };

@@ -154,6 +154,30 @@ TEST_CASE("blocks computed again give the same bits, from a smaller pool") {
   CHECK(recomputed.executor.activation_bytes() < kept.executor.activation_bytes() / 2);
 }
 
+TEST_CASE("smaller micro-batches make do with the pool of larger ones, to the same bits") {
+  Rig rig(tiny(true), 1, 1), fresh(tiny(true), 1, 1);
+  auto batch = test::Batch::arbitrary(rig.spec, 5, 8);
+  const StepShape shape{.num_units = rig.num_units(), .num_micro_batches = 1};
+  const auto losses = [&](Rig& of, std::int64_t begin, std::int64_t end) {
+    std::vector<double> nll;
+    StepHooks hooks = no_hooks();
+    hooks.loss = [&](int, const Tensor& nll_R) {
+      const auto values = nll_R.span<double>();
+      nll.assign(values.begin(), values.end());
+    };
+    of.executor.run(build_evaluation(shape), std::vector{batch.micro_batch(begin, end)}, 0, hooks);
+    return nll;
+  };
+  rig.executor.run(build_training_step(shape), std::vector{batch.micro_batch(0, 3)}, 0, no_hooks());
+  const std::size_t pool = rig.executor.activation_bytes();
+  CHECK(losses(rig, 0, 3) == losses(fresh, 0, 3));
+  CHECK(losses(rig, 3, 5) == losses(fresh, 3, 5));
+  CHECK(losses(rig, 4, 5) == losses(fresh, 4, 5));
+  CHECK(rig.executor.activation_bytes() == pool);
+  CHECK(losses(rig, 0, 5) == losses(fresh, 0, 5));  // larger: made anew
+  CHECK(rig.executor.activation_bytes() == fresh.executor.activation_bytes());
+}
+
 TEST_CASE("16-bit weights are rounded from their masters") {
   const model::ModelSpec spec = tiny(true);
   const model::ParameterTable table(spec);
