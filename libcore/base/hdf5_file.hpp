@@ -29,7 +29,8 @@ struct DatasetInfo {
 /// 2-byte HDF5 float with 8 exponent and 7 mantissa bits; f16 as IEEE binary16.
 class Hdf5Writer {
  public:
-  explicit Hdf5Writer(const fs::path& path);
+  /// `num_datasets`: about how many there will be, where they are many; their metadata then lies together.
+  explicit Hdf5Writer(const fs::path& path, std::size_t num_datasets = 0);
   ~Hdf5Writer();
   Hdf5Writer(Hdf5Writer&&) noexcept;
   /// Intermediate groups are made as needed.

@@ -80,7 +80,7 @@ ExportResult export_h5(const ExportSource& source, const fs::path& file, const E
   const model::ParameterTable table(source.manifest().model);
   const std::vector<Item> items = items_of(source, table, options);
   AtomicFile target(file);
-  Hdf5Writer writer(target.path());
+  Hdf5Writer writer(target.path(), items.size());
   declare(writer, source, items);
   TensorMover mover(source, done);
   for (const Item& item : items) {

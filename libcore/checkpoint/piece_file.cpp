@@ -74,7 +74,7 @@ PieceFile write_piece_file(const fs::path& folder, const std::string& name, cons
                            const std::function<void(std::uint64_t)>& written) {
   const fs::path path = folder / name;
   PieceFile result{{name, 0, 0}, name_datasets(name, pieces)};
-  Hdf5Writer writer(path);
+  Hdf5Writer writer(path, result.pieces.size());
   declare(writer, manifest, result.pieces);
   std::size_t next = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <sys/wait.h>
 #include <thread>
@@ -111,6 +112,27 @@ TEST_CASE("payloads lie in the file at the stated, aligned offsets") {
     REQUIRE(info.offset % 64 == 0);
     REQUIRE(file.substr(info.offset, info.bytes) == std::string(info.bytes, static_cast<char>(i)));
   }
+}
+
+TEST_CASE("the metadata of many datasets lies before their payloads where their number is told") {
+  const Folder folder;
+  constexpr std::uint64_t count = 300, dataset_bytes = 10'000;
+  const auto first_payload = [&](std::size_t told) {
+    Hdf5Writer writer(folder / "a.h5", told);
+    std::uint64_t first = std::numeric_limits<std::uint64_t>::max(), end = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::string name = fmt::format("/weights/layers.{}.attention.query.weight", i);
+      writer.declare(name, DType::u8, {dataset_bytes});
+      first = std::min(first, writer.info(name).offset);
+      end = std::max(end, writer.info(name).offset + dataset_bytes);
+    }
+    writer.close();
+    const std::uint64_t padding = 64 * count;
+    return end - first < count * dataset_bytes + padding ? first : 0;
+  };
+  CHECK(first_payload(0) == 0);
+  CHECK(first_payload(count) > 0);
+  CHECK(first_payload(count) < count * 600);
 }
 
 TEST_CASE("empty datasets and scalars work") {

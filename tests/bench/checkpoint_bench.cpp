@@ -1,6 +1,7 @@
 // Whether saving and loading a checkpoint come to the speed of the disk: by one thread each, against plain
 // pwrite and fsync, and pread, of the same bytes in one file. Pairs in turn; printed are the medians and the
-// median of the pairs' ratios.
+// median of the pairs' ratios. The two loads of a pair take turns at every 256 MiB: a disk that others share
+// has fast seconds and slow ones.
 //
 //   bench_checkpoint [FOLDER [PAIRS [LAYERS]]]
 //
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -83,14 +85,9 @@ void write_plainly(const fs::path& path, std::span<std::byte> bytes) {
   file.close();
 }
 
-void read_plainly(const fs::path& path, std::span<std::byte> bytes) {
-  const File file = File::open_read(path);
-  for_each_block(bytes, [&](std::uint64_t at, std::span<std::byte> block) { file.read_at(at, block); });
-}
-
-void load(const fs::path& path, const State& state) {
-  const checkpoint::Reader reader(path);
-  for (const checkpoint::SourcePiece& p : state.pieces) reader.read(p.kind, p.tensor, p.piece, p.data);
+void read_plainly(const File& file, std::uint64_t begin, std::span<std::byte> bytes) {
+  for_each_block(bytes,
+                 [&](std::uint64_t at, std::span<std::byte> block) { file.read_at(begin + at, block); });
 }
 
 /// What is on disk already leaves memory.
@@ -99,16 +96,50 @@ void forget(const fs::path& path) {
   ::posix_fadvise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
 }
 
-/// The two sides in turn, the first to go changing from pair to pair.
+struct Times {
+  double dt_s = 0, plain_s = 0;
+};
+
+/// The two sides, the first to go changing with `turn`.
+void add_turn(int turn, Times& times, const std::function<void()>& dt, const std::function<void()>& plain) {
+  if (turn % 2 == 0) times.plain_s += seconds_of(plain);
+  times.dt_s += seconds_of(dt);
+  if (turn % 2 != 0) times.plain_s += seconds_of(plain);
+}
+
+/// One load of each side, in turns.
+Times load_both(int first_turn, const fs::path& saved, const fs::path& plain, const State& state) {
+  constexpr std::size_t turn_bytes = std::size_t{256} << 20;
+  Times times;
+  std::optional<checkpoint::Reader> reader;
+  times.dt_s = seconds_of([&] { reader.emplace(saved); });
+  const File file = File::open_read(plain);
+  std::size_t begin = 0;
+  int turn = first_turn;
+  for (auto piece = state.pieces.begin(); piece != state.pieces.end(); ++turn) {
+    const auto first = piece;
+    std::size_t count = 0;
+    for (; piece != state.pieces.end() && count < turn_bytes; ++piece) count += piece->data.bytes();
+    const auto read = [&](const checkpoint::SourcePiece& p) {
+      reader->read(p.kind, p.tensor, p.piece, p.data);
+    };
+    add_turn(
+        turn, times, [&] { std::for_each(first, piece, read); },
+        [&] { read_plainly(file, begin, state.bytes().subspan(begin, count)); });
+    begin += count;
+  }
+  return times;
+}
+
 struct Pairs {
   std::vector<double> dt_s, plain_s, ratios;
 
-  Pairs(int count, const std::function<double()>& dt, const std::function<double()>& plain) {
+  Pairs(int count, const std::function<Times(int pair)>& measure) {
     for (int pair = 0; pair < count; ++pair) {
-      if (pair % 2 == 0) plain_s.push_back(plain());
-      dt_s.push_back(dt());
-      if (pair % 2 != 0) plain_s.push_back(plain());
-      ratios.push_back(plain_s.back() / dt_s.back());
+      const Times times = measure(pair);
+      dt_s.push_back(times.dt_s);
+      plain_s.push_back(times.plain_s);
+      ratios.push_back(times.plain_s / times.dt_s);
     }
   }
   void print(const std::string& what, std::size_t bytes, double at_least) const {
@@ -185,25 +216,25 @@ void report(const fs::path& folder, int num_pairs, const State& state) {
   const fs::path plain = folder / "plain", saved = folder / checkpoint::checkpoint_name(0, 1);
   fmt::print("a checkpoint of {:.2f} GB on {}, 1 thread, median of {} pairs\n",
              static_cast<double>(bytes) * 1e-9, file_system_of(folder), num_pairs);
-  Pairs(
-      num_pairs,
-      [&] {
-        fs::remove_all(saved);
-        return seconds_of([&] { checkpoint::write_checkpoint(folder, manifest, state.pieces); });
-      },
-      [&] {
-        fs::remove(plain);
-        return seconds_of([&] { write_plainly(plain, state.bytes()); });
-      })
-      .print("saving, with digests: time of pwrite + fsync ÷ time", bytes, 0.85);
+  const auto save_both = [&](int pair) {
+    fs::remove_all(saved);
+    fs::remove(plain);
+    Times times;
+    add_turn(
+        pair, times, [&] { checkpoint::write_checkpoint(folder, manifest, state.pieces); },
+        [&] { write_plainly(plain, state.bytes()); });
+    return times;
+  };
+  Pairs(num_pairs, save_both).print("saving, with digests: time of pwrite + fsync ÷ time", bytes, 0.85);
   for (const bool is_cold : {true, false}) {
-    const auto timed = [&](const fs::path& file, const std::function<void()>& body) {
-      if (is_cold) forget(file);
-      return seconds_of(body);
+    const auto load = [&](int pair) {
+      if (is_cold) {
+        forget(saved / "rank-00000.h5");
+        forget(plain);
+      }
+      return load_both(pair, saved, plain, state);
     };
-    Pairs(
-        num_pairs, [&] { return timed(saved / "rank-00000.h5", [&] { load(saved, state); }); },
-        [&] { return timed(plain, [&] { read_plainly(plain, state.bytes()); }); })
+    Pairs(num_pairs, load)
         .print(fmt::format("loading, verified, {}: time of pread ÷ time", is_cold ? "cold" : "warm"), bytes,
                is_cold ? 0.85 : 0);
   }

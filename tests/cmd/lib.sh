@@ -57,3 +57,10 @@ expect_absent() {
 json_value() {
   sed -nE 's/.*"'"$2"'": ?"?([^",}]*)"?.*/\1/p' "$1"
 }
+
+# scratch_weights CKPT FILE: damages the last weights that its manifest says are in a file.
+scratch_weights() {
+  local piece=".*\"kind\":\"weights\".*\"file\":\"$2\".*\"offset\":([0-9]+),.*" offset
+  offset=$(sed -nE "s/$piece/\1/p" "$1/manifest.json" | tail -n 1)
+  printf 'xxxx' | dd of="$1/$2" bs=1 seek="${offset:?}" conv=notrunc status=none
+}

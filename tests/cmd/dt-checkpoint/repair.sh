@@ -9,7 +9,7 @@ scratch() { printf 'xxxx' | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; 
 
 expect_exit 0 dt-checkpoint repair "$a" --from "$replica"
 expect_equal "$(cat stdout)" "$a: ok"
-scratch "$a/rank-00001.h5" 5000; truncate -s 3000 "$a/rank-00000.h5"; rm "$a/rank-00002.h5"; echo '{}' >"$a/manifest.json"
+scratch_weights "$a" rank-00001.h5; truncate -s 3000 "$a/rank-00000.h5"; rm "$a/rank-00002.h5"; echo '{}' >"$a/manifest.json"
 expect_exit 5 dt-checkpoint verify "$a"
 echo '{}' >"$a.failed-loads.jsonl" # a start has found it damaged
 expect_exit 0 dt-checkpoint repair "$a" --from "$replica"
@@ -21,7 +21,7 @@ expect_match stdout "^$a: manifest.json: repaired: "
 expect_equal "$(tail -n 1 stdout)" "$a: ok"
 diff -r "$a" "$replica" || fail "the copies differ"
 
-scratch "$a/rank-00000.h5" 100; scratch "$replica/rank-00000.h5" 100; scratch "$a/rank-00001.h5" 5000
+scratch "$a/rank-00000.h5" 100; scratch "$replica/rank-00000.h5" 100; scratch_weights "$a" rank-00001.h5
 expect_exit 5 dt-checkpoint repair "$a" --from "$replica" --json
 expect_match stdout "^\{\"path\":\"$a\",\"ok\":false,\"repaired\":\[\{\"where\":\"rank-00001.h5: [^]]*\],\"problems\":\[\{\"where\":\"rank-00000.h5\",\"what\":\"the bytes outside the tensors"
 expect_match stderr "still has 1 damages"

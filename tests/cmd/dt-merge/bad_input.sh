@@ -39,7 +39,7 @@ expect_match stderr "standard output"
 # Damage in the weights is found while merging; nothing appears.
 for out in m m.h5; do
   cp -r "$ckpt" bad
-  printf 'xxxx' | dd of=bad/rank-00000.h5 bs=1 seek=4000 conv=notrunc status=none
+  scratch_weights bad rank-00000.h5
   expect_exit 3 dt-merge bad --out "$out"; expect_match stderr "bad/rank-00000.h5: weights of .*digest"
   truncate -s 5000 bad/rank-00000.h5
   expect_exit 3 dt-merge bad --out "$out"; expect_match stderr "bad/rank-00000.h5 has 5000 bytes"
@@ -53,11 +53,9 @@ done
 
 # Of several files, the one that is missing or damaged is named.
 several=$(make_checkpoint several 10 writers=3) || fail "make_checkpoint"
-piece='.*"kind":"weights".*"file":"rank-00001.h5".*"offset":([0-9]+),.*'
-offset=$(sed -nE "s/$piece/\1/p" "$several/manifest.json" | tail -n 1)
 for out in m m.h5; do
   cp -r "$several" bad
-  printf 'xxxx' | dd of=bad/rank-00001.h5 bs=1 seek="$offset" conv=notrunc status=none
+  scratch_weights bad rank-00001.h5
   expect_exit 3 dt-merge bad --out "$out"; expect_match stderr "bad/rank-00001.h5: weights of .*digest"
   rm bad/rank-00002.h5
   expect_exit 3 dt-merge bad --out "$out"; expect_match stderr "bad/rank-00002.h5 is missing"
