@@ -26,7 +26,7 @@ void BlockCache::keep(const Key& key, const Block& block) {
   const std::lock_guard lock(mutex_);
   entries_.push_front({key, block});
   bytes_ += block->size();
-  while (bytes_ > max_bytes_ && entries_.size() > 1) {
+  while (bytes_ > max_bytes_) {
     bytes_ -= entries_.back().block->size();
     entries_.pop_back();
   }

@@ -24,7 +24,7 @@ class BlockCache {
     bool operator==(const Key&) const = default;
   };
 
-  /// Holds at most so many bytes, but always the newest block.
+  /// Holds at most so many bytes.
   explicit BlockCache(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
   /// The block, of `count` bytes: filled by `load` where it is not here. For any thread; threads that ask at

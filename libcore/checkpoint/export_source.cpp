@@ -72,7 +72,7 @@ ExportSource::ExportSource(const std::vector<fs::path>& checkpoints, std::vector
     : weights_(std::move(weights)) {
   DT_CHECK(!checkpoints.empty() && checkpoints.size() == weights_.size(), "{} checkpoints have {} weights",
            checkpoints.size(), weights_.size());
-  const std::size_t cached_blocks = std::max<std::size_t>(1, 8 / checkpoints.size());  // in bounded memory
+  const std::size_t cached_blocks = 8 / checkpoints.size();  // in memory that is bounded for all together
   for (const fs::path& path : checkpoints) {
     checkpoints_.emplace_back(path, cached_blocks);
     require_same_tensors(checkpoints_.front(), checkpoints_.back());

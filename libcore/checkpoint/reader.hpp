@@ -21,7 +21,8 @@ class Reader {
  public:
   /// Loads and checks the manifest, and that each file exists with its size. Errors: input.
   /// Keeps up to `cached_blocks` of digest_block_bytes that were needed in part. The default does for slices
-  /// of up to eight tensor-parallel ranks, whose rows lie in as many blocks side by side.
+  /// of up to eight tensor-parallel ranks, whose rows lie in as many blocks side by side. 0: each is read
+  /// again by each read() that needs it.
   explicit Reader(const fs::path& checkpoint, std::size_t cached_blocks = 8);
   ~Reader();
   Reader(Reader&&) noexcept;

@@ -212,16 +212,21 @@ TEST_CASE("rows of slices side by side are read once") {
                       {{rows, columns}, {0, s * width}, {rows, width}, 0, rows * width},
                       Tensor(slice.data(), DType::f32, Shape{rows * width})});
   }
-  const Reader reader(write_checkpoint(folder.path(), test::sample_manifest(), pieces));
+  const fs::path saved = write_checkpoint(folder.path(), test::sample_manifest(), pieces);
   std::vector<float> row(columns);
-  for (std::int64_t r = 0; r < rows; ++r) {
+  const auto check_row = [&](const Reader& reader, std::int64_t r) {
     Piece wanted = Piece::whole({rows, columns});
     wanted.begin = r * columns;
     wanted.end = wanted.begin + columns;
     reader.read(kind_weights, "a", wanted, Tensor(row.data(), DType::f32, Shape{columns}));
     REQUIRE(std::equal(row.begin(), row.end(), values.begin() + r * columns));
-  }
+  };
+  const Reader reader(saved);
+  for (std::int64_t r = 0; r < rows; ++r) check_row(reader, r);
   CHECK(reader.bytes_read() == values.size() * 4);
+  const Reader forgetful(saved, 0);
+  for (std::int64_t r = 0; r < 2; ++r) check_row(forgetful, r);
+  CHECK(forgetful.bytes_read() == 2 * values.size() * 4);
 }
 
 }  // namespace
