@@ -60,7 +60,11 @@ Row describe(const CheckpointEntry& entry) {
     row.created = manifest.created;
   } catch (const Error&) {  // why_incomplete says it
   }
-  row.problem = checkpoint::why_incomplete(entry.path);
+  try {
+    row.problem = checkpoint::why_incomplete(entry.path);
+  } catch (const Error& error) {  // the machine's fault: the other rows are to be seen all the same
+    row.problem = error.message();
+  }
   row.age_s = age_s(row.created, entry.path);
   return row;
 }

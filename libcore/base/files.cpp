@@ -124,6 +124,10 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
   }
 }
 
+fs::path without_slash(const fs::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
 void File::sync() {
   int result = -1;
   do {

@@ -50,6 +50,8 @@ class File {
 };
 
 std::string read_file(const fs::path& path);
+/// "runs/a/" names what "runs/a" names.
+fs::path without_slash(const fs::path& path);
 void sync_directory(const fs::path& path);
 
 /// Makes a folder and those above it that are missing, and syncs each new name, so that no crash loses it

@@ -43,11 +43,15 @@ std::vector<DigestedBytes> digested_bytes(const StoredFile& file,
   return parts;
 }
 
+std::string describe(const DigestedBytes& part, std::uint64_t actual) {
+  return fmt::format("{} have the digest {}, expected {}", part.what, to_hex(actual), to_hex(part.digest));
+}
+
 std::string why_damaged(const File& file, const DigestedBytes& part) {
   try {
     const std::uint64_t actual = digest_ranges(file, part.ranges);
     if (actual == part.digest) return {};
-    return fmt::format("{} have the digest {}, expected {}", part.what, to_hex(actual), to_hex(part.digest));
+    return describe(part, actual);
   } catch (const Error& error) {
     return error.message();
   }

@@ -30,6 +30,8 @@ DigestedBytes metadata_of(const StoredFile& file, const std::vector<const Stored
 std::vector<DigestedBytes> digested_bytes(const StoredFile& file,
                                           const std::vector<const StoredPiece*>& pieces);
 
+/// That the bytes have another digest than theirs.
+std::string describe(const DigestedBytes& part, std::uint64_t actual);
 /// "" where the bytes have their digest, else what is wrong with them; bytes that cannot be read are wrong.
 std::string why_damaged(const File& file, const DigestedBytes& part);
 

@@ -1,10 +1,10 @@
 // A generation's file, and the numbers that are taken.
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <unistd.h>
 
 #include "base/error.hpp"
@@ -86,6 +86,12 @@ bool is_of_later_life(const fs::path& path, const Generation& own) {
   }
 }
 
+void empty(const fs::path& path) {
+  File file = File::create(path);
+  file.sync();
+  file.close();
+}
+
 std::vector<std::int64_t> claimed_numbers(const fs::path& folder) {
   std::vector<std::int64_t> numbers;
   std::error_code error;
@@ -158,9 +164,23 @@ bool RunDirectory::is_superseded(const Generation& own) const {
   }
 }
 
+void RunDirectory::withdraw_abandoned(const Generation& own) const {
+  std::optional<std::vector<CheckpointEntry>> saved;  // looked for where there is a newer claim
+  for (const std::int64_t number : claimed_numbers(generations_path())) {
+    const fs::path path = generation_path(number);
+    if (number <= own.number || read_file(path).empty() || is_of_later_life(path, own)) continue;
+    if (!is_locked(generation_path(own.number))) return;
+    if (!saved) saved = checkpoints();
+    // Who has saved under it has held the run at another time: locks can be lost with their server.
+    if (std::any_of(saved->begin(), saved->end(), [&](const auto& c) { return c.generation == number; }))
+      continue;
+    FileLock held;
+    if (held.try_lock(path) == FileLock::Outcome::held) empty(path);
+  }
+}
+
 void RunDirectory::withdraw(const Generation& own) const {
-  const fs::path path = generation_path(own.number);
-  if (::truncate(path.c_str(), 0) != 0) throw system_error(errno, "withdraw", path.string());
+  empty(generation_path(own.number));
 }
 
 }  // namespace dt::checkpoint

@@ -73,8 +73,9 @@ std::uint64_t weight_bytes(const HfFolder& source) {
   return bytes;
 }
 
-Manifest import_hf(const HfFolder& source, const fs::path& out,
+Manifest import_hf(const HfFolder& source, const fs::path& target,
                    const std::function<void(std::uint64_t)>& written) {
+  const fs::path out = without_slash(target);
   refuse_in_run(out);
   Manifest header;
   header.model = source.spec();

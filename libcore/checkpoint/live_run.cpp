@@ -50,11 +50,29 @@ void LiveRun::refuse_if_alive(const RunDirectory& run) {
 }
 
 LiveRun::LiveRun(const RunDirectory& run, const Generation& own) {
+  try {
+    hold(run, own);
+  } catch (...) {
+    // Left standing, the claim would lead later starts past what the run's holder saves.
+    try {
+      run.withdraw(own);
+    } catch (const Error&) {  // the holder does it before it saves
+    }
+    throw;
+  }
+}
+
+void LiveRun::hold(const RunDirectory& run, const Generation& own) {
   constexpr double patience_s = 2;  // for a start that is about to withdraw
   const Outcome outcome = lock_patiently(lock_, run.generation_path(own.number), patience_s);
   DT_CHECK(outcome != Outcome::busy, "generation {} is locked by another process", own.number);
   supported_ = outcome == Outcome::held;
   if (!supported_) return;
+  if (read_file(run.generation_path(own.number)).empty())
+    throw Error(ErrorKind::environment,
+                fmt::format("another dt-train in {} has withdrawn generation {}, which was not held yet",
+                            run.path().string(), own.number),
+                "wait for it to end, stop it, or use another run directory");
   for (const Generation& other : run.generations()) {
     FileLock probe;
     const bool yields = other.number > own.number || (other.number < own.number && !is_earlier_life(other) &&

@@ -142,8 +142,10 @@ std::vector<CheckpointEntry> LocalStore::all_shares() const {
 /// A run that was removed and begun anew has other generations under the same numbers.
 LocalStore::Origin LocalStore::origin_of(const fs::path& share, std::int64_t generation) const {
   try {
-    const bool is_same = read_file(share / claim_name) == read_file(run_.generation_path(generation));
-    return is_same ? Origin::this_run : Origin::another_run;
+    const std::string claimed = read_file(run_.generation_path(generation));
+    if (claimed.empty())
+      return Origin::unknown;  // withdrawn by hand: under a claim that a start withdrew nothing was saved
+    return read_file(share / claim_name) == claimed ? Origin::this_run : Origin::another_run;
   } catch (const Error&) {  // one of the two is not there, or not to be read
     return Origin::unknown;
   }

@@ -33,8 +33,9 @@ class LocalStore {
   /// the same path. Only while holding LiveRun and before the first save. Errors: environment.
   void open() const;
 
-  /// Makes the folder. A start calls it before it chooses what to go on from: storage that is not there at
-  /// the moment must not pass for storage that holds nothing. Errors: environment.
+  /// Makes the folder, for a node that is new. A start calls it before it chooses what to go on from: storage
+  /// that cannot be read and written at the moment must not pass for storage that holds nothing. Errors:
+  /// environment.
   void require() const;
 
   /// Where the node's writers write, as into any unfinished checkpoint: made anew by begin(), gone after

@@ -36,11 +36,14 @@ std::int64_t first_uncovered(std::vector<Range>& ranges, std::int64_t count) {
   return std::min(covered, count);
 }
 
-/// "" where the file is there with its size.
+/// "" where the file is there with its size. Errors: environment, where that cannot be found out.
 std::string why_incomplete(const fs::path& path, std::uint64_t bytes) {
   std::error_code error;
   const std::uint64_t actual = fs::file_size(path, error);
-  if (error) return "is missing or cannot be read: " + error.message();
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory ||
+      error == std::errc::is_a_directory)
+    return "is missing or is no file: " + error.message();
+  if (error) throw system_error(error.value(), "look at", path.string());
   if (actual == bytes) return {};
   return fmt::format("has {} bytes, expected {}", actual, bytes);
 }
@@ -88,9 +91,11 @@ std::shared_ptr<const File> Reader::State::file(const std::string& name) const {
 void Reader::State::check_metadata(const File& file, const std::string& name) const {
   const auto stored = std::find_if(manifest.files.begin(), manifest.files.end(),
                                    [&](const StoredFile& f) { return f.name == name; });
-  const std::string why = why_damaged(file, metadata_of(*stored, pieces.at(name)));
-  if (why.empty()) return;
-  throw Error(ErrorKind::input, fmt::format("{}: {}", file.path().string(), why), remedy_damaged);
+  const DigestedBytes metadata = metadata_of(*stored, pieces.at(name));
+  const std::uint64_t actual = digest_ranges(file, metadata.ranges);
+  if (actual == metadata.digest) return;
+  throw Error(ErrorKind::input, fmt::format("{}: {}", file.path().string(), describe(metadata, actual)),
+              remedy_damaged);
 }
 
 void Reader::State::load_block(const File& file, const StoredPiece& piece, std::uint64_t block,

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "checkpoint/companions.hpp"
+#include "checkpoint/failed_loads.hpp"
 #include "checkpoint/run_directory.hpp"
 
 namespace dt::checkpoint {
@@ -33,11 +34,6 @@ void check_place(const fs::path& out, bool overwrite) {
   if (fs::is_directory(status) && fs::is_regular_file(out / manifest_name, error)) return;
   throw Error(ErrorKind::input, out.string() + " is not a checkpoint and will not be overwritten",
               "choose another name");
-}
-
-/// "runs/a/" names what "runs/a" names.
-fs::path without_slash(const fs::path& path) {
-  return path.has_filename() ? path : path.parent_path();
 }
 
 bool are_siblings(const fs::path& a, const fs::path& b) {
@@ -97,6 +93,7 @@ void reshard(const Reader& source, const Resharding& how, const std::function<vo
   write_companion_part(unfinished.path(), header, how.num_writers,
                        copy_companions(source, unfinished.path()));
   unfinished.commit(header, how.num_writers + 1);
+  if (how.overwrite) forget_failed_loads(out);  // of what lay there before
 }
 
 }  // namespace dt::checkpoint

@@ -95,6 +95,7 @@ std::string why_incomplete(const fs::path& checkpoint) {
     const Reader reader(checkpoint);
     return {};
   } catch (const Error& error) {
+    if (error.kind() != ErrorKind::input) throw;
     return error.message();
   }
 }
@@ -129,7 +130,12 @@ std::vector<CheckpointEntry> RunDirectory::checkpoints() const {
   std::error_code error;
   for (const fs::path& path : entries_of(checkpoints_path())) {
     const auto entry = parse_checkpoint_name(path);
-    if (entry && fs::is_directory(path, error)) found.push_back(*entry);
+    if (!entry) continue;
+    const fs::file_status status = fs::status(path, error);
+    // What cannot be looked at must not pass for what is not there: a start would begin anew.
+    if (error && status.type() != fs::file_type::not_found)
+      throw system_error(error.value(), "look at", path.string());
+    if (fs::is_directory(status)) found.push_back(*entry);
   }
   std::sort(found.begin(), found.end(), [](const CheckpointEntry& a, const CheckpointEntry& b) {
     return a.step != b.step ? a.step < b.step : a.generation < b.generation;

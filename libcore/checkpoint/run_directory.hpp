@@ -44,7 +44,7 @@ bool is_newer(const CheckpointEntry& a, const CheckpointEntry& b);
 std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path);
 
 /// "" where the manifest is readable, each file is there with its size, and failed loads have not set it
-/// aside; else why a resume passes it over.
+/// aside; else why a resume passes it over. Errors: environment, where that cannot be found out.
 std::string why_incomplete(const fs::path& checkpoint);
 
 class RunDirectory {
@@ -80,9 +80,13 @@ class RunDirectory {
   Generation claim(const std::string& continues, std::int64_t continues_step) const;
   /// Whether a newer generation has taken the run over: claimed it, while `own` does not hold its LiveRun (or
   /// is an earlier life of the same job). Who holds it need not give way: a newer claim is then about to be
-  /// withdrawn. Cheap: asks for the files that would be there.
+  /// withdrawn, or its start has died. Cheap: asks for the files that would be there.
   bool is_superseded(const Generation& own) const;
-  /// Gives up a claim under which nothing was written: its file becomes empty, its number stays taken.
+  /// By who holds the run, before it commits: withdraws newer claims whose starts died before they had given
+  /// way. Nothing is done without file locks. Errors: environment.
+  void withdraw_abandoned(const Generation& own) const;
+  /// Gives up a claim under which nothing was written: its file becomes empty, on disk, its number stays
+  /// taken.
   void withdraw(const Generation& own) const;
 
   /// Removes these checkpoints of the run and returns those that were still there; also what a crash left of
@@ -127,6 +131,8 @@ class LiveRun {
   bool supported() const { return supported_; }
 
  private:
+  void hold(const RunDirectory& run, const Generation& own);
+
   FileLock lock_;
   bool supported_ = true;
 };

@@ -91,7 +91,7 @@ void LocalTarget::finish_part(const std::function<void()>& check) {
 }
 
 void LocalTarget::commit(SavedCheckpoint& saved, int) {
-  if (ranks_.is_first() && run_.is_superseded(own_)) give_way(run_, own_);
+  if (ranks_.is_first()) confirm_ownership(run_, own_);
   saved.path = store_.commit(header_, claim_);
   saved.bytes = folder_bytes(saved.path);
   saved.num_nodes = nodes_.size();

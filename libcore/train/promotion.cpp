@@ -69,6 +69,7 @@ void Promotion::promote(const LocalCheckpoint& local) const {
       checkpoint::parse_manifest(local.header_text, "a local checkpoint's header");
   std::optional<checkpoint::UnfinishedCheckpoint> unfinished;
   const auto as_environment = [](const Error& error) {
+    if (error.kind() == ErrorKind::environment) return error;
     return Error(ErrorKind::environment, error.message(), "another start may be at the same: start again");
   };
   at_first(ranks_, [&] {

@@ -112,7 +112,14 @@ SavedCheckpoint Saver::finish() {
   return end();
 }
 
+/// In short rounds: ranks may write for longer than the others are patient with one message.
 void Saver::join() {
+  for (std::int64_t busy = 1; busy > 0;) {
+    const bool is_done =
+        !task_.valid() || task_.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready;
+    busy = is_done ? 0 : 1;
+    comm::all_sum(ranks_.world, {&busy, 1});
+  }
   comm::together(ranks_.world, [this] {
     if (task_.valid()) task_.get();
   });

@@ -13,13 +13,18 @@ fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
 }
 
 void SharedTarget::commit(SavedCheckpoint& saved, int num_parts) {
-  if (run_.is_superseded(own_)) give_way(run_, own_);
+  confirm_ownership(run_, own_);
   saved.path = unfinished_->commit(header_, num_parts);
   saved.bytes = folder_bytes(saved.path);
 }
 
 void SharedTarget::prune(SavedCheckpoint& saved) {
   saved.removed = run_.prune(own_.number, retention_.keep_last, retention_.keep_every);
+}
+
+void confirm_ownership(const checkpoint::RunDirectory& run, const checkpoint::Generation& own) {
+  if (run.is_superseded(own)) give_way(run, own);
+  run.withdraw_abandoned(own);
 }
 
 void give_way(const checkpoint::RunDirectory& run, const checkpoint::Generation& own) {

@@ -43,6 +43,10 @@ class SharedTarget : public SaveTarget {
   std::optional<checkpoint::UnfinishedCheckpoint> unfinished_;  // on rank 0
 };
 
+/// By rank 0 before each commit. Error{environment}: another start has taken the run over. What starts that
+/// died have claimed is withdrawn: later ones would follow it past what is saved now.
+void confirm_ownership(const checkpoint::RunDirectory& run, const checkpoint::Generation& own);
+
 /// What a start says that finds its run taken over.
 [[noreturn]] void give_way(const checkpoint::RunDirectory& run, const checkpoint::Generation& own);
 

@@ -128,6 +128,42 @@ TEST_CASE("who holds a run gives way to a later life of its job, not to a claim 
   CHECK_FALSE(run.is_superseded(own));
 }
 
+TEST_CASE("who holds a run withdraws what starts that died have claimed, and nothing else") {
+  const TempFolder folder;
+  const RunDirectory run = made(folder / "run");
+  const Generation own = claimed_by(run, "77", "1");
+  std::optional<LiveRun> alive;
+  {
+    const SlurmLife first("77", "1");
+    alive.emplace(run, own);
+  }
+  const auto stays = [&](const Generation& other) {
+    run.withdraw_abandoned(own);
+    const auto claimed = run.generations();
+    return std::any_of(claimed.begin(), claimed.end(),
+                       [&](const Generation& g) { return g.number == other.number; });
+  };
+  const Generation dead = run.claim("", 0);
+  CHECK_FALSE(stays(dead));
+  CHECK(stays(own));
+  // Its start was only slow: it finds its claim withdrawn.
+  CHECK(
+      contains(error_of(ErrorKind::environment, [&] { LiveRun late(run, dead); }), "withdrawn generation 2"));
+
+  const Generation probing = run.claim("", 0);
+  {
+    FileLock held;
+    REQUIRE(held.try_lock(run.generation_path(probing.number)) == FileLock::Outcome::held);
+    CHECK(stays(probing));
+  }
+  const Generation saving = run.claim("", 0);
+  test::write_small(run.checkpoints_path(), 10, saving.number);
+  CHECK(stays(saving));
+  CHECK(stays(claimed_by(run, "77", "2")));  // a later life of the same job
+  alive.reset();                             // as by a file server that forgets its locks
+  CHECK(stays(run.claim("", 0)));
+}
+
 TEST_CASE("a start that finds itself overtaken withdraws its claim") {
   const TempFolder folder;
   const RunDirectory run = made(folder / "run");

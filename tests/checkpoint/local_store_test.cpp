@@ -102,6 +102,18 @@ TEST_CASE("shares of another run that had the same path are not taken, and remov
   CHECK_FALSE(fs::exists(path));
 }
 
+TEST_CASE("shares under a claim that was emptied by hand are kept and named") {
+  const Stage stage;
+  const fs::path path = stage.save(10, {0, 1});
+  stage.run.withdraw(stage.own);
+  std::vector<Problem> problems;
+  CHECK(stage.store.shares(problems).empty());
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].where == path.string());
+  stage.store.open();
+  CHECK(fs::exists(path));
+}
+
 TEST_CASE("a run at another path has a folder of its own") {
   const Stage stage;
   const fs::path path = stage.save(10, {0, 1});

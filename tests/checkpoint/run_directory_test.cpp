@@ -125,6 +125,20 @@ TEST_CASE("checkpoints are the folders under a final name, by step and generatio
   CHECK(parse_checkpoint_name("x/step-123456789.g12")->step == 123456789);
 }
 
+TEST_CASE("what cannot be looked at is the machine's fault, never taken for missing or damaged") {
+  const TempFolder folder;
+  const RunDirectory run = told(folder / "run", {{"", 0, {5, 10}}});
+  const auto make_loop = [](const fs::path& path) {
+    fs::remove_all(path);
+    fs::create_symlink(path.filename(), path);
+  };
+  const fs::path newest = run.checkpoints_path() / "step-00000010.g1";
+  make_loop(newest / "rank-00000.h5");
+  CHECK(contains(error_of(ErrorKind::environment, [&] { run.newest_complete(); }), "rank-00000.h5"));
+  make_loop(newest);
+  CHECK(contains(error_of(ErrorKind::environment, [&] { run.checkpoints(); }), newest.string()));
+}
+
 TEST_CASE("the newest complete checkpoint of the lineage is found past ruined ones") {
   const TempFolder folder;
   const RunDirectory run = told(folder / "run", {{"", 0, {5, 10, 15, 20}}});

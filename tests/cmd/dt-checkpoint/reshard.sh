@@ -53,7 +53,9 @@ expect_exit 0 reshard "$source" "to dp=1" --layout dp=2 --overwrite
 expect_exit 0 dt-checkpoint show "to dp=1"; expect_match stdout "dp=2"
 mkdir folder
 expect_exit 3 reshard "$source" folder --layout dp=2 --overwrite; expect_match stderr "is not a checkpoint"
+for _ in 1 2 3; do echo '{"time":"2026-01-01T00:00:00Z","reason":"damaged"}' >>"$source.failed-loads.jsonl"; done
 expect_exit 0 reshard "$source" "$source" --layout tp=2 --overwrite
+expect_absent "$source.failed-loads.jsonl" # of what lay there before
 expect_exit 0 dt-checkpoint diff "$source" "to dp=1"
 
 # Sources that are none, or damaged.
