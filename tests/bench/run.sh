@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh BUILD: a table of how near training GPT-2 124M comes to this machine's speed and, with TORCH_PYTHON, to PyTorch's;
 # every kernel, product and unit at its shapes; then saving beside training, saving, loading and merging against plain reads and
-# writes; two data-parallel ranks against two runs alone, all-reduce on one host, and what dt-allreduce-bench adds to the calls that it
+# writes; two data-parallel ranks against two runs alone, the memory of four, all-reduce on one host, and what dt-allreduce-bench adds to the calls that it
 # measures.
 set -euo pipefail
 build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
@@ -24,6 +24,7 @@ bench_units --benchmark_min_time=0.3
 bash "$here/save.sh"
 bash "$here/data_parallel.sh"
 bash "$here/overlap.sh" || (($? == 77))  # it says what this machine lacks
+bash "$here/memory.sh"
 
 bench_checkpoint
 bench_merge "$work"
