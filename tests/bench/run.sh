@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # run.sh BUILD: a table of how near training GPT-2 124M comes to this machine's speed and, with TORCH_PYTHON, to PyTorch's;
 # every kernel, product and unit at its shapes; then saving beside training, saving, loading and merging against plain reads and
-# writes; two data-parallel ranks against two runs alone, the memory of four, all-reduce on one host, and what dt-allreduce-bench adds to the calls that it
-# measures.
+# writes; two data-parallel ranks against two runs alone, the memory of four, all-reduce on one host, and what dt-allreduce-bench adds
+# to the calls that it measures.
 set -euo pipefail
 build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
 export PATH=$build/bin:$PATH
