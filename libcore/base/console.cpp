@@ -216,8 +216,8 @@ void Console::out(std::string_view text) {
   const int error_number = write_all(STDOUT_FILENO, text);
   if (over_bar) write_all(STDERR_FILENO, screen_->bar);
   if (error_number == EPIPE) {
-    throw BrokenPipe(ErrorKind::environment, "cannot write to standard output: Broken pipe",
-                     "its reader went away");
+    throw Error(ErrorKind::broken_pipe, "cannot write to standard output: Broken pipe",
+                "its reader went away");
   }
   if (error_number != 0) throw system_error(error_number, "write to", "standard output");
 }

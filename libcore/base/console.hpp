@@ -56,7 +56,7 @@ class Console {
   const ConsoleSettings& settings() const { return settings_; }
 
   /// Writes data to stdout, unbuffered. Errors: environment, where it cannot be written (a full disk);
-  /// BrokenPipe where its reader went away.
+  /// broken_pipe where its reader went away.
   void out(std::string_view text);
   template <class... Args>
   void print(fmt::format_string<Args...> format, Args&&... args) {

@@ -3,14 +3,23 @@
 // remedy.
 
 #include <fmt/core.h>
+#include <signal.h>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 namespace dt {
 
-/// The value is the process's exit code.
-enum class ErrorKind : int { internal = 1, usage = 2, input = 3, environment = 4, verification = 5 };
+/// The value is the process's exit code. broken_pipe: stdout's reader went away; a filter ends quietly on it
+/// (run_tool does), a training run saves first.
+enum class ErrorKind : int {
+  internal = 1,
+  usage = 2,
+  input = 3,
+  environment = 4,
+  verification = 5,
+  broken_pipe = 128 + SIGPIPE
+};
 
 /// Exit code of a run that saved its state and asks to be started again.
 inline constexpr int exit_requeue = 75;
@@ -30,13 +39,6 @@ class Error : public std::runtime_error {
  private:
   ErrorKind kind_;
   std::string context_;
-};
-
-/// stdout's reader went away. A filter ends quietly on it (run_tool does); a training run may decide
-/// otherwise.
-class BrokenPipe : public Error {
- public:
-  using Error::Error;
 };
 
 template <class... Args>

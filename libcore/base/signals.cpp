@@ -21,6 +21,9 @@ sigset_t stop_set() {
   sigset_t set;
   sigemptyset(&set);
   for (int signal : {SIGTERM, SIGUSR1, SIGINT}) sigaddset(&set, signal);
+  struct sigaction hangup;
+  const bool is_wanted = ::sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN;
+  if (is_wanted) sigaddset(&set, SIGHUP);  // else it was started to outlive its terminal (nohup)
   return set;
 }
 

@@ -15,11 +15,12 @@ struct Interrupted {
   int exit_code() const { return 128 + signal; }
 };
 
-/// While it lives, SIGTERM, SIGUSR1 and SIGINT are remembered instead of ending the process; a second SIGINT
-/// ends it at once with status 130. A thread of its own takes them, and every other thread blocks them: a
-/// handler on a computing thread would not be safe, since generated matmul code may keep its stack pointer in
-/// the heap, where the kernel would put the signal's frame. So make it before any other thread. One object
-/// per process at a time; the mask returns with its end.
+/// While it lives, SIGTERM, SIGUSR1, SIGHUP (unless the process was started with it ignored) and SIGINT are
+/// remembered instead of ending the process; a second SIGINT ends it at once with status 130. A thread of its
+/// own takes them, and every other thread blocks them: a handler on a computing thread would not be safe,
+/// since generated matmul code may keep its stack pointer in the heap, where the kernel would put the
+/// signal's frame. So make it before any other thread. One object per process at a time; the mask returns
+/// with its end.
 class StopSignals {
  public:
   /// `heard` is told of the first, on the object's own thread.

@@ -57,10 +57,9 @@ int run_tool(int argc, char** argv, OptionTable& options, const std::function<in
   Console console(plain_settings(options));
   try {
     return parse_and_run(argc, argv, options, run);
-  } catch (const BrokenPipe&) {
-    return end_by_broken_pipe();
   } catch (...) {
     const Error error = current_error();
+    if (error.kind() == ErrorKind::broken_pipe) return end_by_broken_pipe();
     console.error("{}", error.message());
     return error.exit_code();
   }

@@ -32,10 +32,19 @@ std::set<std::string> shard_names(const fs::path& index) {
   return names;
 }
 
+model::ModelSpec load_spec(const fs::path& folder) {
+  const fs::path config = folder / "config.json";
+  std::error_code error;
+  const bool is_folder = fs::is_directory(folder, error);
+  if (is_folder && fs::exists(config, error)) return model::load_model_spec(config.string());
+  throw Error(ErrorKind::input,
+              fmt::format("{} {}", folder.string(), is_folder ? "holds no config.json" : "is not a folder"),
+              "expected a Hugging Face model: a folder with config.json and safetensors");
+}
+
 }  // namespace
 
-HfFolder::HfFolder(const fs::path& folder)
-    : folder_(folder), spec_(model::load_model_spec((folder / "config.json").string())) {
+HfFolder::HfFolder(const fs::path& folder) : folder_(folder), spec_(load_spec(folder)) {
   open_files(folder);
   for (const model::HfTensor& tensor : model::hf_tensors(spec_)) place(tensor);
 }

@@ -52,8 +52,12 @@ void check_name(const Copy& damaged, const Copy& replica) {
   const bool fits = name ? name->step == state.step && name->generation == replica.manifest->generation
                          : folder_name(damaged.path) == folder_name(replica.path);
   if (fits) return;
-  throw another(replica, fmt::format("it is of step {}, generation {}, and the manifest of {} is damaged",
-                                     state.step, replica.manifest->generation, damaged.path.string()));
+  throw Error(
+      ErrorKind::input,
+      fmt::format("nothing tells whether {} is a copy of the same checkpoint: the manifest of {} is damaged",
+                  replica.path.string(), damaged.path.string()),
+      fmt::format("if it is, name both folders alike, or the damaged one {}",
+                  checkpoint_name(state.step, replica.manifest->generation)));
 }
 
 const Manifest& decide_manifest(const Copy& damaged, const Copy& replica) {

@@ -1,39 +1,9 @@
 #include "train/checkpoint_header.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "train/conditions.hpp"
 #include "train/precision.hpp"
 
 namespace dt::train {
-
-namespace {
-
-const char* schedule_name(optim::ScheduleKind kind) {
-  switch (kind) {
-    case optim::ScheduleKind::cosine:
-      return "cosine";
-    case optim::ScheduleKind::linear:
-      return "linear";
-    case optim::ScheduleKind::constant:
-      return "constant";
-    case optim::ScheduleKind::wsd:
-      return "wsd";
-  }
-  return "";
-}
-
-std::string describe_schedule(const optim::Schedule& s) {
-  return nlohmann::ordered_json{{"kind", schedule_name(s.kind)},
-                                {"lr", s.lr},
-                                {"min_lr", s.min_lr},
-                                {"warmup_steps", s.warmup_steps},
-                                {"decay_steps", s.decay_steps},
-                                {"total_steps", s.total_steps}}
-      .dump();
-}
-
-}  // namespace
 
 checkpoint::Manifest checkpoint_header(const Plan& plan, const checkpoint::TrainingState& state,
                                        const checkpoint::Generation& generation) {

@@ -9,6 +9,24 @@ namespace dt::train {
 
 using Json = nlohmann::ordered_json;
 
+namespace {
+
+const char* schedule_name(optim::ScheduleKind kind) {
+  switch (kind) {
+    case optim::ScheduleKind::cosine:
+      return "cosine";
+    case optim::ScheduleKind::linear:
+      return "linear";
+    case optim::ScheduleKind::constant:
+      return "constant";
+    case optim::ScheduleKind::wsd:
+      return "wsd";
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string describe_conditions(const Plan& plan) {
   return Json{{"threads", plan.threads},
               {"precision", precision_name(plan.precision.compute)},
@@ -19,8 +37,20 @@ std::string describe_conditions(const Plan& plan) {
               {"grad_lanes", plan.grad_lanes},
               {"reduce_dtype", precision_name(plan.precision.wire())},
               {"gradient_sum", plan.gradient_sum()},
+              {"weight_decay", plan.adamw.weight_decay},
+              {"clip_norm", plan.clip_norm},
               {"instruction_set", instruction_set()},
               {"build", build_description()}}
+      .dump();
+}
+
+std::string describe_schedule(const optim::Schedule& s) {
+  return Json{{"kind", schedule_name(s.kind)},
+              {"lr", s.lr},
+              {"min_lr", s.min_lr},
+              {"warmup_steps", s.warmup_steps},
+              {"decay_steps", s.decay_steps},
+              {"total_steps", s.total_steps}}
       .dump();
 }
 

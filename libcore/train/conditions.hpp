@@ -8,10 +8,13 @@
 
 namespace dt::train {
 
-/// A JSON object: threads a rank, instruction set, build.
+/// A JSON object: threads a rank, batches, instruction set, build, ….
 std::string describe_conditions(const Plan& plan);
 
-/// "threads 2 → 1", ... for each member that differs.
+/// The learning rate's way, as a JSON object.
+std::string describe_schedule(const optim::Schedule& schedule);
+
+/// "threads 2 → 1", ... for each member of such objects that differs.
 std::vector<std::string> condition_differences(const std::string& then, const std::string& now);
 
 }  // namespace dt::train

@@ -14,7 +14,7 @@ namespace dt::train {
 namespace {
 
 /// Requests to stop, the most pressing last.
-constexpr std::array stop_signals{SIGINT, SIGUSR1, SIGTERM};
+constexpr std::array stop_signals{SIGHUP, SIGINT, SIGUSR1, SIGTERM};
 
 /// Moves numbers between a report and the vector that ranks add: writing it, then reading what all wrote.
 class Cursor {

@@ -142,6 +142,34 @@ std::vector<Candidate> from_text(const std::string& text) {
   return candidates;
 }
 
+/// Error{environment}: what the nodes hold is newest, and not where --checkpoint-local says now but where it
+/// said before.
+void refuse_moved_storage(const Settings& settings, const checkpoint::RunDirectory& run,
+                          const std::vector<Candidate>& candidates) {
+  if (!settings.checkpoint_local || candidates.empty() || candidates.front().local.empty()) return;
+  const auto newest = checkpoint::parse_local_checkpoint(candidates.front().local);
+  const std::string before = recorded_option(run.path(), "checkpoint-local");
+  const auto whole = [](const fs::path& path) { return fs::weakly_canonical(fs::absolute(path)); };
+  if (before.empty() || whole(before) == whole(*settings.checkpoint_local) || newest.why_incomplete().empty())
+    return;
+  throw Error(ErrorKind::environment,
+              fmt::format("step {} was saved on nodes under {}, and {} does not hold it", newest.step, before,
+                          *settings.checkpoint_local),
+              "name the former with --checkpoint-local; to go on from an older one all the same, name that "
+              "with --resume");
+}
+
+/// Started again by a script, the same command would lose each time what the run did since.
+void warn_of_own_checkpoints(const Settings& settings, const checkpoint::RunDirectory& run,
+                             Console& console) {
+  if (settings.resume == "auto" || settings.resume == "never") return;
+  const std::vector<checkpoint::CheckpointEntry> own = run.lineage();
+  std::error_code error;
+  if (own.empty() || fs::equivalent(own.front().path, settings.resume, error)) return;
+  console.warn("{} has checkpoints of its own, the newest {}: --resume auto would go on from that",
+               run.path().string(), own.front().path.filename().string());
+}
+
 /// What rank 0 holds of a run directory while the run lives, and what it has told the others.
 struct OwnedRun {
   checkpoint::Generation generation;
@@ -204,6 +232,8 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
     if (settings.resume == "never") tell_of_others(run, local, ranks.console);
     add_announced(local, run);
     candidates = resume_candidates(settings, &run, local);
+    refuse_moved_storage(settings, run, candidates);
+    warn_of_own_checkpoints(settings, run, ranks.console);
   });
   candidates = from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
   Start start = prepare_start(settings, *dataset, candidates, promotion, place, ranks);

@@ -41,6 +41,12 @@ Json current_options(const Json& record) {
 
 }  // namespace
 
+std::string recorded_option(const fs::path& run, const std::string& name) {
+  if (!fs::exists(run / "run.json")) return {};
+  const Json options = current_options(load(run / "run.json"));
+  return options.contains(name) ? text_of(options, name.c_str()) : "";
+}
+
 std::vector<OptionChange> record_run(const fs::path& run, const std::vector<OptionValue>& asked,
                                      std::int64_t generation, std::int64_t step) {
   const fs::path path = run / "run.json";

@@ -16,6 +16,9 @@ struct OptionChange {
   std::string to;
 };
 
+/// As which the last start gave an option; "" where none did.
+std::string recorded_option(const fs::path& run, const std::string& name);
+
 /// Writes run.json where there is none; otherwise appends what differs from the last known values as changes
 /// of this generation. Returns the changes. Atomic: a crash leaves the old file or the new one.
 std::vector<OptionChange> record_run(const fs::path& run, const std::vector<OptionValue>& asked,

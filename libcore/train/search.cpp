@@ -135,6 +135,10 @@ void Search::tell(const Start& start) const {
        condition_differences(start.state.conditions, describe_conditions(start.plan))) {
     ranks_.console.info("not bit for bit as before: {}", difference);
   }
+  for (const std::string& difference :
+       condition_differences(start.state.schedule, describe_schedule(start.plan.schedule))) {
+    ranks_.console.info("the learning rate goes another way than before: {}", difference);
+  }
   if (damaged_.empty()) return;
   ranks_.console.warn("step {} is what can be loaded; once {} is repaired, --resume {} takes it up",
                       start.state.step, damaged_, damaged_);

@@ -32,6 +32,8 @@ for from in hf imported; do
 done
 expect_same_model from_hf from_imported
 
+expect_exit 3 dt-checkpoint import nowhere other; expect_match stderr "nowhere is not a folder; expected a Hugging Face model"
+expect_exit 3 dt-checkpoint import trained other; expect_match stderr "trained holds no config.json"
 expect_exit 3 dt-checkpoint import hf trained/checkpoints/step-00000000.g9/; expect_match stderr "the place of a run's own"
 # Put among a run's own by hand, it is passed over, and never counts as damaged.
 for generation in 2 9; do dt-checkpoint import --quiet hf "step-00000000.g$generation" || fail "import"; done

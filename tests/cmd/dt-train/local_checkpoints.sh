@@ -84,6 +84,9 @@ again
 expect_exit 4 train run "${steps[@]}" --steps "$end"  # forgetting it costs nothing
 expect_match stderr "step $from was saved on nodes alone: .*--checkpoint-local says where"
 again
+expect_exit 4 train run "${steps[@]}" "${local_saves[@]/#local/elsewhere}" --steps "$end"  # nor does another folder
+expect_match stderr "step $from was saved on nodes under local, and elsewhere does not hold it"
+again
 mv local kept && touch local  # nor does storage that is not there
 expect_exit 4 train run "${steps[@]}" "${local_saves[@]}" --steps "$end"
 rm local && mv kept local

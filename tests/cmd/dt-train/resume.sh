@@ -36,6 +36,10 @@ expect_exit 0 train lanes --steps 41 --schedule constant --warmup-steps 0
 expect_match stderr 'going on from .*step-00000040.g2'
 expect_exit 0 train branch --steps 41 --resume lanes/checkpoints/step-00000020.g1
 expect_match branch/metrics.jsonl '"kind":"resume".*"checkpoint":"/.*lanes/checkpoints/step-00000020.g1"'
+expect_match stderr 'the learning rate goes another way than before: kind "constant" → "cosine"'
+if grep 'checkpoints of its own' stderr; then fail "a new run has none"; fi
+expect_exit 0 train branch --steps 42 --resume lanes/checkpoints/step-00000020.g1
+expect_match stderr 'branch has checkpoints of its own, the newest step-00000041.g1: --resume auto would go on from that'
 # A run that began with another run's checkpoint and was killed before its first save begins there again.
 start_training outside --steps 100000 --resume lanes/checkpoints/step-00000020.g1
 wait_for_step outside 30

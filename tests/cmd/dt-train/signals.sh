@@ -57,3 +57,14 @@ code=0
 read -r code <piped.code
 expect_equal "$code" 141 "exit of a run whose reader went away"
 dt-checkpoint latest piped >/dev/null || fail "nothing was saved"
+arguments ranks_piped "${common[@]}" --comm threads=2
+{ dt-train "${train_args[@]}" 2>piped.err || echo $? >piped.code; } | head -n 2 >/dev/null
+expect_equal "$(cat piped.code)" 141 "exit of ranks whose reader went away"
+if grep error: piped.err; then fail "a reader that went away is no error"; fi
+dt-checkpoint latest ranks_piped >/dev/null || fail "nothing was saved by ranks"
+
+# A terminal that goes away saves first, too, unless it is not to matter.
+start_training hung_up "${common[@]}"
+wait_for_step hung_up 2
+kill -HUP "$trainer"
+expect_end 75 "of a run that is hung up"
