@@ -52,6 +52,10 @@ void check_name(const Copy& damaged, const Copy& replica) {
   const bool fits = name ? name->step == state.step && name->generation == replica.manifest->generation
                          : folder_name(damaged.path) == folder_name(replica.path);
   if (fits) return;
+  if (name) {
+    throw another(replica, fmt::format("it is of step {}, generation {}, and the manifest of {} is damaged",
+                                       state.step, replica.manifest->generation, damaged.path.string()));
+  }
   throw Error(
       ErrorKind::input,
       fmt::format("nothing tells whether {} is a copy of the same checkpoint: the manifest of {} is damaged",

@@ -135,7 +135,7 @@ TEST_CASE("a copy of another checkpoint is refused, and nothing is changed") {
   CHECK_FALSE(fs::exists(ward.path / manifest_name));
   fs::rename(ward.path, ward.folder / "mine");
   CHECK(contains(error_of(ErrorKind::input, [&] { repair_checkpoint(ward.folder / "mine", ward.replica); }),
-                 refused));
+                 "nothing tells whether"));
   fs::rename(ward.folder / "mine", ward.path);
   CHECK(repair_checkpoint(ward.path, ward.replica).problems.empty());
   ward.expect_whole();
