@@ -86,12 +86,6 @@ bool is_of_later_life(const fs::path& path, const Generation& own) {
   }
 }
 
-void empty(const fs::path& path) {
-  File file = File::create(path);
-  file.sync();
-  file.close();
-}
-
 std::vector<std::int64_t> claimed_numbers(const fs::path& folder) {
   std::vector<std::int64_t> numbers;
   std::error_code error;
@@ -175,12 +169,12 @@ void RunDirectory::withdraw_abandoned(const Generation& own) const {
     if (std::any_of(saved->begin(), saved->end(), [&](const auto& c) { return c.generation == number; }))
       continue;
     FileLock held;
-    if (held.try_lock(path) == FileLock::Outcome::held) empty(path);
+    if (held.try_lock(path) == FileLock::Outcome::held) write_synced(path, "");
   }
 }
 
 void RunDirectory::withdraw(const Generation& own) const {
-  empty(generation_path(own.number));
+  write_synced(generation_path(own.number), "");
 }
 
 }  // namespace dt::checkpoint
