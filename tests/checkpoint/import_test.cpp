@@ -151,9 +151,11 @@ TEST_CASE("a transposed tensor larger than a block is imported in little memory"
   write_hf(folder / "hf", spec, DType::f32, 1);
   const HfFolder source(folder / "hf");
   reset_peak_resident();
-  const std::uint64_t before = peak_resident_bytes();
+  [[maybe_unused]] const std::uint64_t before = peak_resident_bytes();
   import_hf(source, folder / "imported");
+#if !defined(__SANITIZE_ADDRESS__)  // it keeps what is freed for a while
   CHECK(peak_resident_bytes() < before + (std::uint64_t{80} << 20));
+#endif
   export_hf(ExportSource(folder / "imported"), folder / "merged", {});
   CHECK((tensors_in(folder / "merged") == tensors_in(folder / "hf")));
 }
