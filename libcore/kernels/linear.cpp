@@ -53,12 +53,12 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
                                                                           dbias_N);
 }
 
-bool multiplies_in(DType dtype) {
-  return cpu::multiplies_in(dtype);
+bool multiplies_in(Arithmetic arithmetic) {
+  return cpu::multiplies_in(arithmetic);
 }
 
-double measure_matmul_rate(const Context& context, DType multiply, double seconds) {
-  return cpu::measure_matmul_rate(context, multiply, seconds);
+double measure_matmul_rate(const Context& context, Arithmetic arithmetic, double seconds) {
+  return cpu::measure_matmul_rate(context, arithmetic, seconds);
 }
 
 }  // namespace dt::kernels

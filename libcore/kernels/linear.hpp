@@ -7,9 +7,9 @@
 
 namespace dt::kernels {
 
-/// Whether this machine multiplies matrices in `dtype`: f32 always; bf16 where its processor has an
-/// instruction for it.
-bool multiplies_in(DType dtype);
+/// Whether this machine multiplies matrices in `arithmetic`: fp32 always; bf16 and amx where its processor
+/// has the instructions and, for amx, the kernel lets this process use them.
+bool multiplies_in(Arithmetic arithmetic);
 
 /// y_RN = x_RK · w_NKᵀ + bias_N + residual_RN; bias and residual may be absent. y may alias the residual, not
 /// x.
@@ -24,8 +24,8 @@ void linear_backward_input(const Context& context, const Tensor& dy_RN, const Te
 void linear_backward_weight(const Context& context, const Tensor& dy_RN, const Tensor& x_RK,
                             const Tensor& dw_NK, const Tensor& dbias_N);
 
-/// FLOP/s of the fastest of a few large products whose operands are multiplied in `multiply` (see
-/// Context::multiply), measured for about `seconds`.
-double measure_matmul_rate(const Context& context, DType multiply, double seconds);
+/// FLOP/s of the fastest of a few large products multiplied in `arithmetic` (of fp32, or of bf16), measured
+/// for about `seconds`.
+double measure_matmul_rate(const Context& context, Arithmetic arithmetic, double seconds);
 
 }  // namespace dt::kernels

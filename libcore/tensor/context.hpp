@@ -4,8 +4,8 @@
 #include <functional>
 #include <utility>
 
-#include "base/dtype.hpp"
 #include "tensor/arena.hpp"
+#include "tensor/arithmetic.hpp"
 #include "tensor/device.hpp"
 
 namespace dt {
@@ -22,9 +22,9 @@ class Context {
   /// Run the reference kernels (plain loops) also where faster ones exist; for tests and proofs.
   bool reference_only() const { return reference_only_; }
   void set_reference_only(bool value) { reference_only_ = value; }
-  /// What bf16 operands are multiplied in: bf16 where the CPU has the instruction, or fp32.
-  DType multiply() const { return multiply_; }
-  void set_multiply(DType dtype) { multiply_ = dtype; }
+  /// What bf16 operands are multiplied in: what this machine has (kernels::multiplies_in).
+  Arithmetic arithmetic() const { return arithmetic_; }
+  void set_arithmetic(Arithmetic arithmetic) { arithmetic_ = arithmetic; }
   /// What a computing rank does besides, as messages make no progress by themselves: called by its own thread
   /// between kernels, and by long ones within. It must not compute.
   void poll() const {
@@ -36,7 +36,7 @@ class Context {
   int threads_;
   Device device_;
   bool reference_only_ = false;
-  DType multiply_ = DType::f32;
+  Arithmetic arithmetic_ = Arithmetic::fp32;
   std::function<void()> poll_;
   mutable Arena scratch_;
 };

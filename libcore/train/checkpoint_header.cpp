@@ -13,7 +13,7 @@ checkpoint::Manifest checkpoint_header(const Plan& plan, const checkpoint::Train
   manifest.state.micro_batch = plan.micro_batch;
   manifest.state.grad_lanes = plan.grad_lanes;
   manifest.state.precision = precision_name(plan.precision.compute);
-  if (plan.precision.compute == DType::bf16) manifest.state.matmul = precision_name(plan.multiply);
+  if (plan.precision.compute == DType::bf16) manifest.state.matmul = arithmetic_name(plan.arithmetic);
   manifest.state.schedule = describe_schedule(plan.schedule);
   manifest.state.conditions = describe_conditions(plan);
   manifest.model = plan.spec;

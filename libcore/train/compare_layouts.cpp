@@ -169,8 +169,8 @@ int compare_layouts(const Settings& settings, const std::vector<OptionValue>& as
     plans = make_plans(layouts, settings, *dataset, place);
   });
   check_alike(ranks, asked, *dataset);
-  const DType multiply =
-      choose_multiply(settings, plans.front().precision, plans.front().threads, nullptr, ranks);
+  const Arithmetic arithmetic =
+      choose_arithmetic(settings, plans.front().precision, plans.front().threads, nullptr, ranks);
   std::size_t width = std::string("layout").size();
   for (const Layout& layout : layouts) width = std::max(width, layout.name.size());
 
@@ -179,7 +179,7 @@ int compare_layouts(const Settings& settings, const std::vector<OptionValue>& as
   std::optional<Comparison> first;
   std::int64_t broken = 0;
   for (std::size_t i = 0; i < layouts.size(); ++i) {
-    plans[i].multiply = multiply;
+    plans[i].arithmetic = arithmetic;
     const auto result =
         run_on_first(layouts[i], plans[i], *dataset, ranks,
                      {reference ? &*reference : nullptr, i == 0, [&] { return signals.received(); }});

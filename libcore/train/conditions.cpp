@@ -31,7 +31,7 @@ std::string describe_conditions(const Plan& plan) {
   return Json{{"threads", plan.threads},
               {"precision", precision_name(plan.precision.compute)},
               {"grad_dtype", precision_name(plan.precision.gradient)},
-              {"matmul", precision_name(plan.multiply)},
+              {"matmul", arithmetic_name(plan.arithmetic)},
               {"micro_batch", plan.micro_batch},
               {"global_batch", plan.global_batch},
               {"grad_lanes", plan.grad_lanes},

@@ -103,7 +103,7 @@ void print_table(const Json& plan, Console& console) {
 }
 
 void check_and_describe(const Settings& settings, const Place& place, Console& console) {
-  check_multiply(settings);
+  check_arithmetic(settings);
   const data::TokenDataset dataset(settings.data);
   std::optional<checkpoint::RunDirectory> run;
   if (settings.run) {

@@ -63,7 +63,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
     if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
     plan = make_evaluation_plan(settings, source->spec(), *dataset, place);
   });
-  plan.multiply = choose_multiply(settings, plan.precision, plan.threads, &state, ranks);
+  plan.arithmetic = choose_arithmetic(settings, plan.precision, plan.threads, &state, ranks);
   comm::together(ranks.world, [&] {
     runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, parallel::Sharding{});
     runtime->load_weights(*source);

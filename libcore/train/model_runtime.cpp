@@ -15,7 +15,7 @@ ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Sh
       storage_(table_, plan.precision, lanes_ ? &*lanes_ : nullptr, sharding),
       executor_(context_, units_, storage_),
       sequence_length_(plan.sequence_length) {
-  context_.set_multiply(plan.multiply);
+  context_.set_arithmetic(plan.arithmetic);
   executor_.set_overlap(plan.overlap);
   if (plan.place.dp > 1 && plan.overlap) context_.set_poll([this] { executor_.poll(); });
   for (std::int64_t b = 0; b < plan.micro_batch; ++b) {

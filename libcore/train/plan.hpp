@@ -28,7 +28,7 @@ enum class Recompute { none, selective, full };
 struct Plan {
   model::ModelSpec spec;
   parallel::Precision precision;
-  DType multiply = DType::f32;  // of bf16 matrices; see choose_multiply
+  Arithmetic arithmetic = Arithmetic::fp32;  // of bf16 matrices; see choose_arithmetic
   Recompute recompute = Recompute::none;
   Place place;
   int zero = 0;        // the stage; see parallel::Division

@@ -7,6 +7,7 @@
 #include "checkpoint/manifest.hpp"
 #include "comm/ranks.hpp"
 #include "parallel/precision.hpp"
+#include "tensor/arithmetic.hpp"
 #include "train/settings.hpp"
 
 namespace dt::train {
@@ -15,16 +16,16 @@ namespace dt::train {
 parallel::Precision precision_of(const Settings& settings);
 
 /// Error{environment}: --matmul asks for what this machine's CPU lacks.
-void check_multiply(const Settings& settings);
+void check_arithmetic(const Settings& settings);
 
 /// "fp32", "bf16", ...: as options name it.
 std::string precision_name(DType dtype);
 
 /// What bf16 matrices are multiplied in, decided by rank 0 for all, who call it together: as --matmul says;
-/// else as the run did before (`resumed`); else bf16 unless fp32 measures faster here. Says what was chosen
-/// where nobody asked for it, and why. Errors: environment, naming the rank, where --matmul asks for what a
-/// CPU lacks.
-DType choose_multiply(const Settings& settings, const parallel::Precision& precision, int threads,
-                      const checkpoint::TrainingState* resumed, const comm::Ranks& ranks);
+/// else as the run did before (`resumed`); else the fastest here of those that all ranks have, in doubt the
+/// one of most bits a cycle. Says what was chosen where nobody asked for it, and why. Errors: environment,
+/// naming the rank, where --matmul asks for what a CPU lacks.
+Arithmetic choose_arithmetic(const Settings& settings, const parallel::Precision& precision, int threads,
+                             const checkpoint::TrainingState* resumed, const comm::Ranks& ranks);
 
 }  // namespace dt::train

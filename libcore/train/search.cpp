@@ -127,7 +127,7 @@ void Search::plan(Start& start, const checkpoint::Manifest& manifest) const {
     start.plan = make_plan(origin_.settings, origin_.spec, origin_.dataset, origin_.place, &manifest.state);
     check_resumable(start.plan, manifest, origin_.dataset.content_digest());
   });
-  start.plan.multiply = origin_.choose_multiply(start.plan, &manifest.state);
+  start.plan.arithmetic = origin_.choose_arithmetic(start.plan, &manifest.state);
 }
 
 void Search::tell(const Start& start) const {

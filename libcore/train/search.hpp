@@ -22,8 +22,8 @@ struct Origin {
   const Place& place;
   const comm::Ranks& ranks;
 
-  DType choose_multiply(const Plan& plan, const checkpoint::TrainingState* resumed) const {
-    return train::choose_multiply(settings, plan.precision, plan.threads, resumed, ranks);
+  Arithmetic choose_arithmetic(const Plan& plan, const checkpoint::TrainingState* resumed) const {
+    return train::choose_arithmetic(settings, plan.precision, plan.threads, resumed, ranks);
   }
   void make_runtime(Start& start) const {
     start.groups = divide_ranks(start.plan, ranks.world);

@@ -19,7 +19,7 @@ Start start_anew(const Origin& origin) {
   comm::together(origin.ranks.world, [&] {
     start.plan = make_plan(origin.settings, origin.spec, origin.dataset, origin.place, nullptr);
   });
-  start.plan.multiply = origin.choose_multiply(start.plan, nullptr);
+  start.plan.arithmetic = origin.choose_arithmetic(start.plan, nullptr);
   origin.make_runtime(start);
   comm::together(origin.ranks.world, [&] {
     fill_weights(*start.runtime, origin.settings, start.plan);

@@ -23,7 +23,7 @@ constexpr double look_for_newer_every_s = 2;
 
 /// Of all ranks together.
 double measure_peak_flops(const Context& context, comm::Communicator& world) {
-  double rate = kernels::measure_matmul_rate(context, context.multiply(), matmul_measurement_s);
+  double rate = kernels::measure_matmul_rate(context, context.arithmetic(), matmul_measurement_s);
   const Tensor value(&rate, DType::f64, Shape{1});
   world.all_reduce(value, value).wait();
   return rate;

@@ -24,7 +24,7 @@ struct Case {
   std::int64_t N, K;
   Pass pass;
   DType operands, output;
-  DType arithmetic;
+  Arithmetic arithmetic;
 };
 
 /// The product's dimensions and what enters it transposed.
@@ -150,7 +150,7 @@ void add_case(const Case& c, const char* format) {
     for (const std::int64_t R : {is_head ? 512 : 1024, is_head ? 1024 : 4096}) entry->Args({R, threads});
   };
   add("dt", [c](benchmark::State& state) { ours(state, c); });
-  if (c.operands != c.arithmetic) return;
+  if (c.operands != DType::f32 && c.arithmetic == Arithmetic::fp32) return;
   add("onednn", [c](benchmark::State& state) { onednn(state, c, false); });
   add("onednn_packed", [c](benchmark::State& state) { onednn(state, c, true); });
   if (c.operands == DType::f32) add("onednn_sgemm", [c](benchmark::State& state) { onednn_sgemm(state, c); });
@@ -167,9 +167,10 @@ int main(int argc, char** argv) {
   for (const auto& layer : layers) {
     for (const Pass pass : {Pass::forward, Pass::input, Pass::weight}) {
       const DType half_output = pass == Pass::weight ? DType::f32 : DType::bf16;
-      add_case({layer.name, layer.N, layer.K, pass, DType::f32, DType::f32, DType::f32}, "f32");
-      add_case({layer.name, layer.N, layer.K, pass, DType::bf16, half_output, DType::bf16}, "bf16");
-      add_case({layer.name, layer.N, layer.K, pass, DType::bf16, half_output, DType::f32}, "bf16_in_f32");
+      add_case({layer.name, layer.N, layer.K, pass, DType::f32, DType::f32, Arithmetic::fp32}, "f32");
+      add_case({layer.name, layer.N, layer.K, pass, DType::bf16, half_output, Arithmetic::bf16}, "bf16");
+      add_case({layer.name, layer.N, layer.K, pass, DType::bf16, half_output, Arithmetic::fp32},
+               "bf16_in_f32");
     }
   }
   benchmark::Initialize(&argc, argv);

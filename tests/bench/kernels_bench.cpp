@@ -73,15 +73,15 @@ class Bench {
 
 /// Runs `kernel` and reports `amount` per second, in 10⁹, as `unit`.
 void measure(benchmark::State& state, const char* unit, double amount,
-             const std::function<void(const Context&)>& kernel, DType multiply = DType::f32) {
+             const std::function<void(const Context&)>& kernel, Arithmetic multiply = Arithmetic::fp32) {
   Context context(static_cast<int>(state.range(0)));
-  context.set_multiply(multiply);
+  context.set_arithmetic(multiply);
   kernel(context);
   for (auto _ : state) kernel(context);
   state.counters[unit] = benchmark::Counter(amount * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
 }
 void measure_flops(benchmark::State& state, double flops, const std::function<void(const Context&)>& kernel,
-                   DType multiply = DType::f32) {
+                   Arithmetic multiply = Arithmetic::fp32) {
   measure(state, "GFLOP", flops, kernel, multiply);
 }
 /// Every byte is counted once for each time that it must be read or written.
@@ -134,18 +134,19 @@ constexpr kernels::AttentionShape attention_shape{1, R, H, H, D};
 /// What attention's heads are stored and multiplied in, and the length of a sequence.
 struct AttentionCase {
   const char* name;
-  DType dtype, multiply;
+  DType dtype;
+  Arithmetic multiply;
   std::int64_t sequence;
   std::int64_t window = 0;
 };
 constexpr AttentionCase attention_cases[] = {
-    {"f32/1024", DType::f32, DType::f32, 1024},
-    {"f32/4096", DType::f32, DType::f32, 4096},
-    {"bf16/1024", DType::bf16, DType::bf16, 1024},
-    {"bf16/4096", DType::bf16, DType::bf16, 4096},
-    {"bf16_in_f32/1024", DType::bf16, DType::f32, 1024},
-    {"bf16_in_f32/4096", DType::bf16, DType::f32, 4096},
-    {"bf16_window_512/4096", DType::bf16, DType::bf16, 4096, 512},
+    {"f32/1024", DType::f32, Arithmetic::fp32, 1024},
+    {"f32/4096", DType::f32, Arithmetic::fp32, 4096},
+    {"bf16/1024", DType::bf16, Arithmetic::bf16, 1024},
+    {"bf16/4096", DType::bf16, Arithmetic::bf16, 4096},
+    {"bf16_in_f32/1024", DType::bf16, Arithmetic::fp32, 1024},
+    {"bf16_in_f32/4096", DType::bf16, Arithmetic::fp32, 4096},
+    {"bf16_window_512/4096", DType::bf16, Arithmetic::bf16, 4096, 512},
 };
 
 struct AttentionBench {

@@ -121,7 +121,7 @@ double sgemm_rate(std::int64_t M, std::int64_t N, std::int64_t K, bool transpose
 /// The best of dt's products at GPT-2's shapes, all three kinds, and of oneDNN's in fp32.
 double best_matmul_rate(DType dtype) {
   Context context(threads);
-  if (dtype == DType::bf16) context.set_multiply(DType::bf16);
+  if (dtype == DType::bf16) context.set_arithmetic(Arithmetic::bf16);
   double best = 0;
   for (const std::int64_t R : {1024, 4096}) {
     for (const auto& [N, K] : {std::pair<std::int64_t, std::int64_t>{2304, 768},
@@ -191,7 +191,7 @@ class Streaming {
 /// GFLOP of causal attention, forward and backward, in FLOP/s.
 double attention_rate(DType dtype, std::int64_t T) {
   Context context(threads);
-  if (dtype == DType::bf16) context.set_multiply(DType::bf16);
+  if (dtype == DType::bf16) context.set_arithmetic(Arithmetic::bf16);
   constexpr std::int64_t H = 12, D = 64;
   const kernels::AttentionShape shape{1, T, H, H, D};
   Tensors t;

@@ -8,6 +8,7 @@
 #include <hwy/targets.h>
 
 #include "base/half.hpp"
+#include "kernels/linear.hpp"
 
 namespace dt::kernels::test {
 namespace {
@@ -78,14 +79,15 @@ void check_same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b)
 }
 
 struct Variant {
-  DType dtype, multiply;
+  DType dtype;
+  Arithmetic multiply;
   Threads threads;
   double tolerance;
 };
 
 void check_variant(const Case& run, const std::vector<Tensor>& expected, const Variant& variant) {
   Context one(1);
-  one.set_multiply(variant.multiply);
+  one.set_arithmetic(variant.multiply);
   Fixture aligned(one, variant.dtype);
   const std::vector<Tensor> outputs = run_twice(run, aligned);
   check_close(outputs, expected, variant.tolerance);
@@ -97,7 +99,7 @@ void check_variant(const Case& run, const std::vector<Tensor>& expected, const V
   for (const int count : {2, 3}) {
     INFO(count << " threads");
     Context context(count);
-    context.set_multiply(variant.multiply);
+    context.set_arithmetic(variant.multiply);
     Fixture fixture(context, variant.dtype);
     const std::vector<Tensor> again = run_twice(run, fixture);
     if (variant.threads == Threads::any) {
@@ -115,7 +117,8 @@ void check_instruction_sets(const Case& run, const Variant& variant) {
   fixture.round_to(variant.dtype);
   const std::vector<Tensor> expected = run(fixture);
   for_each_instruction_set([&] {
-    INFO(dtype_name(variant.dtype) << " multiplied in " << dtype_name(variant.multiply));
+    if (!multiplies_in(variant.multiply)) return;
+    INFO(dtype_name(variant.dtype) << " multiplied in " << arithmetic_name(variant.multiply));
     check_variant(run, expected, variant);
   });
 }
@@ -223,12 +226,13 @@ void for_each_instruction_set(const std::function<void()>& body) {
 }
 
 void check_fast_kernel(const Case& run, Threads threads, double tolerance) {
-  check_instruction_sets(run, {DType::f32, DType::f32, threads, tolerance});
+  check_instruction_sets(run, {DType::f32, Arithmetic::fp32, threads, tolerance});
 }
 
 void check_fast_half_kernel(const Case& run, Threads threads, double tolerance) {
-  check_instruction_sets(run, {DType::f16, DType::f32, threads, tolerance});
-  for (const DType multiply : {DType::f32, DType::bf16}) {
+  check_instruction_sets(run, {DType::f16, Arithmetic::fp32, threads, tolerance});
+  for (const Arithmetic multiply :
+       {Arithmetic::fp32, Arithmetic::bf16, Arithmetic::amx, Arithmetic::amx_by_loops}) {
     check_instruction_sets(run, {DType::bf16, multiply, threads, tolerance});
   }
 }

@@ -101,7 +101,8 @@ class Values {
 /// What is multiplied and how; `run` makes the operands from fixed seeds.
 struct Case {
   std::int64_t M, N, K;
-  DType operands = DType::f32, output = DType::f32, arithmetic = DType::f32;
+  DType operands = DType::f32, output = DType::f32;
+  Arithmetic arithmetic = Arithmetic::fp32;
   bool a_transposed = false, b_transposed = false, accumulate = false, bias = false, residual = false,
        residual_is_c = false;
   std::int64_t gap = 0;  // elements between stored rows
@@ -199,19 +200,20 @@ void check_against_plain_loops(const Case& c) {
 }
 
 struct Formats {
-  DType operands, output, arithmetic;
+  DType operands, output;
+  Arithmetic arithmetic;
 };
 constexpr Formats formats[] = {
-    {DType::f32, DType::f32, DType::f32},    {DType::f32, DType::bf16, DType::f32},
-    {DType::bf16, DType::bf16, DType::f32},  {DType::bf16, DType::f32, DType::f32},
-    {DType::f16, DType::f16, DType::f32},    {DType::f16, DType::f32, DType::f32},
-    {DType::bf16, DType::bf16, DType::bf16}, {DType::bf16, DType::f32, DType::bf16}};
+    {DType::f32, DType::f32, Arithmetic::fp32},   {DType::f32, DType::bf16, Arithmetic::fp32},
+    {DType::bf16, DType::bf16, Arithmetic::fp32}, {DType::bf16, DType::f32, Arithmetic::fp32},
+    {DType::f16, DType::f16, Arithmetic::fp32},   {DType::f16, DType::f32, Arithmetic::fp32},
+    {DType::bf16, DType::bf16, Arithmetic::bf16}, {DType::bf16, DType::f32, Arithmetic::bf16}};
 
 /// body(case) for each format that this instruction set multiplies.
 void for_each_format(const Case& shape, const std::function<void(const Case&)>& body) {
   for (const Formats& f : formats) {
     if (!multiplies_in(f.arithmetic)) continue;
-    INFO(dtype_name(f.operands) << " to " << dtype_name(f.output) << " by " << dtype_name(f.arithmetic));
+    INFO(dtype_name(f.operands) << " to " << dtype_name(f.output) << " by " << arithmetic_name(f.arithmetic));
     Case c = shape;
     c.operands = f.operands;
     c.output = f.output;
@@ -418,11 +420,11 @@ TEST_CASE("a matrix product refuses what it cannot multiply") {
   const Context context(1);
   const Values x(DType::f32, 1);
   Product p{1, 1, 1, DType::f32, {x.data(), 1}, {x.data(), 1}, DType::f32, x.data(), 1};
-  p.arithmetic = DType::bf16;
+  p.arithmetic = Arithmetic::bf16;
   CHECK_THROWS_AS(cpu::multiply(context, p), Error);
-  p.arithmetic = DType::f16;
+  p.arithmetic = Arithmetic::amx_by_loops;
   CHECK_THROWS_AS(cpu::multiply(context, p), Error);
-  p.arithmetic = DType::f32;
+  p.arithmetic = Arithmetic::fp32;
   p.output = DType::f64;
   CHECK_THROWS_AS(cpu::multiply(context, p), Error);
 }

@@ -168,7 +168,7 @@ TEST_CASE("a context that asks for the reference gets it") {
 
 TEST_CASE("the measured matmul rate is a rate") {
   const Context context(1);
-  CHECK(measure_matmul_rate(context, DType::f32, 0.01) > 1e7);
+  CHECK(measure_matmul_rate(context, Arithmetic::fp32, 0.01) > 1e7);
 }
 
 }  // namespace

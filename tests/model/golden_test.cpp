@@ -123,14 +123,14 @@ void check_gradients(const Hdf5Reader& file, const Decoder& decoder, double tole
 }
 
 void check_golden(const std::string& name, DType dtype, bool reference, double tolerance,
-                  DType multiply = DType::f32) {
+                  Arithmetic multiply = Arithmetic::fp32) {
   const Hdf5Reader file(fs::path(DT_TESTS_DIR) / "golden" /
                         (name + "." + std::string(dtype_name(dtype)) + ".h5"));
   INFO(file.path() << (reference ? " with reference kernels" : ""));
   const ModelSpec spec = parse_hf_config(file.string_attribute("/", "config").value(), file.path().string());
   Context context(2);
   context.set_reference_only(reference);
-  context.set_multiply(multiply);
+  context.set_arithmetic(multiply);
   Decoder decoder(spec, dtype);
   load_weights(file, decoder);
   const auto& shape_BT = file.info("/tokens").shape;
@@ -166,7 +166,7 @@ TEST_CASE("logits, loss and gradients are those of transformers in fp32") {
 }
 TEST_CASE("logits, loss and gradients in bf16 are as near to the exact ones as those of transformers") {
   for (const std::string name : {"gpt2_untied", "llama3_rope_biases", "mistral_window", "qwen2_tied"}) {
-    for (const DType multiply : {DType::f32, DType::bf16}) {
+    for (const Arithmetic multiply : {Arithmetic::fp32, Arithmetic::bf16, Arithmetic::amx}) {
       if (kernels::multiplies_in(multiply)) check_golden(name, DType::bf16, false, 2e-2, multiply);
     }
   }

@@ -11,9 +11,9 @@ TEST_CASE("a context carries threads, device and scratch memory") {
   CHECK_FALSE(context.reference_only());
   context.set_reference_only(true);
   CHECK(context.reference_only());
-  CHECK(context.multiply() == DType::f32);
-  context.set_multiply(DType::bf16);
-  CHECK(context.multiply() == DType::bf16);
+  CHECK(context.arithmetic() == Arithmetic::fp32);
+  context.set_arithmetic(Arithmetic::bf16);
+  CHECK(context.arithmetic() == Arithmetic::bf16);
   const Context& shared = context;
   const Arena::Scope scope(shared.scratch());
   CHECK(shared.scratch().allocate(DType::f32, {2}));

@@ -34,7 +34,7 @@ void with_arithmetic([[maybe_unused]] const Context& context, DType dtype, const
   if (dtype == DType::f32) return body(MultiplyFp32{}, float{});
   if (dtype == DType::f16) return body(MultiplyFp32{}, Float16{});
 #if HWY_TARGET == HWY_AVX3
-  if (context.multiply() == DType::bf16 && has_bf16_tiles()) return body(MultiplyBf16{}, BFloat16{});
+  if (context.arithmetic() == Arithmetic::bf16 && has_bf16_tiles()) return body(MultiplyBf16{}, BFloat16{});
 #endif
   body(MultiplyFp32{}, BFloat16{});
 }

@@ -191,7 +191,7 @@ class PackedOperand {
 };
 
 Units units_of(const Product& p) {
-  if (p.arithmetic == DType::bf16) return Units::bf16_pairs;
+  if (p.arithmetic == Arithmetic::bf16) return Units::bf16_pairs;
   return p.operands == DType::f32 ? Units::f32 : p.operands == DType::bf16 ? Units::bf16 : Units::f16;
 }
 
@@ -203,8 +203,8 @@ class Multiplication {
       : context_(context),
         p_(product),
         kernels_(kernels),
-        tile_(product.arithmetic == DType::bf16 ? multiply_wide_tile_bf16 : kernels.tile),
-        per_unit_(product.arithmetic == DType::bf16 ? 2 : 1),
+        tile_(product.arithmetic == Arithmetic::bf16 ? multiply_wide_tile_bf16 : kernels.tile),
+        per_unit_(product.arithmetic == Arithmetic::bf16 ? 2 : 1),
         units_(ceil_div(product.K, per_unit_)),
         packed_units_(units_ <= most_whole_units ? std::max<std::int64_t>(units_, 1) : units_of_part),
         a_(kernels.a, product.a, !product.a.transposed, units_of(product), dtype_bytes(product.operands)),
@@ -361,17 +361,17 @@ bool is_float(DType dtype) {
 
 }  // namespace
 
-bool multiplies_in(DType dtype) {
-  if (dtype == DType::f32) return true;
-  return dtype == DType::bf16 && has_bf16_tiles() && HWY_DYNAMIC_DISPATCH(gemm_kernels)().is_avx512;
+bool multiplies_in(Arithmetic arithmetic) {
+  if (arithmetic == Arithmetic::fp32) return true;
+  return arithmetic == Arithmetic::bf16 && has_bf16_tiles() && HWY_DYNAMIC_DISPATCH(gemm_kernels)().is_avx512;
 }
 
 void multiply(const Context& context, const Product& p) {
   DT_CHECK(is_float(p.operands) && is_float(p.output) && is_float(p.bias_dtype),
            "a matrix product of {} with bias of {} into {}", dtype_name(p.operands), dtype_name(p.bias_dtype),
            dtype_name(p.output));
-  DT_CHECK(multiplies_in(p.arithmetic) && (p.arithmetic == DType::f32 || p.arithmetic == p.operands),
-           "a matrix product of {} multiplied in {}", dtype_name(p.operands), dtype_name(p.arithmetic));
+  DT_CHECK(multiplies_in(p.arithmetic) && (p.arithmetic == Arithmetic::fp32 || p.operands == DType::bf16),
+           "a matrix product of {} multiplied in {}", dtype_name(p.operands), arithmetic_name(p.arithmetic));
   if (p.M == 0 || p.N == 0) return;
   constexpr std::int64_t serial_products = 64 * 64 * 64;
   const int threads = p.M * p.N * p.K <= serial_products ? 1 : context.threads();

@@ -27,13 +27,12 @@ struct Product {
   DType bias_dtype = DType::f32;
   const void* residual = nullptr;  // M × N values of c's dtype; may be c itself
   std::int64_t residual_stride = 0;
-  DType arithmetic = DType::f32;  // of the multiplications, see multiplies_in
+  Arithmetic arithmetic = Arithmetic::fp32;  // other than fp32 for operands of bf16 alone
 };
 
-/// Whether products can be taken in `dtype`: f32 always (operands are widened while they are packed); bf16
-/// where the processor has AVX512_BF16, for bf16 operands: exact products, with subnormal operands and sums
-/// taken as zero.
-bool multiplies_in(DType dtype);
+/// Whether this machine can: fp32 always (operands are widened while they are packed); bf16 where the
+/// processor has AVX512_BF16: exact products, with subnormal operands and sums taken as zero.
+bool multiplies_in(Arithmetic arithmetic);
 
 /// Sums are fp32 and c is rounded once. Each element of c has the same bits whatever M and N, the number of
 /// threads, and the place and stride of the matrices: it is a sum of chains over fixed stretches of k.

@@ -23,7 +23,7 @@ Product product(const Context& context, const Tensor& left, bool left_transposed
   p.output = output.dtype();
   p.c = output.raw();
   p.c_stride = p.N;
-  p.arithmetic = left.dtype() == DType::bf16 ? context.multiply() : DType::f32;
+  p.arithmetic = left.dtype() == DType::bf16 ? context.arithmetic() : Arithmetic::fp32;
   return p;
 }
 
@@ -55,18 +55,19 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
       [&](std::int64_t begin, std::int64_t end, float* sums) { sum_columns(dy_RN, begin, end, sums); });
 }
 
-double measure_matmul_rate(const Context& context, DType multiply, double seconds) {
+double measure_matmul_rate(const Context& context, Arithmetic arithmetic, double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto elapsed_s = [](Clock::time_point since) {
     return std::chrono::duration<double>(Clock::now() - since).count();
   };
   constexpr std::int64_t n = 1536;
   const Arena::Scope scope(context.scratch());
-  const Tensor abc = context.scratch().allocate(multiply, {3, n, n});
+  const Tensor abc =
+      context.scratch().allocate(arithmetic == Arithmetic::fp32 ? DType::f32 : DType::bf16, {3, n, n});
   zero(context, abc);
   const auto matrix = [&](std::int64_t i) { return abc.flat(i * n * n, n * n).reshaped({n, n}); };
   Product p = product(context, matrix(0), false, matrix(1), true, matrix(2));
-  p.arithmetic = multiply;
+  p.arithmetic = arithmetic;
   double best = 0;
   const auto start = Clock::now();
   do {

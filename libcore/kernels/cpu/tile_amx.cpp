@@ -1,0 +1,195 @@
+#include "kernels/cpu/tile_amx.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define DT_AMX __attribute__((target("amx-tile,amx-bf16,avx512f")))
+#define DT_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl")))
+
+namespace dt::kernels::cpu {
+namespace {
+
+constexpr std::int64_t panel_block = amx_rows * amx_units;  // floats of a tile
+constexpr std::int64_t tile_row_bytes = 64;
+
+bool cpu_has_amx_bf16() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  constexpr unsigned amx_bf16 = 1U << 22, amx_tile = 1U << 24;
+  return (d & amx_bf16) != 0 && (d & amx_tile) != 0;
+}
+
+/// Linux saves a thread's 8 KiB of tiles only for processes that asked (Documentation/arch/x86/xstate.rst).
+bool kernel_permits_tiles() {
+  constexpr long request_permission = 0x1023, tile_data = 18;
+  return ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+}
+
+/// All eight tiles of 16 rows of 64 bytes.
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+constexpr TileConfig whole_tiles;
+
+DT_AMX void load_config() {
+  _tile_loadconfig(&whole_tiles);
+}
+DT_AMX void release_tiles() {
+  _tile_release();
+}
+
+/// Tiles 0 to 3 are those of C, 4 and 5 of A, 6 and 7 of B; tiles are named by constants, hence no loops.
+DT_AMX void multiply_two_rows(std::int64_t units, const float* a, const float* b, float* c,
+                              std::int64_t c_row, bool add) {
+  const std::int64_t c_bytes = c_row * 4;
+  float* below = c + amx_rows * c_row;
+  if (add) {
+    _tile_loadd(0, c, c_bytes);
+    _tile_loadd(1, c + amx_columns, c_bytes);
+    _tile_loadd(2, below, c_bytes);
+    _tile_loadd(3, below + amx_columns, c_bytes);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  const float *a_below = a + amx_rows * units, *b_beside = b + amx_columns * units;
+  for (std::int64_t k = 0; k < amx_units * units; k += panel_block) {
+    _tile_loadd(6, b + k, tile_row_bytes);
+    _tile_loadd(4, a + k, tile_row_bytes);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, b_beside + k, tile_row_bytes);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(5, a_below + k, tile_row_bytes);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, c, c_bytes);
+  _tile_stored(1, c + amx_columns, c_bytes);
+  _tile_stored(2, below, c_bytes);
+  _tile_stored(3, below + amx_columns, c_bytes);
+}
+
+DT_AMX void multiply_one_row(std::int64_t units, const float* a, const float* b, float* c, std::int64_t c_row,
+                             bool add) {
+  const std::int64_t c_bytes = c_row * 4;
+  if (add) {
+    _tile_loadd(0, c, c_bytes);
+    _tile_loadd(1, c + amx_columns, c_bytes);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+  }
+  const float* b_beside = b + amx_columns * units;
+  for (std::int64_t k = 0; k < amx_units * units; k += panel_block) {
+    _tile_loadd(4, a + k, tile_row_bytes);
+    _tile_loadd(6, b + k, tile_row_bytes);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, b_beside + k, tile_row_bytes);
+    _tile_dpbf16ps(1, 4, 7);
+  }
+  _tile_stored(0, c, c_bytes);
+  _tile_stored(1, c + amx_columns, c_bytes);
+}
+
+/// While it lives, subnormals count as zero in this thread.
+class WithoutSubnormals {
+ public:
+  WithoutSubnormals() : before_(_mm_getcsr()) {
+    constexpr unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x40;
+    _mm_setcsr(before_ | flush_to_zero | denormals_are_zero);
+  }
+  ~WithoutSubnormals() { _mm_setcsr(before_); }
+  WithoutSubnormals(const WithoutSubnormals&) = delete;
+
+ private:
+  unsigned before_;
+};
+
+/// One block of one row: 16 columns of C.
+DT_AVX512 void add_block_by_loops(const float* a, const float* b, float* c) {
+  const __m512i high_half = _mm512_set1_epi32(static_cast<int>(0xffff0000));
+  __m512 low = _mm512_setzero_ps(), high = _mm512_setzero_ps();
+  for (std::int64_t k = 0; k < amx_units; ++k) {
+    const __m512i left = _mm512_castps_si512(_mm512_set1_ps(a[k]));
+    const __m512i right = _mm512_castps_si512(_mm512_loadu_ps(b + k * amx_columns));
+    low = _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_slli_epi32(left, 16)),
+                          _mm512_castsi512_ps(_mm512_slli_epi32(right, 16)), low);
+    high = _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_and_si512(left, high_half)),
+                           _mm512_castsi512_ps(_mm512_and_si512(right, high_half)), high);
+  }
+  _mm512_storeu_ps(c, _mm512_add_ps(_mm512_loadu_ps(c), _mm512_add_ps(low, high)));
+}
+
+}  // namespace
+
+const std::string& why_no_amx() {
+  static const std::string why = !cpu_has_amx_bf16() ? "has no AMX (amx_bf16)"
+                                 : !kernel_permits_tiles()
+                                     ? "has AMX, but its kernel refuses this process its tiles"
+                                     : "";
+  return why;
+}
+
+AmxTiles::AmxTiles(bool in_use) : in_use_(in_use) {
+  if (in_use_) load_config();
+}
+AmxTiles::~AmxTiles() {
+  if (in_use_) release_tiles();
+}
+
+void multiply_tiles_amx(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
+                        std::int64_t c_row, bool add) {
+  (rows > amx_rows ? multiply_two_rows : multiply_one_row)(units, a, b, c, c_row, add);
+}
+
+void multiply_tiles_by_loops(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
+                             std::int64_t c_row, bool add) {
+  const WithoutSubnormals without_subnormals;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const float* row = a + i / amx_rows * amx_rows * units + i % amx_rows * amx_units;
+    for (std::int64_t j = 0; j < 2 * amx_columns; j += amx_columns) {
+      float* sums = c + i * c_row + j;
+      if (!add) std::fill_n(sums, amx_columns, 0.0f);
+      for (std::int64_t k = 0; k < units; k += amx_units) {
+        add_block_by_loops(row + k * amx_rows, b + j * units + k * amx_columns, sums);
+      }
+    }
+  }
+}
+
+}  // namespace dt::kernels::cpu
+
+#else
+
+namespace dt::kernels::cpu {
+
+const std::string& why_no_amx() {
+  static const std::string why = "has no AMX (amx_bf16)";
+  return why;
+}
+
+AmxTiles::AmxTiles(bool in_use) : in_use_(in_use) {}
+AmxTiles::~AmxTiles() = default;
+
+void multiply_tiles_amx(std::int64_t, std::int64_t, const float*, const float*, float*, std::int64_t, bool) {
+  DT_CHECK(false, "this processor has no tiles");
+}
+void multiply_tiles_by_loops(std::int64_t, std::int64_t, const float*, const float*, float*, std::int64_t,
+                             bool) {
+  DT_CHECK(false, "this processor has no tiles");
+}
+
+}  // namespace dt::kernels::cpu
+
+#endif
