@@ -53,8 +53,8 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
                                                                           dbias_N);
 }
 
-bool multiplies_in(Arithmetic arithmetic) {
-  return cpu::multiplies_in(arithmetic);
+std::string why_not(Arithmetic arithmetic) {
+  return cpu::why_not(arithmetic);
 }
 
 double measure_matmul_rate(const Context& context, Arithmetic arithmetic, double seconds) {

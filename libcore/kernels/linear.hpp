@@ -2,14 +2,20 @@
 // y = x·Wᵀ + b and its two backward halves.
 // Legend: R rows (batch × sequence), N output features, K input features.
 
+#include <string>
+
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::kernels {
 
-/// Whether this machine multiplies matrices in `arithmetic`: fp32 always; bf16 and amx where its processor
-/// has the instructions and, for amx, the kernel lets this process use them.
-bool multiplies_in(Arithmetic arithmetic);
+/// Why this machine does not multiply matrices so, as what follows "the CPU of HOST"; empty where it does:
+/// fp32 always; bf16 and amx where its processor has the instructions and, for amx, the kernel lets this
+/// process use them.
+std::string why_not(Arithmetic arithmetic);
+inline bool multiplies_in(Arithmetic arithmetic) {
+  return why_not(arithmetic).empty();
+}
 
 /// y_RN = x_RK · w_NKᵀ + bias_N + residual_RN; bias and residual may be absent. y may alias the residual, not
 /// x.

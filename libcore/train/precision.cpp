@@ -30,37 +30,32 @@ DType parse_precision(const std::string& name) {
 /// Of bf16, from the one to prefer.
 constexpr Arithmetic candidates[] = {Arithmetic::amx, Arithmetic::bf16, Arithmetic::fp32};
 
-const char* instruction_of(Arithmetic arithmetic) {
-  return arithmetic == Arithmetic::amx ? "AMX (amx_bf16) that this process may use" : "AVX512_BF16";
-}
-
-comm::SharedError lacks(Arithmetic asked, const std::string& whose) {
-  return {ErrorKind::environment,
-          fmt::format("--matmul {}: the CPU of {} has no {}", arithmetic_name(asked), whose,
-                      instruction_of(asked)),
-          "leave --matmul out: dt then takes what is fastest there"};
-}
-
-/// The first rank whose CPU does not multiply so, by name; empty where all do.
-std::string rank_without(Arithmetic arithmetic, const comm::Ranks& ranks) {
-  const std::vector<std::string> hosts =
-      comm::gather_texts(ranks.world, kernels::multiplies_in(arithmetic) ? std::string() : host_name());
-  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-    if (!hosts[rank].empty()) return fmt::format("rank {} on {}", rank, hosts[rank]);
+/// The first rank whose CPU does not multiply so, and why; empty where all do.
+std::string who_cannot(Arithmetic arithmetic, const comm::Ranks& ranks) {
+  const std::string why = kernels::why_not(arithmetic);
+  const std::vector<std::string> reasons =
+      comm::gather_texts(ranks.world, why.empty() ? why : fmt::format("{} {}", host_name(), why));
+  for (std::size_t rank = 0; rank < reasons.size(); ++rank) {
+    if (!reasons[rank].empty()) return fmt::format("the CPU of rank {} on {}", rank, reasons[rank]);
   }
   return "";
 }
 
-/// Those that all ranks have, from the one to prefer.
+comm::SharedError cannot(Arithmetic asked, const std::string& why) {
+  return {ErrorKind::environment, fmt::format("--matmul {}: {}", arithmetic_name(asked), why),
+          "leave --matmul out: dt then takes what is fastest there"};
+}
+
+/// Those that all ranks have, from the one to prefer; says which ones only some have, or lack for a reason
+/// that is not their CPU.
 std::vector<Arithmetic> common_arithmetics(const comm::Ranks& ranks) {
   std::vector<Arithmetic> common;
   for (const Arithmetic arithmetic : candidates) {
-    const std::string lacking = rank_without(arithmetic, ranks);
-    if (lacking.empty()) {
+    const std::string why = who_cannot(arithmetic, ranks);
+    if (why.empty()) {
       common.push_back(arithmetic);
-    } else if (ranks.world.size() > 1 && kernels::multiplies_in(arithmetic)) {
-      ranks.console.info("not multiplying bf16 in {}: the CPU of {} has no {}", arithmetic_name(arithmetic),
-                         lacking, instruction_of(arithmetic));
+    } else if (kernels::multiplies_in(arithmetic) || why.find("refuses") != std::string::npos) {
+      ranks.console.info("not multiplying bf16 in {}: {}", arithmetic_name(arithmetic), why);
     }
   }
   return common;
@@ -119,15 +114,16 @@ std::string precision_name(DType dtype) {
 
 void check_arithmetic(const Settings& settings) {
   const auto asked = parse_arithmetic(settings.matmul);
-  if (asked && !kernels::multiplies_in(*asked)) throw lacks(*asked, host_name());
+  if (!asked) return;
+  if (const std::string why = kernels::why_not(*asked); !why.empty())
+    throw cannot(*asked, fmt::format("the CPU of {} {}", host_name(), why));
 }
 
 Arithmetic choose_arithmetic(const Settings& settings, const parallel::Precision& precision, int threads,
                              const checkpoint::TrainingState* resumed, const comm::Ranks& ranks) {
   if (precision.compute != DType::bf16 || settings.matmul == "fp32") return Arithmetic::fp32;
   if (const auto asked = parse_arithmetic(settings.matmul)) {
-    if (const std::string lacking = rank_without(*asked, ranks); !lacking.empty())
-      throw lacks(*asked, lacking);
+    if (const std::string why = who_cannot(*asked, ranks); !why.empty()) throw cannot(*asked, why);
     return *asked;
   }
   const std::vector<Arithmetic> common = common_arithmetics(ranks);

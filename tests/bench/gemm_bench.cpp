@@ -64,7 +64,7 @@ void report(benchmark::State& state, const Dimensions& d) {
 void ours(benchmark::State& state, const Case& c) {
   const Dimensions d = dimensions(c, state.range(0));
   const Context context(static_cast<int>(state.range(1)));
-  if (!kernels::cpu::multiplies_in(c.arithmetic)) return state.SkipWithError("not on this processor");
+  if (!kernels::cpu::why_not(c.arithmetic).empty()) return state.SkipWithError("not on this processor");
   const Buffer a = operand(c.operands, d.M * d.K), b = operand(c.operands, d.K * d.N),
                out = operand(c.output, d.M * d.N);
   kernels::cpu::Product p{};
@@ -168,6 +168,7 @@ int main(int argc, char** argv) {
     for (const Pass pass : {Pass::forward, Pass::input, Pass::weight}) {
       const DType half_output = pass == Pass::weight ? DType::f32 : DType::bf16;
       add_case({layer.name, layer.N, layer.K, pass, DType::f32, DType::f32, Arithmetic::fp32}, "f32");
+      add_case({layer.name, layer.N, layer.K, pass, DType::bf16, half_output, Arithmetic::amx}, "amx");
       add_case({layer.name, layer.N, layer.K, pass, DType::bf16, half_output, Arithmetic::bf16}, "bf16");
       add_case({layer.name, layer.N, layer.K, pass, DType::bf16, half_output, Arithmetic::fp32},
                "bf16_in_f32");

@@ -204,15 +204,17 @@ struct Formats {
   Arithmetic arithmetic;
 };
 constexpr Formats formats[] = {
-    {DType::f32, DType::f32, Arithmetic::fp32},   {DType::f32, DType::bf16, Arithmetic::fp32},
-    {DType::bf16, DType::bf16, Arithmetic::fp32}, {DType::bf16, DType::f32, Arithmetic::fp32},
-    {DType::f16, DType::f16, Arithmetic::fp32},   {DType::f16, DType::f32, Arithmetic::fp32},
-    {DType::bf16, DType::bf16, Arithmetic::bf16}, {DType::bf16, DType::f32, Arithmetic::bf16}};
+    {DType::f32, DType::f32, Arithmetic::fp32},          {DType::f32, DType::bf16, Arithmetic::fp32},
+    {DType::bf16, DType::bf16, Arithmetic::fp32},        {DType::bf16, DType::f32, Arithmetic::fp32},
+    {DType::f16, DType::f16, Arithmetic::fp32},          {DType::f16, DType::f32, Arithmetic::fp32},
+    {DType::bf16, DType::bf16, Arithmetic::bf16},        {DType::bf16, DType::f32, Arithmetic::bf16},
+    {DType::bf16, DType::bf16, Arithmetic::amx},         {DType::bf16, DType::f32, Arithmetic::amx},
+    {DType::bf16, DType::bf16, Arithmetic::amx_by_loops}};
 
 /// body(case) for each format that this instruction set multiplies.
 void for_each_format(const Case& shape, const std::function<void(const Case&)>& body) {
   for (const Formats& f : formats) {
-    if (!multiplies_in(f.arithmetic)) continue;
+    if (!why_not(f.arithmetic).empty()) continue;
     INFO(dtype_name(f.operands) << " to " << dtype_name(f.output) << " by " << arithmetic_name(f.arithmetic));
     Case c = shape;
     c.operands = f.operands;

@@ -8,6 +8,7 @@
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/gemm.cpp"
 #include "kernels/cpu/gemm_pack.hpp"
+#include "kernels/cpu/gemm_pack_tiles.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
@@ -41,14 +42,42 @@ void widen(DType dtype, const void* from, std::int64_t count, float* to) {
   });
 }
 
-GemmKernels gemm_kernels() {
-  constexpr int columns = wide_vectors * static_cast<int>(num_lanes);
-  return {{tile_rows, Panels<tile_rows>::group, pack<tile_rows>},
-          {columns, Panels<columns>::group, pack<columns>},
-          multiply_tile<wide_vectors>,
-          finish,
-          widen,
-          HWY_TARGET == HWY_AVX3};
+/// `tile` of a panel of vectors.
+GemmKernels with_vectors(Tile* tile, std::int64_t unit_elements) {
+  constexpr std::int64_t columns = wide_vectors * num_lanes;
+  return {.a = {tile_rows, Panels<tile_rows>::group, pack<tile_rows>},
+          .b = {columns, Panels<columns>::group, pack<columns>},
+          .tile = tile,
+          .unit_elements = unit_elements,
+          .unit_group = 1,
+          .chain = vector_chain,
+          .most_block_units = std::int64_t{3} << 16,  // 768 KB: they stay in a thread's L2 cache
+          .most_block_rows = 192,
+          .finish = finish,
+          .widen = widen};
+}
+
+GemmKernels gemm_kernels([[maybe_unused]] Arithmetic arithmetic) {
+#if HWY_TARGET == HWY_AVX3
+  if (arithmetic == Arithmetic::bf16) return with_vectors(multiply_wide_tile_bf16, 2);
+  if (arithmetic != Arithmetic::fp32) {
+    return {.a = {2 * amx_rows, 2 * amx_rows, pack_tiles<true>},
+            .b = {2 * amx_columns, 2 * amx_columns, pack_tiles<false>},
+            .tile = arithmetic == Arithmetic::amx ? multiply_tiles_amx : multiply_tiles_by_loops,
+            .unit_elements = 2,
+            .unit_group = amx_units,
+            .chain = tiles_chain,
+            .most_block_units = std::int64_t{3} << 16,
+            .most_block_rows = 512,
+            .finish = finish,
+            .widen = widen};
+  }
+#endif
+  return with_vectors(multiply_tile<wide_vectors>, 1);
+}
+
+bool is_avx512() {
+  return HWY_TARGET == HWY_AVX3;
 }
 
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
@@ -58,20 +87,15 @@ HWY_AFTER_NAMESPACE();
 namespace dt::kernels::cpu {
 
 HWY_EXPORT(gemm_kernels);
+HWY_EXPORT(is_avx512);
 
 namespace {
 
-/// Units of k whose products are summed in one chain: what makes the bits, so it is one constant. Its panels
-/// of B fill the L1 cache.
-constexpr std::int64_t chain = 384;
 /// Inner dimensions up to this many units are packed whole; longer ones in parts, between which sums are
 /// kept.
-constexpr std::int64_t most_whole_units = 2048, units_of_part = 4 * chain;
+constexpr std::int64_t most_whole_units = 2048, units_of_part = 1536;
 /// Units of B that are packed at once, 12 MB: within reach of a shared cache.
 constexpr std::int64_t most_packed = std::int64_t{3} << 20;
-/// Units of A that a thread packs at once, 768 KB: they stay in its L2 cache, while panels of B pass.
-constexpr std::int64_t most_packed_by_thread = std::int64_t{3} << 16;
-constexpr std::int64_t most_block_rows = 192;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -122,13 +146,15 @@ struct Blocks {
   std::int64_t floats() const { return rows.part * columns.part; }
 };
 
-/// One operand as panels (gemm_pack.hpp): stretches of `chain` units of k one after another, panels within
-/// each.
+/// One operand as panels (gemm_pack.hpp, gemm_pack_tiles.hpp): stretches of a chain's units of k one after
+/// another, panels within each.
 class PackedOperand {
  public:
-  PackedOperand(const PanelKind& kind, const Matrix& matrix, bool k_contiguous, Units units,
-                std::size_t element_bytes)
+  PackedOperand(const PanelKind& kind, const GemmKernels& kernels, const Matrix& matrix, bool k_contiguous,
+                Units units, std::size_t element_bytes)
       : kind_(kind),
+        stretch_elements_(kernels.chain * kernels.unit_elements),
+        kernels_(kernels),
         source_{static_cast<const std::byte*>(matrix.data), matrix.stride, k_contiguous, units},
         element_bytes_(static_cast<std::int64_t>(element_bytes)) {}
 
@@ -162,28 +188,27 @@ class PackedOperand {
   }
 
  private:
-  std::int64_t elements_per_unit() const {
-    return source_.units == Units::bf16_pairs ? 2 : 1;
-  }
   std::int64_t stretches(std::int64_t K) const {
-    return ceil_div(K, chain * elements_per_unit());
+    return ceil_div(K, stretch_elements_);
   }
 
   /// Of what begins at `begin`, rows [i, i + count) of one stretch.
   void pack_stretch(std::int64_t copy, std::int64_t begin, std::int64_t i, std::int64_t count, std::int64_t k,
                     std::int64_t K, std::int64_t stretch) {
-    const std::int64_t per_unit = elements_per_unit(), first = stretch * chain;
-    const std::int64_t elements = std::min(chain * per_unit, K - first * per_unit);
+    const std::int64_t first = stretch * stretch_elements_;
+    const std::int64_t elements = std::min(stretch_elements_, K - first);
     Unpacked from = source_;
-    from.data += element_bytes_ * offset(begin + i, k + first * per_unit);
+    from.data += element_bytes_ * offset(begin + i, k + first);
     kind_.pack(from, count, elements,
-               panels_ + copy * copy_ + padded_ * first + i * ceil_div(elements, per_unit));
+               panels_ + copy * copy_ + padded_ * stretch * kernels_.chain + i * kernels_.units(elements));
   }
   std::int64_t offset(std::int64_t i, std::int64_t k) const {
     return source_.k_contiguous ? i * source_.stride + k : i + k * source_.stride;
   }
 
   PanelKind kind_;
+  std::int64_t stretch_elements_;
+  const GemmKernels& kernels_;
   Unpacked source_;
   std::int64_t element_bytes_;
   std::int64_t padded_ = 0, copy_ = 0;
@@ -191,7 +216,7 @@ class PackedOperand {
 };
 
 Units units_of(const Product& p) {
-  if (p.arithmetic == Arithmetic::bf16) return Units::bf16_pairs;
+  if (p.arithmetic != Arithmetic::fp32) return Units::bf16_pairs;
   return p.operands == DType::f32 ? Units::f32 : p.operands == DType::bf16 ? Units::bf16 : Units::f16;
 }
 
@@ -203,20 +228,20 @@ class Multiplication {
       : context_(context),
         p_(product),
         kernels_(kernels),
-        tile_(product.arithmetic == Arithmetic::bf16 ? multiply_wide_tile_bf16 : kernels.tile),
-        per_unit_(product.arithmetic == Arithmetic::bf16 ? 2 : 1),
-        units_(ceil_div(product.K, per_unit_)),
+        units_(kernels.units(product.K)),
         packed_units_(units_ <= most_whole_units ? std::max<std::int64_t>(units_, 1) : units_of_part),
-        a_(kernels.a, product.a, !product.a.transposed, units_of(product), dtype_bytes(product.operands)),
-        b_(kernels.b, product.b, product.b.transposed, units_of(product), dtype_bytes(product.operands)),
+        a_(kernels.a, kernels, product.a, !product.a.transposed, units_of(product),
+           dtype_bytes(product.operands)),
+        b_(kernels.b, kernels, product.b, product.b.transposed, units_of(product),
+           dtype_bytes(product.operands)),
         parts_n_(product.N, ceil_div(product.N, std::max(most_packed / packed_units_, kernels.b.group)),
                  kernels.b.group),
         parts_m_(product.M, sums_are_kept() ? ceil_div(product.M * parts_n_.part, most_packed) : 1,
                  kernels.a.group),
         blocks_(Blocks::choose(
             parts_m_.part, parts_n_.part,
-            std::clamp(most_packed_by_thread / packed_units_ / kernels.a.width * kernels.a.width,
-                       kernels.a.width, most_block_rows),
+            std::clamp(kernels.most_block_units / packed_units_ / kernels.a.width * kernels.a.width,
+                       kernels.a.width, kernels.most_block_rows),
             kernels, threads)) {}
 
   void allocate(Arena& arena, int threads) {
@@ -237,10 +262,11 @@ class Multiplication {
 
   /// Called by every thread of the team.
   void run() {
+    const AmxTiles tiles(p_.arithmetic == Arithmetic::amx);
     for (std::int64_t n = 0; n < parts_n_.parts; ++n) {
       for (std::int64_t m = 0; m < parts_m_.parts; ++m) {
         for (std::int64_t unit = 0; unit < std::max<std::int64_t>(units_, 1); unit += packed_units_) {
-          const std::int64_t k = unit * per_unit_;
+          const std::int64_t k = unit * kernels_.unit_elements;
           if (m == 0 || sums_are_kept())
             b_.pack_by_team(parts_n_.begin(n), parts_n_.length(n), k, packed_elements(k));
           multiply_part(m, n, unit);
@@ -252,7 +278,9 @@ class Multiplication {
  private:
   bool sums_are_kept() const { return packed_units_ < units_; }
   /// Of those from k on.
-  std::int64_t packed_elements(std::int64_t k) const { return std::min(packed_units_ * per_unit_, p_.K - k); }
+  std::int64_t packed_elements(std::int64_t k) const {
+    return std::min(packed_units_ * kernels_.unit_elements, p_.K - k);
+  }
 
   void multiply_part(std::int64_t m, std::int64_t n, std::int64_t unit) {
     const int thread = omp_get_thread_num();
@@ -265,7 +293,7 @@ class Multiplication {
       const std::int64_t columns = std::min(blocks_.columns.part, parts_n_.length(n) - j);
       if (rows <= 0 || columns <= 0) continue;
       if (thread == 0) poll();
-      const std::int64_t k = unit * per_unit_;
+      const std::int64_t k = unit * kernels_.unit_elements;
       if (packed != i) a_.pack(thread, parts_m_.begin(m) + (packed = i), rows, k, packed_elements(k));
       float* sums = sums_ + (sums_are_kept() ? job * blocks_.floats() : thread * panel_floats());
       for (std::int64_t column = 0; column < columns; column += kernels_.b.width) {
@@ -295,6 +323,7 @@ class Multiplication {
   void multiply_panel(const Place& place, int thread, std::int64_t j, std::int64_t unit, float* sums) const {
     const std::int64_t end = std::min(unit + packed_units_, units_);
     if (units_ == 0) std::fill_n(sums, panel_floats(), 0.0f);
+    const std::int64_t chain = kernels_.chain;
     for (std::int64_t first = unit; first < end; first += chain) {
       const std::int64_t units = std::min(chain, end - first), next = first + units;
       const float* next_b = next < end ? b_.panel(0, j, next - unit, std::min(chain, end - next))
@@ -320,7 +349,7 @@ class Multiplication {
       for (std::int64_t r = row; c && r < row + tile_height; ++r) {
         fetch<1>(c + r * p_.c_stride * bytes, columns * bytes);
       }
-      tile_(tile_height, units, a + row * units, b, sums + row * width, width, add);
+      kernels_.tile(tile_height, units, a + row * units, b, sums + row * width, width, add);
     }
   }
 
@@ -345,8 +374,7 @@ class Multiplication {
   const Context& context_;
   const Product& p_;
   const GemmKernels& kernels_;
-  Tile* tile_;
-  std::int64_t per_unit_, units_, packed_units_;
+  std::int64_t units_, packed_units_;
   PackedOperand a_, b_;
   Split parts_n_, parts_m_;
   Blocks blocks_;
@@ -361,21 +389,23 @@ bool is_float(DType dtype) {
 
 }  // namespace
 
-bool multiplies_in(Arithmetic arithmetic) {
-  if (arithmetic == Arithmetic::fp32) return true;
-  return arithmetic == Arithmetic::bf16 && has_bf16_tiles() && HWY_DYNAMIC_DISPATCH(gemm_kernels)().is_avx512;
+std::string why_not(Arithmetic arithmetic) {
+  if (arithmetic == Arithmetic::fp32) return "";
+  if (!HWY_DYNAMIC_DISPATCH(is_avx512)()) return "has no AVX-512";
+  if (arithmetic == Arithmetic::amx) return why_no_amx();
+  return arithmetic == Arithmetic::bf16 && !has_bf16_tiles() ? "has no AVX512_BF16" : "";
 }
 
 void multiply(const Context& context, const Product& p) {
   DT_CHECK(is_float(p.operands) && is_float(p.output) && is_float(p.bias_dtype),
            "a matrix product of {} with bias of {} into {}", dtype_name(p.operands), dtype_name(p.bias_dtype),
            dtype_name(p.output));
-  DT_CHECK(multiplies_in(p.arithmetic) && (p.arithmetic == Arithmetic::fp32 || p.operands == DType::bf16),
+  DT_CHECK(why_not(p.arithmetic).empty() && (p.arithmetic == Arithmetic::fp32 || p.operands == DType::bf16),
            "a matrix product of {} multiplied in {}", dtype_name(p.operands), arithmetic_name(p.arithmetic));
   if (p.M == 0 || p.N == 0) return;
   constexpr std::int64_t serial_products = 64 * 64 * 64;
   const int threads = p.M * p.N * p.K <= serial_products ? 1 : context.threads();
-  const GemmKernels kernels = HWY_DYNAMIC_DISPATCH(gemm_kernels)();
+  const GemmKernels kernels = HWY_DYNAMIC_DISPATCH(gemm_kernels)(p.arithmetic);
   const Arena::Scope scope(context.scratch());
   Multiplication multiplication(context, p, kernels, threads);
   multiplication.allocate(context.scratch(), threads);

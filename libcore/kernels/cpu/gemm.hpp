@@ -1,6 +1,8 @@
 #pragma once
 // dt's own matrix product: c_MN = a_MK · b_KN for row-major matrices of fp32, bf16 or fp16.
 
+#include <string>
+
 #include "base/dtype.hpp"
 #include "tensor/context.hpp"
 
@@ -30,13 +32,14 @@ struct Product {
   Arithmetic arithmetic = Arithmetic::fp32;  // other than fp32 for operands of bf16 alone
 };
 
-/// Whether this machine can: fp32 always (operands are widened while they are packed); bf16 where the
-/// processor has AVX512_BF16: exact products, with subnormal operands and sums taken as zero.
-bool multiplies_in(Arithmetic arithmetic);
+/// Why this machine cannot multiply so, as what follows "the CPU of HOST"; empty where it can. fp32 always
+/// can (operands are widened while they are packed). bf16 and amx take exact products, and subnormal operands
+/// and sums as zero.
+std::string why_not(Arithmetic arithmetic);
 
 /// Sums are fp32 and c is rounded once. Each element of c has the same bits whatever M and N, the number of
-/// threads, and the place and stride of the matrices: it is a sum of chains over fixed stretches of k.
-/// Scratch is the context's: the packed operands, some 30 MB at most, and the sums.
+/// threads, and the place and stride of the matrices: it is a sum of chains over fixed stretches of k (with
+/// amx, one chain of them). Scratch is the context's: the packed operands, some 30 MB at most, and the sums.
 void multiply(const Context& context, const Product& product);
 
 }  // namespace dt::kernels::cpu

@@ -45,12 +45,28 @@ struct PanelKind {
   Pack* pack;
 };
 
+/// Units of k whose products vectors sum in one chain: what makes the bits, so it is one constant. Its panels
+/// of B fill the L1 cache.
+inline constexpr std::int64_t vector_chain = 384;
+/// Tiles go on from the sum so far, so that this one makes no bits: half an L1 cache of B.
+inline constexpr std::int64_t tiles_chain = 192;
+
+/// Of one kind of arithmetic.
 struct GemmKernels {
   PanelKind a, b;
   Tile* tile;
+  std::int64_t unit_elements;  // of k
+  std::int64_t unit_group;     // units of a panel are a multiple of it
+  std::int64_t chain;          // units that a call of `tile` is given at the most, see gemm.cpp
+  std::int64_t most_block_units, most_block_rows;  // of A that a thread packs at once
   void (*finish)(const Finish& job);
   void (*widen)(DType dtype, const void* from, std::int64_t count, float* to);
-  bool is_avx512;
+
+  /// Units that a panel has over K elements.
+  std::int64_t units(std::int64_t K) const {
+    const std::int64_t elements = unit_elements * unit_group;
+    return (K + elements - 1) / elements * unit_group;
+  }
 };
 
 }  // namespace dt::kernels::cpu
