@@ -1,6 +1,7 @@
 #include "kernels/cpu/gemm.hpp"
 
 #include <exception>
+#include <limits>
 
 #include "kernels/cpu/gemm_kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
@@ -18,14 +19,18 @@ void finish_as(const Finish& job) {
   auto* c = static_cast<T*>(job.c);
   const auto* residual = static_cast<const T*>(job.residual);
   for (std::int64_t r = 0; r < job.rows; ++r) {
-    const float* sums = job.sums + r * job.sums_stride;
-    for_lanes(job.columns, [&](std::int64_t j, auto lanes) HWY_ATTR {
-      V v = hn::LoadU(floats, sums + j);
+    const auto value = [&](std::int64_t j, auto lanes) HWY_ATTR {
+      V v = hn::LoadU(floats, job.sums + r * job.sums_stride + j);
       if (job.bias) v = hn::Add(v, load(lanes, job.bias + j));
       if (residual) v = hn::Add(v, load(lanes, residual + j));
-      if (job.accumulate) v = hn::Add(load(lanes, c + j), v);
-      store(lanes, v, c + j);
-    });
+      return job.accumulate ? hn::Add(load(lanes, c + j), v) : v;
+    };
+    std::int64_t j = 0;
+    for (; j + 2 * num_lanes <= job.columns; j += 2 * num_lanes) {
+      store_next_two(value(j, All{}), value(j + num_lanes, All{}), c + j, job.past_caches);
+    }
+    for_lanes(job.columns - j,
+              [&](std::int64_t i, auto lanes) HWY_ATTR { store(lanes, value(j + i, lanes), c + j + i); });
     c += job.c_stride;
     if (residual) residual += job.residual_stride;
   }
@@ -51,8 +56,12 @@ GemmKernels with_vectors(Tile* tile, std::int64_t unit_elements) {
           .unit_elements = unit_elements,
           .unit_group = 1,
           .chain = vector_chain,
+          .most_whole_units = 2048,
+          .units_of_part = 1536,
           .most_block_units = std::int64_t{3} << 16,  // 768 KB: they stay in a thread's L2 cache
           .most_block_rows = 192,
+          .fetches_c_to_write = true,
+          .past_caches_from = std::numeric_limits<std::int64_t>::max(),
           .finish = finish,
           .widen = widen};
 }
@@ -67,8 +76,12 @@ GemmKernels gemm_kernels([[maybe_unused]] Arithmetic arithmetic) {
             .unit_elements = 2,
             .unit_group = amx_units,
             .chain = tiles_chain,
+            .most_whole_units = 512,
+            .units_of_part = 384,
             .most_block_units = std::int64_t{3} << 16,
             .most_block_rows = 512,
+            .fetches_c_to_write = false,
+            .past_caches_from = std::int64_t{4} << 20,
             .finish = finish,
             .widen = widen};
   }
@@ -91,9 +104,6 @@ HWY_EXPORT(is_avx512);
 
 namespace {
 
-/// Inner dimensions up to this many units are packed whole; longer ones in parts, between which sums are
-/// kept.
-constexpr std::int64_t most_whole_units = 2048, units_of_part = 1536;
 /// Units of B that are packed at once, 12 MB: within reach of a shared cache.
 constexpr std::int64_t most_packed = std::int64_t{3} << 20;
 
@@ -229,7 +239,8 @@ class Multiplication {
         p_(product),
         kernels_(kernels),
         units_(kernels.units(product.K)),
-        packed_units_(units_ <= most_whole_units ? std::max<std::int64_t>(units_, 1) : units_of_part),
+        packed_units_(units_ <= kernels.most_whole_units ? std::max<std::int64_t>(units_, 1)
+                                                         : kernels.units_of_part),
         a_(kernels.a, kernels, product.a, !product.a.transposed, units_of(product),
            dtype_bytes(product.operands)),
         b_(kernels.b, kernels, product.b, product.b.transposed, units_of(product),
@@ -273,6 +284,7 @@ class Multiplication {
         }
       }
     }
+    if (past_caches_) hwy::FlushStream();
   }
 
  private:
@@ -328,38 +340,49 @@ class Multiplication {
       const std::int64_t units = std::min(chain, end - first), next = first + units;
       const float* next_b = next < end ? b_.panel(0, j, next - unit, std::min(chain, end - next))
                                        : b_.panel(0, j + kernels_.b.width, 0, std::min(chain, end - unit));
-      multiply_stretch(place.rows, a_.panel(thread, 0, first - unit, units), units,
-                       b_.panel(0, j, first - unit, units), next_b, sums, first > 0,
-                       next == units_ ? c_at(place.row, place.column) : nullptr, place.columns);
+      multiply_stretch(place, a_.panel(thread, 0, first - unit, units), units,
+                       b_.panel(0, j, first - unit, units), next_b, sums, first > 0, next == units_);
     }
-    if (end == units_) finish_panel(place, sums);
+    if (units_ == 0) finish_rows(place, sums);
   }
 
-  /// A panel of B passes by those of A, which stay in the L2 cache. What comes next (a panel of B; `c`, where
-  /// these are the last units) is fetched meanwhile, a part with each tile.
-  void multiply_stretch(std::int64_t rows, const float* a, std::int64_t units, const float* b,
-                        const float* next_b, float* sums, bool add, const std::byte* c,
-                        std::int64_t columns) const {
+  /// A panel of B passes by those of A, which stay in the L2 cache. What comes next (a panel of B; C, where
+  /// these are the last units) is fetched meanwhile, a part with each tile. A tile that is whole goes to C at
+  /// once.
+  void multiply_stretch(const Place& place, const float* a, std::int64_t units, const float* b,
+                        const float* next_b, float* sums, bool add, bool is_last) const {
     const std::int64_t height = kernels_.a.width, width = kernels_.b.width;
-    const std::int64_t share = ceil_div(width * units, ceil_div(rows, height));
-    const auto bytes = static_cast<std::int64_t>(dtype_bytes(p_.output));
-    for (std::int64_t row = 0; row < rows; row += height, next_b += share) {
+    const std::int64_t share = ceil_div(width * units, ceil_div(place.rows, height));
+    for (std::int64_t row = 0; row < place.rows; row += height, next_b += share) {
       fetch<0>(next_b, share * 4);
-      const std::int64_t tile_height = std::min(height, rows - row);
-      for (std::int64_t r = row; c && r < row + tile_height; ++r) {
-        fetch<1>(c + r * p_.c_stride * bytes, columns * bytes);
-      }
-      kernels_.tile(tile_height, units, a + row * units, b, sums + row * width, width, add);
+      const Place tile{place.row + row, std::min(height, place.rows - row), place.column, place.columns};
+      if (is_last && fetches_c_) fetch_c(tile);
+      kernels_.tile(tile.rows, units, a + row * units, b, sums + row * width, width, add);
+      if (is_last) finish_rows(tile, sums + row * width);
     }
   }
 
-  void finish_panel(const Place& at, const float* sums) const {
+  void fetch_c(const Place& at) const {
+    const std::int64_t bytes = at.columns * static_cast<std::int64_t>(dtype_bytes(p_.output));
+    for (std::int64_t r = 0; r < at.rows; ++r) fetch<1>(c_at(at.row + r, at.column), bytes);
+  }
+
+  void finish_rows(const Place& at, const float* sums) const {
     const auto bytes = static_cast<std::int64_t>(dtype_bytes(p_.output));
     const auto* residual = static_cast<const std::byte*>(p_.residual);
     kernels_.finish({at.rows, at.columns, sums, kernels_.b.width, p_.output, c_at(at.row, at.column),
                      p_.c_stride, p_.accumulate, bias_ ? bias_ + at.column : nullptr,
                      residual ? residual + (at.row * p_.residual_stride + at.column) * bytes : nullptr,
-                     p_.residual_stride});
+                     p_.residual_stride, past_caches_});
+  }
+
+  /// A C that is only written, in whole lines, and too large to be found in a cache by who reads it.
+  bool writes_past_caches() const {
+    constexpr std::int64_t line = 64;
+    const auto bytes = static_cast<std::int64_t>(dtype_bytes(p_.output));
+    const bool in_lines =
+        reinterpret_cast<std::uintptr_t>(p_.c) % line == 0 && p_.c_stride * bytes % line == 0;
+    return in_lines && !p_.accumulate && p_.M * p_.N * bytes >= kernels_.past_caches_from;
   }
 
   std::int64_t panel_floats() const {
@@ -378,6 +401,8 @@ class Multiplication {
   PackedOperand a_, b_;
   Split parts_n_, parts_m_;
   Blocks blocks_;
+  bool past_caches_ = writes_past_caches();
+  bool fetches_c_ = p_.accumulate || kernels_.fetches_c_to_write;
   float* sums_ = nullptr;
   float* bias_ = nullptr;
   std::exception_ptr failure_;  // of thread 0

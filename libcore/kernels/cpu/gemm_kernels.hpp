@@ -31,6 +31,7 @@ struct Finish {
   const float* bias;
   const void* residual;
   std::int64_t residual_stride;
+  bool past_caches;
 };
 
 using Tile = void(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
@@ -58,7 +59,12 @@ struct GemmKernels {
   std::int64_t unit_elements;  // of k
   std::int64_t unit_group;     // units of a panel are a multiple of it
   std::int64_t chain;          // units that a call of `tile` is given at the most, see gemm.cpp
+  /// Inner dimensions up to so many units are packed whole; longer ones in parts, between which sums are
+  /// kept.
+  std::int64_t most_whole_units, units_of_part;
   std::int64_t most_block_units, most_block_rows;  // of A that a thread packs at once
+  bool fetches_c_to_write;                         // memory is asked for a C that is only written, too
+  std::int64_t past_caches_from;                   // bytes of a C that is stored past the caches
   void (*finish)(const Finish& job);
   void (*widen)(DType dtype, const void* from, std::int64_t count, float* to);
 

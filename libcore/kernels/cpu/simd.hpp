@@ -232,6 +232,25 @@ HWY_INLINE void order_two(const BFloat16*, float* p) {
 }
 #endif
 
+/// Two vectors of consecutive elements in their order; past the caches where `past_caches` and T's are made
+/// in one piece, p then at a multiple of it.
+template <class T>
+HWY_INLINE void store_next_two(V first, V second, T* p, bool) {
+  store(All{}, first, p);
+  store(All{}, second, p + num_lanes);
+}
+HWY_INLINE void store_next_two(V first, V second, float* p, bool past_caches) {
+  store_two(first, second, p, past_caches);
+}
+#if HWY_TARGET == HWY_AVX3
+HWY_INLINE void store_next_two(V first, V second, BFloat16* p, bool past_caches) {
+  const auto lower = narrow(first, p), upper = narrow(second, p);
+  const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(lower.raw), upper.raw, 1);
+  if (past_caches) return _mm512_stream_si512(reinterpret_cast<__m512i*>(p), both);
+  _mm512_storeu_si512(p, both);
+}
+#endif
+
 /// body(T()) for the element type T of `dtype`: functions that are picked at run time cannot be templates.
 template <class Body>
 HWY_INLINE void with_elements(DType dtype, Body body) {

@@ -66,11 +66,11 @@ DT_AMX void multiply_two_rows(std::int64_t units, const float* a, const float* b
   const float *a_below = a + amx_rows * units, *b_beside = b + amx_columns * units;
   for (std::int64_t k = 0; k < amx_units * units; k += panel_block) {
     _tile_loadd(6, b + k, tile_row_bytes);
-    _tile_loadd(4, a + k, tile_row_bytes);
+    _tile_stream_loadd(4, a + k, tile_row_bytes);
     _tile_dpbf16ps(0, 4, 6);
     _tile_loadd(7, b_beside + k, tile_row_bytes);
     _tile_dpbf16ps(1, 4, 7);
-    _tile_loadd(5, a_below + k, tile_row_bytes);
+    _tile_stream_loadd(5, a_below + k, tile_row_bytes);
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
   }
@@ -92,7 +92,7 @@ DT_AMX void multiply_one_row(std::int64_t units, const float* a, const float* b,
   }
   const float* b_beside = b + amx_columns * units;
   for (std::int64_t k = 0; k < amx_units * units; k += panel_block) {
-    _tile_loadd(4, a + k, tile_row_bytes);
+    _tile_stream_loadd(4, a + k, tile_row_bytes);
     _tile_loadd(6, b + k, tile_row_bytes);
     _tile_dpbf16ps(0, 4, 6);
     _tile_loadd(7, b_beside + k, tile_row_bytes);
