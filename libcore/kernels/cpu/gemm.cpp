@@ -3,6 +3,8 @@
 #include <exception>
 #include <limits>
 
+#include <hwy/cache_control.h>
+
 #include "kernels/cpu/gemm_kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/tile_bf16.hpp"
