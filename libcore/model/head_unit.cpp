@@ -10,8 +10,12 @@ namespace dt::model {
 
 namespace {
 
-/// Large enough that each pass over the matrix and its gradient serves many rows, small beside a model.
-constexpr std::int64_t logits_at_once = std::int64_t{16} << 20;
+/// Logits at once: large enough that each pass over the matrix and its gradient serves many rows, small beside a
+/// model. The faster products are, the more rows it takes until those passes are not what is waited for.
+std::int64_t logits_at_once(DType dtype) {
+  constexpr std::int64_t Mi = std::int64_t{1} << 20;
+  return (dtype_bytes(dtype) == 2 ? 50 : 16) * Mi;
+}
 
 }  // namespace
 
@@ -89,7 +93,7 @@ void HeadUnit::backward_weight(const Context&, const MicroBatch&, const Tensor&,
                                std::span<const Tensor>, std::span<std::byte>, std::span<std::byte>) const {}
 
 std::int64_t HeadUnit::chunk_rows(std::int64_t rows) const {
-  const std::int64_t most = std::max<std::int64_t>(64, logits_at_once / vocabulary_);
+  const std::int64_t most = std::max<std::int64_t>(64, logits_at_once(dtype_) / vocabulary_);
   const std::int64_t chunks = std::max<std::int64_t>(1, (rows + most - 1) / most);  // of nearly equal size
   return std::min(rows, ((rows + chunks - 1) / chunks + 15) / 16 * 16);
 }
