@@ -59,7 +59,7 @@ GemmKernels with_vectors(Tile* tile, std::int64_t unit_elements) {
           .unit_group = 1,
           .chain = vector_chain,
           .most_whole_units = 2048,
-          .units_of_part = 1536,
+          .units_of_part = 10 * vector_chain,
           .most_block_units = std::int64_t{3} << 16,  // 768 KB: they stay in a thread's L2 cache
           .most_block_rows = 192,
           .fetches_c_to_write = true,
@@ -79,7 +79,7 @@ GemmKernels gemm_kernels([[maybe_unused]] Arithmetic arithmetic) {
             .unit_group = amx_units,
             .chain = tiles_chain,
             .most_whole_units = 512,
-            .units_of_part = 384,
+            .units_of_part = 2 * tiles_chain,
             .most_block_units = std::int64_t{3} << 16,
             .most_block_rows = 512,
             .fetches_c_to_write = false,

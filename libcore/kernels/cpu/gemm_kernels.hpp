@@ -48,7 +48,7 @@ struct PanelKind {
 
 /// Units of k whose products vectors sum in one chain: what makes the bits, so it is one constant. Its panels
 /// of B fill the L1 cache.
-inline constexpr std::int64_t vector_chain = 384;
+inline constexpr std::int64_t vector_chain = 160;
 /// Tiles go on from the sum so far, so that this one makes no bits: half an L1 cache of B.
 inline constexpr std::int64_t tiles_chain = 192;
 
