@@ -19,11 +19,9 @@ HWY_INLINE __mmask32 first_of_32(std::int64_t count) {
 /// Rows [0, count) of 32 over elements [k, K) of a block, from a source whose k is contiguous.
 HWY_INLINE void read_rows(const BFloat16* source, std::int64_t stride, std::int64_t count, std::int64_t left,
                           TwoBlocks& to) {
-  constexpr std::int64_t bytes_ahead = 512;
   const __mmask32 elements = first_of_32(left);
   const auto row = [&](std::int64_t i) HWY_ATTR {
     const BFloat16* p = source + i * stride;
-    __builtin_prefetch(reinterpret_cast<const std::byte*>(p) + bytes_ahead);
     return V{_mm512_castsi512_ps(_mm512_maskz_loadu_epi16(i < count ? elements : 0, p))};
   };
   HWY_UNROLL(16)
@@ -38,13 +36,12 @@ HWY_INLINE void read_units(const BFloat16* source, std::int64_t stride, std::int
   alignas(64) static constexpr std::uint16_t low_pairs[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
                                                               37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
                                                               11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
-  constexpr std::int64_t rows_ahead = 2 * 2 * amx_units;
   const __m512i low = _mm512_load_si512(low_pairs);
   const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
   const __mmask32 elements = first_of_32(count);
   const auto row = [&](std::int64_t k) HWY_ATTR {
     const BFloat16* p = source + k * stride;
-    __builtin_prefetch(p + rows_ahead * stride);
+
     return _mm512_maskz_loadu_epi16(k < left ? elements : 0, p);
   };
   HWY_UNROLL(16)
@@ -55,31 +52,44 @@ HWY_INLINE void read_units(const BFloat16* source, std::int64_t stride, std::int
   }
 }
 
-/// A left operand's panels hold rows, a right one's units: the registers are turned where they hold the
-/// other.
+/// The block of 32 rows from i on and of 32 elements from k on. A left operand's panels hold rows, a right
+/// one's units: the registers are turned where they hold the other.
+template <bool LEFT>
+HWY_INLINE void pack_two_blocks(const Unpacked& source, std::int64_t i, std::int64_t k, std::int64_t count,
+                                std::int64_t K, std::int64_t units, float* panels) {
+  const auto* from = reinterpret_cast<const BFloat16*>(source.data);
+  TwoBlocks blocks;
+  if (source.k_contiguous) {
+    read_rows(from + i * source.stride + k, source.stride, count - i, K - k, blocks);
+  } else {
+    read_units(from + i + k * source.stride, source.stride, count - i, K - k, blocks);
+  }
+  if (LEFT != source.k_contiguous) {
+    transpose(blocks.first);
+    transpose(blocks.second);
+  }
+  float* to = panels + i * units + k / 2 * amx_rows;
+  HWY_UNROLL(16)
+  for (std::int64_t r = 0; r < amx_units; ++r) hn::StoreU(blocks.first[r], floats, to + r * amx_rows);
+  to += amx_rows * units;
+  HWY_UNROLL(16)
+  for (std::int64_t r = 0; r < amx_units; ++r) hn::StoreU(blocks.second[r], floats, to + r * amx_rows);
+}
+
+/// Blocks are taken along what is contiguous in memory.
 template <bool LEFT>
 void pack_tiles(const Unpacked& source, std::int64_t count, std::int64_t K, float* panels) {
-  constexpr std::int64_t elements = 2 * amx_units, width = 2 * amx_rows;
-  const auto* from = reinterpret_cast<const BFloat16*>(source.data);
-  const std::int64_t units = (K + elements - 1) / elements * amx_units;
-  for (std::int64_t i = 0; i < count; i += width, panels += width * units) {
-    for (std::int64_t k = 0; k < K; k += elements) {
-      TwoBlocks blocks;
-      if (source.k_contiguous) {
-        read_rows(from + i * source.stride + k, source.stride, count - i, K - k, blocks);
-      } else {
-        read_units(from + i + k * source.stride, source.stride, count - i, K - k, blocks);
-      }
-      if (LEFT != source.k_contiguous) {
-        transpose(blocks.first);
-        transpose(blocks.second);
-      }
-      float* to = panels + k / 2 * amx_rows;
-      HWY_UNROLL(16)
-      for (std::int64_t r = 0; r < amx_units; ++r) hn::StoreU(blocks.first[r], floats, to + r * amx_rows);
-      to += amx_rows * units;
-      HWY_UNROLL(16)
-      for (std::int64_t r = 0; r < amx_units; ++r) hn::StoreU(blocks.second[r], floats, to + r * amx_rows);
+  constexpr std::int64_t step = 32;  // rows, and elements
+  const std::int64_t units = (K + step - 1) / step * amx_units;
+  const auto pack_block = [=](std::int64_t i, std::int64_t k)
+                              HWY_ATTR { pack_two_blocks<LEFT>(source, i, k, count, K, units, panels); };
+  if (source.k_contiguous) {
+    for (std::int64_t i = 0; i < count; i += step) {
+      for (std::int64_t k = 0; k < K; k += step) pack_block(i, k);
+    }
+  } else {
+    for (std::int64_t k = 0; k < K; k += step) {
+      for (std::int64_t i = 0; i < count; i += step) pack_block(i, k);
     }
   }
 }
