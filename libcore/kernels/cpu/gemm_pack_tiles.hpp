@@ -41,7 +41,6 @@ HWY_INLINE void read_units(const BFloat16* source, std::int64_t stride, std::int
   const __mmask32 elements = first_of_32(count);
   const auto row = [&](std::int64_t k) HWY_ATTR {
     const BFloat16* p = source + k * stride;
-
     return _mm512_maskz_loadu_epi16(k < left ? elements : 0, p);
   };
   HWY_UNROLL(16)
