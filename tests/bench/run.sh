@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh BUILD: a table of how near training GPT-2 124M comes to this machine's speed and, with TORCH_PYTHON, to PyTorch's;
+# run.sh BUILD: a table of how near training comes to this machine's speed and, with TORCH_PYTHON, to PyTorch's;
 # every kernel, product and unit at its shapes; then saving beside training, saving, loading and merging against plain reads and
 # writes; two data-parallel ranks against two runs alone, the memory of four, all-reduce on one host, and what dt-allreduce-bench adds
 # to the calls that it measures.
@@ -14,8 +14,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 seq 1 40000 >"$work/text"
 dt-shard-data --quiet --out "$work/shards" --val-fraction 0 "$work/text" >/dev/null
 # PyTorch's side of the table where a python that has it is named.
-if [[ -n ${TORCH_PYTHON:-} ]]; then torch=("$TORCH_PYTHON" "$here/torch_step.py"); else torch=(); fi
-TMPDIR=$work bench_table dt-train "$work/shards" "${torch[@]}"
+if [[ -n ${TORCH_PYTHON:-} ]]; then torch=(--torch "$TORCH_PYTHON" "$here/table"); else torch=(); fi
+TMPDIR=$work bench_table --train dt-train "$work/shards" "${torch[@]}"
 
 bench_kernels --benchmark_min_time=0.3
 bench_gemm --benchmark_min_time=0.3
