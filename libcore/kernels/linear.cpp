@@ -53,6 +53,10 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
                                                                           dbias_N);
 }
 
+bool cpu_has(Arithmetic arithmetic) {
+  return cpu::cpu_has(arithmetic);
+}
+
 std::string why_not(Arithmetic arithmetic) {
   return cpu::why_not(arithmetic);
 }

@@ -9,6 +9,8 @@
 
 namespace dt::kernels {
 
+/// Whether the processor has the instructions that `arithmetic` takes, whoever may use them.
+bool cpu_has(Arithmetic arithmetic);
 /// Why this machine does not multiply matrices so, as what follows "the CPU of HOST"; empty where it does:
 /// fp32 always; bf16 and amx where its processor has the instructions and, for amx, the kernel lets this
 /// process use them.

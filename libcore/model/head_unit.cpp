@@ -10,8 +10,9 @@ namespace dt::model {
 
 namespace {
 
-/// Logits at once: large enough that each pass over the matrix and its gradient serves many rows, small beside a
-/// model. The faster products are, the more rows it takes until those passes are not what is waited for.
+/// Logits at once: large enough that each pass over the matrix and its gradient serves many rows, small
+/// beside a model. The faster products are, the more rows it takes until those passes are not what is waited
+/// for.
 std::int64_t logits_at_once(DType dtype) {
   constexpr std::int64_t Mi = std::int64_t{1} << 20;
   return (dtype_bytes(dtype) == 2 ? 50 : 16) * Mi;

@@ -46,15 +46,14 @@ comm::SharedError cannot(Arithmetic asked, const std::string& why) {
           "leave --matmul out: dt then takes what is fastest there"};
 }
 
-/// Those that all ranks have, from the one to prefer; says which ones only some have, or lack for a reason
-/// that is not their CPU.
+/// Those that all ranks can, from the one to prefer; says which ones the first rank's CPU has in vain.
 std::vector<Arithmetic> common_arithmetics(const comm::Ranks& ranks) {
   std::vector<Arithmetic> common;
   for (const Arithmetic arithmetic : candidates) {
     const std::string why = who_cannot(arithmetic, ranks);
     if (why.empty()) {
       common.push_back(arithmetic);
-    } else if (kernels::multiplies_in(arithmetic) || why.find("refuses") != std::string::npos) {
+    } else if (kernels::cpu_has(arithmetic)) {
       ranks.console.info("not multiplying bf16 in {}: {}", arithmetic_name(arithmetic), why);
     }
   }

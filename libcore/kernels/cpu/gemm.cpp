@@ -416,11 +416,17 @@ bool is_float(DType dtype) {
 
 }  // namespace
 
+bool cpu_has(Arithmetic arithmetic) {
+  if (arithmetic == Arithmetic::fp32) return true;
+  if (!HWY_DYNAMIC_DISPATCH(is_avx512)()) return false;
+  if (arithmetic == Arithmetic::amx) return cpu_has_amx();
+  return arithmetic == Arithmetic::amx_by_loops || has_bf16_tiles();
+}
+
 std::string why_not(Arithmetic arithmetic) {
-  if (arithmetic == Arithmetic::fp32) return "";
-  if (!HWY_DYNAMIC_DISPATCH(is_avx512)()) return "has no AVX-512";
-  if (arithmetic == Arithmetic::amx) return why_no_amx();
-  return arithmetic == Arithmetic::bf16 && !has_bf16_tiles() ? "has no AVX512_BF16" : "";
+  if (cpu_has(arithmetic)) return arithmetic == Arithmetic::amx ? why_no_amx() : "";
+  if (arithmetic == Arithmetic::amx) return "has no AMX (amx_bf16)";
+  return arithmetic == Arithmetic::bf16 ? "has no AVX512_BF16" : "has no AVX-512";
 }
 
 void multiply(const Context& context, const Product& p) {

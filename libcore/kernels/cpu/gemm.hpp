@@ -32,6 +32,8 @@ struct Product {
   Arithmetic arithmetic = Arithmetic::fp32;  // other than fp32 for operands of bf16 alone
 };
 
+/// Whether the processor has the instructions that it takes, whoever may use them.
+bool cpu_has(Arithmetic arithmetic);
 /// Why this machine cannot multiply so, as what follows "the CPU of HOST"; empty where it can. fp32 always
 /// can (operands are widened while they are packed). bf16 and amx take exact products, and subnormal operands
 /// and sums as zero.

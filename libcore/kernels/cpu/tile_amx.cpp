@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#pragma GCC diagnostic ignored "-Wuninitialized"  // gcc 12 finds it in its own header
 #define DT_AMX __attribute__((target("amx-tile,amx-bf16,avx512f")))
 #define DT_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl")))
 
@@ -18,13 +19,6 @@ namespace {
 
 constexpr std::int64_t panel_block = amx_rows * amx_units;  // floats of a tile
 constexpr std::int64_t tile_row_bytes = 64;
-
-bool cpu_has_amx_bf16() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
-  constexpr unsigned amx_bf16 = 1U << 22, amx_tile = 1U << 24;
-  return (d & amx_bf16) != 0 && (d & amx_tile) != 0;
-}
 
 /// Linux saves a thread's 8 KiB of tiles only for processes that asked (Documentation/arch/x86/xstate.rst).
 bool kernel_permits_tiles() {
@@ -133,8 +127,15 @@ DT_AVX512 void add_block_by_loops(const float* a, const float* b, float* c) {
 
 }  // namespace
 
+bool cpu_has_amx() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  constexpr unsigned amx_bf16 = 1U << 22, amx_tile = 1U << 24;
+  return (d & amx_bf16) != 0 && (d & amx_tile) != 0;
+}
+
 const std::string& why_no_amx() {
-  static const std::string why = !cpu_has_amx_bf16() ? "has no AMX (amx_bf16)"
+  static const std::string why = !cpu_has_amx() ? "has no AMX (amx_bf16)"
                                  : !kernel_permits_tiles()
                                      ? "has AMX, but its kernel refuses this process its tiles"
                                      : "";
@@ -174,6 +175,9 @@ void multiply_tiles_by_loops(std::int64_t rows, std::int64_t units, const float*
 
 namespace dt::kernels::cpu {
 
+bool cpu_has_amx() {
+  return false;
+}
 const std::string& why_no_amx() {
   static const std::string why = "has no AMX (amx_bf16)";
   return why;

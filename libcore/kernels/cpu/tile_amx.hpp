@@ -17,6 +17,7 @@ namespace dt::kernels::cpu {
 
 inline constexpr std::int64_t amx_rows = 16, amx_columns = 16, amx_units = 16;
 
+bool cpu_has_amx();
 /// Why this process cannot use AMX's tiles of bf16, as what follows "the CPU of HOST"; empty where it can.
 /// Asks the kernel for them the first time.
 const std::string& why_no_amx();

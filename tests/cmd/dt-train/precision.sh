@@ -62,6 +62,21 @@ else
   expect_match stderr "AVX512_BF16"
 fi
 
+if grep -qs amx_bf16 /proc/cpuinfo; then
+  expect_exit 0 train tiles --steps 2 --precision bf16 --matmul amx
+  expect_exit 0 dt-checkpoint show "$(dt-checkpoint latest tiles)"
+  expect_match stdout "multiplied in amx"
+  # A kernel that keeps its tiles to itself: bf16 goes another way, and says so; asked for by name, they are an error.
+  refused=$DT_BUILD/lib/librefused_tiles.so
+  LD_PRELOAD=$refused expect_exit 0 train refused --steps 2 --precision bf16
+  expect_match stderr "not multiplying bf16 in amx: the CPU of .* has AMX, but its kernel refuses"
+  LD_PRELOAD=$refused expect_exit 4 train refused2 --steps 2 --precision bf16 --matmul amx
+  expect_match stderr "its kernel refuses"
+else
+  expect_exit 4 train tiles --steps 2 --precision bf16 --matmul amx
+  expect_match stderr "has no AMX"
+fi
+
 # fp16: a gradient that overflows costs the update, not the run; the scale halves and is kept on resume.
 printf '{"model_type":"llama","vocab_size":20000,"hidden_size":32,"intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":2,"num_key_value_heads":2,"max_position_embeddings":64}' >wide.json
 overflow=(--model wide.json --precision fp16 --sequence-length 1 --global-batch 1 --micro-batch 1)
