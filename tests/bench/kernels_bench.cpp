@@ -138,7 +138,19 @@ struct AttentionCase {
   Arithmetic multiply;
   std::int64_t sequence;
   std::int64_t window = 0;
+  std::int64_t batch = 1, query_heads = H, key_value_heads = H, head_dim = D;
 };
+constexpr AttentionCase in_batches(AttentionCase c) {
+  c.batch = 4;
+  return c;
+}
+/// Wide heads in groups of four, as of a large Llama.
+constexpr AttentionCase in_groups(AttentionCase c) {
+  c.query_heads = 32;
+  c.key_value_heads = 8;
+  c.head_dim = 128;
+  return c;
+}
 constexpr AttentionCase attention_cases[] = {
     {"f32/1024", DType::f32, Arithmetic::fp32, 1024},
     {"f32/4096", DType::f32, Arithmetic::fp32, 4096},
@@ -147,17 +159,23 @@ constexpr AttentionCase attention_cases[] = {
     {"bf16_in_f32/1024", DType::bf16, Arithmetic::fp32, 1024},
     {"bf16_in_f32/4096", DType::bf16, Arithmetic::fp32, 4096},
     {"bf16_window_512/4096", DType::bf16, Arithmetic::bf16, 4096, 512},
+    in_groups({"bf16_groups/2048", DType::bf16, Arithmetic::bf16, 2048}),
+    {"amx/1024", DType::bf16, Arithmetic::amx, 1024},
+    {"amx/4096", DType::bf16, Arithmetic::amx, 4096},
+    in_batches({"amx_batch_4/1024", DType::bf16, Arithmetic::amx, 1024}),
+    {"amx_window_512/4096", DType::bf16, Arithmetic::amx, 4096, 512},
+    in_groups({"amx_groups/2048", DType::bf16, Arithmetic::amx, 2048}),
 };
 
 struct AttentionBench {
   explicit AttentionBench(const AttentionCase& c)
       : T(c.sequence),
-        shape{1, T, H, H, D},
-        qkv(b.values(c.dtype, {T, 3 * C})),
-        dy(b.values(c.dtype, {T, C})),
-        y(b.values(c.dtype, {T, C})),
-        dqkv(b.values(c.dtype, {T, 3 * C})),
-        lse(b.floats({1, H, T})) {
+        shape{c.batch, T, c.query_heads, c.key_value_heads, c.head_dim},
+        qkv(b.values(c.dtype, {c.batch * T, (c.query_heads + 2 * c.key_value_heads) * c.head_dim})),
+        dy(b.values(c.dtype, {c.batch * T, c.query_heads * c.head_dim})),
+        y(b.values(c.dtype, dy.shape())),
+        dqkv(b.values(c.dtype, qkv.shape())),
+        lse(b.floats({c.batch, c.query_heads, T})) {
     if (c.window == 0) return;
     first = b.ids(T, T);
     for (std::int64_t t = 0; t < T; ++t) {
@@ -177,7 +195,8 @@ struct AttentionBench {
 // What is seen only: 2 matrix products forward, 5 backward.
 double attention_flops(const AttentionCase& c) {
   const double T = static_cast<double>(c.sequence), W = static_cast<double>(c.window);
-  return 4.0 * H * D * (c.window == 0 ? T * T / 2 : T * W - W * W / 2);
+  const auto features = static_cast<double>(c.batch * c.query_heads * c.head_dim);
+  return 4.0 * features * (c.window == 0 ? T * T / 2 : T * W - W * W / 2);
 }
 void attention(benchmark::State& state, const AttentionCase& c) {
   const AttentionBench bench(c);
@@ -354,6 +373,7 @@ void register_all() {
     add_linear("linear_backward_weight", linear_backward_weight);
   }
   for (const AttentionCase& c : attention_cases) {
+    if (!kernels::multiplies_in(c.multiply)) continue;
     const std::string name = std::string("attention/") + c.name;
     one_thread_and_all(benchmark::RegisterBenchmark(name.c_str(), attention, c));
     const std::string backward = std::string("attention_backward/") + c.name;

@@ -7,89 +7,15 @@
 #include <atomic>
 #include <cmath>
 #include <thread>
-#include <utility>
 
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention_backward.cpp"
-#include "kernels/cpu/attention_panels.hpp"
+#include "kernels/cpu/attention_backward_tiles.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
-
-constexpr std::int64_t N = tile_columns, R = tile_rows;
-constexpr std::int64_t Q = 128, S = 128 / N * N;
-constexpr std::int64_t most_blocks = 4;  // of keys in a chunk: they share the packing of queries
-
-/// What all threads share. Legend: L the sequence in whole blocks of queries, P columns of D in whole panels.
-template <class T>
-struct Backward {
-  const Context& context;
-  AttentionShape shape;
-  Tensor first_R;
-  const T* dy;
-  const T* qkv;
-  const float* lse_BHT;
-  T* dqkv;
-  float* dy_y_BHT;           // Σ over d of dy · y
-  float* dq_BHLP;            // of some batch entries at a time
-  std::int32_t* turns_BHLQ;  // per block of queries: the chunk whose turn it is to add to dq
-  std::int64_t chunk;        // keys
-  std::int64_t padded_sequence, columns;
-};
-
-/// One thread's scratch, in panels.
-struct BackwardScratch {
-  float* keys;            // right, chunk · U: features are units
-  float* values;          // right, chunk · U
-  float* key_rows;        // right, chunk · P: positions are units
-  float* dk;              // D · chunk
-  float* dv;              // D · chunk
-  float* q;               // left, Q · U: features are units
-  float* dy;              // left, Q · U
-  float* q_rows;          // left, Q · D: positions are units
-  float* dy_rows;         // left, Q · D
-  float* weights;         // Q · N
-  float* dscores;         // S · Q
-  float* dscore_rows;     // Q · N, where units are pairs of keys
-  float* dscores_by_key;  // left, Q · S: keys are units
-  float* staging;
-  float* shift;         // Q: lse in powers of two
-  float* mean;          // Q: dy · y / √D
-  std::int32_t* first;  // Q
-};
-
-struct BackwardSizes {
-  std::int64_t chunk, units, columns, features, staging;
-
-  std::int64_t floats() const {
-    const std::int64_t of_chunk = round_up(chunk, N) * (2 * units + columns + 2 * features);
-    const std::int64_t of_block = Q * (2 * units + 2 * features + 2 * S + 2 * N + 3);
-    return round_up(of_chunk + of_block + staging, 16);
-  }
-  BackwardScratch divide(float* memory) const {
-    const auto take = [&](std::int64_t count) { return std::exchange(memory, memory + count); };
-    const std::int64_t keys = round_up(chunk, N);
-    return {.keys = take(keys * units),
-            .values = take(keys * units),
-            .key_rows = take(keys * columns),
-            .dk = take(keys * features),
-            .dv = take(keys * features),
-            .q = take(Q * units),
-            .dy = take(Q * units),
-            .q_rows = take(Q * features),
-            .dy_rows = take(Q * features),
-            .weights = take(Q * N),
-            .dscores = take(Q * S),
-            .dscore_rows = take(Q * N),
-            .dscores_by_key = take(Q * S),
-            .staging = take(staging),
-            .shift = take(Q),
-            .mean = take(Q),
-            .first = reinterpret_cast<std::int32_t*>(take(Q))};
-  }
-};
 
 /// Σ over d of dy · y, per row and head.
 template <class T>
@@ -124,7 +50,7 @@ void pack_chunk(const Backward<T>& g, const BackwardScratch& scratch, const Atte
     pack_positions<Multiply, N>(k + i * packed, packed, HWY_MIN(keys - i, S), S, D,
                                 scratch.key_rows + i / Multiply::unit * g.columns);
   }
-  const auto bytes = static_cast<std::size_t>(round_up(D, R) * round_up(keys, N)) * sizeof(float);
+  const auto bytes = static_cast<std::size_t>(dkv_rows<Multiply>(D) * round_up(keys, N)) * sizeof(float);
   std::memset(scratch.dk, 0, bytes);
   std::memset(scratch.dv, 0, bytes);
 }
@@ -143,29 +69,7 @@ void pack_queries(const Backward<T>& g, const BackwardScratch& scratch, const At
   std::memset(scratch.dy + done * U, 0, rest);
   pack_positions<Multiply, R>(q, head.packed, rows, Q, D, scratch.q_rows);
   pack_positions<Multiply, R>(dy, head.query, rows, Q, D, scratch.dy_rows);
-  const float scale = 1 / std::sqrt(static_cast<float>(D)), log2_e = std::log2(std::exp(1.0f));
-  for (std::int64_t i = 0; i < Q; ++i) {
-    const std::int64_t t = head.lse + query + i;  // rows beyond the sequence weigh zeros by one
-    scratch.shift[i] = i < rows ? g.lse_BHT[t] * log2_e : 0;
-    scratch.mean[i] = i < rows ? g.dy_y_BHT[t] * scale : 0;
-    scratch.first[i] = static_cast<std::int32_t>(first_key(query + i));
-  }
-}
-
-/// The queries of a block that see some of a panel of keys, in whole rows of tiles, and whether some do not
-/// see all of it.
-struct Seeing {
-  std::int64_t begin, end;
-  bool masked;
-};
-
-Seeing seeing_queries(const std::int32_t* first, std::int64_t query, std::int64_t key) {
-  std::int64_t end = Q;
-  while (end > 0 && first[end - 1] >= key + N) --end;
-  const std::int64_t begin = HWY_MAX(key - query, 0);
-  if (begin >= end) return {0, 0, false};
-  const std::int64_t whole_begin = round_down(begin, R), whole_end = round_up(end, R);
-  return {whole_begin, whole_end, key + N - 1 > query + whole_begin || first[whole_end - 1] > key};
+  note_queries(g, scratch, head, first_key, query, rows);
 }
 
 /// A row of weights from its scores, and of the scores' gradients from the weights'.
@@ -189,15 +93,6 @@ HWY_INLINE Gradient softmax_gradient(const BackwardScratch& scratch, const float
   const auto unseen = hn::RebindMask(
       floats, hn::Or(hn::Gt(position, last), hn::Lt(position, hn::Set(integers, scratch.first[i]))));
   return {hn::IfThenZeroElse(unseen, weight), hn::IfThenZeroElse(unseen, dscore)};
-}
-
-/// 16 bits of each lane, rounded to bf16 as join_bf16 does.
-HWY_INLINE void store_bf16(V v, float* target, std::int64_t lane) {
-  constexpr hn::RebindToUnsigned<Floats> bits;
-  constexpr hn::RebindToSigned<Floats> integers;
-  const auto rounded = hn::ShiftRight<16>(hn::Add(hn::BitCast(bits, v), hn::Set(bits, 0x8000)));
-  hn::StoreU(hn::DemoteTo(halves, hn::BitCast(integers, rounded)), halves,
-             reinterpret_cast<std::uint16_t*>(target) + lane);
 }
 
 /// Turns a panel's scores into weights and its weights' gradients into scores', as units of queries; for
@@ -243,12 +138,12 @@ void by_key(const BackwardScratch& scratch, const float* dscores, const Seeing& 
 
 /// A panel of keys and a block of queries: adds to dk and dv, leaves the scores' gradients by key.
 template <class Multiply>
-void panel_gradients(const BackwardScratch& scratch, std::int64_t D, std::int64_t query, std::int64_t key,
-                     std::int64_t chunk_panel, std::int64_t block_panel) {
+void panel_gradients(const BackwardScratch& scratch, std::int64_t D, std::int64_t query, std::int64_t,
+                     std::int64_t key, std::int64_t chunk_panel, std::int64_t block_panel) {
   constexpr std::int64_t unit = Multiply::unit;
   const std::int64_t U = feature_units<Multiply>(D), units = ceil_div(D, unit);
   float* dscores = scratch.dscores + block_panel * Q * N;
-  const Seeing seeing = seeing_queries(scratch.first, query, key);
+  const Seeing seeing = seeing_queries(scratch.first, Q, R, query, key);
   const std::int64_t begin = seeing.begin, count = seeing.end - seeing.begin;
   if (count > 0) {
     multiply_panels<Multiply>(count, units, scratch.q + begin * U, U, scratch.keys + chunk_panel * U * N,
@@ -256,13 +151,24 @@ void panel_gradients(const BackwardScratch& scratch, std::int64_t D, std::int64_
     multiply_panels<Multiply>(count, units, scratch.dy + begin * U, U, scratch.values + chunk_panel * U * N,
                               dscores + begin * N, N, false);
     softmax_gradients<Multiply>(scratch, dscores, 1 / std::sqrt(static_cast<float>(D)), query, key, seeing);
-    const std::int64_t offset = chunk_panel * round_up(D, R) * N;
+    const std::int64_t offset = chunk_panel * dkv_rows<Multiply>(D) * N;
     multiply_panels<Multiply>(D, count / unit, scratch.dy_rows + begin / unit * R, Q / unit,
                               scratch.weights + begin / unit * N, scratch.dv + offset, N, true);
     multiply_panels<Multiply>(D, count / unit, scratch.q_rows + begin / unit * R, Q / unit,
                               dscores + begin / unit * N, scratch.dk + offset, N, true);
   }
   by_key<Multiply>(scratch, dscores, seeing, block_panel);
+}
+
+/// Adds panels [begin, end) of a block's keys, weighed by the scores' gradients, to its queries' gradients.
+template <class Multiply>
+void add_to_queries(const BackwardScratch& scratch, std::int64_t, std::int64_t begin, std::int64_t end,
+                    std::int64_t, const float* rows, std::int64_t columns, bool add, float* dq) {
+  constexpr std::int64_t unit = Multiply::unit;
+  for (std::int64_t d = 0; d < columns; d += N) {
+    multiply_panels<Multiply>(Q, (end - begin) * N / unit, scratch.dscores_by_key + begin * N / unit * R,
+                              S / unit, rows + d * (S / unit) + begin * N / unit * N, dq + d, columns, add);
+  }
 }
 
 /// The q and dy of the next block of queries.
@@ -275,20 +181,17 @@ struct ComingQueries {
 template <class Multiply>
 void block_gradients(ComingQueries& coming, const BackwardScratch& scratch, std::int64_t D,
                      std::int64_t query, std::int64_t last, std::int64_t chunk, std::int64_t key,
-                     std::int64_t columns, bool add, float* dq) {
-  constexpr std::int64_t unit = Multiply::unit;
+                     std::int64_t keys, std::int64_t columns, bool add, float* dq) {
   const std::int64_t begin = HWY_MAX(scratch.first[0] - key, 0) / N;
   const std::int64_t end = HWY_MIN(ceil_div(last + 1 - key, N), S / N);
   for (std::int64_t panel = begin; panel < end; ++panel) {
     coming.q.fetch(coming.at_once);
     coming.dy.fetch(coming.at_once);
-    panel_gradients<Multiply>(scratch, D, query, key + panel * N, (key - chunk) / N + panel, panel);
+    panel_gradients<Multiply>(scratch, D, query, last + 1 - query, key + panel * N, (key - chunk) / N + panel,
+                              panel);
   }
-  const float* rows = scratch.key_rows + (key - chunk) / unit * columns;
-  for (std::int64_t d = 0; d < columns; d += N) {
-    multiply_panels<Multiply>(Q, (end - begin) * N / unit, scratch.dscores_by_key + begin * N / unit * R,
-                              S / unit, rows + d * (S / unit) + begin * N / unit * N, dq + d, columns, add);
-  }
+  add_to_queries<Multiply>(scratch, D, begin, end, keys,
+                           scratch.key_rows + (key - chunk) / Multiply::unit * columns, columns, add, dq);
 }
 
 /// Waits until the chunks before have added to a block of queries' gradients.
@@ -309,7 +212,9 @@ void query_block_gradients(const Backward<T>& g, const BackwardScratch& scratch,
                        ceil_div(Q * N, g.chunk)};
   for (std::int64_t key = HWY_MAX(chunk, chunk + round_down(HWY_MAX(first - chunk, 0), S));
        key <= last && key < chunk + g.chunk; key += S) {
-    block_gradients<Multiply>(coming, scratch, D, query, last, chunk, key, g.columns, key > first, dq);
+    block_gradients<Multiply>(coming, scratch, D, query, last, chunk, key,
+                              HWY_MIN(S, HWY_MIN(chunk + g.chunk, head.sequence) - key), g.columns,
+                              key > first, dq);
   }
   if (last < chunk + g.chunk) {
     T* out = g.dqkv + head.q + query * head.packed;
@@ -345,7 +250,7 @@ void chunk_gradients(const Backward<T>& g, const BackwardScratch& scratch, std::
   }
   for (std::int64_t i = 0; i < keys; i += N) {
     T* row = g.dqkv + (chunk + i) * kv.packed;
-    const std::int64_t rows = HWY_MIN(N, keys - i), panel = i * round_up(D, R);
+    const std::int64_t rows = HWY_MIN(N, keys - i), panel = i * dkv_rows<Multiply>(D);
     unpack_positions(scratch.dk + panel, rows, D, row + kv.k, kv.packed, scratch.staging);
     unpack_positions(scratch.dv + panel, rows, D, row + kv.v, kv.packed, scratch.staging);
   }
@@ -363,7 +268,7 @@ void attention_backward_of(const Context& context, const AttentionShape& shape, 
   const std::int64_t chunks = ceil_div(sequence, chunk);
   // Batch entries whose dq is held at a time: enough to keep the threads busy.
   const std::int64_t slots = HWY_MIN(shape.batch, ceil_div(8 * threads, K * chunks));
-  const BackwardSizes sizes{chunk, units, columns, padded_features<R>(D), N * HWY_MAX(units, round_up(D, 4))};
+  const BackwardSizes sizes{chunk, units, columns, dkv_rows<Multiply>(D), N * HWY_MAX(units, round_up(D, 4))};
 
   Arena& arena = context.scratch();
   const Arena::Scope scope(arena);
@@ -391,6 +296,7 @@ void attention_backward_of(const Context& context, const AttentionShape& shape, 
     std::memset(g.turns_BHLQ, 0, turns.bytes());
     // The first chunks are seen by most queries: longest first.
     for_jobs(context, chunks * jobs, [&](std::int64_t job, int thread) {
+      [[maybe_unused]] const typename Multiply::OnThread on_thread;
       const std::int64_t slot = job % jobs / K, h = job % K * (heads / K);
       chunk_gradients<Multiply>(g, sizes.divide(scratch + thread * sizes.floats()), b + slot, slot, h,
                                 job / jobs * chunk);

@@ -11,54 +11,17 @@
 #include "kernels/cpu/parallel.hpp"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention_forward.cpp"
+#include "kernels/cpu/attention_forward_tiles.hpp"
 #include "kernels/cpu/attention_panels.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-constexpr std::int64_t S = 64, N = tile_columns, R = tile_rows;
+constexpr std::int64_t N = tile_columns, R = tile_rows;
 constexpr std::int64_t most_panels = 16;  // of queries in a job: they share the packing of keys and values
 /// A maximum is raised only by more than this, as a power of two, so that sums are rarely rescaled; fp32 has
 /// the room.
 constexpr float slack = 8;
-
-/// One thread's scratch, in panels.
-struct ForwardScratch {
-  float* queries;  // most_panels · U · N
-  float* keys;     // S · U
-  float* values;   // D · S, in units
-  float* scores;   // S · N
-  float* y;        // most_panels · D · N
-  float* highest;  // most_panels · N: in powers of two
-  float* sum;      // most_panels · N
-  float* staging;
-};
-
-template <class T>
-struct ForwardJob {
-  AttentionHead head;
-  FirstKeys first_key;
-  const T* qkv;
-  T* y;
-  float* lse;
-  std::int64_t first;  // query
-  std::int64_t panels;
-};
-
-/// What a panel of queries sees of a block of keys, in whole rows of tiles, and whether some of it is masked.
-struct Seen {
-  std::int64_t begin, end;
-  bool masked;
-};
-
-Seen seen_keys(const AttentionHead& head, const FirstKeys& first_key, std::int64_t query, std::int64_t key) {
-  const std::int64_t first = first_key(query), last = HWY_MIN(query + N, head.sequence) - 1;
-  const std::int64_t begin = HWY_MAX(first - key, 0), end = HWY_MIN(last + 1 - key, S);
-  if (begin >= end) return {0, 0, false};
-  const std::int64_t whole_begin = round_down(begin, R), whole_end = HWY_MIN(round_up(end, R), S);
-  const bool masked = key + whole_end - 1 > query || key + whole_begin < first_key(last);
-  return {whole_begin, whole_end, masked};
-}
 
 /// Scores that are not seen become −∞.
 void mask_scores(const FirstKeys& first_key, std::int64_t query, std::int64_t key, const Seen& seen,
@@ -122,32 +85,55 @@ void weigh_panel(const Seen& seen, float scale, std::int64_t D, float* scores, f
 }
 
 template <class Multiply, class T>
-void attend_block(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t key) {
-  constexpr std::int64_t unit = Multiply::unit;
+void pack_queries(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t queries) {
   const AttentionHead& head = job.head;
-  const std::int64_t D = head.head_dim, U = feature_units<Multiply>(D), features = padded_features<R>(D);
-  const std::int64_t keys = HWY_MIN(S, head.sequence - key), units = ceil_div(D, unit);
-  const float scale = std::log2(std::exp(1.0f)) / std::sqrt(static_cast<float>(D));
+  pack_features<Multiply, N>(job.qkv + head.q + job.first * head.packed, head.packed, queries, head.head_dim,
+                             scratch.queries, scratch.staging);
+}
+
+/// Packs a block of keys and values.
+template <class Multiply, class T>
+void pack_keys(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t key) {
+  const AttentionHead& head = job.head;
+  const std::int64_t D = head.head_dim, keys = HWY_MIN(Multiply::S, head.sequence - key);
   pack_features<Multiply, R>(job.qkv + head.k + key * head.packed, head.packed, keys, D, scratch.keys,
                              scratch.staging);
-  pack_positions<Multiply, R>(job.qkv + head.v + key * head.packed, head.packed, keys, S, D, scratch.values);
-  const std::int64_t next = key + S, coming = HWY_MAX(HWY_MIN(S, head.sequence - next), 0);
-  ComingRows coming_keys(job.qkv + head.k + next * head.packed, head.packed, coming, D);
-  ComingRows coming_values(job.qkv + head.v + next * head.packed, head.packed, coming, D);
+  pack_positions<Multiply, R>(job.qkv + head.v + key * head.packed, head.packed, keys, Multiply::S, D,
+                              scratch.values);
+}
+
+/// Adds to a panel of queries what it sees of a block of keys.
+template <class Multiply, class T>
+void attend_panel(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t key,
+                  std::int64_t panel) {
+  constexpr std::int64_t unit = Multiply::unit;
+  const AttentionHead& head = job.head;
+  const std::int64_t D = head.head_dim, U = feature_units<Multiply>(D), query = job.first + panel * N;
+  const Seen seen = seen_keys(head, job.first_key, query, N, key, Multiply::S, R);
+  if (seen.begin == seen.end) return;
+  multiply_panels<Multiply>(seen.end - seen.begin, ceil_div(D, unit), scratch.keys + seen.begin * U, U,
+                            scratch.queries + panel * U * N, scratch.scores + seen.begin * N, N, false);
+  if (seen.masked) mask_scores(job.first_key, query, key, seen, scratch.scores);
+  const float scale = std::log2(std::exp(1.0f)) / std::sqrt(static_cast<float>(D));
+  float* y = scratch.y + panel * padded_features<R>(D) * N;
+  weigh_panel<Multiply>(seen, scale, D, scratch.scores, scratch.highest + panel * N, scratch.sum + panel * N,
+                        y);
+  multiply_panels<Multiply>(D, (seen.end - seen.begin) / unit, scratch.values + seen.begin / unit * R,
+                            Multiply::S / unit, scratch.scores + seen.begin / unit * N, y, N, true);
+}
+
+template <class Multiply, class T>
+void attend_block(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t key) {
+  const AttentionHead& head = job.head;
+  const std::int64_t next = key + Multiply::S,
+                     coming = HWY_MAX(HWY_MIN(Multiply::S, head.sequence - next), 0);
+  ComingRows coming_keys(job.qkv + head.k + next * head.packed, head.packed, coming, head.head_dim);
+  ComingRows coming_values(job.qkv + head.v + next * head.packed, head.packed, coming, head.head_dim);
+  pack_keys<Multiply>(job, scratch, key);
   for (std::int64_t panel = 0; panel < job.panels; ++panel) {
-    coming_keys.fetch(ceil_div(S, job.panels));
-    coming_values.fetch(ceil_div(S, job.panels));
-    const std::int64_t query = job.first + panel * N;
-    const Seen seen = seen_keys(head, job.first_key, query, key);
-    if (seen.begin == seen.end) continue;
-    multiply_panels<Multiply>(seen.end - seen.begin, units, scratch.keys + seen.begin * U, U,
-                              scratch.queries + panel * U * N, scratch.scores + seen.begin * N, N, false);
-    if (seen.masked) mask_scores(job.first_key, query, key, seen, scratch.scores);
-    float* y = scratch.y + panel * features * N;
-    weigh_panel<Multiply>(seen, scale, D, scratch.scores, scratch.highest + panel * N,
-                          scratch.sum + panel * N, y);
-    multiply_panels<Multiply>(D, (seen.end - seen.begin) / unit, scratch.values + seen.begin / unit * R,
-                              S / unit, scratch.scores + seen.begin / unit * N, y, N, true);
+    coming_keys.fetch(ceil_div(Multiply::S, job.panels));
+    coming_values.fetch(ceil_div(Multiply::S, job.panels));
+    attend_panel<Multiply>(job, scratch, key, panel);
   }
 }
 
@@ -177,15 +163,14 @@ void attend(ForwardJob<T> job, const ForwardScratch& scratch) {
   const std::int64_t D = head.head_dim;
   const std::int64_t queries = HWY_MIN(job.panels * N, head.sequence - job.first);
   job.panels = ceil_div(queries, N);
-  pack_features<Multiply, N>(job.qkv + head.q + job.first * head.packed, head.packed, queries, D,
-                             scratch.queries, scratch.staging);
+  pack_queries<Multiply>(job, scratch, queries);
   std::memset(scratch.y, 0, static_cast<std::size_t>(job.panels * padded_features<R>(D) * N) * sizeof(float));
   for (std::int64_t i = 0; i < job.panels * N; ++i) {
     scratch.highest[i] = -1e30f;  // finite, so that a row that has seen nothing yet makes no NaN
     scratch.sum[i] = 0;
   }
-  const std::int64_t begin = round_down(job.first_key(job.first), S);
-  for (std::int64_t key = begin; key < job.first + queries; key += S) {
+  const std::int64_t begin = round_down(job.first_key(job.first), Multiply::S);
+  for (std::int64_t key = begin; key < job.first + queries; key += Multiply::S) {
     attend_block<Multiply>(job, scratch, key);
   }
   for (std::int64_t panel = 0; panel < job.panels; ++panel) finish_panel(job, scratch, panel);
@@ -201,7 +186,7 @@ void attention_of(const Context& context, const AttentionShape& shape, const Ten
   const std::int64_t blocks = ceil_div(shape.sequence, panels * N);
   const std::int64_t staging = N * HWY_MAX(U, round_up(D, 4));
   const std::int64_t thread_floats =
-      round_up(panels * N * (U + features + 2) + S * (U + features + N) + staging, 16);
+      round_up(panels * N * (U + features + 2) + Multiply::S * (U + features + N) + staging, 16);
   const Arena::Scope scope(context.scratch());
   float* memory = context.scratch().allocate(DType::f32, {context.threads(), thread_floats}).data<float>();
   const T* qkv = qkv_RE.data<T>();
@@ -211,16 +196,17 @@ void attention_of(const Context& context, const AttentionShape& shape, const Ten
     float* next = memory + thread * thread_floats;
     const auto take = [&](std::int64_t count) { return std::exchange(next, next + count); };
     const ForwardScratch scratch{.queries = take(panels * N * U),
-                                 .keys = take(S * U),
-                                 .values = take(S * features),
-                                 .scores = take(S * N),
+                                 .keys = take(Multiply::S * U),
+                                 .values = take(Multiply::S * features),
+                                 .scores = take(Multiply::S * N),
                                  .y = take(panels * N * features),
                                  .highest = take(panels * N),
                                  .sum = take(panels * N),
                                  .staging = take(staging)};
-    const std::int64_t block = blocks - 1 - number / heads;  // the last queries see most: longest first
+    const std::int64_t first = blocks - 1 - number / heads;  // the last queries see most: longest first
     const AttentionHead head(shape, number % heads / shape.query_heads, number % shape.query_heads);
-    attend<Multiply, T>({head, FirstKeys(first_R, head), qkv, y, lse, block * panels * N, panels}, scratch);
+    [[maybe_unused]] const typename Multiply::OnThread on_thread{};
+    attend<Multiply, T>({head, FirstKeys(first_R, head), qkv, y, lse, first * panels * N, panels}, scratch);
   });
 }
 

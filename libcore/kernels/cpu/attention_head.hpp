@@ -1,6 +1,7 @@
 #pragma once
 // One head's share of an attention, as the vector code sees it. Legend: as kernels/attention.hpp.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/attention.hpp"
@@ -62,6 +63,37 @@ class ComingRows {
   std::int64_t row_, count_, width_, next_ = 0;
 };
 
+/// A job of the forward pass: some panels of queries that share the packing of keys and values.
+template <class T>
+struct ForwardJob {
+  AttentionHead head;
+  FirstKeys first_key;
+  const T* qkv;
+  T* y;
+  float* lse;
+  std::int64_t first;  // query
+  std::int64_t panels;
+};
+
+/// One thread's scratch of the forward pass, in panels. Legend: N queries of a panel, S keys of a block, U
+/// units of a row of D features.
+struct ForwardScratch {
+  float* queries;  // panels · U · N
+  float* keys;     // S · U
+  float* values;   // D · S, in units
+  float* scores;   // S · N
+  float* y;        // panels · D · N
+  float* highest;  // panels · N: in powers of two
+  float* sum;      // panels · N
+  float* staging;
+};
+
+/// What some queries see of some keys, counted from the first of those, and whether some of it is masked.
+struct Seen {
+  std::int64_t begin, end;
+  bool masked;
+};
+
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
@@ -70,6 +102,17 @@ inline std::int64_t round_up(std::int64_t a, std::int64_t multiple) {
 }
 inline std::int64_t round_down(std::int64_t a, std::int64_t multiple) {
   return a / multiple * multiple;
+}
+
+/// What `queries` from `query` on see of `keys` from `key` on, in whole granules.
+inline Seen seen_keys(const AttentionHead& head, const FirstKeys& first_key, std::int64_t query,
+                      std::int64_t queries, std::int64_t key, std::int64_t keys, std::int64_t granule) {
+  const std::int64_t first = first_key(query), last = std::min(query + queries, head.sequence) - 1;
+  const std::int64_t begin = std::max<std::int64_t>(first - key, 0), end = std::min(last + 1 - key, keys);
+  if (begin >= end) return {0, 0, false};
+  const std::int64_t whole_begin = round_down(begin, granule), whole_end = round_up(end, granule);
+  const bool masked = key + whole_end - 1 > query || key + whole_begin < first_key(last);
+  return {whole_begin, whole_end, masked};
 }
 
 }  // namespace dt::kernels::cpu

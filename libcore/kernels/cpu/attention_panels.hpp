@@ -5,13 +5,24 @@
 // tile_columns for a right one.
 #include "kernels/cpu/attention_head.hpp"
 #include "kernels/cpu/tile.hpp"
+#include "kernels/cpu/tile_amx.hpp"
 #include "kernels/cpu/tile_bf16.hpp"
+
+#if defined(DT_KERNELS_CPU_ATTENTION_PANELS_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef DT_KERNELS_CPU_ATTENTION_PANELS_TOGGLE
+#undef DT_KERNELS_CPU_ATTENTION_PANELS_TOGGLE
+#else
+#define DT_KERNELS_CPU_ATTENTION_PANELS_TOGGLE
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
 /// Operands are fp32: a unit is one element.
 struct MultiplyFp32 {
+  struct OnThread {};
+  static constexpr bool in_tiles = false;
+  static constexpr std::int64_t S = 64;  // keys of a block in the forward pass
   static constexpr std::int64_t unit = 1;
   static HWY_INLINE void tile(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
                               std::int64_t c_row, bool add) {
@@ -21,6 +32,9 @@ struct MultiplyFp32 {
 
 /// Operands are bf16: a unit is two elements.
 struct MultiplyBf16 {
+  struct OnThread {};
+  static constexpr bool in_tiles = false;
+  static constexpr std::int64_t S = 64;  // keys of a block in the forward pass
   static constexpr std::int64_t unit = 2;
   static HWY_INLINE void tile(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
                               std::int64_t c_row, bool add) {
@@ -28,13 +42,40 @@ struct MultiplyBf16 {
   }
 };
 
+/// Operands are bf16 in tiles (tile_amx.hpp): a unit is two elements.
+template <auto STRIPS>
+struct MultiplyTiles {
+  /// What a thread holds while it computes.
+  struct OnThread {
+    AmxTiles tiles{STRIPS == multiply_strips_amx};
+    WithoutSubnormals without_subnormals;
+  };
+  static constexpr bool in_tiles = true;
+  static constexpr std::int64_t S = 128;
+  static constexpr std::int64_t unit = 2;
+  static void strips(std::int64_t rows, std::int64_t units, TilePanels a, TilePanels b, float* c,
+                     std::int64_t c_row, bool add) {
+    STRIPS(rows, units, a, b, c, c_row, add);
+  }
+};
+
+template <class Multiply>
+concept InTiles = Multiply::in_tiles;
+
 /// Calls body(Multiply{}, T{}) with the arithmetic that the context and this machine have for a dtype.
 template <class Body>
 void with_arithmetic([[maybe_unused]] const Context& context, DType dtype, const Body& body) {
   if (dtype == DType::f32) return body(MultiplyFp32{}, float{});
   if (dtype == DType::f16) return body(MultiplyFp32{}, Float16{});
 #if HWY_TARGET == HWY_AVX3
-  if (context.arithmetic() == Arithmetic::bf16 && has_bf16_tiles()) return body(MultiplyBf16{}, BFloat16{});
+  const Arithmetic arithmetic = context.arithmetic();
+  if (arithmetic == Arithmetic::amx && why_no_amx().empty()) {
+    return body(MultiplyTiles<multiply_strips_amx>{}, BFloat16{});
+  }
+  if (arithmetic == Arithmetic::amx_by_loops) {
+    return body(MultiplyTiles<multiply_strips_by_loops>{}, BFloat16{});
+  }
+  if (arithmetic == Arithmetic::bf16 && has_bf16_tiles()) return body(MultiplyBf16{}, BFloat16{});
 #endif
   body(MultiplyFp32{}, BFloat16{});
 }
@@ -52,7 +93,7 @@ HWY_INLINE void multiply_panels(std::int64_t rows, std::int64_t K, const float* 
 /// Units of D features, and what a panel of them has room for.
 template <class Multiply>
 std::int64_t feature_units(std::int64_t D) {
-  return round_up(ceil_div(D, Multiply::unit), 4);
+  return round_up(ceil_div(D, Multiply::unit), Multiply::in_tiles ? amx_units : 4);
 }
 /// Features where they are rows or columns of panels.
 template <std::int64_t W>
@@ -216,3 +257,5 @@ HWY_INLINE V power_of_two(V x) {
 
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+
+#endif

@@ -96,19 +96,63 @@ DT_AMX void multiply_one_row(std::int64_t units, const float* a, const float* b,
   _tile_stored(1, c + amx_columns, c_bytes);
 }
 
-/// While it lives, subnormals count as zero in this thread.
-class WithoutSubnormals {
- public:
-  WithoutSubnormals() : before_(_mm_getcsr()) {
-    constexpr unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x40;
-    _mm_setcsr(before_ | flush_to_zero | denormals_are_zero);
-  }
-  ~WithoutSubnormals() { _mm_setcsr(before_); }
-  WithoutSubnormals(const WithoutSubnormals&) = delete;
+// Strips are 16 rows of 32 columns. One's sums lie in tiles 0 and 1, the next one's in 2 and 3, so that the
+// first are stored while the next are multiplied.
+struct Strips {
+  std::int64_t units;
+  TilePanels a, b;
+  float* c;
+  std::int64_t c_row;
+  bool add;
 
- private:
-  unsigned before_;
+  const float* left(std::int64_t strip) const { return a.first + strip * a.stride; }
+  float* sums(std::int64_t strip) const { return c + strip * amx_rows * c_row; }
 };
+
+DT_AMX void multiply_even(const Strips& p, std::int64_t strip) {
+  if (p.add) {
+    _tile_loadd(0, p.sums(strip), p.c_row * 4);
+    _tile_loadd(1, p.sums(strip) + amx_columns, p.c_row * 4);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+  }
+  const float *a = p.left(strip), *b = p.b.first, *beside = b + p.b.stride;
+  for (std::int64_t k = 0; k < amx_units * p.units; k += panel_block) {
+    _tile_loadd(4, a + k, tile_row_bytes);
+    _tile_loadd(6, b + k, tile_row_bytes);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, beside + k, tile_row_bytes);
+    _tile_dpbf16ps(1, 4, 7);
+  }
+}
+DT_AMX void multiply_odd(const Strips& p, std::int64_t strip) {
+  if (p.add) {
+    _tile_loadd(2, p.sums(strip), p.c_row * 4);
+    _tile_loadd(3, p.sums(strip) + amx_columns, p.c_row * 4);
+  } else {
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  const float *a = p.left(strip), *b = p.b.first, *beside = b + p.b.stride;
+  for (std::int64_t k = 0; k < amx_units * p.units; k += panel_block) {
+    _tile_loadd(5, a + k, tile_row_bytes);
+    _tile_loadd(6, b + k, tile_row_bytes);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_loadd(7, beside + k, tile_row_bytes);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+}
+DT_AMX void store_strip(const Strips& p, std::int64_t strip) {
+  float* c = p.sums(strip);
+  if (strip % 2 == 0) {
+    _tile_stored(0, c, p.c_row * 4);
+    _tile_stored(1, c + amx_columns, p.c_row * 4);
+  } else {
+    _tile_stored(2, c, p.c_row * 4);
+    _tile_stored(3, c + amx_columns, p.c_row * 4);
+  }
+}
 
 /// One block of one row: 16 columns of C.
 DT_AVX512 void add_block_by_loops(const float* a, const float* b, float* c) {
@@ -123,6 +167,22 @@ DT_AVX512 void add_block_by_loops(const float* a, const float* b, float* c) {
                            _mm512_castsi512_ps(_mm512_and_si512(right, high_half)), high);
   }
   _mm512_storeu_ps(c, _mm512_add_ps(_mm512_loadu_ps(c), _mm512_add_ps(low, high)));
+}
+
+void multiply_by_loops(std::int64_t rows, std::int64_t units, TilePanels a, TilePanels b, float* c,
+                       std::int64_t c_row, bool add) {
+  const WithoutSubnormals without_subnormals;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const float* row = a.first + i / amx_rows * a.stride + i % amx_rows * amx_units;
+    for (std::int64_t j = 0; j < 2 * amx_columns; j += amx_columns) {
+      const float* columns = b.first + j / amx_columns * b.stride;
+      float* sums = c + i * c_row + j;
+      if (!add) std::fill_n(sums, amx_columns, 0.0f);
+      for (std::int64_t k = 0; k < units; k += amx_units) {
+        add_block_by_loops(row + k * amx_rows, columns + k * amx_columns, sums);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -156,17 +216,31 @@ void multiply_tiles_amx(std::int64_t rows, std::int64_t units, const float* a, c
 
 void multiply_tiles_by_loops(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
                              std::int64_t c_row, bool add) {
-  const WithoutSubnormals without_subnormals;
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const float* row = a + i / amx_rows * amx_rows * units + i % amx_rows * amx_units;
-    for (std::int64_t j = 0; j < 2 * amx_columns; j += amx_columns) {
-      float* sums = c + i * c_row + j;
-      if (!add) std::fill_n(sums, amx_columns, 0.0f);
-      for (std::int64_t k = 0; k < units; k += amx_units) {
-        add_block_by_loops(row + k * amx_rows, b + j * units + k * amx_columns, sums);
-      }
-    }
+  const std::int64_t stride = amx_rows * units;
+  multiply_by_loops(rows, units, {a, stride}, {b, stride}, c, c_row, add);
+}
+
+void multiply_strips_amx(std::int64_t rows, std::int64_t units, TilePanels a, TilePanels b, float* c,
+                         std::int64_t c_row, bool add) {
+  const Strips product{units, a, b, c, c_row, add};
+  const std::int64_t strips = (rows + amx_rows - 1) / amx_rows;
+  for (std::int64_t i = 0; i < strips; ++i) {
+    (i % 2 == 0 ? multiply_even : multiply_odd)(product, i);
+    if (i > 0) store_strip(product, i - 1);
   }
+  if (strips > 0) store_strip(product, strips - 1);
+}
+void multiply_strips_by_loops(std::int64_t rows, std::int64_t units, TilePanels a, TilePanels b, float* c,
+                              std::int64_t c_row, bool add) {
+  multiply_by_loops((rows + amx_rows - 1) / amx_rows * amx_rows, units, a, b, c, c_row, add);
+}
+
+WithoutSubnormals::WithoutSubnormals() : before_(_mm_getcsr()) {
+  constexpr unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x40;
+  _mm_setcsr(before_ | flush_to_zero | denormals_are_zero);
+}
+WithoutSubnormals::~WithoutSubnormals() {
+  _mm_setcsr(before_);
 }
 
 }  // namespace dt::kernels::cpu
@@ -193,6 +267,15 @@ void multiply_tiles_by_loops(std::int64_t, std::int64_t, const float*, const flo
                              bool) {
   DT_CHECK(false, "this processor has no tiles");
 }
+void multiply_strips_amx(std::int64_t, std::int64_t, TilePanels, TilePanels, float*, std::int64_t, bool) {
+  DT_CHECK(false, "this processor has no tiles");
+}
+void multiply_strips_by_loops(std::int64_t, std::int64_t, TilePanels, TilePanels, float*, std::int64_t,
+                              bool) {
+  DT_CHECK(false, "this processor has no tiles");
+}
+WithoutSubnormals::WithoutSubnormals() : before_(0) {}
+WithoutSubnormals::~WithoutSubnormals() = default;
 
 }  // namespace dt::kernels::cpu
 

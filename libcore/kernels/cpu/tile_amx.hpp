@@ -43,4 +43,30 @@ void multiply_tiles_amx(std::int64_t rows, std::int64_t units, const float* a, c
 void multiply_tiles_by_loops(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
                              std::int64_t c_row, bool add);
 
+/// Panels of an operand, `stride` floats from one to the next.
+struct TilePanels {
+  const float* first;
+  std::int64_t stride;
+};
+
+/// c = a · b, or c += with `add`, for whole panels of A that hold `rows` rows, and 32 columns. The thread
+/// holds AmxTiles.
+void multiply_strips_amx(std::int64_t rows, std::int64_t units, TilePanels a, TilePanels b, float* c,
+                         std::int64_t c_row, bool add);
+/// As multiply_tiles_by_loops.
+void multiply_strips_by_loops(std::int64_t rows, std::int64_t units, TilePanels a, TilePanels b, float* c,
+                              std::int64_t c_row, bool add);
+
+/// While it lives, subnormals count as zero in this thread's vectors too, as they do in tiles: a vector's
+/// instruction that meets one may take a hundred times as long.
+class WithoutSubnormals {
+ public:
+  WithoutSubnormals();
+  ~WithoutSubnormals();
+  WithoutSubnormals(const WithoutSubnormals&) = delete;
+
+ private:
+  unsigned before_;
+};
+
 }  // namespace dt::kernels::cpu
