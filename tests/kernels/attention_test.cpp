@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/fixture.hpp"
+#include "kernels/linear.hpp"
 
 namespace dt::kernels::test {
 namespace {
@@ -348,4 +349,22 @@ TEST_CASE("a key that is NaN shows in every token that sees it") {
 }
 
 }  // namespace
+TEST_CASE("attention in tiles has the bits of the loops that stand in for them") {
+  if (!multiplies_in(Arithmetic::amx)) return;
+  const AttentionShape shapes[] = {
+      {1, 1, 1, 1, 8}, {2, 75, 4, 2, 24}, {1, 300, 2, 1, 64}, {1, 161, 1, 1, 80}};
+  for (const AttentionShape& shape : shapes) {
+    for (const FirstKeys& first_keys : {FirstKeys(all_keys), window(40), documents(30)}) {
+      std::vector<std::vector<Tensor>> results;
+      Context context(2);
+      Fixture fixture(context, DType::bf16);
+      for (const Arithmetic arithmetic : {Arithmetic::amx, Arithmetic::amx_by_loops}) {
+        context.set_arithmetic(arithmetic);
+        results.push_back(both_passes(fixture, shape, 3, first_keys));
+      }
+      for (std::size_t i = 0; i < results[0].size(); ++i) CHECK(same_bits(results[0][i], results[1][i]));
+    }
+  }
+}
+
 }  // namespace dt::kernels::test
