@@ -1,8 +1,8 @@
 #include "kernels/cross_entropy.hpp"
 
+#include <array>
 #include <cmath>
 #include <limits>
-#include <omp.h>
 
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
@@ -11,21 +11,26 @@
 #define DT_KERNELS_CPU_CROSS_ENTROPY_RUN
 namespace dt::kernels::cpu {
 
-/// A row is taken in runs of this many logits: from memory for their maximum, from the nearest cache for
-/// their exponentials.
+/// A row is summed in runs of this many logits, each in fp32 and their sums in double: the loss keeps digits
+/// that one fp32 sum over a vocabulary loses.
 template <class T>
 inline constexpr std::int64_t softmax_run = 8192 / sizeof(T);
 
-/// log Σ exp(x) = highest + log_sum; kept apart, since their sum would lose log_sum beside a huge highest.
+/// log Σ e^x = shift + log_sum; kept apart, since their sum would lose log_sum beside a huge shift.
 struct LogSumExp {
-  double highest, log_sum;
+  double shift, log_sum;
 };
 
-/// What one row needs beside its logits: a shift for each run, and room for V exponentials.
-struct SoftmaxScratch {
-  double* shifts;
-  float* exponentials;
-};
+inline constexpr double log2_e = 1.4426950408889634;
+/// The fp32 next to it, and what it lacks.
+inline constexpr float log2_e_high = 1.44269502f, log2_e_low = 1.92596303e-8f;
+
+/// 2^(j/32).
+inline constexpr auto powers_of_two = [] {
+  std::array<double, 64> powers{1};
+  for (std::size_t j = 1; j < powers.size(); ++j) powers[j] = powers[j - 1] * 1.0218971486541166;
+  return powers;
+}();
 
 }  // namespace dt::kernels::cpu
 #endif
@@ -52,193 +57,233 @@ HWY_INLINE float highest_of(const T* x, std::int64_t count, float least) {
   return hn::GetLane(hn::MaxOfLanes(floats, pairs));
 }
 
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
-/// Without widening: as integers, numbers above zero are in order, and those below it in the reverse one. So
-/// of each lane the greatest signed integer is its highest number, or else the least unsigned one is.
-HWY_INLINE float highest_of(const BFloat16* x, std::int64_t count, float least) {
-  constexpr hn::Repartition<std::int16_t, Floats> signed_bits;
-  constexpr hn::Repartition<std::uint16_t, Floats> unsigned_bits;
-  constexpr hn::RebindToUnsigned<Floats> words;
-  constexpr std::uint16_t minus_infinity = 0xff80;
-  auto greatest = hn::BitCast(signed_bits, hn::Set(unsigned_bits, minus_infinity));
-  auto smallest = hn::Set(unsigned_bits, minus_infinity);
-  std::int64_t i = 0;
-  for (; i + 2 * num_lanes <= count; i += 2 * num_lanes) {
-    const auto bits = hn::LoadU(unsigned_bits, &x[i].bits);
-    greatest = hn::Max(greatest, hn::BitCast(signed_bits, bits));
-    smallest = hn::Min(smallest, bits);
-  }
-  V highest[4];
-  highest[0] = even_of(hn::BitCast(words, greatest)), highest[1] = odd_of(hn::BitCast(words, greatest));
-  highest[2] = even_of(hn::BitCast(words, smallest)), highest[3] = odd_of(hn::BitCast(words, smallest));
-  const V lowest = hn::Set(floats, least);
-  for_lanes(count - i, [&](std::int64_t j, auto lanes) HWY_ATTR {
-    highest[0] = hn::Max(highest[0], keep(lanes, load(lanes, x + i + j), lowest));
-  });
-  for (V& v : highest) v = hn::IfThenElse(hn::IsNaN(v), lowest, v);
-  const V pairs = hn::Max(hn::Max(highest[0], highest[1]), hn::Max(highest[2], highest[3]));
-  return hn::GetLane(hn::MaxOfLanes(floats, hn::Max(pairs, lowest)));
-}
-#endif
+// Exponentials e^(x − shift) come as products, which a sum takes by a fused multiply-add.
 
-constexpr float log2_e = 1.44269504f;
+struct Product {
+  V power, rest;
+};
 
-/// 2^x with a relative error of at most 3e-6, which is enough beside logits of 16 bits; beyond 2^127 it is
-/// about that or infinite; NaN stays. With n = ⌊x⌋, f = x − n: 2^x = 2ⁿ · 2^f, and 2^f is the polynomial of
-/// degree 4 with the least relative error on [0, 1).
-HWY_INLINE V rough_power_of_two(V x) {
-  const auto c = [](float value) HWY_ATTR { return hn::Set(floats, value); };
-#if HWY_TARGET == HWY_AVX3
-  const V f{_mm512_reduce_ps(x.raw, 1)};  // x − ⌊x⌋
-#else
-  x = at_most(127, x);
-  const V n = hn::Floor(x);
-  const V f = hn::Sub(x, n);
-#endif
-  V p = hn::MulAdd(f, c(1.35341679e-2f), c(5.20114606e-2f));
-  p = hn::MulAdd(f, p, c(2.41442757e-1f));
-  p = hn::MulAdd(f, p, c(6.93003834e-1f));
-  p = hn::MulAdd(f, p, c(1.00000259f));
-#if HWY_TARGET == HWY_AVX3
-  return V{_mm512_scalef_ps(p.raw, x.raw)};
-#else
-  constexpr hn::RebindToSigned<Floats> integers;
-  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(integers, n));
-  const V power = hn::BitCast(floats, hn::Add(exponent, hn::BitCast(integers, c(1))));
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(hn::Lt(x, c(-126)), hn::Mul(p, power)));
-#endif
+/// For any x ≤ shift.
+struct FromHighest {
+  double shift;
+  V highest;
+  explicit FromHighest(float h) : shift(double{h}), highest(hn::Set(floats, h)) {}
+  HWY_INLINE Product operator()(V x) const { return {exponential(hn::Sub(x, highest)), hn::Set(floats, 1)}; }
+};
+
+// In half as many operations, for a shift anywhere near x: what lies 87 or more above it comes out huge or
+// infinite, what lies as far below as 0, and what is not finite as NaN or infinite.
+//
+// e^(x − shift) = 2^(n − s) · 2^r, where the shift is s ln 2 for an integer s, n is x log₂e rounded (to whole
+// numbers or to a fraction that a table knows), and r = x log₂e − n. Nothing is lost however far x lies from
+// 0 or from the shift, since r is found from x itself: n is exact, x log₂e − n is rounded once and is small,
+// and so is what the low part of log₂e adds to it. Logits of 16 bits leave the low part out: then e^(x −
+// shift) has a relative error of 1.4e-8 |x − shift|, with the shift that goes with the high part alone.
+
+template <class T>
+constexpr bool is_short = !std::same_as<T, float>;
+template <class T>
+double shift_of(double s) {
+  return s / (is_short<T> ? double{log2_e_high} : log2_e);
 }
 
-/// e^(x − shift), accurately.
-struct FromShift {
-  V shift;
-  explicit FromShift(float highest) : shift(hn::Set(floats, highest)) {}
-  HWY_INLINE V operator()(V x) const { return exponential(hn::Sub(x, shift)); }
-};
+#if HWY_TARGET == HWY_AVX3
 
-/// The same in half as many operations, for logits of 16 bits: 2^(x log₂e − s) with s rounded to fp32. What
-/// that makes of the shift is known, so no digits are lost.
-struct RoughlyFromShift {
-  V minus_s;
-  // Beyond it rounding s would be a factor that could overflow; without a fused multiply-add x log₂e is
-  // rounded, too.
-  static constexpr float most = HWY_TARGET == HWY_SCALAR ? 64 : 1 << 20;
-  static double shift_of(float highest) { return double{highest * log2_e} / double{log2_e}; }
-  explicit RoughlyFromShift(float highest) : minus_s(hn::Set(floats, -(highest * log2_e))) {}
-  HWY_INLINE V operator()(V x) const {
-    return rough_power_of_two(hn::MulAdd(x, hn::Set(floats, log2_e), minus_s));
+/// By a table: n is a multiple of 1/32, |r| ≤ 1/64. The power is 2^(n − s) within ½ unit in the last place.
+/// Of fp32 the rest is the quadratic polynomial 1 + r + … with the least relative error, 5.4e-8: with two
+/// more roundings the product is good to two units in the last place. Of 16 bits the square is completed, so
+/// that the rest takes one operation: 2^r = a (h² + b), h = r + 46/32, where the least relative error is
+/// 1.3e-7; n + r = (n − 46/32) + h, and the table has a and 2^(46/32) in it.
+///
+/// The power of the shift is in the table, too, where fp32 has it; else `is_far`.
+template <class T, bool is_far>
+struct Quick {
+  static constexpr std::size_t offset = is_short<T> ? 46 : 0;  // in 32nds
+  static constexpr double a = is_short<T> ? 0.24109941539747665 : 1;
+  static constexpr auto table = [] {
+    std::array<float, 32> entries{};
+    for (std::size_t j = 0; j < 32; ++j) {
+      // n's fraction is j/32; ⌊n − offset/32⌋ is what scalef adds to the exponent.
+      const std::size_t above_floor = (j + 64 - offset) % 32;
+      entries[j] = static_cast<float>(a * powers_of_two[above_floor] * powers_of_two[offset]);
+    }
+    return entries;
+  }();
+
+  double shift;
+  V s, low, high;
+  explicit Quick(float about) {
+    const double exponent = std::round(double{about} * log2_e);
+    shift = shift_of<T>(exponent);
+    s = hn::Set(floats, static_cast<float>(exponent));
+    const V power = hn::Set(floats, is_far ? 1 : static_cast<float>(std::exp2(-exponent)));
+    low = hn::Mul(hn::LoadU(floats, table.data()), power);
+    high = hn::Mul(hn::LoadU(floats, table.data() + 16), power);
+  }
+
+  HWY_INLINE Product operator()(V x) const {
+    const auto c = [](float value) HWY_ATTR { return hn::Set(floats, value); };
+    constexpr float magic = 393216;  // 1.5 · 2¹⁸: adding it leaves 32 n in the lowest bits
+    const V shifted = hn::MulAdd(x, c(log2_e_high), c(magic));
+    const V n = hn::Sub(shifted, c(magic + offset / 32.0f));
+    const V entry{_mm512_permutex2var_ps(low.raw, _mm512_castps_si512(shifted.raw), high.raw)};
+    const V power{_mm512_scalef_ps(entry.raw, is_far ? hn::Sub(n, s).raw : n.raw)};
+    const V h = hn::MulSub(x, c(log2_e_high), n);
+    if constexpr (is_short<T>) return {power, hn::MulAdd(h, h, c(2.08126002f))};
+    const V r = hn::MulAdd(x, c(log2_e_low), h);
+    return {power, hn::MulAdd(r, hn::MulAdd(r, c(0.240226492f), c(0.693157315f)), c(1))};
   }
 };
 
-/// Keeps nothing.
-struct Discard {
-  HWY_INLINE void operator()(std::int64_t, All, V) const {}
-  HWY_INLINE void operator()(std::int64_t, First, V) const {}
+#elif HWY_TARGET != HWY_SCALAR
+
+/// n is whole and |r| ≤ ½: 2^r is the polynomial 1 + r + … with the least relative error, of degree 5 and
+/// 9.2e-8 for fp32, of degree 4 and 2.9e-6 for 16 bits. Here a shift of any size costs the same.
+template <class T, bool>
+struct Quick {
+  double shift;
+  V magic, lowest, highest;
+  explicit Quick(float about) {
+    const double s = std::round(double{about} * log2_e);
+    shift = shift_of<T>(s);
+    // 1.5 · 2²³ would leave n in the lowest bits; like this it is the exponent's field of 2^(n − s), which is
+    // 0 for 0 and 254 at most.
+    magic = hn::Set(floats, static_cast<float>(12582912 + 127 - s));
+    lowest = hn::Set(floats, static_cast<float>((s - 126.9) / log2_e));
+    highest = hn::Set(floats, static_cast<float>((s + 126.9) / log2_e));
+  }
+
+  HWY_INLINE Product operator()(V x) const {
+    const auto c = [](float value) HWY_ATTR { return hn::Set(floats, value); };
+    x = hn::Min(highest, hn::Max(lowest, x));
+    const V shifted = hn::MulAdd(x, c(log2_e_high), magic);
+    V r = hn::MulSub(x, c(log2_e_high), hn::Sub(shifted, magic));
+    V p;
+    if constexpr (is_short<T>) {
+      p = hn::MulAdd(r, c(9.58285294e-3f), c(5.59064262e-2f));
+      p = hn::MulAdd(r, p, c(0.240240991f));
+      p = hn::MulAdd(r, p, c(0.693124175f));
+    } else {
+      r = hn::MulAdd(x, c(log2_e_low), r);
+      p = hn::MulAdd(r, c(1.32647273e-3f), c(9.67151299e-3f));
+      p = hn::MulAdd(r, p, c(5.55073358e-2f));
+      p = hn::MulAdd(r, p, c(0.240222424f));
+      p = hn::MulAdd(r, p, c(0.693147004f));
+    }
+    constexpr hn::RebindToUnsigned<Floats> integers;
+    const V power = hn::BitCast(floats, hn::ShiftLeft<23>(hn::BitCast(integers, shifted)));
+    return {power, hn::MulAdd(r, p, c(1))};
+  }
 };
 
-/// The sum of a run's exponentials, each vector of which is given to keep_exponential(i, lanes, e).
-template <class T, class Exponential, class KeepExponential>
-HWY_INLINE float sum_run(const T* x, std::int64_t count, Exponential exponential_of,
-                         KeepExponential keep_exponential) {
+#endif
+
+template <class T, class Exponential>
+HWY_INLINE float sum_run(const T* x, std::int64_t count, const Exponential& exponential_of) {
   V sums[4] = {hn::Zero(floats), hn::Zero(floats), hn::Zero(floats), hn::Zero(floats)};
+  const auto add = [&](V& sum, V v) HWY_ATTR {
+    const auto [power, rest] = exponential_of(v);
+    sum = hn::MulAdd(power, rest, sum);
+  };
   std::int64_t i = 0;
   for (; i + 4 * num_lanes <= count; i += 4 * num_lanes) {
-    V v[4];
-    v[0] = load(OneOfTwo{}, x + i), v[1] = load(OtherOfTwo{}, x + i);
-    v[2] = load(OneOfTwo{}, x + i + 2 * num_lanes), v[3] = load(OtherOfTwo{}, x + i + 2 * num_lanes);
-    for (std::int64_t byte = 0; byte < 4 * num_lanes * static_cast<std::int64_t>(sizeof(T)); byte += 64) {
-      // So that the maximum of a run to come does not wait for memory.
-      __builtin_prefetch(reinterpret_cast<const std::byte*>(x + i + 2 * softmax_run<T>) + byte, 0, 2);
-    }
-    for (int n = 0; n < 4; ++n) {
-      const V e = exponential_of(v[n]);
-      sums[n] = hn::Add(sums[n], e);
-      keep_exponential(i + n * num_lanes, All{}, e);
+    for (int n = 0; n < 4; n += 2) {
+      const T* two = x + i + n * num_lanes;
+      fetch_ahead(OneOfTwo{}, two);
+      add(sums[n], load(OneOfTwo{}, two));
+      add(sums[n + 1], load(OtherOfTwo{}, two));
     }
   }
   for_lanes(count - i, [&](std::int64_t j, auto lanes) HWY_ATTR {
-    const V e = exponential_of(load(lanes, x + i + j));
-    sums[0] = hn::Add(sums[0], keep(lanes, e, hn::Zero(floats)));
-    keep_exponential(i + j, lanes, e);
+    V sum = sums[0];
+    add(sum, load(lanes, x + i + j));
+    sums[0] = keep(lanes, sum, sums[0]);
   });
   const V total = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
   return hn::GetLane(hn::SumOfLanes(floats, total));
 }
 
-/// Every run's exponentials are taken relative to a shift, and given to keep_exponential(i, lanes, e); its
-/// shift goes to keep_shift(run, shift). Runs are summed in fp32 and their sums in double: the loss keeps
-/// digits that one fp32 sum over a vocabulary loses.
-///
-/// The shift is about the highest logit so far, or, of 16 bits, of the first run: looking for the highest of
-/// each run would cost a fifth of the time, and is needed only where the sum shows that some are much higher.
-template <class T, class KeepExponential, class KeepShift>
-HWY_INLINE LogSumExp log_sum_exp(const T* x, std::int64_t count, KeepExponential keep_exponential,
-                                 KeepShift keep_shift) {
+/// Σ e^(x − shift); infinite or NaN where some are too high for that, or not finite.
+template <class T, class Exponential>
+double sum_row(const T* x, std::int64_t count, const Exponential& exponential_of) {
   constexpr float most_of_run = 0x1p60f;
+  double sum = 0;
+  for (std::int64_t begin = 0; begin < count; begin += softmax_run<T>) {
+    const float total = sum_run(x + begin, HWY_MIN(softmax_run<T>, count - begin), exponential_of);
+    if (!(total <= most_of_run)) return std::numeric_limits<double>::infinity();
+    sum += double{total};
+  }
+  return sum;
+}
+
+/// For any logits: each run relative to the highest so far.
+template <class T>
+LogSumExp log_sum_exp(const T* x, std::int64_t count) {
   float highest = std::numeric_limits<float>::lowest();  // finite, so that a run of −∞ adds 0
-  double shift = double{highest}, sum = 0;
-  bool is_rough = false;
+  double sum = 0;
   for (std::int64_t begin = 0; begin < count; begin += softmax_run<T>) {
     const std::int64_t length = HWY_MIN(softmax_run<T>, count - begin);
-    const auto raise = [&]() HWY_ATTR {
-      const double before = shift;
-      highest = highest_of(x + begin, length, highest);
-      is_rough = !std::same_as<T, float> && std::abs(highest) < RoughlyFromShift::most;
-      shift = is_rough ? RoughlyFromShift::shift_of(highest) : double{highest};
-      if (shift != before) sum *= std::exp(before - shift);
-    };
-    const auto sum_of_run = [&]() HWY_ATTR {
-      const auto keep_in_row = [=](std::int64_t i, auto lanes, V e)
-                                   HWY_ATTR { keep_exponential(begin + i, lanes, e); };
-      return is_rough ? sum_run(x + begin, length, RoughlyFromShift(highest), keep_in_row)
-                      : sum_run(x + begin, length, FromShift(highest), keep_in_row);
-    };
-    const bool was_rough = is_rough;
-    if (!was_rough) raise();
-    float total = sum_of_run();
-    if (was_rough && !(total <= most_of_run)) {
-      raise();
-      total = sum_of_run();
-    }
-    sum += double{total};
-    keep_shift(begin / softmax_run<T>, shift);
+    const float before = highest;
+    highest = highest_of(x + begin, length, highest);
+    if (highest != before) sum *= std::exp(double{before} - double{highest});
+    sum += double{sum_run(x + begin, length, FromHighest(highest))};
   }
-  return {shift, std::log(sum)};
+  return {double{highest}, std::log(sum)};
 }
 
-/// logits = e · factor, of exponentials in the order in which sum_run gives them.
-template <class T>
-HWY_INLINE void scale_run(const float* e, std::int64_t count, float by, T* logits) {
+/// body(exponential_of, log Σ e^x), where both have the same shift. The first few logits tell where the
+/// others may be: looking for the highest of all would cost as much as a quick exponential, and is needed
+/// only where the sum shows that some are far higher.
+template <class T, class Body>
+HWY_INLINE void with_exponentials(const T* x, std::int64_t count, const Body& body) {
+#if HWY_TARGET != HWY_SCALAR
+  const float about = highest_of(x, HWY_MIN(count, 64), std::numeric_limits<float>::lowest());
+  const auto is_done = [&](const auto& quick) HWY_ATTR {
+    const double sum = sum_row(x, count, quick);
+    if (std::isfinite(sum)) body(quick, LogSumExp{quick.shift, std::log(sum)});
+    return std::isfinite(sum);
+  };
+  if (std::abs(about) < 64) {
+    if (is_done(Quick<T, false>(about))) return;
+  } else if (std::abs(about) < 1 << 16) {
+    if (is_done(Quick<T, true>(about))) return;
+  }
+#endif
+  const LogSumExp lse = log_sum_exp(x, count);
+  body(FromHighest(static_cast<float>(lse.shift)), lse);
+}
+
+/// logits become e · factor. Meanwhile memory is asked for the row at `next`: for all of one of 16 bits, half
+/// of one of fp32, where less is computed for a byte.
+template <class T, class Exponential>
+HWY_INLINE void softmax_row(T* logits, std::int64_t count, const Exponential& exponential_of, float by,
+                            const T* next) {
   const V factor = hn::Set(floats, by);
+  const auto value = [&](V x) HWY_ATTR {
+    const auto [power, rest] = exponential_of(x);
+    return hn::Mul(hn::Mul(power, rest), factor);
+  };
   std::int64_t i = 0;
-  for (; i + 4 * num_lanes <= count; i += 4 * num_lanes) {
-    for (std::int64_t j = i; j < i + 4 * num_lanes; j += 2 * num_lanes) {
-      store_two(hn::Mul(load(All{}, e + j), factor), hn::Mul(load(All{}, e + j + num_lanes), factor),
-                logits + j);
-    }
+  for (; i + 2 * num_lanes <= count; i += 2 * num_lanes) {
+    __builtin_prefetch(reinterpret_cast<const char*>(next) + 2 * i, 0, 2);
+    const V one = load(OneOfTwo{}, logits + i), other = load(OtherOfTwo{}, logits + i);
+    store_two(value(one), value(other), logits + i);
   }
-  for_lanes(count - i, [=](std::int64_t j, auto lanes) HWY_ATTR {
-    store(lanes, hn::Mul(load(lanes, e + i + j), factor), logits + i + j);
-  });
+  for_lanes(count - i, [&](std::int64_t j, auto lanes)
+                           HWY_ATTR { store(lanes, value(load(lanes, logits + i + j)), logits + i + j); });
 }
 
-/// Returns the row's nll and turns its logits into their gradient.
+/// Returns the row's nll and turns its logits into their gradient. `next` is the row to come.
 template <class T>
-double loss_gradient_row(T* logits, std::int64_t V_, std::int32_t label, float scale,
-                         SoftmaxScratch scratch) {
-  float* e = scratch.exponentials;
-  if constexpr (std::same_as<T, float>) e = logits;
+double loss_gradient_row(T* logits, std::int64_t V_, std::int32_t label, float scale, const T* next) {
   const double at_label{static_cast<float>(logits[label])};
-  const LogSumExp lse = log_sum_exp(
-      logits, V_, [=](std::int64_t i, auto lanes, V v) HWY_ATTR { store(lanes, v, e + i); },
-      [=](std::int64_t run, double shift) { scratch.shifts[run] = shift; });
-  for (std::int64_t begin = 0; begin < V_; begin += softmax_run<T>) {
-    const double share = std::exp(scratch.shifts[begin / softmax_run<T>] - lse.highest - lse.log_sum);
-    scale_run(e + begin, HWY_MIN(softmax_run<T>, V_ - begin), static_cast<float>(share * scale),
-              logits + begin);
-  }
-  logits[label] = T(static_cast<float>((std::exp(at_label - lse.highest - lse.log_sum) - 1) * scale));
-  return lse.highest - at_label + lse.log_sum;
+  double nll = 0;
+  with_exponentials(logits, V_, [&](const auto& exponential_of, LogSumExp lse) HWY_ATTR {
+    softmax_row(logits, V_, exponential_of, static_cast<float>(std::exp(-lse.log_sum) * scale), next);
+    logits[label] = T(static_cast<float>((std::exp(at_label - lse.shift - lse.log_sum) - 1) * scale));
+    nll = lse.shift - at_label + lse.log_sum;
+  });
+  return nll;
 }
 
 void cross_entropy_rows(const Tensor& logits_RV, const Tensor& labels_R, const Tensor& nll_R,
@@ -251,15 +296,15 @@ void cross_entropy_rows(const Tensor& logits_RV, const Tensor& labels_R, const T
       const auto* logits = logits_RV.data<decltype(element)>() + r * V_;
       nll[r] = 0;
       if (labels[r] < 0) continue;
-      const LogSumExp lse = log_sum_exp(logits, V_, Discard(), [](std::int64_t, double) {});
-      nll[r] = lse.highest - double{static_cast<float>(logits[labels[r]])} + lse.log_sum;
+      with_exponentials(logits, V_, [&](const auto&, LogSumExp lse) {
+        nll[r] = lse.shift - double{static_cast<float>(logits[labels[r]])} + lse.log_sum;
+      });
     }
   });
 }
 
 void cross_entropy_gradient_rows(const Tensor& labels_R, float scale, const Tensor& nll_R,
-                                 const Tensor& logits_RV, SoftmaxScratch scratch, std::int64_t begin,
-                                 std::int64_t end) {
+                                 const Tensor& logits_RV, std::int64_t begin, std::int64_t end) {
   const std::int64_t V_ = logits_RV.dim(1);
   const std::int32_t* labels = labels_R.data<std::int32_t>();
   double* nll = nll_R.data<double>();
@@ -270,7 +315,7 @@ void cross_entropy_gradient_rows(const Tensor& labels_R, float scale, const Tens
         nll[r] = 0;
         std::memset(logits, 0, static_cast<std::size_t>(V_) * sizeof(element));
       } else {
-        nll[r] = loss_gradient_row(logits, V_, labels[r], scale, scratch);
+        nll[r] = loss_gradient_row(logits, V_, labels[r], scale, r + 1 < end ? logits + V_ : logits);
       }
     }
   });
@@ -294,16 +339,9 @@ void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor
 
 void cross_entropy_gradient(const Context& context, const Tensor& labels_R, double scale, const Tensor& nll_R,
                             const Tensor& logits_RV) {
-  const std::int64_t V = logits_RV.dim(1),
-                     runs = (V + softmax_run<float> - 1) / softmax_run<float>;  // at most
-  const Arena::Scope scope(context.scratch());
-  const Tensor exponentials = context.scratch().allocate(DType::f32, {context.threads(), V});
-  const Tensor shifts = context.scratch().allocate(DType::f64, {context.threads(), runs});
-  for_ranges(context, logits_RV.dim(0), V, [&](std::int64_t begin, std::int64_t end) {
-    const int thread = omp_get_thread_num();
+  for_ranges(context, logits_RV.dim(0), logits_RV.dim(1), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(cross_entropy_gradient_rows)
-    (labels_R, static_cast<float>(scale), nll_R, logits_RV,
-     {shifts.data<double>() + thread * runs, exponentials.data<float>() + thread * V}, begin, end);
+    (labels_R, static_cast<float>(scale), nll_R, logits_RV, begin, end);
   });
 }
 
