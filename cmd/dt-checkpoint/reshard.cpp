@@ -12,7 +12,7 @@
 #include "checkpoint/compare.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "model/parameter_table.hpp"
-#include "parallel/mesh.hpp"
+#include "parallel/local_table.hpp"
 
 namespace dt::checkpoint_tool {
 
@@ -110,9 +110,10 @@ std::vector<PieceSpec> pieces_of(const Contents& contents, const model::Paramete
     kind_bytes.push_back(dtype_bytes(contents.dtypes.at({kind, table.params().front().name})));
   }
   std::vector<PieceSpec> pieces;
-  for (const parallel::OwnedPiece& own : parallel::owned_pieces(table, mesh, rank, kind_bytes)) {
+  const parallel::LocalTable local(table, mesh, mesh.place_of(rank));
+  for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
     const std::string& kind = contents.kinds[static_cast<std::size_t>(own.kind)];
-    const std::string& tensor = table.params()[static_cast<std::size_t>(own.param)].name;
+    const std::string& tensor = local.name(own.param);
     pieces.push_back({tensor, kind, own.piece, contents.dtypes.at({kind, tensor})});
   }
   return pieces;

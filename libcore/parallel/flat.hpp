@@ -6,15 +6,12 @@
 #include <vector>
 
 #include "model/parameter_table.hpp"
+#include "parallel/index.hpp"
 #include "parallel/sharding.hpp"
 #include "tensor/piece.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::parallel {
-
-inline std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// The groups that a unit computes with, each once, in ascending order.
 std::vector<int> groups_of(const model::ParameterTable& table, int unit);

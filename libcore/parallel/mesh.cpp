@@ -4,8 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "parallel/flat.hpp"
-#include "tensor/piece_share.hpp"
+#include "parallel/index.hpp"
 
 namespace dt::parallel {
 
@@ -14,40 +13,6 @@ namespace {
 /// Which of its shards a tp rank holds: its own, or with fewer shards than ranks ⌊rank·shards/tp⌋.
 std::int64_t shard_of(const model::Split& split, int tp, int tp_rank) {
   return split.max_shards < tp ? tp_rank * split.max_shards / tp : tp_rank;
-}
-
-/// The slices of a group's parameters, and where they lie in its flat buffer.
-struct Slices {
-  std::vector<Piece> pieces;
-  model::FlatLayout layout;
-};
-
-Slices slices_of(const model::ParameterTable& table, const model::GroupSpec& group, int tp, int tp_rank) {
-  Slices slices;
-  std::vector<std::int64_t> numels;
-  for (const int param : group.params) {
-    slices.pieces.push_back(slice_of(table.params()[at(param)], tp, tp_rank));
-    numels.push_back(slices.pieces.back().numel());
-  }
-  slices.layout = table.lay_out(group.params, numels);
-  return slices;
-}
-
-/// Of every parameter what the rank and its replicas own, empty ones too.
-std::vector<Piece> parts_of(const model::ParameterTable& table, const Mesh& mesh, const MeshPlace& place) {
-  std::vector<Piece> parts(table.params().size());
-  const Division division = mesh.division_of(place.dp);
-  for (const model::GroupSpec& group : table.groups()) {
-    if (stage_of(table, group.owner, mesh.pp) != place.pp) continue;
-    const Slices slices = slices_of(table, group, mesh.tp, place.tp);
-    const comm::Part own = division.own(slices.layout.numel);
-    for (std::size_t i = 0; i < group.params.size(); ++i) {
-      const int param = group.params[i];
-      if (!owns_slice(table.params()[at(param)], mesh.tp, place.tp)) continue;
-      parts[at(param)] = held_of(slices.pieces[i], slices.layout.offsets[i], own);
-    }
-  }
-  return parts;
 }
 
 }  // namespace
@@ -76,14 +41,33 @@ std::string why_impossible(const Mesh& mesh, const model::ParameterTable& table)
   return {};
 }
 
-int stage_of(const model::ParameterTable& table, int unit, int pp) {
-  const model::UnitSpec& spec = table.units()[at(unit)];
-  if (spec.kind == model::UnitKind::embedding) return 0;
-  if (spec.kind == model::UnitKind::head) return pp - 1;
-  const auto layers = static_cast<int>(table.units().size()) - 2;
-  int stage = 0;
-  while (spec.layer >= comm::part_of(stage + 1, pp, layers).begin && stage + 1 < pp) ++stage;
-  return stage;
+StageUnits even_stages(int num_units, int pp) {
+  StageUnits stages;
+  for (int stage = 0; stage < pp; ++stage) {
+    const comm::Part blocks = comm::part_of(stage, pp, num_units - 2);
+    const auto first = 1 + static_cast<int>(blocks.begin), count = static_cast<int>(blocks.count);
+    const bool is_last = stage + 1 == pp;
+    stages.push_back({{stage == 0 ? 0 : first, is_last ? num_units : first + count}});
+  }
+  return stages;
+}
+
+std::vector<int> stages_of(const Mesh& mesh, int num_units) {
+  const StageUnits table = mesh.stages.empty() ? even_stages(num_units, mesh.pp) : mesh.stages;
+  DT_CHECK(static_cast<int>(table.size()) == mesh.pp, "units for {} stages of {}", table.size(), mesh.pp);
+  std::vector<int> stages(at(num_units), -1);
+  for (int stage = 0; stage < mesh.pp; ++stage) {
+    for (const UnitRange& range : table[at(stage)]) {
+      for (int unit = range.begin; unit < range.end; ++unit) {
+        DT_CHECK(unit >= 0 && unit < num_units && stages[at(unit)] < 0,
+                 "unit {} of {} is held by stage {} and another", unit, num_units, stage);
+        stages[at(unit)] = stage;
+      }
+    }
+  }
+  const auto missing = std::find(stages.begin(), stages.end(), -1) - stages.begin();
+  DT_CHECK(missing == num_units, "unit {} is held by no stage", missing);
+  return stages;
 }
 
 Piece slice_of(const model::ParamSpec& param, int tp, int tp_rank) {
@@ -104,26 +88,6 @@ Piece slice_of(const model::ParamSpec& param, int tp, int tp_rank) {
 
 bool owns_slice(const model::ParamSpec& param, int tp, int tp_rank) {
   return tp_rank == 0 || shard_of(param.split, tp, tp_rank) != shard_of(param.split, tp, tp_rank - 1);
-}
-
-std::vector<OwnedPiece> owned_pieces(const model::ParameterTable& table, const Mesh& mesh, int rank,
-                                     std::span<const std::size_t> kind_bytes) {
-  const MeshPlace place = mesh.place_of(rank);
-  const std::vector<Piece> parts = parts_of(table, mesh, place);
-  std::vector<OwnedPiece> alike;  // all that the rank and its replicas own
-  std::vector<SizedPiece> sized;
-  for (std::size_t param = 0; param < parts.size(); ++param) {
-    for (std::size_t kind = 0; kind < kind_bytes.size(); ++kind) {
-      if (parts[param].numel() == 0) continue;
-      alike.push_back({static_cast<int>(param), static_cast<int>(kind), parts[param]});
-      sized.push_back({parts[param], kind_bytes[kind]});
-    }
-  }
-  std::vector<OwnedPiece> owned;
-  for (const PieceShare& share : share_of(sized, mesh.replica_of(place.dp), mesh.num_replicas())) {
-    owned.push_back({alike[share.index].param, alike[share.index].kind, share.piece});
-  }
-  return owned;
 }
 
 }  // namespace dt::parallel

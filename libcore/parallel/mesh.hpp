@@ -1,8 +1,6 @@
 #pragma once
-// The mesh of ranks, and which part of the model each owns. Only arithmetic: no rank needs to exist.
+// The mesh of ranks, and which part of a model each axis leaves. Only arithmetic: no rank needs to exist.
 
-#include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +19,16 @@ struct MeshPlace {
   bool operator==(const MeshPlace&) const = default;
 };
 
+/// Units [begin, end) of the decoder.
+struct UnitRange {
+  int begin = 0;
+  int end = 0;
+  bool operator==(const UnitRange&) const = default;
+};
+
+/// Of each stage, the units that it holds.
+using StageUnits = std::vector<std::vector<UnitRange>>;
+
 /// Ranks form axes pp × dp × tp, tp fastest. ZeRO `zero` divides state among `zero_group` neighbours on the
 /// dp axis, which then exist dp ÷ zero_group times.
 struct Mesh {
@@ -28,7 +36,8 @@ struct Mesh {
   int dp = 1;
   int tp = 1;
   int zero = 0;
-  int zero_group = 0;  // 0: all of dp
+  int zero_group = 0;   // 0: all of dp
+  StageUnits stages{};  // empty: even_stages
 
   int size() const { return pp * dp * tp; }
   MeshPlace place_of(int rank) const;
@@ -43,9 +52,11 @@ struct Mesh {
 /// Why no model of this table can be laid out so, with what would do; "" where it can.
 std::string why_impossible(const Mesh& mesh, const model::ParameterTable& table);
 
-/// The stage that computes a unit: blocks are divided evenly over stages (stage s has blocks ⌊sL/pp⌋ …
-/// ⌊(s+1)L/pp⌋−1), the embedding is with the first, the head with the last.
-int stage_of(const model::ParameterTable& table, int unit, int pp);
+/// One range a stage: the first has the embedding, the last the head, and of the L blocks between, stage s
+/// has ⌊sL/pp⌋ … ⌊(s+1)L/pp⌋−1.
+StageUnits even_stages(int num_units, int pp);
+/// The stage that holds each unit. Error{internal}: the mesh's table does not name each once.
+std::vector<int> stages_of(const Mesh& mesh, int num_units);
 
 /// What tensor parallelism leaves of a parameter on rank `tp_rank` of `tp`: a slice of `split.dim`, of whole
 /// heads (features, rows of the vocabulary), or all of it where it is not cut. Slices may be uneven; with
@@ -53,21 +64,5 @@ int stage_of(const model::ParameterTable& table, int unit, int pp);
 Piece slice_of(const model::ParamSpec& param, int tp, int tp_rank);
 /// Whether that rank owns the slice: the first of those that hold it.
 bool owns_slice(const model::ParamSpec& param, int tp, int tp_rank);
-
-/// A piece of the parameter with index `param`, in the kind of state with index `kind`.
-struct OwnedPiece {
-  int param = 0;
-  int kind = 0;
-  Piece piece;
-  bool operator==(const OwnedPiece&) const = default;
-};
-
-/// What `rank` writes of the model's state into a checkpoint. There are kind_bytes.size() kinds of state
-/// alike (weights and each moment), the elements of the i-th of kind_bytes[i] bytes. Over all ranks of the
-/// mesh each element of each kind is owned once: by the stage of its group's owner unit (a tied table: the
-/// first), by the first of the tp ranks that hold its slice, by the dp rank whose ZeRO part it is in; what
-/// dp ranks hold alike, they share by bytes. Sorted by parameter, then kind; none is empty.
-std::vector<OwnedPiece> owned_pieces(const model::ParameterTable& table, const Mesh& mesh, int rank,
-                                     std::span<const std::size_t> kind_bytes);
 
 }  // namespace dt::parallel

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "checkpoint/share.hpp"
-#include "parallel/mesh.hpp"
+#include "parallel/local_table.hpp"
 
 namespace dt::train {
 
@@ -43,9 +43,9 @@ std::vector<checkpoint::PieceSpec> share_of_rank(const parallel::ModelStorage& s
   std::array<std::size_t, kinds.size()> kind_bytes{};
   kind_bytes.fill(dtype_bytes(dtype));
   std::vector<checkpoint::PieceSpec> share;
-  for (const parallel::OwnedPiece& own : parallel::owned_pieces(storage.table(), mesh, rank, kind_bytes)) {
-    share.push_back({storage.table().params()[static_cast<std::size_t>(own.param)].name,
-                     kinds[static_cast<std::size_t>(own.kind)], own.piece, dtype});
+  const parallel::LocalTable local(storage.table(), mesh, mesh.place_of(rank));
+  for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
+    share.push_back({local.name(own.param), kinds[static_cast<std::size_t>(own.kind)], own.piece, dtype});
   }
   return share;
 }

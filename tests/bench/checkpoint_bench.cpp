@@ -27,7 +27,7 @@
 #include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"
 #include "model/parameter_table.hpp"
-#include "parallel/mesh.hpp"
+#include "parallel/local_table.hpp"
 #include "tensor/buffer.hpp"
 
 namespace {
@@ -165,7 +165,8 @@ void report_reading(const fs::path& saved, const State& state) {
   const double took_s = seconds_of([&] {
     for (int rank = 0; rank < mesh.size(); ++rank) {
       const checkpoint::Reader reader(saved);
-      for (const parallel::OwnedPiece& own : parallel::owned_pieces(table, mesh, rank, kind_bytes)) {
+      const parallel::LocalTable local(table, mesh, mesh.place_of(rank));
+      for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
         const checkpoint::SourcePiece& p = state.pieces[static_cast<std::size_t>(3 * own.param + own.kind)];
         const auto begin = static_cast<std::uint64_t>(4 * own.piece.begin);
         const auto end = static_cast<std::uint64_t>(4 * own.piece.end);

@@ -5,7 +5,7 @@
 
 #include "checkpoint/export.hpp"
 #include "checkpoint/sample.hpp"
-#include "parallel/mesh.hpp"
+#include "parallel/local_table.hpp"
 
 namespace dt::checkpoint {
 namespace {
@@ -42,9 +42,10 @@ checkpoint::Mesh as_stored(const Mesh& mesh) {
 std::vector<PieceSpec> specs_of(const model::ParameterTable& table, const Mesh& mesh, int rank) {
   const std::array<std::size_t, 3> kind_bytes = {4, 4, 4};
   std::vector<PieceSpec> specs;
-  for (const parallel::OwnedPiece& own : parallel::owned_pieces(table, mesh, rank, kind_bytes)) {
-    specs.push_back({table.params()[static_cast<std::size_t>(own.param)].name,
-                     all_kinds[static_cast<std::size_t>(own.kind)], own.piece, DType::f32});
+  const parallel::LocalTable local(table, mesh, mesh.place_of(rank));
+  for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
+    specs.push_back(
+        {local.name(own.param), all_kinds[static_cast<std::size_t>(own.kind)], own.piece, DType::f32});
   }
   return specs;
 }

@@ -1,5 +1,3 @@
-#include "parallel/mesh.hpp"
-
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "model/model_spec.hpp"
+#include "parallel/local_table.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
@@ -60,6 +59,14 @@ std::string text_of(const Mesh& m) {
   return fmt::format("pp={},dp={},tp={},zero={},zero-group={}", m.pp, m.dp, m.tp, m.zero, m.zero_group);
 }
 
+/// What a rank owns, parameters by their index in the parameter table.
+std::vector<OwnedPiece> owned(const model::ParameterTable& table, const Mesh& mesh, int rank) {
+  const LocalTable local(table, mesh, mesh.place_of(rank));
+  std::vector<OwnedPiece> pieces = owned_pieces(local, three_kinds);
+  for (OwnedPiece& piece : pieces) piece.param = local.param(piece.param).param;
+  return pieces;
+}
+
 /// How often each element of each parameter is owned, in one kind, over all ranks.
 std::vector<std::vector<int>> counts(const model::ParameterTable& table, const Mesh& mesh, int kind) {
   std::vector<std::vector<int>> result;
@@ -67,7 +74,7 @@ std::vector<std::vector<int>> counts(const model::ParameterTable& table, const M
     result.emplace_back(static_cast<std::size_t>(param.shape.numel()));
   }
   for (int rank = 0; rank < mesh.size(); ++rank) {
-    for (const OwnedPiece& own : owned_pieces(table, mesh, rank, three_kinds)) {
+    for (const OwnedPiece& own : owned(table, mesh, rank)) {
       if (own.kind != kind) continue;
       own.piece.validate();
       CHECK(own.piece.numel() > 0);
@@ -82,7 +89,7 @@ std::vector<std::vector<int>> counts(const model::ParameterTable& table, const M
 
 std::int64_t bytes_of(const model::ParameterTable& table, const Mesh& mesh, int rank) {
   std::int64_t bytes = 0;
-  for (const OwnedPiece& own : owned_pieces(table, mesh, rank, three_kinds)) bytes += 4 * own.piece.numel();
+  for (const OwnedPiece& own : owned(table, mesh, rank)) bytes += 4 * own.piece.numel();
   return bytes;
 }
 
@@ -98,7 +105,7 @@ std::map<int, std::vector<Piece>> owners(const model::ParameterTable& table, con
   std::map<int, std::vector<Piece>> found;
   const int param = find(table, name);
   for (int rank = 0; rank < mesh.size(); ++rank) {
-    for (const OwnedPiece& own : owned_pieces(table, mesh, rank, three_kinds)) {
+    for (const OwnedPiece& own : owned(table, mesh, rank)) {
       if (own.param == param && own.kind == 0) found[rank].push_back(own.piece);
     }
   }

@@ -6,7 +6,7 @@
 #include "checkpoint/share.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "parallel/lanes.hpp"
-#include "parallel/mesh.hpp"
+#include "parallel/local_table.hpp"
 #include "train/data_parallel.hpp"
 
 using namespace dt;
@@ -52,9 +52,9 @@ TEST_CASE("training saves the pieces that the mesh says") {
   const auto actual = saved(table, mesh);
   for (int rank = 0; rank < mesh.size(); ++rank) {
     std::vector<Written> expected;
-    for (const parallel::OwnedPiece& own : parallel::owned_pieces(table, mesh, rank, kind_bytes)) {
-      expected.push_back({table.params()[static_cast<std::size_t>(own.param)].name,
-                          kinds[static_cast<std::size_t>(own.kind)], own.piece});
+    const parallel::LocalTable local(table, mesh, mesh.place_of(rank));
+    for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
+      expected.push_back({local.name(own.param), kinds[static_cast<std::size_t>(own.kind)], own.piece});
     }
     CAPTURE(mesh.dp, mesh.zero, mesh.zero_group, rank);
     CHECK(actual[static_cast<std::size_t>(rank)] == expected);

@@ -1,0 +1,144 @@
+#include "parallel/local_table.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "tensor/piece_share.hpp"
+
+namespace dt::parallel {
+
+namespace {
+
+/// Which elements of a piece, laid from element `offset` of a flat buffer, lie in a part of that; may be
+/// none.
+Piece held_of(Piece piece, std::int64_t offset, const comm::Part& part) {
+  const std::int64_t shift = piece.begin - offset;
+  const std::int64_t end = std::clamp(part.begin + part.count + shift, piece.begin, piece.end);
+  piece.begin = std::clamp(part.begin + shift, piece.begin, piece.end);
+  piece.end = std::max(piece.begin, end);
+  return piece;
+}
+
+/// Elements [begin, end) of the flat buffer, behind all that were added before.
+void add_counted(LocalGroup& group, std::int64_t begin, std::int64_t end) {
+  begin = std::max(begin, group.own.begin);
+  end = std::min(end, group.own.begin + group.own.count);
+  if (begin >= end) return;
+  std::vector<comm::Part>& runs = group.counted;
+  if (!runs.empty() && runs.back().begin + runs.back().count == begin)
+    runs.back().count += end - begin;
+  else
+    runs.push_back({begin, end - begin});
+}
+
+}  // namespace
+
+Tensor LocalParam::in_whole(const Tensor& whole) const {
+  return whole.flat(offset, slice.numel()).reshaped(slice.box);
+}
+
+Tensor LocalParam::in_part(const Tensor& own_part) const {
+  if (part.numel() == 0) return own_part.flat(0, 0);
+  const Tensor held = own_part.flat(part_offset, part.numel());
+  return part == slice ? held.reshaped(slice.box) : held;
+}
+
+LocalTable::LocalTable(const model::ParameterTable& table, const Mesh& mesh, const MeshPlace& place)
+    : table_(table),
+      mesh_(mesh),
+      place_(place),
+      unit_groups_(table.units().size()),
+      unit_params_(table.units().size()) {
+  const auto num_units = static_cast<int>(table.units().size());
+  const std::vector<int> stages = stages_of(mesh, num_units);
+  for (int unit = 0; unit < num_units; ++unit) {
+    if (stages[at(unit)] == place.pp) units_.push_back(unit);
+  }
+  find_groups();
+  find_params();
+  for (LocalGroup& group : groups_) lay_out(group);
+}
+
+/// Those that any of this rank's units computes with.
+void LocalTable::find_groups() {
+  const auto is_here = [&](int unit) { return std::binary_search(units_.begin(), units_.end(), unit); };
+  for (int group = 0; group < static_cast<int>(table_.groups().size()); ++group) {
+    const model::GroupSpec& spec = table_.groups()[at(group)];
+    LocalGroup local;
+    std::copy_if(spec.holders.begin(), spec.holders.end(), std::back_inserter(local.holders), is_here);
+    if (local.holders.empty()) continue;
+    for (const int unit : local.holders) unit_groups_[at(unit)].push_back(static_cast<int>(groups_.size()));
+    local.group = group;
+    local.has_state = is_here(spec.owner);
+    local.division = mesh_.division_of(place_.dp);
+    groups_.push_back(std::move(local));
+  }
+}
+
+/// Of these groups; where they lie is said later.
+void LocalTable::find_params() {
+  std::vector<int> local_group(table_.groups().size(), -1), local_param(table_.params().size(), -1);
+  for (std::size_t g = 0; g < groups_.size(); ++g) local_group[at(groups_[g].group)] = static_cast<int>(g);
+  for (int param = 0; param < static_cast<int>(table_.params().size()); ++param) {
+    const int group = local_group[at(table_.group_of(param))];
+    if (group < 0) continue;
+    const model::ParamSpec& spec = table_.params()[at(param)];
+    local_param[at(param)] = static_cast<int>(params_.size());
+    LocalParam& local = params_.emplace_back();
+    local.param = param;
+    local.group = group;
+    local.slice = slice_of(spec, mesh_.tp, place_.tp);
+    local.is_owned = groups_[at(group)].has_state && owns_slice(spec, mesh_.tp, place_.tp);
+  }
+  const auto find = [&](const std::vector<int>& params, std::vector<int>& found) {
+    for (const int param : params) found.push_back(local_param[at(param)]);
+  };
+  for (LocalGroup& group : groups_) find(table_.groups()[at(group.group)].params, group.params);
+  for (const int unit : units_) find(table_.units()[at(unit)].params, unit_params_[at(unit)]);
+}
+
+void LocalTable::lay_out(LocalGroup& group) {
+  std::vector<std::int64_t> numels;
+  for (const int param : group.params) numels.push_back(params_[at(param)].slice.numel());
+  const model::FlatLayout layout = table_.lay_out(table_.groups()[at(group.group)].params, numels);
+  group.numel = layout.numel;
+  group.own = group.division.own(group.numel);
+  for (std::size_t i = 0; i < group.params.size(); ++i) {
+    LocalParam& param = params_[at(group.params[i])];
+    param.offset = layout.offsets[i];
+    param.part = held_of(param.slice, param.offset, group.own);
+    param.part_offset = param.offset + param.part.begin - group.own.begin;
+    const std::int64_t end = i + 1 < numels.size() ? layout.offsets[i + 1] : group.numel;
+    if (param.is_owned) add_counted(group, param.offset, end);
+  }
+}
+
+const std::vector<int>& LocalTable::groups_of(int unit) const {
+  DT_CHECK(holds(unit), "unit {} is not held by stage {}", unit, place_.pp);
+  return unit_groups_[at(unit)];
+}
+
+const std::vector<int>& LocalTable::params_of(int unit) const {
+  DT_CHECK(holds(unit), "unit {} is not held by stage {}", unit, place_.pp);
+  return unit_params_[at(unit)];
+}
+
+std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes) {
+  std::vector<OwnedPiece> alike;  // all that the rank and its replicas own
+  std::vector<SizedPiece> sized;
+  for (std::size_t param = 0; param < local.params().size(); ++param) {
+    const LocalParam& p = local.params()[param];
+    for (std::size_t kind = 0; kind < kind_bytes.size(); ++kind) {
+      if (!p.is_owned || p.part.numel() == 0) continue;
+      alike.push_back({static_cast<int>(param), static_cast<int>(kind), p.part});
+      sized.push_back({p.part, kind_bytes[kind]});
+    }
+  }
+  std::vector<OwnedPiece> owned;
+  for (const PieceShare& share : share_of(sized, local.replica(), local.num_replicas())) {
+    owned.push_back({alike[share.index].param, alike[share.index].kind, share.piece});
+  }
+  return owned;
+}
+
+}  // namespace dt::parallel

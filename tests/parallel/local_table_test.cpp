@@ -1,0 +1,215 @@
+#include "parallel/local_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <vector>
+
+#include "model/model_spec.hpp"
+
+using namespace dt;
+using namespace dt::parallel;
+
+namespace {
+
+/// 7 rows of a table, 4 blocks, 4 query heads over 2 key-value heads of 2.
+model::ModelSpec small_spec(bool tied) {
+  model::ModelSpec s = model::load_model_spec("llama-tiny");
+  s.layers = 4;
+  s.hidden = 8;
+  s.query_heads = 4;
+  s.key_value_heads = 2;
+  s.head_dim = 2;
+  s.mlp_hidden = 9;
+  s.vocabulary = 7;
+  s.tied = tied;
+  return s;
+}
+
+/// The same with a table that ZeRO cuts.
+model::ModelSpec larger_spec(bool tied) {
+  model::ModelSpec s = small_spec(tied);
+  s.vocabulary = 1301;
+  s.mlp_hidden = 333;
+  return s;
+}
+
+std::vector<LocalTable> all_ranks(const model::ParameterTable& table, const Mesh& mesh) {
+  std::vector<LocalTable> locals;
+  for (int rank = 0; rank < mesh.size(); ++rank) locals.emplace_back(table, mesh, mesh.place_of(rank));
+  return locals;
+}
+
+/// How often each element of each parameter is named.
+class Counts {
+ public:
+  explicit Counts(const model::ParameterTable& table) {
+    for (const model::ParamSpec& param : table.params())
+      counts_.emplace_back(static_cast<std::size_t>(param.shape.numel()));
+  }
+  void add(int param, const Piece& piece) {
+    piece.validate();
+    for (const CopyRun& run : intersect(piece, Piece::whole(piece.global))) {
+      for (std::int64_t i = 0; i < run.count; ++i)
+        ++counts_[at(param)][static_cast<std::size_t>(run.target + i)];
+    }
+  }
+  bool all(int n) const {
+    return std::ranges::all_of(counts_, [n](const auto& count) {
+      return std::ranges::all_of(count, [n](int c) { return c == n; });
+    });
+  }
+
+ private:
+  std::vector<std::vector<int>> counts_;
+};
+
+/// Elements of a group's flat buffer that a rank answers for by its runs, and by its parameters, must be the
+/// same but for padding.
+void check_counted(const LocalTable& local, const LocalGroup& group) {
+  std::int64_t end = group.own.begin;
+  for (const comm::Part& run : group.counted) {
+    CHECK(run.begin >= end);
+    end = run.begin + run.count;
+  }
+  CHECK(end <= group.own.begin + group.own.count);
+  for (const int index : group.params) {
+    const LocalParam& param = local.param(index);
+    const std::int64_t begin = group.own.begin + param.part_offset;
+    for (std::int64_t i = 0; i < param.part.numel(); ++i) {
+      const bool is_counted = std::ranges::any_of(group.counted, [&](const comm::Part& run) {
+        return begin + i >= run.begin && begin + i < run.begin + run.count;
+      });
+      if (is_counted != param.is_owned) FAIL("element " << begin + i << " of group " << group.group);
+    }
+  }
+}
+
+std::vector<int> num_of(const std::vector<LocalTable>& locals, bool (LocalTable::*counts)() const) {
+  std::vector<int> of_dp(static_cast<std::size_t>(locals.front().mesh().dp));
+  for (const LocalTable& local : locals) of_dp[at(local.place().dp)] += (local.*counts)() ? 1 : 0;
+  return of_dp;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "over all ranks, every element of every kind of state has one owner, and lies in one part of each "
+    "replica") {
+  const int pp = GENERATE(range(1, 5)), tp = GENERATE(range(1, 4)), zero = GENERATE(range(0, 4));
+  const bool tied = GENERATE(false, true);
+  const Mesh mesh = GENERATE_COPY(Mesh{pp, 1, tp, zero, 0}, Mesh{pp, 3, tp, zero, 0},
+                                  Mesh{pp, 4, tp, zero, zero > 0 ? 2 : 0});
+  CAPTURE(pp, tp, zero, tied, mesh.dp);
+  const model::ParameterTable table(larger_spec(tied));
+  const std::vector<LocalTable> locals = all_ranks(table, mesh);
+  std::array<Counts, 3> owned = {Counts(table), Counts(table), Counts(table)};
+  Counts held(table);
+  for (const LocalTable& local : locals) {
+    for (const OwnedPiece& own : owned_pieces(local, std::array<std::size_t, 3>{4, 2, 4}))
+      owned[at(own.kind)].add(local.param(own.param).param, own.piece);
+    for (const LocalParam& param : local.params()) {
+      if (param.is_owned) held.add(param.param, param.part);
+    }
+    for (const LocalGroup& group : local.groups()) check_counted(local, group);
+  }
+  for (const Counts& counts : owned) CHECK(counts.all(1));
+  CHECK(held.all(mesh.num_replicas()));
+  const std::vector<int> once(static_cast<std::size_t>(mesh.dp), 1);
+  CHECK(num_of(locals, &LocalTable::counts_samples) == once);
+  CHECK(num_of(locals, &LocalTable::counts_loss) == once);
+}
+
+TEST_CASE("one stage without tensor parallelism holds the parameter table as it is") {
+  const model::ParameterTable table(small_spec(GENERATE(false, true)));
+  const LocalTable local(table, Mesh{1, 3, 1, GENERATE(0, 2), 0}, {0, 1, 0});
+  REQUIRE(local.groups().size() == table.groups().size());
+  for (std::size_t g = 0; g < table.groups().size(); ++g) {
+    const model::GroupSpec& spec = table.groups()[g];
+    const LocalGroup& group = local.groups()[g];
+    CHECK(group.group == static_cast<int>(g));
+    CHECK(group.params == spec.params);
+    CHECK(group.numel == spec.numel);
+    CHECK(group.holders == spec.holders);
+    CHECK(group.has_state);
+    for (std::size_t i = 0; i < spec.params.size(); ++i)
+      CHECK(local.param(group.params[i]).offset == spec.offsets[i]);
+  }
+  for (std::size_t p = 0; p < table.params().size(); ++p) {
+    CHECK(local.params()[p].param == static_cast<int>(p));
+    CHECK(local.params()[p].group == table.group_of(static_cast<int>(p)));
+    CHECK(local.params()[p].slice == Piece::whole(table.params()[p].shape));
+  }
+  CHECK(local.units().size() == table.units().size());
+  for (const int unit : local.units()) CHECK(local.params_of(unit) == table.units()[at(unit)].params);
+}
+
+TEST_CASE("a stage's slices, worked out by hand") {
+  const model::ParameterTable table(small_spec(true));
+  // Two runs of units a stage, as the V-shaped schedule lays them: the first stage has both ends.
+  const Mesh mesh{.pp = 2, .tp = 2, .stages = {{{0, 2}, {5, 6}}, {{2, 5}}}};
+  const LocalTable first(table, mesh, mesh.place_of(1)), last(table, mesh, mesh.place_of(3));
+  CHECK(first.units() == std::vector{0, 1, 5});
+  CHECK(last.units() == std::vector{2, 3, 4});
+  REQUIRE(first.groups().size() == 3);  // the tied table, a block, the head's norm
+
+  const LocalGroup& tied = first.group(0);
+  CHECK(tied.holders == std::vector{0, 5});
+  CHECK(tied.numel == 32);
+  CHECK(first.param(tied.params[0]).slice == Piece{{7, 8}, {3, 0}, {4, 8}, 0, 32});
+  CHECK(first.groups_of(5) == std::vector{0, 2});
+  CHECK(first.params_of(5) == std::vector{10, 0});
+
+  // attention_norm 8, padded; q 4 × 8, k and v 2 × 8 each; output 8 × 4; mlp_norm 8, padded; gate and up 5 ×
+  // 8 each; down 8 × 5.
+  const LocalGroup& block = last.group(0);
+  CHECK(block.group == 2);
+  CHECK(block.holders == std::vector{2});
+  std::vector<std::int64_t> offsets;
+  for (const int param : block.params) offsets.push_back(last.param(param).offset);
+  CHECK(offsets == std::vector<std::int64_t>{0, 16, 48, 64, 80, 112, 128, 168, 208});
+  CHECK(block.numel == 256);
+  CHECK(last.param(1).slice == Piece{{8, 8}, {4, 0}, {4, 8}, 0, 32});
+  CHECK(last.param(4).slice == Piece{{8, 8}, {0, 4}, {8, 4}, 0, 32});
+  CHECK(last.param(8).slice == Piece{{8, 9}, {0, 4}, {8, 5}, 0, 40});
+  // The norms are the first tp rank's.
+  CHECK(block.counted == std::vector<comm::Part>{{16, 96}, {128, 128}});
+}
+
+TEST_CASE("the other end of a tied table holds its weights, not its state") {
+  const model::ParameterTable table(small_spec(true));
+  const Mesh mesh{.pp = 2, .dp = 2, .zero = 1};
+  const LocalTable first(table, mesh, {0, 1, 0}), last(table, mesh, {1, 1, 0});
+  const LocalGroup& there = last.groups().front();
+  CHECK(there.group == first.groups().front().group);
+  CHECK(there.holders == std::vector{5});
+  CHECK(!there.has_state);
+  CHECK(there.state_numel() == 0);
+  CHECK(there.counted.empty());
+  CHECK(!last.params().front().is_owned);
+  CHECK(there.own == first.groups().front().own);  // so that what one end sums fits the other
+  CHECK(first.groups().front().has_state);
+}
+
+TEST_CASE("units that another stage holds are no business of this one") {
+  const model::ParameterTable table(small_spec(false));
+  const LocalTable local(table, Mesh{.pp = 4}, {1, 0, 0});
+  CHECK(local.units() == std::vector{2});
+  CHECK(local.holds(2));
+  CHECK(!local.holds(1));
+  CHECK_THROWS_AS(local.groups_of(1), Error);
+  CHECK_THROWS_AS(local.params_of(0), Error);
+}
+
+TEST_CASE("stages that do not hold each unit once are refused") {
+  const model::ParameterTable table(small_spec(false));
+  const auto table_of = [&](const StageUnits& stages) {
+    return LocalTable(table, Mesh{.pp = 2, .stages = stages}, {0, 0, 0});
+  };
+  CHECK_NOTHROW(table_of({{{0, 1}}, {{1, 6}}}));
+  CHECK_THROWS_AS(table_of({{{0, 2}}, {{1, 6}}}), Error);
+  CHECK_THROWS_AS(table_of({{{0, 2}}, {{3, 6}}}), Error);
+  CHECK_THROWS_AS(table_of({{{0, 2}}, {{2, 7}}}), Error);
+  CHECK_THROWS_AS(table_of({{{0, 6}}}), Error);
+}
