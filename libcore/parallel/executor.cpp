@@ -112,7 +112,7 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
 }
 
 void Executor::poll() {
-  communicate([&] { storage_.poll(); });
+  communicate([&] { storage_.ranks().poll(); });
 }
 
 /// What an action only starts.

@@ -5,7 +5,6 @@
 
 #include "base/error.hpp"
 #include "kernels/elementwise.hpp"
-#include "parallel/flat.hpp"
 
 namespace dt::parallel {
 
@@ -13,7 +12,7 @@ namespace {
 
 /// The embedding's gradient of a tied table: it has the tokens that a step saw, and zeros, and is read once.
 /// (What is read or written whole is slower in small pages.)
-bool is_beside_another(const model::GroupSpec& group, const model::UnitSpec& unit) {
+bool is_beside_another(const LocalGroup& group, const model::UnitSpec& unit) {
   return group.holders.size() > 1 && unit.kind == model::UnitKind::embedding;
 }
 
@@ -22,24 +21,19 @@ constexpr std::size_t most_under_way = 1;
 
 }  // namespace
 
-GradientStore::GradientStore(const model::ParameterTable& table, const Precision& precision,
-                             const LanePlan& plan, const Sharding& sharding)
-    : table_(table),
-      dtype_(precision.gradient),
-      wire_(precision.wire()),
-      sharding_(sharding),
-      division_(sharding.division()) {
-  const bool is_alone = !division_.divides_optimizer() && !sharding.has_replicas() && plan.depth() <= 1;
-  for (const model::GroupSpec& spec : table.groups()) {
+GradientStore::GradientStore(const LocalTable& local, const Precision& precision, const LanePlan& plan,
+                             const Groups& ranks)
+    : local_(local), dtype_(precision.gradient), wire_(precision.wire()), ranks_(ranks) {
+  for (const LocalGroup& group : local.groups()) {
+    const bool is_alone = !group.division.divides_optimizer() && !ranks.has_replicas() && plan.depth() <= 1;
     std::vector<Holder>& holders = groups_.emplace_back();
-    for (const int unit : spec.holders) {
+    for (const int unit : group.holders) {
       Holder holder;
-      if (division_.divides_gradients()) {
-        const std::int64_t held = division_.own(spec.numel).count;
-        holder.part = Buffer(Device{}, static_cast<std::size_t>(held) * dtype_bytes(dtype_));
+      if (group.division.divides_gradients()) {
+        holder.part = Buffer(Device{}, static_cast<std::size_t>(group.own.count) * dtype_bytes(dtype_));
       } else {
-        const bool is_mostly_zero = is_alone && is_beside_another(spec, table.units()[at(unit)]);
-        holder.sum.emplace(spec.numel, dtype_, plan, is_mostly_zero ? Pages::sparse : Pages::huge);
+        const bool is_mostly_zero = is_alone && is_beside_another(group, local.table().units()[at(unit)]);
+        holder.sum.emplace(group.numel, dtype_, plan, is_mostly_zero ? Pages::sparse : Pages::huge);
       }
       holders.push_back(std::move(holder));
     }
@@ -54,12 +48,12 @@ Tensor GradientStore::flat(const Buffer& buffer, std::int64_t numel) const {
   return Tensor(buffer.data(), dtype_, Shape{numel});
 }
 
-std::int64_t GradientStore::numel(int group) const {
-  return table_.groups()[at(group)].numel;
+const std::string& GradientStore::name(int group) const {
+  return local_.table().groups()[at(local_.group(group).group)].name;
 }
 
 GradientStore::Holder& GradientStore::holder_of(int group, int unit) {
-  const std::vector<int>& units = table_.groups()[at(group)].holders;
+  const std::vector<int>& units = local_.group(group).holders;
   const auto place = std::find(units.begin(), units.end(), unit) - units.begin();
   return groups_[at(group)].at(static_cast<std::size_t>(place));
 }
@@ -77,10 +71,8 @@ void GradientStore::start_step() {
 
 std::vector<Tensor> GradientStore::of_unit(const Context& context, int unit, std::int64_t micro_batch) {
   std::vector<Tensor> wholes(groups_.size());
-  if (division_.divides_gradients()) {
-    while (under_way_.size() > most_under_way) settle_oldest(context);
-  }
-  for (const int group : groups_of(table_, unit)) {
+  while (under_way_.size() > most_under_way) settle_oldest(context);
+  for (const int group : local_.groups_of(unit)) {
     Holder& holder = holder_of(group, unit);
     if (holder.sum) {
       wholes[at(group)] = holder.sum->current(context, micro_batch);
@@ -92,13 +84,15 @@ std::vector<Tensor> GradientStore::of_unit(const Context& context, int unit, std
     kernels::zero(context, wholes[at(group)]);
   }
   std::vector<Tensor> gradients;
-  for (const int param : table_.units()[at(unit)].params)
-    gradients.push_back(param_in(table_, wholes[at(table_.group_of(param))], param));
+  for (const int index : local_.params_of(unit)) {
+    const LocalParam& param = local_.param(index);
+    gradients.push_back(param.in_whole(wholes[at(param.group)]));
+  }
   return gradients;
 }
 
 void GradientStore::finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch) {
-  for (const int group : groups_of(table_, unit)) {
+  for (const int group : local_.groups_of(unit)) {
     Holder& holder = holder_of(group, unit);
     if (holder.sum) holder.sum->finish(context, micro_batch);
   }
@@ -106,7 +100,7 @@ void GradientStore::finish_micro_batch(const Context& context, int unit, std::in
 
 void GradientStore::reduce(const Context& context, int unit) {
   std::vector<Reduction> reductions;
-  for (const int group : groups_of(table_, unit)) {
+  for (const int group : local_.groups_of(unit)) {
     Holder& holder = holder_of(group, unit);
     DT_CHECK(!holder.sum || !holder.is_reduced, "unit {} is reduced twice", unit);
     holder.is_reduced = true;
@@ -139,13 +133,13 @@ void GradientStore::widen(const Context& context, Buffer& wire, std::int64_t beg
 
 void GradientStore::reduce_whole(const Context& context, int group, Holder& holder) {
   const comm::Part mine = own(group);
-  if (division_.divides_optimizer()) {
+  if (division(group).divides_optimizer()) {
     const Tensor moved = narrowed(context, holder.sum->total(), holder.wire);
-    holder.work = sharding_.shards->reduce_scatter(moved, moved.flat(mine.begin, mine.count),
-                                                   comm::Reduction::sum, shard_granule);
-  } else if (sharding_.has_replicas()) {
+    holder.work = ranks_.shards()->reduce_scatter(moved, moved.flat(mine.begin, mine.count),
+                                                  comm::Reduction::sum, shard_granule);
+  } else if (ranks_.has_replicas()) {
     const Tensor moved = narrowed(context, holder.sum->total(), holder.wire);
-    holder.work = sharding_.replicas->all_reduce(moved, moved);
+    holder.work = ranks_.replicas()->all_reduce(moved, moved);
   }
 }
 
@@ -163,7 +157,7 @@ GradientStore::Reduction GradientStore::start_divided(const Context& context, in
   const Tensor moved = narrowed(context, flat(reduction.whole, numel(group)), reduction.wire);
   const Tensor arrives =
       reduction.wire.data() ? moved.flat(mine.begin, mine.count) : flat(target, mine.count);
-  reduction.work = sharding_.shards->reduce_scatter(moved, arrives, comm::Reduction::sum, shard_granule);
+  reduction.work = ranks_.shards()->reduce_scatter(moved, arrives, comm::Reduction::sum, shard_granule);
   return reduction;
 }
 
@@ -189,44 +183,50 @@ Tensor GradientStore::part_of(int group, const Holder& holder) const {
 
 void GradientStore::finish_started(const Context& context) {
   while (!under_way_.empty()) settle_oldest(context);
-  for (std::vector<Holder>& holders : groups_) {
-    for (Holder& holder : holders) {
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    const comm::Part& mine = own(static_cast<int>(group));
+    for (Holder& holder : groups_[group]) {
       if (holder.work) holder.work->wait();
       holder.work.reset();
-      if (!holder.wire.data()) continue;
-      const Tensor total = holder.sum->total();
-      const comm::Part mine = division_.own(total.numel());
-      widen(context, holder.wire, mine.begin, total.flat(mine.begin, mine.count));
+      if (holder.wire.data())
+        widen(context, holder.wire, mine.begin, holder.sum->total().flat(mine.begin, mine.count));
     }
   }
+}
+
+/// Starts the sums of the parts that replicas hold alike.
+void GradientStore::sum_over_replicas(const Context& context, int group) {
+  for (Holder& holder : groups_[at(group)]) {
+    DT_CHECK(holder.is_reduced, "a holder of group {} has not been reduced", name(group));
+    if (!division(group).divides_optimizer() || !ranks_.has_replicas()) continue;
+    const Tensor moved = narrowed(context, part_of(group, holder), holder.wire);
+    holder.work = ranks_.replicas()->all_reduce(moved, moved);
+  }
+}
+
+/// Where the two ends of a tied table meet. The last local holder's gradient takes the sum: the embedding's,
+/// the first, is mostly zero.
+void GradientStore::add_holders(const Context& context, int group) {
+  std::vector<Holder>& holders = groups_[at(group)];
+  for (Holder& holder : holders) {
+    if (holder.work) holder.work->wait();
+    widen(context, holder.wire, 0, part_of(group, holder));
+  }
+  const Tensor total = part_of(group, holders.back());
+  for (std::size_t h = 0; h + 1 < holders.size(); ++h)
+    kernels::add(context, total, part_of(group, holders[h]), total);
 }
 
 void GradientStore::complete(const Context& context) {
   finish_started(context);
-  for (std::size_t group = 0; group < groups_.size(); ++group) {
-    for (Holder& holder : groups_[group]) {
-      DT_CHECK(holder.is_reduced, "a holder of group {} has not been reduced", table_.groups()[group].name);
-      if (!division_.divides_optimizer() || !sharding_.has_replicas()) continue;
-      const Tensor mine = part_of(static_cast<int>(group), holder);
-      const Tensor moved = narrowed(context, mine, holder.wire);
-      holder.work = sharding_.replicas->all_reduce(moved, moved);
-    }
-  }
-  for (std::size_t group = 0; group < groups_.size(); ++group) {
-    // The last holder's gradient takes the sum: the embedding's, the first, is mostly zero.
-    const Tensor total = part_of(static_cast<int>(group), groups_[group].back());
-    for (Holder& holder : groups_[group]) {
-      if (holder.work) holder.work->wait();
-      widen(context, holder.wire, 0, part_of(static_cast<int>(group), holder));
-    }
-    for (std::size_t h = 0; h + 1 < groups_[group].size(); ++h)
-      kernels::add(context, total, part_of(static_cast<int>(group), groups_[group][h]), total);
-  }
+  const auto num_groups = static_cast<int>(groups_.size());
+  for (int group = 0; group < num_groups; ++group) sum_over_replicas(context, group);
+  for (int group = 0; group < num_groups; ++group) add_holders(context, group);
   is_complete_ = true;
 }
 
 Tensor GradientStore::part(int group) const {
-  DT_CHECK(is_complete_, "the gradient of group {} is not complete", table_.groups()[at(group)].name);
+  DT_CHECK(is_complete_, "the gradient of group {} is not complete", name(group));
   return part_of(group, groups_[at(group)].back());
 }
 

@@ -6,11 +6,11 @@
 #include <optional>
 #include <vector>
 
-#include "model/parameter_table.hpp"
 #include "parallel/buffer_pool.hpp"
+#include "parallel/groups.hpp"
 #include "parallel/lanes.hpp"
+#include "parallel/local_table.hpp"
 #include "parallel/precision.hpp"
-#include "parallel/sharding.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
@@ -19,12 +19,13 @@ namespace dt::parallel {
 
 /// Whole gradients are summed in lanes on this rank, then once over the ranks. Where gradients are divided,
 /// each micro-batch's are summed over the ranks at once and this rank's part of the sum is added up: with one
-/// micro-batch a rank that is the same sum, bit for bit.
+/// micro-batch a rank that is the same sum, bit for bit. Groups are local ones, units have their global
+/// numbers; Error{internal}: a unit that this rank does not hold.
 class GradientStore {
  public:
-  /// The plan must outlive it.
-  GradientStore(const model::ParameterTable& table, const Precision& precision, const LanePlan& plan,
-                const Sharding& sharding);
+  /// Table, plan and groups must outlive it.
+  GradientStore(const LocalTable& local, const Precision& precision, const LanePlan& plan,
+                const Groups& ranks);
 
   /// Begins a step. The last one's gradients are gone then.
   void start_step();
@@ -37,8 +38,8 @@ class GradientStore {
   void reduce(const Context& context, int unit);
   /// Blocks until every sum that was started is done.
   void finish_started(const Context& context);
-  /// The same, at the step's end. A tied group's sums then meet, always in the order of
-  /// its holders. All units must have been reduced.
+  /// The same, at the step's end. The sums of a tied group's holders on this rank then meet, always in their
+  /// order. All units must have been reduced.
   void complete(const Context& context);
   /// This rank's part of a group's gradient, once complete.
   Tensor part(int group) const;
@@ -67,8 +68,10 @@ class GradientStore {
     comm::Work work;
   };
   Tensor flat(const Buffer& buffer, std::int64_t numel) const;
-  std::int64_t numel(int group) const;
-  comm::Part own(int group) const { return division_.own(numel(group)); }
+  std::int64_t numel(int group) const { return local_.group(group).numel; }
+  const comm::Part& own(int group) const { return local_.group(group).own; }
+  const Division& division(int group) const { return local_.group(group).division; }
+  const std::string& name(int group) const;
   Tensor part_of(int group, const Holder& holder) const;
   Holder& holder_of(int group, int unit);
   Buffer take(std::int64_t numel, DType dtype);
@@ -79,13 +82,14 @@ class GradientStore {
   /// target = what arrived in `wire` from element `begin` on, where something was rounded into it.
   void widen(const Context& context, Buffer& wire, std::int64_t begin, const Tensor& target);
   void settle_oldest(const Context& context);
+  void sum_over_replicas(const Context& context, int group);
+  void add_holders(const Context& context, int group);
 
-  const model::ParameterTable& table_;
+  const LocalTable& local_;
   DType dtype_;
   DType wire_;
-  Sharding sharding_;
-  Division division_;
-  std::vector<std::vector<Holder>> groups_;  // of each group, its holders
+  const Groups& ranks_;
+  std::vector<std::vector<Holder>> groups_;  // of each group, its local holders
   std::deque<std::vector<Reduction>> under_way_;
   BufferPool pool_;
   bool is_complete_ = false;

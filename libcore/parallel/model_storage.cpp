@@ -4,23 +4,27 @@
 
 #include "base/error.hpp"
 #include "kernels/elementwise.hpp"
-#include "parallel/flat.hpp"
 
 namespace dt::parallel {
 
-ModelStorage::ModelStorage(const model::ParameterTable& table, Precision precision, const LanePlan* plan,
-                           const Sharding& sharding)
-    : table_(table),
+ModelStorage::ModelStorage(const LocalTable& local, Precision precision, const LanePlan* plan,
+                           const Groups& ranks)
+    : local_(local),
       precision_(precision),
-      sharding_(sharding),
-      division_(sharding.division()),
-      weights_(table, precision.compute, sharding),
-      states_(table.groups().size()) {
+      ranks_(ranks),
+      weights_(local, precision.compute, ranks),
+      states_(local.groups().size()) {
+  for (const LocalGroup& group : local.groups()) {
+    const int num_shards = ranks.shards() ? ranks.shards()->size() : 1;
+    DT_CHECK(group.division.size == num_shards, "{} ranks for state divided by {}", num_shards,
+             group.division.size);
+  }
   if (!plan) return;
-  gradients_.emplace(table, precision, *plan, sharding);
+  gradients_.emplace(local, precision, *plan, ranks);
   for (int group = 0; group < num_groups(); ++group) {
     const auto buffer = [&] {
-      return Buffer(Device{}, static_cast<std::size_t>(own(group).count) * dtype_bytes(precision_.master()));
+      const auto numel = static_cast<std::size_t>(local_.group(group).state_numel());
+      return Buffer(Device{}, numel * dtype_bytes(precision_.master()));
     };
     State& state = states_[at(group)];
     if (precision_.has_masters()) state.masters = buffer();
@@ -29,17 +33,8 @@ ModelStorage::ModelStorage(const model::ParameterTable& table, Precision precisi
   }
 }
 
-comm::Part ModelStorage::own(int group) const {
-  return division_.own(table_.groups()[at(group)].numel);
-}
-
-void ModelStorage::poll() {
-  if (sharding_.shards) sharding_.shards->engine().progress();
-  if (sharding_.replicas) sharding_.replicas->engine().progress();
-}
-
 Tensor ModelStorage::state(int group, const Buffer& buffer) const {
-  return Tensor(buffer.data(), precision_.master(), Shape{own(group).count});
+  return Tensor(buffer.data(), precision_.master(), Shape{local_.group(group).state_numel()});
 }
 
 Tensor ModelStorage::group_masters(int group) const {
@@ -52,52 +47,38 @@ Tensor ModelStorage::group_second_moment(int group) const {
   return state(group, states_[at(group)].second_moment);
 }
 
-void ModelStorage::set_weights(const Context& context, int param,
+void ModelStorage::set_weights(const Context& context, const LocalParam& param,
                                const std::function<void(const Piece& piece, const Tensor& values)>& fill) {
-  const Piece piece = piece_of(param);
-  if (piece.numel() == 0) return;
-  const int group = table_.group_of(param);
-  const Tensor weights = param_in(group_weights(group), param);
+  if (param.part.numel() == 0) return;
+  const Tensor weights = param.in_part(group_weights(param.group));
   weights_.changed();
-  if (!precision_.has_masters()) return fill(piece, weights);
-  const Tensor masters = group_masters(group);
+  if (!precision_.has_masters()) return fill(param.part, weights);
+  const Tensor masters = group_masters(param.group);
   const Arena::Scope scope(context.scratch());
   const Tensor values =
-      masters ? param_in(masters, param) : context.scratch().allocate(precision_.master(), weights.shape());
-  fill(piece, values);
+      masters ? param.in_part(masters) : context.scratch().allocate(precision_.master(), weights.shape());
+  fill(param.part, values);
   kernels::convert(context, values, weights);
 }
 
-Piece ModelStorage::piece_of(int param) const {
-  return held_of(Piece::whole(table_.params()[at(param)].shape), offset_of(table_, param),
-                 own(table_.group_of(param)));
-}
-
-Tensor ModelStorage::param_in(const Tensor& part, int param) const {
-  const Piece piece = piece_of(param);
-  if (piece.numel() == 0) return part.flat(0, 0);
-  const std::int64_t begin = offset_of(table_, param) + piece.begin - own(table_.group_of(param)).begin;
-  const Tensor held = part.flat(begin, piece.numel());
-  return piece.is_whole() ? held.reshaped(piece.global) : held;
-}
-
-StorageBytes ModelStorage::estimate(const model::ParameterTable& table, Precision precision,
-                                    const LanePlan* plan, const Division& division) {
+StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision, const LanePlan* plan) {
   StorageBytes total;
-  std::vector<std::size_t> unit_weights(table.units().size()), unit_gradients(table.units().size());
-  for (const model::GroupSpec& spec : table.groups()) {
-    const auto whole = static_cast<std::size_t>(spec.numel);
-    const auto part = static_cast<std::size_t>(division.own(spec.numel).count);
+  std::vector<std::size_t> unit_weights(local.table().units().size()), unit_gradients(unit_weights.size());
+  for (const LocalGroup& group : local.groups()) {
+    const auto whole = static_cast<std::size_t>(group.numel),
+               part = static_cast<std::size_t>(group.own.count),
+               state = static_cast<std::size_t>(group.state_numel());
     const std::size_t weight_bytes = dtype_bytes(precision.compute),
                       gradient_bytes = dtype_bytes(precision.gradient),
                       master_bytes = dtype_bytes(precision.master());
+    const Division& division = group.division;
     total.weights += (division.divides_weights() ? part : whole) * weight_bytes;
     if (!plan) continue;
     total.gradients += (division.divides_gradients() ? part : whole * at(std::max(1, plan->depth()))) *
-                       spec.holders.size() * gradient_bytes;
-    total.optimizer += (precision.has_masters() ? 3 : 2) * part * master_bytes;
-    total.checkpoint += 3 * part * master_bytes;
-    for (const int unit : spec.holders) {
+                       group.holders.size() * gradient_bytes;
+    total.optimizer += (precision.has_masters() ? 3 : 2) * state * master_bytes;
+    total.checkpoint += 3 * state * master_bytes;
+    for (const int unit : group.holders) {
       unit_weights[at(unit)] += division.divides_weights() ? whole * weight_bytes : 0;
       unit_gradients[at(unit)] += division.divides_gradients() ? whole * gradient_bytes : 0;
     }
@@ -124,7 +105,8 @@ StorageBytes ModelStorage::bytes() const {
     total.checkpoint += (precision_.has_masters() ? 3 : 2) * state.first_moment.bytes();
   }
   if (!precision_.has_masters()) {
-    for (int group = 0; group < num_groups(); ++group) total.checkpoint += group_weights(group).bytes();
+    for (int group = 0; group < num_groups(); ++group)
+      total.checkpoint += local_.group(group).has_state ? group_weights(group).bytes() : 0;
   }
   return total;
 }

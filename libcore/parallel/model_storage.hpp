@@ -7,11 +7,11 @@
 #include <optional>
 #include <vector>
 
-#include "model/parameter_table.hpp"
 #include "parallel/gradient_store.hpp"
+#include "parallel/groups.hpp"
 #include "parallel/lanes.hpp"
+#include "parallel/local_table.hpp"
 #include "parallel/precision.hpp"
-#include "parallel/sharding.hpp"
 #include "parallel/weight_store.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
@@ -30,46 +30,37 @@ struct StorageBytes {
   std::size_t total() const { return weights + gradients + optimizer + gathered; }
 };
 
-/// "This rank's part" of a group is its whole flat buffer where nothing is divided.
+/// Groups and parameters are the local table's. "This rank's part" of a group is its whole flat buffer where
+/// nothing is divided.
 class ModelStorage {
  public:
-  /// Without a lane plan there are weights alone, for evaluation. The plan must outlive the storage.
-  ModelStorage(const model::ParameterTable& table, Precision precision, const LanePlan* plan,
-               const Sharding& sharding = {});
+  /// Without a lane plan there are weights alone, for evaluation. All must outlive the storage.
+  /// Error{internal}: ranks that do not divide as the table says.
+  ModelStorage(const LocalTable& local, Precision precision, const LanePlan* plan, const Groups& ranks);
 
-  const model::ParameterTable& table() const { return table_; }
+  const LocalTable& local() const { return local_; }
   const Precision& precision() const { return precision_; }
-  const Sharding& sharding() const { return sharding_; }
-  const Division& division() const { return division_; }
+  const Groups& ranks() const { return ranks_; }
   int num_groups() const { return static_cast<int>(states_.size()); }
   WeightStore& weights() { return weights_; }
   /// Of a storage for training.
   GradientStore& gradients() { return *gradients_; }
-  /// Lets messages advance; never blocks.
-  void poll();
 
   /// Gives what this rank holds of a parameter its values: `fill` writes them, in the master's dtype; it is
   /// not called where that is nothing. Weights in 16 bits are rounded from them.
-  void set_weights(const Context& context, int param,
+  void set_weights(const Context& context, const LocalParam& param,
                    const std::function<void(const Piece& piece, const Tensor& values)>& fill);
 
   /// This rank's part of a group's flat buffers; of the gradient, once it is complete. Without masters apart,
-  /// the weights are their own.
+  /// the weights are their own. Masters and moments are absent where the group's state is another stage's.
   Tensor group_weights(int group) const { return weights_.part(group); }
   Tensor group_masters(int group) const;
   Tensor group_gradient(int group) const { return gradients_->part(group); }
   Tensor group_first_moment(int group) const;
   Tensor group_second_moment(int group) const;
-  comm::Part own(int group) const;
-
-  /// Which elements of a parameter lie in this rank's part, and where in it: flat, or in the parameter's
-  /// shape where that is all of them.
-  Piece piece_of(int param) const;
-  Tensor param_in(const Tensor& part, int param) const;
 
   /// What a storage of this kind holds, without allocating it.
-  static StorageBytes estimate(const model::ParameterTable& table, Precision precision, const LanePlan* plan,
-                               const Division& division = {});
+  static StorageBytes estimate(const LocalTable& local, Precision precision, const LanePlan* plan);
   /// What this one holds.
   StorageBytes bytes() const;
 
@@ -82,10 +73,9 @@ class ModelStorage {
   };
   Tensor state(int group, const Buffer& buffer) const;
 
-  const model::ParameterTable& table_;
+  const LocalTable& local_;
   Precision precision_;
-  Sharding sharding_;
-  Division division_;
+  const Groups& ranks_;
   WeightStore weights_;
   std::optional<GradientStore> gradients_;
   std::vector<State> states_;

@@ -29,14 +29,4 @@ struct Division {
   }
 };
 
-/// The data-parallel ranks as this one sees them. Both groups must outlive what is given them.
-struct Sharding {
-  int stage = 0;
-  comm::Communicator* shards = nullptr;    // those that divide the state; absent: this rank alone
-  comm::Communicator* replicas = nullptr;  // those that hold the same part; absent: this rank alone
-
-  Division division() const { return shards ? Division{stage, shards->rank(), shards->size()} : Division{}; }
-  bool has_replicas() const { return replicas && replicas->size() > 1; }
-};
-
 }  // namespace dt::parallel

@@ -1,31 +1,30 @@
 #include "parallel/traffic.hpp"
 
-#include "parallel/flat.hpp"
-
 namespace dt::parallel {
 
 std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
   const auto weight_bytes = static_cast<std::int64_t>(dtype_bytes(precision.compute));
   const auto gradient_bytes = static_cast<std::int64_t>(dtype_bytes(precision.wire()));
-  const auto numel = [&](int group) { return table.groups()[at(group)].numel; };
-  const bool divides = division.divides_optimizer();
-  std::vector<int> users(table.groups().size());
+  const int replicas = local.num_replicas();
+  std::vector<int> users(local.groups().size());
   std::vector<std::int64_t> bytes;
   for (const Action& action : list) {
     std::int64_t moved = 0;
     if (action.unit >= 0) {
-      for (const int group : groups_of(table, action.unit)) {
-        if (action.kind == ActionKind::gather && users[at(group)]++ == 0 && divides)
-          moved += numel(group) * weight_bytes;
-        if (action.kind == ActionKind::free) --users[at(group)];
+      for (const int index : local.groups_of(action.unit)) {
+        const LocalGroup& group = local.group(index);
+        const bool divides = group.division.divides_optimizer();
+        if (action.kind == ActionKind::gather && users[at(index)]++ == 0 && divides)
+          moved += group.numel * weight_bytes;
+        if (action.kind == ActionKind::free) --users[at(index)];
         if (action.kind == ActionKind::reduce && (divides || replicas > 1))
-          moved += numel(group) * gradient_bytes;
+          moved += group.numel * gradient_bytes;
       }
     }
-    if (action.kind == ActionKind::control && divides && replicas > 1) {
-      for (int group = 0; group < static_cast<int>(table.groups().size()); ++group) {
-        const auto holders = static_cast<std::int64_t>(table.groups()[at(group)].holders.size());
-        moved += holders * division.own(numel(group)).count * gradient_bytes;
+    if (action.kind == ActionKind::control && replicas > 1) {
+      for (const LocalGroup& group : local.groups()) {
+        if (!group.division.divides_optimizer()) continue;
+        moved += static_cast<std::int64_t>(group.holders.size()) * group.own.count * gradient_bytes;
       }
     }
     bytes.push_back(moved);

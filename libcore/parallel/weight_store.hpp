@@ -5,17 +5,21 @@
 #include <optional>
 #include <vector>
 
-#include "model/parameter_table.hpp"
+#include "comm/communicator.hpp"
 #include "parallel/buffer_pool.hpp"
-#include "parallel/sharding.hpp"
+#include "parallel/groups.hpp"
+#include "parallel/local_table.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::parallel {
 
+/// Groups are local ones, units have their global numbers. Error{internal}: a unit that this rank does not
+/// hold.
 class WeightStore {
  public:
-  WeightStore(const model::ParameterTable& table, DType dtype, const Sharding& sharding);
+  /// Both must outlive it.
+  WeightStore(const LocalTable& local, DType dtype, const Groups& ranks);
 
   /// This rank's part of a group's flat buffer: what the optimizer writes.
   Tensor part(int group) const;
@@ -45,16 +49,15 @@ class WeightStore {
     std::optional<comm::Work> gathering{};
   };
   Tensor whole(int group) const;
+  bool is_divided(int group) const { return local_.group(group).division.divides_weights(); }
   void start_gather(int group);
   static void finish_gather(Group& group);
   void find_views(int unit);
 
-  const model::ParameterTable& table_;
+  const LocalTable& local_;
   DType dtype_;
-  Sharding sharding_;
-  Division division_;
+  const Groups& ranks_;
   std::vector<Group> groups_;
-  std::vector<std::vector<int>> unit_groups_;
   std::vector<std::vector<Tensor>> unit_weights_;
   BufferPool pool_;  // of wholes
 };

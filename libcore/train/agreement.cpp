@@ -99,12 +99,13 @@ void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec,
       {ErrorKind::input, "the model", model::hf_config(spec)},
       {ErrorKind::input, "the digest of the weights", to_hex(weights.value())},
       {ErrorKind::input, "the digest of the optimizer's state", to_hex(moments.value())}};
-  if (!storage.division().divides_optimizer()) return compare(ranks, facts);
+  const parallel::Groups& groups = storage.ranks();
+  if (groups.replicas() == groups.control()) return compare(ranks, facts);
   // Each part of a divided state is compared by those who hold it; what they find, all must know.
   std::exception_ptr failure;
-  if (storage.sharding().has_replicas()) {
+  if (groups.has_replicas()) {
     try {
-      compare({*storage.sharding().replicas, ranks.console, ranks.abort}, facts);
+      compare({*groups.replicas(), ranks.console, ranks.abort}, facts);
     } catch (const comm::SharedError&) {
       failure = std::current_exception();
     }

@@ -134,14 +134,14 @@ std::optional<LayoutResult> run_on_first(const Layout& layout, const Plan& plan,
 
 /// What each layout makes of the settings; all are refused or none.
 std::vector<Plan> make_plans(const std::vector<Layout>& layouts, const Settings& settings,
-                             const data::TokenDataset& dataset, const Place& place) {
+                             const data::TokenDataset& dataset, const Launch& launch) {
   const model::ModelSpec spec = choose_spec(settings, {});
   std::vector<Plan> plans;
   for (const Layout& layout : layouts) {
-    Place own = place;
-    own.dp = layout.ranks;
-    own.rank = std::min(own.rank, own.dp - 1);
-    if (own.node > own.dp) own.node = own.dp;
+    Launch own = launch;
+    own.num_ranks = layout.ranks;
+    own.rank = std::min(own.rank, own.num_ranks - 1);
+    own.ranks_per_node = std::min(own.ranks_per_node, own.num_ranks);
     try {
       plans.push_back(make_plan(layout.settings, spec, dataset, own, nullptr));
     } catch (const Error& error) {
@@ -159,14 +159,14 @@ int compare_layouts(const Settings& settings, const std::vector<OptionValue>& as
                     const StopSignals& signals, const comm::Ranks& ranks) {
   comm::Communicator& world = ranks.world;
   world.engine().set_timeout(settings.comm_timeout.seconds);
-  const Place place = find_place(world);
+  const Launch launch = find_launch(world);
   std::optional<data::TokenDataset> dataset;
   std::vector<Layout> layouts;
   std::vector<Plan> plans;
   comm::together(world, [&] {
     dataset.emplace(settings.data);
     layouts = parse_layouts(*settings.compare_layouts, settings, world.size());
-    plans = make_plans(layouts, settings, *dataset, place);
+    plans = make_plans(layouts, settings, *dataset, launch);
   });
   check_alike(ranks, asked, *dataset);
   const Arithmetic arithmetic =

@@ -76,8 +76,8 @@ Json describe(const Settings& settings, const Plan& plan, const MemoryEstimate& 
               {"mask_documents", plan.mask_documents},
               {"warmup_steps", plan.schedule.warmup_steps},
               {"flops_per_token", plan.flops_per_token()},
-              {"ranks", plan.place.dp},
-              {"zero", plan.zero},
+              {"ranks", plan.mesh.size()},
+              {"zero", plan.mesh.zero},
               {"threads", plan.threads},
               {"weights_bytes", memory.storage.weights},
               {"gradients_bytes", memory.storage.gradients},
@@ -102,7 +102,7 @@ void print_table(const Json& plan, Console& console) {
   }
 }
 
-void check_and_describe(const Settings& settings, const Place& place, Console& console) {
+void check_and_describe(const Settings& settings, const Launch& launch, Console& console) {
   check_arithmetic(settings);
   const data::TokenDataset dataset(settings.data);
   std::optional<checkpoint::RunDirectory> run;
@@ -126,7 +126,7 @@ void check_and_describe(const Settings& settings, const Place& place, Console& c
   if (!candidates.empty() && !manifest) {
     throw input_error("none of the run's {} checkpoints can be read", candidates.size());
   }
-  const Plan plan = make_plan(settings, spec, dataset, place, manifest ? &manifest->state : nullptr);
+  const Plan plan = make_plan(settings, spec, dataset, launch, manifest ? &manifest->state : nullptr);
   if (manifest) check_resumable(plan, *manifest, dataset.content_digest());
   const MemoryEstimate memory = estimate_memory(plan);
   const Json description =
@@ -145,8 +145,8 @@ void check_and_describe(const Settings& settings, const Place& place, Console& c
 }  // namespace
 
 int dry_run(const Settings& settings, const comm::Ranks& ranks) {
-  const Place place = find_place(ranks.world);
-  at_first(ranks, [&] { check_and_describe(settings, place, ranks.console); });
+  const Launch launch = find_launch(ranks.world);
+  at_first(ranks, [&] { check_and_describe(settings, launch, ranks.console); });
   return 0;
 }
 

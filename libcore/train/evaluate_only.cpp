@@ -45,14 +45,13 @@ checkpoint::TrainingState state_of(const fs::path& weights) {
 int evaluate_only(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
                   const comm::Ranks& ranks) {
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
-  const Place place = find_place(ranks.world);
+  const Launch launch = find_launch(ranks.world);
   fs::path path;
   at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
   path = comm::broadcast_text(ranks.world, path.string());
 
   std::optional<data::TokenDataset> dataset;
   Plan plan;
-  std::unique_ptr<ModelRuntime> runtime;
   comm::together(ranks.world, [&] { dataset.emplace(settings.data); });
   check_alike(ranks, asked, *dataset);
   std::unique_ptr<checkpoint::WeightSource> source;
@@ -61,11 +60,13 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
     state = state_of(path);
     source = checkpoint::open_weights(path);
     if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
-    plan = make_evaluation_plan(settings, source->spec(), *dataset, place);
+    plan = make_evaluation_plan(settings, source->spec(), *dataset, launch);
   });
   plan.arithmetic = choose_arithmetic(settings, plan.precision, plan.threads, &state, ranks);
+  const parallel::Groups groups(plan.mesh, ranks.world);
+  std::unique_ptr<ModelRuntime> runtime;
   comm::together(ranks.world, [&] {
-    runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, parallel::Sharding{});
+    runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, groups);
     runtime->load_weights(*source);
   });
   check_same_state(ranks, runtime->spec(), runtime->storage());

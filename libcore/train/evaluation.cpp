@@ -27,7 +27,7 @@ void forward_windows(ModelRuntime& runtime, const data::TokenDataset& dataset,
                      const parallel::StepHooks& hooks) {
   data::Batch batch =
       data::validation_batch(dataset, request.sequence_length, first, count, request.mask_documents);
-  runtime.executor().run(forwards(runtime, 1, runtime.storage().division().stage),
+  runtime.executor().run(forwards(runtime, 1, runtime.local().mesh().zero),
                          runtime.micro_batches(batch, count), 0, hooks);
 }
 
@@ -48,31 +48,34 @@ std::uint64_t num_windows(const data::TokenDataset& dataset, const EvaluationReq
 
 Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
                     const EvaluationRequest& request, const comm::Ranks& ranks) {
-  comm::Communicator& world = ranks.world;
+  comm::Communicator& control = ranks.world;
   const std::uint64_t windows = num_windows(dataset, request);
   const auto micro_batch = static_cast<std::uint64_t>(request.micro_batch);
   // Whole micro-batches are divided, so that each window is computed in the same company whatever the ranks.
   const auto micro_batches = static_cast<std::int64_t>((windows + micro_batch - 1) / micro_batch);
-  const comm::Part own = comm::part_of(world.rank(), world.size(), micro_batches);
-  const std::int64_t rounds = (micro_batches + world.size() - 1) / world.size();
+  const parallel::LocalTable& local = runtime.local();
+  const int dp = local.mesh().dp;
+  const comm::Part own = comm::part_of(local.place().dp, dp, micro_batches);
+  const std::int64_t rounds = (micro_batches + dp - 1) / dp;
   ExactSum nll;
-  const auto add = [&](int, const Tensor& nll_R) { nll.add(nll_R.span<double>()); };
+  parallel::StepHooks hooks;
+  if (local.counts_loss()) hooks.loss = [&](int, const Tensor& nll_R) { nll.add(nll_R.span<double>()); };
   Progress progress = ranks.console.progress("evaluating", windows, "windows");
   for (std::int64_t round = 0; round < rounds; ++round) {
     std::int64_t signal = request.stop_signal ? request.stop_signal() : 0;
     const Tensor shared(&signal, DType::i64, Shape{1});
-    world.all_reduce(shared, shared, comm::Reduction::max).wait();
+    control.all_reduce(shared, shared, comm::Reduction::max).wait();
     if (signal != 0) return {.stopped_by = static_cast<int>(signal)};
     if (round >= own.count) {  // the others may need this rank's part of the weights
-      runtime.executor().run(forwards(runtime, 0, runtime.storage().division().stage), {}, 0, {});
+      runtime.executor().run(forwards(runtime, 0, runtime.local().mesh().zero), {}, 0, {});
       continue;
     }
     const std::uint64_t first = static_cast<std::uint64_t>(own.begin + round) * micro_batch;
     const auto count = static_cast<std::int64_t>(std::min(micro_batch, windows - first));
-    forward_windows(runtime, dataset, request, first, count, {.loss = add, .control = {}, .step = {}});
-    progress.set(std::min(windows, static_cast<std::uint64_t>((round + 1) * world.size()) * micro_batch));
+    forward_windows(runtime, dataset, request, first, count, hooks);
+    progress.set(std::min(windows, static_cast<std::uint64_t>((round + 1) * dp) * micro_batch));
   }
-  comm::all_sum(world, nll.digits());
+  comm::all_sum(control, nll.digits());
   const std::uint64_t tokens = windows * static_cast<std::uint64_t>(request.sequence_length);
   return {.loss = nll.value() / static_cast<double>(tokens), .tokens = tokens};
 }

@@ -109,14 +109,13 @@ Layout parse_layout(const std::string& text, const Settings& base, int num_ranks
 
 /// Layouts whose sums of gradients are the same sum, in the same order, have the same class.
 std::string sum_class(const Plan& plan) {
-  const bool has_whole_lanes =
-      std::has_single_bit(static_cast<unsigned>(plan.place.dp)) && plan.grad_lanes % plan.place.dp == 0;
+  const int dp = plan.mesh.dp;
+  const bool has_whole_lanes = std::has_single_bit(static_cast<unsigned>(dp)) && plan.grad_lanes % dp == 0;
   // Sums that travel in 16 bits are rounded wherever ranks meet.
-  const bool is_rounded_once = plan.precision.wire() == plan.precision.master() || plan.place.dp == 1;
+  const bool is_rounded_once = plan.precision.wire() == plan.precision.master() || dp == 1;
   const std::string sum = plan.gradient_sum();
   if (has_whole_lanes && is_rounded_once) return sum;
-  return fmt::format("{}, {} ranks in groups of {}", sum, plan.place.dp,
-                     plan.zero > 0 ? plan.zero_group : plan.place.dp);
+  return fmt::format("{}, {} ranks in groups of {}", sum, dp, plan.mesh.group_size());
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 #include "parallel/traffic.hpp"
-#include "train/data_parallel.hpp"
 #include "train/start.hpp"
 #include "train/stepper.hpp"
 
@@ -32,11 +31,11 @@ std::int64_t recorded_bytes(comm::Communicator& group) {
 /// part.
 Tensor whole_masters(const parallel::ModelStorage& storage, int group, Buffer& buffer) {
   const Tensor part = storage.group_masters(group);
-  if (!storage.division().divides_optimizer()) return part;
-  const std::int64_t numel = storage.table().groups()[static_cast<std::size_t>(group)].numel;
-  buffer = Buffer(Device{}, static_cast<std::size_t>(numel) * dtype_bytes(part.dtype()));
-  const Tensor whole(buffer.data(), part.dtype(), Shape{numel});
-  storage.sharding().shards->all_gather(part, whole, parallel::shard_granule).wait();
+  const parallel::LocalGroup& local = storage.local().group(group);
+  if (!local.division.divides_optimizer()) return part;
+  buffer = Buffer(Device{}, static_cast<std::size_t>(local.numel) * dtype_bytes(part.dtype()));
+  const Tensor whole(buffer.data(), part.dtype(), Shape{local.numel});
+  storage.ranks().shards()->all_gather(part, whole, parallel::shard_granule).wait();
   return whole;
 }
 
@@ -84,9 +83,8 @@ struct StepBytes {
   std::int64_t sums = 0;
 };
 
-StepBytes step_bytes(const Plan& plan, const ModelRuntime& runtime, const parallel::Sharding& sharding) {
-  const parallel::Traffic traffic{runtime.table(), plan.precision, sharding.division(),
-                                  sharding.replicas ? sharding.replicas->size() : 1};
+StepBytes step_bytes(const Plan& plan, const ModelRuntime& runtime) {
+  const parallel::Traffic traffic{runtime.local(), plan.precision};
   const parallel::ActionList list = parallel::build_training_step(step_shape(plan, runtime.num_units()));
   const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
   StepBytes total;
@@ -110,7 +108,7 @@ bool make_steps(const Plan& plan, Stepper& stepper, checkpoint::TrainingState& s
                               "lower --lr or lengthen --warmup-steps");
     }
     result.losses.push_back(decision.loss);
-    result.expected_bytes += each.sums + (weights_changed || plan.zero == 3 ? each.gathers : 0);
+    result.expected_bytes += each.sums + (weights_changed || plan.mesh.zero == 3 ? each.gathers : 0);
     weights_changed = decision.finite;
     if (state.step > 1) seconds += times.step_s + times.data_wait_s;
     if (decision.stop) {
@@ -170,17 +168,18 @@ LayoutResult run_layout(const Plan& plan, const Settings& settings, const data::
   comm::Communicator& world = ranks.world;
   reset_peak_resident();
   world.barrier().wait();
-  const DataParallel groups = divide_ranks(plan, world);
+  world.set_bucket_bytes(plan.comm_bucket_bytes);
+  const parallel::Groups groups(plan.mesh, world);
   std::unique_ptr<ModelRuntime> runtime;
   comm::together(world, [&] {
-    runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::training, groups.sharding);
+    runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::training, groups);
     fill_weights(*runtime, settings, plan);
   });
   checkpoint::TrainingState state = initial_state(plan, dataset);
   Stepper stepper(plan, *runtime, dataset, state, world);
   LayoutResult result;
   const std::int64_t bytes_before = recorded_bytes(world);
-  const StepBytes each = step_bytes(plan, *runtime, groups.sharding);
+  const StepBytes each = step_bytes(plan, *runtime);
   if (!make_steps(plan, stepper, state, each, request, result)) return result;
   const std::int64_t control_bytes = world.size() > 1 ? StepReport::bytes() * plan.total_steps : 0;
   result.moved_bytes = recorded_bytes(world) - bytes_before - control_bytes;

@@ -6,39 +6,36 @@
 
 namespace dt::train {
 
-ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Sharding& sharding)
+ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Groups& groups)
     : spec_(plan.spec),
       table_(plan.spec),
+      local_(table_, plan.mesh, plan.place),
       context_(plan.threads),
       lanes_(purpose == Purpose::training ? std::optional(plan.lanes()) : std::nullopt),
       units_(model::make_units(plan.spec, table_, plan.precision.compute, plan.kept())),
-      storage_(table_, plan.precision, lanes_ ? &*lanes_ : nullptr, sharding),
+      storage_(local_, plan.precision, lanes_ ? &*lanes_ : nullptr, groups),
       executor_(context_, units_, storage_),
       sequence_length_(plan.sequence_length) {
   context_.set_arithmetic(plan.arithmetic);
   executor_.set_overlap(plan.overlap);
-  if (plan.place.dp > 1 && plan.overlap) context_.set_poll([this] { executor_.poll(); });
+  if (!groups.is_alone() && plan.overlap) context_.set_poll([this] { executor_.poll(); });
   for (std::int64_t b = 0; b < plan.micro_batch; ++b) {
     for (std::int64_t t = 0; t < sequence_length_; ++t) positions_.push_back(static_cast<std::int32_t>(t));
   }
 }
 
 void ModelRuntime::initialise_weights(std::uint64_t seed) {
-  for (std::size_t p = 0; p < table_.params().size(); ++p) {
-    const model::ParamSpec& param = table_.params()[p];
-    const int index = static_cast<int>(p);
-    storage_.set_weights(context_, index, [&](const Piece& piece, const Tensor& values) {
-      model::initialise(param, seed, piece, values, context_.threads());
+  for (const parallel::LocalParam& param : local_.params()) {
+    storage_.set_weights(context_, param, [&](const Piece& piece, const Tensor& values) {
+      model::initialise(local_.spec(param), seed, piece, values, context_.threads());
     });
   }
 }
 
 void ModelRuntime::load_weights(const checkpoint::WeightSource& source) {
-  for (std::size_t p = 0; p < table_.params().size(); ++p) {
-    const model::ParamSpec& param = table_.params()[p];
-    const int index = static_cast<int>(p);
-    storage_.set_weights(context_, index, [&](const Piece& piece, const Tensor& values) {
-      source.read(param.name, piece, values);
+  for (const parallel::LocalParam& param : local_.params()) {
+    storage_.set_weights(context_, param, [&](const Piece& piece, const Tensor& values) {
+      source.read(local_.spec(param).name, piece, values);
     });
   }
 }

@@ -19,15 +19,15 @@ namespace dt::train {
 class ModelRuntime {
  public:
   enum class Purpose { training, evaluation };
-  /// Weights are zero until one of the functions below fills them. What `sharding` names must outlive it.
-  ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Sharding& sharding);
+  /// Weights are zero until one of the functions below fills them. The groups must outlive it.
+  ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Groups& groups);
 
   void initialise_weights(std::uint64_t seed);
   void load_weights(const checkpoint::WeightSource& source);
 
   const Context& context() const { return context_; }
   const model::ModelSpec& spec() const { return spec_; }
-  const model::ParameterTable& table() const { return table_; }
+  const parallel::LocalTable& local() const { return local_; }
   int num_units() const { return static_cast<int>(units_.size()); }
   parallel::ModelStorage& storage() { return storage_; }
   parallel::Executor& executor() { return executor_; }
@@ -41,6 +41,7 @@ class ModelRuntime {
  private:
   model::ModelSpec spec_;
   model::ParameterTable table_;
+  parallel::LocalTable local_;
   Context context_;
   std::optional<parallel::LanePlan> lanes_;
   std::vector<std::unique_ptr<model::Unit>> units_;

@@ -29,30 +29,45 @@ Recompute parse_recompute(const std::string& name) {
 }
 
 /// Ranks among which --zero divides the state: whole groups of ranks that follow each other.
-int parse_zero_group(const Settings& s, const Place& place) {
-  if (s.zero_group == "all" || s.zero == 0) return place.dp;
+int parse_zero_group(const Settings& s, const Launch& launch, int dp) {
+  if (s.zero_group == "all" || s.zero == 0) return dp;
   if (s.zero_group == "node") {
-    if (place.node > 0 && place.dp % place.node == 0) return place.node;
+    if (launch.ranks_per_node > 0 && dp % launch.ranks_per_node == 0) return launch.ranks_per_node;
     throw Error(ErrorKind::usage, "--zero-group node: the nodes do not all have as many ranks, in a row",
                 "give each node as many ranks, or divide among all");
   }
   const bool is_number = !s.zero_group.empty() && s.zero_group.size() < 9 &&
                          s.zero_group.find_first_not_of("0123456789") == std::string::npos;
   const int size = is_number ? std::stoi(s.zero_group) : 0;
-  if (size > 0 && place.dp % size == 0) return size;
+  if (size > 0 && dp % size == 0) return size;
   std::string allowed;
-  for (int n = 1; n <= place.dp; ++n) {
-    if (place.dp % n == 0) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", n);
+  for (int n = 1; n <= dp; ++n) {
+    if (dp % n == 0) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", n);
   }
   throw Error(
       ErrorKind::usage,
-      fmt::format("--zero-group {}: groups of equal size must make up the {} ranks", s.zero_group, place.dp),
+      fmt::format("--zero-group {}: groups of equal size must make up the {} ranks", s.zero_group, dp),
       fmt::format("allowed are all, node, {}", allowed));
+}
+
+/// All ranks are data-parallel.
+parallel::Mesh choose_mesh(const Settings& s, const Launch& launch) {
+  parallel::Mesh mesh{.dp = launch.num_ranks};
+  const int group = parse_zero_group(s, launch, mesh.dp);
+  if (group == 1) return mesh;  // one rank has nothing to divide
+  mesh.zero = static_cast<int>(s.zero);
+  if (mesh.zero > 0 && group < mesh.dp) mesh.zero_group = group;
+  return mesh;
+}
+
+void set_mesh(Plan& plan, const parallel::Mesh& mesh) {
+  plan.mesh = mesh;
+  plan.place = mesh.place_of(plan.launch.rank);
 }
 
 /// What training and evaluation share.
 Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
-                 const Place& place) {
+                 const Launch& launch) {
   if (dataset.vocabulary_size() > spec.vocabulary) {
     throw Error(ErrorKind::input,
                 fmt::format("the data in {} has a vocabulary of {} tokens, the model only {}",
@@ -63,8 +78,8 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::To
   plan.spec = spec;
   plan.precision = precision_of(s);
   plan.recompute = parse_recompute(s.recompute);
-  plan.place = place;
-  plan.threads = static_cast<int>(s.threads.value_or(place.cores));
+  plan.launch = launch;
+  plan.threads = static_cast<int>(s.threads.value_or(launch.cores));
   plan.seed = static_cast<std::uint64_t>(s.seed);
   plan.sequence_length = s.sequence_length.value_or(spec.max_positions);
   plan.mask_documents = s.mask_documents;
@@ -125,12 +140,12 @@ optim::Schedule make_schedule(const Settings& s, const Plan& plan) {
 }  // namespace
 
 parallel::LanePlan Plan::lanes() const {
-  return parallel::LanePlan(micro_batches_per_step, grad_lanes).of_rank(place.rank, place.dp);
+  return parallel::LanePlan(micro_batches_per_step, grad_lanes).of_rank(place.dp, mesh.dp);
 }
 
 std::string Plan::gradient_sum() const {
-  const bool is_by_rounds = zero >= 2 && rounds() > 1;
-  return is_by_rounds ? fmt::format("by rounds of {} ranks in groups of {}", place.dp, zero_group)
+  const bool is_by_rounds = mesh.zero >= 2 && rounds() > 1;
+  return is_by_rounds ? fmt::format("by rounds of {} ranks in groups of {}", mesh.dp, mesh.group_size())
                       : "by lanes";
 }
 
@@ -145,22 +160,21 @@ parallel::StepShape step_shape(const Plan& plan, int num_units) {
           .num_micro_batches = static_cast<int>(lanes.num_micro_batches()),
           .rounds = static_cast<int>(plan.rounds()),
           .recompute = plan.recompute == Recompute::full,
-          .zero = plan.zero};
+          .zero = plan.mesh.zero};
 }
 
 Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
-               const Place& place, const checkpoint::TrainingState* resumed) {
-  Plan plan = common_plan(s, spec, dataset, place);
+               const Launch& launch, const checkpoint::TrainingState* resumed) {
+  Plan plan = common_plan(s, spec, dataset, launch);
   if (plan.global_batch % plan.micro_batch != 0) {
     throw usage_error("--global-batch {} is not a multiple of --micro-batch {}", plan.global_batch,
                       plan.micro_batch);
   }
   plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
-  plan.zero_group = parse_zero_group(s, place);
-  plan.zero = plan.zero_group > 1 ? static_cast<int>(s.zero) : 0;  // one rank has nothing to divide
+  set_mesh(plan, choose_mesh(s, launch));
   plan.overlap = s.overlap;
   plan.comm_bucket_bytes = static_cast<std::size_t>(s.comm_bucket_bytes);
-  plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : place.dp);
+  plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : plan.mesh.dp);
   const std::uint64_t train_tokens = dataset.split(data::Split::train).tokens;
   const data::Sampler sampler(plan.seed, train_tokens, plan.sequence_length);
   plan.total_steps = last_step(s, plan, sampler.num_windows(), resumed);
@@ -181,38 +195,44 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
 }
 
 Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
-                          const Place& place) {
-  return common_plan(s, spec, dataset, place);
+                          const Launch& launch) {
+  Plan plan = common_plan(s, spec, dataset, launch);
+  set_mesh(plan, {.dp = launch.num_ranks});  // each rank holds all of the model
+  return plan;
 }
 
 namespace {
 
 /// The bucket, unless all that can be under way at a time is less.
-std::size_t most_arriving_bytes(const Plan& plan, const model::ParameterTable& table,
+std::size_t most_arriving_bytes(const Plan& plan, const parallel::LocalTable& local,
                                 const parallel::StorageBytes& storage) {
-  if (plan.place.dp == 1) return 0;
-  const std::size_t gradients =
-      static_cast<std::size_t>(table.num_parameters()) * dtype_bytes(plan.precision.wire());
-  const std::size_t most = plan.zero >= 2 ? storage.gathered : gradients;
+  if (plan.mesh.dp == 1) return 0;
+  std::size_t gradients = 0;
+  for (const parallel::LocalParam& param : local.params())
+    gradients += static_cast<std::size_t>(param.slice.numel()) * dtype_bytes(plan.precision.wire());
+  const std::size_t most = plan.mesh.zero >= 2 ? storage.gathered : gradients;
   return plan.comm_bucket_bytes > 0 ? std::min(most, plan.comm_bucket_bytes) : most;
 }
 
 /// Whether there are ranks that do not write their share of a checkpoint themselves.
 bool has_others_write(const Plan& plan) {
-  const bool is_known = plan.place.node > 0;  // else nodes have different numbers of ranks
-  return plan.writers_per_node && plan.place.dp > 1 &&
-         (!is_known || *plan.writers_per_node < plan.place.node);
+  const int per_node = plan.launch.ranks_per_node;  // 0: nodes have different numbers of ranks
+  return plan.writers_per_node && plan.mesh.size() > 1 &&
+         (per_node == 0 || *plan.writers_per_node < per_node);
 }
 
 }  // namespace
 
 MemoryEstimate estimate_memory(const Plan& plan) {
   const model::ParameterTable table(plan.spec);
+  const parallel::LocalTable local(table, plan.mesh, plan.place);
   const parallel::LanePlan lanes = plan.lanes();
   MemoryEstimate memory;
-  memory.storage = parallel::ModelStorage::estimate(table, plan.precision, &lanes, plan.division());
+  memory.storage = parallel::ModelStorage::estimate(local, plan.precision, &lanes);
   std::size_t largest_output = 0, largest_saved = 0, largest_handover = 0, largest_scratch = 0;
-  for (const auto& unit : model::make_units(plan.spec, table, plan.precision.compute, plan.kept())) {
+  const auto units = model::make_units(plan.spec, table, plan.precision.compute, plan.kept());
+  for (const int number : local.units()) {
+    const auto& unit = units[static_cast<std::size_t>(number)];
     const Shape shape = unit->output_shape(plan.micro_batch, plan.sequence_length);
     const std::size_t output = static_cast<std::size_t>(shape.numel()) * dtype_bytes(unit->output_dtype());
     const std::size_t saved = unit->saved_bytes(plan.micro_batch, plan.sequence_length);
@@ -232,10 +252,9 @@ MemoryEstimate estimate_memory(const Plan& plan) {
   memory.batches = (plan.mask_documents ? 6 : 4) * samples * static_cast<std::size_t>(plan.sequence_length) *
                    sizeof(std::int32_t);
   if (plan.saves_in_background || has_others_write(plan)) {
-    const int replicas = plan.zero == 0 ? plan.place.dp : plan.place.dp / plan.zero_group;
-    memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(replicas);
+    memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
   }
-  memory.arriving = most_arriving_bytes(plan, table, memory.storage);
+  memory.arriving = most_arriving_bytes(plan, local, memory.storage);
   return memory;
 }
 

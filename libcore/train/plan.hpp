@@ -16,8 +16,9 @@
 #include "optim/schedule.hpp"
 #include "parallel/builders.hpp"
 #include "parallel/lanes.hpp"
+#include "parallel/mesh.hpp"
 #include "parallel/model_storage.hpp"
-#include "train/place.hpp"
+#include "train/launch.hpp"
 #include "train/settings.hpp"
 
 namespace dt::train {
@@ -30,9 +31,9 @@ struct Plan {
   parallel::Precision precision;
   Arithmetic arithmetic = Arithmetic::fp32;  // of bf16 matrices; see choose_arithmetic
   Recompute recompute = Recompute::none;
-  Place place;
-  int zero = 0;        // the stage; see parallel::Division
-  int zero_group = 1;  // ranks among which state is divided
+  Launch launch;
+  parallel::Mesh mesh;
+  parallel::MeshPlace place;  // this rank's
   bool overlap = true;
   std::size_t comm_bucket_bytes = 0;
   int threads = 1;
@@ -51,13 +52,11 @@ struct Plan {
   double clip_norm = 1;
   std::optional<optim::LossScaleSettings> loss_scale;  // in fp16
 
-  /// What this rank holds of the training's state.
-  parallel::Division division() const { return {zero, place.rank % zero_group, zero_group}; }
   /// How a step's gradients are summed, in words: plans that say the same sum in the same order, as long as
   /// their lanes are the same and whole.
   std::string gradient_sum() const;
   /// The most micro-batches of any rank.
-  std::int64_t rounds() const { return (micro_batches_per_step + place.dp - 1) / place.dp; }
+  std::int64_t rounds() const { return (micro_batches_per_step + mesh.dp - 1) / mesh.dp; }
   /// The step's micro-batches that this rank computes.
   parallel::LanePlan lanes() const;
   std::int64_t tokens_per_step() const { return global_batch * sequence_length; }
@@ -74,11 +73,11 @@ parallel::StepShape step_shape(const Plan& plan, int num_units);
 /// where data and model do not fit each other (vocabulary, positions, too little data). `resumed` is the
 /// state that the run goes on from, if any.
 Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const data::TokenDataset& dataset,
-               const Place& place, const checkpoint::TrainingState* resumed);
+               const Launch& launch, const checkpoint::TrainingState* resumed);
 
 /// The part of a plan that evaluation needs: no steps, no schedule.
 Plan make_evaluation_plan(const Settings& settings, const model::ModelSpec& spec,
-                          const data::TokenDataset& dataset, const Place& place);
+                          const data::TokenDataset& dataset, const Launch& launch);
 
 /// Bytes that training will need on this rank, from the very tables that allocate it.
 struct MemoryEstimate {

@@ -40,12 +40,13 @@ bool has_nothing_to_do(const Start& start, const Settings& settings, const data:
 
 void announce(const Start& start, const Settings& settings, Console& console) {
   const Plan& plan = start.plan;
-  if (plan.place.dp > plan.micro_batches_per_step) {
-    console.warn("{} ranks for {} micro-batches a step: {} of them have nothing to compute", plan.place.dp,
-                 plan.micro_batches_per_step, plan.place.dp - plan.micro_batches_per_step);
+  const int dp = plan.mesh.dp, num_ranks = plan.mesh.size();
+  if (dp > plan.micro_batches_per_step) {
+    console.warn("{} ranks for {} micro-batches a step: {} of them have nothing to compute", dp,
+                 plan.micro_batches_per_step, dp - plan.micro_batches_per_step);
   }
   console.info("{} steps of {} tokens; {} rank{} of {} thread{}", plan.total_steps, plan.tokens_per_step(),
-               plan.place.dp, plan.place.dp == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
+               num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
   if (!start.checkpoint.empty()) {
     console.info("going on from {} (step {} of {})", start.checkpoint.string(), start.state.step,
                  start.plan.total_steps);
@@ -216,7 +217,7 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   std::optional<data::TokenDataset> dataset;
   comm::together(ranks.world, [&] { dataset.emplace(settings.data); });
   check_alike(ranks, asked, *dataset);
-  const Place place = find_place(ranks.world);
+  const Launch launch = find_launch(ranks.world);
 
   const checkpoint::RunDirectory run(*settings.run);
   std::int64_t newest_seen = 0;
@@ -236,7 +237,7 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
     warn_of_own_checkpoints(settings, run, ranks.console);
   });
   candidates = from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
-  Start start = prepare_start(settings, *dataset, candidates, promotion, place, ranks);
+  Start start = prepare_start(settings, *dataset, candidates, promotion, launch, ranks);
   check_same_state(ranks, start.runtime->spec(), start.runtime->storage());
 
   std::int64_t nothing_left = 0;

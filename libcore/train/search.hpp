@@ -19,17 +19,18 @@ struct Origin {
   const model::ModelSpec& spec;
   const data::TokenDataset& dataset;
   const Promotion& promotion;
-  const Place& place;
+  const Launch& launch;
   const comm::Ranks& ranks;
 
   Arithmetic choose_arithmetic(const Plan& plan, const checkpoint::TrainingState* resumed) const {
     return train::choose_arithmetic(settings, plan.precision, plan.threads, resumed, ranks);
   }
   void make_runtime(Start& start) const {
-    start.groups = divide_ranks(start.plan, ranks.world);
+    ranks.world.set_bucket_bytes(start.plan.comm_bucket_bytes);
+    start.groups = std::make_unique<parallel::Groups>(start.plan.mesh, ranks.world);
     comm::together(ranks.world, [&] {
       start.runtime =
-          std::make_unique<ModelRuntime>(start.plan, ModelRuntime::Purpose::training, start.groups.sharding);
+          std::make_unique<ModelRuntime>(start.plan, ModelRuntime::Purpose::training, *start.groups);
     });
   }
 };

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 /// What each rank does, which depends on how many micro-batches it has.
 std::vector<parallel::ActionList> lists_of_all(Plan plan, int num_units) {
   std::vector<parallel::ActionList> lists;
-  for (plan.place.rank = 0; plan.place.rank < plan.place.dp; ++plan.place.rank) {
+  for (plan.place.dp = 0; plan.place.dp < plan.mesh.dp; ++plan.place.dp) {
     const parallel::StepShape shape = step_shape(plan, num_units);
     lists.push_back(parallel::build_training_step(shape));
     parallel::validate_training_step(lists.back(), shape);
@@ -51,27 +51,27 @@ void print(const parallel::ActionList& list, const std::vector<std::int64_t>& by
   }
 }
 
-void check_and_print(const Settings& settings, const Place& place, Console& console) {
+void check_and_print(const Settings& settings, const Launch& launch, Console& console) {
   const data::TokenDataset dataset(settings.data);
   const model::ModelSpec spec = choose_spec(settings, {});
-  const Plan plan = make_plan(settings, spec, dataset, place, nullptr);
+  const Plan plan = make_plan(settings, spec, dataset, launch, nullptr);
   const model::ParameterTable table(spec);
   const std::vector<parallel::ActionList> lists = lists_of_all(plan, static_cast<int>(table.units().size()));
   parallel::validate_together(lists);
-  const parallel::Traffic traffic{table, plan.precision, plan.division(),
-                                  plan.zero == 0 ? place.dp : place.dp / plan.zero_group};
+  const parallel::LocalTable local(table, plan.mesh, plan.place);
+  const parallel::Traffic traffic{local, plan.precision};
   const std::vector<std::int64_t> bytes = traffic.bytes_of(lists.front());
   print(lists.front(), bytes, table, console);
   const std::int64_t total = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
-  console.info("rank 0 of {}: {} actions, {} a step", place.dp, lists.front().size(),
+  console.info("rank 0 of {}: {} actions, {} a step", plan.mesh.size(), lists.front().size(),
                format_bytes(static_cast<std::uint64_t>(total)));
 }
 
 }  // namespace
 
 int show_schedule(const Settings& settings, const comm::Ranks& ranks) {
-  const Place place = find_place(ranks.world);
-  at_first(ranks, [&] { check_and_print(settings, place, ranks.console); });
+  const Launch launch = find_launch(ranks.world);
+  at_first(ranks, [&] { check_and_print(settings, launch, ranks.console); });
   return 0;
 }
 

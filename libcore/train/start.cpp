@@ -17,7 +17,7 @@ namespace {
 Start start_anew(const Origin& origin) {
   Start start;
   comm::together(origin.ranks.world, [&] {
-    start.plan = make_plan(origin.settings, origin.spec, origin.dataset, origin.place, nullptr);
+    start.plan = make_plan(origin.settings, origin.spec, origin.dataset, origin.launch, nullptr);
   });
   start.plan.arithmetic = origin.choose_arithmetic(start.plan, nullptr);
   origin.make_runtime(start);
@@ -127,11 +127,11 @@ void check_same_spec(const model::ModelSpec& asked, const model::ModelSpec& foun
 }
 
 Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
-                    const std::vector<Candidate>& candidates, const Promotion& promotion, const Place& place,
-                    const comm::Ranks& ranks) {
+                    const std::vector<Candidate>& candidates, const Promotion& promotion,
+                    const Launch& launch, const comm::Ranks& ranks) {
   std::optional<model::ModelSpec> spec;
   comm::together(ranks.world, [&] { spec = choose_spec(settings, candidates); });
-  const Origin origin{settings, *spec, dataset, promotion, place, ranks};
+  const Origin origin{settings, *spec, dataset, promotion, launch, ranks};
   Search search(origin);
   for (const Candidate& candidate : candidates) {
     if (auto start = search.start_from(candidate)) return std::move(*start);

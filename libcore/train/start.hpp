@@ -10,7 +10,7 @@
 #include "checkpoint/run_directory.hpp"
 #include "comm/ranks.hpp"
 #include "data/token_dataset.hpp"
-#include "train/data_parallel.hpp"
+#include "parallel/groups.hpp"
 #include "train/model_runtime.hpp"
 #include "train/plan.hpp"
 #include "train/promotion.hpp"
@@ -44,7 +44,7 @@ void check_same_spec(const model::ModelSpec& asked, const model::ModelSpec& foun
 
 struct Start {
   Plan plan;
-  DataParallel groups;
+  std::unique_ptr<parallel::Groups> groups;
   std::unique_ptr<ModelRuntime> runtime;  // weights and moments in place
   checkpoint::TrainingState state;
   fs::path checkpoint;                           // gone on from; empty when begun anew
@@ -57,8 +57,8 @@ struct Start {
 /// training asked for (no older one would be), before its tensors are read; environment, where the machine
 /// fails to read (nothing is known of the checkpoint then), or a rank does not see what rank 0 reads.
 Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
-                    const std::vector<Candidate>& candidates, const Promotion& promotion, const Place& place,
-                    const comm::Ranks& ranks);
+                    const std::vector<Candidate>& candidates, const Promotion& promotion,
+                    const Launch& launch, const comm::Ranks& ranks);
 
 /// Gives a model that begins anew its weights: those of --init-from, else initial ones. Errors: input, where
 /// --init-from is another model or cannot be read.

@@ -2,68 +2,70 @@
 
 #include <array>
 
-#include "checkpoint/share.hpp"
-#include "parallel/local_table.hpp"
-
 namespace dt::train {
 
-std::vector<checkpoint::SourcePiece> pieces_of(const parallel::ModelStorage& storage) {
-  const model::ParameterTable& table = storage.table();
-  std::vector<checkpoint::SourcePiece> pieces;
-  for (std::size_t p = 0; p < table.params().size(); ++p) {
-    const model::ParamSpec& param = table.params()[p];
-    const int index = static_cast<int>(p), group = table.group_of(index);
-    const Piece piece = storage.piece_of(index);
-    if (piece.numel() == 0) continue;
-    const auto add = [&](const char* kind, const Tensor& part) {
-      pieces.push_back({param.name, kind, piece, storage.param_in(part, index)});
-    };
-    add(checkpoint::kind_weights, storage.group_masters(group));
-    add(checkpoint::kind_first_moment, storage.group_first_moment(group));
-    add(checkpoint::kind_second_moment, storage.group_second_moment(group));
-  }
-  return pieces;
+namespace {
+
+using parallel::LocalParam;
+using parallel::LocalTable;
+using parallel::ModelStorage;
+using parallel::OwnedPiece;
+
+/// A kind of state, and where a group's lies.
+struct Kind {
+  const char* name;
+  Tensor (ModelStorage::*of_group)(int group) const;
+};
+constexpr std::array kinds = {Kind{checkpoint::kind_weights, &ModelStorage::group_masters},
+                              Kind{checkpoint::kind_first_moment, &ModelStorage::group_first_moment},
+                              Kind{checkpoint::kind_second_moment, &ModelStorage::group_second_moment}};
+
+const Kind& kind_of(const OwnedPiece& own) {
+  return kinds[static_cast<std::size_t>(own.kind)];
 }
 
-std::vector<checkpoint::SourcePiece> share_of_state(const parallel::ModelStorage& storage) {
-  const comm::Communicator* replicas = storage.sharding().replicas;
-  return checkpoint::share_of(pieces_of(storage), replicas ? replicas->rank() : 0,
-                              replicas ? replicas->size() : 1);
-}
-
-std::vector<checkpoint::PieceSpec> share_of_rank(const parallel::ModelStorage& storage, int rank,
-                                                 int num_ranks) {
-  constexpr std::array kinds = {checkpoint::kind_weights, checkpoint::kind_first_moment,
-                                checkpoint::kind_second_moment};
-  const parallel::Division division = storage.division();
-  const bool is_divided = division.divides_optimizer();
-  const parallel::Mesh mesh{
-      .dp = num_ranks, .zero = is_divided ? division.stage : 0, .zero_group = is_divided ? division.size : 0};
-  const DType dtype = storage.precision().master();
+std::vector<OwnedPiece> owned_state(const LocalTable& local, DType dtype) {
   std::array<std::size_t, kinds.size()> kind_bytes{};
   kind_bytes.fill(dtype_bytes(dtype));
-  std::vector<checkpoint::PieceSpec> share;
-  const parallel::LocalTable local(storage.table(), mesh, mesh.place_of(rank));
-  for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
-    share.push_back({local.name(own.param), kinds[static_cast<std::size_t>(own.kind)], own.piece, dtype});
+  return parallel::owned_pieces(local, kind_bytes);
+}
+
+}  // namespace
+
+std::vector<checkpoint::SourcePiece> share_of_state(const ModelStorage& storage) {
+  const LocalTable& local = storage.local();
+  std::vector<checkpoint::SourcePiece> share;
+  for (const OwnedPiece& own : owned_state(local, storage.precision().master())) {
+    const LocalParam& param = local.param(own.param);
+    const Tensor state = (storage.*kind_of(own).of_group)(param.group);
+    const std::int64_t begin = param.part_offset + own.piece.begin - param.part.begin;
+    share.push_back(
+        {local.spec(param).name, kind_of(own).name, own.piece, state.flat(begin, own.piece.numel())});
   }
   return share;
 }
 
-void load_state(const Context& context, const checkpoint::Reader& reader, parallel::ModelStorage& storage) {
-  const model::ParameterTable& table = storage.table();
-  for (std::size_t p = 0; p < table.params().size(); ++p) {
-    const model::ParamSpec& param = table.params()[p];
-    const int index = static_cast<int>(p), group = table.group_of(index);
-    const Piece piece = storage.piece_of(index);
-    if (piece.numel() == 0) continue;
+std::vector<checkpoint::PieceSpec> share_of_rank(const ModelStorage& storage, int rank) {
+  const parallel::Mesh& mesh = storage.local().mesh();
+  const LocalTable local(storage.local().table(), mesh, mesh.place_of(rank));
+  const DType dtype = storage.precision().master();
+  std::vector<checkpoint::PieceSpec> share;
+  for (const OwnedPiece& own : owned_state(local, dtype))
+    share.push_back({local.name(own.param), kind_of(own).name, own.piece, dtype});
+  return share;
+}
+
+void load_state(const Context& context, const checkpoint::Reader& reader, ModelStorage& storage) {
+  const LocalTable& local = storage.local();
+  for (const LocalParam& param : local.params()) {
     const auto read = [&](const char* kind, const Tensor& values) {
-      reader.read(kind, param.name, piece, values);
+      reader.read(kind, local.spec(param).name, param.part, values);
     };
-    storage.set_weights(context, index,
+    storage.set_weights(context, param,
                         [&](const Piece&, const Tensor& values) { read(checkpoint::kind_weights, values); });
-    read(checkpoint::kind_first_moment, storage.param_in(storage.group_first_moment(group), index));
-    read(checkpoint::kind_second_moment, storage.param_in(storage.group_second_moment(group), index));
+    if (param.part.numel() == 0 || !local.group(param.group).has_state) continue;
+    read(checkpoint::kind_first_moment, param.in_part(storage.group_first_moment(param.group)));
+    read(checkpoint::kind_second_moment, param.in_part(storage.group_second_moment(param.group)));
   }
 }
 

@@ -9,15 +9,11 @@
 
 namespace dt::train {
 
-/// What this rank holds of the weights (the masters) and both moments of every parameter, as views.
-std::vector<checkpoint::SourcePiece> pieces_of(const parallel::ModelStorage& storage);
-
-/// Of that, what this rank writes into a checkpoint: ranks that hold the same share it.
+/// What this rank writes into a checkpoint of the weights (the masters) and both moments: what it owns (see
+/// parallel::owned_pieces), as views.
 std::vector<checkpoint::SourcePiece> share_of_state(const parallel::ModelStorage& storage);
-/// What share_of_state() is on rank `rank` of `num_ranks`, of which this rank is one: arithmetic, the
-/// owned_pieces() of parallel/mesh.hpp.
-std::vector<checkpoint::PieceSpec> share_of_rank(const parallel::ModelStorage& storage, int rank,
-                                                 int num_ranks);
+/// What that is on rank `rank` of those that this one trains with.
+std::vector<checkpoint::PieceSpec> share_of_rank(const parallel::ModelStorage& storage, int rank);
 
 /// Fills weights and moments from a checkpoint. Errors: input (a digest that differs, a tensor that is
 /// missing).

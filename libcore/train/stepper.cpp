@@ -13,18 +13,15 @@ namespace dt::train {
 
 namespace {
 
-/// Of what this rank holds of each group.
-std::vector<std::vector<optim::Segment>> segments_of(const parallel::ModelStorage& storage) {
+/// Of this rank's part of each group.
+std::vector<std::vector<optim::Segment>> segments_of(const parallel::LocalTable& local) {
   std::vector<std::vector<optim::Segment>> segments;
-  for (int index = 0; index < storage.num_groups(); ++index) {
-    const model::GroupSpec& group = storage.table().groups()[static_cast<std::size_t>(index)];
-    const comm::Part own = storage.own(index);
+  for (const parallel::LocalGroup& group : local.groups()) {
     std::vector<optim::Segment>& list = segments.emplace_back();
-    for (std::size_t i = 0; i < group.params.size(); ++i) {
-      const Piece piece = storage.piece_of(group.params[i]);
-      const model::ParamSpec& param = storage.table().params()[static_cast<std::size_t>(group.params[i])];
-      if (piece.numel() > 0)
-        list.push_back({group.offsets[i] + piece.begin - own.begin, piece.numel(), param.decays});
+    for (const int index : group.params) {
+      const parallel::LocalParam& param = local.param(index);
+      if (param.part.numel() > 0)
+        list.push_back({param.part_offset, param.part.numel(), local.spec(param).decays});
     }
   }
   return segments;
@@ -39,14 +36,14 @@ parallel::ActionList build_step(const parallel::StepShape& shape) {
 }  // namespace
 
 Stepper::Stepper(const Plan& plan, ModelRuntime& runtime, const data::TokenDataset& dataset,
-                 checkpoint::TrainingState& state, comm::Communicator& world)
+                 checkpoint::TrainingState& state, comm::Communicator& control)
     : plan_(plan),
       runtime_(runtime),
       state_(state),
-      world_(world),
+      control_(control),
       loader_(dataset, plan.seed, plan.sequence_length, plan.mask_documents),
       actions_(build_step(step_shape(plan, runtime.num_units()))),
-      segments_(segments_of(runtime.storage())) {
+      segments_(segments_of(runtime.local())) {
   if (!plan_.loss_scale) {  // an earlier start may have had one
     state_.loss_scale = 0;
     state_.loss_scale_good_steps = 0;
@@ -58,7 +55,7 @@ Stepper::Stepper(const Plan& plan, ModelRuntime& runtime, const data::TokenDatas
 }
 
 Decision Stepper::step(const std::function<void(StepReport&)>& report, StepTimes& times) {
-  world_.engine().recorder().set_step(state_.step + 1);
+  control_.engine().recorder().set_step(state_.step + 1);
   const double waited_before_s = loader_.wait_s();
   data::Batch batch = next_batch();
   times.data_wait_s = loader_.wait_s() - waited_before_s;
@@ -95,18 +92,21 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
     m.loss_scale = loss_scale_.value / static_cast<double>(plan_.tokens_per_step());
   }
   StepReport step_report;
-  step_report.data_digest =
-      data::batch_digest(batch.samples_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
-                         batch.num_samples, batch.sequence_length);
+  if (runtime_.local().counts_samples()) {
+    step_report.data_digest =
+        data::batch_digest(batch.samples_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
+                           batch.num_samples, batch.sequence_length);
+  }
   Decision decision;
   parallel::StepHooks hooks;
-  hooks.loss = [&](int, const Tensor& nll_R) { step_report.nll.add(nll_R.span<double>()); };
+  if (runtime_.local().counts_loss())
+    hooks.loss = [&](int, const Tensor& nll_R) { step_report.nll.add(nll_R.span<double>()); };
   hooks.control = [&] {
     is_own_loss_finite_ = std::isfinite(step_report.nll.value());
     add_squared_norm(step_report);
     if (report) report(step_report);
     const double combine_started_s = monotonic_s();
-    step_report.combine(world_);
+    step_report.combine(control_);
     control_s_ += monotonic_s() - combine_started_s;
     decision = decide(step_report, plan_.tokens_per_step(), plan_.clip_norm, loss_scale_.value);
     adjust_loss_scale(decision);
@@ -121,17 +121,30 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
 }
 
 void Stepper::add_squared_norm(StepReport& report) {
-  const comm::Communicator* replicas = runtime_.storage().sharding().replicas;
-  const int replica = replicas ? replicas->rank() : 0, num_replicas = replicas ? replicas->size() : 1;
   for (int group = 0; group < runtime_.storage().num_groups(); ++group) {
-    const Tensor gradient = runtime_.storage().group_gradient(group);
-    const comm::Part blocks = comm::part_of(replica, num_replicas, kernels::num_sum_blocks(gradient.numel()));
-    if (blocks.count == 0) continue;
-    const std::int64_t begin = blocks.begin * kernels::sum_block_elements;
-    const std::int64_t end = std::min(begin + blocks.count * kernels::sum_block_elements, gradient.numel());
-    block_sums_.resize(static_cast<std::size_t>(blocks.count));
-    kernels::sum_squares_by_block(runtime_.context(), gradient.flat(begin, end - begin), block_sums_);
-    report.squared_norm.add(block_sums_);
+    const parallel::LocalGroup& local = runtime_.local().group(group);
+    if (!local.counted.empty()) add_squared_norm(report, local, runtime_.storage().group_gradient(group));
+  }
+}
+
+/// Blocks are the flat buffer's, whatever is counted of them, so that partial sums do not depend on ZeRO.
+void Stepper::add_squared_norm(StepReport& report, const parallel::LocalGroup& group,
+                               const Tensor& gradient) {
+  constexpr std::int64_t block = kernels::sum_block_elements;
+  const parallel::LocalTable& local = runtime_.local();
+  const comm::Part share =
+      comm::part_of(local.replica(), local.num_replicas(), gradient.numel(), block);  // of the own part
+  for (const comm::Part& run : group.counted) {
+    const std::int64_t first = std::max(run.begin - group.own.begin, share.begin);
+    const std::int64_t last = std::min(run.begin + run.count - group.own.begin, share.begin + share.count);
+    for (std::int64_t begin = first; begin < last;) {
+      // Up to the next block's beginning, then all the rest.
+      const std::int64_t end = begin % block == 0 ? last : std::min(last, (begin / block + 1) * block);
+      block_sums_.resize(static_cast<std::size_t>(kernels::num_sum_blocks(end - begin)));
+      kernels::sum_squares_by_block(runtime_.context(), gradient.flat(begin, end - begin), block_sums_);
+      report.squared_norm.add(block_sums_);
+      begin = end;
+    }
   }
 }
 
@@ -150,6 +163,7 @@ void Stepper::adjust_loss_scale(Decision& decision) {
 void Stepper::take_optimizer_step(double lr, double grad_scale) {
   parallel::ModelStorage& storage = runtime_.storage();
   for (int group = 0; group < storage.num_groups(); ++group) {
+    if (!runtime_.local().group(group).has_state) continue;
     optim::adamw(runtime_.context(), plan_.adamw, lr, state_.step + 1 - state_.skipped_steps, grad_scale,
                  segments_[static_cast<std::size_t>(group)], storage.group_masters(group),
                  storage.group_gradient(group), storage.group_first_moment(group),

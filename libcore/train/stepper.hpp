@@ -27,7 +27,7 @@ class Stepper {
  public:
   /// All references must outlive it. `state` is where training stands.
   Stepper(const Plan& plan, ModelRuntime& runtime, const data::TokenDataset& dataset,
-          checkpoint::TrainingState& state, comm::Communicator& world);
+          checkpoint::TrainingState& state, comm::Communicator& control);
 
   /// Makes the next step and moves the state on, unless the decision is that it must not be made: loss or
   /// gradients that are not finite, or `superseded`. `report` adds what else this rank has to tell the
@@ -42,8 +42,10 @@ class Stepper {
   data::Batch next_batch();
   Decision run_actions(data::Batch& batch, const std::function<void(StepReport&)>& report);
   void take_optimizer_step(double lr, double grad_scale);
-  /// Of this rank's share of the gradient's blocks.
+  /// Of the gradient's elements that this rank answers for; of what replicas hold alike, its share of the
+  /// blocks.
   void add_squared_norm(StepReport& report);
+  void add_squared_norm(StepReport& report, const parallel::LocalGroup& group, const Tensor& gradient);
   /// Lets the loss scale follow what the gradients bear; may turn a step into one that is skipped.
   void adjust_loss_scale(Decision& decision);
   double exposed_communication_s() const;
@@ -51,7 +53,7 @@ class Stepper {
   const Plan& plan_;
   ModelRuntime& runtime_;
   checkpoint::TrainingState& state_;
-  comm::Communicator& world_;
+  comm::Communicator& control_;  // everyone
   data::Loader loader_;
   parallel::ActionList actions_;
   std::vector<std::vector<optim::Segment>> segments_;  // of each group

@@ -47,9 +47,8 @@ void add_terms(ModelStorage& storage, const Context& context, int unit, std::int
 Result result_of(const ModelStorage& storage) {
   Result result;
   for (int group = 0; group < storage.num_groups(); ++group) {
-    const auto whole =
-        static_cast<std::size_t>(storage.table().groups()[static_cast<std::size_t>(group)].numel);
-    const comm::Part own = storage.own(group);
+    const auto whole = static_cast<std::size_t>(storage.local().group(group).numel);
+    const comm::Part own = storage.local().group(group).own;
     const auto part = storage.group_gradient(group).span<float>();
     const std::size_t begin = result.gradient.size() + static_cast<std::size_t>(own.begin);
     result.gradient.resize(result.gradient.size() + whole);
@@ -74,12 +73,10 @@ std::vector<Result> results(const Setting& setting) {
   comm::run_threads(setting.ranks, [&](comm::Communicator& world) {
     const Context context(1);
     const LanePlan plan = LanePlan(setting.micro_batches, setting.lanes).of_rank(world.rank(), setting.ranks);
-    const int group = setting.group == 0 ? setting.ranks : setting.group;
-    const auto shards = world.split(world.rank() / group, world.rank(), "shards");
-    const auto replicas = world.split(world.rank() % group, world.rank(), "replicas");
-    const Sharding sharding = setting.stage == 0 ? Sharding{.replicas = &world}
-                                                 : Sharding{setting.stage, shards.get(), replicas.get()};
-    ModelStorage storage(table, Precision{}, &plan, sharding);
+    const Mesh mesh{.dp = setting.ranks, .zero = setting.stage, .zero_group = setting.group};
+    const Groups groups(mesh, world);
+    const LocalTable local(table, mesh, mesh.place_of(world.rank()));
+    ModelStorage storage(local, Precision{}, &plan, groups);
     const StepShape shape{
         .num_units = num_units,
         .first_micro_batch = static_cast<int>(plan.first_micro_batch()),
@@ -91,7 +88,7 @@ std::vector<Result> results(const Setting& setting) {
       if (action.kind == ActionKind::backward_weight)
         add_terms(storage, context, action.unit, action.micro_batch);
       if (action.kind == ActionKind::reduce) storage.gradients().reduce(context, action.unit);
-      storage.poll();
+      groups.poll();
     }
     storage.gradients().complete(context);
     all[static_cast<std::size_t>(world.rank())] = result_of(storage);

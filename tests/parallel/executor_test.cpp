@@ -28,21 +28,22 @@ struct Rig {
         table(spec),
         plan(micro_batches, lanes),
         units(model::make_units(spec, table, DType::f32)),
-        storage(table, Precision{}, &plan),
+        storage(local, Precision{}, &plan, alone),
         executor(context, units, storage) {
-    for (std::size_t p = 0; p < table.params().size(); ++p) {
-      const int param = static_cast<int>(p);
-      model::initialise(table.params()[p], 7, Piece::whole(table.params()[p].shape),
-                        storage.param_in(storage.group_weights(table.group_of(param)), param), 1);
+    for (const LocalParam& param : local.params()) {
+      model::initialise(local.spec(param), 7, param.slice, param.in_part(storage.group_weights(param.group)),
+                        1);
     }
   }
   int num_units() const { return static_cast<int>(units.size()); }
   Tensor gradient(int param) {
-    return storage.param_in(storage.group_gradient(table.group_of(param)), param);
+    return local.param(param).in_part(storage.group_gradient(local.param(param).group));
   }
 
   model::ModelSpec spec;
   model::ParameterTable table;
+  LocalTable local{table, {}, {}};
+  Groups alone;
   Context context{1};
   LanePlan plan;
   std::vector<std::unique_ptr<model::Unit>> units;
@@ -183,15 +184,17 @@ TEST_CASE("16-bit weights are rounded from their masters") {
   const model::ParameterTable table(spec);
   const LanePlan plan(1, 1);
   const Context context(1);
-  ModelStorage storage(table, {.compute = DType::bf16, .gradient = DType::f32}, &plan);
-  storage.set_weights(context, 0, [](const Piece&, const Tensor& values) {
+  const LocalTable local(table, {}, {});
+  const Groups alone;
+  ModelStorage storage(local, {.compute = DType::bf16, .gradient = DType::f32}, &plan, alone);
+  const LocalParam& param = local.param(0);
+  storage.set_weights(context, param, [](const Piece&, const Tensor& values) {
     CHECK(values.dtype() == DType::f32);
     for (float& value : values.span<float>()) value = 1.00390625f;  // halfway between two bf16
   });
-  const int group = table.group_of(0);
-  CHECK(storage.param_in(storage.group_masters(group), 0).data<float>()[0] == 1.00390625f);
+  CHECK(param.in_part(storage.group_masters(param.group)).data<float>()[0] == 1.00390625f);
   CHECK(static_cast<float>(storage.weights().of_unit(0)[0].data<BFloat16>()[0]) == 1.0f);
-  const StorageBytes bytes = ModelStorage::estimate(table, storage.precision(), &plan);
+  const StorageBytes bytes = ModelStorage::estimate(local, storage.precision(), &plan);
   CHECK(bytes.optimizer == 6 * bytes.weights);
   CHECK(bytes.checkpoint == 6 * bytes.weights);
 }
@@ -220,7 +223,7 @@ TEST_CASE("the estimate is what the storage allocates") {
   const model::ModelSpec spec = tiny(true);
   const model::ParameterTable table(spec);
   const LanePlan plan(8, 4);
-  const StorageBytes bytes = ModelStorage::estimate(table, Precision{}, &plan);
+  const StorageBytes bytes = ModelStorage::estimate(LocalTable(table, {}, {}), Precision{}, &plan);
   std::int64_t flat = 0, held = 0;
   for (const model::GroupSpec& group : table.groups()) {
     flat += group.numel;

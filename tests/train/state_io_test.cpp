@@ -7,7 +7,6 @@
 #include "comm/threads/thread_group.hpp"
 #include "parallel/lanes.hpp"
 #include "parallel/local_table.hpp"
-#include "train/data_parallel.hpp"
 
 using namespace dt;
 
@@ -24,11 +23,9 @@ std::vector<std::vector<Written>> saved(const model::ParameterTable& table, cons
   std::vector<std::vector<Written>> all(static_cast<std::size_t>(mesh.dp));
   comm::run_threads(mesh.dp, [&](comm::Communicator& world) {
     const parallel::LanePlan lanes = parallel::LanePlan(mesh.dp, mesh.dp).of_rank(world.rank(), mesh.dp);
-    train::Plan plan;
-    plan.zero = mesh.zero;
-    plan.zero_group = mesh.group_size();
-    const train::DataParallel groups = train::divide_ranks(plan, world);
-    const parallel::ModelStorage storage(table, parallel::Precision{}, &lanes, groups.sharding);
+    const parallel::Groups groups(mesh, world);
+    const parallel::LocalTable local(table, mesh, mesh.place_of(world.rank()));
+    const parallel::ModelStorage storage(local, parallel::Precision{}, &lanes, groups);
     for (const checkpoint::SourcePiece& p : train::share_of_state(storage)) {
       all[static_cast<std::size_t>(world.rank())].push_back({p.tensor, p.kind, p.piece});
     }

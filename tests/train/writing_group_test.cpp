@@ -4,7 +4,6 @@
 #include <catch2/catch.hpp>
 
 #include "comm/threads/thread_group.hpp"
-#include "train/data_parallel.hpp"
 #include "train/state_io.hpp"
 
 using namespace dt;
@@ -39,11 +38,10 @@ struct Case {
 int save_twice(comm::Communicator& world, const Case& c, const model::ParameterTable& table,
                std::vector<std::vector<checkpoint::SourcePiece>>& expected) {
   const parallel::LanePlan lanes = parallel::LanePlan(c.ranks, c.ranks).of_rank(world.rank(), c.ranks);
-  Plan plan;
-  plan.zero = c.zero;
-  plan.zero_group = c.zero_group;
-  const DataParallel groups = divide_ranks(plan, world);
-  const parallel::ModelStorage storage(table, parallel::Precision{}, &lanes, groups.sharding);
+  const parallel::Mesh mesh{.dp = c.ranks, .zero = c.zero, .zero_group = c.zero_group};
+  const parallel::Groups groups(mesh, world);
+  const parallel::LocalTable local(table, mesh, mesh.place_of(world.rank()));
+  const parallel::ModelStorage storage(local, parallel::Precision{}, &lanes, groups);
   WritingGroup group(world, storage, c.writers, c.in_background);
   bool good = group.num_files() == std::min<std::int64_t>(c.writers, c.ranks);
   for (const int save : {1, 2}) {
@@ -81,7 +79,7 @@ TEST_CASE("the ranks of each host form groups of equal size, numbered by their f
 }
 
 TEST_CASE("the rank that writes is handed the shares of its group, at every save") {
-  const Case c = GENERATE(Case{0, 1, 4, 1, true}, Case{0, 1, 4, 1, false}, Case{0, 1, 5, 2, true},
+  const Case c = GENERATE(Case{0, 0, 4, 1, true}, Case{0, 0, 4, 1, false}, Case{0, 0, 5, 2, true},
                           Case{1, 4, 4, 2, true}, Case{3, 2, 4, 3, false}, Case{2, 3, 3, 9, true});
   const model::ParameterTable table(model::load_model_spec("llama-tiny"));
   std::vector<std::vector<checkpoint::SourcePiece>> expected(static_cast<std::size_t>(c.ranks));
@@ -95,8 +93,10 @@ TEST_CASE("who waits for a share that never comes can give up") {
   struct GivenUp {};
   const int given_up = comm::run_threads(2, [&](comm::Communicator& world) {
     const parallel::LanePlan lanes = parallel::LanePlan(2, 2).of_rank(world.rank(), 2);
-    const DataParallel groups = divide_ranks(Plan{}, world);
-    const parallel::ModelStorage storage(table, parallel::Precision{}, &lanes, groups.sharding);
+    const parallel::Mesh mesh{.dp = 2};
+    const parallel::Groups groups(mesh, world);
+    const parallel::LocalTable local(table, mesh, mesh.place_of(world.rank()));
+    const parallel::ModelStorage storage(local, parallel::Precision{}, &lanes, groups);
     WritingGroup group(world, storage, 1, false);
     if (!group.writes()) return 0;
     std::vector<checkpoint::SourcePiece> pieces = share_of_state(storage);

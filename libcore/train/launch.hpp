@@ -1,19 +1,20 @@
 #pragma once
-// This rank's place among the ranks that train together.
+// How this rank was started: with whom, and what of its host is its own.
 
 #include "comm/communicator.hpp"
 
 namespace dt::train {
 
-struct Place {
+struct Launch {
   int rank = 0;
-  int dp = 1;     // data-parallel ranks: all
+  int num_ranks = 1;
   int cores = 1;  // of this rank's host that are this rank's share
-  int node = 1;   // ranks on each host, where all have as many and those of a host follow each other; else 0
+  /// On each host, where all have as many and those of a host follow each other; else 0.
+  int ranks_per_node = 1;
 };
 
 /// Called by all ranks together. Cores: those that any rank of the host may use (launchers bind ranks to
 /// some), divided by the host's ranks; at least 1.
-Place find_place(comm::Communicator& world);
+Launch find_launch(comm::Communicator& world);
 
 }  // namespace dt::train

@@ -1,4 +1,4 @@
-#include "train/place.hpp"
+#include "train/launch.hpp"
 
 #include <algorithm>
 #include <set>
@@ -25,7 +25,7 @@ int ranks_per_node(const std::vector<std::string>& hosts) {
 
 }  // namespace
 
-Place find_place(comm::Communicator& world) {
+Launch find_launch(comm::Communicator& world) {
   const std::string host = host_name();
   std::string own = host + "\n";
   for (const int core : available_core_numbers()) own += std::to_string(core) + " ";

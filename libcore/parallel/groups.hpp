@@ -1,0 +1,45 @@
+#pragma once
+// The groups of ranks that a rank takes part in.
+
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "parallel/mesh.hpp"
+
+namespace dt::parallel {
+
+/// Made once, from the mesh and the world. No code but control asks for the world.
+class Groups {
+ public:
+  /// Of a rank alone.
+  Groups() = default;
+  /// Called by all ranks of `world` together, of which there are as many as the mesh has places; it must
+  /// outlive the groups, which are made from it only where they are not all of it.
+  Groups(const Mesh& mesh, comm::Communicator& world);
+
+  /// Everyone: what all must agree on, and sums of what each counted once.
+  comm::Communicator* control() const { return control_; }
+  /// Those of this rank's stage and tensor-parallel place, which compute other micro-batches.
+  comm::Communicator* data() const { return data_; }
+  /// Of these, those that divide the state with this rank; absent: it is not divided.
+  comm::Communicator* shards() const { return shards_; }
+  /// And those that hold the same part of it; absent: none does.
+  comm::Communicator* replicas() const { return replicas_; }
+  bool has_replicas() const { return replicas_ && replicas_->size() > 1; }
+
+  bool is_alone() const { return !control_ || control_->size() == 1; }
+  /// Lets the messages of all groups advance; never blocks.
+  void poll() const;
+
+ private:
+  comm::Communicator* make(comm::Communicator& from, int color, const char* name);
+
+  comm::Communicator* control_ = nullptr;
+  comm::Communicator* data_ = nullptr;
+  comm::Communicator* shards_ = nullptr;
+  comm::Communicator* replicas_ = nullptr;
+  std::vector<std::unique_ptr<comm::Communicator>> made_;
+};
+
+}  // namespace dt::parallel

@@ -1,0 +1,64 @@
+#include "parallel/groups.hpp"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "comm/threads/thread_group.hpp"
+
+using namespace dt;
+using namespace dt::parallel;
+
+namespace {
+
+/// The ranks of the world in a group; none where it is absent.
+std::vector<int> members(const comm::Communicator* group) {
+  return group ? group->members() : std::vector<int>();
+}
+
+struct Members {
+  std::vector<int> data, shards, replicas;
+  bool operator==(const Members&) const = default;
+};
+
+/// By rank.
+std::vector<Members> all_members(const Mesh& mesh) {
+  std::vector<Members> all(static_cast<std::size_t>(mesh.size()));
+  comm::run_threads(mesh.size(), [&](comm::Communicator& world) {
+    const Groups groups(mesh, world);
+    all[static_cast<std::size_t>(world.rank())] = {members(groups.data()), members(groups.shards()),
+                                                   members(groups.replicas())};
+    return groups.control() == &world ? 0 : 1;
+  });
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("ranks that are all data-parallel need no groups but the world, unless some divide the state") {
+  const int zero = GENERATE(0, 2);
+  const int made = comm::run_threads(4, [&](comm::Communicator& world) {
+    const Groups groups(Mesh{.dp = 4, .zero = zero}, world);
+    const comm::Communicator* shards = zero > 0 ? &world : nullptr;
+    const comm::Communicator* replicas = zero > 0 ? nullptr : &world;
+    return groups.data() == &world && groups.shards() == shards && groups.replicas() == replicas ? 0 : 1;
+  });
+  CHECK(made == 0);
+  const std::vector<Members> some = all_members({.dp = 4, .zero = 1, .zero_group = 2});
+  CHECK(some[2] == Members{{0, 1, 2, 3}, {2, 3}, {0, 2}});
+}
+
+TEST_CASE("gradients are summed among ranks of one stage and one tensor-parallel place") {
+  const std::vector<Members> whole = all_members({.pp = 2, .dp = 2, .tp = 2});
+  CHECK(whole[1] == Members{{1, 3}, {}, {1, 3}});
+  CHECK(whole[6] == Members{{4, 6}, {}, {4, 6}});
+  const std::vector<Members> divided = all_members({.pp = 2, .dp = 4, .tp = 1, .zero = 3, .zero_group = 2});
+  CHECK(divided[5] == Members{{4, 5, 6, 7}, {4, 5}, {5, 7}});
+}
+
+TEST_CASE("a mesh of other than all ranks is refused") {
+  comm::run_threads(2, [](comm::Communicator& world) {
+    CHECK_THROWS_AS(Groups(Mesh{.dp = 3}, world), Error);
+    return 0;
+  });
+  CHECK(Groups().is_alone());
+}
