@@ -21,56 +21,23 @@ namespace {
 using checkpoint::Manifest;
 using checkpoint::PieceSpec;
 using checkpoint::StoredPiece;
-using parallel::Mesh;
-
-struct LayoutKey {
-  const char* name;
-  int Mesh::*value;
-  std::int64_t least;
-  std::int64_t most;
-};
-
-constexpr std::int64_t most_ranks = 1 << 16;
-constexpr std::array<LayoutKey, 5> layout_keys = {{{"pp", &Mesh::pp, 1, most_ranks},
-                                                   {"dp", &Mesh::dp, 1, most_ranks},
-                                                   {"tp", &Mesh::tp, 1, most_ranks},
-                                                   {"zero", &Mesh::zero, 0, 3},
-                                                   {"zero-group", &Mesh::zero_group, 1, most_ranks}}};
-
-Error bad_layout(const std::string& layout, const std::string& what, const std::string& remedy) {
-  return Error(ErrorKind::usage, fmt::format("--layout {}: {}", layout, what), remedy);
-}
-
-void read_item(Mesh& mesh, std::set<std::string>& given, const std::string& layout, const std::string& item) {
-  const std::size_t equals = item.find('=');
-  const std::string name(trim(item.substr(0, equals)));
-  const auto key = std::find_if(layout_keys.begin(), layout_keys.end(),
-                                [&](const LayoutKey& k) { return name == k.name; });
-  if (equals == std::string::npos || key == layout_keys.end()) {
-    throw bad_layout(layout, fmt::format("'{}' is not a layout's", item),
-                     "a layout has pp=, dp=, tp=, zero=, zero-group=");
-  }
-  if (!given.insert(name).second) throw bad_layout(layout, name + " is given twice", "leave one of them out");
-  std::int64_t value = -1;
-  try {
-    value = parse_count(trim(item.substr(equals + 1)));
-  } catch (const Error&) {  // said below
-  }
-  if (value < key->least || value > key->most) {
-    throw bad_layout(layout, item, fmt::format("{} is a number from {} to {}", name, key->least, key->most));
-  }
-  mesh.*key->value = static_cast<int>(value);
-}
+using model::Layout;
 
 /// "tp=2,pp=2"
-Mesh parse_layout(const std::string& layout) {
-  Mesh mesh;
-  std::set<std::string> given;
-  for (const std::string& item : split(layout, ',')) read_item(mesh, given, layout, std::string(trim(item)));
-  if (given.empty()) throw bad_layout("''", "names nothing", "for example --layout tp=2,pp=2,dp=1,zero=1");
-  if (std::int64_t{mesh.pp} * mesh.dp * mesh.tp > most_ranks)
-    throw bad_layout(layout, "too many ranks", fmt::format("at most {}", most_ranks));
-  return mesh;
+Layout parse_layout(const std::string& text) {
+  constexpr std::int64_t most_ranks = 1 << 16;
+  constexpr std::array keys = {"pp", "dp", "tp", "zero", "zero-group"};
+  const model::LayoutText given(text, "--layout " + (text.empty() ? "''" : text), keys);
+  if (given.empty()) throw given.error("names nothing", "for example --layout tp=2,pp=2,dp=1,zero=1");
+  Layout layout;
+  given.read("pp", 1, most_ranks, layout.pp);
+  given.read("dp", 1, most_ranks, layout.dp);
+  given.read("tp", 1, most_ranks, layout.tp);
+  given.read("zero", 0, 3, layout.zero);
+  given.read("zero-group", 1, most_ranks, layout.zero_group);
+  if (std::int64_t{layout.pp} * layout.dp * layout.tp > most_ranks)
+    throw given.error("too many ranks", fmt::format("at most {}", most_ranks));
+  return layout;
 }
 
 /// The tensors that a checkpoint holds: the kinds of state, in order, and the type of each tensor.
@@ -104,13 +71,13 @@ struct Contents {
 
 /// What a rank of the mesh writes.
 std::vector<PieceSpec> pieces_of(const Contents& contents, const model::ParameterTable& table,
-                                 const Mesh& mesh, int rank) {
+                                 const Layout& layout, int rank) {
   std::vector<std::size_t> kind_bytes;
   for (const std::string& kind : contents.kinds) {
     kind_bytes.push_back(dtype_bytes(contents.dtypes.at({kind, table.params().front().name})));
   }
   std::vector<PieceSpec> pieces;
-  const parallel::LocalTable local(table, mesh, mesh.place_of(rank));
+  const parallel::LocalTable local(table, layout, layout.place_of(rank));
   for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
     const std::string& kind = contents.kinds[static_cast<std::size_t>(own.kind)];
     const std::string& tensor = local.name(own.param);
@@ -140,18 +107,15 @@ void report(const Manifest& source, const checkpoint::Resharding& how, std::uint
 int reshard(const Options& options, const StopSignals& signals, Console& console) {
   const std::string& source_path = options.arguments.at(1);
   const std::string& out = options.arguments.at(2);
-  const std::string& layout = options.layout.value();
-  const Mesh mesh = parse_layout(layout);
+  const Layout layout = parse_layout(options.layout.value());
   restore_replaced(out);  // which may be the source
   const checkpoint::Reader source(source_path);
   const model::ParameterTable table(source.manifest().model);
-  if (const std::string why = parallel::why_impossible(mesh, table); !why.empty())
-    throw usage_error("--layout {}: {}", layout, why);
+  if (const std::string why = parallel::why_impossible(layout, table); !why.empty())
+    throw usage_error("--layout {}: {}", options.layout.value(), why);
   const Contents contents(source, table);
-  const checkpoint::Resharding how{
-      out, options.overwrite, {mesh.pp, mesh.dp, mesh.tp, mesh.zero}, mesh.size(), [&](int rank) {
-        return pieces_of(contents, table, mesh, rank);
-      }};
+  const checkpoint::Resharding how{out, options.overwrite, layout, layout.size(),
+                                   [&](int rank) { return pieces_of(contents, table, layout, rank); }};
   const std::uint64_t bytes = checkpoint::stored_bytes(source.manifest());
   {
     Progress progress = console.progress("resharding", bytes, "B");

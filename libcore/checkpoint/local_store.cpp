@@ -105,7 +105,7 @@ LocalShare load_share(const CheckpointEntry& name) {
 }  // namespace
 
 int num_writers(const Manifest& header) {
-  return static_cast<int>(header.mesh.pp * header.mesh.dp * header.mesh.tp);
+  return header.mesh.size();
 }
 
 LocalStore::LocalStore(const fs::path& folder, const RunDirectory& run, const std::string& host)

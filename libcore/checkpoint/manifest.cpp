@@ -103,10 +103,6 @@ void check_place(const Manifest& manifest, const fs::path& checkpoint) {
 
 }  // namespace
 
-std::string Mesh::to_string() const {
-  return fmt::format("pp={},dp={},tp={},zero={}", pp, dp, tp, zero);
-}
-
 std::string to_json(const TrainingState& state) {
   return dump(state_json(state));
 }
@@ -134,7 +130,8 @@ Manifest parse_manifest(const std::string& text, const std::string& origin) {
   m.state = parse_state(root.object("state"));
   m.model = model::parse_hf_config(root.object_text("model"), origin);
   const JsonObject mesh = root.object("mesh");
-  m.mesh = {mesh.integer("pp"), mesh.integer("dp"), mesh.integer("tp"), mesh.integer("zero")};
+  const auto number = [&](const char* name) { return static_cast<int>(mesh.integer(name)); };
+  m.mesh = {.pp = number("pp"), .dp = number("dp"), .tp = number("tp"), .zero = number("zero")};
   parse_stored(root, format, m.files, m.pieces);
   return m;
 }

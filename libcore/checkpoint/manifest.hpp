@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/dtype.hpp"
+#include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "tensor/piece.hpp"
 
@@ -43,16 +44,6 @@ struct TrainingState {
       conditions;  // a JSON object: what bit-equality depends on (threads a rank, instruction set, build)
 };
 
-struct Mesh {
-  std::int64_t pp = 1;
-  std::int64_t dp = 1;
-  std::int64_t tp = 1;
-  std::int64_t zero = 0;
-  bool operator==(const Mesh&) const = default;
-  /// "pp=1,dp=2,tp=1,zero=0"
-  std::string to_string() const;
-};
-
 /// A piece as it lies in a file: a contiguous dataset, digested in blocks of digest_block_bytes.
 struct StoredPiece {
   std::string tensor;  // parameter name
@@ -75,7 +66,7 @@ struct StoredFile {
 struct Manifest {
   TrainingState state;
   model::ModelSpec model;
-  Mesh mesh;
+  model::Layout mesh;  // of which pp, dp, tp and zero are stored
   std::int64_t generation = 0;
   std::string parent;   // name of the checkpoint that this generation continued from, or ""
   std::string created;  // UTC

@@ -12,7 +12,7 @@ namespace dt::checkpoint {
 struct Resharding {
   fs::path out;  // the new checkpoint's folder
   bool overwrite = false;
-  Mesh mesh;
+  model::Layout mesh;
   int num_writers = 1;
   /// What a writer writes. All together each element of each tensor of the source once, in its type.
   std::function<std::vector<PieceSpec>(int writer)> pieces;

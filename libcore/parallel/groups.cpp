@@ -4,17 +4,17 @@
 
 namespace dt::parallel {
 
-Groups::Groups(const Mesh& mesh, comm::Communicator& world) : control_(&world), data_(&world) {
-  DT_CHECK(world.size() == mesh.size(), "{} ranks for a mesh of {}", world.size(), mesh.size());
-  const MeshPlace place = mesh.place_of(world.rank());
-  if (mesh.dp < mesh.size()) data_ = make(world, place.pp * mesh.tp + place.tp, "data");
-  if (mesh.zero == 0) {
+Groups::Groups(const model::Layout& layout, comm::Communicator& world) : control_(&world), data_(&world) {
+  DT_CHECK(world.size() == layout.size(), "{} ranks for a layout of {}", world.size(), layout.size());
+  const model::Place place = layout.place_of(world.rank());
+  if (layout.dp < layout.size()) data_ = make(world, place.pp * layout.tp + place.tp, "data");
+  if (layout.zero == 0) {
     replicas_ = data_;
-  } else if (mesh.group_size() == mesh.dp) {
+  } else if (layout.group_size() == layout.dp) {
     shards_ = data_;
   } else {
-    shards_ = make(*data_, place.dp / mesh.group_size(), "shards");
-    replicas_ = make(*data_, place.dp % mesh.group_size(), "replicas");
+    shards_ = make(*data_, place.dp / layout.group_size(), "shards");
+    replicas_ = make(*data_, place.dp % layout.group_size(), "replicas");
   }
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "parallel/mesh.hpp"
+#include "model/layout.hpp"
 
 namespace dt::parallel {
 
@@ -16,7 +16,7 @@ class Groups {
   Groups() = default;
   /// Called by all ranks of `world` together, of which there are as many as the mesh has places; it must
   /// outlive the groups, which are made from it only where they are not all of it.
-  Groups(const Mesh& mesh, comm::Communicator& world);
+  Groups(const model::Layout& layout, comm::Communicator& world);
 
   /// Everyone: what all must agree on, and sums of what each counted once.
   comm::Communicator* control() const { return control_; }

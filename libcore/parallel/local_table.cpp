@@ -43,14 +43,15 @@ Tensor LocalParam::in_part(const Tensor& own_part) const {
   return part == slice ? held.reshaped(slice.box) : held;
 }
 
-LocalTable::LocalTable(const model::ParameterTable& table, const Mesh& mesh, const MeshPlace& place)
+LocalTable::LocalTable(const model::ParameterTable& table, const model::Layout& layout,
+                       const model::Place& place)
     : table_(table),
-      mesh_(mesh),
+      layout_(layout),
       place_(place),
       unit_groups_(table.units().size()),
       unit_params_(table.units().size()) {
   const auto num_units = static_cast<int>(table.units().size());
-  const std::vector<int> stages = stages_of(mesh, num_units);
+  const std::vector<int> stages = model::stages_of(layout, num_units);
   for (int unit = 0; unit < num_units; ++unit) {
     if (stages[at(unit)] == place.pp) units_.push_back(unit);
   }
@@ -70,7 +71,7 @@ void LocalTable::find_groups() {
     for (const int unit : local.holders) unit_groups_[at(unit)].push_back(static_cast<int>(groups_.size()));
     local.group = group;
     local.has_state = is_here(spec.owner);
-    local.division = mesh_.division_of(place_.dp);
+    local.division = division_of(layout_, place_.dp);
     groups_.push_back(std::move(local));
   }
 }
@@ -87,8 +88,8 @@ void LocalTable::find_params() {
     LocalParam& local = params_.emplace_back();
     local.param = param;
     local.group = group;
-    local.slice = slice_of(spec, mesh_.tp, place_.tp);
-    local.is_owned = groups_[at(group)].has_state && owns_slice(spec, mesh_.tp, place_.tp);
+    local.slice = slice_of(spec, layout_.tp, place_.tp);
+    local.is_owned = groups_[at(group)].has_state && owns_slice(spec, layout_.tp, place_.tp);
   }
   const auto find = [&](const std::vector<int>& params, std::vector<int>& found) {
     for (const int param : params) found.push_back(local_param[at(param)]);
@@ -100,15 +101,15 @@ void LocalTable::find_params() {
 void LocalTable::lay_out(LocalGroup& group) {
   std::vector<std::int64_t> numels;
   for (const int param : group.params) numels.push_back(params_[at(param)].slice.numel());
-  const model::FlatLayout layout = table_.lay_out(table_.groups()[at(group.group)].params, numels);
-  group.numel = layout.numel;
+  const model::FlatLayout flat = table_.lay_out(table_.groups()[at(group.group)].params, numels);
+  group.numel = flat.numel;
   group.own = group.division.own(group.numel);
   for (std::size_t i = 0; i < group.params.size(); ++i) {
     LocalParam& param = params_[at(group.params[i])];
-    param.offset = layout.offsets[i];
+    param.offset = flat.offsets[i];
     param.part = held_of(param.slice, param.offset, group.own);
     param.part_offset = param.offset + param.part.begin - group.own.begin;
-    const std::int64_t end = i + 1 < numels.size() ? layout.offsets[i + 1] : group.numel;
+    const std::int64_t end = i + 1 < numels.size() ? flat.offsets[i + 1] : group.numel;
     if (param.is_owned) add_counted(group, param.offset, end);
   }
 }

@@ -54,11 +54,11 @@ struct LocalGroup {
 class LocalTable {
  public:
   /// `table` must outlive it. Error{internal}: stages that do not hold each unit once.
-  LocalTable(const model::ParameterTable& table, const Mesh& mesh, const MeshPlace& place);
+  LocalTable(const model::ParameterTable& table, const model::Layout& layout, const model::Place& place);
 
   const model::ParameterTable& table() const { return table_; }
-  const Mesh& mesh() const { return mesh_; }
-  const MeshPlace& place() const { return place_; }
+  const model::Layout& layout() const { return layout_; }
+  const model::Place& place() const { return place_; }
 
   /// Global numbers, in order.
   const std::vector<int>& units() const { return units_; }
@@ -78,8 +78,8 @@ class LocalTable {
   const std::vector<int>& params_of(int unit) const;
 
   /// Of the ranks that own the same, which one this is.
-  int replica() const { return mesh_.replica_of(place_.dp); }
-  int num_replicas() const { return mesh_.num_replicas(); }
+  int replica() const { return layout_.replica_of(place_.dp); }
+  int num_replicas() const { return layout_.num_replicas(); }
   /// Whether this rank answers for its micro-batches' samples, and for their loss: one rank of those that
   /// compute them, where the embedding and where the head is.
   bool counts_samples() const { return place_.tp == 0 && holds(0); }
@@ -91,8 +91,8 @@ class LocalTable {
   void lay_out(LocalGroup& group);
 
   const model::ParameterTable& table_;
-  Mesh mesh_;
-  MeshPlace place_;
+  model::Layout layout_;
+  model::Place place_;
   std::vector<int> units_;
   std::vector<LocalGroup> groups_;
   std::vector<LocalParam> params_;

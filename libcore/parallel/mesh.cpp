@@ -17,17 +17,12 @@ std::int64_t shard_of(const model::Split& split, int tp, int tp_rank) {
 
 }  // namespace
 
-MeshPlace Mesh::place_of(int rank) const {
-  DT_CHECK(rank >= 0 && rank < size(), "rank {} of a mesh of {}", rank, size());
-  return {rank / tp / dp, rank / tp % dp, rank % tp};
+Division division_of(const model::Layout& layout, int dp_rank) {
+  if (layout.zero == 0) return {};
+  return {layout.zero, dp_rank % layout.group_size(), layout.group_size()};
 }
 
-Division Mesh::division_of(int dp_rank) const {
-  if (zero == 0) return {};
-  return {zero, dp_rank % group_size(), group_size()};
-}
-
-std::string why_impossible(const Mesh& mesh, const model::ParameterTable& table) {
+std::string why_impossible(const model::Layout& mesh, const model::ParameterTable& table) {
   const auto layers = static_cast<int>(table.units().size()) - 2;
   if (mesh.pp > layers) {
     return fmt::format("pp={} stages for {} layers: at most pp={} gives each a layer", mesh.pp, layers,
@@ -39,35 +34,6 @@ std::string why_impossible(const Mesh& mesh, const model::ParameterTable& table)
                        mesh.dp);
   }
   return {};
-}
-
-StageUnits even_stages(int num_units, int pp) {
-  StageUnits stages;
-  for (int stage = 0; stage < pp; ++stage) {
-    const comm::Part blocks = comm::part_of(stage, pp, num_units - 2);
-    const auto first = 1 + static_cast<int>(blocks.begin), count = static_cast<int>(blocks.count);
-    const bool is_last = stage + 1 == pp;
-    stages.push_back({{stage == 0 ? 0 : first, is_last ? num_units : first + count}});
-  }
-  return stages;
-}
-
-std::vector<int> stages_of(const Mesh& mesh, int num_units) {
-  const StageUnits table = mesh.stages.empty() ? even_stages(num_units, mesh.pp) : mesh.stages;
-  DT_CHECK(static_cast<int>(table.size()) == mesh.pp, "units for {} stages of {}", table.size(), mesh.pp);
-  std::vector<int> stages(at(num_units), -1);
-  for (int stage = 0; stage < mesh.pp; ++stage) {
-    for (const UnitRange& range : table[at(stage)]) {
-      for (int unit = range.begin; unit < range.end; ++unit) {
-        DT_CHECK(unit >= 0 && unit < num_units && stages[at(unit)] < 0,
-                 "unit {} of {} is held by stage {} and another", unit, num_units, stage);
-        stages[at(unit)] = stage;
-      }
-    }
-  }
-  const auto missing = std::find(stages.begin(), stages.end(), -1) - stages.begin();
-  DT_CHECK(missing == num_units, "unit {} is held by no stage", missing);
-  return stages;
 }
 
 Piece slice_of(const model::ParamSpec& param, int tp, int tp_rank) {

@@ -17,7 +17,7 @@ checkpoint::Manifest checkpoint_header(const Plan& plan, const checkpoint::Train
   manifest.state.schedule = describe_schedule(plan.schedule);
   manifest.state.conditions = describe_conditions(plan);
   manifest.model = plan.spec;
-  manifest.mesh = {plan.mesh.pp, plan.mesh.dp, plan.mesh.tp, plan.mesh.zero};
+  manifest.mesh = plan.layout;
   manifest.generation = generation.number;
   manifest.parent = generation.continues;
   return manifest;

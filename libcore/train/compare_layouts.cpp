@@ -108,7 +108,7 @@ void print(const Comparison& c, bool is_reference, std::size_t width, Console& c
 
 /// Runs `layout` on the ranks that it needs, while the others wait. Where a rank fails, all throw what it
 /// threw.
-std::optional<LayoutResult> run_on_first(const Layout& layout, const Plan& plan,
+std::optional<LayoutResult> run_on_first(const ComparedLayout& layout, const Plan& plan,
                                          const data::TokenDataset& dataset, const comm::Ranks& ranks,
                                          const LayoutRequest& request) {
   comm::Communicator& world = ranks.world;
@@ -133,11 +133,11 @@ std::optional<LayoutResult> run_on_first(const Layout& layout, const Plan& plan,
 }
 
 /// What each layout makes of the settings; all are refused or none.
-std::vector<Plan> make_plans(const std::vector<Layout>& layouts, const Settings& settings,
+std::vector<Plan> make_plans(const std::vector<ComparedLayout>& layouts, const Settings& settings,
                              const data::TokenDataset& dataset, const Launch& launch) {
   const model::ModelSpec spec = choose_spec(settings, {});
   std::vector<Plan> plans;
-  for (const Layout& layout : layouts) {
+  for (const ComparedLayout& layout : layouts) {
     Launch own = launch;
     own.num_ranks = layout.ranks;
     own.rank = std::min(own.rank, own.num_ranks - 1);
@@ -161,7 +161,7 @@ int compare_layouts(const Settings& settings, const std::vector<OptionValue>& as
   world.engine().set_timeout(settings.comm_timeout.seconds);
   const Launch launch = find_launch(world);
   std::optional<data::TokenDataset> dataset;
-  std::vector<Layout> layouts;
+  std::vector<ComparedLayout> layouts;
   std::vector<Plan> plans;
   comm::together(world, [&] {
     dataset.emplace(settings.data);
@@ -172,7 +172,7 @@ int compare_layouts(const Settings& settings, const std::vector<OptionValue>& as
   const Arithmetic arithmetic =
       choose_arithmetic(settings, plans.front().precision, plans.front().threads, nullptr, ranks);
   std::size_t width = std::string("layout").size();
-  for (const Layout& layout : layouts) width = std::max(width, layout.name.size());
+  for (const ComparedLayout& layout : layouts) width = std::max(width, layout.name.size());
 
   std::optional<KeptWeights> reference;  // on rank 0
   at_first(ranks, [&] { reference.emplace(); });

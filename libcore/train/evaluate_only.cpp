@@ -63,7 +63,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
     plan = make_evaluation_plan(settings, source->spec(), *dataset, launch);
   });
   plan.arithmetic = choose_arithmetic(settings, plan.precision, plan.threads, &state, ranks);
-  const parallel::Groups groups(plan.mesh, ranks.world);
+  const parallel::Groups groups(plan.layout, ranks.world);
   std::unique_ptr<ModelRuntime> runtime;
   comm::together(ranks.world, [&] {
     runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, groups);

@@ -27,7 +27,7 @@ void forward_windows(ModelRuntime& runtime, const data::TokenDataset& dataset,
                      const parallel::StepHooks& hooks) {
   data::Batch batch =
       data::validation_batch(dataset, request.sequence_length, first, count, request.mask_documents);
-  runtime.executor().run(forwards(runtime, 1, runtime.local().mesh().zero),
+  runtime.executor().run(forwards(runtime, 1, runtime.local().layout().zero),
                          runtime.micro_batches(batch, count), 0, hooks);
 }
 
@@ -54,7 +54,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
   // Whole micro-batches are divided, so that each window is computed in the same company whatever the ranks.
   const auto micro_batches = static_cast<std::int64_t>((windows + micro_batch - 1) / micro_batch);
   const parallel::LocalTable& local = runtime.local();
-  const int dp = local.mesh().dp;
+  const int dp = local.layout().dp;
   const comm::Part own = comm::part_of(local.place().dp, dp, micro_batches);
   const std::int64_t rounds = (micro_batches + dp - 1) / dp;
   ExactSum nll;
@@ -67,7 +67,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
     control.all_reduce(shared, shared, comm::Reduction::max).wait();
     if (signal != 0) return {.stopped_by = static_cast<int>(signal)};
     if (round >= own.count) {  // the others may need this rank's part of the weights
-      runtime.executor().run(forwards(runtime, 0, runtime.local().mesh().zero), {}, 0, {});
+      runtime.executor().run(forwards(runtime, 0, runtime.local().layout().zero), {}, 0, {});
       continue;
     }
     const std::uint64_t first = static_cast<std::uint64_t>(own.begin + round) * micro_batch;

@@ -10,7 +10,7 @@
 
 namespace dt::train {
 
-struct Layout {
+struct ComparedLayout {
   std::string name;   // "dp=4,zero=3"
   int ranks = 1;      // the first so many
   Settings settings;  // those of all, with what the layout says
@@ -20,7 +20,7 @@ struct Layout {
 /// zero, zero-group, comm-bucket-bytes, recompute, micro-batch and threads, which default to what `base`
 /// says. All have one number of gradient lanes: --grad-lanes, else the most ranks of any. Error{usage} naming
 /// the layout, the rule that it breaks, and the nearest that would do.
-std::vector<Layout> parse_layouts(const std::string& text, const Settings& base, int num_ranks);
+std::vector<ComparedLayout> parse_layouts(const std::string& text, const Settings& base, int num_ranks);
 
 /// What must hold of two layouts of one run, beside the same data.
 struct Promise {

@@ -108,7 +108,7 @@ bool make_steps(const Plan& plan, Stepper& stepper, checkpoint::TrainingState& s
                               "lower --lr or lengthen --warmup-steps");
     }
     result.losses.push_back(decision.loss);
-    result.expected_bytes += each.sums + (weights_changed || plan.mesh.zero == 3 ? each.gathers : 0);
+    result.expected_bytes += each.sums + (weights_changed || plan.layout.zero == 3 ? each.gathers : 0);
     weights_changed = decision.finite;
     if (state.step > 1) seconds += times.step_s + times.data_wait_s;
     if (decision.stop) {
@@ -169,7 +169,7 @@ LayoutResult run_layout(const Plan& plan, const Settings& settings, const data::
   reset_peak_resident();
   world.barrier().wait();
   world.set_bucket_bytes(plan.comm_bucket_bytes);
-  const parallel::Groups groups(plan.mesh, world);
+  const parallel::Groups groups(plan.layout, world);
   std::unique_ptr<ModelRuntime> runtime;
   comm::together(world, [&] {
     runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::training, groups);

@@ -9,7 +9,7 @@ namespace dt::train {
 ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Groups& groups)
     : spec_(plan.spec),
       table_(plan.spec),
-      local_(table_, plan.mesh, plan.place),
+      local_(table_, plan.layout, plan.place),
       context_(plan.threads),
       lanes_(purpose == Purpose::training ? std::optional(plan.lanes()) : std::nullopt),
       units_(model::make_units(plan.spec, table_, plan.precision.compute, plan.kept())),

@@ -51,18 +51,18 @@ int parse_zero_group(const Settings& s, const Launch& launch, int dp) {
 }
 
 /// All ranks are data-parallel.
-parallel::Mesh choose_mesh(const Settings& s, const Launch& launch) {
-  parallel::Mesh mesh{.dp = launch.num_ranks};
-  const int group = parse_zero_group(s, launch, mesh.dp);
-  if (group == 1) return mesh;  // one rank has nothing to divide
-  mesh.zero = static_cast<int>(s.zero);
-  if (mesh.zero > 0 && group < mesh.dp) mesh.zero_group = group;
-  return mesh;
+model::Layout choose_layout(const Settings& s, const Launch& launch) {
+  model::Layout layout{.dp = launch.num_ranks};
+  const int group = parse_zero_group(s, launch, layout.dp);
+  if (group == 1) return layout;  // one rank has nothing to divide
+  layout.zero = static_cast<int>(s.zero);
+  if (layout.zero > 0 && group < layout.dp) layout.zero_group = group;
+  return layout;
 }
 
-void set_mesh(Plan& plan, const parallel::Mesh& mesh) {
-  plan.mesh = mesh;
-  plan.place = mesh.place_of(plan.launch.rank);
+void set_layout(Plan& plan, const model::Layout& layout) {
+  plan.layout = layout;
+  plan.place = layout.place_of(plan.launch.rank);
 }
 
 /// What training and evaluation share.
@@ -140,12 +140,12 @@ optim::Schedule make_schedule(const Settings& s, const Plan& plan) {
 }  // namespace
 
 parallel::LanePlan Plan::lanes() const {
-  return parallel::LanePlan(micro_batches_per_step, grad_lanes).of_rank(place.dp, mesh.dp);
+  return parallel::LanePlan(micro_batches_per_step, grad_lanes).of_rank(place.dp, layout.dp);
 }
 
 std::string Plan::gradient_sum() const {
-  const bool is_by_rounds = mesh.zero >= 2 && rounds() > 1;
-  return is_by_rounds ? fmt::format("by rounds of {} ranks in groups of {}", mesh.dp, mesh.group_size())
+  const bool is_by_rounds = layout.zero >= 2 && rounds() > 1;
+  return is_by_rounds ? fmt::format("by rounds of {} ranks in groups of {}", layout.dp, layout.group_size())
                       : "by lanes";
 }
 
@@ -160,7 +160,7 @@ parallel::StepShape step_shape(const Plan& plan, int num_units) {
           .num_micro_batches = static_cast<int>(lanes.num_micro_batches()),
           .rounds = static_cast<int>(plan.rounds()),
           .recompute = plan.recompute == Recompute::full,
-          .zero = plan.mesh.zero};
+          .zero = plan.layout.zero};
 }
 
 Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
@@ -171,10 +171,10 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
                       plan.micro_batch);
   }
   plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
-  set_mesh(plan, choose_mesh(s, launch));
+  set_layout(plan, choose_layout(s, launch));
   plan.overlap = s.overlap;
   plan.comm_bucket_bytes = static_cast<std::size_t>(s.comm_bucket_bytes);
-  plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : plan.mesh.dp);
+  plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : plan.layout.dp);
   const std::uint64_t train_tokens = dataset.split(data::Split::train).tokens;
   const data::Sampler sampler(plan.seed, train_tokens, plan.sequence_length);
   plan.total_steps = last_step(s, plan, sampler.num_windows(), resumed);
@@ -197,7 +197,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
 Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
                           const Launch& launch) {
   Plan plan = common_plan(s, spec, dataset, launch);
-  set_mesh(plan, {.dp = launch.num_ranks});  // each rank holds all of the model
+  set_layout(plan, {.dp = launch.num_ranks});  // each rank holds all of the model
   return plan;
 }
 
@@ -206,18 +206,18 @@ namespace {
 /// The bucket, unless all that can be under way at a time is less.
 std::size_t most_arriving_bytes(const Plan& plan, const parallel::LocalTable& local,
                                 const parallel::StorageBytes& storage) {
-  if (plan.mesh.dp == 1) return 0;
+  if (plan.layout.dp == 1) return 0;
   std::size_t gradients = 0;
   for (const parallel::LocalParam& param : local.params())
     gradients += static_cast<std::size_t>(param.slice.numel()) * dtype_bytes(plan.precision.wire());
-  const std::size_t most = plan.mesh.zero >= 2 ? storage.gathered : gradients;
+  const std::size_t most = plan.layout.zero >= 2 ? storage.gathered : gradients;
   return plan.comm_bucket_bytes > 0 ? std::min(most, plan.comm_bucket_bytes) : most;
 }
 
 /// Whether there are ranks that do not write their share of a checkpoint themselves.
 bool has_others_write(const Plan& plan) {
   const int per_node = plan.launch.ranks_per_node;  // 0: nodes have different numbers of ranks
-  return plan.writers_per_node && plan.mesh.size() > 1 &&
+  return plan.writers_per_node && plan.layout.size() > 1 &&
          (per_node == 0 || *plan.writers_per_node < per_node);
 }
 
@@ -225,7 +225,7 @@ bool has_others_write(const Plan& plan) {
 
 MemoryEstimate estimate_memory(const Plan& plan) {
   const model::ParameterTable table(plan.spec);
-  const parallel::LocalTable local(table, plan.mesh, plan.place);
+  const parallel::LocalTable local(table, plan.layout, plan.place);
   const parallel::LanePlan lanes = plan.lanes();
   MemoryEstimate memory;
   memory.storage = parallel::ModelStorage::estimate(local, plan.precision, &lanes);

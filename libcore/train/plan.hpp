@@ -9,6 +9,7 @@
 #include "base/dtype.hpp"
 #include "checkpoint/manifest.hpp"
 #include "data/token_dataset.hpp"
+#include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "model/unit.hpp"
 #include "optim/adamw.hpp"
@@ -16,7 +17,6 @@
 #include "optim/schedule.hpp"
 #include "parallel/builders.hpp"
 #include "parallel/lanes.hpp"
-#include "parallel/mesh.hpp"
 #include "parallel/model_storage.hpp"
 #include "train/launch.hpp"
 #include "train/settings.hpp"
@@ -32,8 +32,8 @@ struct Plan {
   Arithmetic arithmetic = Arithmetic::fp32;  // of bf16 matrices; see choose_arithmetic
   Recompute recompute = Recompute::none;
   Launch launch;
-  parallel::Mesh mesh;
-  parallel::MeshPlace place;  // this rank's
+  model::Layout layout;
+  model::Place place;  // this rank's
   bool overlap = true;
   std::size_t comm_bucket_bytes = 0;
   int threads = 1;
@@ -56,7 +56,7 @@ struct Plan {
   /// their lanes are the same and whole.
   std::string gradient_sum() const;
   /// The most micro-batches of any rank.
-  std::int64_t rounds() const { return (micro_batches_per_step + mesh.dp - 1) / mesh.dp; }
+  std::int64_t rounds() const { return (micro_batches_per_step + layout.dp - 1) / layout.dp; }
   /// The step's micro-batches that this rank computes.
   parallel::LanePlan lanes() const;
   std::int64_t tokens_per_step() const { return global_batch * sequence_length; }

@@ -40,7 +40,7 @@ bool has_nothing_to_do(const Start& start, const Settings& settings, const data:
 
 void announce(const Start& start, const Settings& settings, Console& console) {
   const Plan& plan = start.plan;
-  const int dp = plan.mesh.dp, num_ranks = plan.mesh.size();
+  const int dp = plan.layout.dp, num_ranks = plan.layout.size();
   if (dp > plan.micro_batches_per_step) {
     console.warn("{} ranks for {} micro-batches a step: {} of them have nothing to compute", dp,
                  plan.micro_batches_per_step, dp - plan.micro_batches_per_step);

@@ -27,7 +27,7 @@ struct Origin {
   }
   void make_runtime(Start& start) const {
     ranks.world.set_bucket_bytes(start.plan.comm_bucket_bytes);
-    start.groups = std::make_unique<parallel::Groups>(start.plan.mesh, ranks.world);
+    start.groups = std::make_unique<parallel::Groups>(start.plan.layout, ranks.world);
     comm::together(ranks.world, [&] {
       start.runtime =
           std::make_unique<ModelRuntime>(start.plan, ModelRuntime::Purpose::training, *start.groups);

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 /// What each rank does, which depends on how many micro-batches it has.
 std::vector<parallel::ActionList> lists_of_all(Plan plan, int num_units) {
   std::vector<parallel::ActionList> lists;
-  for (plan.place.dp = 0; plan.place.dp < plan.mesh.dp; ++plan.place.dp) {
+  for (plan.place.dp = 0; plan.place.dp < plan.layout.dp; ++plan.place.dp) {
     const parallel::StepShape shape = step_shape(plan, num_units);
     lists.push_back(parallel::build_training_step(shape));
     parallel::validate_training_step(lists.back(), shape);
@@ -58,12 +58,12 @@ void check_and_print(const Settings& settings, const Launch& launch, Console& co
   const model::ParameterTable table(spec);
   const std::vector<parallel::ActionList> lists = lists_of_all(plan, static_cast<int>(table.units().size()));
   parallel::validate_together(lists);
-  const parallel::LocalTable local(table, plan.mesh, plan.place);
+  const parallel::LocalTable local(table, plan.layout, plan.place);
   const parallel::Traffic traffic{local, plan.precision};
   const std::vector<std::int64_t> bytes = traffic.bytes_of(lists.front());
   print(lists.front(), bytes, table, console);
   const std::int64_t total = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
-  console.info("rank 0 of {}: {} actions, {} a step", plan.mesh.size(), lists.front().size(),
+  console.info("rank 0 of {}: {} actions, {} a step", plan.layout.size(), lists.front().size(),
                format_bytes(static_cast<std::uint64_t>(total)));
 }
 

@@ -46,8 +46,8 @@ std::vector<checkpoint::SourcePiece> share_of_state(const ModelStorage& storage)
 }
 
 std::vector<checkpoint::PieceSpec> share_of_rank(const ModelStorage& storage, int rank) {
-  const parallel::Mesh& mesh = storage.local().mesh();
-  const LocalTable local(storage.local().table(), mesh, mesh.place_of(rank));
+  const model::Layout& layout = storage.local().layout();
+  const LocalTable local(storage.local().table(), layout, layout.place_of(rank));
   const DType dtype = storage.precision().master();
   std::vector<checkpoint::PieceSpec> share;
   for (const OwnedPiece& own : owned_state(local, dtype))

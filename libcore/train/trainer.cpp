@@ -55,7 +55,7 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       saver_(ranks, start.runtime->storage(), start.plan.saves_in_background, start.plan.writers_per_node),
       looked_for_newer_s_(monotonic_s()),
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
-  peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.mesh.size()
+  peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.layout.size()
                                     : measure_peak_flops(runtime_.context(), ranks.world);
   if (settings.checkpoint_local)
     local_target_.emplace(ranks, *settings.checkpoint_local, run, generation, settings.comm_timeout.seconds);

@@ -159,13 +159,13 @@ struct Pairs {
 /// need, and against the whole blocks that this lies in.
 void report_reading(const fs::path& saved, const State& state) {
   const model::ParameterTable table(state.spec);
-  const parallel::Mesh mesh{1, 4, 1, 3, 0};
+  const model::Layout layout{1, 4, 1, 3, 0};
   const std::array<std::size_t, 3> kind_bytes = {4, 4, 4};
   std::uint64_t needed = 0, blocks = 0, read = 0;
   const double took_s = seconds_of([&] {
-    for (int rank = 0; rank < mesh.size(); ++rank) {
+    for (int rank = 0; rank < layout.size(); ++rank) {
       const checkpoint::Reader reader(saved);
-      const parallel::LocalTable local(table, mesh, mesh.place_of(rank));
+      const parallel::LocalTable local(table, layout, layout.place_of(rank));
       for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
         const checkpoint::SourcePiece& p = state.pieces[static_cast<std::size_t>(3 * own.param + own.kind)];
         const auto begin = static_cast<std::uint64_t>(4 * own.piece.begin);

@@ -10,15 +10,15 @@
 namespace dt::checkpoint {
 namespace {
 
-using parallel::Mesh;
+using model::Layout;
 using test::TempFolder;
 
 const std::vector<std::string> all_kinds = {kind_weights, kind_first_moment, kind_second_moment};
 
 /// Ranks 1 to 8; every ZeRO stage; slices that are uneven, that several ranks hold; a stage for each layer.
-const std::vector<Mesh> layouts = {{1, 1, 1, 0, 0}, {1, 2, 1, 0, 0}, {1, 4, 1, 1, 0}, {1, 3, 1, 2, 0},
-                                   {1, 8, 1, 3, 0}, {1, 4, 1, 3, 2}, {1, 1, 2, 0, 0}, {1, 1, 8, 0, 0},
-                                   {2, 1, 1, 0, 0}, {2, 2, 2, 1, 0}, {3, 1, 2, 0, 0}, {1, 2, 3, 3, 0}};
+const std::vector<Layout> layouts = {{1, 1, 1, 0, 0}, {1, 2, 1, 0, 0}, {1, 4, 1, 1, 0}, {1, 3, 1, 2, 0},
+                                     {1, 8, 1, 3, 0}, {1, 4, 1, 3, 2}, {1, 1, 2, 0, 0}, {1, 1, 8, 0, 0},
+                                     {2, 1, 1, 0, 0}, {2, 2, 2, 1, 0}, {3, 1, 2, 0, 0}, {1, 2, 3, 3, 0}};
 
 /// Tied, with fewer key-value heads than some layouts have tensor-parallel ranks, and with ZeRO parts of
 /// more than a granule.
@@ -35,14 +35,16 @@ model::ModelSpec small_spec() {
   return s;
 }
 
-checkpoint::Mesh as_stored(const Mesh& mesh) {
-  return {mesh.pp, mesh.dp, mesh.tp, mesh.zero};
+/// A manifest does not say the group.
+Layout as_stored(Layout layout) {
+  layout.zero_group = 0;
+  return layout;
 }
 
-std::vector<PieceSpec> specs_of(const model::ParameterTable& table, const Mesh& mesh, int rank) {
+std::vector<PieceSpec> specs_of(const model::ParameterTable& table, const Layout& layout, int rank) {
   const std::array<std::size_t, 3> kind_bytes = {4, 4, 4};
   std::vector<PieceSpec> specs;
-  const parallel::LocalTable local(table, mesh, mesh.place_of(rank));
+  const parallel::LocalTable local(table, layout, layout.place_of(rank));
   for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
     specs.push_back(
         {local.name(own.param), all_kinds[static_cast<std::size_t>(own.kind)], own.piece, DType::f32});
@@ -50,10 +52,10 @@ std::vector<PieceSpec> specs_of(const model::ParameterTable& table, const Mesh& 
   return specs;
 }
 
-fs::path resharded(const Reader& source, const fs::path& out, const Mesh& mesh, bool overwrite = false) {
+fs::path resharded(const Reader& source, const fs::path& out, const Layout& layout, bool overwrite = false) {
   const model::ParameterTable table(source.manifest().model);
-  reshard(source, {out, overwrite, as_stored(mesh), mesh.size(),
-                   [&](int rank) { return specs_of(table, mesh, rank); }});
+  reshard(source, {out, overwrite, as_stored(layout), layout.size(),
+                   [&](int rank) { return specs_of(table, layout, rank); }});
   return out;
 }
 
@@ -89,9 +91,9 @@ TEST_CASE("of 12 layouts, each made into each is the same state to the byte") {
   const Reader original(write_source(folder / "a", small_spec()));
   const std::string state = state_of(original);
   const std::string model = merged(original, folder / "model.h5");
-  for (const Mesh& from : layouts) {
+  for (const Layout& from : layouts) {
     const Reader first(resharded(original, folder / "from", from, true));
-    for (const Mesh& to : layouts) {
+    for (const Layout& to : layouts) {
       CAPTURE(from.pp, from.dp, from.tp, from.zero, to.pp, to.dp, to.tp, to.zero);
       const Reader second(resharded(first, folder / "to", to, true));
       CHECK(second.manifest().mesh == as_stored(to));
@@ -106,13 +108,13 @@ TEST_CASE(
     "a resharded checkpoint has the pieces of its layout, in a file for each rank, and the same header") {
   const TempFolder folder;
   const Reader source(write_source(folder / "a", small_spec(), "step-00000005.g0"));
-  const Mesh mesh{2, 1, 2, 0, 0};
-  const Manifest m = Reader(resharded(source, folder / "b", mesh)).manifest();
+  const Layout layout{2, 1, 2, 0, 0};
+  const Manifest m = Reader(resharded(source, folder / "b", layout)).manifest();
   REQUIRE(m.files.size() == 4);
   const model::ParameterTable table(source.manifest().model);
   std::vector<Piece> expected, actual;
   for (int rank = 0; rank < 4; ++rank) {
-    for (const PieceSpec& spec : specs_of(table, mesh, rank)) expected.push_back(spec.piece);
+    for (const PieceSpec& spec : specs_of(table, layout, rank)) expected.push_back(spec.piece);
   }
   for (const StoredPiece& piece : m.pieces) actual.push_back(piece.piece);
   CHECK(actual == expected);
@@ -173,11 +175,11 @@ TEST_CASE("a rank reads the blocks that it needs, each once") {
   const model::ModelSpec spec = small_spec();
   const fs::path path = write_source(folder / "a", spec);
   const model::ParameterTable table(spec);
-  for (const Mesh& mesh : layouts) {
-    for (int rank = 0; rank < mesh.size(); ++rank) {
+  for (const Layout& layout : layouts) {
+    for (int rank = 0; rank < layout.size(); ++rank) {
       const Reader reader(path);
       std::uint64_t touched = 0;  // tensors are smaller than a block
-      for (const PieceSpec& want : specs_of(table, mesh, rank)) {
+      for (const PieceSpec& want : specs_of(table, layout, rank)) {
         std::vector<float> values(static_cast<std::size_t>(want.piece.numel()));
         // In two requests, as one who reads piece by piece does.
         Piece half = want.piece;

@@ -73,9 +73,9 @@ std::vector<Result> results(const Setting& setting) {
   comm::run_threads(setting.ranks, [&](comm::Communicator& world) {
     const Context context(1);
     const LanePlan plan = LanePlan(setting.micro_batches, setting.lanes).of_rank(world.rank(), setting.ranks);
-    const Mesh mesh{.dp = setting.ranks, .zero = setting.stage, .zero_group = setting.group};
-    const Groups groups(mesh, world);
-    const LocalTable local(table, mesh, mesh.place_of(world.rank()));
+    const model::Layout layout{.dp = setting.ranks, .zero = setting.stage, .zero_group = setting.group};
+    const Groups groups(layout, world);
+    const LocalTable local(table, layout, layout.place_of(world.rank()));
     ModelStorage storage(local, Precision{}, &plan, groups);
     const StepShape shape{
         .num_units = num_units,

@@ -21,10 +21,10 @@ struct Members {
 };
 
 /// By rank.
-std::vector<Members> all_members(const Mesh& mesh) {
-  std::vector<Members> all(static_cast<std::size_t>(mesh.size()));
-  comm::run_threads(mesh.size(), [&](comm::Communicator& world) {
-    const Groups groups(mesh, world);
+std::vector<Members> all_members(const model::Layout& layout) {
+  std::vector<Members> all(static_cast<std::size_t>(layout.size()));
+  comm::run_threads(layout.size(), [&](comm::Communicator& world) {
+    const Groups groups(layout, world);
     all[static_cast<std::size_t>(world.rank())] = {members(groups.data()), members(groups.shards()),
                                                    members(groups.replicas())};
     return groups.control() == &world ? 0 : 1;
@@ -37,7 +37,7 @@ std::vector<Members> all_members(const Mesh& mesh) {
 TEST_CASE("ranks that are all data-parallel need no groups but the world, unless some divide the state") {
   const int zero = GENERATE(0, 2);
   const int made = comm::run_threads(4, [&](comm::Communicator& world) {
-    const Groups groups(Mesh{.dp = 4, .zero = zero}, world);
+    const Groups groups(model::Layout{.dp = 4, .zero = zero}, world);
     const comm::Communicator* shards = zero > 0 ? &world : nullptr;
     const comm::Communicator* replicas = zero > 0 ? nullptr : &world;
     return groups.data() == &world && groups.shards() == shards && groups.replicas() == replicas ? 0 : 1;
@@ -55,9 +55,9 @@ TEST_CASE("gradients are summed among ranks of one stage and one tensor-parallel
   CHECK(divided[5] == Members{{4, 5, 6, 7}, {4, 5}, {5, 7}});
 }
 
-TEST_CASE("a mesh of other than all ranks is refused") {
+TEST_CASE("a layout of other than all ranks is refused") {
   comm::run_threads(2, [](comm::Communicator& world) {
-    CHECK_THROWS_AS(Groups(Mesh{.dp = 3}, world), Error);
+    CHECK_THROWS_AS(Groups(model::Layout{.dp = 3}, world), Error);
     return 0;
   });
   CHECK(Groups().is_alone());

@@ -35,9 +35,9 @@ model::ModelSpec larger_spec(bool tied) {
   return s;
 }
 
-std::vector<LocalTable> all_ranks(const model::ParameterTable& table, const Mesh& mesh) {
+std::vector<LocalTable> all_ranks(const model::ParameterTable& table, const model::Layout& layout) {
   std::vector<LocalTable> locals;
-  for (int rank = 0; rank < mesh.size(); ++rank) locals.emplace_back(table, mesh, mesh.place_of(rank));
+  for (int rank = 0; rank < layout.size(); ++rank) locals.emplace_back(table, layout, layout.place_of(rank));
   return locals;
 }
 
@@ -87,7 +87,7 @@ void check_counted(const LocalTable& local, const LocalGroup& group) {
 }
 
 std::vector<int> num_of(const std::vector<LocalTable>& locals, bool (LocalTable::*counts)() const) {
-  std::vector<int> of_dp(static_cast<std::size_t>(locals.front().mesh().dp));
+  std::vector<int> of_dp(static_cast<std::size_t>(locals.front().layout().dp));
   for (const LocalTable& local : locals) of_dp[at(local.place().dp)] += (local.*counts)() ? 1 : 0;
   return of_dp;
 }
@@ -99,11 +99,12 @@ TEST_CASE(
     "replica") {
   const int pp = GENERATE(range(1, 5)), tp = GENERATE(range(1, 4)), zero = GENERATE(range(0, 4));
   const bool tied = GENERATE(false, true);
-  const Mesh mesh = GENERATE_COPY(Mesh{pp, 1, tp, zero, 0}, Mesh{pp, 3, tp, zero, 0},
-                                  Mesh{pp, 4, tp, zero, zero > 0 ? 2 : 0});
-  CAPTURE(pp, tp, zero, tied, mesh.dp);
+  const model::Layout layout =
+      GENERATE_COPY(model::Layout{pp, 1, tp, zero, 0}, model::Layout{pp, 3, tp, zero, 0},
+                    model::Layout{pp, 4, tp, zero, zero > 0 ? 2 : 0});
+  CAPTURE(pp, tp, zero, tied, layout.dp);
   const model::ParameterTable table(larger_spec(tied));
-  const std::vector<LocalTable> locals = all_ranks(table, mesh);
+  const std::vector<LocalTable> locals = all_ranks(table, layout);
   std::array<Counts, 3> owned = {Counts(table), Counts(table), Counts(table)};
   Counts held(table);
   for (const LocalTable& local : locals) {
@@ -115,15 +116,15 @@ TEST_CASE(
     for (const LocalGroup& group : local.groups()) check_counted(local, group);
   }
   for (const Counts& counts : owned) CHECK(counts.all(1));
-  CHECK(held.all(mesh.num_replicas()));
-  const std::vector<int> once(static_cast<std::size_t>(mesh.dp), 1);
+  CHECK(held.all(layout.num_replicas()));
+  const std::vector<int> once(static_cast<std::size_t>(layout.dp), 1);
   CHECK(num_of(locals, &LocalTable::counts_samples) == once);
   CHECK(num_of(locals, &LocalTable::counts_loss) == once);
 }
 
 TEST_CASE("one stage without tensor parallelism holds the parameter table as it is") {
   const model::ParameterTable table(small_spec(GENERATE(false, true)));
-  const LocalTable local(table, Mesh{1, 3, 1, GENERATE(0, 2), 0}, {0, 1, 0});
+  const LocalTable local(table, model::Layout{1, 3, 1, GENERATE(0, 2), 0}, {0, 1, 0});
   REQUIRE(local.groups().size() == table.groups().size());
   for (std::size_t g = 0; g < table.groups().size(); ++g) {
     const model::GroupSpec& spec = table.groups()[g];
@@ -148,8 +149,8 @@ TEST_CASE("one stage without tensor parallelism holds the parameter table as it 
 TEST_CASE("a stage's slices, worked out by hand") {
   const model::ParameterTable table(small_spec(true));
   // Two runs of units a stage, as the V-shaped schedule lays them: the first stage has both ends.
-  const Mesh mesh{.pp = 2, .tp = 2, .stages = {{{0, 2}, {5, 6}}, {{2, 5}}}};
-  const LocalTable first(table, mesh, mesh.place_of(1)), last(table, mesh, mesh.place_of(3));
+  const model::Layout layout{.pp = 2, .tp = 2, .stages = {{{0, 2}, {5, 6}}, {{2, 5}}}};
+  const LocalTable first(table, layout, layout.place_of(1)), last(table, layout, layout.place_of(3));
   CHECK(first.units() == std::vector{0, 1, 5});
   CHECK(last.units() == std::vector{2, 3, 4});
   REQUIRE(first.groups().size() == 3);  // the tied table, a block, the head's norm
@@ -179,8 +180,8 @@ TEST_CASE("a stage's slices, worked out by hand") {
 
 TEST_CASE("the other end of a tied table holds its weights, not its state") {
   const model::ParameterTable table(small_spec(true));
-  const Mesh mesh{.pp = 2, .dp = 2, .zero = 1};
-  const LocalTable first(table, mesh, {0, 1, 0}), last(table, mesh, {1, 1, 0});
+  const model::Layout layout{.pp = 2, .dp = 2, .zero = 1};
+  const LocalTable first(table, layout, {0, 1, 0}), last(table, layout, {1, 1, 0});
   const LocalGroup& there = last.groups().front();
   CHECK(there.group == first.groups().front().group);
   CHECK(there.holders == std::vector{5});
@@ -194,7 +195,7 @@ TEST_CASE("the other end of a tied table holds its weights, not its state") {
 
 TEST_CASE("units that another stage holds are no business of this one") {
   const model::ParameterTable table(small_spec(false));
-  const LocalTable local(table, Mesh{.pp = 4}, {1, 0, 0});
+  const LocalTable local(table, model::Layout{.pp = 4}, {1, 0, 0});
   CHECK(local.units() == std::vector{2});
   CHECK(local.holds(2));
   CHECK(!local.holds(1));
@@ -204,8 +205,8 @@ TEST_CASE("units that another stage holds are no business of this one") {
 
 TEST_CASE("stages that do not hold each unit once are refused") {
   const model::ParameterTable table(small_spec(false));
-  const auto table_of = [&](const StageUnits& stages) {
-    return LocalTable(table, Mesh{.pp = 2, .stages = stages}, {0, 0, 0});
+  const auto table_of = [&](const model::StageUnits& stages) {
+    return LocalTable(table, model::Layout{.pp = 2, .stages = stages}, {0, 0, 0});
   };
   CHECK_NOTHROW(table_of({{{0, 1}}, {{1, 6}}}));
   CHECK_THROWS_AS(table_of({{{0, 2}}, {{1, 6}}}), Error);

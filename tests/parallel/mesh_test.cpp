@@ -46,35 +46,36 @@ model::ModelSpec random_spec(Dice& dice) {
   return s;
 }
 
-Mesh random_mesh(Dice& dice, std::int64_t layers) {
-  Mesh mesh{dice(1, static_cast<int>(layers)), dice(1, 6), dice(1, 7), dice(0, 3), 0};
-  if (mesh.zero > 0 && dice(0, 1) == 1) {
-    do mesh.zero_group = dice(1, mesh.dp);
-    while (mesh.dp % mesh.zero_group != 0);
+model::Layout random_layout(Dice& dice, std::int64_t layers) {
+  model::Layout layout{dice(1, static_cast<int>(layers)), dice(1, 6), dice(1, 7), dice(0, 3), 0};
+  if (layout.zero > 0 && dice(0, 1) == 1) {
+    do layout.zero_group = dice(1, layout.dp);
+    while (layout.dp % layout.zero_group != 0);
   }
-  return mesh;
+  return layout;
 }
 
-std::string text_of(const Mesh& m) {
+std::string text_of(const model::Layout& m) {
   return fmt::format("pp={},dp={},tp={},zero={},zero-group={}", m.pp, m.dp, m.tp, m.zero, m.zero_group);
 }
 
 /// What a rank owns, parameters by their index in the parameter table.
-std::vector<OwnedPiece> owned(const model::ParameterTable& table, const Mesh& mesh, int rank) {
-  const LocalTable local(table, mesh, mesh.place_of(rank));
+std::vector<OwnedPiece> owned(const model::ParameterTable& table, const model::Layout& layout, int rank) {
+  const LocalTable local(table, layout, layout.place_of(rank));
   std::vector<OwnedPiece> pieces = owned_pieces(local, three_kinds);
   for (OwnedPiece& piece : pieces) piece.param = local.param(piece.param).param;
   return pieces;
 }
 
 /// How often each element of each parameter is owned, in one kind, over all ranks.
-std::vector<std::vector<int>> counts(const model::ParameterTable& table, const Mesh& mesh, int kind) {
+std::vector<std::vector<int>> counts(const model::ParameterTable& table, const model::Layout& layout,
+                                     int kind) {
   std::vector<std::vector<int>> result;
   for (const model::ParamSpec& param : table.params()) {
     result.emplace_back(static_cast<std::size_t>(param.shape.numel()));
   }
-  for (int rank = 0; rank < mesh.size(); ++rank) {
-    for (const OwnedPiece& own : owned(table, mesh, rank)) {
+  for (int rank = 0; rank < layout.size(); ++rank) {
+    for (const OwnedPiece& own : owned(table, layout, rank)) {
       if (own.kind != kind) continue;
       own.piece.validate();
       CHECK(own.piece.numel() > 0);
@@ -87,9 +88,9 @@ std::vector<std::vector<int>> counts(const model::ParameterTable& table, const M
   return result;
 }
 
-std::int64_t bytes_of(const model::ParameterTable& table, const Mesh& mesh, int rank) {
+std::int64_t bytes_of(const model::ParameterTable& table, const model::Layout& layout, int rank) {
   std::int64_t bytes = 0;
-  for (const OwnedPiece& own : owned(table, mesh, rank)) bytes += 4 * own.piece.numel();
+  for (const OwnedPiece& own : owned(table, layout, rank)) bytes += 4 * own.piece.numel();
   return bytes;
 }
 
@@ -100,12 +101,12 @@ int find(const model::ParameterTable& table, const std::string& name) {
 }
 
 /// The pieces of one parameter's weights, by rank.
-std::map<int, std::vector<Piece>> owners(const model::ParameterTable& table, const Mesh& mesh,
+std::map<int, std::vector<Piece>> owners(const model::ParameterTable& table, const model::Layout& layout,
                                          const std::string& name) {
   std::map<int, std::vector<Piece>> found;
   const int param = find(table, name);
-  for (int rank = 0; rank < mesh.size(); ++rank) {
-    for (const OwnedPiece& own : owned(table, mesh, rank)) {
+  for (int rank = 0; rank < layout.size(); ++rank) {
+    for (const OwnedPiece& own : owned(table, layout, rank)) {
       if (own.param == param && own.kind == 0) found[rank].push_back(own.piece);
     }
   }
@@ -127,16 +128,16 @@ model::ModelSpec grouped_spec() {
 
 }  // namespace
 
-TEST_CASE("whatever the model and the mesh, every element has one owner in every kind") {
+TEST_CASE("whatever the model and the layout, every element has one owner in every kind") {
   const int seed = GENERATE(range(0, 150));
   Dice dice(static_cast<unsigned>(seed));
   const model::ModelSpec spec = random_spec(dice);
   const model::ParameterTable table(spec);
-  const Mesh mesh = random_mesh(dice, spec.layers);
-  CAPTURE(seed, text_of(mesh));
-  REQUIRE(why_impossible(mesh, table).empty());
+  const model::Layout layout = random_layout(dice, spec.layers);
+  CAPTURE(seed, text_of(layout));
+  REQUIRE(why_impossible(layout, table).empty());
   for (int kind = 0; kind < 3; ++kind) {
-    for (const std::vector<int>& count : counts(table, mesh, kind)) {
+    for (const std::vector<int>& count : counts(table, layout, kind)) {
       CHECK(std::all_of(count.begin(), count.end(), [](int n) { return n == 1; }));
     }
   }
@@ -146,80 +147,81 @@ TEST_CASE("ranks of a stage own about as many bytes each") {
   // Large enough that 4,096 elements are little.
   model::ModelSpec spec = model::load_model_spec(GENERATE("gpt2-124m", "llama-tiny"));
   if (spec.hidden < 768) spec.hidden = 768, spec.mlp_hidden = 2048, spec.query_heads = 12, spec.head_dim = 64;
-  const Mesh mesh =
-      GENERATE(Mesh{1, 8, 1, 0, 0}, Mesh{1, 8, 1, 3, 0}, Mesh{1, 8, 1, 1, 2}, Mesh{1, 1, 4, 0, 0},
-               Mesh{2, 2, 2, 1, 0}, Mesh{2, 4, 1, 2, 0}, Mesh{1, 2, 4, 3, 0});
+  const model::Layout layout =
+      GENERATE(model::Layout{1, 8, 1, 0, 0}, model::Layout{1, 8, 1, 3, 0}, model::Layout{1, 8, 1, 1, 2},
+               model::Layout{1, 1, 4, 0, 0}, model::Layout{2, 2, 2, 1, 0}, model::Layout{2, 4, 1, 2, 0},
+               model::Layout{1, 2, 4, 3, 0});
   const model::ParameterTable table(spec);
-  CAPTURE(spec.hidden, spec.tied, text_of(mesh));
-  for (int stage = 0; stage < mesh.pp; ++stage) {
+  CAPTURE(spec.hidden, spec.tied, text_of(layout));
+  for (int stage = 0; stage < layout.pp; ++stage) {
     std::int64_t total = 0, most = 0;
-    for (int rank = 0; rank < mesh.size(); ++rank) {
-      if (mesh.place_of(rank).pp != stage) continue;
-      total += bytes_of(table, mesh, rank);
-      most = std::max(most, bytes_of(table, mesh, rank));
+    for (int rank = 0; rank < layout.size(); ++rank) {
+      if (layout.place_of(rank).pp != stage) continue;
+      total += bytes_of(table, layout, rank);
+      most = std::max(most, bytes_of(table, layout, rank));
     }
-    CHECK(static_cast<double>(most) <= 1.25 * static_cast<double>(total) / (mesh.size() / mesh.pp));
+    CHECK(static_cast<double>(most) <= 1.25 * static_cast<double>(total) / (layout.size() / layout.pp));
   }
 }
 
 TEST_CASE("what all data-parallel ranks hold alike they share to within an element") {
   const model::ParameterTable table(model::load_model_spec("gpt2-124m"));
-  const Mesh mesh{1, 7, 1, 0, 0};
+  const model::Layout layout{1, 7, 1, 0, 0};
   const double even = 12.0 * static_cast<double>(table.num_parameters()) / 7;
-  for (int rank = 0; rank < 7; ++rank) CHECK(std::abs(bytes_of(table, mesh, rank) - even) < 4);
+  for (int rank = 0; rank < 7; ++rank) CHECK(std::abs(bytes_of(table, layout, rank) - even) < 4);
 }
 
 TEST_CASE("ranks are numbered with tp fastest, pp slowest") {
-  const Mesh mesh{2, 3, 4, 0, 0};
-  CHECK(mesh.size() == 24);
-  CHECK(mesh.place_of(0) == MeshPlace{0, 0, 0});
-  CHECK(mesh.place_of(5) == MeshPlace{0, 1, 1});
-  CHECK(mesh.place_of(23) == MeshPlace{1, 2, 3});
+  const model::Layout layout{2, 3, 4, 0, 0};
+  CHECK(layout.size() == 24);
+  CHECK(layout.place_of(0) == model::Place{0, 0, 0});
+  CHECK(layout.place_of(5) == model::Place{0, 1, 1});
+  CHECK(layout.place_of(23) == model::Place{1, 2, 3});
 }
 
 TEST_CASE("heads are cut whole; with fewer than ranks, the first holder of a slice owns it") {
   const model::ParameterTable table(grouped_spec());
-  const Mesh mesh{1, 1, 4, 0, 0};
+  const model::Layout layout{1, 1, 4, 0, 0};
   // Two key-value heads of 2 × 8 over 4 ranks: ranks 0 and 1 hold the first, 2 and 3 the second.
-  const auto k = owners(table, mesh, "layers.0.attention.k.weight");
+  const auto k = owners(table, layout, "layers.0.attention.k.weight");
   REQUIRE(k.size() == 2);
   CHECK(k.at(0).front() == Piece{{4, 8}, {0, 0}, {2, 8}, 0, 16});
   CHECK(k.at(2).front() == Piece{{4, 8}, {2, 0}, {2, 8}, 0, 16});
   CHECK(slice_of(table.params()[static_cast<std::size_t>(find(table, "layers.0.attention.k.weight"))], 4,
                  3) == k.at(2).front());
   // The output projection is cut along its inputs.
-  const auto output = owners(table, mesh, "layers.0.attention.output.weight");
+  const auto output = owners(table, layout, "layers.0.attention.output.weight");
   REQUIRE(output.size() == 4);
   CHECK(output.at(3).front() == Piece{{8, 8}, {0, 6}, {8, 2}, 0, 16});
   // Norms are whole everywhere and rank 0's.
-  const auto norm = owners(table, mesh, "layers.0.mlp_norm.weight");
+  const auto norm = owners(table, layout, "layers.0.mlp_norm.weight");
   REQUIRE(norm.size() == 1);
   CHECK(norm.at(0).front().is_whole());
 }
 
 TEST_CASE("slices of what the ranks do not divide are uneven") {
   const model::ParameterTable table(grouped_spec());
-  const Mesh mesh{1, 1, 2, 0, 0};
-  const auto rows = owners(table, mesh, "embedding.token.weight");
+  const model::Layout layout{1, 1, 2, 0, 0};
+  const auto rows = owners(table, layout, "embedding.token.weight");
   CHECK(rows.at(0).front() == Piece{{7, 8}, {0, 0}, {3, 8}, 0, 24});
   CHECK(rows.at(1).front() == Piece{{7, 8}, {3, 0}, {4, 8}, 0, 32});
-  const auto down = owners(table, mesh, "layers.2.mlp.down.weight");
+  const auto down = owners(table, layout, "layers.2.mlp.down.weight");
   CHECK(down.at(1).front() == Piece{{8, 9}, {0, 4}, {8, 5}, 0, 40});
 }
 
 TEST_CASE("a tied table is the first stage's, the head's norm the last one's") {
   const model::ParameterTable table(grouped_spec());
-  const Mesh mesh{3, 1, 1, 0, 0};
-  CHECK(owners(table, mesh, "embedding.token.weight").begin()->first == 0);
-  CHECK(owners(table, mesh, "layers.1.mlp.up.weight").begin()->first == 1);
-  CHECK(owners(table, mesh, "final_norm.weight").begin()->first == 2);
+  const model::Layout layout{3, 1, 1, 0, 0};
+  CHECK(owners(table, layout, "embedding.token.weight").begin()->first == 0);
+  CHECK(owners(table, layout, "layers.1.mlp.up.weight").begin()->first == 1);
+  CHECK(owners(table, layout, "final_norm.weight").begin()->first == 2);
 }
 
 TEST_CASE("ZeRO cuts a stage's flat buffers at blocks of 4,096 elements") {
   model::ModelSpec spec = model::load_model_spec("gpt2-124m");
   const model::ParameterTable table(spec);
-  const Mesh mesh{1, 4, 1, GENERATE(1, 2, 3), 0};
-  const auto table_rows = owners(table, mesh, "embedding.token.weight");
+  const model::Layout layout{1, 4, 1, GENERATE(1, 2, 3), 0};
+  const auto table_rows = owners(table, layout, "embedding.token.weight");
   REQUIRE(table_rows.size() == 4);
   for (int rank = 1; rank < 4; ++rank) {
     CHECK(table_rows.at(rank).front().begin % 4096 == 0);
@@ -227,7 +229,7 @@ TEST_CASE("ZeRO cuts a stage's flat buffers at blocks of 4,096 elements") {
   }
 }
 
-TEST_CASE("a mesh that does not fit says what would") {
+TEST_CASE("a layout that does not fit says what would") {
   const model::ParameterTable table(grouped_spec());
   CHECK(why_impossible({3, 1, 1, 0, 0}, table).empty());
   CHECK(why_impossible({4, 1, 1, 0, 0}, table) ==

@@ -38,9 +38,9 @@ struct Case {
 int save_twice(comm::Communicator& world, const Case& c, const model::ParameterTable& table,
                std::vector<std::vector<checkpoint::SourcePiece>>& expected) {
   const parallel::LanePlan lanes = parallel::LanePlan(c.ranks, c.ranks).of_rank(world.rank(), c.ranks);
-  const parallel::Mesh mesh{.dp = c.ranks, .zero = c.zero, .zero_group = c.zero_group};
-  const parallel::Groups groups(mesh, world);
-  const parallel::LocalTable local(table, mesh, mesh.place_of(world.rank()));
+  const model::Layout layout{.dp = c.ranks, .zero = c.zero, .zero_group = c.zero_group};
+  const parallel::Groups groups(layout, world);
+  const parallel::LocalTable local(table, layout, layout.place_of(world.rank()));
   const parallel::ModelStorage storage(local, parallel::Precision{}, &lanes, groups);
   WritingGroup group(world, storage, c.writers, c.in_background);
   bool good = group.num_files() == std::min<std::int64_t>(c.writers, c.ranks);
@@ -93,9 +93,9 @@ TEST_CASE("who waits for a share that never comes can give up") {
   struct GivenUp {};
   const int given_up = comm::run_threads(2, [&](comm::Communicator& world) {
     const parallel::LanePlan lanes = parallel::LanePlan(2, 2).of_rank(world.rank(), 2);
-    const parallel::Mesh mesh{.dp = 2};
-    const parallel::Groups groups(mesh, world);
-    const parallel::LocalTable local(table, mesh, mesh.place_of(world.rank()));
+    const model::Layout layout{.dp = 2};
+    const parallel::Groups groups(layout, world);
+    const parallel::LocalTable local(table, layout, layout.place_of(world.rank()));
     const parallel::ModelStorage storage(local, parallel::Precision{}, &lanes, groups);
     WritingGroup group(world, storage, 1, false);
     if (!group.writes()) return 0;

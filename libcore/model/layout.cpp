@@ -1,0 +1,89 @@
+#include "model/layout.hpp"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "base/text.hpp"
+
+namespace dt::model {
+
+namespace {
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+}  // namespace
+
+Place Layout::place_of(int rank) const {
+  DT_CHECK(rank >= 0 && rank < size(), "rank {} of a layout of {}", rank, size());
+  return {rank / tp / dp, rank / tp % dp, rank % tp};
+}
+
+std::string Layout::to_string() const {
+  const std::string group = zero_group == 0 ? "" : fmt::format(",zero-group={}", zero_group);
+  return fmt::format("pp={},dp={},tp={},zero={}{}", pp, dp, tp, zero, group);
+}
+
+StageUnits even_stages(int num_units, int pp) {
+  const auto first_of = [&](int stage) {
+    return 1 + static_cast<int>(std::int64_t{stage} * (num_units - 2) / pp);
+  };
+  StageUnits stages;
+  for (int stage = 0; stage < pp; ++stage) {
+    const int begin = stage == 0 ? 0 : first_of(stage);
+    const int end = stage + 1 == pp ? num_units : first_of(stage + 1);
+    stages.push_back({{begin, end}});
+  }
+  return stages;
+}
+
+std::vector<int> stages_of(const Layout& layout, int num_units) {
+  const StageUnits table = layout.stages.empty() ? even_stages(num_units, layout.pp) : layout.stages;
+  DT_CHECK(static_cast<int>(table.size()) == layout.pp, "units for {} stages of {}", table.size(), layout.pp);
+  std::vector<int> stages(at(num_units), -1);
+  for (int stage = 0; stage < layout.pp; ++stage) {
+    for (const UnitRange& range : table[at(stage)]) {
+      for (int unit = range.begin; unit < range.end; ++unit) {
+        DT_CHECK(unit >= 0 && unit < num_units && stages[at(unit)] < 0,
+                 "unit {} of {} is held by stage {} and another", unit, num_units, stage);
+        stages[at(unit)] = stage;
+      }
+    }
+  }
+  const auto missing = std::find(stages.begin(), stages.end(), -1) - stages.begin();
+  DT_CHECK(missing == num_units, "unit {} is held by no stage", missing);
+  return stages;
+}
+
+LayoutText::LayoutText(const std::string& text, std::string origin, std::span<const char* const> keys)
+    : origin_(std::move(origin)) {
+  for (const std::string& part : split(text, ',')) {
+    const std::string item(trim(part));
+    if (item.empty()) continue;
+    const std::size_t equals = item.find('=');
+    const std::string key(trim(item.substr(0, equals)));
+    if (equals == std::string::npos || std::find(keys.begin(), keys.end(), key) == keys.end())
+      throw error(fmt::format("'{}' is not a layout's", item),
+                  fmt::format("a layout has {}=", fmt::join(keys, "=, ")));
+    if (!values_.emplace(key, trim(item.substr(equals + 1))).second)
+      throw error(key + " is given twice", "leave one of them out");
+  }
+}
+
+std::int64_t LayoutText::read_number(const std::string& key, std::int64_t least, std::int64_t most) const {
+  std::int64_t number = -1;
+  try {
+    number = parse_count(value(key));
+  } catch (const Error&) {  // said below
+  }
+  if (number >= least && number <= most) return number;
+  throw error(fmt::format("{}={}", key, value(key)),
+              fmt::format("{} is a number from {} to {}", key, least, most));
+}
+
+Error LayoutText::error(const std::string& what, const std::string& remedy) const {
+  return Error(ErrorKind::usage, fmt::format("{}: {}", origin_, what), remedy);
+}
+
+}  // namespace dt::model

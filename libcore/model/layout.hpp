@@ -1,0 +1,84 @@
+#pragma once
+// How a model's training is laid over ranks: one type, one way to read it and one to print it, wherever a
+// user or a file names one.
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace dt::model {
+
+/// Where a rank stands on each axis.
+struct Place {
+  int pp = 0;
+  int dp = 0;
+  int tp = 0;
+  bool operator==(const Place&) const = default;
+};
+
+/// Units [begin, end) of the decoder.
+struct UnitRange {
+  int begin = 0;
+  int end = 0;
+  bool operator==(const UnitRange&) const = default;
+};
+
+/// Of each stage, the units that it holds.
+using StageUnits = std::vector<std::vector<UnitRange>>;
+
+/// Ranks form axes pp × dp × tp, tp fastest. ZeRO `zero` divides state among `zero_group` neighbours on the
+/// dp axis, which then exist dp ÷ zero_group times.
+struct Layout {
+  int pp = 1;
+  int dp = 1;
+  int tp = 1;
+  int zero = 0;
+  int zero_group = 0;   // 0: all of dp
+  StageUnits stages{};  // empty: even_stages
+
+  bool operator==(const Layout&) const = default;
+  int size() const { return pp * dp * tp; }
+  /// Error{internal}: there is no such rank.
+  Place place_of(int rank) const;
+  int group_size() const { return zero_group == 0 ? dp : zero_group; }
+  /// How many ranks hold what ZeRO leaves of what pp and tp leave, and which of them a place on the dp axis
+  /// is.
+  int num_replicas() const { return zero == 0 ? dp : dp / group_size(); }
+  int replica_of(int dp_rank) const { return zero == 0 ? dp_rank : dp_rank / group_size(); }
+  /// "pp=1,dp=2,tp=1,zero=0"; ",zero-group=2" where it is not all of dp.
+  std::string to_string() const;
+};
+
+/// One range a stage: the first has the embedding, the last the head, and of the L blocks between, stage s
+/// has ⌊sL/pp⌋ … ⌊(s+1)L/pp⌋−1.
+StageUnits even_stages(int num_units, int pp);
+/// The stage that holds each unit. Error{internal}: the layout's table does not name each once.
+std::vector<int> stages_of(const Layout& layout, int num_units);
+
+/// A layout as a user writes it: "pp=2, dp=4". All errors are of kind usage and begin with `origin`.
+class LayoutText {
+ public:
+  /// Error: what is none of `keys`, or given twice.
+  LayoutText(const std::string& text, std::string origin, std::span<const char* const> keys);
+  bool empty() const { return values_.empty(); }
+  bool has(const std::string& key) const { return values_.contains(key); }
+  /// Of a key that it has.
+  const std::string& value(const std::string& key) const { return values_.at(key); }
+  /// Sets what is given. Error: no number from `least` to `most`.
+  template <class Integer>
+  void read(const std::string& key, std::int64_t least, std::int64_t most, Integer& number) const {
+    if (has(key)) number = static_cast<Integer>(read_number(key, least, most));
+  }
+  Error error(const std::string& what, const std::string& remedy) const;
+
+ private:
+  std::int64_t read_number(const std::string& key, std::int64_t least, std::int64_t most) const;
+
+  std::string origin_;
+  std::map<std::string, std::string> values_;
+};
+
+}  // namespace dt::model

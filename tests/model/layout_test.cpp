@@ -1,0 +1,64 @@
+#include "model/layout.hpp"
+
+#include <array>
+#include <catch2/catch.hpp>
+
+using namespace dt;
+using namespace dt::model;
+
+namespace {
+
+constexpr std::array keys = {"dp", "tp", "zero"};
+
+LayoutText read(const std::string& text) {
+  return LayoutText(text, "--layout " + text, keys);
+}
+
+/// What reading `text` says is wrong.
+std::string wrong(const std::string& text) {
+  try {
+    int zero = 0;
+    read(text).read("zero", 0, 3, zero);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    return error.message();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a layout is printed in one form") {
+  CHECK(Layout{}.to_string() == "pp=1,dp=1,tp=1,zero=0");
+  CHECK(Layout{.pp = 2, .dp = 4, .tp = 2, .zero = 1}.to_string() == "pp=2,dp=4,tp=2,zero=1");
+  CHECK(Layout{.dp = 4, .zero = 3, .zero_group = 2}.to_string() == "pp=1,dp=4,tp=1,zero=3,zero-group=2");
+}
+
+TEST_CASE("a layout's text gives what it names and leaves the rest alone") {
+  Layout layout{.tp = 7};
+  const LayoutText text = read(" dp = 2, zero=3,");
+  text.read("dp", 1, 64, layout.dp);
+  text.read("tp", 1, 64, layout.tp);
+  text.read("zero", 0, 3, layout.zero);
+  CHECK(layout == Layout{.dp = 2, .tp = 7, .zero = 3});
+  CHECK(text.has("dp"));
+  CHECK(!text.has("tp"));
+  CHECK(read(" ,").empty());
+}
+
+TEST_CASE("a layout's text that cannot be says what would do") {
+  CHECK(wrong("zero=3").empty());
+  CHECK_THAT(wrong("cp=2"), Catch::Contains("--layout cp=2: 'cp=2' is not a layout's") &&
+                                Catch::Contains("a layout has dp=, tp=, zero="));
+  CHECK_THAT(wrong("dp"), Catch::Contains("'dp' is not a layout's"));
+  CHECK_THAT(wrong("dp=2,dp=2"), Catch::Contains("dp is given twice"));
+  CHECK_THAT(wrong("zero=4"), Catch::Contains("zero=4") && Catch::Contains("zero is a number from 0 to 3"));
+  CHECK_THAT(wrong("zero=x"), Catch::Contains("zero is a number from 0 to 3"));
+}
+
+TEST_CASE("without a table, stages have the embedding, the head, and blocks evenly") {
+  CHECK(even_stages(6, 1) == StageUnits{{{0, 6}}});
+  CHECK(even_stages(7, 2) == StageUnits{{{0, 3}}, {{3, 7}}});
+  CHECK(stages_of({.pp = 3}, 5) == std::vector{0, 0, 1, 2, 2});
+  CHECK(stages_of({.pp = 2, .stages = {{{0, 1}, {3, 4}}, {{1, 3}}}}, 4) == std::vector{0, 1, 1, 0});
+}
