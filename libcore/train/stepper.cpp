@@ -5,8 +5,8 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
-#include "kernels/elementwise.hpp"
 #include "parallel/builders.hpp"
+#include "parallel/squared_norm.hpp"
 #include "parallel/validator.hpp"
 
 namespace dt::train {
@@ -103,7 +103,7 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
     hooks.loss = [&](int, const Tensor& nll_R) { step_report.nll.add(nll_R.span<double>()); };
   hooks.control = [&] {
     is_own_loss_finite_ = std::isfinite(step_report.nll.value());
-    add_squared_norm(step_report);
+    add_squared_norm(step_report.squared_norm);
     if (report) report(step_report);
     const double combine_started_s = monotonic_s();
     step_report.combine(control_);
@@ -120,31 +120,12 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
   return decision;
 }
 
-void Stepper::add_squared_norm(StepReport& report) {
-  for (int group = 0; group < runtime_.storage().num_groups(); ++group) {
-    const parallel::LocalGroup& local = runtime_.local().group(group);
-    if (!local.counted.empty()) add_squared_norm(report, local, runtime_.storage().group_gradient(group));
-  }
-}
-
-/// Blocks are the flat buffer's, whatever is counted of them, so that partial sums do not depend on ZeRO.
-void Stepper::add_squared_norm(StepReport& report, const parallel::LocalGroup& group,
-                               const Tensor& gradient) {
-  constexpr std::int64_t block = kernels::sum_block_elements;
+void Stepper::add_squared_norm(ExactSum& sum) {
   const parallel::LocalTable& local = runtime_.local();
-  const comm::Part share =
-      comm::part_of(local.replica(), local.num_replicas(), gradient.numel(), block);  // of the own part
-  for (const comm::Part& run : group.counted) {
-    const std::int64_t first = std::max(run.begin - group.own.begin, share.begin);
-    const std::int64_t last = std::min(run.begin + run.count - group.own.begin, share.begin + share.count);
-    for (std::int64_t begin = first; begin < last;) {
-      // Up to the next block's beginning, then all the rest.
-      const std::int64_t end = begin % block == 0 ? last : std::min(last, (begin / block + 1) * block);
-      block_sums_.resize(static_cast<std::size_t>(kernels::num_sum_blocks(end - begin)));
-      kernels::sum_squares_by_block(runtime_.context(), gradient.flat(begin, end - begin), block_sums_);
-      report.squared_norm.add(block_sums_);
-      begin = end;
-    }
+  for (int group = 0; group < runtime_.storage().num_groups(); ++group) {
+    if (local.group(group).counted.empty()) continue;
+    parallel::add_squared_norm(runtime_.context(), local, local.group(group),
+                               runtime_.storage().group_gradient(group), sum);
   }
 }
 

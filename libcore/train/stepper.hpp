@@ -42,10 +42,8 @@ class Stepper {
   data::Batch next_batch();
   Decision run_actions(data::Batch& batch, const std::function<void(StepReport&)>& report);
   void take_optimizer_step(double lr, double grad_scale);
-  /// Of the gradient's elements that this rank answers for; of what replicas hold alike, its share of the
-  /// blocks.
-  void add_squared_norm(StepReport& report);
-  void add_squared_norm(StepReport& report, const parallel::LocalGroup& group, const Tensor& gradient);
+  /// Of what this rank answers for.
+  void add_squared_norm(ExactSum& sum);
   /// Lets the loss scale follow what the gradients bear; may turn a step into one that is skipped.
   void adjust_loss_scale(Decision& decision);
   double exposed_communication_s() const;
@@ -57,7 +55,6 @@ class Stepper {
   data::Loader loader_;
   parallel::ActionList actions_;
   std::vector<std::vector<optim::Segment>> segments_;  // of each group
-  std::vector<double> block_sums_;
   optim::LossScale loss_scale_;
   bool is_own_loss_finite_ = true;
   double control_s_ = 0;  // spent on combining reports

@@ -1,0 +1,65 @@
+#include "parallel/squared_norm.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "model/model_spec.hpp"
+
+using namespace dt;
+using namespace dt::parallel;
+
+namespace {
+
+/// Of a gradient that is the same whoever holds what, in the flat buffers of all ranks; padding is zero.
+ExactSum squared_norm(const model::ParameterTable& table, const model::Layout& layout) {
+  const Context context(1);
+  ExactSum sum;
+  for (int rank = 0; rank < layout.size(); ++rank) {
+    const LocalTable local(table, layout, layout.place_of(rank));
+    for (const LocalGroup& group : local.groups()) {
+      std::vector<float> own(static_cast<std::size_t>(group.own.count));
+      for (const int index : group.params) {
+        const LocalParam& param = local.param(index);
+        for (const CopyRun& run : intersect(Piece::whole(param.slice.global), param.part)) {
+          for (std::int64_t i = 0; i < run.count; ++i)
+            own[static_cast<std::size_t>(param.part_offset + run.target + i)] =
+                1.0F / static_cast<float>(1 + (param.param * 31 + (run.source + i) * 7) % 101);
+        }
+      }
+      add_squared_norm(context, local, group, Tensor(own.data(), DType::f32, Shape{group.own.count}), sum);
+    }
+  }
+  return sum;
+}
+
+model::ModelSpec spec() {
+  model::ModelSpec s = model::load_model_spec("llama-tiny");
+  s.vocabulary = 1301;
+  s.mlp_hidden = 333;
+  s.query_heads = 4;
+  s.key_value_heads = 2;
+  s.tied = true;
+  return s;
+}
+
+/// As bits, finer than their double.
+bool same(ExactSum a, ExactSum b) {
+  return std::ranges::equal(a.digits(), b.digits());
+}
+
+}  // namespace
+
+TEST_CASE("whatever ranks divide, the squared norm has each element once") {
+  const model::ParameterTable table(spec());
+  const ExactSum whole = squared_norm(table, {});
+  const int pp = GENERATE(1, 2), tp = GENERATE(1, 2, 3);
+  const ExactSum one = squared_norm(table, {.pp = pp, .tp = tp});
+  CHECK(one.value() == Approx(whole.value()).epsilon(1e-12));
+  if (tp == 1) CHECK(same(one, whole));
+  for (const int zero : {0, 1, 3}) {
+    for (const int dp : {2, 3})
+      CHECK(same(squared_norm(table, {.pp = pp, .dp = dp, .tp = tp, .zero = zero}), one));
+  }
+  CHECK(same(squared_norm(table, {.pp = pp, .dp = 4, .tp = tp, .zero = 1, .zero_group = 2}), one));
+}
