@@ -143,9 +143,10 @@ int reshard(const Options& options, const StopSignals& signals, Console& console
   const Mesh mesh = parse_layout(layout);
   restore_replaced(out);  // which may be the source
   const checkpoint::Reader source(source_path);
-  const model::ParameterTable table(source.manifest().model);
-  if (const std::string why = parallel::why_impossible(mesh, table); !why.empty())
+  const model::ModelSpec& spec = source.manifest().model;
+  if (const std::string why = parallel::why_impossible(mesh, spec); !why.empty())
     throw usage_error("--layout {}: {}", layout, why);
+  const model::ParameterTable table(spec);
   const Contents contents(source, table);
   const checkpoint::Resharding how{
       out, options.overwrite, {mesh.pp, mesh.dp, mesh.tp, mesh.zero}, mesh.size(), [&](int rank) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "model/model_spec.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/sharding.hpp"
 #include "tensor/piece.hpp"
@@ -40,8 +41,10 @@ struct Mesh {
   int replica_of(int dp_rank) const { return zero == 0 ? dp_rank : dp_rank / group_size(); }
 };
 
-/// Why no model of this table can be laid out so, with what would do; "" where it can.
-std::string why_impossible(const Mesh& mesh, const model::ParameterTable& table);
+/// Why this model cannot be laid out so, with what would do; "" where it can. Each tp rank has whole heads,
+/// and the key-value heads that its query heads ask for, which others may hold, too: so tp divides the
+/// key-value heads, or is a multiple of them up to the query heads.
+std::string why_impossible(const Mesh& mesh, const model::ModelSpec& spec);
 
 /// The stage that computes a unit: blocks are divided evenly over stages (stage s has blocks ⌊sL/pp⌋ …
 /// ⌊(s+1)L/pp⌋−1), the embedding is with the first, the head with the last.
