@@ -15,16 +15,18 @@ for ((core = 0; core < $(nproc); ++core)); do
 done
 try() {
   local code=0
-  timeout 120 env "${@:2}" srun --mpi=pmix --kill-on-bad-exit=1 start_mpi || code=$?
+  timeout 120 env "${@:2}" srun --mpi=pmix --kill-on-bad-exit=0 --wait=8 start_mpi || code=$?
   echo "$1: exit $code"
 }
 for ((start = 0; start < $1; ++start)); do
   try tree SLURM_PMIX_FENCE=tree
   ((start % 3)) || try mixed -u SLURM_PMIX_FENCE
 done
+touch ended
 END
 job=$(on_login sbatch --parsable starts.sbatch "$starts")
-wait_for_job "$job" 7000
+wait_until 7000 "$starts starts" test -e ended
+wait_for_job "$job" 30
 count() { grep -cE "^$1: exit $2\$" starts.log || true; }
 echo "tree: $(count tree 0) of $starts starts, mixed: $(count mixed 0) of $(count mixed '[0-9]+')"
 (($(count mixed 0) < $(count mixed '[0-9]+'))) || echo "none crashed with mixed either: this time the load did not bring it about"
