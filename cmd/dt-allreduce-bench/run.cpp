@@ -87,11 +87,11 @@ std::int64_t largest_bytes(const std::vector<Sweep>& sweeps) {
 
 void check_memory(std::int64_t max_bytes, int ranks_on_host) {
   const double needed = static_cast<double>(bench::Workspace::bytes_needed(max_bytes)) * ranks_on_host;
-  if (needed <= static_cast<double>(physical_memory_bytes())) return;
+  if (needed <= static_cast<double>(usable_memory_bytes())) return;
   throw Error(
       ErrorKind::environment,
       fmt::format("{} ranks on {} need {} of memory in all, and it has {}", ranks_on_host, host_name(),
-                  format_bytes(static_cast<std::uint64_t>(needed)), format_bytes(physical_memory_bytes())),
+                  format_bytes(static_cast<std::uint64_t>(needed)), format_bytes(usable_memory_bytes())),
       "lower --max-bytes");
 }
 

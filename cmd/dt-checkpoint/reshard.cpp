@@ -110,9 +110,10 @@ int reshard(const Options& options, const StopSignals& signals, Console& console
   const Layout layout = parse_layout(options.layout.value());
   restore_replaced(out);  // which may be the source
   const checkpoint::Reader source(source_path);
-  const model::ParameterTable table(source.manifest().model);
-  if (const std::string why = parallel::why_impossible(layout, table); !why.empty())
+  const model::ModelSpec& spec = source.manifest().model;
+  if (const std::string why = parallel::why_impossible(layout, spec); !why.empty())
     throw usage_error("--layout {}: {}", options.layout.value(), why);
+  const model::ParameterTable table(spec);
   const Contents contents(source, table);
   const checkpoint::Resharding how{out, options.overwrite, layout, layout.size(),
                                    [&](int rank) { return pieces_of(contents, table, layout, rank); }};

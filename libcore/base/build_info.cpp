@@ -21,7 +21,8 @@ std::string build_description() {
 }
 
 std::uint64_t executable_digest() {
-  return digest(read_file("/proc/self/exe"));
+  static const std::uint64_t value = digest(read_file("/proc/self/exe"));
+  return value;
 }
 
 std::string instruction_set() {

@@ -1,5 +1,6 @@
 #include "base/host.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/cgroup.hpp"
 #include "base/error.hpp"
 
 namespace dt {
@@ -55,9 +57,10 @@ void reset_peak_resident() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
-std::uint64_t physical_memory_bytes() {
-  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+std::uint64_t usable_memory_bytes() {
+  const std::uint64_t host =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::min(host, cgroup_memory_bytes().value_or(host));
 }
 
 std::optional<std::string> environment_variable(const char* name) {

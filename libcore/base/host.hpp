@@ -15,7 +15,9 @@ int available_cores();
 std::uint64_t peak_resident_bytes();
 /// What is resident now is the peak from here on; where the system does not let it, nothing changes.
 void reset_peak_resident();
-std::uint64_t physical_memory_bytes();
+/// The memory that this process, with those beside it, may have: the host's, or less where a cgroup allows
+/// less.
+std::uint64_t usable_memory_bytes();
 std::optional<std::string> environment_variable(const char* name);
 /// This process's number among those that mpirun or srun started together, as they tell it before any
 /// communication; 0 where they did not.

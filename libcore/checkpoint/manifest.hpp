@@ -39,9 +39,8 @@ struct TrainingState {
   std::int64_t skipped_steps = 0;  // of `step`, those whose gradients were not finite, in fp16
   double loss_scale = 0;           // of the next step, in fp16; 0: the run has none
   std::int64_t loss_scale_good_steps = 0;
-  std::string schedule;  // a JSON object: kind, lr, min_lr, warmup_steps, total_steps, ...
-  std::string
-      conditions;  // a JSON object: what bit-equality depends on (threads a rank, instruction set, build)
+  std::string schedule;    // a JSON object: kind, lr, min_lr, warmup_steps, total_steps, ...
+  std::string conditions;  // a JSON object: what bit-equality depends on (threads a rank, program, ...)
 };
 
 /// A piece as it lies in a file: a contiguous dataset, digested in blocks of digest_block_bytes.

@@ -1,7 +1,6 @@
 #include "comm/communicator.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -45,8 +44,7 @@ struct Work::Handle {
       : engine(std::move(e)), operation(std::move(o)) {}
   Handle(const Handle&) = delete;
   ~Handle() {
-    // The buffers are about to go, too.
-    if (std::uncaught_exceptions() > 0 && !operation->is_done()) engine->give_up(*operation);
+    if (!operation->is_done()) engine->abandon(*operation);
   }
 };
 

@@ -19,8 +19,8 @@ struct Caller;
 class Locality;
 
 /// An operation that has been started. Copies name the same one; an empty one is done. Where the last copy
-/// goes while an exception unwinds, the operation is given up (Engine::give_up), so declare it after its
-/// buffers.
+/// goes before that is done, nothing touches its buffers any more, so declare it after them; it does not
+/// wait, as the peer may be gone (see Engine::abandon).
 class Work {
  public:
   Work() = default;

@@ -1,6 +1,7 @@
 #include "comm/engine.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "base/host.hpp"
@@ -159,6 +160,13 @@ void Engine::give_up(Operation& operation) noexcept {
     end(Error(ErrorKind::environment, "communication of this rank has ended",
               fmt::format("{} was given up half-way", describe(*kept))));
   }
+}
+
+void Engine::abandon(Operation& operation) noexcept {
+  const Lock lock(mutex_);
+  if (operation.state != Operation::State::under_way) return;
+  if (std::uncaught_exceptions() > 0) return give_up(operation);
+  end(Error(ErrorKind::internal, fmt::format("nobody has waited for {}", describe(operation))));
 }
 
 void Engine::forget(const Transport& transport) noexcept {

@@ -104,6 +104,10 @@ class Engine {
   /// Ends an operation without its result: on return nothing touches its buffers any more, except where a
   /// transport cannot take transfers back; then all communication of this rank ends.
   void give_up(Operation& operation) noexcept;
+  /// Gives up an operation that nobody will wait for. While an exception unwinds, all else goes on, so that
+  /// others can be told. Otherwise that is a mistake of the program: the messages that peers still send for
+  /// it might be taken for later ones, so all communication of this rank ends.
+  void abandon(Operation& operation) noexcept;
   /// Gives up all operations of a transport, which is about to go.
   void forget(const Transport& transport) noexcept;
 

@@ -12,7 +12,7 @@ namespace {
 
 // All parts of a segment together: so much that waiting for each other costs little, so little that a rank's
 // slots, which are used in turn, stay in its second-level cache.
-constexpr std::size_t segment_bytes = std::size_t{128} << 10;
+constexpr std::size_t segment_bytes = std::size_t{256} << 10;
 constexpr std::size_t line_bytes = 64;
 constexpr std::size_t page_bytes = 4096;
 constexpr std::uint64_t num_steps = 3;
@@ -63,19 +63,12 @@ void NodeWindow::throw_if_broken() const {
   if (is_broken_) throw_given_up();
 }
 
-bool NodeWindow::may_begin(Step step, std::uint64_t segment, std::uint64_t content) const {
+bool NodeWindow::may_begin(Step step, std::uint64_t segment) const {
   throw_if_broken();
   const std::uint64_t due = step_number(step, segment);
-  const auto is_due = [&](int rank) {
-    return std::atomic_ref(flag(rank, segment).steps_done).load(std::memory_order_acquire) >= due;
-  };
-  if (!is_due(rank_)) return false;
+  if (own_steps_done_[segment % num_slots] < due) return false;
   for (int rank = 0; rank < size_; ++rank) {
-    if (!is_due(rank)) return false;
-  }
-  for (int rank = 0; rank < size_ && step != Step::copy; ++rank) {
-    DT_CHECK(flag(rank, segment).content == content,
-             "rank {} of a group calls another operation than rank {}", rank, rank_);
+    if (std::atomic_ref(flag(rank, segment).steps_done).load(std::memory_order_acquire) < due) return false;
   }
   return true;
 }
@@ -84,9 +77,25 @@ void NodeWindow::describe(std::uint64_t segment, std::uint64_t content) {
   flag(rank_, segment).content = content;
 }
 
+void NodeWindow::check_content(std::uint64_t segment, std::uint64_t content) const {
+  for (int rank = 0; rank < size_; ++rank) {
+    DT_CHECK(flag(rank, segment).content == content,
+             "rank {} of a group calls another operation than rank {}", rank, rank_);
+  }
+}
+
+void NodeWindow::tell(std::uint64_t segment, std::uint64_t steps) {
+  const std::atomic_ref told(flag(rank_, segment).steps_done);
+  if (told.load(std::memory_order_relaxed) < steps) told.store(steps, std::memory_order_release);
+}
+
 void NodeWindow::finish(Step step, std::uint64_t segment) {
-  std::atomic_ref(flag(rank_, segment).steps_done)
-      .store(step_number(step, segment) + 1, std::memory_order_release);
+  own_steps_done_[segment % num_slots] = step_number(step, segment) + 1;
+  tell(segment, step_number(step, segment) + 1);
+}
+
+void NodeWindow::leave(std::uint64_t segment) {
+  tell(segment, step_number(Step::gather, segment) + 1);
 }
 
 std::byte* NodeWindow::piece(int rank, std::uint64_t segment, int part) const {

@@ -2,86 +2,24 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 #include <vector>
 
-#include "base/error.hpp"
-#include "base/half.hpp"
+#include <hwy/cache_control.h>
 
-namespace dt::comm {
+#include "base/error.hpp"
+#include "comm/formats.hpp"
+
+#define HWY_TARGET_INCLUDE "comm/reduction.cpp"
+#include "comm/lines.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace dt::comm::HWY_NAMESPACE {
 
 namespace {
 
 // Elements combined before the next ones are looked at: all partial results stay in the first-level cache.
 constexpr std::int64_t block_size = 1024;
-
-template <class T>
-struct Plain {
-  using Storage = T;
-  using Value = T;
-  static Value load(Storage stored) { return stored; }
-  static Storage store(Value value) { return value; }
-};
-struct Bf16 {
-  using Storage = std::uint16_t;
-  using Value = float;
-  static Value load(Storage stored) { return bf16_to_f32(stored); }
-  static Storage store(Value value) { return f32_to_bf16(value); }
-};
-struct F16 {
-  using Storage = std::uint16_t;
-  using Value = float;
-  static Value load(Storage stored) { return f16_to_f32(stored); }
-  static Storage store(Value value) { return f32_to_f16(value); }
-};
-
-/// Signed overflow is undefined, unsigned wraps.
-template <class T>
-using Wrapping =
-    typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
-
-struct Sum {
-  template <class T>
-  static T apply(T a, T b) {
-    return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
-  }
-  template <class T>
-  static constexpr T neutral = std::is_floating_point_v<T> ? static_cast<T>(-0.0) : T{0};
-};
-struct Product {
-  template <class T>
-  static T apply(T a, T b) {
-    return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
-  }
-  template <class T>
-  static constexpr T neutral = T{1};
-};
-template <class T>
-constexpr T largest() {
-  return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-}
-template <class T>
-constexpr T smallest() {
-  return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-}
-// a != a holds for NaN alone; where only b is NaN the comparison fails and b is taken.
-struct Min {
-  template <class T>
-  static T apply(T a, T b) {
-    return (a <= b) | (a != a) ? a : b;
-  }
-  template <class T>
-  static constexpr T neutral = largest<T>();
-};
-struct Max {
-  template <class T>
-  static T apply(T a, T b) {
-    return (a >= b) | (a != a) ? a : b;
-  }
-  template <class T>
-  static constexpr T neutral = smallest<T>();
-};
 
 // In all loops below `out` is one of the operands or apart from them, so iterations do not depend on each
 // other; the compiler cannot know and would take another code path by address.
@@ -98,11 +36,11 @@ class Combiner {
     if (inputs_.size() > 2) scratch_.resize(depth * block_size);
   }
 
-  /// Out: Storage, or Value, which is not rounded.
+  /// Elements [begin, begin + numel). Out: Storage, or Value, which is not rounded.
   template <class Out>
-  void run(Out* out, std::int64_t numel) {
-    for (begin_ = 0; begin_ < numel; begin_ += block_size) {
-      count_ = std::min(block_size, numel - begin_);
+  void run(Out* out, std::int64_t begin, std::int64_t numel) {
+    for (begin_ = begin; begin_ < begin + numel; begin_ += block_size) {
+      count_ = std::min(block_size, begin + numel - begin_);
       if (inputs_.size() == 2) {
         combine_pair(0, out + begin_);
       } else {
@@ -162,45 +100,95 @@ class Combiner {
   std::int64_t count_ = 0;
 };
 
-template <class Visitor>
-void with_format(DType dtype, const Visitor& visit) {
-  switch (dtype) {
-    case DType::f64:
-      return visit(Plain<double>{});
-    case DType::f32:
-      return visit(Plain<float>{});
-    case DType::bf16:
-      return visit(Bf16{});
-    case DType::f16:
-      return visit(F16{});
-    case DType::i64:
-      return visit(Plain<std::int64_t>{});
-    case DType::i32:
-      return visit(Plain<std::int32_t>{});
-    case DType::u64:
-      return visit(Plain<std::uint64_t>{});
-    case DType::u32:
-      return visit(Plain<std::uint32_t>{});
-    case DType::u16:
-    case DType::u8:
-      break;
-  }
-  throw Error(ErrorKind::internal, fmt::format("{} elements cannot be reduced", dtype_name(dtype)));
+}  // namespace
+
+void combine_all(Reduction reduction, std::span<const Tensor> inputs, const Tensor& out) {
+  const DType dtype = inputs.front().dtype();
+  with_format(dtype, [&]<class Format>(Format) HWY_ATTR {
+    if (inputs.size() == 1) return convert(inputs.front(), out);
+    with_reduction(reduction, [&]<class Op>(Op) HWY_ATTR {
+      Combiner<Format, Op> combiner(inputs);
+      if (out.dtype() == dtype) {
+        combiner.run(reinterpret_cast<typename Format::Storage*>(out.raw()), 0, out.numel());
+      } else {
+        combiner.run(reinterpret_cast<typename Format::Value*>(out.raw()), 0, out.numel());
+      }
+    });
+  });
 }
 
-template <class Visitor>
-void with_reduction(Reduction reduction, const Visitor& visit) {
-  switch (reduction) {
-    case Reduction::sum:
-      return visit(Sum{});
-    case Reduction::product:
-      return visit(Product{});
-    case Reduction::min:
-      return visit(Min{});
-    case Reduction::max:
-      return visit(Max{});
+namespace {
+
+/// Stretches of inputs that lie in slots, but for this rank's own; the result goes into the slots and to
+/// `out`.
+class Slots {
+ public:
+  Slots(std::span<const Tensor> inputs, std::size_t own, const Tensor& out, Stores stores)
+      : own_(inputs[own].raw()), out_(out.raw()), stores_(stores) {
+    for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
+      if (rank != own) slots_.push_back(inputs[rank].raw());
+    }
   }
+
+  std::byte* result() const { return slots_.front(); }
+
+  /// While the last copy of the result is made, what is combined next is brought near.
+  void pass_on(std::size_t begin, std::size_t bytes) const {
+    const std::byte* done = result() + begin;
+    for (std::size_t i = 1; i < slots_.size(); ++i) {
+      move_lines<false>(done, slots_[i] + begin, bytes, [](std::size_t) {});
+    }
+    const auto bring = [&](std::size_t at) HWY_ATTR {
+      fetch(own_ + begin + at + far_ahead);
+      for (std::byte* slot : slots_) take(slot + begin + at + near_ahead);
+    };
+    if (stores_ == Stores::streamed) {
+      move_lines<true>(done, out_ + begin, bytes, bring);
+    } else {
+      move_lines<false>(done, out_ + begin, bytes, bring);
+    }
+  }
+
+ private:
+  const std::byte* own_;
+  std::byte* out_;
+  Stores stores_;
+  std::vector<std::byte*> slots_;
+};
+
+}  // namespace
+
+void combine_all_in_slots(Reduction reduction, std::span<const Tensor> inputs, std::size_t own,
+                          const Tensor& out, Stores stores) {
+  const Slots slots(inputs, own, out, stores);
+  with_format(out.dtype(), [&]<class Format>(Format) HWY_ATTR {
+    with_reduction(reduction, [&]<class Op>(Op) HWY_ATTR {
+      using Storage = typename Format::Storage;
+      Combiner<Format, Op> combiner(inputs);
+      auto* result = reinterpret_cast<Storage*>(slots.result());
+      const auto block = static_cast<std::int64_t>(block_bytes / sizeof(Storage));
+      for (std::int64_t begin = 0; begin < out.numel(); begin += block) {
+        const std::int64_t count = std::min(block, out.numel() - begin);
+        const auto at = static_cast<std::size_t>(begin) * sizeof(Storage);
+        const auto bytes = static_cast<std::size_t>(count) * sizeof(Storage);
+        combiner.run(result, begin, count);
+        slots.pass_on(at, bytes);
+      }
+    });
+  });
+  if (stores == Stores::streamed) hwy::FlushStream();
 }
+
+}  // namespace dt::comm::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dt::comm {
+
+HWY_EXPORT(combine_all);
+HWY_EXPORT(combine_all_in_slots);
+
+namespace {
 
 void check_inputs(std::span<const Tensor> inputs, const Tensor& out) {
   DT_CHECK(!inputs.empty(), "nothing to combine");
@@ -217,18 +205,14 @@ void check_inputs(std::span<const Tensor> inputs, const Tensor& out) {
 
 void combine(Reduction reduction, std::span<const Tensor> inputs, const Tensor& out) {
   check_inputs(inputs, out);
-  const DType dtype = inputs.front().dtype();
-  with_format(dtype, [&]<class Format>(Format) {
-    if (inputs.size() == 1) return convert(inputs.front(), out);
-    with_reduction(reduction, [&]<class Op>(Op) {
-      Combiner<Format, Op> combiner(inputs);
-      if (out.dtype() == dtype) {
-        combiner.run(reinterpret_cast<typename Format::Storage*>(out.raw()), out.numel());
-      } else {
-        combiner.run(reinterpret_cast<typename Format::Value*>(out.raw()), out.numel());
-      }
-    });
-  });
+  HWY_DYNAMIC_DISPATCH(combine_all)(reduction, inputs, out);
+}
+
+void combine_in_slots(Reduction reduction, std::span<const Tensor> inputs, std::size_t own, const Tensor& out,
+                      Stores stores) {
+  check_inputs(inputs, out);
+  DT_CHECK(inputs.size() > 1, "there are no slots");
+  HWY_DYNAMIC_DISPATCH(combine_all_in_slots)(reduction, inputs, own, out, stores);
 }
 
 void fill_neutral(Reduction reduction, const Tensor& target) {
@@ -271,3 +255,4 @@ void convert(const Tensor& in, const Tensor& out) {
 }
 
 }  // namespace dt::comm
+#endif

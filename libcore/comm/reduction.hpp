@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "comm/stream_copy.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {
@@ -21,6 +22,11 @@ inline int tree_middle(int begin, int end) {
 /// dtype; out may be one of the inputs, but not overlap one otherwise. The bits depend on the inputs and
 /// their order alone. Errors: internal for u8, u16 (no arithmetic is defined).
 void combine(Reduction reduction, std::span<const Tensor> inputs, const Tensor& out);
+
+/// The same of what lies in the ranks' slots, but for inputs[own]; the result goes into all slots and to
+/// `out`, which may be inputs[own]. Two inputs at least; all of one dtype.
+void combine_in_slots(Reduction reduction, std::span<const Tensor> inputs, std::size_t own, const Tensor& out,
+                      Stores stores);
 
 /// What leaves every operand of ∘ as it is: for a sum of floats −0.
 void fill_neutral(Reduction reduction, const Tensor& target);

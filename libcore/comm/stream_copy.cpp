@@ -1,34 +1,98 @@
 #include "comm/stream_copy.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <cstring>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
+#include <hwy/cache_control.h>
+
+#define HWY_TARGET_INCLUDE "comm/stream_copy.cpp"
+#include "comm/lines.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace dt::comm::HWY_NAMESPACE {
+
+namespace {
+
+template <bool streamed>
+HWY_INLINE void copy_into(const std::byte* from, std::byte* to, std::size_t bytes, Source source) {
+  const auto copy = [&](const auto& ahead) HWY_ATTR { move_lines<streamed>(from, to, bytes, ahead); };
+  const auto bring_out = [&](std::size_t at) HWY_ATTR {
+    if constexpr (!streamed) take(to + at + near_ahead);
+  };
+  switch (source) {
+    case Source::memory:
+      return copy([&](std::size_t at) HWY_ATTR { fetch(from + at + far_ahead); });
+    case Source::other_core:
+      return copy([&](std::size_t at) HWY_ATTR {
+        fetch(from + at + near_ahead);
+        bring_out(at);
+      });
+    case Source::handed_over:
+      return copy([&](std::size_t at) HWY_ATTR {
+        take(from + at + near_ahead);
+        bring_out(at);
+      });
+  }
+}
+
+/// Line by line: streams and reads of memory wait for different things, so they go side by side.
+HWY_INLINE void stream_and_refill(std::byte* slot, std::byte* out, const std::byte* next, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += line) {
+    take(slot + at + near_ahead);
+    fetch(next + at + far_ahead);
+    move_line<true>(slot + at, out + at);
+    move_line<false>(next + at, slot + at);
+  }
+}
+
+/// Block by block, which here is faster.
+HWY_INLINE void store_and_refill(std::byte* slot, std::byte* out, const std::byte* next, std::size_t bytes) {
+  for (std::size_t begin = 0; begin < bytes; begin += block_bytes) {
+    const std::size_t count = std::min(block_bytes, bytes - begin);
+    move_lines<false>(slot + begin, out + begin, count, [&](std::size_t at) HWY_ATTR {
+      take(slot + begin + at + near_ahead);
+      fetch(next + begin + at + far_ahead);
+      take(out + begin + at + near_ahead);
+    });
+    move_lines<false>(next + begin, slot + begin, count, [](std::size_t) {});
+  }
+}
+
+}  // namespace
+
+void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes, Source source, Stores stores) {
+  if (stores == Stores::cached) return copy_into<false>(from, to, bytes, source);
+  copy_into<true>(from, to, bytes, source);
+  hwy::FlushStream();  // before anyone is told
+}
+
+/// Of whole lines.
+void refill_lines(std::byte* slot, std::byte* out, const std::byte* next, std::size_t bytes, Stores stores) {
+  if (stores == Stores::cached) return store_and_refill(slot, out, next, bytes);
+  stream_and_refill(slot, out, next, bytes);
+  hwy::FlushStream();
+}
+
+}  // namespace dt::comm::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace dt::comm {
 
-#if defined(__SSE2__)
-void stream_copy(std::span<std::byte> to, std::span<const std::byte> from) {
+HWY_EXPORT(copy_bytes);
+HWY_EXPORT(refill_lines);
+
+void copy(std::span<const std::byte> from, std::span<std::byte> to, Source source, Stores stores) {
+  HWY_DYNAMIC_DISPATCH(copy_bytes)(from.data(), to.data(), from.size(), source, stores);
+}
+
+void refill(std::span<std::byte> slot, std::span<std::byte> out, std::span<const std::byte> next,
+            Stores stores) {
   constexpr std::size_t line = 64;
-  const std::size_t unaligned = (line - reinterpret_cast<std::uintptr_t>(to.data()) % line) % line;
-  const std::size_t head = std::min(unaligned, to.size());
-  if (head > 0) std::memcpy(to.data(), from.data(), head);
-  std::size_t at = head;
-  for (; at + line <= to.size(); at += line) {
-    for (std::size_t i = 0; i < line; i += sizeof(__m128i)) {
-      const __m128i value = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from.data() + at + i));
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to.data() + at + i), value);
-    }
-  }
-  _mm_sfence();  // before anyone is told
-  if (at < to.size()) std::memcpy(to.data() + at, from.data() + at, to.size() - at);
+  const std::size_t both = std::min(out.size(), next.size()) / line * line;
+  HWY_DYNAMIC_DISPATCH(refill_lines)(slot.data(), out.data(), next.data(), both, stores);
+  copy(slot.subspan(both, out.size() - both), out.subspan(both), Source::handed_over, stores);
+  copy(next.subspan(both), slot.subspan(both, next.size() - both), Source::memory, Stores::cached);
 }
-#else
-void stream_copy(std::span<std::byte> to, std::span<const std::byte> from) {
-  if (!to.empty()) std::memcpy(to.data(), from.data(), to.size());
-}
-#endif
 
 }  // namespace dt::comm
+#endif

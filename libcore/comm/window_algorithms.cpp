@@ -8,28 +8,50 @@ namespace dt::comm {
 
 namespace {
 
-// Of outputs beside their inputs: less is soon read from the caches.
+// Less is soon read from the caches.
 constexpr std::size_t min_streamed_bytes = std::size_t{8} << 20;
+
+/// Outputs that are gone from the caches by the end. Where they are the inputs their lines are in the caches
+/// already, and streams, which push these out, take a third longer than stores.
+bool pays_to_stream(const Collective& collective) {
+  return collective.in.raw() != collective.out.raw() && collective.out.bytes() >= min_streamed_bytes;
+}
 
 std::int64_t piece_of_window(const Collective& collective, int size) {
   return elements_of(NodeWindow::piece_bytes_of(size), collective.in);
 }
 
-/// All ranks' pieces of their parts, one after the other, a segment each.
+std::size_t num_window_segments(const Collective& collective, int size) {
+  std::int64_t longest = 0;
+  for (int rank = 0; rank < size; ++rank) longest = std::max(longest, collective.part(rank).count);
+  return static_cast<std::size_t>(divide_up(longest, piece_of_window(collective, size)));
+}
+
+/// All ranks' pieces of their parts, one after the other, a segment each. A chain is a slot, which its
+/// segments take one after the other: where it is reduced and gathered the next one takes the place of each
+/// as that is gathered.
 class Passage {
  public:
   Passage(const Caller& caller, const Collective& collective)
       : rank_(caller.rank),
         collective_(collective),
         piece_(piece_of_window(collective, caller.size)),
-        run_(caller.locality->window(), num_window_chains(collective, caller.size), collective.reduction,
-             content_of(collective),
-             collective.in.raw() != collective.out.raw() && collective.out.bytes() >= min_streamed_bytes) {}
+        num_segments_(num_window_segments(collective, caller.size)),
+        run_(caller.locality->window(), num_segments_, collective.reduction, content_of(collective),
+             pays_to_stream(collective)) {}
 
-  bool add_step(std::size_t number, int index, Stage& stage) {
-    const WindowSegment segment = this->segment(number);
-    if (index >= segment.num_steps()) return false;
-    run_.add_step(segment, index, stage);
+  bool add_step(std::size_t chain, int index, Stage& stage) {
+    const bool refills = collective_.reduces() && collective_.gathers();
+    const int round = refills ? std::max(0, index - 1) / 2 : index / 2;
+    const int step = refills ? index - 2 * round : index % 2;
+    const std::size_t number = chain + static_cast<std::size_t>(round) * NodeWindow::num_slots;
+    if (number >= num_segments_) return false;
+    const std::size_t next = number + NodeWindow::num_slots;
+    if (step == 2 && next < num_segments_) {
+      run_.add_refill(segment(number), segment(next), stage);
+    } else {
+      run_.add_step(segment(number), step, stage);
+    }
     return true;
   }
 
@@ -56,15 +78,14 @@ class Passage {
   int rank_;
   Collective collective_;
   std::int64_t piece_;
+  std::size_t num_segments_;
   WindowRun run_;
 };
 
 }  // namespace
 
 std::size_t num_window_chains(const Collective& collective, int size) {
-  std::int64_t longest = 0;
-  for (int rank = 0; rank < size; ++rank) longest = std::max(longest, collective.part(rank).count);
-  return static_cast<std::size_t>(divide_up(longest, piece_of_window(collective, size)));
+  return std::min(NodeWindow::num_slots, num_window_segments(collective, size));
 }
 
 Algorithm window_algorithm(const Caller& caller, const Collective& collective) {

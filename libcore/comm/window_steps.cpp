@@ -1,6 +1,7 @@
 #include "comm/window_steps.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -9,9 +10,6 @@
 namespace dt::comm {
 
 namespace {
-
-// Combined and passed on while it is in the first-level cache.
-constexpr std::size_t block_bytes = std::size_t{16} << 10;
 
 /// One number of several.
 std::uint64_t mix(std::initializer_list<std::uint64_t> numbers) {
@@ -46,11 +44,17 @@ std::uint64_t WindowRun::content(const WindowSegment& segment) const {
   return mix({content_, segment.number});
 }
 
+std::function<bool()> WindowRun::may_begin(Step step, const WindowSegment& segment, bool is_second) const {
+  return [this, step, is_second, number = first_ + segment.number, content = content(segment)] {
+    if (!window_->may_begin(step, number)) return false;
+    if (is_second) window_->check_content(number, content);
+    return true;
+  };
+}
+
 void WindowRun::add_step(const WindowSegment& segment, int index, Stage& stage) {
   const Step step = index == 0 ? Step::copy : index == 1 && segment.reduces() ? Step::reduce : Step::gather;
-  stage.ready = [this, step, number = first_ + segment.number, content = content(segment)] {
-    return window_->may_begin(step, number, content);
-  };
+  stage.ready = may_begin(step, segment, index == 1);
   stage.then = [this, step, segment] {
     if (step == Step::copy) copy(segment);
     if (step == Step::reduce) reduce(segment);
@@ -58,16 +62,19 @@ void WindowRun::add_step(const WindowSegment& segment, int index, Stage& stage) 
   };
 }
 
+void WindowRun::add_refill(const WindowSegment& segment, const WindowSegment& next, Stage& stage) {
+  stage.ready = may_begin(Step::gather, segment, false);
+  stage.then = [this, segment, next] { refill(segment, next); };
+}
+
 Tensor WindowRun::in_slot(const WindowSegment& segment, int rank, int part, std::int64_t count) const {
   return {window_->piece(rank, first_ + segment.number, part), segment.dtype, {count}};
 }
 
-void WindowRun::store(const Tensor& from, const Tensor& to) const {
-  if (streams_) {
-    stream_copy(to.span_bytes(), from.span_bytes());
-  } else {
-    convert(from, to);
-  }
+/// Streams begin at lines.
+Stores WindowRun::stores_to(const Tensor& out) const {
+  const bool at_line = reinterpret_cast<std::uintptr_t>(out.raw()) % line_bytes == 0;
+  return streams_ && at_line ? Stores::streamed : Stores::cached;
 }
 
 /// Other ranks are taken in the order of their distance, so that no rank is everyone's first.
@@ -76,12 +83,17 @@ void WindowRun::copy(const WindowSegment& segment) {
   if (segment.reduces()) {
     for (int distance = 1; distance < window_->size(); ++distance) {
       const int part = (rank + distance) % window_->size();
-      const Tensor data = segment.in(part);
-      convert(data, in_slot(segment, rank, part, data.numel()));
+      const Tensor in = segment.in(part);
+      comm::copy(in.span_bytes(), in_slot(segment, rank, part, in.numel()).span_bytes(), Source::memory,
+                 Stores::cached);
     }
   } else {
-    convert(segment.mine, in_slot(segment, rank, rank, segment.mine.numel()));
-    if (const Tensor out = segment.out(rank); out.raw() != segment.mine.raw()) store(segment.mine, out);
+    const Tensor& mine = segment.mine;
+    const Tensor slot = in_slot(segment, rank, rank, mine.numel());
+    comm::copy(mine.span_bytes(), slot.span_bytes(), Source::memory, Stores::cached);
+    if (const Tensor out = segment.out(rank); out.raw() != mine.raw()) {
+      comm::copy(slot.span_bytes(), out.span_bytes(), Source::memory, stores_to(out));
+    }
   }
   window_->describe(first_ + segment.number, content(segment));
   finish(segment.reduces() ? Step::copy : Step::reduce, segment);
@@ -90,29 +102,43 @@ void WindowRun::copy(const WindowSegment& segment) {
 void WindowRun::reduce(const WindowSegment& segment) {
   const int own_rank = window_->rank();
   const Tensor own = segment.in(own_rank);
-  const Tensor result = segment.gathers() ? in_slot(segment, own_rank, own_rank, own.numel()) : segment.mine;
-  const Tensor out = segment.gathers() ? segment.out(own_rank) : Tensor();
-  const auto block = static_cast<std::int64_t>(block_bytes / dtype_bytes(segment.dtype));
-  std::vector<Tensor> inputs(static_cast<std::size_t>(window_->size()));
-  for (std::int64_t begin = 0; begin < own.numel(); begin += block) {
-    const std::int64_t count = std::min(block, own.numel() - begin);
-    for (int rank = 0; rank < window_->size(); ++rank) {
-      const Tensor whole = rank == own_rank ? own : in_slot(segment, rank, own_rank, own.numel());
-      inputs[static_cast<std::size_t>(rank)] = whole.flat(begin, count);
-    }
-    combine(reduction_, inputs, result.flat(begin, count));
-    if (out) store(result.flat(begin, count), out.flat(begin, count));
+  std::vector<Tensor> inputs;
+  for (int rank = 0; rank < window_->size(); ++rank) {
+    inputs.push_back(rank == own_rank ? own : in_slot(segment, rank, own_rank, own.numel()));
   }
-  finish(segment.gathers() ? Step::reduce : Step::gather, segment);
+  if (!segment.gathers()) {
+    combine(reduction_, inputs, segment.mine);
+    return finish(Step::gather, segment);
+  }
+  const Tensor out = segment.out(own_rank);
+  combine_in_slots(reduction_, inputs, static_cast<std::size_t>(own_rank), out, stores_to(out));
+  window_->leave(first_ + segment.number);
+  finish(Step::reduce, segment);
 }
 
 void WindowRun::gather(const WindowSegment& segment) {
+  const int rank = window_->rank();
   for (int distance = 1; distance < window_->size(); ++distance) {
-    const int part = (window_->rank() + distance) % window_->size();
+    const int part = (rank + distance) % window_->size();
     const Tensor out = segment.out(part);
-    store(in_slot(segment, part, part, out.numel()), out);
+    const Tensor slot = in_slot(segment, segment.reduces() ? rank : part, part, out.numel());
+    comm::copy(slot.span_bytes(), out.span_bytes(),
+               segment.reduces() ? Source::handed_over : Source::other_core, stores_to(out));
   }
   finish(Step::gather, segment);
+}
+
+void WindowRun::refill(const WindowSegment& segment, const WindowSegment& next) {
+  const int rank = window_->rank();
+  for (int distance = 1; distance < window_->size(); ++distance) {
+    const int part = (rank + distance) % window_->size();
+    const Tensor out = segment.out(part), in = next.in(part);
+    const Tensor slot = in_slot(segment, rank, part, std::max(out.numel(), in.numel()));
+    comm::refill(slot.span_bytes(), out.span_bytes(), in.span_bytes(), stores_to(out));
+  }
+  finish(Step::gather, segment);
+  window_->describe(first_ + next.number, content(next));
+  finish(Step::copy, next);
 }
 
 /// The last step done: the slot is free for another segment.

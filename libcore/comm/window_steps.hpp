@@ -8,6 +8,7 @@
 #include "comm/node_window.hpp"
 #include "comm/parts.hpp"
 #include "comm/reduction.hpp"
+#include "comm/stream_copy.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {
@@ -29,10 +30,11 @@ struct WindowSegment {
   int num_steps() const { return reduces() && gathers() ? 3 : 2; }
 };
 
-/// An operation's segments of a window. Each goes from a rank's buffer into its slot, is combined by the rank
-/// whose part it is, from all slots into its own and `out`, and is copied from there by the others: slots
-/// stay in the caches, so what memory sees is each rank's in once and out once. Any order of segments is
-/// right; a lower one first is fast. Where it goes before all its steps are done, it breaks the window off.
+/// An operation's segments of a window. Each goes from a rank's buffer into its slot; the rank whose part it
+/// is combines all slots' and, where results are gathered, puts them in their place, so that a cache line
+/// passes between two cores once for each way; each rank takes them from its own slot to `out`. Slots stay in
+/// the caches, so what memory sees is each rank's in once and out once. Any order of segments is right; a
+/// lower one first is fast. Where it goes before all its steps are done, it breaks the window off.
 class WindowRun {
  public:
   /// `content` tells operations from each other that ranks should not confuse. `streams`: what is written to
@@ -45,15 +47,20 @@ class WindowRun {
   const NodeWindow& window() const { return *window_; }
   /// Step `index` of a segment; it must stay as it is until that is done, but the rest of it need not.
   void add_step(const WindowSegment& segment, int index, Stage& stage);
+  /// The last step of a segment that is reduced and gathered, and the first one of that which takes its slots
+  /// next.
+  void add_refill(const WindowSegment& segment, const WindowSegment& next, Stage& stage);
 
  private:
   using Step = NodeWindow::Step;
   Tensor in_slot(const WindowSegment& segment, int rank, int part, std::int64_t count) const;
-  void store(const Tensor& from, const Tensor& to) const;
+  Stores stores_to(const Tensor& out) const;
   std::uint64_t content(const WindowSegment& segment) const;
   void copy(const WindowSegment& segment);
   void reduce(const WindowSegment& segment);
   void gather(const WindowSegment& segment);
+  void refill(const WindowSegment& segment, const WindowSegment& next);
+  std::function<bool()> may_begin(Step step, const WindowSegment& segment, bool is_second) const;
   void finish(Step step, const WindowSegment& segment);
 
   std::shared_ptr<NodeWindow> window_;

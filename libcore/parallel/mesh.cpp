@@ -15,6 +15,19 @@ std::int64_t shard_of(const model::Split& split, int tp, int tp_rank) {
   return split.max_shards < tp ? tp_rank * split.max_shards / tp : tp_rank;
 }
 
+bool divides_heads(std::int64_t tp, const model::ModelSpec& spec) {
+  return spec.key_value_heads % tp == 0 || (tp % spec.key_value_heads == 0 && tp <= spec.query_heads);
+}
+
+/// Below and, where there is one, above: "tp=4 or tp=8".
+std::string nearest_tp(std::int64_t tp, const model::ModelSpec& spec) {
+  std::int64_t below = std::min(tp, spec.query_heads), above = tp;
+  while (!divides_heads(below, spec)) --below;
+  while (above <= spec.query_heads && !divides_heads(above, spec)) ++above;
+  const std::string text = fmt::format("tp={}", below);
+  return above > spec.query_heads ? text : fmt::format("{} or tp={}", text, above);
+}
+
 }  // namespace
 
 Division division_of(const model::Layout& layout, int dp_rank) {
@@ -22,11 +35,16 @@ Division division_of(const model::Layout& layout, int dp_rank) {
   return {layout.zero, dp_rank % layout.group_size(), layout.group_size()};
 }
 
-std::string why_impossible(const model::Layout& mesh, const model::ParameterTable& table) {
-  const auto layers = static_cast<int>(table.units().size()) - 2;
-  if (mesh.pp > layers) {
-    return fmt::format("pp={} stages for {} layers: at most pp={} gives each a layer", mesh.pp, layers,
-                       layers);
+std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& spec) {
+  if (mesh.pp > spec.layers) {
+    return fmt::format("pp={} stages for {} layers: at most pp={} gives each a layer", mesh.pp, spec.layers,
+                       spec.layers);
+  }
+  if (!divides_heads(mesh.tp, spec)) {
+    return fmt::format(
+        "tp={} ranks for {} query heads over {} key-value heads: it must divide the latter, or be a multiple "
+        "of them up to the former; {} would do",
+        mesh.tp, spec.query_heads, spec.key_value_heads, nearest_tp(mesh.tp, spec));
   }
   if (mesh.zero == 0 && mesh.zero_group != 0) return "zero-group without zero: add zero=1, 2 or 3";
   if (mesh.dp % mesh.group_size() != 0) {

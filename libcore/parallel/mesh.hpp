@@ -4,6 +4,7 @@
 #include <string>
 
 #include "model/layout.hpp"
+#include "model/model_spec.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/sharding.hpp"
 #include "tensor/piece.hpp"
@@ -13,8 +14,10 @@ namespace dt::parallel {
 /// What a place on the dp axis holds of what its pp and tp leave.
 Division division_of(const model::Layout& layout, int dp_rank);
 
-/// Why no model of this table can be laid out so, with what would do; "" where it can.
-std::string why_impossible(const model::Layout& mesh, const model::ParameterTable& table);
+/// Why this model cannot be laid out so, with what would do; "" where it can. Each tp rank has whole heads,
+/// and the key-value heads that its query heads ask for, which others may hold, too: so tp divides the
+/// key-value heads, or is a multiple of them up to the query heads.
+std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& spec);
 
 /// What tensor parallelism leaves of a parameter on rank `tp_rank` of `tp`: a slice of `split.dim`, of whole
 /// heads (features, rows of the vocabulary), or all of it where it is not cut. Slices may be uneven; with

@@ -27,8 +27,8 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
 
 Error short_memory(std::size_t bytes) {
   return Error(ErrorKind::environment, fmt::format("cannot allocate {} of memory", format_bytes(bytes)),
-               fmt::format("this node has {}: use a smaller model or batch, or more ranks",
-                           format_bytes(physical_memory_bytes())));
+               fmt::format("at most {} can be had here: use a smaller model or batch, or more ranks",
+                           format_bytes(usable_memory_bytes())));
 }
 
 std::byte* allocate_small(std::size_t bytes) {

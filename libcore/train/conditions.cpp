@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/build_info.hpp"
+#include "base/digest.hpp"
 #include "train/precision.hpp"
 
 namespace dt::train {
@@ -37,10 +38,15 @@ std::string describe_conditions(const Plan& plan) {
               {"grad_lanes", plan.grad_lanes},
               {"reduce_dtype", precision_name(plan.precision.wire())},
               {"gradient_sum", plan.gradient_sum()},
+              {"beta1", plan.adamw.beta1},
+              {"beta2", plan.adamw.beta2},
+              {"adam_eps", plan.adamw.eps},
               {"weight_decay", plan.adamw.weight_decay},
               {"clip_norm", plan.clip_norm},
+              {"mask_documents", plan.mask_documents},
               {"instruction_set", instruction_set()},
-              {"build", build_description()}}
+              {"build", build_description()},
+              {"program", to_hex(executable_digest())}}
       .dump();
 }
 

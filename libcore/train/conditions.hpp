@@ -8,13 +8,15 @@
 
 namespace dt::train {
 
-/// A JSON object: threads a rank, batches, instruction set, build, ….
+/// A JSON object: threads a rank, batches, the optimizer's constants, instruction set, the program's digest,
+/// ….
 std::string describe_conditions(const Plan& plan);
 
 /// The learning rate's way, as a JSON object.
 std::string describe_schedule(const optim::Schedule& schedule);
 
-/// "threads 2 → 1", ... for each member of such objects that differs.
+/// "threads 2 → 1", ... for each member of such objects that differs; of those that only one has, nothing is
+/// known.
 std::vector<std::string> condition_differences(const std::string& then, const std::string& now);
 
 }  // namespace dt::train

@@ -136,9 +136,9 @@ void check_and_describe(const Settings& settings, const Launch& launch, Console&
   } else {
     print_table(description, console);
   }
-  if (memory.total() > physical_memory_bytes()) {
-    console.warn("needs {} of memory, this machine has {}", format_bytes(memory.total()),
-                 format_bytes(physical_memory_bytes()));
+  if (memory.total() > usable_memory_bytes()) {
+    console.warn("needs {} of memory, at most {} can be had here", format_bytes(memory.total()),
+                 format_bytes(usable_memory_bytes()));
   }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/host.hpp"
+#include "base/numa.hpp"
 #include "checkpoint/run_directory.hpp"
 #include "comm/exchange.hpp"
 #include "comm/watchdog.hpp"
@@ -47,6 +49,13 @@ void announce(const Start& start, const Settings& settings, Console& console) {
   }
   console.info("{} steps of {} tokens; {} rank{} of {} thread{}", plan.total_steps, plan.tokens_per_step(),
                num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
+  if (const int domains = num_numa_domains(available_core_numbers()); domains > 1) {
+    console.info(
+        "this rank's cores lie on {} NUMA domains: a rank bound to each finds its memory near (mpirun "
+        "--map-by "
+        "numa --bind-to numa; srun --ntasks-per-node={} --cpu-bind=ldoms)",
+        domains, domains);
+  }
   if (!start.checkpoint.empty()) {
     console.info("going on from {} (step {} of {})", start.checkpoint.string(), start.state.step,
                  start.plan.total_steps);

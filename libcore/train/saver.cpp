@@ -23,6 +23,20 @@ class Stall {
   double began_s_ = monotonic_s();
 };
 
+/// Once it goes, whatever made it go, the state may change.
+class Copying {
+ public:
+  explicit Copying(std::atomic<bool>& may_change) : may_change_(may_change) {}
+  Copying(const Copying&) = delete;
+  ~Copying() {
+    may_change_ = true;
+    may_change_.notify_all();
+  }
+
+ private:
+  std::atomic<bool>& may_change_;
+};
+
 }  // namespace
 
 Saver::Saver(const comm::Ranks& ranks, const parallel::ModelStorage& storage, bool in_background,
@@ -56,24 +70,26 @@ void Saver::begin(SaveTarget& target, const checkpoint::Manifest& header, bool s
 }
 
 void Saver::write(const fs::path& folder, std::vector<checkpoint::SourcePiece> pieces, bool from_copy) {
-  if (from_copy || !group_.writes()) {
-    group_.copy(pieces);
-    may_change_ = true;
-    may_change_.notify_all();
-  }
-  if (!group_.writes()) return;
-  const auto check = [this] {
-    if (is_cancelled_) throw GivenUp();
-  };
   try {
-    group_.collect(pieces, check);
-    checkpoint::write_part(folder, header_, group_.file(), pieces, [&](std::uint64_t) { check(); });
-    target_->finish_part(check);
+    if (from_copy || !group_.writes()) {
+      const Copying copying(may_change_);
+      group_.copy(pieces);
+    }
+    if (group_.writes()) write_file(folder, pieces);
   } catch (const GivenUp&) {
   } catch (...) {
     has_failed_ = true;
     throw;
   }
+}
+
+void Saver::write_file(const fs::path& folder, std::vector<checkpoint::SourcePiece>& pieces) {
+  const auto check = [this] {
+    if (is_cancelled_) throw GivenUp();
+  };
+  group_.collect(pieces, check);
+  checkpoint::write_part(folder, header_, group_.file(), pieces, [&](std::uint64_t) { check(); });
+  target_->finish_part(check);
 }
 
 void Saver::let_change() {

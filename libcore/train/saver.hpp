@@ -36,7 +36,7 @@ class Saver {
   /// training will go on before finish(), for which the saver must be one `in_background`. Errors, on all
   /// ranks: environment.
   void begin(SaveTarget& target, const checkpoint::Manifest& header, bool state_changes);
-  /// Before the state changes; blocks until it is copied.
+  /// Before the state changes; blocks until it is copied, or that has failed.
   void let_change();
   /// For the decision point: what has become of this rank's share.
   void report(StepReport& report) const;
@@ -50,6 +50,7 @@ class Saver {
   enum class Phase { idle, writing, committing };
 
   void write(const fs::path& folder, std::vector<checkpoint::SourcePiece> pieces, bool from_copy);
+  void write_file(const fs::path& folder, std::vector<checkpoint::SourcePiece>& pieces);
   void commit();
   void begin_commit();
   SavedCheckpoint end();

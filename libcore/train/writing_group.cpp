@@ -146,6 +146,7 @@ void WritingGroup::map_others(comm::Communicator& world, const parallel::ModelSt
 }
 
 void WritingGroup::copy(std::vector<SourcePiece>& pieces) {
+  DT_CHECK(pieces.size() == copies_.size(), "{} pieces into memory for {}", pieces.size(), copies_.size());
   for (std::size_t i = 0; i < copies_.size(); ++i)
     std::memcpy(copies_[i].data.raw(), pieces[i].data.raw(), copies_[i].data.bytes());
   pieces = copies_;

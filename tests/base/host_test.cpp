@@ -11,7 +11,7 @@ using namespace dt;
 TEST_CASE("the host is known") {
   CHECK_FALSE(host_name().empty());
   CHECK(available_cores() >= 1);
-  CHECK(physical_memory_bytes() > (std::uint64_t{64} << 20));
+  CHECK(usable_memory_bytes() > (std::uint64_t{64} << 20));
 }
 
 TEST_CASE("available cores follow the affinity mask") {

@@ -1,9 +1,11 @@
 // What dt-allreduce-bench --backend mpi adds to the calls that it measures: under mpirun, its measurement and
 // a plain MPI loop of the same calls on the same memory, by turns in one process, as processes differ by more
-// than what is sought. Times are of the slowest rank, in µs; medians over the rounds. The plain loop runs a
-// second time, to show how much equals differ here.
+// than what is sought. Times are of the slowest rank, in µs. The memory and the processor change from second
+// to second, so a round is loop, tool, loop, loop, loop: the tool, and as a check another loop, are each held
+// against the mean of the loops just before and after, and the median over the rounds counts. What the check
+// shows is how much equals differ here.
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <mpi.h>
@@ -64,14 +66,37 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+/// Something beside the loops just before and after it, of each round.
+struct Beside {
+  std::vector<double> added_us, ratios;
+  void take(double before_us, double us, double after_us) {
+    const double loop_us = (before_us + after_us) / 2;
+    added_us.push_back(us - loop_us);
+    ratios.push_back(us / loop_us);
+  }
+};
+
+/// Of the check what it is off by either way: the tool's is no better known than that.
+struct Off {
+  double us = 0;
+  double share = 0;
+  void take(std::int64_t bytes, const Beside& beside) {
+    if (bytes < small_bytes) {
+      us = std::max(us, std::abs(median(beside.added_us)));
+    } else {
+      share = std::max(share, std::abs(median(beside.ratios) - 1));
+    }
+  }
+};
+
 struct Worst {
   double added_us = -1e9;
   double ratio = 0;
-  void take(std::int64_t bytes, double loop_us, double other_us) {
+  void take(std::int64_t bytes, const Beside& beside) {
     if (bytes < small_bytes) {
-      added_us = std::max(added_us, other_us - loop_us);
+      added_us = std::max(added_us, median(beside.added_us));
     } else {
-      ratio = std::max(ratio, other_us / loop_us);
+      ratio = std::max(ratio, median(beside.ratios));
     }
   }
 };
@@ -80,34 +105,39 @@ void compare(comm::mpi::World& world, Operation operation) {
   comm::Communicator& group = world.communicator();
   allreduce_bench::MpiBackend backend(world.collectives(), group);
   bench::Workspace workspace(max_bytes);
-  Worst tool_worst, loop_worst;
+  Worst tool_worst;
+  Off check_off;
   for (std::int64_t bytes = 8; bytes <= max_bytes; bytes *= 2) {
     const bench::Problem problem{.operation = operation, .num_ranks = group.size(), .numel = bytes / 4};
     const auto views = workspace.views(problem, false, group.rank(), backend.in_place_part());
     // About as long for each size: what is sought is small beside what a moment's disturbance costs.
     const std::int64_t iterations = std::clamp<std::int64_t>((4 << 20) / bytes, 16, 2000);
-    std::array<std::vector<double>, 3> us;
+    const bench::MeasureSettings settings{.iterations = iterations, .warmup = 5, .checks = 0};
+    const auto loop_us = [&] { return plain_loop_us(operation, views, iterations); };
+    Beside tool, check;
+    std::vector<double> loop;
     for (int round = 0; round < rounds; ++round) {
-      us[0].push_back(plain_loop_us(operation, views, iterations));
-      const bench::MeasureSettings settings{.iterations = iterations, .warmup = 5, .checks = 0};
-      us[1].push_back(1e6 * measure(group, backend, problem, false, workspace, settings).slowest_s);
-      us[2].push_back(plain_loop_us(operation, views, iterations));
+      const double first = loop_us();
+      const double tool_us = 1e6 * measure(group, backend, problem, false, workspace, settings).slowest_s;
+      const double second = loop_us(), check_us = loop_us(), third = loop_us();
+      tool.take(first, tool_us, second);
+      check.take(second, check_us, third);
+      loop.push_back(second);
     }
-    const double loop = median(us[0]), tool = median(us[1]), again = median(us[2]);
-    tool_worst.take(bytes, loop, tool);
-    loop_worst.take(bytes, loop, again);
+    tool_worst.take(bytes, tool);
+    check_off.take(bytes, check);
     if (group.rank() != 0) continue;
-    std::printf("%-14s %10lld  loop %10.3f  tool %10.3f  added %8.3f  ratio %6.3f  loop again %10.3f\n",
-                bench::traits(operation).name, static_cast<long long>(bytes), loop, tool, tool - loop,
-                tool / loop, again);
+    std::printf(
+        "%-14s %10lld  loop %10.3f  tool: added %8.3f  ratio %6.3f  loop again: added %8.3f  ratio %6.3f\n",
+        bench::traits(operation).name, static_cast<long long>(bytes), median(loop), median(tool.added_us),
+        median(tool.ratios), median(check.added_us), median(check.ratios));
   }
   if (group.rank() != 0) return;
   std::printf(
       "%-14s worst: %.3f us added below 64 KiB (at most 0.1), ratio %.3f from there up (at most 1.03); the "
       "loop "
-      "against itself %.3f us, %.3f\n",
-      bench::traits(operation).name, tool_worst.added_us, tool_worst.ratio, loop_worst.added_us,
-      loop_worst.ratio);
+      "against itself is off by up to %.3f us, %.3f\n",
+      bench::traits(operation).name, tool_worst.added_us, tool_worst.ratio, check_off.us, check_off.share);
 }
 
 }  // namespace

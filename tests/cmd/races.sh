@@ -9,9 +9,14 @@ at_exit() { ((${#racers[@]} == 0)) || { kill -KILL "${racers[@]}" && wait; } 2>/
 # claims RUN: numbers of the generations that were not withdrawn.
 claims() { find "$1/generations" -name '????.json' -size +0 | sort | sed -E 's|.*/0*([0-9]+)\.json|\1|'; }
 
-# names_winner FILE RUN WINNER: the refusal tells who holds the run.
-names_winner() {
-  expect_match "$1" "another dt-train (is|has been) running in $2.*: generation $(claims "$2" | tail -n 1), process $3 on $(hostname)"
+# names_rival RACER RUN LAST: the refusal tells who held the run: another racer, as a generation newer than LAST. It need not be the
+# winner: who refused this one may have given way itself.
+names_rival() {
+  local said=racer.$1 rivals=("${racers[@]}") generation
+  unset "rivals[$1]"
+  expect_match "$said" "another dt-train (is|has been) running in $2.*: generation [0-9]+, process ($(tr ' ' '|' <<<"${rivals[*]}")) on $(hostname)"
+  generation=$(sed -nE 's/.*: generation ([0-9]+), process.*/\1/p' "$said")
+  ((generation > $3)) || fail "racer $1 was refused by generation $generation, which is not of this race"
 }
 
 # start_racers RUN COUNT [options]: all at once, as processes ${racers[@]}; what racer i says is in racer.i.
@@ -65,14 +70,14 @@ races() {
   for ((race = 0; race < count; ++race)); do
     start_racers raced "$((2 + RANDOM % 2))" "${common[@]}" --save-every 20 --steps 100000000
     one_survives
+    for i in "${!racers[@]}"; do
+      [[ $i != "$winner" ]] || continue
+      names_rival "$i" raced "$last"
+      losers=$((losers + 1))
+    done
     claimed=$(claims raced | awk -v last="$last" '$1 > last' | wc -l)
     expect_equal "$claimed" 1 "claims in force after race $race"
     last=$(claims raced | tail -n 1)
-    for i in "${!racers[@]}"; do
-      [[ $i != "$winner" ]] || continue
-      names_winner "racer.$i" raced "${racers[winner]}"
-      losers=$((losers + 1))
-    done
     wait_for_generation raced "$last"
     kill "-$( ((RANDOM % 2)) && echo KILL || echo TERM)" "${racers[winner]}" 2>/dev/null || fail "the winner is gone: $(cat racer."$winner")"
     wait "${racers[winner]}" 2>/dev/null || true

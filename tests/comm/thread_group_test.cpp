@@ -17,6 +17,10 @@ Tensor view_of(std::vector<float>& numbers) {
   return {numbers.data(), DType::f32, {static_cast<std::int64_t>(numbers.size())}};
 }
 
+bool contains(const Error& error, const std::string& text) {
+  return error.message().find(text) != std::string::npos;
+}
+
 }  // namespace
 
 TEST_CASE("the largest result of the ranks is that of the run") {
@@ -86,6 +90,48 @@ TEST_CASE("nobody touches the buffers of a rank that throws half-way") {
     };
     CHECK(error_of([&] { run_threads(3, body); }).message() == "a disk is full");
   }
+}
+
+TEST_CASE("an operation that nobody waits for leaves its buffer alone, and is an error") {
+  std::atomic<bool> is_dropped = false;
+  const auto body = [&](Communicator& group) {
+    const auto own = static_cast<float>(group.rank());
+    std::vector<float> data(1000, own);
+    if (group.rank() == 0) {
+      group.receive(1, view_of(data));
+      is_dropped = true;
+      const Error error = error_of([&] { group.barrier().wait(); });
+      require(error.kind() == ErrorKind::internal, "the kind of error is wrong");
+      require(contains(error, "nobody has waited for receive from rank 1"), error.message());
+    } else {
+      while (!is_dropped) std::this_thread::yield();
+      group.engine().set_timeout(0.1);
+      const Error error = error_of([&] { group.send(0, view_of(data)).wait(); });
+      require(contains(error, "is not done after"), error.message());
+    }
+    require(data == std::vector<float>(1000, own), "the buffer was written");
+    return 0;
+  };
+  CHECK(run_threads(2, body) == 0);
+}
+
+TEST_CASE("what an exception drops is given up, and the rank can still tell the others") {
+  std::atomic<bool> is_dropped = false;
+  const auto body = [&](Communicator& group) {
+    std::vector<float> data(1000, 7);
+    if (group.rank() == 0) {
+      const auto fail = [&] {
+        const Work work = group.receive(1, view_of(data));
+        throw environment_error("a disk is full");
+      };
+      require(error_of(fail).message() == "a disk is full", "another error");
+      is_dropped = true;
+    }
+    while (!is_dropped) std::this_thread::yield();
+    group.barrier().wait();
+    return 0;
+  };
+  CHECK(run_threads(2, body) == 0);
 }
 
 // Of ranks as processes such a rank can send no more at all: MPI does not take messages back.

@@ -46,8 +46,10 @@ model::ModelSpec random_spec(Dice& dice) {
   return s;
 }
 
-model::Layout random_layout(Dice& dice, std::int64_t layers) {
-  model::Layout layout{dice(1, static_cast<int>(layers)), dice(1, 6), dice(1, 7), dice(0, 3), 0};
+model::Layout random_layout(Dice& dice, const model::ModelSpec& spec) {
+  model::Layout layout{dice(1, static_cast<int>(spec.layers)), dice(1, 6), 1, dice(0, 3), 0};
+  do layout.tp = dice(1, 7);
+  while (!why_impossible(layout, spec).empty());
   if (layout.zero > 0 && dice(0, 1) == 1) {
     do layout.zero_group = dice(1, layout.dp);
     while (layout.dp % layout.zero_group != 0);
@@ -133,9 +135,8 @@ TEST_CASE("whatever the model and the layout, every element has one owner in eve
   Dice dice(static_cast<unsigned>(seed));
   const model::ModelSpec spec = random_spec(dice);
   const model::ParameterTable table(spec);
-  const model::Layout layout = random_layout(dice, spec.layers);
+  const model::Layout layout = random_layout(dice, spec);
   CAPTURE(seed, text_of(layout));
-  REQUIRE(why_impossible(layout, table).empty());
   for (int kind = 0; kind < 3; ++kind) {
     for (const std::vector<int>& count : counts(table, layout, kind)) {
       CHECK(std::all_of(count.begin(), count.end(), [](int n) { return n == 1; }));
@@ -229,12 +230,48 @@ TEST_CASE("ZeRO cuts a stage's flat buffers at blocks of 4,096 elements") {
   }
 }
 
+TEST_CASE("where a layout fits, each rank has the key-value heads that its query heads ask for") {
+  const auto [query_heads, key_value_heads] = GENERATE(table<int, int>(
+      {{1, 1}, {4, 2}, {4, 4}, {6, 2}, {8, 1}, {12, 12}, {12, 3}, {14, 2}, {32, 8}, {40, 10}}));
+  model::ModelSpec spec = grouped_spec();
+  spec.query_heads = query_heads, spec.key_value_heads = key_value_heads;
+  const model::ParameterTable table(spec);
+  const auto heads = [&](const char* name, int tp, int rank) {
+    const Piece slice = slice_of(table.params()[static_cast<std::size_t>(find(table, name))], tp, rank);
+    return std::pair(slice.start[0] / spec.head_dim, (slice.start[0] + slice.box[0]) / spec.head_dim);
+  };
+  const int group = query_heads / key_value_heads;
+  for (int tp = 1; tp <= query_heads + 1; ++tp) {
+    bool fits = true;
+    int next = 0;  // query heads are divided, without a rank that has none or another's
+    for (int rank = 0; rank < tp; ++rank) {
+      const auto [q_begin, q_end] = heads("layers.0.attention.q.weight", tp, rank);
+      const auto [kv_begin, kv_end] = heads("layers.0.attention.k.weight", tp, rank);
+      const bool is_asked_for = q_begin / group == kv_begin && (q_end - 1) / group == kv_end - 1;
+      // Where there are several, each must have its whole group here.
+      const bool is_even = kv_end - kv_begin == 1 || q_end - q_begin == group * (kv_end - kv_begin);
+      fits = fits && is_asked_for && is_even && q_begin == next && q_end > q_begin;
+      next = static_cast<int>(q_end);
+    }
+    CAPTURE(query_heads, key_value_heads, tp);
+    if (why_impossible({1, 1, tp, 0, 0}, spec).empty()) CHECK(fits);
+  }
+}
+
 TEST_CASE("a layout that does not fit says what would") {
-  const model::ParameterTable table(grouped_spec());
-  CHECK(why_impossible({3, 1, 1, 0, 0}, table).empty());
-  CHECK(why_impossible({4, 1, 1, 0, 0}, table) ==
-        "pp=4 stages for 3 layers: at most pp=3 gives each a layer");
-  CHECK(why_impossible({1, 4, 1, 1, 3}, table) ==
+  model::ModelSpec spec = grouped_spec();
+  CHECK(why_impossible({3, 1, 1, 0, 0}, spec).empty());
+  CHECK(why_impossible({4, 1, 1, 0, 0}, spec) == "pp=4 stages for 3 layers: at most pp=3 gives each a layer");
+  CHECK(why_impossible({1, 4, 1, 1, 3}, spec) ==
         "groups of zero-group=3 do not make up dp=4: it must divide it");
-  CHECK(why_impossible({1, 4, 1, 0, 2}, table) == "zero-group without zero: add zero=1, 2 or 3");
+  CHECK(why_impossible({1, 4, 1, 0, 2}, spec) == "zero-group without zero: add zero=1, 2 or 3");
+
+  spec.query_heads = 32, spec.key_value_heads = 8;
+  CHECK(
+      why_impossible({1, 1, 6, 0, 0}, spec) ==
+      "tp=6 ranks for 32 query heads over 8 key-value heads: it must divide the latter, or be a multiple of "
+      "them up to the former; tp=4 or tp=8 would do");
+  CHECK_THAT(why_impossible({1, 1, 12, 0, 0}, spec), Catch::EndsWith("; tp=8 or tp=16 would do"));
+  CHECK_THAT(why_impossible({1, 1, 40, 0, 0}, spec), Catch::EndsWith("; tp=32 would do"));
+  for (const int tp : {1, 2, 4, 8, 16, 24, 32}) CHECK(why_impossible({1, 1, tp, 0, 0}, spec).empty());
 }

@@ -61,8 +61,8 @@ model::ModelSpec tiny_model(const std::string& family) {
   s.vocabulary = 97;
   s.layers = 2;
   s.hidden = 24;
-  s.query_heads = s.key_value_heads = 3;
-  s.head_dim = 8;
+  s.query_heads = s.key_value_heads = 4;
+  s.head_dim = 6;
   s.mlp_hidden = 40;
   s.max_positions = 32;
   s.bos_token = s.eos_token = 96;

@@ -25,6 +25,7 @@ HWY_INLINE V silu_gate(V x) {
 template <class T>
 void gelu_elements(const T* x, T* y, std::int64_t count) {
   for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR {
+    fetch_ahead(lanes, x + i);
     const V v = load(lanes, x + i);
     store(lanes, hn::Mul(v, gelu_gate(v)), y + i);
   });
@@ -34,6 +35,7 @@ void gelu_elements(const T* x, T* y, std::int64_t count) {
 template <class T>
 void gelu_backward_elements(const T* dy, const T* x, T* dx, std::int64_t count) {
   for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR {
+    fetch_ahead(lanes, dy + i), fetch_ahead(lanes, x + i);
     const V v = clamp(load(lanes, x + i), 9);
     const V s = gelu_gate(v);
     const V slope =

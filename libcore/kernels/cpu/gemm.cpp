@@ -49,6 +49,14 @@ void widen(DType dtype, const void* from, std::int64_t count, float* to) {
   });
 }
 
+/// An inner kernel of vectors.
+template <auto* TILE>
+void multiply_after_fetch(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
+                          std::int64_t c_row, bool add, const Ahead& ahead) {
+  ahead.fetch(0, K);
+  TILE(rows, K, a, b, c, c_row, add);
+}
+
 /// `tile` of a panel of vectors.
 GemmKernels with_vectors(Tile* tile, std::int64_t unit_elements) {
   constexpr std::int64_t columns = wide_vectors * num_lanes;
@@ -70,7 +78,7 @@ GemmKernels with_vectors(Tile* tile, std::int64_t unit_elements) {
 
 GemmKernels gemm_kernels([[maybe_unused]] Arithmetic arithmetic) {
 #if HWY_TARGET == HWY_AVX3
-  if (arithmetic == Arithmetic::bf16) return with_vectors(multiply_wide_tile_bf16, 2);
+  if (arithmetic == Arithmetic::bf16) return with_vectors(multiply_after_fetch<multiply_wide_tile_bf16>, 2);
   if (arithmetic != Arithmetic::fp32) {
     return {.a = {2 * amx_rows, 2 * amx_rows, pack_tiles<true>},
             .b = {2 * amx_columns, 2 * amx_columns, pack_tiles<false>},
@@ -78,8 +86,8 @@ GemmKernels gemm_kernels([[maybe_unused]] Arithmetic arithmetic) {
             .unit_elements = 2,
             .unit_group = amx_units,
             .chain = tiles_chain,
-            .most_whole_units = 512,
-            .units_of_part = 2 * tiles_chain,
+            .most_whole_units = 1024,
+            .units_of_part = 3 * tiles_chain,
             .most_block_units = std::int64_t{3} << 16,
             .most_block_rows = 512,
             .fetches_c_to_write = false,
@@ -88,7 +96,7 @@ GemmKernels gemm_kernels([[maybe_unused]] Arithmetic arithmetic) {
             .widen = widen};
   }
 #endif
-  return with_vectors(multiply_tile<wide_vectors>, 1);
+  return with_vectors(multiply_after_fetch<multiply_tile<wide_vectors>>, 1);
 }
 
 bool is_avx512() {
@@ -108,6 +116,8 @@ namespace {
 
 /// Units of B that are packed at once, 12 MB: within reach of a shared cache.
 constexpr std::int64_t most_packed = std::int64_t{3} << 20;
+/// Sums that are kept, 16 MB: for rows beyond them B is packed once more.
+constexpr std::int64_t most_sums = std::int64_t{4} << 20;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -116,11 +126,10 @@ std::int64_t round_up(std::int64_t a, std::int64_t b) {
   return ceil_div(a, b) * b;
 }
 
-/// Asks for memory to be brought into the L2 cache, to be read (0) or written (1).
-template <int WRITE>
-void fetch(const void* from, std::int64_t bytes) {
+/// Asks for memory to be brought into the L2 cache, to be written.
+void fetch_to_write(const void* from, std::int64_t bytes) {
   const auto* p = static_cast<const std::byte*>(from);
-  for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, WRITE, 2);
+  for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 1, 2);
 }
 
 /// [0, extent) in equal parts, multiples of `granule`, the last one shorter.
@@ -249,7 +258,7 @@ class Multiplication {
            dtype_bytes(product.operands)),
         parts_n_(product.N, ceil_div(product.N, std::max(most_packed / packed_units_, kernels.b.group)),
                  kernels.b.group),
-        parts_m_(product.M, sums_are_kept() ? ceil_div(product.M * parts_n_.part, most_packed) : 1,
+        parts_m_(product.M, sums_are_kept() ? ceil_div(product.M * parts_n_.part, most_sums) : 1,
                  kernels.a.group),
         blocks_(Blocks::choose(
             parts_m_.part, parts_n_.part,
@@ -354,19 +363,19 @@ class Multiplication {
   void multiply_stretch(const Place& place, const float* a, std::int64_t units, const float* b,
                         const float* next_b, float* sums, bool add, bool is_last) const {
     const std::int64_t height = kernels_.a.width, width = kernels_.b.width;
-    const std::int64_t share = ceil_div(width * units, ceil_div(place.rows, height));
-    for (std::int64_t row = 0; row < place.rows; row += height, next_b += share) {
-      fetch<0>(next_b, share * 4);
+    const std::int64_t unit_bytes = ceil_div(width * 4, ceil_div(place.rows, height));
+    Ahead ahead{reinterpret_cast<const char*>(next_b), unit_bytes};
+    for (std::int64_t row = 0; row < place.rows; row += height, ahead.from += units * unit_bytes) {
       const Place tile{place.row + row, std::min(height, place.rows - row), place.column, place.columns};
       if (is_last && fetches_c_) fetch_c(tile);
-      kernels_.tile(tile.rows, units, a + row * units, b, sums + row * width, width, add);
+      kernels_.tile(tile.rows, units, a + row * units, b, sums + row * width, width, add, ahead);
       if (is_last) finish_rows(tile, sums + row * width);
     }
   }
 
   void fetch_c(const Place& at) const {
     const std::int64_t bytes = at.columns * static_cast<std::int64_t>(dtype_bytes(p_.output));
-    for (std::int64_t r = 0; r < at.rows; ++r) fetch<1>(c_at(at.row + r, at.column), bytes);
+    for (std::int64_t r = 0; r < at.rows; ++r) fetch_to_write(c_at(at.row + r, at.column), bytes);
   }
 
   void finish_rows(const Place& at, const float* sums) const {

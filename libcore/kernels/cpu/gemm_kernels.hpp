@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/dtype.hpp"
+#include "kernels/cpu/ahead.hpp"
 
 namespace dt::kernels::cpu {
 
@@ -35,7 +36,7 @@ struct Finish {
 };
 
 using Tile = void(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
-                  std::int64_t c_row, bool add);
+                  std::int64_t c_row, bool add, const Ahead& ahead);
 /// Packs `count` rows or columns, and zeros up to a whole pack group, over `K` elements; panels lie one after
 /// another.
 using Pack = void(const Unpacked& source, std::int64_t count, std::int64_t K, float* panels);

@@ -43,7 +43,7 @@ DT_AMX void release_tiles() {
 
 /// Tiles 0 to 3 are those of C, 4 and 5 of A, 6 and 7 of B; tiles are named by constants, hence no loops.
 DT_AMX void multiply_two_rows(std::int64_t units, const float* a, const float* b, float* c,
-                              std::int64_t c_row, bool add) {
+                              std::int64_t c_row, bool add, const Ahead& ahead) {
   const std::int64_t c_bytes = c_row * 4;
   float* below = c + amx_rows * c_row;
   if (add) {
@@ -62,6 +62,7 @@ DT_AMX void multiply_two_rows(std::int64_t units, const float* a, const float* b
     _tile_loadd(6, b + k, tile_row_bytes);
     _tile_stream_loadd(4, a + k, tile_row_bytes);
     _tile_dpbf16ps(0, 4, 6);
+    ahead.fetch(k / amx_rows, amx_units);
     _tile_loadd(7, b_beside + k, tile_row_bytes);
     _tile_dpbf16ps(1, 4, 7);
     _tile_stream_loadd(5, a_below + k, tile_row_bytes);
@@ -210,12 +211,13 @@ AmxTiles::~AmxTiles() {
 }
 
 void multiply_tiles_amx(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
-                        std::int64_t c_row, bool add) {
-  (rows > amx_rows ? multiply_two_rows : multiply_one_row)(units, a, b, c, c_row, add);
+                        std::int64_t c_row, bool add, const Ahead& ahead) {
+  if (rows > amx_rows) return multiply_two_rows(units, a, b, c, c_row, add, ahead);
+  multiply_one_row(units, a, b, c, c_row, add);
 }
 
 void multiply_tiles_by_loops(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
-                             std::int64_t c_row, bool add) {
+                             std::int64_t c_row, bool add, const Ahead&) {
   const std::int64_t stride = amx_rows * units;
   multiply_by_loops(rows, units, {a, stride}, {b, stride}, c, c_row, add);
 }
@@ -260,11 +262,12 @@ const std::string& why_no_amx() {
 AmxTiles::AmxTiles(bool in_use) : in_use_(in_use) {}
 AmxTiles::~AmxTiles() = default;
 
-void multiply_tiles_amx(std::int64_t, std::int64_t, const float*, const float*, float*, std::int64_t, bool) {
+void multiply_tiles_amx(std::int64_t, std::int64_t, const float*, const float*, float*, std::int64_t, bool,
+                        const Ahead&) {
   DT_CHECK(false, "this processor has no tiles");
 }
 void multiply_tiles_by_loops(std::int64_t, std::int64_t, const float*, const float*, float*, std::int64_t,
-                             bool) {
+                             bool, const Ahead&) {
   DT_CHECK(false, "this processor has no tiles");
 }
 void multiply_strips_amx(std::int64_t, std::int64_t, TilePanels, TilePanels, float*, std::int64_t, bool) {

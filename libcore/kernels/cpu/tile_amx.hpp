@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/cpu/ahead.hpp"
+
 namespace dt::kernels::cpu {
 
 inline constexpr std::int64_t amx_rows = 16, amx_columns = 16, amx_units = 16;
@@ -37,11 +39,11 @@ class AmxTiles {
 /// times 16 floats apart, and two of B likewise. It may write up to a whole panel's rows. The thread holds
 /// AmxTiles.
 void multiply_tiles_amx(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
-                        std::int64_t c_row, bool add);
+                        std::int64_t c_row, bool add, const Ahead& ahead = {});
 
 /// The same bits without AMX, for tests; needs AVX-512. (A NaN is one, whichever.)
 void multiply_tiles_by_loops(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
-                             std::int64_t c_row, bool add);
+                             std::int64_t c_row, bool add, const Ahead& ahead = {});
 
 /// Panels of an operand, `stride` floats from one to the next.
 struct TilePanels {

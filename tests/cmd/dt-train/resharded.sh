@@ -21,7 +21,7 @@ expect_equal "$(digest_of last)" "$(digest_of whole)" "data digests"
 
 # Under a checkpoint's name in a new run's folder, and in place of the run's own.
 mkdir -p new/checkpoints
-reshard "$middle" new/checkpoints/step-00000010.g1 --layout tp=3,pp=2
+reshard "$middle" new/checkpoints/step-00000010.g1 --layout tp=4,pp=2
 expect_exit 0 train new "${common[@]}" --steps 20
 expect_match new/metrics.jsonl '"kind":"resume".*"step":10,.*step-00000010.g1'
 expect_same_model whole new

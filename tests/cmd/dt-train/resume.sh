@@ -47,6 +47,13 @@ kill -KILL "$trainer"
 wait "$trainer" 2>/dev/null || true
 expect_exit 0 train outside --steps 41
 expect_match stderr 'going on from .*lanes/checkpoints/step-00000020.g1 \(step 20 of 41\)'
+# Another build of the same version is another program, whatever in it has changed.
+mkdir other
+cp "$(command -v dt-train)" other/ && printf x >>other/dt-train
+PATH=$PWD/other:$PATH expect_exit 0 train branch --steps 43
+expect_match stderr 'not bit for bit as before: program "[0-9a-f]{16}" → "[0-9a-f]{16}"$'
+expect_exit 0 train branch --steps 44 --resume branch/checkpoints/step-00000042.g2
+if grep 'not bit for bit' stderr; then fail "the same program, another condition"; fi
 # Nothing left to do claims no generation.
 expect_exit 0 train outside --steps 41
 expect_match stderr 'nothing is left to do'

@@ -1,0 +1,123 @@
+#pragma once
+// What reductions compute with: how elements are stored and in what they are combined.
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "base/error.hpp"
+#include "base/half.hpp"
+#include "comm/reduction.hpp"
+
+namespace dt::comm {
+
+template <class T>
+struct Plain {
+  using Storage = T;
+  using Value = T;
+  static Value load(Storage stored) { return stored; }
+  static Storage store(Value value) { return value; }
+};
+struct Bf16 {
+  using Storage = std::uint16_t;
+  using Value = float;
+  static Value load(Storage stored) { return bf16_to_f32(stored); }
+  static Storage store(Value value) { return f32_to_bf16(value); }
+};
+struct F16 {
+  using Storage = std::uint16_t;
+  using Value = float;
+  static Value load(Storage stored) { return f16_to_f32(stored); }
+  static Storage store(Value value) { return f32_to_f16(value); }
+};
+
+/// Signed overflow is undefined, unsigned wraps.
+template <class T>
+using Wrapping =
+    typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+
+struct Sum {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
+  }
+  template <class T>
+  static constexpr T neutral = std::is_floating_point_v<T> ? static_cast<T>(-0.0) : T{0};
+};
+struct Product {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
+  }
+  template <class T>
+  static constexpr T neutral = T{1};
+};
+template <class T>
+constexpr T largest() {
+  return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+}
+template <class T>
+constexpr T smallest() {
+  return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+}
+// a != a holds for NaN alone; where only b is NaN the comparison fails and b is taken.
+struct Min {
+  template <class T>
+  static T apply(T a, T b) {
+    return (a <= b) | (a != a) ? a : b;
+  }
+  template <class T>
+  static constexpr T neutral = largest<T>();
+};
+struct Max {
+  template <class T>
+  static T apply(T a, T b) {
+    return (a >= b) | (a != a) ? a : b;
+  }
+  template <class T>
+  static constexpr T neutral = smallest<T>();
+};
+
+/// visit(Format()) of the dtype. Errors: internal for u8, u16 (no arithmetic is defined).
+template <class Visitor>
+void with_format(DType dtype, const Visitor& visit) {
+  switch (dtype) {
+    case DType::f64:
+      return visit(Plain<double>{});
+    case DType::f32:
+      return visit(Plain<float>{});
+    case DType::bf16:
+      return visit(Bf16{});
+    case DType::f16:
+      return visit(F16{});
+    case DType::i64:
+      return visit(Plain<std::int64_t>{});
+    case DType::i32:
+      return visit(Plain<std::int32_t>{});
+    case DType::u64:
+      return visit(Plain<std::uint64_t>{});
+    case DType::u32:
+      return visit(Plain<std::uint32_t>{});
+    case DType::u16:
+    case DType::u8:
+      break;
+  }
+  throw Error(ErrorKind::internal, fmt::format("{} elements cannot be reduced", dtype_name(dtype)));
+}
+
+/// visit(Op()) of the reduction.
+template <class Visitor>
+void with_reduction(Reduction reduction, const Visitor& visit) {
+  switch (reduction) {
+    case Reduction::sum:
+      return visit(Sum{});
+    case Reduction::product:
+      return visit(Product{});
+    case Reduction::min:
+      return visit(Min{});
+    case Reduction::max:
+      return visit(Max{});
+  }
+}
+
+}  // namespace dt::comm
