@@ -42,6 +42,10 @@ class Progress {
         return take_free(action);
       case ActionKind::reduce:
         return take_reduce(action);
+      case ActionKind::send:
+      case ActionKind::receive:
+        DT_CHECK(false, "{} by a rank that has no neighbours", to_string(action));
+        return;
       case ActionKind::control:
         for (int u = 0; u < num_units_; ++u)
           require(reduced_[index(u)] == reductions(), action, {ActionKind::reduce, u});
