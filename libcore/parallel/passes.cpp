@@ -37,7 +37,8 @@ class Gatherer {
       if (a.kind == forward && is(list_, i + 1, {forward, a.unit + 1, a.micro_batch})) require(a.unit + 1);
       if (a.kind == backward_input && a.unit > 1 && goes_on_back(i)) require(a.unit - 1);
       out_.push_back(a);
-      if (frees_ && uses && !is(list_, i + 1, {backward_input, a.unit, a.micro_batch})) free_weights(a.unit);
+      const bool stays = a.unit > 0 && is(list_, i + 1, {backward_input, a.unit, a.micro_batch});
+      if (frees_ && uses && !stays) free_weights(a.unit);
     }
     return std::move(out_);
   }
