@@ -2,83 +2,61 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
+#include "parallel/passes.hpp"
+
 namespace dt::parallel {
 
 namespace {
 
-class Builder {
- public:
-  explicit Builder(const StepShape& shape) : shape_(shape), last_unit_(shape.num_units - 1) {}
+void check(const StepShape& shape, const Pipeline& pipeline) {
+  const Schedule& schedule = pipeline.schedule;
+  DT_CHECK(pipeline.stages.num() == schedule.num_stages() && pipeline.num_units() == shape.num_units,
+           "{} units in {} stages for {} units in {}", pipeline.num_units(), pipeline.stages.num(),
+           shape.num_units, schedule.num_stages());
+  DT_CHECK(shape.num_micro_batches <= schedule.num_micro_batches, "a schedule of {} micro-batches for {}",
+           schedule.num_micro_batches, shape.num_micro_batches);
+}
 
-  /// Of the j-th micro-batch of every rank, which this rank may not have.
-  void forward(int round, bool keeps_head) {
-    const bool gathers = shape_.frees() || (shape_.gathers() && round == 0);
-    if (gathers) add(ActionKind::gather, 0);
-    for (int unit = 0; unit <= last_unit_; ++unit) {
-      if (gathers && unit < last_unit_) add(ActionKind::gather, unit + 1);
-      if (has(round)) {
-        add(ActionKind::forward, unit, number(round));
-        if (keeps_head && is_discarded(unit)) add(ActionKind::discard, unit, number(round));
-      }
-      if (shape_.frees() && !(keeps_head && unit == last_unit_)) add(ActionKind::free, unit);
-    }
-  }
-
-  void backward(int round) {
-    for (int unit = last_unit_; unit >= 0; --unit) {
-      if (shape_.frees() && unit > 1) add(ActionKind::gather, unit - 1);
-      if (has(round)) {
-        if (is_discarded(unit)) add(ActionKind::recompute, unit, number(round));
-        add(ActionKind::backward_input, unit, number(round));
-      }
-      if (shape_.frees() && unit > 0) add(ActionKind::free, unit);
-      if (has(round)) add(ActionKind::backward_weight, unit, number(round));
-      if (shape_.reduces_each_micro_batch()) {
-        add(ActionKind::reduce, unit, has(round) ? number(round) : -1);
-      } else if (round == rounds() - 1) {
-        add(ActionKind::reduce, unit);
-      }
-    }
-  }
-
-  /// A rank that has nothing to do takes part in the rest once.
-  int rounds() const {
-    return shape_.reduces_each_micro_batch() ? std::max(1, shape_.rounds)
-                                             : std::max(1, shape_.num_micro_batches);
-  }
-  ActionList take() { return std::move(list_); }
-  void add(ActionKind kind, int unit = -1, int micro_batch = -1) {
-    list_.push_back({kind, unit, micro_batch});
-  }
-
- private:
-  bool has(int round) const { return round < shape_.num_micro_batches; }
-  int number(int round) const { return shape_.first_micro_batch + round; }
-  bool is_discarded(int unit) const { return shape_.recompute && unit > 0 && unit < last_unit_ - 1; }
-
-  const StepShape& shape_;
-  int last_unit_;
-  ActionList list_;
-};
+/// All passes but with_end().
+ActionList build(const StepShape& shape, const Pipeline& pipeline, int rank, bool trains) {
+  const int last_unit = pipeline.last_unit();
+  ActionList list = computations_of(pipeline, rank);
+  if (shape.gathers()) list = with_gathers(list, shape.frees());
+  if (trains) list = with_reduces(list, last_unit, shape.reduces_each_micro_batch());
+  list = without_missing(list, shape.first_micro_batch, shape.num_micro_batches);
+  if (trains && shape.recompute) list = with_recompute(list, last_unit);
+  return with_transfers(list, pipeline, rank);
+}
 
 }  // namespace
 
+std::vector<ActionList> build_training_steps(const StepShape& shape, const Pipeline& pipeline) {
+  check(shape, pipeline);
+  std::vector<ActionList> lists;
+  for (int rank = 0; rank < pipeline.num_ranks(); ++rank)
+    lists.push_back(with_end(build(shape, pipeline, rank, true), pipeline, rank));
+  return lists;
+}
+
+std::vector<ActionList> build_evaluations(const StepShape& shape, const Pipeline& pipeline) {
+  check(shape, pipeline);
+  Pipeline forwards = pipeline;
+  forwards.schedule = forwards_of(pipeline.schedule);
+  std::vector<ActionList> lists;
+  for (int rank = 0; rank < pipeline.num_ranks(); ++rank)
+    lists.push_back(build(shape, forwards, rank, false));
+  return lists;
+}
+
 ActionList build_training_step(const StepShape& shape) {
-  Builder builder(shape);
-  for (int round = 0; round < builder.rounds(); ++round) {
-    builder.forward(round, true);
-    builder.backward(round);
-  }
-  builder.add(ActionKind::control);
-  builder.add(ActionKind::step);
-  return builder.take();
+  const int rounds = shape.reduces_each_micro_batch() ? shape.rounds : shape.num_micro_batches;
+  return build_training_steps(shape, without_stages(shape.num_units, std::max(1, rounds))).front();
 }
 
 ActionList build_evaluation(const StepShape& shape) {
-  Builder builder(shape);
-  const int rounds = shape.gathers() ? std::max(1, shape.rounds) : shape.num_micro_batches;
-  for (int round = 0; round < rounds; ++round) builder.forward(round, false);
-  return builder.take();
+  const int rounds = shape.gathers() ? shape.rounds : shape.num_micro_batches;
+  return build_evaluations(shape, without_stages(shape.num_units, std::max(1, rounds))).front();
 }
 
 }  // namespace dt::parallel

@@ -1,7 +1,10 @@
 #pragma once
 // Functions that emit action lists.
 
+#include <vector>
+
 #include "parallel/action.hpp"
+#include "parallel/pipeline.hpp"
 
 namespace dt::parallel {
 
@@ -12,9 +15,7 @@ struct StepShape {
   int num_micro_batches = 0;
   /// The most micro-batches of any rank: where ranks bring weights together, all do it as often.
   int rounds = 0;
-  /// Blocks keep only their input: what their forward saved is discarded, and made again before their
-  /// backward (Chen et al. 2016, section 4). The last block's backward comes so soon that nothing would be
-  /// gained.
+  /// Blocks keep only their input; see with_recompute().
   bool recompute = false;
   int zero = 0;  // the stage; see Division
 
@@ -24,12 +25,17 @@ struct StepShape {
   bool frees() const { return zero >= 3; }
 };
 
-/// What one rank does of a step whose micro-batches are divided among ranks: one after the other, each
-/// forward then backward through all units; then the decision point and the optimizer. A unit is reduced as
-/// soon as its last backward is done, or each of them. Weights are gathered one unit ahead of their use, once
-/// a step, or, where they are freed after use, for each forward and for each backward of a block (the head's
-/// backward follows its forward, the embedding's needs no weights). A rank without micro-batches takes part
-/// in what ranks do together.
+/// What each rank of a pipeline does of a step: what the schedule says, and what passes make follow from it;
+/// then the decision point and the optimizer. All data-parallel ranks follow one schedule, made for the most
+/// micro-batches of any: what a rank lacks it neither computes nor sends, but takes part in what ranks do
+/// together. `shape.num_units` and `rounds` are the pipeline's.
+std::vector<ActionList> build_training_steps(const StepShape& shape, const Pipeline& pipeline);
+
+/// The forwards of the same.
+std::vector<ActionList> build_evaluations(const StepShape& shape, const Pipeline& pipeline);
+
+/// The same of a rank that holds all units: one micro-batch after the other, each forward then backward. As
+/// often as `rounds` says where ranks reduce each micro-batch's gradients.
 ActionList build_training_step(const StepShape& shape);
 
 /// Forwards only, of micro-batches from 0; as often as `rounds` says where weights are gathered.

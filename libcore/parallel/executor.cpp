@@ -95,6 +95,10 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
       case ActionKind::reduce:
         communicate([&] { storage_.gradients().reduce(context_, action.unit); });
         break;
+      case ActionKind::send:
+      case ActionKind::receive:
+        DT_CHECK(false, "{} by a rank that has no neighbours", to_string(action));
+        break;
       case ActionKind::control:
         communicate([&] { storage_.gradients().complete(context_); });
         hooks.control();

@@ -2,6 +2,17 @@
 
 namespace dt::parallel {
 
+std::int64_t Traffic::sent_bytes(const Action& send) const {
+  if (send.payload == Payload::activation || send.payload == Payload::gradient) return boundary_bytes;
+  const DType dtype = send.payload == Payload::tied_gradient ? precision.wire() : precision.compute;
+  std::int64_t bytes = 0;
+  for (const LocalGroup& group : local.groups()) {
+    if (local.table().groups()[at(group.group)].holders.size() > 1)
+      bytes += group.own.count * static_cast<std::int64_t>(dtype_bytes(dtype));
+  }
+  return bytes;
+}
+
 std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
   const auto weight_bytes = static_cast<std::int64_t>(dtype_bytes(precision.compute));
   const auto gradient_bytes = static_cast<std::int64_t>(dtype_bytes(precision.wire()));
@@ -10,7 +21,7 @@ std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
   std::vector<std::int64_t> bytes;
   for (const Action& action : list) {
     std::int64_t moved = 0;
-    if (action.unit >= 0) {
+    if (action.unit >= 0 && !action.transfers()) {
       for (const int index : local.groups_of(action.unit)) {
         const LocalGroup& group = local.group(index);
         const bool divides = group.division.divides_optimizer();
@@ -21,6 +32,7 @@ std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
           moved += group.numel * gradient_bytes;
       }
     }
+    if (action.kind == ActionKind::send) moved += sent_bytes(action);
     if (action.kind == ActionKind::control && replicas > 1) {
       for (const LocalGroup& group : local.groups()) {
         if (!group.division.divides_optimizer()) continue;

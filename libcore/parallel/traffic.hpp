@@ -13,11 +13,16 @@ namespace dt::parallel {
 struct Traffic {
   const LocalTable& local;
   Precision precision;
+  std::int64_t boundary_bytes = 0;  // of what a micro-batch hands from unit to unit
 
   /// Of each action of a training step: the size of the whole buffers that its operations bring together or
   /// sum, once, however many ranks take part. A gather of what is whole already, and ranks that are alone,
-  /// move nothing. Where replicas sum their parts, they do it at the decision point.
+  /// move nothing. What goes between stages counts where it is sent: a tied table's is this rank's part.
+  /// Where replicas sum their parts, they do it at the decision point.
   std::vector<std::int64_t> bytes_of(const ActionList& list) const;
+
+ private:
+  std::int64_t sent_bytes(const Action& send) const;
 };
 
 }  // namespace dt::parallel

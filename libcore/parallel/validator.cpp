@@ -3,16 +3,19 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "parallel/timeline.hpp"
+#include "parallel/transfer_rules.hpp"
 
 namespace dt::parallel {
 
 namespace {
 
-/// Which actions have been done so far.
+/// What a rank has done so far.
 class Progress {
  public:
-  explicit Progress(const StepShape& shape)
-      : shape_(shape),
+  Progress(const StepShape& shape, const Pipeline& pipeline, int rank)
+      : transfers_(pipeline, rank),
+        shape_(shape),
         num_units_(shape.num_units),
         first_(shape.first_micro_batch),
         num_micro_batches_(shape.num_micro_batches) {
@@ -24,7 +27,8 @@ class Progress {
   }
 
   void take(const Action& action) {
-    DT_CHECK(!stepped_, "{} comes after the optimizer's step", to_string(action));
+    DT_CHECK(!stepped_ || action.payload == Payload::tied_weights, "{} comes after the optimizer's step",
+             to_string(action));
     switch (action.kind) {
       case ActionKind::forward:
         return take_forward(action);
@@ -42,12 +46,12 @@ class Progress {
         return take_free(action);
       case ActionKind::reduce:
         return take_reduce(action);
+      case ActionKind::send:
+        return take_send(action);
+      case ActionKind::receive:
+        return take_receive(action);
       case ActionKind::control:
-        for (int u = 0; u < num_units_; ++u)
-          require(reduced_[index(u)] == reductions(), action, {ActionKind::reduce, u});
-        require_new(!controlled_, action);
-        controlled_ = true;
-        return;
+        return take_control(action);
       case ActionKind::step:
         require(controlled_, action, {ActionKind::control});
         stepped_ = true;
@@ -57,6 +61,7 @@ class Progress {
 
   void finish() const {
     DT_CHECK(stepped_, "the list ends without the optimizer's step");
+    transfers_.check_end();
     for (int u = 0; u < num_units_ && shape_.frees(); ++u)
       DT_CHECK(!whole_[index(u)], "the list ends without {}", to_string({ActionKind::free, u}));
   }
@@ -104,6 +109,14 @@ class Progress {
   }
   void require_unit(const Action& action) const {
     DT_CHECK(action.unit >= 0 && action.unit < num_units_, "unit {} does not exist", action.unit);
+    DT_CHECK(transfers_.holds(action.unit), "{}: the unit is another rank's", to_string(action));
+  }
+  bool is_last(int unit) const { return unit == num_units_ - 1; }
+  /// Whole gradients of one micro-batch are held where ranks divide them: those before must be summed.
+  void require_reduced_before(const Action& action) const {
+    if (!shape_.reduces_each_micro_batch()) return;
+    require(reduced_[index(action.unit)] >= action.micro_batch - first_, action,
+            {ActionKind::reduce, action.unit, action.micro_batch - 1});
   }
 
   void take_gather(const Action& action) {
@@ -120,12 +133,20 @@ class Progress {
   }
 
   void take_forward(const Action& action) {
-    if (action.unit > 0) require_done(action, ActionKind::forward, action.unit - 1);
-    if (action.unit == num_units_ - 1) require_in_order(action);
+    require_unit(action);
+    if (action.unit > 0 && transfers_.holds(action.unit - 1))
+      require_done(action, ActionKind::forward, action.unit - 1);
+    else if (action.unit > 0)
+      transfers_.use(action, Payload::activation, action.unit - 1);
+    if (is_last(action.unit)) {
+      require_in_order(action);
+      require_reduced_before(action);
+    }
     mark(action);
     require_whole(action);
   }
   void take_discard(const Action& action) {
+    require_unit(action);
     require_done(action, ActionKind::forward, action.unit);
     DT_CHECK(action.unit > 0 && action.unit < num_units_ - 1, "{}: only blocks are computed again",
              to_string(action));
@@ -134,21 +155,28 @@ class Progress {
     discarded(action) = true;
   }
   void take_recompute(const Action& action) {
+    require_unit(action);
     require_done(action, ActionKind::forward, action.unit);
     DT_CHECK(discarded(action), "{} of what was not discarded", to_string(action));
     require_whole(action);
     discarded(action) = false;
   }
   void take_backward_input(const Action& action) {
+    require_unit(action);
     require_done(action, ActionKind::forward, action.unit);
-    if (action.unit + 1 < num_units_) require_done(action, ActionKind::backward_input, action.unit + 1);
+    if (!is_last(action.unit) && transfers_.holds(action.unit + 1))
+      require_done(action, ActionKind::backward_input, action.unit + 1);
+    else if (!is_last(action.unit))
+      transfers_.use(action, Payload::gradient, action.unit);
     require(!discarded(action), action, {ActionKind::recompute, action.unit, action.micro_batch});
     mark(action);
     if (action.unit > 0) require_whole(action);
   }
   void take_backward_weight(const Action& action) {
+    require_unit(action);
     require_done(action, ActionKind::backward_input, action.unit);
     require_in_order(action);
+    if (!is_last(action.unit)) require_reduced_before(action);
     mark(action);
   }
   void take_reduce(const Action& action) {
@@ -157,8 +185,11 @@ class Progress {
     require_new(times < reductions(), action);
     const int until =
         shape_.reduces_each_micro_batch() ? std::min(times + 1, num_micro_batches_) : num_micro_batches_;
+    // The head's gradients are made in its forward.
+    const bool is_early = shape_.reduces_each_micro_batch() && is_last(action.unit);
+    const ActionKind makes = is_early ? ActionKind::forward : ActionKind::backward_weight;
     for (int m = first_; m < first_ + until; ++m) {
-      const Action last{ActionKind::backward_weight, action.unit, m};
+      const Action last{makes, action.unit, m};
       require(done(last.kind, last.unit, m), action, last);
     }
     const bool is_of_one = shape_.reduces_each_micro_batch() && times < num_micro_batches_;
@@ -168,6 +199,41 @@ class Progress {
     ++times;
   }
 
+  void take_send(const Action& action) {
+    const bool follows = transfers_.send(action);
+    if (action.payload == Payload::activation) require_done(action, ActionKind::forward, action.unit);
+    if (action.payload == Payload::gradient)
+      require_done(action, ActionKind::backward_input, action.unit + 1);
+    require_exchange(action);
+    require_new(follows, action);
+  }
+  void take_receive(const Action& action) {
+    const bool follows = transfers_.receive(action);
+    require_exchange(action);
+    require_new(follows, action);
+  }
+  /// The tied table's, either way, at its time.
+  void require_exchange(const Action& action) {
+    if (action.payload == Payload::tied_gradient) {
+      DT_CHECK(!controlled_, "{} comes after control", to_string(action));
+      if (action.kind == ActionKind::send)
+        require(reduced_[index(action.unit)] == reductions(), action, {ActionKind::reduce, action.unit});
+    }
+    if (action.payload == Payload::tied_weights) require(stepped_, action, {ActionKind::step});
+  }
+  void take_control(const Action& action) {
+    require_new(!controlled_, action);
+    controlled_ = true;
+    for (int u = 0; u < num_units_; ++u) {
+      if (!transfers_.holds(u)) continue;
+      require(reduced_[index(u)] == reductions(), action, {ActionKind::reduce, u});
+      for (int m = first_; m < first_ + num_micro_batches_; ++m)
+        require(done(ActionKind::backward_weight, u, m), action, {ActionKind::backward_weight, u, m});
+    }
+    transfers_.check_control();
+  }
+
+  TransferRules transfers_;
   const StepShape shape_;
   int num_units_;
   int first_;
@@ -183,28 +249,36 @@ class Progress {
 }  // namespace
 
 void validate_training_step(const ActionList& list, const StepShape& shape) {
-  Progress progress(shape);
+  Progress progress(shape, without_stages(shape.num_units, 1), 0);
   for (const Action& action : list) progress.take(action);
   progress.finish();
 }
 
-void validate_together(std::span<const ActionList> lists) {
-  const auto shared = [](const ActionList& list) {
-    ActionList actions;
-    for (const Action& action : list) {
-      const bool is_shared = action.kind == ActionKind::gather || action.kind == ActionKind::reduce ||
-                             action.kind == ActionKind::control;
-      if (is_shared) actions.push_back({action.kind, action.unit});
+void validate_together(std::span<const ActionList> lists, int pp) {
+  const int dp = static_cast<int>(lists.size()) / pp;
+  // Who waits for whom does not hang on times; with what ranks do together waited for, nobody waits for less.
+  walk_together(lists, dp, {.seconds = [](int, const Action&) { return 0.0; }, .overlaps = false});
+}
+
+void validate_training_steps(std::span<const ActionList> lists, std::span<const StepShape> shapes,
+                             const Pipeline& pipeline) {
+  const std::size_t dp = shapes.size();
+  DT_CHECK(lists.size() == dp * static_cast<std::size_t>(pipeline.num_ranks()), "{} lists for {} ranks",
+           lists.size(), dp * static_cast<std::size_t>(pipeline.num_ranks()));
+  for (std::size_t rank = 0; rank < lists.size(); ++rank) {
+    Progress progress(shapes[rank % dp], pipeline, static_cast<int>(rank / dp));
+    std::size_t number = 0;
+    try {
+      for (const Action& action : lists[rank]) {
+        progress.take(action);
+        ++number;
+      }
+      progress.finish();
+    } catch (const Error& error) {
+      throw Error(error.kind(), fmt::format("rank {}, action {}: {}", rank, number, error.what()));
     }
-    return actions;
-  };
-  for (std::size_t rank = 1; rank < lists.size(); ++rank) {
-    const ActionList first = shared(lists[0]), other = shared(lists[rank]);
-    const auto [a, b] = std::mismatch(first.begin(), first.end(), other.begin(), other.end());
-    if (a == first.end() && b == other.end()) continue;
-    const auto name = [](auto at, auto end) { return at == end ? "nothing" : to_string(*at); };
-    DT_CHECK(false, "rank 0 does {} where rank {} does {}", name(a, first.end()), rank, name(b, other.end()));
   }
+  validate_together(lists, pipeline.num_ranks());
 }
 
 }  // namespace dt::parallel

@@ -7,6 +7,7 @@
 
 #include "parallel/action.hpp"
 #include "parallel/builders.hpp"
+#include "parallel/pipeline.hpp"
 
 namespace dt::parallel {
 
@@ -22,8 +23,18 @@ namespace dt::parallel {
 /// first that is missing.
 void validate_training_step(const ActionList& list, const StepShape& shape);
 
-/// What ranks do together (gather, reduce, control) is in the same order in all their lists, so that none
-/// waits for another in vain. Error{internal} naming the first difference.
-void validate_together(std::span<const ActionList> lists);
+/// The same of each rank of a pipeline, and of all together. lists[p · dp + d] is that of stage rank p of the
+/// data-parallel rank with shapes[d]. A unit that another rank computes before (after) must have sent its
+/// output (gradient): a receive, once, of at most two of each communicator that wait to be used; a send,
+/// once, after what it sends is made. Where a tied table has two holders, the last unit's sum goes to the
+/// owner between its reduce and control, the new weights back after the step. Where each micro-batch's
+/// gradients are reduced, they are before the next one's of the same unit begin: the head's with its forward.
+/// Then validate_together(). Error{internal} naming rank and action.
+void validate_training_steps(std::span<const ActionList> lists, std::span<const StepShape> shapes,
+                             const Pipeline& pipeline);
+
+/// Whatever the times, no rank of `pp` stages waits for another in vain; see walk_together(). Of evaluations
+/// as of steps. Error{internal} naming the first difference, or the first rank that waits and its action.
+void validate_together(std::span<const ActionList> lists, int pp = 1);
 
 }  // namespace dt::parallel

@@ -1,0 +1,28 @@
+#pragma once
+// Who computes what of a step: a schedule over the stages of a model.
+
+#include "parallel/schedules/schedule.hpp"
+#include "parallel/stages.hpp"
+
+namespace dt::parallel {
+
+struct Pipeline {
+  Schedule schedule;
+  Stages stages;
+  bool tied = false;  // the first and the last unit hold one table
+
+  int num_ranks() const { return schedule.num_ranks(); }
+  int num_units() const { return stages.num_units(); }
+  int last_unit() const { return num_units() - 1; }
+  /// The place on the pipeline's axis that computes a unit.
+  int rank_of(int unit) const { return schedule.rank_of[static_cast<std::size_t>(stages.stage_of(unit))]; }
+  /// Whether the table's holders are two ranks. The first unit's owns it.
+  bool exchanges_tied() const { return tied && rank_of(0) != rank_of(last_unit()); }
+};
+
+/// All units on one rank, micro-batch after micro-batch.
+inline Pipeline without_stages(int num_units, int num_micro_batches) {
+  return {accumulation(num_micro_batches), {{0, num_units}}};
+}
+
+}  // namespace dt::parallel

@@ -1,0 +1,140 @@
+// Schedules whose weight halves wait until a rank has nothing else to do. Both come from one list scheduler:
+// time goes by units in which every rank does one computation, the first on its list of wishes that is ready.
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "parallel/schedules/schedule.hpp"
+
+namespace dt::parallel {
+
+namespace {
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// A computation of one of the rank's virtual stages: its first, or its second.
+struct Wish {
+  ActionKind kind;
+  int chunk = 0;
+};
+
+/// What a rank may do.
+struct Rules {
+  std::vector<Wish> wishes;             // the most urgent first
+  int most_held = 0;                    // forwards whose weight half is to come
+  std::vector<int> most_before_back{};  // of each rank: forwards whose input half is to come
+};
+
+class ListScheduler {
+ public:
+  ListScheduler(Schedule schedule, int num_ranks, Rules rules)
+      : schedule_(std::move(schedule)), rules_(std::move(rules)), stages_(at(schedule_.num_stages())) {
+    schedule_.orders.resize(at(num_ranks));
+    for (int stage = 0; stage < schedule_.num_stages(); ++stage) {
+      stages_[at(stage)].ends[forward_].assign(at(schedule_.num_micro_batches), never);
+      stages_[at(stage)].ends[backward_].assign(at(schedule_.num_micro_batches), never);
+    }
+    chunks_.resize(at(num_ranks));
+    for (int stage = 0; stage < schedule_.num_stages(); ++stage)
+      chunks_[at(schedule_.rank_of[at(stage)])].push_back(stage);
+  }
+
+  Schedule run() {
+    std::size_t left = 3 * stages_.size() * at(schedule_.num_micro_batches);
+    for (now_ = 0; left > 0; ++now_) {
+      for (int rank = 0; rank < schedule_.num_ranks(); ++rank) left -= do_one(rank) ? 1 : 0;
+    }
+    return std::move(schedule_);
+  }
+
+ private:
+  static constexpr int never = 1 << 30;
+  static constexpr std::size_t forward_ = 0, backward_ = 1, weight_ = 2;
+  struct Stage {
+    std::array<int, 3> next{};               // micro-batch of each kind
+    std::array<std::vector<int>, 2> ends{};  // when each forward and each backward is done
+  };
+
+  bool do_one(int rank) {
+    for (const Wish& wish : rules_.wishes) {
+      const int stage = chunks_[at(rank)][at(wish.chunk)];
+      if (!is_ready(rank, stage, wish.kind)) continue;
+      const auto kind = static_cast<std::size_t>(wish.kind);
+      const int m = stages_[at(stage)].next[kind]++;
+      if (kind != weight_) stages_[at(stage)].ends[kind][at(m)] = now_ + 1;
+      schedule_.orders[at(rank)].push_back({wish.kind, stage, m});
+      return true;
+    }
+    return false;
+  }
+
+  bool is_done(int stage, std::size_t kind, int m) const {
+    return stages_[at(stage)].ends[kind][at(m)] <= now_;
+  }
+  /// Forwards of a rank less what has been done of a later kind.
+  int held(int rank, std::size_t until) const {
+    int count = 0;
+    for (const int s : chunks_[at(rank)]) count += stages_[at(s)].next[forward_] - stages_[at(s)].next[until];
+    return count;
+  }
+
+  bool is_ready(int rank, int stage, ActionKind kind) const {
+    const int m = stages_[at(stage)].next[static_cast<std::size_t>(kind)];
+    if (m == schedule_.num_micro_batches) return false;
+    if (kind == ActionKind::forward) {
+      return (stage == 0 || is_done(stage - 1, forward_, m)) && held(rank, weight_) < rules_.most_held &&
+             held(rank, backward_) < rules_.most_before_back[at(rank)];
+    }
+    if (kind == ActionKind::backward_weight) return is_done(stage, backward_, m);
+    const bool is_last = stage + 1 == schedule_.num_stages();
+    return is_done(stage, forward_, m) && (is_last || is_done(stage + 1, backward_, m));
+  }
+
+  Schedule schedule_;
+  Rules rules_;
+  std::vector<Stage> stages_;
+  std::vector<std::vector<int>> chunks_;  // virtual stages of each rank
+  int now_ = 0;
+};
+
+}  // namespace
+
+Schedule zero_bubble_h1(int num_ranks, int num_micro_batches) {
+  using enum ActionKind;
+  DT_CHECK(num_ranks > 0 && num_micro_batches > 0, "a schedule of {} ranks, {} micro-batches", num_ranks,
+           num_micro_batches);
+  Schedule schedule{.num_micro_batches = num_micro_batches,
+                    .rank_of = std::vector<int>(at(num_ranks)),
+                    .splits_backward = true};
+  std::iota(schedule.rank_of.begin(), schedule.rank_of.end(), 0);
+  // As far ahead of its backwards as 1F1B is, a rank goes forward before all else: the next one waits for it.
+  Rules rules{.wishes = {{forward}, {backward_input}, {backward_weight}}, .most_held = num_ranks};
+  for (int rank = 0; rank < num_ranks; ++rank) rules.most_before_back.push_back(num_ranks - rank);
+  return ListScheduler(std::move(schedule), num_ranks, std::move(rules)).run();
+}
+
+Schedule v_shaped(int num_ranks, int num_micro_batches) {
+  using enum ActionKind;
+  DT_CHECK(num_ranks > 0 && num_micro_batches > 0, "a schedule of {} ranks, {} micro-batches", num_ranks,
+           num_micro_batches);
+  Schedule schedule{.num_micro_batches = num_micro_batches, .splits_backward = true};
+  for (int rank = 0; rank < num_ranks; ++rank) schedule.rank_of.push_back(rank);
+  for (int rank = num_ranks - 1; rank >= 0; --rank) schedule.rank_of.push_back(rank);
+  // Forwards first, up to the memory's limit, and of them what turns back sooner: the last rank has work from
+  // its first forward on.
+  Rules rules{.wishes = {{forward, 1},
+                         {forward, 0},
+                         {backward_input, 0},
+                         {backward_input, 1},
+                         {backward_weight, 1},
+                         {backward_weight, 0}},
+              .most_held = 2 * num_ranks,
+              .most_before_back = std::vector<int>(at(num_ranks), 2 * num_ranks)};
+  return ListScheduler(std::move(schedule), num_ranks, std::move(rules)).run();
+}
+
+}  // namespace dt::parallel

@@ -1,0 +1,79 @@
+#include "parallel/stages.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/error.hpp"
+
+namespace dt::parallel {
+
+namespace {
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// The best value of laying all units, where `join(best of the stages before, cost of one)` is to be least.
+struct Laid {
+  double value = infinite;
+  Stages stages;
+};
+
+template <class Join>
+Laid least(std::span<const double> until, int num_stages, const Join& join) {
+  const int units = static_cast<int>(until.size()) - 1;
+  std::vector<std::vector<double>> best(at(num_stages) + 1, std::vector<double>(at(units) + 1, infinite));
+  std::vector<std::vector<int>> begin(at(num_stages) + 1, std::vector<int>(at(units) + 1));
+  best[0][0] = 0;
+  for (int stage = 1; stage <= num_stages; ++stage) {
+    for (int end = stage; end <= units; ++end) {
+      for (int first = stage - 1; first < end; ++first) {
+        const double value = join(best[at(stage - 1)][at(first)], until[at(end)] - until[at(first)]);
+        if (value >= best[at(stage)][at(end)]) continue;
+        best[at(stage)][at(end)] = value;
+        begin[at(stage)][at(end)] = first;
+      }
+    }
+  }
+  Laid laid{best[at(num_stages)][at(units)], {{units}}};
+  for (int stage = num_stages, end = units; stage > 0; --stage)
+    laid.stages.begins.insert(laid.stages.begins.begin(), end = begin[at(stage)][at(end)]);
+  return laid;
+}
+
+}  // namespace
+
+int Stages::stage_of(int unit) const {
+  DT_CHECK(unit >= 0 && unit < num_units(), "unit {} does not exist", unit);
+  return static_cast<int>(std::upper_bound(begins.begin(), begins.end(), unit) - begins.begin()) - 1;
+}
+
+Stages stages_of_counts(std::span<const int> counts, int num_units) {
+  Stages stages{{0}};
+  for (const int count : counts) {
+    if (count < 1) throw usage_error("a stage of {} units; each holds at least one", count);
+    stages.begins.push_back(stages.num_units() + count);
+  }
+  if (stages.num_units() != num_units)
+    throw usage_error("stages of {} units in all; the model has {}", stages.num_units(), num_units);
+  return stages;
+}
+
+Stages lay_stages(std::span<const UnitCost> costs, int num_stages) {
+  const auto units = static_cast<int>(costs.size());
+  if (num_stages < 1 || num_stages > units)
+    throw usage_error("{} units cannot be laid on {} stages; each holds at least one", units, num_stages);
+  std::vector<double> until{0};
+  for (const UnitCost& cost : costs) until.push_back(until.back() + cost.sum());
+  const double slowest =
+      least(until, num_stages, [](double before, double one) { return std::max(before, one); }).value;
+  const double limit = slowest * (1 + 1e-12);  // the same sums in another order
+  return least(until, num_stages,
+               [&](double before, double one) { return one > limit ? infinite : before + one * one; })
+      .stages;
+}
+
+}  // namespace dt::parallel

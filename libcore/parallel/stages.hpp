@@ -1,0 +1,37 @@
+#pragma once
+// Which units a virtual stage holds: a table of contiguous ranges, which may be uneven.
+
+#include <span>
+#include <vector>
+
+namespace dt::parallel {
+
+struct Stages {
+  std::vector<int> begins;  // each stage's first unit, then the number of units
+
+  int num() const { return static_cast<int>(begins.size()) - 1; }
+  int num_units() const { return begins.back(); }
+  int begin(int stage) const { return begins[static_cast<std::size_t>(stage)]; }
+  int end(int stage) const { return begins[static_cast<std::size_t>(stage) + 1]; }
+  int stage_of(int unit) const;
+  bool operator==(const Stages&) const = default;
+};
+
+/// Of stages that hold so many units each. Error{usage}: one holds none, or they do not add up.
+Stages stages_of_counts(std::span<const int> counts, int num_units);
+
+/// What a unit's computations take for a micro-batch; any unit of time, the same for all.
+struct UnitCost {
+  double forward = 0;  // of the head: with its gradients, which it makes in it
+  double backward_input = 0;
+  double backward_weight = 0;
+
+  double sum() const { return forward + backward_input + backward_weight; }
+};
+
+/// Units on `num_stages` stages so that the slowest stage, which sets the pace, is as fast as can be; of
+/// all such, the one whose stages are most equal (least sum of squares). Every stage holds a unit.
+/// Dynamic programming, num_stages × units². Error{usage}: fewer units than stages.
+Stages lay_stages(std::span<const UnitCost> costs, int num_stages);
+
+}  // namespace dt::parallel

@@ -1,0 +1,257 @@
+#include "parallel/timeline.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "base/error.hpp"
+
+namespace dt::parallel {
+
+namespace {
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// One direction between two ranks, for one payload.
+struct Channel {
+  struct Side {
+    std::vector<Action> actions;
+    std::vector<double> at_s;
+  };
+  Side sends, receives;
+  std::vector<double> done_s;  // of those that both sides have come to
+};
+
+/// What ranks do together, once.
+struct Meeting {
+  Action what;
+  int first_rank = 0;
+  int arrived = 0;
+  double latest_s = 0;
+  double done_s = -1;  // not yet
+};
+
+struct Group {
+  int size = 0;
+  std::vector<Meeting> meetings;
+};
+
+class Walk {
+ public:
+  Walk(std::span<const ActionList> lists, int dp, const Clock& clock)
+      : lists_(lists),
+        dp_(dp),
+        clock_(clock),
+        ranks_(lists.size()),
+        groups_(lists.size() / at(dp), {dp, {}}) {
+    groups_.push_back({static_cast<int>(lists.size()), {}});  // everyone
+    for (const ActionList& list : lists) timeline_.actions.emplace_back().reserve(list.size());
+    timeline_.computing_s.resize(lists.size());
+  }
+
+  Timeline run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int rank = 0; rank < static_cast<int>(lists_.size()); ++rank) {
+        while (advance(rank)) moved = true;
+      }
+    }
+    check_end();
+    return std::move(timeline_);
+  }
+
+ private:
+  using ChannelKey = std::tuple<int, int, Payload>;  // sender, receiver
+  struct Rank {
+    std::size_t next = 0;
+    double now_s = 0;
+    std::optional<std::size_t> meeting;  // that the next action has come to
+    std::map<int, std::size_t> met;      // of each group, how often
+    std::map<int, std::size_t> gathers;  // of each unit, the last one's number in the stage's group
+    std::map<std::tuple<Payload, int, int>, std::pair<Channel*, std::size_t>> receives;  // by what they bring
+    std::vector<std::pair<Channel*, std::size_t>> sends;  // control waits for them
+  };
+
+  /// The rank's next action, if all that it waits for has come.
+  bool advance(int rank) {
+    Rank& r = ranks_[at(rank)];
+    if (r.next == lists_[at(rank)].size()) return false;
+    const Action& action = lists_[at(rank)][r.next];
+    const std::optional<double> ready_s = action.transfers()  ? take_transfer(rank, action)
+                                          : is_shared(action) ? meet(rank, action)
+                                                              : inputs_of(rank, action);
+    if (!ready_s) return false;
+    const double start_s = std::max(r.now_s, *ready_s);
+    const double seconds =
+        action.computes() || action.kind == ActionKind::step ? clock_.seconds(rank, action) : 0;
+    if (action.computes()) timeline_.computing_s[at(rank)] += seconds;
+    r.now_s = start_s + seconds;
+    timeline_.actions[at(rank)].push_back({start_s, r.now_s});
+    ++r.next;
+    r.meeting.reset();
+    return true;
+  }
+
+  static bool is_shared(const Action& a) {
+    return a.kind == ActionKind::gather || a.kind == ActionKind::reduce || a.kind == ActionKind::control;
+  }
+
+  static std::optional<double> done(const std::pair<Channel*, std::size_t>& transfer) {
+    const auto& [channel, k] = transfer;
+    return k < channel->done_s.size() ? std::optional(channel->done_s[k]) : std::nullopt;
+  }
+
+  /// When a computation's input, or dy, has been received, and its weights have been gathered.
+  std::optional<double> inputs_of(int rank, const Action& a) {
+    if (!a.computes()) return 0;
+    Rank& r = ranks_[at(rank)];
+    const bool is_back = a.kind == ActionKind::backward_input;
+    const auto received = r.receives.find(
+        {is_back ? Payload::gradient : Payload::activation, is_back ? a.unit : a.unit - 1, a.micro_batch});
+    double ready_s = 0;
+    if (received != r.receives.end()) {
+      const std::optional<double> arrived_s = done(received->second);
+      if (!arrived_s) return {};
+      ready_s = *arrived_s;
+    }
+    const auto gathered = r.gathers.find(a.unit);
+    if (gathered == r.gathers.end() || a.kind == ActionKind::backward_weight) return ready_s;
+    const double whole_s = groups_[at(rank / dp_)].meetings[gathered->second].done_s;
+    return whole_s < 0 ? std::nullopt : std::optional(std::max(ready_s, whole_s));
+  }
+
+  std::optional<double> take_transfer(int rank, const Action& a) {
+    Rank& r = ranks_[at(rank)];
+    const bool sends = a.kind == ActionKind::send;
+    const int peer = a.peer * dp_ + rank % dp_;
+    DT_CHECK(a.peer >= 0 && at(peer) < lists_.size() && peer != rank, "rank {}: {} has no such peer", rank,
+             to_string(a));
+    Channel& channel =
+        channels_[sends ? ChannelKey{rank, peer, a.payload} : ChannelKey{peer, rank, a.payload}];
+    Channel::Side& side = sends ? channel.sends : channel.receives;
+    const std::size_t k = side.actions.size();
+    double start_s = r.now_s;
+    if (sends && k >= 2) {
+      if (channel.done_s.size() + 2 <= k) return {};
+      start_s = std::max(start_s, channel.done_s[k - 2]);
+    }
+    side.actions.push_back(a);
+    side.at_s.push_back(start_s);
+    if (sends) r.sends.emplace_back(&channel, k);
+    if (!sends) r.receives[{a.payload, a.unit, a.micro_batch}] = {&channel, k};
+    settle(channel, sends ? rank : peer, sends ? peer : rank);
+    return start_s;
+  }
+
+  /// Completes what both sides have come to.
+  void settle(Channel& channel, int sender, int receiver) {
+    while (channel.done_s.size() < std::min(channel.sends.actions.size(), channel.receives.actions.size())) {
+      const std::size_t k = channel.done_s.size();
+      const Action &send = channel.sends.actions[k], &receive = channel.receives.actions[k];
+      DT_CHECK(send.unit == receive.unit && send.micro_batch == receive.micro_batch,
+               "rank {} does {} where rank {} does {}", sender, to_string(send), receiver,
+               to_string(receive));
+      const double before_s = k > 0 ? channel.done_s.back() : 0;
+      channel.done_s.push_back(std::max({before_s, channel.sends.at_s[k], channel.receives.at_s[k]}) +
+                               clock_.seconds(sender, send));
+    }
+  }
+
+  /// Counts the rank in; whether it goes on.
+  std::optional<double> meet(int rank, const Action& a) {
+    Rank& r = ranks_[at(rank)];
+    const bool is_control = a.kind == ActionKind::control;
+    double ready_s = 0;
+    if (is_control) {
+      const std::optional<double> complete_s = own_operations(rank);
+      if (!complete_s) return {};
+      ready_s = *complete_s;
+    }
+    const int index = is_control ? static_cast<int>(groups_.size()) - 1 : rank / dp_;
+    Group& group = groups_[at(index)];
+    if (!r.meeting) {
+      r.meeting = r.met[index]++;
+      arrive(group, *r.meeting, rank, a, std::max(ready_s, r.now_s));
+      if (a.kind == ActionKind::gather) r.gathers[a.unit] = *r.meeting;
+    }
+    if (clock_.overlaps && !is_control) return r.now_s;
+    const double done_s = group.meetings[*r.meeting].done_s;
+    return done_s < 0 ? std::nullopt : std::optional(done_s);
+  }
+
+  void arrive(Group& group, std::size_t number, int rank, const Action& a, double now_s) {
+    if (number == group.meetings.size()) group.meetings.push_back({{a.kind, a.unit}, rank});
+    Meeting& meeting = group.meetings[number];
+    DT_CHECK(meeting.what == (Action{a.kind, a.unit}), "rank {} does {} where rank {} does {}",
+             meeting.first_rank, to_string(meeting.what), rank, to_string({a.kind, a.unit}));
+    meeting.latest_s = std::max(meeting.latest_s, now_s);
+    if (++meeting.arrived < group.size) return;
+    const double before_s = number > 0 ? group.meetings[number - 1].done_s : 0;
+    meeting.done_s = std::max(meeting.latest_s, before_s) + clock_.seconds(rank, a);
+  }
+
+  /// When all sends and sums that the rank has started are complete.
+  std::optional<double> own_operations(int rank) {
+    double complete_s = 0;
+    for (const auto& send : ranks_[at(rank)].sends) {
+      const std::optional<double> done_s = done(send);
+      if (!done_s) return {};
+      complete_s = std::max(complete_s, *done_s);
+    }
+    const Group& group = groups_[at(rank / dp_)];
+    const std::size_t met = ranks_[at(rank)].met[rank / dp_];
+    if (met == 0) return complete_s;
+    const double last_s = group.meetings[met - 1].done_s;  // they are done in order
+    return last_s < 0 ? std::nullopt : std::optional(std::max(complete_s, last_s));
+  }
+
+  void check_end() const {
+    for (std::size_t rank = 0; rank < lists_.size(); ++rank) {
+      const std::size_t next = ranks_[rank].next;
+      DT_CHECK(next == lists_[rank].size(), "rank {} waits in vain in its action {}, {}", rank, next,
+               to_string(lists_[rank][next]));
+    }
+    for (const auto& [key, channel] : channels_) {
+      const std::size_t k = channel.done_s.size();
+      DT_CHECK(k == channel.sends.actions.size(), "rank {}: {} is not received", std::get<0>(key),
+               to_string(channel.sends.actions[k]));
+      DT_CHECK(k == channel.receives.actions.size(), "rank {}: {} is not sent", std::get<1>(key),
+               to_string(channel.receives.actions[k]));
+    }
+    for (const Group& group : groups_) {
+      for (const Meeting& meeting : group.meetings)
+        DT_CHECK(meeting.arrived == group.size, "rank {} does {}, which not all do with it",
+                 meeting.first_rank, to_string(meeting.what));
+    }
+  }
+
+  std::span<const ActionList> lists_;
+  int dp_;
+  const Clock& clock_;
+  std::vector<Rank> ranks_;
+  std::vector<Group> groups_;  // of each stage, then everyone
+  std::map<ChannelKey, Channel> channels_;
+  Timeline timeline_;
+};
+
+}  // namespace
+
+double Timeline::end_s() const {
+  double end_s = 0;
+  for (const auto& rank : actions) end_s = rank.empty() ? end_s : std::max(end_s, rank.back().end_s);
+  return end_s;
+}
+
+double Timeline::bubble() const {
+  const double busiest_s = *std::max_element(computing_s.begin(), computing_s.end());
+  return busiest_s > 0 ? end_s() / busiest_s - 1 : 0;
+}
+
+Timeline walk_together(std::span<const ActionList> lists, int dp, const Clock& clock) {
+  return Walk(lists, dp, clock).run();
+}
+
+}  // namespace dt::parallel

@@ -1,0 +1,71 @@
+#include "parallel/held.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "parallel/builders.hpp"
+
+using namespace dt::parallel;
+
+namespace {
+
+std::vector<ActionList> lists_of(const Schedule& schedule, int units_each, bool recompute = false) {
+  const Stages stages =
+      stages_of_counts(std::vector<int>(static_cast<std::size_t>(schedule.num_stages()), units_each),
+                       units_each * schedule.num_stages());
+  const StepShape shape{.num_units = stages.num_units(),
+                        .num_micro_batches = schedule.num_micro_batches,
+                        .rounds = schedule.num_micro_batches,
+                        .recompute = recompute};
+  return build_training_steps(shape, {schedule, stages});
+}
+
+/// Micro-batches × units.
+std::int64_t most_held(const ActionList& list, std::size_t units) {
+  return most_held_bytes(list, std::vector<UnitBytes>(units, {.saved = 1}));
+}
+
+}  // namespace
+
+TEST_CASE("1F1B holds as many micro-batches as ranks follow, zero-bubble no more than ranks, GPipe all") {
+  for (const int ranks : {2, 4, 8}) {
+    const int m = 3 * ranks;
+    const auto units = static_cast<std::size_t>(2 * 2 * ranks);
+    const auto plain = lists_of(one_f_one_b(ranks, m), 2), h1 = lists_of(zero_bubble_h1(ranks, m), 2),
+               v = lists_of(v_shaped(ranks, m), 2), all = lists_of(gpipe(ranks, m), 2);
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      CHECK(most_held(plain[r], units) == 2 * (ranks - rank));
+      CHECK(most_held(h1[r], units) <= 2 * ranks);
+      CHECK(most_held(v[r], units) <= 2 * 2 * ranks);  // of twice as many virtual stages
+      CHECK(most_held(all[r], units) == 2 * m);
+    }
+  }
+}
+
+TEST_CASE("recompute holds what blocks save of one micro-batch alone") {
+  const auto lists = lists_of(gpipe(2, 6), 4, true);
+  CHECK(most_held(lists[0], 8) == 6 + 1);  // the embedding's of all, a block's of one
+}
+
+TEST_CASE("bytes are those of outputs, what is saved and handed over, received and sent") {
+  const std::vector<UnitBytes> units{{.output = 10, .saved = 1}, {.output = 100, .saved = 2, .handover = 5}};
+  const auto lists = lists_of(gpipe(2, 1), 1);
+  CHECK(most_held_bytes(lists[0], units) == 10 + 1 + 10);  // output, sent; saved; dy, received at once
+  CHECK(most_held_bytes(lists[1], units) == 10 + 100 + 2 + 5 + 10);  // input, y, saved, handover, dx
+}
+
+TEST_CASE("nothing is held at the end of a step") {
+  const std::vector<UnitBytes> units(8, {.output = 3, .saved = 5, .handover = 7});
+  for (const Schedule& schedule :
+       {one_f_one_b(4, 6), zero_bubble_h1(4, 6), v_shaped(4, 6), interleaved(4, 2, 6)}) {
+    for (const bool recompute : {false, true}) {
+      const int each = 8 / schedule.num_stages();
+      for (const ActionList& list : lists_of(schedule, each, recompute)) {
+        ActionList twice = list;  // what was left would add up
+        twice.insert(twice.end(), list.begin(), list.end());
+        CHECK(most_held_bytes(twice, units) == most_held_bytes(list, units));
+      }
+    }
+  }
+}
