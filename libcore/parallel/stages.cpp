@@ -5,14 +5,11 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "parallel/index.hpp"
 
 namespace dt::parallel {
 
 namespace {
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 

@@ -6,14 +6,11 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "parallel/index.hpp"
 
 namespace dt::parallel {
 
 namespace {
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// One direction between two ranks, for one payload.
 struct Channel {

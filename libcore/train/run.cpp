@@ -51,9 +51,8 @@ void announce(const Start& start, const Settings& settings, Console& console) {
                num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
   if (const int domains = num_numa_domains(available_core_numbers()); domains > 1) {
     console.info(
-        "this rank's cores lie on {} NUMA domains: a rank bound to each finds its memory near (mpirun "
-        "--map-by "
-        "numa --bind-to numa; srun --ntasks-per-node={} --cpu-bind=ldoms)",
+        "this rank's cores lie on {} NUMA domains: a rank bound to each finds its memory near "
+        "(mpirun --map-by numa --bind-to numa; srun --ntasks-per-node={} --cpu-bind=ldoms)",
         domains, domains);
   }
   if (!start.checkpoint.empty()) {

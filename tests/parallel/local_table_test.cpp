@@ -7,24 +7,15 @@
 #include <vector>
 
 #include "model/model_spec.hpp"
+#include "parallel/grouped_spec.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
 
 namespace {
 
-/// 7 rows of a table, 4 blocks, 4 query heads over 2 key-value heads of 2.
 model::ModelSpec small_spec(bool tied) {
-  model::ModelSpec s = model::load_model_spec("llama-tiny");
-  s.layers = 4;
-  s.hidden = 8;
-  s.query_heads = 4;
-  s.key_value_heads = 2;
-  s.head_dim = 2;
-  s.mlp_hidden = 9;
-  s.vocabulary = 7;
-  s.tied = tied;
-  return s;
+  return dt_test::grouped_spec(4, tied);
 }
 
 /// The same with a table that ZeRO cuts.

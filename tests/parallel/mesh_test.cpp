@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/model_spec.hpp"
+#include "parallel/grouped_spec.hpp"
 #include "parallel/local_table.hpp"
 
 using namespace dt;
@@ -115,19 +116,6 @@ std::map<int, std::vector<Piece>> owners(const model::ParameterTable& table, con
   return found;
 }
 
-model::ModelSpec grouped_spec() {
-  model::ModelSpec s = model::load_model_spec("llama-tiny");
-  s.layers = 3;
-  s.hidden = 8;
-  s.query_heads = 4;
-  s.key_value_heads = 2;
-  s.head_dim = 2;
-  s.mlp_hidden = 9;
-  s.vocabulary = 7;
-  s.tied = true;
-  return s;
-}
-
 }  // namespace
 
 TEST_CASE("whatever the model and the layout, every element has one owner in every kind") {
@@ -181,7 +169,7 @@ TEST_CASE("ranks are numbered with tp fastest, pp slowest") {
 }
 
 TEST_CASE("heads are cut whole; with fewer than ranks, the first holder of a slice owns it") {
-  const model::ParameterTable table(grouped_spec());
+  const model::ParameterTable table(dt_test::grouped_spec(3, true));
   const model::Layout layout{1, 1, 4, 0, 0};
   // Two key-value heads of 2 × 8 over 4 ranks: ranks 0 and 1 hold the first, 2 and 3 the second.
   const auto k = owners(table, layout, "layers.0.attention.k.weight");
@@ -201,7 +189,7 @@ TEST_CASE("heads are cut whole; with fewer than ranks, the first holder of a sli
 }
 
 TEST_CASE("slices of what the ranks do not divide are uneven") {
-  const model::ParameterTable table(grouped_spec());
+  const model::ParameterTable table(dt_test::grouped_spec(3, true));
   const model::Layout layout{1, 1, 2, 0, 0};
   const auto rows = owners(table, layout, "embedding.token.weight");
   CHECK(rows.at(0).front() == Piece{{7, 8}, {0, 0}, {3, 8}, 0, 24});
@@ -211,7 +199,7 @@ TEST_CASE("slices of what the ranks do not divide are uneven") {
 }
 
 TEST_CASE("a tied table is the first stage's, the head's norm the last one's") {
-  const model::ParameterTable table(grouped_spec());
+  const model::ParameterTable table(dt_test::grouped_spec(3, true));
   const model::Layout layout{3, 1, 1, 0, 0};
   CHECK(owners(table, layout, "embedding.token.weight").begin()->first == 0);
   CHECK(owners(table, layout, "layers.1.mlp.up.weight").begin()->first == 1);
@@ -233,7 +221,7 @@ TEST_CASE("ZeRO cuts a stage's flat buffers at blocks of 4,096 elements") {
 TEST_CASE("where a layout fits, each rank has the key-value heads that its query heads ask for") {
   const auto [query_heads, key_value_heads] = GENERATE(table<int, int>(
       {{1, 1}, {4, 2}, {4, 4}, {6, 2}, {8, 1}, {12, 12}, {12, 3}, {14, 2}, {32, 8}, {40, 10}}));
-  model::ModelSpec spec = grouped_spec();
+  model::ModelSpec spec = dt_test::grouped_spec(3, true);
   spec.query_heads = query_heads, spec.key_value_heads = key_value_heads;
   const model::ParameterTable table(spec);
   const auto heads = [&](const char* name, int tp, int rank) {
@@ -259,7 +247,7 @@ TEST_CASE("where a layout fits, each rank has the key-value heads that its query
 }
 
 TEST_CASE("a layout that does not fit says what would") {
-  model::ModelSpec spec = grouped_spec();
+  model::ModelSpec spec = dt_test::grouped_spec(3, true);
   CHECK(why_impossible({3, 1, 1, 0, 0}, spec).empty());
   CHECK(why_impossible({4, 1, 1, 0, 0}, spec) == "pp=4 stages for 3 layers: at most pp=3 gives each a layer");
   CHECK(why_impossible({1, 4, 1, 1, 3}, spec) ==

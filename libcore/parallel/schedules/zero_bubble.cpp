@@ -6,15 +6,12 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "parallel/index.hpp"
 #include "parallel/schedules/schedule.hpp"
 
 namespace dt::parallel {
 
 namespace {
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// A computation of one of the rank's virtual stages: its first, or its second.
 struct Wish {
@@ -46,7 +43,9 @@ class ListScheduler {
   Schedule run() {
     std::size_t left = 3 * stages_.size() * at(schedule_.num_micro_batches);
     for (now_ = 0; left > 0; ++now_) {
+      const std::size_t before = left;
       for (int rank = 0; rank < schedule_.num_ranks(); ++rank) left -= do_one(rank) ? 1 : 0;
+      DT_CHECK(left < before, "the rules let no rank do what is left: {} computations", left);
     }
     return std::move(schedule_);
   }
