@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "parallel/action.hpp"
 #include "parallel/pipeline.hpp"

@@ -8,6 +8,7 @@
 #include "base/half.hpp"
 #include "kernels/elementwise.hpp"
 #include "parallel/builders.hpp"
+#include "parallel/held.hpp"
 #include "support/unit_runner.hpp"
 
 using namespace dt;
@@ -96,6 +97,27 @@ TEST_CASE("the executor's gradients are those of running the units by hand") {
               2e-5);
       }
     }
+  }
+}
+
+TEST_CASE("the walk of a list finds the memory that running it takes") {
+  for (const bool recompute : {false, true}) {
+    Rig rig(tiny(false), 3, 1);
+    auto batch = test::Batch::arbitrary(rig.spec, 3, 8);
+    const auto list =
+        build_training_step({.num_units = rig.num_units(), .num_micro_batches = 3, .recompute = recompute});
+    rig.executor.run(list, split(batch), 0, no_hooks());
+    std::vector<UnitBytes> bytes;
+    for (const auto& unit : rig.units) {
+      const std::int64_t output =
+          unit->output_shape(1, 8).numel() * static_cast<std::int64_t>(dtype_bytes(unit->output_dtype()));
+      bytes.push_back({output, static_cast<std::int64_t>(unit->saved_bytes(1, 8)),
+                       static_cast<std::int64_t>(unit->handover_bytes(1, 8))});
+    }
+    const auto held = static_cast<double>(most_held_bytes(list, bytes));
+    const auto pool = static_cast<double>(rig.executor.activation_bytes());
+    CHECK(held <= pool);
+    CHECK(held >= 0.95 * pool);  // buffers of one kind do not serve for another
   }
 }
 

@@ -61,6 +61,9 @@ void validate_all(const std::vector<int>& ranks, const std::vector<int>& micro_b
       for (const Schedule& schedule : all_schedules(p, m)) {
         const Pipeline pipeline{schedule, one_each(schedule.num_stages()), true};
         CHECK_NOTHROW(Step(pipeline, {m}, false, 0).validate());
+        const StepShape forwards{
+            .num_units = pipeline.num_units(), .num_micro_batches = m, .rounds = m, .zero = 3};
+        CHECK_NOTHROW(validate_together(build_evaluations(forwards, pipeline), p));
       }
     }
   }

@@ -1,0 +1,74 @@
+#pragma once
+// What a rank's list must keep to, taken action by action: a part of the validator.
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "parallel/action.hpp"
+#include "parallel/builders.hpp"
+#include "parallel/transfer_rules.hpp"
+
+namespace dt::parallel {
+
+/// What a rank has done so far. Error{internal} naming the first action that is out of order.
+class RankRules {
+ public:
+  RankRules(const StepShape& shape, const Pipeline& pipeline, int rank);
+
+  void take(const Action& action);
+
+  void finish() const;
+
+ private:
+  static constexpr int num_kinds = 3;
+
+  std::vector<bool>::reference done(ActionKind kind, int unit, int micro_batch);
+  static void require(bool condition, const Action& action, const Action& earlier);
+  static void require_new(bool condition, const Action& action);
+  /// Marks an action done; it must not have been.
+  void mark(const Action& action);
+  void require_done(const Action& action, ActionKind kind, int unit);
+
+  std::vector<bool>::reference discarded(const Action& action);
+  /// A unit's gradients are summed in the order of micro-batches, which fixes the bits.
+  void require_in_order(const Action& action);
+
+  /// Of each unit.
+  int reductions() const { return shape_.reduces_each_micro_batch() ? std::max(1, shape_.rounds) : 1; }
+  void require_whole(const Action& action);
+  void require_unit(const Action& action) const;
+  bool is_last(int unit) const { return unit == num_units_ - 1; }
+  /// Whole gradients of one micro-batch are held where ranks divide them: those before must be summed.
+  void require_reduced_before(const Action& action) const;
+
+  void take_gather(const Action& action);
+  void take_free(const Action& action);
+
+  void take_forward(const Action& action);
+  void take_discard(const Action& action);
+  void take_recompute(const Action& action);
+  void take_backward_input(const Action& action);
+  void take_backward_weight(const Action& action);
+  void take_reduce(const Action& action);
+
+  void take_send(const Action& action);
+  void take_receive(const Action& action);
+  /// The tied table's, either way, at its time.
+  void require_exchange(const Action& action);
+  void take_control(const Action& action);
+
+  TransferRules transfers_;
+  const StepShape shape_;
+  int num_units_;
+  int first_;
+  int num_micro_batches_;
+  std::vector<bool> done_;
+  std::vector<bool> discarded_;
+  std::vector<int> reduced_;  // how often
+  std::vector<bool> whole_;
+  bool controlled_ = false;
+  bool stepped_ = false;
+};
+
+}  // namespace dt::parallel
