@@ -1,6 +1,7 @@
 #include "model/layout.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/ranges.h>
 
 #include "base/text.hpp"
@@ -13,6 +14,8 @@ std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
+constexpr std::array schedule_names = {"gpipe", "1f1b", "interleaved", "zero-bubble"};
+
 }  // namespace
 
 Place Layout::place_of(int rank) const {
@@ -21,8 +24,25 @@ Place Layout::place_of(int rank) const {
 }
 
 std::string Layout::to_string() const {
-  const std::string group = zero_group == 0 ? "" : fmt::format(",zero-group={}", zero_group);
-  return fmt::format("pp={},dp={},tp={},zero={}{}", pp, dp, tp, zero, group);
+  std::string text = fmt::format("pp={}", pp);
+  if (pp > 1) text += fmt::format(",schedule={}", schedule_name(schedule));
+  if (virtual_stages > 1) text += fmt::format(",virtual-stages={}", virtual_stages);
+  text += fmt::format(",dp={},tp={},zero={}", dp, tp, zero);
+  return zero_group == 0 ? text : text + fmt::format(",zero-group={}", zero_group);
+}
+
+const char* schedule_name(PipelineSchedule schedule) {
+  return schedule_names[static_cast<std::size_t>(schedule)];
+}
+
+std::optional<PipelineSchedule> parse_pipeline_schedule(const std::string& name) {
+  const auto found = std::find(schedule_names.begin(), schedule_names.end(), name);
+  if (found == schedule_names.end()) return std::nullopt;
+  return static_cast<PipelineSchedule>(found - schedule_names.begin());
+}
+
+std::string pipeline_schedule_names() {
+  return fmt::format("{}", fmt::join(schedule_names, ", "));
 }
 
 StageUnits even_stages(int num_units, int pp) {

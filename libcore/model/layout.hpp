@@ -3,6 +3,7 @@
 // user or a file names one.
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,15 @@ struct UnitRange {
 /// Of each stage, the units that it holds.
 using StageUnits = std::vector<std::vector<UnitRange>>;
 
+/// Who of a pipeline computes what when; parallel/schedules has them.
+enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zero_bubble };
+/// "1f1b"; as users and files name it.
+const char* schedule_name(PipelineSchedule schedule);
+/// None of that name: none.
+std::optional<PipelineSchedule> parse_pipeline_schedule(const std::string& name);
+/// "gpipe, 1f1b, interleaved, zero-bubble"
+std::string pipeline_schedule_names();
+
 /// Ranks form axes pp × dp × tp, tp fastest. ZeRO `zero` divides state among `zero_group` neighbours on the
 /// dp axis, which then exist dp ÷ zero_group times.
 struct Layout {
@@ -37,7 +47,9 @@ struct Layout {
   int tp = 1;
   int zero = 0;
   int zero_group = 0;   // 0: all of dp
-  StageUnits stages{};  // empty: even_stages
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  int virtual_stages = 1;  // ranges of units on each stage rank; 2 with zero-bubble: the V-shaped one
+  StageUnits stages{};     // empty: even_stages
 
   bool operator==(const Layout&) const = default;
   int size() const { return pp * dp * tp; }
@@ -48,7 +60,8 @@ struct Layout {
   /// is.
   int num_replicas() const { return zero == 0 ? dp : dp / group_size(); }
   int replica_of(int dp_rank) const { return zero == 0 ? dp_rank : dp_rank / group_size(); }
-  /// "pp=1,dp=2,tp=1,zero=0"; ",zero-group=2" where it is not all of dp.
+  /// "pp=1,dp=2,tp=1,zero=0"; ",zero-group=2" where it is not all of dp; after a pp of more than 1
+  /// ",schedule=1f1b", and ",virtual-stages=2" where it is not 1.
   std::string to_string() const;
 };
 

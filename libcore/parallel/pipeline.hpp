@@ -1,6 +1,7 @@
 #pragma once
 // Who computes what of a step: a schedule over the stages of a model.
 
+#include "model/layout.hpp"
 #include "parallel/schedules/schedule.hpp"
 #include "parallel/stages.hpp"
 
@@ -24,5 +25,14 @@ struct Pipeline {
 inline Pipeline without_stages(int num_units, int num_micro_batches) {
   return {accumulation(num_micro_batches), {{0, num_units}}};
 }
+
+/// That of a layout whose schedule, virtual stages and stages fit each other; `num_micro_batches` are the
+/// most of any data-parallel rank. Error{internal}: a table of stages that the schedule does not go by.
+Pipeline pipeline_of(const model::Layout& layout, int num_units, int num_micro_batches, bool tied);
+
+/// The layout's schedule; micro-batches as above.
+Schedule schedule_of(const model::Layout& layout, int num_micro_batches);
+/// As a layout's table names them: of each stage rank, what the virtual stages on it hold.
+model::StageUnits ranges_of(const Stages& stages, const Schedule& schedule);
 
 }  // namespace dt::parallel

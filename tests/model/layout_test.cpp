@@ -30,7 +30,9 @@ std::string wrong(const std::string& text) {
 
 TEST_CASE("a layout is printed in one form") {
   CHECK(Layout{}.to_string() == "pp=1,dp=1,tp=1,zero=0");
-  CHECK(Layout{.pp = 2, .dp = 4, .tp = 2, .zero = 1}.to_string() == "pp=2,dp=4,tp=2,zero=1");
+  CHECK(Layout{.pp = 2, .dp = 4, .tp = 2, .zero = 1}.to_string() == "pp=2,schedule=1f1b,dp=4,tp=2,zero=1");
+  CHECK(Layout{.pp = 2, .schedule = PipelineSchedule::zero_bubble, .virtual_stages = 2}.to_string() ==
+        "pp=2,schedule=zero-bubble,virtual-stages=2,dp=1,tp=1,zero=0");
   CHECK(Layout{.dp = 4, .zero = 3, .zero_group = 2}.to_string() == "pp=1,dp=4,tp=1,zero=3,zero-group=2");
 }
 
@@ -61,4 +63,11 @@ TEST_CASE("without a table, stages have the embedding, the head, and blocks even
   CHECK(even_stages(7, 2) == StageUnits{{{0, 3}}, {{3, 7}}});
   CHECK(stages_of({.pp = 3}, 5) == std::vector{0, 0, 1, 2, 2});
   CHECK(stages_of({.pp = 2, .stages = {{{0, 1}, {3, 4}}, {{1, 3}}}}, 4) == std::vector{0, 1, 1, 0});
+}
+
+TEST_CASE("a pipeline's schedule has one name, read and printed") {
+  for (const char* name : {"gpipe", "1f1b", "interleaved", "zero-bubble"})
+    CHECK(std::string(schedule_name(parse_pipeline_schedule(name).value())) == name);
+  CHECK(!parse_pipeline_schedule("dualpipe"));
+  CHECK(pipeline_schedule_names() == "gpipe, 1f1b, interleaved, zero-bubble");
 }
