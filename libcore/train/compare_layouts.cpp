@@ -138,12 +138,8 @@ std::vector<Plan> make_plans(const std::vector<ComparedLayout>& layouts, const S
   const model::ModelSpec spec = choose_spec(settings, {});
   std::vector<Plan> plans;
   for (const ComparedLayout& layout : layouts) {
-    Launch own = launch;
-    own.num_ranks = layout.ranks;
-    own.rank = std::min(own.rank, own.num_ranks - 1);
-    own.ranks_per_node = std::min(own.ranks_per_node, own.num_ranks);
     try {
-      plans.push_back(make_plan(layout.settings, spec, dataset, own, nullptr));
+      plans.push_back(make_plan(layout.settings, spec, dataset, of_first(launch, layout.ranks), nullptr));
     } catch (const Error& error) {
       throw Error(error.kind(), fmt::format("layout '{}': {}", layout.name, error.message()),
                   error.context());
