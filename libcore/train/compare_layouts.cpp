@@ -7,11 +7,13 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/host.hpp"
 #include "base/text.hpp"
 #include "comm/exchange.hpp"
 #include "train/agreement.hpp"
 #include "train/layout.hpp"
 #include "train/layout_run.hpp"
+#include "train/memory_estimate.hpp"
 #include "train/precision.hpp"
 #include "train/start.hpp"
 
@@ -138,8 +140,11 @@ std::vector<Plan> make_plans(const std::vector<ComparedLayout>& layouts, const S
   const model::ModelSpec spec = choose_spec(settings, {});
   std::vector<Plan> plans;
   for (const ComparedLayout& layout : layouts) {
+    const Launch own = of_first(launch, layout.ranks);
+    const Replan replan = [&](const Settings& s) { return make_plan(s, spec, dataset, own, nullptr); };
     try {
-      plans.push_back(make_plan(layout.settings, spec, dataset, of_first(launch, layout.ranks), nullptr));
+      plans.push_back(replan(layout.settings));
+      check_memory(layout.settings, plans.back(), replan, usable_memory_bytes());
     } catch (const Error& error) {
       throw Error(error.kind(), fmt::format("layout '{}': {}", layout.name, error.message()),
                   error.context());

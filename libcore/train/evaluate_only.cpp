@@ -4,12 +4,14 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/host.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/run_directory.hpp"
 #include "checkpoint/weight_source.hpp"
 #include "comm/exchange.hpp"
 #include "train/agreement.hpp"
 #include "train/evaluation.hpp"
+#include "train/memory_estimate.hpp"
 #include "train/precision.hpp"
 #include "train/reporter.hpp"
 #include "train/start.hpp"
@@ -60,7 +62,11 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
     state = state_of(path);
     source = checkpoint::open_weights(path);
     if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
-    plan = make_evaluation_plan(settings, source->spec(), *dataset, launch);
+    const Replan replan = [&](const Settings& s) {
+      return make_evaluation_plan(s, source->spec(), *dataset, launch);
+    };
+    plan = replan(settings);
+    check_memory(settings, plan, replan, usable_memory_bytes());
   });
   plan.arithmetic = choose_arithmetic(settings, plan.precision, plan.threads, &state, ranks);
   const parallel::Groups groups(plan.layout, ranks.world);
