@@ -124,6 +124,12 @@ const std::vector<int>& LocalTable::params_of(int unit) const {
   return unit_params_[at(unit)];
 }
 
+int LocalTable::tied_group() const {
+  const auto is_tied = [&](const LocalGroup& g) { return table_.groups()[at(g.group)].holders.size() > 1; };
+  const auto found = std::find_if(groups_.begin(), groups_.end(), is_tied);
+  return found == groups_.end() ? -1 : static_cast<int>(found - groups_.begin());
+}
+
 std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes) {
   std::vector<OwnedPiece> alike;  // all that the rank and its replicas own
   std::vector<SizedPiece> sized;

@@ -77,6 +77,9 @@ class LocalTable {
   const std::vector<int>& groups_of(int unit) const;
   const std::vector<int>& params_of(int unit) const;
 
+  /// The local group of a table that the first and the last unit hold both; none here: −1.
+  int tied_group() const;
+
   /// Of the ranks that own the same, which one this is.
   int replica() const { return layout_.replica_of(place_.dp); }
   int num_replicas() const { return layout_.num_replicas(); }
