@@ -63,7 +63,7 @@ std::atomic_ref<std::uint64_t> num_copies(const comm::SharedMemory& memory) {
 /// In which of `num_groups` groups of `count` ranks one is.
 int group_of(int index, int num_groups, int count) {
   int group = num_groups - 1;
-  while (index < comm::part_of(group, num_groups, count).begin) --group;
+  while (index < part_of(group, num_groups, count).begin) --group;
   return group;
 }
 
