@@ -1,9 +1,9 @@
 #include "checkpoint/import.hpp"
 
 #include "base/error.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/companions.hpp"
 #include "checkpoint/part_file.hpp"
-#include "checkpoint/run_directory.hpp"
 #include "checkpoint/writer.hpp"
 #include "model/parameter_table.hpp"
 

@@ -77,18 +77,6 @@ bool is_newer(const CheckpointEntry& a, const CheckpointEntry& b) {
   return a.generation != b.generation ? a.generation > b.generation : a.step > b.step;
 }
 
-std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path) {
-  const std::string name = path.filename().string();
-  const std::size_t dot = name.find(".g");
-  if (!name.starts_with("step-") || dot == std::string::npos) return std::nullopt;
-  CheckpointEntry entry{path, -1, -1};
-  std::from_chars(name.data() + 5, name.data() + dot, entry.step);
-  std::from_chars(name.data() + dot + 2, name.data() + name.size(), entry.generation);
-  if (entry.step < 0 || entry.generation < 0) return std::nullopt;
-  if (checkpoint_name(entry.step, entry.generation) != name) return std::nullopt;
-  return entry;
-}
-
 std::string why_incomplete(const fs::path& checkpoint) {
   try {
     if (std::string why = why_set_aside(checkpoint); !why.empty()) return why;

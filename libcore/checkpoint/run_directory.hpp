@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/files.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"
 
@@ -31,17 +32,8 @@ struct Generation {
 /// Which start that is, for people: "generation 3, process 17 on n2, Slurm job 5, since 2026-…".
 std::string describe(const Generation& generation);
 
-struct CheckpointEntry {
-  fs::path path;
-  std::int64_t step = 0;
-  std::int64_t generation = 0;
-};
-
 /// In the order of a lineage: by generation, then by step.
 bool is_newer(const CheckpointEntry& a, const CheckpointEntry& b);
-
-/// "step-00001000.g3" taken apart; nothing for any other name.
-std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path);
 
 /// "" where the manifest is readable, each file is there with its size, and failed loads have not set it
 /// aside; else why a resume passes it over. Errors: environment, where that cannot be found out.

@@ -175,7 +175,7 @@ int compare_layouts(const Settings& settings, const std::vector<OptionValue>& as
   for (const ComparedLayout& layout : layouts) width = std::max(width, layout.name.size());
 
   std::optional<KeptWeights> reference;  // on rank 0
-  at_first(ranks, [&] { reference.emplace(); });
+  comm::at_first(ranks, [&] { reference.emplace(); });
   std::optional<Comparison> first;
   std::int64_t broken = 0;
   for (std::size_t i = 0; i < layouts.size(); ++i) {
@@ -188,7 +188,7 @@ int compare_layouts(const Settings& settings, const std::vector<OptionValue>& as
                          layouts[i].name);
       return 128 + static_cast<int>(signal);
     }
-    at_first(ranks, [&] {
+    comm::at_first(ranks, [&] {
       Comparison own{.layout = layouts[i].name,
                      .steps = plans[i].total_steps,
                      .result = *result,

@@ -9,8 +9,8 @@
 #include "checkpoint/failed_loads.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/weight_source.hpp"
+#include "comm/exchange.hpp"
 #include "model/parameter_table.hpp"
-#include "train/agreement.hpp"
 #include "train/precision.hpp"
 #include "train/resumable.hpp"
 #include "train/start.hpp"
@@ -146,7 +146,7 @@ void check_and_describe(const Settings& settings, const Launch& launch, Console&
 
 int dry_run(const Settings& settings, const comm::Ranks& ranks) {
   const Launch launch = find_launch(ranks.world);
-  at_first(ranks, [&] { check_and_describe(settings, launch, ranks.console); });
+  comm::at_first(ranks, [&] { check_and_describe(settings, launch, ranks.console); });
   return 0;
 }
 

@@ -47,7 +47,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
   const Launch launch = find_launch(ranks.world);
   fs::path path;
-  at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
+  comm::at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
   path = comm::broadcast_text(ranks.world, path.string());
 
   std::optional<data::TokenDataset> dataset;
@@ -78,7 +78,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
                             .stop_signal = [&] { return signals.received(); }};
   if (settings.eval_batches)
     request.max_windows = static_cast<std::uint64_t>(*settings.eval_batches * plan.global_batch);
-  at_first(ranks, [&] {
+  comm::at_first(ranks, [&] {
     if (settings.logits_out)
       write_logits(*runtime, *dataset, request, settings.logits_sequences, *settings.logits_out);
   });
@@ -87,7 +87,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
     ranks.console.warn("stopped by {} before the evaluation was done", signal_name(result.stopped_by));
     return 128 + result.stopped_by;
   }
-  at_first(ranks, [&] {
+  comm::at_first(ranks, [&] {
     Reporter(ranks.console, std::nullopt)
         .eval({.step = state.step, .val_loss = result.loss, .val_tokens = result.tokens});
   });

@@ -6,7 +6,6 @@
 #include "base/text.hpp"
 #include "checkpoint/writer.hpp"
 #include "comm/exchange.hpp"
-#include "train/agreement.hpp"
 
 namespace dt::train {
 
@@ -72,7 +71,7 @@ void Promotion::promote(const LocalCheckpoint& local) const {
     if (error.kind() == ErrorKind::environment) return error;
     return Error(ErrorKind::environment, error.message(), "another start may be at the same: start again");
   };
-  at_first(ranks_, [&] {
+  comm::at_first(ranks_, [&] {
     try {
       unfinished.emplace(run_.checkpoints_path(), local.step, local.generation);
     } catch (const Error& error) {
@@ -86,7 +85,7 @@ void Promotion::promote(const LocalCheckpoint& local) const {
     const comm::Patience patience(ranks_.world.engine(), 0);
     bring_parts(local, header, folder);
   }
-  at_first(ranks_, [&] {
+  comm::at_first(ranks_, [&] {
     try {
       const fs::path path = unfinished->commit(header, static_cast<int>(local.holders.size()));
       ranks_.console.info("brought {} together from what the nodes hold", path.string());

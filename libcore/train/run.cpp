@@ -68,7 +68,7 @@ std::unique_ptr<comm::Watchdog> watch(const Settings& settings, const checkpoint
   if (!ranks.are_processes) return nullptr;
   const fs::path folder = run.path() / "flight";
   const std::string start_name = fmt::format("g{}", own.number);
-  at_first(ranks, [&] {
+  comm::at_first(ranks, [&] {
     fs::create_directories(folder);
     comm::remove_stale_heartbeats(folder, start_name);
   });
@@ -230,14 +230,14 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   const checkpoint::RunDirectory run(*settings.run);
   std::int64_t newest_seen = 0;
   std::vector<Candidate> candidates;
-  at_first(ranks, [&] {
+  comm::at_first(ranks, [&] {
     checkpoint::LiveRun::refuse_if_alive(run);
     run.restore_replaced();
     newest_seen = newest_generation(run);
   });
   const Promotion promotion(ranks, settings.checkpoint_local, run);
   std::vector<checkpoint::LocalCheckpoint> local = promotion.find();
-  at_first(ranks, [&] {
+  comm::at_first(ranks, [&] {
     if (settings.resume == "never") tell_of_others(run, local, ranks.console);
     add_announced(local, run);
     candidates = resume_candidates(settings, &run, local);
@@ -249,7 +249,7 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   check_same_state(ranks, start.runtime->spec(), start.runtime->storage());
 
   std::int64_t nothing_left = 0;
-  at_first(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, *dataset, run) ? 1 : 0; });
+  comm::at_first(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, *dataset, run) ? 1 : 0; });
   if (comm::broadcast_number(ranks.world, nothing_left) != 0) {
     newest_seen = comm::broadcast_number(ranks.world, newest_seen);
     if (start.passed_over.empty()) promotion.clear(newest_seen);
@@ -259,7 +259,7 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   }
   announce(start, settings, ranks.console);
   OwnedRun owned;
-  at_first(ranks, [&] {
+  comm::at_first(ranks, [&] {
     take_over(owned, run, start, newest_seen, ranks.console);
     record_options(run, asked, owned.generation, start.state.step, ranks.console);
   });

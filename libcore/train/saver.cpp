@@ -3,7 +3,6 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
-#include "train/state_io.hpp"
 
 namespace dt::train {
 
@@ -39,9 +38,11 @@ class Copying {
 
 }  // namespace
 
-Saver::Saver(const comm::Ranks& ranks, const parallel::ModelStorage& storage, bool in_background,
+Saver::Saver(const comm::Ranks& ranks, StateShares shares, bool in_background,
              std::optional<std::int64_t> writers_per_node)
-    : ranks_(ranks), storage_(storage), group_(ranks.world, storage, writers_per_node, in_background) {}
+    : ranks_(ranks),
+      shares_(std::move(shares)),
+      group_(ranks.world, shares_, writers_per_node, in_background) {}
 
 Saver::~Saver() {
   is_cancelled_ = true;
@@ -61,10 +62,9 @@ void Saver::begin(SaveTarget& target, const checkpoint::Manifest& header, bool s
   const fs::path folder = target.begin(header);
   comm::together(ranks_.world, [&] {
     may_change_ = !state_changes;
-    task_ = std::async(std::launch::async,
-                       [this, folder, state_changes, pieces = share_of_state(storage_)]() mutable {
-                         write(folder, std::move(pieces), state_changes);
-                       });
+    task_ = std::async(std::launch::async, [this, folder, state_changes, pieces = shares_.own()]() mutable {
+      write(folder, std::move(pieces), state_changes);
+    });
   });
   phase_ = Phase::writing;
 }
@@ -102,20 +102,22 @@ bool Saver::is_task_done() const {
   return task_.valid() && task_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-void Saver::report(StepReport& report) const {
-  if (phase_ == Phase::idle || !is_task_done()) return;
-  report.save_failed = has_failed_;
-  (phase_ == Phase::writing ? report.parts_written : report.commits) = has_failed_ ? 0 : 1;
+SaveProgress Saver::progress() const {
+  SaveProgress own;
+  if (phase_ == Phase::idle || !is_task_done()) return own;
+  own.has_failed = has_failed_;
+  (phase_ == Phase::writing ? own.parts_written : own.commits) = has_failed_ ? 0 : 1;
+  return own;
 }
 
-std::optional<SavedCheckpoint> Saver::advance(const Decision& decision) {
+std::optional<SavedCheckpoint> Saver::advance(const SaveProgress& of_all) {
   if (phase_ == Phase::idle) return std::nullopt;
-  if (decision.save_failed) {
+  if (of_all.has_failed) {
     is_cancelled_ = true;  // the others' parts are of no use
     join();
   }
-  if (phase_ == Phase::writing && decision.parts_written == ranks_.world.size()) begin_commit();
-  if (phase_ == Phase::committing && decision.commits == target_->num_committers()) return end();
+  if (phase_ == Phase::writing && of_all.parts_written == ranks_.world.size()) begin_commit();
+  if (phase_ == Phase::committing && of_all.commits == target_->num_committers()) return end();
   return std::nullopt;
 }
 

@@ -15,8 +15,7 @@
 
 #include "checkpoint/writer.hpp"
 #include "comm/ranks.hpp"
-#include "parallel/model_storage.hpp"
-#include "train/decision.hpp"
+#include "train/save_progress.hpp"
 #include "train/save_target.hpp"
 #include "train/writing_group.hpp"
 
@@ -26,7 +25,7 @@ class Saver {
  public:
   /// Called by all ranks together. All references must outlive it. `in_background`: takes the memory in which
   /// a state that changes is copied. Without `writers_per_node` each rank writes a file of its own.
-  Saver(const comm::Ranks& ranks, const parallel::ModelStorage& storage, bool in_background,
+  Saver(const comm::Ranks& ranks, StateShares shares, bool in_background,
         std::optional<std::int64_t> writers_per_node);
   /// Gives up a save that has not ended.
   ~Saver();
@@ -39,10 +38,10 @@ class Saver {
   /// Before the state changes; blocks until it is copied, or that has failed.
   void let_change();
   /// For the decision point: what has become of this rank's share.
-  void report(StepReport& report) const;
-  /// Called by all ranks together with what they decided. Returns the save that has ended, on all ranks.
+  SaveProgress progress() const;
+  /// Called by all ranks together with the progress of all. Returns the save that has ended, on all ranks.
   /// Errors, on all ranks: environment, where one could not write, and what the target's commit throws.
-  std::optional<SavedCheckpoint> advance(const Decision& decision);
+  std::optional<SavedCheckpoint> advance(const SaveProgress& of_all);
   /// Called by all ranks together: waits for the save under way. Errors as of advance().
   SavedCheckpoint finish();
 
@@ -60,7 +59,7 @@ class Saver {
   void join();
 
   const comm::Ranks& ranks_;
-  const parallel::ModelStorage& storage_;
+  StateShares shares_;
 
   Phase phase_ = Phase::idle;
   SaveTarget* target_ = nullptr;  // of the save under way

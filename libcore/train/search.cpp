@@ -68,7 +68,7 @@ void Search::pass_over(const Candidate& candidate, const Error& error) {
   passed_over_.push_back({candidate.path.string(), error.message()});
   ranks_.console.warn("passing over {}: {}", candidate.path.string(), error.message());
   std::int64_t is_damaged = 0;
-  at_first(ranks_, [&] {
+  comm::at_first(ranks_, [&] {
     std::error_code error;
     is_damaged = fs::exists(candidate.path, error) && !is_sound_but_stateless(candidate.path) ? 1 : 0;
   });
@@ -98,7 +98,7 @@ bool Search::is_at_hand(const Candidate& candidate) {
 }
 
 std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
-  at_first(ranks_, [&] { check_own_format(candidate.path); });
+  comm::at_first(ranks_, [&] { check_own_format(candidate.path); });
   std::optional<checkpoint::Reader> reader;
   if (!succeeds(candidate, [&] {
         if (!ranks_.is_first()) return;

@@ -2,13 +2,13 @@
 
 #include "base/error.hpp"
 #include "comm/exchange.hpp"
-#include "train/agreement.hpp"
 
 namespace dt::train {
 
 fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
   header_ = header;
-  at_first(ranks_, [&] { unfinished_.emplace(run_.checkpoints_path(), header.state.step, own_.number); });
+  comm::at_first(ranks_,
+                 [&] { unfinished_.emplace(run_.checkpoints_path(), header.state.step, own_.number); });
   return comm::broadcast_text(ranks_.world, unfinished_ ? unfinished_->path().string() : std::string());
 }
 

@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "base/text.hpp"
+#include "comm/exchange.hpp"
 #include "parallel/traffic.hpp"
 #include "parallel/validator.hpp"
-#include "train/agreement.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
@@ -71,7 +71,7 @@ void check_and_print(const Settings& settings, const Launch& launch, Console& co
 
 int show_schedule(const Settings& settings, const comm::Ranks& ranks) {
   const Launch launch = find_launch(ranks.world);
-  at_first(ranks, [&] { check_and_print(settings, launch, ranks.console); });
+  comm::at_first(ranks, [&] { check_and_print(settings, launch, ranks.console); });
   return 0;
 }
 

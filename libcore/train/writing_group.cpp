@@ -12,7 +12,6 @@
 #include "base/host.hpp"
 #include "base/text.hpp"
 #include "comm/exchange.hpp"
-#include "train/state_io.hpp"
 
 namespace dt::train {
 
@@ -101,7 +100,7 @@ std::vector<int> files_of(std::span<const std::string> hosts, std::int64_t per_h
   return files;
 }
 
-WritingGroup::WritingGroup(comm::Communicator& world, const parallel::ModelStorage& storage,
+WritingGroup::WritingGroup(comm::Communicator& world, const StateShares& shares,
                            std::optional<std::int64_t> writers_per_node, bool in_background) {
   std::vector<int> files(static_cast<std::size_t>(world.size()));
   std::iota(files.begin(), files.end(), 0);
@@ -109,14 +108,14 @@ WritingGroup::WritingGroup(comm::Communicator& world, const parallel::ModelStora
   num_files_ = *std::max_element(files.begin(), files.end()) + 1;
   file_ = files[static_cast<std::size_t>(world.rank())];
   writes_ = std::find(files.begin(), files.end(), file_) - files.begin() == world.rank();
-  const std::vector<PieceSpec> share = share_of_rank(storage, world.rank());
+  const std::vector<PieceSpec> share = shares.of_rank(world.rank());
   comm::together(world, [&] {
     if (!writes_) return make_shared_memory(share);
     if (!in_background) return;
     own_memory_ = Buffer(Device(), laid_out_bytes(share));
     copies_ = lay_out(share, own_memory_.data());
   });
-  if (num_files_ < world.size()) map_others(world, storage, files);
+  if (num_files_ < world.size()) map_others(world, shares, files);
 }
 
 void WritingGroup::make_shared_memory(std::span<const PieceSpec> share) {
@@ -129,13 +128,13 @@ void WritingGroup::make_shared_memory(std::span<const PieceSpec> share) {
   copies_ = lay_out(share, shared_memory_->data() + count_bytes);
 }
 
-void WritingGroup::map_others(comm::Communicator& world, const parallel::ModelStorage& storage,
+void WritingGroup::map_others(comm::Communicator& world, const StateShares& shares,
                               std::span<const int> files) {
   const std::vector<std::string> offers = comm::gather_texts(world, to_text(offer_));
   comm::together(world, [&] {
     for (int rank = world.rank() + 1; writes_ && rank < world.size(); ++rank) {
       if (files[static_cast<std::size_t>(rank)] != file_) continue;
-      const std::vector<PieceSpec> share = share_of_rank(storage, rank);
+      const std::vector<PieceSpec> share = shares.of_rank(rank);
       Other& other = others_.emplace_back(Other{memory_for(share), {}});
       if (!other.memory.accept(from_text(offers[static_cast<std::size_t>(rank)])))
         throw cannot_share(fmt::format("cannot map the memory that rank {} shares on {}", rank, host_name()));

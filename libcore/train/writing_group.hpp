@@ -15,7 +15,6 @@
 #include "checkpoint/writer.hpp"
 #include "comm/communicator.hpp"
 #include "comm/shared_memory.hpp"
-#include "parallel/model_storage.hpp"
 #include "tensor/buffer.hpp"
 
 namespace dt::train {
@@ -25,12 +24,20 @@ namespace dt::train {
 /// are numbered in the order of their groups' first ranks.
 std::vector<int> files_of(std::span<const std::string> hosts, std::int64_t per_host);
 
+/// What ranks hold of the state that is saved.
+struct StateShares {
+  /// This rank's, now: views of memory that training changes.
+  std::function<std::vector<checkpoint::SourcePiece>()> own;
+  /// What any rank's consists of, always.
+  std::function<std::vector<checkpoint::PieceSpec>(int rank)> of_rank;
+};
+
 class WritingGroup {
  public:
   /// Called by all ranks together. Without `writers_per_node` each is alone. Takes the memory for a copy of
   /// this rank's share: where another writes it, or where it is written `in_background`. Errors, on all
   /// ranks: environment, where memory is short, or ranks of one host cannot share it.
-  WritingGroup(comm::Communicator& world, const parallel::ModelStorage& storage,
+  WritingGroup(comm::Communicator& world, const StateShares& shares,
                std::optional<std::int64_t> writers_per_node, bool in_background);
 
   int num_files() const { return num_files_; }
@@ -52,8 +59,7 @@ class WritingGroup {
     std::vector<checkpoint::SourcePiece> pieces;
   };
   void make_shared_memory(std::span<const checkpoint::PieceSpec> share);
-  void map_others(comm::Communicator& world, const parallel::ModelStorage& storage,
-                  std::span<const int> files);
+  void map_others(comm::Communicator& world, const StateShares& shares, std::span<const int> files);
 
   int num_files_ = 1;
   int file_ = 0;

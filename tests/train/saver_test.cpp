@@ -27,29 +27,23 @@ class Nowhere : public SaveTarget {
   dt_test::Folder folder_;
 };
 
-model::ParameterTable table_of(std::int64_t layers) {
-  model::ModelSpec spec = checkpoint::test::tiny_gpt2();
-  spec.layers = layers;
-  return model::ParameterTable(spec);
-}
-
 }  // namespace
 
 TEST_CASE("a copy that fails keeps nobody from changing the state, and fails the save") {
-  const model::ParameterTable small = table_of(1), large = table_of(2);
-  const parallel::LocalTable few(small, {}, {}), many(large, {}, {});
-  const parallel::Groups alone;
-  const parallel::LanePlan lanes(1, 1);
+  checkpoint::test::Pieces state;
+  for (const char* tensor : {"a", "b"})
+    state.add(checkpoint::kind_weights, tensor, Piece::whole({10}), DType::f32, 0);
+  const std::vector<checkpoint::PieceSpec> expected = {
+      {"a", checkpoint::kind_weights, Piece::whole({10}), DType::f32}};
+  // More than there is memory to copy it into.
+  const StateShares shares{[&] { return state.list; }, [&](int) { return expected; }};
   comm::run_alone([&](comm::Communicator& world) {
     Console console(
         {.tool = "test", .json = false, .quiet = true, .verbose = false, .progress = ProgressMode::never});
     const comm::Ranks ranks{world, console, [](const Error&) {}, false};
-    std::optional<parallel::ModelStorage> storage(std::in_place, few, parallel::Precision{}, &lanes, alone);
     Nowhere target;
     {
-      Saver saver(ranks, *storage, true, std::nullopt);
-      storage.emplace(many, parallel::Precision{}, &lanes,
-                      alone);  // more than there is memory to copy it into
+      Saver saver(ranks, shares, true, std::nullopt);
       saver.begin(target, checkpoint::test::sample_manifest(), true);
       saver.let_change();
       CHECK_THROWS_AS(saver.finish(), Error);
