@@ -87,7 +87,7 @@ bool is_evaluation_due(const Settings& settings, const Plan& plan, const data::T
 }
 
 bool is_evaluation_missing(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
-                           const checkpoint::RunDirectory& run, std::int64_t step) {
+                           const run::RunDirectory& run, std::int64_t step) {
   return is_evaluation_due(settings, plan, dataset, step) &&
          !has_evaluation(run.path() / "metrics.jsonl", step);
 }

@@ -55,7 +55,7 @@ std::vector<checkpoint::PieceSpec> share_of_rank(const ModelStorage& storage, in
   return share;
 }
 
-StateShares shares_of(const ModelStorage& storage) {
+run::StateShares shares_of(const ModelStorage& storage) {
   return {[&storage] { return share_of_state(storage); },
           [&storage](int rank) { return share_of_rank(storage, rank); }};
 }

@@ -6,7 +6,7 @@
 #include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"
 #include "parallel/model_storage.hpp"
-#include "train/writing_group.hpp"
+#include "run/writing_group.hpp"
 
 namespace dt::train {
 
@@ -17,7 +17,7 @@ std::vector<checkpoint::SourcePiece> share_of_state(const parallel::ModelStorage
 std::vector<checkpoint::PieceSpec> share_of_rank(const parallel::ModelStorage& storage, int rank);
 
 /// Both, for a Saver; `storage` must outlive them.
-StateShares shares_of(const parallel::ModelStorage& storage);
+run::StateShares shares_of(const parallel::ModelStorage& storage);
 
 /// Fills weights and moments from a checkpoint. Errors: input (a digest that differs, a tensor that is
 /// missing).

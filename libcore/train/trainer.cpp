@@ -36,9 +36,9 @@ bool is_own_name(const std::string& continues) {
 
 }  // namespace
 
-Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
-                 const checkpoint::RunDirectory& run, const checkpoint::Generation& generation, Start& start,
-                 const StopSignals& signals, const comm::Ranks& ranks)
+Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset, const run::RunDirectory& run,
+                 const run::Generation& generation, Start& start, const StopSignals& signals,
+                 const comm::Ranks& ranks)
     : settings_(settings),
       dataset_(dataset),
       run_(run),
@@ -84,7 +84,7 @@ int Trainer::run() {
   }
   while (state_.step < plan_.total_steps) {
     const Decision decision = train_step();
-    if (decision.superseded) give_way(run_, generation_);
+    if (decision.superseded) run::give_way(run_, generation_);
     if (!decision.finite && !decision.skip) refuse_not_finite(decision);
     if (const auto saved = saver_.advance(decision.save)) announce(*saved);
     if (decision.stop) return save_and_stop(decision.stop_signal);
@@ -189,7 +189,7 @@ void Trainer::save(bool goes_on) {
   if (saved_step_ == state_.step) return;
   const bool in_background = goes_on && plan_.saves_in_background;
   const bool is_local = goes_on && is_local_due();
-  SaveTarget& target = is_local ? static_cast<SaveTarget&>(*local_target_) : shared_target_;
+  run::SaveTarget& target = is_local ? static_cast<run::SaveTarget&>(*local_target_) : shared_target_;
   saver_.begin(target, checkpoint_header(plan_, state_, generation_), in_background);
   if (!is_local) saved_step_ = state_.step;
   if (!in_background) finish_saving();
@@ -203,7 +203,7 @@ void Trainer::finish_saving() {
   if (saver_.is_under_way()) announce(saver_.finish());
 }
 
-void Trainer::announce(const SavedCheckpoint& saved) {
+void Trainer::announce(const run::SavedCheckpoint& saved) {
   report([&] {
     reporter_.checkpoint({.step = saved.step,
                           .path = saved.path.string(),

@@ -4,9 +4,9 @@
 
 #include "base/host.hpp"
 #include "checkpoint/compare.hpp"
-#include "checkpoint/export.hpp"
 #include "checkpoint/part_file.hpp"
 #include "checkpoint/sample.hpp"
+#include "interchange/export.hpp"
 
 namespace dt::checkpoint {
 namespace {
@@ -71,7 +71,6 @@ TEST_CASE(
   CHECK(names_in(several.path()) == files);
   CHECK(names_in(folder / "several") == std::set<std::string>{"step-00000010.g1"});
   CHECK(several.verify().empty());
-  CHECK(why_incomplete(several.path()).empty());
 
   const model::ParameterTable table(header.model);
   double first = 0;
@@ -91,8 +90,8 @@ TEST_CASE(
   CHECK(compared == static_cast<int>(pieces.list.size()));
   for (const Reader* reader : {&one, &several}) {
     const std::string name = reader == &one ? "one" : "several";
-    export_hf(ExportSource(reader->path()), folder / (name + "_hf"));
-    export_h5(ExportSource(reader->path()), folder / (name + ".h5"));
+    interchange::export_hf(interchange::ExportSource(reader->path()), folder / (name + "_hf"));
+    interchange::export_h5(interchange::ExportSource(reader->path()), folder / (name + ".h5"));
   }
   CHECK(read_file(folder / "one_hf/model.safetensors") == read_file(folder / "several_hf/model.safetensors"));
   CHECK(read_file(folder / "one_hf/config.json") == read_file(folder / "several_hf/config.json"));

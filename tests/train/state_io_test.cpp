@@ -64,7 +64,7 @@ int save_twice(comm::Communicator& world, const Saving& c, const model::Paramete
   const parallel::Groups groups(layout, world);
   const parallel::LocalTable local(table, layout, layout.place_of(world.rank()));
   const parallel::ModelStorage storage(local, parallel::Precision{}, &lanes, groups);
-  train::WritingGroup group(world, train::shares_of(storage), c.writers, c.in_background);
+  run::WritingGroup group(world, train::shares_of(storage), c.writers, c.in_background);
   bool good = group.num_files() == std::min<std::int64_t>(c.writers, c.ranks);
   for (const int save : {1, 2}) {
     fill(storage, static_cast<float>(1000 * world.rank() + save));
@@ -78,7 +78,7 @@ int save_twice(comm::Communicator& world, const Saving& c, const model::Paramete
       for (int rank = 0; rank < c.ranks; ++rank) {
         const auto& theirs = expected[static_cast<std::size_t>(rank)];
         const std::vector<std::string> hosts(static_cast<std::size_t>(c.ranks), "a");
-        if (train::files_of(hosts, c.writers)[static_cast<std::size_t>(rank)] == group.file())
+        if (run::files_of(hosts, c.writers)[static_cast<std::size_t>(rank)] == group.file())
           wanted.insert(wanted.end(), theirs.begin(), theirs.end());
       }
       good = good && std::ranges::equal(pieces, wanted, same);
