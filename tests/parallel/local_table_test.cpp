@@ -8,6 +8,7 @@
 
 #include "model/model_spec.hpp"
 #include "parallel/grouped_spec.hpp"
+#include "support/whole_layout.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
@@ -119,14 +120,15 @@ TEST_CASE("one stage without tensor parallelism holds the parameter table as it 
   REQUIRE(local.groups().size() == table.groups().size());
   for (std::size_t g = 0; g < table.groups().size(); ++g) {
     const model::GroupSpec& spec = table.groups()[g];
+    const model::FlatLayout flat = dt_test::whole_layout(table, spec);
     const LocalGroup& group = local.groups()[g];
     CHECK(group.group == static_cast<int>(g));
     CHECK(group.params == spec.params);
-    CHECK(group.numel == spec.numel);
+    CHECK(group.numel == flat.numel);
     CHECK(group.holders == spec.holders);
     CHECK(group.has_state);
     for (std::size_t i = 0; i < spec.params.size(); ++i)
-      CHECK(local.param(group.params[i]).offset == spec.offsets[i]);
+      CHECK(local.param(group.params[i]).offset == flat.offsets[i]);
   }
   for (std::size_t p = 0; p < table.params().size(); ++p) {
     CHECK(local.params()[p].param == static_cast<int>(p));
