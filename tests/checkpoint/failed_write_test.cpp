@@ -172,7 +172,7 @@ TEST_CASE("writers that are processes: where one is killed nothing is committed,
     for (int writer = 0; writer < num_writers; ++writer) {
       children.push_back(::fork());
       if (children.back() != 0) continue;
-      write_part(unfinished.path(), header, writer, share_of(pieces.list, writer, num_writers));
+      write_part(unfinished.path(), header, writer, test::share_of(pieces.list, writer, num_writers));
       ::_exit(0);
     }
     ::usleep(static_cast<useconds_t>(delay_us));

@@ -104,7 +104,7 @@ TEST_CASE("the manifest lists files and pieces in the order of writers, whoever 
   const Pieces pieces = test::model_pieces(header.model);
   UnfinishedCheckpoint unfinished(folder.path(), 10, 1);
   for (int writer : {2, 0, 1})
-    write_part(unfinished.path(), header, writer, share_of(pieces.list, writer, 3));
+    write_part(unfinished.path(), header, writer, test::share_of(pieces.list, writer, 3));
   const Manifest manifest = load_manifest(unfinished.commit(header, 3));
   REQUIRE(manifest.files.size() == 3);
   CHECK(manifest.files[2].name == "rank-00002.h5");
@@ -147,7 +147,7 @@ TEST_CASE("progress counts each writer's payload") {
   std::uint64_t written = 0;
   UnfinishedCheckpoint unfinished(folder.path(), 10, 1);
   for (int writer : {0, 1}) {
-    write_part(unfinished.path(), header, writer, share_of(pieces.list, writer, 2),
+    write_part(unfinished.path(), header, writer, test::share_of(pieces.list, writer, 2),
                [&](std::uint64_t bytes) { written += bytes; });
   }
   CHECK(written == stored_bytes(load_manifest(unfinished.commit(header, 2))));
@@ -207,7 +207,7 @@ class Uncommitted {
   Uncommitted() {
     unfinished = std::make_unique<UnfinishedCheckpoint>(folder.path(), 20, 2);
     for (int writer : {0, 1, 2})
-      write_part(unfinished->path(), header, writer, share_of(pieces.list, writer, 3));
+      write_part(unfinished->path(), header, writer, test::share_of(pieces.list, writer, 3));
   }
 
   /// The environment error of a commit; nothing but the older checkpoint is left once the unfinished one is

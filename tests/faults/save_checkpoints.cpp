@@ -61,7 +61,7 @@ pid_t start_writer(const fs::path& folder, const checkpoint::Manifest& header, i
   const pid_t child = ::fork();
   if (child != 0) return child;
   try {
-    checkpoint::write_part(folder, header, writer, checkpoint::share_of(pieces, writer, writers));
+    checkpoint::write_part(folder, header, writer, checkpoint::test::share_of(pieces, writer, writers));
     ::_exit(0);
   } catch (const Error& error) {
     std::fprintf(stderr, "writer %d: %s\n", writer, error.message().c_str());
@@ -76,7 +76,8 @@ fs::path save(const run::RunDirectory& run, const checkpoint::Manifest& header, 
   for (int w = 1; w < writers; ++w)
     children.push_back(start_writer(unfinished.path(), header, w, writers, state.pieces));
   const auto write_own = [&] {
-    checkpoint::write_part(unfinished.path(), header, 0, checkpoint::share_of(state.pieces, 0, writers));
+    checkpoint::write_part(unfinished.path(), header, 0,
+                           checkpoint::test::share_of(state.pieces, 0, writers));
   };
   std::exception_ptr failure;
   try {

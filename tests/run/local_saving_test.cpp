@@ -57,7 +57,7 @@ struct Cluster {
     const Manifest manifest = header(step, size);
     const fs::path unfinished = target.begin(manifest);
     comm::together(ranks.world, [&] {
-      checkpoint::write_part(unfinished, manifest, rank, checkpoint::share_of(pieces.list, rank, size));
+      checkpoint::write_part(unfinished, manifest, rank, checkpoint::test::share_of(pieces.list, rank, size));
       target.finish_part([] {});
     });
     SavedCheckpoint saved;
@@ -197,7 +197,7 @@ TEST_CASE("a copy that cannot be written fails the save on all ranks, and the ol
     const fs::path unfinished = target.begin(manifest);
     comm::together(ranks.world, [&] {
       checkpoint::write_part(unfinished, manifest, ranks.world.rank(),
-                             checkpoint::share_of(cluster.pieces.list, ranks.world.rank(), 3));
+                             checkpoint::test::share_of(cluster.pieces.list, ranks.world.rank(), 3));
     });
     comm::together(ranks.world, [&] {
       if (host == "b") fs::remove_all(unfinished);

@@ -29,7 +29,7 @@ struct Stage {
   std::string claim() const { return read_file(run.generation_path(own.number)); }
   void write(const LocalStore& into, std::int64_t step, int writer) const {
     checkpoint::write_part(into.unfinished_path(step, own.number), header(step), writer,
-                           share_of(pieces.list, writer, 2));
+                           checkpoint::test::share_of(pieces.list, writer, 2));
   }
   fs::path save(std::int64_t step, std::vector<int> writers) const {
     store.begin(step, own.number);
