@@ -137,7 +137,7 @@ void GradientStore::widen(const Context& context, Buffer& wire, std::int64_t beg
 }
 
 void GradientStore::reduce_whole(const Context& context, int group, Holder& holder) {
-  const comm::Part mine = own(group);
+  const Part mine = own(group);
   if (division(group).divides_optimizer()) {
     const Tensor moved = narrowed(context, holder.sum->total(), holder.wire);
     holder.work = ranks_.shards()->reduce_scatter(moved, moved.flat(mine.begin, mine.count),
@@ -154,7 +154,7 @@ GradientStore::Reduction GradientStore::start_divided(const Context& context, in
     holder.whole = take(numel(group), dtype_);
     comm::fill_neutral(comm::Reduction::sum, flat(holder.whole, numel(group)));
   }
-  const comm::Part mine = own(group);
+  const Part mine = own(group);
   Reduction reduction{&holder, group, std::move(holder.whole), {}, {}, {}};
   if (holder.has_sum) reduction.part = take(mine.count, dtype_);
   const Buffer& target = holder.has_sum ? reduction.part : holder.part;
@@ -169,7 +169,7 @@ GradientStore::Reduction GradientStore::start_divided(const Context& context, in
 void GradientStore::settle_oldest(const Context& context) {
   for (Reduction& reduction : under_way_.front()) {
     reduction.work.wait();
-    const comm::Part mine = own(reduction.group);
+    const Part mine = own(reduction.group);
     const Tensor sum = flat(reduction.holder->part, mine.count);
     const bool is_first = !reduction.part.data();
     const Tensor arrived = is_first ? sum : flat(reduction.part, mine.count);
@@ -182,14 +182,14 @@ void GradientStore::settle_oldest(const Context& context) {
 }
 
 Tensor GradientStore::part_of(int group, const Holder& holder) const {
-  const comm::Part mine = own(group);
+  const Part mine = own(group);
   return holder.sum ? holder.sum->total().flat(mine.begin, mine.count) : flat(holder.part, mine.count);
 }
 
 void GradientStore::finish_started(const Context& context) {
   while (!under_way_.empty()) settle_oldest(context);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    const comm::Part& mine = own(static_cast<int>(group));
+    const Part& mine = own(static_cast<int>(group));
     for (Holder& holder : groups_[group]) {
       if (holder.work) holder.work->wait();
       holder.work.reset();

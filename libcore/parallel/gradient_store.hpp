@@ -75,7 +75,7 @@ class GradientStore {
   };
   Tensor flat(const Buffer& buffer, std::int64_t numel) const;
   std::int64_t numel(int group) const { return local_.group(group).numel; }
-  const comm::Part& own(int group) const { return local_.group(group).own; }
+  const Part& own(int group) const { return local_.group(group).own; }
   const Division& division(int group) const { return local_.group(group).division; }
   const std::string& name(int group) const;
   Tensor part_of(int group, const Holder& holder) const;

@@ -11,7 +11,7 @@ namespace {
 
 /// Which elements of a piece, laid from element `offset` of a flat buffer, lie in a part of that; may be
 /// none.
-Piece held_of(Piece piece, std::int64_t offset, const comm::Part& part) {
+Piece held_of(Piece piece, std::int64_t offset, const Part& part) {
   const std::int64_t shift = piece.begin - offset;
   const std::int64_t end = std::clamp(part.begin + part.count + shift, piece.begin, piece.end);
   piece.begin = std::clamp(part.begin + shift, piece.begin, piece.end);
@@ -24,7 +24,7 @@ void add_counted(LocalGroup& group, std::int64_t begin, std::int64_t end) {
   begin = std::max(begin, group.own.begin);
   end = std::min(end, group.own.begin + group.own.count);
   if (begin >= end) return;
-  std::vector<comm::Part>& runs = group.counted;
+  std::vector<Part>& runs = group.counted;
   if (!runs.empty() && runs.back().begin + runs.back().count == begin)
     runs.back().count += end - begin;
   else

@@ -6,11 +6,11 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/text.hpp"
-#include "checkpoint/failed_loads.hpp"
 #include "checkpoint/reader.hpp"
-#include "checkpoint/weight_source.hpp"
+#include "comm/exchange.hpp"
+#include "interchange/weight_source.hpp"
 #include "model/parameter_table.hpp"
-#include "train/agreement.hpp"
+#include "run/failed_loads.hpp"
 #include "train/precision.hpp"
 #include "train/resumable.hpp"
 #include "train/start.hpp"
@@ -37,7 +37,7 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
                                                     std::string& path, Console& console) {
   for (const Candidate& candidate : candidates) {
     try {
-      const std::string why = candidate.required ? "" : checkpoint::why_set_aside(candidate.path);
+      const std::string why = candidate.required ? "" : run::why_set_aside(candidate.path);
       if (!why.empty()) throw Error(ErrorKind::input, why);
       const checkpoint::Reader reader(candidate.path);
       checkpoint::require_moments(reader);
@@ -105,11 +105,11 @@ void print_table(const Json& plan, Console& console) {
 void check_and_describe(const Settings& settings, const Launch& launch, Console& console) {
   check_arithmetic(settings);
   const data::TokenDataset dataset(settings.data);
-  std::optional<checkpoint::RunDirectory> run;
+  std::optional<run::RunDirectory> run;
   if (settings.run) {
     check_writable("run", *settings.run);
     run.emplace(*settings.run);
-    checkpoint::LiveRun::refuse_if_alive(*run);
+    run::LiveRun::refuse_if_alive(*run);
   }
   if (settings.checkpoint_local) {
     check_writable("checkpoint-local", *settings.checkpoint_local);
@@ -120,7 +120,7 @@ void check_and_describe(const Settings& settings, const Launch& launch, Console&
   std::string origin = "initial weights";
   if (settings.init_from) {
     origin = *settings.init_from;
-    check_same_spec(spec, checkpoint::open_weights(*settings.init_from)->spec(), *settings.init_from);
+    check_same_spec(spec, interchange::open_weights(*settings.init_from)->spec(), *settings.init_from);
   }
   const auto manifest = newest_readable(candidates, origin, console);
   if (!candidates.empty() && !manifest) {
@@ -146,7 +146,7 @@ void check_and_describe(const Settings& settings, const Launch& launch, Console&
 
 int dry_run(const Settings& settings, const comm::Ranks& ranks) {
   const Launch launch = find_launch(ranks.world);
-  at_first(ranks, [&] { check_and_describe(settings, launch, ranks.console); });
+  comm::at_first(ranks, [&] { check_and_describe(settings, launch, ranks.console); });
   return 0;
 }
 

@@ -5,9 +5,9 @@
 
 #include "base/error.hpp"
 #include "checkpoint/manifest.hpp"
-#include "checkpoint/run_directory.hpp"
-#include "checkpoint/weight_source.hpp"
 #include "comm/exchange.hpp"
+#include "interchange/weight_source.hpp"
+#include "run/run_directory.hpp"
 #include "train/agreement.hpp"
 #include "train/evaluation.hpp"
 #include "train/precision.hpp"
@@ -22,11 +22,11 @@ namespace {
 /// read.
 fs::path weights_path(const Settings& settings, Console& console) {
   if (settings.init_from) return *settings.init_from;
-  std::optional<checkpoint::RunDirectory> run;
+  std::optional<run::RunDirectory> run;
   if (settings.run) run.emplace(*settings.run);
   const std::vector<Candidate> candidates = resume_candidates(settings, run ? &*run : nullptr);
   for (const Candidate& candidate : candidates) {
-    const std::string why = candidate.required ? "" : checkpoint::why_incomplete(candidate.path);
+    const std::string why = candidate.required ? "" : run::why_incomplete(candidate.path);
     if (why.empty()) return candidate.path;
     console.warn("passing over {}: {}", candidate.path.string(), why);
   }
@@ -47,18 +47,18 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
   const Launch launch = find_launch(ranks.world);
   fs::path path;
-  at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
+  comm::at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
   path = comm::broadcast_text(ranks.world, path.string());
 
   std::optional<data::TokenDataset> dataset;
   Plan plan;
   comm::together(ranks.world, [&] { dataset.emplace(settings.data); });
   check_alike(ranks, asked, *dataset);
-  std::unique_ptr<checkpoint::WeightSource> source;
+  std::unique_ptr<interchange::WeightSource> source;
   checkpoint::TrainingState state;
   comm::together(ranks.world, [&] {
     state = state_of(path);
-    source = checkpoint::open_weights(path);
+    source = interchange::open_weights(path);
     if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
     plan = make_evaluation_plan(settings, source->spec(), *dataset, launch);
   });
@@ -78,7 +78,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
                             .stop_signal = [&] { return signals.received(); }};
   if (settings.eval_batches)
     request.max_windows = static_cast<std::uint64_t>(*settings.eval_batches * plan.global_batch);
-  at_first(ranks, [&] {
+  comm::at_first(ranks, [&] {
     if (settings.logits_out)
       write_logits(*runtime, *dataset, request, settings.logits_sequences, *settings.logits_out);
   });
@@ -87,7 +87,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
     ranks.console.warn("stopped by {} before the evaluation was done", signal_name(result.stopped_by));
     return 128 + result.stopped_by;
   }
-  at_first(ranks, [&] {
+  comm::at_first(ranks, [&] {
     Reporter(ranks.console, std::nullopt)
         .eval({.step = state.step, .val_loss = result.loss, .val_tokens = result.tokens});
   });

@@ -55,7 +55,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
   const auto micro_batches = static_cast<std::int64_t>((windows + micro_batch - 1) / micro_batch);
   const parallel::LocalTable& local = runtime.local();
   const int dp = local.layout().dp;
-  const comm::Part own = comm::part_of(local.place().dp, dp, micro_batches);
+  const Part own = part_of(local.place().dp, dp, micro_batches);
   const std::int64_t rounds = (micro_batches + dp - 1) / dp;
   ExactSum nll;
   parallel::StepHooks hooks;
@@ -87,7 +87,7 @@ bool is_evaluation_due(const Settings& settings, const Plan& plan, const data::T
 }
 
 bool is_evaluation_missing(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
-                           const checkpoint::RunDirectory& run, std::int64_t step) {
+                           const run::RunDirectory& run, std::int64_t step) {
   return is_evaluation_due(settings, plan, dataset, step) &&
          !has_evaluation(run.path() / "metrics.jsonl", step);
 }

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "checkpoint/weight_source.hpp"
 #include "data/loader.hpp"
+#include "interchange/weight_source.hpp"
 #include "model/unit.hpp"
 #include "parallel/executor.hpp"
 #include "parallel/lanes.hpp"
@@ -23,7 +23,7 @@ class ModelRuntime {
   ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Groups& groups);
 
   void initialise_weights(std::uint64_t seed);
-  void load_weights(const checkpoint::WeightSource& source);
+  void load_weights(const interchange::WeightSource& source);
 
   const Context& context() const { return context_; }
   const model::ModelSpec& spec() const { return spec_; }

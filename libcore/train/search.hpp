@@ -18,7 +18,7 @@ struct Origin {
   const Settings& settings;
   const model::ModelSpec& spec;
   const data::TokenDataset& dataset;
-  const Promotion& promotion;
+  const run::Promotion& promotion;
   const Launch& launch;
   const comm::Ranks& ranks;
 

@@ -7,9 +7,9 @@
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 #include "kernels/linear.hpp"
-#include "train/agreement.hpp"
 #include "train/checkpoint_header.hpp"
 #include "train/evaluation.hpp"
+#include "train/state_io.hpp"
 
 namespace dt::train {
 
@@ -36,9 +36,9 @@ bool is_own_name(const std::string& continues) {
 
 }  // namespace
 
-Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
-                 const checkpoint::RunDirectory& run, const checkpoint::Generation& generation, Start& start,
-                 const StopSignals& signals, const comm::Ranks& ranks)
+Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset, const run::RunDirectory& run,
+                 const run::Generation& generation, Start& start, const StopSignals& signals,
+                 const comm::Ranks& ranks)
     : settings_(settings),
       dataset_(dataset),
       run_(run),
@@ -52,7 +52,8 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt),
       stepper_(start.plan, *start.runtime, dataset, start.state, ranks.world),
       shared_target_(ranks, run, generation, {settings.keep_last, settings.keep_every}),
-      saver_(ranks, start.runtime->storage(), start.plan.saves_in_background, start.plan.writers_per_node),
+      saver_(ranks, shares_of(start.runtime->storage()), start.plan.saves_in_background,
+             start.plan.writers_per_node),
       looked_for_newer_s_(monotonic_s()),
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
   peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.layout.size()
@@ -74,7 +75,7 @@ int Trainer::run() {
                      .passed_over = passed_over_});
   });
   std::int64_t evaluation_missing = 0;
-  at_first(ranks_, [&] {
+  comm::at_first(ranks_, [&] {
     evaluation_missing =
         resumes && is_evaluation_missing(settings_, plan_, dataset_, run_, state_.step) ? 1 : 0;
   });
@@ -83,9 +84,9 @@ int Trainer::run() {
   }
   while (state_.step < plan_.total_steps) {
     const Decision decision = train_step();
-    if (decision.superseded) give_way(run_, generation_);
+    if (decision.superseded) run::give_way(run_, generation_);
     if (!decision.finite && !decision.skip) refuse_not_finite(decision);
-    if (const auto saved = saver_.advance(decision)) announce(*saved);
+    if (const auto saved = saver_.advance(decision.save)) announce(*saved);
     if (decision.stop) return save_and_stop(decision.stop_signal);
     const bool is_due = settings_.save_every > 0 && state_.step % settings_.save_every == 0;
     const bool is_last = state_.step == plan_.total_steps;
@@ -108,7 +109,7 @@ Decision Trainer::train_step() {
         report.signal = signals_.received();
         report.output_failed = output_failure_ != nullptr;
         report.superseded = is_superseded();
-        saver_.report(report);
+        report.save = saver_.progress();
         saver_.let_change();
       },
       times);
@@ -188,7 +189,7 @@ void Trainer::save(bool goes_on) {
   if (saved_step_ == state_.step) return;
   const bool in_background = goes_on && plan_.saves_in_background;
   const bool is_local = goes_on && is_local_due();
-  SaveTarget& target = is_local ? static_cast<SaveTarget&>(*local_target_) : shared_target_;
+  run::SaveTarget& target = is_local ? static_cast<run::SaveTarget&>(*local_target_) : shared_target_;
   saver_.begin(target, checkpoint_header(plan_, state_, generation_), in_background);
   if (!is_local) saved_step_ = state_.step;
   if (!in_background) finish_saving();
@@ -202,7 +203,7 @@ void Trainer::finish_saving() {
   if (saver_.is_under_way()) announce(saver_.finish());
 }
 
-void Trainer::announce(const SavedCheckpoint& saved) {
+void Trainer::announce(const run::SavedCheckpoint& saved) {
   report([&] {
     reporter_.checkpoint({.step = saved.step,
                           .path = saved.path.string(),
