@@ -12,6 +12,7 @@
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 #include "parallel/traffic.hpp"
+#include "train/lists.hpp"
 #include "train/start.hpp"
 #include "train/stepper.hpp"
 
@@ -170,10 +171,10 @@ LayoutResult run_layout(const train::Plan& plan, const train::Settings& settings
   reset_peak_resident();
   world.barrier().wait();
   world.set_bucket_bytes(plan.comm_bucket_bytes);
-  const parallel::Groups groups(plan.layout, world);
+  const auto groups = train::make_groups(plan, world);
   std::unique_ptr<train::ModelRuntime> runtime;
   comm::together(world, [&] {
-    runtime = std::make_unique<train::ModelRuntime>(plan, train::ModelRuntime::Purpose::training, groups);
+    runtime = std::make_unique<train::ModelRuntime>(plan, train::ModelRuntime::Purpose::training, *groups);
     train::fill_weights(*runtime, settings, plan);
   });
   checkpoint::TrainingState state = train::initial_state(plan, dataset);

@@ -60,6 +60,7 @@ void visit(StepReport& report, Cursor cursor) {
   cursor.visit(report.nll);
   cursor.visit(report.squared_norm);
   cursor.visit(report.data_digest);
+  cursor.visit(report.head_digest);
   cursor.visit_signal(report.signal);
   cursor.visit(report.output_failed);
   cursor.visit(report.superseded);

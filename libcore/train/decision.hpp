@@ -14,7 +14,8 @@ namespace dt::train {
 struct StepReport {
   ExactSum nll;                   // over the rank's targets
   ExactSum squared_norm;          // over the gradient elements that the rank answers for
-  std::uint64_t data_digest = 0;  // of the rank's samples; sums mod 2⁶⁴
+  std::uint64_t data_digest = 0;  // of the samples that the rank answers for; sums mod 2⁶⁴
+  std::uint64_t head_digest = 0;  // the same, as last stages read them
   int signal = 0;                 // a request to stop, or 0
   bool output_failed = false;     // a line or row of the account could not be written
   bool superseded = false;        // a newer generation has taken the run over

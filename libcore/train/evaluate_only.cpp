@@ -10,6 +10,7 @@
 #include "run/run_directory.hpp"
 #include "train/agreement.hpp"
 #include "train/evaluation.hpp"
+#include "train/lists.hpp"
 #include "train/precision.hpp"
 #include "train/reporter.hpp"
 #include "train/start.hpp"
@@ -63,10 +64,10 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
     plan = make_evaluation_plan(settings, source->spec(), *dataset, launch);
   });
   plan.arithmetic = choose_arithmetic(settings, plan.precision, plan.threads, &state, ranks);
-  const parallel::Groups groups(plan.layout, ranks.world);
+  const auto groups = make_groups(plan, ranks.world);
   std::unique_ptr<ModelRuntime> runtime;
   comm::together(ranks.world, [&] {
-    runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, groups);
+    runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, *groups);
     runtime->load_weights(*source);
   });
   check_same_state(ranks, runtime->spec(), runtime->storage());

@@ -46,8 +46,9 @@ bool is_evaluation_missing(const Settings& settings, const Plan& plan, const dat
                            const run::RunDirectory& run, std::int64_t step);
 
 /// Stores fp32 /logits [N,T,V] and int32 /tokens [N,T] of the first `num_sequences` validation windows; the
-/// file appears only when whole. Error{input}: fewer windows than that.
+/// file appears only when whole. Called by all ranks together: one pipeline computes, its last stage writes.
+/// Error{input}: fewer windows than that.
 void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, const EvaluationRequest& request,
-                  std::int64_t num_sequences, const std::filesystem::path& file);
+                  std::int64_t num_sequences, const std::filesystem::path& file, const comm::Ranks& ranks);
 
 }  // namespace dt::train

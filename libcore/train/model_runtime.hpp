@@ -29,6 +29,7 @@ class ModelRuntime {
   const model::ModelSpec& spec() const { return spec_; }
   const parallel::LocalTable& local() const { return local_; }
   int num_units() const { return static_cast<int>(units_.size()); }
+  const std::string& unit_name(int unit) const { return table_.units()[static_cast<std::size_t>(unit)].name; }
   parallel::ModelStorage& storage() { return storage_; }
   parallel::Executor& executor() { return executor_; }
   /// This rank's part of a step; of a runtime for training.

@@ -9,6 +9,7 @@
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
 #include "train/precision.hpp"
+#include "train/lists.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
@@ -27,7 +28,7 @@ struct Origin {
   }
   void make_runtime(Start& start) const {
     ranks.world.set_bucket_bytes(start.plan.comm_bucket_bytes);
-    start.groups = std::make_unique<parallel::Groups>(start.plan.layout, ranks.world);
+    start.groups = make_groups(start.plan, ranks.world);
     comm::together(ranks.world, [&] {
       start.runtime =
           std::make_unique<ModelRuntime>(start.plan, ModelRuntime::Purpose::training, *start.groups);

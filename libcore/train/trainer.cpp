@@ -132,23 +132,9 @@ bool Trainer::is_superseded() {
 void Trainer::refuse_not_finite(const Decision& decision) {
   if (state_.step > 0) save();  // what was good is kept
   stop("not finite");
-  const auto samples = [&](std::int64_t first, std::int64_t count) {
-    const std::uint64_t begin = state_.samples_consumed + static_cast<std::uint64_t>(first);
-    return fmt::format("samples {} to {}", begin, begin + static_cast<std::uint64_t>(count) - 1);
-  };
-  std::string where = samples(0, plan_.global_batch);
-  const std::int64_t first = runtime_.lanes().first_micro_batch() * plan_.micro_batch;
-  const std::int64_t count = runtime_.lanes().num_micro_batches() * plan_.micro_batch;
-  const std::vector<std::string> guilty = comm::gather_texts(
-      ranks_.world, stepper_.is_own_loss_finite()
-                        ? ""
-                        : fmt::format("rank {}, {}", ranks_.world.rank(), samples(first, count)));
-  const auto found =
-      std::find_if(guilty.begin(), guilty.end(), [](const auto& text) { return !text.empty(); });
-  if (found != guilty.end()) where = *found;
   throw comm::SharedError(ErrorKind::input,
-                          fmt::format("step {}: loss {} and gradient norm {} are not both finite ({})",
-                                      state_.step + 1, decision.loss, decision.grad_norm, where),
+                          fmt::format("step {}: loss {} and gradient norm {} are not both finite (first in {})",
+                                      state_.step + 1, decision.loss, decision.grad_norm, stepper_.not_finite()),
                           fmt::format("the weights of step {} are kept; {}", state_.step,
                                       plan_.loss_scale && std::isfinite(decision.loss)
                                           ? fmt::format("lower --loss-scale, which is {}, or leave it out",
