@@ -17,6 +17,8 @@ constexpr std::int64_t max_threads = 4096;
 constexpr std::int64_t max_steps = 1'000'000'000'000;
 constexpr std::int64_t max_batch = std::int64_t{1} << 24;
 constexpr std::int64_t max_length = std::int64_t{1} << 30;
+/// Of a pipeline, and of virtual stages on each; models have fewer units.
+constexpr std::int64_t max_stages = std::int64_t{1} << 16;
 
 void add_what(OptionTable& t, Settings& s) {
   t.group("What to train")
@@ -74,6 +76,20 @@ void add_arithmetic(OptionTable& t, Settings& s) {
 
 void add_ranks(OptionTable& t, Settings& s) {
   t.group("Ranks")
+      .add("pp", &s.pp, "P",
+           "ranks of a pipeline, each with a stage of the model's units (embedding, blocks, head); those of "
+           "the "
+           "others that make up whole pipelines share the batch, the rest sits out",
+           1, max_stages)
+      .choice("pp-schedule", &s.pp_schedule, {"gpipe", "1f1b", "interleaved", "zero-bubble"},
+              "in which order a stage computes; interleaved takes --virtual-stages of 2 or more, zero-bubble "
+              "1 or "
+              "2; no bit depends on it")
+      .add("virtual-stages", &s.virtual_stages, "V", "stages on each rank of a pipeline", 1, max_stages)
+      .add("stage-units", &s.stage_units, "LIST",
+           "how many units each stage has, in the order of the model, P × V of them, such as 5,7,7,5; "
+           "default: so "
+           "that the slowest stage is as fast as can be, by FLOPs")
       .add("zero", &s.zero, "STAGE",
            "what ranks divide among them instead of each holding it (ZeRO): 0 nothing; 1 the optimizer's "
            "state; 2 gradients too; 3 weights too",

@@ -139,12 +139,9 @@ std::vector<train::Plan> make_plans(const std::vector<ComparedLayout>& layouts,
   const model::ModelSpec spec = train::choose_spec(settings, {});
   std::vector<train::Plan> plans;
   for (const ComparedLayout& layout : layouts) {
-    train::Launch own = launch;
-    own.num_ranks = layout.ranks;
-    own.rank = std::min(own.rank, own.num_ranks - 1);
-    own.ranks_per_node = std::min(own.ranks_per_node, own.num_ranks);
     try {
-      plans.push_back(train::make_plan(layout.settings, spec, dataset, own, nullptr));
+      plans.push_back(train::make_plan(layout.settings, spec, dataset,
+                                       train::of_first(launch, layout.ranks), nullptr));
     } catch (const Error& error) {
       throw Error(error.kind(), fmt::format("layout '{}': {}", layout.name, error.message()),
                   error.context());

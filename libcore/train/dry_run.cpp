@@ -1,5 +1,6 @@
 #include "train/dry_run.hpp"
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -77,6 +78,11 @@ Json describe(const Settings& settings, const Plan& plan, const MemoryEstimate& 
               {"warmup_steps", plan.schedule.warmup_steps},
               {"flops_per_token", plan.flops_per_token()},
               {"ranks", plan.layout.size()},
+              {"pp", plan.layout.pp},
+              {"pp_schedule", model::schedule_name(plan.layout.schedule)},
+              {"virtual_stages", plan.layout.virtual_stages},
+              {"stage_units", fmt::format("{}", fmt::join(model::stage_counts(plan.layout.stages), ","))},
+              {"dp", plan.layout.dp},
               {"zero", plan.layout.zero},
               {"threads", plan.threads},
               {"weights_bytes", memory.storage.weights},
@@ -146,7 +152,13 @@ void check_and_describe(const Settings& settings, const Launch& launch, Console&
 
 int dry_run(const Settings& settings, const comm::Ranks& ranks) {
   const Launch launch = find_launch(ranks.world);
-  comm::at_first(ranks, [&] { check_and_describe(settings, launch, ranks.console); });
+  comm::at_first(ranks, [&] {
+    const int used = ranks_used(settings, launch.num_ranks);
+    check_and_describe(settings, of_first(launch, used), ranks.console);
+    if (used < launch.num_ranks)
+      ranks.console.info("{} of {} ranks would sit out: pipelines take {} each", launch.num_ranks - used,
+                         launch.num_ranks, settings.pp);
+  });
   return 0;
 }
 

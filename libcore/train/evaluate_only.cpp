@@ -79,10 +79,8 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
                             .stop_signal = [&] { return signals.received(); }};
   if (settings.eval_batches)
     request.max_windows = static_cast<std::uint64_t>(*settings.eval_batches * plan.global_batch);
-  comm::at_first(ranks, [&] {
-    if (settings.logits_out)
-      write_logits(*runtime, *dataset, request, settings.logits_sequences, *settings.logits_out);
-  });
+  if (settings.logits_out)
+    write_logits(*runtime, *dataset, request, settings.logits_sequences, *settings.logits_out, ranks);
   const auto result = evaluate(*runtime, *dataset, request, ranks);
   if (result.stopped_by != 0) {
     ranks.console.warn("stopped by {} before the evaluation was done", signal_name(result.stopped_by));

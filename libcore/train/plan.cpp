@@ -28,38 +28,6 @@ Recompute parse_recompute(const std::string& name) {
   return name == "full" ? Recompute::full : Recompute::none;
 }
 
-/// Ranks among which --zero divides the state: whole groups of ranks that follow each other.
-int parse_zero_group(const Settings& s, const Launch& launch, int dp) {
-  if (s.zero_group == "all" || s.zero == 0) return dp;
-  if (s.zero_group == "node") {
-    if (launch.ranks_per_node > 0 && dp % launch.ranks_per_node == 0) return launch.ranks_per_node;
-    throw Error(ErrorKind::usage, "--zero-group node: the nodes do not all have as many ranks, in a row",
-                "give each node as many ranks, or divide among all");
-  }
-  const bool is_number = !s.zero_group.empty() && s.zero_group.size() < 9 &&
-                         s.zero_group.find_first_not_of("0123456789") == std::string::npos;
-  const int size = is_number ? std::stoi(s.zero_group) : 0;
-  if (size > 0 && dp % size == 0) return size;
-  std::string allowed;
-  for (int n = 1; n <= dp; ++n) {
-    if (dp % n == 0) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", n);
-  }
-  throw Error(
-      ErrorKind::usage,
-      fmt::format("--zero-group {}: groups of equal size must make up the {} ranks", s.zero_group, dp),
-      fmt::format("allowed are all, node, {}", allowed));
-}
-
-/// All ranks are data-parallel.
-model::Layout choose_layout(const Settings& s, const Launch& launch) {
-  model::Layout layout{.dp = launch.num_ranks};
-  const int group = parse_zero_group(s, launch, layout.dp);
-  if (group == 1) return layout;  // one rank has nothing to divide
-  layout.zero = static_cast<int>(s.zero);
-  if (layout.zero > 0 && group < layout.dp) layout.zero_group = group;
-  return layout;
-}
-
 void set_layout(Plan& plan, const model::Layout& layout) {
   plan.layout = layout;
   plan.place = layout.place_of(plan.launch.rank);
@@ -171,7 +139,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
                       plan.micro_batch);
   }
   plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
-  set_layout(plan, choose_layout(s, launch));
+  set_layout(plan, choose_layout(s, spec, plan.sequence_length, launch));
   plan.overlap = s.overlap;
   plan.comm_bucket_bytes = static_cast<std::size_t>(s.comm_bucket_bytes);
   plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : plan.layout.dp);
@@ -197,7 +165,9 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
 Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
                           const Launch& launch) {
   Plan plan = common_plan(s, spec, dataset, launch);
-  set_layout(plan, {.dp = launch.num_ranks});  // each rank holds all of the model
+  Settings whole = s;
+  whole.zero = 0;  // nothing but weights, which each stage has whole
+  set_layout(plan, choose_layout(whole, spec, plan.sequence_length, launch));
   return plan;
 }
 

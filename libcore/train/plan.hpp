@@ -18,6 +18,7 @@
 #include "parallel/builders.hpp"
 #include "parallel/lanes.hpp"
 #include "parallel/model_storage.hpp"
+#include "train/choose_layout.hpp"
 #include "train/launch.hpp"
 #include "train/settings.hpp"
 
