@@ -13,6 +13,7 @@
 #include "cmd/dt-checkpoint/run.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/local_table.hpp"
+#include "run/failed_loads.hpp"
 
 namespace dt::checkpoint_tool {
 
@@ -125,6 +126,7 @@ int reshard(const Options& options, const StopSignals& signals, Console& console
       progress.advance(count);
     });
   }
+  if (options.overwrite) run::forget_failed_loads(out);  // of what lay there before
   report(source.manifest(), how, bytes, console);
   return 0;
 }

@@ -8,12 +8,12 @@
 #include "base/signals.hpp"
 #include "comm/exchange.hpp"
 #include "comm/mpi/run_ranks.hpp"
-#include "train/compare_layouts.hpp"
+#include "prove/compare_layouts.hpp"
+#include "prove/show_schedule.hpp"
 #include "train/dry_run.hpp"
 #include "train/evaluate_only.hpp"
 #include "train/precision.hpp"
 #include "train/run.hpp"
-#include "train/show_schedule.hpp"
 
 namespace dt::train_tool {
 
@@ -103,8 +103,8 @@ int run(const train::Settings& settings, const OptionTable& options, Console& co
   return comm::mpi::run_ranks(settings.comm, console, [&](const comm::Ranks& ranks) {
     comm::together(ranks.world, [&] { check_use(settings, options); });
     if (settings.eval_only) return train::evaluate_only(settings, options.values(), signals, ranks);
-    if (settings.compare_layouts) return train::compare_layouts(settings, options.values(), signals, ranks);
-    if (settings.show_schedule) return train::show_schedule(settings, ranks);
+    if (settings.compare_layouts) return prove::compare_layouts(settings, options.values(), signals, ranks);
+    if (settings.show_schedule) return prove::show_schedule(settings, ranks);
     if (settings.dry_run) return train::dry_run(settings, ranks);
     return train::run_training(settings, options.values(), signals, ranks);
   });

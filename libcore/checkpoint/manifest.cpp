@@ -5,8 +5,8 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/json_reader.hpp"
-#include "checkpoint/run_directory.hpp"
 #include "checkpoint/sealed_json.hpp"
 
 namespace dt::checkpoint {

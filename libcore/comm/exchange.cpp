@@ -101,6 +101,12 @@ void together(Communicator& group, const std::function<void()>& body) {
   throw SharedError(static_cast<ErrorKind>(kinds[rank]), prefix + whats[rank], contexts[rank]);
 }
 
+void at_first(const Ranks& ranks, const std::function<void()>& body) {
+  together(ranks.world, [&] {
+    if (ranks.is_first()) body();
+  });
+}
+
 int ranks_on_host(Communicator& group) {
   const std::vector<std::string> hosts = gather_texts(group, host_name());
   return static_cast<int>(std::count(hosts.begin(), hosts.end(), host_name()));

@@ -46,7 +46,7 @@ struct Layout {
   int dp = 1;
   int tp = 1;
   int zero = 0;
-  int zero_group = 0;   // 0: all of dp
+  int zero_group = 0;  // 0: all of dp
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;  // ranges of units on each stage rank; 2 with zero-bubble: the V-shaped one
   StageUnits stages{};     // empty: even_stages

@@ -92,8 +92,7 @@ Piece slice_of(const model::ParamSpec& param, int tp, int tp_rank) {
   const model::Split& split = param.split;
   if (split.dim < 0) return slice;
   const auto shards = static_cast<int>(std::min<std::int64_t>(split.max_shards, tp));
-  const comm::Part own =
-      comm::part_of(static_cast<int>(shard_of(split, tp, tp_rank)), shards, split.max_shards);
+  const Part own = part_of(static_cast<int>(shard_of(split, tp, tp_rank)), shards, split.max_shards);
   const std::int64_t unit = param.shape[split.dim] / split.max_shards;
   std::vector<std::int64_t> extents = slice.box.dims();
   slice.start[at(split.dim)] = own.begin * unit;

@@ -8,11 +8,11 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/text.hpp"
-#include "checkpoint/failed_loads.hpp"
 #include "checkpoint/reader.hpp"
-#include "checkpoint/weight_source.hpp"
+#include "comm/exchange.hpp"
+#include "interchange/weight_source.hpp"
 #include "model/parameter_table.hpp"
-#include "train/agreement.hpp"
+#include "run/failed_loads.hpp"
 #include "train/memory_estimate.hpp"
 #include "train/precision.hpp"
 #include "train/resumable.hpp"
@@ -40,7 +40,7 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
                                                     std::string& path, Console& console) {
   for (const Candidate& candidate : candidates) {
     try {
-      const std::string why = candidate.required ? "" : checkpoint::why_set_aside(candidate.path);
+      const std::string why = candidate.required ? "" : run::why_set_aside(candidate.path);
       if (!why.empty()) throw Error(ErrorKind::input, why);
       const checkpoint::Reader reader(candidate.path);
       checkpoint::require_moments(reader);
@@ -129,11 +129,11 @@ void warn_of_memory(const Settings& settings, const Plan& plan, const Replan& re
 void check_and_describe(const Settings& settings, const Launch& launch, Console& console) {
   check_arithmetic(settings);
   const data::TokenDataset dataset(settings.data);
-  std::optional<checkpoint::RunDirectory> run;
+  std::optional<run::RunDirectory> run;
   if (settings.run) {
     check_writable("run", *settings.run);
     run.emplace(*settings.run);
-    checkpoint::LiveRun::refuse_if_alive(*run);
+    run::LiveRun::refuse_if_alive(*run);
   }
   if (settings.checkpoint_local) {
     check_writable("checkpoint-local", *settings.checkpoint_local);
@@ -144,7 +144,7 @@ void check_and_describe(const Settings& settings, const Launch& launch, Console&
   std::string origin = "initial weights";
   if (settings.init_from) {
     origin = *settings.init_from;
-    check_same_spec(spec, checkpoint::open_weights(*settings.init_from)->spec(), *settings.init_from);
+    check_same_spec(spec, interchange::open_weights(*settings.init_from)->spec(), *settings.init_from);
   }
   const auto manifest = newest_readable(candidates, origin, console);
   if (!candidates.empty() && !manifest) {
@@ -168,7 +168,7 @@ void check_and_describe(const Settings& settings, const Launch& launch, Console&
 
 int dry_run(const Settings& settings, const comm::Ranks& ranks) {
   const Launch launch = find_launch(ranks.world);
-  at_first(ranks, [&] {
+  comm::at_first(ranks, [&] {
     const int used = ranks_used(settings, launch.num_ranks);
     check_and_describe(settings, of_first(launch, used), ranks.console);
     if (used < launch.num_ranks)

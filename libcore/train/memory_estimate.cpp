@@ -6,8 +6,8 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "model/unit.hpp"
-#include "parallel/builders.hpp"
 #include "parallel/held.hpp"
+#include "train/lists.hpp"
 
 namespace dt::train {
 
@@ -105,14 +105,10 @@ std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
   const model::ParameterTable table(asked.spec);
   const Units units = model::make_units(asked.spec, table, asked.precision.compute, asked.kept());
   const std::vector<parallel::UnitBytes> bytes = bytes_of(asked, units);
-  const auto num_units = static_cast<int>(units.size());
   Plan plan = asked;
   plan.place = busiest(plan, 0);
-  const auto lists = parallel::build_training_steps(
-      step_shape(plan, num_units),
-      parallel::pipeline_of(plan.layout, num_units, static_cast<int>(plan.rounds()), plan.spec.tied));
   std::vector<MemoryEstimate> stages;
-  for (const parallel::ActionList& list : lists) {
+  for (const parallel::ActionList& list : training_lists(plan)) {
     plan.place = busiest(plan, static_cast<int>(stages.size()));
     const parallel::LocalTable local(table, plan.layout, plan.place);
     MemoryEstimate& memory = stages.emplace_back(held_bytes(plan, local));

@@ -11,6 +11,7 @@
 #include "comm/exchange.hpp"
 #include "train/memory_estimate.hpp"
 #include "train/precision.hpp"
+#include "train/lists.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
@@ -20,7 +21,7 @@ struct Origin {
   const Settings& settings;
   const model::ModelSpec& spec;
   const data::TokenDataset& dataset;
-  const Promotion& promotion;
+  const run::Promotion& promotion;
   const Launch& launch;
   const comm::Ranks& ranks;
 
@@ -38,7 +39,7 @@ struct Origin {
   }
   void make_runtime(Start& start) const {
     ranks.world.set_bucket_bytes(start.plan.comm_bucket_bytes);
-    start.groups = std::make_unique<parallel::Groups>(start.plan.layout, ranks.world);
+    start.groups = make_groups(start.plan, ranks.world);
     comm::together(ranks.world, [&] {
       start.runtime =
           std::make_unique<ModelRuntime>(start.plan, ModelRuntime::Purpose::training, *start.groups);

@@ -3,8 +3,8 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "checkpoint/export.hpp"
 #include "checkpoint/sample.hpp"
+#include "interchange/export.hpp"
 #include "parallel/local_table.hpp"
 
 namespace dt::checkpoint {
@@ -74,7 +74,7 @@ std::string state_of(const Reader& reader) {
 }
 
 std::string merged(const Reader& reader, const fs::path& file) {
-  export_h5(ExportSource(reader.path()), file, {.overwrite = true});
+  interchange::export_h5(interchange::ExportSource(reader.path()), file, {.overwrite = true});
   return read_file(file);
 }
 

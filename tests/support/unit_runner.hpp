@@ -12,6 +12,7 @@
 #include "base/half.hpp"
 #include "model/initialise.hpp"
 #include "model/unit.hpp"
+#include "support/whole_layout.hpp"
 #include "tensor/buffer.hpp"
 
 namespace dt::test {
@@ -105,12 +106,13 @@ class Decoder {
         weights_(table_.params().size()),
         grads_(table_.params().size()) {
     for (const model::GroupSpec& group : table_.groups()) {
+      const model::FlatLayout flat = dt_test::whole_layout(table_, group);
       for (auto* tensors : {&weights_, &grads_}) {
-        buffers_.emplace_back(tensors == &weights_ ? dtype : statistics_dtype(dtype), Shape{group.numel});
+        buffers_.emplace_back(tensors == &weights_ ? dtype : statistics_dtype(dtype), Shape{flat.numel});
         for (std::size_t i = 0; i < group.params.size(); ++i) {
           const Shape& shape = table_.params()[static_cast<std::size_t>(group.params[i])].shape;
           (*tensors)[static_cast<std::size_t>(group.params[i])] =
-              buffers_.back().tensor.flat(group.offsets[i], shape.numel()).reshaped(shape);
+              buffers_.back().tensor.flat(flat.offsets[i], shape.numel()).reshaped(shape);
         }
       }
     }
