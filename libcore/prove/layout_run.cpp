@@ -20,16 +20,17 @@ namespace dt::prove {
 
 namespace {
 
-/// Of gathers and sums that this rank took part in; the decision points' own are not counted.
+/// Of gathers and sums that this rank took part in, and of what it sent; the decision points' own are not
+/// counted.
 std::int64_t recorded_bytes(comm::Communicator& group) {
   comm::Recorder& recorder = group.engine().recorder();
   return recorder.bytes(comm::OperationKind::all_gather) +
          recorder.bytes(comm::OperationKind::reduce_scatter) +
-         recorder.bytes(comm::OperationKind::all_reduce);
+         recorder.bytes(comm::OperationKind::all_reduce) + recorder.bytes(comm::OperationKind::send);
 }
 
-/// The masters of a group, whole. Called by all ranks together; only ranks that hold a part of them take
-/// part.
+/// The masters of a group that this rank holds, whole. Called by all ranks of its stage together; only ranks
+/// that hold a part of them take part.
 Tensor whole_masters(const parallel::ModelStorage& storage, int group, Buffer& buffer) {
   const Tensor part = storage.group_masters(group);
   const parallel::LocalGroup& local = storage.local().group(group);
@@ -39,6 +40,52 @@ Tensor whole_masters(const parallel::ModelStorage& storage, int group, Buffer& b
   storage.ranks().shards()->all_gather(part, whole, parallel::shard_granule).wait();
   return whole;
 }
+
+/// Whole masters of the parameter table's groups on rank 0, wherever their stages are, one at a time.
+class Masters {
+ public:
+  explicit Masters(const parallel::ModelStorage& storage)
+      : storage_(storage),
+        stages_(model::stages_of(layout(), static_cast<int>(table().units().size()))),
+        control_(storage.ranks().control()) {}
+
+  const model::ParameterTable& table() const { return storage_.local().table(); }
+  /// Called by all ranks together; none on any but rank 0. Valid until the next.
+  Tensor on_first(int group) {
+    const int stage =
+        stages_[static_cast<std::size_t>(table().groups()[static_cast<std::size_t>(group)].owner)];
+    Tensor masters;
+    if (storage_.local().place().pp == stage)
+      masters = whole_masters(storage_, local_index(storage_.local(), group), buffer_);
+    if (stage == 0) return rank() == 0 ? masters : Tensor();
+    const int owner = stage * layout().dp * layout().tp;
+    if (rank() == owner) control_->send(0, masters).wait();
+    return rank() == 0 ? receive(group, owner) : Tensor();
+  }
+
+ private:
+  const model::Layout& layout() const { return storage_.local().layout(); }
+  int rank() const { return control_ ? control_->rank() : 0; }
+  static int local_index(const parallel::LocalTable& local, int group) {
+    const auto found = std::find_if(local.groups().begin(), local.groups().end(),
+                                    [&](const parallel::LocalGroup& g) { return g.group == group; });
+    return static_cast<int>(found - local.groups().begin());
+  }
+  Tensor receive(int group, int owner) {
+    const parallel::LocalTable there(table(), layout(), layout().place_of(owner));
+    const std::int64_t numel = there.group(local_index(there, group)).numel;
+    const DType dtype = storage_.precision().master();
+    buffer_ = Buffer(Device{}, static_cast<std::size_t>(numel) * dtype_bytes(dtype));
+    const Tensor masters(buffer_.data(), dtype, Shape{numel});
+    control_->receive(owner, masters).wait();
+    return masters;
+  }
+
+  const parallel::ModelStorage& storage_;
+  std::vector<int> stages_;  // of each unit
+  comm::Communicator* control_;
+  Buffer buffer_;
+};
 
 template <class T>
 void add_difference(const Tensor& values, const Tensor& reference, double& most, double& squares,
@@ -56,9 +103,9 @@ WeightsDifference keep_or_compare(const parallel::ModelStorage& storage, const L
   WeightsDifference difference;
   double squares = 0, reference_squares = 0;
   std::uint64_t offset = 0;
-  for (int group = 0; group < storage.num_groups(); ++group) {
-    Buffer gathered;
-    const Tensor values = whole_masters(storage, group, gathered);
+  Masters masters(storage);
+  for (int group = 0; group < static_cast<int>(masters.table().groups().size()); ++group) {
+    const Tensor values = masters.on_first(group);
     if (!request.reference) continue;
     if (request.is_reference) {
       request.reference->write(offset, values);
@@ -85,8 +132,10 @@ struct StepBytes {
 };
 
 StepBytes step_bytes(const train::Plan& plan, const train::ModelRuntime& runtime) {
-  const parallel::Traffic traffic{runtime.local(), plan.precision};
-  const parallel::ActionList list = parallel::build_training_step(step_shape(plan, runtime.num_units()));
+  const std::int64_t boundary = plan.micro_batch * plan.sequence_length * plan.spec.hidden *
+                                static_cast<std::int64_t>(dtype_bytes(plan.precision.compute));
+  const parallel::Traffic traffic{runtime.local(), plan.precision, boundary};
+  const parallel::ActionList list = train::training_list(plan);
   const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
   StepBytes total;
   for (std::size_t i = 0; i < list.size(); ++i)
