@@ -199,9 +199,10 @@ void take_over(OwnedRun& owned, const run::RunDirectory& run, const Start& start
   }
 }
 
-void record_options(const run::RunDirectory& run, const std::vector<OptionValue>& asked,
-                    const run::Generation& generation, std::int64_t step, Console& console) {
-  for (const OptionChange& change : record_run(run.path(), asked, generation.number, step)) {
+void record_options(const run::RunDirectory& run, const std::vector<OptionValue>& asked, const Start& start,
+                    const run::Generation& generation, Console& console) {
+  for (const OptionChange& change :
+       record_run(run.path(), asked, start.plan.layout, generation.number, start.state.step)) {
     console.info("--{}: {} → {}", change.option, change.from.empty() ? "unset" : change.from,
                  change.to.empty() ? "unset" : change.to);
   }
@@ -258,7 +259,7 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   OwnedRun owned;
   comm::at_first(ranks, [&] {
     take_over(owned, run, start, newest_seen, ranks.console);
-    record_options(run, asked, owned.generation, start.state.step, ranks.console);
+    record_options(run, asked, start, owned.generation, ranks.console);
   });
   share(owned.generation, run, ranks);
   const auto watchdog = watch(settings, run, owned.generation, ranks);

@@ -11,7 +11,7 @@ previous=$source
 for layout in tp=2,pp=2,dp=1,zero=1 dp=8,zero=3 tp=4 pp=2,dp=3 pp=4 dp=4,zero=2,zero-group=2 dp=2,tp=4,zero=0 dp=1; do
   expect_exit 0 reshard "$previous" "to $layout" --layout "$layout" --json
   next="to $layout"
-  expect_match stdout "^\{\"path\":\"to $layout\",\"step\":10,\"generation\":1,\"layout\":\"pp=[0-9]+,dp=[0-9]+,tp=[0-9]+,zero=[0-3]\",\"files\":[0-9]+,\"pieces\":[0-9]+,\"bytes\":[0-9]+\}$"
+  expect_match stdout "^\{\"path\":\"to $layout\",\"step\":10,\"generation\":1,\"layout\":\"pp=[0-9]+,dp=[0-9]+,tp=[0-9]+,zero=[0-3](,zero-group=2)?\",\"files\":[0-9]+,\"pieces\":[0-9]+,\"bytes\":[0-9]+\}$"
   expect_equal "$(json_value stdout files)" "$(find "$next" -name 'rank-*.h5' | wc -l)" "files of $layout"
   expect_exit 0 dt-checkpoint verify "$next"
   expect_exit 0 dt-checkpoint diff "$source" "$next"
@@ -21,6 +21,9 @@ for layout in tp=2,pp=2,dp=1,zero=1 dp=8,zero=3 tp=4 pp=2,dp=3 pp=4 dp=4,zero=2,
 done
 expect_equal "$(find "to tp=2,pp=2,dp=1,zero=1" -name 'rank-*.h5' | wc -l)" 4
 expect_exit 0 dt-checkpoint show "to tp=2,pp=2,dp=1,zero=1"; expect_match stdout "pp=2,dp=1,tp=2,zero=1"
+# Of four units as many stages may hold one each.
+expect_exit 0 dt-checkpoint show --json "to pp=4"
+expect_match stdout '"stages": ?\[\{"stage": ?0,"begin": ?0,"end": ?1\}.*\{"stage": ?3,"begin": ?3,"end": ?4\}\]'
 # The state of a step is the same text, whatever its pieces.
 state() { dt-checkpoint show --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["state"])'; }
 expect_equal "$(state "$previous")" "$(state "$source")" "state"
