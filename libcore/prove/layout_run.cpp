@@ -12,6 +12,7 @@
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 #include "parallel/traffic.hpp"
+#include "prove/whole_masters.hpp"
 #include "train/lists.hpp"
 #include "train/start.hpp"
 #include "train/stepper.hpp"
@@ -20,24 +21,13 @@ namespace dt::prove {
 
 namespace {
 
-/// Of gathers and sums that this rank took part in; the decision points' own are not counted.
+/// Of gathers and sums that this rank took part in, and of what it sent to other stages; the decision points'
+/// own are not counted.
 std::int64_t recorded_bytes(comm::Communicator& group) {
   comm::Recorder& recorder = group.engine().recorder();
   return recorder.bytes(comm::OperationKind::all_gather) +
          recorder.bytes(comm::OperationKind::reduce_scatter) +
-         recorder.bytes(comm::OperationKind::all_reduce);
-}
-
-/// The masters of a group, whole. Called by all ranks together; only ranks that hold a part of them take
-/// part.
-Tensor whole_masters(const parallel::ModelStorage& storage, int group, Buffer& buffer) {
-  const Tensor part = storage.group_masters(group);
-  const parallel::LocalGroup& local = storage.local().group(group);
-  if (!local.division.divides_optimizer()) return part;
-  buffer = Buffer(Device{}, static_cast<std::size_t>(local.numel) * dtype_bytes(part.dtype()));
-  const Tensor whole(buffer.data(), part.dtype(), Shape{local.numel});
-  storage.ranks().shards()->all_gather(part, whole, parallel::shard_granule).wait();
-  return whole;
+         recorder.bytes(comm::OperationKind::all_reduce) + recorder.bytes(comm::OperationKind::send);
 }
 
 template <class T>
@@ -52,14 +42,12 @@ void add_difference(const Tensor& values, const Tensor& reference, double& most,
   }
 }
 
-WeightsDifference keep_or_compare(const parallel::ModelStorage& storage, const LayoutRequest& request) {
+WeightsDifference keep_or_compare(const parallel::ModelStorage& storage, comm::Communicator& world,
+                                  const LayoutRequest& request) {
   WeightsDifference difference;
   double squares = 0, reference_squares = 0;
   std::uint64_t offset = 0;
-  for (int group = 0; group < storage.num_groups(); ++group) {
-    Buffer gathered;
-    const Tensor values = whole_masters(storage, group, gathered);
-    if (!request.reference) continue;
+  WholeMasters(storage, world).visit([&](const Tensor& values) {
     if (request.is_reference) {
       request.reference->write(offset, values);
     } else {
@@ -73,7 +61,7 @@ WeightsDifference keep_or_compare(const parallel::ModelStorage& storage, const L
            : add_difference<float>)(values, expected, difference.most, squares, reference_squares);
     }
     offset += values.bytes();
-  }
+  });
   difference.relative = reference_squares > 0 ? std::sqrt(squares / reference_squares) : std::sqrt(squares);
   return difference;
 }
@@ -86,7 +74,7 @@ struct StepBytes {
 
 StepBytes step_bytes(const train::Plan& plan, const train::ModelRuntime& runtime) {
   const parallel::Traffic traffic{runtime.local(), plan.precision};
-  const parallel::ActionList list = parallel::build_training_step(step_shape(plan, runtime.num_units()));
+  const parallel::ActionList list = train::training_list(plan);
   const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
   StepBytes total;
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -120,6 +108,13 @@ bool make_steps(const train::Plan& plan, train::Stepper& stepper, checkpoint::Tr
   if (seconds > 0)
     result.tokens_per_s = static_cast<double>((plan.total_steps - 1) * plan.tokens_per_step()) / seconds;
   return true;
+}
+
+bool all_agree(comm::Communicator& group, bool own) {
+  std::int64_t least = own ? 1 : 0;
+  const Tensor value(&least, DType::i64, Shape{1});
+  group.all_reduce(value, value, comm::Reduction::min).wait();
+  return least != 0;
 }
 
 std::uint64_t most_resident_bytes(comm::Communicator& group) {
@@ -188,7 +183,8 @@ LayoutResult run_layout(const train::Plan& plan, const train::Settings& settings
   result.data_digest = state.data_digest;
   result.storage = runtime->storage().bytes();
   result.peak_bytes = most_resident_bytes(world);
-  result.weights = keep_or_compare(runtime->storage(), request);
+  result.all_moved_as_expected = all_agree(world, result.moved_bytes == result.expected_bytes);
+  result.weights = keep_or_compare(runtime->storage(), world, request);
   return result;
 }
 

@@ -8,8 +8,8 @@
 
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
-#include "train/precision.hpp"
 #include "train/lists.hpp"
+#include "train/precision.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
