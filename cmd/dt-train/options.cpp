@@ -174,8 +174,9 @@ void add_proof(OptionTable& t, Settings& s) {
       .add("compare-layouts", &s.compare_layouts, "LIST",
            "make --steps steps under each layout and print how they differ from the first's; exit 5 where "
            "more "
-           "than may be. Layouts apart by ';', of dp= (the first so many ranks), zero=, zero-group=, "
-           "comm-bucket-bytes=, recompute=, micro-batch=, threads=, which default to this command's")
+           "than may be. Layouts apart by ';', of pp=, schedule=, virtual-stages=, stage-units= (such as "
+           "5+7+7+5), dp= (the first pp × dp ranks), zero=, zero-group=, comm-bucket-bytes=, recompute=, "
+           "micro-batch=, threads=, which default to this command's")
       .add("show-schedule", &s.show_schedule,
            "print what rank 0 does in a step, with the bytes that ranks move");
 }

@@ -7,11 +7,13 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/host.hpp"
 #include "base/text.hpp"
 #include "comm/exchange.hpp"
 #include "prove/layout.hpp"
 #include "prove/layout_run.hpp"
 #include "train/agreement.hpp"
+#include "train/memory_estimate.hpp"
 #include "train/precision.hpp"
 #include "train/start.hpp"
 
@@ -113,9 +115,13 @@ std::vector<train::Plan> make_plans(const std::vector<ComparedLayout>& layouts,
   const model::ModelSpec spec = train::choose_spec(settings, {});
   std::vector<train::Plan> plans;
   for (const ComparedLayout& layout : layouts) {
+    const train::Launch own = train::of_first(launch, layout.ranks);
+    const train::Replan replan = [&](const train::Settings& s) {
+      return train::make_plan(s, spec, dataset, own, nullptr);
+    };
     try {
-      plans.push_back(
-          train::make_plan(layout.settings, spec, dataset, train::of_first(launch, layout.ranks), nullptr));
+      plans.push_back(replan(layout.settings));
+      train::check_memory(layout.settings, plans.back(), replan, usable_memory_bytes());
     } catch (const Error& error) {
       throw Error(error.kind(), fmt::format("layout '{}': {}", layout.name, error.message()),
                   error.context());

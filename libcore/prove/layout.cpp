@@ -15,8 +15,11 @@ namespace {
 
 void check_ranks(const ComparedLayout& layout, const model::LayoutText& text, int num_ranks) {
   if (layout.ranks <= num_ranks) return;
-  throw text.error(fmt::format("needs {} ranks, there are {}", layout.ranks, num_ranks),
-                   fmt::format("dp of at most {} would do, or start with {} ranks", num_ranks, layout.ranks));
+  const std::int64_t pp = layout.settings.pp;
+  throw text.error(
+      fmt::format("needs {} ranks, there are {}", layout.ranks, num_ranks),
+      fmt::format("{} of at most {} would do, or start with {} ranks", pp > num_ranks ? "pp" : "dp",
+                  pp > num_ranks ? num_ranks : num_ranks / pp, layout.ranks));
 }
 
 /// The micro-batches that divide the batch, next to the one asked for.
@@ -32,14 +35,28 @@ void check_micro_batch(const ComparedLayout& layout, const model::LayoutText& te
                        : fmt::format("micro-batch={} or micro-batch={} would do", below, above));
 }
 
+void read_pipeline(const model::LayoutText& text, train::Settings& s) {
+  constexpr std::int64_t most = std::int64_t{1} << 16;
+  text.read("pp", 1, most, s.pp);
+  text.read("virtual-stages", 1, most, s.virtual_stages);
+  if (text.has("schedule")) s.pp_schedule = text.value("schedule");
+  if (!model::parse_pipeline_schedule(s.pp_schedule))
+    throw text.error("schedule=" + s.pp_schedule, "schedule is one of " + model::pipeline_schedule_names());
+  if (text.has("stage-units")) s.stage_units = split(text.value("stage-units"), '+');
+}
+
 ComparedLayout parse_layout(const std::string& name, const train::Settings& base, int num_ranks) {
   constexpr std::int64_t most = std::int64_t{1} << 20;
-  constexpr std::array keys = {"dp",        "zero",        "zero-group", "comm-bucket-bytes",
+  constexpr std::array keys = {"pp",        "schedule",    "virtual-stages", "stage-units",
+                               "dp",        "zero",        "zero-group",     "comm-bucket-bytes",
                                "recompute", "micro-batch", "threads"};
   const model::LayoutText text(name, fmt::format("--compare-layouts '{}'", name), keys);
   ComparedLayout layout{name, num_ranks, base};
   train::Settings& s = layout.settings;
-  text.read("dp", 1, most, layout.ranks);
+  read_pipeline(text, s);
+  std::int64_t dp = std::max<std::int64_t>(1, num_ranks / s.pp);
+  text.read("dp", 1, most, dp);
+  layout.ranks = static_cast<int>(std::min(most, s.pp * dp));
   text.read("zero", 0, 3, s.zero);
   text.read("comm-bucket-bytes", 0, std::int64_t{1} << 50, s.comm_bucket_bytes);
   text.read("micro-batch", 1, most, s.micro_batch);
@@ -55,7 +72,8 @@ ComparedLayout parse_layout(const std::string& name, const train::Settings& base
   return layout;
 }
 
-/// Layouts whose sums of gradients are the same sum, in the same order, have the same class.
+/// Layouts whose sums of gradients are the same sum, in the same order, have the same class: pp, schedule and
+/// recompute have no part in it.
 std::string sum_class(const train::Plan& plan) {
   const int dp = plan.layout.dp;
   const bool has_whole_lanes = std::has_single_bit(static_cast<unsigned>(dp)) && plan.grad_lanes % dp == 0;
@@ -76,10 +94,11 @@ std::vector<ComparedLayout> parse_layouts(const std::string& text, const train::
     if (!name.empty()) layouts.push_back(parse_layout(name, base, num_ranks));
   }
   if (layouts.empty()) throw usage_error("--compare-layouts '{}' names no layout", text);
-  int most_ranks = 1;
-  for (const ComparedLayout& layout : layouts) most_ranks = std::max(most_ranks, layout.ranks);
+  std::int64_t most_lanes = 1;
+  for (const ComparedLayout& layout : layouts)
+    most_lanes = std::max(most_lanes, layout.ranks / layout.settings.pp);
   for (ComparedLayout& layout : layouts) {
-    if (!layout.settings.grad_lanes) layout.settings.grad_lanes = most_ranks;
+    if (!layout.settings.grad_lanes) layout.settings.grad_lanes = most_lanes;
   }
   return layouts;
 }

@@ -1,5 +1,6 @@
 #include "train/dry_run.hpp"
 
+#include <algorithm>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "interchange/weight_source.hpp"
 #include "model/parameter_table.hpp"
 #include "run/failed_loads.hpp"
+#include "train/memory_estimate.hpp"
 #include "train/precision.hpp"
 #include "train/resumable.hpp"
 #include "train/start.hpp"
@@ -52,9 +54,13 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
   return std::nullopt;
 }
 
-Json describe(const Settings& settings, const Plan& plan, const MemoryEstimate& memory,
-              const data::TokenDataset& dataset, std::int64_t done, const std::string& origin) {
+Json describe(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
+              std::int64_t done, const std::string& origin) {
   const model::ParameterTable table(plan.spec);
+  const std::vector<MemoryEstimate> stages = estimate_memory(plan);
+  const auto most = std::max_element(stages.begin(), stages.end(),
+                                     [](const auto& a, const auto& b) { return a.total() < b.total(); });
+  const MemoryEstimate& memory = *most;
   const std::uint64_t tokens =
       static_cast<std::uint64_t>(plan.total_steps) * static_cast<std::uint64_t>(plan.tokens_per_step());
   return Json{{"from", origin},
@@ -85,6 +91,7 @@ Json describe(const Settings& settings, const Plan& plan, const MemoryEstimate& 
               {"dp", plan.layout.dp},
               {"zero", plan.layout.zero},
               {"threads", plan.threads},
+              {"most_loaded_stage", most - stages.begin()},
               {"weights_bytes", memory.storage.weights},
               {"gradients_bytes", memory.storage.gradients},
               {"optimizer_bytes", memory.storage.optimizer},
@@ -94,7 +101,8 @@ Json describe(const Settings& settings, const Plan& plan, const MemoryEstimate& 
               {"copy_bytes", memory.copy},
               {"arriving_bytes", memory.arriving},
               {"memory_bytes", memory.total()},
-              {"checkpoint_bytes", memory.storage.checkpoint}};
+              {"checkpoint_bytes", memory.storage.checkpoint},
+              {"host_memory_bytes", host_memory_bytes(plan, stages)}};
 }
 
 void print_table(const Json& plan, Console& console) {
@@ -106,6 +114,16 @@ void print_table(const Json& plan, Console& console) {
       text = format_count(value.get<std::uint64_t>());
     console.print("{:<18} {}\n", name, text);
   }
+}
+
+/// The hosts that the job will run on may be others, so this is no error here.
+void warn_of_memory(const Settings& settings, const Plan& plan, const Replan& replan, Console& console) {
+  const auto needed_bytes = [](const Plan& p) { return host_memory_bytes(p, estimate_memory(p)); };
+  const std::uint64_t needed = needed_bytes(plan), here = usable_memory_bytes();
+  if (needed <= here) return;
+  const std::string fitting = nearest_that_fit(settings, plan, replan, needed_bytes, here);
+  console.warn("needs {} of memory on a host, at most {} can be had here{}", format_bytes(needed),
+               format_bytes(here), fitting.empty() ? "" : "; " + fitting + " would do");
 }
 
 void check_and_describe(const Settings& settings, const Launch& launch, Console& console) {
@@ -132,20 +150,18 @@ void check_and_describe(const Settings& settings, const Launch& launch, Console&
   if (!candidates.empty() && !manifest) {
     throw input_error("none of the run's {} checkpoints can be read", candidates.size());
   }
-  const Plan plan = make_plan(settings, spec, dataset, launch, manifest ? &manifest->state : nullptr);
+  const Replan replan = [&](const Settings& s) {
+    return make_plan(s, spec, dataset, launch, manifest ? &manifest->state : nullptr);
+  };
+  const Plan plan = replan(settings);
   if (manifest) check_resumable(plan, *manifest, dataset.content_digest());
-  const MemoryEstimate memory = estimate_memory(plan);
-  const Json description =
-      describe(settings, plan, memory, dataset, manifest ? manifest->state.step : 0, origin);
+  const Json description = describe(settings, plan, dataset, manifest ? manifest->state.step : 0, origin);
   if (console.json()) {
     console.print("{}\n", description.dump());
   } else {
     print_table(description, console);
   }
-  if (memory.total() > usable_memory_bytes()) {
-    console.warn("needs {} of memory, at most {} can be had here", format_bytes(memory.total()),
-                 format_bytes(usable_memory_bytes()));
-  }
+  warn_of_memory(settings, plan, replan, console);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/host.hpp"
 #include "checkpoint/manifest.hpp"
 #include "comm/exchange.hpp"
 #include "interchange/weight_source.hpp"
@@ -12,6 +13,7 @@
 #include "train/choose_layout.hpp"
 #include "train/evaluation.hpp"
 #include "train/lists.hpp"
+#include "train/memory_estimate.hpp"
 #include "train/precision.hpp"
 #include "train/reporter.hpp"
 #include "train/sitting_out.hpp"
@@ -54,7 +56,11 @@ int evaluate_together(const Settings& settings, const fs::path& path, const data
     state = state_of(path);
     source = interchange::open_weights(path);
     if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
-    plan = make_evaluation_plan(settings, source->spec(), dataset, launch);
+    const Replan replan = [&](const Settings& s) {
+      return make_evaluation_plan(s, source->spec(), dataset, launch);
+    };
+    plan = replan(settings);
+    check_memory(settings, plan, replan, usable_memory_bytes());
   });
   plan.arithmetic = choose_arithmetic(settings, plan.precision, plan.threads, &state, ranks);
   const auto groups = make_groups(plan, ranks.world);

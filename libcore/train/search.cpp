@@ -124,7 +124,7 @@ std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
 
 void Search::plan(Start& start, const checkpoint::Manifest& manifest) const {
   comm::together(ranks_.world, [&] {
-    start.plan = make_plan(origin_.settings, origin_.spec, origin_.dataset, origin_.launch, &manifest.state);
+    start.plan = origin_.make_plan(&manifest.state);
     check_resumable(start.plan, manifest, origin_.dataset.content_digest());
   });
   start.plan.arithmetic = origin_.choose_arithmetic(start.plan, &manifest.state);

@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "base/host.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
 #include "train/lists.hpp"
+#include "train/memory_estimate.hpp"
 #include "train/precision.hpp"
 #include "train/start.hpp"
 
@@ -25,6 +27,15 @@ struct Origin {
 
   Arithmetic choose_arithmetic(const Plan& plan, const checkpoint::TrainingState* resumed) const {
     return train::choose_arithmetic(settings, plan.precision, plan.threads, resumed, ranks);
+  }
+  /// Error{usage}, beside those of train::make_plan: more than the hosts' memory holds.
+  Plan make_plan(const checkpoint::TrainingState* resumed) const {
+    const Replan replan = [&](const Settings& s) {
+      return train::make_plan(s, spec, dataset, launch, resumed);
+    };
+    Plan plan = replan(settings);
+    check_memory(settings, plan, replan, usable_memory_bytes());
+    return plan;
   }
   void make_runtime(Start& start) const {
     ranks.world.set_bucket_bytes(start.plan.comm_bucket_bytes);

@@ -16,9 +16,7 @@ namespace {
 
 Start start_anew(const Origin& origin) {
   Start start;
-  comm::together(origin.ranks.world, [&] {
-    start.plan = make_plan(origin.settings, origin.spec, origin.dataset, origin.launch, nullptr);
-  });
+  comm::together(origin.ranks.world, [&] { start.plan = origin.make_plan(nullptr); });
   start.plan.arithmetic = origin.choose_arithmetic(start.plan, nullptr);
   origin.make_runtime(start);
   comm::together(origin.ranks.world, [&] {

@@ -84,6 +84,15 @@ expect_exit 3 dt-train --model json.json --data shards --run run --steps 2
 expect_match stderr "json.json:3"
 expect_absent run
 
+# More than any host holds.
+printf '{"model_type":"llama","vocab_size":300,"hidden_size":65536,"intermediate_size":262144,"num_hidden_layers":99,"num_attention_heads":512,"max_position_embeddings":64}' >vast.json
+expect_exit 2 dt-train --model vast.json --data shards --run run --steps 2 --comm threads=2 --pp 2
+expect_match stderr 'pp=2,dp=1,tp=1,zero=0: weights, gradients and optimizer state of 2 ranks on a host take .* TiB'
+expect_match stderr 'no layout of these ranks would do'
+expect_exit 2 dt-train --model vast.json --data shards --steps 2 --compare-layouts "dp=1"
+expect_match stderr "layout 'dp=1': pp=1,dp=1,.* take .* TiB"
+expect_absent run
+
 # A corrupt shard is found when it is read.
 cp -r shards corrupt
 size=$(stat -c %s corrupt/train-00000.h5)
