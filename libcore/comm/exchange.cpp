@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -104,6 +105,25 @@ void together(Communicator& group, const std::function<void()>& body) {
 void at_first(const Ranks& ranks, const std::function<void()>& body) {
   together(ranks.world, [&] {
     if (ranks.is_first()) body();
+  });
+}
+
+void on_first(const Ranks& ranks, int count, const std::string& name,
+              const std::function<void(const Ranks&)>& body) {
+  Communicator& world = ranks.world;
+  const bool takes_part = world.rank() < count;
+  const auto group = world.split(takes_part ? 0 : 1, world.rank(), name);
+  const Patience patience(world.engine(), takes_part ? world.engine().timeout() : 0);
+  std::exception_ptr failure;
+  if (takes_part) {
+    try {
+      body({*group, ranks.console, ranks.abort, ranks.are_processes, ranks.collectives});
+    } catch (const SharedError&) {
+      failure = std::current_exception();
+    }
+  }
+  together(world, [&] {
+    if (failure) std::rethrow_exception(failure);
   });
 }
 

@@ -53,7 +53,7 @@ void judge(Comparison& own, const Comparison& first) {
     own.broken = "weights";
   } else if (!is_close) {
     own.broken = "losses";
-  } else if (own.result.moved_bytes != own.result.expected_bytes) {
+  } else if (!own.result.all_moved_as_expected) {
     own.broken = "bytes moved";
   }
 }
@@ -108,32 +108,6 @@ void print(const Comparison& c, bool is_reference, std::size_t width, Console& c
                 c.result.tokens_per_s, promised, c.broken.empty() ? "" : ": BROKEN (" + c.broken + ")");
 }
 
-/// Runs `layout` on the ranks that it needs, while the others wait. Where a rank fails, all throw what it
-/// threw.
-std::optional<LayoutResult> run_on_first(const ComparedLayout& layout, const train::Plan& plan,
-                                         const data::TokenDataset& dataset, const comm::Ranks& ranks,
-                                         const LayoutRequest& request) {
-  comm::Communicator& world = ranks.world;
-  const bool takes_part = world.rank() < layout.ranks;
-  const auto group = world.split(takes_part ? 0 : 1, world.rank(), layout.name);
-  // Who is not needed waits as long as it takes.
-  const comm::Patience patience(world.engine(), takes_part ? layout.settings.comm_timeout.seconds : 0);
-  std::optional<LayoutResult> result;
-  std::exception_ptr failure;
-  if (takes_part) {
-    try {
-      const comm::Ranks own{*group, ranks.console, ranks.abort, ranks.are_processes, ranks.collectives};
-      result = run_layout(plan, layout.settings, dataset, own, request);
-    } catch (const comm::SharedError&) {
-      failure = std::current_exception();
-    }
-  }
-  comm::together(world, [&] {
-    if (failure) std::rethrow_exception(failure);
-  });
-  return result;
-}
-
 /// What each layout makes of the settings; all are refused or none.
 std::vector<train::Plan> make_plans(const std::vector<ComparedLayout>& layouts,
                                     const train::Settings& settings, const data::TokenDataset& dataset,
@@ -184,9 +158,12 @@ int compare_layouts(const train::Settings& settings, const std::vector<OptionVal
   std::int64_t broken = 0;
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     plans[i].arithmetic = arithmetic;
-    const auto result =
-        run_on_first(layouts[i], plans[i], *dataset, ranks,
-                     {reference ? &*reference : nullptr, i == 0, [&] { return signals.received(); }});
+    const LayoutRequest request{reference ? &*reference : nullptr, i == 0,
+                                [&] { return signals.received(); }};
+    std::optional<LayoutResult> result;
+    comm::on_first(ranks, layouts[i].ranks, layouts[i].name, [&](const comm::Ranks& first) {
+      result = run_layout(plans[i], layouts[i].settings, *dataset, first, request);
+    });
     if (const auto signal = comm::broadcast_number(world, result ? result->stopped_by : 0); signal != 0) {
       ranks.console.warn("stopped by {} in layout {}", signal_name(static_cast<int>(signal)),
                          layouts[i].name);

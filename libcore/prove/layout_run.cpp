@@ -12,6 +12,7 @@
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 #include "parallel/traffic.hpp"
+#include "prove/whole_masters.hpp"
 #include "train/lists.hpp"
 #include "train/start.hpp"
 #include "train/stepper.hpp"
@@ -20,72 +21,14 @@ namespace dt::prove {
 
 namespace {
 
-/// Of gathers and sums that this rank took part in, and of what it sent; the decision points' own are not
-/// counted.
+/// Of gathers and sums that this rank took part in, and of what it sent to other stages; the decision points'
+/// own are not counted.
 std::int64_t recorded_bytes(comm::Communicator& group) {
   comm::Recorder& recorder = group.engine().recorder();
   return recorder.bytes(comm::OperationKind::all_gather) +
          recorder.bytes(comm::OperationKind::reduce_scatter) +
          recorder.bytes(comm::OperationKind::all_reduce) + recorder.bytes(comm::OperationKind::send);
 }
-
-/// The masters of a group that this rank holds, whole. Called by all ranks of its stage together; only ranks
-/// that hold a part of them take part.
-Tensor whole_masters(const parallel::ModelStorage& storage, int group, Buffer& buffer) {
-  const Tensor part = storage.group_masters(group);
-  const parallel::LocalGroup& local = storage.local().group(group);
-  if (!local.division.divides_optimizer()) return part;
-  buffer = Buffer(Device{}, static_cast<std::size_t>(local.numel) * dtype_bytes(part.dtype()));
-  const Tensor whole(buffer.data(), part.dtype(), Shape{local.numel});
-  storage.ranks().shards()->all_gather(part, whole, parallel::shard_granule).wait();
-  return whole;
-}
-
-/// Whole masters of the parameter table's groups on rank 0, wherever their stages are, one at a time.
-class Masters {
- public:
-  explicit Masters(const parallel::ModelStorage& storage)
-      : storage_(storage),
-        stages_(model::stages_of(layout(), static_cast<int>(table().units().size()))),
-        control_(storage.ranks().control()) {}
-
-  const model::ParameterTable& table() const { return storage_.local().table(); }
-  /// Called by all ranks together; none on any but rank 0. Valid until the next.
-  Tensor on_first(int group) {
-    const int stage =
-        stages_[static_cast<std::size_t>(table().groups()[static_cast<std::size_t>(group)].owner)];
-    Tensor masters;
-    if (storage_.local().place().pp == stage)
-      masters = whole_masters(storage_, local_index(storage_.local(), group), buffer_);
-    if (stage == 0) return rank() == 0 ? masters : Tensor();
-    const int owner = stage * layout().dp * layout().tp;
-    if (rank() == owner) control_->send(0, masters).wait();
-    return rank() == 0 ? receive(group, owner) : Tensor();
-  }
-
- private:
-  const model::Layout& layout() const { return storage_.local().layout(); }
-  int rank() const { return control_ ? control_->rank() : 0; }
-  static int local_index(const parallel::LocalTable& local, int group) {
-    const auto found = std::find_if(local.groups().begin(), local.groups().end(),
-                                    [&](const parallel::LocalGroup& g) { return g.group == group; });
-    return static_cast<int>(found - local.groups().begin());
-  }
-  Tensor receive(int group, int owner) {
-    const parallel::LocalTable there(table(), layout(), layout().place_of(owner));
-    const std::int64_t numel = there.group(local_index(there, group)).numel;
-    const DType dtype = storage_.precision().master();
-    buffer_ = Buffer(Device{}, static_cast<std::size_t>(numel) * dtype_bytes(dtype));
-    const Tensor masters(buffer_.data(), dtype, Shape{numel});
-    control_->receive(owner, masters).wait();
-    return masters;
-  }
-
-  const parallel::ModelStorage& storage_;
-  std::vector<int> stages_;  // of each unit
-  comm::Communicator* control_;
-  Buffer buffer_;
-};
 
 template <class T>
 void add_difference(const Tensor& values, const Tensor& reference, double& most, double& squares,
@@ -99,14 +42,12 @@ void add_difference(const Tensor& values, const Tensor& reference, double& most,
   }
 }
 
-WeightsDifference keep_or_compare(const parallel::ModelStorage& storage, const LayoutRequest& request) {
+WeightsDifference keep_or_compare(const parallel::ModelStorage& storage, comm::Communicator& world,
+                                  const LayoutRequest& request) {
   WeightsDifference difference;
   double squares = 0, reference_squares = 0;
   std::uint64_t offset = 0;
-  Masters masters(storage);
-  for (int group = 0; group < static_cast<int>(masters.table().groups().size()); ++group) {
-    const Tensor values = masters.on_first(group);
-    if (!request.reference) continue;
+  WholeMasters(storage, world).visit([&](const Tensor& values) {
     if (request.is_reference) {
       request.reference->write(offset, values);
     } else {
@@ -120,7 +61,7 @@ WeightsDifference keep_or_compare(const parallel::ModelStorage& storage, const L
            : add_difference<float>)(values, expected, difference.most, squares, reference_squares);
     }
     offset += values.bytes();
-  }
+  });
   difference.relative = reference_squares > 0 ? std::sqrt(squares / reference_squares) : std::sqrt(squares);
   return difference;
 }
@@ -169,6 +110,13 @@ bool make_steps(const train::Plan& plan, train::Stepper& stepper, checkpoint::Tr
   if (seconds > 0)
     result.tokens_per_s = static_cast<double>((plan.total_steps - 1) * plan.tokens_per_step()) / seconds;
   return true;
+}
+
+bool all_agree(comm::Communicator& group, bool own) {
+  std::int64_t least = own ? 1 : 0;
+  const Tensor value(&least, DType::i64, Shape{1});
+  group.all_reduce(value, value, comm::Reduction::min).wait();
+  return least != 0;
 }
 
 std::uint64_t most_resident_bytes(comm::Communicator& group) {
@@ -237,7 +185,8 @@ LayoutResult run_layout(const train::Plan& plan, const train::Settings& settings
   result.data_digest = state.data_digest;
   result.storage = runtime->storage().bytes();
   result.peak_bytes = most_resident_bytes(world);
-  result.weights = keep_or_compare(runtime->storage(), request);
+  result.all_moved_as_expected = all_agree(world, result.moved_bytes == result.expected_bytes);
+  result.weights = keep_or_compare(runtime->storage(), world, request);
   return result;
 }
 

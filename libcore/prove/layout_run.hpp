@@ -44,7 +44,8 @@ struct LayoutResult {
   parallel::StorageBytes storage;   // of rank 0
   std::int64_t moved_bytes = 0;     // by all steps, as recorded by rank 0: gathers, sums of gradients, sends
   std::int64_t expected_bytes = 0;  // by the steps' lists
-  double tokens_per_s = 0;          // without the first step
+  bool all_moved_as_expected = true;  // not rank 0 alone
+  double tokens_per_s = 0;            // without the first step
 };
 
 struct LayoutRequest {

@@ -10,11 +10,13 @@
 #include "interchange/weight_source.hpp"
 #include "run/run_directory.hpp"
 #include "train/agreement.hpp"
+#include "train/choose_layout.hpp"
 #include "train/evaluation.hpp"
 #include "train/lists.hpp"
 #include "train/memory_estimate.hpp"
 #include "train/precision.hpp"
 #include "train/reporter.hpp"
+#include "train/sitting_out.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
@@ -43,20 +45,11 @@ checkpoint::TrainingState state_of(const fs::path& weights) {
   return checkpoint::load_manifest(weights).state;
 }
 
-}  // namespace
-
-int evaluate_only(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
-                  const comm::Ranks& ranks) {
-  ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
+/// All of `ranks` take part.
+int evaluate_together(const Settings& settings, const fs::path& path, const data::TokenDataset& dataset,
+                      const StopSignals& signals, const comm::Ranks& ranks) {
   const Launch launch = find_launch(ranks.world);
-  fs::path path;
-  comm::at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
-  path = comm::broadcast_text(ranks.world, path.string());
-
-  std::optional<data::TokenDataset> dataset;
   Plan plan;
-  comm::together(ranks.world, [&] { dataset.emplace(settings.data); });
-  check_alike(ranks, asked, *dataset);
   std::unique_ptr<interchange::WeightSource> source;
   checkpoint::TrainingState state;
   comm::together(ranks.world, [&] {
@@ -64,7 +57,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
     source = interchange::open_weights(path);
     if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
     const Replan replan = [&](const Settings& s) {
-      return make_evaluation_plan(s, source->spec(), *dataset, launch);
+      return make_evaluation_plan(s, source->spec(), dataset, launch);
     };
     plan = replan(settings);
     check_memory(settings, plan, replan, usable_memory_bytes());
@@ -86,8 +79,8 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
   if (settings.eval_batches)
     request.max_windows = static_cast<std::uint64_t>(*settings.eval_batches * plan.global_batch);
   if (settings.logits_out)
-    write_logits(*runtime, *dataset, request, settings.logits_sequences, *settings.logits_out, ranks);
-  const auto result = evaluate(*runtime, *dataset, request, ranks);
+    write_logits(*runtime, dataset, request, settings.logits_sequences, *settings.logits_out, ranks);
+  const auto result = evaluate(*runtime, dataset, request, ranks);
   if (result.stopped_by != 0) {
     ranks.console.warn("stopped by {} before the evaluation was done", signal_name(result.stopped_by));
     return 128 + result.stopped_by;
@@ -97,6 +90,25 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
         .eval({.step = state.step, .val_loss = result.loss, .val_tokens = result.tokens});
   });
   return 0;
+}
+
+}  // namespace
+
+int evaluate_only(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
+                  const comm::Ranks& ranks) {
+  ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
+  fs::path path;
+  comm::at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
+  path = comm::broadcast_text(ranks.world, path.string());
+  std::optional<data::TokenDataset> dataset;
+  comm::together(ranks.world, [&] {
+    dataset.emplace(settings.data);
+    ranks_used(settings, ranks.world.size());
+  });
+  check_alike(ranks, asked, *dataset);
+  return on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
+    return evaluate_together(settings, path, *dataset, signals, used);
+  });
 }
 
 }  // namespace dt::train

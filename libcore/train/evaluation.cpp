@@ -124,7 +124,8 @@ class LogitsFile {
         floats_(shape_, DType::f32) {
     const auto n = static_cast<std::uint64_t>(num_sequences);
     const auto length = static_cast<std::uint64_t>(sequence_length);
-    writer_.declare("/logits", DType::f32, {n, length, static_cast<std::uint64_t>(runtime.spec().vocabulary)});
+    writer_.declare("/logits", DType::f32,
+                    {n, length, static_cast<std::uint64_t>(runtime.spec().vocabulary)});
     writer_.declare("/tokens", DType::i32, {n, length});
     writer_.layout();
   }

@@ -33,10 +33,8 @@ parallel::ActionList training_list(const Plan& plan) {
 
 parallel::ActionList evaluation_list(const model::Layout& layout, const model::Place& place, int num_units,
                                      int num_micro_batches, int rounds) {
-  const parallel::StepShape shape{.num_units = num_units,
-                                  .num_micro_batches = num_micro_batches,
-                                  .rounds = rounds,
-                                  .zero = layout.zero};
+  const parallel::StepShape shape{
+      .num_units = num_units, .num_micro_batches = num_micro_batches, .rounds = rounds, .zero = layout.zero};
   const parallel::Pipeline pipeline = parallel::pipeline_of(layout, num_units, rounds, false);
   return std::move(parallel::build_evaluations(shape, pipeline)[static_cast<std::size_t>(place.pp)]);
 }

@@ -84,8 +84,7 @@ std::string first_of(const Finding& own, comm::Communicator& control) {
 }  // namespace
 
 std::string first_not_finite(const Plan& plan, ModelRuntime& runtime,
-                             std::span<const model::MicroBatch> micro_batches,
-                             comm::Communicator& control) {
+                             std::span<const model::MicroBatch> micro_batches, comm::Communicator& control) {
   const std::string output = first_of(in_outputs(plan, runtime, micro_batches), control);
   return output.empty() ? first_of(in_gradients(plan, runtime), control) : output;
 }

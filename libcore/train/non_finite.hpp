@@ -15,7 +15,6 @@ namespace dt::train {
 /// that is finite, at the gradients, of the last unit first. In words: "the output of layers.1 on rank 2,
 /// samples 8 to 11". `micro_batches` are this rank's of the step, `control` everyone.
 std::string first_not_finite(const Plan& plan, ModelRuntime& runtime,
-                             std::span<const model::MicroBatch> micro_batches,
-                             comm::Communicator& control);
+                             std::span<const model::MicroBatch> micro_batches, comm::Communicator& control);
 
 }  // namespace dt::train

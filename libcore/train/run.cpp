@@ -10,9 +10,11 @@
 #include "data/token_dataset.hpp"
 #include "run/run_directory.hpp"
 #include "train/agreement.hpp"
+#include "train/choose_layout.hpp"
 #include "train/evaluation.hpp"
 #include "train/reporter.hpp"
 #include "train/run_record.hpp"
+#include "train/sitting_out.hpp"
 #include "train/start.hpp"
 #include "train/trainer.hpp"
 
@@ -215,25 +217,10 @@ void share(run::Generation& generation, const run::RunDirectory& run, const comm
   check_visible(ranks, run.generation_path(generation.number));
 }
 
-}  // namespace
-
-int run_training(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
-                 const comm::Ranks& ranks) {
-  ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
-  std::optional<data::TokenDataset> dataset;
-  comm::together(ranks.world, [&] { dataset.emplace(settings.data); });
-  check_alike(ranks, asked, *dataset);
-  const Launch launch = find_launch(ranks.world);
-
-  const run::RunDirectory run(*settings.run);
-  std::int64_t newest_seen = 0;
+/// What a start may go on from, newest first, and what nodes hold of it.
+std::vector<Candidate> find_candidates(const Settings& settings, const run::RunDirectory& run,
+                                       const run::Promotion& promotion, const comm::Ranks& ranks) {
   std::vector<Candidate> candidates;
-  comm::at_first(ranks, [&] {
-    run::LiveRun::refuse_if_alive(run);
-    run.restore_replaced();
-    newest_seen = newest_generation(run);
-  });
-  const run::Promotion promotion(ranks, settings.checkpoint_local, run);
   std::vector<run::LocalCheckpoint> local = promotion.find();
   comm::at_first(ranks, [&] {
     if (settings.resume == "never") tell_of_others(run, local, ranks.console);
@@ -242,12 +229,43 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
     refuse_moved_storage(settings, run, candidates);
     warn_of_own_checkpoints(settings, run, ranks.console);
   });
-  candidates = from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
-  Start start = prepare_start(settings, *dataset, candidates, promotion, launch, ranks);
+  return from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
+}
+
+/// The newest that nodes alone hold becomes a checkpoint like any other while all of them are asked: nodes
+/// whose ranks sit out may hold what the others lack. What cannot be brought in, the search passes over.
+void bring_in_local(const Settings& settings, const comm::Ranks& ranks) {
+  if (!settings.checkpoint_local || settings.resume == "never") return;
+  const run::RunDirectory run(*settings.run);
+  comm::at_first(ranks, [&] { run::LiveRun::refuse_if_alive(run); });
+  const run::Promotion promotion(ranks, settings.checkpoint_local, run);
+  const std::vector<Candidate> candidates = find_candidates(settings, run, promotion, ranks);
+  if (candidates.empty() || candidates.front().local.empty()) return;
+  try {
+    promotion.promote(run::parse_local_checkpoint(candidates.front().local));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::input) throw;
+  }
+}
+
+/// All of `ranks` take part.
+int train_together(const Settings& settings, const std::vector<OptionValue>& asked,
+                   const data::TokenDataset& dataset, const StopSignals& signals, const comm::Ranks& ranks) {
+  const Launch launch = find_launch(ranks.world);
+  const run::RunDirectory run(*settings.run);
+  std::int64_t newest_seen = 0;
+  comm::at_first(ranks, [&] {
+    run::LiveRun::refuse_if_alive(run);
+    run.restore_replaced();
+    newest_seen = newest_generation(run);
+  });
+  const run::Promotion promotion(ranks, settings.checkpoint_local, run);
+  const std::vector<Candidate> candidates = find_candidates(settings, run, promotion, ranks);
+  Start start = prepare_start(settings, dataset, candidates, promotion, launch, ranks);
   check_same_state(ranks, start.runtime->spec(), start.runtime->storage());
 
   std::int64_t nothing_left = 0;
-  comm::at_first(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, *dataset, run) ? 1 : 0; });
+  comm::at_first(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, dataset, run) ? 1 : 0; });
   if (comm::broadcast_number(ranks.world, nothing_left) != 0) {
     newest_seen = comm::broadcast_number(ranks.world, newest_seen);
     if (start.passed_over.empty()) promotion.clear(newest_seen);
@@ -265,7 +283,7 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   const auto watchdog = watch(settings, run, owned.generation, ranks);
   std::optional<Trainer> trainer;  // outlives the handlers: its end may wait for a file
   try {
-    trainer.emplace(settings, *dataset, run, owned.generation, start, signals, ranks);
+    trainer.emplace(settings, dataset, run, owned.generation, start, signals, ranks);
     return trainer->run();
   } catch (const comm::SharedError&) {
     throw;  // all ranks know
@@ -275,6 +293,24 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
     if (ranks.are_processes) ranks.abort(error);  // the others must not wait for that
     throw;
   }
+}
+
+}  // namespace
+
+int run_training(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
+                 const comm::Ranks& ranks) {
+  ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
+  std::optional<data::TokenDataset> dataset;
+  bool all_take_part = true;
+  comm::together(ranks.world, [&] {
+    dataset.emplace(settings.data);
+    all_take_part = ranks_used(settings, ranks.world.size()) == ranks.world.size();
+  });
+  check_alike(ranks, asked, *dataset);
+  if (!all_take_part) bring_in_local(settings, ranks);
+  return on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
+    return train_together(settings, asked, *dataset, signals, used);
+  });
 }
 
 }  // namespace dt::train

@@ -9,9 +9,9 @@
 #include "base/host.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
+#include "train/lists.hpp"
 #include "train/memory_estimate.hpp"
 #include "train/precision.hpp"
-#include "train/lists.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
@@ -25,6 +25,9 @@ struct Origin {
   const Launch& launch;
   const comm::Ranks& ranks;
 
+  Arithmetic choose_arithmetic(const Plan& plan, const checkpoint::TrainingState* resumed) const {
+    return train::choose_arithmetic(settings, plan.precision, plan.threads, resumed, ranks);
+  }
   /// Error{usage}, beside those of train::make_plan: more than the hosts' memory holds.
   Plan make_plan(const checkpoint::TrainingState* resumed) const {
     const Replan replan = [&](const Settings& s) {
@@ -33,9 +36,6 @@ struct Origin {
     Plan plan = replan(settings);
     check_memory(settings, plan, replan, usable_memory_bytes());
     return plan;
-  }
-  Arithmetic choose_arithmetic(const Plan& plan, const checkpoint::TrainingState* resumed) const {
-    return train::choose_arithmetic(settings, plan.precision, plan.threads, resumed, ranks);
   }
   void make_runtime(Start& start) const {
     ranks.world.set_bucket_bytes(start.plan.comm_bucket_bytes);

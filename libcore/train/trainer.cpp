@@ -132,14 +132,15 @@ bool Trainer::is_superseded() {
 void Trainer::refuse_not_finite(const Decision& decision) {
   if (state_.step > 0) save();  // what was good is kept
   stop("not finite");
-  throw comm::SharedError(ErrorKind::input,
-                          fmt::format("step {}: loss {} and gradient norm {} are not both finite (first in {})",
-                                      state_.step + 1, decision.loss, decision.grad_norm, stepper_.not_finite()),
-                          fmt::format("the weights of step {} are kept; {}", state_.step,
-                                      plan_.loss_scale && std::isfinite(decision.loss)
-                                          ? fmt::format("lower --loss-scale, which is {}, or leave it out",
-                                                        stepper_.loss_scale().value)
-                                          : "lower --lr or lengthen --warmup-steps"));
+  throw comm::SharedError(
+      ErrorKind::input,
+      fmt::format("step {}: loss {} and gradient norm {} are not both finite (first in {})", state_.step + 1,
+                  decision.loss, decision.grad_norm, stepper_.not_finite()),
+      fmt::format(
+          "the weights of step {} are kept; {}", state_.step,
+          plan_.loss_scale && std::isfinite(decision.loss)
+              ? fmt::format("lower --loss-scale, which is {}, or leave it out", stepper_.loss_scale().value)
+              : "lower --lr or lengthen --warmup-steps"));
 }
 
 void Trainer::log_step(const Decision& decision, const StepTimes& times) {
