@@ -27,11 +27,14 @@ const MicroBatch& Activations::micro_batch(const Action& action) const {
 Tensor Activations::view(int unit, const Action& action, const Buffer& buffer) const {
   const Unit& u = this->unit(unit);
   const MicroBatch& m = micro_batch(action);
-  return Tensor(buffer.data(), u.output_dtype(), u.output_shape(m.batch, m.sequence));
+  return Tensor(buffer, u.output_dtype(), u.output_shape(m.batch, m.sequence));
 }
 
 std::size_t Activations::output_bytes(int unit, const Action& action) const {
-  return view(unit, action, {}).bytes();
+  const Unit& u = this->unit(unit);
+  const MicroBatch& m = micro_batch(action);
+  return static_cast<std::size_t>(u.output_shape(m.batch, m.sequence).numel()) *
+         dtype_bytes(u.output_dtype());
 }
 
 Tensor Activations::take_output(int unit, const Action& action) {

@@ -25,7 +25,7 @@ Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Uni
     : context_(context),
       storage_(storage),
       activations_(context.device(), units),
-      transfers_(storage.ranks(), storage.local().place().pp,
+      transfers_(context, storage.ranks(), storage.local().place().pp,
                  [this](Buffer&& sent) { activations_.give_back(std::move(sent)); }) {}
 
 void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches, int first,
@@ -40,7 +40,7 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
     poll();
   }
   communicate([&] {
-    storage_.weights().finish_gathers();
+    storage_.weights().finish_gathers(context_);
     transfers_.finish();
   });
   DT_CHECK(activations_.num_records() == 0, "{} units still hold activations after the step",
@@ -62,7 +62,7 @@ void Executor::perform(const Action& action, const StepHooks& hooks) {
     case ActionKind::gather:
       return communicate([&] { storage_.weights().gather(action.unit); });
     case ActionKind::free:
-      return communicate([&] { storage_.weights().release(action.unit); });
+      return communicate([&] { storage_.weights().release(context_, action.unit); });
     case ActionKind::reduce:
       return communicate([&] { storage_.gradients().reduce(context_, action.unit); });
     case ActionKind::send:
@@ -76,7 +76,7 @@ void Executor::perform(const Action& action, const StepHooks& hooks) {
       });
       return hooks.control();
     case ActionKind::step:
-      communicate([&] { storage_.weights().finish_gathers(); });
+      communicate([&] { storage_.weights().finish_gathers(context_); });
       return hooks.step();
   }
 }
@@ -87,7 +87,7 @@ void Executor::poll() {
 
 /// What an action only starts.
 void Executor::finish(const Action& action) {
-  if (action.kind == ActionKind::gather) storage_.weights().of_unit(action.unit);
+  if (action.kind == ActionKind::gather) storage_.weights().of_unit(context_, action.unit);
   if (action.kind == ActionKind::reduce) storage_.gradients().finish_started(context_);
 }
 
@@ -100,19 +100,19 @@ void Executor::communicate(const Body& body) {
 
 std::span<const Tensor> Executor::weights(int unit) {
   std::span<const Tensor> whole;
-  communicate([&] { whole = storage_.weights().of_unit(unit); });
+  communicate([&] { whole = storage_.weights().of_unit(context_, unit); });
   return whole;
 }
 
 Tensor Executor::input(const Action& action) {
   if (action.unit == 0) return {};
-  communicate([&] { activations_.of(action.unit - 1, action.micro_batch).output_arrives.wait(); });
+  communicate([&] { activations_.of(action.unit - 1, action.micro_batch).output_arrives.wait(context_); });
   return activations_.output(action.unit - 1, action);
 }
 
 Tensor Executor::output_gradient(const Action& action) {
   if (is_head(activations_.unit(action.unit))) return {};
-  communicate([&] { activations_.of(action).gradient_arrives.wait(); });
+  communicate([&] { activations_.of(action).gradient_arrives.wait(context_); });
   return activations_.output_gradient(action.unit, action);
 }
 

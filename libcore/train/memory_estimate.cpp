@@ -103,7 +103,8 @@ std::uint64_t most_of_any_host(const Plan& plan, const std::vector<std::uint64_t
 
 std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
   const model::ParameterTable table(asked.spec);
-  const Units units = model::make_units(asked.spec, table, asked.precision.compute, asked.kept());
+  const Units units =
+      model::make_units(Device::host(), asked.spec, table, asked.precision.compute, asked.kept());
   const std::vector<parallel::UnitBytes> bytes = bytes_of(asked, units);
   Plan plan = asked;
   plan.place = busiest(plan, 0);

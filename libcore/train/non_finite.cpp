@@ -7,6 +7,7 @@
 
 #include "base/half.hpp"
 #include "comm/exchange.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::train {
 
@@ -73,8 +74,8 @@ Finding in_gradients(const Plan& plan, ModelRuntime& runtime) {
 /// The first of all ranks'; "" where there is none.
 std::string first_of(const Finding& own, comm::Communicator& control) {
   std::int64_t key = own.key;
-  const Tensor least(&key, DType::i64, Shape{1});
-  control.all_reduce(least, least, comm::Reduction::min).wait();
+  const Tensor least = host_tensor(key);
+  control.all_reduce(least, least, comm::Reduction::min).wait_host();
   for (const std::string& text : comm::gather_texts(control, own.key == key ? own.text : "")) {
     if (!text.empty()) return text;
   }

@@ -7,6 +7,7 @@
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 #include "kernels/linear.hpp"
+#include "tensor/host_tensor.hpp"
 #include "train/checkpoint_header.hpp"
 #include "train/evaluation.hpp"
 #include "train/state_io.hpp"
@@ -24,8 +25,8 @@ constexpr double look_for_newer_every_s = 2;
 /// Of all ranks together.
 double measure_peak_flops(const Context& context, comm::Communicator& world) {
   double rate = kernels::measure_matmul_rate(context, context.arithmetic(), matmul_measurement_s);
-  const Tensor value(&rate, DType::f64, Shape{1});
-  world.all_reduce(value, value).wait();
+  const Tensor value = host_tensor(rate);
+  world.all_reduce(value, value).wait_host();
   return rate;
 }
 
