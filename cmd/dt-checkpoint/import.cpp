@@ -1,4 +1,4 @@
-#include "checkpoint/import.hpp"
+#include "interchange/import.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,12 +14,12 @@ using json = nlohmann::ordered_json;
 int import_model(const Options& options, const StopSignals& signals, Console& console) {
   const std::string& folder = options.arguments.at(1);
   const std::string& out = options.arguments.at(2);
-  const checkpoint::HfFolder source(folder);
-  const std::uint64_t bytes = checkpoint::weight_bytes(source);
+  const interchange::HfFolder source(folder);
+  const std::uint64_t bytes = interchange::weight_bytes(source);
   checkpoint::Manifest manifest;
   {
     Progress progress = console.progress("importing", bytes, "B");
-    manifest = checkpoint::import_hf(source, out, [&](std::uint64_t count) {
+    manifest = interchange::import_hf(source, out, [&](std::uint64_t count) {
       signals.check();
       progress.advance(count);
     });

@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
-#include "checkpoint/run_directory.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
+#include "run/run_directory.hpp"
 
 namespace dt::checkpoint_tool {
 
@@ -61,7 +61,7 @@ Row describe(const CheckpointEntry& entry) {
   } catch (const Error&) {  // why_incomplete says it
   }
   try {
-    row.problem = checkpoint::why_incomplete(entry.path);
+    row.problem = run::why_incomplete(entry.path);
   } catch (const Error& error) {  // the machine's fault: the other rows are to be seen all the same
     row.problem = error.message();
   }
@@ -105,7 +105,7 @@ std::string table(const std::vector<Row>& rows) {
 }  // namespace
 
 int list(const std::string& run, Console& console) {
-  const checkpoint::RunDirectory directory(run);
+  const run::RunDirectory directory(run);
   directory.require();
   std::set<fs::path> on_lineage;
   for (const CheckpointEntry& entry : directory.lineage()) on_lineage.insert(entry.path);
@@ -124,7 +124,7 @@ int list(const std::string& run, Console& console) {
 }
 
 int latest(const std::string& run, Console& console) {
-  const checkpoint::RunDirectory directory(run);
+  const run::RunDirectory directory(run);
   directory.require();
   std::vector<checkpoint::Problem> skipped;
   const auto found = directory.newest_complete(&skipped);

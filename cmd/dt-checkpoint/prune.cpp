@@ -1,4 +1,4 @@
-#include "checkpoint/prune.hpp"
+#include "run/prune.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -13,8 +13,8 @@ using json = nlohmann::ordered_json;
 namespace {
 
 using checkpoint::CheckpointEntry;
-using checkpoint::PruneDecision;
-using checkpoint::RunDirectory;
+using run::PruneDecision;
+using run::RunDirectory;
 
 /// However few are asked for, so many whose every digest was just checked stay.
 constexpr std::int64_t min_verified = 2;
@@ -25,7 +25,7 @@ class Judge {
   Judge(const StopSignals& signals, Console& console) : signals_(signals), console_(console) {}
 
   std::string operator()(const CheckpointEntry& entry) {
-    if (num_verified >= min_verified) return checkpoint::why_incomplete(entry.path);
+    if (num_verified >= min_verified) return run::why_incomplete(entry.path);
     const std::string path = entry.path.string();
     Progress progress = console_.progress("verifying " + path, manifest_bytes(path), "B");
     const std::vector<checkpoint::Problem> problems =
@@ -50,13 +50,13 @@ class Judge {
 };
 
 std::int64_t newest_generation(const RunDirectory& run) {
-  const std::vector<checkpoint::Generation> claimed = run.generations();
+  const std::vector<run::Generation> claimed = run.generations();
   return claimed.empty() ? 0 : claimed.back().number;
 }
 
 /// Verifying takes its time, in which a job may have begun.
 void refuse_if_taken_over(const RunDirectory& run, std::int64_t generation) {
-  checkpoint::LiveRun::refuse_if_alive(run);
+  run::LiveRun::refuse_if_alive(run);
   if (newest_generation(run) == generation) return;
   throw Error(ErrorKind::environment,
               fmt::format("{} was started again meanwhile: nothing was removed", run.path().string()),
@@ -92,13 +92,12 @@ std::vector<CheckpointEntry> off_lineage(const RunDirectory& run,
 int prune(const Options& options, const StopSignals& signals, Console& console) {
   const RunDirectory run(options.arguments.at(1));
   run.require();
-  if (!options.dry_run) checkpoint::LiveRun::refuse_if_alive(run);
+  if (!options.dry_run) run::LiveRun::refuse_if_alive(run);
   const std::int64_t generation = newest_generation(run);
   Judge judge(signals, console);
-  const checkpoint::PruneRule rule{std::max(*options.keep_last, min_verified),
-                                   options.keep_every.value_or(0)};
+  const run::PruneRule rule{std::max(*options.keep_last, min_verified), options.keep_every.value_or(0)};
   const std::vector<PruneDecision> decisions =
-      checkpoint::decide_prune(run.lineage(), rule, [&](const CheckpointEntry& e) { return judge(e); });
+      run::decide_prune(run.lineage(), rule, [&](const CheckpointEntry& e) { return judge(e); });
   for (const CheckpointEntry& entry : off_lineage(run, decisions))
     print(entry, "kept", "off the lineage", console);
   for (const PruneDecision& d : decisions) {

@@ -5,9 +5,9 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
-#include "checkpoint/failed_loads.hpp"
 #include "cmd/dt-checkpoint/problem_json.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
+#include "run/failed_loads.hpp"
 
 namespace dt::checkpoint_tool {
 
@@ -50,7 +50,7 @@ int repair(const Options& options, const StopSignals& signals, Console& console)
   }
   print(path, result, console);
   if (result.problems.empty()) {
-    checkpoint::forget_failed_loads(path);  // a resume takes it again
+    run::forget_failed_loads(path);  // a resume takes it again
     return 0;
   }
   console.info("{} still has {} damages: {} does not hold those parts whole either", path,

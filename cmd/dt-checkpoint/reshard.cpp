@@ -13,6 +13,7 @@
 #include "cmd/dt-checkpoint/run.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/local_table.hpp"
+#include "run/failed_loads.hpp"
 
 namespace dt::checkpoint_tool {
 
@@ -107,12 +108,13 @@ void report(const Manifest& source, const checkpoint::Resharding& how, std::uint
 int reshard(const Options& options, const StopSignals& signals, Console& console) {
   const std::string& source_path = options.arguments.at(1);
   const std::string& out = options.arguments.at(2);
-  const Layout layout = parse_layout(options.layout.value());
+  Layout layout = parse_layout(options.layout.value());
   restore_replaced(out);  // which may be the source
   const checkpoint::Reader source(source_path);
   const model::ModelSpec& spec = source.manifest().model;
   if (const std::string why = parallel::why_impossible(layout, spec); !why.empty())
     throw usage_error("--layout {}: {}", options.layout.value(), why);
+  if (layout.pp > 1) layout.stages = model::even_stages(static_cast<int>(spec.layers) + 2, layout.pp);
   const model::ParameterTable table(spec);
   const Contents contents(source, table);
   const checkpoint::Resharding how{out, options.overwrite, layout, layout.size(),
@@ -125,6 +127,7 @@ int reshard(const Options& options, const StopSignals& signals, Console& console
       progress.advance(count);
     });
   }
+  if (options.overwrite) run::forget_failed_loads(out);  // of what lay there before
   report(source.manifest(), how, bytes, console);
   return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "base/digest.hpp"
 #include "base/text.hpp"
+#include "checkpoint/layout_json.hpp"
 #include "checkpoint/manifest.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "model/parameter_table.hpp"
@@ -59,7 +60,7 @@ json document(const std::string& path, const Manifest& m) {
           {"created", m.created},
           {"dt_version", m.dt_version},
           {"state", json::parse(to_json(m.state))},
-          {"mesh", {{"pp", m.mesh.pp}, {"dp", m.mesh.dp}, {"tp", m.mesh.tp}, {"zero", m.mesh.zero}}},
+          {"mesh", json::parse(checkpoint::to_json(m.mesh))},
           {"model", json::parse(model::hf_config(m.model))},
           {"files", files},
           {"tensors", tensors}};

@@ -6,17 +6,17 @@
 #include "base/signals.hpp"
 #include "base/text.hpp"
 #include "checkpoint/companions.hpp"
-#include "checkpoint/export.hpp"
 #include "cmd/dt-merge/tokenizer.hpp"
+#include "interchange/export.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::merge_tool {
 
 namespace {
 
-using checkpoint::ExportOptions;
-using checkpoint::ExportResult;
-using checkpoint::ExportSource;
+using interchange::ExportOptions;
+using interchange::ExportResult;
+using interchange::ExportSource;
 
 /// A checkpoint may keep what its tokenizer consists of.
 bool has_companions(const ExportSource& source) {
@@ -38,13 +38,13 @@ ExportOptions export_options(const Options& options, const ExportSource& source,
 
 ExportResult write(const Options& options, const ExportSource& source, const ExportOptions& how,
                    Console& console, const StopSignals& signals) {
-  Progress progress = console.progress("merging", checkpoint::export_bytes(source, how), "B");
+  Progress progress = console.progress("merging", interchange::export_bytes(source, how), "B");
   const auto done = [&](std::uint64_t count) {
     signals.check();
     progress.advance(count);
   };
-  return options.is_h5() ? checkpoint::export_h5(source, options.out, how, done)
-                         : checkpoint::export_hf(source, options.out, how, done);
+  return options.is_h5() ? interchange::export_h5(source, options.out, how, done)
+                         : interchange::export_hf(source, options.out, how, done);
 }
 
 /// "12,104 parameters of step 10, 47.3 KiB", "… of the mean of 3 checkpoints, …"

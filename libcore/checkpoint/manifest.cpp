@@ -5,8 +5,9 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/json_reader.hpp"
-#include "checkpoint/run_directory.hpp"
+#include "checkpoint/layout_json.hpp"
 #include "checkpoint/sealed_json.hpp"
 
 namespace dt::checkpoint {
@@ -108,7 +109,6 @@ std::string to_json(const TrainingState& state) {
 }
 
 std::string to_json(const Manifest& m) {
-  const json mesh = {{"pp", m.mesh.pp}, {"dp", m.mesh.dp}, {"tp", m.mesh.tp}, {"zero", m.mesh.zero}};
   SealedWriter text(format);
   text.text("dt_version", m.dt_version);
   text.text("created", m.created);
@@ -116,7 +116,7 @@ std::string to_json(const Manifest& m) {
   text.text("parent", m.parent);
   text.json("state", to_json(m.state));
   text.json("model", dump(object_from_text(model::hf_config(m.model), "model")));
-  text.json("mesh", dump(mesh));
+  text.json("mesh", to_json(m.mesh));
   return text.finish(m.files, m.pieces);
 }
 
@@ -129,9 +129,7 @@ Manifest parse_manifest(const std::string& text, const std::string& origin) {
   m.parent = root.string("parent");
   m.state = parse_state(root.object("state"));
   m.model = model::parse_hf_config(root.object_text("model"), origin);
-  const JsonObject mesh = root.object("mesh");
-  const auto number = [&](const char* name) { return static_cast<int>(mesh.integer(name)); };
-  m.mesh = {.pp = number("pp"), .dp = number("dp"), .tp = number("tp"), .zero = number("zero")};
+  m.mesh = parse_layout(root.object("mesh"), static_cast<int>(m.model.layers) + 2);
   parse_stored(root, format, m.files, m.pieces);
   return m;
 }

@@ -65,7 +65,7 @@ struct StoredFile {
 struct Manifest {
   TrainingState state;
   model::ModelSpec model;
-  model::Layout mesh;  // of which pp, dp, tp and zero are stored
+  model::Layout mesh;
   std::int64_t generation = 0;
   std::string parent;   // name of the checkpoint that this generation continued from, or ""
   std::string created;  // UTC

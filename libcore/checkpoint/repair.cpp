@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/digested_bytes.hpp"
-#include "checkpoint/run_directory.hpp"
 
 namespace dt::checkpoint {
 

@@ -2,9 +2,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/companions.hpp"
-#include "checkpoint/failed_loads.hpp"
-#include "checkpoint/run_directory.hpp"
 
 namespace dt::checkpoint {
 
@@ -93,7 +92,6 @@ void reshard(const Reader& source, const Resharding& how, const std::function<vo
   write_companion_part(unfinished.path(), header, how.num_writers,
                        copy_companions(source, unfinished.path()));
   unfinished.commit(header, how.num_writers + 1);
-  if (how.overwrite) forget_failed_loads(out);  // of what lay there before
 }
 
 }  // namespace dt::checkpoint

@@ -5,6 +5,7 @@
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/part_file.hpp"
 #include "checkpoint/piece_file.hpp"
 
@@ -50,10 +51,6 @@ void remove_part(const fs::path& path) {
 }
 
 }  // namespace
-
-std::string checkpoint_name(std::int64_t step, std::int64_t generation) {
-  return fmt::format("step-{:08}.g{}", step, generation);
-}
 
 UnfinishedCheckpoint::UnfinishedCheckpoint(const fs::path& folder, std::int64_t step, std::int64_t generation)
     : UnfinishedCheckpoint(step, generation, folder / checkpoint_name(step, generation), false) {}

@@ -39,9 +39,6 @@ struct PieceSpec {
 using PayloadSource =
     std::function<std::span<const std::byte>(std::size_t index, std::uint64_t begin, std::size_t count)>;
 
-/// "step-00001000.g3"
-std::string checkpoint_name(std::int64_t step, std::int64_t generation);
-
 /// A checkpoint that writers are filling, under a hidden temporary name. Only the process that will commit it
 /// makes one. A crash leaves the hidden folder, which RunDirectory::remove_leftovers() removes.
 class UnfinishedCheckpoint {

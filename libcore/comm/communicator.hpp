@@ -10,6 +10,7 @@
 #include "comm/reduction.hpp"
 #include "comm/staging.hpp"
 #include "comm/transport.hpp"
+#include "tensor/part.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {
@@ -33,15 +34,6 @@ class Work {
   struct Handle;
   std::shared_ptr<const Handle> handle_;
 };
-
-/// Elements [begin, begin + count) of N that belong to rank r: with B = ⌈N/granule⌉ granules of which the
-/// last may be shorter, granules ⌊rB/n⌋ … ⌊(r+1)B/n⌋−1.
-struct Part {
-  std::int64_t begin;
-  std::int64_t count;
-  bool operator==(const Part&) const = default;
-};
-Part part_of(int rank, int size, std::int64_t numel, std::int64_t granule = 1);
 
 /// For one thread at a time. All ranks of the group call the same operations in the same order; each call
 /// starts one and returns. Buffers must stay, and their contents be left alone, until the Work is done.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -99,6 +100,31 @@ void together(Communicator& group, const std::function<void()>& body) {
   const auto rank = static_cast<std::size_t>(verdict.rank);
   const std::string prefix = verdict.all_alike ? "" : fmt::format("rank {} on {}: ", rank, hosts[rank]);
   throw SharedError(static_cast<ErrorKind>(kinds[rank]), prefix + whats[rank], contexts[rank]);
+}
+
+void at_first(const Ranks& ranks, const std::function<void()>& body) {
+  together(ranks.world, [&] {
+    if (ranks.is_first()) body();
+  });
+}
+
+void on_first(const Ranks& ranks, int count, const std::string& name,
+              const std::function<void(const Ranks&)>& body) {
+  Communicator& world = ranks.world;
+  const bool takes_part = world.rank() < count;
+  const auto group = world.split(takes_part ? 0 : 1, world.rank(), name);
+  const Patience patience(world.engine(), takes_part ? world.engine().timeout() : 0);
+  std::exception_ptr failure;
+  if (takes_part) {
+    try {
+      body({*group, ranks.console, ranks.abort, ranks.are_processes, ranks.collectives});
+    } catch (const SharedError&) {
+      failure = std::current_exception();
+    }
+  }
+  together(world, [&] {
+    if (failure) std::rethrow_exception(failure);
+  });
 }
 
 int ranks_on_host(Communicator& group) {

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
+#include "comm/ranks.hpp"
 
 namespace dt::comm {
 
@@ -32,6 +33,14 @@ class SharedError : public Error {
 /// current_error), with its rank and host where not all failed alike. A rank that is alone throws what body
 /// throws.
 void together(Communicator& group, const std::function<void()>& body);
+
+/// Runs `body` on rank 0 alone; where it throws, all ranks do.
+void at_first(const Ranks& ranks, const std::function<void()>& body);
+
+/// Runs `body` on the first `count` ranks, as a group of their own of that name, while the others wait as
+/// long as it takes. A SharedError that they throw, all throw.
+void on_first(const Ranks& ranks, int count, const std::string& name,
+              const std::function<void(const Ranks&)>& body);
 
 /// How many ranks of the group are on this rank's host.
 int ranks_on_host(Communicator& group);

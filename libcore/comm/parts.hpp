@@ -7,6 +7,7 @@
 #include "comm/communicator.hpp"
 #include "comm/engine.hpp"
 #include "comm/reduction.hpp"
+#include "tensor/part.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {

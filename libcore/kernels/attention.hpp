@@ -28,7 +28,7 @@ struct AttentionShape {
 /// 2017, eq. 1; Ainslie et al. 2023; Dao et al. 2022, algorithm 1 (online softmax).
 void attention(const Context& context, const AttentionShape& shape, const Tensor& first_R,
                const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT);
-/// Writes dqkv_RE (all of it), of qkv's dtype as is dy.
+/// Writes dqkv_RE (all of it), of qkv's dtype as is dy; it may alias qkv_RE.
 void attention_backward(const Context& context, const AttentionShape& shape, const Tensor& first_R,
                         const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
                         const Tensor& dqkv_RE);

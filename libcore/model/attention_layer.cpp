@@ -35,10 +35,6 @@ AttentionLayer::Saved AttentionLayer::saved(SavedMemory& memory, std::int64_t ba
   return s;
 }
 
-AttentionLayer::Handover AttentionLayer::handover(SavedMemory& memory, std::int64_t rows) const {
-  return {memory.take(dtype_, {rows, (query_heads_ + 2 * key_value_heads_) * head_dim_})};
-}
-
 void AttentionLayer::forward(const Context& context, const MicroBatch& micro_batch,
                              std::span<const Tensor> weights, const Tensor& x_RC, const Tensor& residual_RC,
                              const Tensor& y_RC, const Saved& saved) const {
@@ -53,24 +49,23 @@ void AttentionLayer::forward(const Context& context, const MicroBatch& micro_bat
 
 void AttentionLayer::backward_input(const Context& context, const MicroBatch& micro_batch,
                                     std::span<const Tensor> weights, const Tensor& dy_RC, const Tensor& dx_RC,
-                                    const Saved& saved, const Handover& handover) const {
+                                    const Saved& saved) const {
   const Params w = params(weights);
   Arena::Scope scope(context.scratch());
   const Tensor dheads_RQ = context.scratch().allocate(dtype_, saved.y_RQ.shape());
   kernels::linear_backward_input(context, dy_RC, w.output_weight_CQ, dheads_RQ);
   kernels::attention_backward(context, shape(micro_batch.batch, micro_batch.sequence),
                               first_visible(context, micro_batch), dheads_RQ, saved.qkv_RE, saved.y_RQ,
-                              saved.lse_BHT, handover.dqkv_RE);
-  rotate(context, micro_batch, true, handover.dqkv_RE);
-  kernels::linear_backward_input(context, handover.dqkv_RE, w.qkv_weight_EC, dx_RC);
+                              saved.lse_BHT, saved.qkv_RE);
+  rotate(context, micro_batch, true, saved.qkv_RE);
+  kernels::linear_backward_input(context, saved.qkv_RE, w.qkv_weight_EC, dx_RC);
 }
 
 void AttentionLayer::backward_weight(const Context& context, std::span<const Tensor> grads,
-                                     const Tensor& x_RC, const Tensor& dy_RC, const Saved& saved,
-                                     const Handover& handover) const {
+                                     const Tensor& x_RC, const Tensor& dy_RC, const Saved& saved) const {
   const Params g = params(grads);
   kernels::linear_backward_weight(context, dy_RC, saved.y_RQ, g.output_weight_CQ, g.output_bias_C);
-  kernels::linear_backward_weight(context, handover.dqkv_RE, x_RC, g.qkv_weight_EC, g.qkv_bias_E);
+  kernels::linear_backward_weight(context, saved.qkv_RE, x_RC, g.qkv_weight_EC, g.qkv_bias_E);
 }
 
 AttentionLayer::Params AttentionLayer::params(std::span<const Tensor> tensors) const {

@@ -28,29 +28,23 @@ class AttentionLayer {
  public:
   /// E + Q elements a token, and H of statistics.
   struct Saved {
-    Tensor qkv_RE;  // rotated
+    Tensor qkv_RE;  // rotated; backward_input puts its gradient in its place
     Tensor y_RQ;    // of the heads
     Tensor lse_BHT;
-  };
-  /// E elements a token.
-  struct Handover {
-    Tensor dqkv_RE;
   };
 
   AttentionLayer(const ModelSpec& spec, DType dtype, std::shared_ptr<const RotaryTables> rotary);
   std::size_t num_params() const { return 4 + (qkv_bias_ ? 3 : 0) + (output_bias_ ? 1 : 0); }
   Saved saved(SavedMemory& memory, std::int64_t batch, std::int64_t sequence) const;
-  Handover handover(SavedMemory& memory, std::int64_t rows) const;
 
   /// y = residual + the layer's output.
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                const Tensor& x_RC, const Tensor& residual_RC, const Tensor& y_RC, const Saved& saved) const;
   /// Overwrites dx.
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-                      const Tensor& dy_RC, const Tensor& dx_RC, const Saved& saved,
-                      const Handover& handover) const;
+                      const Tensor& dy_RC, const Tensor& dx_RC, const Saved& saved) const;
   void backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_RC,
-                       const Tensor& dy_RC, const Saved& saved, const Handover& handover) const;
+                       const Tensor& dy_RC, const Saved& saved) const;
 
  private:
   struct Params {  // views of the weights or of the gradients

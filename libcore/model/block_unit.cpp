@@ -44,9 +44,7 @@ std::size_t BlockUnit::remade_bytes(std::int64_t batch, std::int64_t sequence) c
 }
 
 std::size_t BlockUnit::handover_bytes(std::int64_t batch, std::int64_t sequence) const {
-  SavedMemory memory({});
-  handover(memory, batch * sequence);
-  return memory.used_bytes() + (keeps_everything() ? 0 : remade_bytes(batch, sequence));
+  return keeps_everything() ? 0 : remade_bytes(batch, sequence);
 }
 
 void BlockUnit::forward(const Context& context, const MicroBatch& micro_batch,
@@ -71,7 +69,7 @@ void BlockUnit::backward_input(const Context& context, const MicroBatch& micro_b
                                std::span<const Tensor> weights, const Tensor& x_RC, const Tensor& dy_RC,
                                const Tensor& dx_RC, std::span<std::byte> saved_memory,
                                std::span<std::byte> handover_memory) const {
-  const auto [s, h] = for_backward(saved_memory, handover_memory, micro_batch);
+  const Saved s = for_backward(saved_memory, handover_memory, micro_batch);
   const Parts w = parts(weights);
   if (!keeps_everything()) {
     norm_.forward(context, w.attention_norm, x_RC, s.attention_in_RC, s.attention_norm);
@@ -81,20 +79,22 @@ void BlockUnit::backward_input(const Context& context, const MicroBatch& micro_b
   Arena::Scope scope(context.scratch());
   const Tensor dnorm_RC = context.scratch().allocate(dtype_, x_RC.shape());
   mlp_.backward_input(context, w.mlp, dy_RC, dnorm_RC, s.mlp);
-  norm_.backward_input(context, w.mlp_norm, s.x1_RC, dnorm_RC, dy_RC, h.dx1_RC, s.mlp_norm);
-  attention_.backward_input(context, micro_batch, w.attention, h.dx1_RC, dnorm_RC, s.attention, h.attention);
-  norm_.backward_input(context, w.attention_norm, x_RC, dnorm_RC, h.dx1_RC, dx_RC, s.attention_norm);
+  const Tensor& dx1_RC = s.x1_RC;
+  norm_.backward_input(context, w.mlp_norm, s.x1_RC, dnorm_RC, dy_RC, dx1_RC, s.mlp_norm);
+  attention_.backward_input(context, micro_batch, w.attention, dx1_RC, dnorm_RC, s.attention);
+  norm_.backward_input(context, w.attention_norm, x_RC, dnorm_RC, dx1_RC, dx_RC, s.attention_norm);
 }
 
 void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor&,
                                 const Tensor& dy_RC, std::span<const Tensor> grads,
                                 std::span<std::byte> saved_memory,
                                 std::span<std::byte> handover_memory) const {
-  const auto [s, h] = for_backward(saved_memory, handover_memory, micro_batch);
+  const Saved s = for_backward(saved_memory, handover_memory, micro_batch);
   const Parts g = parts(grads);
   mlp_.backward_weight(context, g.mlp, s.mlp_in_RC, dy_RC, s.mlp);
   norm_.backward_weight(context, g.mlp_norm, s.mlp_norm);
-  attention_.backward_weight(context, g.attention, s.attention_in_RC, h.dx1_RC, s.attention, h.attention);
+  const Tensor& dx1_RC = s.x1_RC;
+  attention_.backward_weight(context, g.attention, s.attention_in_RC, dx1_RC, s.attention);
   norm_.backward_weight(context, g.attention_norm, s.attention_norm);
 }
 
@@ -112,21 +112,13 @@ BlockUnit::Saved BlockUnit::saved(SavedMemory& memory, SavedMemory& remade, std:
   return s;
 }
 
-BlockUnit::Handover BlockUnit::handover(SavedMemory& memory, std::int64_t rows) const {
-  Handover h;
-  h.dx1_RC = memory.take(dtype_, {rows, hidden_});
-  h.attention = attention_.handover(memory, rows);
-  return h;
-}
-
-std::pair<BlockUnit::Saved, BlockUnit::Handover> BlockUnit::for_backward(
-    std::span<std::byte> saved_memory, std::span<std::byte> handover_memory,
-    const MicroBatch& micro_batch) const {
-  DT_CHECK(saved_memory.data() && handover_memory.data(), "{}: no memory", unit_.name);
+BlockUnit::Saved BlockUnit::for_backward(std::span<std::byte> saved_memory,
+                                         std::span<std::byte> handover_memory,
+                                         const MicroBatch& micro_batch) const {
+  DT_CHECK(saved_memory.data() && (keeps_everything() || handover_memory.data()), "{}: no memory",
+           unit_.name);
   SavedMemory kept(saved_memory), handed(handover_memory);
-  const Handover h = handover(handed, micro_batch.batch * micro_batch.sequence);
-  SavedMemory& remade = keeps_everything() ? kept : handed;
-  return {saved(kept, remade, micro_batch.batch, micro_batch.sequence), h};
+  return saved(kept, keeps_everything() ? kept : handed, micro_batch.batch, micro_batch.sequence);
 }
 
 BlockUnit::Parts BlockUnit::parts(std::span<const Tensor> tensors) const {

@@ -2,8 +2,6 @@
 // A pre-norm residual block: x1 = x + attention(norm(x)); y = x1 + mlp(norm(x1)).
 // Legend: R rows, C hidden.
 
-#include <utility>
-
 #include "model/attention_layer.hpp"
 #include "model/mlp_layer.hpp"
 #include "model/norm_layer.hpp"
@@ -23,7 +21,8 @@ class BlockUnit final : public Unit {
   /// statistics: 15C and H + 4 for GPT-2. Where only matmuls are kept, 2C + F fewer: 9C. On top come 2C (4C)
   /// of statistics for the norms' gradients, once.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
-  /// A token takes C + (H + 2K)·D elements, and 2C + F where only matmuls are kept.
+  /// What is made again: a token takes 2C + F elements where only matmuls are kept. All gradients lie over
+  /// what they are gradients of.
   std::size_t handover_bytes(std::int64_t batch, std::int64_t sequence) const override;
 
   /// The gradients that flow within it; attention's sum of those of the queries.
@@ -41,15 +40,11 @@ class BlockUnit final : public Unit {
 
  private:
   struct Saved {
-    Tensor x1_RC;
+    Tensor x1_RC;                       // backward_input puts its gradient in its place
     Tensor attention_in_RC, mlp_in_RC;  // the norms' outputs
     NormLayer::Saved attention_norm, mlp_norm;
     AttentionLayer::Saved attention;
     MlpLayer::Saved mlp;
-  };
-  struct Handover {
-    Tensor dx1_RC;
-    AttentionLayer::Handover attention;
   };
   struct Parts {  // of the weights or of the gradients
     std::span<const Tensor> attention_norm, attention, mlp_norm, mlp;
@@ -58,10 +53,9 @@ class BlockUnit final : public Unit {
   std::size_t remade_bytes(std::int64_t batch, std::int64_t sequence) const;
   /// What can be made again from the rest comes from `remade`.
   Saved saved(SavedMemory& memory, SavedMemory& remade, std::int64_t batch, std::int64_t sequence) const;
-  Handover handover(SavedMemory& memory, std::int64_t rows) const;
-  /// Both, as the backward has them: what is remade lies in the handover where only matmuls are kept.
-  std::pair<Saved, Handover> for_backward(std::span<std::byte> saved, std::span<std::byte> handover,
-                                          const MicroBatch& micro_batch) const;
+  /// As the backward has it: what is remade lies in the handover where only matmuls are kept.
+  Saved for_backward(std::span<std::byte> saved, std::span<std::byte> handover,
+                     const MicroBatch& micro_batch) const;
   Parts parts(std::span<const Tensor> tensors) const;
 
   UnitSpec unit_;

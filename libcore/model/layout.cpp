@@ -25,7 +25,7 @@ Place Layout::place_of(int rank) const {
 
 std::string Layout::to_string() const {
   std::string text = fmt::format("pp={}", pp);
-  if (pp > 1) text += fmt::format(",schedule={}", schedule_name(schedule));
+  if (schedule != PipelineSchedule::one_f_one_b) text += fmt::format(",schedule={}", schedule_name(schedule));
   if (virtual_stages > 1) text += fmt::format(",virtual-stages={}", virtual_stages);
   text += fmt::format(",dp={},tp={},zero={}", dp, tp, zero);
   return zero_group == 0 ? text : text + fmt::format(",zero-group={}", zero_group);
@@ -46,8 +46,9 @@ std::string pipeline_schedule_names() {
 }
 
 StageUnits even_stages(int num_units, int pp) {
+  const int ends = num_units - 2 < pp ? 0 : 1;  // the embedding, or the head, beside its stage's share
   const auto first_of = [&](int stage) {
-    return 1 + static_cast<int>(std::int64_t{stage} * (num_units - 2) / pp);
+    return ends + static_cast<int>(std::int64_t{stage} * (num_units - 2 * ends) / pp);
   };
   StageUnits stages;
   for (int stage = 0; stage < pp; ++stage) {
@@ -56,6 +57,16 @@ StageUnits even_stages(int num_units, int pp) {
     stages.push_back({{begin, end}});
   }
   return stages;
+}
+
+std::vector<int> stage_counts(const StageUnits& stages) {
+  std::map<int, int> counts;  // by the first unit
+  for (const std::vector<UnitRange>& ranges : stages) {
+    for (const UnitRange& range : ranges) counts[range.begin] = range.end - range.begin;
+  }
+  std::vector<int> in_order;
+  for (const auto& [begin, count] : counts) in_order.push_back(count);
+  return in_order;
 }
 
 std::vector<int> stages_of(const Layout& layout, int num_units) {

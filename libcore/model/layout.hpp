@@ -46,7 +46,7 @@ struct Layout {
   int dp = 1;
   int tp = 1;
   int zero = 0;
-  int zero_group = 0;   // 0: all of dp
+  int zero_group = 0;  // 0: all of dp
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;  // ranges of units on each stage rank; 2 with zero-bubble: the V-shaped one
   StageUnits stages{};     // empty: even_stages
@@ -60,14 +60,17 @@ struct Layout {
   /// is.
   int num_replicas() const { return zero == 0 ? dp : dp / group_size(); }
   int replica_of(int dp_rank) const { return zero == 0 ? dp_rank : dp_rank / group_size(); }
-  /// "pp=1,dp=2,tp=1,zero=0"; ",zero-group=2" where it is not all of dp; after a pp of more than 1
-  /// ",schedule=1f1b", and ",virtual-stages=2" where it is not 1.
+  /// "pp=1,dp=2,tp=1,zero=0"; ",zero-group=2" where it is not all of dp; behind pp ",schedule=gpipe" where it
+  /// is not 1f1b, and ",virtual-stages=2" where it is not 1.
   std::string to_string() const;
 };
 
 /// One range a stage: the first has the embedding, the last the head, and of the L blocks between, stage s
-/// has ⌊sL/pp⌋ … ⌊(s+1)L/pp⌋−1.
+/// has ⌊sL/pp⌋ … ⌊(s+1)L/pp⌋−1. Of fewer blocks than stages and n units, stage s has units ⌊sn/pp⌋ …
+/// ⌊(s+1)n/pp⌋−1.
 StageUnits even_stages(int num_units, int pp);
+/// How many units each range has, in the order of the model: each virtual stage's.
+std::vector<int> stage_counts(const StageUnits& stages);
 /// The stage that holds each unit. Error{internal}: the layout's table does not name each once.
 std::vector<int> stages_of(const Layout& layout, int num_units);
 

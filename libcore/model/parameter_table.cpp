@@ -135,22 +135,15 @@ ParameterTable::ParameterTable(const ModelSpec& spec) {
     for (int p : unit.params) {
       if (!(spec.tied && p == 0)) own.push_back(p);
     }
-    add_group({unit.name, own, {}, 0, {u}, u});
+    add_group({unit.name, own, {u}, u});
     if (spec.tied && unit.kind == UnitKind::embedding)
-      add_group({"tied", {0}, {}, 0, {u, static_cast<int>(units_.size()) - 1}, u});
+      add_group({"tied", {0}, {u, static_cast<int>(units_.size()) - 1}, u});
   }
 }
 
 void ParameterTable::add_group(GroupSpec group) {
   if (group.params.empty()) return;
-  std::vector<std::int64_t> numels;
-  for (int p : group.params) {
-    group_of_[static_cast<std::size_t>(p)] = static_cast<int>(groups_.size());
-    numels.push_back(params_[static_cast<std::size_t>(p)].shape.numel());
-  }
-  FlatLayout layout = lay_out(group.params, numels);
-  group.offsets = std::move(layout.offsets);
-  group.numel = layout.numel;
+  for (int p : group.params) group_of_[static_cast<std::size_t>(p)] = static_cast<int>(groups_.size());
   groups_.push_back(std::move(group));
 }
 

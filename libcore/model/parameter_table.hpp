@@ -53,17 +53,14 @@ struct UnitSpec {
 struct GroupSpec {
   std::string name;
   std::vector<int> params;
-  /// Of each param in the flat buffer, in elements; q, k, v (and gate, up) adjacent.
-  std::vector<std::int64_t> offsets;
-  std::int64_t numel = 0;    // of the flat buffer, padding included; a multiple of 16
   std::vector<int> holders;  // units that compute with it, in order
   int owner = 0;             // the unit whose rank keeps optimizer state, norm share and checkpoint piece
 };
 
 /// Where parameters lie in a flat buffer, in elements.
 struct FlatLayout {
-  std::vector<std::int64_t> offsets;
-  std::int64_t numel = 0;  // padding included
+  std::vector<std::int64_t> offsets;  // of each; q, k, v (and gate, up) adjacent
+  std::int64_t numel = 0;             // padding included; a multiple of 16
 };
 
 class ParameterTable {
@@ -82,8 +79,8 @@ class ParameterTable {
   /// −1 where there is none of that name.
   int find(const std::string& name) const;
   std::int64_t num_parameters() const;
-  /// The layout of parameters of which only `numels` elements each are held, as tensor parallelism leaves
-  /// them; GroupSpec::offsets is that of the whole parameters.
+  /// The layout of parameters of which `numels` elements each are held: all, or what tensor parallelism
+  /// leaves of them.
   FlatLayout lay_out(const std::vector<int>& params, const std::vector<std::int64_t>& numels) const;
 
  private:

@@ -38,12 +38,14 @@ enum class Kept {
 /// tensor:
 /// - `weights` and `grads` are the unit's parameters in UnitSpec::params order;
 /// - `x` is the previous unit's output (absent for the embedding) and must stay unchanged until
-/// backward_weight;
+/// backward_input, which is the last to read it;
 /// - `y` is x_RC for the next unit; the head's y is nll_R in fp64;
 /// - `saved` is saved_bytes() of memory for this micro-batch, written by forward and read and written by both
-/// backwards;
-/// - `handover` is handover_bytes() of memory, written by backward_input and read by backward_weight;
-/// - `dy` is absent for the head, `dx` for the embedding; dy must stay unchanged until backward_weight.
+/// backwards: what backward_input is the last to need makes room for what it hands to backward_weight;
+/// - `handover` is handover_bytes() of memory for what finds no room there, written by backward_input and
+/// read by backward_weight;
+/// - `dy` is absent for the head, `dx` for the embedding; dy must stay unchanged until backward_weight; dx
+/// may alias x.
 ///
 /// The head makes its gradients in its forward, while the logits that they need are at hand: kept, the logits
 /// would be the largest tensor of all, and made again they would cost a tenth of a step.
@@ -57,7 +59,8 @@ class Unit {
   virtual std::size_t handover_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
   /// Of the context's scratch memory that the unit's methods take at once, beside what kernels pack.
   virtual std::size_t scratch_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
-  /// Whether forward takes `grads` and adds to them, and backward_weight has nothing left to do.
+  /// Whether forward takes `grads` and adds to them, and backward_weight has nothing left to do, so that
+  /// backward_input is the last to need `saved`.
   virtual bool has_gradients_in_forward() const { return false; }
 
   /// `grads` is empty but for a unit that has_gradients_in_forward, in training. Without y only what the

@@ -37,6 +37,11 @@ GradientStore::GradientStore(const LocalTable& local, const Precision& precision
       }
       holders.push_back(std::move(holder));
     }
+    const std::size_t ends = local.table().groups()[at(group.group)].holders.size();
+    if (group.has_state && holders.size() < ends) {
+      Holder& other = holders.emplace_back();
+      other.part = Buffer(Device{}, static_cast<std::size_t>(group.own.count) * dtype_bytes(dtype_));
+    }
   }
 }
 
@@ -62,7 +67,7 @@ void GradientStore::start_step() {
   for (std::vector<Holder>& holders : groups_) {
     for (Holder& holder : holders) {
       if (holder.sum) holder.sum->start();
-      holder.has_sum = holder.is_reduced = false;
+      holder.has_sum = holder.is_reduced = holder.is_final = false;
       holder.work.reset();
     }
   }
@@ -132,7 +137,7 @@ void GradientStore::widen(const Context& context, Buffer& wire, std::int64_t beg
 }
 
 void GradientStore::reduce_whole(const Context& context, int group, Holder& holder) {
-  const comm::Part mine = own(group);
+  const Part mine = own(group);
   if (division(group).divides_optimizer()) {
     const Tensor moved = narrowed(context, holder.sum->total(), holder.wire);
     holder.work = ranks_.shards()->reduce_scatter(moved, moved.flat(mine.begin, mine.count),
@@ -149,7 +154,7 @@ GradientStore::Reduction GradientStore::start_divided(const Context& context, in
     holder.whole = take(numel(group), dtype_);
     comm::fill_neutral(comm::Reduction::sum, flat(holder.whole, numel(group)));
   }
-  const comm::Part mine = own(group);
+  const Part mine = own(group);
   Reduction reduction{&holder, group, std::move(holder.whole), {}, {}, {}};
   if (holder.has_sum) reduction.part = take(mine.count, dtype_);
   const Buffer& target = holder.has_sum ? reduction.part : holder.part;
@@ -164,7 +169,7 @@ GradientStore::Reduction GradientStore::start_divided(const Context& context, in
 void GradientStore::settle_oldest(const Context& context) {
   for (Reduction& reduction : under_way_.front()) {
     reduction.work.wait();
-    const comm::Part mine = own(reduction.group);
+    const Part mine = own(reduction.group);
     const Tensor sum = flat(reduction.holder->part, mine.count);
     const bool is_first = !reduction.part.data();
     const Tensor arrived = is_first ? sum : flat(reduction.part, mine.count);
@@ -177,14 +182,14 @@ void GradientStore::settle_oldest(const Context& context) {
 }
 
 Tensor GradientStore::part_of(int group, const Holder& holder) const {
-  const comm::Part mine = own(group);
+  const Part mine = own(group);
   return holder.sum ? holder.sum->total().flat(mine.begin, mine.count) : flat(holder.part, mine.count);
 }
 
 void GradientStore::finish_started(const Context& context) {
   while (!under_way_.empty()) settle_oldest(context);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    const comm::Part& mine = own(static_cast<int>(group));
+    const Part& mine = own(static_cast<int>(group));
     for (Holder& holder : groups_[group]) {
       if (holder.work) holder.work->wait();
       holder.work.reset();
@@ -198,20 +203,41 @@ void GradientStore::finish_started(const Context& context) {
 void GradientStore::sum_over_replicas(const Context& context, int group) {
   for (Holder& holder : groups_[at(group)]) {
     DT_CHECK(holder.is_reduced, "a holder of group {} has not been reduced", name(group));
-    if (!division(group).divides_optimizer() || !ranks_.has_replicas()) continue;
+    if (holder.is_final || !division(group).divides_optimizer() || !ranks_.has_replicas()) continue;
     const Tensor moved = narrowed(context, part_of(group, holder), holder.wire);
     holder.work = ranks_.replicas()->all_reduce(moved, moved);
   }
 }
 
-/// Where the two ends of a tied table meet. The last local holder's gradient takes the sum: the embedding's,
-/// the first, is mostly zero.
-void GradientStore::add_holders(const Context& context, int group) {
-  std::vector<Holder>& holders = groups_[at(group)];
-  for (Holder& holder : holders) {
+void GradientStore::settle_replicas(const Context& context, int group) {
+  for (Holder& holder : groups_[at(group)]) {
     if (holder.work) holder.work->wait();
+    holder.work.reset();
     widen(context, holder.wire, 0, part_of(group, holder));
+    holder.is_final = true;
   }
+}
+
+Tensor GradientStore::finish_tied(const Context& context) {
+  const int group = local_.tied_group();
+  finish_started(context);
+  sum_over_replicas(context, group);
+  settle_replicas(context, group);
+  return part_of(group, groups_[at(group)].back());
+}
+
+Tensor GradientStore::other_end() {
+  const int group = local_.tied_group();
+  Holder& other = groups_[at(group)].back();
+  other.is_reduced = other.is_final = true;
+  return part_of(group, other);
+}
+
+/// Where the two ends of a tied table meet. The last holder's gradient takes the sum: the embedding's, the
+/// first, is mostly zero.
+void GradientStore::add_holders(const Context& context, int group) {
+  settle_replicas(context, group);
+  const std::vector<Holder>& holders = groups_[at(group)];
   const Tensor total = part_of(group, holders.back());
   for (std::size_t h = 0; h + 1 < holders.size(); ++h)
     kernels::add(context, total, part_of(group, holders[h]), total);

@@ -38,8 +38,13 @@ class GradientStore {
   void reduce(const Context& context, int unit);
   /// Blocks until every sum that was started is done.
   void finish_started(const Context& context);
-  /// The same, at the step's end. The sums of a tied group's holders on this rank then meet, always in their
-  /// order. All units must have been reduced.
+  /// Where the other end of the tied table is another stage's. There: finishes the sum of this end's
+  /// gradients over the ranks, replicas too; this rank's part of it, which stays until the next step begins.
+  Tensor finish_tied(const Context& context);
+  /// At the owner: where that arrives, before complete().
+  Tensor other_end();
+  /// The same as finish_started(), at the step's end. The sums of a tied group's holders then meet, always in
+  /// their order. All units must have been reduced.
   void complete(const Context& context);
   /// This rank's part of a group's gradient, once complete.
   Tensor part(int group) const;
@@ -55,7 +60,8 @@ class GradientStore {
     Buffer whole;                    // and the micro-batch in work
     bool has_sum = false;            // part holds something
     bool is_reduced = false;
-    Buffer wire;  // what travels, where that is of another dtype
+    bool is_final = false;  // replicas have summed it, too, or another stage has
+    Buffer wire;            // what travels, where that is of another dtype
     std::optional<comm::Work> work{};
   };
   /// A micro-batch's sum over the ranks that is under way.
@@ -69,7 +75,7 @@ class GradientStore {
   };
   Tensor flat(const Buffer& buffer, std::int64_t numel) const;
   std::int64_t numel(int group) const { return local_.group(group).numel; }
-  const comm::Part& own(int group) const { return local_.group(group).own; }
+  const Part& own(int group) const { return local_.group(group).own; }
   const Division& division(int group) const { return local_.group(group).division; }
   const std::string& name(int group) const;
   Tensor part_of(int group, const Holder& holder) const;
@@ -83,13 +89,15 @@ class GradientStore {
   void widen(const Context& context, Buffer& wire, std::int64_t begin, const Tensor& target);
   void settle_oldest(const Context& context);
   void sum_over_replicas(const Context& context, int group);
+  void settle_replicas(const Context& context, int group);
   void add_holders(const Context& context, int group);
 
   const LocalTable& local_;
   DType dtype_;
   DType wire_;
   const Groups& ranks_;
-  std::vector<std::vector<Holder>> groups_;  // of each group, its local holders
+  /// Of each group, its local holders; of a tied table's owner whose other end is another stage's, that, too.
+  std::vector<std::vector<Holder>> groups_;
   std::deque<std::vector<Reduction>> under_way_;
   BufferPool pool_;
   bool is_complete_ = false;

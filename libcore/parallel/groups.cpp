@@ -1,10 +1,13 @@
 #include "parallel/groups.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 
 namespace dt::parallel {
 
-Groups::Groups(const model::Layout& layout, comm::Communicator& world) : control_(&world), data_(&world) {
+Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels)
+    : control_(&world), data_(&world) {
   DT_CHECK(world.size() == layout.size(), "{} ranks for a layout of {}", world.size(), layout.size());
   const model::Place place = layout.place_of(world.rank());
   if (layout.dp < layout.size()) data_ = make(world, place.pp * layout.tp + place.tp, "data");
@@ -16,10 +19,33 @@ Groups::Groups(const model::Layout& layout, comm::Communicator& world) : control
     shards_ = make(*data_, place.dp / layout.group_size(), "shards");
     replicas_ = make(*data_, place.dp % layout.group_size(), "replicas");
   }
+  for (const std::vector<Channel>& together : rounds_of(channels)) make_channels(layout, together);
+}
+
+/// One group each, of which no rank is in two; whoever is in none makes one of its own, and lets it go.
+void Groups::make_channels(const model::Layout& layout, std::span<const Channel> together) {
+  comm::Communicator& world = *control_;
+  const model::Place place = layout.place_of(world.rank());
+  const auto mine = std::find_if(together.begin(), together.end(), [&](const Channel& c) {
+    return c.sender == place.pp || c.receiver == place.pp;
+  });
+  const int pipelines = layout.dp * layout.tp;
+  const auto index = static_cast<int>(mine - together.begin());
+  if (mine == together.end()) {
+    world.split(index * pipelines + world.rank(), 0, "none");
+    return;
+  }
+  channels_[*mine] = make(world, index * pipelines + place.dp * layout.tp + place.tp, to_string(*mine));
+}
+
+comm::Communicator& Groups::channel(const Channel& channel) const {
+  const auto found = channels_.find(channel);
+  DT_CHECK(found != channels_.end(), "{} is none of this rank's", to_string(channel));
+  return *found->second;
 }
 
 /// The ranks of `from` that name one colour, in their order there.
-comm::Communicator* Groups::make(comm::Communicator& from, int color, const char* name) {
+comm::Communicator* Groups::make(comm::Communicator& from, int color, const std::string& name) {
   made_.push_back(from.split(color, from.rank(), name));
   return made_.back().get();
 }

@@ -1,11 +1,14 @@
 #pragma once
 // The groups of ranks that a rank takes part in.
 
+#include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "comm/communicator.hpp"
 #include "model/layout.hpp"
+#include "parallel/channels.hpp"
 
 namespace dt::parallel {
 
@@ -15,8 +18,9 @@ class Groups {
   /// Of a rank alone.
   Groups() = default;
   /// Called by all ranks of `world` together, of which there are as many as the mesh has places; it must
-  /// outlive the groups, which are made from it only where they are not all of it.
-  Groups(const model::Layout& layout, comm::Communicator& world);
+  /// outlive the groups, which are made from it only where they are not all of it. `channels` are those of
+  /// its pipelines.
+  Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels = {});
 
   /// Everyone: what all must agree on, and sums of what each counted once.
   comm::Communicator* control() const { return control_; }
@@ -28,17 +32,22 @@ class Groups {
   comm::Communicator* replicas() const { return replicas_; }
   bool has_replicas() const { return replicas_ && replicas_->size() > 1; }
 
+  /// Between this rank and another stage's of the same pipeline. Error{internal}: this rank is no end of it.
+  comm::Communicator& channel(const Channel& channel) const;
+
   bool is_alone() const { return !control_ || control_->size() == 1; }
   /// Lets the messages of all groups advance; never blocks.
   void poll() const;
 
  private:
-  comm::Communicator* make(comm::Communicator& from, int color, const char* name);
+  comm::Communicator* make(comm::Communicator& from, int color, const std::string& name);
+  void make_channels(const model::Layout& layout, std::span<const Channel> together);
 
   comm::Communicator* control_ = nullptr;
   comm::Communicator* data_ = nullptr;
   comm::Communicator* shards_ = nullptr;
   comm::Communicator* replicas_ = nullptr;
+  std::map<Channel, comm::Communicator*> channels_;
   std::vector<std::unique_ptr<comm::Communicator>> made_;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 /// Which elements of a piece, laid from element `offset` of a flat buffer, lie in a part of that; may be
 /// none.
-Piece held_of(Piece piece, std::int64_t offset, const comm::Part& part) {
+Piece held_of(Piece piece, std::int64_t offset, const Part& part) {
   const std::int64_t shift = piece.begin - offset;
   const std::int64_t end = std::clamp(part.begin + part.count + shift, piece.begin, piece.end);
   piece.begin = std::clamp(part.begin + shift, piece.begin, piece.end);
@@ -24,7 +24,7 @@ void add_counted(LocalGroup& group, std::int64_t begin, std::int64_t end) {
   begin = std::max(begin, group.own.begin);
   end = std::min(end, group.own.begin + group.own.count);
   if (begin >= end) return;
-  std::vector<comm::Part>& runs = group.counted;
+  std::vector<Part>& runs = group.counted;
   if (!runs.empty() && runs.back().begin + runs.back().count == begin)
     runs.back().count += end - begin;
   else
@@ -122,6 +122,12 @@ const std::vector<int>& LocalTable::groups_of(int unit) const {
 const std::vector<int>& LocalTable::params_of(int unit) const {
   DT_CHECK(holds(unit), "unit {} is not held by stage {}", unit, place_.pp);
   return unit_params_[at(unit)];
+}
+
+int LocalTable::tied_group() const {
+  const auto is_tied = [&](const LocalGroup& g) { return table_.groups()[at(g.group)].holders.size() > 1; };
+  const auto found = std::find_if(groups_.begin(), groups_.end(), is_tied);
+  return found == groups_.end() ? -1 : static_cast<int>(found - groups_.begin());
 }
 
 std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes) {

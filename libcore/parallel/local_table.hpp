@@ -42,10 +42,10 @@ struct LocalGroup {
   /// The optimizer's, where the unit that owns the group is (a tied table's: the first); what the other end
   /// of a tied table sums goes there, and what is updated comes from there.
   bool has_state = false;
-  Division division;        // of the flat buffer among ranks
-  comm::Part own = {0, 0};  // of the flat buffer: this rank's part
+  Division division;  // of the flat buffer among ranks
+  Part own = {0, 0};  // of the flat buffer: this rank's part
   /// Runs of `own` that the rank and its replicas alone answer for, padding included.
-  std::vector<comm::Part> counted;
+  std::vector<Part> counted;
 
   std::int64_t state_numel() const { return has_state ? own.count : 0; }
 };
@@ -76,6 +76,9 @@ class LocalTable {
   /// order. Local indices. Error{internal}: a unit that this rank does not hold.
   const std::vector<int>& groups_of(int unit) const;
   const std::vector<int>& params_of(int unit) const;
+
+  /// The local group of a table that the first and the last unit hold both; none here: −1.
+  int tied_group() const;
 
   /// Of the ranks that own the same, which one this is.
   int replica() const { return layout_.replica_of(place_.dp); }

@@ -28,6 +28,40 @@ std::string nearest_tp(std::int64_t tp, const model::ModelSpec& spec) {
   return above > spec.query_heads ? text : fmt::format("{} or tp={}", text, above);
 }
 
+/// What a schedule asks of the number of virtual stages; "" where it has it.
+std::string why_not_scheduled(const model::Layout& layout) {
+  using enum model::PipelineSchedule;
+  const int number = layout.virtual_stages;
+  const std::string given = fmt::format("schedule={} with virtual-stages={}: it has ",
+                                        model::schedule_name(layout.schedule), number);
+  if (layout.schedule == interleaved)
+    return number > 1 ? "" : given + "2 or more; virtual-stages=2 or schedule=1f1b would do";
+  if (layout.schedule == zero_bubble)
+    return number <= 2 ? "" : given + "1, or 2 (the V-shaped one); virtual-stages=2 would do";
+  return number == 1 ? "" : given + "1; schedule=interleaved or virtual-stages=1 would do";
+}
+
+/// Fewer ranks, or fewer stages on each.
+std::string fewer_stages(const model::Layout& layout, int num_units) {
+  const int ranks = num_units / layout.virtual_stages, stages = num_units / layout.pp;
+  const std::string one = "schedule=1f1b,virtual-stages=1";
+  if (ranks == 0 && stages == 0) return fmt::format("pp={},{}", num_units, one);
+  const std::string fewer = stages > 1 ? fmt::format("virtual-stages={}", stages) : one;
+  if (ranks == 0) return fewer;
+  return fmt::format("pp={}{}", ranks, stages == 0 ? "" : " or " + fewer);
+}
+
+/// Each virtual stage holds a unit at least.
+std::string why_too_many_stages(const model::Layout& layout, int num_units) {
+  if (std::int64_t{layout.pp} * layout.virtual_stages <= num_units) return {};
+  const std::string ranks =
+      layout.virtual_stages == 1 ? "" : fmt::format(" of virtual-stages={}", layout.virtual_stages);
+  return fmt::format(
+      "pp={} ranks{} for {} units ({} blocks, embedding, head): each stage holds one at least; {} would do",
+      layout.pp, ranks, num_units, num_units - 2,
+      layout.virtual_stages == 1 ? fmt::format("at most pp={}", num_units) : fewer_stages(layout, num_units));
+}
+
 }  // namespace
 
 Division division_of(const model::Layout& layout, int dp_rank) {
@@ -36,10 +70,9 @@ Division division_of(const model::Layout& layout, int dp_rank) {
 }
 
 std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& spec) {
-  if (mesh.pp > spec.layers) {
-    return fmt::format("pp={} stages for {} layers: at most pp={} gives each a layer", mesh.pp, spec.layers,
-                       spec.layers);
-  }
+  if (const std::string why = why_not_scheduled(mesh); !why.empty()) return why;
+  if (const std::string why = why_too_many_stages(mesh, static_cast<int>(spec.layers) + 2); !why.empty())
+    return why;
   if (!divides_heads(mesh.tp, spec)) {
     return fmt::format(
         "tp={} ranks for {} query heads over {} key-value heads: it must divide the latter, or be a multiple "
@@ -59,8 +92,7 @@ Piece slice_of(const model::ParamSpec& param, int tp, int tp_rank) {
   const model::Split& split = param.split;
   if (split.dim < 0) return slice;
   const auto shards = static_cast<int>(std::min<std::int64_t>(split.max_shards, tp));
-  const comm::Part own =
-      comm::part_of(static_cast<int>(shard_of(split, tp, tp_rank)), shards, split.max_shards);
+  const Part own = part_of(static_cast<int>(shard_of(split, tp, tp_rank)), shards, split.max_shards);
   const std::int64_t unit = param.shape[split.dim] / split.max_shards;
   std::vector<std::int64_t> extents = slice.box.dims();
   slice.start[at(split.dim)] = own.begin * unit;

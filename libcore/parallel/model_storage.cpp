@@ -49,9 +49,9 @@ Tensor ModelStorage::group_second_moment(int group) const {
 
 void ModelStorage::set_weights(const Context& context, const LocalParam& param,
                                const std::function<void(const Piece& piece, const Tensor& values)>& fill) {
+  weights_.changed();  // also where another rank holds all of it: ranks gather together
   if (param.part.numel() == 0) return;
   const Tensor weights = param.in_part(group_weights(param.group));
-  weights_.changed();
   if (!precision_.has_masters()) return fill(param.part, weights);
   const Tensor masters = group_masters(param.group);
   const Arena::Scope scope(context.scratch());

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "comm/communicator.hpp"
+#include "tensor/part.hpp"
 
 namespace dt::parallel {
 
@@ -23,9 +23,9 @@ struct Division {
   bool divides_gradients() const { return divides(2); }
   bool divides_weights() const { return divides(3); }
   /// Of a flat buffer's elements, those whose optimizer state this rank holds.
-  comm::Part own(std::int64_t numel) const {
+  Part own(std::int64_t numel) const {
     if (!divides_optimizer()) return {0, numel};
-    return comm::part_of(rank, size, numel, shard_granule);
+    return part_of(rank, size, numel, shard_granule);
   }
 };
 

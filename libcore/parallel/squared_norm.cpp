@@ -11,9 +11,9 @@ void add_squared_norm(const Context& context, const LocalTable& local, const Loc
                       const Tensor& gradient, ExactSum& sum) {
   constexpr std::int64_t block = kernels::sum_block_elements;
   static_assert(shard_granule % block == 0);
-  const comm::Part share = comm::part_of(local.replica(), local.num_replicas(), gradient.numel(), block);
+  const Part share = part_of(local.replica(), local.num_replicas(), gradient.numel(), block);
   std::vector<double> partials;
-  for (const comm::Part& run : group.counted) {
+  for (const Part& run : group.counted) {
     const std::int64_t first = std::max(run.begin - group.own.begin, share.begin);
     const std::int64_t last = std::min(run.begin + run.count - group.own.begin, share.begin + share.count);
     for (std::int64_t begin = first; begin < last;) {

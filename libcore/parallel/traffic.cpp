@@ -4,13 +4,8 @@ namespace dt::parallel {
 
 std::int64_t Traffic::sent_bytes(const Action& send) const {
   if (send.payload == Payload::activation || send.payload == Payload::gradient) return boundary_bytes;
-  const DType dtype = send.payload == Payload::tied_gradient ? precision.wire() : precision.compute;
-  std::int64_t bytes = 0;
-  for (const LocalGroup& group : local.groups()) {
-    if (local.table().groups()[at(group.group)].holders.size() > 1)
-      bytes += group.own.count * static_cast<std::int64_t>(dtype_bytes(dtype));
-  }
-  return bytes;
+  const DType dtype = send.payload == Payload::tied_gradient ? precision.gradient : precision.compute;
+  return local.group(local.tied_group()).own.count * static_cast<std::int64_t>(dtype_bytes(dtype));
 }
 
 std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {

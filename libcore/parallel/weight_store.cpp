@@ -25,7 +25,7 @@ Tensor WeightStore::whole(int group) const {
 }
 
 Tensor WeightStore::part(int group) const {
-  const comm::Part& own = local_.group(group).own;
+  const Part& own = local_.group(group).own;
   if (!is_divided(group)) return whole(group).flat(own.begin, own.count);
   return Tensor(groups_[at(group)].part.data(), dtype_, Shape{own.count});
 }

@@ -117,7 +117,7 @@ void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec,
 
 void check_visible(const comm::Ranks& ranks, const fs::path& path) {
   std::string expected;
-  at_first(ranks, [&] { expected = content(path); });
+  comm::at_first(ranks, [&] { expected = content(path); });
   expected = comm::broadcast_text(ranks.world, expected);
   comm::together(ranks.world, [&] {
     const double end_s = monotonic_s() + patience_s;
@@ -131,12 +131,6 @@ void check_visible(const comm::Ranks& ranks, const fs::path& path) {
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
-  });
-}
-
-void at_first(const comm::Ranks& ranks, const std::function<void()>& body) {
-  comm::together(ranks.world, [&] {
-    if (ranks.is_first()) body();
   });
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // What ranks must have in common before they train together.
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,8 +27,5 @@ void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec,
 /// systems show changes late, so ranks look again for some seconds. Error{environment}, on all ranks, naming
 /// one that does not see it.
 void check_visible(const comm::Ranks& ranks, const fs::path& path);
-
-/// Runs `body` on rank 0 alone; where it throws, all ranks do.
-void at_first(const comm::Ranks& ranks, const std::function<void()>& body);
 
 }  // namespace dt::train

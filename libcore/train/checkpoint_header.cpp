@@ -6,7 +6,7 @@
 namespace dt::train {
 
 checkpoint::Manifest checkpoint_header(const Plan& plan, const checkpoint::TrainingState& state,
-                                       const checkpoint::Generation& generation) {
+                                       const run::Generation& generation) {
   checkpoint::Manifest manifest;
   manifest.state = state;
   manifest.state.global_batch = plan.global_batch;

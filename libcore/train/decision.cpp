@@ -60,12 +60,13 @@ void visit(StepReport& report, Cursor cursor) {
   cursor.visit(report.nll);
   cursor.visit(report.squared_norm);
   cursor.visit(report.data_digest);
+  cursor.visit(report.head_digest);
   cursor.visit_signal(report.signal);
   cursor.visit(report.output_failed);
   cursor.visit(report.superseded);
-  cursor.visit(report.parts_written);
-  cursor.visit(report.commits);
-  cursor.visit(report.save_failed);
+  cursor.visit(report.save.parts_written);
+  cursor.visit(report.save.commits);
+  cursor.visit(report.save.has_failed);
 }
 
 }  // namespace
@@ -94,9 +95,7 @@ Decision decide(const StepReport& combined, std::int64_t num_targets, double cli
   decision.stop_signal = combined.signal;
   decision.stop = combined.signal != 0 || combined.output_failed;
   decision.superseded = combined.superseded;
-  decision.parts_written = combined.parts_written;
-  decision.commits = combined.commits;
-  decision.save_failed = combined.save_failed;
+  decision.save = combined.save;
   decision.data_digest = combined.data_digest;
   return decision;
 }

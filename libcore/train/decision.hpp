@@ -6,6 +6,7 @@
 
 #include "base/exact_sum.hpp"
 #include "comm/communicator.hpp"
+#include "run/save_progress.hpp"
 
 namespace dt::train {
 
@@ -13,14 +14,12 @@ namespace dt::train {
 struct StepReport {
   ExactSum nll;                   // over the rank's targets
   ExactSum squared_norm;          // over the gradient elements that the rank answers for
-  std::uint64_t data_digest = 0;  // of the rank's samples; sums mod 2⁶⁴
+  std::uint64_t data_digest = 0;  // of the samples that the rank answers for; sums mod 2⁶⁴
+  std::uint64_t head_digest = 0;  // the same, as last stages read them
   int signal = 0;                 // a request to stop, or 0
   bool output_failed = false;     // a line or row of the account could not be written
   bool superseded = false;        // a newer generation has taken the run over
-  // Of the save under way (see Saver):
-  std::int64_t parts_written = 0;  // 1 where this rank's is on disk
-  std::int64_t commits = 0;        // 1 on rank 0 once it is committed
-  bool save_failed = false;
+  run::SaveProgress save;         // of the one under way
   /// That combining sends, as the recorder counts it.
   static std::int64_t bytes();
   /// Becomes the report of all ranks, who call it together. Exact, so that the order of ranks does not
@@ -38,8 +37,7 @@ struct Decision {
   bool stop = false;        // save and stop after this step
   int stop_signal = 0;      // that asked for it, or 0
   bool superseded = false;  // end without a trace
-  std::int64_t parts_written = 0, commits = 0;
-  bool save_failed = false;
+  run::SaveProgress save;
   std::uint64_t data_digest = 0;
 };
 

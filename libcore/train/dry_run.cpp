@@ -1,16 +1,19 @@
 #include "train/dry_run.hpp"
 
+#include <algorithm>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/text.hpp"
-#include "checkpoint/failed_loads.hpp"
 #include "checkpoint/reader.hpp"
-#include "checkpoint/weight_source.hpp"
+#include "comm/exchange.hpp"
+#include "interchange/weight_source.hpp"
 #include "model/parameter_table.hpp"
-#include "train/agreement.hpp"
+#include "run/failed_loads.hpp"
+#include "train/memory_estimate.hpp"
 #include "train/precision.hpp"
 #include "train/resumable.hpp"
 #include "train/start.hpp"
@@ -37,7 +40,7 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
                                                     std::string& path, Console& console) {
   for (const Candidate& candidate : candidates) {
     try {
-      const std::string why = candidate.required ? "" : checkpoint::why_set_aside(candidate.path);
+      const std::string why = candidate.required ? "" : run::why_set_aside(candidate.path);
       if (!why.empty()) throw Error(ErrorKind::input, why);
       const checkpoint::Reader reader(candidate.path);
       checkpoint::require_moments(reader);
@@ -51,9 +54,13 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
   return std::nullopt;
 }
 
-Json describe(const Settings& settings, const Plan& plan, const MemoryEstimate& memory,
-              const data::TokenDataset& dataset, std::int64_t done, const std::string& origin) {
+Json describe(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
+              std::int64_t done, const std::string& origin) {
   const model::ParameterTable table(plan.spec);
+  const std::vector<MemoryEstimate> stages = estimate_memory(plan);
+  const auto most = std::max_element(stages.begin(), stages.end(),
+                                     [](const auto& a, const auto& b) { return a.total() < b.total(); });
+  const MemoryEstimate& memory = *most;
   const std::uint64_t tokens =
       static_cast<std::uint64_t>(plan.total_steps) * static_cast<std::uint64_t>(plan.tokens_per_step());
   return Json{{"from", origin},
@@ -77,8 +84,14 @@ Json describe(const Settings& settings, const Plan& plan, const MemoryEstimate& 
               {"warmup_steps", plan.schedule.warmup_steps},
               {"flops_per_token", plan.flops_per_token()},
               {"ranks", plan.layout.size()},
+              {"pp", plan.layout.pp},
+              {"pp_schedule", model::schedule_name(plan.layout.schedule)},
+              {"virtual_stages", plan.layout.virtual_stages},
+              {"stage_units", fmt::format("{}", fmt::join(model::stage_counts(plan.layout.stages), ","))},
+              {"dp", plan.layout.dp},
               {"zero", plan.layout.zero},
               {"threads", plan.threads},
+              {"most_loaded_stage", most - stages.begin()},
               {"weights_bytes", memory.storage.weights},
               {"gradients_bytes", memory.storage.gradients},
               {"optimizer_bytes", memory.storage.optimizer},
@@ -88,7 +101,8 @@ Json describe(const Settings& settings, const Plan& plan, const MemoryEstimate& 
               {"copy_bytes", memory.copy},
               {"arriving_bytes", memory.arriving},
               {"memory_bytes", memory.total()},
-              {"checkpoint_bytes", memory.storage.checkpoint}};
+              {"checkpoint_bytes", memory.storage.checkpoint},
+              {"host_memory_bytes", host_memory_bytes(plan, stages)}};
 }
 
 void print_table(const Json& plan, Console& console) {
@@ -102,14 +116,24 @@ void print_table(const Json& plan, Console& console) {
   }
 }
 
+/// The hosts that the job will run on may be others, so this is no error here.
+void warn_of_memory(const Settings& settings, const Plan& plan, const Replan& replan, Console& console) {
+  const auto needed_bytes = [](const Plan& p) { return host_memory_bytes(p, estimate_memory(p)); };
+  const std::uint64_t needed = needed_bytes(plan), here = usable_memory_bytes();
+  if (needed <= here) return;
+  const std::string fitting = nearest_that_fit(settings, plan, replan, needed_bytes, here);
+  console.warn("needs {} of memory on a host, at most {} can be had here{}", format_bytes(needed),
+               format_bytes(here), fitting.empty() ? "" : "; " + fitting + " would do");
+}
+
 void check_and_describe(const Settings& settings, const Launch& launch, Console& console) {
   check_arithmetic(settings);
   const data::TokenDataset dataset(settings.data);
-  std::optional<checkpoint::RunDirectory> run;
+  std::optional<run::RunDirectory> run;
   if (settings.run) {
     check_writable("run", *settings.run);
     run.emplace(*settings.run);
-    checkpoint::LiveRun::refuse_if_alive(*run);
+    run::LiveRun::refuse_if_alive(*run);
   }
   if (settings.checkpoint_local) {
     check_writable("checkpoint-local", *settings.checkpoint_local);
@@ -120,33 +144,37 @@ void check_and_describe(const Settings& settings, const Launch& launch, Console&
   std::string origin = "initial weights";
   if (settings.init_from) {
     origin = *settings.init_from;
-    check_same_spec(spec, checkpoint::open_weights(*settings.init_from)->spec(), *settings.init_from);
+    check_same_spec(spec, interchange::open_weights(*settings.init_from)->spec(), *settings.init_from);
   }
   const auto manifest = newest_readable(candidates, origin, console);
   if (!candidates.empty() && !manifest) {
     throw input_error("none of the run's {} checkpoints can be read", candidates.size());
   }
-  const Plan plan = make_plan(settings, spec, dataset, launch, manifest ? &manifest->state : nullptr);
+  const Replan replan = [&](const Settings& s) {
+    return make_plan(s, spec, dataset, launch, manifest ? &manifest->state : nullptr);
+  };
+  const Plan plan = replan(settings);
   if (manifest) check_resumable(plan, *manifest, dataset.content_digest());
-  const MemoryEstimate memory = estimate_memory(plan);
-  const Json description =
-      describe(settings, plan, memory, dataset, manifest ? manifest->state.step : 0, origin);
+  const Json description = describe(settings, plan, dataset, manifest ? manifest->state.step : 0, origin);
   if (console.json()) {
     console.print("{}\n", description.dump());
   } else {
     print_table(description, console);
   }
-  if (memory.total() > usable_memory_bytes()) {
-    console.warn("needs {} of memory, at most {} can be had here", format_bytes(memory.total()),
-                 format_bytes(usable_memory_bytes()));
-  }
+  warn_of_memory(settings, plan, replan, console);
 }
 
 }  // namespace
 
 int dry_run(const Settings& settings, const comm::Ranks& ranks) {
   const Launch launch = find_launch(ranks.world);
-  at_first(ranks, [&] { check_and_describe(settings, launch, ranks.console); });
+  comm::at_first(ranks, [&] {
+    const int used = ranks_used(settings, launch.num_ranks);
+    check_and_describe(settings, of_first(launch, used), ranks.console);
+    if (used < launch.num_ranks)
+      ranks.console.info("{} of {} ranks would sit out: pipelines take {} each", launch.num_ranks - used,
+                         launch.num_ranks, settings.pp);
+  });
   return 0;
 }
 

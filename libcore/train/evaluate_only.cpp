@@ -4,14 +4,19 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/host.hpp"
 #include "checkpoint/manifest.hpp"
-#include "checkpoint/run_directory.hpp"
-#include "checkpoint/weight_source.hpp"
 #include "comm/exchange.hpp"
+#include "interchange/weight_source.hpp"
+#include "run/run_directory.hpp"
 #include "train/agreement.hpp"
+#include "train/choose_layout.hpp"
 #include "train/evaluation.hpp"
+#include "train/lists.hpp"
+#include "train/memory_estimate.hpp"
 #include "train/precision.hpp"
 #include "train/reporter.hpp"
+#include "train/sitting_out.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
@@ -22,11 +27,11 @@ namespace {
 /// read.
 fs::path weights_path(const Settings& settings, Console& console) {
   if (settings.init_from) return *settings.init_from;
-  std::optional<checkpoint::RunDirectory> run;
+  std::optional<run::RunDirectory> run;
   if (settings.run) run.emplace(*settings.run);
   const std::vector<Candidate> candidates = resume_candidates(settings, run ? &*run : nullptr);
   for (const Candidate& candidate : candidates) {
-    const std::string why = candidate.required ? "" : checkpoint::why_incomplete(candidate.path);
+    const std::string why = candidate.required ? "" : run::why_incomplete(candidate.path);
     if (why.empty()) return candidate.path;
     console.warn("passing over {}: {}", candidate.path.string(), why);
   }
@@ -40,33 +45,28 @@ checkpoint::TrainingState state_of(const fs::path& weights) {
   return checkpoint::load_manifest(weights).state;
 }
 
-}  // namespace
-
-int evaluate_only(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
-                  const comm::Ranks& ranks) {
-  ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
+/// All of `ranks` take part.
+int evaluate_together(const Settings& settings, const fs::path& path, const data::TokenDataset& dataset,
+                      const StopSignals& signals, const comm::Ranks& ranks) {
   const Launch launch = find_launch(ranks.world);
-  fs::path path;
-  at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
-  path = comm::broadcast_text(ranks.world, path.string());
-
-  std::optional<data::TokenDataset> dataset;
   Plan plan;
-  comm::together(ranks.world, [&] { dataset.emplace(settings.data); });
-  check_alike(ranks, asked, *dataset);
-  std::unique_ptr<checkpoint::WeightSource> source;
+  std::unique_ptr<interchange::WeightSource> source;
   checkpoint::TrainingState state;
   comm::together(ranks.world, [&] {
     state = state_of(path);
-    source = checkpoint::open_weights(path);
+    source = interchange::open_weights(path);
     if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
-    plan = make_evaluation_plan(settings, source->spec(), *dataset, launch);
+    const Replan replan = [&](const Settings& s) {
+      return make_evaluation_plan(s, source->spec(), dataset, launch);
+    };
+    plan = replan(settings);
+    check_memory(settings, plan, replan, usable_memory_bytes());
   });
   plan.arithmetic = choose_arithmetic(settings, plan.precision, plan.threads, &state, ranks);
-  const parallel::Groups groups(plan.layout, ranks.world);
+  const auto groups = make_groups(plan, ranks.world);
   std::unique_ptr<ModelRuntime> runtime;
   comm::together(ranks.world, [&] {
-    runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, groups);
+    runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, *groups);
     runtime->load_weights(*source);
   });
   check_same_state(ranks, runtime->spec(), runtime->storage());
@@ -78,20 +78,37 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
                             .stop_signal = [&] { return signals.received(); }};
   if (settings.eval_batches)
     request.max_windows = static_cast<std::uint64_t>(*settings.eval_batches * plan.global_batch);
-  at_first(ranks, [&] {
-    if (settings.logits_out)
-      write_logits(*runtime, *dataset, request, settings.logits_sequences, *settings.logits_out);
-  });
-  const auto result = evaluate(*runtime, *dataset, request, ranks);
+  if (settings.logits_out)
+    write_logits(*runtime, dataset, request, settings.logits_sequences, *settings.logits_out, ranks);
+  const auto result = evaluate(*runtime, dataset, request, ranks);
   if (result.stopped_by != 0) {
     ranks.console.warn("stopped by {} before the evaluation was done", signal_name(result.stopped_by));
     return 128 + result.stopped_by;
   }
-  at_first(ranks, [&] {
+  comm::at_first(ranks, [&] {
     Reporter(ranks.console, std::nullopt)
         .eval({.step = state.step, .val_loss = result.loss, .val_tokens = result.tokens});
   });
   return 0;
+}
+
+}  // namespace
+
+int evaluate_only(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
+                  const comm::Ranks& ranks) {
+  ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
+  fs::path path;
+  comm::at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
+  path = comm::broadcast_text(ranks.world, path.string());
+  std::optional<data::TokenDataset> dataset;
+  comm::together(ranks.world, [&] {
+    dataset.emplace(settings.data);
+    ranks_used(settings, ranks.world.size());
+  });
+  check_alike(ranks, asked, *dataset);
+  return on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
+    return evaluate_together(settings, path, *dataset, signals, used);
+  });
 }
 
 }  // namespace dt::train

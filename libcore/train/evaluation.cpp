@@ -1,6 +1,9 @@
 #include "train/evaluation.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/exact_sum.hpp"
@@ -8,27 +11,39 @@
 #include "base/hdf5_file.hpp"
 #include "comm/exchange.hpp"
 #include "kernels/elementwise.hpp"
-#include "parallel/builders.hpp"
+#include "train/lists.hpp"
 #include "train/reporter.hpp"
 
 namespace dt::train {
 
 namespace {
 
-/// The forwards of one micro-batch, or none.
-parallel::ActionList forwards(const ModelRuntime& runtime, int num_micro_batches, int zero) {
-  return parallel::build_evaluation(
-      {.num_units = runtime.num_units(), .num_micro_batches = num_micro_batches, .rounds = 1, .zero = zero});
+/// Micro-batches that a pipeline has under way between two looks at signals: enough to keep its stages busy.
+std::int64_t rounds_at_a_time(const model::Layout& layout) {
+  return layout.pp > 1 ? 4 * layout.pp : 1;
 }
 
-/// Runs the forwards of validation windows [first, first + count) as one micro-batch.
-void forward_windows(ModelRuntime& runtime, const data::TokenDataset& dataset,
-                     const EvaluationRequest& request, std::uint64_t first, std::int64_t count,
-                     const parallel::StepHooks& hooks) {
-  data::Batch batch =
-      data::validation_batch(dataset, request.sequence_length, first, count, request.mask_documents);
-  runtime.executor().run(forwards(runtime, 1, runtime.local().layout().zero),
-                         runtime.micro_batches(batch, count), 0, hooks);
+/// Validation windows in micro-batches, which must not be more than the request's.
+struct Windows {
+  std::vector<data::Batch> batches;
+  std::vector<model::MicroBatch> micro_batches;
+
+  void add(const ModelRuntime& runtime, const data::TokenDataset& dataset, const EvaluationRequest& request,
+           std::uint64_t first, std::int64_t count) {
+    batches.push_back(
+        data::validation_batch(dataset, request.sequence_length, first, count, request.mask_documents));
+    micro_batches.push_back(runtime.micro_batches(batches.back(), count).front());
+  }
+};
+
+/// Their forwards, where some rank has `rounds` micro-batches.
+void forward(ModelRuntime& runtime, const Windows& windows, std::int64_t rounds,
+             const parallel::StepHooks& hooks) {
+  const parallel::LocalTable& local = runtime.local();
+  runtime.executor().run(
+      evaluation_list(local.layout(), local.place(), runtime.num_units(),
+                      static_cast<int>(windows.micro_batches.size()), static_cast<int>(rounds)),
+      windows.micro_batches, 0, hooks);
 }
 
 /// How many the request takes. Error{input}: there is none.
@@ -55,25 +70,27 @@ Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
   const auto micro_batches = static_cast<std::int64_t>((windows + micro_batch - 1) / micro_batch);
   const parallel::LocalTable& local = runtime.local();
   const int dp = local.layout().dp;
-  const comm::Part own = comm::part_of(local.place().dp, dp, micro_batches);
+  const Part own = part_of(local.place().dp, dp, micro_batches);
   const std::int64_t rounds = (micro_batches + dp - 1) / dp;
   ExactSum nll;
   parallel::StepHooks hooks;
   if (local.counts_loss()) hooks.loss = [&](int, const Tensor& nll_R) { nll.add(nll_R.span<double>()); };
   Progress progress = ranks.console.progress("evaluating", windows, "windows");
-  for (std::int64_t round = 0; round < rounds; ++round) {
+  const std::int64_t at_a_time = rounds_at_a_time(local.layout());
+  for (std::int64_t round = 0; round < rounds; round += at_a_time) {
     std::int64_t signal = request.stop_signal ? request.stop_signal() : 0;
     const Tensor shared(&signal, DType::i64, Shape{1});
     control.all_reduce(shared, shared, comm::Reduction::max).wait();
     if (signal != 0) return {.stopped_by = static_cast<int>(signal)};
-    if (round >= own.count) {  // the others may need this rank's part of the weights
-      runtime.executor().run(forwards(runtime, 0, runtime.local().layout().zero), {}, 0, {});
-      continue;
+    const std::int64_t end = std::min(rounds, round + at_a_time);
+    Windows part;  // may be empty: the others may need this rank's part of the weights
+    for (std::int64_t i = round; i < std::min(end, own.count); ++i) {
+      const std::uint64_t first = static_cast<std::uint64_t>(own.begin + i) * micro_batch;
+      part.add(runtime, dataset, request, first,
+               static_cast<std::int64_t>(std::min(micro_batch, windows - first)));
     }
-    const std::uint64_t first = static_cast<std::uint64_t>(own.begin + round) * micro_batch;
-    const auto count = static_cast<std::int64_t>(std::min(micro_batch, windows - first));
-    forward_windows(runtime, dataset, request, first, count, hooks);
-    progress.set(std::min(windows, static_cast<std::uint64_t>((round + 1) * dp) * micro_batch));
+    forward(runtime, part, end - round, hooks);
+    progress.set(std::min(windows, static_cast<std::uint64_t>(end * dp) * micro_batch));
   }
   comm::all_sum(control, nll.digits());
   const std::uint64_t tokens = windows * static_cast<std::uint64_t>(request.sequence_length);
@@ -87,42 +104,88 @@ bool is_evaluation_due(const Settings& settings, const Plan& plan, const data::T
 }
 
 bool is_evaluation_missing(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
-                           const checkpoint::RunDirectory& run, std::int64_t step) {
+                           const run::RunDirectory& run, std::int64_t step) {
   return is_evaluation_due(settings, plan, dataset, step) &&
          !has_evaluation(run.path() / "metrics.jsonl", step);
 }
 
+namespace {
+
+/// fp32 logits and int32 tokens of so many sequences, which appear under their name only when whole.
+class LogitsFile {
+ public:
+  LogitsFile(ModelRuntime& runtime, std::int64_t sequence_length, std::int64_t num_sequences,
+             const std::filesystem::path& file)
+      : context_(runtime.context()),
+        target_(file),
+        writer_(target_.path()),
+        shape_{sequence_length, runtime.spec().vocabulary},
+        logits_(shape_, runtime.storage().precision().compute),
+        floats_(shape_, DType::f32) {
+    const auto n = static_cast<std::uint64_t>(num_sequences);
+    const auto length = static_cast<std::uint64_t>(sequence_length);
+    writer_.declare("/logits", DType::f32,
+                    {n, length, static_cast<std::uint64_t>(runtime.spec().vocabulary)});
+    writer_.declare("/tokens", DType::i32, {n, length});
+    writer_.layout();
+  }
+
+  /// Where a sequence's logits go.
+  const Tensor& logits() const { return logits_.tensor; }
+  void write(std::uint64_t sequence, std::span<const std::int32_t> tokens) {
+    writer_.write("/tokens", sequence * tokens.size_bytes(), std::as_bytes(tokens));
+    kernels::convert(context_, logits_.tensor, floats_.tensor);
+    writer_.write("/logits", sequence * floats_.tensor.bytes(), floats_.tensor.span_bytes());
+  }
+  void commit() {
+    writer_.close();
+    target_.commit(/*overwrite=*/true);
+  }
+
+ private:
+  struct Owned {
+    Owned(const Shape& shape, DType dtype)
+        : buffer(Device{}, static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype)),
+          tensor(buffer.data(), dtype, shape) {}
+    Buffer buffer;
+    Tensor tensor;
+  };
+  const Context& context_;
+  AtomicFile target_;
+  Hdf5Writer writer_;
+  Shape shape_;
+  Owned logits_, floats_;
+};
+
+}  // namespace
+
 void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, const EvaluationRequest& request,
-                  std::int64_t num_sequences, const std::filesystem::path& file) {
-  const std::uint64_t available = data::num_validation_windows(dataset, request.sequence_length);
-  if (static_cast<std::uint64_t>(num_sequences) > available) {
-    throw input_error("--logits-sequences {} exceeds the {} windows of the validation split", num_sequences,
-                      available);
+                  std::int64_t num_sequences, const std::filesystem::path& file, const comm::Ranks& ranks) {
+  const parallel::LocalTable& local = runtime.local();
+  const bool computes = local.place().dp == 0, writes = computes && local.counts_loss();
+  std::optional<LogitsFile> target;
+  comm::together(ranks.world, [&] {
+    const std::uint64_t available = data::num_validation_windows(dataset, request.sequence_length);
+    if (static_cast<std::uint64_t>(num_sequences) > available) {
+      throw input_error("--logits-sequences {} exceeds the {} windows of the validation split", num_sequences,
+                        available);
+    }
+    if (writes) target.emplace(runtime, request.sequence_length, num_sequences, file);
+  });
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(num_sequences); ++i) {
+    Windows window;
+    if (computes) {
+      window.add(runtime, dataset, request, i, 1);
+      if (writes) window.micro_batches.front().logits_RV = target->logits();
+      forward(runtime, window, 1, {});
+    }
+    comm::together(ranks.world, [&] {
+      if (writes) target->write(i, window.batches.front().tokens_BT);
+    });
   }
-  const auto n = static_cast<std::uint64_t>(num_sequences);
-  const auto length = static_cast<std::uint64_t>(request.sequence_length);
-  const auto vocabulary = static_cast<std::uint64_t>(runtime.spec().vocabulary);
-  AtomicFile target(file);
-  Hdf5Writer writer(target.path());
-  writer.declare("/logits", DType::f32, {n, length, vocabulary});
-  writer.declare("/tokens", DType::i32, {n, length});
-  writer.layout();
-  const Arena::Scope scope(runtime.context().scratch());
-  const Shape shape{request.sequence_length, runtime.spec().vocabulary};
-  const Tensor floats = runtime.context().scratch().allocate(DType::f32, shape);
-  const Tensor logits = runtime.context().scratch().allocate(runtime.storage().precision().compute, shape);
-  for (std::uint64_t i = 0; i < n; ++i) {
-    data::Batch batch =
-        data::validation_batch(dataset, request.sequence_length, i, 1, request.mask_documents);
-    writer.write("/tokens", i * length * sizeof(std::int32_t), std::as_bytes(std::span(batch.tokens_BT)));
-    std::vector<model::MicroBatch> micro_batches = runtime.micro_batches(batch, 1);
-    micro_batches.front().logits_RV = logits;
-    runtime.executor().run(forwards(runtime, 1, 0), micro_batches, 0, {});
-    kernels::convert(runtime.context(), logits, floats);
-    writer.write("/logits", i * floats.bytes(), floats.span_bytes());
-  }
-  writer.close();
-  target.commit(/*overwrite=*/true);
+  comm::together(ranks.world, [&] {
+    if (writes) target->commit();
+  });
 }
 
 }  // namespace dt::train

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "checkpoint/run_directory.hpp"
 #include "comm/ranks.hpp"
 #include "data/token_dataset.hpp"
+#include "run/run_directory.hpp"
 #include "train/model_runtime.hpp"
 #include "train/settings.hpp"
 
@@ -43,11 +43,12 @@ bool is_evaluation_due(const Settings& settings, const Plan& plan, const data::T
                        std::int64_t step);
 /// The same, where the run's metrics do not have it yet.
 bool is_evaluation_missing(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
-                           const checkpoint::RunDirectory& run, std::int64_t step);
+                           const run::RunDirectory& run, std::int64_t step);
 
 /// Stores fp32 /logits [N,T,V] and int32 /tokens [N,T] of the first `num_sequences` validation windows; the
-/// file appears only when whole. Error{input}: fewer windows than that.
+/// file appears only when whole. Called by all ranks together: one pipeline computes, its last stage writes.
+/// Error{input}: fewer windows than that.
 void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, const EvaluationRequest& request,
-                  std::int64_t num_sequences, const std::filesystem::path& file);
+                  std::int64_t num_sequences, const std::filesystem::path& file, const comm::Ranks& ranks);
 
 }  // namespace dt::train

@@ -45,4 +45,13 @@ Launch find_launch(comm::Communicator& world) {
           ranks_per_node(hosts)};
 }
 
+Launch of_first(const Launch& launch, int num_ranks) {
+  Launch first = launch;
+  first.num_ranks = std::min(launch.num_ranks, num_ranks);
+  first.rank = std::min(launch.rank, first.num_ranks - 1);
+  first.ranks_per_node = std::min(launch.ranks_per_node, first.num_ranks);
+  if (first.ranks_per_node > 0 && first.num_ranks % first.ranks_per_node != 0) first.ranks_per_node = 0;
+  return first;
+}
+
 }  // namespace dt::train

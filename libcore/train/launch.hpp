@@ -17,4 +17,7 @@ struct Launch {
 /// some), divided by the host's ranks; at least 1.
 Launch find_launch(comm::Communicator& world);
 
+/// The same where only the first `num_ranks` take part; of another rank: as of the last of them.
+Launch of_first(const Launch& launch, int num_ranks);
+
 }  // namespace dt::train

@@ -32,7 +32,7 @@ void ModelRuntime::initialise_weights(std::uint64_t seed) {
   }
 }
 
-void ModelRuntime::load_weights(const checkpoint::WeightSource& source) {
+void ModelRuntime::load_weights(const interchange::WeightSource& source) {
   for (const parallel::LocalParam& param : local_.params()) {
     storage_.set_weights(context_, param, [&](const Piece& piece, const Tensor& values) {
       source.read(local_.spec(param).name, piece, values);

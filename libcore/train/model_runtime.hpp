@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "checkpoint/weight_source.hpp"
 #include "data/loader.hpp"
+#include "interchange/weight_source.hpp"
 #include "model/unit.hpp"
 #include "parallel/executor.hpp"
 #include "parallel/lanes.hpp"
@@ -23,12 +23,13 @@ class ModelRuntime {
   ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Groups& groups);
 
   void initialise_weights(std::uint64_t seed);
-  void load_weights(const checkpoint::WeightSource& source);
+  void load_weights(const interchange::WeightSource& source);
 
   const Context& context() const { return context_; }
   const model::ModelSpec& spec() const { return spec_; }
   const parallel::LocalTable& local() const { return local_; }
   int num_units() const { return static_cast<int>(units_.size()); }
+  const std::string& unit_name(int unit) const { return table_.units()[static_cast<std::size_t>(unit)].name; }
   parallel::ModelStorage& storage() { return storage_; }
   parallel::Executor& executor() { return executor_; }
   /// This rank's part of a step; of a runtime for training.

@@ -14,9 +14,6 @@ namespace dt::train {
 
 namespace {
 
-/// About what a matrix product and attention pack of their operands, beside what each thread packs.
-constexpr std::size_t packing_bytes = std::size_t{28} << 20, packing_bytes_of_thread = std::size_t{2} << 20;
-
 constexpr std::int64_t max_micro_batches = std::int64_t{1} << 24;
 
 std::int64_t ceil_div(std::uint64_t a, std::int64_t b) {
@@ -26,38 +23,6 @@ std::int64_t ceil_div(std::uint64_t a, std::int64_t b) {
 Recompute parse_recompute(const std::string& name) {
   if (name == "selective") return Recompute::selective;
   return name == "full" ? Recompute::full : Recompute::none;
-}
-
-/// Ranks among which --zero divides the state: whole groups of ranks that follow each other.
-int parse_zero_group(const Settings& s, const Launch& launch, int dp) {
-  if (s.zero_group == "all" || s.zero == 0) return dp;
-  if (s.zero_group == "node") {
-    if (launch.ranks_per_node > 0 && dp % launch.ranks_per_node == 0) return launch.ranks_per_node;
-    throw Error(ErrorKind::usage, "--zero-group node: the nodes do not all have as many ranks, in a row",
-                "give each node as many ranks, or divide among all");
-  }
-  const bool is_number = !s.zero_group.empty() && s.zero_group.size() < 9 &&
-                         s.zero_group.find_first_not_of("0123456789") == std::string::npos;
-  const int size = is_number ? std::stoi(s.zero_group) : 0;
-  if (size > 0 && dp % size == 0) return size;
-  std::string allowed;
-  for (int n = 1; n <= dp; ++n) {
-    if (dp % n == 0) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", n);
-  }
-  throw Error(
-      ErrorKind::usage,
-      fmt::format("--zero-group {}: groups of equal size must make up the {} ranks", s.zero_group, dp),
-      fmt::format("allowed are all, node, {}", allowed));
-}
-
-/// All ranks are data-parallel.
-model::Layout choose_layout(const Settings& s, const Launch& launch) {
-  model::Layout layout{.dp = launch.num_ranks};
-  const int group = parse_zero_group(s, launch, layout.dp);
-  if (group == 1) return layout;  // one rank has nothing to divide
-  layout.zero = static_cast<int>(s.zero);
-  if (layout.zero > 0 && group < layout.dp) layout.zero_group = group;
-  return layout;
 }
 
 void set_layout(Plan& plan, const model::Layout& layout) {
@@ -171,7 +136,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
                       plan.micro_batch);
   }
   plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
-  set_layout(plan, choose_layout(s, launch));
+  set_layout(plan, choose_layout(s, spec, plan.sequence_length, launch));
   plan.overlap = s.overlap;
   plan.comm_bucket_bytes = static_cast<std::size_t>(s.comm_bucket_bytes);
   plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : plan.layout.dp);
@@ -197,65 +162,10 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
 Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
                           const Launch& launch) {
   Plan plan = common_plan(s, spec, dataset, launch);
-  set_layout(plan, {.dp = launch.num_ranks});  // each rank holds all of the model
+  Settings whole = s;
+  whole.zero = 0;  // nothing but weights, which each stage has whole
+  set_layout(plan, choose_layout(whole, spec, plan.sequence_length, launch));
   return plan;
-}
-
-namespace {
-
-/// The bucket, unless all that can be under way at a time is less.
-std::size_t most_arriving_bytes(const Plan& plan, const parallel::LocalTable& local,
-                                const parallel::StorageBytes& storage) {
-  if (plan.layout.dp == 1) return 0;
-  std::size_t gradients = 0;
-  for (const parallel::LocalParam& param : local.params())
-    gradients += static_cast<std::size_t>(param.slice.numel()) * dtype_bytes(plan.precision.wire());
-  const std::size_t most = plan.layout.zero >= 2 ? storage.gathered : gradients;
-  return plan.comm_bucket_bytes > 0 ? std::min(most, plan.comm_bucket_bytes) : most;
-}
-
-/// Whether there are ranks that do not write their share of a checkpoint themselves.
-bool has_others_write(const Plan& plan) {
-  const int per_node = plan.launch.ranks_per_node;  // 0: nodes have different numbers of ranks
-  return plan.writers_per_node && plan.layout.size() > 1 &&
-         (per_node == 0 || *plan.writers_per_node < per_node);
-}
-
-}  // namespace
-
-MemoryEstimate estimate_memory(const Plan& plan) {
-  const model::ParameterTable table(plan.spec);
-  const parallel::LocalTable local(table, plan.layout, plan.place);
-  const parallel::LanePlan lanes = plan.lanes();
-  MemoryEstimate memory;
-  memory.storage = parallel::ModelStorage::estimate(local, plan.precision, &lanes);
-  std::size_t largest_output = 0, largest_saved = 0, largest_handover = 0, largest_scratch = 0;
-  const auto units = model::make_units(plan.spec, table, plan.precision.compute, plan.kept());
-  for (const int number : local.units()) {
-    const auto& unit = units[static_cast<std::size_t>(number)];
-    const Shape shape = unit->output_shape(plan.micro_batch, plan.sequence_length);
-    const std::size_t output = static_cast<std::size_t>(shape.numel()) * dtype_bytes(unit->output_dtype());
-    const std::size_t saved = unit->saved_bytes(plan.micro_batch, plan.sequence_length);
-    memory.activations += output + (plan.recompute == Recompute::full ? 0 : saved);
-    largest_output = std::max(largest_output, output);
-    largest_saved = std::max(largest_saved, saved);
-    largest_handover =
-        std::max(largest_handover, unit->handover_bytes(plan.micro_batch, plan.sequence_length));
-    largest_scratch = std::max(largest_scratch, unit->scratch_bytes(plan.micro_batch, plan.sequence_length));
-  }
-  if (plan.recompute == Recompute::full) memory.activations += largest_saved;
-  // The gradients that flow from unit to unit, and from a backward's first half to its second.
-  memory.activations += 2 * largest_output + largest_handover + largest_scratch + packing_bytes +
-                        packing_bytes_of_thread * static_cast<std::size_t>(plan.threads);
-  // The batch in work and the one read ahead: tokens, labels and, where documents are masked, their starts.
-  const auto samples = static_cast<std::size_t>(lanes.num_micro_batches() * plan.micro_batch);
-  memory.batches = (plan.mask_documents ? 6 : 4) * samples * static_cast<std::size_t>(plan.sequence_length) *
-                   sizeof(std::int32_t);
-  if (plan.saves_in_background || has_others_write(plan)) {
-    memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
-  }
-  memory.arriving = most_arriving_bytes(plan, local, memory.storage);
-  return memory;
 }
 
 }  // namespace dt::train

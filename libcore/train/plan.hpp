@@ -18,6 +18,7 @@
 #include "parallel/builders.hpp"
 #include "parallel/lanes.hpp"
 #include "parallel/model_storage.hpp"
+#include "train/choose_layout.hpp"
 #include "train/launch.hpp"
 #include "train/settings.hpp"
 
@@ -78,16 +79,5 @@ Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const dat
 /// The part of a plan that evaluation needs: no steps, no schedule.
 Plan make_evaluation_plan(const Settings& settings, const model::ModelSpec& spec,
                           const data::TokenDataset& dataset, const Launch& launch);
-
-/// Bytes that training will need on this rank, from the very tables that allocate it.
-struct MemoryEstimate {
-  parallel::StorageBytes storage;
-  std::size_t activations = 0;
-  std::size_t batches = 0;
-  std::size_t copy = 0;      // of the state, to be written in the background or by another rank
-  std::size_t arriving = 0;  // in messages of other ranks
-  std::size_t total() const { return storage.total() + activations + batches + copy + arriving; }
-};
-MemoryEstimate estimate_memory(const Plan& plan);
 
 }  // namespace dt::train

@@ -9,7 +9,7 @@
 #include "base/console.hpp"
 #include "base/files.hpp"
 #include "checkpoint/reader.hpp"
-#include "checkpoint/run_directory.hpp"
+#include "run/run_directory.hpp"
 
 namespace dt::train {
 

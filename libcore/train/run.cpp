@@ -5,14 +5,16 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/numa.hpp"
-#include "checkpoint/run_directory.hpp"
 #include "comm/exchange.hpp"
 #include "comm/watchdog.hpp"
 #include "data/token_dataset.hpp"
+#include "run/run_directory.hpp"
 #include "train/agreement.hpp"
+#include "train/choose_layout.hpp"
 #include "train/evaluation.hpp"
 #include "train/reporter.hpp"
 #include "train/run_record.hpp"
+#include "train/sitting_out.hpp"
 #include "train/start.hpp"
 #include "train/trainer.hpp"
 
@@ -20,13 +22,13 @@ namespace dt::train {
 
 namespace {
 
-bool is_of_run(const fs::path& checkpoint, const checkpoint::RunDirectory& run) {
+bool is_of_run(const fs::path& checkpoint, const run::RunDirectory& run) {
   return fs::canonical(checkpoint).parent_path() == fs::weakly_canonical(run.checkpoints_path());
 }
 
 /// How generations name the checkpoint that they go on from: by its name within the run, by its path
 /// elsewhere.
-std::string lineage_name(const fs::path& checkpoint, const checkpoint::RunDirectory& run) {
+std::string lineage_name(const fs::path& checkpoint, const run::RunDirectory& run) {
   if (checkpoint.empty()) return "";
   const fs::path path = fs::canonical(checkpoint);
   return is_of_run(checkpoint, run) ? path.filename().string() : path.string();
@@ -34,7 +36,7 @@ std::string lineage_name(const fs::path& checkpoint, const checkpoint::RunDirect
 
 /// A run that is at its end, evaluated and all, needs no new generation.
 bool has_nothing_to_do(const Start& start, const Settings& settings, const data::TokenDataset& dataset,
-                       const checkpoint::RunDirectory& run) {
+                       const run::RunDirectory& run) {
   return !start.checkpoint.empty() && start.state.step >= start.plan.total_steps &&
          is_of_run(start.checkpoint, run) &&
          !is_evaluation_missing(settings, start.plan, dataset, run, start.state.step);
@@ -63,12 +65,12 @@ void announce(const Start& start, const Settings& settings, Console& console) {
 }
 
 /// Ranks as processes can be lost one by one; someone must notice.
-std::unique_ptr<comm::Watchdog> watch(const Settings& settings, const checkpoint::RunDirectory& run,
-                                      const checkpoint::Generation& own, const comm::Ranks& ranks) {
+std::unique_ptr<comm::Watchdog> watch(const Settings& settings, const run::RunDirectory& run,
+                                      const run::Generation& own, const comm::Ranks& ranks) {
   if (!ranks.are_processes) return nullptr;
   const fs::path folder = run.path() / "flight";
   const std::string start_name = fmt::format("g{}", own.number);
-  at_first(ranks, [&] {
+  comm::at_first(ranks, [&] {
     fs::create_directories(folder);
     comm::remove_stale_heartbeats(folder, start_name);
   });
@@ -83,15 +85,15 @@ std::unique_ptr<comm::Watchdog> watch(const Settings& settings, const checkpoint
                                           ranks.world.engine().shared_recorder(), ranks.abort);
 }
 
-void remove_leftovers(const checkpoint::RunDirectory& run, Console& console) {
+void remove_leftovers(const run::RunDirectory& run, Console& console) {
   for (const fs::path& leftover : run.remove_leftovers()) {
     console.info("removed {}, which a killed save left behind", leftover.string());
   }
 }
 
 /// --resume never leaves what is there alone.
-void tell_of_others(const checkpoint::RunDirectory& run,
-                    const std::vector<checkpoint::LocalCheckpoint>& local, Console& console) {
+void tell_of_others(const run::RunDirectory& run, const std::vector<run::LocalCheckpoint>& local,
+                    Console& console) {
   if (!local.empty())
     console.warn("--resume never: step {}, which was saved on nodes alone, goes with the first save",
                  local.front().step);
@@ -102,28 +104,27 @@ void tell_of_others(const checkpoint::RunDirectory& run,
       others, others == 1 ? "" : "s");
 }
 
-std::int64_t newest_generation(const checkpoint::RunDirectory& run) {
-  const std::vector<checkpoint::Generation> generations = run.generations();
+std::int64_t newest_generation(const run::RunDirectory& run) {
+  const std::vector<run::Generation> generations = run.generations();
   return generations.empty() ? 0 : generations.back().number;
 }
 
 /// A start that came and went between our look at the lineage and our claim may have moved the run on.
-void refuse_if_moved_on(const checkpoint::RunDirectory& run, std::int64_t newest_seen,
-                        const checkpoint::Generation& own) {
-  for (const checkpoint::Generation& other : run.generations()) {
+void refuse_if_moved_on(const run::RunDirectory& run, std::int64_t newest_seen, const run::Generation& own) {
+  for (const run::Generation& other : run.generations()) {
     if (other.number <= newest_seen || other.number == own.number) continue;
     run.withdraw(own);
     throw Error(ErrorKind::environment,
                 fmt::format("another dt-train has been running in {} meanwhile: {}", run.path().string(),
-                            checkpoint::describe(other)),
+                            run::describe(other)),
                 "start again, to go on from where it ended");
   }
 }
 
 /// What was promised and no node holds any of must not be passed over in silence.
-void add_announced(std::vector<checkpoint::LocalCheckpoint>& local, const checkpoint::RunDirectory& run) {
+void add_announced(std::vector<run::LocalCheckpoint>& local, const run::RunDirectory& run) {
   for (const checkpoint::CheckpointEntry& entry : announced_local_checkpoints(run.path() / "metrics.jsonl")) {
-    const auto is_same = [&](const checkpoint::LocalCheckpoint& c) {
+    const auto is_same = [&](const run::LocalCheckpoint& c) {
       return c.step == entry.step && c.generation == entry.generation;
     };
     if (std::none_of(local.begin(), local.end(), is_same))
@@ -153,10 +154,10 @@ std::vector<Candidate> from_text(const std::string& text) {
 
 /// Error{environment}: what the nodes hold is newest, and not where --checkpoint-local says now but where it
 /// said before.
-void refuse_moved_storage(const Settings& settings, const checkpoint::RunDirectory& run,
+void refuse_moved_storage(const Settings& settings, const run::RunDirectory& run,
                           const std::vector<Candidate>& candidates) {
   if (!settings.checkpoint_local || candidates.empty() || candidates.front().local.empty()) return;
-  const auto newest = checkpoint::parse_local_checkpoint(candidates.front().local);
+  const auto newest = run::parse_local_checkpoint(candidates.front().local);
   const std::string before = recorded_option(run.path(), "checkpoint-local");
   const auto whole = [](const fs::path& path) { return fs::weakly_canonical(fs::absolute(path)); };
   if (before.empty() || whole(before) == whole(*settings.checkpoint_local) || newest.why_incomplete().empty())
@@ -169,8 +170,7 @@ void refuse_moved_storage(const Settings& settings, const checkpoint::RunDirecto
 }
 
 /// Started again by a script, the same command would lose each time what the run did since.
-void warn_of_own_checkpoints(const Settings& settings, const checkpoint::RunDirectory& run,
-                             Console& console) {
+void warn_of_own_checkpoints(const Settings& settings, const run::RunDirectory& run, Console& console) {
   if (settings.resume == "auto" || settings.resume == "never") return;
   const std::vector<checkpoint::CheckpointEntry> own = run.lineage();
   std::error_code error;
@@ -181,13 +181,13 @@ void warn_of_own_checkpoints(const Settings& settings, const checkpoint::RunDire
 
 /// What rank 0 holds of a run directory while the run lives, and what it has told the others.
 struct OwnedRun {
-  checkpoint::Generation generation;
-  std::optional<checkpoint::LiveRun> alive;
+  run::Generation generation;
+  std::optional<run::LiveRun> alive;
 };
 
 /// On rank 0.
-void take_over(OwnedRun& owned, const checkpoint::RunDirectory& run, const Start& start,
-               std::int64_t newest_seen, Console& console) {
+void take_over(OwnedRun& owned, const run::RunDirectory& run, const Start& start, std::int64_t newest_seen,
+               Console& console) {
   run.create();
   owned.generation =
       run.claim(lineage_name(start.checkpoint, run), start.checkpoint.empty() ? 0 : start.state.step);
@@ -201,55 +201,71 @@ void take_over(OwnedRun& owned, const checkpoint::RunDirectory& run, const Start
   }
 }
 
-void record_options(const checkpoint::RunDirectory& run, const std::vector<OptionValue>& asked,
-                    const checkpoint::Generation& generation, std::int64_t step, Console& console) {
-  for (const OptionChange& change : record_run(run.path(), asked, generation.number, step)) {
+void record_options(const run::RunDirectory& run, const std::vector<OptionValue>& asked, const Start& start,
+                    const run::Generation& generation, Console& console) {
+  for (const OptionChange& change :
+       record_run(run.path(), asked, start.plan.layout, generation.number, start.state.step)) {
     console.info("--{}: {} → {}", change.option, change.from.empty() ? "unset" : change.from,
                  change.to.empty() ? "unset" : change.to);
   }
 }
 
 /// Rank 0's generation, on every rank; its claim is the proof that all see the same run directory.
-void share(checkpoint::Generation& generation, const checkpoint::RunDirectory& run,
-           const comm::Ranks& ranks) {
+void share(run::Generation& generation, const run::RunDirectory& run, const comm::Ranks& ranks) {
   generation.number = comm::broadcast_number(ranks.world, generation.number);
   generation.continues = comm::broadcast_text(ranks.world, generation.continues);
   check_visible(ranks, run.generation_path(generation.number));
 }
 
-}  // namespace
-
-int run_training(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
-                 const comm::Ranks& ranks) {
-  ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
-  std::optional<data::TokenDataset> dataset;
-  comm::together(ranks.world, [&] { dataset.emplace(settings.data); });
-  check_alike(ranks, asked, *dataset);
-  const Launch launch = find_launch(ranks.world);
-
-  const checkpoint::RunDirectory run(*settings.run);
-  std::int64_t newest_seen = 0;
+/// What a start may go on from, newest first, and what nodes hold of it.
+std::vector<Candidate> find_candidates(const Settings& settings, const run::RunDirectory& run,
+                                       const run::Promotion& promotion, const comm::Ranks& ranks) {
   std::vector<Candidate> candidates;
-  at_first(ranks, [&] {
-    checkpoint::LiveRun::refuse_if_alive(run);
-    run.restore_replaced();
-    newest_seen = newest_generation(run);
-  });
-  const Promotion promotion(ranks, settings.checkpoint_local, run);
-  std::vector<checkpoint::LocalCheckpoint> local = promotion.find();
-  at_first(ranks, [&] {
+  std::vector<run::LocalCheckpoint> local = promotion.find();
+  comm::at_first(ranks, [&] {
     if (settings.resume == "never") tell_of_others(run, local, ranks.console);
     add_announced(local, run);
     candidates = resume_candidates(settings, &run, local);
     refuse_moved_storage(settings, run, candidates);
     warn_of_own_checkpoints(settings, run, ranks.console);
   });
-  candidates = from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
-  Start start = prepare_start(settings, *dataset, candidates, promotion, launch, ranks);
+  return from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
+}
+
+/// The newest that nodes alone hold becomes a checkpoint like any other while all of them are asked: nodes
+/// whose ranks sit out may hold what the others lack. What cannot be brought in, the search passes over.
+void bring_in_local(const Settings& settings, const comm::Ranks& ranks) {
+  if (!settings.checkpoint_local || settings.resume == "never") return;
+  const run::RunDirectory run(*settings.run);
+  comm::at_first(ranks, [&] { run::LiveRun::refuse_if_alive(run); });
+  const run::Promotion promotion(ranks, settings.checkpoint_local, run);
+  const std::vector<Candidate> candidates = find_candidates(settings, run, promotion, ranks);
+  if (candidates.empty() || candidates.front().local.empty()) return;
+  try {
+    promotion.promote(run::parse_local_checkpoint(candidates.front().local));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::input) throw;
+  }
+}
+
+/// All of `ranks` take part.
+int train_together(const Settings& settings, const std::vector<OptionValue>& asked,
+                   const data::TokenDataset& dataset, const StopSignals& signals, const comm::Ranks& ranks) {
+  const Launch launch = find_launch(ranks.world);
+  const run::RunDirectory run(*settings.run);
+  std::int64_t newest_seen = 0;
+  comm::at_first(ranks, [&] {
+    run::LiveRun::refuse_if_alive(run);
+    run.restore_replaced();
+    newest_seen = newest_generation(run);
+  });
+  const run::Promotion promotion(ranks, settings.checkpoint_local, run);
+  const std::vector<Candidate> candidates = find_candidates(settings, run, promotion, ranks);
+  Start start = prepare_start(settings, dataset, candidates, promotion, launch, ranks);
   check_same_state(ranks, start.runtime->spec(), start.runtime->storage());
 
   std::int64_t nothing_left = 0;
-  at_first(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, *dataset, run) ? 1 : 0; });
+  comm::at_first(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, dataset, run) ? 1 : 0; });
   if (comm::broadcast_number(ranks.world, nothing_left) != 0) {
     newest_seen = comm::broadcast_number(ranks.world, newest_seen);
     if (start.passed_over.empty()) promotion.clear(newest_seen);
@@ -259,15 +275,15 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   }
   announce(start, settings, ranks.console);
   OwnedRun owned;
-  at_first(ranks, [&] {
+  comm::at_first(ranks, [&] {
     take_over(owned, run, start, newest_seen, ranks.console);
-    record_options(run, asked, owned.generation, start.state.step, ranks.console);
+    record_options(run, asked, start, owned.generation, ranks.console);
   });
   share(owned.generation, run, ranks);
   const auto watchdog = watch(settings, run, owned.generation, ranks);
   std::optional<Trainer> trainer;  // outlives the handlers: its end may wait for a file
   try {
-    trainer.emplace(settings, *dataset, run, owned.generation, start, signals, ranks);
+    trainer.emplace(settings, dataset, run, owned.generation, start, signals, ranks);
     return trainer->run();
   } catch (const comm::SharedError&) {
     throw;  // all ranks know
@@ -277,6 +293,24 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
     if (ranks.are_processes) ranks.abort(error);  // the others must not wait for that
     throw;
   }
+}
+
+}  // namespace
+
+int run_training(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
+                 const comm::Ranks& ranks) {
+  ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
+  std::optional<data::TokenDataset> dataset;
+  bool all_take_part = true;
+  comm::together(ranks.world, [&] {
+    dataset.emplace(settings.data);
+    all_take_part = ranks_used(settings, ranks.world.size()) == ranks.world.size();
+  });
+  check_alike(ranks, asked, *dataset);
+  if (!all_take_part) bring_in_local(settings, ranks);
+  return on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
+    return train_together(settings, asked, *dataset, signals, used);
+  });
 }
 
 }  // namespace dt::train

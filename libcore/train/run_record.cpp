@@ -30,6 +30,21 @@ std::string text_of(const Json& object, const char* member) {
   return object[member].get<std::string>();
 }
 
+/// Appends the layout where it is not the last start's.
+bool add_layout(Json& record, const model::Layout& layout, std::int64_t generation, std::int64_t step) {
+  const Json now{{"layout", layout.to_string()}, {"stage_units", model::stage_counts(layout.stages)}};
+  Json& layouts = record["layouts"];  // an older dt wrote none
+  if (!layouts.is_array()) layouts = Json::array();
+  if (!layouts.empty() && layouts.back().is_object() && layouts.back().contains("layout") &&
+      layouts.back().contains("stage_units") && layouts.back()["layout"] == now["layout"] &&
+      layouts.back()["stage_units"] == now["stage_units"])
+    return false;
+  Json line{{"generation", generation}, {"step", step}, {"at", utc_timestamp()}};
+  line.update(now);
+  layouts.push_back(line);
+  return true;
+}
+
 /// The options as the last start left them: what was asked first, then every change.
 Json current_options(const Json& record) {
   Json options = record["asked"];
@@ -48,16 +63,18 @@ std::string recorded_option(const fs::path& run, const std::string& name) {
 }
 
 std::vector<OptionChange> record_run(const fs::path& run, const std::vector<OptionValue>& asked,
-                                     std::int64_t generation, std::int64_t step) {
+                                     const model::Layout& layout, std::int64_t generation,
+                                     std::int64_t step) {
   const fs::path path = run / "run.json";
-  Json now;
+  Json now = Json::object();
   for (const OptionValue& option : asked) now[option.name] = option.value;
   if (!fs::exists(path)) {
-    const Json record{{"format", "dt-run"},
-                      {"version", 1},
-                      {"created", utc_timestamp()},
-                      {"asked", now},
-                      {"changes", Json::array()}};
+    Json record{{"format", "dt-run"},
+                {"version", 1},
+                {"created", utc_timestamp()},
+                {"asked", now},
+                {"changes", Json::array()}};
+    add_layout(record, layout, generation, step);
     write_file_atomically(path, record.dump(2) + "\n");
     return {};
   }
@@ -75,7 +92,8 @@ std::vector<OptionChange> record_run(const fs::path& run, const std::vector<Opti
                                  {"from", from},
                                  {"to", value}});
   }
-  if (!changes.empty()) write_file_atomically(path, record.dump(2) + "\n");
+  if (add_layout(record, layout, generation, step) || !changes.empty())
+    write_file_atomically(path, record.dump(2) + "\n");
   return changes;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// run.json: what was asked when the run began, and each change on resume.
+// run.json: what was asked when the run began, and each change on resume; how it was laid over ranks.
 
 #include <cstdint>
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "base/files.hpp"
 #include "base/options.hpp"
+#include "model/layout.hpp"
 
 namespace dt::train {
 
@@ -20,8 +21,9 @@ struct OptionChange {
 std::string recorded_option(const fs::path& run, const std::string& name);
 
 /// Writes run.json where there is none; otherwise appends what differs from the last known values as changes
-/// of this generation. Returns the changes. Atomic: a crash leaves the old file or the new one.
+/// of this generation, and the layout where it is another than the last start's. Returns the changes. Atomic:
+/// a crash leaves the old file or the new one.
 std::vector<OptionChange> record_run(const fs::path& run, const std::vector<OptionValue>& asked,
-                                     std::int64_t generation, std::int64_t step);
+                                     const model::Layout& layout, std::int64_t generation, std::int64_t step);
 
 }  // namespace dt::train

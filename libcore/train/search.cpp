@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "checkpoint/failed_loads.hpp"
 #include "comm/exchange.hpp"
+#include "run/failed_loads.hpp"
 #include "train/agreement.hpp"
 #include "train/conditions.hpp"
 #include "train/resumable.hpp"
@@ -68,7 +68,7 @@ void Search::pass_over(const Candidate& candidate, const Error& error) {
   passed_over_.push_back({candidate.path.string(), error.message()});
   ranks_.console.warn("passing over {}: {}", candidate.path.string(), error.message());
   std::int64_t is_damaged = 0;
-  at_first(ranks_, [&] {
+  comm::at_first(ranks_, [&] {
     std::error_code error;
     is_damaged = fs::exists(candidate.path, error) && !is_sound_but_stateless(candidate.path) ? 1 : 0;
   });
@@ -79,7 +79,7 @@ void Search::pass_over(const Candidate& candidate, const Error& error) {
 
 void Search::count(const Candidate& candidate, const Error& error) const {
   try {
-    checkpoint::record_failed_load(candidate.path, error.message());
+    run::record_failed_load(candidate.path, error.message());
   } catch (const Error& failure) {  // it costs the next start a reading
     ranks_.console.warn("cannot keep account of that: {}", failure.message());
   }
@@ -88,7 +88,7 @@ void Search::count(const Candidate& candidate, const Error& error) const {
 bool Search::is_at_hand(const Candidate& candidate) {
   if (candidate.local.empty()) return true;
   try {
-    origin_.promotion.promote(checkpoint::parse_local_checkpoint(candidate.local));
+    origin_.promotion.promote(run::parse_local_checkpoint(candidate.local));
     return true;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
@@ -98,11 +98,11 @@ bool Search::is_at_hand(const Candidate& candidate) {
 }
 
 std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
-  at_first(ranks_, [&] { check_own_format(candidate.path); });
+  comm::at_first(ranks_, [&] { check_own_format(candidate.path); });
   std::optional<checkpoint::Reader> reader;
   if (!succeeds(candidate, [&] {
         if (!ranks_.is_first()) return;
-        const std::string why = candidate.required ? "" : checkpoint::why_set_aside(candidate.path);
+        const std::string why = candidate.required ? "" : run::why_set_aside(candidate.path);
         if (!why.empty()) throw Error(ErrorKind::input, why);
         reader.emplace(candidate.path);
         check_permitted(*reader);
@@ -124,7 +124,7 @@ std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
 
 void Search::plan(Start& start, const checkpoint::Manifest& manifest) const {
   comm::together(ranks_.world, [&] {
-    start.plan = make_plan(origin_.settings, origin_.spec, origin_.dataset, origin_.launch, &manifest.state);
+    start.plan = origin_.make_plan(&manifest.state);
     check_resumable(start.plan, manifest, origin_.dataset.content_digest());
   });
   start.plan.arithmetic = origin_.choose_arithmetic(start.plan, &manifest.state);
@@ -155,7 +155,7 @@ std::optional<Start> Search::start_from(const Candidate& candidate) {
     return std::nullopt;
   if (ranks_.is_first()) {
     try {
-      checkpoint::forget_failed_loads(candidate.path);
+      run::forget_failed_loads(candidate.path);
     } catch (const Error& failure) {  // as in another's run
       ranks_.console.warn("it loads, but is still set aside: {}", failure.message());
     }

@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "base/host.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
+#include "train/lists.hpp"
+#include "train/memory_estimate.hpp"
 #include "train/precision.hpp"
 #include "train/start.hpp"
 
@@ -18,16 +21,25 @@ struct Origin {
   const Settings& settings;
   const model::ModelSpec& spec;
   const data::TokenDataset& dataset;
-  const Promotion& promotion;
+  const run::Promotion& promotion;
   const Launch& launch;
   const comm::Ranks& ranks;
 
   Arithmetic choose_arithmetic(const Plan& plan, const checkpoint::TrainingState* resumed) const {
     return train::choose_arithmetic(settings, plan.precision, plan.threads, resumed, ranks);
   }
+  /// Error{usage}, beside those of train::make_plan: more than the hosts' memory holds.
+  Plan make_plan(const checkpoint::TrainingState* resumed) const {
+    const Replan replan = [&](const Settings& s) {
+      return train::make_plan(s, spec, dataset, launch, resumed);
+    };
+    Plan plan = replan(settings);
+    check_memory(settings, plan, replan, usable_memory_bytes());
+    return plan;
+  }
   void make_runtime(Start& start) const {
     ranks.world.set_bucket_bytes(start.plan.comm_bucket_bytes);
-    start.groups = std::make_unique<parallel::Groups>(start.plan.layout, ranks.world);
+    start.groups = make_groups(start.plan, ranks.world);
     comm::together(ranks.world, [&] {
       start.runtime =
           std::make_unique<ModelRuntime>(start.plan, ModelRuntime::Purpose::training, *start.groups);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/options.hpp"
 #include "comm/communicator.hpp"
@@ -45,6 +46,10 @@ struct Settings {
   std::string matmul = "auto";
   std::optional<double> loss_scale;
   std::string recompute = "none";
+  std::int64_t pp = 1;
+  std::string pp_schedule = "1f1b";
+  std::int64_t virtual_stages = 1;
+  std::vector<std::string> stage_units;  // empty: by cost
   std::int64_t zero = 0;
   std::string zero_group = "all";
   bool overlap = true;

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "base/error.hpp"
-#include "checkpoint/weight_source.hpp"
 #include "checkpoint/writer.hpp"
 #include "comm/exchange.hpp"
+#include "interchange/weight_source.hpp"
 #include "train/search.hpp"
 
 namespace dt::train {
@@ -16,9 +16,7 @@ namespace {
 
 Start start_anew(const Origin& origin) {
   Start start;
-  comm::together(origin.ranks.world, [&] {
-    start.plan = make_plan(origin.settings, origin.spec, origin.dataset, origin.launch, nullptr);
-  });
+  comm::together(origin.ranks.world, [&] { start.plan = origin.make_plan(nullptr); });
   start.plan.arithmetic = origin.choose_arithmetic(start.plan, nullptr);
   origin.make_runtime(start);
   comm::together(origin.ranks.world, [&] {
@@ -30,8 +28,8 @@ Start start_anew(const Origin& origin) {
 
 }  // namespace
 
-std::string outside_origin(const checkpoint::RunDirectory& run) {
-  const std::vector<checkpoint::Generation> claimed = run.generations();
+std::string outside_origin(const run::RunDirectory& run) {
+  const std::vector<run::Generation> claimed = run.generations();
   std::string continues = claimed.empty() ? "" : claimed.back().continues;
   while (!continues.empty() && continues.find('/') == std::string::npos) {
     const auto parent = checkpoint::parse_checkpoint_name(continues);
@@ -45,8 +43,8 @@ std::string outside_origin(const checkpoint::RunDirectory& run) {
 namespace {
 
 /// Nothing on the lineage is no reason to begin anew where there were checkpoints.
-void refuse_forgetting(const checkpoint::RunDirectory& run) {
-  const std::vector<checkpoint::Generation> claimed = run.generations();
+void refuse_forgetting(const run::RunDirectory& run) {
+  const std::vector<run::Generation> claimed = run.generations();
   const std::size_t others = run.checkpoints().size();
   const std::string continues = claimed.empty() ? "" : claimed.back().continues;
   if (others == 0 && continues.empty()) return;
@@ -64,11 +62,11 @@ void refuse_forgetting(const checkpoint::RunDirectory& run) {
 
 /// The run's own and those that its nodes hold, newest first. What was announced and no node holds any of is
 /// among them where it is newer than all of these: an older one went when a newer one came.
-std::vector<Candidate> candidates_on_lineage(const checkpoint::RunDirectory& run,
-                                             std::span<const checkpoint::LocalCheckpoint> local) {
+std::vector<Candidate> candidates_on_lineage(const run::RunDirectory& run,
+                                             std::span<const run::LocalCheckpoint> local) {
   std::vector<checkpoint::CheckpointEntry> entries = run.checkpoints();
-  std::map<fs::path, const checkpoint::LocalCheckpoint*> on_nodes;
-  for (const checkpoint::LocalCheckpoint& c : local) {
+  std::map<fs::path, const run::LocalCheckpoint*> on_nodes;
+  for (const run::LocalCheckpoint& c : local) {
     const fs::path path = run.checkpoints_path() / checkpoint::checkpoint_name(c.step, c.generation);
     const auto has_path = [&](const checkpoint::CheckpointEntry& entry) { return entry.path == path; };
     if (std::any_of(entries.begin(), entries.end(), has_path)) continue;
@@ -80,16 +78,15 @@ std::vector<Candidate> candidates_on_lineage(const checkpoint::RunDirectory& run
     const auto found = on_nodes.find(entry.path);
     const bool is_lost = found != on_nodes.end() && found->second->holders.empty();
     if (is_lost && !candidates.empty()) continue;
-    candidates.push_back(
-        {entry.path, false, found == on_nodes.end() ? "" : checkpoint::to_text(*found->second)});
+    candidates.push_back({entry.path, false, found == on_nodes.end() ? "" : run::to_text(*found->second)});
   }
   return candidates;
 }
 
 }  // namespace
 
-std::vector<Candidate> resume_candidates(const Settings& settings, const checkpoint::RunDirectory* run,
-                                         std::span<const checkpoint::LocalCheckpoint> local) {
+std::vector<Candidate> resume_candidates(const Settings& settings, const run::RunDirectory* run,
+                                         std::span<const run::LocalCheckpoint> local) {
   if (settings.resume == "never") return {};
   if (settings.resume != "auto") return {{settings.resume, true}};
   std::vector<Candidate> candidates;
@@ -107,7 +104,7 @@ model::ModelSpec choose_spec(const Settings& settings, const std::vector<Candida
   for (const Candidate& candidate : candidates) {
     try {
       if (!candidate.local.empty()) {
-        const std::string header = checkpoint::parse_local_checkpoint(candidate.local).header_text;
+        const std::string header = run::parse_local_checkpoint(candidate.local).header_text;
         return checkpoint::parse_manifest(header, candidate.path.string()).model;
       }
       return checkpoint::load_manifest(candidate.path).model;
@@ -115,7 +112,7 @@ model::ModelSpec choose_spec(const Settings& settings, const std::vector<Candida
       if (candidate.required) throw;
     }
   }
-  if (settings.init_from) return checkpoint::open_weights(*settings.init_from)->spec();
+  if (settings.init_from) return interchange::open_weights(*settings.init_from)->spec();
   throw Error(ErrorKind::usage, "--model is missing",
               fmt::format("give a config.json or one of: {}", fmt::join(model::preset_names(), ", ")));
 }
@@ -127,7 +124,7 @@ void check_same_spec(const model::ModelSpec& asked, const model::ModelSpec& foun
 }
 
 Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
-                    const std::vector<Candidate>& candidates, const Promotion& promotion,
+                    const std::vector<Candidate>& candidates, const run::Promotion& promotion,
                     const Launch& launch, const comm::Ranks& ranks) {
   std::optional<model::ModelSpec> spec;
   comm::together(ranks.world, [&] { spec = choose_spec(settings, candidates); });
@@ -142,7 +139,7 @@ Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
 
 void fill_weights(ModelRuntime& runtime, const Settings& settings, const Plan& plan) {
   if (!settings.init_from) return runtime.initialise_weights(plan.seed);
-  const auto source = checkpoint::open_weights(*settings.init_from);
+  const auto source = interchange::open_weights(*settings.init_from);
   check_same_spec(plan.spec, source->spec(), *settings.init_from);
   runtime.load_weights(*source);
 }

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/run_directory.hpp"
 #include "comm/ranks.hpp"
 #include "data/token_dataset.hpp"
 #include "parallel/groups.hpp"
+#include "run/promotion.hpp"
+#include "run/run_directory.hpp"
 #include "train/model_runtime.hpp"
 #include "train/plan.hpp"
-#include "train/promotion.hpp"
 #include "train/settings.hpp"
 
 namespace dt::train {
@@ -27,14 +27,14 @@ struct Candidate {
 };
 
 /// The checkpoint of another run with which the newest generation's line began, or "".
-std::string outside_origin(const checkpoint::RunDirectory& run);
+std::string outside_origin(const run::RunDirectory& run);
 
 /// What --resume leads to, newest first; empty means to begin anew. A run that began with another run's
 /// checkpoint has that one last. Error{input}: --resume auto finds nothing on the lineage, but the run has or
 /// had checkpoints. `local`: what the nodes hold; on the lineage they are candidates where the run has none
 /// of that name.
-std::vector<Candidate> resume_candidates(const Settings& settings, const checkpoint::RunDirectory* run,
-                                         std::span<const checkpoint::LocalCheckpoint> local = {});
+std::vector<Candidate> resume_candidates(const Settings& settings, const run::RunDirectory* run,
+                                         std::span<const run::LocalCheckpoint> local = {});
 
 /// --model, else what the checkpoint or --init-from says. Error{usage}: none of them.
 model::ModelSpec choose_spec(const Settings& settings, const std::vector<Candidate>& candidates);
@@ -57,7 +57,7 @@ struct Start {
 /// training asked for (no older one would be), before its tensors are read; environment, where the machine
 /// fails to read (nothing is known of the checkpoint then), or a rank does not see what rank 0 reads.
 Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
-                    const std::vector<Candidate>& candidates, const Promotion& promotion,
+                    const std::vector<Candidate>& candidates, const run::Promotion& promotion,
                     const Launch& launch, const comm::Ranks& ranks);
 
 /// Gives a model that begins anew its weights: those of --init-from, else initial ones. Errors: input, where

@@ -55,6 +55,11 @@ std::vector<checkpoint::PieceSpec> share_of_rank(const ModelStorage& storage, in
   return share;
 }
 
+run::StateShares shares_of(const ModelStorage& storage) {
+  return {[&storage] { return share_of_state(storage); },
+          [&storage](int rank) { return share_of_rank(storage, rank); }};
+}
+
 void load_state(const Context& context, const checkpoint::Reader& reader, ModelStorage& storage) {
   const LocalTable& local = storage.local();
   for (const LocalParam& param : local.params()) {

@@ -6,6 +6,7 @@
 #include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"
 #include "parallel/model_storage.hpp"
+#include "run/writing_group.hpp"
 
 namespace dt::train {
 
@@ -14,6 +15,9 @@ namespace dt::train {
 std::vector<checkpoint::SourcePiece> share_of_state(const parallel::ModelStorage& storage);
 /// What that is on rank `rank` of those that this one trains with.
 std::vector<checkpoint::PieceSpec> share_of_rank(const parallel::ModelStorage& storage, int rank);
+
+/// Both, for a Saver; `storage` must outlive them.
+run::StateShares shares_of(const parallel::ModelStorage& storage);
 
 /// Fills weights and moments from a checkpoint. Errors: input (a digest that differs, a tensor that is
 /// missing).

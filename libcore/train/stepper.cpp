@@ -5,9 +5,10 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
-#include "parallel/builders.hpp"
+#include "comm/exchange.hpp"
 #include "parallel/squared_norm.hpp"
-#include "parallel/validator.hpp"
+#include "train/lists.hpp"
+#include "train/non_finite.hpp"
 
 namespace dt::train {
 
@@ -27,10 +28,13 @@ std::vector<std::vector<optim::Segment>> segments_of(const parallel::LocalTable&
   return segments;
 }
 
-parallel::ActionList build_step(const parallel::StepShape& shape) {
-  parallel::ActionList list = parallel::build_training_step(shape);
-  parallel::validate_training_step(list, shape);
-  return list;
+/// All stages read the same samples; the first one's tokens and the last one's labels make the loss.
+void check_same_data(const StepReport& combined) {
+  if (combined.data_digest == combined.head_digest) return;
+  throw comm::SharedError(ErrorKind::input,
+                          fmt::format("the first stage read samples with digest {:016x}, the last {:016x}",
+                                      combined.data_digest, combined.head_digest),
+                          "nodes see different --data");
 }
 
 }  // namespace
@@ -42,7 +46,7 @@ Stepper::Stepper(const Plan& plan, ModelRuntime& runtime, const data::TokenDatas
       state_(state),
       control_(control),
       loader_(dataset, plan.seed, plan.sequence_length, plan.mask_documents),
-      actions_(build_step(step_shape(plan, runtime.num_units()))),
+      actions_(training_list(plan)),
       segments_(segments_of(runtime.local())) {
   if (!plan_.loss_scale) {  // an earlier start may have had one
     state_.loss_scale = 0;
@@ -92,22 +96,22 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
     m.loss_scale = loss_scale_.value / static_cast<double>(plan_.tokens_per_step());
   }
   StepReport step_report;
-  if (runtime_.local().counts_samples()) {
-    step_report.data_digest =
-        data::batch_digest(batch.samples_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
-                           batch.num_samples, batch.sequence_length);
-  }
+  const std::uint64_t digest =
+      data::batch_digest(batch.samples_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
+                         batch.num_samples, batch.sequence_length);
+  if (runtime_.local().counts_samples()) step_report.data_digest = digest;
+  if (runtime_.local().counts_loss()) step_report.head_digest = digest;
   Decision decision;
   parallel::StepHooks hooks;
   if (runtime_.local().counts_loss())
     hooks.loss = [&](int, const Tensor& nll_R) { step_report.nll.add(nll_R.span<double>()); };
   hooks.control = [&] {
-    is_own_loss_finite_ = std::isfinite(step_report.nll.value());
     add_squared_norm(step_report.squared_norm);
     if (report) report(step_report);
     const double combine_started_s = monotonic_s();
     step_report.combine(control_);
     control_s_ += monotonic_s() - combine_started_s;
+    check_same_data(step_report);
     decision = decide(step_report, plan_.tokens_per_step(), plan_.clip_norm, loss_scale_.value);
     adjust_loss_scale(decision);
   };
@@ -117,6 +121,8 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
   };
   runtime_.executor().run(actions_, micro_batches, static_cast<int>(runtime_.lanes().first_micro_batch()),
                           hooks);
+  if (!decision.finite && !decision.skip && !decision.superseded)
+    not_finite_ = first_not_finite(plan_, runtime_, micro_batches, control_);
   return decision;
 }
 

@@ -3,6 +3,7 @@
 // It knows nothing of runs, checkpoints or logs.
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "checkpoint/manifest.hpp"
@@ -35,8 +36,9 @@ class Stepper {
   Decision step(const std::function<void(StepReport&)>& report, StepTimes& times);
 
   const optim::LossScale& loss_scale() const { return loss_scale_; }
-  /// Of this rank's part of the last step.
-  bool is_own_loss_finite() const { return is_own_loss_finite_; }
+  /// Where in the last step a value that is not finite came up first, if one did and was not skipped; see
+  /// first_not_finite().
+  const std::string& not_finite() const { return not_finite_; }
 
  private:
   data::Batch next_batch();
@@ -56,7 +58,7 @@ class Stepper {
   parallel::ActionList actions_;
   std::vector<std::vector<optim::Segment>> segments_;  // of each group
   optim::LossScale loss_scale_;
-  bool is_own_loss_finite_ = true;
+  std::string not_finite_;
   double control_s_ = 0;  // spent on combining reports
 };
 

@@ -7,9 +7,9 @@
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 #include "kernels/linear.hpp"
-#include "train/agreement.hpp"
 #include "train/checkpoint_header.hpp"
 #include "train/evaluation.hpp"
+#include "train/state_io.hpp"
 
 namespace dt::train {
 
@@ -36,9 +36,9 @@ bool is_own_name(const std::string& continues) {
 
 }  // namespace
 
-Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
-                 const checkpoint::RunDirectory& run, const checkpoint::Generation& generation, Start& start,
-                 const StopSignals& signals, const comm::Ranks& ranks)
+Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset, const run::RunDirectory& run,
+                 const run::Generation& generation, Start& start, const StopSignals& signals,
+                 const comm::Ranks& ranks)
     : settings_(settings),
       dataset_(dataset),
       run_(run),
@@ -52,7 +52,8 @@ Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset,
       reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt),
       stepper_(start.plan, *start.runtime, dataset, start.state, ranks.world),
       shared_target_(ranks, run, generation, {settings.keep_last, settings.keep_every}),
-      saver_(ranks, start.runtime->storage(), start.plan.saves_in_background, start.plan.writers_per_node),
+      saver_(ranks, shares_of(start.runtime->storage()), start.plan.saves_in_background,
+             start.plan.writers_per_node),
       looked_for_newer_s_(monotonic_s()),
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
   peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.layout.size()
@@ -74,7 +75,7 @@ int Trainer::run() {
                      .passed_over = passed_over_});
   });
   std::int64_t evaluation_missing = 0;
-  at_first(ranks_, [&] {
+  comm::at_first(ranks_, [&] {
     evaluation_missing =
         resumes && is_evaluation_missing(settings_, plan_, dataset_, run_, state_.step) ? 1 : 0;
   });
@@ -83,9 +84,9 @@ int Trainer::run() {
   }
   while (state_.step < plan_.total_steps) {
     const Decision decision = train_step();
-    if (decision.superseded) give_way(run_, generation_);
+    if (decision.superseded) run::give_way(run_, generation_);
     if (!decision.finite && !decision.skip) refuse_not_finite(decision);
-    if (const auto saved = saver_.advance(decision)) announce(*saved);
+    if (const auto saved = saver_.advance(decision.save)) announce(*saved);
     if (decision.stop) return save_and_stop(decision.stop_signal);
     const bool is_due = settings_.save_every > 0 && state_.step % settings_.save_every == 0;
     const bool is_last = state_.step == plan_.total_steps;
@@ -108,7 +109,7 @@ Decision Trainer::train_step() {
         report.signal = signals_.received();
         report.output_failed = output_failure_ != nullptr;
         report.superseded = is_superseded();
-        saver_.report(report);
+        report.save = saver_.progress();
         saver_.let_change();
       },
       times);
@@ -131,28 +132,15 @@ bool Trainer::is_superseded() {
 void Trainer::refuse_not_finite(const Decision& decision) {
   if (state_.step > 0) save();  // what was good is kept
   stop("not finite");
-  const auto samples = [&](std::int64_t first, std::int64_t count) {
-    const std::uint64_t begin = state_.samples_consumed + static_cast<std::uint64_t>(first);
-    return fmt::format("samples {} to {}", begin, begin + static_cast<std::uint64_t>(count) - 1);
-  };
-  std::string where = samples(0, plan_.global_batch);
-  const std::int64_t first = runtime_.lanes().first_micro_batch() * plan_.micro_batch;
-  const std::int64_t count = runtime_.lanes().num_micro_batches() * plan_.micro_batch;
-  const std::vector<std::string> guilty = comm::gather_texts(
-      ranks_.world, stepper_.is_own_loss_finite()
-                        ? ""
-                        : fmt::format("rank {}, {}", ranks_.world.rank(), samples(first, count)));
-  const auto found =
-      std::find_if(guilty.begin(), guilty.end(), [](const auto& text) { return !text.empty(); });
-  if (found != guilty.end()) where = *found;
-  throw comm::SharedError(ErrorKind::input,
-                          fmt::format("step {}: loss {} and gradient norm {} are not both finite ({})",
-                                      state_.step + 1, decision.loss, decision.grad_norm, where),
-                          fmt::format("the weights of step {} are kept; {}", state_.step,
-                                      plan_.loss_scale && std::isfinite(decision.loss)
-                                          ? fmt::format("lower --loss-scale, which is {}, or leave it out",
-                                                        stepper_.loss_scale().value)
-                                          : "lower --lr or lengthen --warmup-steps"));
+  throw comm::SharedError(
+      ErrorKind::input,
+      fmt::format("step {}: loss {} and gradient norm {} are not both finite (first in {})", state_.step + 1,
+                  decision.loss, decision.grad_norm, stepper_.not_finite()),
+      fmt::format(
+          "the weights of step {} are kept; {}", state_.step,
+          plan_.loss_scale && std::isfinite(decision.loss)
+              ? fmt::format("lower --loss-scale, which is {}, or leave it out", stepper_.loss_scale().value)
+              : "lower --lr or lengthen --warmup-steps"));
 }
 
 void Trainer::log_step(const Decision& decision, const StepTimes& times) {
@@ -188,7 +176,7 @@ void Trainer::save(bool goes_on) {
   if (saved_step_ == state_.step) return;
   const bool in_background = goes_on && plan_.saves_in_background;
   const bool is_local = goes_on && is_local_due();
-  SaveTarget& target = is_local ? static_cast<SaveTarget&>(*local_target_) : shared_target_;
+  run::SaveTarget& target = is_local ? static_cast<run::SaveTarget&>(*local_target_) : shared_target_;
   saver_.begin(target, checkpoint_header(plan_, state_, generation_), in_background);
   if (!is_local) saved_step_ = state_.step;
   if (!in_background) finish_saving();
@@ -202,7 +190,7 @@ void Trainer::finish_saving() {
   if (saver_.is_under_way()) announce(saver_.finish());
 }
 
-void Trainer::announce(const SavedCheckpoint& saved) {
+void Trainer::announce(const run::SavedCheckpoint& saved) {
   report([&] {
     reporter_.checkpoint({.step = saved.step,
                           .path = saved.path.string(),

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "base/signals.hpp"
-#include "checkpoint/run_directory.hpp"
 #include "comm/ranks.hpp"
 #include "data/token_dataset.hpp"
+#include "run/local_target.hpp"
+#include "run/run_directory.hpp"
+#include "run/saver.hpp"
+#include "run/shared_target.hpp"
 #include "train/decision.hpp"
-#include "train/local_target.hpp"
 #include "train/reporter.hpp"
-#include "train/saver.hpp"
 #include "train/settings.hpp"
-#include "train/shared_target.hpp"
 #include "train/start.hpp"
 #include "train/stepper.hpp"
 
@@ -25,8 +25,8 @@ namespace dt::train {
 /// it.
 class Trainer {
  public:
-  Trainer(const Settings& settings, const data::TokenDataset& dataset, const checkpoint::RunDirectory& run,
-          const checkpoint::Generation& generation, Start& start, const StopSignals& signals,
+  Trainer(const Settings& settings, const data::TokenDataset& dataset, const run::RunDirectory& run,
+          const run::Generation& generation, Start& start, const StopSignals& signals,
           const comm::Ranks& ranks);
 
   /// 0 when the run is complete, exit_requeue when a signal ended it after a save. Errors: input, where loss
@@ -46,7 +46,7 @@ class Trainer {
   bool is_local_due() const;
   /// Waits for the save under way, if any.
   void finish_saving();
-  void announce(const SavedCheckpoint& saved);
+  void announce(const run::SavedCheckpoint& saved);
   /// The signal that interrupted it, or 0.
   int evaluate();
   /// A line or row that cannot be written must not cost the training: the next decision point saves and
@@ -58,8 +58,8 @@ class Trainer {
 
   const Settings& settings_;
   const data::TokenDataset& dataset_;
-  const checkpoint::RunDirectory& run_;
-  const checkpoint::Generation& generation_;
+  const run::RunDirectory& run_;
+  const run::Generation& generation_;
   const Plan& plan_;
   ModelRuntime& runtime_;
   checkpoint::TrainingState& state_;
@@ -68,9 +68,9 @@ class Trainer {
   const comm::Ranks& ranks_;
   Reporter reporter_;
   Stepper stepper_;
-  SharedTarget shared_target_;
-  std::optional<LocalTarget> local_target_;
-  Saver saver_;
+  run::SharedTarget shared_target_;
+  std::optional<run::LocalTarget> local_target_;
+  run::Saver saver_;
   double peak_flops_ = 0;      // of all ranks
   double looked_for_newer_s_;  // when is_superseded looked last
   std::int64_t saved_step_;    // in the run directory

@@ -24,6 +24,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"
 #include "model/parameter_table.hpp"

@@ -66,7 +66,8 @@ fs::path write_checkpoint(const fs::path& folder, const model::ModelSpec& spec) 
   manifest.state.precision = "fp32";
   checkpoint::UnfinishedCheckpoint unfinished(folder, 1, 1);
   for (int w = 0; w < num_writers; ++w)
-    checkpoint::write_part(unfinished.path(), manifest, w, checkpoint::share_of(pieces, w, num_writers));
+    checkpoint::write_part(unfinished.path(), manifest, w,
+                           checkpoint::test::share_of(pieces, w, num_writers));
   return unfinished.commit(manifest, num_writers);
 }
 

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 
 #include "checkpoint/compare.hpp"
-#include "checkpoint/export.hpp"
 #include "checkpoint/sample.hpp"
+#include "interchange/export.hpp"
 
 namespace dt::checkpoint {
 namespace {
@@ -69,8 +69,11 @@ TEST_CASE("a write beyond the file-size limit leaves nothing") {
     return count_failures(folder.path(), bytes, limit_file_size, write, ErrorKind::environment);
   };
   CHECK(limited([&] { write_model(folder.path()); }) == 40);
-  CHECK(limited([&] { export_hf(ExportSource(reader.path()), folder / "hf"); }) > 30);
-  CHECK(limited([&] { export_h5(ExportSource(reader.path()), folder / "model.h5"); }) > 30);
+  CHECK(limited([&] { interchange::export_hf(interchange::ExportSource(reader.path()), folder / "hf"); }) >
+        30);
+  CHECK(limited([&] {
+          interchange::export_h5(interchange::ExportSource(reader.path()), folder / "model.h5");
+        }) > 30);
   ::signal(SIGXFSZ, previous);
   CHECK(fs::exists(write_model(folder.path())));
 }
@@ -110,9 +113,12 @@ TEST_CASE("a full disk leaves nothing") {
     test::write_text(filler, std::string(static_cast<std::size_t>(kib) << 10, 'x'));
     for (const auto& write :
          {std::function<void()>([&] { write_model(small); }),
-          std::function<void()>([&] { write_model(small, 3); }),
-          std::function<void()>([&] { export_hf(ExportSource(reader.path()), small / "hf"); }),
-          std::function<void()>([&] { export_h5(ExportSource(reader.path()), small / "model.h5"); })}) {
+          std::function<void()>([&] { write_model(small, 3); }), std::function<void()>([&] {
+            interchange::export_hf(interchange::ExportSource(reader.path()), small / "hf");
+          }),
+          std::function<void()>([&] {
+            interchange::export_h5(interchange::ExportSource(reader.path()), small / "model.h5");
+          })}) {
       const std::string message = test::error_of(ErrorKind::environment, write);
       if (kib > 900) CHECK_FALSE(message.empty());
       if (message.empty()) {
@@ -166,7 +172,7 @@ TEST_CASE("writers that are processes: where one is killed nothing is committed,
     for (int writer = 0; writer < num_writers; ++writer) {
       children.push_back(::fork());
       if (children.back() != 0) continue;
-      write_part(unfinished.path(), header, writer, share_of(pieces.list, writer, num_writers));
+      write_part(unfinished.path(), header, writer, test::share_of(pieces.list, writer, num_writers));
       ::_exit(0);
     }
     ::usleep(static_cast<useconds_t>(delay_us));

@@ -77,6 +77,48 @@ TEST_CASE("a manifest read back is the manifest written") {
   CHECK(back.pieces[1].dtype == DType::f64);
 }
 
+TEST_CASE("the layout that wrote a checkpoint comes back, whichever units its stages hold") {
+  Manifest m = filled();
+  m.model.layers = 4;
+  for (const model::Layout& layout : {model::Layout{.dp = 4, .zero = 3, .zero_group = 2},
+                                      model::Layout{.pp = 2, .stages = {{{0, 2}}, {{2, 6}}}},
+                                      model::Layout{.pp = 2,
+                                      .dp = 2,
+                                      .zero = 1,
+                                      .schedule = model::PipelineSchedule::zero_bubble,
+                                      .virtual_stages = 2,
+                                      .stages = {{{0, 1}, {5, 6}}, {{1, 3}, {3, 5}}}}}) {
+    m.mesh = layout;
+    CHECK(parse_manifest(to_json(m), "manifest.json").mesh == layout);
+  }
+}
+
+TEST_CASE("a manifest from before pipelines has even stages, a schedule from after them is the default") {
+  Manifest m = filled();
+  m.model.layers = 2;
+  m.mesh = {.pp = 2, .zero_group = 3, .stages = {{{0, 1}}, {{1, 4}}}};
+  const std::string text = to_json(m);
+  const model::Layout before = parse_manifest(edited(text, "\"schedule\":\"1f1b\"", "\"later\":0"), "m").mesh;
+  CHECK(before == model::Layout{.pp = 2});
+  const model::Layout after = parse_manifest(edited(text, "\"1f1b\"", "\"dualpipe\""), "m").mesh;
+  CHECK(after == m.mesh);
+}
+
+TEST_CASE("a table of stages that does not name each unit once is refused") {
+  Manifest m = filled();
+  m.model.layers = 2;
+  m.mesh = {.pp = 2, .stages = {{{0, 1}}, {{1, 4}}}};
+  const std::string text = to_json(m);
+  const auto message = [&](const std::string& from, const std::string& to) {
+    return parse_error(edited(text, from, to));
+  };
+  CHECK(contains(message("\"stage\":1,", "\"stage\":2,"), "mesh.stages[1]"));
+  CHECK(contains(message("\"begin\":1", "\"begin\":2"), "mesh.stages[1]"));
+  CHECK(contains(message("\"end\":4", "\"end\":5"), "mesh.stages[1]"));
+  CHECK(contains(message("\"end\":4", "\"end\":3"), "3 units in all; the model has 4"));
+  CHECK(contains(message("\"end\":1", "\"end\":0"), "mesh.stages[0]"));
+}
+
 TEST_CASE("any changed, lost or added byte of a manifest is refused") {
   const std::string text = to_json(filled());
   for (std::size_t i = 0; i < text.size(); ++i) {

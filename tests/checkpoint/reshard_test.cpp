@@ -3,8 +3,8 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "checkpoint/export.hpp"
 #include "checkpoint/sample.hpp"
+#include "interchange/export.hpp"
 #include "parallel/local_table.hpp"
 
 namespace dt::checkpoint {
@@ -35,12 +35,6 @@ model::ModelSpec small_spec() {
   return s;
 }
 
-/// A manifest does not say the group.
-Layout as_stored(Layout layout) {
-  layout.zero_group = 0;
-  return layout;
-}
-
 std::vector<PieceSpec> specs_of(const model::ParameterTable& table, const Layout& layout, int rank) {
   const std::array<std::size_t, 3> kind_bytes = {4, 4, 4};
   std::vector<PieceSpec> specs;
@@ -54,8 +48,8 @@ std::vector<PieceSpec> specs_of(const model::ParameterTable& table, const Layout
 
 fs::path resharded(const Reader& source, const fs::path& out, const Layout& layout, bool overwrite = false) {
   const model::ParameterTable table(source.manifest().model);
-  reshard(source, {out, overwrite, as_stored(layout), layout.size(),
-                   [&](int rank) { return specs_of(table, layout, rank); }});
+  reshard(source,
+          {out, overwrite, layout, layout.size(), [&](int rank) { return specs_of(table, layout, rank); }});
   return out;
 }
 
@@ -74,7 +68,7 @@ std::string state_of(const Reader& reader) {
 }
 
 std::string merged(const Reader& reader, const fs::path& file) {
-  export_h5(ExportSource(reader.path()), file, {.overwrite = true});
+  interchange::export_h5(interchange::ExportSource(reader.path()), file, {.overwrite = true});
   return read_file(file);
 }
 
@@ -96,7 +90,7 @@ TEST_CASE("of 12 layouts, each made into each is the same state to the byte") {
     for (const Layout& to : layouts) {
       CAPTURE(from.pp, from.dp, from.tp, from.zero, to.pp, to.dp, to.tp, to.zero);
       const Reader second(resharded(first, folder / "to", to, true));
-      CHECK(second.manifest().mesh == as_stored(to));
+      CHECK(second.manifest().mesh == to);
       CHECK(state_of(second) == state);
       CHECK(merged(second, folder / "model.h5") == model);
       CHECK(second.verify().empty());
@@ -152,7 +146,7 @@ TEST_CASE("what is there is replaced only where that is asked for and it is a ch
       "is not a checkpoint"));
   // Its own place too.
   const Reader again(resharded(Reader(path), path, layouts[4], true));
-  CHECK(again.manifest().mesh == as_stored(layouts[4]));
+  CHECK(again.manifest().mesh == layouts[4]);
   CHECK(state_of(again) == state);
 }
 

@@ -16,7 +16,6 @@
 #include "base/files.hpp"
 #include "base/test_folder.hpp"
 #include "checkpoint/manifest.hpp"
-#include "checkpoint/run_directory.hpp"
 #include "checkpoint/share.hpp"
 #include "checkpoint/writer.hpp"
 #include "model/model_spec.hpp"

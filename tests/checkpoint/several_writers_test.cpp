@@ -4,9 +4,9 @@
 
 #include "base/host.hpp"
 #include "checkpoint/compare.hpp"
-#include "checkpoint/export.hpp"
 #include "checkpoint/part_file.hpp"
 #include "checkpoint/sample.hpp"
+#include "interchange/export.hpp"
 
 namespace dt::checkpoint {
 namespace {
@@ -71,7 +71,6 @@ TEST_CASE(
   CHECK(names_in(several.path()) == files);
   CHECK(names_in(folder / "several") == std::set<std::string>{"step-00000010.g1"});
   CHECK(several.verify().empty());
-  CHECK(why_incomplete(several.path()).empty());
 
   const model::ParameterTable table(header.model);
   double first = 0;
@@ -91,8 +90,8 @@ TEST_CASE(
   CHECK(compared == static_cast<int>(pieces.list.size()));
   for (const Reader* reader : {&one, &several}) {
     const std::string name = reader == &one ? "one" : "several";
-    export_hf(ExportSource(reader->path()), folder / (name + "_hf"));
-    export_h5(ExportSource(reader->path()), folder / (name + ".h5"));
+    interchange::export_hf(interchange::ExportSource(reader->path()), folder / (name + "_hf"));
+    interchange::export_h5(interchange::ExportSource(reader->path()), folder / (name + ".h5"));
   }
   CHECK(read_file(folder / "one_hf/model.safetensors") == read_file(folder / "several_hf/model.safetensors"));
   CHECK(read_file(folder / "one_hf/config.json") == read_file(folder / "several_hf/config.json"));
@@ -105,7 +104,7 @@ TEST_CASE("the manifest lists files and pieces in the order of writers, whoever 
   const Pieces pieces = test::model_pieces(header.model);
   UnfinishedCheckpoint unfinished(folder.path(), 10, 1);
   for (int writer : {2, 0, 1})
-    write_part(unfinished.path(), header, writer, share_of(pieces.list, writer, 3));
+    write_part(unfinished.path(), header, writer, test::share_of(pieces.list, writer, 3));
   const Manifest manifest = load_manifest(unfinished.commit(header, 3));
   REQUIRE(manifest.files.size() == 3);
   CHECK(manifest.files[2].name == "rank-00002.h5");
@@ -148,7 +147,7 @@ TEST_CASE("progress counts each writer's payload") {
   std::uint64_t written = 0;
   UnfinishedCheckpoint unfinished(folder.path(), 10, 1);
   for (int writer : {0, 1}) {
-    write_part(unfinished.path(), header, writer, share_of(pieces.list, writer, 2),
+    write_part(unfinished.path(), header, writer, test::share_of(pieces.list, writer, 2),
                [&](std::uint64_t bytes) { written += bytes; });
   }
   CHECK(written == stored_bytes(load_manifest(unfinished.commit(header, 2))));
@@ -208,7 +207,7 @@ class Uncommitted {
   Uncommitted() {
     unfinished = std::make_unique<UnfinishedCheckpoint>(folder.path(), 20, 2);
     for (int writer : {0, 1, 2})
-      write_part(unfinished->path(), header, writer, share_of(pieces.list, writer, 3));
+      write_part(unfinished->path(), header, writer, test::share_of(pieces.list, writer, 3));
   }
 
   /// The environment error of a commit; nothing but the older checkpoint is left once the unfinished one is

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "checkpoint/run_directory.hpp"
 #include "checkpoint/share.hpp"
 #include "checkpoint/writer.hpp"
 #include "model/parameter_table.hpp"
+#include "run/run_directory.hpp"
 
 namespace {
 
@@ -61,7 +61,7 @@ pid_t start_writer(const fs::path& folder, const checkpoint::Manifest& header, i
   const pid_t child = ::fork();
   if (child != 0) return child;
   try {
-    checkpoint::write_part(folder, header, writer, checkpoint::share_of(pieces, writer, writers));
+    checkpoint::write_part(folder, header, writer, checkpoint::test::share_of(pieces, writer, writers));
     ::_exit(0);
   } catch (const Error& error) {
     std::fprintf(stderr, "writer %d: %s\n", writer, error.message().c_str());
@@ -69,14 +69,15 @@ pid_t start_writer(const fs::path& folder, const checkpoint::Manifest& header, i
   }
 }
 
-fs::path save(const checkpoint::RunDirectory& run, const checkpoint::Manifest& header, int writers) {
+fs::path save(const run::RunDirectory& run, const checkpoint::Manifest& header, int writers) {
   const State state = state_after(header.model, header.state.step);
   checkpoint::UnfinishedCheckpoint unfinished(run.checkpoints_path(), header.state.step, header.generation);
   std::vector<pid_t> children;
   for (int w = 1; w < writers; ++w)
     children.push_back(start_writer(unfinished.path(), header, w, writers, state.pieces));
   const auto write_own = [&] {
-    checkpoint::write_part(unfinished.path(), header, 0, checkpoint::share_of(state.pieces, 0, writers));
+    checkpoint::write_part(unfinished.path(), header, 0,
+                           checkpoint::test::share_of(state.pieces, 0, writers));
   };
   std::exception_ptr failure;
   try {
@@ -95,7 +96,7 @@ fs::path save(const checkpoint::RunDirectory& run, const checkpoint::Manifest& h
   return unfinished.commit(header, writers);
 }
 
-void announce(const checkpoint::RunDirectory& run, std::int64_t step, const fs::path& path) {
+void announce(const run::RunDirectory& run, std::int64_t step, const fs::path& path) {
   File metrics = File::open_append(run.path() / "metrics.jsonl");
   sync_directory(run.path());
   metrics.write(
@@ -105,7 +106,7 @@ void announce(const checkpoint::RunDirectory& run, std::int64_t step, const fs::
 }
 
 void run_all(const fs::path& path, std::int64_t steps, int writers, std::optional<std::int64_t> keep_last) {
-  const checkpoint::RunDirectory run(path);
+  const run::RunDirectory run(path);
   const auto newest = run.newest_complete();
   run.create();
   checkpoint::Manifest header;
@@ -114,7 +115,7 @@ void run_all(const fs::path& path, std::int64_t steps, int writers, std::optiona
   header.state.precision = "fp32";
   header.state.sequence_length = 32;
   header.parent = newest ? newest->path.filename().string() : "";
-  const checkpoint::Generation own = run.claim(header.parent, newest ? newest->step : 0);
+  const run::Generation own = run.claim(header.parent, newest ? newest->step : 0);
   header.generation = own.number;
   run.remove_leftovers();
   for (header.state.step = newest ? newest->step + 1 : 1; header.state.step <= steps; ++header.state.step) {

@@ -214,6 +214,30 @@ TEST_CASE("fast attention agrees with its reference where a window or documents 
   }
 }
 
+TEST_CASE("attention_backward over queries, keys and values gives the same bits") {
+  const std::pair<AttentionShape, FirstKeys> cases[] = {
+      {{1, 130, 6, 2, 33}, all_keys},
+      {{1, 520, 2, 1, 64}, all_keys},     // several chunks of keys add to a query
+      {{1, 300, 1, 1, 16}, window(140)},  // of which the first do not see it
+      {{5, 60, 2, 1, 8}, documents(20)},  // several batch entries after each other
+  };
+  for (const auto& [s, first_keys] : cases) {
+    INFO("batch " << s.batch << " sequence " << s.sequence);
+    const Case run = [&, &s = s, &first_keys = first_keys](Fixture& f) {
+      const Tensor apart = both_passes(f, s, 1, first_keys).back();
+      const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
+      const Tensor y = f.output({rows(s), query(s)}), first = first_keys(f, s);
+      const Tensor lse = f.wide_output({s.batch, s.query_heads, s.sequence});
+      attention(f.context, s, first, qkv, y, lse);
+      attention_backward(f.context, s, first, dy, qkv, y, lse, qkv);
+      CHECK(same_bits(qkv, apart));
+      return std::vector{qkv};
+    };
+    check_fast_kernel(run);
+    check_fast_half_kernel(run);
+  }
+}
+
 TEST_CASE("attention does not overflow at extreme scores") {
   // Scores up to ±900: one key takes all. fp32 rounds them to 1e-4, so the comparison is a loose one.
   const AttentionShape shape{1, 100, 2, 2, 8};

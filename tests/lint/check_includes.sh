@@ -36,7 +36,10 @@ awk '
     arrows["parallel"] = "model comm"
     arrows["optim"] = "kernels"
     arrows["checkpoint"] = "model"
-    arrows["train"] = "data parallel optim checkpoint"
+    arrows["interchange"] = "checkpoint"
+    arrows["run"] = "checkpoint comm"
+    arrows["train"] = "run parallel optim data interchange"
+    arrows["prove"] = "train"
     arrows["bench"] = "comm"
     for (module in arrows) allow(module, module)
     for (i = 1; i < ARGC; ++i) is_file[ARGV[i]] = 1

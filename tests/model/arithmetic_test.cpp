@@ -21,6 +21,23 @@ TEST_CASE("matmul parameters are all matrices, the head also when tied, the embe
   }
 }
 
+TEST_CASE(
+    "a block has three products of its matrices and attention's on top, the head three, the embedding none") {
+  ModelSpec spec = load_model_spec("llama-tiny");
+  spec.sliding_window = 30;
+  const double matrices = 2.0 * (2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 176), attention = 4.0 * 4 * 16 * 30;
+  const std::vector<UnitFlops> units = unit_flops_per_token(spec, 100);
+  REQUIRE(units.size() == 4);
+  CHECK(units[0].sum() == 0);
+  for (const UnitFlops& block : {units[1], units[2]}) {
+    CHECK(block.forward == matrices + attention);
+    CHECK(block.backward_input == matrices + 2 * attention);
+    CHECK(block.backward_weight == matrices);
+  }
+  CHECK(units[3].forward == 2.0 * 320 * 64);
+  CHECK(units[3].sum() == 3 * units[3].forward);
+}
+
 TEST_CASE("FLOPs per token are 6 per matmul parameter and 12 · layers · heads · head size · keys") {
   const ModelSpec spec = load_model_spec("llama-tiny");
   // per layer q 64·64, k and v 64·32, output 64·64, three MLP matrices 64·176; head 320·64

@@ -30,7 +30,7 @@ std::string wrong(const std::string& text) {
 
 TEST_CASE("a layout is printed in one form") {
   CHECK(Layout{}.to_string() == "pp=1,dp=1,tp=1,zero=0");
-  CHECK(Layout{.pp = 2, .dp = 4, .tp = 2, .zero = 1}.to_string() == "pp=2,schedule=1f1b,dp=4,tp=2,zero=1");
+  CHECK(Layout{.pp = 2, .dp = 4, .tp = 2, .zero = 1}.to_string() == "pp=2,dp=4,tp=2,zero=1");
   CHECK(Layout{.pp = 2, .schedule = PipelineSchedule::zero_bubble, .virtual_stages = 2}.to_string() ==
         "pp=2,schedule=zero-bubble,virtual-stages=2,dp=1,tp=1,zero=0");
   CHECK(Layout{.dp = 4, .zero = 3, .zero_group = 2}.to_string() == "pp=1,dp=4,tp=1,zero=3,zero-group=2");
@@ -61,8 +61,16 @@ TEST_CASE("a layout's text that cannot be says what would do") {
 TEST_CASE("without a table, stages have the embedding, the head, and blocks evenly") {
   CHECK(even_stages(6, 1) == StageUnits{{{0, 6}}});
   CHECK(even_stages(7, 2) == StageUnits{{{0, 3}}, {{3, 7}}});
+  CHECK(even_stages(4, 3) == StageUnits{{{0, 1}}, {{1, 2}}, {{2, 4}}});
+  CHECK(even_stages(4, 4) == StageUnits{{{0, 1}}, {{1, 2}}, {{2, 3}}, {{3, 4}}});
   CHECK(stages_of({.pp = 3}, 5) == std::vector{0, 0, 1, 2, 2});
   CHECK(stages_of({.pp = 2, .stages = {{{0, 1}, {3, 4}}, {{1, 3}}}}, 4) == std::vector{0, 1, 1, 0});
+}
+
+TEST_CASE("a table's counts are in the order of the model, however many ranges a stage has") {
+  CHECK(stage_counts({}).empty());
+  CHECK(stage_counts(even_stages(7, 2)) == std::vector{3, 4});
+  CHECK(stage_counts({{{0, 1}, {6, 9}}, {{1, 4}, {4, 6}}}) == std::vector{1, 3, 2, 3});
 }
 
 TEST_CASE("a pipeline's schedule has one name, read and printed") {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "support/whole_layout.hpp"
 
 using namespace dt;
 using namespace dt::model;
@@ -94,20 +95,21 @@ TEST_CASE("groups are laid out without overlap, aligned except where a parameter
   for (const ModelSpec& spec : various_specs()) {
     const ParameterTable table(spec);
     for (const GroupSpec& group : table.groups()) {
-      REQUIRE(group.offsets.size() == group.params.size());
+      const FlatLayout layout = dt_test::whole_layout(table, group);
+      REQUIRE(layout.offsets.size() == group.params.size());
       std::int64_t end = 0;
       for (std::size_t i = 0; i < group.params.size(); ++i) {
         const ParamSpec& param = table.params()[static_cast<std::size_t>(group.params[i])];
         if (param.joins_previous) {
-          CHECK(group.offsets[i] == end);
+          CHECK(layout.offsets[i] == end);
         } else {
-          CHECK(group.offsets[i] % 16 == 0);
-          CHECK((group.offsets[i] >= end && group.offsets[i] < end + 16));
+          CHECK(layout.offsets[i] % 16 == 0);
+          CHECK((layout.offsets[i] >= end && layout.offsets[i] < end + 16));
         }
-        end = group.offsets[i] + param.shape.numel();
+        end = layout.offsets[i] + param.shape.numel();
       }
-      CHECK(group.numel % 16 == 0);
-      CHECK((group.numel >= end && group.numel < end + 16));
+      CHECK(layout.numel % 16 == 0);
+      CHECK((layout.numel >= end && layout.numel < end + 16));
     }
   }
 }

@@ -48,7 +48,7 @@ Result result_of(const ModelStorage& storage) {
   Result result;
   for (int group = 0; group < storage.num_groups(); ++group) {
     const auto whole = static_cast<std::size_t>(storage.local().group(group).numel);
-    const comm::Part own = storage.local().group(group).own;
+    const Part own = storage.local().group(group).own;
     const auto part = storage.group_gradient(group).span<float>();
     const std::size_t begin = result.gradient.size() + static_cast<std::size_t>(own.begin);
     result.gradient.resize(result.gradient.size() + whole);

@@ -10,6 +10,7 @@
 #include "parallel/builders.hpp"
 #include "parallel/held.hpp"
 #include "support/unit_runner.hpp"
+#include "support/whole_layout.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
@@ -248,8 +249,9 @@ TEST_CASE("the estimate is what the storage allocates") {
   const StorageBytes bytes = ModelStorage::estimate(LocalTable(table, {}, {}), Precision{}, &plan);
   std::int64_t flat = 0, held = 0;
   for (const model::GroupSpec& group : table.groups()) {
-    flat += group.numel;
-    held += group.numel * static_cast<std::int64_t>(group.holders.size());
+    const std::int64_t numel = dt_test::whole_layout(table, group).numel;
+    flat += numel;
+    held += numel * static_cast<std::int64_t>(group.holders.size());
   }
   CHECK(bytes.weights == static_cast<std::size_t>(flat) * 4);
   CHECK(bytes.optimizer == static_cast<std::size_t>(flat) * 8);

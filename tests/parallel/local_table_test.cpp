@@ -8,6 +8,7 @@
 
 #include "model/model_spec.hpp"
 #include "parallel/grouped_spec.hpp"
+#include "support/whole_layout.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
@@ -60,7 +61,7 @@ class Counts {
 /// same but for padding.
 void check_counted(const LocalTable& local, const LocalGroup& group) {
   std::int64_t end = group.own.begin;
-  for (const comm::Part& run : group.counted) {
+  for (const Part& run : group.counted) {
     CHECK(run.begin >= end);
     end = run.begin + run.count;
   }
@@ -69,7 +70,7 @@ void check_counted(const LocalTable& local, const LocalGroup& group) {
     const LocalParam& param = local.param(index);
     const std::int64_t begin = group.own.begin + param.part_offset;
     for (std::int64_t i = 0; i < param.part.numel(); ++i) {
-      const bool is_counted = std::ranges::any_of(group.counted, [&](const comm::Part& run) {
+      const bool is_counted = std::ranges::any_of(group.counted, [&](const Part& run) {
         return begin + i >= run.begin && begin + i < run.begin + run.count;
       });
       if (is_counted != param.is_owned) FAIL("element " << begin + i << " of group " << group.group);
@@ -119,14 +120,15 @@ TEST_CASE("one stage without tensor parallelism holds the parameter table as it 
   REQUIRE(local.groups().size() == table.groups().size());
   for (std::size_t g = 0; g < table.groups().size(); ++g) {
     const model::GroupSpec& spec = table.groups()[g];
+    const model::FlatLayout flat = dt_test::whole_layout(table, spec);
     const LocalGroup& group = local.groups()[g];
     CHECK(group.group == static_cast<int>(g));
     CHECK(group.params == spec.params);
-    CHECK(group.numel == spec.numel);
+    CHECK(group.numel == flat.numel);
     CHECK(group.holders == spec.holders);
     CHECK(group.has_state);
     for (std::size_t i = 0; i < spec.params.size(); ++i)
-      CHECK(local.param(group.params[i]).offset == spec.offsets[i]);
+      CHECK(local.param(group.params[i]).offset == flat.offsets[i]);
   }
   for (std::size_t p = 0; p < table.params().size(); ++p) {
     CHECK(local.params()[p].param == static_cast<int>(p));
@@ -166,7 +168,7 @@ TEST_CASE("a stage's slices, worked out by hand") {
   CHECK(last.param(4).slice == Piece{{8, 8}, {0, 4}, {8, 4}, 0, 32});
   CHECK(last.param(8).slice == Piece{{8, 9}, {0, 4}, {8, 5}, 0, 40});
   // The norms are the first tp rank's.
-  CHECK(block.counted == std::vector<comm::Part>{{16, 96}, {128, 128}});
+  CHECK(block.counted == std::vector<Part>{{16, 96}, {128, 128}});
 }
 
 TEST_CASE("the other end of a tied table holds its weights, not its state") {

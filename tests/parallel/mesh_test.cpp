@@ -48,7 +48,7 @@ model::ModelSpec random_spec(Dice& dice) {
 }
 
 model::Layout random_layout(Dice& dice, const model::ModelSpec& spec) {
-  model::Layout layout{dice(1, static_cast<int>(spec.layers)), dice(1, 6), 1, dice(0, 3), 0};
+  model::Layout layout{dice(1, static_cast<int>(spec.layers) + 2), dice(1, 6), 1, dice(0, 3), 0};
   do layout.tp = dice(1, 7);
   while (!why_impossible(layout, spec).empty());
   if (layout.zero > 0 && dice(0, 1) == 1) {
@@ -246,10 +246,40 @@ TEST_CASE("where a layout fits, each rank has the key-value heads that its query
   }
 }
 
+TEST_CASE("virtual stages that a schedule or a model does not have are refused with what would do") {
+  using enum model::PipelineSchedule;
+  const model::ModelSpec spec = dt_test::grouped_spec(5, true);  // 7 units
+  const auto why = [&](int pp, model::PipelineSchedule schedule, int virtual_stages) {
+    return why_impossible({.pp = pp, .schedule = schedule, .virtual_stages = virtual_stages}, spec);
+  };
+  for (const int pp : {1, 2, 3}) {
+    CHECK(why(pp, gpipe, 1).empty());
+    CHECK(why(pp, interleaved, 2).empty());
+    CHECK(why(pp, zero_bubble, 1).empty());
+    CHECK(why(pp, zero_bubble, 2).empty());
+  }
+  CHECK(why(2, one_f_one_b, 2) ==
+        "schedule=1f1b with virtual-stages=2: it has 1; schedule=interleaved or virtual-stages=1 would do");
+  CHECK_THAT(why(2, gpipe, 3),
+             Catch::Contains("schedule=gpipe") && Catch::Contains("virtual-stages=1 would"));
+  CHECK_THAT(why(2, interleaved, 1), Catch::EndsWith("virtual-stages=2 or schedule=1f1b would do"));
+  CHECK_THAT(why(2, zero_bubble, 3), Catch::EndsWith("virtual-stages=2 would do"));
+  // What is said to do does.
+  CHECK_THAT(why(3, interleaved, 3), Catch::EndsWith("; pp=2 or virtual-stages=2 would do"));
+  CHECK(why(2, interleaved, 3).empty());
+  CHECK_THAT(why(4, zero_bubble, 2), Catch::EndsWith("; pp=3 or schedule=1f1b,virtual-stages=1 would do"));
+  CHECK_THAT(why(2, interleaved, 9), Catch::EndsWith("; virtual-stages=3 would do"));
+  CHECK_THAT(why(8, interleaved, 2), Catch::EndsWith("; pp=3 would do"));
+  CHECK_THAT(why(8, interleaved, 8), Catch::EndsWith("; pp=7,schedule=1f1b,virtual-stages=1 would do"));
+}
+
 TEST_CASE("a layout that does not fit says what would") {
   model::ModelSpec spec = dt_test::grouped_spec(3, true);
-  CHECK(why_impossible({3, 1, 1, 0, 0}, spec).empty());
-  CHECK(why_impossible({4, 1, 1, 0, 0}, spec) == "pp=4 stages for 3 layers: at most pp=3 gives each a layer");
+  CHECK(why_impossible({5, 1, 1, 0, 0}, spec).empty());
+  CHECK(
+      why_impossible({6, 1, 1, 0, 0}, spec) ==
+      "pp=6 ranks for 5 units (3 blocks, embedding, head): each stage holds one at least; at most pp=5 would "
+      "do");
   CHECK(why_impossible({1, 4, 1, 1, 3}, spec) ==
         "groups of zero-group=3 do not make up dp=4: it must divide it");
   CHECK(why_impossible({1, 4, 1, 0, 2}, spec) == "zero-group without zero: add zero=1, 2 or 3");

@@ -1,9 +1,10 @@
 // A layout's pipeline: its schedule over its table of stages.
 
+#include "parallel/pipeline.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
-#include "parallel/pipeline.hpp"
 
 using namespace dt;
 using namespace dt::parallel;

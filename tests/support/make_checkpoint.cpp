@@ -26,10 +26,10 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
-#include "checkpoint/run_directory.hpp"
 #include "checkpoint/share.hpp"
 #include "checkpoint/writer.hpp"
 #include "model/parameter_table.hpp"
+#include "run/run_directory.hpp"
 
 namespace {
 
@@ -69,9 +69,9 @@ model::ModelSpec tiny_model(const std::string& family) {
   return s;
 }
 
-std::int64_t generation(const checkpoint::RunDirectory& run, const Settings& settings) {
+std::int64_t generation(const run::RunDirectory& run, const Settings& settings) {
   if (settings.has("generation")) return number(settings["generation"]);
-  const std::vector<checkpoint::Generation> claimed = run.generations();
+  const std::vector<run::Generation> claimed = run.generations();
   if (!claimed.empty() && !settings.has("continues")) return claimed.back().number;
   const std::string continues = settings["continues"];
   const auto entry = checkpoint::parse_checkpoint_name(continues);
@@ -95,7 +95,8 @@ fs::path write(const fs::path& folder, const checkpoint::Manifest& manifest,
                std::span<const checkpoint::SourcePiece> pieces, int num_writers) {
   checkpoint::UnfinishedCheckpoint unfinished(folder, manifest.state.step, manifest.generation);
   for (int w = 0; w < num_writers; ++w) {
-    checkpoint::write_part(unfinished.path(), manifest, w, checkpoint::share_of(pieces, w, num_writers));
+    checkpoint::write_part(unfinished.path(), manifest, w,
+                           checkpoint::test::share_of(pieces, w, num_writers));
   }
   return unfinished.commit(manifest, num_writers);
 }
@@ -111,7 +112,7 @@ fs::path with_version(const fs::path& checkpoint, const std::string& version) {
 }
 
 fs::path make(const fs::path& path, std::int64_t step, const Settings& settings) {
-  const checkpoint::RunDirectory run(path);
+  const run::RunDirectory run(path);
   run.create();
   checkpoint::Manifest manifest;
   manifest.state.step = step;

@@ -12,6 +12,7 @@
 #include "base/half.hpp"
 #include "model/initialise.hpp"
 #include "model/unit.hpp"
+#include "support/whole_layout.hpp"
 #include "tensor/buffer.hpp"
 
 namespace dt::test {
@@ -105,12 +106,13 @@ class Decoder {
         weights_(table_.params().size()),
         grads_(table_.params().size()) {
     for (const model::GroupSpec& group : table_.groups()) {
+      const model::FlatLayout flat = dt_test::whole_layout(table_, group);
       for (auto* tensors : {&weights_, &grads_}) {
-        buffers_.emplace_back(tensors == &weights_ ? dtype : statistics_dtype(dtype), Shape{group.numel});
+        buffers_.emplace_back(tensors == &weights_ ? dtype : statistics_dtype(dtype), Shape{flat.numel});
         for (std::size_t i = 0; i < group.params.size(); ++i) {
           const Shape& shape = table_.params()[static_cast<std::size_t>(group.params[i])].shape;
           (*tensors)[static_cast<std::size_t>(group.params[i])] =
-              buffers_.back().tensor.flat(group.offsets[i], shape.numel()).reshaped(shape);
+              buffers_.back().tensor.flat(flat.offsets[i], shape.numel()).reshaped(shape);
         }
       }
     }
@@ -150,22 +152,28 @@ class Decoder {
   std::vector<Tensor> weights_, grads_;
 };
 
+/// Where the gradients of units' outputs lie.
+enum class OutputGradients { apart, over_outputs };
+
 /// One micro-batch on its way through a decoder. Several may be under way at once, their steps in any order.
 /// Memory starts out as NaN, so that a unit that reads what nobody wrote is caught.
 class Flight {
  public:
-  Flight(const Decoder& decoder, const model::MicroBatch& micro_batch)
+  Flight(const Decoder& decoder, const model::MicroBatch& micro_batch,
+         OutputGradients gradients = OutputGradients::apart)
       : decoder_(decoder), micro_batch_(micro_batch), outputs_(num_units()), grads_(num_units()) {
     for (std::size_t u = 0; u < num_units(); ++u) {
       const model::Unit& unit = *decoder.units()[u];
       const Shape shape = unit.output_shape(micro_batch.batch, micro_batch.sequence);
       outputs_[u] = OwnedTensor(unit.output_dtype(), shape);
-      if (u + 1 < num_units()) grads_[u] = OwnedTensor(unit.output_dtype(), shape);
+      const bool is_apart = gradients == OutputGradients::apart;
+      if (u + 1 < num_units() && is_apart) grads_[u] = OwnedTensor(unit.output_dtype(), shape);
+      if (u + 1 < num_units() && !is_apart) grads_[u].tensor = outputs_[u].tensor;
       saved_.emplace_back(Device{}, unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
       handovers_.emplace_back(Device{}, unit.handover_bytes(micro_batch.batch, micro_batch.sequence));
       for (std::span<std::byte> memory :
            {outputs_[u].buffer.span(), grads_[u].buffer.span(), saved_[u].span(), handovers_[u].span()})
-        std::fill(memory.begin(), memory.end(), std::byte{0xFF});
+        fill_with_nan(memory);
     }
   }
 
@@ -178,7 +186,7 @@ class Flight {
   }
   /// What the unit saved is forgotten and made again.
   void recompute(const Context& context, std::size_t u) {
-    std::fill(saved_[u].span().begin(), saved_[u].span().end(), std::byte{0xFF});
+    fill_with_nan(saved_[u].span());
     decoder_.units()[u]->forward(context, micro_batch_, decoder_.unit_weights(u), input(u), {},
                                  saved_[u].span());
   }
@@ -198,6 +206,11 @@ class Flight {
     decoder_.units()[u]->backward_input(context, micro_batch_, decoder_.unit_weights(u), input(u),
                                         grads_[u].tensor, u == 0 ? Tensor{} : grads_[u - 1].tensor,
                                         saved_[u].span(), handovers_[u].span());
+  }
+  /// After the unit's backward_input: overwrites what its backward_weight does not need.
+  void overwrite_dead(std::size_t u) {
+    if (u > 0 && grads_[u - 1].buffer.data()) fill_with_nan(outputs_[u - 1].buffer.span());
+    if (decoder_.units()[u]->has_gradients_in_forward()) fill_with_nan(saved_[u].span());
   }
   void backward_weight(const Context& context, std::size_t u) {
     decoder_.units()[u]->backward_weight(context, micro_batch_, input(u), grads_[u].tensor,
@@ -220,6 +233,9 @@ class Flight {
   }
 
  private:
+  static void fill_with_nan(std::span<std::byte> memory) {
+    std::fill(memory.begin(), memory.end(), std::byte{0xFF});
+  }
   Tensor input(std::size_t u) const { return u == 0 ? Tensor{} : outputs_[u - 1].tensor; }
 
   const Decoder& decoder_;

@@ -1,7 +1,9 @@
 // Flash attention's backward pass: per chunk of keys, blocks of queries stream by and their softmax is
 // computed again from lse (Dao et al. 2022, algorithm 4). The gradients of keys and values stay with the
 // chunk; those of queries gather in fp32, chunk after chunk in the order of keys, whichever threads compute
-// them.
+// them. All gradients may lie over what they are gradients of: nobody but the chunk reads its keys and
+// values, and the last of the chunks that a block of queries sees has its turn after all others have packed
+// the block.
 //
 // Legend: as attention_panels.hpp; N tile_columns: the keys of a panel; Q queries and S keys of a block.
 #include <atomic>

@@ -8,10 +8,10 @@ expect_exit 0 dt-merge "$source" --out whole.h5
 
 # From layout to layout and back: one file a rank, every tensor equal, one merged model.
 previous=$source
-for layout in tp=2,pp=2,dp=1,zero=1 dp=8,zero=3 tp=4 pp=2,dp=3 dp=4,zero=2,zero-group=2 dp=2,tp=4,zero=0 dp=1; do
+for layout in tp=2,pp=2,dp=1,zero=1 dp=8,zero=3 tp=4 pp=2,dp=3 pp=4 dp=4,zero=2,zero-group=2 dp=2,tp=4,zero=0 dp=1; do
   expect_exit 0 reshard "$previous" "to $layout" --layout "$layout" --json
   next="to $layout"
-  expect_match stdout "^\{\"path\":\"to $layout\",\"step\":10,\"generation\":1,\"layout\":\"pp=[0-9]+,dp=[0-9]+,tp=[0-9]+,zero=[0-3]\",\"files\":[0-9]+,\"pieces\":[0-9]+,\"bytes\":[0-9]+\}$"
+  expect_match stdout "^\{\"path\":\"to $layout\",\"step\":10,\"generation\":1,\"layout\":\"pp=[0-9]+,dp=[0-9]+,tp=[0-9]+,zero=[0-3](,zero-group=2)?\",\"files\":[0-9]+,\"pieces\":[0-9]+,\"bytes\":[0-9]+\}$"
   expect_equal "$(json_value stdout files)" "$(find "$next" -name 'rank-*.h5' | wc -l)" "files of $layout"
   expect_exit 0 dt-checkpoint verify "$next"
   expect_exit 0 dt-checkpoint diff "$source" "$next"
@@ -21,6 +21,9 @@ for layout in tp=2,pp=2,dp=1,zero=1 dp=8,zero=3 tp=4 pp=2,dp=3 dp=4,zero=2,zero-
 done
 expect_equal "$(find "to tp=2,pp=2,dp=1,zero=1" -name 'rank-*.h5' | wc -l)" 4
 expect_exit 0 dt-checkpoint show "to tp=2,pp=2,dp=1,zero=1"; expect_match stdout "pp=2,dp=1,tp=2,zero=1"
+# Of four units as many stages may hold one each.
+expect_exit 0 dt-checkpoint show --json "to pp=4"
+expect_match stdout '"stages": ?\[\{"stage": ?0,"begin": ?0,"end": ?1\}.*\{"stage": ?3,"begin": ?3,"end": ?4\}\]'
 # The state of a step is the same text, whatever its pieces.
 state() { dt-checkpoint show --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["state"])'; }
 expect_equal "$(state "$previous")" "$(state "$source")" "state"
@@ -41,7 +44,7 @@ layout tp=2,tp=3 "tp is given twice"
 layout tp=0 "tp is a number from 1 to"
 layout zero=4 "zero is a number from 0 to 3"
 layout dp=x "dp is a number"
-layout pp=3 "pp=3 stages for 2 layers: at most pp=2"
+layout pp=5 "pp=5 ranks for 4 units .*at most pp=4"
 layout tp=3 "tp=3 ranks for 4 query heads .*; tp=2 or tp=4 would do"
 layout dp=4,zero=1,zero-group=3 "zero-group=3 do not make up dp=4"
 layout zero-group=1 "zero-group without zero"

@@ -16,7 +16,7 @@ expect_match stdout "^layers.1.mlp.down.weight +weights +f32 +\[24, 40\] +whole$
 expect_exit 0 dt-checkpoint show "$ckpt" --json
 expect_equal "$(wc -l <stdout)" 1
 expect_match stdout '"state":\{"step":20,"samples_consumed":160,'
-expect_match stdout '"mesh":\{"pp":1,"dp":3,"tp":1,"zero":0\}'
+expect_match stdout '"mesh":\{"pp":1,"dp":3,"tp":1,"zero":0,"zero_group":0,"schedule":"1f1b","virtual_stages":1,"stages":\[\]\}'
 expect_match stdout '"model_type":"gpt2"'
 expect_match stdout '\{"tensor":"embedding.token.weight","kind":"weights","dtype":"f32","shape":\[97,24\],"pieces":\[\{"start":\[0,0\],"box":\[97,24\],"begin":0,"end":776,"file":"rank-00000.h5","dataset":"/weights/embedding.token.weight@0",'
 

@@ -50,6 +50,25 @@ dt-shard-data --quiet --out no_val --val-fraction 0 "$case_dir/text" >/dev/null
 expect_exit 3 train run "${usage[@]}" --data no_val --eval-every 1
 expect_match stderr "validation window"
 
+# Pipelines that cannot be.
+pipeline() { # RANKS OPTIONS REGEX: of 4 units, embedding, two blocks, head
+  # shellcheck disable=SC2086
+  expect_exit 2 train run "${usage[@]}" --comm "threads=$1" $2
+  expect_match stderr "$3"
+}
+pipeline 5 "--pp 5" '--pp 5: pp=5 ranks for 4 units .*at most pp=4 would do'
+pipeline 2 "--pp 3" '--pp 3: a pipeline of 3 ranks, and there are 2; --pp 2 would do, or start 3 ranks'
+pipeline 2 "--pp 2 --virtual-stages 2" 'schedule=1f1b with virtual-stages=2: it has 1'
+pipeline 2 "--pp 2 --pp-schedule interleaved" 'virtual-stages=2 or schedule=1f1b would do'
+pipeline 2 "--pp 2 --pp-schedule interleaved --virtual-stages 3" '4 units .*; pp=1 or virtual-stages=2 would do'
+pipeline 2 "--pp 2 --pp-schedule zero-bubble --virtual-stages 3" 'virtual-stages=2 would do'
+pipeline 2 "--pp 2 --stage-units 2,3" '--stage-units 2,3: stages of 5 units in all; the model has 4; --stage-units 2,2 would do'
+pipeline 2 "--pp 2 --stage-units 4,0" 'each holds at least one'
+pipeline 2 "--pp 2 --stage-units 2,1,1" '3 given for 2 stages'
+pipeline 1 "--stage-units 4" 'one stage has all units'
+pipeline 2 "--pp 2 --pp-schedule dualpipe" 'gpipe'
+pipeline 2 "--pp 0" 'pp'
+
 config() { printf '{"model_type":"%s","vocab_size":%s,"hidden_size":32,"intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":%s,"num_key_value_heads":%s,"max_position_embeddings":64}' "$@"; }
 config llama 100 4 2 >small.json
 expect_exit 3 dt-train --model small.json --data shards --run run --steps 2
@@ -63,6 +82,15 @@ expect_match stderr "mamba"
 printf '{\n"model_type": "llama",\n oops}' >json.json
 expect_exit 3 dt-train --model json.json --data shards --run run --steps 2
 expect_match stderr "json.json:3"
+expect_absent run
+
+# More than any host holds.
+printf '{"model_type":"llama","vocab_size":300,"hidden_size":65536,"intermediate_size":262144,"num_hidden_layers":99,"num_attention_heads":512,"max_position_embeddings":64}' >vast.json
+expect_exit 2 dt-train --model vast.json --data shards --run run --steps 2 --comm threads=2 --pp 2
+expect_match stderr 'pp=2,dp=1,tp=1,zero=0: weights, gradients and optimizer state of 2 ranks on a host take .* TiB'
+expect_match stderr 'no layout of these ranks would do'
+expect_exit 2 dt-train --model vast.json --data shards --steps 2 --compare-layouts "dp=1"
+expect_match stderr "layout 'dp=1': pp=1,dp=1,.* take .* TiB"
 expect_absent run
 
 # A corrupt shard is found when it is read.

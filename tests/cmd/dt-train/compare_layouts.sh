@@ -65,6 +65,19 @@ END
 train wild_run --model wild.json --quiet --steps 1 --lr 1e-9 --schedule constant >/dev/null || fail "wild.json"
 ln -s wild_run/checkpoints/step-00000001.g1 wild
 
+# Pipelines: every schedule, uneven stages, several data-parallel ranks, blocks computed again.
+for model in llama-tiny tied.json; do
+  expect_exit 0 compare threads=4 "dp=1; pp=2,dp=1; pp=2,schedule=gpipe; pp=4,recompute=full
+    ; pp=2,schedule=interleaved,virtual-stages=2,zero=1; pp=2,schedule=zero-bubble,recompute=selective; pp=2,schedule=zero-bubble,virtual-stages=2
+    ; pp=1,schedule=interleaved,virtual-stages=3,dp=4; pp=3,schedule=zero-bubble,dp=1" --model "$model" --micro-batch 1 --steps 10 --json
+  expect_equal "$(equal_layouts)" 9 "pipelines with equal weights"
+  expect_equal "$(grep -c '"promised_equal":true' stdout)" 9 "pipelines of which that is promised"
+done
+expect_exit 0 compare threads=4 "pp=2,stage-units=1+3,dp=1; pp=2,stage-units=3+1; dp=1" --micro-batch 1 --steps 10 --json
+expect_equal "$(equal_layouts)" 3 "uneven stages with equal weights"
+expect_exit 0 compare threads=4 "dp=2,zero=2; pp=2,dp=2,zero=3; pp=2,dp=2,zero=2,schedule=gpipe,recompute=full" --steps 10 --json
+expect_equal "$(equal_layouts)" 3 "pipelines of the class"
+
 # In 16 bits: steps that fp16 skips, gradients that are summed in 16 bits or travel in them.
 expect_exit 0 compare threads=4 "dp=1; dp=4; dp=4,zero=1; dp=4,zero=3" --model wild.json --precision fp16 --global-batch 4 --micro-batch 1 \
   --steps 8 --init-from wild --json
@@ -119,6 +132,10 @@ refused "dp=2; dp=2,zero=4" 'zero is a number from 0 to 3'
 refused "dp=2,micro-batch=3" 'micro-batch=2 or micro-batch=4 would do'
 refused "dp=4,zero=1,zero-group=3" 'allowed are all, node, 1, 2, 4'
 refused "tp=2" 'is not a layout'
+refused "pp=2,dp=3" 'needs 6 ranks, there are 4; dp of at most 2 would do'
+refused "pp=2,schedule=none" 'schedule is one of gpipe, 1f1b, interleaved, zero-bubble'
+refused "pp=2,schedule=interleaved" "layout 'pp=2,schedule=interleaved': --pp 2 .*virtual-stages=2 or schedule=1f1b would do"
+refused "pp=2,stage-units=2+3" 'stages of 5 units in all; the model has 4; --stage-units 2,2 would do'
 refused "dp=2,dp=4" 'dp is given twice'
 refused "dp=2,zero-group=2" 'zero-group without zero'
 refused "dp=4,zero=1,zero-group=some" "layout 'dp=4,zero=1,zero-group=some': --zero-group some"

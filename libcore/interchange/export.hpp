@@ -1,0 +1,50 @@
+#pragma once
+// One model from the pieces of a checkpoint, or the mean of several, streaming: memory is bounded by blocks,
+// not by the model or its tensors, and reading and checking the next block overlaps with writing the last.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "interchange/export_source.hpp"
+
+namespace dt::interchange {
+
+/// Told the bytes of tensors as they go; called once more with 0 before the result gets its name. What it
+/// throws ends the export, and nothing is left.
+using BytesDone = std::function<void(std::uint64_t)>;
+
+struct ExportOptions {
+  std::optional<DType> dtype = std::nullopt;  // of the weights; none: as they are stored
+  bool with_optimizer = false;                // Adam's moments too, as they are stored
+  /// A Hugging Face folder's model is cut into files of at most so many bytes of tensors, a larger tensor
+  /// into none but its own; 0: one file.
+  std::uint64_t max_shard_bytes = 5'000'000'000;
+  std::vector<fs::path> files = {};  // copied into a Hugging Face folder
+  bool overwrite = false;            // what is a model (or an empty file or folder), never anything else
+};
+
+struct ExportResult {
+  std::int64_t num_tensors = 0;
+  std::uint64_t bytes = 0;  // of tensors
+  std::int64_t num_shards = 1;
+  DType dtype = DType::f32;  // of the weights
+};
+
+/// Bytes of tensors that an export will write.
+std::uint64_t export_bytes(const ExportSource& source, const ExportOptions& options);
+
+/// A folder with config.json and model.safetensors (or shards and their index), as transformers'
+/// from_pretrained takes it; moments beside it, as optimizer.safetensors. Appears only when whole and synced;
+/// a crash leaves at most a hidden sibling. Errors: input, naming checkpoint and tensor, for what is missing
+/// or damaged, and for a path that exists; environment.
+ExportResult export_hf(const ExportSource& source, const fs::path& folder, const ExportOptions& options = {},
+                       const BytesDone& done = {});
+/// One HDF5 file: /parameters/<canonical name>, the attribute `config` (the Hugging Face config.json);
+/// moments as /adam_m/… and /adam_v/…. Otherwise the same.
+ExportResult export_h5(const ExportSource& source, const fs::path& file, const ExportOptions& options = {},
+                       const BytesDone& done = {});
+
+}  // namespace dt::interchange

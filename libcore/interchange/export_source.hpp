@@ -1,0 +1,46 @@
+#pragma once
+// What an export reads: the tensors of one checkpoint, or the weighted mean of several.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "checkpoint/reader.hpp"
+
+namespace dt::interchange {
+
+namespace fs = std::filesystem;
+
+class ExportSource {
+ public:
+  /// One checkpoint as it is.
+  explicit ExportSource(const fs::path& checkpoint) : ExportSource({checkpoint}, {1}) {}
+  /// Of each element Σ wᵢxᵢ ÷ Σ wᵢ, added in the order of the checkpoints in fp64. The weights, one per
+  /// checkpoint, are finite and their sum is not 0. Errors: input, naming the first tensor or setting in
+  /// which a checkpoint differs from the first; those of Reader.
+  ExportSource(const std::vector<fs::path>& checkpoints, std::vector<double> weights);
+
+  /// The last checkpoint, and its manifest.
+  const checkpoint::Reader& newest() const { return checkpoints_.back(); }
+  const checkpoint::Manifest& manifest() const { return newest().manifest(); }
+  /// The type in which the first checkpoint stores a tensor. Errors: input where it is missing.
+  DType stored_dtype(const std::string& kind, const std::string& tensor) const;
+  /// The whole of a tensor as pieces of at most digest_block_bytes each, which are blocks of the first
+  /// checkpoint, so that reading them all reads each of its blocks once. Errors: input where the stored
+  /// pieces overlap or are not the whole tensor.
+  std::vector<Piece> blocks(const std::string& kind, const std::string& tensor, const Shape& shape) const;
+  /// Elements of a tensor as Reader::read gives them, or their mean, rounded once. Errors: those of
+  /// Reader::read.
+  void read(const std::string& kind, const std::string& tensor, const Piece& wanted, const Tensor& out) const;
+
+ private:
+  const std::vector<const checkpoint::StoredPiece*>& pieces(const std::string& kind,
+                                                            const std::string& tensor) const;
+
+  std::vector<checkpoint::Reader> checkpoints_;
+  std::vector<double> weights_;
+  std::map<std::string, std::vector<const checkpoint::StoredPiece*>>
+      pieces_;  // of the first, by "kind/tensor"
+};
+
+}  // namespace dt::interchange

@@ -1,0 +1,54 @@
+#pragma once
+// A Hugging Face folder as dt's parameters: names, stacked and transposed tensors, one file or shards.
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "interchange/safetensors.hpp"
+#include "interchange/weight_source.hpp"
+#include "model/hf_names.hpp"
+
+namespace dt::interchange {
+
+class HfFolder : public WeightSource {
+ public:
+  /// Errors: input, naming the file and what is missing, of another shape or of a type that is no float.
+  explicit HfFolder(const fs::path& folder);
+  const fs::path& path() const { return folder_; }
+  const model::ModelSpec& spec() const override { return spec_; }
+  /// The type in which a parameter is stored.
+  DType dtype(const std::string& param) const { return *place_of(param).tensor->dtype; }
+  /// Of a transposed parameter, the rows that `wanted` touches take memory for the time of the call.
+  void read(const std::string& param, const Piece& wanted, const Tensor& out) const override;
+
+ private:
+  /// Where a parameter lies: rows [row, row + shape[0]) of a stacked tensor.
+  struct Place {
+    const SafetensorsFile* file;
+    const SafeTensor* tensor;
+    Shape shape;
+    std::int64_t row;
+    bool transposed;
+  };
+  struct Found {
+    const SafetensorsFile* file;
+    const SafeTensor* tensor;
+  };
+  void open_files(const fs::path& folder);
+  Found find(const model::HfTensor& wanted) const;
+  void place(const model::HfTensor& wanted);
+  const Place& place_of(const std::string& param) const;
+  std::vector<std::byte> read_transposed(const Place& place, std::int64_t first_row,
+                                         std::int64_t num_rows) const;
+
+  fs::path folder_;
+  model::ModelSpec spec_;
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::map<std::string, Found> tensors_;  // by the file's names
+  std::map<std::string, Place> places_;   // by dt's names
+};
+
+}  // namespace dt::interchange

@@ -1,0 +1,33 @@
+#include "interchange/weight_source.hpp"
+
+#include "base/error.hpp"
+#include "checkpoint/reader.hpp"
+#include "interchange/hf_folder.hpp"
+
+namespace dt::interchange {
+
+namespace {
+
+class CheckpointWeights : public WeightSource {
+ public:
+  explicit CheckpointWeights(const fs::path& path) : reader_(path) {}
+  const model::ModelSpec& spec() const override { return reader_.manifest().model; }
+  void read(const std::string& param, const Piece& wanted, const Tensor& out) const override {
+    reader_.read(checkpoint::kind_weights, param, wanted, out);
+  }
+
+ private:
+  checkpoint::Reader reader_;
+};
+
+}  // namespace
+
+std::unique_ptr<WeightSource> open_weights(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!fs::exists(path / checkpoint::manifest_name, error) && fs::exists(path / "config.json", error)) {
+    return std::make_unique<HfFolder>(path);
+  }
+  return std::make_unique<CheckpointWeights>(path);
+}
+
+}  // namespace dt::interchange

@@ -1,0 +1,27 @@
+#pragma once
+// Weights alone, from wherever they lie: a checkpoint or a Hugging Face folder.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "model/model_spec.hpp"
+#include "tensor/piece.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::interchange {
+
+class WeightSource {
+ public:
+  virtual ~WeightSource() = default;
+  virtual const model::ModelSpec& spec() const = 0;
+  /// Copies the part of a parameter that `wanted` names into `out`, converting the element type.
+  virtual void read(const std::string& param, const Piece& wanted, const Tensor& out) const = 0;
+};
+
+/// A folder with manifest.json is a checkpoint, one with config.json a Hugging Face model (model.safetensors,
+/// or shards with model.safetensors.index.json). Errors: input, naming the file, the first tensor that is
+/// missing or of another shape.
+std::unique_ptr<WeightSource> open_weights(const std::filesystem::path& path);
+
+}  // namespace dt::interchange

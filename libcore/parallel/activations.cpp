@@ -1,0 +1,77 @@
+#include "parallel/activations.hpp"
+
+#include <algorithm>
+
+namespace dt::parallel {
+
+using model::MicroBatch;
+using model::Unit;
+
+void Activations::start(std::span<const MicroBatch> micro_batches, int first) {
+  micro_batches_ = micro_batches;
+  first_ = first;
+  std::int64_t tokens = 0;
+  for (const MicroBatch& m : micro_batches) tokens = std::max(tokens, m.batch * m.sequence);
+  if (tokens > pool_tokens_) {
+    pool_.clear();
+    pool_bytes_ = 0;
+    pool_tokens_ = tokens;
+  }
+  is_exact_ = tokens == pool_tokens_;
+}
+
+const MicroBatch& Activations::micro_batch(const Action& action) const {
+  return micro_batches_[static_cast<std::size_t>(action.micro_batch - first_)];
+}
+
+Tensor Activations::view(int unit, const Action& action, const Buffer& buffer) const {
+  const Unit& u = this->unit(unit);
+  const MicroBatch& m = micro_batch(action);
+  return Tensor(buffer.data(), u.output_dtype(), u.output_shape(m.batch, m.sequence));
+}
+
+std::size_t Activations::output_bytes(int unit, const Action& action) const {
+  return view(unit, action, {}).bytes();
+}
+
+Tensor Activations::take_output(int unit, const Action& action) {
+  of(unit, action.micro_batch).output = take(output_bytes(unit, action));
+  return output(unit, action);
+}
+
+Tensor Activations::take_output_gradient(int unit, const Action& action) {
+  of(unit, action.micro_batch).output_gradient = take(output_bytes(unit, action));
+  return output_gradient(unit, action);
+}
+
+Tensor Activations::output(int unit, const Action& action) {
+  return view(unit, action, of(unit, action.micro_batch).output);
+}
+
+Tensor Activations::output_gradient(int unit, const Action& action) {
+  return view(unit, action, of(unit, action.micro_batch).output_gradient);
+}
+
+Buffer Activations::take(std::size_t bytes) {
+  // A larger one that another kind of buffer will need is not to be taken where each can have its own.
+  const auto found = is_exact_ ? pool_.find(bytes) : pool_.lower_bound(bytes);
+  if (found != pool_.end()) return std::move(pool_.extract(found).mapped());
+  pool_bytes_ += bytes;
+  return Buffer(device_, bytes);
+}
+
+void Activations::give_back(Buffer&& buffer) {
+  if (!buffer.data()) return;
+  const std::size_t bytes = buffer.bytes();
+  pool_.emplace(bytes, std::move(buffer));
+  buffer = Buffer();
+}
+
+void Activations::forget_if_empty(int unit, int micro_batch) {
+  const auto entry = records_.find({unit, micro_batch});
+  const Record& held = entry->second;
+  if (!held.output.data() && !held.saved.data() && !held.handover.data() && !held.output_gradient.data())
+    records_.erase(entry);
+}
+
+}  // namespace dt::parallel

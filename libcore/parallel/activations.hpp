@@ -1,0 +1,76 @@
+#pragma once
+// What a rank holds of activations and their gradients while micro-batches are under way.
+
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "model/unit.hpp"
+#include "parallel/action.hpp"
+#include "tensor/buffer.hpp"
+#include "tensor/device.hpp"
+
+namespace dt::parallel {
+
+/// Buffers come from a pool that grows to the largest demand of a step and then allocates no more. It is made
+/// for the largest micro-batch so far; smaller ones, as an evaluation may end with, make do with its buffers.
+class Activations {
+ public:
+  /// Of one unit and one micro-batch: of this rank's units between forward and backward_weight; of another
+  /// stage's, what this rank needs of it.
+  struct Record {
+    Buffer output;  // y
+    Buffer saved;
+    Buffer handover;
+    Buffer output_gradient;     // dy
+    comm::Work output_arrives;  // from another stage; done where it does not
+    comm::Work gradient_arrives;
+  };
+
+  /// `units` must outlive it.
+  Activations(Device device, const std::vector<std::unique_ptr<model::Unit>>& units)
+      : device_(device), units_(units) {}
+
+  /// Begins a list over these micro-batches, which actions number from `first` on.
+  void start(std::span<const model::MicroBatch> micro_batches, int first);
+
+  const model::MicroBatch& micro_batch(const Action& action) const;
+  const model::Unit& unit(int number) const { return *units_[static_cast<std::size_t>(number)]; }
+  Record& of(int unit, int micro_batch) { return records_[{unit, micro_batch}]; }
+  Record& of(const Action& action) { return of(action.unit, action.micro_batch); }
+
+  /// Views of what was taken; of a unit's shapes and dtype for a micro-batch.
+  Tensor take_output(int unit, const Action& action);
+  Tensor take_output_gradient(int unit, const Action& action);
+  Tensor output(int unit, const Action& action);
+  Tensor output_gradient(int unit, const Action& action);
+
+  /// Of `bytes`, or larger.
+  Buffer take(std::size_t bytes);
+  void give_back(Buffer&& buffer);
+  void forget_if_empty(int unit, int micro_batch);
+
+  /// Units and micro-batches that hold something.
+  std::size_t num_records() const { return records_.size(); }
+  /// Of all that the pool ever made for the micro-batches at hand.
+  std::size_t pool_bytes() const { return pool_bytes_; }
+
+ private:
+  Tensor view(int unit, const Action& action, const Buffer& buffer) const;
+  std::size_t output_bytes(int unit, const Action& action) const;
+
+  Device device_;
+  const std::vector<std::unique_ptr<model::Unit>>& units_;
+  std::span<const model::MicroBatch> micro_batches_;
+  int first_ = 0;
+  std::map<std::pair<int, int>, Record> records_;  // by unit and micro-batch
+  std::multimap<std::size_t, Buffer> pool_;        // by size
+  std::size_t pool_bytes_ = 0;
+  std::int64_t pool_tokens_ = 0;  // of the micro-batches that its buffers were made for
+  bool is_exact_ = true;          // those under way are as large, so that each kind of buffer has its size
+};
+
+}  // namespace dt::parallel

@@ -1,0 +1,48 @@
+#include "parallel/transfers.hpp"
+
+#include <utility>
+
+namespace dt::parallel {
+
+namespace {
+
+/// Sends of a channel that are under way at a time.
+constexpr std::size_t most_under_way = 2;
+
+}  // namespace
+
+Transfers::Transfers(const Groups& ranks, int rank, std::function<void(Buffer&&)> release)
+    : ranks_(ranks), rank_(rank), release_(std::move(release)) {}
+
+/// Of the two ranks, in the order of their places.
+comm::Communicator& Transfers::channel(const Action& transfer) const {
+  return ranks_.channel(channel_of(transfer, rank_));
+}
+
+void Transfers::settle_oldest(std::deque<Sent>& sent) {
+  sent.front().work.wait();
+  release_(std::move(sent.front().buffer));
+  sent.pop_front();
+}
+
+void Transfers::send(const Action& send, const Tensor& data, Buffer&& buffer) {
+  std::deque<Sent>& sent = sent_[channel_of(send, rank_)];
+  if (sent.size() == most_under_way) settle_oldest(sent);
+  comm::Communicator& to = channel(send);
+  sent.push_back({std::move(buffer), to.send(1 - to.rank(), data)});
+}
+
+comm::Work Transfers::receive(const Action& receive, const Tensor& data) {
+  comm::Communicator& from = channel(receive);
+  return received_[channel_of(receive, rank_)] = from.receive(1 - from.rank(), data);
+}
+
+void Transfers::finish() {
+  for (auto& [channel, sent] : sent_) {
+    while (!sent.empty()) settle_oldest(sent);
+  }
+  for (auto& [channel, work] : received_) work.wait();
+  received_.clear();
+}
+
+}  // namespace dt::parallel

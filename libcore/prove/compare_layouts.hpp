@@ -1,0 +1,18 @@
+#pragma once
+// dt-train --compare-layouts: the proof that a layout changes nothing but speed and memory.
+
+#include "base/signals.hpp"
+#include "comm/ranks.hpp"
+#include "train/settings.hpp"
+
+namespace dt::prove {
+
+/// Called by all ranks together: makes the same steps from the same weights under each layout, one after the
+/// other, by the first ranks that it needs, and prints how the others differ from the first. Nothing is
+/// written to a run. Returns 0, or 128 + a signal that stopped it. Errors: verification, where what is
+/// promised of two layouts is broken; usage, before any work, for layouts that cannot be (see parse_layouts);
+/// input, where a loss is not finite.
+int compare_layouts(const train::Settings& settings, const std::vector<OptionValue>& asked,
+                    const StopSignals& signals, const comm::Ranks& ranks);
+
+}  // namespace dt::prove

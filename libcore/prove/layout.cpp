@@ -1,0 +1,117 @@
+#include "prove/layout.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "model/layout.hpp"
+
+namespace dt::prove {
+
+namespace {
+
+void check_ranks(const ComparedLayout& layout, const model::LayoutText& text, int num_ranks) {
+  if (layout.ranks <= num_ranks) return;
+  const std::int64_t pp = layout.settings.pp;
+  throw text.error(
+      fmt::format("needs {} ranks, there are {}", layout.ranks, num_ranks),
+      fmt::format("{} of at most {} would do, or start with {} ranks", pp > num_ranks ? "pp" : "dp",
+                  pp > num_ranks ? num_ranks : num_ranks / pp, layout.ranks));
+}
+
+/// The micro-batches that divide the batch, next to the one asked for.
+void check_micro_batch(const ComparedLayout& layout, const model::LayoutText& text) {
+  const std::int64_t batch = layout.settings.global_batch, micro_batch = layout.settings.micro_batch;
+  if (batch % micro_batch == 0) return;
+  std::int64_t below = std::min(micro_batch, batch), above = micro_batch;
+  while (batch % below != 0) --below;
+  while (above < batch && batch % above != 0) ++above;
+  throw text.error(fmt::format("micro-batches of {} do not divide --global-batch {}", micro_batch, batch),
+                   above > batch || batch % above != 0 || above == below
+                       ? fmt::format("micro-batch={} would do", below)
+                       : fmt::format("micro-batch={} or micro-batch={} would do", below, above));
+}
+
+void read_pipeline(const model::LayoutText& text, train::Settings& s) {
+  constexpr std::int64_t most = std::int64_t{1} << 16;
+  text.read("pp", 1, most, s.pp);
+  text.read("virtual-stages", 1, most, s.virtual_stages);
+  if (text.has("schedule")) s.pp_schedule = text.value("schedule");
+  if (!model::parse_pipeline_schedule(s.pp_schedule))
+    throw text.error("schedule=" + s.pp_schedule, "schedule is one of " + model::pipeline_schedule_names());
+  if (text.has("stage-units")) s.stage_units = split(text.value("stage-units"), '+');
+}
+
+ComparedLayout parse_layout(const std::string& name, const train::Settings& base, int num_ranks) {
+  constexpr std::int64_t most = std::int64_t{1} << 20;
+  constexpr std::array keys = {"pp",        "schedule",    "virtual-stages", "stage-units",
+                               "dp",        "zero",        "zero-group",     "comm-bucket-bytes",
+                               "recompute", "micro-batch", "threads"};
+  const model::LayoutText text(name, fmt::format("--compare-layouts '{}'", name), keys);
+  ComparedLayout layout{name, num_ranks, base};
+  train::Settings& s = layout.settings;
+  read_pipeline(text, s);
+  std::int64_t dp = std::max<std::int64_t>(1, num_ranks / s.pp);
+  text.read("dp", 1, most, dp);
+  layout.ranks = static_cast<int>(std::min(most, s.pp * dp));
+  text.read("zero", 0, 3, s.zero);
+  text.read("comm-bucket-bytes", 0, std::int64_t{1} << 50, s.comm_bucket_bytes);
+  text.read("micro-batch", 1, most, s.micro_batch);
+  text.read("threads", 1, 1024, s.threads);
+  if (text.has("zero-group")) s.zero_group = text.value("zero-group");
+  if (text.has("recompute")) s.recompute = text.value("recompute");
+  if (s.recompute != "none" && s.recompute != "selective" && s.recompute != "full")
+    throw text.error("recompute=" + s.recompute, "recompute is none, selective or full");
+  if (text.has("zero-group") && s.zero == 0)
+    throw text.error("zero-group without zero", "add zero=1, 2 or 3");
+  check_ranks(layout, text, num_ranks);
+  check_micro_batch(layout, text);
+  return layout;
+}
+
+/// Layouts whose sums of gradients are the same sum, in the same order, have the same class: pp, schedule and
+/// recompute have no part in it.
+std::string sum_class(const train::Plan& plan) {
+  const int dp = plan.layout.dp;
+  const bool has_whole_lanes = std::has_single_bit(static_cast<unsigned>(dp)) && plan.grad_lanes % dp == 0;
+  // Sums that travel in 16 bits are rounded wherever ranks meet.
+  const bool is_rounded_once = plan.precision.wire() == plan.precision.master() || dp == 1;
+  const std::string sum = plan.gradient_sum();
+  if (has_whole_lanes && is_rounded_once) return sum;
+  return fmt::format("{}, {} ranks in groups of {}", sum, dp, plan.layout.group_size());
+}
+
+}  // namespace
+
+std::vector<ComparedLayout> parse_layouts(const std::string& text, const train::Settings& base,
+                                          int num_ranks) {
+  std::vector<ComparedLayout> layouts;
+  for (const std::string& part : split(text, ';')) {
+    const std::string name(trim(part));
+    if (!name.empty()) layouts.push_back(parse_layout(name, base, num_ranks));
+  }
+  if (layouts.empty()) throw usage_error("--compare-layouts '{}' names no layout", text);
+  std::int64_t most_lanes = 1;
+  for (const ComparedLayout& layout : layouts)
+    most_lanes = std::max(most_lanes, layout.ranks / layout.settings.pp);
+  for (ComparedLayout& layout : layouts) {
+    if (!layout.settings.grad_lanes) layout.settings.grad_lanes = most_lanes;
+  }
+  return layouts;
+}
+
+Promise promise_of(const train::Plan& a, const train::Plan& b) {
+  Promise promise;
+  promise.same_bits = a.micro_batch == b.micro_batch && a.threads == b.threads &&
+                      a.precision == b.precision && sum_class(a) == sum_class(b);
+  // Where anything is rounded to 16 bits, no bound on losses would say much.
+  const bool is_single = a.precision.compute == DType::f32 && a.precision.wire() == DType::f32;
+  if (a.precision.compute == DType::f64) promise.loss_difference = 1e-10;
+  if (is_single) promise.loss_difference = 1e-5;
+  return promise;
+}
+
+}  // namespace dt::prove

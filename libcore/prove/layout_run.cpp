@@ -1,0 +1,193 @@
+#include "prove/layout_run.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/host.hpp"
+#include "comm/exchange.hpp"
+#include "parallel/traffic.hpp"
+#include "prove/whole_masters.hpp"
+#include "train/lists.hpp"
+#include "train/start.hpp"
+#include "train/stepper.hpp"
+
+namespace dt::prove {
+
+namespace {
+
+/// Of gathers and sums that this rank took part in, and of what it sent to other stages; the decision points'
+/// own are not counted.
+std::int64_t recorded_bytes(comm::Communicator& group) {
+  comm::Recorder& recorder = group.engine().recorder();
+  return recorder.bytes(comm::OperationKind::all_gather) +
+         recorder.bytes(comm::OperationKind::reduce_scatter) +
+         recorder.bytes(comm::OperationKind::all_reduce) + recorder.bytes(comm::OperationKind::send);
+}
+
+template <class T>
+void add_difference(const Tensor& values, const Tensor& reference, double& most, double& squares,
+                    double& reference_squares) {
+  const auto a = values.span<T>(), b = reference.span<T>();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = double{a[i]} - double{b[i]};
+    if (!(std::abs(difference) <= most)) most = std::abs(difference);  // also where it is not a number
+    squares += difference * difference;
+    reference_squares += double{b[i]} * double{b[i]};
+  }
+}
+
+WeightsDifference keep_or_compare(const parallel::ModelStorage& storage, comm::Communicator& world,
+                                  const LayoutRequest& request) {
+  WeightsDifference difference;
+  double squares = 0, reference_squares = 0;
+  std::uint64_t offset = 0;
+  WholeMasters(storage, world).visit([&](const Tensor& values) {
+    if (request.is_reference) {
+      request.reference->write(offset, values);
+    } else {
+      const Buffer kept(Device{}, values.bytes());
+      const Tensor expected(kept.data(), values.dtype(), values.shape());
+      request.reference->read(offset, expected);
+      difference.same_bits =
+          difference.same_bits && std::memcmp(values.raw(), expected.raw(), values.bytes()) == 0;
+      (values.dtype() == DType::f64
+           ? add_difference<double>
+           : add_difference<float>)(values, expected, difference.most, squares, reference_squares);
+    }
+    offset += values.bytes();
+  });
+  difference.relative = reference_squares > 0 ? std::sqrt(squares / reference_squares) : std::sqrt(squares);
+  return difference;
+}
+
+/// What one step moves, by its list.
+struct StepBytes {
+  std::int64_t gathers = 0;
+  std::int64_t sums = 0;
+};
+
+StepBytes step_bytes(const train::Plan& plan, const train::ModelRuntime& runtime) {
+  const std::int64_t boundary = plan.micro_batch * plan.sequence_length * plan.spec.hidden *
+                                static_cast<std::int64_t>(dtype_bytes(plan.precision.compute));
+  const parallel::Traffic traffic{runtime.local(), plan.precision, boundary};
+  const parallel::ActionList list = train::training_list(plan);
+  const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
+  StepBytes total;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    (list[i].kind == parallel::ActionKind::gather ? total.gathers : total.sums) += bytes[i];
+  return total;
+}
+
+/// Makes all steps. False where a signal stopped them.
+bool make_steps(const train::Plan& plan, train::Stepper& stepper, checkpoint::TrainingState& state,
+                const StepBytes& each, const LayoutRequest& request, LayoutResult& result) {
+  double seconds = 0;
+  bool weights_changed = true;  // a skipped step leaves them as they were gathered
+  while (state.step < plan.total_steps) {
+    train::StepTimes times;
+    const train::Decision decision =
+        stepper.step([&](train::StepReport& report) { report.signal = request.stop_signal(); }, times);
+    if (!decision.finite && !decision.skip) {
+      throw comm::SharedError(ErrorKind::input,
+                              fmt::format("step {}: the loss is not finite", state.step + 1),
+                              "lower --lr or lengthen --warmup-steps");
+    }
+    result.losses.push_back(decision.loss);
+    result.expected_bytes += each.sums + (weights_changed || plan.layout.zero == 3 ? each.gathers : 0);
+    weights_changed = decision.finite;
+    if (state.step > 1) seconds += times.step_s + times.data_wait_s;
+    if (decision.stop) {
+      result.stopped_by = decision.stop_signal;
+      return false;
+    }
+  }
+  if (seconds > 0)
+    result.tokens_per_s = static_cast<double>((plan.total_steps - 1) * plan.tokens_per_step()) / seconds;
+  return true;
+}
+
+bool all_agree(comm::Communicator& group, bool own) {
+  std::int64_t least = own ? 1 : 0;
+  const Tensor value(&least, DType::i64, Shape{1});
+  group.all_reduce(value, value, comm::Reduction::min).wait();
+  return least != 0;
+}
+
+std::uint64_t most_resident_bytes(comm::Communicator& group) {
+  auto peak = static_cast<std::int64_t>(peak_resident_bytes());
+  const Tensor most(&peak, DType::i64, Shape{1});
+  group.all_reduce(most, most, comm::Reduction::max).wait();
+  return static_cast<std::uint64_t>(peak);
+}
+
+}  // namespace
+
+KeptWeights::KeptWeights() {
+  std::string path = (fs::temp_directory_path() / "dt-weights-XXXXXX").string();
+  file_ = ::mkstemp(path.data());
+  if (file_ < 0) throw system_error(errno, "create", path);
+  ::unlink(path.c_str());
+}
+
+KeptWeights::~KeptWeights() {
+  ::close(file_);
+}
+
+void KeptWeights::write(std::uint64_t offset, const Tensor& values) {
+  std::span<const std::byte> left = values.span_bytes();
+  while (!left.empty()) {
+    const ssize_t done = ::pwrite(file_, left.data(), left.size(), static_cast<off_t>(offset));
+    if (done < 0)
+      throw system_error(errno, "write", "the reference's weights in " + fs::temp_directory_path().string());
+    left = left.subspan(static_cast<std::size_t>(done));
+    offset += static_cast<std::uint64_t>(done);
+  }
+}
+
+void KeptWeights::read(std::uint64_t offset, const Tensor& values) const {
+  std::span<std::byte> left = values.span_bytes();
+  while (!left.empty()) {
+    const ssize_t done = ::pread(file_, left.data(), left.size(), static_cast<off_t>(offset));
+    if (done < 0) throw system_error(errno, "read", "the reference's weights");
+    DT_CHECK(done > 0, "the reference has fewer weights");
+    left = left.subspan(static_cast<std::size_t>(done));
+    offset += static_cast<std::uint64_t>(done);
+  }
+}
+
+LayoutResult run_layout(const train::Plan& plan, const train::Settings& settings,
+                        const data::TokenDataset& dataset, const comm::Ranks& ranks,
+                        const LayoutRequest& request) {
+  comm::Communicator& world = ranks.world;
+  reset_peak_resident();
+  world.barrier().wait();
+  world.set_bucket_bytes(plan.comm_bucket_bytes);
+  const auto groups = train::make_groups(plan, world);
+  std::unique_ptr<train::ModelRuntime> runtime;
+  comm::together(world, [&] {
+    runtime = std::make_unique<train::ModelRuntime>(plan, train::ModelRuntime::Purpose::training, *groups);
+    train::fill_weights(*runtime, settings, plan);
+  });
+  checkpoint::TrainingState state = train::initial_state(plan, dataset);
+  train::Stepper stepper(plan, *runtime, dataset, state, world);
+  LayoutResult result;
+  const std::int64_t bytes_before = recorded_bytes(world);
+  const StepBytes each = step_bytes(plan, *runtime);
+  if (!make_steps(plan, stepper, state, each, request, result)) return result;
+  const std::int64_t control_bytes = world.size() > 1 ? train::StepReport::bytes() * plan.total_steps : 0;
+  result.moved_bytes = recorded_bytes(world) - bytes_before - control_bytes;
+  result.data_digest = state.data_digest;
+  result.storage = runtime->storage().bytes();
+  result.peak_bytes = most_resident_bytes(world);
+  result.all_moved_as_expected = all_agree(world, result.moved_bytes == result.expected_bytes);
+  result.weights = keep_or_compare(runtime->storage(), world, request);
+  return result;
+}
+
+}  // namespace dt::prove

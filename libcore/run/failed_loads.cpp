@@ -1,0 +1,86 @@
+#include "run/failed_loads.hpp"
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/host.hpp"
+#include "base/text.hpp"
+
+namespace dt::run {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* format_name = "dt-failed-load";
+
+struct FailedLoad {
+  std::string at;  // UTC
+  std::string reason;
+};
+
+std::string to_line(const std::string& reason) {
+  const Json object = {{"format", format_name}, {"version", 1},          {"at", utc_timestamp()},
+                       {"host", host_name()},   {"process", ::getpid()}, {"reason", reason}};
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// Lines that are no such record (torn, or of another version) do not count.
+std::vector<FailedLoad> failed_loads(const fs::path& checkpoint) {
+  const fs::path path = failed_loads_path(checkpoint);
+  std::error_code error;
+  if (!fs::exists(path, error)) return {};
+  std::vector<FailedLoad> loads;
+  for (const std::string& line : split(read_file(path), '\n')) {
+    const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!object.is_object() || object.value("format", Json()) != format_name ||
+        object.value("version", Json()) != 1) {
+      continue;
+    }
+    const auto text = [&](const char* member) {
+      return object.contains(member) && object[member].is_string() ? object[member].get<std::string>() : "";
+    };
+    loads.push_back({text("at"), text("reason")});
+  }
+  return loads;
+}
+
+}  // namespace
+
+fs::path failed_loads_path(const fs::path& checkpoint) {
+  fs::path path = checkpoint.filename().empty() ? checkpoint.parent_path() : checkpoint;
+  path += failed_loads_suffix;
+  return path;
+}
+
+void record_failed_load(const fs::path& checkpoint, const std::string& reason) {
+  std::error_code error;
+  if (!fs::is_directory(checkpoint, error) || failed_loads(checkpoint).size() >= max_failed_loads) return;
+  const fs::path path = failed_loads_path(checkpoint);
+  File file = File::open_append(path);
+  file.write(to_line(reason));  // one write, which O_APPEND keeps whole
+  file.sync();
+  file.close();
+  sync_directory(path.parent_path());
+}
+
+std::string why_set_aside(const fs::path& checkpoint) {
+  const std::vector<FailedLoad> loads = failed_loads(checkpoint);
+  if (loads.size() < max_failed_loads) return {};
+  return fmt::format(
+      "set aside: {} starts found it damaged, the last at {}: {}; once it is repaired, --resume {} takes it "
+      "up again",
+      loads.size(), loads.back().at, loads.back().reason, checkpoint.string());
+}
+
+void forget_failed_loads(const fs::path& checkpoint) {
+  const fs::path path = failed_loads_path(checkpoint);
+  std::error_code error;
+  if (fs::remove(path, error)) sync_directory(path.parent_path());
+  if (error) throw system_error(error.value(), "remove", path.string());
+}
+
+}  // namespace dt::run

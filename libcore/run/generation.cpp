@@ -1,0 +1,182 @@
+// A generation's file, and the numbers that are taken.
+
+#include <algorithm>
+#include <charconv>
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/host.hpp"
+#include "checkpoint/json_reader.hpp"
+#include "run/run_directory.hpp"
+
+namespace dt::run {
+
+namespace {
+
+constexpr const char* format_name = "dt-generation";
+constexpr std::int64_t format_version = 1;
+
+std::string to_text(const Generation& g) {
+  const nlohmann::ordered_json object = {{"format", format_name},
+                                         {"version", format_version},
+                                         {"generation", g.number},
+                                         {"continues", g.continues},
+                                         {"continues_step", g.continues_step},
+                                         {"started", g.started},
+                                         {"host", g.host},
+                                         {"process", g.process},
+                                         {"slurm_job", g.slurm_job},
+                                         {"slurm_restarts", g.slurm_restarts}};
+  return object.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Generation parse_generation(const std::string& text, const std::string& origin) {
+  const checkpoint::JsonObject o = checkpoint::JsonObject::parse(
+      text, origin, "the run directory is damaged: emptying this file withdraws the claim");
+  if (o.string("format") != format_name || o.integer("version") != format_version) {
+    throw Error(
+        ErrorKind::input,
+        fmt::format("{} has format '{}', version {}", origin, o.string("format"), o.integer("version")),
+        fmt::format("this dt reads '{}', version {}", format_name, format_version));
+  }
+  Generation g;
+  g.number = o.integer("generation");
+  g.continues = o.string("continues");
+  g.continues_step = o.integer("continues_step");
+  g.started = o.string("started");
+  g.host = o.string("host");
+  g.process = o.integer("process");
+  g.slurm_job = o.string("slurm_job");
+  g.slurm_restarts = o.string("slurm_restarts");
+  return g;
+}
+
+std::string file_name(std::int64_t number) {
+  return fmt::format("{:04}.json", number);
+}
+
+/// 0 for a name that is no generation's.
+std::int64_t number_of(const std::string& name) {
+  std::int64_t number = 0;
+  std::from_chars(name.data(), name.data() + name.size(), number);
+  return number > 0 && file_name(number) == name ? number : 0;
+}
+
+std::int64_t restarts(const std::string& text) {
+  std::int64_t count = 0;  // Slurm leaves the variable unset in a job's first life
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
+}
+
+/// Only this process holds it for longer than an instant.
+bool is_locked(const fs::path& path) {
+  FileLock probe;
+  return probe.try_lock(path) == FileLock::Outcome::busy;
+}
+
+/// Of own's Slurm job.
+bool is_of_later_life(const fs::path& path, const Generation& own) {
+  try {
+    return own.is_earlier_life_of(parse_generation(read_file(path), path.string()));
+  } catch (const Error&) {  // withdrawn just now, or damaged: whoever holds the run need not care
+    return false;
+  }
+}
+
+std::vector<std::int64_t> claimed_numbers(const fs::path& folder) {
+  std::vector<std::int64_t> numbers;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (const std::int64_t number = number_of(entry->path().filename().string())) numbers.push_back(number);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw system_error(error.value(), "list", folder.string());
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+}  // namespace
+
+std::string describe(const Generation& g) {
+  const std::string job = g.slurm_job.empty() ? "" : ", Slurm job " + g.slurm_job;
+  return fmt::format("generation {}, process {} on {}{}, since {}", g.number, g.process, g.host, job,
+                     g.started);
+}
+
+bool Generation::is_earlier_life_of(const Generation& other) const {
+  return !slurm_job.empty() && slurm_job == other.slurm_job &&
+         restarts(slurm_restarts) < restarts(other.slurm_restarts);
+}
+
+fs::path RunDirectory::generation_path(std::int64_t number) const {
+  return generations_path() / file_name(number);
+}
+
+std::vector<Generation> RunDirectory::generations() const {
+  std::vector<Generation> result;
+  for (const std::int64_t number : claimed_numbers(generations_path())) {
+    const fs::path path = generation_path(number);
+    const std::string text = read_file(path);
+    if (text.empty()) continue;  // withdrawn
+    result.push_back(parse_generation(text, path.string()));
+    if (result.back().number != number) {
+      throw input_error("{} says that it is generation {}", path.string(), result.back().number);
+    }
+  }
+  return result;
+}
+
+Generation RunDirectory::claim(const std::string& continues, std::int64_t continues_step) const {
+  Generation own;
+  own.continues = continues;
+  own.continues_step = continues_step;
+  own.started = utc_timestamp();
+  own.host = host_name();
+  own.process = ::getpid();
+  own.slurm_job = environment_variable("SLURM_JOB_ID").value_or("");
+  own.slurm_restarts = environment_variable("SLURM_RESTART_COUNT").value_or("");
+  const std::vector<std::int64_t> taken = claimed_numbers(generations_path());
+  own.number = taken.empty() ? 1 : taken.back() + 1;
+  // A generation's file may be lost, its checkpoints not: their names must stay free of another's.
+  for (const checkpoint::CheckpointEntry& entry : checkpoints())
+    own.number = std::max(own.number, entry.generation + 1);
+  while (!create_file_exclusively(generation_path(own.number), to_text(own))) ++own.number;
+  return own;
+}
+
+bool RunDirectory::is_superseded(const Generation& own) const {
+  std::error_code error;
+  for (std::int64_t number = own.number + 1;; ++number) {
+    const fs::path path = generation_path(number);
+    const std::uintmax_t bytes = fs::file_size(path, error);
+    if (error) return false;
+    if (bytes == 0) continue;  // withdrawn
+    if (is_of_later_life(path, own) || !is_locked(generation_path(own.number))) return true;
+  }
+}
+
+void RunDirectory::withdraw_abandoned(const Generation& own) const {
+  std::optional<std::vector<checkpoint::CheckpointEntry>> saved;  // looked for where there is a newer claim
+  for (const std::int64_t number : claimed_numbers(generations_path())) {
+    const fs::path path = generation_path(number);
+    if (number <= own.number || read_file(path).empty() || is_of_later_life(path, own)) continue;
+    if (!is_locked(generation_path(own.number))) return;
+    if (!saved) saved = checkpoints();
+    // Who has saved under it has held the run at another time: locks can be lost with their server.
+    if (std::any_of(saved->begin(), saved->end(), [&](const auto& c) { return c.generation == number; }))
+      continue;
+    FileLock held;
+    if (held.try_lock(path) == FileLock::Outcome::held) write_synced(path, "");
+  }
+}
+
+void RunDirectory::withdraw(const Generation& own) const {
+  write_synced(generation_path(own.number), "");
+}
+
+}  // namespace dt::run

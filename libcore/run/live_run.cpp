@@ -1,0 +1,89 @@
+#include <chrono>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "run/run_directory.hpp"
+
+namespace dt::run {
+
+namespace {
+
+using Outcome = FileLock::Outcome;
+
+/// Another start's probe holds a lock for an instant; a life lasts longer.
+Outcome lock_patiently(FileLock& lock, const fs::path& path, double patience_s) {
+  const double end_s = monotonic_s() + patience_s;
+  for (;;) {
+    const Outcome outcome = lock.try_lock(path);
+    if (outcome != Outcome::busy || monotonic_s() > end_s) return outcome;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+/// Slurm requeues a job while processes of its former life may still run on a node that it lost.
+bool is_earlier_life(const Generation& holder) {
+  Generation own;
+  own.slurm_job = environment_variable("SLURM_JOB_ID").value_or("");
+  own.slurm_restarts = environment_variable("SLURM_RESTART_COUNT").value_or("");
+  return holder.is_earlier_life_of(own);
+}
+
+Error alive_error(const RunDirectory& run, const Generation& holder) {
+  return Error(ErrorKind::environment,
+               fmt::format("another dt-train is running in {}: {}", run.path().string(), describe(holder)),
+               "wait for it to end, stop it, or use another run directory");
+}
+
+}  // namespace
+
+void LiveRun::refuse_if_alive(const RunDirectory& run) {
+  constexpr double patience_s = 0.5;
+  // Of several that have met, the lowest number that stays held is the one that goes on.
+  for (const Generation& other : run.generations()) {
+    FileLock probe;
+    if (is_earlier_life(other)) continue;
+    if (lock_patiently(probe, run.generation_path(other.number), patience_s) == Outcome::busy) {
+      throw alive_error(run, other);
+    }
+  }
+}
+
+LiveRun::LiveRun(const RunDirectory& run, const Generation& own) {
+  try {
+    hold(run, own);
+  } catch (...) {
+    // Left standing, the claim would lead later starts past what the run's holder saves.
+    try {
+      run.withdraw(own);
+    } catch (const Error&) {  // the holder does it before it saves
+    }
+    throw;
+  }
+}
+
+void LiveRun::hold(const RunDirectory& run, const Generation& own) {
+  constexpr double patience_s = 2;  // for a start that is about to withdraw
+  const Outcome outcome = lock_patiently(lock_, run.generation_path(own.number), patience_s);
+  DT_CHECK(outcome != Outcome::busy, "generation {} is locked by another process", own.number);
+  supported_ = outcome == Outcome::held;
+  if (!supported_) return;
+  if (read_file(run.generation_path(own.number)).empty())
+    throw Error(ErrorKind::environment,
+                fmt::format("another dt-train in {} has withdrawn generation {}, which was not held yet",
+                            run.path().string(), own.number),
+                "wait for it to end, stop it, or use another run directory");
+  for (const Generation& other : run.generations()) {
+    FileLock probe;
+    const bool yields = other.number > own.number || (other.number < own.number && !is_earlier_life(other) &&
+                                                      lock_patiently(probe, run.generation_path(other.number),
+                                                                     patience_s) == Outcome::busy);
+    if (!yields) continue;
+    run.withdraw(own);
+    lock_ = FileLock();
+    refuse_if_alive(run);
+    throw alive_error(run, other);  // which has yet to lock its file
+  }
+}
+
+}  // namespace dt::run

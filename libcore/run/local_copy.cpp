@@ -1,0 +1,68 @@
+// From a share into the run directory.
+
+#include "base/error.hpp"
+#include "checkpoint/digested_bytes.hpp"
+#include "checkpoint/part_file.hpp"
+#include "run/local_store.hpp"
+
+namespace dt::run {
+
+namespace {
+
+/// What this node cannot read, another may hold as well: that is a share's fault, not the start's.
+template <class Action>
+auto reading(Action action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    throw Error(ErrorKind::input, error.message());
+  }
+}
+
+void copy_synced(const fs::path& from, const fs::path& to) {
+  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  File source = reading([&] { return File::open_read(from); });
+  File target = File::create(to);
+  while (const std::size_t count = reading([&] { return source.read(buffer); })) {
+    target.write(std::span(buffer).first(count));
+  }
+  target.sync();
+  target.close();
+}
+
+void check_copy(const fs::path& path, const fs::path& origin, const checkpoint::StoredFile& stored,
+                const checkpoint::Part& part) {
+  const File file = File::open_read(path);
+  if (file.size() != stored.bytes)
+    throw input_error("{} has {} bytes, expected {}", origin.string(), file.size(), stored.bytes);
+  std::vector<const checkpoint::StoredPiece*> pieces;
+  for (const checkpoint::StoredPiece& piece : part.pieces) pieces.push_back(&piece);
+  for (const checkpoint::DigestedBytes& bytes : checkpoint::digested_bytes(stored, pieces)) {
+    if (const std::string why = checkpoint::why_damaged(file, bytes); !why.empty())
+      throw input_error("{}: {}", origin.string(), why);
+  }
+}
+
+}  // namespace
+
+void copy_part(const fs::path& share, const checkpoint::Manifest& header, int writer,
+               const fs::path& unfinished) {
+  const checkpoint::Part part =
+      reading([&] { return checkpoint::load_part(share, header.state.step, header.generation, writer); });
+  std::vector<std::string> names = {checkpoint::part_file_name(writer)};
+  for (const checkpoint::StoredFile& file : part.files) names.push_back(file.name);
+  try {
+    for (const checkpoint::StoredFile& file : part.files) {
+      copy_synced(share / file.name, unfinished / file.name);
+      check_copy(unfinished / file.name, share / file.name, file, part);
+    }
+    copy_synced(share / names.front(), unfinished / names.front());
+    sync_directory(unfinished);
+  } catch (...) {
+    std::error_code ignored;
+    for (const std::string& name : names) fs::remove(unfinished / name, ignored);
+    throw;
+  }
+}
+
+}  // namespace dt::run

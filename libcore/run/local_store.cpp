@@ -1,0 +1,227 @@
+#include "run/local_store.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <limits>
+#include <unistd.h>
+
+#include "base/build_info.hpp"
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "checkpoint/part_file.hpp"
+#include "checkpoint/writer.hpp"
+
+namespace dt::run {
+
+namespace {
+
+constexpr const char* header_name = "header.json";
+constexpr const char* claim_name = "generation.json";
+constexpr const char* unfinished_suffix = ".unfinished";
+constexpr const char* removed_suffix = ".removed";
+
+/// "runs/a" → "a-0123456789abcdef": readable, and no other path's; the same before the run is there.
+std::string folder_name(const fs::path& run) {
+  const fs::path path = fs::weakly_canonical(fs::absolute(run));
+  return fmt::format("{}-{}", path.filename().string().substr(0, 160), to_hex(digest(path.string())));
+}
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code gone;
+    if (entry->is_directory(gone)) paths.push_back(entry->path());
+  }
+  const bool is_none = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  if (error && !is_none) throw environment_error("cannot list {}: {}", folder.string(), error.message());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+void remove_folder(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw system_error(error.value(), "remove", path.string());
+}
+
+/// No share must be found that has lost half of its files: its name goes first.
+fs::path hide(const fs::path& share) {
+  const fs::path hidden = share.parent_path() / ("." + share.filename().string() + removed_suffix);
+  std::error_code error;
+  fs::rename(share, hidden, error);
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw system_error(error.value(), "remove", share.string());
+  return hidden;
+}
+
+/// 3 of "part-00003.json"; -1 of any other name.
+int writer_of(const std::string& name) {
+  constexpr std::string_view prefix = "part-";
+  int writer = -1;
+  if (!name.starts_with(prefix)) return -1;
+  std::from_chars(name.data() + prefix.size(), name.data() + name.size(), writer);
+  return writer >= 0 && checkpoint::part_file_name(writer) == name ? writer : -1;
+}
+
+bool holds(const fs::path& share, const checkpoint::Manifest& header, int writer) {
+  try {
+    const checkpoint::Part part = checkpoint::load_part(share, header.state.step, header.generation, writer);
+    return std::all_of(part.files.begin(), part.files.end(), [&](const checkpoint::StoredFile& file) {
+      return File::open_read(share / file.name).size() == file.bytes;
+    });
+  } catch (const Error&) {  // another node may hold it
+    return false;
+  }
+}
+
+std::vector<int> writers_in(const fs::path& share, const checkpoint::Manifest& header) {
+  std::vector<int> writers;
+  for (const fs::directory_entry& entry : fs::directory_iterator(share)) {
+    const int writer = writer_of(entry.path().filename().string());
+    if (writer >= 0 && writer < num_writers(header) && holds(share, header, writer))
+      writers.push_back(writer);
+  }
+  std::sort(writers.begin(), writers.end());
+  return writers;
+}
+
+LocalShare load_share(const checkpoint::CheckpointEntry& name) {
+  const fs::path path = name.path / header_name;
+  LocalShare share;
+  share.path = name.path;
+  share.header_text = read_file(path);
+  share.header = checkpoint::parse_manifest(share.header_text, path.string());
+  if (share.header.state.step != name.step || share.header.generation != name.generation)
+    throw input_error("{} is of step {}, generation {}", path.string(), share.header.state.step,
+                      share.header.generation);
+  share.writers = writers_in(name.path, share.header);
+  return share;
+}
+
+}  // namespace
+
+int num_writers(const checkpoint::Manifest& header) {
+  return header.mesh.size();
+}
+
+LocalStore::LocalStore(const fs::path& folder, const RunDirectory& run, const std::string& host)
+    : run_(run), run_path_(folder / folder_name(run.path())), path_(run_path_ / host) {}
+
+void LocalStore::open() const {
+  make_folders(path_);
+  write_file_atomically(path_ / "run", fs::weakly_canonical(fs::absolute(run_.path())).string() + "\n");
+  for (const fs::path& host : folders_in(run_path_)) {
+    for (const fs::path& folder : folders_in(host)) {
+      if (folder.filename().string().starts_with(".step-")) remove_folder(folder);
+    }
+  }
+  for (const checkpoint::CheckpointEntry& share : all_shares()) {
+    if (origin_of(share.path, share.generation) == Origin::another_run) remove_folder(hide(share.path));
+  }
+}
+
+void LocalStore::require() const {
+  make_folders(path_);
+  if (::access(path_.c_str(), R_OK | W_OK | X_OK) != 0) throw system_error(errno, "write to", path_.string());
+}
+
+std::vector<checkpoint::CheckpointEntry> LocalStore::all_shares() const {
+  std::vector<checkpoint::CheckpointEntry> found;
+  for (const fs::path& host : folders_in(run_path_)) {
+    for (const fs::path& path : folders_in(host)) {
+      if (const auto name = checkpoint::parse_checkpoint_name(path)) found.push_back(*name);
+    }
+  }
+  return found;
+}
+
+/// A run that was removed and begun anew has other generations under the same numbers.
+LocalStore::Origin LocalStore::origin_of(const fs::path& share, std::int64_t generation) const {
+  try {
+    const std::string claimed = read_file(run_.generation_path(generation));
+    if (claimed.empty())
+      return Origin::unknown;  // withdrawn by hand: under a claim that a start withdrew nothing was saved
+    return read_file(share / claim_name) == claimed ? Origin::this_run : Origin::another_run;
+  } catch (const Error&) {  // one of the two is not there, or not to be read
+    return Origin::unknown;
+  }
+}
+
+fs::path LocalStore::unfinished_path(std::int64_t step, std::int64_t generation) const {
+  return path_ / ("." + checkpoint::checkpoint_name(step, generation) + unfinished_suffix);
+}
+
+void LocalStore::begin(std::int64_t step, std::int64_t generation) const {
+  remove_folder(unfinished_path(step, generation));
+  make_folders(unfinished_path(step, generation));
+}
+
+fs::path LocalStore::commit(checkpoint::Manifest header, const std::string& claim) const {
+  const fs::path unfinished = unfinished_path(header.state.step, header.generation);
+  const fs::path path = path_ / checkpoint::checkpoint_name(header.state.step, header.generation);
+  if (header.created.empty()) header.created = utc_timestamp();
+  if (header.dt_version.empty()) header.dt_version = dt_version();
+  write_synced(unfinished / header_name, to_json(header));
+  write_synced(unfinished / claim_name, claim);
+  sync_directory(unfinished);
+  std::error_code error;
+  fs::rename(unfinished, path, error);
+  if (error) throw system_error(error.value(), "create", path.string());
+  sync_directory(path_);
+  return path;
+}
+
+void LocalStore::abandon(std::int64_t step, std::int64_t generation) const {
+  std::error_code ignored;  // the next start removes it
+  fs::remove_all(unfinished_path(step, generation), ignored);
+}
+
+std::vector<LocalShare> LocalStore::shares(std::vector<checkpoint::Problem>& problems) const {
+  std::vector<LocalShare> found;
+  for (const checkpoint::CheckpointEntry& share : all_shares()) {
+    const Origin origin = origin_of(share.path, share.generation);
+    if (origin == Origin::unknown)
+      problems.push_back({share.path.string(), "nothing tells whether it is this run's"});
+    if (origin != Origin::this_run) continue;
+    try {
+      found.push_back(load_share(share));
+    } catch (const Error& error) {
+      problems.push_back({share.path.string(), error.message()});
+    } catch (const fs::filesystem_error& error) {
+      problems.push_back({share.path.string(), error.code().message()});
+    }
+  }
+  return found;
+}
+
+std::vector<fs::path> LocalStore::share_paths(std::int64_t step, std::int64_t generation) const {
+  std::vector<fs::path> found;
+  for (const checkpoint::CheckpointEntry& share : all_shares()) {
+    if (share.step == step && share.generation == generation &&
+        origin_of(share.path, generation) == Origin::this_run)
+      found.push_back(share.path);
+  }
+  return found;
+}
+
+void LocalStore::remove_older(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest) const {
+  for (const checkpoint::CheckpointEntry& share : all_shares()) {
+    if (share.generation <= own_generation && is_newer(newest, share) &&
+        origin_of(share.path, share.generation) == Origin::this_run)
+      remove_folder(hide(share.path));
+  }
+}
+
+void LocalStore::clear(std::int64_t own_generation) const {
+  remove_older(own_generation, {{}, std::numeric_limits<std::int64_t>::max(), own_generation});
+  if (!all_shares().empty()) return;
+  std::error_code ignored;  // other hosts' folders may be in it
+  fs::remove_all(path_, ignored);
+  fs::remove(run_path_, ignored);
+}
+
+}  // namespace dt::run

@@ -1,0 +1,80 @@
+#pragma once
+// Local checkpoints: what nodes keep of a run's state on storage of their own. Each node holds a share, the
+// files of some of the checkpoint's writers; shares that hold those of all together are a whole one. See
+// FORMATS.md.
+
+#include <string>
+#include <vector>
+
+#include "run/run_directory.hpp"
+
+namespace dt::run {
+
+/// One node's part of a local checkpoint.
+struct LocalShare {
+  fs::path path;
+  std::string header_text;      // as it lies in the share
+  checkpoint::Manifest header;  // the checkpoint's manifest without files and pieces
+  std::vector<int> writers;  // of whom it holds all, ascending: a part that is whole and a file of its size
+};
+
+/// How many wrote a checkpoint with this header.
+int num_writers(const checkpoint::Manifest& header);
+
+/// One run's folder on this node's storage. The first rank of a node alone commits, removes and looks.
+class LocalStore {
+ public:
+  /// `folder` is the node's for all runs; `run` must outlive it. Each host has a folder of its own in it, so
+  /// that nodes may, but need not, have different storage under the same name.
+  LocalStore(const fs::path& folder, const RunDirectory& run, const std::string& host);
+  const fs::path& path() const { return path_; }
+
+  /// Makes the folder and those above it; removes what killed saves left, and shares of another run that had
+  /// the same path. Only while holding LiveRun and before the first save. Errors: environment.
+  void open() const;
+
+  /// Makes the folder, for a node that is new. A start calls it before it chooses what to go on from: storage
+  /// that cannot be read and written at the moment must not pass for storage that holds nothing. Errors:
+  /// environment.
+  void require() const;
+
+  /// Where the node's writers write, as into any unfinished checkpoint: made anew by begin(), gone after
+  /// commit().
+  fs::path unfinished_path(std::int64_t step, std::int64_t generation) const;
+  void begin(std::int64_t step, std::int64_t generation) const;
+  /// Gives what lies in the unfinished folder, synced by its writers, its final name. `claim`: the text of
+  /// the generation's file, by which the share is known to be of this run and no other. Blocks. A crash
+  /// leaves the whole share or the unfinished one. Errors: environment.
+  fs::path commit(checkpoint::Manifest header, const std::string& claim) const;
+  void abandon(std::int64_t step, std::int64_t generation) const;
+
+  /// The shares of this run, of all hosts' folders. What cannot be read or is damaged is left out and named
+  /// in `problems`.
+  std::vector<LocalShare> shares(std::vector<checkpoint::Problem>& problems) const;
+  /// Where those of one checkpoint are.
+  std::vector<fs::path> share_paths(std::int64_t step, std::int64_t generation) const;
+
+  /// Removes the run's shares of this and older generations that are older than `newest`. Those of a newer
+  /// generation stay: whoever removes may be a zombie. Errors: environment.
+  void remove_older(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest) const;
+  /// Removes all of this and older generations, and the folder where nothing is left in it.
+  void clear(std::int64_t own_generation) const;
+
+ private:
+  enum class Origin { this_run, another_run, unknown };
+  Origin origin_of(const fs::path& share, std::int64_t generation) const;
+  /// With their names taken apart.
+  std::vector<checkpoint::CheckpointEntry> all_shares() const;
+
+  const RunDirectory& run_;
+  fs::path run_path_;  // of all hosts
+  fs::path path_;
+};
+
+/// Copies what `writer` left in a share into an unfinished checkpoint, checks each byte of the copy against
+/// its digest, and syncs it. Errors: input, where the share does not hold it whole, or this host cannot read
+/// it; nothing of it is left then. environment, where the copy cannot be written.
+void copy_part(const fs::path& share, const checkpoint::Manifest& header, int writer,
+               const fs::path& unfinished);
+
+}  // namespace dt::run

@@ -1,0 +1,222 @@
+#include "run/run_directory.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <limits>
+#include <set>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "checkpoint/writer.hpp"
+#include "run/failed_loads.hpp"
+
+namespace dt::run {
+
+namespace {
+
+constexpr const char* removed_suffix = ".removed";
+constexpr const char* unfinished_infix = ".tmp-";  // of AtomicDirectory
+
+void remove_folder(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  // Of two that remove the same leftovers, one finds them gone.
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw environment_error("cannot remove {}: {}", path.string(), error.message());
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    paths.push_back(entry->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw system_error(error.value(), "list", folder.string());
+  }
+  return paths;
+}
+
+/// Of the hidden folders that checkpoints leave, those that `is_garbage` says. That they have left their
+/// final names must be on disk before the first of their files goes.
+std::vector<fs::path> remove_hidden(const fs::path& folder, bool (*is_garbage)(const std::string&)) {
+  std::vector<fs::path> removed;
+  std::vector<fs::path> hidden;
+  for (const fs::path& path : entries_of(folder)) {
+    const std::string name = path.filename().string();
+    if (!name.starts_with(".step-") || !is_garbage(name)) continue;
+    // Whoever still fills it must not give what is left of it a final name.
+    fs::path gone = path;
+    if (!name.ends_with(removed_suffix)) {
+      gone += removed_suffix;
+      if (::rename(path.c_str(), gone.c_str()) != 0) continue;  // it has just become a checkpoint, or is gone
+    }
+    hidden.push_back(gone);
+    removed.push_back(path);
+  }
+  if (!hidden.empty()) sync_directory(folder);
+  for (const fs::path& path : hidden) remove_folder(path);
+  return removed;
+}
+
+/// Of failed loads, where the checkpoint has been removed since.
+void remove_orphaned_records(const fs::path& folder) {
+  for (const fs::path& path : entries_of(folder)) {
+    std::string name = path.filename().string();
+    if (!name.ends_with(failed_loads_suffix)) continue;
+    name.resize(name.size() - std::string_view(failed_loads_suffix).size());
+    std::error_code ignored;  // the next start meets it again
+    if (!fs::exists(folder / name, ignored)) fs::remove(path, ignored);
+  }
+}
+
+}  // namespace
+
+bool is_newer(const checkpoint::CheckpointEntry& a, const checkpoint::CheckpointEntry& b) {
+  return a.generation != b.generation ? a.generation > b.generation : a.step > b.step;
+}
+
+std::string why_incomplete(const fs::path& checkpoint) {
+  try {
+    if (std::string why = why_set_aside(checkpoint); !why.empty()) return why;
+    const checkpoint::Reader reader(checkpoint);
+    return {};
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::input) throw;
+    return error.message();
+  }
+}
+
+RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {}
+
+void RunDirectory::create() const {
+  for (const fs::path& folder : {path_, checkpoints_path(), generations_path()}) {
+    make_folders(folder);
+    if (::access(folder.c_str(), W_OK | X_OK) != 0) throw system_error(errno, "write into", folder.string());
+  }
+  sync_directory(path_);  // a start that was killed may have made the two and not synced them
+}
+
+void RunDirectory::require() const {
+  std::error_code error;
+  const std::string name = path_.string();
+  if (!fs::is_directory(path_, error)) {
+    throw Error(ErrorKind::input, fmt::format("{} is not a folder", name),
+                "expected a run directory of dt-train");
+  }
+  if (fs::is_directory(checkpoints_path(), error) || fs::is_directory(generations_path(), error)) return;
+  const bool is_checkpoint = fs::exists(path_ / checkpoint::manifest_name, error);
+  throw Error(
+      ErrorKind::input,
+      fmt::format("{} is {}", name, is_checkpoint ? "a checkpoint" : "not a run directory of dt-train"),
+      "expected the folder that was given to dt-train as --run: it holds checkpoints/ and generations/");
+}
+
+std::vector<checkpoint::CheckpointEntry> RunDirectory::checkpoints() const {
+  std::vector<checkpoint::CheckpointEntry> found;
+  std::error_code error;
+  for (const fs::path& path : entries_of(checkpoints_path())) {
+    const auto entry = checkpoint::parse_checkpoint_name(path);
+    if (!entry) continue;
+    const fs::file_status status = fs::status(path, error);
+    // What cannot be looked at must not pass for what is not there: a start would begin anew.
+    if (error && status.type() != fs::file_type::not_found)
+      throw system_error(error.value(), "look at", path.string());
+    if (fs::is_directory(status)) found.push_back(*entry);
+  }
+  std::sort(found.begin(), found.end(),
+            [](const checkpoint::CheckpointEntry& a, const checkpoint::CheckpointEntry& b) {
+              return a.step != b.step ? a.step < b.step : a.generation < b.generation;
+            });
+  return found;
+}
+
+std::optional<Generation> RunDirectory::find_generation(
+    std::int64_t number, const std::vector<Generation>& claimed,
+    const std::vector<checkpoint::CheckpointEntry>& entries) const {
+  for (const Generation& g : claimed) {
+    if (g.number == number) return g;
+  }
+  for (const checkpoint::CheckpointEntry& entry : entries) {
+    if (entry.generation != number) continue;
+    try {
+      Generation g;
+      g.number = number;
+      g.continues = checkpoint::load_manifest(entry.path).parent;
+      const auto parent = checkpoint::parse_checkpoint_name(g.continues);
+      g.continues_step = parent ? parent->step : 0;
+      return g;
+    } catch (const Error&) {  // another of its checkpoints may tell
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<checkpoint::CheckpointEntry> RunDirectory::on_lineage(
+    std::vector<checkpoint::CheckpointEntry> entries) const {
+  const std::vector<Generation> claimed = generations();
+  std::sort(entries.begin(), entries.end(), is_newer);
+  std::int64_t number = claimed.empty() ? 0 : claimed.back().number;
+  if (!entries.empty()) number = std::max(number, entries.front().generation);
+  std::int64_t last_step = std::numeric_limits<std::int64_t>::max();
+  std::vector<checkpoint::CheckpointEntry> result;
+  while (number > 0) {
+    for (const checkpoint::CheckpointEntry& entry : entries) {
+      if (entry.generation == number && entry.step <= last_step) result.push_back(entry);
+    }
+    const auto generation = find_generation(number, claimed, entries);
+    const auto parent = generation ? checkpoint::parse_checkpoint_name(generation->continues) : std::nullopt;
+    // A checkpoint outside the run ends the walk, and so does a file that would lead it in a circle.
+    const bool is_inside = parent && parent->path == parent->path.filename() && parent->generation < number;
+    number = is_inside ? parent->generation : 0;
+    if (is_inside) last_step = std::min(last_step, generation->continues_step);
+  }
+  return result;
+}
+
+std::optional<checkpoint::CheckpointEntry> RunDirectory::newest_complete(
+    std::vector<checkpoint::Problem>* skipped) const {
+  for (const checkpoint::CheckpointEntry& entry : lineage()) {
+    const std::string why = why_incomplete(entry.path);
+    if (why.empty()) return entry;
+    if (skipped != nullptr) skipped->push_back({entry.path.string(), why});
+  }
+  return std::nullopt;
+}
+
+std::vector<fs::path> RunDirectory::remove(std::span<const fs::path> checkpoints) const {
+  std::vector<fs::path> removed;
+  for (const fs::path& path : checkpoints) {
+    const fs::path hidden = checkpoints_path() / ("." + path.filename().string() + removed_suffix);
+    remove_folder(hidden);
+    if (::rename(path.c_str(), hidden.c_str()) == 0) {
+      forget_failed_loads(path);
+      removed.push_back(path);
+    } else if (errno != ENOENT) {  // else already gone
+      throw system_error(errno, "remove", path.string());
+    }
+  }
+  remove_hidden(checkpoints_path(), [](const std::string& name) { return name.ends_with(removed_suffix); });
+  return removed;
+}
+
+void RunDirectory::restore_replaced() const {
+  for (const fs::path& path : entries_of(checkpoints_path())) {
+    std::string name = path.filename().string();
+    if (!name.starts_with(".step-") || !name.ends_with(replaced_suffix)) continue;
+    name.resize(name.size() - std::string_view(replaced_suffix).size());
+    dt::restore_replaced(checkpoints_path() / name.substr(1));
+  }
+}
+
+std::vector<fs::path> RunDirectory::remove_leftovers() const {
+  restore_replaced();
+  remove_orphaned_records(checkpoints_path());
+  return remove_hidden(checkpoints_path(), [](const std::string& name) {
+    return name.ends_with(removed_suffix) || name.ends_with(replaced_suffix) ||
+           name.find(unfinished_infix) != std::string::npos;
+  });
+}
+
+}  // namespace dt::run

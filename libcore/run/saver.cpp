@@ -1,0 +1,179 @@
+#include "run/saver.hpp"
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "comm/exchange.hpp"
+
+namespace dt::run {
+
+namespace {
+
+/// Thrown into a writing that is of no use any more.
+struct GivenUp {};
+
+/// Adds the time until its end to a sum.
+class Stall {
+ public:
+  explicit Stall(double& sum) : sum_(sum) {}
+  ~Stall() { sum_ += monotonic_s() - began_s_; }
+
+ private:
+  double& sum_;
+  double began_s_ = monotonic_s();
+};
+
+/// Once it goes, whatever made it go, the state may change.
+class Copying {
+ public:
+  explicit Copying(std::atomic<bool>& may_change) : may_change_(may_change) {}
+  Copying(const Copying&) = delete;
+  ~Copying() {
+    may_change_ = true;
+    may_change_.notify_all();
+  }
+
+ private:
+  std::atomic<bool>& may_change_;
+};
+
+}  // namespace
+
+Saver::Saver(const comm::Ranks& ranks, StateShares shares, bool in_background,
+             std::optional<std::int64_t> writers_per_node)
+    : ranks_(ranks),
+      shares_(std::move(shares)),
+      group_(ranks.world, shares_, writers_per_node, in_background) {}
+
+Saver::~Saver() {
+  is_cancelled_ = true;
+  if (task_.valid()) task_.wait();
+  end_target(false);
+}
+
+void Saver::begin(SaveTarget& target, const checkpoint::Manifest& header, bool state_changes) {
+  DT_CHECK(phase_ == Phase::idle, "a save of step {} while another is under way", header.state.step);
+  saved_ = SavedCheckpoint();
+  saved_.step = header.state.step;
+  const Stall stall(saved_.stall_s);
+  began_s_ = monotonic_s();
+  header_ = header;
+  has_failed_ = false;
+  target_ = &target;
+  const fs::path folder = target.begin(header);
+  comm::together(ranks_.world, [&] {
+    may_change_ = !state_changes;
+    task_ = std::async(std::launch::async, [this, folder, state_changes, pieces = shares_.own()]() mutable {
+      write(folder, std::move(pieces), state_changes);
+    });
+  });
+  phase_ = Phase::writing;
+}
+
+void Saver::write(const fs::path& folder, std::vector<checkpoint::SourcePiece> pieces, bool from_copy) {
+  try {
+    if (from_copy || !group_.writes()) {
+      const Copying copying(may_change_);
+      group_.copy(pieces);
+    }
+    if (group_.writes()) write_file(folder, pieces);
+  } catch (const GivenUp&) {
+  } catch (...) {
+    has_failed_ = true;
+    throw;
+  }
+}
+
+void Saver::write_file(const fs::path& folder, std::vector<checkpoint::SourcePiece>& pieces) {
+  const auto check = [this] {
+    if (is_cancelled_) throw GivenUp();
+  };
+  group_.collect(pieces, check);
+  checkpoint::write_part(folder, header_, group_.file(), pieces, [&](std::uint64_t) { check(); });
+  target_->finish_part(check);
+}
+
+void Saver::let_change() {
+  if (may_change_) return;
+  const Stall stall(saved_.stall_s);
+  may_change_.wait(false);
+}
+
+bool Saver::is_task_done() const {
+  return task_.valid() && task_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+SaveProgress Saver::progress() const {
+  SaveProgress own;
+  if (phase_ == Phase::idle || !is_task_done()) return own;
+  own.has_failed = has_failed_;
+  (phase_ == Phase::writing ? own.parts_written : own.commits) = has_failed_ ? 0 : 1;
+  return own;
+}
+
+std::optional<SavedCheckpoint> Saver::advance(const SaveProgress& of_all) {
+  if (phase_ == Phase::idle) return std::nullopt;
+  if (of_all.has_failed) {
+    is_cancelled_ = true;  // the others' parts are of no use
+    join();
+  }
+  if (phase_ == Phase::writing && of_all.parts_written == ranks_.world.size()) begin_commit();
+  if (phase_ == Phase::committing && of_all.commits == target_->num_committers()) return end();
+  return std::nullopt;
+}
+
+SavedCheckpoint Saver::finish() {
+  {
+    const Stall stall(saved_.stall_s);
+    if (phase_ == Phase::writing) begin_commit();
+    join();
+  }
+  return end();
+}
+
+/// In short rounds: ranks may write for longer than the others are patient with one message.
+void Saver::join() {
+  for (std::int64_t busy = 1; busy > 0;) {
+    const bool is_done =
+        !task_.valid() || task_.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready;
+    busy = is_done ? 0 : 1;
+    comm::all_sum(ranks_.world, {&busy, 1});
+  }
+  comm::together(ranks_.world, [this] {
+    if (task_.valid()) task_.get();
+  });
+}
+
+void Saver::begin_commit() {
+  join();
+  phase_ = Phase::committing;
+  if (target_->is_committer()) task_ = std::async(std::launch::async, [this] { commit(); });
+}
+
+void Saver::commit() {
+  try {
+    target_->commit(saved_, group_.num_files());
+    saved_.write_s = monotonic_s() - began_s_;
+  } catch (...) {
+    has_failed_ = true;
+    throw;
+  }
+  try {
+    target_->prune(saved_);
+  } catch (const Error& error) {  // the checkpoint is there all the same
+    saved_.why_not_removed = error.message();
+  }
+}
+
+SavedCheckpoint Saver::end() {
+  phase_ = Phase::idle;
+  task_ = {};
+  end_target(true);
+  return saved_;
+}
+
+void Saver::end_target(bool is_announced) {
+  if (target_ != nullptr) target_->end(is_announced);
+  target_ = nullptr;
+}
+
+}  // namespace dt::run

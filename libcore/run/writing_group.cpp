@@ -1,0 +1,166 @@
+#include "run/writing_group.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "base/text.hpp"
+#include "comm/exchange.hpp"
+
+namespace dt::run {
+
+namespace {
+
+using checkpoint::PieceSpec;
+using checkpoint::SourcePiece;
+
+constexpr std::size_t alignment = 64;
+constexpr auto look_again_after = std::chrono::milliseconds(1);
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+std::size_t bytes_of(const PieceSpec& spec) {
+  return static_cast<std::size_t>(spec.piece.numel()) * dtype_bytes(spec.dtype);
+}
+
+/// One piece after the other.
+std::size_t laid_out_bytes(std::span<const PieceSpec> share) {
+  std::size_t bytes = 0;
+  for (const PieceSpec& spec : share) bytes += aligned(bytes_of(spec));
+  return bytes;
+}
+
+std::vector<SourcePiece> lay_out(std::span<const PieceSpec> share, std::byte* memory) {
+  std::vector<SourcePiece> pieces;
+  for (const PieceSpec& spec : share) {
+    pieces.push_back(
+        {spec.tensor, spec.kind, spec.piece, Tensor(memory, spec.dtype, Shape{spec.piece.numel()})});
+    memory += aligned(bytes_of(spec));
+  }
+  return pieces;
+}
+
+// Memory that is shared begins with the number of copies that have been made into it; the pieces follow.
+constexpr std::size_t count_bytes = alignment;
+
+comm::SharedMemory memory_for(std::span<const PieceSpec> share) {
+  return comm::SharedMemory(count_bytes + laid_out_bytes(share));
+}
+
+std::atomic_ref<std::uint64_t> num_copies(const comm::SharedMemory& memory) {
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory.data()));
+}
+
+/// In which of `num_groups` groups of `count` ranks one is.
+int group_of(int index, int num_groups, int count) {
+  int group = num_groups - 1;
+  while (index < part_of(group, num_groups, count).begin) --group;
+  return group;
+}
+
+Error cannot_share(const std::string& what) {
+  return Error(ErrorKind::environment, what,
+               "ranks that write a file together share memory through /proc: "
+               "without --checkpoint-writers-per-node each writes its own");
+}
+
+std::string to_text(const comm::SharedMemory::Offer& offer) {
+  return {reinterpret_cast<const char*>(&offer), sizeof offer};
+}
+
+comm::SharedMemory::Offer from_text(const std::string& text) {
+  comm::SharedMemory::Offer offer;
+  DT_CHECK(text.size() == sizeof offer, "an offer of {} bytes", text.size());
+  std::memcpy(&offer, text.data(), sizeof offer);
+  return offer;
+}
+
+}  // namespace
+
+std::vector<int> files_of(std::span<const std::string> hosts, std::int64_t per_host) {
+  std::map<std::string, int> num_ranks;
+  for (const std::string& host : hosts) ++num_ranks[host];
+  std::map<std::string, int> num_seen;
+  std::map<std::pair<std::string, int>, int> numbers;
+  std::vector<int> files;
+  for (const std::string& host : hosts) {
+    const int count = num_ranks[host];
+    const int num_groups = static_cast<int>(std::min<std::int64_t>(per_host, count));
+    const int group = group_of(num_seen[host]++, num_groups, count);
+    files.push_back(numbers.try_emplace({host, group}, static_cast<int>(numbers.size())).first->second);
+  }
+  return files;
+}
+
+WritingGroup::WritingGroup(comm::Communicator& world, const StateShares& shares,
+                           std::optional<std::int64_t> writers_per_node, bool in_background) {
+  std::vector<int> files(static_cast<std::size_t>(world.size()));
+  std::iota(files.begin(), files.end(), 0);
+  if (writers_per_node) files = files_of(comm::gather_texts(world, host_name()), *writers_per_node);
+  num_files_ = *std::max_element(files.begin(), files.end()) + 1;
+  file_ = files[static_cast<std::size_t>(world.rank())];
+  writes_ = std::find(files.begin(), files.end(), file_) - files.begin() == world.rank();
+  const std::vector<PieceSpec> share = shares.of_rank(world.rank());
+  comm::together(world, [&] {
+    if (!writes_) return make_shared_memory(share);
+    if (!in_background) return;
+    own_memory_ = Buffer(Device(), laid_out_bytes(share));
+    copies_ = lay_out(share, own_memory_.data());
+  });
+  if (num_files_ < world.size()) map_others(world, shares, files);
+}
+
+void WritingGroup::make_shared_memory(std::span<const PieceSpec> share) {
+  shared_memory_.emplace(memory_for(share));
+  offer_ = shared_memory_->make();
+  if (offer_.descriptor < 0) {
+    throw cannot_share(
+        fmt::format("cannot make {} of memory that ranks share", format_bytes(shared_memory_->bytes())));
+  }
+  copies_ = lay_out(share, shared_memory_->data() + count_bytes);
+}
+
+void WritingGroup::map_others(comm::Communicator& world, const StateShares& shares,
+                              std::span<const int> files) {
+  const std::vector<std::string> offers = comm::gather_texts(world, to_text(offer_));
+  comm::together(world, [&] {
+    for (int rank = world.rank() + 1; writes_ && rank < world.size(); ++rank) {
+      if (files[static_cast<std::size_t>(rank)] != file_) continue;
+      const std::vector<PieceSpec> share = shares.of_rank(rank);
+      Other& other = others_.emplace_back(Other{memory_for(share), {}});
+      if (!other.memory.accept(from_text(offers[static_cast<std::size_t>(rank)])))
+        throw cannot_share(fmt::format("cannot map the memory that rank {} shares on {}", rank, host_name()));
+      other.pieces = lay_out(share, other.memory.data() + count_bytes);
+    }
+  });
+  if (shared_memory_) shared_memory_->close_offer();
+}
+
+void WritingGroup::copy(std::vector<SourcePiece>& pieces) {
+  DT_CHECK(pieces.size() == copies_.size(), "{} pieces into memory for {}", pieces.size(), copies_.size());
+  for (std::size_t i = 0; i < copies_.size(); ++i)
+    std::memcpy(copies_[i].data.raw(), pieces[i].data.raw(), copies_[i].data.bytes());
+  pieces = copies_;
+  if (shared_memory_) num_copies(*shared_memory_).store(++num_copied_, std::memory_order_release);
+}
+
+void WritingGroup::collect(std::vector<SourcePiece>& pieces, const std::function<void()>& waiting) {
+  ++num_collected_;
+  for (const Other& other : others_) {
+    while (num_copies(other.memory).load(std::memory_order_acquire) < num_collected_) {
+      waiting();
+      std::this_thread::sleep_for(look_again_after);
+    }
+    pieces.insert(pieces.end(), other.pieces.begin(), other.pieces.end());
+  }
+}
+
+}  // namespace dt::run

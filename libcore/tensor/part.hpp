@@ -1,0 +1,17 @@
+#pragma once
+// Elements in a row divided among equals, as among the ranks of a group.
+
+#include <cstdint>
+
+namespace dt {
+
+/// Elements [begin, begin + count) of N that belong to rank r: with B = ⌈N/granule⌉ granules of which the
+/// last may be shorter, granules ⌊rB/n⌋ … ⌊(r+1)B/n⌋−1.
+struct Part {
+  std::int64_t begin;
+  std::int64_t count;
+  bool operator==(const Part&) const = default;
+};
+Part part_of(int rank, int size, std::int64_t numel, std::int64_t granule = 1);
+
+}  // namespace dt

@@ -1,0 +1,92 @@
+#include "train/non_finite.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+#include "base/half.hpp"
+#include "comm/exchange.hpp"
+
+namespace dt::train {
+
+namespace {
+
+constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+
+/// What a rank found; of all ranks', the one with the lowest key was first.
+struct Finding {
+  std::int64_t key = none;
+  std::string text;
+};
+
+template <class T, class Wide>
+bool all_finite(const Tensor& values) {
+  const auto span = values.span<T>();
+  return std::all_of(span.begin(), span.end(), [](T v) { return std::isfinite(static_cast<Wide>(v)); });
+}
+
+bool is_finite(const Tensor& values) {
+  switch (values.dtype()) {
+    case DType::f64:
+      return all_finite<double, double>(values);
+    case DType::bf16:
+      return all_finite<BFloat16, float>(values);
+    case DType::f16:
+      return all_finite<Float16, float>(values);
+    default:
+      return all_finite<float, float>(values);
+  }
+}
+
+Finding in_outputs(const Plan& plan, ModelRuntime& runtime,
+                   std::span<const model::MicroBatch> micro_batches) {
+  const parallel::StepShape shape = step_shape(plan, runtime.num_units());
+  const auto lists = parallel::build_evaluations(shape, pipeline_of(plan));
+  Finding first;
+  parallel::StepHooks hooks;
+  hooks.output = [&](int unit, int number, const Tensor& y) {
+    const std::int64_t key = std::int64_t{number} * runtime.num_units() + unit;
+    if (key >= first.key || is_finite(y)) return;
+    const auto samples = micro_batches[static_cast<std::size_t>(number - shape.first_micro_batch)].samples_B;
+    first = {key, fmt::format("the output of {} on rank {}, samples {} to {}", runtime.unit_name(unit),
+                              plan.launch.rank, samples.front(), samples.back())};
+  };
+  runtime.executor().run(lists[static_cast<std::size_t>(plan.place.pp)], micro_batches,
+                         shape.first_micro_batch, hooks);
+  return first;
+}
+
+/// Gradients come from the last unit to the first.
+Finding in_gradients(const Plan& plan, ModelRuntime& runtime) {
+  Finding first;
+  const parallel::LocalTable& local = runtime.local();
+  for (int group = 0; group < runtime.storage().num_groups(); ++group) {
+    const int unit = local.group(group).holders.back();
+    const std::int64_t key = runtime.num_units() - unit;
+    if (key < first.key && !is_finite(runtime.storage().group_gradient(group)))
+      first = {key, fmt::format("the gradient of {} on rank {}", runtime.unit_name(unit), plan.launch.rank)};
+  }
+  return first;
+}
+
+/// The first of all ranks'; "" where there is none.
+std::string first_of(const Finding& own, comm::Communicator& control) {
+  std::int64_t key = own.key;
+  const Tensor least(&key, DType::i64, Shape{1});
+  control.all_reduce(least, least, comm::Reduction::min).wait();
+  for (const std::string& text : comm::gather_texts(control, own.key == key ? own.text : "")) {
+    if (!text.empty()) return text;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string first_not_finite(const Plan& plan, ModelRuntime& runtime,
+                             std::span<const model::MicroBatch> micro_batches, comm::Communicator& control) {
+  const std::string output = first_of(in_outputs(plan, runtime, micro_batches), control);
+  return output.empty() ? first_of(in_gradients(plan, runtime), control) : output;
+}
+
+}  // namespace dt::train

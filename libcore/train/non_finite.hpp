@@ -1,0 +1,20 @@
+#pragma once
+// Where in the model a value that is not finite came up first.
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "train/lists.hpp"
+#include "train/model_runtime.hpp"
+
+namespace dt::train {
+
+/// Called by all ranks together after a step whose loss or gradients are not finite, before weights change:
+/// makes the forwards again and looks at what each unit puts out, in the order of micro-batches; where all
+/// that is finite, at the gradients, of the last unit first. In words: "the output of layers.1 on rank 2,
+/// samples 8 to 11". `micro_batches` are this rank's of the step, `control` everyone.
+std::string first_not_finite(const Plan& plan, ModelRuntime& runtime,
+                             std::span<const model::MicroBatch> micro_batches, comm::Communicator& control);
+
+}  // namespace dt::train

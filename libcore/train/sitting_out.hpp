@@ -1,0 +1,16 @@
+#pragma once
+// Ranks that make up no whole pipeline.
+
+#include <functional>
+
+#include "comm/ranks.hpp"
+#include "train/settings.hpp"
+
+namespace dt::train {
+
+/// Called by all ranks together: `body` on those that make up whole pipelines, while the others sit out,
+/// told, for a job that goes on with fewer nodes must not end for that. Its exit code, on all.
+int on_used_ranks(const Settings& settings, const comm::Ranks& ranks,
+                  const std::function<int(const comm::Ranks&)>& body);
+
+}  // namespace dt::train

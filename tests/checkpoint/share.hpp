@@ -1,0 +1,26 @@
+#pragma once
+// State divided among the writers of a checkpoint.
+
+#include <span>
+#include <vector>
+
+#include "checkpoint/writer.hpp"
+#include "tensor/piece_share.hpp"
+
+namespace dt::checkpoint::test {
+
+/// What writer `writer` of `num_writers` writes of `whole`: its share as tensor/piece_share.hpp divides, as
+/// views of the same memory.
+inline std::vector<SourcePiece> share_of(std::span<const SourcePiece> whole, int writer, int num_writers) {
+  std::vector<SizedPiece> sized;
+  for (const SourcePiece& p : whole) sized.push_back({p.piece, dtype_bytes(p.data.dtype())});
+  std::vector<SourcePiece> share;
+  for (const PieceShare& part : dt::share_of(sized, writer, num_writers)) {
+    SourcePiece& own = share.emplace_back(whole[part.index]);
+    own.data = own.data.flat(part.piece.begin - own.piece.begin, part.piece.numel());
+    own.piece = part.piece;
+  }
+  return share;
+}
+
+}  // namespace dt::checkpoint::test

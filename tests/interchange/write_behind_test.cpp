@@ -1,0 +1,51 @@
+#include "interchange/write_behind.hpp"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <stdexcept>
+#include <string>
+
+namespace dt::interchange {
+namespace {
+
+TEST_CASE("what is given is written in order, with its own bytes") {
+  std::string written;
+  {
+    WriteBehind writes;
+    for (int i = 0; i < 100; ++i) {
+      WriteBehind::Buffer buffer = writes.take(static_cast<std::size_t>(1 + i % 3));
+      for (std::byte& b : buffer.bytes) b = static_cast<std::byte>('a' + i % 26);
+      writes.give(std::move(buffer), [&](std::span<const std::byte> bytes) {
+        for (const std::byte b : bytes) written += static_cast<char>(b);
+      });
+    }
+    writes.finish();
+    CHECK(written.substr(0, 12) == "abbcccdeefff");
+    CHECK(written.size() == 199);
+  }
+}
+
+TEST_CASE("what a write throws comes back, and nothing is written after it") {
+  std::atomic<int> count = 0;
+  WriteBehind writes;
+  const auto give = [&](bool fails) {
+    writes.give(writes.take(8), [&count, fails](std::span<const std::byte>) {
+      if (fails) throw std::runtime_error("full");
+      ++count;
+    });
+  };
+  give(false);
+  give(true);
+  CHECK_THROWS_WITH(
+      [&] {
+        for (int i = 0; i < 10; ++i) give(false);
+        writes.finish();
+      }(),
+      "full");
+  CHECK_THROWS_WITH(writes.finish(), "full");
+  CHECK_THROWS_WITH(writes.take(1), "full");
+  CHECK(count == 1);
+}
+
+}  // namespace
+}  // namespace dt::interchange

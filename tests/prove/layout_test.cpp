@@ -1,0 +1,92 @@
+#include "prove/layout.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.hpp"
+
+using namespace dt;
+using namespace dt::prove;
+
+namespace {
+
+std::string refusal(const std::string& text, int num_ranks, const train::Settings& base = {}) {
+  try {
+    parse_layouts(text, base, num_ranks);
+    return {};
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    return error.message();
+  }
+}
+
+train::Plan plan_of(const model::Layout& layout, std::int64_t micro_batches = 8) {
+  train::Plan plan;
+  plan.layout = layout;
+  plan.micro_batches_per_step = micro_batches;
+  plan.grad_lanes = 4;
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a layout says its pipeline, and takes pp × dp ranks") {
+  const auto layouts = parse_layouts(
+      "dp=2; pp=2,schedule=interleaved,virtual-stages=3,stage-units=1+2+2+2+2+3,dp=3; pp=4,zero=1", {}, 9);
+  REQUIRE(layouts.size() == 3);
+  CHECK(layouts[0].ranks == 2);
+  CHECK(layouts[0].settings.pp == 1);
+  CHECK(layouts[1].ranks == 6);
+  CHECK(layouts[1].settings.pp_schedule == "interleaved");
+  CHECK(layouts[1].settings.virtual_stages == 3);
+  CHECK(layouts[1].settings.stage_units == std::vector<std::string>{"1", "2", "2", "2", "2", "3"});
+  CHECK(layouts[2].ranks == 8);  // as many as make up whole pipelines
+  CHECK(layouts[2].settings.zero == 1);
+}
+
+TEST_CASE("what a layout leaves out is as the command says") {
+  train::Settings base;
+  base.pp = 2, base.pp_schedule = "gpipe";
+  const auto layouts = parse_layouts("dp=1; pp=1,schedule=1f1b", base, 4);
+  CHECK(layouts[0].ranks == 2);
+  CHECK(layouts[0].settings.pp_schedule == "gpipe");
+  CHECK(layouts[1].ranks == 4);
+  CHECK(layouts[1].settings.pp_schedule == "1f1b");
+}
+
+TEST_CASE("all have as many gradient lanes as the largest dp") {
+  for (const ComparedLayout& layout : parse_layouts("dp=1; pp=4,dp=2; dp=4", {}, 8))
+    CHECK(layout.settings.grad_lanes == 4);
+}
+
+TEST_CASE("a pipeline that cannot be is refused with what would do") {
+  CHECK_THAT(refusal("pp=2,dp=3", 4),
+             Catch::Contains("needs 6 ranks, there are 4; dp of at most 2 would do, or start with 6 ranks"));
+  CHECK_THAT(refusal("pp=8", 4), Catch::Contains("pp of at most 4 would do"));
+  CHECK_THAT(refusal("pp=0", 4), Catch::Contains("pp is a number from 1"));
+  CHECK_THAT(refusal("pp=2,schedule=dualpipe", 4),
+             Catch::Contains("schedule is one of gpipe, 1f1b, interleaved, zero-bubble"));
+  CHECK_THAT(refusal("virtual-stages=x", 4), Catch::Contains("virtual-stages is a number"));
+}
+
+TEST_CASE("pipelines, schedules and recompute change no bit; ZeRO 2 and 3 are a class of their own") {
+  using enum model::PipelineSchedule;
+  const train::Plan one = plan_of({});
+  for (const int pp : {1, 2, 8}) {
+    for (const int dp : {1, 2, 4}) {
+      CHECK(promise_of(plan_of({.pp = pp, .dp = dp}), one).same_bits);
+      CHECK(promise_of(plan_of({.pp = pp, .dp = dp, .zero = 1, .schedule = zero_bubble, .virtual_stages = 2}),
+                       one)
+                .same_bits);
+    }
+  }
+  train::Plan again = plan_of({.pp = 2, .schedule = gpipe});
+  again.recompute = train::Recompute::full;
+  CHECK(promise_of(again, one).same_bits);
+  const train::Plan sharded = plan_of({.dp = 2, .zero = 2});
+  CHECK(!promise_of(sharded, one).same_bits);
+  CHECK(promise_of(plan_of({.pp = 4, .dp = 2, .zero = 3, .schedule = interleaved, .virtual_stages = 2}),
+                   sharded)
+            .same_bits);
+  CHECK(promise_of(sharded, one).loss_difference == 1e-5);
+  CHECK(!promise_of(plan_of({.pp = 2, .dp = 3}), one).same_bits);
+}

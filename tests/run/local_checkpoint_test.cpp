@@ -1,0 +1,45 @@
+#include "run/local_checkpoint.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "checkpoint/sample.hpp"
+
+namespace dt::run {
+namespace {
+
+LocalShare share(std::int64_t step, std::int64_t generation, std::vector<int> writers) {
+  LocalShare share;
+  share.header = checkpoint::test::sample_manifest(step, generation);
+  share.header.mesh = {1, 4, 1, 0};
+  share.header_text = to_json(share.header);
+  share.writers = std::move(writers);
+  return share;
+}
+
+std::string says(std::vector<LocalShare> shares) {
+  return describe_shares(shares);
+}
+
+TEST_CASE("shares of several nodes make a whole one where every writer is held by somebody") {
+  const std::vector<std::string> nodes = {says({share(10, 1, {0, 3}), share(20, 1, {0})}), "",
+                                          says({share(10, 1, {1, 2}), share(10, 1, {2, 3})}),
+                                          says({share(5, 2, {0, 1})})};
+  const std::vector<LocalCheckpoint> found = unite_shares(nodes);
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].generation == 2);  // the newest first
+  CHECK(found[1].step == 20);
+  CHECK(found[2].step == 10);
+  CHECK(found[2].why_incomplete().empty());
+  CHECK(found[2].holders == std::vector<std::vector<int>>{{0}, {2}, {2}, {0, 2}});
+  CHECK(found[0].why_incomplete() == "what ranks 2, 3 of 4 wrote is on no node of this job");
+  CHECK(found[1].why_incomplete() == "what ranks 1, 2, 3 of 4 wrote is on no node of this job");
+  const LocalCheckpoint back = parse_local_checkpoint(to_text(found[2]));
+  CHECK(back.holders == found[2].holders);
+  CHECK(back.header_text == found[2].header_text);
+  CHECK(checkpoint::parse_manifest(back.header_text, "header").state.step == 10);
+  CHECK(unite_shares(std::vector<std::string>{"", ""}).empty());
+  CHECK_FALSE(LocalCheckpoint{}.why_incomplete().empty());
+}
+
+}  // namespace
+}  // namespace dt::run

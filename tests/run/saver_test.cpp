@@ -1,0 +1,54 @@
+#include "run/saver.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.hpp"
+#include "checkpoint/sample.hpp"
+#include "comm/threads/thread_group.hpp"
+
+using namespace dt;
+using namespace dt::run;
+
+namespace {
+
+/// A folder, and nothing more.
+class Nowhere : public SaveTarget {
+ public:
+  fs::path begin(const checkpoint::Manifest&) override { return folder_ / "unfinished"; }
+  void finish_part(const std::function<void()>&) override {}
+  int num_committers() const override { return 1; }
+  bool is_committer() const override { return true; }
+  void commit(SavedCheckpoint&, int) override {}
+  void end(bool is_announced) override { was_announced = is_announced; }
+
+  bool was_announced = true;
+
+ private:
+  dt_test::Folder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("a copy that fails keeps nobody from changing the state, and fails the save") {
+  checkpoint::test::Pieces state;
+  for (const char* tensor : {"a", "b"})
+    state.add(checkpoint::kind_weights, tensor, Piece::whole({10}), DType::f32, 0);
+  const std::vector<checkpoint::PieceSpec> expected = {
+      {"a", checkpoint::kind_weights, Piece::whole({10}), DType::f32}};
+  // More than there is memory to copy it into.
+  const StateShares shares{[&] { return state.list; }, [&](int) { return expected; }};
+  comm::run_alone([&](comm::Communicator& world) {
+    Console console(
+        {.tool = "test", .json = false, .quiet = true, .verbose = false, .progress = ProgressMode::never});
+    const comm::Ranks ranks{world, console, [](const Error&) {}, false};
+    Nowhere target;
+    {
+      Saver saver(ranks, shares, true, std::nullopt);
+      saver.begin(target, checkpoint::test::sample_manifest(), true);
+      saver.let_change();
+      CHECK_THROWS_AS(saver.finish(), Error);
+    }
+    CHECK_FALSE(target.was_announced);
+    return 0;
+  });
+}

@@ -1,0 +1,50 @@
+#include "run/writing_group.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "comm/threads/thread_group.hpp"
+
+using namespace dt;
+using namespace dt::run;
+
+namespace {
+
+using Hosts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("the ranks of each host form groups of equal size, numbered by their first ranks") {
+  CHECK(files_of(Hosts{"a", "a", "a", "a"}, 1) == std::vector{0, 0, 0, 0});
+  CHECK(files_of(Hosts{"a", "a", "a", "a"}, 2) == std::vector{0, 0, 1, 1});
+  CHECK(files_of(Hosts{"a", "a", "a", "a", "a"}, 2) == std::vector{0, 0, 1, 1, 1});
+  CHECK(files_of(Hosts{"a", "a", "a"}, 9) == std::vector{0, 1, 2});
+  CHECK(files_of(Hosts{"a", "a", "b", "b"}, 1) == std::vector{0, 0, 1, 1});
+  CHECK(files_of(Hosts{"b", "a", "b", "a"}, 1) == std::vector{0, 1, 0, 1});
+  CHECK(files_of(Hosts{"a", "b", "b", "b", "b"}, 2) == std::vector{0, 1, 1, 2, 2});
+}
+
+TEST_CASE("who waits for a share that never comes can give up") {
+  std::vector<float> memory(6);
+  const Piece piece = Piece::whole({6});
+  const StateShares shares{
+      [&] {
+        return std::vector{checkpoint::SourcePiece{"a", checkpoint::kind_weights, piece,
+                                                   Tensor(memory.data(), DType::f32, Shape{6})}};
+      },
+      [&](int) {
+        return std::vector{checkpoint::PieceSpec{"a", checkpoint::kind_weights, piece, DType::f32}};
+      }};
+  struct GivenUp {};
+  const int given_up = comm::run_threads(2, [&](comm::Communicator& world) {
+    WritingGroup group(world, shares, 1, false);
+    if (!group.writes()) return 0;
+    std::vector<checkpoint::SourcePiece> pieces = shares.own();
+    try {
+      group.collect(pieces, [] { throw GivenUp(); });
+    } catch (const GivenUp&) {
+      return 1;
+    }
+    return 0;
+  });
+  CHECK(given_up == 1);
+}

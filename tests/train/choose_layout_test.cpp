@@ -1,0 +1,133 @@
+#include "train/choose_layout.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.hpp"
+#include "parallel/pipeline.hpp"
+
+using namespace dt;
+using namespace dt::train;
+using model::PipelineSchedule;
+
+namespace {
+
+model::ModelSpec spec_of(int layers) {
+  model::ModelSpec spec = model::load_model_spec("llama-tiny");
+  spec.layers = layers;
+  return spec;
+}
+
+Settings asked(std::int64_t pp, std::string schedule = "1f1b", std::int64_t virtual_stages = 1) {
+  Settings s;
+  s.pp = pp;
+  s.pp_schedule = std::move(schedule);
+  s.virtual_stages = virtual_stages;
+  return s;
+}
+
+model::Layout chosen(const Settings& s, int ranks, int layers = 10, int ranks_per_node = 1) {
+  return choose_layout(s, spec_of(layers), 32, {.num_ranks = ranks, .ranks_per_node = ranks_per_node});
+}
+
+std::string refusal(const Settings& s, int ranks, int layers = 10) {
+  try {
+    ranks_used(s, ranks);
+    chosen(s, ranks, layers);
+    return {};
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    return error.message();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("as many ranks take part as make up whole pipelines") {
+  CHECK(ranks_used(asked(1), 7) == 7);
+  CHECK(ranks_used(asked(2), 7) == 6);
+  CHECK(ranks_used(asked(4), 7) == 4);
+  CHECK_THROWS_WITH(ranks_used(asked(8), 7), Catch::Contains("--pp 8") && Catch::Contains("there are 7"));
+  CHECK_THAT(refusal(asked(8), 7), Catch::EndsWith("--pp 7 would do, or start 8 ranks"));
+  CHECK_THAT(refusal(asked(2), 1), Catch::Contains("there is one"));
+}
+
+TEST_CASE("data-parallel ranks are what a pipeline leaves") {
+  CHECK(chosen(asked(1), 4) == model::Layout{.dp = 4});
+  const model::Layout layout = chosen(asked(2), 6);
+  CHECK(layout.pp == 2);
+  CHECK(layout.dp == 3);
+  Settings zero = asked(2);
+  zero.zero = 2;
+  CHECK(chosen(zero, 8).zero == 2);
+  CHECK(chosen(zero, 2).zero == 0);  // nothing to divide
+  zero.zero_group = "2";
+  CHECK(chosen(zero, 8).zero_group == 2);
+  CHECK_THAT(refusal(zero, 6), Catch::Contains("3 data-parallel ranks"));
+}
+
+TEST_CASE("a node of several stages is a group of all that share a stage") {
+  Settings s = asked(2);
+  s.zero = 1, s.zero_group = "node";
+  CHECK(chosen(s, 8, 10, 2).zero_group == 2);
+  CHECK(chosen(s, 8, 10, 8).zero_group == 0);
+  CHECK_THROWS_AS(chosen(s, 12, 10, 4), Error);  // a node holds parts of two stages
+}
+
+TEST_CASE("units are laid on every schedule's stages, each once, as the pipeline wants them") {
+  for (const auto& [schedule, virtual_stages] :
+       std::vector<std::pair<std::string, int>>{{"gpipe", 1},
+                                                {"1f1b", 1},
+                                                {"interleaved", 2},
+                                                {"interleaved", 3},
+                                                {"zero-bubble", 1},
+                                                {"zero-bubble", 2}}) {
+    for (const int pp : {1, 2, 3, 4}) {
+      CAPTURE(schedule, virtual_stages, pp);
+      const model::Layout layout = chosen(asked(pp, schedule, virtual_stages), pp);
+      CHECK(layout.stages.empty() == (pp * virtual_stages == 1));
+      const parallel::Pipeline pipeline = parallel::pipeline_of(layout, 12, 4, false);
+      CHECK(pipeline.stages.num() == pp * virtual_stages);
+      CHECK(pipeline.num_ranks() == pp);
+    }
+  }
+}
+
+TEST_CASE("asked for, stages have so many units in the order of the model") {
+  Settings s = asked(2, "zero-bubble", 2);
+  s.stage_units = {"1", "5", "4", "2"};
+  CHECK(chosen(s, 2).stages == model::StageUnits{{{0, 1}, {10, 12}}, {{1, 6}, {6, 10}}});
+  CHECK(model::stage_counts(chosen(s, 2).stages) == std::vector{1, 5, 4, 2});
+}
+
+TEST_CASE("blocks that are computed again weigh more against the head") {
+  model::ModelSpec spec = model::load_model_spec("gpt2-124m");
+  Settings s = asked(3);
+  const auto last_stage = [&] {
+    return model::stage_counts(choose_layout(s, spec, 1024, {.num_ranks = 3}).stages).back();
+  };
+  CHECK(last_stage() == 2);
+  s.recompute = "full";
+  CHECK(last_stage() == 3);
+}
+
+TEST_CASE("what cannot be laid out is refused with the rule and what would do") {
+  CHECK_THAT(refusal(asked(5), 5, 2),
+             Catch::Contains("--pp 5: ") && Catch::EndsWith("at most pp=4 would do"));
+  CHECK_THAT(refusal(asked(2, "gpipe", 2), 2), Catch::Contains("--pp-schedule gpipe --virtual-stages 2"));
+  CHECK_THAT(refusal(asked(2, "interleaved"), 2), Catch::Contains("virtual-stages=2"));
+  CHECK_THAT(refusal(asked(4, "interleaved", 4), 4), Catch::Contains("virtual-stages=3 would do"));
+  const auto with_units = [&](std::vector<std::string> units, std::int64_t pp) {
+    Settings s = asked(pp);
+    s.stage_units = std::move(units);
+    return refusal(s, static_cast<int>(pp));
+  };
+  CHECK(with_units({"6", "6"}, 2).empty());
+  CHECK_THAT(with_units({"6", "7"}, 2),
+             Catch::Contains("--stage-units 6,7: stages of 13 units in all; the model has 12"));
+  CHECK_THAT(with_units({"12", "0"}, 2), Catch::Contains("each holds at least one"));
+  CHECK_THAT(with_units({"6", "-6"}, 2), Catch::Contains("'-6'"));
+  CHECK_THAT(with_units({"6", "x"}, 2), Catch::Contains("'x'"));
+  CHECK_THAT(with_units({"4", "4", "4"}, 2), Catch::Contains("3 given for 2 stages"));
+  CHECK_THAT(with_units({"4", "4", "4"}, 2), Catch::Contains("would do, as by cost"));
+  CHECK_THAT(with_units({"12"}, 1), Catch::Contains("one stage has all units"));
+}
