@@ -20,6 +20,12 @@ constexpr std::int64_t max_length = std::int64_t{1} << 30;
 /// Of a pipeline, and of virtual stages on each; models have fewer units.
 constexpr std::int64_t max_stages = std::int64_t{1} << 16;
 
+// Invocations that have no use for some options: all that is not training, or keeps no run.
+constexpr std::initializer_list<const char*> evaluation = {"eval-only"};
+constexpr std::initializer_list<const char*> proofs = {"compare-layouts", "show-schedule"};
+constexpr std::initializer_list<const char*> all_but_kept_runs = {"eval-only", "compare-layouts",
+                                                                  "show-schedule"};
+
 void add_what(OptionTable& t, Settings& s) {
   t.group("What to train")
       .add("model", &s.model, "PRESET|FILE",
@@ -28,15 +34,20 @@ void add_what(OptionTable& t, Settings& s) {
                        fmt::join(model::preset_names(), ", ")))
       .add("data", &s.data, "DIR", "a folder that dt-shard-data wrote (required)")
       .add("run", &s.run, "DIR", "the run directory: checkpoints, metrics, generations (required to train)")
+      .no_use_with(proofs)
       .add("init-from", &s.init_from, "PATH", "weights only, from a checkpoint or a Hugging Face folder")
-      .add("seed", &s.seed, "N", "of weights and data order");
+      .add("seed", &s.seed, "N", "of weights and data order")
+      .no_use_with(evaluation);
 }
 
 void add_how_long(OptionTable& t, Settings& s) {
   t.group("How long (one of these is required)")
       .add("steps", &s.steps, "N", "optimizer steps, counted from the run's beginning", 1, max_steps)
+      .no_use_with(evaluation)
       .add("tokens", &s.tokens, "N", "training tokens, rounded up to whole steps", 1)
-      .add("epochs", &s.epochs, "X", "passes over the training split, rounded up to whole steps", 1e-12, 1e6);
+      .no_use_with(evaluation)
+      .add("epochs", &s.epochs, "X", "passes over the training split, rounded up to whole steps", 1e-12, 1e6)
+      .no_use_with(evaluation);
 }
 
 void add_batch(OptionTable& t, Settings& s) {
@@ -49,6 +60,7 @@ void add_batch(OptionTable& t, Settings& s) {
       .add("micro-batch", &s.micro_batch, "N", "sequences per forward pass", 1, max_batch)
       .add("grad-lanes", &s.grad_lanes, "N",
            "parts of a step's gradient sum; default: the number of ranks, kept on resume", 1)
+      .no_use_with(evaluation)
       .add("threads", &s.threads, "N",
            "a rank; default: this host's cores that ranks may use, shared among them", 1, max_threads);
 }
@@ -60,6 +72,7 @@ void add_arithmetic(OptionTable& t, Settings& s) {
               "proofs")
       .choice("grad-dtype", &s.grad_dtype, {"fp32", "bf16"},
               "that gradients are summed in; with bf16 bits depend on the number of ranks")
+      .no_use_with(evaluation)
       .choice("reduce-dtype", &s.reduce_dtype, {"fp32", "bf16"},
               "that gradients travel in between ranks; with bf16 bits depend on the number of ranks")
       .choice(
@@ -70,8 +83,10 @@ void add_arithmetic(OptionTable& t, Settings& s) {
            "of fp16, for the whole run; default: from 65536 on, halved where gradients overflow, doubled "
            "after 1000 steps that did not",
            1e-6, 1e9)
+      .no_use_with(evaluation)
       .choice("recompute", &s.recompute, {"none", "selective", "full"},
-              "computed again in the backward to save memory: nothing; norms and activations; whole blocks");
+              "computed again in the backward to save memory: nothing; norms and activations; whole blocks")
+      .no_use_with(evaluation);
 }
 
 void add_ranks(OptionTable& t, Settings& s) {
@@ -94,14 +109,18 @@ void add_ranks(OptionTable& t, Settings& s) {
            "what ranks divide among them instead of each holding it (ZeRO): 0 nothing; 1 the optimizer's "
            "state; 2 gradients too; 3 weights too",
            0, 3)
+      .no_use_with(evaluation)
       .add("zero-group", &s.zero_group, "WHO",
            "ranks that divide it: all; node (those of a node); or so many in a row; groups hold the same")
+      .no_use_with(evaluation)
+      .needs("--zero 1, 2 or 3", [&s] { return s.zero > 0 || s.compare_layouts; })
       .add("overlap", &s.overlap,
            "ranks compute while weights and gradients are on their way; without, to see what that is worth")
       .add("comm-bucket-bytes", &s.comm_bucket_bytes, "SIZE",
            "how much of the gradients and weights is under way in messages at a time, and so the most memory "
            "for what arrives; 0: all that units hand over; no bit depends on it",
            0, std::int64_t{1} << 50)
+      .no_use_with(evaluation)
       .add("comm", &s.comm, "KIND",
            "self (one rank), threads=N (N ranks as threads of this process), mpi; default: mpi under mpirun "
            "and srun, "
@@ -115,58 +134,91 @@ void add_ranks(OptionTable& t, Settings& s) {
 void add_optimizer(OptionTable& t, Settings& s) {
   t.group("Optimizer (AdamW) and learning rate")
       .add("lr", &s.lr, "X", "peak learning rate")
+      .no_use_with(evaluation)
       .add("min-lr", &s.min_lr, "X", "at the end of the schedule; default: lr/10")
+      .no_use_with(evaluation)
+      .needs("a schedule that falls", [&s] { return s.schedule != "constant"; })
       .add("warmup-steps", &s.warmup_steps, "N", "linear warm-up; default: 1 % of the steps")
+      .no_use_with(evaluation)
       .choice("schedule", &s.schedule, {"cosine", "linear", "constant", "wsd"}, "after the warm-up")
+      .no_use_with(evaluation)
       .add("decay-steps", &s.decay_steps, "N",
            "the last steps of wsd, falling to min-lr; default: 20 % of the steps")
+      .no_use_with(evaluation)
+      .needs("--schedule wsd", [&s] { return s.schedule == "wsd"; })
       .add("lr-reference-batch", &s.lr_reference_batch, "N",
            "linear scaling: learning rates × global-batch / N", 1)
+      .no_use_with(evaluation)
       .add("weight-decay", &s.weight_decay, "X", "decoupled; none on norms and biases")
+      .no_use_with(evaluation)
       .add("beta1", &s.beta1, "X", "decay of the first moment", 0, 1)
+      .no_use_with(evaluation)
       .add("beta2", &s.beta2, "X", "decay of the second moment", 0, 1)
+      .no_use_with(evaluation)
       .add("adam-eps", &s.adam_eps, "X", "added to the root of the second moment")
-      .add("clip-norm", &s.clip_norm, "X", "of the whole gradient; 0: no clipping");
+      .no_use_with(evaluation)
+      .add("clip-norm", &s.clip_norm, "X", "of the whole gradient; 0: no clipping")
+      .no_use_with(evaluation);
 }
 
 void add_checkpoints(OptionTable& t, Settings& s) {
   t.group("Checkpoints")
       .add("save-every", &s.save_every, "N", "steps; 0: only at the end")
+      .no_use_with(all_but_kept_runs)
       .add("background-save", &s.background_save,
            "write while training goes on, from a copy of what is saved, which takes as much memory")
+      .no_use_with(all_but_kept_runs)
+      .needs("--save-every", [&s] { return s.save_every > 0; })
       .add("checkpoint-writers-per-node", &s.checkpoint_writers_per_node, "N",
            "groups of a node's ranks that write one HDF5 file each: the first rank of a group writes, the "
            "others need memory for a copy of what they save; default: each rank writes its own",
            1)
+      .no_use_with(all_but_kept_runs)
+      .no_use_with({"checkpoint-local"}, "each rank writes its own")
       .add("checkpoint-local", &s.checkpoint_local, "DIR",
            "save into DIR, storage of each node's own, with a copy on the next node; a start goes on from "
            "what its "
            "nodes hold, where that is the newest")
+      .no_use_with(all_but_kept_runs)
+      .needs("--save-every", [&s] { return s.save_every > 0; })
       .add("flush-every", &s.flush_every, "N",
            "with --checkpoint-local: every Nth save, and the last before the run ends or is told to, goes to "
            "the run "
            "directory instead",
            1, max_steps)
+      .no_use_with(all_but_kept_runs)
+      .needs("--checkpoint-local", [&s] { return s.checkpoint_local.has_value(); })
       .add("keep-last", &s.keep_last, "N", "checkpoints; default: all", 1)
+      .no_use_with(all_but_kept_runs)
       .add("keep-every", &s.keep_every, "N", "steps whose checkpoints stay in spite of --keep-last; 0: none")
+      .no_use_with(all_but_kept_runs)
+      .needs("--keep-last", [&s] { return s.keep_last.has_value(); })
       .add("resume", &s.resume, "WHAT",
            "auto (the newest checkpoint of the run that loads; from step 0 only where there is none), never "
-           "(from step 0, as a new generation), or a checkpoint");
+           "(from step 0, as a new generation), or a checkpoint")
+      .no_use_with(proofs);
 }
 
 void add_evaluation(OptionTable& t, Settings& s) {
   t.group("Evaluation and logging")
       .add("eval-every", &s.eval_every, "N", "steps; 0: only at the end")
+      .no_use_with(all_but_kept_runs)
       .add("eval-batches", &s.eval_batches, "N", "global batches of the validation split; default: all", 1,
            max_steps)
+      .no_use_with(proofs)
       .add("log-every", &s.log_every, "N", "steps", 1)
+      .no_use_with(all_but_kept_runs)
       .add("peak-flops", &s.peak_flops, "X",
            "FLOP/s that MFU refers to; default: the best matrix multiply, measured", 1)
+      .no_use_with(all_but_kept_runs)
       .add("eval-only", &s.eval_only, "evaluate --init-from, or what --resume finds, and end")
       .add("logits-out", &s.logits_out, "FILE.h5",
            "with --eval-only: store logits and tokens of validation sequences")
+      .needs("--eval-only", [&s] { return s.eval_only; })
       .add("logits-sequences", &s.logits_sequences, "N", "how many", 1)
-      .add("dry-run", &s.dry_run, "check everything, estimate memory, print what would run, change nothing");
+      .needs("--logits-out", [&s] { return s.logits_out.has_value(); })
+      .add("dry-run", &s.dry_run, "check everything, estimate memory, print what would run, change nothing")
+      .no_use_with(evaluation);
 }
 
 void add_proof(OptionTable& t, Settings& s) {
@@ -177,8 +229,10 @@ void add_proof(OptionTable& t, Settings& s) {
            "than may be. Layouts apart by ';', of pp=, schedule=, virtual-stages=, stage-units= (such as "
            "5+7+7+5), dp= (the first pp × dp ranks), zero=, zero-group=, comm-bucket-bytes=, recompute=, "
            "micro-batch=, threads=, which default to this command's")
+      .no_use_with(evaluation)
       .add("show-schedule", &s.show_schedule,
-           "print what rank 0 does in a step, with the bytes that ranks move");
+           "print what rank 0 does in a step, with the bytes that ranks move")
+      .no_use_with(evaluation);
 }
 
 void check(const Settings& s) {

@@ -232,6 +232,13 @@ void assign(const Written& option) {
   option.entry->given = true;
 }
 
+void follow_rules(const OptionEntry& entry) {
+  for (const OptionRule& rule : entry.rules) {
+    if (!entry.given) return;
+    if (const std::string why = rule(); !why.empty()) throw usage_error("--{} {}", entry.name, why);
+  }
+}
+
 }  // namespace
 
 OptionTable::Outcome OptionTable::parse(int argc, const char* const* argv) {
@@ -245,6 +252,7 @@ OptionTable::Outcome OptionTable::parse(int argc, const char* const* argv) {
   for (const Written& option : line.options) assign(option);
   if (state.positional != nullptr && !line.positional.empty()) *state.positional = std::move(line.positional);
   for (const auto& check : state.checks) check();
+  for (const OptionEntry& entry : state.entries) follow_rules(entry);
   return Outcome::run;
 }
 

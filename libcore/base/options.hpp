@@ -61,6 +61,12 @@ class OptionTable {
   /// The value is one of `allowed`.
   OptionTable& choice(const std::string& name, std::string* target, std::vector<std::string> allowed,
                       const std::string& help);
+  /// Of the option added last: an invocation that gives it while one of `others` is given (and not turned
+  /// off) is an error, "--NAME has no use with --OTHER", and `why` where that is not plain.
+  OptionTable& no_use_with(std::initializer_list<const char*> others, const std::string& why = "");
+  /// Of the option added last: it may be given only where `holds`, asked once all is parsed; else
+  /// "--NAME needs WHAT".
+  OptionTable& needs(std::string what, std::function<bool()> holds);
   /// Positional arguments, shown in --help under `metavar`.
   OptionTable& positional(std::vector<std::string>* target, const std::string& metavar,
                           const std::string& help);

@@ -10,6 +10,9 @@
 
 namespace dt {
 
+/// Why an option may not be given, to be read behind its name; "" where it may.
+using OptionRule = std::function<std::string()>;
+
 struct OptionEntry {
   std::string name;
   std::string letter;  // "" without a one-letter alias
@@ -24,6 +27,7 @@ struct OptionEntry {
   /// Takes a value as text; answers what was expected where it is unusable.
   std::function<std::optional<std::string>(const std::string&)> assign;
   std::function<std::string()> text;  // the value now
+  std::vector<OptionRule> rules;      // asked where it is given
 };
 
 struct OptionTable::State {
@@ -45,6 +49,10 @@ struct OptionTable::State {
   bool runs_as_ranks = false;
 
   OptionEntry* find(const std::string& name);
+  /// The tool's option that was added last.
+  OptionEntry& last();
+  /// Whether an option is given, and not to turn it off.
+  bool is_on(const std::string& name);
   /// Puts an entry into the current group; `name` may carry a letter: "operations,o".
   OptionEntry& add(const std::string& name, const std::string& metavar, const std::string& help);
   /// What every tool has: --config, --json, --quiet, --verbose, --progress, --help, --version.

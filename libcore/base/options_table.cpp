@@ -131,6 +131,17 @@ OptionEntry* OptionTable::State::find(const std::string& name) {
   return found == entries.end() ? nullptr : &*found;
 }
 
+OptionEntry& OptionTable::State::last() {
+  DT_CHECK(!entries.back().is_standard, "{}: a rule before the first option", tool);
+  return entries.back();
+}
+
+bool OptionTable::State::is_on(const std::string& name) {
+  const OptionEntry* entry = find(name);
+  DT_CHECK(entry != nullptr && !entry->is_standard, "{} has no option --{} of its own", tool, name);
+  return entry->given && !(entry->is_flag && entry->text() == "false");
+}
+
 OptionEntry& OptionTable::State::add(const std::string& name, const std::string& metavar,
                                      const std::string& help) {
   const std::size_t comma = name.find(',');
@@ -296,6 +307,23 @@ OptionTable& OptionTable::choice(const std::string& name, std::string* target,
   entry.assign = [target, allowed = std::move(allowed)](const std::string& value) {
     return assign_choice(value, target, allowed);
   };
+  return *this;
+}
+
+OptionTable& OptionTable::no_use_with(std::initializer_list<const char*> others, const std::string& why) {
+  State& state = *state_;
+  for (const std::string other : others) {
+    state.last().rules.push_back([&state, other, text = why.empty() ? why : ": " + why] {
+      return state.is_on(other) ? fmt::format("has no use with --{}{}", other, text) : std::string();
+    });
+  }
+  return *this;
+}
+
+OptionTable& OptionTable::needs(std::string what, std::function<bool()> holds) {
+  state_->last().rules.push_back([what = std::move(what), holds = std::move(holds)] {
+    return holds() ? std::string() : "needs " + what;
+  });
   return *this;
 }
 

@@ -159,10 +159,11 @@ void Executor::backward_input(const Action& action) {
   const Tensor x = input(action), dy = output_gradient(action);
   Activations::Record& mine = activations_.of(action);
   mine.handover = activations_.take(unit.handover_bytes(micro_batch.batch, micro_batch.sequence));
-  const Tensor dx = action.unit > 0 ? activations_.take_output_gradient(action.unit - 1, action) : Tensor();
+  const Tensor dx = action.unit > 0 ? activations_.gradient_over_output(action.unit - 1, action) : Tensor();
   const bool needs_weights = unit.spec().kind != model::UnitKind::embedding;
   unit.backward_input(context_, micro_batch, needs_weights ? weights(action.unit) : std::span<const Tensor>(),
                       x, dy, dx, mine.saved.span(), mine.handover.span());
+  if (unit.has_gradients_in_forward()) activations_.give_back(std::move(mine.saved));
 }
 
 void Executor::backward_weight(const Action& action) {
@@ -171,18 +172,15 @@ void Executor::backward_weight(const Action& action) {
   if (!unit.has_gradients_in_forward()) {
     const std::vector<Tensor> gradients =
         storage_.gradients().of_unit(context_, action.unit, action.micro_batch);
-    unit.backward_weight(context_, activations_.micro_batch(action), input(action), output_gradient(action),
+    unit.backward_weight(context_, activations_.micro_batch(action), Tensor(), output_gradient(action),
                          gradients, mine.saved.span(), mine.handover.span());
     storage_.gradients().finish_micro_batch(context_, action.unit, action.micro_batch);
   }
 
-  // A unit's output is read last by its successor's backward_weight, which a schedule may put before or after
-  // its own.
   for (Buffer* const held : {&mine.saved, &mine.handover, &mine.output_gradient})
     activations_.give_back(std::move(*held));
   if (is_head(unit)) activations_.give_back(std::move(mine.output));
   activations_.forget_if_empty(action.unit, action.micro_batch);
-  if (action.unit > 0) release_output(action.unit - 1, action.micro_batch);
 }
 
 /// What goes to another stage is not this rank's any more.

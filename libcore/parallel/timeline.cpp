@@ -152,8 +152,9 @@ class Walk {
                "rank {} does {} where rank {} does {}", sender, to_string(send), receiver,
                to_string(receive));
       const double before_s = k > 0 ? channel.done_s.back() : 0;
-      channel.done_s.push_back(std::max({before_s, channel.sends.at_s[k], channel.receives.at_s[k]}) +
-                               clock_.seconds(sender, send));
+      const double start_s = std::max({before_s, channel.sends.at_s[k], channel.receives.at_s[k]});
+      channel.done_s.push_back(start_s + clock_.seconds(sender, send));
+      timeline_.movements.push_back({send, sender, receiver, {start_s, channel.done_s[k]}});
     }
   }
 
@@ -187,7 +188,10 @@ class Walk {
     meeting.latest_s = std::max(meeting.latest_s, now_s);
     if (++meeting.arrived < group.size) return;
     const double before_s = number > 0 ? group.meetings[number - 1].done_s : 0;
-    meeting.done_s = std::max(meeting.latest_s, before_s) + clock_.seconds(rank, a);
+    const double start_s = std::max(meeting.latest_s, before_s);
+    meeting.done_s = start_s + clock_.seconds(rank, a);
+    if (a.kind != ActionKind::control)
+      timeline_.movements.push_back({meeting.what, meeting.first_rank, -1, {start_s, meeting.done_s}});
   }
 
   /// When all sends and sums that the rank has started are complete.

@@ -22,9 +22,18 @@ struct Interval {
   double end_s = 0;
 };
 
+/// What goes on beside computing.
+struct Movement {
+  Action action;  // a send; or a gather or reduce, without its micro-batch
+  int rank = 0;   // the sender, or the first of those that do it together
+  int receiver = -1;
+  Interval when;  // from when all have come to it and it is its turn
+};
+
 struct Timeline {
   std::vector<std::vector<Interval>> actions;  // of each rank; of what is only started, when it is
   std::vector<double> computing_s;             // of each rank
+  std::vector<Movement> movements;
 
   double end_s() const;
   /// The time of the whole over what the busiest rank computes, less 1.

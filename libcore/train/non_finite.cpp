@@ -59,14 +59,16 @@ Finding in_outputs(const Plan& plan, ModelRuntime& runtime,
 }
 
 /// Gradients come from the last unit to the first.
-Finding in_gradients(const Plan& plan, ModelRuntime& runtime) {
+Finding in_gradients(const Plan& plan, ModelRuntime& runtime, std::uint64_t first_sample) {
   Finding first;
   const parallel::LocalTable& local = runtime.local();
   for (int group = 0; group < runtime.storage().num_groups(); ++group) {
     const int unit = local.group(group).holders.back();
     const std::int64_t key = runtime.num_units() - unit;
     if (key < first.key && !is_finite(runtime.storage().group_gradient(group)))
-      first = {key, fmt::format("the gradient of {} on rank {}", runtime.unit_name(unit), plan.launch.rank)};
+      first = {key, fmt::format("the gradient of {} on rank {}, samples {} to {}", runtime.unit_name(unit),
+                                plan.launch.rank, first_sample,
+                                first_sample + static_cast<std::uint64_t>(plan.global_batch) - 1)};
   }
   return first;
 }
@@ -85,9 +87,10 @@ std::string first_of(const Finding& own, comm::Communicator& control) {
 }  // namespace
 
 std::string first_not_finite(const Plan& plan, ModelRuntime& runtime,
-                             std::span<const model::MicroBatch> micro_batches, comm::Communicator& control) {
+                             std::span<const model::MicroBatch> micro_batches, std::uint64_t first_sample,
+                             comm::Communicator& control) {
   const std::string output = first_of(in_outputs(plan, runtime, micro_batches), control);
-  return output.empty() ? first_of(in_gradients(plan, runtime), control) : output;
+  return output.empty() ? first_of(in_gradients(plan, runtime, first_sample), control) : output;
 }
 
 }  // namespace dt::train

@@ -122,7 +122,7 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
   runtime_.executor().run(actions_, micro_batches, static_cast<int>(runtime_.lanes().first_micro_batch()),
                           hooks);
   if (!decision.finite && !decision.skip && !decision.superseded)
-    not_finite_ = first_not_finite(plan_, runtime_, micro_batches, control_);
+    not_finite_ = first_not_finite(plan_, runtime_, micro_batches, state_.samples_consumed, control_);
   return decision;
 }
 

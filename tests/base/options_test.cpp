@@ -259,6 +259,42 @@ TEST_CASE("checks see the values") {
   CHECK(caught([&] { e.parse({"--overwrite", "--name", "x"}); }).kind == ErrorKind::usage);
 }
 
+TEST_CASE("an option is refused beside those that leave it no use, unless they are turned off") {
+  const auto message = [](std::vector<const char*> arguments) {
+    Example e;
+    std::int64_t depth = 1;
+    e.table.add("depth", &depth, "N", "how deep")
+        .no_use_with({"overwrite", "clip"})
+        .no_use_with({"tokenizer"}, "it knows");
+    return caught([&] { e.parse(std::move(arguments)); }).message;
+  };
+  CHECK(message({"--depth", "1", "--overwrite"}) == "--depth has no use with --overwrite");
+  CHECK(message({"--clip", "2", "--depth", "1"}) == "--depth has no use with --clip");
+  CHECK(message({"--depth", "1", "--tokenizer", ""}) == "--depth has no use with --tokenizer: it knows");
+  CHECK(message({"--depth", "1", "--no-overwrite"}).empty());
+  CHECK(message({"--depth", "1", "--lr", "0.5"}).empty());
+  CHECK(message({"--overwrite", "--clip", "2"}).empty());
+}
+
+TEST_CASE("an option is refused where what it needs does not hold, once all values are known") {
+  const auto message = [](std::vector<const char*> arguments) {
+    Example e;
+    std::int64_t depth = 1;
+    e.table.add("depth", &depth, "N", "how deep").needs("--device cuda", [&e] { return e.device == "cuda"; });
+    return caught([&] { e.parse(std::move(arguments)); }).message;
+  };
+  CHECK(message({"--depth", "2"}) == "--depth needs --device cuda");
+  CHECK(message({"--depth", "2", "--device", "cuda"}).empty());
+  CHECK(message({}).empty());
+}
+
+TEST_CASE("rules of options are asked after checks, and not for --help") {
+  Example e;
+  e.table.needs("luck", [] { return false; }).check([] { throw usage_error("refused"); });
+  CHECK(e.parse({"--help", "--device", "cpu"}) == OptionTable::Outcome::help);
+  CHECK(caught([&] { e.parse({"--device", "cpu"}); }).message == "refused");
+}
+
 TEST_CASE("values are listed as text, in the table's order") {
   Example e;
   e.parse({"--lr", "0.5", "--no-shuffle", "--save-every", "90m"});

@@ -253,3 +253,25 @@ TEST_CASE("ranks of one host count themselves") {
     require(ranks_on_host(group) == group.size(), "some ranks of this host were not counted");
   });
 }
+
+TEST_CASE("the first ranks work as a group of their own; what they all throw, those that wait throw too") {
+  on_ranks([](Communicator& group) {
+    Console console({.tool = "test", .quiet = true});
+    const Ranks ranks{group, console, [](const Error&) {}};
+    const int count = (group.size() + 1) / 2;
+    int seen = 0;
+    on_first(ranks, count, "first", [&](const Ranks& first) {
+      seen = static_cast<int>(sum_of(first.world, 1));
+      require(first.world.rank() == group.rank(), "a rank has another number");
+    });
+    require(seen == (group.rank() < count ? count : 0), "others than the first ranks worked");
+    if (count == 1) return;
+    const Error error = error_of([&] {
+      on_first(ranks, count, "failing", [&](const Ranks& first) {
+        together(first.world, [] { throw input_error("no such layout"); });
+      });
+    });
+    require(error.message().ends_with("no such layout"), "another message: " + error.message());
+    require(sum_of(group, 1) == group.size(), "the group is of no use any more");
+  });
+}

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Each kind of invocation refuses the options that it has no use for, by name, and no others.
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+
+# All options with a value that they take: "--lr 1", "--overlap".
+all_options() {
+  dt-train --help | sed -nE 's/--\[no-\]/--/; s/^ +(--[a-z0-9-]+)( ([^ ]+))?(  .*)?$/\1 \3/p' |
+    sed -E 's/ ([a-z0-9]+)\|.*/ \1/; s/ [A-Z].*/ 1/'
+}
+
+# refused_with OPTION...: what an invocation with these options has no use for, in the order of --help.
+refused_with() {
+  local name value
+  while read -r name value; do
+    dt-train --data nowhere "$@" "$name" ${value:+"$value"} >/dev/null 2>stderr || true
+    if grep -q -- "error: $name has no use with $1" stderr; then echo "${name#--}"; fi
+  done < <(all_options) | xargs
+}
+
+evaluation="seed steps tokens epochs grad-lanes grad-dtype loss-scale recompute zero zero-group comm-bucket-bytes"
+evaluation+=" lr min-lr warmup-steps schedule decay-steps lr-reference-batch weight-decay beta1 beta2 adam-eps clip-norm"
+kept_runs="save-every background-save checkpoint-writers-per-node checkpoint-local flush-every keep-last keep-every"
+expect_equal "$(refused_with --eval-only)" \
+  "$evaluation $kept_runs eval-every log-every peak-flops dry-run compare-layouts show-schedule" "evaluation"
+proof="run $kept_runs resume eval-every eval-batches log-every peak-flops"
+expect_equal "$(refused_with --show-schedule --steps 1)" "$proof" "a schedule that is shown"
+expect_equal "$(refused_with --compare-layouts dp=1 --steps 1)" "$proof" "layouts that are compared"
+expect_equal "$(refused_with --dry-run --steps 1)" "" "a dry run"
+
+# needs WHAT OPTION...: the first option needs what another says.
+needs() {
+  local what=$1
+  shift
+  expect_exit 2 dt-train --model llama-tiny --data nowhere --run run --steps 1 "$@"
+  expect_match stderr "error: $1 needs $what$"
+}
+needs --eval-only --logits-out x.h5
+needs --logits-out --logits-sequences 2
+needs --keep-last --keep-every 5
+needs --save-every --background-save
+needs --save-every --checkpoint-local x
+needs --checkpoint-local --flush-every 2
+needs "--schedule wsd" --decay-steps 5
+needs "a schedule that falls" --min-lr 1e-5 --schedule constant
+needs "--zero 1, 2 or 3" --zero-group 2
+expect_exit 2 dt-train --model llama-tiny --data nowhere --run run --steps 1 --save-every 1 --checkpoint-local x \
+  --checkpoint-writers-per-node 2
+expect_match stderr "--checkpoint-writers-per-node has no use with --checkpoint-local: each rank writes its own$"
+expect_exit 2 dt-train --eval-only --data nowhere --init-from x --resume auto
+expect_match stderr "--eval-only takes --init-from or --resume, not both"
+expect_absent run
