@@ -27,7 +27,8 @@ parallel::ActionList evaluation_list(const model::Layout& layout, const model::P
 /// "stage 1 of 2: layers.1 to head"; "" where there is one.
 std::string describe_stage(const Plan& plan, int stage);
 
-/// Called by all ranks of `world` together, whose recorders know their stages from then on; with the channels of the plan's pipelines.
+/// Called by all ranks of `world` together, whose recorders know their stages from then on; with the channels
+/// of the plan's pipelines.
 std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicator& world);
 
 }  // namespace dt::train

@@ -223,7 +223,8 @@ TEST_CASE("a rank that fails alone is told with what it is to the training") {
         },
         ErrorKind::input);
     group.engine().recorder().set_duty("");
-    require(message == "rank 1 on " + host_name() + " (stage 1): no such file", "another message: " + message);
+    require(message == "rank 1 on " + host_name() + " (stage 1): no such file",
+            "another message: " + message);
   });
 }
 
