@@ -14,8 +14,8 @@ Call exchange(comm::Communicator& group, const Tensor& in, const Tensor& out) {
   const int next = (group.rank() + 1) % n, previous = (group.rank() + n - 1) % n;
   return [&group, next, previous, in, out] {
     const comm::Work arrival = group.receive(previous, out);
-    group.send(next, in).wait();
-    arrival.wait();
+    group.send(next, in).wait_host();
+    arrival.wait_host();
   };
 }
 
@@ -31,22 +31,23 @@ Call DtBackend::prepare(const Problem& problem, const Tensor& in, const Tensor& 
   comm::Communicator& group = group_;
   switch (problem.operation) {
     case Operation::all_reduce:
-      return
-          [&group, in, out, reduction = problem.reduction] { group.all_reduce(in, out, reduction).wait(); };
+      return [&group, in, out, reduction = problem.reduction] {
+        group.all_reduce(in, out, reduction).wait_host();
+      };
     case Operation::reduce_scatter:
       return [&group, in, out, reduction = problem.reduction] {
-        group.reduce_scatter(in, out, reduction).wait();
+        group.reduce_scatter(in, out, reduction).wait_host();
       };
     case Operation::all_gather:
-      return [&group, in, out] { group.all_gather(in, out).wait(); };
+      return [&group, in, out] { group.all_gather(in, out).wait_host(); };
     case Operation::broadcast:
       return [&group, data = group.rank() == problem.root ? in : out, root = problem.root] {
-        group.broadcast(data, root).wait();
+        group.broadcast(data, root).wait_host();
       };
     case Operation::send_receive:
       return exchange(group, in, out);
     case Operation::barrier:
-      return [&group] { group.barrier().wait(); };
+      return [&group] { group.barrier().wait_host(); };
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include "base/host.hpp"
 #include "bench/pattern.hpp"
 #include "comm/exchange.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::bench {
 
@@ -27,10 +28,9 @@ double time_calls(const Call& call, const Call& barrier, std::int64_t iterations
 Timing over_ranks(comm::Communicator& group, double seconds) {
   std::array<double, 2> extremes = {seconds, -seconds};
   double sum = seconds;
-  const Tensor extremes_2(extremes.data(), DType::f64, {2});
-  const Tensor sum_1(&sum, DType::f64, {1});
-  group.all_reduce(extremes_2, extremes_2, comm::Reduction::max).wait();
-  group.all_reduce(sum_1, sum_1, comm::Reduction::sum).wait();
+  const Tensor extremes_2 = host_tensor(extremes), sum_1 = host_tensor(sum);
+  group.all_reduce(extremes_2, extremes_2, comm::Reduction::max).wait_host();
+  group.all_reduce(sum_1, sum_1, comm::Reduction::sum).wait_host();
   return {extremes[0], -extremes[1], sum / group.size(), std::nullopt};
 }
 
@@ -51,15 +51,15 @@ std::int64_t check_once(const Problem& problem, int rank, const Workspace::Views
 }  // namespace
 
 Workspace::Workspace(std::int64_t max_bytes)
-    : first_(Device(), std::max(least_bytes, static_cast<std::size_t>(max_bytes))),
-      second_(Device(), std::max(least_bytes, static_cast<std::size_t>(max_bytes))) {
+    : first_(Device::host(), std::max(least_bytes, static_cast<std::size_t>(max_bytes))),
+      second_(Device::host(), std::max(least_bytes, static_cast<std::size_t>(max_bytes))) {
   for (const Buffer* buffer : {&first_, &second_})
-    fill_poison(Tensor(buffer->data(), DType::u8, {static_cast<std::int64_t>(buffer->bytes())}));
+    fill_poison(Tensor(*buffer, DType::u8, {static_cast<std::int64_t>(buffer->bytes())}));
 }
 
 Workspace::Views Workspace::views(const Problem& problem, bool in_place, int rank, int in_place_part) {
-  const Tensor first(first_.data(), problem.dtype, {problem.numel});
-  const Tensor second(second_.data(), problem.dtype, {problem.numel});
+  const Tensor first(first_, problem.dtype, {problem.numel});
+  const Tensor second(second_, problem.dtype, {problem.numel});
   if (!in_place) return {first.flat(0, problem.in_count()), second.flat(0, problem.out_count())};
   switch (problem.operation) {
     case Operation::all_gather:

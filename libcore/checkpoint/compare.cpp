@@ -79,7 +79,8 @@ class Comparison {
   static void load(const Reader& reader, const Stored& tensor, const Piece& piece,
                    std::vector<std::byte>& bytes) {
     bytes.resize(static_cast<std::size_t>(piece.numel()) * dtype_bytes(tensor.dtype));
-    reader.read(tensor.kind, tensor.tensor, piece, Tensor(bytes.data(), tensor.dtype, Shape{piece.numel()}));
+    reader.read(tensor.kind, tensor.tensor, piece,
+                Tensor(bytes.data(), tensor.dtype, Shape{piece.numel()}, Device::host()));
   }
 
   static const std::vector<double>& as_doubles(DType dtype, const std::vector<std::byte>& bytes,

@@ -60,7 +60,8 @@ class Payload {
     wanted.begin += static_cast<std::int64_t>(begin / size);
     wanted.end = wanted.begin + static_cast<std::int64_t>(count / size);
     buffer_.resize(count);
-    source_.read(spec.kind, spec.tensor, wanted, Tensor(buffer_.data(), spec.dtype, Shape{wanted.numel()}));
+    source_.read(spec.kind, spec.tensor, wanted,
+                 Tensor(buffer_.data(), spec.dtype, Shape{wanted.numel()}, Device::host()));
     return buffer_;
   }
 

@@ -108,7 +108,7 @@ void write_part(const fs::path& unfinished, const Manifest& header, int writer,
                 double patience_s) {
   std::vector<PieceSpec> specs;
   for (const SourcePiece& p : pieces) {
-    DT_CHECK(p.data.numel() == p.piece.numel() && p.data.device() == Device{},
+    DT_CHECK(p.data.numel() == p.piece.numel() && p.data.device() == Device::host(),
              "{} {}: {} elements on {} for a piece of {}", p.kind, p.tensor, p.data.numel(),
              p.data.device().to_string(), p.piece.numel());
     specs.push_back({p.tensor, p.kind, p.piece, p.data.dtype()});

@@ -64,8 +64,7 @@ void scatter_and_combine(const Caller& caller, const Tensor& in, const PartOf& p
   inputs[static_cast<std::size_t>(caller.rank)] = cut(in, own);
   for (int distance = 1; distance < caller.size; ++distance) {
     const int from = rank_behind(caller, distance);
-    const Tensor received(block->data() + static_cast<std::size_t>(distance - 1) * stride, in.dtype(),
-                          {own.count});
+    const Tensor received(*block, in.dtype(), {own.count}, static_cast<std::size_t>(distance - 1) * stride);
     inputs[static_cast<std::size_t>(from)] = received;
     add_transfer(stage, from, received, false);
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "comm/algorithms.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::comm {
 
@@ -55,7 +56,11 @@ bool Work::done() const {
   return handle_ == nullptr || handle_->operation->is_done();
 }
 
-void Work::wait() const {
+void Work::wait(const Context&) const {
+  wait_host();
+}
+
+void Work::wait_host() const {
   if (!done()) handle_->engine->wait(*handle_->operation);
 }
 
@@ -164,11 +169,11 @@ Work Communicator::barrier() {
 std::unique_ptr<Communicator> Communicator::split(int color, int key, std::string name) {
   const auto n = static_cast<std::size_t>(size_);
   std::vector<std::int64_t> wishes(2 * n);
-  const Tensor all(wishes.data(), DType::i64, {2 * size_});
+  const Tensor all = host_tensor(wishes);
   const Tensor mine = all.flat(2 * rank_, 2);
   mine.data<std::int64_t>()[0] = color;
   mine.data<std::int64_t>()[1] = key;
-  all_gather(mine, all).wait();
+  all_gather(mine, all).wait_host();
 
   std::set<std::int64_t> colors;
   std::vector<std::tuple<std::int64_t, int>> order;  // key, rank

@@ -13,6 +13,10 @@
 #include "tensor/part.hpp"
 #include "tensor/tensor.hpp"
 
+namespace dt {
+class Context;
+}
+
 namespace dt::comm {
 
 struct Algorithm;
@@ -27,8 +31,11 @@ class Work {
   Work() = default;
   Work(std::shared_ptr<Engine> engine, std::shared_ptr<Operation> operation);
   bool done() const;
-  /// Blocks, and advances everything else meanwhile. Errors: see Engine::wait.
-  void wait() const;
+  /// What is computed with this context from now on comes after it: for what is computed with next. On the
+  /// CPU, where nothing is enqueued, the same as wait_host().
+  void wait(const Context& context) const;
+  /// Blocks, and advances everything else meanwhile: for what the host reads. Errors: see Engine::wait.
+  void wait_host() const;
 
  private:
   struct Handle;

@@ -7,24 +7,21 @@
 #include <utility>
 
 #include "base/host.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::comm {
 
 namespace {
 
-Tensor view(std::span<std::int64_t> values) {
-  return {values.data(), DType::i64, Shape{static_cast<std::int64_t>(values.size())}};
-}
-
-Tensor view(std::string& text) {
-  return {text.data(), DType::u8, Shape{static_cast<std::int64_t>(text.size())}};
+Tensor bytes_of(std::string& text) {
+  return {text.data(), DType::u8, Shape{std::ssize(text)}, Device::host()};
 }
 
 std::vector<std::int64_t> gather_numbers(Communicator& group, std::int64_t number) {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(group.size()));
   numbers[static_cast<std::size_t>(group.rank())] = number;
-  const Tensor all = view(numbers);
-  group.all_gather(all.flat(group.rank(), 1), all).wait();
+  const Tensor all = host_tensor(numbers);
+  group.all_gather(all.flat(group.rank(), 1), all).wait_host();
   return numbers;
 }
 
@@ -57,12 +54,12 @@ Verdict judge(const std::vector<std::int64_t>& kinds, const std::vector<std::str
 std::string broadcast_text(Communicator& group, const std::string& text, int root) {
   const std::int64_t length = broadcast_number(group, static_cast<std::int64_t>(text.size()), root);
   std::string result = group.rank() == root ? text : std::string(static_cast<std::size_t>(length), '\0');
-  group.broadcast(view(result), root).wait();
+  group.broadcast(bytes_of(result), root).wait_host();
   return result;
 }
 
 std::int64_t broadcast_number(Communicator& group, std::int64_t number, int root) {
-  group.broadcast(view({&number, 1}), root).wait();
+  group.broadcast(host_tensor(number), root).wait_host();
   return number;
 }
 
@@ -72,7 +69,7 @@ std::vector<std::string> gather_texts(Communicator& group, const std::string& te
   // An all-gather has equal parts, so all are made as long as the longest.
   std::string all(static_cast<std::size_t>(longest * group.size()), '\0');
   std::copy(text.begin(), text.end(), all.begin() + longest * group.rank());
-  group.all_gather(view(all).flat(longest * group.rank(), longest), view(all)).wait();
+  group.all_gather(bytes_of(all).flat(longest * group.rank(), longest), bytes_of(all)).wait_host();
   std::vector<std::string> texts;
   for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
     texts.push_back(
@@ -82,7 +79,7 @@ std::vector<std::string> gather_texts(Communicator& group, const std::string& te
 }
 
 void all_sum(Communicator& group, std::span<std::int64_t> values) {
-  group.all_reduce(view(values), view(values)).wait();
+  group.all_reduce(host_tensor(values), host_tensor(values)).wait_host();
 }
 
 void together(Communicator& group, const std::function<void()>& body) {

@@ -94,9 +94,9 @@ class HierarchicalChain {
         (static_cast<std::size_t>(longest) * dtype_bytes(dtype) + line_bytes - 1) / line_bytes * line_bytes;
     const auto num_hosts = static_cast<std::size_t>(h_->num_hosts);
     block_ = h_->caller.staging->take((2 * num_hosts - 1) * stride);
-    std::byte* at = block_->data();
+    std::size_t begin = 0;
     const auto next = [&](std::int64_t count) {
-      return Tensor(std::exchange(at, at + stride), dtype, Shape{count});
+      return Tensor(*block_, dtype, Shape{count}, std::exchange(begin, begin + stride));
     };
     for (int host = 0; host < h_->num_hosts; ++host) {
       partials_.push_back(next(part_(h_->rank_of(host, h_->local)).count));

@@ -20,7 +20,7 @@ std::vector<Tensor> take_partials(StagingPool::Block& block, const Caller& calle
   block = caller.staging->take(count * stride);
   std::vector<Tensor> partials;
   for (std::size_t i = 0; i < count; ++i) {
-    partials.emplace_back(block->data() + i * stride, dtype, Shape{in.numel()});
+    partials.emplace_back(*block, dtype, Shape{in.numel()}, i * stride);
   }
   return partials;
 }

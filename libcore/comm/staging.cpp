@@ -28,7 +28,7 @@ StagingPool::Block StagingPool::take(std::size_t bytes) {
       free_bytes_ -= buffer.bytes();
     }
   }
-  if (buffer.data() == nullptr) buffer = Buffer({}, std::max(bytes, smallest_bytes));
+  if (buffer.data() == nullptr) buffer = Buffer(Device::host(), std::max(bytes, smallest_bytes));
   {
     const std::lock_guard lock(mutex_);
     in_use_ += buffer.bytes();

@@ -10,7 +10,8 @@
 
 namespace dt::comm {
 
-/// Keeps what is given back, so that segments find warm memory. Thread-safe.
+/// Of the host, through whose memory messages pass. Keeps what is given back, so that segments find warm
+/// memory. Thread-safe.
 class StagingPool : public std::enable_shared_from_this<StagingPool> {
  public:
   using Block = std::shared_ptr<Buffer>;

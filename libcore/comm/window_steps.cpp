@@ -68,7 +68,7 @@ void WindowRun::add_refill(const WindowSegment& segment, const WindowSegment& ne
 }
 
 Tensor WindowRun::in_slot(const WindowSegment& segment, int rank, int part, std::int64_t count) const {
-  return {window_->piece(rank, first_ + segment.number, part), segment.dtype, {count}};
+  return {window_->piece(rank, first_ + segment.number, part), segment.dtype, {count}, Device::host()};
 }
 
 /// Streams begin at lines.

@@ -137,7 +137,7 @@ void ExportSource::read(const std::string& kind, const std::string& tensor, cons
   const DType dtype = statistics_dtype(stored_dtype(kind, tensor));
   std::vector<double> sums(numel);
   std::vector<std::byte> buffer(numel * dtype_bytes(dtype));
-  const Tensor values(buffer.data(), dtype, Shape{wanted.numel()});
+  const Tensor values(buffer.data(), dtype, Shape{wanted.numel()}, Device::host());
   for (std::size_t i = 0; i < checkpoints_.size(); ++i) {
     checkpoints_[i].read(kind, tensor, wanted, values);
     dtype == DType::f64 ? add_scaled<double>(weights_[i], values.span<double>(), sums)

@@ -42,7 +42,8 @@ void write_weights(const HfFolder& source, const fs::path& folder, const checkpo
     wanted.begin = static_cast<std::int64_t>(begin / size);
     wanted.end = wanted.begin + static_cast<std::int64_t>(count / size);
     buffer.resize(count);
-    source.read(spec.tensor, wanted, Tensor(buffer.data(), spec.dtype, Shape{wanted.numel()}));
+    source.read(spec.tensor, wanted,
+                Tensor(buffer.data(), spec.dtype, Shape{wanted.numel()}, Device::host()));
     return std::span<const std::byte>(buffer);
   };
   checkpoint::write_part(folder, header, 0, pieces, payload, written);

@@ -44,7 +44,7 @@ void TensorMover::pass(const std::string& kind, const std::string& tensor, const
                        WriteBehind::Write write) {
   const std::size_t bytes = static_cast<std::size_t>(piece.numel()) * dtype_bytes(dtype);
   WriteBehind::Buffer buffer = writes_.take(bytes);
-  source_.read(kind, tensor, piece, Tensor(buffer.bytes.data(), dtype, Shape{piece.numel()}));
+  source_.read(kind, tensor, piece, Tensor(buffer.bytes.data(), dtype, Shape{piece.numel()}, Device::host()));
   writes_.give(std::move(buffer), std::move(write));
   if (done_) done_(bytes);
 }

@@ -5,13 +5,13 @@
 
 namespace dt::model {
 
-RotaryTables::RotaryTables(const ModelSpec& spec, DType statistics) {
+RotaryTables::RotaryTables(Device device, const ModelSpec& spec, DType statistics) {
   if (spec.position != Position::rotary) return;
   const Shape shape{spec.max_positions, spec.head_dim / 2};
   const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * dtype_bytes(statistics);
-  memory = Buffer({}, 2 * bytes);
-  cos_PD2 = Tensor(memory.data(), statistics, shape);
-  sin_PD2 = Tensor(memory.data() + bytes, statistics, shape);
+  memory = Buffer(device, 2 * bytes);
+  cos_PD2 = Tensor(memory, statistics, shape);
+  sin_PD2 = Tensor(memory, statistics, shape, bytes);
   kernels::rotary_tables({spec.rotary_theta, spec.rotary_scaling}, cos_PD2, sin_PD2);
 }
 

@@ -17,7 +17,7 @@ namespace dt::model {
 /// The angles of rotary positions; one pair of tables serves all layers. Absent tensors where positions are
 /// learned.
 struct RotaryTables {
-  RotaryTables(const ModelSpec& spec, DType statistics);
+  RotaryTables(Device device, const ModelSpec& spec, DType statistics);
   Buffer memory;
   Tensor cos_PD2;
   Tensor sin_PD2;

@@ -21,7 +21,7 @@ Shape BlockUnit::output_shape(std::int64_t batch, std::int64_t sequence) const {
 }
 
 std::size_t BlockUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) const {
-  SavedMemory memory({}), remade({});
+  SavedMemory memory, remade;
   saved(memory, keeps_everything() ? memory : remade, batch, sequence);
   return memory.used_bytes();
 }
@@ -38,7 +38,7 @@ std::size_t BlockUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) 
 }
 
 std::size_t BlockUnit::remade_bytes(std::int64_t batch, std::int64_t sequence) const {
-  SavedMemory memory({}), remade({});
+  SavedMemory memory, remade;
   saved(memory, remade, batch, sequence);
   return remade.used_bytes();
 }
@@ -56,7 +56,7 @@ void BlockUnit::forward(const Context& context, const MicroBatch& micro_batch,
   Tensor transient;
   if (!keeps_everything())
     transient = context.scratch().allocate(DType::u8, {static_cast<std::int64_t>(remade_bytes(B, T))});
-  SavedMemory kept(memory), remade(transient.span_bytes());
+  SavedMemory kept(context.device(), memory), remade(context.device(), transient.span_bytes());
   const Saved s = saved(kept, keeps_everything() ? kept : remade, B, T);
   const Parts w = parts(weights);
   norm_.forward(context, w.attention_norm, x_RC, s.attention_in_RC, s.attention_norm);
@@ -69,7 +69,7 @@ void BlockUnit::backward_input(const Context& context, const MicroBatch& micro_b
                                std::span<const Tensor> weights, const Tensor& x_RC, const Tensor& dy_RC,
                                const Tensor& dx_RC, std::span<std::byte> saved_memory,
                                std::span<std::byte> handover_memory) const {
-  const Saved s = for_backward(saved_memory, handover_memory, micro_batch);
+  const Saved s = for_backward(context, saved_memory, handover_memory, micro_batch);
   const Parts w = parts(weights);
   if (!keeps_everything()) {
     norm_.forward(context, w.attention_norm, x_RC, s.attention_in_RC, s.attention_norm);
@@ -89,7 +89,7 @@ void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_
                                 const Tensor& dy_RC, std::span<const Tensor> grads,
                                 std::span<std::byte> saved_memory,
                                 std::span<std::byte> handover_memory) const {
-  const Saved s = for_backward(saved_memory, handover_memory, micro_batch);
+  const Saved s = for_backward(context, saved_memory, handover_memory, micro_batch);
   const Parts g = parts(grads);
   mlp_.backward_weight(context, g.mlp, s.mlp_in_RC, dy_RC, s.mlp);
   norm_.backward_weight(context, g.mlp_norm, s.mlp_norm);
@@ -112,12 +112,12 @@ BlockUnit::Saved BlockUnit::saved(SavedMemory& memory, SavedMemory& remade, std:
   return s;
 }
 
-BlockUnit::Saved BlockUnit::for_backward(std::span<std::byte> saved_memory,
+BlockUnit::Saved BlockUnit::for_backward(const Context& context, std::span<std::byte> saved_memory,
                                          std::span<std::byte> handover_memory,
                                          const MicroBatch& micro_batch) const {
   DT_CHECK(saved_memory.data() && (keeps_everything() || handover_memory.data()), "{}: no memory",
            unit_.name);
-  SavedMemory kept(saved_memory), handed(handover_memory);
+  SavedMemory kept(context.device(), saved_memory), handed(context.device(), handover_memory);
   return saved(kept, keeps_everything() ? kept : handed, micro_batch.batch, micro_batch.sequence);
 }
 

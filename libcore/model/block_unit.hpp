@@ -54,7 +54,7 @@ class BlockUnit final : public Unit {
   /// What can be made again from the rest comes from `remade`.
   Saved saved(SavedMemory& memory, SavedMemory& remade, std::int64_t batch, std::int64_t sequence) const;
   /// As the backward has it: what is remade lies in the handover where only matmuls are kept.
-  Saved for_backward(std::span<std::byte> saved, std::span<std::byte> handover,
+  Saved for_backward(const Context& context, std::span<std::byte> saved, std::span<std::byte> handover,
                      const MicroBatch& micro_batch) const;
   Parts parts(std::span<const Tensor> tensors) const;
 

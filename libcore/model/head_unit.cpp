@@ -28,7 +28,7 @@ HeadUnit::HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype)
       norm_(spec, statistics_dtype(dtype)) {}
 
 std::size_t HeadUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) const {
-  SavedMemory memory({});
+  SavedMemory memory;
   memory.take(dtype_, {batch * sequence, hidden_});
   return memory.used_bytes();
 }
@@ -40,7 +40,7 @@ std::size_t HeadUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) c
 }
 
 std::size_t HeadUnit::norm_bytes(std::int64_t rows) const {
-  SavedMemory count({});
+  SavedMemory count;
   norm_.saved(count, rows);
   return count.used_bytes();
 }
@@ -55,7 +55,7 @@ void HeadUnit::forward(const Context& context, const MicroBatch& micro_batch, st
   for (std::int64_t begin = 0; begin < rows; begin += step) {
     const std::int64_t end = std::min(begin + step, rows);
     const auto part = [&](const Tensor& tensor) { return tensor ? tensor.rows(begin, end) : Tensor(); };
-    const Tensor dx_RC = grads.empty() ? Tensor() : saved_gradient(saved, micro_batch);
+    const Tensor dx_RC = grads.empty() ? Tensor() : saved_gradient(context, saved, micro_batch);
     const Chunk chunk{part(x_RC),  part(micro_batch.labels_R), part(nll_R), part(micro_batch.logits_RV),
                       part(dx_RC), micro_batch.loss_scale};
     forward_chunk(context, weights, grads, chunk);
@@ -67,7 +67,8 @@ void HeadUnit::forward_chunk(const Context& context, std::span<const Tensor> wei
   Arena& scratch = context.scratch();
   const Arena::Scope scope(scratch);
   const std::int64_t rows = chunk.x_RC.dim(0);
-  SavedMemory memory(scratch.allocate(DType::u8, {static_cast<std::int64_t>(norm_bytes(rows))}).span_bytes());
+  SavedMemory memory(context.device(),
+                     scratch.allocate(DType::u8, {static_cast<std::int64_t>(norm_bytes(rows))}).span_bytes());
   const NormLayer::Saved saved = norm_.saved(memory, rows);
   const auto norm_weights = weights.first(norm_.num_params());
   const Tensor norm_RC = scratch.allocate(dtype_, chunk.x_RC.shape());
@@ -87,7 +88,7 @@ void HeadUnit::forward_chunk(const Context& context, std::span<const Tensor> wei
 void HeadUnit::backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor>,
                               const Tensor&, const Tensor&, const Tensor& dx_RC, std::span<std::byte> saved,
                               std::span<std::byte>) const {
-  kernels::copy(context, saved_gradient(saved, micro_batch), dx_RC);
+  kernels::copy(context, saved_gradient(context, saved, micro_batch), dx_RC);
 }
 
 void HeadUnit::backward_weight(const Context&, const MicroBatch&, const Tensor&, const Tensor&,
@@ -99,9 +100,11 @@ std::int64_t HeadUnit::chunk_rows(std::int64_t rows) const {
   return std::min(rows, ((rows + chunks - 1) / chunks + 15) / 16 * 16);
 }
 
-Tensor HeadUnit::saved_gradient(std::span<std::byte> saved, const MicroBatch& micro_batch) const {
+Tensor HeadUnit::saved_gradient(const Context& context, std::span<std::byte> saved,
+                                const MicroBatch& micro_batch) const {
   DT_CHECK(saved.data() != nullptr, "{}: no saved memory", unit_.name);
-  return SavedMemory(saved).take(dtype_, {micro_batch.batch * micro_batch.sequence, hidden_});
+  return SavedMemory(context.device(), saved)
+      .take(dtype_, {micro_batch.batch * micro_batch.sequence, hidden_});
 }
 
 void HeadUnit::check(std::span<const Tensor> tensors) const {

@@ -46,7 +46,8 @@ class HeadUnit final : public Unit {
                      const Chunk& chunk) const;
   std::size_t norm_bytes(std::int64_t rows) const;
   std::int64_t chunk_rows(std::int64_t rows) const;
-  Tensor saved_gradient(std::span<std::byte> saved, const MicroBatch& micro_batch) const;
+  Tensor saved_gradient(const Context& context, std::span<std::byte> saved,
+                        const MicroBatch& micro_batch) const;
   void check(std::span<const Tensor> tensors) const;
 
   UnitSpec unit_;

@@ -8,11 +8,12 @@
 namespace dt::model {
 
 /// Hands out parts of a unit's saved memory one after the other, each 64-byte aligned relative to its start.
-/// Taken twice in the same order they are the same parts; over no memory the tensors are absent and only the
-/// bytes are counted.
+/// Taken twice in the same order they are the same parts.
 class SavedMemory {
  public:
-  explicit SavedMemory(std::span<std::byte> memory) : memory_(memory) {}
+  /// Counts the bytes; the tensors are absent.
+  SavedMemory() : SavedMemory(Device::host(), {}) {}
+  SavedMemory(Device device, std::span<std::byte> memory) : device_(device), memory_(memory) {}
 
   Tensor take(DType dtype, Shape shape) {
     const std::size_t begin = used_;
@@ -21,11 +22,12 @@ class SavedMemory {
     if (memory_.data() == nullptr) return {};
     DT_CHECK(used_ <= memory_.size(), "a unit's saved memory has {} bytes; {} are needed", memory_.size(),
              used_);
-    return Tensor(memory_.data() + begin, dtype, std::move(shape));
+    return Tensor(memory_.data() + begin, dtype, std::move(shape), device_);
   }
   std::size_t used_bytes() const { return used_; }
 
  private:
+  Device device_;
   std::span<std::byte> memory_;
   std::size_t used_ = 0;
 };

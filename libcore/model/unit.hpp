@@ -81,7 +81,8 @@ class Unit {
 
 /// The decoder as units, in order; computing in `dtype` (f32, bf16, f16; or f64 through the reference
 /// kernels). Statistics (the norms' and the softmax's) are fp32 beside 16-bit tensors.
-std::vector<std::unique_ptr<Unit>> make_units(const ModelSpec& spec, const ParameterTable& table, DType dtype,
+std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
+                                              const ParameterTable& table, DType dtype,
                                               Kept kept = Kept::everything);
 
 }  // namespace dt::model

@@ -27,11 +27,14 @@ const MicroBatch& Activations::micro_batch(const Action& action) const {
 Tensor Activations::view(int unit, const Action& action, const Buffer& buffer) const {
   const Unit& u = this->unit(unit);
   const MicroBatch& m = micro_batch(action);
-  return Tensor(buffer.data(), u.output_dtype(), u.output_shape(m.batch, m.sequence));
+  return Tensor(buffer, u.output_dtype(), u.output_shape(m.batch, m.sequence));
 }
 
 std::size_t Activations::output_bytes(int unit, const Action& action) const {
-  return view(unit, action, {}).bytes();
+  const Unit& u = this->unit(unit);
+  const MicroBatch& m = micro_batch(action);
+  return static_cast<std::size_t>(u.output_shape(m.batch, m.sequence).numel()) *
+         dtype_bytes(u.output_dtype());
 }
 
 Tensor Activations::take_output(int unit, const Action& action) {
@@ -44,6 +47,12 @@ Tensor Activations::take_output_gradient(int unit, const Action& action) {
   return output_gradient(unit, action);
 }
 
+Tensor Activations::gradient_over_output(int unit, const Action& action) {
+  Record& record = of(unit, action.micro_batch);
+  record.output_gradient = std::move(record.output);
+  return output_gradient(unit, action);
+}
+
 Tensor Activations::output(int unit, const Action& action) {
   return view(unit, action, of(unit, action.micro_batch).output);
 }
@@ -53,6 +62,7 @@ Tensor Activations::output_gradient(int unit, const Action& action) {
 }
 
 Buffer Activations::take(std::size_t bytes) {
+  if (bytes == 0) return {};
   // A larger one that another kind of buffer will need is not to be taken where each can have its own.
   const auto found = is_exact_ ? pool_.find(bytes) : pool_.lower_bound(bytes);
   if (found != pool_.end()) return std::move(pool_.extract(found).mapped());

@@ -45,6 +45,8 @@ class Activations {
   /// Views of what was taken; of a unit's shapes and dtype for a micro-batch.
   Tensor take_output(int unit, const Action& action);
   Tensor take_output_gradient(int unit, const Action& action);
+  /// From now on the output's buffer is its gradient's.
+  Tensor gradient_over_output(int unit, const Action& action);
   Tensor output(int unit, const Action& action);
   Tensor output_gradient(int unit, const Action& action);
 

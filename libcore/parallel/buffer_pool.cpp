@@ -18,7 +18,7 @@ Buffer BufferPool::take(std::size_t bytes) {
     spare_.erase(best);
   } else {
     spare_.clear();
-    buffer = Buffer(Device{}, bytes);
+    buffer = Buffer(device_, bytes);
   }
   in_use_ += buffer.bytes();
   most_in_use_ = std::max(most_in_use_, in_use_);

@@ -12,12 +12,14 @@ namespace dt::parallel {
 /// holds hardly more than was ever in use at one time.
 class BufferPool {
  public:
+  explicit BufferPool(Device device) : device_(device) {}
   /// At least so many bytes; their contents are arbitrary.
   Buffer take(std::size_t bytes);
   void give(Buffer&& buffer);
   std::size_t most_in_use_bytes() const { return most_in_use_; }
 
  private:
+  Device device_;
   std::vector<Buffer> spare_;
   std::size_t in_use_ = 0, most_in_use_ = 0;
 };

@@ -25,8 +25,9 @@ Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Uni
     : context_(context),
       storage_(storage),
       activations_(context.device(), units),
-      transfers_(storage.ranks(), storage.local().place().pp,
-                 [this](Buffer&& sent) { activations_.give_back(std::move(sent)); }) {}
+      transfers_(context, storage.ranks(), storage.local().place().pp,
+                 [this](Buffer&& sent) { activations_.give_back(std::move(sent)); }),
+      unit_times_(units.size()) {}
 
 void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches, int first,
                    const StepHooks& hooks) {
@@ -35,16 +36,25 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
   activations_.start(micro_batches, first);
   if (trains_) storage_.gradients().start_step();
   for (const Action& action : list) {
-    perform(action, hooks);
+    if (trains_ && action.computes())
+      compute(action, hooks);
+    else
+      perform(action, hooks);
     if (!overlaps_) communicate([&] { finish(action); });
     poll();
   }
   communicate([&] {
-    storage_.weights().finish_gathers();
+    storage_.weights().finish_gathers(context_);
     transfers_.finish();
   });
   DT_CHECK(activations_.num_records() == 0, "{} units still hold activations after the step",
            activations_.num_records());
+}
+
+void Executor::compute(const Action& action, const StepHooks& hooks) {
+  const double started_s = monotonic_s(), exposed_before_s = exposed_communication_s_;
+  perform(action, hooks);
+  unit_times_.add(action, monotonic_s() - started_s - (exposed_communication_s_ - exposed_before_s));
 }
 
 void Executor::perform(const Action& action, const StepHooks& hooks) {
@@ -62,7 +72,7 @@ void Executor::perform(const Action& action, const StepHooks& hooks) {
     case ActionKind::gather:
       return communicate([&] { storage_.weights().gather(action.unit); });
     case ActionKind::free:
-      return communicate([&] { storage_.weights().release(action.unit); });
+      return communicate([&] { storage_.weights().release(context_, action.unit); });
     case ActionKind::reduce:
       return communicate([&] { storage_.gradients().reduce(context_, action.unit); });
     case ActionKind::send:
@@ -76,7 +86,7 @@ void Executor::perform(const Action& action, const StepHooks& hooks) {
       });
       return hooks.control();
     case ActionKind::step:
-      communicate([&] { storage_.weights().finish_gathers(); });
+      communicate([&] { storage_.weights().finish_gathers(context_); });
       return hooks.step();
   }
 }
@@ -87,7 +97,7 @@ void Executor::poll() {
 
 /// What an action only starts.
 void Executor::finish(const Action& action) {
-  if (action.kind == ActionKind::gather) storage_.weights().of_unit(action.unit);
+  if (action.kind == ActionKind::gather) storage_.weights().of_unit(context_, action.unit);
   if (action.kind == ActionKind::reduce) storage_.gradients().finish_started(context_);
 }
 
@@ -100,19 +110,19 @@ void Executor::communicate(const Body& body) {
 
 std::span<const Tensor> Executor::weights(int unit) {
   std::span<const Tensor> whole;
-  communicate([&] { whole = storage_.weights().of_unit(unit); });
+  communicate([&] { whole = storage_.weights().of_unit(context_, unit); });
   return whole;
 }
 
 Tensor Executor::input(const Action& action) {
   if (action.unit == 0) return {};
-  communicate([&] { activations_.of(action.unit - 1, action.micro_batch).output_arrives.wait(); });
+  communicate([&] { activations_.of(action.unit - 1, action.micro_batch).output_arrives.wait(context_); });
   return activations_.output(action.unit - 1, action);
 }
 
 Tensor Executor::output_gradient(const Action& action) {
   if (is_head(activations_.unit(action.unit))) return {};
-  communicate([&] { activations_.of(action).gradient_arrives.wait(); });
+  communicate([&] { activations_.of(action).gradient_arrives.wait(context_); });
   return activations_.output_gradient(action.unit, action);
 }
 
@@ -159,10 +169,11 @@ void Executor::backward_input(const Action& action) {
   const Tensor x = input(action), dy = output_gradient(action);
   Activations::Record& mine = activations_.of(action);
   mine.handover = activations_.take(unit.handover_bytes(micro_batch.batch, micro_batch.sequence));
-  const Tensor dx = action.unit > 0 ? activations_.take_output_gradient(action.unit - 1, action) : Tensor();
+  const Tensor dx = action.unit > 0 ? activations_.gradient_over_output(action.unit - 1, action) : Tensor();
   const bool needs_weights = unit.spec().kind != model::UnitKind::embedding;
   unit.backward_input(context_, micro_batch, needs_weights ? weights(action.unit) : std::span<const Tensor>(),
                       x, dy, dx, mine.saved.span(), mine.handover.span());
+  if (unit.has_gradients_in_forward()) activations_.give_back(std::move(mine.saved));
 }
 
 void Executor::backward_weight(const Action& action) {
@@ -171,18 +182,15 @@ void Executor::backward_weight(const Action& action) {
   if (!unit.has_gradients_in_forward()) {
     const std::vector<Tensor> gradients =
         storage_.gradients().of_unit(context_, action.unit, action.micro_batch);
-    unit.backward_weight(context_, activations_.micro_batch(action), input(action), output_gradient(action),
+    unit.backward_weight(context_, activations_.micro_batch(action), Tensor(), output_gradient(action),
                          gradients, mine.saved.span(), mine.handover.span());
     storage_.gradients().finish_micro_batch(context_, action.unit, action.micro_batch);
   }
 
-  // A unit's output is read last by its successor's backward_weight, which a schedule may put before or after
-  // its own.
   for (Buffer* const held : {&mine.saved, &mine.handover, &mine.output_gradient})
     activations_.give_back(std::move(*held));
   if (is_head(unit)) activations_.give_back(std::move(mine.output));
   activations_.forget_if_empty(action.unit, action.micro_batch);
-  if (action.unit > 0) release_output(action.unit - 1, action.micro_batch);
 }
 
 /// What goes to another stage is not this rank's any more.

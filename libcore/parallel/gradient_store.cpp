@@ -21,26 +21,26 @@ constexpr std::size_t most_under_way = 1;
 
 }  // namespace
 
-GradientStore::GradientStore(const LocalTable& local, const Precision& precision, const LanePlan& plan,
-                             const Groups& ranks)
-    : local_(local), dtype_(precision.gradient), wire_(precision.wire()), ranks_(ranks) {
+GradientStore::GradientStore(Device device, const LocalTable& local, const Precision& precision,
+                             const LanePlan& plan, const Groups& ranks)
+    : local_(local), dtype_(precision.gradient), wire_(precision.wire()), ranks_(ranks), pool_(device) {
   for (const LocalGroup& group : local.groups()) {
     const bool is_alone = !group.division.divides_optimizer() && !ranks.has_replicas() && plan.depth() <= 1;
     std::vector<Holder>& holders = groups_.emplace_back();
     for (const int unit : group.holders) {
       Holder holder;
       if (group.division.divides_gradients()) {
-        holder.part = Buffer(Device{}, static_cast<std::size_t>(group.own.count) * dtype_bytes(dtype_));
+        holder.part = Buffer(device, static_cast<std::size_t>(group.own.count) * dtype_bytes(dtype_));
       } else {
         const bool is_mostly_zero = is_alone && is_beside_another(group, local.table().units()[at(unit)]);
-        holder.sum.emplace(group.numel, dtype_, plan, is_mostly_zero ? Pages::sparse : Pages::huge);
+        holder.sum.emplace(device, group.numel, dtype_, plan, is_mostly_zero ? Pages::sparse : Pages::huge);
       }
       holders.push_back(std::move(holder));
     }
     const std::size_t ends = local.table().groups()[at(group.group)].holders.size();
     if (group.has_state && holders.size() < ends) {
       Holder& other = holders.emplace_back();
-      other.part = Buffer(Device{}, static_cast<std::size_t>(group.own.count) * dtype_bytes(dtype_));
+      other.part = Buffer(device, static_cast<std::size_t>(group.own.count) * dtype_bytes(dtype_));
     }
   }
 }
@@ -50,7 +50,7 @@ Buffer GradientStore::take(std::int64_t numel, DType dtype) {
 }
 
 Tensor GradientStore::flat(const Buffer& buffer, std::int64_t numel) const {
-  return Tensor(buffer.data(), dtype_, Shape{numel});
+  return Tensor(buffer, dtype_, Shape{numel});
 }
 
 const std::string& GradientStore::name(int group) const {
@@ -122,7 +122,7 @@ void GradientStore::reduce(const Context& context, int unit) {
 Tensor GradientStore::narrowed(const Context& context, const Tensor& values, Buffer& wire) {
   if (wire_ == dtype_ || values.numel() == 0) return values;
   wire = take(values.numel(), wire_);
-  const Tensor rounded(wire.data(), wire_, values.shape());
+  const Tensor rounded(wire, wire_, values.shape());
   kernels::convert(context, values, rounded);
   return rounded;
 }
@@ -130,8 +130,8 @@ Tensor GradientStore::narrowed(const Context& context, const Tensor& values, Buf
 void GradientStore::widen(const Context& context, Buffer& wire, std::int64_t begin, const Tensor& target) {
   if (!wire.data()) return;
   if (target.numel() > 0) {
-    std::byte* const from = wire.data() + static_cast<std::size_t>(begin) * dtype_bytes(wire_);
-    kernels::convert(context, Tensor(from, wire_, target.shape()), target);
+    const std::size_t from = static_cast<std::size_t>(begin) * dtype_bytes(wire_);
+    kernels::convert(context, Tensor(wire, wire_, target.shape(), from), target);
   }
   pool_.give(std::move(wire));
 }
@@ -168,7 +168,7 @@ GradientStore::Reduction GradientStore::start_divided(const Context& context, in
 
 void GradientStore::settle_oldest(const Context& context) {
   for (Reduction& reduction : under_way_.front()) {
-    reduction.work.wait();
+    reduction.work.wait(context);
     const Part mine = own(reduction.group);
     const Tensor sum = flat(reduction.holder->part, mine.count);
     const bool is_first = !reduction.part.data();
@@ -191,7 +191,7 @@ void GradientStore::finish_started(const Context& context) {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     const Part& mine = own(static_cast<int>(group));
     for (Holder& holder : groups_[group]) {
-      if (holder.work) holder.work->wait();
+      if (holder.work) holder.work->wait(context);
       holder.work.reset();
       if (holder.wire.data())
         widen(context, holder.wire, mine.begin, holder.sum->total().flat(mine.begin, mine.count));
@@ -211,7 +211,7 @@ void GradientStore::sum_over_replicas(const Context& context, int group) {
 
 void GradientStore::settle_replicas(const Context& context, int group) {
   for (Holder& holder : groups_[at(group)]) {
-    if (holder.work) holder.work->wait();
+    if (holder.work) holder.work->wait(context);
     holder.work.reset();
     widen(context, holder.wire, 0, part_of(group, holder));
     holder.is_final = true;

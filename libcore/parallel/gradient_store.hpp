@@ -24,7 +24,7 @@ namespace dt::parallel {
 class GradientStore {
  public:
   /// Table, plan and groups must outlive it.
-  GradientStore(const LocalTable& local, const Precision& precision, const LanePlan& plan,
+  GradientStore(Device device, const LocalTable& local, const Precision& precision, const LanePlan& plan,
                 const Groups& ranks);
 
   /// Begins a step. The last one's gradients are gone then.
@@ -36,7 +36,7 @@ class GradientStore {
   /// Starts the sum over the ranks, who all call it for the same units in the same order: of all this rank's
   /// micro-batches, or, where gradients are divided, of the one that was just finished or of none.
   void reduce(const Context& context, int unit);
-  /// Blocks until every sum that was started is done.
+  /// Waits for every sum that was started.
   void finish_started(const Context& context);
   /// Where the other end of the tied table is another stage's. There: finishes the sum of this end's
   /// gradients over the ranks, replicas too; this rank's part of it, which stays until the next step begins.

@@ -23,9 +23,10 @@ class Holdings {
       case recompute:
         return add(of(a.unit).saved);
       case backward_input:
-        return add(of(a.unit).handover + input_bytes(a.unit));
-      case backward_weight:  // its input goes, and dy, which the head has not; but its own output
-        return add(-of(a.unit).saved - of(a.unit).handover - of(a.unit).output - input_bytes(a.unit));
+        add(of(a.unit).handover);  // dx lies over x
+        return add(is_head(a.unit) ? -of(a.unit).saved : 0);
+      case backward_weight:  // dy goes, which the head has not; but its own output
+        return add(-of(a.unit).handover - of(a.unit).output - (is_head(a.unit) ? 0 : of(a.unit).saved));
       case receive:
         return add(transfer_bytes(a));
       case send:
@@ -43,7 +44,7 @@ class Holdings {
 
  private:
   const UnitBytes& of(int unit) const { return units_[static_cast<std::size_t>(unit)]; }
-  std::int64_t input_bytes(int unit) const { return unit > 0 ? of(unit - 1).output : 0; }
+  bool is_head(int unit) const { return unit + 1 == static_cast<int>(units_.size()); }
   static bool is_tied(const Action& a) {
     return a.payload == Payload::tied_gradient || a.payload == Payload::tied_weights;
   }

@@ -72,15 +72,15 @@ void LanePlan::walk(const Node& node) {
   if (is_within && node.begin < middle && middle < node.end) ++combines_after_[index(end - 1)];
 }
 
-GradientSum::GradientSum(std::int64_t numel, DType dtype, const LanePlan& plan, Pages pages)
+GradientSum::GradientSum(Device device, std::int64_t numel, DType dtype, const LanePlan& plan, Pages pages)
     : plan_(plan), numel_(numel), dtype_(dtype), pages_(pages) {
   for (int i = 0; i < std::max(1, plan.depth()); ++i) {
-    partials_.emplace_back(Device{}, static_cast<std::size_t>(numel) * dtype_bytes(dtype), pages);
+    partials_.emplace_back(device, static_cast<std::size_t>(numel) * dtype_bytes(dtype), pages);
   }
 }
 
 Tensor GradientSum::partial(int i) const {
-  return Tensor(partials_[static_cast<std::size_t>(i)].data(), dtype_, Shape{numel_});
+  return Tensor(partials_[static_cast<std::size_t>(i)], dtype_, Shape{numel_});
 }
 
 bool GradientSum::is_complete() const {

@@ -58,7 +58,8 @@ class LanePlan {
 class GradientSum {
  public:
   /// Sparse pages are for gradients that are mostly zero.
-  GradientSum(std::int64_t numel, DType dtype, const LanePlan& plan, Pages pages = Pages::huge);
+  GradientSum(Device device, std::int64_t numel, DType dtype, const LanePlan& plan,
+              Pages pages = Pages::huge);
   /// Begins a step: what the last one left is forgotten. Then current and finish, in turn, for each of the
   /// plan's micro-batches in order.
   void start();

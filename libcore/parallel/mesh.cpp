@@ -57,8 +57,8 @@ std::string why_too_many_stages(const model::Layout& layout, int num_units) {
   const std::string ranks =
       layout.virtual_stages == 1 ? "" : fmt::format(" of virtual-stages={}", layout.virtual_stages);
   return fmt::format(
-      "pp={} ranks{} for {} units ({} blocks, embedding, head): each stage holds one at least; {} would do",
-      layout.pp, ranks, num_units, num_units - 2,
+      "pp={} ranks{} for {} units ({} block{}, embedding, head): each stage holds one at least; {} would do",
+      layout.pp, ranks, num_units, num_units - 2, num_units == 3 ? "" : "s",
       layout.virtual_stages == 1 ? fmt::format("at most pp={}", num_units) : fewer_stages(layout, num_units));
 }
 

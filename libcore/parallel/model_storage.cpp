@@ -7,12 +7,12 @@
 
 namespace dt::parallel {
 
-ModelStorage::ModelStorage(const LocalTable& local, Precision precision, const LanePlan* plan,
+ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision precision, const LanePlan* plan,
                            const Groups& ranks)
     : local_(local),
       precision_(precision),
       ranks_(ranks),
-      weights_(local, precision.compute, ranks),
+      weights_(device, local, precision.compute, ranks),
       states_(local.groups().size()) {
   for (const LocalGroup& group : local.groups()) {
     const int num_shards = ranks.shards() ? ranks.shards()->size() : 1;
@@ -20,11 +20,11 @@ ModelStorage::ModelStorage(const LocalTable& local, Precision precision, const L
              group.division.size);
   }
   if (!plan) return;
-  gradients_.emplace(local, precision, *plan, ranks);
+  gradients_.emplace(device, local, precision, *plan, ranks);
   for (int group = 0; group < num_groups(); ++group) {
     const auto buffer = [&] {
       const auto numel = static_cast<std::size_t>(local_.group(group).state_numel());
-      return Buffer(Device{}, numel * dtype_bytes(precision_.master()));
+      return Buffer(device, numel * dtype_bytes(precision_.master()));
     };
     State& state = states_[at(group)];
     if (precision_.has_masters()) state.masters = buffer();
@@ -34,7 +34,7 @@ ModelStorage::ModelStorage(const LocalTable& local, Precision precision, const L
 }
 
 Tensor ModelStorage::state(int group, const Buffer& buffer) const {
-  return Tensor(buffer.data(), precision_.master(), Shape{local_.group(group).state_numel()});
+  return Tensor(buffer, precision_.master(), Shape{local_.group(group).state_numel()});
 }
 
 Tensor ModelStorage::group_masters(int group) const {

@@ -36,7 +36,8 @@ class ModelStorage {
  public:
   /// Without a lane plan there are weights alone, for evaluation. All must outlive the storage.
   /// Error{internal}: ranks that do not divide as the table says.
-  ModelStorage(const LocalTable& local, Precision precision, const LanePlan* plan, const Groups& ranks);
+  ModelStorage(Device device, const LocalTable& local, Precision precision, const LanePlan* plan,
+               const Groups& ranks);
 
   const LocalTable& local() const { return local_; }
   const Precision& precision() const { return precision_; }

@@ -11,8 +11,9 @@ constexpr std::size_t most_under_way = 2;
 
 }  // namespace
 
-Transfers::Transfers(const Groups& ranks, int rank, std::function<void(Buffer&&)> release)
-    : ranks_(ranks), rank_(rank), release_(std::move(release)) {}
+Transfers::Transfers(const Context& context, const Groups& ranks, int rank,
+                     std::function<void(Buffer&&)> release)
+    : context_(context), ranks_(ranks), rank_(rank), release_(std::move(release)) {}
 
 /// Of the two ranks, in the order of their places.
 comm::Communicator& Transfers::channel(const Action& transfer) const {
@@ -20,7 +21,7 @@ comm::Communicator& Transfers::channel(const Action& transfer) const {
 }
 
 void Transfers::settle_oldest(std::deque<Sent>& sent) {
-  sent.front().work.wait();
+  sent.front().work.wait(context_);
   release_(std::move(sent.front().buffer));
   sent.pop_front();
 }
@@ -41,7 +42,7 @@ void Transfers::finish() {
   for (auto& [channel, sent] : sent_) {
     while (!sent.empty()) settle_oldest(sent);
   }
-  for (auto& [channel, work] : received_) work.wait();
+  for (auto& [channel, work] : received_) work.wait(context_);
   received_.clear();
 }
 

@@ -6,11 +6,15 @@
 
 namespace dt::parallel {
 
-WeightStore::WeightStore(const LocalTable& local, DType dtype, const Groups& ranks)
-    : local_(local), dtype_(dtype), ranks_(ranks), unit_weights_(local.table().units().size()) {
+WeightStore::WeightStore(Device device, const LocalTable& local, DType dtype, const Groups& ranks)
+    : local_(local),
+      dtype_(dtype),
+      ranks_(ranks),
+      unit_weights_(local.table().units().size()),
+      pool_(device) {
   for (const LocalGroup& spec : local.groups()) {
     const bool is_divided = spec.division.divides_weights();
-    Buffer buffer(Device{},
+    Buffer buffer(device,
                   static_cast<std::size_t>(is_divided ? spec.own.count : spec.numel) * dtype_bytes(dtype));
     Group group;
     (is_divided ? group.part : group.whole) = std::move(buffer);
@@ -21,13 +25,13 @@ WeightStore::WeightStore(const LocalTable& local, DType dtype, const Groups& ran
 }
 
 Tensor WeightStore::whole(int group) const {
-  return Tensor(groups_[at(group)].whole.data(), dtype_, Shape{local_.group(group).numel});
+  return Tensor(groups_[at(group)].whole, dtype_, Shape{local_.group(group).numel});
 }
 
 Tensor WeightStore::part(int group) const {
   const Part& own = local_.group(group).own;
   if (!is_divided(group)) return whole(group).flat(own.begin, own.count);
-  return Tensor(groups_[at(group)].part.data(), dtype_, Shape{own.count});
+  return Tensor(groups_[at(group)].part, dtype_, Shape{own.count});
 }
 
 void WeightStore::changed() {
@@ -56,33 +60,33 @@ void WeightStore::gather(int unit) {
   if (has_moved) find_views(unit);
 }
 
-void WeightStore::finish_gather(Group& group) {
-  if (group.gathering) group.gathering->wait();
+void WeightStore::finish_gather(const Context& context, Group& group) {
+  if (group.gathering) group.gathering->wait(context);
   group.gathering.reset();
 }
 
-void WeightStore::finish_gathers() {
-  for (Group& group : groups_) finish_gather(group);
+void WeightStore::finish_gathers(const Context& context) {
+  for (Group& group : groups_) finish_gather(context, group);
 }
 
-void WeightStore::release(int unit) {
+void WeightStore::release(const Context& context, int unit) {
   for (const int group : local_.groups_of(unit)) {
     if (!is_divided(group)) continue;
     Group& g = groups_[at(group)];
     DT_CHECK(g.users > 0, "unit {} is released but was not gathered", unit);
     unit_weights_[at(unit)].clear();
     if (--g.users > 0) continue;
-    finish_gather(g);
+    finish_gather(context, g);
     g.is_whole = false;
     pool_.give(std::move(g.whole));
   }
 }
 
-const std::vector<Tensor>& WeightStore::of_unit(int unit) {
+const std::vector<Tensor>& WeightStore::of_unit(const Context& context, int unit) {
   for (const int group : local_.groups_of(unit)) {
     Group& g = groups_[at(group)];
     DT_CHECK(g.is_whole, "unit {} computes with weights that were not gathered", unit);
-    finish_gather(g);
+    finish_gather(context, g);
   }
   return unit_weights_[at(unit)];
 }

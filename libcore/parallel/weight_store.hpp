@@ -10,6 +10,7 @@
 #include "parallel/groups.hpp"
 #include "parallel/local_table.hpp"
 #include "tensor/buffer.hpp"
+#include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::parallel {
@@ -19,7 +20,7 @@ namespace dt::parallel {
 class WeightStore {
  public:
   /// Both must outlive it.
-  WeightStore(const LocalTable& local, DType dtype, const Groups& ranks);
+  WeightStore(Device device, const LocalTable& local, DType dtype, const Groups& ranks);
 
   /// This rank's part of a group's flat buffer: what the optimizer writes.
   Tensor part(int group) const;
@@ -29,12 +30,12 @@ class WeightStore {
   /// Starts to bring together what a unit computes with, unless it is whole already. All ranks gather the
   /// same units in the same order.
   void gather(int unit);
-  /// Blocks until every gather that was started is done, also those that nobody waited for.
-  void finish_gathers();
+  /// Waits for every gather that was started, also those that nobody waited for.
+  void finish_gathers(const Context& context);
   /// The unit is done with what was gathered. Weights that are not divided stay.
-  void release(int unit);
-  /// In UnitSpec::params order; blocks until they are whole. Error{internal} where they were not gathered.
-  const std::vector<Tensor>& of_unit(int unit);
+  void release(const Context& context, int unit);
+  /// In UnitSpec::params order; waits until they are whole. Error{internal} where they were not gathered.
+  const std::vector<Tensor>& of_unit(const Context& context, int unit);
 
   /// Of the parts, and of wholes beside them (the most at one time).
   std::size_t bytes() const;
@@ -51,7 +52,7 @@ class WeightStore {
   Tensor whole(int group) const;
   bool is_divided(int group) const { return local_.group(group).division.divides_weights(); }
   void start_gather(int group);
-  static void finish_gather(Group& group);
+  static void finish_gather(const Context& context, Group& group);
   void find_views(int unit);
 
   const LocalTable& local_;

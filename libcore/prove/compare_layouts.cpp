@@ -13,7 +13,7 @@
 #include "prove/layout.hpp"
 #include "prove/layout_run.hpp"
 #include "train/agreement.hpp"
-#include "train/memory_estimate.hpp"
+#include "train/memory_fit.hpp"
 #include "train/precision.hpp"
 #include "train/start.hpp"
 

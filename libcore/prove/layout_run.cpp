@@ -13,6 +13,7 @@
 #include "comm/exchange.hpp"
 #include "parallel/traffic.hpp"
 #include "prove/whole_masters.hpp"
+#include "tensor/host_tensor.hpp"
 #include "train/lists.hpp"
 #include "train/start.hpp"
 #include "train/stepper.hpp"
@@ -51,8 +52,8 @@ WeightsDifference keep_or_compare(const parallel::ModelStorage& storage, comm::C
     if (request.is_reference) {
       request.reference->write(offset, values);
     } else {
-      const Buffer kept(Device{}, values.bytes());
-      const Tensor expected(kept.data(), values.dtype(), values.shape());
+      const Buffer kept(Device::host(), values.bytes());
+      const Tensor expected(kept, values.dtype(), values.shape());
       request.reference->read(offset, expected);
       difference.same_bits =
           difference.same_bits && std::memcmp(values.raw(), expected.raw(), values.bytes()) == 0;
@@ -114,15 +115,15 @@ bool make_steps(const train::Plan& plan, train::Stepper& stepper, checkpoint::Tr
 
 bool all_agree(comm::Communicator& group, bool own) {
   std::int64_t least = own ? 1 : 0;
-  const Tensor value(&least, DType::i64, Shape{1});
-  group.all_reduce(value, value, comm::Reduction::min).wait();
+  const Tensor value = host_tensor(least);
+  group.all_reduce(value, value, comm::Reduction::min).wait_host();
   return least != 0;
 }
 
 std::uint64_t most_resident_bytes(comm::Communicator& group) {
   auto peak = static_cast<std::int64_t>(peak_resident_bytes());
-  const Tensor most(&peak, DType::i64, Shape{1});
-  group.all_reduce(most, most, comm::Reduction::max).wait();
+  const Tensor most = host_tensor(peak);
+  group.all_reduce(most, most, comm::Reduction::max).wait_host();
   return static_cast<std::uint64_t>(peak);
 }
 
@@ -166,7 +167,7 @@ LayoutResult run_layout(const train::Plan& plan, const train::Settings& settings
                         const LayoutRequest& request) {
   comm::Communicator& world = ranks.world;
   reset_peak_resident();
-  world.barrier().wait();
+  world.barrier().wait_host();
   world.set_bucket_bytes(plan.comm_bucket_bytes);
   const auto groups = train::make_groups(plan, world);
   std::unique_ptr<train::ModelRuntime> runtime;

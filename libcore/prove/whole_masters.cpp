@@ -46,13 +46,13 @@ Tensor WholeMasters::values_of(const parallel::OwnedPiece& own) const {
 }
 
 void WholeMasters::send_all() const {
-  for (const parallel::OwnedPiece& own : owned(local_)) world_.send(0, values_of(own)).wait();
+  for (const parallel::OwnedPiece& own : owned(local_)) world_.send(0, values_of(own)).wait_host();
 }
 
 Tensor WholeMasters::assemble(int param) {
   const Shape& shape = local_.table().params()[static_cast<std::size_t>(param)].shape;
-  whole_ = Buffer(Device{}, static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype_));
-  const Tensor whole(whole_.data(), dtype_, shape);
+  whole_ = Buffer(Device::host(), static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype_));
+  const Tensor whole(whole_, dtype_, shape);
   for (const Holding& holding : holdings_[param]) add(holding, param, whole);
   return whole;
 }
@@ -65,9 +65,9 @@ void WholeMasters::add(const Holding& holding, int param, const Tensor& whole) c
     }
     return;
   }
-  const Buffer arrived(Device{}, static_cast<std::size_t>(holding.piece.numel()) * dtype_bytes(dtype_));
-  const Tensor values(arrived.data(), dtype_, Shape{holding.piece.numel()});
-  world_.receive(holding.rank, values).wait();
+  const Buffer arrived(Device::host(), static_cast<std::size_t>(holding.piece.numel()) * dtype_bytes(dtype_));
+  const Tensor values(arrived, dtype_, Shape{holding.piece.numel()});
+  world_.receive(holding.rank, values).wait_host();
   copy(holding.piece, values, whole);
 }
 

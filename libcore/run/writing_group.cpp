@@ -41,8 +41,8 @@ std::size_t laid_out_bytes(std::span<const PieceSpec> share) {
 std::vector<SourcePiece> lay_out(std::span<const PieceSpec> share, std::byte* memory) {
   std::vector<SourcePiece> pieces;
   for (const PieceSpec& spec : share) {
-    pieces.push_back(
-        {spec.tensor, spec.kind, spec.piece, Tensor(memory, spec.dtype, Shape{spec.piece.numel()})});
+    pieces.push_back({spec.tensor, spec.kind, spec.piece,
+                      Tensor(memory, spec.dtype, Shape{spec.piece.numel()}, Device::host())});
     memory += aligned(bytes_of(spec));
   }
   return pieces;
@@ -112,7 +112,7 @@ WritingGroup::WritingGroup(comm::Communicator& world, const StateShares& shares,
   comm::together(world, [&] {
     if (!writes_) return make_shared_memory(share);
     if (!in_background) return;
-    own_memory_ = Buffer(Device(), laid_out_bytes(share));
+    own_memory_ = Buffer(Device::host(), laid_out_bytes(share));
     copies_ = lay_out(share, own_memory_.data());
   });
   if (num_files_ < world.size()) map_others(world, shares, files);

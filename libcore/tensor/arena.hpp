@@ -12,7 +12,7 @@ namespace dt {
 /// Grows to the largest demand and then allocates no more. Not thread-safe: one arena per rank.
 class Arena {
  public:
-  explicit Arena(Device device = {}) : device_(device) {}
+  explicit Arena(Device device) : device_(device) {}
   Arena(const Arena&) = delete;
 
   /// Uninitialised, 64-byte aligned; valid until the Scope around it ends.

@@ -19,7 +19,7 @@ enum class Pages {
 /// Errors: environment, naming the size, when memory is short.
 class Buffer {
  public:
-  Buffer() = default;
+  Buffer() = default;  // absent
   Buffer(Device device, std::size_t bytes, Pages pages = Pages::huge);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
@@ -36,7 +36,7 @@ class Buffer {
  private:
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
-  Device device_;
+  Device device_ = Device::host();  // of an absent one: of no meaning
   Pages pages_ = Pages::huge;
 };
 

@@ -13,7 +13,7 @@ namespace dt {
 /// One per rank. On the CPU, work is done when the call returns; a device with streams enqueues.
 class Context {
  public:
-  explicit Context(int threads, Device device = {}) : threads_(threads), device_(device), scratch_(device) {}
+  Context(int threads, Device device) : threads_(threads), device_(device), scratch_(device) {}
   Context(const Context&) = delete;
 
   int threads() const { return threads_; }

@@ -3,7 +3,7 @@
 namespace dt {
 
 std::string Device::to_string() const {
-  switch (kind) {
+  switch (kind_) {
     case DeviceKind::cpu:
       return "cpu";
   }

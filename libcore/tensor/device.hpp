@@ -7,11 +7,23 @@ namespace dt {
 
 enum class DeviceKind : unsigned char { cpu };
 
-struct Device {
-  DeviceKind kind = DeviceKind::cpu;
-  int index = 0;
+/// There is no default: who makes a buffer, a tensor or a context says where, so that a forgotten device does
+/// not compile. Take it from the context or from what the new one stands beside; name the host for what only
+/// the host touches.
+class Device {
+ public:
+  /// The processors that run this program, and their memory.
+  static constexpr Device host() { return Device(DeviceKind::cpu, 0); }
+
+  DeviceKind kind() const { return kind_; }
+  int index() const { return index_; }
   bool operator==(const Device&) const = default;
   std::string to_string() const;
+
+ private:
+  constexpr Device(DeviceKind kind, int index) : kind_(kind), index_(index) {}
+  DeviceKind kind_;
+  int index_;
 };
 
 }  // namespace dt

@@ -2,6 +2,14 @@
 
 namespace dt {
 
+Tensor::Tensor(const Buffer& buffer, DType dtype, Shape shape, std::size_t begin)
+    : Tensor(buffer.data() == nullptr ? nullptr : buffer.data() + begin, dtype, std::move(shape),
+             buffer.device()) {
+  DT_CHECK(begin <= buffer.bytes() && bytes() <= buffer.bytes() - begin,
+           "a {} tensor of shape {} from byte {} on does not fit into {} bytes", dtype_name(dtype_),
+           shape_.to_string(), begin, buffer.bytes());
+}
+
 Tensor Tensor::reshaped(Shape shape) const {
   DT_CHECK(shape.numel() == numel(), "a tensor of shape {} cannot take the shape {}", shape_.to_string(),
            shape.to_string());

@@ -8,6 +8,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "tensor/buffer.hpp"
 #include "tensor/device.hpp"
 #include "tensor/shape.hpp"
 
@@ -18,8 +19,10 @@ namespace dt {
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(void* data, DType dtype, Shape shape, Device device = {})
+  Tensor(void* data, DType dtype, Shape shape, Device device)
       : data_(static_cast<std::byte*>(data)), dtype_(dtype), device_(device), shape_(std::move(shape)) {}
+  /// Of a buffer's memory, from byte `begin` on, where it lies.
+  Tensor(const Buffer& buffer, DType dtype, Shape shape, std::size_t begin = 0);
 
   explicit operator bool() const { return data_ != nullptr; }
   DType dtype() const { return dtype_; }
@@ -53,7 +56,7 @@ class Tensor {
  private:
   std::byte* data_ = nullptr;
   DType dtype_ = DType::f32;
-  Device device_;
+  Device device_ = Device::host();  // of an absent one: of no meaning
   Shape shape_;
 };
 

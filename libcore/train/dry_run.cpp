@@ -14,6 +14,7 @@
 #include "model/parameter_table.hpp"
 #include "run/failed_loads.hpp"
 #include "train/memory_estimate.hpp"
+#include "train/memory_fit.hpp"
 #include "train/precision.hpp"
 #include "train/resumable.hpp"
 #include "train/start.hpp"

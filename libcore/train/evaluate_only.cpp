@@ -13,7 +13,7 @@
 #include "train/choose_layout.hpp"
 #include "train/evaluation.hpp"
 #include "train/lists.hpp"
-#include "train/memory_estimate.hpp"
+#include "train/memory_fit.hpp"
 #include "train/precision.hpp"
 #include "train/reporter.hpp"
 #include "train/sitting_out.hpp"

@@ -11,6 +11,7 @@
 #include "base/hdf5_file.hpp"
 #include "comm/exchange.hpp"
 #include "kernels/elementwise.hpp"
+#include "tensor/host_tensor.hpp"
 #include "train/lists.hpp"
 #include "train/reporter.hpp"
 
@@ -79,8 +80,8 @@ Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
   const std::int64_t at_a_time = rounds_at_a_time(local.layout());
   for (std::int64_t round = 0; round < rounds; round += at_a_time) {
     std::int64_t signal = request.stop_signal ? request.stop_signal() : 0;
-    const Tensor shared(&signal, DType::i64, Shape{1});
-    control.all_reduce(shared, shared, comm::Reduction::max).wait();
+    const Tensor shared = host_tensor(signal);
+    control.all_reduce(shared, shared, comm::Reduction::max).wait_host();
     if (signal != 0) return {.stopped_by = static_cast<int>(signal)};
     const std::int64_t end = std::min(rounds, round + at_a_time);
     Windows part;  // may be empty: the others may need this rank's part of the weights
@@ -120,8 +121,8 @@ class LogitsFile {
         target_(file),
         writer_(target_.path()),
         shape_{sequence_length, runtime.spec().vocabulary},
-        logits_(shape_, runtime.storage().precision().compute),
-        floats_(shape_, DType::f32) {
+        logits_(runtime.context().device(), shape_, runtime.storage().precision().compute),
+        floats_(runtime.context().device(), shape_, DType::f32) {
     const auto n = static_cast<std::uint64_t>(num_sequences);
     const auto length = static_cast<std::uint64_t>(sequence_length);
     writer_.declare("/logits", DType::f32,
@@ -144,9 +145,9 @@ class LogitsFile {
 
  private:
   struct Owned {
-    Owned(const Shape& shape, DType dtype)
-        : buffer(Device{}, static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype)),
-          tensor(buffer.data(), dtype, shape) {}
+    Owned(Device device, const Shape& shape, DType dtype)
+        : buffer(device, static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype)),
+          tensor(buffer, dtype, shape) {}
     Buffer buffer;
     Tensor tensor;
   };

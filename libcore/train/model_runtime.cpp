@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/initialise.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::train {
 
@@ -10,10 +11,10 @@ ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Gr
     : spec_(plan.spec),
       table_(plan.spec),
       local_(table_, plan.layout, plan.place),
-      context_(plan.threads),
+      context_(plan.threads, Device::host()),
       lanes_(purpose == Purpose::training ? std::optional(plan.lanes()) : std::nullopt),
-      units_(model::make_units(plan.spec, table_, plan.precision.compute, plan.kept())),
-      storage_(local_, plan.precision, lanes_ ? &*lanes_ : nullptr, groups),
+      units_(model::make_units(context_.device(), plan.spec, table_, plan.precision.compute, plan.kept())),
+      storage_(context_.device(), local_, plan.precision, lanes_ ? &*lanes_ : nullptr, groups),
       executor_(context_, units_, storage_),
       sequence_length_(plan.sequence_length) {
   context_.set_arithmetic(plan.arithmetic);
@@ -46,7 +47,7 @@ std::vector<model::MicroBatch> ModelRuntime::micro_batches(data::Batch& batch, s
   for (std::int64_t first = 0; first < batch.num_samples; first += size) {
     const std::int64_t count = std::min(size, batch.num_samples - first);
     const auto rows = [&](std::vector<std::int32_t>& values) {
-      return Tensor(values.data() + first * length, DType::i32, Shape{count * length});
+      return host_tensor(values).flat(first * length, count * length);
     };
     model::MicroBatch micro_batch;
     micro_batch.batch = count;
@@ -54,8 +55,8 @@ std::vector<model::MicroBatch> ModelRuntime::micro_batches(data::Batch& batch, s
     micro_batch.tokens_R = rows(batch.tokens_BT);
     micro_batch.labels_R = rows(batch.labels_BT);
     // Kernels only read positions; Tensor has no const view.
-    micro_batch.positions_R =
-        Tensor(const_cast<std::int32_t*>(positions_.data()), DType::i32, Shape{count * length});
+    micro_batch.positions_R = Tensor(const_cast<std::int32_t*>(positions_.data()), DType::i32,
+                                     Shape{count * length}, Device::host());
     if (!batch.first_BT.empty()) micro_batch.first_R = rows(batch.first_BT);
     micro_batch.samples_B =
         std::span(batch.samples_B).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));

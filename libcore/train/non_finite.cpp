@@ -7,6 +7,7 @@
 
 #include "base/half.hpp"
 #include "comm/exchange.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::train {
 
@@ -58,14 +59,16 @@ Finding in_outputs(const Plan& plan, ModelRuntime& runtime,
 }
 
 /// Gradients come from the last unit to the first.
-Finding in_gradients(const Plan& plan, ModelRuntime& runtime) {
+Finding in_gradients(const Plan& plan, ModelRuntime& runtime, std::uint64_t first_sample) {
   Finding first;
   const parallel::LocalTable& local = runtime.local();
   for (int group = 0; group < runtime.storage().num_groups(); ++group) {
     const int unit = local.group(group).holders.back();
     const std::int64_t key = runtime.num_units() - unit;
     if (key < first.key && !is_finite(runtime.storage().group_gradient(group)))
-      first = {key, fmt::format("the gradient of {} on rank {}", runtime.unit_name(unit), plan.launch.rank)};
+      first = {key, fmt::format("the gradient of {} on rank {}, samples {} to {}", runtime.unit_name(unit),
+                                plan.launch.rank, first_sample,
+                                first_sample + static_cast<std::uint64_t>(plan.global_batch) - 1)};
   }
   return first;
 }
@@ -73,8 +76,8 @@ Finding in_gradients(const Plan& plan, ModelRuntime& runtime) {
 /// The first of all ranks'; "" where there is none.
 std::string first_of(const Finding& own, comm::Communicator& control) {
   std::int64_t key = own.key;
-  const Tensor least(&key, DType::i64, Shape{1});
-  control.all_reduce(least, least, comm::Reduction::min).wait();
+  const Tensor least = host_tensor(key);
+  control.all_reduce(least, least, comm::Reduction::min).wait_host();
   for (const std::string& text : comm::gather_texts(control, own.key == key ? own.text : "")) {
     if (!text.empty()) return text;
   }
@@ -84,9 +87,10 @@ std::string first_of(const Finding& own, comm::Communicator& control) {
 }  // namespace
 
 std::string first_not_finite(const Plan& plan, ModelRuntime& runtime,
-                             std::span<const model::MicroBatch> micro_batches, comm::Communicator& control) {
+                             std::span<const model::MicroBatch> micro_batches, std::uint64_t first_sample,
+                             comm::Communicator& control) {
   const std::string output = first_of(in_outputs(plan, runtime, micro_batches), control);
-  return output.empty() ? first_of(in_gradients(plan, runtime), control) : output;
+  return output.empty() ? first_of(in_gradients(plan, runtime, first_sample), control) : output;
 }
 
 }  // namespace dt::train

@@ -13,8 +13,10 @@ namespace dt::train {
 /// Called by all ranks together after a step whose loss or gradients are not finite, before weights change:
 /// makes the forwards again and looks at what each unit puts out, in the order of micro-batches; where all
 /// that is finite, at the gradients, of the last unit first. In words: "the output of layers.1 on rank 2,
-/// samples 8 to 11". `micro_batches` are this rank's of the step, `control` everyone.
+/// samples 8 to 11". `micro_batches` are this rank's of the step, which begins with sample `first_sample`;
+/// `control` is everyone.
 std::string first_not_finite(const Plan& plan, ModelRuntime& runtime,
-                             std::span<const model::MicroBatch> micro_batches, comm::Communicator& control);
+                             std::span<const model::MicroBatch> micro_batches, std::uint64_t first_sample,
+                             comm::Communicator& control);
 
 }  // namespace dt::train

@@ -65,7 +65,7 @@ Arithmetic fastest_of(const std::vector<Arithmetic>& choice, int threads, Consol
     console.info("multiplying bf16 in {}: the CPU has nothing faster", arithmetic_name(choice[0]));
     return choice[0];
   }
-  const Context context(threads);
+  const Context context(threads, Device::host());
   Arithmetic fastest = choice[0];
   double best = 0;
   std::string rates;

@@ -10,7 +10,7 @@
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
 #include "train/lists.hpp"
-#include "train/memory_estimate.hpp"
+#include "train/memory_fit.hpp"
 #include "train/precision.hpp"
 #include "train/start.hpp"
 

@@ -7,9 +7,11 @@
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 #include "kernels/linear.hpp"
+#include "tensor/host_tensor.hpp"
 #include "train/checkpoint_header.hpp"
 #include "train/evaluation.hpp"
 #include "train/state_io.hpp"
+#include "train/unit_times_file.hpp"
 
 namespace dt::train {
 
@@ -24,8 +26,8 @@ constexpr double look_for_newer_every_s = 2;
 /// Of all ranks together.
 double measure_peak_flops(const Context& context, comm::Communicator& world) {
   double rate = kernels::measure_matmul_rate(context, context.arithmetic(), matmul_measurement_s);
-  const Tensor value(&rate, DType::f64, Shape{1});
-  world.all_reduce(value, value).wait();
+  const Tensor value = host_tensor(rate);
+  world.all_reduce(value, value).wait_host();
   return rate;
 }
 
@@ -236,9 +238,16 @@ int Trainer::save_and_stop(int signal) {
   return exit_requeue;
 }
 
+void Trainer::record_unit_times() {
+  parallel::UnitTimes& times = runtime_.executor().unit_times();
+  comm::all_sum(ranks_.world, times.sums());
+  if (ranks_.is_first()) report([&] { write_unit_times(run_.path(), plan_, times); });
+}
+
 void Trainer::stop(const char* reason) {
   // What the nodes hold is older than what was just saved, where anything was.
   if (local_target_ && saved_step_ == state_.step) local_target_->clear();
+  record_unit_times();
   report([&] {
     reporter_.event({.kind = "stop",
                      .reason = reason,

@@ -70,8 +70,8 @@ void row(const std::string& what, const Ratios& ratios, double at_least) {
 }
 
 Tensor floats(std::vector<Buffer>& buffers, std::int64_t count) {
-  buffers.emplace_back(Device(), static_cast<std::size_t>(count) * sizeof(float));
-  const Tensor tensor(buffers.back().data(), DType::f32, {count});
+  buffers.emplace_back(Device::host(), static_cast<std::size_t>(count) * sizeof(float));
+  const Tensor tensor(buffers.back(), DType::f32, {count});
   std::ranges::fill(tensor.span<float>(), 1.0F);
   return tensor;
 }
@@ -98,7 +98,7 @@ void measure(comm::mpi::World& world, std::int64_t count) {
   for (const bool in_place : {true, false}) {
     const Tensor& in = in_place ? a : b;
     const Measure dt_rate = [&] {
-      return 2 * array_bytes / time_s([&] { group.all_reduce(in, a, sum).wait(); });
+      return 2 * array_bytes / time_s([&] { group.all_reduce(in, a, sum).wait_host(); });
     };
     const Measure mpi_rate = [&] { return 2 * array_bytes / time_s([&] { theirs.all_reduce(in, a, sum); }); };
     const Ratios of_streaming = rates_beside(streaming, dt_rate), of_mpi = rates_beside(mpi_rate, dt_rate);

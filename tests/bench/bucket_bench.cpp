@@ -35,8 +35,8 @@ double median(std::vector<double>& values) {
 
 void measure(comm::Communicator& group, int num_operations) {
   const std::int64_t count = std::int64_t{16} << 20;
-  const Buffer buffer(Device(), static_cast<std::size_t>(count) * sizeof(float));
-  const Tensor all(buffer.data(), DType::f32, {count});
+  const Buffer buffer(Device::host(), static_cast<std::size_t>(count) * sizeof(float));
+  const Tensor all(buffer, DType::f32, {count});
   const std::int64_t part = count / num_operations;
   std::array<std::vector<double>, buckets_mib.size()> times;
   for (int round = -1; round < rounds; ++round) {
@@ -48,7 +48,7 @@ void measure(comm::Communicator& group, int num_operations) {
           const Tensor data = all.flat(n * part, part);
           works.push_back(group.all_reduce(data, data));
         }
-        for (const comm::Work& work : works) work.wait();
+        for (const comm::Work& work : works) work.wait_host();
       });
       if (round >= 0) times[i].push_back(took);
     }

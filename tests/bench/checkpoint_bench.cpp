@@ -56,7 +56,7 @@ struct State {
   explicit State(std::int64_t layers) : spec(model::load_model_spec("gpt2-124m")) {
     spec.layers = layers;
     const model::ParameterTable table(spec);
-    memory = Buffer(Device{}, static_cast<std::size_t>(3 * 4 * table.num_parameters()));
+    memory = Buffer(Device::host(), static_cast<std::size_t>(3 * 4 * table.num_parameters()));
     std::uint64_t seed = 1;
     for (std::uint64_t& word : std::span(reinterpret_cast<std::uint64_t*>(memory.data()), memory.bytes() / 8))
       word = seed = seed * 6364136223846793005 + 1442695040888963407;
@@ -64,8 +64,8 @@ struct State {
     for (const model::ParamSpec& param : table.params()) {
       for (const char* kind :
            {checkpoint::kind_weights, checkpoint::kind_first_moment, checkpoint::kind_second_moment}) {
-        pieces.push_back(
-            {param.name, kind, Piece::whole(param.shape), Tensor(next, DType::f32, param.shape)});
+        pieces.push_back({param.name, kind, Piece::whole(param.shape),
+                          Tensor(next, DType::f32, param.shape, Device::host())});
         next += pieces.back().data.bytes();
       }
     }

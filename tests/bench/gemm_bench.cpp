@@ -41,7 +41,7 @@ Dimensions dimensions(const Case& c, std::int64_t R) {
 
 /// Small values of the dtype that are not all equal.
 Buffer operand(DType dtype, std::int64_t count) {
-  Buffer buffer(Device(), static_cast<std::size_t>(count) * dtype_bytes(dtype));
+  Buffer buffer(Device::host(), static_cast<std::size_t>(count) * dtype_bytes(dtype));
   std::uint32_t state = 1;
   for (std::int64_t i = 0; i < count; ++i) {
     state = state * 1664525 + 1013904223;
@@ -63,7 +63,7 @@ void report(benchmark::State& state, const Dimensions& d) {
 
 void ours(benchmark::State& state, const Case& c) {
   const Dimensions d = dimensions(c, state.range(0));
-  const Context context(static_cast<int>(state.range(1)));
+  const Context context(static_cast<int>(state.range(1)), Device::host());
   if (!kernels::cpu::why_not(c.arithmetic).empty()) return state.SkipWithError("not on this processor");
   const Buffer a = operand(c.operands, d.M * d.K), b = operand(c.operands, d.K * d.N),
                out = operand(c.output, d.M * d.N);

@@ -45,7 +45,7 @@ class Bench {
     const Tensor exact = floats(shape);
     if (to == DType::f32) return exact;
     const Tensor tensor = add(to, std::move(shape));
-    kernels::convert(Context(1), exact, tensor);
+    kernels::convert(Context(1, Device::host()), exact, tensor);
     return tensor;
   }
   /// In this benchmark's dtype.
@@ -65,8 +65,8 @@ class Bench {
 
  private:
   Tensor add(DType dtype, Shape shape) {
-    buffers_.emplace_back(Device(), static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype));
-    return Tensor(buffers_.back().data(), dtype, std::move(shape));
+    buffers_.emplace_back(Device::host(), static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype));
+    return Tensor(buffers_.back(), dtype, std::move(shape));
   }
   std::vector<Buffer> buffers_;
 };
@@ -74,7 +74,7 @@ class Bench {
 /// Runs `kernel` and reports `amount` per second, in 10⁹, as `unit`.
 void measure(benchmark::State& state, const char* unit, double amount,
              const std::function<void(const Context&)>& kernel, Arithmetic multiply = Arithmetic::fp32) {
-  Context context(static_cast<int>(state.range(0)));
+  Context context(static_cast<int>(state.range(0)), Device::host());
   context.set_arithmetic(multiply);
   kernel(context);
   for (auto _ : state) kernel(context);
@@ -205,7 +205,7 @@ void attention(benchmark::State& state, const AttentionCase& c) {
 }
 void attention_backward(benchmark::State& state, const AttentionCase& c) {
   const AttentionBench bench(c);
-  bench.forward(Context(1));
+  bench.forward(Context(1, Device::host()));
   measure_flops(
       state, 2.5 * attention_flops(c), [&](const Context& context) { bench.backward(context); }, c.multiply);
 }
@@ -338,7 +338,7 @@ void adamw(benchmark::State& state, DType dtype) {
   const Tensor w = b.floats({parameters}), m = b.floats({parameters}), v = b.floats({parameters});
   const Tensor g = dtype == DType::bf16 ? b.elements({parameters}) : b.floats({parameters});
   const Tensor copy = dtype == DType::f32 ? Tensor() : b.elements({parameters});
-  kernels::zero(Context(1), v);
+  kernels::zero(Context(1, Device::host()), v);
   const kernels::AdamWStep step{1e-4, 0.9, 0.95, 1e-8, 0.1, 10, 1};
   const auto bytes = 3 * 2 * w.bytes() + g.bytes() + (copy ? copy.bytes() : 0);
   measure_bytes(state, static_cast<double>(bytes),

@@ -56,7 +56,7 @@ fs::path write_checkpoint(const fs::path& folder, const model::ModelSpec& spec) 
   std::vector<checkpoint::SourcePiece> pieces;
   for (const model::ParamSpec& param : table.params()) {
     pieces.push_back({param.name, checkpoint::kind_weights, Piece::whole(param.shape),
-                      Tensor(numbers.data(), DType::f32, param.shape)});
+                      Tensor(numbers.data(), DType::f32, param.shape, Device::host())});
   }
   checkpoint::Manifest manifest;
   manifest.model = spec;

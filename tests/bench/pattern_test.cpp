@@ -16,7 +16,7 @@ using Bytes = std::vector<std::byte>;
 
 Tensor view(Bytes& bytes, const Problem& problem, std::int64_t numel) {
   bytes.resize(static_cast<std::size_t>(numel) * dtype_bytes(problem.dtype));
-  return Tensor(bytes.data(), problem.dtype, {numel});
+  return Tensor(bytes.data(), problem.dtype, {numel}, Device::host());
 }
 
 /// What `rank` must get, made from what the others give by the operation's definition, element by element.
@@ -44,10 +44,11 @@ Bytes right_result(const Problem& problem, int rank) {
       break;
   }
   Bytes sum = elements(0);
-  const Tensor sum_N(sum.data(), problem.dtype, {problem.numel});
+  const Tensor sum_N(sum.data(), problem.dtype, {problem.numel}, Device::host());
   for (int from = 1; from < problem.num_ranks; ++from) {
     Bytes other = elements(from);
-    const std::vector<Tensor> both = {sum_N, Tensor(other.data(), problem.dtype, {problem.numel})};
+    const std::vector<Tensor> both = {sum_N,
+                                      Tensor(other.data(), problem.dtype, {problem.numel}, Device::host())};
     comm::combine(problem.reduction, both, sum_N);
   }
   if (problem.operation == Operation::all_reduce) return sum;
@@ -121,7 +122,7 @@ TEST_CASE("16-bit floats hold the values that they should") {
     Problem problem = half;
     problem.dtype = dtype;
     problem.operation = Operation::broadcast;
-    fill_input(problem, 0, Tensor(out_N.raw(), dtype, {half.numel}));
+    fill_input(problem, 0, Tensor(out_N.raw(), dtype, {half.numel}, Device::host()));
     const auto* bits = reinterpret_cast<const std::uint16_t*>(out_N.raw());
     for (std::int64_t i = 0; i < half.numel; ++i) {
       const int exponent_bits = dtype == DType::f16 ? 5 : 8, fraction_bits = 15 - exponent_bits;
@@ -146,7 +147,7 @@ TEST_CASE("every corrupted element is counted") {
     Bytes damaged = right;
     for (std::size_t element = 0; element < count; element += 10) damaged[element * size] ^= std::byte{4};
     CHECK(wrong_in(problem, 2, damaged) == static_cast<std::int64_t>((count + 9) / 10));
-    fill_poison(Tensor(damaged.data(), DType::u8, {static_cast<std::int64_t>(damaged.size())}));
+    fill_poison(Tensor(damaged.data(), DType::u8, {std::ssize(damaged)}, Device::host()));
     CHECK(wrong_in(problem, 2, damaged) == static_cast<std::int64_t>(count));
   }
 }

@@ -49,7 +49,7 @@ double forward_flops(std::size_t unit) {
 
 void BM_forward(benchmark::State& state, std::size_t unit) {
   Rig rig;
-  const Context context(static_cast<int>(state.range(0)));
+  const Context context(static_cast<int>(state.range(0)), Device::host());
   rig.flight.forward(context);
   for (auto _ : state) rig.flight.forward(context, unit);
   report(state, forward_flops(unit));
@@ -57,7 +57,7 @@ void BM_forward(benchmark::State& state, std::size_t unit) {
 
 void BM_backward_input(benchmark::State& state, std::size_t unit) {
   Rig rig;
-  const Context context(static_cast<int>(state.range(0)));
+  const Context context(static_cast<int>(state.range(0)), Device::host());
   for (auto _ : state) {
     state.PauseTiming();  // a forward's saved values serve one backward
     rig.flight.forward(context);
@@ -71,7 +71,7 @@ void BM_backward_input(benchmark::State& state, std::size_t unit) {
 
 void BM_backward_weight(benchmark::State& state, std::size_t unit) {
   Rig rig;
-  const Context context(static_cast<int>(state.range(0)));
+  const Context context(static_cast<int>(state.range(0)), Device::host());
   rig.flight.forward(context);
   for (std::size_t u = head + 1; u-- > unit;) rig.flight.backward_input(context, u);
   for (auto _ : state) rig.flight.backward_weight(context, unit);

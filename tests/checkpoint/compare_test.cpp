@@ -6,6 +6,7 @@
 
 #include "base/digest.hpp"
 #include "checkpoint/sample.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::checkpoint {
 namespace {
@@ -15,7 +16,7 @@ using test::TempFolder;
 
 fs::path write_values(const fs::path& folder, std::int64_t step, std::vector<float> values,
                       const Shape& shape) {
-  SourcePiece piece{"w", kind_weights, Piece::whole(shape), Tensor(values.data(), DType::f32, shape)};
+  SourcePiece piece{"w", kind_weights, Piece::whole(shape), host_tensor(values).reshaped(shape)};
   return write_checkpoint(folder, test::sample_manifest(step), {&piece, 1});
 }
 

@@ -25,7 +25,7 @@ void read_all(const fs::path& checkpoint) {
   for (const StoredPiece& stored : reader.manifest().pieces) {
     std::vector<std::byte> values(stored.bytes());
     reader.read(stored.kind, stored.tensor, stored.piece,
-                Tensor(values.data(), stored.dtype, Shape{stored.piece.numel()}));
+                Tensor(values.data(), stored.dtype, Shape{stored.piece.numel()}, Device::host()));
   }
 }
 

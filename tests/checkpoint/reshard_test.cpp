@@ -6,6 +6,7 @@
 #include "checkpoint/sample.hpp"
 #include "interchange/export.hpp"
 #include "parallel/local_table.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::checkpoint {
 namespace {
@@ -60,7 +61,8 @@ std::string state_of(const Reader& reader) {
   for (const std::string& kind : all_kinds) {
     for (const model::ParamSpec& param : table.params()) {
       std::string bytes(static_cast<std::size_t>(param.shape.numel()) * 4, '\0');
-      reader.read(kind, param.name, Piece::whole(param.shape), Tensor(bytes.data(), DType::f32, param.shape));
+      reader.read(kind, param.name, Piece::whole(param.shape),
+                  Tensor(bytes.data(), DType::f32, param.shape, Device::host()));
       state += bytes;
     }
   }
@@ -178,10 +180,12 @@ TEST_CASE("a rank reads the blocks that it needs, each once") {
         // In two requests, as one who reads piece by piece does.
         Piece half = want.piece;
         half.end = half.begin + half.numel() / 2;
-        reader.read(want.kind, want.tensor, half, Tensor(values.data(), DType::f32, Shape{half.numel()}));
+        reader.read(want.kind, want.tensor, half,
+                    Tensor(values.data(), DType::f32, Shape{half.numel()}, Device::host()));
         Piece rest = want.piece;
         rest.begin = half.end;
-        reader.read(want.kind, want.tensor, rest, Tensor(values.data(), DType::f32, Shape{rest.numel()}));
+        reader.read(want.kind, want.tensor, rest,
+                    Tensor(values.data(), DType::f32, Shape{rest.numel()}, Device::host()));
         touched += 4 * static_cast<std::uint64_t>(want.piece.global.numel());
       }
       CHECK(reader.bytes_read() == touched);
@@ -207,7 +211,7 @@ TEST_CASE("rows of slices side by side are read once") {
     pieces.push_back({"a",
                       kind_weights,
                       {{rows, columns}, {0, s * width}, {rows, width}, 0, rows * width},
-                      Tensor(slice.data(), DType::f32, Shape{rows * width})});
+                      host_tensor(slice)});
   }
   const fs::path saved = write_checkpoint(folder.path(), test::sample_manifest(), pieces);
   std::vector<float> row(columns);
@@ -215,7 +219,7 @@ TEST_CASE("rows of slices side by side are read once") {
     Piece wanted = Piece::whole({rows, columns});
     wanted.begin = r * columns;
     wanted.end = wanted.begin + columns;
-    reader.read(kind_weights, "a", wanted, Tensor(row.data(), DType::f32, Shape{columns}));
+    reader.read(kind_weights, "a", wanted, host_tensor(row));
     REQUIRE(std::equal(row.begin(), row.end(), values.begin() + r * columns));
   };
   const Reader reader(saved);

@@ -117,7 +117,7 @@ inline void Pieces::add(const std::string& kind, const std::string& tensor, cons
     for (std::size_t i = 0; i < count; ++i) (*floats.back())[i] = static_cast<float>(value(i));
     data = floats.back()->data();
   }
-  list.push_back({tensor, kind, piece, Tensor(data, dtype, Shape{piece.numel()})});
+  list.push_back({tensor, kind, piece, Tensor(data, dtype, Shape{piece.numel()}, Device::host())});
 }
 
 /// All parameters of a model, whole; element e of the n-th has the value 1000·n + e.

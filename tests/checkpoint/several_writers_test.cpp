@@ -7,6 +7,7 @@
 #include "checkpoint/part_file.hpp"
 #include "checkpoint/sample.hpp"
 #include "interchange/export.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::checkpoint {
 namespace {
@@ -30,7 +31,7 @@ std::set<std::string> names_in(const fs::path& folder) {
 std::int64_t wrong_elements(const Reader& reader, const std::string& kind, const std::string& name,
                             const Piece& wanted, double first) {
   std::vector<double> values(static_cast<std::size_t>(wanted.numel()));
-  reader.read(kind, name, wanted, Tensor(values.data(), DType::f64, Shape{wanted.numel()}));
+  reader.read(kind, name, wanted, host_tensor(values));
   std::int64_t wrong = 0;
   for (std::int64_t i = 0; i < wanted.numel(); ++i) {
     const double expected = first + static_cast<double>(global_index(wanted, i));

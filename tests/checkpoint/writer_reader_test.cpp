@@ -6,6 +6,7 @@
 #include "checkpoint/reader.hpp"
 #include "checkpoint/sample.hpp"
 #include "checkpoint/writer.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::checkpoint {
 namespace {
@@ -67,7 +68,7 @@ template <class T>
 void check_read(const Reader& reader, const std::string& kind, const std::string& name, const Piece& wanted,
                 double first) {
   std::vector<T> values(static_cast<std::size_t>(wanted.numel()) + 1, T{-1});
-  reader.read(kind, name, wanted, Tensor(values.data(), dtype_of<T>(), Shape{wanted.numel()}));
+  reader.read(kind, name, wanted, host_tensor(values).flat(0, wanted.numel()));
   std::int64_t wrong = 0;
   for (std::int64_t i = 0; i < wanted.numel(); ++i) {
     const T expected = static_cast<T>(first + static_cast<double>(global_index(wanted, i)));
@@ -157,13 +158,12 @@ TEST_CASE("a read verifies the blocks that it touches, and only those") {
   Piece wanted = Piece::whole({2 * block});
   wanted.begin = 5;
   wanted.end = 6;
-  reader.read(kind_weights, "big", wanted, Tensor(value.data(), DType::f32, {1}));
+  reader.read(kind_weights, "big", wanted, host_tensor(value));
   CHECK(value[0] == 5);
   wanted.begin = 2 * block - 1;
   wanted.end = 2 * block;
-  const std::string message = error_of(ErrorKind::input, [&] {
-    reader.read(kind_weights, "big", wanted, Tensor(value.data(), DType::f32, {1}));
-  });
+  const std::string message =
+      error_of(ErrorKind::input, [&] { reader.read(kind_weights, "big", wanted, host_tensor(value)); });
   CHECK(contains(message, "rank-00000.h5"));
   CHECK(contains(message, "weights of big"));
 }
@@ -219,7 +219,8 @@ TEST_CASE("what cannot be read names file and tensor") {
   std::vector<float> values(12);
   const auto message = [&](const std::string& name, const Shape& shape) {
     return error_of(ErrorKind::input, [&] {
-      reader.read(kind_weights, name, Piece::whole(shape), Tensor(values.data(), DType::f32, shape));
+      reader.read(kind_weights, name, Piece::whole(shape),
+                  Tensor(values.data(), DType::f32, shape, Device::host()));
     });
   };
   CHECK(contains(message("w", {4, 3}), "no stored piece holds element 6"));

@@ -41,16 +41,16 @@ void check_operations(Communicator& group, const Trial& trial) {
   Guarded<Stored> out(trial.in_place ? 0 : trial.numel);
   Guarded<Stored>& to = trial.in_place ? in : out;
   std::ranges::copy(mine, in.data());
-  group.all_reduce(in.view(dtype), to.view(dtype), trial.reduction).wait();
+  group.all_reduce(in.view(dtype), to.view(dtype), trial.reduction).wait_host();
   require(same(to.data(), result.data(), trial.numel), what("all_reduce"));
   require(trial.in_place || same(in.data(), mine.data(), trial.numel), what("the input of all_reduce"));
 
   std::ranges::copy(mine, in.data());
   std::ranges::fill(out.span(), Stored{});
   const Tensor part = to.view(dtype).flat(own.begin, own.count);
-  group.reduce_scatter(in.view(dtype), part, trial.reduction, trial.granule).wait();
+  group.reduce_scatter(in.view(dtype), part, trial.reduction, trial.granule).wait_host();
   require(same(to.data() + own.begin, result.data() + own.begin, own.count), what("reduce_scatter"));
-  group.all_gather(part, to.view(dtype), trial.granule).wait();
+  group.all_gather(part, to.view(dtype), trial.granule).wait_host();
   require(same(to.data(), result.data(), trial.numel), what("all_gather"));
   require(in.is_intact() && out.is_intact(), what("outside"));
 }

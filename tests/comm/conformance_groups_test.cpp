@@ -9,16 +9,13 @@
 #include "base/host.hpp"
 #include "comm/backend.hpp"
 #include "comm/exchange.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::comm;
 using namespace dt::comm::test;
 
 namespace {
-
-Tensor view_of(std::vector<std::int64_t>& numbers) {
-  return {numbers.data(), DType::i64, {static_cast<std::int64_t>(numbers.size())}};
-}
 
 std::int64_t sum_of(Communicator& group, std::int64_t number) {
   std::array<std::int64_t, 1> numbers = {number};
@@ -91,9 +88,9 @@ TEST_CASE("traffic of a group and of its parts does not mix") {
       std::vector<Work> works;
       for (std::size_t i = 0; i < jobs.size(); ++i) {
         const auto& [group, numbers] = jobs[(i + static_cast<std::size_t>(world.rank())) % jobs.size()];
-        works.push_back(group->all_reduce(view_of(*numbers), view_of(*numbers)));
+        works.push_back(group->all_reduce(host_tensor(*numbers), host_tensor(*numbers)));
       }
-      for (const Work& work : works) work.wait();
+      for (const Work& work : works) work.wait_host();
       require(of_world == std::vector<std::int64_t>(count, world.size()), "the parent's sum is wrong");
       require(of_part == std::vector<std::int64_t>(count, 100 * part->size()), "the part's sum is wrong");
       require(of_twin == std::vector<std::int64_t>(count, 10'000 * world.size()), "the twin's sum is wrong");
@@ -107,7 +104,7 @@ TEST_CASE("operations are recorded under the same numbers on all ranks of a grou
     const std::int64_t before = world.engine().recorder().snapshot().operations;
     sum_of(world, 1);
     sum_of(*part, 1);
-    world.barrier().wait();
+    world.barrier().wait_host();
     const Recorder::Snapshot snapshot = world.engine().recorder().snapshot();
     require(snapshot.operations == before + 3 && snapshot.under_way.empty(), "operations are missing");
     require(snapshot.groups.size() == 2 && snapshot.groups[1].name == "part", "a group is missing");
@@ -121,17 +118,19 @@ TEST_CASE("tensors that do not fit are refused at the start") {
     std::vector<std::int64_t> five(5);
     std::vector<std::int64_t> many(static_cast<std::size_t>(group.size()) * 7);
     const auto kind_of = [](const auto& body) { return error_of(body).kind(); };
-    require(kind_of([&] { group.all_reduce(view_of(five), view_of(many)); }) == ErrorKind::internal,
+    require(kind_of([&] { group.all_reduce(host_tensor(five), host_tensor(many)); }) == ErrorKind::internal,
             "all_reduce");
-    require(kind_of([&] { group.reduce_scatter(view_of(many), view_of(five)); }) == ErrorKind::internal,
-            "reduce_scatter");
-    require(kind_of([&] { group.all_gather(view_of(five), view_of(many)); }) == ErrorKind::internal,
+    require(
+        kind_of([&] { group.reduce_scatter(host_tensor(many), host_tensor(five)); }) == ErrorKind::internal,
+        "reduce_scatter");
+    require(kind_of([&] { group.all_gather(host_tensor(five), host_tensor(many)); }) == ErrorKind::internal,
             "all_gather");
-    require(kind_of([&] { group.broadcast(view_of(five), group.size()); }) == ErrorKind::internal,
+    require(kind_of([&] { group.broadcast(host_tensor(five), group.size()); }) == ErrorKind::internal,
             "broadcast");
-    require(kind_of([&] { group.send(group.rank(), view_of(five)); }) == ErrorKind::internal, "send");
-    const Tensor as_doubles(five.data(), DType::f64, {5});
-    require(kind_of([&] { group.all_reduce(view_of(five), as_doubles); }) == ErrorKind::internal, "dtypes");
+    require(kind_of([&] { group.send(group.rank(), host_tensor(five)); }) == ErrorKind::internal, "send");
+    const Tensor as_doubles(five.data(), DType::f64, {5}, Device::host());
+    require(kind_of([&] { group.all_reduce(host_tensor(five), as_doubles); }) == ErrorKind::internal,
+            "dtypes");
     require(sum_of(group, 1) == group.size(), "the group is of no use any more");
   });
 }
@@ -143,8 +142,9 @@ TEST_CASE("a message of another length than expected is an error") {
       std::vector<std::int64_t> data(group.rank() == 0 ? sent : 2);
       group.engine().set_timeout(5);
       try {
-        const Work work = group.rank() == 0 ? group.send(1, view_of(data)) : group.receive(0, view_of(data));
-        work.wait();
+        const Work work =
+            group.rank() == 0 ? group.send(1, host_tensor(data)) : group.receive(0, host_tensor(data));
+        work.wait_host();
         require(group.rank() == 0, "the receiver took a message of another length");
       } catch (const Error& error) {
         require(group.rank() == 0 || error.message().find("expects") != std::string::npos,
@@ -163,7 +163,8 @@ TEST_CASE("an operation that one rank never enters ends with an error that names
       if (world.rank() < world.size() - 1) {
         world.engine().set_timeout(0.2);
         std::vector<std::int64_t> data(count, 1);
-        const Error error = error_of([&] { world.all_reduce(view_of(data), view_of(data)).wait(); });
+        const Error error =
+            error_of([&] { world.all_reduce(host_tensor(data), host_tensor(data)).wait_host(); });
         require(error.kind() == ErrorKind::environment, "another kind: " + error.message());
         const std::string expected =
             fmt::format("all_reduce 2 of {} bytes in group world, step 42, is not done after 0.", 8 * count);
@@ -250,5 +251,27 @@ TEST_CASE("other exceptions are shared as errors, too, and a lone rank's stay wh
 TEST_CASE("ranks of one host count themselves") {
   on_ranks([](Communicator& group) {
     require(ranks_on_host(group) == group.size(), "some ranks of this host were not counted");
+  });
+}
+
+TEST_CASE("the first ranks work as a group of their own; what they all throw, those that wait throw too") {
+  on_ranks([](Communicator& group) {
+    Console console({.tool = "test", .quiet = true});
+    const Ranks ranks{group, console, [](const Error&) {}};
+    const int count = (group.size() + 1) / 2;
+    int seen = 0;
+    on_first(ranks, count, "first", [&](const Ranks& first) {
+      seen = static_cast<int>(sum_of(first.world, 1));
+      require(first.world.rank() == group.rank(), "a rank has another number");
+    });
+    require(seen == (group.rank() < count ? count : 0), "others than the first ranks worked");
+    if (count == 1) return;
+    const Error error = error_of([&] {
+      on_first(ranks, count, "failing", [&](const Ranks& first) {
+        together(first.world, [] { throw input_error("no such layout"); });
+      });
+    });
+    require(error.message().ends_with("no such layout"), "another message: " + error.message());
+    require(sum_of(group, 1) == group.size(), "the group is of no use any more");
   });
 }

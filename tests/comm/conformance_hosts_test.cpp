@@ -6,6 +6,7 @@
 #include "comm/backend.hpp"
 #include "comm/check_operations.hpp"
 #include "comm/locality.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::comm;
@@ -46,10 +47,6 @@ std::vector<float> wild_floats(int rank, std::int64_t numel) {
   return repeated(numel, [&](std::int64_t i) { return sample<DType::f32>(Values::wild, rank, i); });
 }
 
-Tensor view_of(std::vector<float>& numbers) {
-  return {numbers.data(), DType::f32, {static_cast<std::int64_t>(numbers.size())}};
-}
-
 std::vector<HostName> hosts_of(const std::string& letters) {
   std::vector<HostName> hosts(letters.size());
   for (std::size_t i = 0; i < letters.size(); ++i) hosts[i][0] = letters[i];
@@ -80,13 +77,13 @@ TEST_CASE("a partial result of 16-bit floats is not rounded") {
     stored.push_back(
         repeated(numel, [&](std::int64_t i) { return sample<DType::bf16>(Values::wild, rank, i); }));
   }
-  for (auto& s : stored) inputs.emplace_back(s.data(), DType::bf16, Shape{numel});
+  for (auto& s : stored) inputs.emplace_back(s.data(), DType::bf16, Shape{numel}, Device::host());
   for (const int per_host : {2, 4}) {
     std::vector<std::vector<float>> partials(static_cast<std::size_t>(8 / per_host),
                                              std::vector<float>(numel));
     std::vector<Tensor> partial_views;
     for (std::size_t host = 0; host < partials.size(); ++host) {
-      partial_views.push_back(view_of(partials[host]));
+      partial_views.push_back(host_tensor(partials[host]));
       combine(Reduction::sum,
               std::span(inputs).subspan(host * static_cast<std::size_t>(per_host),
                                         static_cast<std::size_t>(per_host)),
@@ -94,8 +91,8 @@ TEST_CASE("a partial result of 16-bit floats is not rounded") {
     }
     combine(Reduction::sum, partial_views, partial_views[0]);
     std::vector<std::uint16_t> whole(numel), apart(numel);
-    const Tensor whole_view(whole.data(), DType::bf16, {numel}),
-        apart_view(apart.data(), DType::bf16, {numel});
+    const Tensor whole_view(whole.data(), DType::bf16, {numel}, Device::host()),
+        apart_view(apart.data(), DType::bf16, {numel}, Device::host());
     combine(Reduction::sum, inputs, whole_view);
     convert(partial_views[0], apart_view);
     CHECK(whole == apart);
@@ -136,12 +133,12 @@ TEST_CASE("between hosts pass as many times fewer bytes as a host has ranks", "[
     const int neighbours = num_neighbours(group, per_host);
     const std::int64_t numel = 16'384 * n;
     std::vector<float> data = wild_floats(group.rank(), numel);
-    const Tensor all = view_of(data);
+    const Tensor all = host_tensor(data);
     const Tensor part = all.flat(numel / n * group.rank(), numel / n);
-    group.all_reduce(all, all).wait();  // finds out where everyone is
+    group.all_reduce(all, all).wait_host();  // finds out where everyone is
     const auto sent_by = [&](const auto& operation) {
       const std::int64_t before = group.engine().recorder().message_bytes();
-      operation().wait();
+      operation().wait_host();
       return group.engine().recorder().message_bytes() - before;
     };
     const bool is_large = 4 * numel >= least_bytes;
@@ -161,10 +158,10 @@ TEST_CASE("operations of hosts, of a group and its parts, go side by side, from 
     std::vector<Work> works;
     for (int i = 0; i < 6; ++i) data.push_back(wild_floats(world.rank(), numel + 1000 * i));
     for (int i = 0; i < 6; ++i) {
-      const Tensor view = view_of(data[static_cast<std::size_t>(i)]);
+      const Tensor view = host_tensor(data[static_cast<std::size_t>(i)]);
       works.push_back((i % 2 == 0 ? world : *half).all_reduce(view, view));
     }
-    for (int i = 0; i < 6; ++i) works[static_cast<std::size_t>((5 * i + world.rank()) % 6)].wait();
+    for (int i = 0; i < 6; ++i) works[static_cast<std::size_t>((5 * i + world.rank()) % 6)].wait_host();
     for (std::size_t i = 0; i < 6; i += 2) {
       for (std::size_t at = 0; at < numel; at += 97) {
         require(same_bits(data[i][at], combined<DType::f32>(Reduction::sum, Values::wild, world.size(),
@@ -189,8 +186,8 @@ TEST_CASE("however little may be under way, bits stay, and no more memory is bor
           return combined<DType::f32>(Reduction::sum, Values::wild, group.size(), i);
         });
         std::vector<Work> works;
-        for (auto& one : data) works.push_back(group.all_reduce(view_of(one), view_of(one)));
-        for (const Work& work : works) work.wait();
+        for (auto& one : data) works.push_back(group.all_reduce(host_tensor(one), host_tensor(one)));
+        for (const Work& work : works) work.wait_host();
         for (const auto& one : data) require(one == expected, "an operation is wrong");
         // What lies in the pool's smallest blocks has those whole.
         const std::size_t most = bucket == 1 ? 4 * 2 * least : std::max(bucket, 4 * 2 * least);

@@ -9,6 +9,8 @@
 #include "base/host.hpp"
 #include "comm/backend.hpp"
 #include "comm/samples.hpp"
+#include "tensor/context.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::comm;
@@ -30,8 +32,8 @@ void check_all_gather(Communicator& group, std::int64_t numel, bool in_place, DT
   Guarded<T> apart(in_place ? 0 : own.count);
   T* source = in_place ? out.data() + own.begin : apart.data();
   std::ranges::copy(values_of<T>(group.rank(), own.count), source);
-  const Tensor in(source, dtype, {own.count});
-  group.all_gather(in, out.view(dtype), granule).wait();
+  const Tensor in(source, dtype, {own.count}, Device::host());
+  group.all_gather(in, out.view(dtype), granule).wait_host();
   for (int rank = 0; rank < group.size(); ++rank) {
     const Part part = part_of(rank, group.size(), numel, granule);
     require(std::ranges::equal(values_of<T>(rank, part.count),
@@ -46,7 +48,7 @@ template <class T>
 void check_broadcast(Communicator& group, std::int64_t numel, int root) {
   Guarded<T> data(numel);
   std::ranges::copy(values_of<T>(group.rank(), numel), data.data());
-  group.broadcast(data.view(dtype_of<T>()), root).wait();
+  group.broadcast(data.view(dtype_of<T>()), root).wait_host();
   require(std::ranges::equal(values_of<T>(root, numel), data.span()),
           fmt::format("a broadcast of {} elements from rank {} is wrong", numel, root));
   require(data.is_intact(), "broadcast wrote outside");
@@ -54,10 +56,6 @@ void check_broadcast(Communicator& group, std::int64_t numel, int root) {
 
 std::vector<std::int64_t> numbers_of(int rank, std::int64_t count) {
   return values_of<std::int64_t>(rank, count);
-}
-
-Tensor view_of(std::vector<std::int64_t>& numbers) {
-  return {numbers.data(), DType::i64, {static_cast<std::int64_t>(numbers.size())}};
 }
 
 void nap(int milliseconds) {
@@ -106,13 +104,13 @@ TEST_CASE("nobody leaves a barrier before everybody has come") {
     const auto n = static_cast<std::size_t>(group.size());
     for (int late = 0; late < group.size(); ++late) {
       std::vector<double> times(2 * n);
-      const Tensor all(times.data(), DType::f64, {2 * group.size()});
+      const Tensor all = host_tensor(times);
       const Tensor mine = all.flat(2 * group.rank(), 2);
       if (group.rank() == late) nap(5);
       mine.data<double>()[0] = monotonic_s();
-      group.barrier().wait();
+      group.barrier().wait_host();
       mine.data<double>()[1] = monotonic_s();
-      group.all_gather(mine, all).wait();
+      group.all_gather(mine, all).wait_host();
       for (std::size_t i = 0; i < n; ++i) {
         require(times[2 * static_cast<std::size_t>(late)] <= times[2 * i + 1], "a rank left too early");
       }
@@ -123,15 +121,16 @@ TEST_CASE("nobody leaves a barrier before everybody has come") {
 TEST_CASE("messages go round a ring") {
   on_ranks([](Communicator& group) {
     if (group.size() == 1) return;
+    const Context context(1, Device::host());
     const int next = (group.rank() + 1) % group.size();
     const int previous = (group.rank() + group.size() - 1) % group.size();
     for (const std::int64_t count : {0, 1, 1000, 300'000}) {
       std::vector<std::int64_t> mine = numbers_of(group.rank(), count);
       std::vector<std::int64_t> theirs(mine.size());
-      const Work receive = group.receive(previous, view_of(theirs));
-      const Work send = group.send(next, view_of(mine));
-      receive.wait();
-      send.wait();
+      const Work receive = group.receive(previous, host_tensor(theirs));
+      const Work send = group.send(next, host_tensor(mine));
+      receive.wait(context);  // which blocks on the CPU
+      send.wait_host();
       require(theirs == numbers_of(previous, count), "a message of the ring is wrong");
     }
   });
@@ -149,13 +148,13 @@ TEST_CASE("messages between two ranks match in the order of calls, whatever else
     }
     std::vector<Work> works;
     // The two ranks interleave their messages with the group's operations differently.
-    if (group.rank() != 0) works.push_back(group.all_reduce(view_of(sums), view_of(sums)));
+    if (group.rank() != 0) works.push_back(group.all_reduce(host_tensor(sums), host_tensor(sums)));
     for (std::vector<std::int64_t>& message : data) {
-      if (group.rank() == 0) works.push_back(group.send(1, view_of(message)));
-      if (group.rank() == 1) works.push_back(group.receive(0, view_of(message)));
+      if (group.rank() == 0) works.push_back(group.send(1, host_tensor(message)));
+      if (group.rank() == 1) works.push_back(group.receive(0, host_tensor(message)));
     }
-    if (group.rank() == 0) works.push_back(group.all_reduce(view_of(sums), view_of(sums)));
-    for (auto work = works.rbegin(); work != works.rend(); ++work) work->wait();
+    if (group.rank() == 0) works.push_back(group.all_reduce(host_tensor(sums), host_tensor(sums)));
+    for (auto work = works.rbegin(); work != works.rend(); ++work) work->wait_host();
     for (std::size_t i = 0; i < sizes.size() && group.rank() == 1; ++i) {
       require(data[i] == numbers_of(static_cast<int>(sizes[i]), sizes[i]), "a message took another's place");
     }
@@ -171,11 +170,11 @@ TEST_CASE("operations under way together end whatever the order in which ranks w
     }
     std::vector<Work> works;
     for (std::size_t i = 0; i < data.size(); ++i) {
-      const Tensor view = view_of(data[i]);
+      const Tensor view = host_tensor(data[i]);
       works.push_back(i % 3 == 2 ? group.broadcast(view, group.size() - 1) : group.all_reduce(view, view));
     }
     for (std::size_t i = 0; i < works.size(); ++i) {
-      works[(i * 5 + static_cast<std::size_t>(group.rank())) % works.size()].wait();
+      works[(i * 5 + static_cast<std::size_t>(group.rank())) % works.size()].wait_host();
     }
     for (std::size_t i = 0; i < data.size(); ++i) {
       const auto count = static_cast<std::int64_t>(data[i].size());
@@ -191,12 +190,12 @@ TEST_CASE("operations under way together end whatever the order in which ranks w
 TEST_CASE("progress alone brings an operation to its end") {
   on_ranks([](Communicator& group) {
     std::vector<std::int64_t> data(100'000, 1);
-    const Work work = group.all_reduce(view_of(data), view_of(data));
+    const Work work = group.all_reduce(host_tensor(data), host_tensor(data));
     while (!work.done()) {
       group.engine().progress();
       std::this_thread::yield();
     }
     require(data.back() == group.size(), "the sum is wrong");
-    group.barrier().wait();
+    group.barrier().wait_host();
   });
 }

@@ -5,6 +5,7 @@
 
 #include "comm/backend.hpp"
 #include "comm/samples.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::comm;
@@ -55,7 +56,7 @@ void check_all_reduce(Communicator& group, const Case& c) {
   Guarded<Stored> out(c.in_place ? 0 : c.numel);
   std::copy(inputs.begin(), inputs.end(), in.data());
   Guarded<Stored>& result = c.in_place ? in : out;
-  group.all_reduce(in.view(dtype), result.view(dtype), c.reduction).wait();
+  group.all_reduce(in.view(dtype), result.view(dtype), c.reduction).wait_host();
   check_same(result.data(), results_of<dtype>(group, c).data(), c.numel, what);
   if (!c.in_place) check_same(in.data(), inputs.data(), c.numel, "input of " + what);
   require(in.is_intact() && out.is_intact(), "wrote outside: " + what);
@@ -72,7 +73,7 @@ void check_reduce_scatter(Communicator& group, const Case& c) {
   Guarded<Stored> out(c.in_place ? 0 : own.count);
   std::copy(inputs.begin(), inputs.end(), in.data());
   const Tensor target = c.in_place ? in.view(dtype).flat(own.begin, own.count) : out.view(dtype);
-  group.reduce_scatter(in.view(dtype), target, c.reduction, c.granule).wait();
+  group.reduce_scatter(in.view(dtype), target, c.reduction, c.granule).wait_host();
   check_same(c.in_place ? in.data() + own.begin : out.data(), results.data() + own.begin, own.count, what);
   if (c.in_place) std::copy_n(results.begin() + own.begin, own.count, inputs.begin() + own.begin);
   check_same(in.data(), inputs.data(), c.numel, "input of " + what);
@@ -174,8 +175,8 @@ TEST_CASE("a NaN of any rank is the result's, whatever the reduction") {
     for (const Reduction reduction : all_reductions) {
       std::vector<float> values(100, static_cast<float>(group.rank()));
       if (group.rank() == group.size() / 2) values[50] = std::numeric_limits<float>::quiet_NaN();
-      const Tensor view(values.data(), DType::f32, {100});
-      group.all_reduce(view, view, reduction).wait();
+      const Tensor view = host_tensor(values);
+      group.all_reduce(view, view, reduction).wait_host();
       require(std::isnan(values[50]) && !std::isnan(values[49]), "a NaN was lost or spread");
     }
   });
@@ -186,8 +187,8 @@ TEST_CASE("where the order of operands shows, it is that of ranks, and all ranks
     for (const Reduction reduction : {Reduction::min, Reduction::max}) {
       for (const bool first_is_negative : {false, true}) {
         float zero = (group.rank() == 0) == first_is_negative ? -0.0F : 0.0F;
-        const Tensor view(&zero, DType::f32, {1});
-        group.all_reduce(view, view, reduction).wait();
+        const Tensor view = host_tensor(zero);
+        group.all_reduce(view, view, reduction).wait_host();
         require(std::signbit(zero) == first_is_negative,
                 "of equal operands another than the first was taken");
       }
@@ -198,8 +199,8 @@ TEST_CASE("where the order of operands shows, it is that of ranks, and all ranks
 TEST_CASE("elements without arithmetic are refused by all ranks alike") {
   on_ranks([](Communicator& group) {
     std::vector<std::uint8_t> bytes(10);
-    const Tensor view(bytes.data(), DType::u8, {10});
+    const Tensor view = host_tensor(bytes);
     require(error_of([&] { group.all_reduce(view, view); }).kind() == ErrorKind::internal, "u8 was reduced");
-    group.barrier().wait();
+    group.barrier().wait_host();
   });
 }

@@ -8,6 +8,7 @@
 #include "comm/check_operations.hpp"
 #include "comm/node_window.hpp"
 #include "comm/samples.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::comm;
@@ -36,10 +37,6 @@ void check_reductions(Communicator& group) {
 
 std::vector<float> wild_floats(int rank, std::int64_t numel) {
   return repeated(numel, [&](std::int64_t i) { return sample<DType::f32>(Values::wild, rank, i); });
-}
-
-Tensor view_of(std::vector<float>& numbers) {
-  return {numbers.data(), DType::f32, {static_cast<std::int64_t>(numbers.size())}};
 }
 
 }  // namespace
@@ -80,10 +77,10 @@ TEST_CASE("large operations of a group and its parts go side by side, from the f
     std::vector<Work> works;
     for (int i = 0; i < 6; ++i) data.push_back(wild_floats(world.rank(), numel + 1000 * i));
     for (int i = 0; i < 6; ++i) {
-      const Tensor view = view_of(data[static_cast<std::size_t>(i)]);
+      const Tensor view = host_tensor(data[static_cast<std::size_t>(i)]);
       works.push_back((i % 2 == 0 ? world : *half).all_reduce(view, view));
     }
-    for (int i = 0; i < 6; ++i) works[static_cast<std::size_t>((5 * i + world.rank()) % 6)].wait();
+    for (int i = 0; i < 6; ++i) works[static_cast<std::size_t>((5 * i + world.rank()) % 6)].wait_host();
     for (int i = 0; i < 6; i += 2) {
       for (std::int64_t at = 0; at < numel; at += 97) {
         require(same_bits(data[static_cast<std::size_t>(i)][static_cast<std::size_t>(at)],
@@ -102,8 +99,8 @@ TEST_CASE("by messages or through a window, the bits of a part of the ranks are 
       const std::unique_ptr<Communicator> part =
           world.split(world.rank() == 0 ? 1 : 0, -world.rank(), "part");
       std::vector<float> data = wild_floats(world.rank(), 100'003);
-      part->all_reduce(view_of(data), view_of(data)).wait();
-      world.all_reduce(view_of(data), view_of(data), Reduction::max).wait();
+      part->all_reduce(host_tensor(data), host_tensor(data)).wait_host();
+      world.all_reduce(host_tensor(data), host_tensor(data), Reduction::max).wait_host();
       if (world.rank() == 0) kept.insert(kept.end(), data.begin(), data.end());
     };
   };
@@ -116,11 +113,11 @@ TEST_CASE("ranks that call different large operations are told, or time out") {
   on_ranks_of(same_host, [](Communicator& group) {
     if (group.size() == 1) return;
     std::vector<float> data(200'000, 1);
-    group.all_reduce(view_of(data), view_of(data)).wait();
+    group.all_reduce(host_tensor(data), host_tensor(data)).wait_host();
     group.engine().set_timeout(0.3);
     const std::int64_t numel = group.rank() == 0 ? 200'000 : 199'000;
-    const Tensor view = view_of(data).flat(0, numel);
-    const Error error = error_of([&] { group.all_reduce(view, view).wait(); });
+    const Tensor view = host_tensor(data).flat(0, numel);
+    const Error error = error_of([&] { group.all_reduce(view, view).wait_host(); });
     require(error.message().find("another operation") != std::string::npos ||
                 error.message().find("is not done after") != std::string::npos ||
                 error.message().find("failed") != std::string::npos,
@@ -134,16 +131,18 @@ TEST_CASE("after a large operation that was given up, later ones of the group fa
     if (world.size() == 1) return;
     const std::unique_ptr<Communicator> doomed = world.split(0, world.rank(), "doomed");
     std::vector<float> data(200'000, 1);
-    doomed->all_reduce(view_of(data), view_of(data)).wait();
+    doomed->all_reduce(host_tensor(data), host_tensor(data)).wait_host();
     if (world.rank() > 0) {
       world.engine().set_timeout(0.2);
-      const Error late = error_of([&] { doomed->all_reduce(view_of(data), view_of(data)).wait(); });
+      const Error late =
+          error_of([&] { doomed->all_reduce(host_tensor(data), host_tensor(data)).wait_host(); });
       require(late.message().find("is not done after") != std::string::npos, late.message());
       world.engine().set_timeout(0);
     }
-    world.barrier().wait();
+    world.barrier().wait_host();
     if (world.rank() > 0) {
-      const Error ended = error_of([&] { doomed->all_reduce(view_of(data), view_of(data)).wait(); });
+      const Error ended =
+          error_of([&] { doomed->all_reduce(host_tensor(data), host_tensor(data)).wait_host(); });
       require(ended.message().find("given up") != std::string::npos, ended.message());
     }
   });

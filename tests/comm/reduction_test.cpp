@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/half.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::comm;
@@ -20,9 +21,9 @@ std::vector<T> combined(Reduction reduction, std::vector<std::vector<T>> inputs,
   std::vector<T> out(inputs[0].size());
   std::vector<Tensor> views;
   for (std::vector<T>& input : inputs) {
-    views.emplace_back(input.data(), dtype, Shape{static_cast<std::int64_t>(input.size())});
+    views.emplace_back(input.data(), dtype, Shape{std::ssize(input)}, Device::host());
   }
-  combine(reduction, views, Tensor(out.data(), dtype, {static_cast<std::int64_t>(out.size())}));
+  combine(reduction, views, Tensor(out.data(), dtype, {std::ssize(out)}, Device::host()));
   return out;
 }
 
@@ -62,7 +63,7 @@ TEST_CASE("the result may lie in any of the inputs") {
     std::vector<Tensor> views;
     for (std::size_t i = 0; i < 3; ++i) {
       inputs[i].assign(5001, static_cast<float>(i + 1));
-      views.emplace_back(inputs[i].data(), DType::f32, Shape{5001});
+      views.push_back(host_tensor(inputs[i]));
     }
     combine(Reduction::sum, views, views[target]);
     CHECK(inputs[target] == std::vector<float>(5001, 6));
@@ -107,8 +108,8 @@ TEST_CASE("the neutral element changes no bit") {
                                  -infinity, infinity, std::numeric_limits<float>::denorm_min()};
     const std::vector<float> before = values;
     std::vector<float> neutral(values.size());
-    const Tensor view(values.data(), DType::f32, {6});
-    const Tensor neutral_view(neutral.data(), DType::f32, {6});
+    const Tensor view = host_tensor(values);
+    const Tensor neutral_view = host_tensor(neutral);
     fill_neutral(reduction, neutral_view);
     combine(reduction, std::array{neutral_view, view}, view);
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -116,7 +117,7 @@ TEST_CASE("the neutral element changes no bit") {
     }
   }
   std::uint16_t half = 1;
-  fill_neutral(Reduction::sum, Tensor(&half, DType::bf16, {1}));
+  fill_neutral(Reduction::sum, Tensor(&half, DType::bf16, {1}, Device::host()));
   CHECK(half == 0x8000);
 }
 
@@ -127,9 +128,9 @@ TEST_CASE("a value does not depend on its place") {
   for (const std::int64_t numel : {1, 2, 7, 1023, 1024, 1025, 2999}) {
     std::vector<float> out(3000, -1);
     combine(Reduction::sum,
-            std::array{Tensor(a.data() + 1, DType::f32, {numel}), Tensor(b.data(), DType::f32, {numel}),
-                       Tensor(c.data() + 1, DType::f32, {numel})},
-            Tensor(out.data(), DType::f32, {numel}));
+            std::array{host_tensor(a).flat(1, numel), host_tensor(b).flat(0, numel),
+                       host_tensor(c).flat(1, numel)},
+            host_tensor(out).flat(0, numel));
     const float expected = 0.1F + (0.7F + 1e-9F);
     for (std::int64_t i = 0; i < 3000; ++i)
       REQUIRE(out[static_cast<std::size_t>(i)] == (i < numel ? expected : -1));

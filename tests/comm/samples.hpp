@@ -133,7 +133,7 @@ class Guarded {
   explicit Guarded(std::int64_t numel) : memory_(static_cast<std::size_t>(numel) + 2 * guard, guard_value) {}
   T* data() { return memory_.data() + guard; }
   std::span<T> span() { return {data(), memory_.size() - 2 * guard}; }
-  Tensor view(DType dtype) { return {data(), dtype, {static_cast<std::int64_t>(span().size())}}; }
+  Tensor view(DType dtype) { return {data(), dtype, {std::ssize(span())}, Device::host()}; }
   bool is_intact() const {
     return std::all_of(memory_.begin(), memory_.begin() + guard, is_guard) &&
            std::all_of(memory_.end() - guard, memory_.end(), is_guard);

@@ -6,16 +6,13 @@
 #include <thread>
 
 #include "comm/backend.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::comm;
 using namespace dt::comm::test;
 
 namespace {
-
-Tensor view_of(std::vector<float>& numbers) {
-  return {numbers.data(), DType::f32, {static_cast<std::int64_t>(numbers.size())}};
-}
 
 bool contains(const Error& error, const std::string& text) {
   return error.message().find(text) != std::string::npos;
@@ -44,7 +41,7 @@ TEST_CASE("when a rank throws, the others' waits throw, and its error is the run
     while (num_begun < 4) std::this_thread::yield();
     if (group.rank() == 2) throw input_error("no such shard");
     try {
-      group.barrier().wait();
+      group.barrier().wait_host();
     } catch (const Error& error) {
       if (error.message() == "rank 2 failed; no such shard") ++num_told;
       throw;
@@ -80,12 +77,12 @@ TEST_CASE("nobody touches the buffers of a rank that throws half-way") {
         };
         const Leaving leaving{has_left};
         std::vector<float> doomed(400'000, 1);
-        const Work work = group.all_reduce(view_of(doomed), view_of(doomed));
+        const Work work = group.all_reduce(host_tensor(doomed), host_tensor(doomed));
         for (int i = 0; i < round; ++i) group.engine().progress();
         throw environment_error("a disk is full");
       }
       while (round % 2 == 0 && !has_left) std::this_thread::yield();
-      group.all_reduce(view_of(data), view_of(data)).wait();
+      group.all_reduce(host_tensor(data), host_tensor(data)).wait_host();
       return 0;
     };
     CHECK(error_of([&] { run_threads(3, body); }).message() == "a disk is full");
@@ -98,15 +95,15 @@ TEST_CASE("an operation that nobody waits for leaves its buffer alone, and is an
     const auto own = static_cast<float>(group.rank());
     std::vector<float> data(1000, own);
     if (group.rank() == 0) {
-      group.receive(1, view_of(data));
+      group.receive(1, host_tensor(data));
       is_dropped = true;
-      const Error error = error_of([&] { group.barrier().wait(); });
+      const Error error = error_of([&] { group.barrier().wait_host(); });
       require(error.kind() == ErrorKind::internal, "the kind of error is wrong");
       require(contains(error, "nobody has waited for receive from rank 1"), error.message());
     } else {
       while (!is_dropped) std::this_thread::yield();
       group.engine().set_timeout(0.1);
-      const Error error = error_of([&] { group.send(0, view_of(data)).wait(); });
+      const Error error = error_of([&] { group.send(0, host_tensor(data)).wait_host(); });
       require(contains(error, "is not done after"), error.message());
     }
     require(data == std::vector<float>(1000, own), "the buffer was written");
@@ -121,14 +118,14 @@ TEST_CASE("what an exception drops is given up, and the rank can still tell the 
     std::vector<float> data(1000, 7);
     if (group.rank() == 0) {
       const auto fail = [&] {
-        const Work work = group.receive(1, view_of(data));
+        const Work work = group.receive(1, host_tensor(data));
         throw environment_error("a disk is full");
       };
       require(error_of(fail).message() == "a disk is full", "another error");
       is_dropped = true;
     }
     while (!is_dropped) std::this_thread::yield();
-    group.barrier().wait();
+    group.barrier().wait_host();
     return 0;
   };
   CHECK(run_threads(2, body) == 0);
@@ -139,17 +136,19 @@ TEST_CASE("after an operation between hosts that was given up, later ones of the
   const auto body = [](Communicator& world) {
     const std::unique_ptr<Communicator> doomed = world.split(0, world.rank(), "doomed");
     std::vector<float> data(200'000, 1);
-    doomed->all_reduce(view_of(data), view_of(data)).wait();
+    doomed->all_reduce(host_tensor(data), host_tensor(data)).wait_host();
     if (world.rank() > 0) {
       world.engine().set_timeout(0.2);
-      const Error late = error_of([&] { doomed->all_reduce(view_of(data), view_of(data)).wait(); });
+      const Error late =
+          error_of([&] { doomed->all_reduce(host_tensor(data), host_tensor(data)).wait_host(); });
       CHECK_THAT(late.message(), Catch::Contains("is not done after"));
       world.engine().set_timeout(0);
     }
-    world.barrier().wait();
+    world.barrier().wait_host();
     // The first rank's neighbour waited for it in their window.
     if (world.rank() == 1) {
-      const Error ended = error_of([&] { doomed->all_reduce(view_of(data), view_of(data)).wait(); });
+      const Error ended =
+          error_of([&] { doomed->all_reduce(host_tensor(data), host_tensor(data)).wait_host(); });
       CHECK_THAT(ended.message(), Catch::Contains("given up"));
     }
     return 0;
@@ -161,8 +160,8 @@ TEST_CASE("a rank that has been told of a failure stays told") {
   const auto body = [](Communicator& group) {
     if (group.rank() == 1) throw environment_error("gone");
     std::vector<float> data(10);
-    CHECK_THROWS_AS(group.barrier().wait(), Error);
-    CHECK_THROWS_AS(group.all_reduce(view_of(data), view_of(data)).wait(), Error);
+    CHECK_THROWS_AS(group.barrier().wait_host(), Error);
+    CHECK_THROWS_AS(group.all_reduce(host_tensor(data), host_tensor(data)).wait_host(), Error);
     return 0;
   };
   CHECK(error_of([&] { run_threads(2, body); }).message() == "gone");
@@ -172,8 +171,8 @@ TEST_CASE("many ranks share few cores") {
   CHECK(run_threads(32, [](Communicator& group) {
           std::vector<float> data(10'000, 1);
           for (int round = 0; round < 3; ++round) {
-            group.all_reduce(view_of(data), view_of(data)).wait();
-            group.barrier().wait();
+            group.all_reduce(host_tensor(data), host_tensor(data)).wait_host();
+            group.barrier().wait_host();
           }
           return static_cast<int>(data[9999]);
         }) == 32 * 32 * 32);

@@ -16,6 +16,7 @@
 #include "checkpoint/writer.hpp"
 #include "model/parameter_table.hpp"
 #include "run/run_directory.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace {
 
@@ -48,7 +49,7 @@ State state_after(const model::ModelSpec& spec, std::int64_t step) {
       auto& values = state.memory.emplace_back(static_cast<std::size_t>(param.shape.numel()));
       for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = static_cast<float>(step) + static_cast<float>(i % 512) / 1024;
-      const Tensor data(values.data(), DType::f32, Shape{param.shape.numel()});
+      const Tensor data = host_tensor(values);
       state.pieces.push_back({param.name, kind, Piece::whole(param.shape), data});
     }
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "checkpoint/sample.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::interchange::test {
 
@@ -75,8 +76,7 @@ inline fs::path write(const fs::path& folder, const Sample& sample) {
           values[static_cast<std::size_t>(i)] =
               value_of(p, checkpoint::test::global_index(piece, i), salt_of(kind, sample.salt));
         }
-        pieces.push_back(
-            {table.params()[p].name, kind, piece, Tensor(values.data(), DType::f32, Shape{piece.numel()})});
+        pieces.push_back({table.params()[p].name, kind, piece, host_tensor(values).flat(0, piece.numel())});
       }
     }
   }

@@ -8,6 +8,7 @@
 #include "interchange/safetensors.hpp"
 #include "interchange/weight_source.hpp"
 #include "model/hf_names.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::interchange {
 namespace {
@@ -51,7 +52,7 @@ void check_weights(const WeightSource& source, const model::ModelSpec& spec) {
     cut.end = cut.box.numel() - cut.box.numel() / 5;
     for (const Piece& piece : wanted) {
       std::vector<double> values(static_cast<std::size_t>(piece.numel()));
-      source.read(param.name, piece, Tensor(values.data(), DType::f64, Shape{piece.numel()}));
+      source.read(param.name, piece, host_tensor(values));
       std::int64_t wrong = 0;
       for (std::int64_t i = 0; i < piece.numel(); ++i) {
         const double expected = first + static_cast<double>(checkpoint::test::global_index(piece, i));

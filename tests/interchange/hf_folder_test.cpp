@@ -9,6 +9,7 @@
 #include "interchange/safetensors.hpp"
 #include "interchange/weight_source.hpp"
 #include "model/hf_names.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::interchange {
 namespace {
@@ -73,7 +74,7 @@ double element(const WeightSource& source, const std::string& param, std::int64_
   piece.begin = index;
   piece.end = index + 1;
   float value = -1;
-  source.read(param, piece, Tensor(&value, DType::f32, {1}));
+  source.read(param, piece, host_tensor(value));
   return value;
 }
 

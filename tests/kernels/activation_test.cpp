@@ -20,7 +20,7 @@ void check_all_dtypes(const Case& run) {
 }
 
 TEST_CASE("gelu has the values of its formula") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const Tensor y = f.output({1, 4});
   gelu(context, f.values({1, 4}, {0, 1, -1, 10}), y);
@@ -31,7 +31,7 @@ TEST_CASE("gelu has the values of its formula") {
 }
 
 TEST_CASE("swiglu gates the second half of each row with the first") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const Tensor y = f.output({2, 2});
   const double silu1 = 1 / (1 + std::exp(-1.0));
@@ -43,7 +43,7 @@ TEST_CASE("swiglu gates the second half of each row with the first") {
 }
 
 TEST_CASE("gelu_backward is gelu's gradient") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const Tensor x = f.random({3, 5}, 1, 4), dy = f.random({3, 5}, 2), y = f.output({3, 5}),
                dx = f.output({3, 5});
@@ -52,7 +52,7 @@ TEST_CASE("gelu_backward is gelu's gradient") {
 }
 
 TEST_CASE("swiglu_backward is swiglu's gradient") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const Tensor x = f.random({3, 10}, 1, 4), dy = f.random({3, 5}, 2), y = f.output({3, 5}),
                dx = f.output({3, 10});
@@ -83,7 +83,7 @@ TEST_CASE("fast activations agree with their references") {
 
 TEST_CASE("activations stay finite at extreme inputs") {
   for (const bool reference : {false, true}) {
-    Context context(1);
+    Context context(1, Device::host());
     context.set_reference_only(reference);
     Fixture f(context, DType::f32);
     const Tensor x = f.values({1, 8}, {-1e30, -1e4, -100, -50, 50, 100, 1e4, 1e30});
@@ -106,7 +106,7 @@ TEST_CASE("activations stay finite at extreme inputs") {
 
 TEST_CASE("activation gradients may be written over what the contract allows") {
   for (const bool reference : {false, true}) {
-    Context context(1);
+    Context context(1, Device::host());
     context.set_reference_only(reference);
     Fixture f(context, DType::f32);
     const Tensor x = f.random({3, 37}, 1), dy = f.random({3, 37}, 2), dx = f.output({3, 37});
@@ -123,7 +123,7 @@ TEST_CASE("activation gradients may be written over what the contract allows") {
 }
 
 TEST_CASE("activations refuse shapes that do not fit") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f32);
   const Tensor a = f.random({2, 4}, 1), wrong = f.output({2, 3});
   check_refused("gelu", [&] { gelu(context, a, wrong); });
@@ -146,7 +146,7 @@ TEST_CASE("activations let NaN through") {
     swiglu_backward(context, half, f.values({1, 2}, {NAN, 1}), y);
     CHECK(std::isnan(to_doubles(y)[0]));
   };
-  Context context(1);
+  Context context(1, Device::host());
   for_each_instruction_set([&] { check(context); });
   context.set_reference_only(true);
   check(context);

@@ -11,7 +11,7 @@ namespace {
 
 TEST_CASE(
     "the first AdamW step moves by lr against the gradient's sign and decays the weight apart from it") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const Tensor w = f.values({2}, {1, -2}), g = f.values({2}, {0.5, -0.25}), m = f.values({2}, {0, 0});
@@ -27,7 +27,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a later AdamW step corrects both moments for their start at zero") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const Tensor w = f.values({1}, {1}), g = f.values({1}, {3}), m = f.values({1}, {0.2}),
@@ -64,7 +64,7 @@ TEST_CASE("fast AdamW agrees with its reference over many steps") {
 
 TEST_CASE("AdamW's copy is the new weight, rounded") {
   for (const bool reference : {false, true}) {
-    Context context(1);
+    Context context(1, Device::host());
     context.set_reference_only(reference);
     for (const DType dtype : {DType::bf16, DType::f16}) {
       Fixture f(context, DType::f32), h(context, dtype);
@@ -79,7 +79,7 @@ TEST_CASE("AdamW's copy is the new weight, rounded") {
 }
 
 TEST_CASE("AdamW keeps a small decay that 1 − lr · weight_decay would round away") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f32);
   const Tensor w = f.values({1}, {1}), zero = f.values({1}, {0}), m = f.values({1}, {0}),
                v = f.values({1}, {0});
@@ -91,7 +91,7 @@ TEST_CASE("AdamW keeps a small decay that 1 − lr · weight_decay would round a
 }
 
 TEST_CASE("AdamW refuses tensors that differ") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f32), g(context, DType::f64);
   const Tensor a = f.random({3}, 1), b = f.random({4}, 1);
   const AdamWStep step{1e-3, 0.9, 0.95, 1e-8, 0.1, 1, 1};

@@ -72,7 +72,7 @@ const AttentionShape shapes[] = {
 };
 
 TEST_CASE("attention of the first token is its value, and of the second a softmax of two") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 2, 1, 1, 1};  // rows: q, k, v
   const Tensor y = f.output({2, 1}), lse = f.output({1, 1, 2});
@@ -85,7 +85,7 @@ TEST_CASE("attention of the first token is its value, and of the second a softma
 }
 
 TEST_CASE("attention scales scores by the root of the head dim") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 1, 1, 1, 4};
   const Tensor y = f.output({1, 4}), lse = f.output({1, 1, 1});
@@ -94,7 +94,7 @@ TEST_CASE("attention scales scores by the root of the head dim") {
 }
 
 TEST_CASE("query heads share key-value heads in groups") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 1, 4, 2, 1};
   const Tensor y = f.output({1, 4}), lse = f.output({1, 4, 1});
@@ -105,7 +105,7 @@ TEST_CASE("query heads share key-value heads in groups") {
 }
 
 TEST_CASE("attention sees no key before the first visible one") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const AttentionShape shape{2, 3, 1, 1, 1};
   const Tensor y = f.output({6, 1}), lse = f.output({2, 1, 3});
@@ -119,7 +119,7 @@ TEST_CASE("attention sees no key before the first visible one") {
 }
 
 TEST_CASE("a window ends at the row's own key and does not reach behind a start") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f32);
   const Tensor first = f.ids(std::vector<std::int32_t>(10, -9));
   const auto values = [&] {
@@ -137,7 +137,7 @@ TEST_CASE("a window ends at the row's own key and does not reach behind a start"
 TEST_CASE("keys before a row's first one neither change it nor get a gradient from it") {
   const AttentionShape s{1, 40, 2, 1, 8};
   for (const bool reference : {false, true}) {
-    Context context(1);
+    Context context(1, Device::host());
     context.set_reference_only(reference);
     Fixture f(context, DType::f32);
     const Tensor first = f.ids(std::vector<std::int32_t>(40)), dy = f.random({40, 16}, 2);
@@ -163,7 +163,7 @@ TEST_CASE("attention_backward is attention's gradient") {
                                                         {{2, 6, 2, 1, 3}, window(3)},
                                                         {{2, 7, 2, 1, 2}, documents(3)}};
   for (const auto& [s, first_keys] : cases) {
-    const Context context(1);
+    const Context context(1, Device::host());
     Fixture f(context, DType::f64);
     const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
     const Tensor y = f.output({rows(s), query(s)}), lse = f.output({s.batch, s.query_heads, s.sequence});
@@ -246,7 +246,7 @@ TEST_CASE("attention does not overflow at extreme scores") {
 
 TEST_CASE("no token sees a later one") {
   const AttentionShape s{1, 150, 2, 1, 16};
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f32);
   const Tensor qkv = f.random({rows(s), packed(s)}, 1), y = f.output({rows(s), query(s)});
   const Tensor lse = f.output({1, 2, s.sequence}), changed = f.output({rows(s), query(s)});
@@ -258,7 +258,7 @@ TEST_CASE("no token sees a later one") {
 }
 
 TEST_CASE("rotary tables hold the angles of Su et al.") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const Tensor cosine = f.output({3, 2}), sine = f.output({3, 2});
@@ -271,7 +271,7 @@ TEST_CASE("rotary tables hold the angles of Su et al.") {
 }
 
 TEST_CASE("scaled rotary frequencies: linear divides all, llama3 the low ones, with a slope between") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   // Unscaled the frequencies are 1, 1/10, 1/100, 1/1000: over 200 positions 31.8, 3.18, 0.318, 0.0318 turns.
   const auto angles = [&](const RotaryScaling& scaling) {
@@ -293,7 +293,7 @@ TEST_CASE("scaled rotary frequencies: linear divides all, llama3 the low ones, w
 }
 
 TEST_CASE("rotary turns pairs of features of queries and keys, not of values, by their position") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const AttentionShape shape{1, 2, 1, 1, 4};
@@ -307,7 +307,7 @@ TEST_CASE("rotary turns pairs of features of queries and keys, not of values, by
 }
 
 TEST_CASE("rotary's inverse undoes it") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 3, 2, 1, 6};
   const Tensor cosine = f.output({9, 3}), sine = f.output({9, 3});
@@ -339,7 +339,7 @@ TEST_CASE("fast rotary agrees with its reference") {
 }
 
 TEST_CASE("attention and rotary refuse shapes that do not fit") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f32);
   const AttentionShape shape{1, 2, 2, 1, 4}, uneven{1, 2, 3, 2, 4};
   const Tensor qkv = f.random({2, 16}, 1), y = f.output({2, 8}), lse = f.output({1, 2, 2}),
@@ -362,7 +362,7 @@ TEST_CASE("attention and rotary refuse shapes that do not fit") {
 TEST_CASE("a key that is NaN shows in every token that sees it") {
   const AttentionShape s{1, 70, 1, 1, 4};
   for (const bool reference : {false, true}) {
-    Context context(1);
+    Context context(1, Device::host());
     context.set_reference_only(reference);
     Fixture f(context, DType::f32);
     const Tensor qkv = f.random({70, 12}, 1), y = f.output({70, 4}), lse = f.output({1, 1, 70});
@@ -380,7 +380,7 @@ TEST_CASE("attention in tiles has the bits of the loops that stand in for them")
   for (const AttentionShape& shape : shapes) {
     for (const FirstKeys& first_keys : {FirstKeys(all_keys), window(40), documents(30)}) {
       std::vector<std::vector<Tensor>> results;
-      Context context(2);
+      Context context(2, Device::host());
       Fixture fixture(context, DType::bf16);
       for (const Arithmetic arithmetic : {Arithmetic::amx, Arithmetic::amx_by_loops}) {
         context.set_arithmetic(arithmetic);

@@ -7,17 +7,12 @@
 #include "base/half.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/fixture.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::kernels::test {
 namespace {
 
 constexpr std::int64_t patterns = 65536;
-
-/// A vector over values that someone else owns.
-template <class T>
-Tensor over(std::vector<T>& values) {
-  return Tensor(values.data(), dtype_of<T>(), {std::ssize(values)});
-}
 
 template <class T>
 std::vector<T> all_patterns() {
@@ -50,7 +45,7 @@ template <class T>
 void check_widening(const Context& context) {
   std::vector<T> source = all_patterns<T>();
   std::vector<float> target(patterns);
-  convert(context, over(source), over(target));
+  convert(context, host_tensor(source), host_tensor(target));
   std::int64_t wrong = 0;
   for (std::size_t i = 0; i < patterns; ++i) {
     const auto exact = static_cast<float>(source[i]);
@@ -66,7 +61,7 @@ template <class T>
 void check_rounding(const Context& context) {
   std::vector<float> source = floats_around<T>();
   std::vector<T> target(source.size());
-  convert(context, over(source), over(target));
+  convert(context, host_tensor(source), host_tensor(target));
   std::int64_t wrong = 0;
   for (std::size_t i = 0; i < source.size(); ++i) {
     const T exact(source[i]);
@@ -83,14 +78,14 @@ TEST_CASE("every 16-bit float is widened, and every fp32 rounded, as in base/hal
     check_rounding<BFloat16>(context);
     check_rounding<Float16>(context);
   };
-  Context context(2);
+  Context context(2, Device::host());
   for_each_instruction_set([&] { check(context); });
   context.set_reference_only(true);
   check(context);
 }
 
 TEST_CASE("convert takes any float dtype to any") {
-  const Context context(1);
+  const Context context(1, Device::host());
   const std::vector<double> values{1, -0.5, 3, 0};
   for (const DType from : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
     for (const DType to : {DType::f64, DType::f32, DType::bf16, DType::f16}) {

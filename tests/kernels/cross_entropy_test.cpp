@@ -12,7 +12,7 @@ namespace dt::kernels::test {
 namespace {
 
 TEST_CASE("cross_entropy of equal logits is the log of the vocabulary") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const Tensor nll = f.output_f64({2});
@@ -24,7 +24,7 @@ TEST_CASE("cross_entropy of equal logits is the log of the vocabulary") {
 }
 
 TEST_CASE("a negative label is no target: no loss and no gradient") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const Tensor logits = f.random({2, 5}, 1), nll = f.output_f64({2}), again = f.output_f64({2}),
@@ -40,7 +40,7 @@ TEST_CASE("a negative label is no target: no loss and no gradient") {
 }
 
 TEST_CASE("cross_entropy_gradient has the values of its formula") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const Tensor logits = f.values({1, 3}, {std::log(1.0), std::log(2.0), std::log(5.0)});
@@ -54,7 +54,7 @@ TEST_CASE("cross_entropy_gradient has the values of its formula") {
 }
 
 TEST_CASE("cross_entropy_gradient is the gradient of the sum times the scale") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const Tensor logits = f.random({3, 7}, 1, 3), dlogits = f.random({3, 7}, 1, 3), labels = f.ids({6, -1, 0});
   const Tensor nll = f.output_f64({3});
@@ -104,7 +104,7 @@ TEST_CASE("cross_entropy is right wherever in a row the highest logits lie, and 
 }
 
 TEST_CASE("fast cross_entropy keeps more digits than one fp32 sum would") {
-  Context context(1), reference(1);
+  Context context(1, Device::host()), reference(1);
   reference.set_reference_only(true);
   const auto run = [](const Context& c) {
     Fixture f(c, DType::f32);
@@ -140,7 +140,7 @@ TEST_CASE("fast exponentials are good to two units in the last place, however fa
   struct Logits {
     double highest, step;  // such that nothing is lost when the highest is taken off
   };
-  const Context context(1);
+  const Context context(1, Device::host());
   for_each_instruction_set([&] {
     for (const auto& [highest, step] : {Logits{0, 0x1p-16},
                                         {37.5, 0x1p-16},
@@ -157,8 +157,8 @@ TEST_CASE("fast exponentials are good to two units in the last place, however fa
 }
 
 TEST_CASE("the fast loss has the digits of its logits, however far they lie") {
-  const Context context(1);
-  Context reference(1);
+  const Context context(1, Device::host());
+  Context reference(1, Device::host());
   reference.set_reference_only(true);
   constexpr std::int64_t R = 8, V = 5000;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
@@ -188,7 +188,7 @@ TEST_CASE("cross_entropy finds the highest of logits that are all below zero, or
     for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
       for (const std::int64_t V : {3, 100, 9000}) {
         INFO(dtype_name(dtype) << " V " << V);
-        const Context context(1);
+        const Context context(1, Device::host());
         Fixture f(context, dtype);
         const Tensor logits = f.output({3, V}), nll = f.output_f64({3});
         const double infinity = std::numeric_limits<double>::infinity();
@@ -213,7 +213,7 @@ TEST_CASE("cross_entropy has its digits where later logits are far higher or low
     for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
       for (const double height : {-500., 30., 45., 200., 50000.}) {
         INFO(dtype_name(dtype) << " " << height);
-        const Context context(1);
+        const Context context(1, Device::host());
         Fixture f(context, dtype);
         constexpr std::int64_t V = 20000;
         std::vector<double> values(V, 0);
@@ -238,7 +238,7 @@ TEST_CASE("a logit that is not a number shows in the loss") {
     for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
       for (const double sign : {1, -1}) {
         for (const std::size_t at : {40, 70, 4999}) {
-          const Context context(1);
+          const Context context(1, Device::host());
           Fixture f(context, dtype);
           std::vector<double> values(5000, 1);
           values[at] = std::copysign(std::numeric_limits<double>::quiet_NaN(), sign);
@@ -254,7 +254,7 @@ TEST_CASE("a logit that is not a number shows in the loss") {
 TEST_CASE("cross_entropy does not overflow at extreme logits") {
   for_each_instruction_set([] {
     for (const bool use_reference : {false, true}) {
-      Context context(1);
+      Context context(1, Device::host());
       context.set_reference_only(use_reference);
       Fixture f(context, DType::f32);
       const Tensor logits = f.values({3, 3}, {1e30, 0, -1e30, -3e38, -3e38, -3e38, 1000, 999, -1000});
@@ -272,7 +272,7 @@ TEST_CASE("cross_entropy does not overflow at extreme logits") {
 
 TEST_CASE("one logit that is far from all others, however far, is summed right") {
   for_each_instruction_set([] {
-    const Context context(1);
+    const Context context(1, Device::host());
     constexpr std::int64_t V = 300;
     for (const double far :
          {-1e4, -1e9, -1e20, -1e25, -3e38, -double{INFINITY}, 100., 1e9, 1e20, 1e25, 3e38}) {
@@ -293,7 +293,7 @@ TEST_CASE("one logit that is far from all others, however far, is summed right")
 }
 
 TEST_CASE("cross_entropy refuses what does not fit") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f32);
   const Tensor logits = f.random({2, 3}, 1), labels = f.ids({0, 1}), nll = f.output_f64({2});
   check_refused("cross_entropy", [&] { cross_entropy(context, logits, f.ids({0, 3}), nll); });
@@ -310,7 +310,7 @@ TEST_CASE("cross_entropy refuses what does not fit") {
 TEST_CASE("a logit that is not finite shows in the loss") {
   for_each_instruction_set([] {
     for (const bool use_reference : {false, true}) {
-      Context context(1);
+      Context context(1, Device::host());
       context.set_reference_only(use_reference);
       for (const double bad : {double{NAN}, double{INFINITY}}) {
         for (const std::size_t at : {0, 17, 36, 236}) {

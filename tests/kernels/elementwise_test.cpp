@@ -11,7 +11,7 @@ namespace {
 const std::int64_t counts[] = {1, 15, 16, 33, 4095, 4096, 4097, 70001};
 
 TEST_CASE("add, copy and zero") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const Tensor a = f.values({3}, {1, 2, 3}), b = f.values({3}, {10, 20, 30}), y = f.output({3});
@@ -31,7 +31,7 @@ TEST_CASE("add, copy and zero") {
 }
 
 TEST_CASE("accumulate adds, and rounds a bf16 sum once") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const Tensor sum = f.values({3}, {10, 20, 30});
@@ -69,7 +69,7 @@ TEST_CASE("fast elementwise kernels agree with their references") {
 }
 
 TEST_CASE("sums of squares are kept apart by blocks of 4,096") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     std::vector<double> values(4097, 0.0), partials(2, -1);
@@ -80,7 +80,7 @@ TEST_CASE("sums of squares are kept apart by blocks of 4,096") {
 }
 
 TEST_CASE("sums of squares do not overflow fp32") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f32);
   std::vector<double> partials(1);
   sum_squares_by_block(context, f.values({2}, {1e30, 1e-30}), partials);
@@ -88,7 +88,7 @@ TEST_CASE("sums of squares do not overflow fp32") {
 }
 
 TEST_CASE("elementwise kernels refuse tensors that differ") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f32), g(context, DType::f64);
   const Tensor a = f.output({3}), b = f.output({4});
   check_refused("add", [&] { add(context, a, b, a); });

@@ -8,7 +8,7 @@ namespace dt::kernels::test {
 namespace {
 
 TEST_CASE("embedding copies or adds the rows that the ids name") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const Tensor table = f.values({3, 2}, {1, 2, 3, 4, 5, 6}), y = f.output({2, 2});
@@ -20,7 +20,7 @@ TEST_CASE("embedding copies or adds the rows that the ids name") {
 }
 
 TEST_CASE("embedding_backward adds each row to its id's, also where ids repeat") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const Tensor dtable = f.values({3, 1}, {10, 20, 30});
@@ -51,7 +51,7 @@ TEST_CASE("fast embedding has its reference's bits in fp32, and rounds 16-bit su
 }
 
 TEST_CASE("embedding refuses ids outside the table") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f32);
   const Tensor table = f.random({3, 2}, 1), y = f.output({2, 2});
   check_refused("embedding", [&] { embedding(context, f.ids({0, 3}), table, false, y); });

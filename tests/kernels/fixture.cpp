@@ -86,7 +86,7 @@ struct Variant {
 };
 
 void check_variant(const Case& run, const std::vector<Tensor>& expected, const Variant& variant) {
-  Context one(1);
+  Context one(1, Device::host());
   one.set_arithmetic(variant.multiply);
   Fixture aligned(one, variant.dtype);
   const std::vector<Tensor> outputs = run_twice(run, aligned);
@@ -98,7 +98,7 @@ void check_variant(const Case& run, const std::vector<Tensor>& expected, const V
   }
   for (const int count : {2, 3}) {
     INFO(count << " threads");
-    Context context(count);
+    Context context(count, Device::host());
     context.set_arithmetic(variant.multiply);
     Fixture fixture(context, variant.dtype);
     const std::vector<Tensor> again = run_twice(run, fixture);
@@ -111,7 +111,7 @@ void check_variant(const Case& run, const std::vector<Tensor>& expected, const V
 }
 
 void check_instruction_sets(const Case& run, const Variant& variant) {
-  Context reference(1);
+  Context reference(1, Device::host());
   reference.set_reference_only(true);
   Fixture fixture(reference, DType::f32);
   fixture.round_to(variant.dtype);
@@ -127,10 +127,9 @@ void check_instruction_sets(const Case& run, const Variant& variant) {
 
 Tensor Fixture::allocate(DType dtype, Shape shape) {
   const std::int64_t elements = shape.numel() + misaligned_elements_;
-  buffers_.emplace_back(Device(), static_cast<std::size_t>(elements) * dtype_bytes(dtype));
-  std::byte* data =
-      buffers_.back().data() + static_cast<std::size_t>(misaligned_elements_) * dtype_bytes(dtype);
-  return Tensor(data, dtype, std::move(shape));
+  buffers_.emplace_back(Device::host(), static_cast<std::size_t>(elements) * dtype_bytes(dtype));
+  return Tensor(buffers_.back(), dtype, std::move(shape),
+                static_cast<std::size_t>(misaligned_elements_) * dtype_bytes(dtype));
 }
 
 Tensor Fixture::random(Shape shape, std::uint64_t seed, double scale) {

@@ -48,7 +48,7 @@ class Values {
       : dtype_(dtype),
         count_(count),
         misaligned_(misaligned),
-        buffer_(Device(), static_cast<std::size_t>(count + misaligned) * dtype_bytes(dtype)) {}
+        buffer_(Device::host(), static_cast<std::size_t>(count + misaligned) * dtype_bytes(dtype)) {}
 
   static Values random(DType dtype, std::int64_t count, std::uint64_t seed, std::int64_t misaligned = 0) {
     Values values(dtype, count, misaligned);
@@ -146,7 +146,7 @@ void multiply(const Context& context, const Case& c, const Operands& o) {
 }
 
 std::vector<std::byte> run(const Case& c) {
-  const Context context(c.threads);
+  const Context context(c.threads, Device::host());
   const Operands o(c);
   multiply(context, c, o);
   const std::size_t capacity = context.scratch().capacity_bytes();
@@ -163,7 +163,7 @@ double rounding(DType dtype) {
 }
 
 void check_against_plain_loops(const Case& c) {
-  const Context context(c.threads);
+  const Context context(c.threads, Device::host());
   const Operands o(c), before(c);
   multiply(context, c, o);
   const std::vector<double> a = o.a.doubles(), b = o.b.doubles();
@@ -309,7 +309,7 @@ TEST_CASE("a row or a column of a matrix product has the bits that it has alone"
       shape.a_transposed = options & 1;
       shape.b_transposed = options & 2;
       for_each_format(shape, [](const Case& c) {
-        const Context context(2);
+        const Context context(2, Device::host());
         const Operands o(c);
         multiply(context, c, o);
         const auto bytes = static_cast<std::int64_t>(dtype_bytes(c.output));
@@ -349,7 +349,7 @@ TEST_CASE("a row or a column of a matrix product has the bits that it has alone"
 TEST_CASE("infinities and NaN reach the rows and columns that they enter, and no others") {
   for_each_instruction_set([] {
     for_each_format({20, 40, 33}, [](const Case& c) {
-      const Context context(1);
+      const Context context(1, Device::host());
       Operands o(c);
       o.a.set(3 * o.a_stride + 5, nan);
       o.a.set(4 * o.a_stride + 32, infinity);
@@ -377,7 +377,7 @@ TEST_CASE("operands and results of a matrix product are rounded and widened exac
   for_each_instruction_set([] {
     for (const DType half : {DType::bf16, DType::f16}) {
       INFO(dtype_name(half));
-      const Context context(1);
+      const Context context(1, Device::host());
       // Every half value times one, to fp32 and back.
       constexpr std::int64_t count = 65536;
       Values halves(half, count), one(half, 1), wide(DType::f32, count), back(half, count),
@@ -419,7 +419,7 @@ TEST_CASE("operands and results of a matrix product are rounded and widened exac
 }
 
 TEST_CASE("a matrix product refuses what it cannot multiply") {
-  const Context context(1);
+  const Context context(1, Device::host());
   const Values x(DType::f32, 1);
   Product p{1, 1, 1, DType::f32, {x.data(), 1}, {x.data(), 1}, DType::f32, x.data(), 1};
   p.arithmetic = Arithmetic::bf16;
@@ -432,7 +432,7 @@ TEST_CASE("a matrix product refuses what it cannot multiply") {
 }
 
 TEST_CASE("without a k to sum over a matrix product is its epilogue") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Case c{3, 5, 0};
   c.bias = true;
   const Operands o(c);

@@ -14,7 +14,7 @@ struct Sizes {
 const Sizes sizes[] = {{1, 1, 1}, {3, 5, 7}, {64, 48, 32}, {67, 129, 65}, {130, 257, 515}};
 
 TEST_CASE("linear multiplies by the transposed weight and adds the bias") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const Tensor x = f.values({2, 2}, {1, 2, 3, 4});
   const Tensor w = f.values({3, 2}, {1, 0, 0, 1, 1, 1});
@@ -27,7 +27,7 @@ TEST_CASE("linear multiplies by the transposed weight and adds the bias") {
 
 TEST_CASE("linear adds a residual, which y may lie over") {
   for (const bool reference : {false, true}) {
-    Context context(1);
+    Context context(1, Device::host());
     context.set_reference_only(reference);
     Fixture f(context, DType::f32);
     const Tensor x = f.values({1, 2}, {1, 2}), w = f.values({2, 2}, {1, 0, 1, 1});
@@ -41,7 +41,7 @@ TEST_CASE("linear adds a residual, which y may lie over") {
 }
 
 TEST_CASE("linear's weight and bias gradients are added to what is there") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const Tensor dy = f.values({2, 1}, {2, 3}), x = f.values({2, 2}, {1, 2, 3, 4});
   const Tensor dw = f.values({1, 2}, {100, 200}), dbias = f.values({1}, {1000});
@@ -51,7 +51,7 @@ TEST_CASE("linear's weight and bias gradients are added to what is there") {
 }
 
 TEST_CASE("linear's backward halves are its gradients") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const Tensor x = f.random({3, 4}, 1), w = f.random({5, 4}, 2), bias = f.random({5}, 3),
                dy = f.random({3, 5}, 4);
@@ -116,13 +116,13 @@ TEST_CASE("ranks that are threads of one process multiply at once and get the bi
     linear(context, f.random({130, 515}, 1), f.random({257, 515}, 2), f.random({257}, 3), Tensor(), y);
     return to_doubles(y);
   };
-  const Context alone(2);
+  const Context alone(2, Device::host());
   const std::vector<double> expected = run(alone);
   std::vector<std::vector<double>> results(4);
   std::vector<std::thread> ranks;
   for (auto& result : results) {
     ranks.emplace_back([&] {
-      const Context context(2);
+      const Context context(2, Device::host());
       for (int i = 0; i < 5; ++i) result = run(context);
     });
   }
@@ -131,7 +131,7 @@ TEST_CASE("ranks that are threads of one process multiply at once and get the bi
 }
 
 TEST_CASE("linear refuses shapes and dtypes that do not fit") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype), other(context, dtype == DType::f32 ? DType::f64 : DType::f32);
     const Tensor x = f.random({2, 3}, 1), w = f.random({4, 3}, 2), y = f.output({2, 4});
@@ -146,12 +146,12 @@ TEST_CASE("linear refuses shapes and dtypes that do not fit") {
       linear_backward_weight(context, y, x, f.output({3, 4}), Tensor());
     });
   }
-  Tensor integers(nullptr, DType::i32, {2, 2});
+  Tensor integers(nullptr, DType::i32, {2, 2}, Device::host());
   check_refused("linear", [&] { linear(context, integers, integers, Tensor(), Tensor(), integers); });
 }
 
 TEST_CASE("a context that asks for the reference gets it") {
-  Context context(1), fast(1);
+  Context context(1, Device::host()), fast(1);
   context.set_reference_only(true);
   const auto run = [](const Context& c, DType dtype) {
     Fixture f(c, dtype);
@@ -167,7 +167,7 @@ TEST_CASE("a context that asks for the reference gets it") {
 }
 
 TEST_CASE("the measured matmul rate is a rate") {
-  const Context context(1);
+  const Context context(1, Device::host());
   CHECK(measure_matmul_rate(context, Arithmetic::fp32, 0.01) > 1e7);
 }
 

@@ -20,7 +20,7 @@ void check_all_dtypes(const Case& run) {
 }
 
 TEST_CASE("layer_norm centres and scales each row") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const Tensor y = f.output({1, 4}), mean = f.output({1}), rstd = f.output({1});
   layer_norm(context, f.values({1, 4}, {1, 2, 3, 6}), f.values({4}, {1, 1, 2, 1}),
@@ -31,7 +31,7 @@ TEST_CASE("layer_norm centres and scales each row") {
 }
 
 TEST_CASE("rms_norm scales each row by its root mean square") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const Tensor y = f.output({1, 2}), rstd = f.output({1});
   rms_norm(context, f.values({1, 2}, {1, 7}), f.values({2}, {1, 10}), 0, y, rstd);
@@ -41,7 +41,7 @@ TEST_CASE("rms_norm scales each row by its root mean square") {
 }
 
 TEST_CASE("layer_norm_backward is layer_norm's gradient") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const std::int64_t R = 3, C = 5;
   const Tensor x = f.random({R, C}, 1), w = f.random({C}, 2), b = f.random({C}, 3), dy = f.random({R, C}, 4);
@@ -59,7 +59,7 @@ TEST_CASE("layer_norm_backward is layer_norm's gradient") {
 }
 
 TEST_CASE("rms_norm_backward is rms_norm's gradient") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const std::int64_t R = 3, C = 5;
   const Tensor x = f.random({R, C}, 1), w = f.random({C}, 2), dy = f.random({R, C}, 4);
@@ -76,7 +76,7 @@ TEST_CASE("rms_norm_backward is rms_norm's gradient") {
 }
 
 TEST_CASE("norm gradients are added to the residual's and to what the weights' hold") {
-  const Context context(1);
+  const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
     Fixture f(context, dtype);
     const Tensor x = f.values({1, 2}, {1, 3}), zero = f.values({1, 2}, {0, 0}), w = f.values({2}, {1, 1});
@@ -93,7 +93,7 @@ TEST_CASE("norm gradients are added to the residual's and to what the weights' h
 
 TEST_CASE("norms may be written over what the contract allows") {
   for (const bool reference : {false, true}) {
-    Context context(1);
+    Context context(1, Device::host());
     context.set_reference_only(reference);
     Fixture f(context, DType::f32);
     const Shape shape{3, 37};
@@ -164,7 +164,7 @@ TEST_CASE("fast norms' backwards agree with their references") {
 TEST_CASE("norms larger than the caches have the bits of small ones") {
   const std::int64_t R = 24576, C = 1024, few = 64;  // 100 and 200 MB
   for (const DType dtype : {DType::bf16, DType::f32}) {
-    const Context context(2);
+    const Context context(2, Device::host());
     Fixture f(context, dtype);
     const Tensor x = f.random({R, C}, 1), w = f.random({C}, 2), b = f.random({C}, 3);
     const Tensor y = f.output({R, C}), mean = f.wide_output({R}), rstd = f.wide_output({R});
@@ -199,7 +199,7 @@ TEST_CASE("layer_norm keeps its digits far from zero") {
 }
 
 TEST_CASE("norms refuse shapes that do not fit") {
-  const Context context(1);
+  const Context context(1, Device::host());
   Fixture f(context, DType::f32);
   const Tensor x = f.random({2, 3}, 1), w = f.random({3}, 2), mean = f.output({2}), rstd = f.output({2});
   const Tensor wrong = f.output({4});

@@ -155,7 +155,7 @@ TEST_CASE("products by tiles have the bits of products by the loops, whatever is
   if (is_lacking(Arithmetic::amx)) return;
   for (int transposed = 0; transposed < 4; ++transposed) {
     for (const auto& [M, N, K] : {std::tuple{33, 47, 31}, {70, 97, 800}, {5, 600, 1300}}) {
-      const Context context(2);
+      const Context context(2, Device::host());
       test::Fixture fixture(context, DType::bf16);
       const Tensor a = fixture.random({M * K}, 1), b = fixture.random({K * N}, 2);
       std::vector<Tensor> results;

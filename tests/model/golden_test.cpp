@@ -128,7 +128,7 @@ void check_golden(const std::string& name, DType dtype, bool reference, double t
                         (name + "." + std::string(dtype_name(dtype)) + ".h5"));
   INFO(file.path() << (reference ? " with reference kernels" : ""));
   const ModelSpec spec = parse_hf_config(file.string_attribute("/", "config").value(), file.path().string());
-  Context context(2);
+  Context context(2, Device::host());
   context.set_reference_only(reference);
   context.set_arithmetic(multiply);
   Decoder decoder(spec, dtype);

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "support/unit_runner.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::model;
@@ -168,7 +169,7 @@ void check_same_gradients(const Context& context, Decoder& decoder, Batch& batch
 }  // namespace
 
 TEST_CASE("gradients of every parameter are the slopes of the loss") {
-  Context context(1);
+  Context context(1, Device::host());
   for (const ModelSpec& spec : every_kind()) {
     Decoder decoder(spec, DType::f64);
     scatter_weights(decoder, 3);
@@ -201,7 +202,7 @@ TEST_CASE("gradients of every parameter are the slopes of the loss") {
 TEST_CASE("splitting a batch into micro-batches gives the same loss and gradients") {
   for (const auto& [dtype, tolerance] : {std::pair(DType::f64, 1e-13), std::pair(DType::f32, 3e-6)}) {
     for (const bool reference : {false, true}) {
-      Context context(2);
+      Context context(2, Device::host());
       context.set_reference_only(reference);
       for (const ModelSpec& spec : every_kind()) {
         Decoder decoder(spec, dtype);
@@ -214,7 +215,7 @@ TEST_CASE("splitting a batch into micro-batches gives the same loss and gradient
 }
 
 TEST_CASE("a micro-batch longer than what is computed at a time gives the gradients of its parts") {
-  Context context(2);
+  Context context(2, Device::host());
   std::vector<ModelSpec> specs = every_kind();
   specs.push_back(specs.front());
   specs.back().vocabulary = 15000;  // logits of some hundred rows at a time
@@ -227,7 +228,7 @@ TEST_CASE("a micro-batch longer than what is computed at a time gives the gradie
 }
 
 TEST_CASE("micro-batches under way at once give the bits of one after the other, in less memory") {
-  Context context(2);
+  Context context(2, Device::host());
   for (const ModelSpec& spec : every_kind()) {
     Batch batch = Batch::arbitrary(spec, 6, 7);
     for (const Kept kept : {Kept::everything, Kept::matmuls}) {
@@ -253,7 +254,7 @@ TEST_CASE("micro-batches under way at once give the bits of one after the other,
 }
 
 TEST_CASE("a block computed again from its input gives the same bits") {
-  Context context(1);
+  Context context(1, Device::host());
   const ModelSpec spec = tiny_llama(true, true);
   Decoder decoder(spec, DType::f32);
   scatter_weights(decoder, 8);
@@ -274,7 +275,7 @@ TEST_CASE("a block computed again from its input gives the same bits") {
 }
 
 TEST_CASE("positions are the micro-batch's, not the rows'") {
-  Context context(1);
+  Context context(1, Device::host());
   for (const ModelSpec& spec : every_kind()) {
     Decoder decoder(spec, DType::f64);
     scatter_weights(decoder, 9);
@@ -286,7 +287,7 @@ TEST_CASE("positions are the micro-batch's, not the rows'") {
 }
 
 TEST_CASE("a fresh model predicts nothing: its loss is near the logarithm of the vocabulary") {
-  Context context(2);
+  Context context(2, Device::host());
   const ModelSpec spec = load_model_spec("llama-tiny");
   Decoder decoder(spec, DType::f32);
   decoder.initialise(1);
@@ -298,7 +299,7 @@ TEST_CASE("a fresh model predicts nothing: its loss is near the logarithm of the
 TEST_CASE("units say what they take and give") {
   const ModelSpec spec = tiny_gpt2(true);
   const ParameterTable table(spec);
-  const auto units = make_units(spec, table, DType::f32);
+  const auto units = make_units(Device::host(), spec, table, DType::f32);
   REQUIRE(units.size() == 4);
   CHECK(units[0]->spec().kind == UnitKind::embedding);
   CHECK(units[2]->spec().name == "layers.1");
@@ -331,7 +332,7 @@ TEST_CASE("a block hands its gradients over in what it saved, and beside that on
           element * R * (C + (H + 2 * K) * D + H * D + G) + statistic * (2 * norm + R * H);
       const std::int64_t remade = element * R * (2 * C + F);
       const auto bytes = [&](Kept kept) {
-        const auto units = make_units(s, table, dtype, kept);
+        const auto units = make_units(Device::host(), s, table, dtype, kept);
         return std::pair<std::int64_t, std::int64_t>(units[1]->saved_bytes(B, T),
                                                      units[1]->handover_bytes(B, T));
       };
@@ -343,14 +344,14 @@ TEST_CASE("a block hands its gradients over in what it saved, and beside that on
 }
 
 TEST_CASE("parameters that do not lie beside each other, or too little memory, are refused") {
-  Context context(1);
+  Context context(1, Device::host());
   const ModelSpec spec = tiny_gpt2(true);
   Decoder decoder(spec, DType::f32);
   Batch batch = Batch::arbitrary(spec, 1, 4);
   const Unit& block = *decoder.units()[1];
   const test::OwnedTensor x(DType::f32, block.output_shape(1, 4));
   const test::OwnedTensor y(DType::f32, block.output_shape(1, 4));
-  const Buffer saved({}, block.saved_bytes(1, 4));
+  const Buffer saved(Device::host(), block.saved_bytes(1, 4));
   std::vector<Tensor> weights = decoder.unit_weights(1);
   CHECK_NOTHROW(block.forward(context, batch.whole(), weights, x.tensor, y.tensor, saved.span()));
   CHECK_THROWS_AS(block.forward(context, batch.whole(), weights, x.tensor, y.tensor, saved.span().first(64)),
@@ -364,7 +365,7 @@ TEST_CASE("parameters that do not lie beside each other, or too little memory, a
 }
 
 TEST_CASE("a block that keeps only matmuls gives the same bits, with less memory") {
-  Context context(2);
+  Context context(2, Device::host());
   for (const ModelSpec& spec : every_kind()) {
     Batch batch = Batch::arbitrary(spec, 3, 7);
     std::vector<std::vector<std::vector<double>>> found;
@@ -375,21 +376,21 @@ TEST_CASE("a block that keeps only matmuls gives the same bits, with less memory
     }
     CHECK(found[0] == found[1]);
     const ParameterTable table(spec);
-    const auto all = make_units(spec, table, DType::f32, Kept::everything);
-    const auto less = make_units(spec, table, DType::f32, Kept::matmuls);
+    const auto all = make_units(Device::host(), spec, table, DType::f32, Kept::everything);
+    const auto less = make_units(Device::host(), spec, table, DType::f32, Kept::matmuls);
     CHECK(less[1]->saved_bytes(3, 7) < all[1]->saved_bytes(3, 7));
   }
 }
 
 TEST_CASE("a token sees nothing before its micro-batch's first_R, with a window and without") {
-  Context context(1);
+  Context context(1, Device::host());
   for (const ModelSpec& spec : {tiny_llama(false, true), tiny_windowed_qwen2()}) {
     Decoder decoder(spec, DType::f64);
     scatter_weights(decoder, 8);
     Batch both = Batch::arbitrary(spec, 1, 9);
     std::vector<std::int32_t> starts{0, 0, 0, 0, 4, 4, 4, 4, 4};
     MicroBatch micro_batch = both.whole();
-    micro_batch.first_R = Tensor(starts.data(), DType::i32, {9});
+    micro_batch.first_R = host_tensor(starts);
     Flight packed(decoder, micro_batch);
 
     // Rotary scores know distances only, so a sequence gives the same wherever it starts.

@@ -5,36 +5,31 @@
 #include <vector>
 
 #include "optim/clipping.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 
-namespace {
-Tensor view(std::vector<double>& values) {
-  return Tensor(values.data(), DType::f64, Shape{static_cast<std::int64_t>(values.size())});
-}
-}  // namespace
-
 TEST_CASE("decay touches only segments that decay, and padding stays") {
-  const Context context(1);
+  const Context context(1, Device::host());
   std::vector<double> w{1, 1, 7, 1}, g{0, 0, 5, 0}, m(4), v(4);
   const std::vector<optim::Segment> segments{{0, 2, true}, {3, 1, false}};
   optim::adamw(context, {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.5}, 0.1, 1, 1.0,
-               segments, view(w), view(g), view(m), view(v));
+               segments, host_tensor(w), host_tensor(g), host_tensor(m), host_tensor(v));
   CHECK(w == std::vector<double>{0.95, 0.95, 7, 1});
 }
 
 TEST_CASE("the first step moves every weight by the learning rate against its gradient's sign") {
-  const Context context(1);
+  const Context context(1, Device::host());
   std::vector<double> w{1, 1}, g{0.3, -2}, m(2), v(2);
   const std::vector<optim::Segment> segments{{0, 2, false}};
   optim::adamw(context, {.beta1 = 0.9, .beta2 = 0.95, .eps = 0, .weight_decay = 0.1}, 0.01, 1, 1.0, segments,
-               view(w), view(g), view(m), view(v));
+               host_tensor(w), host_tensor(g), host_tensor(m), host_tensor(v));
   CHECK(w[0] == Approx(0.99).epsilon(1e-12));
   CHECK(w[1] == Approx(1.01).epsilon(1e-12));
 }
 
 TEST_CASE("two steps agree with the update written out") {
-  const Context context(1);
+  const Context context(1, Device::host());
   const double b1 = 0.9, b2 = 0.95, eps = 1e-8, wd = 0.1, lr = 0.02, scale = 0.5;
   std::vector<double> w{0.7}, m(1), v(1);
   double w_ref = 0.7, m_ref = 0, v_ref = 0;
@@ -42,7 +37,7 @@ TEST_CASE("two steps agree with the update written out") {
   for (int t = 1; t <= 2; ++t) {
     std::vector<double> g{0.3 * t};
     optim::adamw(context, {.beta1 = b1, .beta2 = b2, .eps = eps, .weight_decay = wd}, lr, t, scale, segments,
-                 view(w), view(g), view(m), view(v));
+                 host_tensor(w), host_tensor(g), host_tensor(m), host_tensor(v));
     const double gs = 0.3 * t * scale;
     m_ref = b1 * m_ref + (1 - b1) * gs;
     v_ref = b2 * v_ref + (1 - b2) * gs * gs;

@@ -71,12 +71,12 @@ std::vector<Result> results(const Setting& setting) {
   const model::ParameterTable table(tied_spec());
   const auto num_units = static_cast<int>(table.units().size());
   comm::run_threads(setting.ranks, [&](comm::Communicator& world) {
-    const Context context(1);
+    const Context context(1, Device::host());
     const LanePlan plan = LanePlan(setting.micro_batches, setting.lanes).of_rank(world.rank(), setting.ranks);
     const model::Layout layout{.dp = setting.ranks, .zero = setting.stage, .zero_group = setting.group};
     const Groups groups(layout, world);
     const LocalTable local(table, layout, layout.place_of(world.rank()));
-    ModelStorage storage(local, Precision{}, &plan, groups);
+    ModelStorage storage(context.device(), local, Precision{}, &plan, groups);
     const StepShape shape{
         .num_units = num_units,
         .first_micro_batch = static_cast<int>(plan.first_micro_batch()),

@@ -29,8 +29,8 @@ struct Rig {
       : spec(spec_),
         table(spec),
         plan(micro_batches, lanes),
-        units(model::make_units(spec, table, DType::f32)),
-        storage(local, Precision{}, &plan, alone),
+        units(model::make_units(context.device(), spec, table, DType::f32)),
+        storage(context.device(), local, Precision{}, &plan, alone),
         executor(context, units, storage) {
     for (const LocalParam& param : local.params()) {
       model::initialise(local.spec(param), 7, param.slice, param.in_part(storage.group_weights(param.group)),
@@ -46,7 +46,7 @@ struct Rig {
   model::ParameterTable table;
   LocalTable local{table, {}, {}};
   Groups alone;
-  Context context{1};
+  Context context{1, Device::host()};
   LanePlan plan;
   std::vector<std::unique_ptr<model::Unit>> units;
   ModelStorage storage;
@@ -206,17 +206,18 @@ TEST_CASE("16-bit weights are rounded from their masters") {
   const model::ModelSpec spec = tiny(true);
   const model::ParameterTable table(spec);
   const LanePlan plan(1, 1);
-  const Context context(1);
+  const Context context(1, Device::host());
   const LocalTable local(table, {}, {});
   const Groups alone;
-  ModelStorage storage(local, {.compute = DType::bf16, .gradient = DType::f32}, &plan, alone);
+  ModelStorage storage(context.device(), local, {.compute = DType::bf16, .gradient = DType::f32}, &plan,
+                       alone);
   const LocalParam& param = local.param(0);
   storage.set_weights(context, param, [](const Piece&, const Tensor& values) {
     CHECK(values.dtype() == DType::f32);
     for (float& value : values.span<float>()) value = 1.00390625f;  // halfway between two bf16
   });
   CHECK(param.in_part(storage.group_masters(param.group)).data<float>()[0] == 1.00390625f);
-  CHECK(static_cast<float>(storage.weights().of_unit(0)[0].data<BFloat16>()[0]) == 1.0f);
+  CHECK(static_cast<float>(storage.weights().of_unit(context, 0)[0].data<BFloat16>()[0]) == 1.0f);
   const StorageBytes bytes = ModelStorage::estimate(local, storage.precision(), &plan);
   CHECK(bytes.optimizer == 6 * bytes.weights);
   CHECK(bytes.checkpoint == 6 * bytes.weights);

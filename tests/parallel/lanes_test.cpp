@@ -167,9 +167,9 @@ TEST_CASE("the number of partial sums grows with the logarithm of the lanes") {
 }
 
 TEST_CASE("a gradient sum follows its plan bit for bit, step after step") {
-  const Context context(1);
+  const Context context(1, Device::host());
   const LanePlan plan(5, 4);  // lanes {0} {1} {2} {3,4}
-  GradientSum sum(3, DType::f64, plan);
+  GradientSum sum(Device::host(), 3, DType::f64, plan);
   for (int step = 0; step < 2; ++step) {
     sum.start();
     add_all(context, sum, plan);
@@ -180,12 +180,12 @@ TEST_CASE("a gradient sum follows its plan bit for bit, step after step") {
 }
 
 TEST_CASE("two ranks' gradient sums add up to the bits of the whole") {
-  const Context context(1);
+  const Context context(1, Device::host());
   const LanePlan plan(5, 4);
   std::vector<double> parts;
   for (std::int64_t rank : {0, 1}) {
     const LanePlan part = plan.of_rank(rank, 2);
-    GradientSum sum(1, DType::f64, part);
+    GradientSum sum(Device::host(), 1, DType::f64, part);
     sum.start();
     add_all(context, sum, part);
     parts.push_back(sum.total().span<double>()[0]);
@@ -194,10 +194,10 @@ TEST_CASE("two ranks' gradient sums add up to the bits of the whole") {
 }
 
 TEST_CASE("a gradient sum refuses micro-batches out of order and a total before its time") {
-  const Context context(1);
+  const Context context(1, Device::host());
   const LanePlan whole(6, 1);
   const LanePlan plan = whole.of_rank(1, 2);  // 3, 4, 5
-  GradientSum sum(1, DType::f64, plan);
+  GradientSum sum(Device::host(), 1, DType::f64, plan);
   CHECK_THROWS_AS(sum.current(context, 3), Error);  // not started
   sum.start();
   CHECK_THROWS_AS(sum.total(), Error);
@@ -217,9 +217,9 @@ TEST_CASE("a gradient sum refuses micro-batches out of order and a total before 
 }
 
 TEST_CASE("a part whose lanes leave several sums adds them") {
-  const Context context(1);
+  const Context context(1, Device::host());
   const LanePlan plan = LanePlan(8, 4).of_rank(1, 3);  // 2, 3, 4: a whole lane and half of one
-  GradientSum sum(1, DType::f64, plan);
+  GradientSum sum(Device::host(), 1, DType::f64, plan);
   REQUIRE(plan.num_sums_left() == 2);
   sum.start();
   for (std::int64_t m = 2; m < 5; ++m) {
@@ -232,7 +232,7 @@ TEST_CASE("a part whose lanes leave several sums adds them") {
 TEST_CASE("the sum of no micro-batches changes no bit of what it is added to") {
   const LanePlan plan = LanePlan(2, 4).of_rank(0, 4);
   REQUIRE(plan.num_micro_batches() == 0);
-  GradientSum sum(3, DType::f32, plan);
+  GradientSum sum(Device::host(), 3, DType::f32, plan);
   sum.start();
   for (const float g : sum.total().span<float>()) {
     CHECK((g == 0 && std::signbit(g)));

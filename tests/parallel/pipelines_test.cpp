@@ -76,8 +76,8 @@ class Rank {
         local_(table, setting.layout, setting.layout.place_of(world.rank())),
         groups_(setting.layout, world, channels_of(pipeline_)),
         plan_(LanePlan(setting.micro_batches, setting.lanes).of_rank(local_.place().dp, setting.layout.dp)),
-        units_(model::make_units(spec, table, setting.precision.compute)),
-        storage_(local_, setting.precision, &plan_, groups_),
+        units_(model::make_units(context_.device(), spec, table, setting.precision.compute)),
+        storage_(context_.device(), local_, setting.precision, &plan_, groups_),
         executor_(context_, units_, storage_) {
     for (const LocalParam& param : local_.params()) {
       storage_.set_weights(context_, param, [&](const Piece& piece, const Tensor& values) {
@@ -147,7 +147,7 @@ class Rank {
   Pipeline pipeline_;
   LocalTable local_;
   Groups groups_;
-  Context context_{1};
+  Context context_{1, Device::host()};
   LanePlan plan_;
   std::vector<std::unique_ptr<model::Unit>> units_;
   ModelStorage storage_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/model_spec.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
@@ -13,7 +14,7 @@ namespace {
 
 /// Of a gradient that is the same whoever holds what, in the flat buffers of all ranks; padding is zero.
 ExactSum squared_norm(const model::ParameterTable& table, const model::Layout& layout) {
-  const Context context(1);
+  const Context context(1, Device::host());
   ExactSum sum;
   for (int rank = 0; rank < layout.size(); ++rank) {
     const LocalTable local(table, layout, layout.place_of(rank));
@@ -27,7 +28,7 @@ ExactSum squared_norm(const model::ParameterTable& table, const model::Layout& l
                 1.0F / static_cast<float>(1 + (param.param * 31 + (run.source + i) * 7) % 101);
         }
       }
-      add_squared_norm(context, local, group, Tensor(own.data(), DType::f32, Shape{group.own.count}), sum);
+      add_squared_norm(context, local, group, host_tensor(own), sum);
     }
   }
   return sum;

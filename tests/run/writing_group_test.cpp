@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "comm/threads/thread_group.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::run;
@@ -28,8 +29,8 @@ TEST_CASE("who waits for a share that never comes can give up") {
   const Piece piece = Piece::whole({6});
   const StateShares shares{
       [&] {
-        return std::vector{checkpoint::SourcePiece{"a", checkpoint::kind_weights, piece,
-                                                   Tensor(memory.data(), DType::f32, Shape{6})}};
+        return std::vector{
+            checkpoint::SourcePiece{"a", checkpoint::kind_weights, piece, host_tensor(memory)}};
       },
       [&](int) {
         return std::vector{checkpoint::PieceSpec{"a", checkpoint::kind_weights, piece, DType::f32}};

@@ -139,7 +139,8 @@ fs::path make(const fs::path& path, std::int64_t step, const Settings& settings)
         piece.begin = param.shape.numel() * p / parts;
         piece.end = param.shape.numel() * (p + 1) / parts;
         pieces.push_back(
-            {param.name, kind, piece, Tensor(values.data() + piece.begin, DType::f32, Shape{piece.numel()})});
+            {param.name, kind, piece,
+             Tensor(values.data() + piece.begin, DType::f32, Shape{piece.numel()}, Device::host())});
       }
     }
   }

@@ -8,6 +8,7 @@
 #include "base/tool.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "comm/watchdog.hpp"
+#include "tensor/host_tensor.hpp"
 
 int main(int argc, char** argv) {
   std::vector<std::string> arguments;
@@ -23,12 +24,12 @@ int main(int argc, char** argv) {
                                          .timeout_s = std::stod(arguments.at(2))},
                                         world.engine().shared_recorder(), ranks.abort);
       double value = 1;
-      const dt::Tensor tensor(&value, dt::DType::f64, dt::Shape{1});
+      const dt::Tensor tensor = dt::host_tensor(value);
       for (int step = 1; step <= 7; ++step) {
         world.engine().recorder().set_step(step);
         if (step == 7 && world.rank() == std::stoi(arguments.at(1)))
           std::this_thread::sleep_for(std::chrono::hours(1));
-        world.all_reduce(tensor, tensor).wait();
+        world.all_reduce(tensor, tensor).wait_host();
       }
       return 0;
     });

@@ -14,6 +14,7 @@
 #include "model/unit.hpp"
 #include "support/whole_layout.hpp"
 #include "tensor/buffer.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::test {
 
@@ -21,8 +22,8 @@ namespace dt::test {
 struct OwnedTensor {
   OwnedTensor() = default;
   OwnedTensor(DType dtype, Shape shape)
-      : buffer({}, static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype)),
-        tensor(buffer.data(), dtype, std::move(shape)) {}
+      : buffer(Device::host(), static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype)),
+        tensor(buffer, dtype, std::move(shape)) {}
   Buffer buffer;
   Tensor tensor;
 };
@@ -81,7 +82,7 @@ struct Batch {
   /// Sequences [begin, end); the gradient is that of the mean over the whole batch's targets.
   model::MicroBatch micro_batch(std::int64_t begin, std::int64_t end) {
     const auto view = [&](std::vector<std::int32_t>& values) {
-      return Tensor(values.data() + begin * length, DType::i32, {(end - begin) * length});
+      return host_tensor(values).flat(begin * length, (end - begin) * length);
     };
     model::MicroBatch m;
     m.batch = end - begin;
@@ -102,7 +103,7 @@ class Decoder {
       : spec_(spec),
         table_(spec),
         dtype_(dtype),
-        units_(model::make_units(spec, table_, dtype, kept)),
+        units_(model::make_units(Device::host(), spec, table_, dtype, kept)),
         weights_(table_.params().size()),
         grads_(table_.params().size()) {
     for (const model::GroupSpec& group : table_.groups()) {
@@ -169,8 +170,8 @@ class Flight {
       const bool is_apart = gradients == OutputGradients::apart;
       if (u + 1 < num_units() && is_apart) grads_[u] = OwnedTensor(unit.output_dtype(), shape);
       if (u + 1 < num_units() && !is_apart) grads_[u].tensor = outputs_[u].tensor;
-      saved_.emplace_back(Device{}, unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
-      handovers_.emplace_back(Device{}, unit.handover_bytes(micro_batch.batch, micro_batch.sequence));
+      saved_.emplace_back(Device::host(), unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
+      handovers_.emplace_back(Device::host(), unit.handover_bytes(micro_batch.batch, micro_batch.sequence));
       for (std::span<std::byte> memory :
            {outputs_[u].buffer.span(), grads_[u].buffer.span(), saved_[u].span(), handovers_[u].span()})
         fill_with_nan(memory);

@@ -12,7 +12,7 @@ constexpr std::int64_t mebi = std::int64_t{1} << 20;
 }  // namespace
 
 TEST_CASE("allocations are aligned and do not overlap") {
-  Arena arena;
+  Arena arena(Device::host());
   const Arena::Scope scope(arena);
   const Tensor a = arena.allocate(DType::f32, {3});
   const Tensor b = arena.allocate(DType::u8, {1});
@@ -25,7 +25,7 @@ TEST_CASE("allocations are aligned and do not overlap") {
 }
 
 TEST_CASE("a scope gives back what was allocated in it") {
-  Arena arena;
+  Arena arena(Device::host());
   const Arena::Scope outer(arena);
   const Tensor kept = arena.allocate(DType::f32, {10});
   std::byte* inner_data = nullptr;
@@ -38,7 +38,7 @@ TEST_CASE("a scope gives back what was allocated in it") {
 }
 
 TEST_CASE("after a scope that outgrew the first chunk, allocation goes on in the first") {
-  Arena arena;
+  Arena arena(Device::host());
   const Arena::Scope scope(arena);
   std::byte* first = arena.allocate(DType::u8, {64}).raw();
   {
@@ -49,7 +49,7 @@ TEST_CASE("after a scope that outgrew the first chunk, allocation goes on in the
 }
 
 TEST_CASE("earlier memory stays where it is when the arena grows") {
-  Arena arena;
+  Arena arena(Device::host());
   const Arena::Scope scope(arena);
   const Tensor first = arena.allocate(DType::u8, {100});
   std::memset(first.raw(), 7, 100);
@@ -58,7 +58,7 @@ TEST_CASE("earlier memory stays where it is when the arena grows") {
 }
 
 TEST_CASE("after the largest demand nothing more is allocated") {
-  Arena arena;
+  Arena arena(Device::host());
   const auto demand = [&] {
     const Arena::Scope scope(arena);
     arena.allocate(DType::u8, {3 * mebi});

@@ -23,7 +23,7 @@ constexpr std::size_t mebi = std::size_t{1} << 20;
 TEST_CASE("memory is zeroed and aligned, small or large") {
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{1000},
                                   4 * mebi - 1, 4 * mebi, 5 * mebi + 3}) {
-    const Buffer buffer({}, bytes);
+    const Buffer buffer(Device::host(), bytes);
     REQUIRE(buffer.bytes() == bytes);
     CHECK(address(buffer) % 64 == 0);
     if (bytes >= 4 * mebi) CHECK(address(buffer) % (2 * mebi) == 0);
@@ -35,7 +35,7 @@ TEST_CASE("memory is zeroed and aligned, small or large") {
 
 TEST_CASE("memory that was used before is zeroed again") {
   for (int i = 0; i < 10; ++i) {
-    const Buffer buffer({}, 1000);
+    const Buffer buffer(Device::host(), 1000);
     CHECK(buffer.span()[999] == std::byte{0});
     std::memset(buffer.data(), 0xFF, 1000);
   }
@@ -43,17 +43,17 @@ TEST_CASE("memory that was used before is zeroed again") {
 
 TEST_CASE("an empty buffer has no memory") {
   CHECK(Buffer().data() == nullptr);
-  CHECK(Buffer({}, 0).data() == nullptr);
+  CHECK(Buffer(Device::host(), 0).data() == nullptr);
 }
 
 TEST_CASE("memory moves with its owner") {
-  Buffer a({}, 100);
+  Buffer a(Device::host(), 100);
   std::byte* data = a.data();
   Buffer b = std::move(a);
   CHECK(b.data() == data);
   CHECK(a.data() == nullptr);
   CHECK(a.bytes() == 0);
-  Buffer large({}, 8 * mebi);
+  Buffer large(Device::host(), 8 * mebi);
   large = std::move(b);
   CHECK(large.data() == data);
   CHECK(large.bytes() == 100);
@@ -62,7 +62,7 @@ TEST_CASE("memory moves with its owner") {
 TEST_CASE("a request that cannot be met is an environment error that names the size") {
   for (const std::size_t bytes : {std::size_t{1} << 50, std::numeric_limits<std::size_t>::max()}) {
     try {
-      const Buffer buffer({}, bytes);
+      const Buffer buffer(Device::host(), bytes);
       FAIL("it was met");
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::environment);

@@ -5,9 +5,9 @@
 using namespace dt;
 
 TEST_CASE("a context carries threads, device and scratch memory") {
-  Context context(3);
+  Context context(3, Device::host());
   CHECK(context.threads() == 3);
-  CHECK(context.device() == Device{});
+  CHECK(context.device() == Device::host());
   CHECK_FALSE(context.reference_only());
   context.set_reference_only(true);
   CHECK(context.reference_only());

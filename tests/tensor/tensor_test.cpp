@@ -4,13 +4,15 @@
 #include <numeric>
 #include <vector>
 
+#include "tensor/host_tensor.hpp"
+
 using namespace dt;
 
 namespace {
 
 struct Numbers {
   Numbers() : values(24) { std::iota(values.begin(), values.end(), 0.0f); }
-  Tensor tensor() { return Tensor(values.data(), DType::f32, {4, 3, 2}); }
+  Tensor tensor() { return host_tensor(values).reshaped({4, 3, 2}); }
   std::vector<float> values;
 };
 
@@ -27,9 +29,33 @@ TEST_CASE("a tensor views memory that others own") {
   CHECK(n.values[5] == 50);
 }
 
+TEST_CASE("a buffer's memory is viewed where it lies, as far as it goes") {
+  const Buffer buffer(Device::host(), 100);
+  const Tensor t(buffer, DType::f32, {3, 2}, 64);
+  CHECK(t.raw() == buffer.data() + 64);
+  CHECK(t.device() == buffer.device());
+  CHECK_NOTHROW(Tensor(buffer, DType::f32, {25}));
+  CHECK_THROWS_AS(Tensor(buffer, DType::f32, {26}), Error);
+  CHECK_THROWS_AS(Tensor(buffer, DType::f32, {10}, 64), Error);
+  CHECK_THROWS_AS(Tensor(buffer, DType::f32, {0}, 101), Error);
+  CHECK_FALSE(Tensor(Buffer(), DType::f32, {0, 4}));
+  CHECK_THROWS_AS(Tensor(Buffer(), DType::f32, {1}), Error);
+}
+
+TEST_CASE("the host's numbers are vectors of their type") {
+  std::vector<std::int64_t> values = {1, 2, 3};
+  CHECK(host_tensor(values).data<std::int64_t>() == values.data());
+  CHECK(host_tensor(values).shape() == Shape{3});
+  CHECK(host_tensor(std::span(values).last(2)).span<std::int64_t>()[0] == 2);
+  double value = 7;
+  CHECK(host_tensor(value).data<double>() == &value);
+  CHECK(host_tensor(value).shape() == Shape{1});
+  CHECK(host_tensor(value).device() == Device::host());
+}
+
 TEST_CASE("an absent tensor is false and keeps its shape through views") {
   CHECK_FALSE(Tensor());
-  const Tensor absent(nullptr, DType::f32, {4, 2});
+  const Tensor absent(nullptr, DType::f32, {4, 2}, Device::host());
   CHECK_FALSE(absent.rows(1, 3));
   CHECK(absent.rows(1, 3).shape() == Shape{2, 2});
   CHECK_FALSE(absent.flat(3, 2));
@@ -49,7 +75,7 @@ TEST_CASE("rows are a view of the outermost dim") {
   CHECK_THROWS_AS(n.tensor().rows(3, 5), Error);
   CHECK_THROWS_AS(n.tensor().rows(2, 1), Error);
   CHECK_THROWS_AS(n.tensor().rows(-1, 1), Error);
-  CHECK_THROWS_AS(Tensor(n.values.data(), DType::f32, {}).rows(0, 1), Error);
+  CHECK_THROWS_AS(host_tensor(n.values[0]).reshaped({}).rows(0, 1), Error);
 }
 
 TEST_CASE("a reshaped tensor has the same elements") {

@@ -26,7 +26,7 @@ std::vector<std::vector<Written>> saved(const model::ParameterTable& table, cons
         parallel::LanePlan(layout.dp, layout.dp).of_rank(world.rank(), layout.dp);
     const parallel::Groups groups(layout, world);
     const parallel::LocalTable local(table, layout, layout.place_of(world.rank()));
-    const parallel::ModelStorage storage(local, parallel::Precision{}, &lanes, groups);
+    const parallel::ModelStorage storage(Device::host(), local, parallel::Precision{}, &lanes, groups);
     for (const checkpoint::SourcePiece& p : train::share_of_state(storage)) {
       all[static_cast<std::size_t>(world.rank())].push_back({p.tensor, p.kind, p.piece});
     }
@@ -63,13 +63,13 @@ int save_twice(comm::Communicator& world, const Saving& c, const model::Paramete
   const model::Layout layout{.dp = c.ranks, .zero = c.zero, .zero_group = c.zero_group};
   const parallel::Groups groups(layout, world);
   const parallel::LocalTable local(table, layout, layout.place_of(world.rank()));
-  const parallel::ModelStorage storage(local, parallel::Precision{}, &lanes, groups);
+  const parallel::ModelStorage storage(Device::host(), local, parallel::Precision{}, &lanes, groups);
   run::WritingGroup group(world, train::shares_of(storage), c.writers, c.in_background);
   bool good = group.num_files() == std::min<std::int64_t>(c.writers, c.ranks);
   for (const int save : {1, 2}) {
     fill(storage, static_cast<float>(1000 * world.rank() + save));
     expected[static_cast<std::size_t>(world.rank())] = train::share_of_state(storage);
-    world.barrier().wait();
+    world.barrier().wait_host();
     std::vector<checkpoint::SourcePiece> pieces = train::share_of_state(storage);
     if (c.in_background || !group.writes()) group.copy(pieces);
     if (group.writes()) {
@@ -83,7 +83,7 @@ int save_twice(comm::Communicator& world, const Saving& c, const model::Paramete
       }
       good = good && std::ranges::equal(pieces, wanted, same);
     }
-    world.barrier().wait();
+    world.barrier().wait_host();
   }
   return good ? 0 : 1;
 }

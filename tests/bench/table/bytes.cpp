@@ -52,7 +52,7 @@ class Streaming {
     for (std::int64_t i = 0; i < count; ++i) a[i] = b[i] + 3.0f * c[i];
   }
 
-  Context context_{num_threads()};
+  Context context_{num_threads(), Device::host()};
   Tensors tensors_;
   Tensor a_ = tensors_.empty(DType::f32, {count}), b_ = tensors_.floats(DType::f32, {count}),
          c_ = tensors_.floats(DType::f32, {count});
@@ -114,7 +114,7 @@ void report_cross_entropy(const Context& context, DType dtype, Rows& row) {
 }  // namespace
 
 void report_bytes(DType dtype) {
-  const Context context(num_threads());
+  const Context context(num_threads(), Device::host());
   Rows row(dtype);
   report_adamw(context, dtype, row);
   report_norms(context, dtype, row);

@@ -32,7 +32,7 @@ bool has_word(const std::string& text, const std::string& wanted) {
 }
 
 double matmul_rate(Arithmetic arithmetic) {
-  return kernels::measure_matmul_rate(Context(num_threads()), arithmetic, 0.2);
+  return kernels::measure_matmul_rate(Context(num_threads(), Device::host()), arithmetic, 0.2);
 }
 
 Arithmetic measure_fastest() {
@@ -63,7 +63,7 @@ int num_threads() {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
-FastestContext::FastestContext() : Context(num_threads()) {
+FastestContext::FastestContext() : Context(num_threads(), Device::host()) {
   static const Arithmetic fastest = measure_fastest();
   set_arithmetic(fastest);
 }

@@ -27,7 +27,7 @@ double best_s(const std::function<void()>& body, double at_least_s) {
 
 Tensor Tensors::floats(DType dtype, Shape shape) {
   const Tensor tensor = empty(dtype, std::move(shape));
-  const Context context(num_threads());
+  const Context context(num_threads(), Device::host());
   const std::int64_t count = tensor.numel(), piece = std::min(count, std::int64_t{1} << 20);
   Tensors memory;
   const Tensor source = memory.empty(DType::f32, {piece});
@@ -44,8 +44,8 @@ Tensor Tensors::floats(DType dtype, Shape shape) {
 }
 
 Tensor Tensors::empty(DType dtype, Shape shape) {
-  buffers_.emplace_back(Device(), static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype));
-  return Tensor(buffers_.back().data(), dtype, std::move(shape));
+  buffers_.emplace_back(Device::host(), static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype));
+  return Tensor(buffers_.back(), dtype, std::move(shape));
 }
 
 Tensor Tensors::labels(std::int64_t count, std::int64_t end) {

@@ -6,18 +6,11 @@
 
 #include "comm/backend.hpp"
 #include "comm/mpi/the_world.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::comm;
 using namespace dt::comm::test;
-
-namespace {
-
-Tensor view_of(std::vector<float>& numbers) {
-  return {numbers.data(), DType::f32, {static_cast<std::int64_t>(numbers.size())}};
-}
-
-}  // namespace
 
 TEST_CASE("a launched process knows it") {
   CHECK(mpi::is_launched());
@@ -38,19 +31,19 @@ TEST_CASE("MPI's own collectives do what dt's do") {
   std::vector<float> out(in.size());
   std::vector<float> part(3);
 
-  theirs.all_reduce(view_of(in), view_of(out), Reduction::sum);
+  theirs.all_reduce(host_tensor(in), host_tensor(out), Reduction::sum);
   CHECK(out[2] == static_cast<float>(n * (n - 1) / 2 + 2 * n));
-  theirs.reduce_scatter(view_of(in), view_of(part), Reduction::max);
+  theirs.reduce_scatter(host_tensor(in), host_tensor(part), Reduction::max);
   CHECK(part[1] == static_cast<float>(n - 1 + 3 * rank + 1));
-  theirs.all_gather(view_of(part), view_of(out));
+  theirs.all_gather(host_tensor(part), host_tensor(out));
   CHECK(out[static_cast<std::size_t>(3 * n - 1)] == static_cast<float>(n - 1 + 3 * n - 1));
-  theirs.broadcast(view_of(in), n - 1);
+  theirs.broadcast(host_tensor(in), n - 1);
   CHECK(in[0] == static_cast<float>(n - 1));
   theirs.barrier();
-  if (n > 1 && rank == 0) theirs.send(1, view_of(in));
-  if (rank == 1) theirs.receive(0, view_of(out));
+  if (n > 1 && rank == 0) theirs.send(1, host_tensor(in));
+  if (rank == 1) theirs.receive(0, host_tensor(out));
   part[0] = static_cast<float>(rank);
-  theirs.send_receive((rank + 1) % n, view_of(part), (rank + n - 1) % n, view_of(in).flat(0, 3));
+  theirs.send_receive((rank + 1) % n, host_tensor(part), (rank + n - 1) % n, host_tensor(in).flat(0, 3));
   CHECK(in[0] == static_cast<float>((rank + n - 1) % n));
 }
 
@@ -59,7 +52,7 @@ TEST_CASE("one rank ends all, whatever they are waiting for", "[.abort]") {
   mpi::World& world = the_world();
   const int last = world.communicator().size() - 1;
   if (world.communicator().rank() == last) world.abort(4);
-  world.communicator().barrier().wait();
+  world.communicator().barrier().wait_host();
 }
 
 // Likewise. The first rank made the memory that they share.
@@ -67,8 +60,8 @@ TEST_CASE("a rank that is killed amid large operations ends all", "[.killed]") {
   Communicator& group = the_world().communicator();
   std::vector<float> data(4'000'000, 1);
   for (int round = 0;; ++round) {
-    const Work work = group.all_reduce(view_of(data), view_of(data));
+    const Work work = group.all_reduce(host_tensor(data), host_tensor(data));
     if (round == 3 && group.rank() == 0) std::raise(SIGKILL);
-    work.wait();
+    work.wait_host();
   }
 }

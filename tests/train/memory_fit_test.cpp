@@ -1,0 +1,66 @@
+#include "train/memory_fit.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.hpp"
+#include "train/gpt2_job.hpp"
+#include "train/memory_estimate.hpp"
+
+using namespace dt;
+using namespace dt::train;
+using dt_test::Job, dt_test::whole_state;
+
+namespace {
+
+std::string refusal(const Job& job, std::uint64_t host_bytes) {
+  try {
+    check_memory(
+        job.settings, job.plan(), [&](const Settings& s) { return job.plan(s); }, host_bytes);
+    return {};
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    return error.message();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("state beyond a host's memory is refused with the nearest that would do") {
+  Job job(4);
+  const auto whole = static_cast<std::uint64_t>(whole_state());
+  CHECK(refusal(job, 5 * whole).empty());
+  CHECK_THAT(refusal(job, 3 * whole),
+             Catch::Contains("pp=1,dp=4,tp=1,zero=0: weights, gradients and optimizer "
+                             "state of 4 ranks on a host take") &&
+                 Catch::EndsWith("; --zero 1 or --pp 2 would do"));
+  CHECK_THAT(refusal(job, 2 * whole), Catch::EndsWith("; --zero 2 or --pp 4 would do"));
+  CHECK_THAT(refusal(job, whole + whole / 20), Catch::EndsWith("; --zero 3 would do"));
+  CHECK_THAT(refusal(job, whole / 2),
+             Catch::EndsWith("no layout of these ranks would do: start more of them, on "
+                             "more hosts"));
+  job.settings.pp = 2, job.settings.zero = 3;
+  CHECK_THAT(refusal(job, whole), Catch::Contains("pp=2,dp=2,tp=1,zero=3"));
+}
+
+TEST_CASE("where neither will do alone, a longer pipeline and ZeRO are named together") {
+  Job job(28, 2);
+  job.settings.global_batch = 28;
+  job.settings.zero_group = "2";
+  CHECK_THAT(refusal(job, static_cast<std::uint64_t>(0.4 * whole_state())),
+             Catch::EndsWith("; --pp 7 --zero 3 would do"));
+}
+
+TEST_CASE("what would bring the whole estimate down may be to compute again") {
+  Job job(1);
+  const auto needed = [](const Plan& plan) { return host_memory_bytes(plan, estimate_memory(plan)); };
+  const auto nearest = [&](std::uint64_t limit) {
+    return nearest_that_fit(
+        job.settings, job.plan(), [&](const Settings& s) { return job.plan(s); }, needed, limit);
+  };
+  const std::uint64_t all = needed(job.plan());
+  CHECK(nearest(all - 1) == "--recompute selective");
+  Settings full = job.settings;
+  full.recompute = "full";
+  CHECK(nearest(needed(job.plan(full))) == "--recompute full");
+  CHECK(nearest(all / 2).empty());
+}
