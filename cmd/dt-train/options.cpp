@@ -34,7 +34,7 @@ void add_what(OptionTable& t, Settings& s) {
                        fmt::join(model::preset_names(), ", ")))
       .add("data", &s.data, "DIR", "a folder that dt-shard-data wrote (required)")
       .add("run", &s.run, "DIR", "the run directory: checkpoints, metrics, generations (required to train)")
-      .no_use_with(proofs)
+      .no_use_with({"compare-layouts"})
       .add("init-from", &s.init_from, "PATH", "weights only, from a checkpoint or a Hugging Face folder")
       .add("seed", &s.seed, "N", "of weights and data order")
       .no_use_with(evaluation);
@@ -231,14 +231,15 @@ void add_proof(OptionTable& t, Settings& s) {
            "micro-batch=, threads=, which default to this command's")
       .no_use_with(evaluation)
       .add("show-schedule", &s.show_schedule,
-           "draw what each stage does in a step, by predicted times, with the bubble, memory and bytes that "
+           "draw what each stage does in a step, by predicted times or, with --run, those that it measured, "
+           "with the bubble, memory and bytes that "
            "ranks move; then what rank 0 does, an action a line")
       .no_use_with(evaluation)
       .add("svg", &s.svg, "FILE", "with --show-schedule: draw into a picture, too")
       .needs("--show-schedule", [&s] { return s.show_schedule; })
       .add("rank-flops", &s.rank_flops, "X", "with --show-schedule: FLOP/s that a rank is taken to compute",
            1)
-      .needs("--show-schedule", [&s] { return s.show_schedule; })
+      .needs("--show-schedule, without --run", [&s] { return s.show_schedule && !s.run; })
       .add("link-bandwidth", &s.link_bandwidth, "X",
            "with --show-schedule: bytes/s that a rank is taken to send to another (dt-allreduce-bench "
            "measures it)",

@@ -26,7 +26,8 @@ Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Uni
       storage_(storage),
       activations_(context.device(), units),
       transfers_(context, storage.ranks(), storage.local().place().pp,
-                 [this](Buffer&& sent) { activations_.give_back(std::move(sent)); }) {}
+                 [this](Buffer&& sent) { activations_.give_back(std::move(sent)); }),
+      unit_times_(units.size()) {}
 
 void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches, int first,
                    const StepHooks& hooks) {
@@ -35,7 +36,10 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
   activations_.start(micro_batches, first);
   if (trains_) storage_.gradients().start_step();
   for (const Action& action : list) {
-    perform(action, hooks);
+    if (trains_ && action.computes())
+      compute(action, hooks);
+    else
+      perform(action, hooks);
     if (!overlaps_) communicate([&] { finish(action); });
     poll();
   }
@@ -45,6 +49,12 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
   });
   DT_CHECK(activations_.num_records() == 0, "{} units still hold activations after the step",
            activations_.num_records());
+}
+
+void Executor::compute(const Action& action, const StepHooks& hooks) {
+  const double started_s = monotonic_s(), exposed_before_s = exposed_communication_s_;
+  perform(action, hooks);
+  unit_times_.add(action, monotonic_s() - started_s - (exposed_communication_s_ - exposed_before_s));
 }
 
 void Executor::perform(const Action& action, const StepHooks& hooks) {

@@ -11,6 +11,7 @@
 #include "parallel/activations.hpp"
 #include "parallel/model_storage.hpp"
 #include "parallel/transfers.hpp"
+#include "parallel/unit_times.hpp"
 
 namespace dt::parallel {
 
@@ -44,11 +45,16 @@ class Executor {
   /// gradients and other stages, and advancing messages between kernels.
   double exposed_communication_s() const { return exposed_communication_s_; }
 
+  /// Of training's lists: what computing took, without communication.
+  UnitTimes& unit_times() { return unit_times_; }
+
   /// Of the activation pool.
   std::size_t activation_bytes() const { return activations_.pool_bytes(); }
 
  private:
   void perform(const Action& action, const StepHooks& hooks);
+  /// The same of what computes, timed.
+  void compute(const Action& action, const StepHooks& hooks);
   /// Waits for them where they are being gathered.
   std::span<const Tensor> weights(int unit);
   /// The previous unit's output; absent for the first. Waits for it where it is being received.
@@ -73,6 +79,7 @@ class Executor {
   Activations activations_;
   Transfers transfers_;  // after what they read and write: they go first
   double exposed_communication_s_ = 0;
+  UnitTimes unit_times_;
   bool overlaps_ = true;
   bool trains_ = false;  // the list at hand
 };

@@ -1,6 +1,7 @@
 #include "prove/show_schedule.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -13,6 +14,7 @@
 #include "train/lists.hpp"
 #include "train/memory_estimate.hpp"
 #include "train/start.hpp"
+#include "train/unit_times_file.hpp"
 
 namespace dt::prove {
 
@@ -47,6 +49,8 @@ struct Shown {
   const model::ParameterTable& table;
   train::Forecast forecast;
   std::vector<train::MemoryEstimate> memory;
+  bool is_measured = false;
+  double bubble_of_schedule = 0;  // if nothing took time to move
 
   std::string unit_name(int unit) const {
     return unit < 0 ? std::string() : table.units()[static_cast<std::size_t>(unit)].name;
@@ -125,21 +129,22 @@ void print_json(const Shown& shown, Console& console) {
   for (std::size_t stage = 0; stage < shown.memory.size(); ++stage)
     console.print("{}\n", stage_line(shown, stage).dump());
   const Json step{{"kind", "step"},
+                  {"times", shown.is_measured ? "measured" : "predicted"},
                   {"step_s", shown.forecast.timeline.end_s()},
                   {"bubble", shown.forecast.timeline.bubble()},
-                  {"bubble_of_schedule", train::predicted_bubble(shown.plan)}};
+                  {"bubble_of_schedule", shown.bubble_of_schedule}};
   console.print("{}\n", step.dump());
 }
 
 void print_text(const Shown& shown, const train::Settings& s, Console& console) {
   console.print("{}\n", draw_text(shown.drawing()));
   print_stages(shown, console);
-  console.print(
-      "a step takes {} at {:.3g} FLOP/s a rank and {:.3g} bytes/s between ranks (--rank-flops, "
-      "--link-bandwidth)\n",
-      parallel::format_short_time(shown.forecast.timeline.end_s()), s.rank_flops, s.link_bandwidth);
+  const std::string computing = s.run ? "computations as measured in " + *s.run
+                                      : fmt::format("{:.3g} FLOP/s a rank (--rank-flops)", s.rank_flops);
+  console.print("a step takes {}: {}, {:.3g} bytes/s between ranks (--link-bandwidth)\n",
+                parallel::format_short_time(shown.forecast.timeline.end_s()), computing, s.link_bandwidth);
   console.print("bubble {:.1f} %; {:.1f} % if nothing took time to move\n\n",
-                100 * shown.forecast.timeline.bubble(), 100 * train::predicted_bubble(shown.plan));
+                100 * shown.forecast.timeline.bubble(), 100 * shown.bubble_of_schedule);
 }
 
 void print_action(const Shown& shown, const parallel::Action& action, std::int64_t bytes, Console& console) {
@@ -184,10 +189,15 @@ void check_and_print(const train::Settings& settings, const train::Launch& launc
   const train::Plan plan = train::make_plan(settings, spec, dataset, launch, nullptr);
   const model::ParameterTable table(spec);
   validate(plan, static_cast<int>(table.units().size()));
-  const Shown shown{
-      plan, table,
-      forecast_step(plan, predicted_unit_times(plan, settings.rank_flops), settings.link_bandwidth),
-      estimate_memory(plan)};
+  const std::vector<parallel::UnitCost> times = settings.run
+                                                    ? train::read_unit_times(*settings.run, plan)
+                                                    : predicted_unit_times(plan, settings.rank_flops);
+  const Shown shown{plan,
+                    table,
+                    forecast_step(plan, times, settings.link_bandwidth),
+                    estimate_memory(plan),
+                    settings.run.has_value(),
+                    forecast_step(plan, times, std::numeric_limits<double>::infinity()).timeline.bubble()};
   if (settings.svg) write_file_atomically(*settings.svg, draw_svg(shown.drawing()));
   const parallel::ActionList list = std::move(training_lists(plan).front());
   const std::vector<std::int64_t> bytes = train::moved_bytes_of(plan, list);

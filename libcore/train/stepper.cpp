@@ -60,6 +60,8 @@ Stepper::Stepper(const Plan& plan, ModelRuntime& runtime, const data::TokenDatas
 
 Decision Stepper::step(const std::function<void(StepReport&)>& report, StepTimes& times) {
   control_.engine().recorder().set_step(state_.step + 1);
+  if (++num_steps_ == 2)
+    runtime_.executor().unit_times().clear();  // the first takes memory for the first time
   const double waited_before_s = loader_.wait_s();
   data::Batch batch = next_batch();
   times.data_wait_s = loader_.wait_s() - waited_before_s;

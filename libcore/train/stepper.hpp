@@ -59,6 +59,7 @@ class Stepper {
   std::vector<std::vector<optim::Segment>> segments_;  // of each group
   optim::LossScale loss_scale_;
   std::string not_finite_;
+  std::int64_t num_steps_ = 0;
   double control_s_ = 0;  // spent on combining reports
 };
 

@@ -11,6 +11,7 @@
 #include "train/checkpoint_header.hpp"
 #include "train/evaluation.hpp"
 #include "train/state_io.hpp"
+#include "train/unit_times_file.hpp"
 
 namespace dt::train {
 
@@ -237,9 +238,16 @@ int Trainer::save_and_stop(int signal) {
   return exit_requeue;
 }
 
+void Trainer::record_unit_times() {
+  parallel::UnitTimes& times = runtime_.executor().unit_times();
+  comm::all_sum(ranks_.world, times.sums());
+  if (ranks_.is_first()) report([&] { write_unit_times(run_.path(), plan_, times); });
+}
+
 void Trainer::stop(const char* reason) {
   // What the nodes hold is older than what was just saved, where anything was.
   if (local_target_ && saved_step_ == state_.step) local_target_->clear();
+  record_unit_times();
   report([&] {
     reporter_.event({.kind = "stop",
                      .reason = reason,

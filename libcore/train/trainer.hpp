@@ -53,6 +53,8 @@ class Trainer {
   /// stops.
   void report(const std::function<void()>& write);
   int save_and_stop(int signal);
+  /// What units' computations took on all ranks, into the run directory.
+  void record_unit_times();
   /// Reports the end; throws what kept the account from being written.
   void stop(const char* reason);
 

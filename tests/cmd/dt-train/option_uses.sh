@@ -22,9 +22,9 @@ evaluation+=" lr min-lr warmup-steps schedule decay-steps lr-reference-batch wei
 kept_runs="save-every background-save checkpoint-writers-per-node checkpoint-local flush-every keep-last keep-every"
 expect_equal "$(refused_with --eval-only)" \
   "$evaluation $kept_runs eval-every log-every peak-flops dry-run compare-layouts show-schedule" "evaluation"
-proof="run $kept_runs resume eval-every eval-batches log-every peak-flops"
+proof="$kept_runs resume eval-every eval-batches log-every peak-flops"
 expect_equal "$(refused_with --show-schedule --steps 1)" "$proof" "a schedule that is shown"
-expect_equal "$(refused_with --compare-layouts dp=1 --steps 1)" "$proof" "layouts that are compared"
+expect_equal "$(refused_with --compare-layouts dp=1 --steps 1)" "run $proof" "layouts that are compared"
 expect_equal "$(refused_with --dry-run --steps 1)" "" "a dry run"
 
 # needs WHAT OPTION...: the first option needs what another says.
@@ -44,7 +44,7 @@ needs "--schedule wsd" --decay-steps 5
 needs "a schedule that falls" --min-lr 1e-5 --schedule constant
 needs "--zero 1, 2 or 3" --zero-group 2
 needs --show-schedule --svg x.svg
-needs --show-schedule --rank-flops 1e12
+needs "--show-schedule, without --run" --rank-flops 1e12
 needs --show-schedule --link-bandwidth 1e9
 expect_exit 2 dt-train --model llama-tiny --data nowhere --run run --steps 1 --save-every 1 --checkpoint-local x \
   --checkpoint-writers-per-node 2

@@ -22,7 +22,7 @@ expect_equal "$(grep -c 'actions more' stdout || true)" 0 "lists with --verbose"
 expect_exit 0 show 2 --zero 3 --json
 expect_match stdout '"action":"reduce","unit":"head","micro_batch":0,"bytes":[1-9]'
 expect_equal "$(grep -c '"kind":"stage"' stdout)" 1 "stages"
-expect_match stdout '"kind":"step","step_s":[0-9.e-]+,"bubble":'
+expect_match stdout '"kind":"step","times":"predicted","step_s":[0-9.e-]+,"bubble":'
 
 # Every schedule: a row and an object for each stage, a picture with a rectangle for each computation.
 while read -r pp schedule virtual_stages layers; do
@@ -48,11 +48,26 @@ expect_absent run
 
 model=llama-tiny
 # A slower link and a faster one.
-step_s() { sed -nE 's/.*"kind":"step","step_s":([0-9.e-]+).*/\1/p' stdout; }
+step_s() { sed -nE 's/.*"kind":"step",.*"step_s":([0-9.e-]+).*/\1/p' stdout; }
 expect_exit 0 show 2 --pp 2 --json --link-bandwidth 1e15
 fast=$(step_s)
 expect_exit 0 show 2 --pp 2 --json --link-bandwidth 1e6
 awk -v fast="$fast" -v slow="$(step_s)" 'BEGIN {exit !(slow > 2 * fast)}' || fail "a slow link takes no time"
+
+# After a run, by the times that it measured: of all stages' units, whatever the layout that is drawn.
+expect_exit 3 show 1 --run run
+expect_match stderr 'unit_times.json does not exist; a run writes it as it ends'
+expect_exit 0 dt-train --model llama-tiny --data shards --sequence-length 32 --steps 4 --comm threads=2 --pp 2 --run run
+expect_equal "$(grep -c '_weight_s' run/unit_times.json)" 4 "units that were measured"
+for pp in 1 2 4; do
+  expect_exit 0 show "$pp" --pp "$pp" --run run
+  expect_match stdout '^a step takes .*: computations as measured in run, '
+  expect_exit 0 show "$pp" --pp "$pp" --run run --json
+  expect_match stdout '"kind":"step","times":"measured","step_s":[0-9.e-]+,'
+done
+expect_exit 3 show 1 --run run --micro-batch 2
+expect_match stderr 'unit_times.json: --micro-batch was 1 where it was measured, and is 2'
+expect_exit 2 show 1 --run run --rank-flops 1e9
 
 # What cannot be written says so, and leaves nothing.
 mkdir taken

@@ -1,0 +1,19 @@
+#pragma once
+// unit_times.json of a run directory: how long its units' computations took.
+
+#include <vector>
+
+#include "base/files.hpp"
+#include "parallel/unit_times.hpp"
+#include "train/plan.hpp"
+
+namespace dt::train {
+
+/// Replaces the run's; atomic. Not written where a unit has no times: nothing was trained.
+void write_unit_times(const fs::path& run, const Plan& plan, const parallel::UnitTimes& times);
+
+/// Of the plan's units, seconds for a micro-batch. Error{input}: the run has none (it writes them as it
+/// ends), or they are of another model, micro-batch, sequence length or precision.
+std::vector<parallel::UnitCost> read_unit_times(const fs::path& run, const Plan& plan);
+
+}  // namespace dt::train
