@@ -35,5 +35,6 @@ done
 echo "llama of 8 blocks, 1 thread a rank, 16 micro-batches of 128 tokens: tokens/s of the best step, ÷ that of dp=2"
 for i in "${!layouts[@]}"; do
   paste -d ' ' <(sort -g steps0 | head -n 1) <(sort -g "steps$i" | head -n 1) |
-    awk -v layout="${layouts[i]:-dp=2}" '{ printf "  %-52s %7.0f  %.3f%s\n", layout, 2048 / $2, $1 / $2, layout == "--pp 2" ? " (at least 0.90)" : "" }'
+    awk -v layout="${layouts[i]:-dp=2}" '{
+      printf "  %-52s %7.0f  %.3f%s\n", layout, 2048 / $2, $1 / $2, layout == "--pp 2" ? " (at least 0.90)" : "" }'
 done
