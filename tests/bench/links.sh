@@ -9,5 +9,5 @@ cluster() { "$here/../slurm/cluster" "$@"; }
 trap 'cluster down >/dev/null 2>&1 || true; rm -rf "$dir"' EXIT
 cd "$dir"
 reason=$(cluster up 2>&1) || { echo "SKIP: ${reason##*cluster: }" && exit 77; }
-for node in n1 n2 n3 n4; do cluster shape "$node" 1gbit 1mb; done
+for node in n1 n2 n3 n4; do cluster shape "$node" 1gbit 256kb; done
 cluster run srun --mpi=pmix -N 4 -n 4 bench_pipeline links
