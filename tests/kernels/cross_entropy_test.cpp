@@ -104,7 +104,7 @@ TEST_CASE("cross_entropy is right wherever in a row the highest logits lie, and 
 }
 
 TEST_CASE("fast cross_entropy keeps more digits than one fp32 sum would") {
-  Context context(1, Device::host()), reference(1);
+  Context context(1, Device::host()), reference(1, Device::host());
   reference.set_reference_only(true);
   const auto run = [](const Context& c) {
     Fixture f(c, DType::f32);

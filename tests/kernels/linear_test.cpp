@@ -151,7 +151,7 @@ TEST_CASE("linear refuses shapes and dtypes that do not fit") {
 }
 
 TEST_CASE("a context that asks for the reference gets it") {
-  Context context(1, Device::host()), fast(1);
+  Context context(1, Device::host()), fast(1, Device::host());
   context.set_reference_only(true);
   const auto run = [](const Context& c, DType dtype) {
     Fixture f(c, dtype);
