@@ -85,9 +85,8 @@ void BlockUnit::backward_input(const Context& context, const MicroBatch& micro_b
   norm_.backward_input(context, w.attention_norm, x_RC, dnorm_RC, dx1_RC, dx_RC, s.attention_norm);
 }
 
-void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor&,
-                                const Tensor& dy_RC, std::span<const Tensor> grads,
-                                std::span<std::byte> saved_memory,
+void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_RC,
+                                std::span<const Tensor> grads, std::span<std::byte> saved_memory,
                                 std::span<std::byte> handover_memory) const {
   const Saved s = for_backward(context, saved_memory, handover_memory, micro_batch);
   const Parts g = parts(grads);

@@ -34,8 +34,8 @@ class BlockUnit final : public Unit {
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                       const Tensor& x_RC, const Tensor& dy_RC, const Tensor& dx_RC,
                       std::span<std::byte> saved, std::span<std::byte> handover) const override;
-  void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& x_RC,
-                       const Tensor& dy_RC, std::span<const Tensor> grads, std::span<std::byte> saved,
+  void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_RC,
+                       std::span<const Tensor> grads, std::span<std::byte> saved,
                        std::span<std::byte> handover) const override;
 
  private:

@@ -25,7 +25,7 @@ void EmbeddingUnit::backward_input(const Context&, const MicroBatch&, std::span<
                                    const Tensor&, const Tensor&, std::span<std::byte>,
                                    std::span<std::byte>) const {}
 
-void EmbeddingUnit::backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor&,
+void EmbeddingUnit::backward_weight(const Context& context, const MicroBatch& micro_batch,
                                     const Tensor& dy_RC, std::span<const Tensor> grads, std::span<std::byte>,
                                     std::span<std::byte>) const {
   kernels::embedding_backward(context, micro_batch.tokens_R, dy_RC, grads[0]);

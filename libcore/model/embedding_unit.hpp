@@ -23,8 +23,8 @@ class EmbeddingUnit final : public Unit {
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                       const Tensor& x, const Tensor& dy_RC, const Tensor& dx, std::span<std::byte> saved,
                       std::span<std::byte> handover) const override;
-  void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& x,
-                       const Tensor& dy_RC, std::span<const Tensor> grads, std::span<std::byte> saved,
+  void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_RC,
+                       std::span<const Tensor> grads, std::span<std::byte> saved,
                        std::span<std::byte> handover) const override;
 
  private:

@@ -91,8 +91,8 @@ void HeadUnit::backward_input(const Context& context, const MicroBatch& micro_ba
   kernels::copy(context, saved_gradient(context, saved, micro_batch), dx_RC);
 }
 
-void HeadUnit::backward_weight(const Context&, const MicroBatch&, const Tensor&, const Tensor&,
-                               std::span<const Tensor>, std::span<std::byte>, std::span<std::byte>) const {}
+void HeadUnit::backward_weight(const Context&, const MicroBatch&, const Tensor&, std::span<const Tensor>,
+                               std::span<std::byte>, std::span<std::byte>) const {}
 
 std::int64_t HeadUnit::chunk_rows(std::int64_t rows) const {
   const std::int64_t most = std::max<std::int64_t>(64, logits_at_once(dtype_) / vocabulary_);

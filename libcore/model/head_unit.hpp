@@ -31,8 +31,8 @@ class HeadUnit final : public Unit {
                       const Tensor& x_RC, const Tensor& dy, const Tensor& dx_RC, std::span<std::byte> saved,
                       std::span<std::byte> handover) const override;
   /// Does nothing: see forward.
-  void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& x_RC,
-                       const Tensor& dy, std::span<const Tensor> grads, std::span<std::byte> saved,
+  void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy,
+                       std::span<const Tensor> grads, std::span<std::byte> saved,
                        std::span<std::byte> handover) const override;
 
  private:

@@ -74,8 +74,8 @@ class Unit {
                               const Tensor& dx, std::span<std::byte> saved,
                               std::span<std::byte> handover) const = 0;
   /// grads += ; after backward_input of the same micro-batch.
-  virtual void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& x,
-                               const Tensor& dy, std::span<const Tensor> grads, std::span<std::byte> saved,
+  virtual void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy,
+                               std::span<const Tensor> grads, std::span<std::byte> saved,
                                std::span<std::byte> handover) const = 0;
 };
 

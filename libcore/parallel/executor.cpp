@@ -172,8 +172,8 @@ void Executor::backward_weight(const Action& action) {
   if (!unit.has_gradients_in_forward()) {
     const std::vector<Tensor> gradients =
         storage_.gradients().of_unit(context_, action.unit, action.micro_batch);
-    unit.backward_weight(context_, activations_.micro_batch(action), Tensor(), output_gradient(action),
-                         gradients, mine.saved.span(), mine.handover.span());
+    unit.backward_weight(context_, activations_.micro_batch(action), output_gradient(action), gradients,
+                         mine.saved.span(), mine.handover.span());
     storage_.gradients().finish_micro_batch(context_, action.unit, action.micro_batch);
   }
 

@@ -1,5 +1,6 @@
 #include "parallel/weight_store.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
@@ -21,7 +22,10 @@ WeightStore::WeightStore(Device device, const LocalTable& local, DType dtype, co
     group.is_whole = !is_divided;
     groups_.push_back(std::move(group));
   }
-  for (const int unit : local.units()) find_views(unit);
+  for (const int unit : local.units()) {
+    const std::vector<int>& own = local.groups_of(unit);
+    if (std::none_of(own.begin(), own.end(), [&](int group) { return is_divided(group); })) find_views(unit);
+  }
 }
 
 Tensor WeightStore::whole(int group) const {

@@ -214,8 +214,8 @@ class Flight {
     if (decoder_.units()[u]->has_gradients_in_forward()) fill_with_nan(saved_[u].span());
   }
   void backward_weight(const Context& context, std::size_t u) {
-    decoder_.units()[u]->backward_weight(context, micro_batch_, input(u), grads_[u].tensor,
-                                         decoder_.unit_grads(u), saved_[u].span(), handovers_[u].span());
+    decoder_.units()[u]->backward_weight(context, micro_batch_, grads_[u].tensor, decoder_.unit_grads(u),
+                                         saved_[u].span(), handovers_[u].span());
   }
   void forward(const Context& context) {
     for (std::size_t u = 0; u < num_units(); ++u) forward(context, u);
