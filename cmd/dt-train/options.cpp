@@ -231,8 +231,19 @@ void add_proof(OptionTable& t, Settings& s) {
            "micro-batch=, threads=, which default to this command's")
       .no_use_with(evaluation)
       .add("show-schedule", &s.show_schedule,
-           "print what rank 0 does in a step, with the bytes that ranks move")
-      .no_use_with(evaluation);
+           "draw what each stage does in a step, by predicted times, with the bubble, memory and bytes that "
+           "ranks move; then what rank 0 does, an action a line")
+      .no_use_with(evaluation)
+      .add("svg", &s.svg, "FILE", "with --show-schedule: draw into a picture, too")
+      .needs("--show-schedule", [&s] { return s.show_schedule; })
+      .add("rank-flops", &s.rank_flops, "X", "with --show-schedule: FLOP/s that a rank is taken to compute",
+           1)
+      .needs("--show-schedule", [&s] { return s.show_schedule; })
+      .add("link-bandwidth", &s.link_bandwidth, "X",
+           "with --show-schedule: bytes/s that a rank is taken to send to another (dt-allreduce-bench "
+           "measures it)",
+           1)
+      .needs("--show-schedule", [&s] { return s.show_schedule; });
 }
 
 void check(const Settings& s) {

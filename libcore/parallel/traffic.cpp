@@ -2,6 +2,18 @@
 
 namespace dt::parallel {
 
+MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& bytes) {
+  MovedBytes moved;
+  const auto purpose = [&](const Action& a) -> std::int64_t& {
+    if (a.kind == ActionKind::gather) return moved.weights;
+    if (a.kind != ActionKind::send) return moved.weight_gradients;
+    if (a.payload == Payload::activation) return moved.activations;
+    return a.payload == Payload::gradient ? moved.activation_gradients : moved.tied;
+  };
+  for (std::size_t i = 0; i < list.size(); ++i) purpose(list[i]) += bytes[i];
+  return moved;
+}
+
 std::int64_t Traffic::sent_bytes(const Action& send) const {
   if (send.payload == Payload::activation || send.payload == Payload::gradient) return boundary_bytes;
   const DType dtype = send.payload == Payload::tied_gradient ? precision.gradient : precision.compute;

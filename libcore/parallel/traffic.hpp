@@ -10,6 +10,21 @@
 
 namespace dt::parallel {
 
+/// What a list makes ranks move, by purpose.
+struct MovedBytes {
+  std::int64_t weights = 0;           // gathered
+  std::int64_t weight_gradients = 0;  // reduced; of replicas, too
+  std::int64_t activations = 0;       // sent to other stages, as the rest is
+  std::int64_t activation_gradients = 0;
+  std::int64_t tied = 0;  // gradients and weights of the tied table
+
+  std::int64_t total() const {
+    return weights + weight_gradients + activations + activation_gradients + tied;
+  }
+};
+/// `bytes` are Traffic::bytes_of(list).
+MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& bytes);
+
 struct Traffic {
   const LocalTable& local;
   Precision precision;

@@ -1,12 +1,17 @@
 #include "prove/show_schedule.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/files.hpp"
 #include "base/text.hpp"
 #include "comm/exchange.hpp"
-#include "parallel/traffic.hpp"
+#include "parallel/drawing/drawing.hpp"
 #include "parallel/validator.hpp"
+#include "train/forecast.hpp"
+#include "train/lists.hpp"
+#include "train/memory_estimate.hpp"
 #include "train/start.hpp"
 
 namespace dt::prove {
@@ -15,39 +20,161 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What each rank does, which depends on how many micro-batches it has.
-std::vector<parallel::ActionList> lists_of_all(train::Plan plan, int num_units) {
-  std::vector<parallel::ActionList> lists;
+/// Proves the lists of all: of data-parallel ranks with as many micro-batches, the first.
+void validate(train::Plan plan, int num_units) {
+  const parallel::Pipeline pipeline = pipeline_of(plan);
+  std::vector<parallel::StepShape> shapes;
+  std::vector<std::vector<parallel::ActionList>> of_dp;
   for (plan.place.dp = 0; plan.place.dp < plan.layout.dp; ++plan.place.dp) {
     const parallel::StepShape shape = step_shape(plan, num_units);
-    lists.push_back(parallel::build_training_step(shape));
-    parallel::validate_training_step(lists.back(), shape);
+    const bool is_known = std::any_of(shapes.begin(), shapes.end(), [&](const parallel::StepShape& s) {
+      return s.num_micro_batches == shape.num_micro_batches;
+    });
+    if (is_known) continue;
+    shapes.push_back(shape);
+    of_dp.push_back(parallel::build_training_steps(shape, pipeline));
   }
-  return lists;
+  std::vector<parallel::ActionList> lists;
+  for (std::size_t stage = 0; stage < of_dp.front().size(); ++stage) {
+    for (const auto& stages : of_dp) lists.push_back(stages[stage]);
+  }
+  parallel::validate_training_steps(lists, shapes, pipeline);
 }
 
-void print(const parallel::ActionList& list, const std::vector<std::int64_t>& bytes,
-           const model::ParameterTable& table, Console& console) {
-  const auto unit_name = [&](int unit) {
+/// What is shown of a plan.
+struct Shown {
+  const train::Plan& plan;
+  const model::ParameterTable& table;
+  train::Forecast forecast;
+  std::vector<train::MemoryEstimate> memory;
+
+  std::string unit_name(int unit) const {
     return unit < 0 ? std::string() : table.units()[static_cast<std::size_t>(unit)].name;
-  };
+  }
+  parallel::Drawing drawing() const {
+    std::vector<std::string> names;
+    for (const model::UnitSpec& unit : table.units()) names.push_back(unit.name);
+    return {forecast.pipeline, forecast.lists, forecast.timeline, names};
+  }
+  model::StageUnits units() const {
+    return parallel::ranges_of(forecast.pipeline.stages, forecast.pipeline.schedule);
+  }
+  /// Of the step's time, what a stage does not compute in.
+  double idle(std::size_t stage) const {
+    const double end_s = forecast.timeline.end_s();
+    return end_s > 0 ? 1 - forecast.timeline.computing_s[stage] / end_s : 0;
+  }
+};
+
+std::string bytes_text(std::int64_t bytes) {
+  return bytes == 0 ? "0" : format_bytes(static_cast<std::uint64_t>(bytes));
+}
+
+std::string units_text(const Shown& shown, const std::vector<model::UnitRange>& ranges) {
+  std::string text;
+  for (const model::UnitRange& range : ranges) {
+    if (!text.empty()) text += ", ";
+    text += shown.unit_name(range.begin);
+    if (range.end > range.begin + 1) text += " … " + shown.unit_name(range.end - 1);
+  }
+  return text;
+}
+
+void print_stages(const Shown& shown, Console& console) {
+  std::vector<std::vector<std::string>> rows{{"stage", "units", "computes", "idle", "activations", "storage",
+                                              "memory", "gathers", "reduces", "sends"}};
+  const model::StageUnits units = shown.units();
+  for (std::size_t stage = 0; stage < units.size(); ++stage) {
+    const train::MemoryEstimate& memory = shown.memory[stage];
+    const parallel::MovedBytes& moved = shown.forecast.moved[stage];
+    rows.push_back({std::to_string(stage), units_text(shown, units[stage]),
+                    parallel::format_short_time(shown.forecast.timeline.computing_s[stage]),
+                    fmt::format("{:.1f} %", 100 * shown.idle(stage)), format_bytes(memory.activations),
+                    format_bytes(memory.storage.total()), format_bytes(memory.total()),
+                    bytes_text(moved.weights), bytes_text(moved.weight_gradients),
+                    bytes_text(moved.activations + moved.activation_gradients + moved.tied)});
+  }
+  console.print("{}", format_table(rows));
+}
+
+Json stage_line(const Shown& shown, std::size_t stage) {
+  Json units = Json::array();
+  const std::vector<model::UnitRange> ranges = shown.units()[stage];
+  for (const model::UnitRange& range : ranges) {
+    for (int unit = range.begin; unit < range.end; ++unit) units.push_back(shown.unit_name(unit));
+  }
+  const train::MemoryEstimate& memory = shown.memory[stage];
+  const parallel::MovedBytes& moved = shown.forecast.moved[stage];
+  return Json{{"kind", "stage"},
+              {"stage", stage},
+              {"units", units},
+              {"computing_s", shown.forecast.timeline.computing_s[stage]},
+              {"idle", shown.idle(stage)},
+              {"activations_bytes", memory.activations},
+              {"storage_bytes", memory.storage.total()},
+              {"memory_bytes", memory.total()},
+              {"moved_bytes",
+               {{"weights", moved.weights},
+                {"weight_gradients", moved.weight_gradients},
+                {"activations", moved.activations},
+                {"activation_gradients", moved.activation_gradients},
+                {"tied", moved.tied}}}};
+}
+
+void print_json(const Shown& shown, Console& console) {
+  for (std::size_t stage = 0; stage < shown.memory.size(); ++stage)
+    console.print("{}\n", stage_line(shown, stage).dump());
+  const Json step{{"kind", "step"},
+                  {"step_s", shown.forecast.timeline.end_s()},
+                  {"bubble", shown.forecast.timeline.bubble()},
+                  {"bubble_of_schedule", train::predicted_bubble(shown.plan)}};
+  console.print("{}\n", step.dump());
+}
+
+void print_text(const Shown& shown, const train::Settings& s, Console& console) {
+  console.print("{}\n", draw_text(shown.drawing()));
+  print_stages(shown, console);
+  console.print(
+      "a step takes {} at {:.3g} FLOP/s a rank and {:.3g} bytes/s between ranks (--rank-flops, "
+      "--link-bandwidth)\n",
+      parallel::format_short_time(shown.forecast.timeline.end_s()), s.rank_flops, s.link_bandwidth);
+  console.print("bubble {:.1f} %; {:.1f} % if nothing took time to move\n\n",
+                100 * shown.forecast.timeline.bubble(), 100 * train::predicted_bubble(shown.plan));
+}
+
+void print_action(const Shown& shown, const parallel::Action& action, std::int64_t bytes, Console& console) {
+  const std::string name = shown.unit_name(action.unit);
+  if (console.json()) {
+    Json line{{"action", parallel::action_name(action.kind)}};
+    if (action.unit >= 0) line["unit"] = name;
+    if (action.micro_batch >= 0) line["micro_batch"] = action.micro_batch;
+    if (action.transfers()) line["payload"] = parallel::payload_name(action.payload);
+    if (action.transfers()) line["stage"] = action.peer;
+    line["bytes"] = bytes;
+    return console.print("{}\n", line.dump());
+  }
+  const std::string to =
+      action.transfers() ? fmt::format("  {}, stage {}", payload_name(action.payload), action.peer) : "";
+  const std::string text =
+      fmt::format("{:<16} {:<12} {:>11} {:>10}{}", parallel::action_name(action.kind), name,
+                  action.micro_batch >= 0 ? std::to_string(action.micro_batch) : "",
+                  bytes > 0 ? format_bytes(static_cast<std::uint64_t>(bytes)) : "", to);
+  console.print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
+}
+
+/// Of a long list, people are shown both ends.
+void print_list(const Shown& shown, const parallel::ActionList& list, const std::vector<std::int64_t>& bytes,
+                Console& console) {
+  constexpr std::size_t shown_of_end = 20;
+  const bool is_whole = console.json() || console.settings().verbose || list.size() <= 2 * shown_of_end + 1;
   if (!console.json())
     console.print("{:<16} {:<12} {:>11} {:>10}\n", "action", "unit", "micro-batch", "moves");
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const parallel::Action& action = list[i];
-    if (console.json()) {
-      Json line{{"action", parallel::action_name(action.kind)}};
-      if (action.unit >= 0) line["unit"] = unit_name(action.unit);
-      if (action.micro_batch >= 0) line["micro_batch"] = action.micro_batch;
-      line["bytes"] = bytes[i];
-      console.print("{}\n", line.dump());
-    } else {
-      const std::string text = fmt::format(
-          "{:<16} {:<12} {:>11} {:>10}", parallel::action_name(action.kind), unit_name(action.unit),
-          action.micro_batch >= 0 ? std::to_string(action.micro_batch) : "",
-          bytes[i] > 0 ? format_bytes(static_cast<std::uint64_t>(bytes[i])) : "");
-      console.print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
+    if (!is_whole && i == shown_of_end) {
+      i = list.size() - shown_of_end;
+      console.print("… {} actions more; --verbose or --json shows all\n", i - shown_of_end);
     }
+    print_action(shown, list[i], bytes[i], console);
   }
 }
 
@@ -56,14 +183,19 @@ void check_and_print(const train::Settings& settings, const train::Launch& launc
   const model::ModelSpec spec = train::choose_spec(settings, {});
   const train::Plan plan = train::make_plan(settings, spec, dataset, launch, nullptr);
   const model::ParameterTable table(spec);
-  const std::vector<parallel::ActionList> lists = lists_of_all(plan, static_cast<int>(table.units().size()));
-  parallel::validate_together(lists);
-  const parallel::LocalTable local(table, plan.layout, plan.place);
-  const parallel::Traffic traffic{local, plan.precision};
-  const std::vector<std::int64_t> bytes = traffic.bytes_of(lists.front());
-  print(lists.front(), bytes, table, console);
+  validate(plan, static_cast<int>(table.units().size()));
+  const Shown shown{
+      plan, table,
+      forecast_step(plan, predicted_unit_times(plan, settings.rank_flops), settings.link_bandwidth),
+      estimate_memory(plan)};
+  if (settings.svg) write_file_atomically(*settings.svg, draw_svg(shown.drawing()));
+  const parallel::ActionList list = std::move(training_lists(plan).front());
+  const std::vector<std::int64_t> bytes = train::moved_bytes_of(plan, list);
+  if (!console.json()) print_text(shown, settings, console);
+  print_list(shown, list, bytes, console);
+  if (console.json()) print_json(shown, console);
   const std::int64_t total = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
-  console.info("rank 0 of {}: {} actions, {} a step", plan.layout.size(), lists.front().size(),
+  console.info("rank 0 of {}: {} actions, {} a step", plan.layout.size(), list.size(),
                format_bytes(static_cast<std::uint64_t>(total)));
 }
 

@@ -1,13 +1,15 @@
 #pragma once
-// dt-train --show-schedule: what a rank does in a step.
+// dt-train --show-schedule: what ranks do in a step, drawn.
 
 #include "comm/ranks.hpp"
 #include "train/settings.hpp"
 
 namespace dt::prove {
 
-/// Called by all ranks together: checks that the lists of all fit each other and prints rank 0's, an action a
-/// line, with the bytes that it makes ranks move. Nothing is run.
+/// Called by all ranks together: checks that the lists of all fit each other; prints when each stage does
+/// what, its memory and what it makes ranks move, then rank 0's list, an action a line. With --json the list,
+/// then an object of "kind" "stage" each and one of "step". Nothing is run. --svg writes the picture
+/// atomically.
 int show_schedule(const train::Settings& settings, const comm::Ranks& ranks);
 
 }  // namespace dt::prove

@@ -12,6 +12,7 @@
 #include "train/agreement.hpp"
 #include "train/choose_layout.hpp"
 #include "train/evaluation.hpp"
+#include "train/forecast.hpp"
 #include "train/reporter.hpp"
 #include "train/run_record.hpp"
 #include "train/sitting_out.hpp"
@@ -51,6 +52,8 @@ void announce(const Start& start, const Settings& settings, Console& console) {
   }
   console.info("{} steps of {} tokens; {} rank{} of {} thread{}", plan.total_steps, plan.tokens_per_step(),
                num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
+  if (plan.layout.pp > 1) console.info("{}", describe_pipeline(plan));
+  if (const std::string price = price_of_zero(plan); !price.empty()) console.info("{}", price);
   if (const int domains = num_numa_domains(available_core_numbers()); domains > 1) {
     console.info(
         "this rank's cores lie on {} NUMA domains: a rank bound to each finds its memory near "

@@ -77,6 +77,9 @@ struct Settings {
   std::int64_t logits_sequences = 64;
   bool dry_run = false;
   bool show_schedule = false;
+  std::optional<std::string> svg;
+  double rank_flops = 1e12;
+  double link_bandwidth = 10e9;
   std::optional<std::string> compare_layouts;
 };
 

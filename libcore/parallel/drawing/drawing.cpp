@@ -24,6 +24,12 @@ std::vector<int> chunks_of(const Schedule& schedule) {
 
 }  // namespace
 
+double Block::computing_s() const {
+  double sum_s = 0;
+  for (const Interval& interval : computing) sum_s += interval.end_s - interval.start_s;
+  return sum_s;
+}
+
 std::vector<Block> blocks_of(const Drawing& drawing, int rank) {
   const std::vector<int> chunks = chunks_of(drawing.pipeline.schedule);
   std::vector<Block> blocks;

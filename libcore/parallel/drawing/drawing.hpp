@@ -26,7 +26,8 @@ struct Block {
   std::vector<Interval> computing;
 
   double start_s() const { return computing.front().start_s; }
-  double end_s() const { return computing.back().end_s; }
+  /// Without waits between.
+  double computing_s() const;
   std::string label() const { return letter + std::to_string(micro_batch); }
 };
 std::vector<Block> blocks_of(const Drawing& drawing, int rank);

@@ -42,7 +42,7 @@ class SvgDrawing {
     for (int rank = 0; rank < num_ranks(); ++rank) {
       rows_.push_back(blocks_of(drawing, rank));
       for (const Block& block : rows_.back()) {
-        const double length_s = block.end_s() - block.start_s();
+        const double length_s = block.computing_s();
         if (length_s > 0) shortest_s = std::min(shortest_s, length_s);
       }
     }
@@ -131,7 +131,7 @@ class SvgDrawing {
   }
 
   void name(int rank, const Block& block) {
-    if ((block.end_s() - block.start_s()) * scale_ < room_for_name - 1) return;
+    if (block.computing_s() * scale_ < room_for_name - 1) return;
     add("<text class=\"n\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", x(block.start_s()) + 2, y(rank) + 17,
         block.label());
   }

@@ -63,7 +63,7 @@ class TextDrawing {
     for (const std::vector<Block>& row : rows_) {
       for (const Block& block : row) {
         longest = std::max(longest, block.label().size());
-        if (block.letter == 'F') lengths_s.push_back(block.end_s() - block.start_s());
+        if (block.letter == 'F') lengths_s.push_back(block.computing_s());
       }
     }
     const auto middle = lengths_s.begin() + static_cast<std::ptrdiff_t>(lengths_s.size() / 2);
@@ -94,10 +94,11 @@ class TextDrawing {
   std::string cells(const std::vector<Block>& row, const Band& band) const {
     std::string cells(static_cast<std::size_t>(band.count), '.');
     for (const Block& block : row) {
-      std::int64_t unbroken = column(block.start_s());  // until there its first computations fill columns
+      Band unbroken;  // the first columns that it fills
       for (const Interval& interval : block.computing) {
         const std::int64_t begin = column(interval.start_s), end = column(interval.end_s);
-        if (begin <= unbroken) unbroken = end;
+        if (unbroken.count == 0) unbroken.first = begin;
+        if (unbroken.first + unbroken.count == begin) unbroken.count += end - begin;
         for (std::int64_t c = std::max(begin, band.first); c < std::min(end, band.first + band.count); ++c)
           cells[static_cast<std::size_t>(c - band.first)] = fill(block.chunk);
       }
@@ -107,12 +108,12 @@ class TextDrawing {
   }
 
   /// Where there is room; else the letter.
-  void write_name(const Block& block, const Band& band, std::int64_t until, std::string& cells) const {
+  void write_name(const Block& block, const Band& band, const Band& unbroken, std::string& cells) const {
     const std::string label = block.label();
     const auto size = static_cast<std::int64_t>(label.size());
-    std::int64_t first = column(block.start_s());
+    std::int64_t first = unbroken.first;
     if (first < band.first && first + size > band.first) first = band.first;  // the band before had no room
-    const std::int64_t room = std::min(until, band.first + band.count) - first;
+    const std::int64_t room = std::min(unbroken.first + unbroken.count, band.first + band.count) - first;
     if (first < band.first || room <= 0) return;
     const std::size_t length = size <= room ? label.size() : 1;
     cells.replace(static_cast<std::size_t>(first - band.first), length, label, 0, length);

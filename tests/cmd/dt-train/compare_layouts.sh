@@ -144,10 +144,3 @@ refused " ; " 'names no layout'
 expect_exit 2 compare threads=2 "dp=2" --steps 2 --dry-run
 expect_exit 2 compare threads=2 "dp=2" --steps 2 --save-every 1
 expect_exit 3 compare threads=2 "dp=1; dp=2" --steps 9 --lr 1e30 --clip-norm 0 --schedule constant --warmup-steps 0
-
-# The step of a rank, drawn.
-expect_exit 0 dt-train --model llama-tiny --data shards --sequence-length 32 --steps 1 --comm threads=2 --zero 3 --show-schedule
-expect_match stdout '^gather +layers.0 '
-expect_equal "$(tail -n 1 stdout)" step
-expect_exit 0 dt-train --model llama-tiny --data shards --sequence-length 32 --steps 1 --comm threads=2 --zero 3 --show-schedule --json
-expect_match stdout '"action":"reduce","unit":"head","micro_batch":0,"bytes":[1-9]'

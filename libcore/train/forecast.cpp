@@ -1,0 +1,148 @@
+#include "train/forecast.hpp"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "base/text.hpp"
+#include "parallel/unit_costs.hpp"
+#include "train/lists.hpp"
+
+namespace dt::train {
+
+namespace {
+
+using parallel::Action;
+using parallel::ActionKind;
+using parallel::ActionList;
+
+/// The most that an action of a kind moves; what has been brought together already moves nothing.
+using BytesByAction = std::map<std::tuple<ActionKind, int, parallel::Payload>, std::int64_t>;
+
+BytesByAction bytes_by_action(const ActionList& list, const std::vector<std::int64_t>& bytes) {
+  BytesByAction most;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    std::int64_t& known = most[{list[i].kind, list[i].unit, list[i].payload}];
+    known = std::max(known, bytes[i]);
+  }
+  return most;
+}
+
+/// How often each rank's link carries the bytes of an operation.
+double passes(ActionKind kind, const model::Layout& layout) {
+  const auto share = [](int ranks) { return (ranks - 1.0) / ranks; };
+  if (kind == ActionKind::send) return 1;
+  if (kind == ActionKind::gather) return share(layout.group_size());
+  if (kind == ActionKind::control) return 2 * share(layout.num_replicas());
+  return layout.zero == 0 ? 2 * share(layout.dp) : share(layout.group_size());
+}
+
+double computing_s(const Action& a, const std::vector<parallel::UnitCost>& unit_times) {
+  const parallel::UnitCost& unit = unit_times[static_cast<std::size_t>(a.unit)];
+  if (a.kind == ActionKind::backward_input) return unit.backward_input;
+  return a.kind == ActionKind::backward_weight ? unit.backward_weight : unit.forward;
+}
+
+/// The bytes of each stage's list, and by purpose.
+struct Movements {
+  std::vector<BytesByAction> by_action;
+  std::vector<parallel::MovedBytes> moved;
+};
+
+Movements movements_of(Plan plan, const std::vector<ActionList>& lists) {
+  Movements movements;
+  for (plan.place.pp = 0; plan.place.pp < plan.layout.pp; ++plan.place.pp) {
+    const ActionList& list = lists[static_cast<std::size_t>(plan.place.pp)];
+    const std::vector<std::int64_t> bytes = moved_bytes_of(plan, list);
+    movements.by_action.push_back(bytes_by_action(list, bytes));
+    movements.moved.push_back(parallel::by_purpose(list, bytes));
+  }
+  return movements;
+}
+
+std::int64_t most_for_zero(const Plan& plan) {
+  std::int64_t most = 0;
+  for (const parallel::MovedBytes& moved : movements_of(plan, training_lists(plan)).moved)
+    most = std::max(most, moved.weights + moved.weight_gradients);
+  return most;
+}
+
+}  // namespace
+
+std::vector<parallel::UnitCost> predicted_unit_times(const Plan& plan, double rank_flops) {
+  std::vector<parallel::UnitCost> times = parallel::unit_costs(plan.spec, plan.sequence_length, false);
+  const double tokens = static_cast<double>(plan.micro_batch * plan.sequence_length);
+  for (parallel::UnitCost& unit : times) {
+    for (double* cost : {&unit.forward, &unit.backward_input, &unit.backward_weight})
+      *cost *= tokens / rank_flops;
+  }
+  return times;
+}
+
+std::vector<std::int64_t> moved_bytes_of(const Plan& plan, const ActionList& list) {
+  const model::ParameterTable table(plan.spec);
+  const parallel::LocalTable local(table, plan.layout, plan.place);
+  const std::int64_t boundary_bytes = plan.micro_batch * plan.sequence_length * plan.spec.hidden *
+                                      static_cast<std::int64_t>(dtype_bytes(plan.precision.compute));
+  return parallel::Traffic{local, plan.precision, boundary_bytes}.bytes_of(list);
+}
+
+Plan busiest(Plan plan, int stage) {
+  plan.place = {stage, 0, 0};
+  while (plan.lanes().num_micro_batches() < plan.rounds()) ++plan.place.dp;
+  return plan;
+}
+
+Forecast forecast_step(const Plan& asked, const std::vector<parallel::UnitCost>& unit_times,
+                       double link_bandwidth) {
+  const Plan plan = busiest(asked, 0);
+  Forecast forecast{pipeline_of(plan), training_lists(plan), {}, {}};
+  Movements movements = movements_of(plan, forecast.lists);
+  forecast.moved = std::move(movements.moved);
+  const auto seconds = [&](int rank, const Action& a) {
+    if (a.computes()) return computing_s(a, unit_times);
+    const BytesByAction& bytes = movements.by_action[static_cast<std::size_t>(rank)];
+    const auto found = bytes.find({a.kind, a.unit, a.payload});
+    if (found == bytes.end() || found->second == 0) return 0.0;
+    return static_cast<double>(found->second) * passes(a.kind, plan.layout) / link_bandwidth;
+  };
+  forecast.timeline = parallel::walk_together(forecast.lists, 1, {seconds, plan.overlap});
+  return forecast;
+}
+
+double predicted_bubble(const Plan& plan) {
+  return forecast_step(plan, predicted_unit_times(plan, 1), std::numeric_limits<double>::infinity())
+      .timeline.bubble();
+}
+
+std::string describe_pipeline(const Plan& plan) {
+  const parallel::Stages stages = pipeline_of(plan).stages;
+  std::vector<int> counts;
+  for (int stage = 0; stage < stages.num(); ++stage)
+    counts.push_back(stages.end(stage) - stages.begin(stage));
+  const std::string virtual_stages =
+      plan.layout.virtual_stages > 1
+          ? fmt::format("{} virtual stages on {} ranks", stages.num(), plan.layout.pp)
+          : fmt::format("{} stages", stages.num());
+  return fmt::format("{} of {} units, {}, {} micro-batches: predicted bubble {:.1f} %", virtual_stages,
+                     fmt::join(counts, "+"), model::schedule_name(plan.layout.schedule), plan.rounds(),
+                     100 * predicted_bubble(plan));
+}
+
+std::string price_of_zero(const Plan& asked) {
+  if (asked.layout.pp == 1 || asked.layout.zero < 2) return "";
+  const Plan plan = busiest(asked, 0);
+  Plan without = plan;
+  without.layout.zero = 1;
+  const std::int64_t bytes = most_for_zero(plan), least = most_for_zero(without);
+  return fmt::format(
+      "--zero {} under --pp {} gathers and reduces {} a step and rank, where --zero 1 would {}: each "
+      "micro-batch's {}",
+      plan.layout.zero, plan.layout.pp, format_bytes(static_cast<std::uint64_t>(bytes)),
+      format_bytes(static_cast<std::uint64_t>(least)),
+      plan.layout.zero == 3 ? "weights and gradients" : "gradients");
+}
+
+}  // namespace dt::train

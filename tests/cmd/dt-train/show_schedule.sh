@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# --show-schedule: what ranks do in a step, drawn, listed and as JSON.
+source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
+make_shards shards
+
+model=llama-tiny
+# show RANKS [options]
+show() {
+  local ranks=$1
+  shift
+  dt-train --model "$model" --data shards --sequence-length 32 --steps 1 --comm "threads=$ranks" --show-schedule "$@"
+}
+
+# One stage: the drawing, then rank 0's list.
+expect_exit 0 show 2 --zero 3
+expect_match stdout '^stage 0 \|.*F.*B'
+expect_match stdout '^gather +layers.0 '
+expect_equal "$(tail -n 1 stdout)" step
+expect_match stdout 'actions more; --verbose or --json shows all'
+expect_exit 0 show 2 --zero 3 --verbose
+expect_equal "$(grep -c 'actions more' stdout || true)" 0 "lists with --verbose"
+expect_exit 0 show 2 --zero 3 --json
+expect_match stdout '"action":"reduce","unit":"head","micro_batch":0,"bytes":[1-9]'
+expect_equal "$(grep -c '"kind":"stage"' stdout)" 1 "stages"
+expect_match stdout '"kind":"step","step_s":[0-9.e-]+,"bubble":'
+
+# Every schedule: a row and an object for each stage, a picture with a rectangle for each computation.
+while read -r pp schedule virtual_stages layers; do
+  sed "s/LAYERS/$layers/" >model.json <<'END'
+{"model_type": "gpt2", "vocab_size": 300, "n_embd": 64, "n_layer": LAYERS, "n_head": 4, "n_positions": 128}
+END
+  model=model.json
+  options=(--pp "$pp" --pp-schedule "$schedule" --virtual-stages "$virtual_stages" --global-batch 8)
+  expect_exit 0 show "$pp" "${options[@]}" --svg "$schedule.svg"
+  expect_equal "$(grep -o '^stage [0-9]* |' stdout | sort -u | wc -l)" "$pp" "rows of $schedule"
+  expect_match stdout '^bubble [0-9.]+ %; [0-9.]+ % if nothing took time to move$'
+  expect_equal "$(grep -c '<rect ' "$schedule.svg")" "$((8 * 3 * (layers + 2)))" "computations of $schedule"
+  expect_exit 0 show "$pp" "${options[@]}" --json
+  expect_equal "$(grep -c '"kind":"stage"' stdout)" "$pp" "stages of $schedule"
+done <<'END'
+2 gpipe 1 6
+4 1f1b 1 6
+2 interleaved 2 6
+4 zero-bubble 1 6
+2 zero-bubble 2 6
+END
+expect_absent run
+
+model=llama-tiny
+# A slower link and a faster one.
+step_s() { sed -nE 's/.*"kind":"step","step_s":([0-9.e-]+).*/\1/p' stdout; }
+expect_exit 0 show 2 --pp 2 --json --link-bandwidth 1e15
+fast=$(step_s)
+expect_exit 0 show 2 --pp 2 --json --link-bandwidth 1e6
+awk -v fast="$fast" -v slow="$(step_s)" 'BEGIN {exit !(slow > 2 * fast)}' || fail "a slow link takes no time"
+
+# What cannot be written says so, and leaves nothing.
+mkdir taken
+expect_exit 4 show 1 --svg taken
+expect_equal "$(find . -name '*taken*')" ./taken "what is left"
+
+if ! command -v xmllint >/dev/null && ! python3 -c 'import xml.dom.minidom' 2>/dev/null; then
+  echo "skipped: neither xmllint nor python3 is here to read the pictures"
+  exit 77
+fi
+for picture in *.svg; do
+  if command -v xmllint >/dev/null; then
+    xmllint --noout "$picture" || fail "$picture is no XML"
+  else
+    python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$picture" || fail "$picture is no XML"
+  fi
+done
