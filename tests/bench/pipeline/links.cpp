@@ -6,6 +6,7 @@
 #include "bench/pipeline/rows.hpp"
 #include "bench/pipeline/timed.hpp"
 #include "comm/mpi/world.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::bench {
 
@@ -19,15 +20,15 @@ constexpr Setting setting{.layout = {.pp = 4}, .hidden = 64, .sequence = 8192};
 double message_s(comm::Communicator& world) {
   constexpr int count = 16;
   std::vector<float> values(static_cast<std::size_t>(setting.hidden * setting.sequence));
-  const Tensor message(values.data(), DType::f32, {setting.hidden * setting.sequence});
+  const Tensor message = host_tensor(values);
   double took_s = 0;
-  world.barrier().wait();
+  world.barrier().wait_host();
   const double began_s = monotonic_s();
   for (int i = 0; i < count && world.rank() < 2; ++i)
-    (world.rank() == 0 ? world.send(1, message) : world.receive(0, message)).wait();
+    (world.rank() == 0 ? world.send(1, message) : world.receive(0, message)).wait_host();
   if (world.rank() == 1) took_s = (monotonic_s() - began_s) / count;
-  const Tensor cell(&took_s, DType::f64, {1});
-  world.broadcast(cell, 1).wait();
+  const Tensor cell = host_tensor(took_s);
+  world.broadcast(cell, 1).wait_host();
   return took_s;
 }
 

@@ -5,6 +5,7 @@
 
 #include "model/initialise.hpp"
 #include "parallel/index.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::bench {
 
@@ -63,8 +64,8 @@ Rank::Rank(const Setting& setting, comm::Communicator& world, const Wrap& wrap)
       list_(lists_of(setting)[at(local_.place().pp)]),
       groups_(setting.laid_out(), world, channels_of(setting.pipeline())),
       plan_(LanePlan(setting.micro_batches, 1).of_rank(0, 1)),
-      units_(wrapped(model::make_units(spec_, table_, DType::f32), wrap)),
-      storage_(local_, Precision{}, &plan_, groups_),
+      units_(wrapped(model::make_units(context_.device(), spec_, table_, DType::f32), wrap)),
+      storage_(context_.device(), local_, Precision{}, &plan_, groups_),
       executor_(context_, units_, storage_),
       tokens_(at(static_cast<int>(setting.sequence)), 1),
       positions_(tokens_.size()) {
@@ -81,8 +82,8 @@ void Rank::step() {
   model::MicroBatch one;
   one.batch = 1;
   one.sequence = setting_.sequence;
-  one.tokens_R = one.labels_R = Tensor(tokens_.data(), DType::i32, {setting_.sequence});
-  one.positions_R = Tensor(positions_.data(), DType::i32, {setting_.sequence});
+  one.tokens_R = one.labels_R = host_tensor(tokens_);
+  one.positions_R = host_tensor(positions_);
   const std::vector<model::MicroBatch> micro_batches(at(setting_.micro_batches), one);
   const StepHooks hooks{.loss = {}, .control = [] {}, .step = [this] { storage_.weights().changed(); }};
   executor_.run(list_, micro_batches, 0, hooks);

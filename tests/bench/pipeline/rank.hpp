@@ -56,7 +56,7 @@ class Rank {
   parallel::ActionList list_;
   parallel::Groups groups_;
   parallel::LanePlan plan_;
-  Context context_{1};
+  Context context_{1, Device::host()};
   std::vector<std::unique_ptr<model::Unit>> units_;
   parallel::ModelStorage storage_;
   parallel::Executor executor_;

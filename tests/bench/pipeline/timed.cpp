@@ -4,6 +4,7 @@
 
 #include "base/host.hpp"
 #include "parallel/timeline.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::bench {
 
@@ -14,8 +15,8 @@ namespace {
 constexpr int num_steps = 3;
 
 double most(double value, comm::Communicator& world) {
-  const Tensor cell(&value, DType::f64, {1});
-  world.all_reduce(cell, cell, comm::Reduction::max).wait();
+  const Tensor cell = host_tensor(value);
+  world.all_reduce(cell, cell, comm::Reduction::max).wait_host();
   return value;
 }
 
@@ -33,7 +34,7 @@ double timed_step_s(const Setting& setting, const Seconds& seconds, comm::Commun
   });
   std::vector<double> times;
   for (int step = 0; step < num_steps; ++step) {
-    world.barrier().wait();
+    world.barrier().wait_host();
     const double began_s = monotonic_s();
     rank.step();
     times.push_back(most(processor.last_s() - began_s, world));

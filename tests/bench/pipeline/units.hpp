@@ -88,7 +88,7 @@ class SleepingUnit final : public Stand {
                       std::span<std::byte>) const override {
     processor_.compute(context, seconds_.backward_input);
   }
-  void backward_weight(const Context& context, const model::MicroBatch&, const Tensor&, const Tensor&,
+  void backward_weight(const Context& context, const model::MicroBatch&, const Tensor&,
                        std::span<const Tensor>, std::span<std::byte>, std::span<std::byte>) const override {
     processor_.compute(context, seconds_.backward_weight);
   }
@@ -128,10 +128,9 @@ class CountedUnit final : public Stand {
     of().backward_input(context, micro_batch, weights, x, dy, dx, saved, handover);
     if (has_gradients_in_forward()) count_.end(number_);
   }
-  void backward_weight(const Context& context, const model::MicroBatch& micro_batch, const Tensor& x,
-                       const Tensor& dy, std::span<const Tensor> grads, std::span<std::byte> saved,
+  void backward_weight(const Context& context, const model::MicroBatch& micro_batch, const Tensor& dy, std::span<const Tensor> grads, std::span<std::byte> saved,
                        std::span<std::byte> handover) const override {
-    of().backward_weight(context, micro_batch, x, dy, grads, saved, handover);
+    of().backward_weight(context, micro_batch, dy, grads, saved, handover);
     count_.end(number_);
   }
 
