@@ -199,9 +199,8 @@ void Progress::note(std::string text) {
 Console::Console(ConsoleSettings settings)
     : settings_(std::move(settings)), screen_(std::make_shared<Screen>()) {}
 
-Console::Console(const Console& whole, int rank, const std::string& host)
+Console::Console(const Console& whole, int rank)
     : settings_(whole.settings_), is_silent_(rank != 0), screen_(whole.screen_) {
-  if (!host.empty()) speaker_ = fmt::format("rank {} on {}: ", rank, host);
   if (is_silent_) settings_.progress = ProgressMode::never;
 }
 

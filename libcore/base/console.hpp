@@ -45,9 +45,8 @@ class Progress {
 class Console {
  public:
   explicit Console(ConsoleSettings settings);
-  /// The voice of one of several ranks. Rank 0 speaks as `whole` does; the others are silent but for errors,
-  /// which name rank and host.
-  Console(const Console& whole, int rank, const std::string& host);
+  /// The voice of one of several ranks. Rank 0 speaks as `whole` does; the others are silent but for errors.
+  Console(const Console& whole, int rank);
   ~Console();
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
@@ -77,7 +76,7 @@ class Console {
   }
   template <class... Args>
   void error(fmt::format_string<Args...> format, Args&&... args) {
-    message("error: " + speaker_, fmt::format(format, std::forward<Args>(args)...));
+    message("error: ", fmt::format(format, std::forward<Args>(args)...));
   }
 
   /// `total` 0 means unknown. `unit` "B" prints sizes as KiB, MiB, ... One at a time.
@@ -89,7 +88,6 @@ class Console {
   void message(std::string_view prefix, std::string_view text);
   ConsoleSettings settings_;
   bool is_silent_ = false;
-  std::string speaker_;             // "rank 3 on n2: ", before errors
   std::shared_ptr<Screen> screen_;  // shared with the live Progress
 };
 

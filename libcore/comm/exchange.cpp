@@ -90,13 +90,19 @@ void together(Communicator& group, const std::function<void()>& body) {
 
   const std::vector<std::string> whats = gather_texts(group, error ? error->what() : "");
   const std::vector<std::string> contexts = gather_texts(group, error ? error->context() : "");
-  const std::vector<std::string> hosts = gather_texts(group, host_name());
+  const std::vector<std::string> speakers = gather_texts(group, speaker(group));
   std::vector<std::string> messages;
   for (std::size_t r = 0; r < whats.size(); ++r) messages.push_back(whats[r] + '\0' + contexts[r]);
   const Verdict verdict = judge(kinds, messages);
   const auto rank = static_cast<std::size_t>(verdict.rank);
-  const std::string prefix = verdict.all_alike ? "" : fmt::format("rank {} on {}: ", rank, hosts[rank]);
+  const std::string prefix = verdict.all_alike ? "" : speakers[rank] + ": ";
   throw SharedError(static_cast<ErrorKind>(kinds[rank]), prefix + whats[rank], contexts[rank]);
+}
+
+std::string speaker(Communicator& group) {
+  const std::string duty = group.engine().recorder().duty();
+  return fmt::format("rank {} on {}{}", group.rank(), host_name(),
+                     duty.empty() ? "" : fmt::format(" ({})", duty));
 }
 
 void at_first(const Ranks& ranks, const std::function<void()>& body) {

@@ -34,6 +34,9 @@ class SharedError : public Error {
 /// throws.
 void together(Communicator& group, const std::function<void()>& body);
 
+/// This rank in messages: "rank 3 on n4", "rank 3 on n4 (stage 1 of 2: layers.1 to head)". Of this rank alone.
+std::string speaker(Communicator& group);
+
 /// Runs `body` on rank 0 alone; where it throws, all ranks do.
 void at_first(const Ranks& ranks, const std::function<void()>& body);
 

@@ -82,11 +82,13 @@ void show_to_other_hosts(const File& file) {
 }  // namespace
 
 std::string describe(const FlightProcess& process) {
-  return fmt::format("rank {} on {} (process {})", process.rank, process.host, process.process);
+  return fmt::format("rank {} on {} (process {}{}{})", process.rank, process.host, process.process,
+                     process.duty.empty() ? "" : ", ", process.duty);
 }
 
 Heartbeat make_heartbeat(const FlightProcess& writer, std::int64_t beat, const Recorder::Snapshot& snapshot) {
   Heartbeat heartbeat{.writer = writer, .beat = beat, .time = utc_timestamp(), .step = snapshot.step};
+  heartbeat.writer.duty = snapshot.duty;
   if (!snapshot.newest.empty()) heartbeat.last = to_flight(snapshot.newest.back(), snapshot);
   heartbeat.groups = to_flight_groups(snapshot);
   for (const OperationRecord& record : snapshot.under_way) {
@@ -105,6 +107,7 @@ Evidence make_evidence(const FlightProcess& writer, FlightCause cause, std::stri
                     .verdict = std::move(verdict),
                     .num_operations = snapshot.operations,
                     .groups = to_flight_groups(snapshot)};
+  evidence.writer.duty = snapshot.duty;
   const std::int64_t oldest_in_ring = snapshot.newest.empty() ? 0 : snapshot.newest.front().ticket;
   for (const OperationRecord& record : snapshot.under_way) {
     if (record.ticket < oldest_in_ring) evidence.operations.push_back(to_flight(record, snapshot));

@@ -45,9 +45,10 @@ struct FlightProcess {
   int rank = 0;
   std::string host;
   std::int64_t process = 0;
+  std::string duty = {};  // as its recorder has it
   bool operator==(const FlightProcess&) const = default;
 };
-/// "rank 3 on n4 (process 123)"
+/// "rank 3 on n4 (process 123)", "rank 3 on n4 (process 123, stage 1 of 2: layers.1 to head)"
 std::string describe(const FlightProcess& process);
 
 struct Heartbeat {
@@ -72,6 +73,7 @@ struct Evidence {
   std::vector<FlightOperation> operations = {};  // in the order of their starts
 };
 
+/// `writer` with the duty of the snapshot.
 Heartbeat make_heartbeat(const FlightProcess& writer, std::int64_t beat, const Recorder::Snapshot& snapshot);
 Evidence make_evidence(const FlightProcess& writer, FlightCause cause, std::string verdict,
                        const Recorder::Snapshot& snapshot);

@@ -89,11 +89,13 @@ FlightGroup group_of(const Json& json) {
 }
 
 Json header(const char* format, const FlightProcess& writer) {
-  return {{"format", format},
-          {"version", format_version},
-          {"rank", writer.rank},
-          {"host", writer.host},
-          {"process", writer.process}};
+  Json json = {{"format", format},
+               {"version", format_version},
+               {"rank", writer.rank},
+               {"host", writer.host},
+               {"process", writer.process}};
+  if (!writer.duty.empty()) json["duty"] = writer.duty;
+  return json;
 }
 
 FlightProcess writer_of(const Json& json, const char* format) {
@@ -104,7 +106,7 @@ FlightProcess writer_of(const Json& json, const char* format) {
                       format, format_version);
   }
   return {json.at("rank").get<int>(), json.at("host").get<std::string>(),
-          json.at("process").get<std::int64_t>()};
+          json.at("process").get<std::int64_t>(), json.value("duty", "")};
 }
 
 Json to_json(const std::vector<FlightGroup>& groups) {

@@ -69,12 +69,23 @@ void Recorder::set_step(std::int64_t step) {
   step_ = step;
 }
 
+void Recorder::set_duty(std::string duty) {
+  const std::lock_guard lock(mutex_);
+  duty_ = std::move(duty);
+}
+
+std::string Recorder::duty() const {
+  const std::lock_guard lock(mutex_);
+  return duty_;
+}
+
 Recorder::Snapshot Recorder::snapshot() const {
   Snapshot result;
   result.newest.reserve(capacity);
   const std::lock_guard lock(mutex_);
   result.time_s = monotonic_s();
   result.step = step_;
+  result.duty = duty_;
   result.operations = newest_;
   result.groups = groups_;
   result.under_way = under_way_;

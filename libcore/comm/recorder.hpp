@@ -65,10 +65,14 @@ class Recorder {
   /// Tickets that are finished already, and 0, are ignored.
   void finish(Ticket ticket);
   void set_step(std::int64_t step);
+  /// What this rank is to the training, for messages that blame it: "stage 1 of 2: layers.1 to head".
+  void set_duty(std::string duty);
+  std::string duty() const;
 
   struct Snapshot {
     double time_s = 0;  // when it was taken, monotonic
     std::int64_t step = 0;
+    std::string duty;
     std::int64_t operations = 0;  // begun so far
     std::vector<GroupRecord> groups;
     std::vector<OperationRecord> under_way;  // oldest first, however old
@@ -88,6 +92,7 @@ class Recorder {
  private:
   mutable std::mutex mutex_;
   std::int64_t step_ = 0;
+  std::string duty_;
   Ticket newest_ = 0;
   std::vector<GroupRecord> groups_;
   std::vector<OperationRecord> ring_;       // ticket t lies at t mod capacity

@@ -217,7 +217,11 @@ void LocalStore::remove_older(std::int64_t own_generation, const checkpoint::Che
 }
 
 void LocalStore::clear(std::int64_t own_generation) const {
-  remove_older(own_generation, {{}, std::numeric_limits<std::int64_t>::max(), own_generation});
+  clear(own_generation, {{}, std::numeric_limits<std::int64_t>::max(), own_generation});
+}
+
+void LocalStore::clear(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest) const {
+  remove_older(own_generation, newest);
   if (!all_shares().empty()) return;
   std::error_code ignored;  // other hosts' folders may be in it
   fs::remove_all(path_, ignored);

@@ -57,7 +57,8 @@ class LocalStore {
   /// Removes the run's shares of this and older generations that are older than `newest`. Those of a newer
   /// generation stay: whoever removes may be a zombie. Errors: environment.
   void remove_older(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest) const;
-  /// Removes all of this and older generations, and the folder where nothing is left in it.
+  /// The same, and the folder where nothing is left in it; what is newer than any checkpoint: all of them.
+  void clear(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest) const;
   void clear(std::int64_t own_generation) const;
 
  private:

@@ -94,11 +94,19 @@ void Promotion::promote(const LocalCheckpoint& local) const {
 }
 
 void Promotion::clear(std::int64_t newest_generation) const {
+  remove([&](const LocalStore& store) { store.clear(newest_generation); });
+}
+
+void Promotion::clear_older(const checkpoint::CheckpointEntry& newest) const {
+  remove([&](const LocalStore& store) { store.clear(newest.generation, newest); });
+}
+
+void Promotion::remove(const std::function<void(const LocalStore&)>& shares) const {
   if (!store_) return;
   std::string wrong;
   if (nodes_.leader(nodes_.own) == ranks_.world.rank()) {
     try {
-      store_->clear(newest_generation);
+      shares(*store_);
     } catch (const Error& error) {
       wrong = fmt::format("{}: {}", nodes_.hosts[static_cast<std::size_t>(nodes_.own)], error.message());
     }

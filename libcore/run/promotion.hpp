@@ -2,6 +2,7 @@
 // Going on from a local checkpoint: what the nodes of a job hold of one is brought together in the run
 // directory, where it becomes a checkpoint like any other.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,8 +34,11 @@ class Promotion {
   /// Called by all ranks together: nothing of these generations is left on the nodes. What cannot be removed
   /// is warned of.
   void clear(std::int64_t newest_generation) const;
+  /// The same of what is older than this checkpoint of the run, which is its newest.
+  void clear_older(const checkpoint::CheckpointEntry& newest) const;
 
  private:
+  void remove(const std::function<void(const LocalStore&)>& shares) const;
   void bring_parts(const LocalCheckpoint& local, const checkpoint::Manifest& header,
                    const fs::path& unfinished) const;
   /// "" where one of this node's shares had it whole.

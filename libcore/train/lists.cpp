@@ -1,6 +1,7 @@
 #include "train/lists.hpp"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 
 #include "parallel/validator.hpp"
 
@@ -39,7 +40,18 @@ parallel::ActionList evaluation_list(const model::Layout& layout, const model::P
   return std::move(parallel::build_evaluations(shape, pipeline)[static_cast<std::size_t>(place.pp)]);
 }
 
+std::string describe_stage(const Plan& plan, int stage) {
+  if (plan.layout.pp == 1) return "";
+  const model::ParameterTable table(plan.spec);
+  const auto name = [&](int unit) { return table.units()[static_cast<std::size_t>(unit)].name; };
+  std::vector<std::string> ranges;
+  for (const model::UnitRange& r : plan.layout.stages[static_cast<std::size_t>(stage)])
+    ranges.push_back(r.end - r.begin == 1 ? name(r.begin) : name(r.begin) + " to " + name(r.end - 1));
+  return fmt::format("stage {} of {}: {}", stage, plan.layout.pp, fmt::join(ranges, ", "));
+}
+
 std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicator& world) {
+  world.engine().recorder().set_duty(describe_stage(plan, plan.place.pp));
   return std::make_unique<parallel::Groups>(plan.layout, world, parallel::channels_of(pipeline_of(plan)));
 }
 

@@ -2,6 +2,7 @@
 // What ranks do in a step and in an evaluation, by their plan.
 
 #include <memory>
+#include <string>
 
 #include "parallel/builders.hpp"
 #include "parallel/groups.hpp"
@@ -23,7 +24,10 @@ parallel::ActionList training_list(const Plan& plan);
 parallel::ActionList evaluation_list(const model::Layout& layout, const model::Place& place, int num_units,
                                      int num_micro_batches, int rounds);
 
-/// Called by all ranks of `world` together; with the channels of the plan's pipelines.
+/// "stage 1 of 2: layers.1 to head"; "" where there is one.
+std::string describe_stage(const Plan& plan, int stage);
+
+/// Called by all ranks of `world` together, whose recorders know their stages from then on; with the channels of the plan's pipelines.
 std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicator& world);
 
 }  // namespace dt::train

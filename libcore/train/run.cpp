@@ -13,6 +13,7 @@
 #include "train/choose_layout.hpp"
 #include "train/evaluation.hpp"
 #include "train/forecast.hpp"
+#include "train/lists.hpp"
 #include "train/reporter.hpp"
 #include "train/run_record.hpp"
 #include "train/sitting_out.hpp"
@@ -43,6 +44,18 @@ bool has_nothing_to_do(const Start& start, const Settings& settings, const data:
          !is_evaluation_missing(settings, start.plan, dataset, run, start.state.step);
 }
 
+/// Of a rank that is lost, a launcher tells no more than its number.
+void announce_stages(const Plan& plan, Console& console) {
+  if (plan.layout.pp == 1) return;
+  const int each = plan.layout.size() / plan.layout.pp;
+  for (int stage = 0; stage < plan.layout.pp; ++stage) {
+    const int first = stage * each, last = first + each - 1;
+    const std::string ranks =
+        each == 1 ? fmt::format("rank {}", first) : fmt::format("ranks {} to {}", first, last);
+    console.info("{}: {}", ranks, describe_stage(plan, stage));
+  }
+}
+
 void announce(const Start& start, const Settings& settings, Console& console) {
   const Plan& plan = start.plan;
   const int dp = plan.layout.dp, num_ranks = plan.layout.size();
@@ -54,6 +67,7 @@ void announce(const Start& start, const Settings& settings, Console& console) {
                num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
   if (plan.layout.pp > 1) console.info("{}", describe_pipeline(plan));
   if (const std::string price = price_of_zero(plan); !price.empty()) console.info("{}", price);
+  announce_stages(plan, console);
   if (const int domains = num_numa_domains(available_core_numbers()); domains > 1) {
     console.info(
         "this rank's cores lie on {} NUMA domains: a rank bound to each finds its memory near "
@@ -251,6 +265,20 @@ void bring_in_local(const Settings& settings, const comm::Ranks& ranks) {
   }
 }
 
+/// What the nodes of ranks that sit out held before the run went on is of no use once it has ended in good
+/// order.
+void clear_older_local(const Settings& settings, const comm::Ranks& ranks) {
+  if (!settings.checkpoint_local) return;
+  const run::RunDirectory run(*settings.run);
+  std::string newest;
+  comm::at_first(ranks, [&] {
+    const std::vector<checkpoint::CheckpointEntry> own = run.lineage();
+    if (!own.empty()) newest = own.front().path.string();
+  });
+  const auto entry = checkpoint::parse_checkpoint_name(comm::broadcast_text(ranks.world, newest));
+  if (entry) run::Promotion(ranks, settings.checkpoint_local, run).clear_older(*entry);
+}
+
 /// All of `ranks` take part.
 int train_together(const Settings& settings, const std::vector<OptionValue>& asked,
                    const data::TokenDataset& dataset, const StopSignals& signals, const comm::Ranks& ranks) {
@@ -311,9 +339,11 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   });
   check_alike(ranks, asked, *dataset);
   if (!all_take_part) bring_in_local(settings, ranks);
-  return on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
+  const int code = on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
     return train_together(settings, asked, *dataset, signals, used);
   });
+  if (!all_take_part) clear_older_local(settings, ranks);
+  return code;
 }
 
 }  // namespace dt::train

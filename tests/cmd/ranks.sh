@@ -3,9 +3,10 @@
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 
-# Open MPI refuses root and more ranks than cores unless told that both are meant; its ranks may share cores here.
+# Open MPI refuses root and more ranks than cores unless told that both are meant; its ranks may share cores here. mpirun would read
+# what the case's loops read.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-mpi() { mpirun --oversubscribe --bind-to none -n "$@"; }
+mpi() { mpirun --oversubscribe --bind-to none -n "$@" </dev/null; }
 
 # train_as KIND RUN [options]: KIND is threads=N or mpi=N.
 train_as() {

@@ -212,6 +212,21 @@ TEST_CASE("an error of one rank is thrown by all, with the rank and its host") {
   });
 }
 
+TEST_CASE("a rank that fails alone is told with what it is to the training") {
+  on_ranks([](Communicator& group) {
+    if (group.size() == 1) return;
+    group.engine().recorder().set_duty(fmt::format("stage {}", group.rank()));
+    const std::string message = together_error(
+        group,
+        [&] {
+          if (group.rank() == 1) throw input_error("no such file");
+        },
+        ErrorKind::input);
+    group.engine().recorder().set_duty("");
+    require(message == "rank 1 on " + host_name() + " (stage 1): no such file", "another message: " + message);
+  });
+}
+
 TEST_CASE("an error that all ranks share is told once, else that of the lowest rank") {
   on_ranks([](Communicator& group) {
     const std::string alike = together_error(

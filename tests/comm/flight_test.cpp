@@ -79,6 +79,19 @@ TEST_CASE("a heartbeat survives its text") {
   check_receive(pair.under_way[0]);
 }
 
+TEST_CASE("what a rank is to the training is known from all that it leaves") {
+  Recorder recorder;
+  CHECK(describe(make_heartbeat(writer, 1, recorder.snapshot()).writer) == "rank 3 on n4 (process 123)");
+  recorder.set_duty("stage 1 of 2: layers.1 to head");
+  const auto snapshot = recorder.snapshot();
+  const auto heartbeat = parse_heartbeat(heartbeat_text(make_heartbeat(writer, 1, snapshot), 0));
+  REQUIRE(heartbeat);
+  const std::string expected = "rank 3 on n4 (process 123, stage 1 of 2: layers.1 to head)";
+  CHECK(describe(heartbeat->writer) == expected);
+  const std::string text = evidence_text(make_evidence(writer, FlightCause::failure, "why", snapshot));
+  CHECK(describe(parse_evidence(text, "here").writer) == expected);
+}
+
 TEST_CASE("a heartbeat tells of the oldest operations under way only") {
   Recorder recorder;
   const int group = recorder.add_group("world", {0, 1});

@@ -147,6 +147,7 @@ TEST_CASE("older shares go, newer generations' stay, and so does nothing of a ki
   CHECK_FALSE(fs::exists(stage.store.unfinished_path(30, 2)));
   CHECK(fs::exists(of_next));
   stage.store.clear(1);
+  stage.store.clear(2, {{}, 25, 2});
   CHECK(stage.shares().size() == 1);
   stage.store.clear(2);
   CHECK(stage.shares().empty());

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "parallel/pipeline.hpp"
+#include "train/lists.hpp"
 
 using namespace dt;
 using namespace dt::train;
@@ -130,4 +131,22 @@ TEST_CASE("what cannot be laid out is refused with the rule and what would do") 
   CHECK_THAT(with_units({"4", "4", "4"}, 2), Catch::Contains("3 given for 2 stages"));
   CHECK_THAT(with_units({"4", "4", "4"}, 2), Catch::Contains("would do, as by cost"));
   CHECK_THAT(with_units({"12"}, 1), Catch::Contains("one stage has all units"));
+}
+
+TEST_CASE("a stage is told with its units, by name") {
+  Plan plan;
+  plan.spec = spec_of(6);
+  const auto stage = [&](const Settings& s, int number) {
+    plan.layout = chosen(s, 2, 6);
+    return describe_stage(plan, number);
+  };
+  Settings s = asked(2);
+  s.stage_units = {"1", "7"};
+  CHECK(stage(s, 0) == "stage 0 of 2: embedding");
+  CHECK(stage(s, 1) == "stage 1 of 2: layers.0 to head");
+  s = asked(2, "zero-bubble", 2);
+  s.stage_units = {"2", "1", "3", "2"};
+  CHECK(stage(s, 0) == "stage 0 of 2: embedding to layers.0, layers.5 to head");
+  CHECK(stage(s, 1) == "stage 1 of 2: layers.1, layers.2 to layers.4");
+  CHECK(stage(asked(1), 0).empty());
 }

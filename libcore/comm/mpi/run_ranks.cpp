@@ -31,7 +31,7 @@ int number_of_threads(const std::string& choice) {
 
 int run_as_threads(int number, Console& console, const std::function<int(const Ranks&)>& body) {
   return run_threads(number, [&](Communicator& world) {
-    Console own(console, world.rank(), "");
+    Console own(console, world.rank());
     const auto abort = [&own](const Error& error) {
       own.error("{}", error.message());
       std::_Exit(error.exit_code());
@@ -49,9 +49,9 @@ int run_as_processes(Console& console, const std::function<int(const Ranks&)>& b
     throw;
   }
   Communicator& world = mpi->communicator();
-  Console own(console, world.rank(), world.size() > 1 ? host_name() : "");
+  Console own(console, world.rank());
   const auto abort = [&](const Error& error) {
-    own.error("{}", error.message());
+    own.error("{}: {}", speaker(world), error.message());
     mpi->abort(error.exit_code());
   };
   try {

@@ -1,26 +1,8 @@
 #!/usr/bin/env bash
 # --compare-layouts: any layout trains the same, and the command says so.
-source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../layouts.sh"
 make_shards shards
 
-# compare KIND LAYOUTS [options]
-compare() {
-  local kind=$1 layouts=$2
-  shift 2
-  arguments unused "$@"
-  train_args=("${train_args[@]:2}" --compare-layouts "$layouts") # no run
-  local without=() i
-  for ((i = 0; i < ${#train_args[@]}; ++i)); do
-    if [[ ${train_args[i]} == --eval-batches || ${train_args[i]} == --peak-flops ]]; then ((++i)) && continue; fi
-    without+=("${train_args[i]}")
-  done
-  case $kind in
-    mpi=*) mpi "${kind#mpi=}" dt-train "${without[@]}" ;;
-    *) dt-train "${without[@]}" --comm "$kind" ;;
-  esac
-}
-# equal_layouts: how many of the last comparison's have the reference's weights.
-equal_layouts() { grep -c '"weights_equal":true' stdout; }
 # divided_layouts: every stage and group of four and eight ranks, with blocks computed again or not.
 divided_layouts() {
   local dp stage recompute group

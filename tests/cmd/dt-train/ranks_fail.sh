@@ -1,35 +1,7 @@
 #!/usr/bin/env bash
 # When a rank is lost, stops answering or fails, the whole job ends soon, with a message that names it, and no process stays.
-source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../lost_ranks.sh"
 make_shards shards
-at_exit() {
-  [[ -z ${launcher:-} ]] || { ranks_of "$launcher"; echo "$launcher"; } | xargs -r kill -KILL 2>/dev/null || true
-}
-
-# expect_over SECONDS WHAT: the launcher and every rank that it had (in $pids) are gone by then; its exit code in $code.
-expect_over() {
-  local deadline=$((SECONDS + $1)) pid
-  while kill -0 "$launcher" 2>/dev/null; do
-    ((SECONDS <= deadline)) || fail "$2: the job still runs after $1 s: $(cat launcher.err)"
-    sleep 0.1
-  done
-  code=0
-  wait "$launcher" || code=$?
-  for pid in $pids; do
-    while kill -0 "$pid" 2>/dev/null; do
-      ((SECONDS <= deadline)) || fail "$2: process $pid is left"
-      sleep 0.1
-    done
-  done
-}
-# start N RUN [options]: until it trains.
-start() {
-  start_ranks "$@"
-  wait_for_step "$2" 3
-  pids=$(ranks_of "$launcher")
-  expect_equal "$(wc -w <<<"$pids")" "$1" "ranks"
-}
-nth() { sed -n "$1p" <<<"$pids"; }
 
 # A killed rank, any of them.
 forever=(--steps 1000000 --schedule constant --grad-lanes 4)
