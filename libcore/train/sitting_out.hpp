@@ -9,7 +9,8 @@
 namespace dt::train {
 
 /// Called by all ranks together: `body` on those that make up whole pipelines, while the others sit out,
-/// told, for a job that goes on with fewer nodes must not end for that. Its exit code, on all.
+/// told, for a job that goes on with fewer nodes must not end for that. Its exit code, on all. A request to
+/// stop that reaches none but one of those others does nothing.
 int on_used_ranks(const Settings& settings, const comm::Ranks& ranks,
                   const std::function<int(const comm::Ranks&)>& body);
 
