@@ -15,6 +15,7 @@ expect_over() {
     sleep 0.1
   done
   code=0
+  # shellcheck disable=SC2034 # for cases to look at
   wait "$launcher" || code=$?
   for pid in $pids; do
     while kill -0 "$pid" 2>/dev/null; do
