@@ -34,6 +34,7 @@ ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision pre
 }
 
 Tensor ModelStorage::state(int group, const Buffer& buffer) const {
+  if (buffer.bytes() == 0 && local_.group(group).state_numel() > 0) return {};  // of evaluation alone
   return Tensor(buffer, precision_.master(), Shape{local_.group(group).state_numel()});
 }
 
