@@ -49,15 +49,16 @@ model::StageUnits parse_stages(const JsonObject& mesh, int pp, int num_units) {
 }  // namespace
 
 std::string to_json(const model::Layout& layout) {
-  return json{{"pp", layout.pp},
-              {"dp", layout.dp},
-              {"tp", layout.tp},
-              {"zero", layout.zero},
-              {"zero_group", layout.zero_group},
-              {"schedule", model::schedule_name(layout.schedule)},
-              {"virtual_stages", layout.virtual_stages},
-              {"stages", stages_json(layout.stages)}}
-      .dump();
+  json mesh{{"pp", layout.pp},
+            {"dp", layout.dp},
+            {"tp", layout.tp},
+            {"zero", layout.zero},
+            {"zero_group", layout.zero_group},
+            {"schedule", model::schedule_name(layout.schedule)},
+            {"virtual_stages", layout.virtual_stages},
+            {"stages", stages_json(layout.stages)}};
+  if (layout.sequence_parallel) mesh["sp"] = "on";
+  return mesh.dump();
 }
 
 model::Layout parse_layout(const JsonObject& mesh, int num_units) {
@@ -67,6 +68,7 @@ model::Layout parse_layout(const JsonObject& mesh, int num_units) {
   layout.zero_group = number("zero_group");
   layout.schedule = model::parse_pipeline_schedule(mesh.string("schedule")).value_or(layout.schedule);
   layout.virtual_stages = number("virtual_stages");
+  layout.sequence_parallel = mesh.has("sp") && mesh.string("sp") == "on";
   layout.stages = parse_stages(mesh, layout.pp, num_units);
   return layout;
 }

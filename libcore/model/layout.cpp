@@ -27,7 +27,7 @@ std::string Layout::to_string() const {
   std::string text = fmt::format("pp={}", pp);
   if (schedule != PipelineSchedule::one_f_one_b) text += fmt::format(",schedule={}", schedule_name(schedule));
   if (virtual_stages > 1) text += fmt::format(",virtual-stages={}", virtual_stages);
-  text += fmt::format(",dp={},tp={},zero={}", dp, tp, zero);
+  text += fmt::format(",dp={},tp={}{},zero={}", dp, tp, sequence_parallel ? ",sp=on" : "", zero);
   return zero_group == 0 ? text : text + fmt::format(",zero-group={}", zero_group);
 }
 
@@ -111,6 +111,13 @@ std::int64_t LayoutText::read_number(const std::string& key, std::int64_t least,
   if (number >= least && number <= most) return number;
   throw error(fmt::format("{}={}", key, value(key)),
               fmt::format("{} is a number from {} to {}", key, least, most));
+}
+
+void LayoutText::read(const std::string& key, bool& is_on) const {
+  if (!has(key)) return;
+  if (value(key) != "on" && value(key) != "off")
+    throw error(fmt::format("{}={}", key, value(key)), key + " is on or off");
+  is_on = value(key) == "on";
 }
 
 Error LayoutText::error(const std::string& what, const std::string& remedy) const {

@@ -40,13 +40,14 @@ std::optional<PipelineSchedule> parse_pipeline_schedule(const std::string& name)
 std::string pipeline_schedule_names();
 
 /// Ranks form axes pp × dp × tp, tp fastest. ZeRO `zero` divides state among `zero_group` neighbours on the
-/// dp axis, which then exist dp ÷ zero_group times.
+/// dp axis, which then exist dp ÷ zero_group times. Sequence parallelism is Korthikanti et al.'s (2022).
 struct Layout {
   int pp = 1;
   int dp = 1;
   int tp = 1;
   int zero = 0;
-  int zero_group = 0;  // 0: all of dp
+  int zero_group = 0;              // 0: all of dp
+  bool sequence_parallel = false;  // tp ranks divide the sequence where they do not divide features
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;  // ranges of units on each stage rank; 2 with zero-bubble: the V-shaped one
   StageUnits stages{};     // empty: even_stages
@@ -61,7 +62,7 @@ struct Layout {
   int num_replicas() const { return zero == 0 ? dp : dp / group_size(); }
   int replica_of(int dp_rank) const { return zero == 0 ? dp_rank : dp_rank / group_size(); }
   /// "pp=1,dp=2,tp=1,zero=0"; ",zero-group=2" where it is not all of dp; behind pp ",schedule=gpipe" where it
-  /// is not 1f1b, and ",virtual-stages=2" where it is not 1.
+  /// is not 1f1b, and ",virtual-stages=2" where it is not 1; behind tp ",sp=on" where it is.
   std::string to_string() const;
 };
 
@@ -88,6 +89,8 @@ class LayoutText {
   void read(const std::string& key, std::int64_t least, std::int64_t most, Integer& number) const {
     if (has(key)) number = static_cast<Integer>(read_number(key, least, most));
   }
+  /// Error: neither on nor off.
+  void read(const std::string& key, bool& is_on) const;
   Error error(const std::string& what, const std::string& remedy) const;
 
  private:

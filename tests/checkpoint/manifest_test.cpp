@@ -80,14 +80,15 @@ TEST_CASE("a manifest read back is the manifest written") {
 TEST_CASE("the layout that wrote a checkpoint comes back, whichever units its stages hold") {
   Manifest m = filled();
   m.model.layers = 4;
-  for (const model::Layout& layout : {model::Layout{.dp = 4, .zero = 3, .zero_group = 2},
-                                      model::Layout{.pp = 2, .stages = {{{0, 2}}, {{2, 6}}}},
-                                      model::Layout{.pp = 2,
-                                      .dp = 2,
-                                      .zero = 1,
-                                      .schedule = model::PipelineSchedule::zero_bubble,
-                                      .virtual_stages = 2,
-                                      .stages = {{{0, 1}, {5, 6}}, {{1, 3}, {3, 5}}}}}) {
+  for (const model::Layout& layout :
+       {model::Layout{.dp = 4, .zero = 3, .zero_group = 2}, model::Layout{.tp = 2, .sequence_parallel = true},
+        model::Layout{.pp = 2, .stages = {{{0, 2}}, {{2, 6}}}},
+        model::Layout{.pp = 2,
+        .dp = 2,
+        .zero = 1,
+        .schedule = model::PipelineSchedule::zero_bubble,
+        .virtual_stages = 2,
+        .stages = {{{0, 1}, {5, 6}}, {{1, 3}, {3, 5}}}}}) {
     m.mesh = layout;
     CHECK(parse_manifest(to_json(m), "manifest.json").mesh == layout);
   }
@@ -102,6 +103,7 @@ TEST_CASE("a manifest from before pipelines has even stages, a schedule from aft
   CHECK(before == model::Layout{.pp = 2});
   const model::Layout after = parse_manifest(edited(text, "\"1f1b\"", "\"dualpipe\""), "m").mesh;
   CHECK(after == m.mesh);
+  CHECK(!contains(text, "\"sp\""));
 }
 
 TEST_CASE("a table of stages that does not name each unit once is refused") {

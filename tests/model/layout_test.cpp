@@ -8,7 +8,7 @@ using namespace dt::model;
 
 namespace {
 
-constexpr std::array keys = {"dp", "tp", "zero"};
+constexpr std::array keys = {"dp", "tp", "sp", "zero"};
 
 LayoutText read(const std::string& text) {
   return LayoutText(text, "--layout " + text, keys);
@@ -18,7 +18,9 @@ LayoutText read(const std::string& text) {
 std::string wrong(const std::string& text) {
   try {
     int zero = 0;
+    bool sp = false;
     read(text).read("zero", 0, 3, zero);
+    read(text).read("sp", sp);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::usage);
     return error.message();
@@ -34,6 +36,8 @@ TEST_CASE("a layout is printed in one form") {
   CHECK(Layout{.pp = 2, .schedule = PipelineSchedule::zero_bubble, .virtual_stages = 2}.to_string() ==
         "pp=2,schedule=zero-bubble,virtual-stages=2,dp=1,tp=1,zero=0");
   CHECK(Layout{.dp = 4, .zero = 3, .zero_group = 2}.to_string() == "pp=1,dp=4,tp=1,zero=3,zero-group=2");
+  CHECK(Layout{.dp = 4, .tp = 2, .zero = 1, .zero_group = 2, .sequence_parallel = true}.to_string() ==
+        "pp=1,dp=4,tp=2,sp=on,zero=1,zero-group=2");
 }
 
 TEST_CASE("a layout's text gives what it names and leaves the rest alone") {
@@ -45,16 +49,23 @@ TEST_CASE("a layout's text gives what it names and leaves the rest alone") {
   CHECK(layout == Layout{.dp = 2, .tp = 7, .zero = 3});
   CHECK(text.has("dp"));
   CHECK(!text.has("tp"));
+  read("sp=on").read("sp", layout.sequence_parallel);
+  CHECK(layout.sequence_parallel);
+  read("dp=2").read("sp", layout.sequence_parallel);
+  CHECK(layout.sequence_parallel);
+  read("sp=off").read("sp", layout.sequence_parallel);
+  CHECK(!layout.sequence_parallel);
   CHECK(read(" ,").empty());
 }
 
 TEST_CASE("a layout's text that cannot be says what would do") {
   CHECK(wrong("zero=3").empty());
   CHECK_THAT(wrong("cp=2"), Catch::Contains("--layout cp=2: 'cp=2' is not a layout's") &&
-                                Catch::Contains("a layout has dp=, tp=, zero="));
+                                Catch::Contains("a layout has dp=, tp=, sp=, zero="));
   CHECK_THAT(wrong("dp"), Catch::Contains("'dp' is not a layout's"));
   CHECK_THAT(wrong("dp=2,dp=2"), Catch::Contains("dp is given twice"));
   CHECK_THAT(wrong("zero=4"), Catch::Contains("zero=4") && Catch::Contains("zero is a number from 0 to 3"));
+  CHECK_THAT(wrong("sp=yes"), Catch::Contains("sp=yes") && Catch::Contains("sp is on or off"));
   CHECK_THAT(wrong("zero=x"), Catch::Contains("zero is a number from 0 to 3"));
 }
 
