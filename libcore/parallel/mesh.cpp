@@ -10,22 +10,41 @@ namespace dt::parallel {
 
 namespace {
 
-/// Which of its shards a tp rank holds: its own, or with fewer shards than ranks ⌊rank·shards/tp⌋.
-std::int64_t shard_of(const model::Split& split, int tp, int tp_rank) {
-  return split.max_shards < tp ? tp_rank * split.max_shards / tp : tp_rank;
+bool divides_heads(std::int64_t tp, const model::ModelSpec& spec) {
+  return spec.query_heads % tp == 0 && (spec.key_value_heads % tp == 0 || tp % spec.key_value_heads == 0);
 }
 
-bool divides_heads(std::int64_t tp, const model::ModelSpec& spec) {
-  return spec.key_value_heads % tp == 0 || (tp % spec.key_value_heads == 0 && tp <= spec.query_heads);
+/// Of what may be cut unevenly.
+bool has_enough_rows(std::int64_t tp, const model::ModelSpec& spec) {
+  return std::min(spec.mlp_hidden, spec.vocabulary) >= tp;
+}
+
+bool is_possible(std::int64_t tp, const model::ModelSpec& spec) {
+  return divides_heads(tp, spec) && has_enough_rows(tp, spec);
 }
 
 /// Below and, where there is one, above: "tp=4 or tp=8".
 std::string nearest_tp(std::int64_t tp, const model::ModelSpec& spec) {
   std::int64_t below = std::min(tp, spec.query_heads), above = tp;
-  while (!divides_heads(below, spec)) --below;
-  while (above <= spec.query_heads && !divides_heads(above, spec)) ++above;
+  while (!is_possible(below, spec)) --below;
+  while (above <= spec.query_heads && !is_possible(above, spec)) ++above;
   const std::string text = fmt::format("tp={}", below);
   return above > spec.query_heads ? text : fmt::format("{} or tp={}", text, above);
+}
+
+/// "" where tensor parallelism leaves each rank its share.
+std::string why_not_cut(std::int64_t tp, const model::ModelSpec& spec) {
+  if (!divides_heads(tp, spec)) {
+    return fmt::format(
+        "tp={} ranks for {} query heads over {} key-value heads: it must divide the former, and divide the "
+        "latter or be a multiple of them; {} would do",
+        tp, spec.query_heads, spec.key_value_heads, nearest_tp(tp, spec));
+  }
+  if (has_enough_rows(tp, spec)) return {};
+  return fmt::format(
+      "tp={} ranks for an MLP of {} features and a vocabulary of {}: each has one of both at least; {} would "
+      "do",
+      tp, spec.mlp_hidden, spec.vocabulary, nearest_tp(tp, spec));
 }
 
 /// What a schedule asks of the number of virtual stages; "" where it has it.
@@ -73,12 +92,7 @@ std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& sp
   if (const std::string why = why_not_scheduled(mesh); !why.empty()) return why;
   if (const std::string why = why_too_many_stages(mesh, static_cast<int>(spec.layers) + 2); !why.empty())
     return why;
-  if (!divides_heads(mesh.tp, spec)) {
-    return fmt::format(
-        "tp={} ranks for {} query heads over {} key-value heads: it must divide the latter, or be a multiple "
-        "of them up to the former; {} would do",
-        mesh.tp, spec.query_heads, spec.key_value_heads, nearest_tp(mesh.tp, spec));
-  }
+  if (const std::string why = why_not_cut(mesh.tp, spec); !why.empty()) return why;
   if (mesh.zero == 0 && mesh.zero_group != 0) return "zero-group without zero: add zero=1, 2 or 3";
   if (mesh.dp % mesh.group_size() != 0) {
     return fmt::format("groups of zero-group={} do not make up dp={}: it must divide it", mesh.zero_group,
@@ -87,12 +101,25 @@ std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& sp
   return {};
 }
 
+std::string why_sequence_impossible(const model::Layout& mesh, const model::ModelSpec& spec,
+                                    std::int64_t sequence_length) {
+  if (!mesh.sequence_parallel || sequence_length % mesh.tp == 0) return {};
+  std::int64_t tp = mesh.tp - 1;
+  while (sequence_length % tp != 0 || !is_possible(tp, spec)) --tp;
+  const std::int64_t shorter = sequence_length - sequence_length % mesh.tp, longer = shorter + mesh.tp;
+  std::string would_do = fmt::format("tp={}", tp);
+  if (shorter > 0) would_do += fmt::format(", a length of {}", shorter);
+  if (longer <= spec.max_positions) would_do += fmt::format(", a length of {}", longer);
+  return fmt::format("sp=on with tp={} for sequences of {}: it must divide them; {} or sp=off would do",
+                     mesh.tp, sequence_length, would_do);
+}
+
 Piece slice_of(const model::ParamSpec& param, int tp, int tp_rank) {
   Piece slice = Piece::whole(param.shape);
   const model::Split& split = param.split;
   if (split.dim < 0) return slice;
   const auto shards = static_cast<int>(std::min<std::int64_t>(split.max_shards, tp));
-  const Part own = part_of(static_cast<int>(shard_of(split, tp, tp_rank)), shards, split.max_shards);
+  const Part own = part_of(shard_of(split, tp, tp_rank), shards, split.max_shards);
   const std::int64_t unit = param.shape[split.dim] / split.max_shards;
   std::vector<std::int64_t> extents = slice.box.dims();
   slice.start[at(split.dim)] = own.begin * unit;
@@ -102,8 +129,18 @@ Piece slice_of(const model::ParamSpec& param, int tp, int tp_rank) {
   return slice;
 }
 
+int shard_of(const model::Split& split, int tp, int tp_rank) {
+  return split.max_shards < tp ? static_cast<int>(tp_rank * split.max_shards / tp) : tp_rank;
+}
+
 bool owns_slice(const model::ParamSpec& param, int tp, int tp_rank) {
   return tp_rank == 0 || shard_of(param.split, tp, tp_rank) != shard_of(param.split, tp, tp_rank - 1);
+}
+
+TensorSum tensor_sum_of(const model::ParamSpec& param, const model::Layout& layout) {
+  if (layout.tp == 1) return TensorSum::none;
+  if (param.split.dim < 0) return layout.sequence_parallel ? TensorSum::all : TensorSum::none;
+  return param.split.max_shards < layout.tp ? TensorSum::replicas : TensorSum::none;
 }
 
 }  // namespace dt::parallel

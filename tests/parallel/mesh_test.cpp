@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <random>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "model/model_spec.hpp"
@@ -285,11 +287,77 @@ TEST_CASE("a layout that does not fit says what would") {
   CHECK(why_impossible({1, 4, 1, 0, 2}, spec) == "zero-group without zero: add zero=1, 2 or 3");
 
   spec.query_heads = 32, spec.key_value_heads = 8;
-  CHECK(
-      why_impossible({1, 1, 6, 0, 0}, spec) ==
-      "tp=6 ranks for 32 query heads over 8 key-value heads: it must divide the latter, or be a multiple of "
-      "them up to the former; tp=4 or tp=8 would do");
+  spec.mlp_hidden = spec.vocabulary = 32;
+  CHECK(why_impossible({1, 1, 6, 0, 0}, spec) ==
+        "tp=6 ranks for 32 query heads over 8 key-value heads: it must divide the former, and divide the "
+        "latter "
+        "or be a multiple of them; tp=4 or tp=8 would do");
   CHECK_THAT(why_impossible({1, 1, 12, 0, 0}, spec), Catch::EndsWith("; tp=8 or tp=16 would do"));
+  CHECK_THAT(why_impossible({1, 1, 24, 0, 0}, spec), Catch::EndsWith("; tp=16 or tp=32 would do"));
   CHECK_THAT(why_impossible({1, 1, 40, 0, 0}, spec), Catch::EndsWith("; tp=32 would do"));
-  for (const int tp : {1, 2, 4, 8, 16, 24, 32}) CHECK(why_impossible({1, 1, tp, 0, 0}, spec).empty());
+  for (const int tp : {1, 2, 4, 8, 16, 32}) CHECK(why_impossible({1, 1, tp, 0, 0}, spec).empty());
+}
+
+TEST_CASE("gradients of which ranks have parts: of shared key-value heads, with sp of all that is not cut") {
+  model::ModelSpec spec = model::load_model_spec("gpt2-124m");
+  spec.layers = 1, spec.key_value_heads = 2;
+  const model::ParameterTable table(spec);
+  const auto summed = [&](const model::Layout& layout, TensorSum over) {
+    std::set<std::string> names;
+    for (const model::ParamSpec& param : table.params()) {
+      if (tensor_sum_of(param, layout) == over) names.insert(param.name);
+    }
+    return names;
+  };
+  using Names = std::set<std::string>;
+  const Names heads = {"layers.0.attention.k.weight", "layers.0.attention.k.bias",
+                       "layers.0.attention.v.weight", "layers.0.attention.v.bias"};
+  const Names whole = {"embedding.position.weight",
+                       "layers.0.attention_norm.weight",
+                       "layers.0.attention_norm.bias",
+                       "layers.0.attention.output.bias",
+                       "layers.0.mlp_norm.weight",
+                       "layers.0.mlp_norm.bias",
+                       "layers.0.mlp.down.bias",
+                       "final_norm.weight",
+                       "final_norm.bias"};
+  for (const bool sp : {false, true}) {
+    CHECK(summed({.tp = 4, .sequence_parallel = sp}, TensorSum::replicas) == heads);
+    CHECK(summed({.tp = 2, .sequence_parallel = sp}, TensorSum::replicas).empty());
+    CHECK(summed({.tp = 2, .sequence_parallel = sp}, TensorSum::all) == (sp ? whole : Names()));
+    CHECK(summed({.tp = 1, .sequence_parallel = sp}, TensorSum::none).size() == table.params().size());
+  }
+}
+
+TEST_CASE("each tensor-parallel rank has a feature of the MLP and a row of the vocabulary at least") {
+  model::ModelSpec spec = dt_test::grouped_spec(3, true);
+  spec.query_heads = spec.key_value_heads = 32;
+  spec.mlp_hidden = 32, spec.vocabulary = 8;
+  CHECK(why_impossible({1, 1, 8, 0, 0}, spec).empty());
+  CHECK(why_impossible({1, 1, 16, 0, 0}, spec) ==
+        "tp=16 ranks for an MLP of 32 features and a vocabulary of 8: each has one of both at least; tp=8 "
+        "would "
+        "do");
+  spec.mlp_hidden = 7, spec.vocabulary = 32;
+  CHECK_THAT(why_impossible({1, 1, 8, 0, 0}, spec), Catch::EndsWith("; tp=4 would do"));
+}
+
+TEST_CASE("tensor-parallel ranks that divide sequences have as many rows as each other") {
+  model::ModelSpec spec = dt_test::grouped_spec(3, true);
+  spec.query_heads = spec.key_value_heads = 8, spec.vocabulary = 32;
+  spec.max_positions = 16;
+  const auto why = [&](int tp, bool sequence_parallel, std::int64_t length) {
+    return why_sequence_impossible({.tp = tp, .sequence_parallel = sequence_parallel}, spec, length);
+  };
+  CHECK(why(4, true, 12).empty());
+  CHECK(why(4, false, 13).empty());
+  CHECK(why(1, true, 13).empty());
+  CHECK(why(8, true, 12) ==
+        "sp=on with tp=8 for sequences of 12: it must divide them; tp=4, a length of 8, a length of 16 or "
+        "sp=off would do");
+  // No longer than the model's positions, and never none.
+  CHECK_THAT(why(4, true, 18), Catch::Contains("; tp=2, a length of 16 or sp=off would do"));
+  CHECK_THAT(why(4, true, 3), Catch::Contains("; tp=1, a length of 4 or sp=off would do"));
+  // A number of ranks that the model can have: not 6.
+  CHECK_THAT(why(8, true, 6), Catch::Contains("; tp=2, a length of 8"));
 }
