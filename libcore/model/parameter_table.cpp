@@ -1,5 +1,6 @@
 #include "model/parameter_table.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.hpp"
@@ -148,16 +149,20 @@ void ParameterTable::add_group(GroupSpec group) {
 }
 
 FlatLayout ParameterTable::lay_out(const std::vector<int>& params,
-                                   const std::vector<std::int64_t>& numels) const {
-  DT_CHECK(params.size() == numels.size(), "{} parameters, {} counts", params.size(), numels.size());
-  const auto aligned = [](std::int64_t n) { return (n + alignment - 1) / alignment * alignment; };
+                                   const std::vector<std::vector<std::int64_t>>& numels, int rank) const {
+  std::vector<std::int64_t> ends(numels.size());  // on each rank, of what has been laid out
+  const auto next_aligned = [&ends] {
+    const std::int64_t most = *std::max_element(ends.begin(), ends.end());
+    return (most + alignment - 1) / alignment * alignment;
+  };
   FlatLayout layout;
   for (std::size_t i = 0; i < params.size(); ++i) {
-    if (!params_[static_cast<std::size_t>(params[i])].joins_previous) layout.numel = aligned(layout.numel);
-    layout.offsets.push_back(layout.numel);
-    layout.numel += numels[i];
+    if (!params_[static_cast<std::size_t>(params[i])].joins_previous)
+      std::fill(ends.begin(), ends.end(), next_aligned());
+    layout.offsets.push_back(ends.at(static_cast<std::size_t>(rank)));
+    for (std::size_t r = 0; r < numels.size(); ++r) ends[r] += numels[r].at(i);
   }
-  layout.numel = aligned(layout.numel);
+  layout.numel = next_aligned();
   return layout;
 }
 

@@ -79,9 +79,11 @@ class ParameterTable {
   /// −1 where there is none of that name.
   int find(const std::string& name) const;
   std::int64_t num_parameters() const;
-  /// The layout of parameters of which `numels` elements each are held: all, or what tensor parallelism
-  /// leaves of them.
-  FlatLayout lay_out(const std::vector<int>& params, const std::vector<std::int64_t>& numels) const;
+  /// Where parameters lie on rank `rank` of those of tensor parallelism, of which each, r, holds numels[r][i]
+  /// elements of the i-th. Parameters that join each other take as much room as they do on the rank that has
+  /// most of them: so whatever joins none begins at the same element on all ranks, and `numel` is the same.
+  FlatLayout lay_out(const std::vector<int>& params, const std::vector<std::vector<std::int64_t>>& numels,
+                     int rank) const;
 
  private:
   void add_group(GroupSpec group);

@@ -19,16 +19,34 @@ Piece held_of(Piece piece, std::int64_t offset, const Part& part) {
   return piece;
 }
 
-/// Elements [begin, end) of the flat buffer, behind all that were added before.
-void add_counted(LocalGroup& group, std::int64_t begin, std::int64_t end) {
-  begin = std::max(begin, group.own.begin);
-  end = std::min(end, group.own.begin + group.own.count);
-  if (begin >= end) return;
-  std::vector<Part>& runs = group.counted;
-  if (!runs.empty() && runs.back().begin + runs.back().count == begin)
-    runs.back().count += end - begin;
+/// Those of elements [begin, end) of the flat buffer that lie in a part of it; may be none.
+Part within(const Part& part, std::int64_t begin, std::int64_t end) {
+  begin = std::max(begin, part.begin);
+  end = std::min(end, part.begin + part.count);
+  return {begin, std::max<std::int64_t>(0, end - begin)};
+}
+
+/// Whether a run goes on where another ends.
+bool follows(const Part& next, const Part& run) {
+  return run.begin + run.count == next.begin;
+}
+
+/// A run behind all that were added before.
+void add_counted(LocalGroup& group, const Part& run) {
+  if (run.count == 0) return;
+  if (!group.counted.empty() && follows(run, group.counted.back()))
+    group.counted.back().count += run.count;
   else
-    runs.push_back({begin, end - begin});
+    group.counted.push_back(run);
+}
+
+void add_tensor_sum(LocalGroup& group, TensorSum over, const Part& run) {
+  if (over == TensorSum::none || run.count == 0) return;
+  std::vector<TensorSumRun>& sums = group.tensor_sums;
+  if (!sums.empty() && sums.back().over == over && follows(run, sums.back().run))
+    sums.back().run.count += run.count;
+  else
+    sums.push_back({over, run});
 }
 
 }  // namespace
@@ -98,10 +116,18 @@ void LocalTable::find_params() {
   for (const int unit : units_) find(table_.units()[at(unit)].params, unit_params_[at(unit)]);
 }
 
+model::FlatLayout LocalTable::flat_layout(const LocalGroup& group) const {
+  const std::vector<int>& params = table_.groups()[at(group.group)].params;
+  std::vector<std::vector<std::int64_t>> numels(at(layout_.tp));
+  for (int rank = 0; rank < layout_.tp; ++rank) {
+    for (const int param : params)
+      numels[at(rank)].push_back(slice_of(table_.params()[at(param)], layout_.tp, rank).numel());
+  }
+  return table_.lay_out(params, numels, place_.tp);
+}
+
 void LocalTable::lay_out(LocalGroup& group) {
-  std::vector<std::int64_t> numels;
-  for (const int param : group.params) numels.push_back(params_[at(param)].slice.numel());
-  const model::FlatLayout flat = table_.lay_out(table_.groups()[at(group.group)].params, numels);
+  const model::FlatLayout flat = flat_layout(group);
   group.numel = flat.numel;
   group.own = group.division.own(group.numel);
   for (std::size_t i = 0; i < group.params.size(); ++i) {
@@ -109,8 +135,10 @@ void LocalTable::lay_out(LocalGroup& group) {
     param.offset = flat.offsets[i];
     param.part = held_of(param.slice, param.offset, group.own);
     param.part_offset = param.offset + param.part.begin - group.own.begin;
-    const std::int64_t end = i + 1 < numels.size() ? flat.offsets[i + 1] : group.numel;
-    if (param.is_owned) add_counted(group, param.offset, end);
+    const std::int64_t end = i + 1 < flat.offsets.size() ? flat.offsets[i + 1] : group.numel;
+    const Part run = within(group.own, param.offset, end);
+    if (param.is_owned) add_counted(group, run);
+    add_tensor_sum(group, tensor_sum_of(spec(param), layout_), run);
   }
 }
 

@@ -34,6 +34,13 @@ struct LocalParam {
   Tensor in_part(const Tensor& own_part) const;
 };
 
+/// What becomes a whole gradient only by a sum over tensor-parallel ranks, on all of which it lies alike.
+struct TensorSumRun {
+  TensorSum over = TensorSum::none;
+  Part run = {0, 0};
+  bool operator==(const TensorSumRun&) const = default;
+};
+
 struct LocalGroup {
   int group = 0;             // index into the parameter table's
   std::vector<int> params;   // indices into LocalTable::params(), in the buffer's order
@@ -46,6 +53,8 @@ struct LocalGroup {
   Part own = {0, 0};  // of the flat buffer: this rank's part
   /// Runs of `own` that the rank and its replicas alone answer for, padding included.
   std::vector<Part> counted;
+  /// Runs of `own`, padding included, in order.
+  std::vector<TensorSumRun> tensor_sums;
 
   std::int64_t state_numel() const { return has_state ? own.count : 0; }
 };
@@ -91,6 +100,7 @@ class LocalTable {
  private:
   void find_groups();
   void find_params();
+  model::FlatLayout flat_layout(const LocalGroup& group) const;
   void lay_out(LocalGroup& group);
 
   const model::ParameterTable& table_;

@@ -133,13 +133,29 @@ TEST_CASE("slices of parameters are laid out by the same rule") {
   const ParameterTable table(tied_llama_with_biases());
   const GroupSpec& block = table.groups()[1];
   REQUIRE(block.name == "layers.0");
-  std::vector<std::int64_t> numels(block.params.size(), 5);
-  const FlatLayout layout = table.lay_out(block.params, numels);
+  const std::vector<std::int64_t> numels(block.params.size(), 5);
+  const FlatLayout layout = table.lay_out(block.params, {numels}, 0);
   // norm, q k v weights, q k v biases, output weight and bias, norm, gate up weights, gate up biases, down
   // weight and bias
   CHECK(layout.offsets ==
         std::vector<std::int64_t>{0, 16, 21, 26, 32, 37, 42, 48, 64, 80, 96, 101, 112, 117, 128, 144});
   CHECK(layout.numel == 160);
+}
+
+TEST_CASE("with slices of several sizes, what joins nothing begins at the same element on all ranks") {
+  ModelSpec spec = load_model_spec("llama-tiny");
+  spec.layers = 1;
+  const ParameterTable table(spec);
+  const auto param = [&](const char* name) {
+    return table.find(fmt::format("layers.0.mlp.{}.weight", name));
+  };
+  const std::vector params = {param("gate"), param("up"), param("down"), table.find("final_norm.weight")};
+  const std::vector<std::vector<std::int64_t>> numels = {{10, 10, 5, 3}, {14, 13, 40, 3}};
+  const FlatLayout less = table.lay_out(params, numels, 0), more = table.lay_out(params, numels, 1);
+  CHECK(less.offsets == std::vector<std::int64_t>{0, 10, 32, 80});
+  CHECK(more.offsets == std::vector<std::int64_t>{0, 14, 32, 80});
+  CHECK(less.numel == 96);
+  CHECK(more.numel == 96);
 }
 
 TEST_CASE("a tied table is a group of its own, held by both ends and owned by the first") {

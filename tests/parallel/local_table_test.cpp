@@ -78,6 +78,38 @@ void check_counted(const LocalTable& local, const LocalGroup& group) {
   }
 }
 
+/// Whether the tensor-parallel ranks of a stage and data-parallel place may sum runs of their buffers in
+/// place: all that is not cut lies at one element of them.
+void check_alike(const LocalTable& a, const LocalTable& b) {
+  REQUIRE(a.groups().size() == b.groups().size());
+  for (std::size_t g = 0; g < a.groups().size(); ++g) {
+    const LocalGroup &one = a.groups()[g], &other = b.groups()[g];
+    CHECK(one.numel == other.numel);
+    CHECK(one.own == other.own);
+    CHECK(one.tensor_sums == other.tensor_sums);
+    for (const int param : one.params) {
+      const bool begins_run = !a.spec(a.param(param)).joins_previous;
+      if (begins_run && a.param(param).offset != b.param(param).offset) FAIL(a.name(param));
+    }
+  }
+}
+
+/// The runs that ranks sum have those elements whose gradients each has a part of, and none but those.
+void check_tensor_sums(const LocalTable& local) {
+  for (const LocalParam& param : local.params()) {
+    const LocalGroup& group = local.group(param.group);
+    const TensorSum expected = tensor_sum_of(local.spec(param), local.layout());
+    for (std::int64_t i = 0; i < param.part.numel(); ++i) {
+      const std::int64_t element = group.own.begin + param.part_offset + i;
+      TensorSum found = TensorSum::none;
+      for (const auto& [over, run] : group.tensor_sums) {
+        if (element >= run.begin && element < run.begin + run.count) found = over;
+      }
+      if (found != expected) FAIL("element " << element << " of group " << group.group);
+    }
+  }
+}
+
 std::vector<int> num_of(const std::vector<LocalTable>& locals, bool (LocalTable::*counts)() const) {
   std::vector<int> of_dp(static_cast<std::size_t>(locals.front().layout().dp));
   for (const LocalTable& local : locals) of_dp[at(local.place().dp)] += (local.*counts)() ? 1 : 0;
@@ -89,7 +121,7 @@ std::vector<int> num_of(const std::vector<LocalTable>& locals, bool (LocalTable:
 TEST_CASE(
     "over all ranks, every element of every kind of state has one owner, and lies in one part of each "
     "replica") {
-  const int pp = GENERATE(range(1, 5)), tp = GENERATE(range(1, 4)), zero = GENERATE(range(0, 4));
+  const int pp = GENERATE(range(1, 5)), tp = GENERATE(1, 2, 4), zero = GENERATE(range(0, 4));
   const bool tied = GENERATE(false, true);
   const model::Layout layout =
       GENERATE_COPY(model::Layout{pp, 1, tp, zero, 0}, model::Layout{pp, 3, tp, zero, 0},
@@ -169,6 +201,48 @@ TEST_CASE("a stage's slices, worked out by hand") {
   CHECK(last.param(8).slice == Piece{{8, 9}, {0, 4}, {8, 5}, 0, 40});
   // The norms are the first tp rank's.
   CHECK(block.counted == std::vector<Part>{{16, 96}, {128, 128}});
+}
+
+TEST_CASE("buffers of tensor-parallel ranks are alike, however uneven their slices") {
+  model::ModelSpec spec = larger_spec(GENERATE(false, true));
+  spec.query_heads = 24;
+  spec.key_value_heads = GENERATE(1, 24);
+  spec.vocabulary = GENERATE(1301, 50257);
+  spec.qkv_bias = spec.mlp_bias = spec.attention_output_bias = true;
+  const int tp = GENERATE(2, 3, 8), zero = GENERATE(0, 1, 3);
+  const model::Layout layout{.dp = 2, .tp = tp, .zero = zero, .sequence_parallel = GENERATE(false, true)};
+  CAPTURE(spec.key_value_heads, spec.vocabulary, tp, zero, layout.sequence_parallel);
+  REQUIRE(why_impossible(layout, spec).empty());
+  const model::ParameterTable table(spec);
+  const std::vector<LocalTable> locals = all_ranks(table, layout);
+  for (const LocalTable& local : locals) {
+    check_alike(local, locals[at(local.place().dp * tp)]);
+    if (spec.vocabulary > 2000) continue;  // each element takes its time
+    check_tensor_sums(local);
+    for (const LocalGroup& group : local.groups()) check_counted(local, group);
+  }
+}
+
+TEST_CASE("what tensor-parallel ranks sum, worked out by hand") {
+  const model::ParameterTable table(small_spec(true));
+  const auto block_of = [&](int rank, bool sequence_parallel) {
+    const model::Layout layout{.tp = 4, .sequence_parallel = sequence_parallel};
+    return LocalTable(table, layout, {0, 0, rank}).group(1);
+  };
+  // attention_norm 8, padded; q, k and v 2 × 8 each; output 8 × 2; mlp_norm 8, padded; gate and up 2 × 8
+  // each, on the last rank 3 × 8; down 8 × 2, there 8 × 3.
+  for (const int rank : {0, 1, 2, 3}) {
+    CHECK(block_of(rank, false).numel == 176);
+    CHECK(block_of(rank, false).tensor_sums == std::vector<TensorSumRun>{{TensorSum::replicas, {32, 32}}});
+    CHECK(block_of(rank, true).tensor_sums == std::vector<TensorSumRun>{{TensorSum::all, {0, 16}},
+                                                                        {TensorSum::replicas, {32, 32}},
+                                                                        {TensorSum::all, {80, 16}}});
+  }
+  // Norms are the first rank's, key-value heads every second one's.
+  CHECK(block_of(0, true).counted == std::vector<Part>{{0, 176}});
+  CHECK(block_of(1, true).counted == std::vector<Part>{{16, 16}, {64, 16}, {96, 80}});
+  const LocalTable whole(table, {.sequence_parallel = true}, {0, 0, 0});
+  for (const LocalGroup& group : whole.groups()) CHECK(group.tensor_sums.empty());
 }
 
 TEST_CASE("the other end of a tied table holds its weights, not its state") {
