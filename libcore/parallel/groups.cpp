@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "parallel/mesh.hpp"
 
 namespace dt::parallel {
 
-Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels)
+Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels,
+               std::int64_t key_value_heads)
     : control_(&world), data_(&world) {
   DT_CHECK(world.size() == layout.size(), "{} ranks for a layout of {}", world.size(), layout.size());
   const model::Place place = layout.place_of(world.rank());
@@ -19,7 +21,17 @@ Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span
     shards_ = make(*data_, place.dp / layout.group_size(), "shards");
     replicas_ = make(*data_, place.dp % layout.group_size(), "replicas");
   }
+  if (layout.tp > 1) make_tensor(layout, key_value_heads);
   for (const std::vector<Channel>& together : rounds_of(channels)) make_channels(layout, together);
+}
+
+void Groups::make_tensor(const model::Layout& layout, std::int64_t key_value_heads) {
+  comm::Communicator& world = *control_;
+  const model::Place place = layout.place_of(world.rank());
+  tensor_ = layout.tp == layout.size() ? &world : make(world, place.pp * layout.dp + place.dp, "tensor");
+  if (key_value_heads >= layout.tp) return;
+  const int shard = shard_of({0, key_value_heads}, layout.tp, place.tp);
+  tensor_replicas_ = key_value_heads == 1 ? tensor_ : make(*tensor_, shard, "tensor replicas");
 }
 
 /// One group each, of which no rank is in two; whoever is in none makes one of its own, and lets it go.

@@ -1,6 +1,8 @@
 #pragma once
 // The groups of ranks that a rank takes part in.
 
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -19,8 +21,10 @@ class Groups {
   Groups() = default;
   /// Called by all ranks of `world` together, of which there are as many as the mesh has places; it must
   /// outlive the groups, which are made from it only where they are not all of it. `channels` are those of
-  /// its pipelines.
-  Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels = {});
+  /// its pipelines, the key-value heads the model's: with fewer of them than tensor-parallel ranks, several
+  /// ranks hold the same.
+  Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels = {},
+         std::int64_t key_value_heads = std::numeric_limits<int>::max());
 
   /// Everyone: what all must agree on, and sums of what each counted once.
   comm::Communicator* control() const { return control_; }
@@ -32,6 +36,12 @@ class Groups {
   comm::Communicator* replicas() const { return replicas_; }
   bool has_replicas() const { return replicas_ && replicas_->size() > 1; }
 
+  /// Those of this rank's stage and data-parallel place, among which tensor parallelism cuts the model;
+  /// absent: it does not.
+  comm::Communicator* tensor() const { return tensor_; }
+  /// Of these, those that hold the same key-value heads; absent: each has its own.
+  comm::Communicator* tensor_replicas() const { return tensor_replicas_; }
+
   /// Between this rank and another stage's of the same pipeline. Error{internal}: this rank is no end of it.
   comm::Communicator& channel(const Channel& channel) const;
 
@@ -41,12 +51,15 @@ class Groups {
 
  private:
   comm::Communicator* make(comm::Communicator& from, int color, const std::string& name);
+  void make_tensor(const model::Layout& layout, std::int64_t key_value_heads);
   void make_channels(const model::Layout& layout, std::span<const Channel> together);
 
   comm::Communicator* control_ = nullptr;
   comm::Communicator* data_ = nullptr;
   comm::Communicator* shards_ = nullptr;
   comm::Communicator* replicas_ = nullptr;
+  comm::Communicator* tensor_ = nullptr;
+  comm::Communicator* tensor_replicas_ = nullptr;
   std::map<Channel, comm::Communicator*> channels_;
   std::vector<std::unique_ptr<comm::Communicator>> made_;
 };

@@ -52,7 +52,8 @@ std::string describe_stage(const Plan& plan, int stage) {
 
 std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicator& world) {
   world.engine().recorder().set_duty(describe_stage(plan, plan.place.pp));
-  return std::make_unique<parallel::Groups>(plan.layout, world, parallel::channels_of(pipeline_of(plan)));
+  return std::make_unique<parallel::Groups>(plan.layout, world, parallel::channels_of(pipeline_of(plan)),
+                                            plan.spec.key_value_heads);
 }
 
 }  // namespace dt::train

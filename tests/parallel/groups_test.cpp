@@ -55,6 +55,33 @@ TEST_CASE("gradients are summed among ranks of one stage and one tensor-parallel
   CHECK(divided[5] == Members{{4, 5, 6, 7}, {4, 5}, {5, 7}});
 }
 
+TEST_CASE("tensor-parallel ranks are of one stage and data-parallel place; some hold the same heads") {
+  using All = std::vector<std::vector<int>>;
+  const auto tensor = [](const model::Layout& layout, std::int64_t heads, auto member) {
+    All all(static_cast<std::size_t>(layout.size()));
+    comm::run_threads(layout.size(), [&](comm::Communicator& world) {
+      const Groups groups(layout, world, {}, heads);
+      all[static_cast<std::size_t>(world.rank())] = members((groups.*member)());
+      return 0;
+    });
+    return all;
+  };
+  const auto all = &Groups::tensor, replicas = &Groups::tensor_replicas;
+  CHECK(tensor({.pp = 2, .dp = 2, .tp = 2}, 2, all) ==
+        All{{0, 1}, {0, 1}, {2, 3}, {2, 3}, {4, 5}, {4, 5}, {6, 7}, {6, 7}});
+  CHECK(tensor({.dp = 2, .tp = 4}, 2, replicas) ==
+        All{{0, 1}, {0, 1}, {2, 3}, {2, 3}, {4, 5}, {4, 5}, {6, 7}, {6, 7}});
+  CHECK(tensor({.tp = 4}, 4, replicas) == All(4));
+  CHECK(tensor({.dp = 2}, 1, all) == All(2));
+  CHECK(tensor({.dp = 2}, 1, replicas) == All(2));
+  // Where they are others' groups, none is made.
+  const int made = comm::run_threads(3, [&](comm::Communicator& world) {
+    const Groups groups(model::Layout{.tp = 3}, world, {}, 1);
+    return groups.tensor() == &world && groups.tensor_replicas() == &world ? 0 : 1;
+  });
+  CHECK(made == 0);
+}
+
 TEST_CASE("a layout of other than all ranks is refused") {
   comm::run_threads(2, [](comm::Communicator& world) {
     CHECK_THROWS_AS(Groups(model::Layout{.dp = 3}, world), Error);
