@@ -16,6 +16,11 @@ bool is_beside_another(const LocalGroup& group, const model::UnitSpec& unit) {
   return group.holders.size() > 1 && unit.kind == model::UnitKind::embedding;
 }
 
+void wait_for(std::vector<comm::Work>& works, const Context& context) {
+  for (const comm::Work& work : works) work.wait(context);
+  works.clear();
+}
+
 /// Micro-batches' sums over the ranks that may be under way while the next one's gradients are made.
 constexpr std::size_t most_under_way = 1;
 
@@ -68,7 +73,7 @@ void GradientStore::start_step() {
     for (Holder& holder : holders) {
       if (holder.sum) holder.sum->start();
       holder.has_sum = holder.is_reduced = holder.is_final = false;
-      holder.work.reset();
+      holder.works.clear();
     }
   }
   is_complete_ = false;
@@ -140,11 +145,11 @@ void GradientStore::reduce_whole(const Context& context, int group, Holder& hold
   const Part mine = own(group);
   if (division(group).divides_optimizer()) {
     const Tensor moved = narrowed(context, holder.sum->total(), holder.wire);
-    holder.work = ranks_.shards()->reduce_scatter(moved, moved.flat(mine.begin, mine.count),
-                                                  comm::Reduction::sum, shard_granule);
+    holder.works.push_back(ranks_.shards()->reduce_scatter(moved, moved.flat(mine.begin, mine.count),
+                                                           comm::Reduction::sum, shard_granule));
   } else if (ranks_.has_replicas()) {
     const Tensor moved = narrowed(context, holder.sum->total(), holder.wire);
-    holder.work = ranks_.replicas()->all_reduce(moved, moved);
+    holder.works.push_back(ranks_.replicas()->all_reduce(moved, moved));
   }
 }
 
@@ -191,8 +196,7 @@ void GradientStore::finish_started(const Context& context) {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     const Part& mine = own(static_cast<int>(group));
     for (Holder& holder : groups_[group]) {
-      if (holder.work) holder.work->wait(context);
-      holder.work.reset();
+      wait_for(holder.works, context);
       if (holder.wire.data())
         widen(context, holder.wire, mine.begin, holder.sum->total().flat(mine.begin, mine.count));
     }
@@ -205,15 +209,40 @@ void GradientStore::sum_over_replicas(const Context& context, int group) {
     DT_CHECK(holder.is_reduced, "a holder of group {} has not been reduced", name(group));
     if (holder.is_final || !division(group).divides_optimizer() || !ranks_.has_replicas()) continue;
     const Tensor moved = narrowed(context, part_of(group, holder), holder.wire);
-    holder.work = ranks_.replicas()->all_reduce(moved, moved);
+    holder.works.push_back(ranks_.replicas()->all_reduce(moved, moved));
   }
 }
 
 void GradientStore::settle_replicas(const Context& context, int group) {
   for (Holder& holder : groups_[at(group)]) {
-    if (holder.work) holder.work->wait(context);
-    holder.work.reset();
+    wait_for(holder.works, context);
     widen(context, holder.wire, 0, part_of(group, holder));
+  }
+}
+
+comm::Communicator& GradientStore::tensor_ranks(TensorSum over) const {
+  comm::Communicator* ranks = over == TensorSum::all ? ranks_.tensor() : ranks_.tensor_replicas();
+  DT_CHECK(ranks, "tensor-parallel ranks' gradients are to be summed, and they have no group");
+  return *ranks;
+}
+
+/// Starts the sums of what tensor-parallel ranks have only parts of, once each part is summed over the
+/// others.
+void GradientStore::sum_over_tensor(const Context& context, int group) {
+  settle_replicas(context, group);
+  for (Holder& holder : groups_[at(group)]) {
+    if (holder.is_final) continue;
+    const Tensor part = part_of(group, holder);
+    for (const auto& [over, run] : local_.group(group).tensor_sums) {
+      const Tensor values = part.flat(run.begin - own(group).begin, run.count);
+      holder.works.push_back(tensor_ranks(over).all_reduce(values, values));
+    }
+  }
+}
+
+void GradientStore::settle_tensor(const Context& context, int group) {
+  for (Holder& holder : groups_[at(group)]) {
+    wait_for(holder.works, context);
     holder.is_final = true;
   }
 }
@@ -222,7 +251,8 @@ Tensor GradientStore::finish_tied(const Context& context) {
   const int group = local_.tied_group();
   finish_started(context);
   sum_over_replicas(context, group);
-  settle_replicas(context, group);
+  sum_over_tensor(context, group);
+  settle_tensor(context, group);
   return part_of(group, groups_[at(group)].back());
 }
 
@@ -236,7 +266,7 @@ Tensor GradientStore::other_end() {
 /// Where the two ends of a tied table meet. The last holder's gradient takes the sum: the embedding's, the
 /// first, is mostly zero.
 void GradientStore::add_holders(const Context& context, int group) {
-  settle_replicas(context, group);
+  settle_tensor(context, group);
   const std::vector<Holder>& holders = groups_[at(group)];
   const Tensor total = part_of(group, holders.back());
   for (std::size_t h = 0; h + 1 < holders.size(); ++h)
@@ -247,6 +277,7 @@ void GradientStore::complete(const Context& context) {
   finish_started(context);
   const auto num_groups = static_cast<int>(groups_.size());
   for (int group = 0; group < num_groups; ++group) sum_over_replicas(context, group);
+  for (int group = 0; group < num_groups; ++group) sum_over_tensor(context, group);
   for (int group = 0; group < num_groups; ++group) add_holders(context, group);
   is_complete_ = true;
 }

@@ -19,8 +19,9 @@ namespace dt::parallel {
 
 /// Whole gradients are summed in lanes on this rank, then once over the ranks. Where gradients are divided,
 /// each micro-batch's are summed over the ranks at once and this rank's part of the sum is added up: with one
-/// micro-batch a rank that is the same sum, bit for bit. Groups are local ones, units have their global
-/// numbers; Error{internal}: a unit that this rank does not hold.
+/// micro-batch a rank that is the same sum, bit for bit. What tensor-parallel ranks have only parts of they
+/// sum last, in the gradients' dtype. Groups are local ones, units have their global numbers;
+/// Error{internal}: a unit that this rank does not hold.
 class GradientStore {
  public:
   /// Table, plan and groups must outlive it.
@@ -39,7 +40,7 @@ class GradientStore {
   /// Waits for every sum that was started.
   void finish_started(const Context& context);
   /// Where the other end of the tied table is another stage's. There: finishes the sum of this end's
-  /// gradients over the ranks, replicas too; this rank's part of it, which stays until the next step begins.
+  /// gradients over all ranks; this rank's part of it, which stays until the next step begins.
   Tensor finish_tied(const Context& context);
   /// At the owner: where that arrives, before complete().
   Tensor other_end();
@@ -60,9 +61,9 @@ class GradientStore {
     Buffer whole;                    // and the micro-batch in work
     bool has_sum = false;            // part holds something
     bool is_reduced = false;
-    bool is_final = false;  // replicas have summed it, too, or another stage has
+    bool is_final = false;  // replicas and tensor-parallel ranks have summed it, too, or another stage has
     Buffer wire;            // what travels, where that is of another dtype
-    std::optional<comm::Work> work{};
+    std::vector<comm::Work> works{};
   };
   /// A micro-batch's sum over the ranks that is under way.
   struct Reduction {
@@ -90,6 +91,9 @@ class GradientStore {
   void settle_oldest(const Context& context);
   void sum_over_replicas(const Context& context, int group);
   void settle_replicas(const Context& context, int group);
+  comm::Communicator& tensor_ranks(TensorSum over) const;
+  void sum_over_tensor(const Context& context, int group);
+  void settle_tensor(const Context& context, int group);
   void add_holders(const Context& context, int group);
 
   const LocalTable& local_;

@@ -20,6 +20,18 @@ std::int64_t Traffic::sent_bytes(const Action& send) const {
   return local.group(local.tied_group()).own.count * static_cast<std::int64_t>(dtype_bytes(dtype));
 }
 
+std::int64_t Traffic::control_bytes() const {
+  std::int64_t replicated = 0, partial = 0;  // elements that replicas sum, that tensor-parallel ranks do
+  for (const LocalGroup& group : local.groups()) {
+    const auto holders = static_cast<std::int64_t>(group.holders.size());
+    if (group.division.divides_optimizer() && local.num_replicas() > 1)
+      replicated += holders * group.own.count;
+    for (const TensorSumRun& sum : group.tensor_sums) partial += holders * sum.run.count;
+  }
+  return replicated * static_cast<std::int64_t>(dtype_bytes(precision.wire())) +
+         partial * static_cast<std::int64_t>(dtype_bytes(precision.gradient));
+}
+
 std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
   const auto weight_bytes = static_cast<std::int64_t>(dtype_bytes(precision.compute));
   const auto gradient_bytes = static_cast<std::int64_t>(dtype_bytes(precision.wire()));
@@ -40,12 +52,7 @@ std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
       }
     }
     if (action.kind == ActionKind::send) moved += sent_bytes(action);
-    if (action.kind == ActionKind::control && replicas > 1) {
-      for (const LocalGroup& group : local.groups()) {
-        if (!group.division.divides_optimizer()) continue;
-        moved += static_cast<std::int64_t>(group.holders.size()) * group.own.count * gradient_bytes;
-      }
-    }
+    if (action.kind == ActionKind::control) moved += control_bytes();
     bytes.push_back(moved);
   }
   return bytes;

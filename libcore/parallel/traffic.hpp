@@ -13,7 +13,7 @@ namespace dt::parallel {
 /// What a list makes ranks move, by purpose.
 struct MovedBytes {
   std::int64_t weights = 0;           // gathered
-  std::int64_t weight_gradients = 0;  // reduced; of replicas, too
+  std::int64_t weight_gradients = 0;  // reduced; of replicas and tensor-parallel ranks, too
   std::int64_t activations = 0;       // sent to other stages, as the rest is
   std::int64_t activation_gradients = 0;
   std::int64_t tied = 0;  // gradients and weights of the tied table
@@ -33,11 +33,13 @@ struct Traffic {
   /// Of each action of a training step: the size of the whole buffers that its operations bring together or
   /// sum, once, however many ranks take part. A gather of what is whole already, and ranks that are alone,
   /// move nothing. What goes between stages counts where it is sent: a tied table's is this rank's part.
-  /// Where replicas sum their parts, they do it at the decision point.
+  /// Where replicas sum their parts, and then tensor-parallel ranks what they have only parts of, they do it
+  /// at the decision point.
   std::vector<std::int64_t> bytes_of(const ActionList& list) const;
 
  private:
   std::int64_t sent_bytes(const Action& send) const;
+  std::int64_t control_bytes() const;
 };
 
 }  // namespace dt::parallel

@@ -1,0 +1,270 @@
+// Gradients of one step where tensor parallelism cuts parameters, ranks as threads: what each rank has only a
+// part of is summed over those that have the rest.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "comm/threads/thread_group.hpp"
+#include "model/model_spec.hpp"
+#include "parallel/builders.hpp"
+#include "parallel/lanes.hpp"
+#include "parallel/model_storage.hpp"
+#include "parallel/squared_norm.hpp"
+#include "parallel/traffic.hpp"
+
+using namespace dt;
+using namespace dt::parallel;
+
+namespace {
+
+constexpr std::int64_t num_micro_batches = 4;
+
+/// All that is cut unevenly, not at all, and by fewer heads than ranks; tables that ZeRO divides.
+model::ModelSpec spec_of(std::int64_t key_value_heads) {
+  model::ModelSpec s = model::load_model_spec("gpt2-124m");
+  s.layers = 1;
+  s.hidden = 24;
+  s.query_heads = 4;
+  s.key_value_heads = key_value_heads;
+  s.head_dim = 6;
+  s.mlp_hidden = 131;
+  s.vocabulary = 613;
+  s.max_positions = 11;
+  s.mlp = model::Mlp::swiglu;
+  return s;
+}
+
+struct Setting {
+  model::Layout layout{};
+  std::int64_t key_value_heads = 2;
+  Precision precision{};
+};
+
+/// Of an element of a global parameter. Where ranks have parts of it, each has a part of its own.
+float term(int unit, int param, std::int64_t micro_batch, std::int64_t element, int tp_rank) {
+  const std::int64_t n = unit * 31 + param * 13 + micro_batch * 17 + element * 7 + tp_rank * 43;
+  return 1.0F / static_cast<float>(1 + n % 101) - 0.01F;
+}
+
+/// What ranks hold of every element, as it must be, but for the order in which more than two ranks are
+/// summed, and as it is.
+struct Whole {
+  std::vector<std::vector<float>> expected;
+  std::vector<std::vector<float>> found;
+  std::vector<std::vector<bool>> known;
+  ExactSum squared_norm;
+  int num_wrong = 0;       // elements that differ in any bit from another rank's
+  int num_padding = 0;     // of which something is not zero
+  bool is_traffic = true;  // every rank moved what it was said to
+};
+
+std::vector<int> ranks_with_parts(const model::ParamSpec& param, const model::Layout& layout, int tp_rank) {
+  const TensorSum sum = tensor_sum_of(param, layout);
+  std::vector<int> ranks;
+  for (int rank = 0; rank < layout.tp; ++rank) {
+    const bool is_replica = slice_of(param, layout.tp, rank) == slice_of(param, layout.tp, tp_rank);
+    if (sum == TensorSum::all || (sum == TensorSum::replicas && is_replica)) ranks.push_back(rank);
+  }
+  return sum == TensorSum::none ? std::vector{0} : ranks;
+}
+
+/// Over a step's lanes, whichever data-parallel ranks have them.
+float sum_of_lanes(int unit, int param, std::int64_t element, int tp_rank) {
+  static_assert(num_micro_batches == 4);
+  const auto of = [&](std::int64_t m) { return term(unit, param, m, element, tp_rank); };
+  return (of(0) + of(1)) + (of(2) + of(3));
+}
+
+/// Lanes first, then tensor-parallel ranks, then the holders of a table.
+void add_expected(const model::ParameterTable& table, const model::Layout& layout, Whole& whole) {
+  for (int unit = 0; unit < static_cast<int>(table.units().size()); ++unit) {
+    for (const int p : table.units()[at(unit)].params) {
+      const model::ParamSpec& param = table.params()[at(p)];
+      for (int tp_rank = 0; tp_rank < layout.tp; ++tp_rank) {
+        if (!owns_slice(param, layout.tp, tp_rank)) continue;
+        const Piece slice = slice_of(param, layout.tp, tp_rank);
+        for (const CopyRun& run : intersect(slice, Piece::whole(param.shape))) {
+          for (std::int64_t e = run.target; e < run.target + run.count; ++e) {
+            float sum = 0;
+            for (const int rank : ranks_with_parts(param, layout, tp_rank))
+              sum += sum_of_lanes(unit, p, e, rank);
+            whole.expected[at(p)][static_cast<std::size_t>(e)] += sum;
+          }
+        }
+      }
+    }
+  }
+}
+
+void add_terms(ModelStorage& storage, const Context& context, int unit, std::int64_t m) {
+  const LocalTable& local = storage.local();
+  const std::vector<Tensor> gradients = storage.gradients().of_unit(context, unit, m);
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const LocalParam& param = local.param(local.params_of(unit)[i]);
+    const bool is_part = tensor_sum_of(local.spec(param), local.layout()) != TensorSum::none;
+    const auto values = gradients[i].span<float>();
+    for (const CopyRun& run : intersect(Piece::whole(param.slice.global), param.slice)) {
+      for (std::int64_t e = 0; e < run.count; ++e)
+        values[static_cast<std::size_t>(run.target + e)] +=
+            term(unit, param.param, m, run.source + e, is_part ? local.place().tp : 0);
+    }
+  }
+  storage.gradients().finish_micro_batch(context, unit, m);
+}
+
+/// Of this rank's part of a group.
+void tell_group(const ModelStorage& storage, const LocalGroup& group, int index, Whole& whole) {
+  const auto values = storage.group_gradient(index).span<float>();
+  std::vector<bool> is_padding(values.size(), true);
+  for (const int p : group.params) {
+    const LocalParam& param = storage.local().param(p);
+    for (const CopyRun& run : intersect(param.part, Piece::whole(param.slice.global))) {
+      for (std::int64_t i = 0; i < run.count; ++i) {
+        const auto here = static_cast<std::size_t>(param.part_offset + run.source + i);
+        const auto element = static_cast<std::size_t>(run.target + i);
+        is_padding[here] = false;
+        float& found = whole.found[at(param.param)][element];
+        if (whole.known[at(param.param)][element])
+          whole.num_wrong += std::memcmp(&found, &values[here], sizeof(float)) == 0 ? 0 : 1;
+        found = values[here];
+        whole.known[at(param.param)][element] = true;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < values.size(); ++i)
+    whole.num_padding += is_padding[i] && values[i] != 0 ? 1 : 0;
+}
+
+std::int64_t all_reduced_bytes(comm::Communicator& world) {
+  return world.engine().recorder().bytes(comm::OperationKind::all_reduce);
+}
+
+/// One rank's step; whether its last sums are of as many bytes as was said.
+bool make_step(const Setting& setting, const StepShape& shape, ModelStorage& storage, const Context& context,
+               comm::Communicator& world) {
+  const ActionList list = build_training_step(shape);
+  storage.gradients().start_step();
+  for (const Action& action : list) {
+    if (action.kind == ActionKind::backward_weight)
+      add_terms(storage, context, action.unit, action.micro_batch);
+    if (action.kind == ActionKind::reduce) storage.gradients().reduce(context, action.unit);
+  }
+  const std::int64_t before = all_reduced_bytes(world);
+  storage.gradients().complete(context);
+  const Traffic traffic{storage.local(), setting.precision};
+  const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
+  std::int64_t expected = 0;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    expected += list[i].kind == ActionKind::control ? bytes[i] : 0;
+  return all_reduced_bytes(world) - before == expected;
+}
+
+int run_rank(const Setting& setting, const model::ParameterTable& table, comm::Communicator& world,
+             Whole& whole, std::mutex& mutex) {
+  const model::Layout& layout = setting.layout;
+  const Context context(1, Device::host());
+  const Groups groups(layout, world, {}, setting.key_value_heads);
+  const LocalTable local(table, layout, layout.place_of(world.rank()));
+  const LanePlan plan = LanePlan(num_micro_batches, 4).of_rank(local.place().dp, layout.dp);
+  ModelStorage storage(context.device(), local, setting.precision, &plan, groups);
+  const StepShape shape{.num_units = static_cast<int>(table.units().size()),
+                        .first_micro_batch = static_cast<int>(plan.first_micro_batch()),
+                        .num_micro_batches = static_cast<int>(plan.num_micro_batches()),
+                        .rounds = static_cast<int>((num_micro_batches + layout.dp - 1) / layout.dp),
+                        .zero = layout.zero};
+  const bool is_traffic = make_step(setting, shape, storage, context, world);
+  const std::scoped_lock lock(mutex);
+  whole.is_traffic = whole.is_traffic && is_traffic;
+  for (int group = 0; group < storage.num_groups(); ++group) {
+    tell_group(storage, local.group(group), group, whole);
+    add_squared_norm(context, local, local.group(group), storage.group_gradient(group), whole.squared_norm);
+  }
+  return 0;
+}
+
+Whole step_of(const Setting& setting) {
+  const model::ParameterTable table(spec_of(setting.key_value_heads));
+  Whole whole;
+  for (const model::ParamSpec& param : table.params()) {
+    const auto numel = static_cast<std::size_t>(param.shape.numel());
+    whole.expected.emplace_back(numel);
+    whole.found.emplace_back(numel);
+    whole.known.emplace_back(numel);
+  }
+  add_expected(table, setting.layout, whole);
+  std::mutex mutex;
+  comm::run_threads(setting.layout.size(),
+                    [&](comm::Communicator& world) { return run_rank(setting, table, world, whole, mutex); });
+  return whole;
+}
+
+/// The largest difference between what is and what must be, and all else that must hold.
+double error_of(const Setting& setting) {
+  const Whole whole = step_of(setting);
+  CHECK(whole.num_wrong == 0);
+  CHECK(whole.num_padding == 0);
+  CHECK(whole.is_traffic);
+  double most = 0, squares = 0;
+  for (std::size_t p = 0; p < whole.found.size(); ++p) {
+    CHECK(std::find(whole.known[p].begin(), whole.known[p].end(), false) == whole.known[p].end());
+    for (std::size_t i = 0; i < whole.found[p].size(); ++i) {
+      most = std::max(most, std::abs(double{whole.found[p][i]} - double{whole.expected[p][i]}));
+      squares += double{whole.found[p][i]} * double{whole.found[p][i]};
+    }
+  }
+  CHECK(whole.squared_norm.value() == Approx(squares).epsilon(1e-12));
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("gradients of which tensor-parallel ranks have parts become whole, the same bits on all") {
+  const int tp = GENERATE(1, 2, 4), dp = GENERATE(1, 2), zero = dp == 1 ? 0 : GENERATE(0, 1, 2, 3);
+  const bool sequence_parallel = GENERATE(false, true);
+  const std::int64_t heads = GENERATE(1, 2, 4);
+  CAPTURE(tp, dp, zero, sequence_parallel, heads);
+  const model::Layout layout{.dp = dp, .tp = tp, .zero = zero, .sequence_parallel = sequence_parallel};
+  REQUIRE(why_impossible(layout, spec_of(heads)).empty());
+  const double error = error_of({layout, heads});
+  const bool is_same_sum =
+      tp <= 2 && zero <= 1;  // others add more than two ranks, or each micro-batch's sums
+  CHECK((is_same_sum ? error == 0 : error < 2e-5));
+}
+
+TEST_CASE("data-parallel replicas sum their parts before tensor-parallel ranks do") {
+  const int zero = GENERATE(1, 2, 3);
+  const model::Layout layout{.dp = 4, .tp = 2, .zero = zero, .zero_group = 2, .sequence_parallel = true};
+  CHECK(error_of({layout, 1}) == 0);
+  // What has travelled in 16 bits is summed over tensor-parallel ranks in 32.
+  CHECK(error_of({layout, 1, {.reduce = DType::bf16}}) < 0.1);
+}
+
+TEST_CASE("ranks whose gradients are to be summed must know each other") {
+  const model::Layout layout{.tp = 2};
+  const model::ParameterTable table(spec_of(1));
+  const int refused = comm::run_threads(2, [&](comm::Communicator& world) {
+    const Groups groups(layout, world);
+    const LocalTable local(table, layout, layout.place_of(world.rank()));
+    const LanePlan plan(1, 1);
+    const Context context(1, Device::host());
+    GradientStore store(context.device(), local, {}, plan, groups);
+    store.start_step();
+    for (const int unit : local.units()) {
+      store.of_unit(context, unit, 0);
+      store.finish_micro_batch(context, unit, 0);
+      store.reduce(context, unit);
+    }
+    try {
+      store.complete(context);
+    } catch (const Error& error) {
+      return error.kind() == ErrorKind::internal ? 0 : 1;
+    }
+    return 1;
+  });
+  CHECK(refused == 0);
+}
