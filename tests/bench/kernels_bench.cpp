@@ -295,6 +295,23 @@ void cross_entropy_gradient(benchmark::State& state, DType dtype) {
   measure_bytes(state, b.bytes(2.0 * R * V),
                 [&](const Context& c) { kernels::cross_entropy_gradient(c, labels, 1e-3, nll, logits); });
 }
+/// Of a rank that has the whole vocabulary; of n the time is an n-th.
+void cross_entropy_part(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor logits = b.elements({R, V}), labels = b.ids(R, V), part = b.doubles(3 * R).reshaped({3, R});
+  measure_bytes(state, b.bytes(1.0 * R * V), [&](const Context& c) {
+    kernels::cross_entropy_part(c, logits, labels, {0, V}, part);
+  });
+}
+void cross_entropy_gradient_of_parts(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor logits = b.elements({R, V}), labels = b.ids(R, V), nll = b.doubles(R);
+  const Tensor parts = b.doubles(3 * R).reshaped({1, 3, R});
+  kernels::cross_entropy_part(Context(1, Device::host()), logits, labels, {0, V}, parts.reshaped({3, R}));
+  measure_bytes(state, b.bytes(2.0 * R * V), [&](const Context& c) {
+    kernels::cross_entropy_gradient_of_parts(c, parts, labels, {0, V}, 1e-3, nll, logits);
+  });
+}
 
 void add(benchmark::State& state, DType dtype) {
   Bench b(dtype);
@@ -393,6 +410,7 @@ void register_all() {
     DT_ADD(layer_norm), DT_ADD(layer_norm_backward), DT_ADD(rms_norm), DT_ADD(rms_norm_backward);
     DT_ADD(gelu), DT_ADD(gelu_backward), DT_ADD(swiglu), DT_ADD(swiglu_backward);
     DT_ADD(embedding), DT_ADD(embedding_backward), DT_ADD(cross_entropy), DT_ADD(cross_entropy_gradient);
+    DT_ADD(cross_entropy_part), DT_ADD(cross_entropy_gradient_of_parts);
     DT_ADD(add), DT_ADD(convert), DT_ADD(sum_squares_by_block), DT_ADD(adamw);
     if (dtype != DType::f16) DT_ADD(accumulate);
 #undef DT_ADD

@@ -37,6 +37,8 @@ decltype(kernels::embedding_backward) embedding_backward;
 
 decltype(kernels::cross_entropy) cross_entropy;
 decltype(kernels::cross_entropy_gradient) cross_entropy_gradient;
+decltype(kernels::cross_entropy_part) cross_entropy_part;
+decltype(kernels::cross_entropy_gradient_of_parts) cross_entropy_gradient_of_parts;
 
 decltype(kernels::add) add;
 decltype(kernels::accumulate) accumulate;
