@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "kernels/slice.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::kernels {
@@ -21,5 +22,8 @@ void check_rank(const char* kernel, const char* name, const Tensor& tensor, int 
 
 /// Error{internal} unless every one of the int32 ids lies in [lowest, end).
 void check_ids(const char* kernel, const Tensor& ids, std::int64_t lowest, std::int64_t end);
+
+/// The whole dim of which a tensor has `held`. Error{internal} unless the slice lies in it.
+std::int64_t check_slice(const char* kernel, const Slice& slice, std::int64_t held);
 
 }  // namespace dt::kernels

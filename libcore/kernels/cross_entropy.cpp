@@ -13,20 +13,30 @@ namespace {
 constexpr std::int64_t lowest_label = std::numeric_limits<std::int32_t>::min();  // negative: no target
 
 /// Returns the logits' dtype.
-DType check_loss(const char* kernel, const Tensor& logits_RV, const Tensor& labels_R, const Tensor& nll_R) {
+DType check_logits(const char* kernel, const Tensor& logits_RV, const Tensor& labels_R, Slice columns) {
   check_rank(kernel, "logits_RV", logits_RV, 2);
-  const std::int64_t R = logits_RV.dim(0), V = logits_RV.dim(1);
-  check_tensor(kernel, "labels_R", labels_R, DType::i32, {R});
-  check_tensor(kernel, "nll_R", nll_R, DType::f64, {R});
-  check_ids(kernel, labels_R, lowest_label, V);
+  check_tensor(kernel, "labels_R", labels_R, DType::i32, {logits_RV.dim(0)});
+  check_ids(kernel, labels_R, lowest_label, check_slice(kernel, columns, logits_RV.dim(1)));
   return logits_RV.dtype();
+}
+
+void check_nll(const char* kernel, const Tensor& labels_R, const Tensor& nll_R) {
+  check_rank(kernel, "labels_R", labels_R, 1);
+  check_tensor(kernel, "nll_R", nll_R, DType::f64, {labels_R.dim(0)});
+}
+
+void check_parts(const char* kernel, const Tensor& parts_N3R, const Tensor& labels_R, const Tensor& nll_R) {
+  check_nll(kernel, labels_R, nll_R);
+  check_rank(kernel, "parts_N3R", parts_N3R, 3);
+  check_tensor(kernel, "parts_N3R", parts_N3R, DType::f64, {parts_N3R.dim(0), 3, labels_R.dim(0)});
 }
 
 }  // namespace
 
 void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
                    const Tensor& nll_R) {
-  const DType dtype = check_loss("cross_entropy", logits_RV, labels_R, nll_R);
+  const DType dtype = check_logits("cross_entropy", logits_RV, labels_R, {});
+  check_nll("cross_entropy", labels_R, nll_R);
   static constexpr Implementations<decltype(cross_entropy)> implementations{
       reference::cross_entropy<double>, reference::cross_entropy<float>, cpu::cross_entropy};
   pick(implementations, context, "cross_entropy", dtype)(context, logits_RV, labels_R, nll_R);
@@ -34,11 +44,41 @@ void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor
 
 void cross_entropy_gradient(const Context& context, const Tensor& labels_R, double scale, const Tensor& nll_R,
                             const Tensor& logits_RV) {
-  const DType dtype = check_loss("cross_entropy_gradient", logits_RV, labels_R, nll_R);
+  const DType dtype = check_logits("cross_entropy_gradient", logits_RV, labels_R, {});
+  check_nll("cross_entropy_gradient", labels_R, nll_R);
   static constexpr Implementations<decltype(cross_entropy_gradient)> implementations{
       reference::cross_entropy_gradient<double>, reference::cross_entropy_gradient<float>,
       cpu::cross_entropy_gradient};
   pick(implementations, context, "cross_entropy_gradient", dtype)(context, labels_R, scale, nll_R, logits_RV);
+}
+
+void cross_entropy_part(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
+                        Slice columns, const Tensor& part_3R) {
+  const DType dtype = check_logits("cross_entropy_part", logits_RV, labels_R, columns);
+  check_tensor("cross_entropy_part", "part_3R", part_3R, DType::f64, {3, logits_RV.dim(0)});
+  static constexpr Implementations<decltype(cross_entropy_part)> implementations{
+      reference::cross_entropy_part<double>, reference::cross_entropy_part<float>, cpu::cross_entropy_part};
+  pick(implementations, context, "cross_entropy_part", dtype)(context, logits_RV, labels_R, columns, part_3R);
+}
+
+// A few numbers a row, of which the reference takes care.
+void cross_entropy_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
+                            const Tensor& nll_R) {
+  check_parts("cross_entropy_of_parts", parts_N3R, labels_R, nll_R);
+  reference::cross_entropy_of_parts(context, parts_N3R, labels_R, nll_R);
+}
+
+void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
+                                     Slice columns, double scale, const Tensor& nll_R,
+                                     const Tensor& logits_RV) {
+  const char* const kernel = "cross_entropy_gradient_of_parts";
+  const DType dtype = check_logits(kernel, logits_RV, labels_R, columns);
+  check_parts(kernel, parts_N3R, labels_R, nll_R);
+  static constexpr Implementations<decltype(cross_entropy_gradient_of_parts)> implementations{
+      reference::cross_entropy_gradient_of_parts<double>, reference::cross_entropy_gradient_of_parts<float>,
+      cpu::cross_entropy_gradient_of_parts};
+  pick(implementations, context, kernel, dtype)(context, parts_N3R, labels_R, columns, scale, nll_R,
+                                                logits_RV);
 }
 
 }  // namespace dt::kernels

@@ -24,6 +24,19 @@ void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor&
   pick(implementations, context, "add", y.dtype())(context, a, b, y);
 }
 
+void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor& bias_N,
+                       const Tensor& residual_RN, const Tensor& y_RN) {
+  check_rank("add_bias_residual", "x_RN", x_RN, 2);
+  const std::int64_t R = x_RN.dim(0), N = x_RN.dim(1);
+  const DType dtype = x_RN.dtype();
+  if (bias_N) check_tensor("add_bias_residual", "bias_N", bias_N, dtype, {N});
+  if (residual_RN) check_tensor("add_bias_residual", "residual_RN", residual_RN, dtype, {R, N});
+  check_tensor("add_bias_residual", "y_RN", y_RN, dtype, {R, N});
+  static constexpr Implementations<decltype(add_bias_residual)> implementations{
+      reference::add_bias_residual<double>, reference::add_bias_residual<float>, cpu::add_bias_residual};
+  pick(implementations, context, "add_bias_residual", dtype)(context, x_RN, bias_N, residual_RN, y_RN);
+}
+
 void accumulate(const Context& context, const Tensor& source, const Tensor& target) {
   DT_CHECK(source.dtype() == DType::f64 || source.dtype() == DType::f32,
            "accumulate: there is no kernel for {}", dtype_name(source.dtype()));

@@ -11,6 +11,11 @@ namespace dt::kernels {
 
 /// y = a + b, of one dtype: f64, f32, bf16 or f16; y may alias either.
 void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor& y);
+/// y_RN = x_RN + bias_N + residual_RN, added in this order and rounded once: what `linear` adds to a product,
+/// where the product is a sum over ranks. Of one dtype: f64, f32, bf16 or f16. bias and residual may be
+/// absent; y may alias x or the residual.
+void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor& bias_N,
+                       const Tensor& residual_RN, const Tensor& y_RN);
 /// target += source, rounded once: fp64 into fp64, fp32 into fp32 or bf16.
 void accumulate(const Context& context, const Tensor& source, const Tensor& target);
 /// target = source in target's dtype, rounded to nearest, ties to even: any of f64, f32, bf16 and f16 into

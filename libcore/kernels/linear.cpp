@@ -53,6 +53,14 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
                                                                           dbias_N);
 }
 
+void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& dbias_N) {
+  check_rank("bias_backward", "dy_RN", dy_RN, 2);
+  check_gradient("bias_backward", "dbias_N", dbias_N, dy_RN.dtype(), {dy_RN.dim(1)});
+  static constexpr Implementations<decltype(bias_backward)> implementations{
+      reference::bias_backward<double>, reference::bias_backward<float>, cpu::bias_backward};
+  pick(implementations, context, "bias_backward", dy_RN.dtype())(context, dy_RN, dbias_N);
+}
+
 bool cpu_has(Arithmetic arithmetic) {
   return cpu::cpu_has(arithmetic);
 }

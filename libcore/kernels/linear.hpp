@@ -32,6 +32,10 @@ void linear_backward_input(const Context& context, const Tensor& dy_RN, const Te
 void linear_backward_weight(const Context& context, const Tensor& dy_RN, const Tensor& x_RK,
                             const Tensor& dw_NK, const Tensor& dbias_N);
 
+/// dbias_N += Σ over rows of dy, with the bits of linear_backward_weight's: for a bias that is added apart
+/// from the product.
+void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& dbias_N);
+
 /// FLOP/s of the fastest of a few large products multiplied in `arithmetic` (of fp32, or of bf16), measured
 /// for about `seconds`.
 double measure_matmul_rate(const Context& context, Arithmetic arithmetic, double seconds);

@@ -295,11 +295,39 @@ void cross_entropy_gradient(benchmark::State& state, DType dtype) {
   measure_bytes(state, b.bytes(2.0 * R * V),
                 [&](const Context& c) { kernels::cross_entropy_gradient(c, labels, 1e-3, nll, logits); });
 }
+/// Of a rank that has the whole vocabulary; of n the time is an n-th.
+void cross_entropy_part(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor logits = b.elements({R, V}), labels = b.ids(R, V), part = b.doubles(3 * R).reshaped({3, R});
+  measure_bytes(state, b.bytes(1.0 * R * V), [&](const Context& c) {
+    kernels::cross_entropy_part(c, logits, labels, {0, V}, part);
+  });
+}
+void cross_entropy_gradient_of_parts(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor logits = b.elements({R, V}), labels = b.ids(R, V), nll = b.doubles(R);
+  const Tensor parts = b.doubles(3 * R).reshaped({1, 3, R});
+  kernels::cross_entropy_part(Context(1, Device::host()), logits, labels, {0, V}, parts.reshaped({3, R}));
+  measure_bytes(state, b.bytes(2.0 * R * V), [&](const Context& c) {
+    kernels::cross_entropy_gradient_of_parts(c, parts, labels, {0, V}, 1e-3, nll, logits);
+  });
+}
 
 void add(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor x = b.elements({parameters}), y = b.elements({parameters});
   measure_bytes(state, b.bytes(3.0 * parameters), [&](const Context& c) { kernels::add(c, x, y, y); });
+}
+void add_bias_residual(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor x = b.elements({N, C}), bias = b.elements({C}), y = b.elements({N, C});
+  measure_bytes(state, b.bytes(3.0 * N * C),
+                [&](const Context& c) { kernels::add_bias_residual(c, x, bias, y, y); });
+}
+void bias_backward(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor dy = b.elements({N, C}), dbias = b.floats({C});
+  measure_bytes(state, b.bytes(1.0 * N * C), [&](const Context& c) { kernels::bias_backward(c, dy, dbias); });
 }
 /// fp32 into gradients of this dtype.
 void accumulate(benchmark::State& state, DType dtype) {
@@ -393,6 +421,8 @@ void register_all() {
     DT_ADD(layer_norm), DT_ADD(layer_norm_backward), DT_ADD(rms_norm), DT_ADD(rms_norm_backward);
     DT_ADD(gelu), DT_ADD(gelu_backward), DT_ADD(swiglu), DT_ADD(swiglu_backward);
     DT_ADD(embedding), DT_ADD(embedding_backward), DT_ADD(cross_entropy), DT_ADD(cross_entropy_gradient);
+    DT_ADD(cross_entropy_part), DT_ADD(cross_entropy_gradient_of_parts);
+    DT_ADD(add_bias_residual), DT_ADD(bias_backward);
     DT_ADD(add), DT_ADD(convert), DT_ADD(sum_squares_by_block), DT_ADD(adamw);
     if (dtype != DType::f16) DT_ADD(accumulate);
 #undef DT_ADD

@@ -30,6 +30,53 @@ TEST_CASE("add, copy and zero") {
   CHECK(same_bits(ids, other));
 }
 
+TEST_CASE("add_bias_residual adds what there is of both, and y may lie over x or the residual") {
+  const Context context(1, Device::host());
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    const Tensor x = f.values({2, 2}, {1, 2, 3, 4}), bias = f.values({2}, {10, 20}), y = f.output({2, 2});
+    const Tensor residual = f.values({2, 2}, {100, 200, 300, 400});
+    add_bias_residual(context, x, bias, residual, y);
+    CHECK(to_doubles(y) == std::vector<double>{111, 222, 313, 424});
+    add_bias_residual(context, x, Tensor(), Tensor(), y);
+    CHECK(same_bits(x, y));
+    add_bias_residual(context, x, Tensor(), residual, residual);
+    CHECK(to_doubles(residual) == std::vector<double>{101, 202, 303, 404});
+    add_bias_residual(context, x, bias, Tensor(), x);
+    CHECK(to_doubles(x) == std::vector<double>{11, 22, 13, 24});
+  }
+}
+
+TEST_CASE("add_bias_residual rounds a 16-bit sum once") {
+  const Context context(1, Device::host());
+  Fixture h(context, DType::bf16);
+  const Tensor y = h.output({1, 1});
+  // 256 + 1 would be 256 in bf16.
+  add_bias_residual(context, h.values({1, 1}, {256}), h.values({1}, {1}), h.values({1, 1}, {1}), y);
+  CHECK(to_doubles(y)[0] == 258);
+}
+
+TEST_CASE("fast add_bias_residual has its reference's bits in fp32") {
+  struct Sizes {
+    std::int64_t R, N;
+  };
+  for (const auto& [R_, N_] : {Sizes{1, 1}, Sizes{3, 7}, Sizes{5, 64}, Sizes{67, 769}}) {
+    const std::int64_t R = R_, N = N_;
+    for (const bool has_bias : {false, true}) {
+      for (const bool has_residual : {false, true}) {
+        const Case run = [=](Fixture& f) -> std::vector<Tensor> {
+          const Tensor y = f.output({R, N});
+          add_bias_residual(f.context, f.random({R, N}, 1), has_bias ? f.random({N}, 2, 0.3) : Tensor(),
+                            has_residual ? f.random({R, N}, 3, 70) : Tensor(), y);
+          return {y};
+        };
+        check_fast_kernel(run, Threads::any, 1e-30);
+        check_fast_half_kernel(run, Threads::any, 4e-3);
+      }
+    }
+  }
+}
+
 TEST_CASE("accumulate adds, and rounds a bf16 sum once") {
   const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {
@@ -97,6 +144,14 @@ TEST_CASE("elementwise kernels refuse tensors that differ") {
   check_refused("convert", [&] { convert(context, a, b); });
   check_refused("accumulate", [&] { accumulate(context, a, b); });
   check_refused("accumulate", [&] { accumulate(context, a, g.output({3})); });
+  const Tensor x = f.output({2, 3});
+  const auto refused = [&](const Tensor& bias, const Tensor& residual, const Tensor& y) {
+    check_refused("add_bias_residual", [&] { add_bias_residual(context, x, bias, residual, y); });
+  };
+  refused(b, Tensor(), x);
+  refused(Tensor(), f.output({3, 2}), x);
+  refused(Tensor(), Tensor(), f.output({3, 2}));
+  refused(g.output({3}), Tensor(), x);
   std::vector<double> partials(2);
   check_refused("sum_squares_by_block", [&] { sum_squares_by_block(context, a, partials); });
 }

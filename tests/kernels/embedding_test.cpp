@@ -50,6 +50,42 @@ TEST_CASE("fast embedding has its reference's bits in fp32, and rounds 16-bit su
   }
 }
 
+TEST_CASE("a slice of the table gives the rows that it has, and takes their gradients") {
+  const Context context(1, Device::host());
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    const Tensor ids = f.ids({4, 1, 0, 2}), slice = f.values({2, 1}, {20, 30}), y = f.output({4, 1});
+    embedding(context, ids, slice, false, y, {1, 5});  // rows 1 and 2 of 5
+    CHECK(to_doubles(y) == std::vector<double>{0, 20, 0, 30});
+    const Tensor sum = f.values({4, 1}, {1, 2, 3, 4});
+    embedding(context, ids, slice, true, sum, {1, 5});
+    CHECK(to_doubles(sum) == std::vector<double>{1, 22, 3, 34});
+    embedding_backward(context, ids, f.values({4, 1}, {1, 2, 3, 4}), slice, {1, 5});
+    CHECK(to_doubles(slice) == std::vector<double>{22, 34});
+  }
+}
+
+TEST_CASE("fast embedding of slices agrees with its reference, and their rows are the whole table's") {
+  constexpr std::int64_t R = 300, V = 50, C = 65;
+  for (const auto& [begin_, end_] : {std::pair{0, 1}, std::pair{1, 30}, std::pair{30, 50}, std::pair{7, 7}}) {
+    const std::int64_t begin = begin_, end = end_;
+    for (const bool add : {false, true}) {
+      const Case run = [=](Fixture& f) -> std::vector<Tensor> {
+        const Tensor ids = f.random_ids(R, 0, V, 1), table = f.random({V, C}, 2), dy = f.random({R, C}, 5);
+        const Tensor y = f.random({R, C}, 3), whole = f.random_gradient({V, C}, 4, add);
+        const Tensor slice = f.random_gradient({V, C}, 4, add).rows(begin, end);
+        embedding(f.context, ids, table.rows(begin, end), add, y, {begin, V});
+        embedding_backward(f.context, ids, dy, whole);
+        embedding_backward(f.context, ids, dy, slice, {begin, V});
+        CHECK(same_bits(slice, whole.rows(begin, end)));
+        return {y, slice};
+      };
+      check_fast_kernel(run, Threads::any, 1e-30);
+      check_fast_half_kernel(run, Threads::any, 1e-2);
+    }
+  }
+}
+
 TEST_CASE("embedding refuses ids outside the table") {
   const Context context(1, Device::host());
   Fixture f(context, DType::f32);
@@ -58,6 +94,18 @@ TEST_CASE("embedding refuses ids outside the table") {
   check_refused("embedding", [&] { embedding(context, f.ids({0, -1}), table, false, y); });
   check_refused("embedding", [&] { embedding(context, f.ids({0}), table, false, y); });
   check_refused("embedding_backward", [&] { embedding_backward(context, f.ids({0, 3}), y, table); });
+  check_refused("embedding", [&] { embedding(context, f.ids({0, 5}), table, false, y, {1, 5}); });
+  check_refused("embedding_backward", [&] { embedding_backward(context, f.ids({0, 5}), y, table, {1, 5}); });
+}
+
+TEST_CASE("embedding refuses a slice that is not one of the table") {
+  const Context context(1, Device::host());
+  Fixture f(context, DType::f32);
+  const Tensor table = f.random({3, 2}, 1), y = f.output({2, 2}), ids = f.ids({0, 1});
+  for (const Slice& slice : {Slice{-1, 5}, Slice{3, 5}, Slice{0, 2}, Slice{1, 0}}) {
+    check_refused("embedding", [&] { embedding(context, ids, table, false, y, slice); });
+    check_refused("embedding_backward", [&] { embedding_backward(context, ids, y, table, slice); });
+  }
 }
 
 }  // namespace

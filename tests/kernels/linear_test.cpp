@@ -99,13 +99,30 @@ TEST_CASE("fast linear agrees with its reference") {
   }
 }
 
-TEST_CASE("fast linear's bias gradient has the same bits for any number of threads") {
+TEST_CASE("fast linear's bias gradient has the same bits for any number of threads, and alone") {
   for (const auto& [R, N, K] : sizes) {
-    check_fast_kernel([R = R, N = N, K = K](Fixture& f) -> std::vector<Tensor> {
-      const Tensor dbias = f.random({N}, 3);
-      linear_backward_weight(f.context, f.random({R, N}, 1), f.random({R, K}, 2), f.random({N, K}, 4), dbias);
-      return {dbias};
-    });
+    for (const bool is_wide : {false, true}) {
+      const Case run = [=, R = R, N = N, K = K](Fixture& f) -> std::vector<Tensor> {
+        const Tensor dbias = f.random_gradient({N}, 3, is_wide), alone = f.random_gradient({N}, 3, is_wide);
+        const Tensor dy = f.random({R, N}, 1), dw = f.random_gradient({N, K}, 4, is_wide);
+        linear_backward_weight(f.context, dy, f.random({R, K}, 2), dw, dbias);
+        bias_backward(f.context, dy, alone);
+        CHECK(same_bits(alone, dbias));
+        return {dbias};
+      };
+      check_fast_kernel(run);
+      check_fast_half_kernel(run);
+    }
+  }
+}
+
+TEST_CASE("bias_backward adds each column's sum to what is there") {
+  const Context context(1, Device::host());
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Fixture f(context, dtype);
+    const Tensor dbias = f.values({2}, {100, 200});
+    bias_backward(context, f.values({3, 2}, {1, 2, 3, 4, 5, 6}), dbias);
+    CHECK(to_doubles(dbias) == std::vector<double>{109, 212});
   }
 }
 
@@ -145,6 +162,7 @@ TEST_CASE("linear refuses shapes and dtypes that do not fit") {
     check_refused("linear_backward_weight", [&] {
       linear_backward_weight(context, y, x, f.output({3, 4}), Tensor());
     });
+    check_refused("bias_backward", [&] { bias_backward(context, y, f.output({2})); });
   }
   Tensor integers(nullptr, DType::i32, {2, 2}, Device::host());
   check_refused("linear", [&] { linear(context, integers, integers, Tensor(), Tensor(), integers); });

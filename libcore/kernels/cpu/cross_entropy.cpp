@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cross_entropy_parts.hpp"
 
 #ifndef DT_KERNELS_CPU_CROSS_ENTROPY_RUN
 #define DT_KERNELS_CPU_CROSS_ENTROPY_RUN
@@ -15,11 +16,6 @@ namespace dt::kernels::cpu {
 /// that one fp32 sum over a vocabulary loses.
 template <class T>
 inline constexpr std::int64_t softmax_run = 8192 / sizeof(T);
-
-/// log Σ e^x = shift + log_sum; kept apart, since their sum would lose log_sum beside a huge shift.
-struct LogSumExp {
-  double shift, log_sum;
-};
 
 inline constexpr double log2_e = 1.4426950408889634;
 /// The fp32 next to it, and what it lacks.
@@ -63,7 +59,7 @@ struct Product {
   V power, rest;
 };
 
-/// For any x ≤ shift.
+/// For any x ≤ shift, or not much above it.
 struct FromHighest {
   double shift;
   V highest;
@@ -178,6 +174,26 @@ struct Quick {
 
 #endif
 
+/// Whether `body` served, which is called with a quick exponential for a shift near `about` and says whether
+/// it did; false where there is none.
+template <class T, class Body>
+HWY_INLINE bool with_quick([[maybe_unused]] float about, [[maybe_unused]] const Body& body) {
+#if HWY_TARGET != HWY_SCALAR
+  if (std::abs(about) < 64) return body(Quick<T, false>(about));
+  if (std::abs(about) < 1 << 16) return body(Quick<T, true>(about));
+#endif
+  return false;
+}
+
+/// A quick exponential for x of −∞, too: e^−200 is as much 0.
+template <class Exponential>
+struct Floored {
+  const Exponential& exponential_of;
+  double shift = exponential_of.shift;
+  float least = static_cast<float>(shift) - 200;
+  HWY_INLINE Product operator()(V x) const { return exponential_of(at_least(least, x)); }
+};
+
 template <class T, class Exponential>
 HWY_INLINE float sum_run(const T* x, std::int64_t count, const Exponential& exponential_of) {
   V sums[4] = {hn::Zero(floats), hn::Zero(floats), hn::Zero(floats), hn::Zero(floats)};
@@ -218,7 +234,7 @@ double sum_row(const T* x, std::int64_t count, const Exponential& exponential_of
 
 /// For any logits: each run relative to the highest so far.
 template <class T>
-LogSumExp log_sum_exp(const T* x, std::int64_t count) {
+SumOfExponentials sum_from_highest(const T* x, std::int64_t count) {
   float highest = std::numeric_limits<float>::lowest();  // finite, so that a run of −∞ adds 0
   double sum = 0;
   for (std::int64_t begin = 0; begin < count; begin += softmax_run<T>) {
@@ -228,29 +244,35 @@ LogSumExp log_sum_exp(const T* x, std::int64_t count) {
     if (highest != before) sum *= std::exp(double{before} - double{highest});
     sum += double{sum_run(x + begin, length, FromHighest(highest))};
   }
-  return {double{highest}, std::log(sum)};
+  return {double{highest}, sum};
 }
 
-/// body(exponential_of, log Σ e^x), where both have the same shift. The first few logits tell where the
+/// body(exponential_of, Σ e^x), where both have the same shift. The first few logits tell where the
 /// others may be: looking for the highest of all would cost as much as a quick exponential, and is needed
 /// only where the sum shows that some are far higher.
 template <class T, class Body>
 HWY_INLINE void with_exponentials(const T* x, std::int64_t count, const Body& body) {
-#if HWY_TARGET != HWY_SCALAR
   const float about = highest_of(x, HWY_MIN(count, 64), std::numeric_limits<float>::lowest());
   const auto is_done = [&](const auto& quick) HWY_ATTR {
     const double sum = sum_row(x, count, quick);
-    if (std::isfinite(sum)) body(quick, LogSumExp{quick.shift, std::log(sum)});
+    if (std::isfinite(sum)) body(quick, SumOfExponentials{quick.shift, sum});
     return std::isfinite(sum);
   };
-  if (std::abs(about) < 64) {
-    if (is_done(Quick<T, false>(about))) return;
-  } else if (std::abs(about) < 1 << 16) {
-    if (is_done(Quick<T, true>(about))) return;
-  }
-#endif
-  const LogSumExp lse = log_sum_exp(x, count);
-  body(FromHighest(static_cast<float>(lse.shift)), lse);
+  if (with_quick<T>(about, is_done)) return;
+  const SumOfExponentials all = sum_from_highest(x, count);
+  body(FromHighest(static_cast<float>(all.shift)), all);
+}
+
+/// body(exponential_of) for x that are some of those whose sum has this shift, so that none lies far above
+/// it: no run's sum is more than 2⁶⁰ e^shift.
+template <class T, class Body>
+HWY_INLINE void with_exponential_of_sum(const T*, double shift, const Body& body) {
+  const auto about = static_cast<float>(shift);
+  const auto run = [&](const auto& quick) HWY_ATTR {
+    body(Floored<std::remove_cvref_t<decltype(quick)>>{quick});
+    return true;
+  };
+  if (!with_quick<T>(about, run)) body(FromHighest(about));
 }
 
 /// logits become e · factor. Meanwhile memory is asked for the row at `next`: for all of one of 16 bits, half
@@ -273,51 +295,92 @@ HWY_INLINE void softmax_row(T* logits, std::int64_t count, const Exponential& ex
                            HWY_ATTR { store(lanes, value(load(lanes, logits + i + j)), logits + i + j); });
 }
 
-/// Returns the row's nll and turns its logits into their gradient. `next` is the row to come.
 template <class T>
-double loss_gradient_row(T* logits, std::int64_t V_, std::int32_t label, float scale, const T* next) {
-  const double at_label{static_cast<float>(logits[label])};
-  double nll = 0;
-  with_exponentials(logits, V_, [&](const auto& exponential_of, LogSumExp lse) HWY_ATTR {
-    softmax_row(logits, V_, exponential_of, static_cast<float>(std::exp(-lse.log_sum) * scale), next);
-    logits[label] = T(static_cast<float>((std::exp(at_label - lse.shift - lse.log_sum) - 1) * scale));
-    nll = lse.shift - at_label + lse.log_sum;
+struct Row {
+  T* logits;
+  std::int64_t count;
+  bool has_target;
+  std::int64_t label;  // its place among the logits, −1 where it is none of them
+  const T* next;       // the row to come
+  double at_label() const { return label < 0 ? 0 : double{static_cast<float>(logits[label])}; }
+};
+
+/// body(r, row) for rows [begin, end).
+template <class Body>
+HWY_INLINE void for_rows(const Tensor& logits_RV, const Tensor& labels_R, Slice columns, std::int64_t begin,
+                         std::int64_t end, const Body& body) {
+  const std::int64_t V_ = logits_RV.dim(1);
+  const std::int32_t* labels = labels_R.data<std::int32_t>();
+  with_elements(logits_RV.dtype(), [&](auto element) HWY_ATTR {
+    using T = decltype(element);
+    for (std::int64_t r = begin; r < end; ++r) {
+      T* logits = logits_RV.data<T>() + r * V_;
+      const T* next = r + 1 < end ? logits + V_ : logits;
+      body(r, Row<T>{logits, V_, labels[r] >= 0, columns.place(labels[r], V_), next});
+    }
   });
+}
+
+/// Turns the row into its gradient and returns its nll.
+template <class T, class Exponential>
+HWY_INLINE double set_gradient(const Row<T>& row, const Exponential& exponential_of, const LossPart& whole,
+                               float scale) {
+  const double nll = whole.nll(), factor = std::exp(-whole.exponentials.nll(exponential_of.shift)) * scale;
+  softmax_row(row.logits, row.count, exponential_of, static_cast<float>(factor), row.next);
+  if (row.label >= 0) row.logits[row.label] = T(static_cast<float>((std::exp(-nll) - 1) * scale));
   return nll;
+}
+
+/// The same without a target.
+template <class T>
+double set_no_gradient(const Row<T>& row) {
+  std::fill_n(row.logits, row.count, T{});
+  return 0;
 }
 
 void cross_entropy_rows(const Tensor& logits_RV, const Tensor& labels_R, const Tensor& nll_R,
                         std::int64_t begin, std::int64_t end) {
-  const std::int64_t V_ = logits_RV.dim(1);
-  const std::int32_t* labels = labels_R.data<std::int32_t>();
   double* nll = nll_R.data<double>();
-  with_elements(logits_RV.dtype(), [&](auto element) HWY_ATTR {
-    for (std::int64_t r = begin; r < end; ++r) {
-      const auto* logits = logits_RV.data<decltype(element)>() + r * V_;
-      nll[r] = 0;
-      if (labels[r] < 0) continue;
-      with_exponentials(logits, V_, [&](const auto&, LogSumExp lse) {
-        nll[r] = lse.shift - double{static_cast<float>(logits[labels[r]])} + lse.log_sum;
-      });
-    }
+  for_rows(logits_RV, labels_R, {}, begin, end, [&](std::int64_t r, const auto& row) HWY_ATTR {
+    nll[r] = 0;
+    if (!row.has_target) return;
+    with_exponentials(row.logits, row.count,
+                      [&](const auto&, const SumOfExponentials& all) { nll[r] = all.nll(row.at_label()); });
   });
 }
 
 void cross_entropy_gradient_rows(const Tensor& labels_R, float scale, const Tensor& nll_R,
                                  const Tensor& logits_RV, std::int64_t begin, std::int64_t end) {
-  const std::int64_t V_ = logits_RV.dim(1);
-  const std::int32_t* labels = labels_R.data<std::int32_t>();
   double* nll = nll_R.data<double>();
-  with_elements(logits_RV.dtype(), [&](auto element) HWY_ATTR {
-    for (std::int64_t r = begin; r < end; ++r) {
-      auto* logits = logits_RV.data<decltype(element)>() + r * V_;
-      if (labels[r] < 0) {
-        nll[r] = 0;
-        std::memset(logits, 0, static_cast<std::size_t>(V_) * sizeof(element));
-      } else {
-        nll[r] = loss_gradient_row(logits, V_, labels[r], scale, r + 1 < end ? logits + V_ : logits);
-      }
-    }
+  for_rows(logits_RV, labels_R, {}, begin, end, [&](std::int64_t r, const auto& row) HWY_ATTR {
+    if (!row.has_target) return void(nll[r] = set_no_gradient(row));
+    const auto finish = [&](const auto& exponential_of, const SumOfExponentials& all) HWY_ATTR {
+      nll[r] = set_gradient(row, exponential_of, {all, row.at_label()}, scale);
+    };
+    with_exponentials(row.logits, row.count, finish);
+  });
+}
+
+void cross_entropy_part_rows(const Tensor& logits_RV, const Tensor& labels_R, Slice columns,
+                             const Tensor& part_3R, std::int64_t begin, std::int64_t end) {
+  for_rows(logits_RV, labels_R, columns, begin, end, [&](std::int64_t r, const auto& row) HWY_ATTR {
+    if (!row.has_target) return set_part(part_3R, r, {});
+    with_exponentials(row.logits, row.count, [&](const auto&, const SumOfExponentials& here) {
+      set_part(part_3R, r, {here, row.at_label()});
+    });
+  });
+}
+
+void cross_entropy_gradient_of_parts_rows(const Tensor& parts_N3R, const Tensor& labels_R, Slice columns,
+                                          float scale, const Tensor& nll_R, const Tensor& logits_RV,
+                                          std::int64_t begin, std::int64_t end) {
+  double* nll = nll_R.data<double>();
+  for_rows(logits_RV, labels_R, columns, begin, end, [&](std::int64_t r, const auto& row) HWY_ATTR {
+    if (!row.has_target) return void(nll[r] = set_no_gradient(row));
+    const LossPart whole = combine_parts(parts_N3R, r);
+    const auto finish = [&](const auto& exponential_of)
+                            HWY_ATTR { nll[r] = set_gradient(row, exponential_of, whole, scale); };
+    with_exponential_of_sum(row.logits, whole.exponentials.shift, finish);
   });
 }
 
@@ -329,6 +392,8 @@ namespace dt::kernels::cpu {
 
 HWY_EXPORT(cross_entropy_rows);
 HWY_EXPORT(cross_entropy_gradient_rows);
+HWY_EXPORT(cross_entropy_part_rows);
+HWY_EXPORT(cross_entropy_gradient_of_parts_rows);
 
 void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
                    const Tensor& nll_R) {
@@ -342,6 +407,22 @@ void cross_entropy_gradient(const Context& context, const Tensor& labels_R, doub
   for_ranges(context, logits_RV.dim(0), logits_RV.dim(1), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(cross_entropy_gradient_rows)
     (labels_R, static_cast<float>(scale), nll_R, logits_RV, begin, end);
+  });
+}
+
+void cross_entropy_part(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
+                        Slice columns, const Tensor& part_3R) {
+  for_ranges(context, logits_RV.dim(0), logits_RV.dim(1), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(cross_entropy_part_rows)(logits_RV, labels_R, columns, part_3R, begin, end);
+  });
+}
+
+void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
+                                     Slice columns, double scale, const Tensor& nll_R,
+                                     const Tensor& logits_RV) {
+  for_ranges(context, logits_RV.dim(0), logits_RV.dim(1), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(cross_entropy_gradient_of_parts_rows)
+    (parts_N3R, labels_R, columns, static_cast<float>(scale), nll_R, logits_RV, begin, end);
   });
 }
 

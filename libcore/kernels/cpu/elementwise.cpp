@@ -25,6 +25,29 @@ void add_part(const Tensor& a, const Tensor& b, const Tensor& y, std::int64_t be
   });
 }
 
+template <class T>
+void add_bias_residual_row(const T* x, const T* bias, const T* residual, T* y, std::int64_t count) {
+  for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR {
+    V sum = load(lanes, x + i);
+    if (bias) sum = hn::Add(sum, load(lanes, bias + i));
+    if (residual) sum = hn::Add(sum, load(lanes, residual + i));
+    store(lanes, sum, y + i);
+  });
+}
+
+void add_bias_residual_rows(const Tensor& x_RN, const Tensor& bias_N, const Tensor& residual_RN,
+                            const Tensor& y_RN, std::int64_t begin, std::int64_t end) {
+  const std::int64_t N = x_RN.dim(1);
+  with_elements(x_RN.dtype(), [&](auto element) HWY_ATTR {
+    using T = decltype(element);
+    const T* bias = bias_N ? bias_N.data<T>() : nullptr;
+    for (std::int64_t i = begin * N; i < end * N; i += N) {
+      const T* residual = residual_RN ? residual_RN.data<T>() + i : nullptr;
+      add_bias_residual_row(x_RN.data<T>() + i, bias, residual, y_RN.data<T>() + i, N);
+    }
+  });
+}
+
 void accumulate_part(const float* source, const Tensor& target, std::int64_t begin, std::int64_t end) {
   with_gradients(target.dtype(), [&](auto element) HWY_ATTR {
     auto* sum = target.data<decltype(element)>() + begin;
@@ -114,6 +137,7 @@ HWY_AFTER_NAMESPACE();
 namespace dt::kernels::cpu {
 
 HWY_EXPORT(add_part);
+HWY_EXPORT(add_bias_residual_rows);
 HWY_EXPORT(accumulate_part);
 HWY_EXPORT(convert_part);
 HWY_EXPORT(sum_squares_of_part);
@@ -135,6 +159,13 @@ void sum_columns(const Tensor& x_RC, std::int64_t begin, std::int64_t end, float
 void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor& y) {
   for_elements(context, y.numel(), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(add_part)(a, b, y, begin, end);
+  });
+}
+
+void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor& bias_N,
+                       const Tensor& residual_RN, const Tensor& y_RN) {
+  for_ranges(context, x_RN.dim(0), x_RN.dim(1), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(add_bias_residual_rows)(x_RN, bias_N, residual_RN, y_RN, begin, end);
   });
 }
 

@@ -16,6 +16,7 @@ namespace dt::kernels::cpu {
 decltype(kernels::linear) linear;
 decltype(kernels::linear_backward_input) linear_backward_input;
 decltype(kernels::linear_backward_weight) linear_backward_weight;
+decltype(kernels::bias_backward) bias_backward;
 decltype(kernels::measure_matmul_rate) measure_matmul_rate;
 
 decltype(kernels::layer_norm) layer_norm;
@@ -37,8 +38,11 @@ decltype(kernels::embedding_backward) embedding_backward;
 
 decltype(kernels::cross_entropy) cross_entropy;
 decltype(kernels::cross_entropy_gradient) cross_entropy_gradient;
+decltype(kernels::cross_entropy_part) cross_entropy_part;
+decltype(kernels::cross_entropy_gradient_of_parts) cross_entropy_gradient_of_parts;
 
 decltype(kernels::add) add;
+decltype(kernels::add_bias_residual) add_bias_residual;
 decltype(kernels::accumulate) accumulate;
 decltype(kernels::convert) convert;
 decltype(kernels::copy) copy;

@@ -49,7 +49,10 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
   Product p = product(context, dy_RN, true, x_RK, false, dw_NK);
   p.accumulate = true;
   multiply(context, p);
-  if (!dbias_N) return;
+  if (dbias_N) bias_backward(context, dy_RN, dbias_N);
+}
+
+void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& dbias_N) {
   add_column_sums(
       context, dy_RN.dim(0), dy_RN.dim(1), {dbias_N},
       [&](std::int64_t begin, std::int64_t end, float* sums) { sum_columns(dy_RN, begin, end, sums); });

@@ -2,22 +2,32 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "kernels/cross_entropy_parts.hpp"
 
 namespace dt::kernels::reference {
 
 namespace {
 
-/// log Σ exp(x) = highest + log_sum; kept apart, since their sum would lose log_sum beside a huge highest.
-struct LogSumExp {
-  double highest, log_sum;
-};
-
 template <class T>
-LogSumExp log_sum_exp(const T* logits, std::int64_t V) {
-  const double highest = *std::max_element(logits, logits + V);
+SumOfExponentials sum_of_exponentials(const T* logits, std::int64_t V) {
+  double highest = std::numeric_limits<T>::lowest();  // finite, so that logits that are all −∞ add 0
+  for (std::int64_t v = 0; v < V; ++v) highest = std::max(highest, double{logits[v]});
   double sum = 0;
   for (std::int64_t v = 0; v < V; ++v) sum += std::exp(logits[v] - highest);
-  return {highest, std::log(sum)};
+  return {highest, sum};
+}
+
+/// `label` is the label's place among these logits, −1 where it is none of them.
+template <class T>
+void set_gradient(T* logits, std::int64_t V, std::int64_t label, const SumOfExponentials& whole,
+                  double scale) {
+  const double log_sum = std::log(whole.sum);
+  for (std::int64_t v = 0; v < V; ++v) {
+    const double p = std::exp(logits[v] - whole.shift - log_sum);
+    logits[v] = static_cast<T>((p - (v == label ? 1 : 0)) * scale);
+  }
 }
 
 }  // namespace
@@ -28,8 +38,7 @@ void cross_entropy(const Context&, const Tensor& logits_RV, const Tensor& labels
   for (std::int64_t r = 0; r < R; ++r) {
     const T* logits = logits_RV.data<T>() + r * V;
     const std::int32_t label = labels_R.data<std::int32_t>()[r];
-    const LogSumExp lse = log_sum_exp(logits, V);
-    nll_R.data<double>()[r] = label < 0 ? 0 : lse.highest - logits[label] + lse.log_sum;
+    nll_R.data<double>()[r] = label < 0 ? 0 : sum_of_exponentials(logits, V).nll(logits[label]);
   }
 }
 
@@ -41,10 +50,49 @@ void cross_entropy_gradient(const Context& context, const Tensor& labels_R, doub
   for (std::int64_t r = 0; r < R; ++r) {
     T* logits = logits_RV.data<T>() + r * V;
     const std::int32_t label = labels_R.data<std::int32_t>()[r];
-    const LogSumExp lse = log_sum_exp(logits, V);
-    for (std::int64_t v = 0; v < V; ++v) {
-      const double p = std::exp(logits[v] - lse.highest - lse.log_sum);
-      logits[v] = label < 0 ? T{0} : static_cast<T>((p - (v == label ? 1 : 0)) * scale);
+    if (label < 0) {
+      std::fill_n(logits, V, T{0});
+    } else {
+      set_gradient(logits, V, label, sum_of_exponentials(logits, V), scale);
+    }
+  }
+}
+
+template <class T>
+void cross_entropy_part(const Context&, const Tensor& logits_RV, const Tensor& labels_R, Slice columns,
+                        const Tensor& part_3R) {
+  const std::int64_t R = logits_RV.dim(0), V = logits_RV.dim(1);
+  for (std::int64_t r = 0; r < R; ++r) {
+    const T* logits = logits_RV.data<T>() + r * V;
+    const std::int32_t label = labels_R.data<std::int32_t>()[r];
+    const std::int64_t place = columns.place(label, V);
+    LossPart part{};
+    if (label >= 0) part = {sum_of_exponentials(logits, V), place < 0 ? 0 : double{logits[place]}};
+    set_part(part_3R, r, part);
+  }
+}
+
+void cross_entropy_of_parts(const Context&, const Tensor& parts_N3R, const Tensor& labels_R,
+                            const Tensor& nll_R) {
+  for (std::int64_t r = 0; r < labels_R.dim(0); ++r) {
+    const bool is_target = labels_R.data<std::int32_t>()[r] >= 0;
+    nll_R.data<double>()[r] = is_target ? combine_parts(parts_N3R, r).nll() : 0;
+  }
+}
+
+template <class T>
+void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
+                                     Slice columns, double scale, const Tensor& nll_R,
+                                     const Tensor& logits_RV) {
+  cross_entropy_of_parts(context, parts_N3R, labels_R, nll_R);
+  const std::int64_t R = logits_RV.dim(0), V = logits_RV.dim(1);
+  for (std::int64_t r = 0; r < R; ++r) {
+    T* logits = logits_RV.data<T>() + r * V;
+    const std::int32_t label = labels_R.data<std::int32_t>()[r];
+    if (label < 0) {
+      std::fill_n(logits, V, T{0});
+    } else {
+      set_gradient(logits, V, columns.place(label, V), combine_parts(parts_N3R, r).exponentials, scale);
     }
   }
 }
@@ -53,5 +101,9 @@ template decltype(kernels::cross_entropy) cross_entropy<float>;
 template decltype(kernels::cross_entropy) cross_entropy<double>;
 template decltype(kernels::cross_entropy_gradient) cross_entropy_gradient<float>;
 template decltype(kernels::cross_entropy_gradient) cross_entropy_gradient<double>;
+template decltype(kernels::cross_entropy_part) cross_entropy_part<float>;
+template decltype(kernels::cross_entropy_part) cross_entropy_part<double>;
+template decltype(kernels::cross_entropy_gradient_of_parts) cross_entropy_gradient_of_parts<float>;
+template decltype(kernels::cross_entropy_gradient_of_parts) cross_entropy_gradient_of_parts<double>;
 
 }  // namespace dt::kernels::reference

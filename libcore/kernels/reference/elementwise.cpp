@@ -39,6 +39,18 @@ void add(const Context&, const Tensor& a, const Tensor& b, const Tensor& y) {
 }
 
 template <class T>
+void add_bias_residual(const Context&, const Tensor& x_RN, const Tensor& bias_N, const Tensor& residual_RN,
+                       const Tensor& y_RN) {
+  const std::int64_t N = x_RN.dim(1);
+  for (std::int64_t i = 0; i < x_RN.numel(); ++i) {
+    T sum = x_RN.data<T>()[i];
+    if (bias_N) sum += bias_N.data<T>()[i % N];
+    if (residual_RN) sum += residual_RN.data<T>()[i];
+    y_RN.data<T>()[i] = sum;
+  }
+}
+
+template <class T>
 void accumulate(const Context&, const Tensor& source, const Tensor& target) {
   for (std::int64_t i = 0; i < target.numel(); ++i) target.data<T>()[i] += source.data<T>()[i];
 }
@@ -67,6 +79,8 @@ void sum_squares_by_block(const Context&, const Tensor& x, std::span<double> par
 
 template decltype(kernels::add) add<float>;
 template decltype(kernels::add) add<double>;
+template decltype(kernels::add_bias_residual) add_bias_residual<float>;
+template decltype(kernels::add_bias_residual) add_bias_residual<double>;
 template decltype(kernels::accumulate) accumulate<float>;
 template decltype(kernels::accumulate) accumulate<double>;
 template decltype(kernels::sum_squares_by_block) sum_squares_by_block<float>;

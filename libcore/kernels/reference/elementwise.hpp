@@ -8,6 +8,9 @@ namespace dt::kernels::reference {
 template <class T>
 void add(const Context&, const Tensor& a, const Tensor& b, const Tensor& y);
 template <class T>
+void add_bias_residual(const Context&, const Tensor& x_RN, const Tensor& bias_N, const Tensor& residual_RN,
+                       const Tensor& y_RN);
+template <class T>
 void accumulate(const Context&, const Tensor& source, const Tensor& target);
 void convert(const Context&, const Tensor& source, const Tensor& target);
 template <class T>

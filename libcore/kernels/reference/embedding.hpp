@@ -6,8 +6,10 @@
 namespace dt::kernels::reference {
 
 template <class T>
-void embedding(const Context&, const Tensor& ids_R, const Tensor& table_VC, bool add, const Tensor& y_RC);
+void embedding(const Context&, const Tensor& ids_R, const Tensor& table_VC, bool add, const Tensor& y_RC,
+               Slice slice);
 template <class T>
-void embedding_backward(const Context&, const Tensor& ids_R, const Tensor& dy_RC, const Tensor& dtable_VC);
+void embedding_backward(const Context&, const Tensor& ids_R, const Tensor& dy_RC, const Tensor& dtable_VC,
+                        Slice slice);
 
 }  // namespace dt::kernels::reference

@@ -36,23 +36,29 @@ void linear_backward_input(const Context&, const Tensor& dy_RN, const Tensor& w_
 }
 
 template <class T>
-void linear_backward_weight(const Context&, const Tensor& dy_RN, const Tensor& x_RK, const Tensor& dw_NK,
-                            const Tensor& dbias_N) {
+void linear_backward_weight(const Context& context, const Tensor& dy_RN, const Tensor& x_RK,
+                            const Tensor& dw_NK, const Tensor& dbias_N) {
   const std::int64_t R = dy_RN.dim(0), N = dy_RN.dim(1), K = x_RK.dim(1);
   const T* dy = dy_RN.data<T>();
   const T* x = x_RK.data<T>();
   T* dw = dw_NK.data<T>();
-  T* dbias = dbias_N ? dbias_N.data<T>() : nullptr;
   for (std::int64_t n = 0; n < N; ++n) {
     for (std::int64_t k = 0; k < K; ++k) {
       double sum = 0;
       for (std::int64_t r = 0; r < R; ++r) sum += double{dy[r * N + n]} * double{x[r * K + k]};
       dw[n * K + k] += static_cast<T>(sum);
     }
-    if (!dbias) continue;
+  }
+  if (dbias_N) bias_backward<T>(context, dy_RN, dbias_N);
+}
+
+template <class T>
+void bias_backward(const Context&, const Tensor& dy_RN, const Tensor& dbias_N) {
+  const std::int64_t R = dy_RN.dim(0), N = dy_RN.dim(1);
+  for (std::int64_t n = 0; n < N; ++n) {
     double sum = 0;
-    for (std::int64_t r = 0; r < R; ++r) sum += dy[r * N + n];
-    dbias[n] += static_cast<T>(sum);
+    for (std::int64_t r = 0; r < R; ++r) sum += dy_RN.data<T>()[r * N + n];
+    dbias_N.data<T>()[n] += static_cast<T>(sum);
   }
 }
 
@@ -62,5 +68,7 @@ template decltype(kernels::linear_backward_input) linear_backward_input<float>;
 template decltype(kernels::linear_backward_input) linear_backward_input<double>;
 template decltype(kernels::linear_backward_weight) linear_backward_weight<float>;
 template decltype(kernels::linear_backward_weight) linear_backward_weight<double>;
+template decltype(kernels::bias_backward) bias_backward<float>;
+template decltype(kernels::bias_backward) bias_backward<double>;
 
 }  // namespace dt::kernels::reference

@@ -14,4 +14,7 @@ template <class T>
 void linear_backward_weight(const Context&, const Tensor& dy_RN, const Tensor& x_RK, const Tensor& dw_NK,
                             const Tensor& dbias_N);
 
+template <class T>
+void bias_backward(const Context&, const Tensor& dy_RN, const Tensor& dbias_N);
+
 }  // namespace dt::kernels::reference
