@@ -2,6 +2,7 @@
 
 #include "kernels/linear.hpp"
 #include "model/joined.hpp"
+#include "model/parallel_linear.hpp"
 
 namespace dt::model {
 
@@ -15,15 +16,17 @@ RotaryTables::RotaryTables(Device device, const ModelSpec& spec, DType statistic
   kernels::rotary_tables({spec.rotary_theta, spec.rotary_scaling}, cos_PD2, sin_PD2);
 }
 
-AttentionLayer::AttentionLayer(const ModelSpec& spec, DType dtype, std::shared_ptr<const RotaryTables> rotary)
-    : query_heads_(spec.query_heads),
-      key_value_heads_(spec.key_value_heads),
-      head_dim_(spec.head_dim),
-      qkv_bias_(spec.qkv_bias),
-      output_bias_(spec.attention_output_bias),
-      window_(spec.sliding_window),
+AttentionLayer::AttentionLayer(const ModelSpec& share, DType dtype,
+                               std::shared_ptr<const RotaryTables> rotary, const Seam& seam)
+    : query_heads_(share.query_heads),
+      key_value_heads_(share.key_value_heads),
+      head_dim_(share.head_dim),
+      qkv_bias_(share.qkv_bias),
+      output_bias_(share.attention_output_bias),
+      window_(share.sliding_window),
       dtype_(dtype),
-      rotary_(std::move(rotary)) {}
+      rotary_(std::move(rotary)),
+      seam_(seam) {}
 
 AttentionLayer::Saved AttentionLayer::saved(SavedMemory& memory, std::int64_t batch,
                                             std::int64_t sequence) const {
@@ -36,19 +39,19 @@ AttentionLayer::Saved AttentionLayer::saved(SavedMemory& memory, std::int64_t ba
 }
 
 void AttentionLayer::forward(const Context& context, const MicroBatch& micro_batch,
-                             std::span<const Tensor> weights, const Tensor& x_RC, const Tensor& residual_RC,
-                             const Tensor& y_RC, const Saved& saved) const {
+                             std::span<const Tensor> weights, const Tensor& x_LC, const Tensor& residual_LC,
+                             const Tensor& y_LC, const Saved& saved) const {
   const Params w = params(weights);
   const Arena::Scope scope(context.scratch());
-  kernels::linear(context, x_RC, w.qkv_weight_EC, w.qkv_bias_E, {}, saved.qkv_RE);
+  column_parallel(context, seam_, x_LC, w.qkv_weight_EC, w.qkv_bias_E, saved.qkv_RE);
   rotate(context, micro_batch, false, saved.qkv_RE);
   kernels::attention(context, shape(micro_batch.batch, micro_batch.sequence),
                      first_visible(context, micro_batch), saved.qkv_RE, saved.y_RQ, saved.lse_BHT);
-  kernels::linear(context, saved.y_RQ, w.output_weight_CQ, w.output_bias_C, residual_RC, y_RC);
+  row_parallel(context, seam_, saved.y_RQ, w.output_weight_CQ, w.output_bias_C, residual_LC, y_LC);
 }
 
 void AttentionLayer::backward_input(const Context& context, const MicroBatch& micro_batch,
-                                    std::span<const Tensor> weights, const Tensor& dy_RC, const Tensor& dx_RC,
+                                    std::span<const Tensor> weights, const Tensor& dy_RC, const Tensor& dx_LC,
                                     const Saved& saved) const {
   const Params w = params(weights);
   Arena::Scope scope(context.scratch());
@@ -58,14 +61,16 @@ void AttentionLayer::backward_input(const Context& context, const MicroBatch& mi
                               first_visible(context, micro_batch), dheads_RQ, saved.qkv_RE, saved.y_RQ,
                               saved.lse_BHT, saved.qkv_RE);
   rotate(context, micro_batch, true, saved.qkv_RE);
-  kernels::linear_backward_input(context, saved.qkv_RE, w.qkv_weight_EC, dx_RC);
+  column_parallel_backward_input(context, seam_, saved.qkv_RE, w.qkv_weight_EC, dx_LC);
 }
 
 void AttentionLayer::backward_weight(const Context& context, std::span<const Tensor> grads,
-                                     const Tensor& x_RC, const Tensor& dy_RC, const Saved& saved) const {
+                                     const Tensor& x_LC, const Tensor& dy_RC, const Saved& saved) const {
   const Params g = params(grads);
-  kernels::linear_backward_weight(context, dy_RC, saved.y_RQ, g.output_weight_CQ, g.output_bias_C);
-  kernels::linear_backward_weight(context, saved.qkv_RE, x_RC, g.qkv_weight_EC, g.qkv_bias_E);
+  const Arena::Scope scope(context.scratch());
+  const Gathered x(context, seam_, x_LC);
+  row_parallel_backward_weight(context, seam_, dy_RC, saved.y_RQ, g.output_weight_CQ, g.output_bias_C);
+  kernels::linear_backward_weight(context, saved.qkv_RE, x.all(context), g.qkv_weight_EC, g.qkv_bias_E);
 }
 
 AttentionLayer::Params AttentionLayer::params(std::span<const Tensor> tensors) const {

@@ -1,7 +1,8 @@
 #pragma once
 // Causal self-attention with its projections.
-// Legend: B batch, T sequence, R = B·T rows, C hidden, H query heads, K key-value heads, D head size, Q =
-// H·D, E = (H + 2K)·D, P positions.
+// Legend: B batch, T sequence, R = B·T rows, L those of them that are this rank's where nothing is cut (see
+// Seam), C hidden, H query heads and K key-value heads of this rank, D head size, Q = H·D, E = (H + 2K)·D, P
+// positions.
 
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "kernels/attention.hpp"
 #include "model/saved_memory.hpp"
+#include "model/seam.hpp"
 #include "model/unit.hpp"
 #include "tensor/buffer.hpp"
 
@@ -33,17 +35,19 @@ class AttentionLayer {
     Tensor lse_BHT;
   };
 
-  AttentionLayer(const ModelSpec& spec, DType dtype, std::shared_ptr<const RotaryTables> rotary);
+  /// `share` is the rank's part of the model. The seam must outlive the layer.
+  AttentionLayer(const ModelSpec& share, DType dtype, std::shared_ptr<const RotaryTables> rotary,
+                 const Seam& seam);
   std::size_t num_params() const { return 4 + (qkv_bias_ ? 3 : 0) + (output_bias_ ? 1 : 0); }
   Saved saved(SavedMemory& memory, std::int64_t batch, std::int64_t sequence) const;
 
   /// y = residual + the layer's output.
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-               const Tensor& x_RC, const Tensor& residual_RC, const Tensor& y_RC, const Saved& saved) const;
+               const Tensor& x_LC, const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const;
   /// Overwrites dx.
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-                      const Tensor& dy_RC, const Tensor& dx_RC, const Saved& saved) const;
-  void backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_RC,
+                      const Tensor& dy_RC, const Tensor& dx_LC, const Saved& saved) const;
+  void backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_LC,
                        const Tensor& dy_RC, const Saved& saved) const;
 
  private:
@@ -66,6 +70,7 @@ class AttentionLayer {
   std::optional<std::int64_t> window_;
   DType dtype_;
   std::shared_ptr<const RotaryTables> rotary_;
+  const Seam& seam_;
 };
 
 }  // namespace dt::model

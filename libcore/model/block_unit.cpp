@@ -5,19 +5,24 @@
 namespace dt::model {
 
 BlockUnit::BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, Kept kept,
+                     std::shared_ptr<const RotaryTables> rotary, const Seam& seam)
+    : BlockUnit(share_of(spec, seam.share()), seam, std::move(unit), dtype, kept, std::move(rotary)) {}
+
+BlockUnit::BlockUnit(const ModelSpec& share, const Seam& seam, UnitSpec unit, DType dtype, Kept kept,
                      std::shared_ptr<const RotaryTables> rotary)
     : unit_(std::move(unit)),
-      hidden_(spec.hidden),
-      query_features_(spec.query_heads * spec.head_dim),
-      mlp_features_(spec.mlp_hidden),
+      hidden_(share.hidden),
+      query_features_(share.query_heads * share.head_dim),
+      mlp_features_(share.mlp_hidden),
       dtype_(dtype),
       kept_(kept),
-      norm_(spec, statistics_dtype(dtype)),
-      attention_(spec, dtype, std::move(rotary)),
-      mlp_(spec, dtype) {}
+      seam_(seam),
+      norm_(share, statistics_dtype(dtype)),
+      attention_(share, dtype, std::move(rotary), seam),
+      mlp_(share, dtype, seam) {}
 
 Shape BlockUnit::output_shape(std::int64_t batch, std::int64_t sequence) const {
-  return {batch * sequence, hidden_};
+  return {seam_.share().local_rows(batch * sequence), hidden_};
 }
 
 std::size_t BlockUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) const {
@@ -33,8 +38,10 @@ std::size_t BlockUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) 
       static_cast<std::size_t>(query_features_) * (element + dtype_bytes(statistics_dtype(dtype_)));
   const std::size_t widest =
       std::max(mlp_rows * static_cast<std::size_t>(mlp_features_) * element, rows * attention);
-  const std::size_t backward = rows * static_cast<std::size_t>(hidden_) * element + widest;
-  return keeps_everything() ? backward : std::max(backward, remade_bytes(batch, sequence));
+  const std::size_t gradient = static_cast<std::size_t>(output_shape(batch, sequence).numel()) * element;
+  const std::size_t all_rows = divides_rows() ? rows * static_cast<std::size_t>(hidden_) * element : 0;
+  const std::size_t remade = keeps_everything() ? 0 : remade_bytes(batch, sequence);
+  return std::max(gradient + widest, remade) + all_rows;
 }
 
 std::size_t BlockUnit::remade_bytes(std::int64_t batch, std::int64_t sequence) const {
@@ -44,11 +51,13 @@ std::size_t BlockUnit::remade_bytes(std::int64_t batch, std::int64_t sequence) c
 }
 
 std::size_t BlockUnit::handover_bytes(std::int64_t batch, std::int64_t sequence) const {
-  return keeps_everything() ? 0 : remade_bytes(batch, sequence);
+  SavedMemory count;
+  for (int layer = 0; divides_rows() && layer < 2; ++layer) count.take(dtype_, {batch * sequence, hidden_});
+  return count.used_bytes() + (keeps_everything() ? 0 : remade_bytes(batch, sequence));
 }
 
 void BlockUnit::forward(const Context& context, const MicroBatch& micro_batch,
-                        std::span<const Tensor> weights, const Tensor& x_RC, const Tensor& y_RC,
+                        std::span<const Tensor> weights, const Tensor& x_LC, const Tensor& y_LC,
                         std::span<std::byte> memory, std::span<const Tensor>) const {
   DT_CHECK(memory.data() != nullptr, "{}: no saved memory", unit_.name);
   const std::int64_t B = micro_batch.batch, T = micro_batch.sequence;
@@ -59,65 +68,74 @@ void BlockUnit::forward(const Context& context, const MicroBatch& micro_batch,
   SavedMemory kept(context.device(), memory), remade(context.device(), transient.span_bytes());
   const Saved s = saved(kept, keeps_everything() ? kept : remade, B, T);
   const Parts w = parts(weights);
-  norm_.forward(context, w.attention_norm, x_RC, s.attention_in_RC, s.attention_norm);
-  attention_.forward(context, micro_batch, w.attention, s.attention_in_RC, x_RC, s.x1_RC, s.attention);
-  norm_.forward(context, w.mlp_norm, s.x1_RC, s.mlp_in_RC, s.mlp_norm);
-  mlp_.forward(context, w.mlp, s.mlp_in_RC, s.x1_RC, y_RC, s.mlp);
+  norm_.forward(context, w.attention_norm, x_LC, s.attention_in_LC, s.attention_norm);
+  attention_.forward(context, micro_batch, w.attention, s.attention_in_LC, x_LC, s.x1_LC, s.attention);
+  norm_.forward(context, w.mlp_norm, s.x1_LC, s.mlp_in_LC, s.mlp_norm);
+  mlp_.forward(context, w.mlp, s.mlp_in_LC, s.x1_LC, y_LC, s.mlp);
 }
 
 void BlockUnit::backward_input(const Context& context, const MicroBatch& micro_batch,
-                               std::span<const Tensor> weights, const Tensor& x_RC, const Tensor& dy_RC,
-                               const Tensor& dx_RC, std::span<std::byte> saved_memory,
+                               std::span<const Tensor> weights, const Tensor& x_LC, const Tensor& dy_LC,
+                               const Tensor& dx_LC, std::span<std::byte> saved_memory,
                                std::span<std::byte> handover_memory) const {
-  const Saved s = for_backward(context, saved_memory, handover_memory, micro_batch);
+  const Saved s = for_backward(context, saved_memory, handover_memory, micro_batch, dy_LC);
   const Parts w = parts(weights);
   if (!keeps_everything()) {
-    norm_.forward(context, w.attention_norm, x_RC, s.attention_in_RC, s.attention_norm);
-    norm_.forward(context, w.mlp_norm, s.x1_RC, s.mlp_in_RC, s.mlp_norm);
+    norm_.forward(context, w.attention_norm, x_LC, s.attention_in_LC, s.attention_norm);
+    norm_.forward(context, w.mlp_norm, s.x1_LC, s.mlp_in_LC, s.mlp_norm);
     mlp_.activate(context, s.mlp);
   }
   Arena::Scope scope(context.scratch());
-  const Tensor dnorm_RC = context.scratch().allocate(dtype_, x_RC.shape());
-  mlp_.backward_input(context, w.mlp, dy_RC, dnorm_RC, s.mlp);
-  const Tensor& dx1_RC = s.x1_RC;
-  norm_.backward_input(context, w.mlp_norm, s.x1_RC, dnorm_RC, dy_RC, dx1_RC, s.mlp_norm);
-  attention_.backward_input(context, micro_batch, w.attention, dx1_RC, dnorm_RC, s.attention);
-  norm_.backward_input(context, w.attention_norm, x_RC, dnorm_RC, dx1_RC, dx_RC, s.attention_norm);
+  const Tensor dnorm_LC = context.scratch().allocate(dtype_, x_LC.shape());
+  gather(context, dy_LC, s.mlp_dy_RC);
+  mlp_.backward_input(context, w.mlp, s.mlp_dy_RC, dnorm_LC, s.mlp);
+  const Tensor& dx1_LC = s.x1_LC;
+  norm_.backward_input(context, w.mlp_norm, s.x1_LC, dnorm_LC, dy_LC, dx1_LC, s.mlp_norm);
+  gather(context, dx1_LC, s.attention_dy_RC);
+  attention_.backward_input(context, micro_batch, w.attention, s.attention_dy_RC, dnorm_LC, s.attention);
+  norm_.backward_input(context, w.attention_norm, x_LC, dnorm_LC, dx1_LC, dx_LC, s.attention_norm);
 }
 
-void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_RC,
+void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_LC,
                                 std::span<const Tensor> grads, std::span<std::byte> saved_memory,
                                 std::span<std::byte> handover_memory) const {
-  const Saved s = for_backward(context, saved_memory, handover_memory, micro_batch);
+  const Saved s = for_backward(context, saved_memory, handover_memory, micro_batch, dy_LC);
   const Parts g = parts(grads);
-  mlp_.backward_weight(context, g.mlp, s.mlp_in_RC, dy_RC, s.mlp);
+  mlp_.backward_weight(context, g.mlp, s.mlp_in_LC, s.mlp_dy_RC, s.mlp);
   norm_.backward_weight(context, g.mlp_norm, s.mlp_norm);
-  const Tensor& dx1_RC = s.x1_RC;
-  attention_.backward_weight(context, g.attention, s.attention_in_RC, dx1_RC, s.attention);
+  attention_.backward_weight(context, g.attention, s.attention_in_LC, s.attention_dy_RC, s.attention);
   norm_.backward_weight(context, g.attention_norm, s.attention_norm);
 }
 
 BlockUnit::Saved BlockUnit::saved(SavedMemory& memory, SavedMemory& remade, std::int64_t batch,
                                   std::int64_t sequence) const {
-  const std::int64_t rows = batch * sequence;
+  const std::int64_t rows = batch * sequence, local = seam_.share().local_rows(rows);
   Saved s;
-  s.x1_RC = memory.take(dtype_, {rows, hidden_});
-  s.attention_in_RC = remade.take(dtype_, {rows, hidden_});
-  s.mlp_in_RC = remade.take(dtype_, {rows, hidden_});
-  s.attention_norm = norm_.saved(memory, rows);
-  s.mlp_norm = norm_.saved(memory, rows);
+  s.x1_LC = memory.take(dtype_, {local, hidden_});
+  s.attention_in_LC = remade.take(dtype_, {local, hidden_});
+  s.mlp_in_LC = remade.take(dtype_, {local, hidden_});
+  s.attention_norm = norm_.saved(memory, local);
+  s.mlp_norm = norm_.saved(memory, local);
   s.attention = attention_.saved(memory, batch, sequence);
   s.mlp = mlp_.saved(memory, remade, rows);
   return s;
 }
 
 BlockUnit::Saved BlockUnit::for_backward(const Context& context, std::span<std::byte> saved_memory,
-                                         std::span<std::byte> handover_memory,
-                                         const MicroBatch& micro_batch) const {
-  DT_CHECK(saved_memory.data() && (keeps_everything() || handover_memory.data()), "{}: no memory",
+                                         std::span<std::byte> handover_memory, const MicroBatch& micro_batch,
+                                         const Tensor& dy_LC) const {
+  const std::int64_t B = micro_batch.batch, T = micro_batch.sequence;
+  DT_CHECK(saved_memory.data() && (handover_memory.data() || handover_bytes(B, T) == 0), "{}: no memory",
            unit_.name);
   SavedMemory kept(context.device(), saved_memory), handed(context.device(), handover_memory);
-  return saved(kept, keeps_everything() ? kept : handed, micro_batch.batch, micro_batch.sequence);
+  Saved s = saved(kept, keeps_everything() ? kept : handed, B, T);
+  s.mlp_dy_RC = divides_rows() ? handed.take(dtype_, {B * T, hidden_}) : dy_LC;
+  s.attention_dy_RC = divides_rows() ? handed.take(dtype_, {B * T, hidden_}) : s.x1_LC;
+  return s;
+}
+
+void BlockUnit::gather(const Context& context, const Tensor& local_LC, const Tensor& full_RC) const {
+  if (divides_rows()) wait(context, seam_.start_gather(local_LC, full_RC));
 }
 
 BlockUnit::Parts BlockUnit::parts(std::span<const Tensor> tensors) const {

@@ -1,24 +1,35 @@
 #include "model/embedding_unit.hpp"
 
-#include "kernels/embedding.hpp"
+#include "model/parallel_linear.hpp"
 
 namespace dt::model {
 
-EmbeddingUnit::EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype)
+EmbeddingUnit::EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const Seam& seam)
     : unit_(std::move(unit)),
       hidden_(spec.hidden),
       learned_positions_(spec.position == Position::learned),
-      dtype_(dtype) {}
+      rows_{seam.share().vocabulary(spec).begin, spec.vocabulary},
+      dtype_(dtype),
+      seam_(seam) {}
 
 Shape EmbeddingUnit::output_shape(std::int64_t batch, std::int64_t sequence) const {
-  return {batch * sequence, hidden_};
+  return {seam_.share().local_rows(batch * sequence), hidden_};
+}
+
+std::size_t EmbeddingUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) const {
+  if (!seam_.share().divides_rows) return 0;
+  return static_cast<std::size_t>(batch * sequence * hidden_) * dtype_bytes(dtype_);
 }
 
 void EmbeddingUnit::forward(const Context& context, const MicroBatch& micro_batch,
-                            std::span<const Tensor> weights, const Tensor&, const Tensor& y_RC,
+                            std::span<const Tensor> weights, const Tensor&, const Tensor& y_LC,
                             std::span<std::byte>, std::span<const Tensor>) const {
-  kernels::embedding(context, micro_batch.tokens_R, weights[0], false, y_RC);
-  if (learned_positions_) kernels::embedding(context, micro_batch.positions_R, weights[1], true, y_RC);
+  const Arena::Scope scope(context.scratch());
+  const Tensor partial_RC = memory_for_partial(context, seam_, micro_batch.tokens_R.dim(0), y_LC);
+  kernels::embedding(context, micro_batch.tokens_R, weights[0], false, partial_RC, rows_);
+  sum(context, seam_, partial_RC, y_LC);
+  if (learned_positions_)
+    kernels::embedding(context, seam_.share().local(micro_batch.positions_R), weights[1], true, y_LC);
 }
 
 void EmbeddingUnit::backward_input(const Context&, const MicroBatch&, std::span<const Tensor>, const Tensor&,
@@ -26,10 +37,13 @@ void EmbeddingUnit::backward_input(const Context&, const MicroBatch&, std::span<
                                    std::span<std::byte>) const {}
 
 void EmbeddingUnit::backward_weight(const Context& context, const MicroBatch& micro_batch,
-                                    const Tensor& dy_RC, std::span<const Tensor> grads, std::span<std::byte>,
+                                    const Tensor& dy_LC, std::span<const Tensor> grads, std::span<std::byte>,
                                     std::span<std::byte>) const {
-  kernels::embedding_backward(context, micro_batch.tokens_R, dy_RC, grads[0]);
-  if (learned_positions_) kernels::embedding_backward(context, micro_batch.positions_R, dy_RC, grads[1]);
+  const Arena::Scope scope(context.scratch());
+  kernels::embedding_backward(context, micro_batch.tokens_R, all_rows(context, seam_, dy_LC), grads[0],
+                              rows_);
+  if (learned_positions_)
+    kernels::embedding_backward(context, seam_.share().local(micro_batch.positions_R), dy_LC, grads[1]);
 }
 
 }  // namespace dt::model

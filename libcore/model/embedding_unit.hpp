@@ -1,29 +1,33 @@
 #pragma once
-// Tokens to features. Legend: R rows, C hidden.
+// Tokens to features. Legend: R rows, L those of them that are this rank's (see Seam), C hidden.
 
+#include "kernels/embedding.hpp"
+#include "model/seam.hpp"
 #include "model/unit.hpp"
 
 namespace dt::model {
 
-/// Parameters: the token table and, where positions are learned, the position table. Nothing is saved.
+/// Parameters: the token table (of ranks that share layers, each has some of its rows) and, where positions
+/// are learned, the position table. Nothing is saved.
 class EmbeddingUnit final : public Unit {
  public:
-  EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype);
+  EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const Seam& seam);
   const UnitSpec& spec() const override { return unit_; }
   DType output_dtype() const override { return dtype_; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
   std::size_t saved_bytes(std::int64_t, std::int64_t) const override { return 0; }
   std::size_t handover_bytes(std::int64_t, std::int64_t) const override { return 0; }
-  std::size_t scratch_bytes(std::int64_t, std::int64_t) const override { return 0; }
+  /// Of divided rows, all.
+  std::size_t scratch_bytes(std::int64_t batch, std::int64_t sequence) const override;
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-               const Tensor& x, const Tensor& y_RC, std::span<std::byte> saved,
+               const Tensor& x, const Tensor& y_LC, std::span<std::byte> saved,
                std::span<const Tensor> grads) const override;
   /// Does nothing: tokens have no gradient.
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-                      const Tensor& x, const Tensor& dy_RC, const Tensor& dx, std::span<std::byte> saved,
+                      const Tensor& x, const Tensor& dy_LC, const Tensor& dx, std::span<std::byte> saved,
                       std::span<std::byte> handover) const override;
-  void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_RC,
+  void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_LC,
                        std::span<const Tensor> grads, std::span<std::byte> saved,
                        std::span<std::byte> handover) const override;
 
@@ -31,7 +35,9 @@ class EmbeddingUnit final : public Unit {
   UnitSpec unit_;
   std::int64_t hidden_;
   bool learned_positions_;
+  kernels::Slice rows_;  // of the token table: this rank's
   DType dtype_;
+  const Seam& seam_;
 };
 
 }  // namespace dt::model

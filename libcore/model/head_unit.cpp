@@ -5,6 +5,8 @@
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
+#include "model/parallel_linear.hpp"
+#include "model/rows_of_all.hpp"
 
 namespace dt::model {
 
@@ -20,23 +22,35 @@ std::int64_t logits_at_once(DType dtype) {
 
 }  // namespace
 
-HeadUnit::HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype)
+HeadUnit::HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const Seam& seam)
     : unit_(std::move(unit)),
       hidden_(spec.hidden),
       vocabulary_(spec.vocabulary),
+      columns_(seam.share().vocabulary(spec)),
       dtype_(dtype),
-      norm_(spec, statistics_dtype(dtype)) {}
+      norm_(spec, statistics_dtype(dtype)),
+      seam_(seam) {}
+
+Shape HeadUnit::output_shape(std::int64_t batch, std::int64_t sequence) const {
+  return {batch * sequence};
+}
 
 std::size_t HeadUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) const {
   SavedMemory memory;
-  memory.take(dtype_, {batch * sequence, hidden_});
+  memory.take(dtype_, {seam_.share().local_rows(batch * sequence), hidden_});
   return memory.used_bytes();
 }
 
 std::size_t HeadUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) const {
-  const std::int64_t rows = chunk_rows(batch * sequence);
-  return static_cast<std::size_t>(rows * (2 * hidden_ + vocabulary_)) * dtype_bytes(dtype_) +
-         norm_bytes(rows);
+  const Share& share = seam_.share();
+  const std::int64_t local = chunk_rows(share.local_rows(batch * sequence)),
+                     rows = share.divides_rows ? local * share.size : local;
+  const auto elements = static_cast<std::size_t>(rows * columns_.count + 2 * local * hidden_ +
+                                                 (share.divides_rows ? 2 * rows * hidden_ : 0));
+  const auto exchanged = static_cast<std::size_t>(share.is_whole() ? 0 : 3 * rows * (share.size + 1));
+  const auto apart =
+      share.divides_rows ? static_cast<std::size_t>(rows) * (sizeof(std::int32_t) + sizeof(double)) : 0;
+  return elements * dtype_bytes(dtype_) + exchanged * sizeof(double) + apart + norm_bytes(local);
 }
 
 std::size_t HeadUnit::norm_bytes(std::int64_t rows) const {
@@ -46,56 +60,87 @@ std::size_t HeadUnit::norm_bytes(std::int64_t rows) const {
 }
 
 void HeadUnit::forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-                       const Tensor& x_RC, const Tensor& nll_R, std::span<std::byte> saved,
+                       const Tensor& x_LC, const Tensor& nll_R, std::span<std::byte> saved,
                        std::span<const Tensor> grads) const {
   check(weights);
   if (!grads.empty()) check(grads);
   DT_CHECK(!micro_batch.logits_RV || grads.empty(), "{}: logits are kept in evaluation only", unit_.name);
-  const std::int64_t rows = x_RC.dim(0), step = chunk_rows(rows);
+  const Tensor dx_LC = grads.empty() ? Tensor() : saved_gradient(context, saved, micro_batch);
+  const std::int64_t rows = x_LC.dim(0), step = chunk_rows(rows);
   for (std::int64_t begin = 0; begin < rows; begin += step) {
     const std::int64_t end = std::min(begin + step, rows);
-    const auto part = [&](const Tensor& tensor) { return tensor ? tensor.rows(begin, end) : Tensor(); };
-    const Tensor dx_RC = grads.empty() ? Tensor() : saved_gradient(context, saved, micro_batch);
-    const Chunk chunk{part(x_RC),  part(micro_batch.labels_R), part(nll_R), part(micro_batch.logits_RV),
-                      part(dx_RC), micro_batch.loss_scale};
-    forward_chunk(context, weights, grads, chunk);
+    forward_chunk(context, micro_batch, weights, nll_R, grads,
+                  {rows, begin, end, x_LC.rows(begin, end), dx_LC ? dx_LC.rows(begin, end) : Tensor()});
   }
 }
 
-void HeadUnit::forward_chunk(const Context& context, std::span<const Tensor> weights,
+void HeadUnit::forward_chunk(const Context& context, const MicroBatch& micro_batch,
+                             std::span<const Tensor> weights, const Tensor& nll_all_R,
                              std::span<const Tensor> grads, const Chunk& chunk) const {
   Arena& scratch = context.scratch();
   const Arena::Scope scope(scratch);
-  const std::int64_t rows = chunk.x_RC.dim(0);
-  SavedMemory memory(context.device(),
-                     scratch.allocate(DType::u8, {static_cast<std::int64_t>(norm_bytes(rows))}).span_bytes());
-  const NormLayer::Saved saved = norm_.saved(memory, rows);
+  const RowsOfAll rows(seam_.share(), chunk.local_rows, chunk.begin, chunk.end);
+  SavedMemory memory(
+      context.device(),
+      scratch.allocate(DType::u8, {static_cast<std::int64_t>(norm_bytes(chunk.x_LC.dim(0)))}).span_bytes());
+  const NormLayer::Saved saved = norm_.saved(memory, chunk.x_LC.dim(0));
   const auto norm_weights = weights.first(norm_.num_params());
-  const Tensor norm_RC = scratch.allocate(dtype_, chunk.x_RC.shape());
-  const Tensor logits_RV = chunk.logits_RV ? chunk.logits_RV : scratch.allocate(dtype_, {rows, vocabulary_});
-  norm_.forward(context, norm_weights, chunk.x_RC, norm_RC, saved);
+  const Tensor norm_LC = scratch.allocate(dtype_, chunk.x_LC.shape());
+  norm_.forward(context, norm_weights, chunk.x_LC, norm_LC, saved);
+  const Tensor norm_RC = all_rows(context, seam_, norm_LC);
+  const Tensor labels_R = rows.together(context, micro_batch.labels_R),
+               nll_R = rows.together(context, nll_all_R);
+  Tensor logits_RV = rows.together(context, micro_batch.logits_RV);
+  if (!logits_RV) logits_RV = scratch.allocate(dtype_, {norm_RC.dim(0), columns_.count});
+  rows.copy_in(context, micro_batch.labels_R, labels_R);
   kernels::linear(context, norm_RC, weights.back(), {}, {}, logits_RV);
-  if (grads.empty()) return kernels::cross_entropy(context, logits_RV, chunk.labels_R, chunk.nll_R);
+  rows.copy_out(context, logits_RV, micro_batch.logits_RV);
+  loss(context, labels_R, micro_batch.loss_scale, nll_R, logits_RV, !grads.empty());
+  rows.copy_out(context, nll_R, nll_all_R);
+  if (grads.empty()) return;
 
-  kernels::cross_entropy_gradient(context, chunk.labels_R, chunk.loss_scale, chunk.nll_R, logits_RV);
-  const Tensor dnorm_RC = scratch.allocate(dtype_, chunk.x_RC.shape());
-  kernels::linear_backward_input(context, logits_RV, weights.back(), dnorm_RC);
+  const Tensor dnorm_LC = scratch.allocate(dtype_, chunk.x_LC.shape());
+  column_parallel_backward_input(context, seam_, logits_RV, weights.back(), dnorm_LC);
   kernels::linear_backward_weight(context, logits_RV, norm_RC, grads.back(), {});
-  norm_.backward_input(context, norm_weights, chunk.x_RC, dnorm_RC, {}, chunk.dx_RC, saved);
+  norm_.backward_input(context, norm_weights, chunk.x_LC, dnorm_LC, {}, chunk.dx_LC, saved);
   norm_.backward_weight(context, grads.first(norm_.num_params()), saved);
 }
 
+void HeadUnit::loss(const Context& context, const Tensor& labels_R, double loss_scale, const Tensor& nll_R,
+                    const Tensor& logits_RV, bool trains) const {
+  if (seam_.share().is_whole()) {
+    if (!trains) return kernels::cross_entropy(context, logits_RV, labels_R, nll_R);
+    return kernels::cross_entropy_gradient(context, labels_R, loss_scale, nll_R, logits_RV);
+  }
+  const Arena::Scope scope(context.scratch());
+  const std::int64_t rows = logits_RV.dim(0);
+  const Tensor own_3R = context.scratch().allocate(DType::f64, {3, rows}),
+               all_N3R = context.scratch().allocate(DType::f64, {seam_.share().size, 3, rows});
+  const kernels::Slice columns{columns_.begin, vocabulary_};
+  kernels::cross_entropy_part(context, logits_RV, labels_R, columns, own_3R);
+  wait(context, seam_.start_gather_each(own_3R, all_N3R));
+  if (trains)
+    kernels::cross_entropy_gradient_of_parts(context, all_N3R, labels_R, columns, loss_scale, nll_R,
+                                             logits_RV);
+  else
+    kernels::cross_entropy_of_parts(context, all_N3R, labels_R, nll_R);
+}
+
 void HeadUnit::backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor>,
-                              const Tensor&, const Tensor&, const Tensor& dx_RC, std::span<std::byte> saved,
+                              const Tensor&, const Tensor&, const Tensor& dx_LC, std::span<std::byte> saved,
                               std::span<std::byte>) const {
-  kernels::copy(context, saved_gradient(context, saved, micro_batch), dx_RC);
+  kernels::copy(context, saved_gradient(context, saved, micro_batch), dx_LC);
 }
 
 void HeadUnit::backward_weight(const Context&, const MicroBatch&, const Tensor&, std::span<const Tensor>,
                                std::span<std::byte>, std::span<std::byte>) const {}
 
+/// Of this rank's rows; the same on all ranks that share the matrix, however uneven their parts are.
 std::int64_t HeadUnit::chunk_rows(std::int64_t rows) const {
-  const std::int64_t most = std::max<std::int64_t>(64, logits_at_once(dtype_) / vocabulary_);
+  const Share& share = seam_.share();
+  const std::int64_t columns = (vocabulary_ + share.size - 1) / share.size,
+                     ranks = share.divides_rows ? share.size : 1;
+  const std::int64_t most = std::max<std::int64_t>(64, logits_at_once(dtype_) / (columns * ranks));
   const std::int64_t chunks = std::max<std::int64_t>(1, (rows + most - 1) / most);  // of nearly equal size
   return std::min(rows, ((rows + chunks - 1) / chunks + 15) / 16 * 16);
 }
@@ -104,7 +149,7 @@ Tensor HeadUnit::saved_gradient(const Context& context, std::span<std::byte> sav
                                 const MicroBatch& micro_batch) const {
   DT_CHECK(saved.data() != nullptr, "{}: no saved memory", unit_.name);
   return SavedMemory(context.device(), saved)
-      .take(dtype_, {micro_batch.batch * micro_batch.sequence, hidden_});
+      .take(dtype_, {seam_.share().local_rows(micro_batch.batch * micro_batch.sequence), hidden_});
 }
 
 void HeadUnit::check(std::span<const Tensor> tensors) const {

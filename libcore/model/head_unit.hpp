@@ -1,7 +1,10 @@
 #pragma once
-// The final norm, the logits and the loss. Legend: R rows, C hidden, V vocabulary.
+// The final norm, the logits and the loss.
+// Legend: R rows, L those of them that are this rank's (see Seam), C hidden, V vocabulary: this rank's part
+// of it.
 
 #include "model/norm_layer.hpp"
+#include "model/seam.hpp"
 #include "model/unit.hpp"
 
 namespace dt::model {
@@ -10,25 +13,27 @@ namespace dt::model {
 ///
 /// Its forward goes over chunks of rows: logits, loss and, in training, the logits' gradient in their place,
 /// and from that its part of the gradients of input and parameters, so that the logits of all rows are never
-/// held.
+/// held. Of ranks that share the matrix each has some of its rows, the logits' columns: what each finds of a
+/// row's sum of exponentials is gathered, so that no rank holds all logits of a row.
 class HeadUnit final : public Unit {
  public:
-  HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype);
+  HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const Seam& seam);
   const UnitSpec& spec() const override { return unit_; }
   DType output_dtype() const override { return DType::f64; }
-  Shape output_shape(std::int64_t batch, std::int64_t sequence) const override { return {batch * sequence}; }
+  Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
   /// C elements a token: the gradient of the input.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
   std::size_t handover_bytes(std::int64_t, std::int64_t) const override { return 0; }
-  /// Of a chunk the logits, and the norm's output, statistics and gradient.
+  /// Of a chunk the logits, and the norm's output, statistics and gradient; the same gathered, labels, and
+  /// the sums that ranks exchange.
   std::size_t scratch_bytes(std::int64_t batch, std::int64_t sequence) const override;
   bool has_gradients_in_forward() const override { return true; }
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-               const Tensor& x_RC, const Tensor& nll_R, std::span<std::byte> saved,
+               const Tensor& x_LC, const Tensor& nll_R, std::span<std::byte> saved,
                std::span<const Tensor> grads) const override;
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-                      const Tensor& x_RC, const Tensor& dy, const Tensor& dx_RC, std::span<std::byte> saved,
+                      const Tensor& x_LC, const Tensor& dy, const Tensor& dx_LC, std::span<std::byte> saved,
                       std::span<std::byte> handover) const override;
   /// Does nothing: see forward.
   void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy,
@@ -36,14 +41,16 @@ class HeadUnit final : public Unit {
                        std::span<std::byte> handover) const override;
 
  private:
-  struct Chunk {  // some rows of a micro-batch
-    Tensor x_RC, labels_R, nll_R;
-    Tensor logits_RV;  // where they are wanted
-    Tensor dx_RC;      // in training
-    double loss_scale;
+  struct Chunk {  // of a micro-batch's local rows [begin, end), and of all ranks' those at the same places
+    std::int64_t local_rows, begin, end;
+    Tensor x_LC;
+    Tensor dx_LC;  // in training
   };
-  void forward_chunk(const Context& context, std::span<const Tensor> weights, std::span<const Tensor> grads,
-                     const Chunk& chunk) const;
+  void forward_chunk(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
+                     const Tensor& nll_R, std::span<const Tensor> grads, const Chunk& chunk) const;
+  /// Of the chunk's rows: writes nll and, in training, turns the logits into their gradient.
+  void loss(const Context& context, const Tensor& labels_R, double loss_scale, const Tensor& nll_R,
+            const Tensor& logits_RV, bool trains) const;
   std::size_t norm_bytes(std::int64_t rows) const;
   std::int64_t chunk_rows(std::int64_t rows) const;
   Tensor saved_gradient(const Context& context, std::span<std::byte> saved,
@@ -52,9 +59,11 @@ class HeadUnit final : public Unit {
 
   UnitSpec unit_;
   std::int64_t hidden_;
-  std::int64_t vocabulary_;
+  std::int64_t vocabulary_;  // of the model
+  Part columns_;             // of the logits: this rank's
   DType dtype_;
   NormLayer norm_;
+  const Seam& seam_;
 };
 
 }  // namespace dt::model

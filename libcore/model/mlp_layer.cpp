@@ -5,11 +5,12 @@
 #include "kernels/activation.hpp"
 #include "kernels/linear.hpp"
 #include "model/joined.hpp"
+#include "model/parallel_linear.hpp"
 
 namespace dt::model {
 
-MlpLayer::MlpLayer(const ModelSpec& spec, DType dtype)
-    : kind_(spec.mlp), bias_(spec.mlp_bias), features_(spec.mlp_hidden), dtype_(dtype) {}
+MlpLayer::MlpLayer(const ModelSpec& share, DType dtype, const Seam& seam)
+    : kind_(share.mlp), bias_(share.mlp_bias), features_(share.mlp_hidden), dtype_(dtype), seam_(seam) {}
 
 MlpLayer::Saved MlpLayer::saved(SavedMemory& memory, SavedMemory& hidden, std::int64_t rows) const {
   Saved s;
@@ -18,12 +19,12 @@ MlpLayer::Saved MlpLayer::saved(SavedMemory& memory, SavedMemory& hidden, std::i
   return s;
 }
 
-void MlpLayer::forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
-                       const Tensor& residual_RC, const Tensor& y_RC, const Saved& saved) const {
+void MlpLayer::forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_LC,
+                       const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const {
   const Params w = params(weights);
-  kernels::linear(context, x_RC, w.up_weight_GC, w.up_bias_G, {}, saved.up_RG);
+  column_parallel(context, seam_, x_LC, w.up_weight_GC, w.up_bias_G, saved.up_RG);
   activate(context, saved);
-  if (y_RC) kernels::linear(context, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, residual_RC, y_RC);
+  if (y_LC) row_parallel(context, seam_, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, residual_LC, y_LC);
 }
 
 void MlpLayer::activate(const Context& context, const Saved& saved) const {
@@ -34,7 +35,7 @@ void MlpLayer::activate(const Context& context, const Saved& saved) const {
 }
 
 void MlpLayer::backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& dy_RC,
-                              const Tensor& dx_RC, const Saved& saved) const {
+                              const Tensor& dx_LC, const Saved& saved) const {
   const Params w = params(weights);
   const std::int64_t rows = dy_RC.dim(0), step = std::min(rows, backward_rows);
   Arena::Scope scope(context.scratch());
@@ -45,14 +46,16 @@ void MlpLayer::backward_input(const Context& context, std::span<const Tensor> we
     kernels::linear_backward_input(context, dy_RC.rows(begin, end), w.down_weight_CF, dhidden_RF);
     (gated() ? kernels::swiglu_backward : kernels::gelu_backward)(context, dhidden_RF, up_RG, up_RG);
   }
-  kernels::linear_backward_input(context, saved.up_RG, w.up_weight_GC, dx_RC);
+  column_parallel_backward_input(context, seam_, saved.up_RG, w.up_weight_GC, dx_LC);
 }
 
-void MlpLayer::backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_RC,
+void MlpLayer::backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_LC,
                                const Tensor& dy_RC, const Saved& saved) const {
   const Params g = params(grads);
-  kernels::linear_backward_weight(context, dy_RC, saved.hidden_RF, g.down_weight_CF, g.down_bias_C);
-  kernels::linear_backward_weight(context, saved.up_RG, x_RC, g.up_weight_GC, g.up_bias_G);
+  const Arena::Scope scope(context.scratch());
+  const Gathered x(context, seam_, x_LC);
+  row_parallel_backward_weight(context, seam_, dy_RC, saved.hidden_RF, g.down_weight_CF, g.down_bias_C);
+  kernels::linear_backward_weight(context, saved.up_RG, x.all(context), g.up_weight_GC, g.up_bias_G);
 }
 
 MlpLayer::Params MlpLayer::params(std::span<const Tensor> tensors) const {

@@ -1,11 +1,13 @@
 #pragma once
 // The feed-forward half of a block.
-// Legend: R rows, C hidden, F MLP features, G = 2F for a gated MLP, else F.
+// Legend: R rows, L those of them that are this rank's where nothing is cut (see Seam), C hidden, F MLP
+// features of this rank, G = 2F for a gated MLP, else F.
 
 #include <span>
 
 #include "model/model_spec.hpp"
 #include "model/saved_memory.hpp"
+#include "model/seam.hpp"
 #include "tensor/context.hpp"
 
 namespace dt::model {
@@ -23,20 +25,21 @@ class MlpLayer {
   /// The gradient of `hidden` is made for so many rows at a time, and used while it lies in cache.
   static constexpr std::int64_t backward_rows = 1024;
 
-  MlpLayer(const ModelSpec& spec, DType dtype);
+  /// `share` is the rank's part of the model. The seam must outlive the layer.
+  MlpLayer(const ModelSpec& share, DType dtype, const Seam& seam);
   std::size_t num_params() const { return (bias_ ? 2 : 1) * (gated() ? 3 : 2); }
   /// `hidden` is taken from a memory of its own.
   Saved saved(SavedMemory& memory, SavedMemory& hidden, std::int64_t rows) const;
 
   /// y = residual + the layer's output; nothing but `saved` where y is absent.
-  void forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
-               const Tensor& residual_RC, const Tensor& y_RC, const Saved& saved) const;
+  void forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_LC,
+               const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const;
   /// Makes `hidden` again from `up`.
   void activate(const Context& context, const Saved& saved) const;
   /// Overwrites dx.
   void backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& dy_RC,
-                      const Tensor& dx_RC, const Saved& saved) const;
-  void backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_RC,
+                      const Tensor& dx_LC, const Saved& saved) const;
+  void backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_LC,
                        const Tensor& dy_RC, const Saved& saved) const;
 
  private:
@@ -50,6 +53,7 @@ class MlpLayer {
   bool bias_;
   std::int64_t features_;  // F
   DType dtype_;
+  const Seam& seam_;
 };
 
 }  // namespace dt::model

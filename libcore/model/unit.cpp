@@ -7,19 +7,20 @@
 namespace dt::model {
 
 std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
-                                              const ParameterTable& table, DType dtype, Kept kept) {
+                                              const ParameterTable& table, DType dtype, Kept kept,
+                                              const Seam& seam) {
   const auto rotary = std::make_shared<const RotaryTables>(device, spec, statistics_dtype(dtype));
   std::vector<std::unique_ptr<Unit>> units;
   for (const UnitSpec& unit : table.units()) {
     switch (unit.kind) {
       case UnitKind::embedding:
-        units.push_back(std::make_unique<EmbeddingUnit>(spec, unit, dtype));
+        units.push_back(std::make_unique<EmbeddingUnit>(spec, unit, dtype, seam));
         break;
       case UnitKind::block:
-        units.push_back(std::make_unique<BlockUnit>(spec, unit, dtype, kept, rotary));
+        units.push_back(std::make_unique<BlockUnit>(spec, unit, dtype, kept, rotary, seam));
         break;
       case UnitKind::head:
-        units.push_back(std::make_unique<HeadUnit>(spec, unit, dtype));
+        units.push_back(std::make_unique<HeadUnit>(spec, unit, dtype, seam));
         break;
     }
   }

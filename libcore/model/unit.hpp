@@ -9,6 +9,7 @@
 
 #include "model/model_spec.hpp"
 #include "model/parameter_table.hpp"
+#include "model/seam.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
@@ -25,7 +26,7 @@ struct MicroBatch {
   std::span<const std::uint64_t> samples_B;  // global sample indices
   std::int64_t step = 0;
   double loss_scale = 1;  // multiplies the gradient of Σ nll: (fp16's scale) / target tokens of the step
-  Tensor logits_RV;       // where present, the head's forward also leaves its logits here
+  Tensor logits_RV;  // where present, the head's forward also leaves its logits here: this rank's columns
 };
 
 /// What a block keeps from its forward for its backward, beside its input.
@@ -46,6 +47,8 @@ enum class Kept {
 /// read by backward_weight;
 /// - `dy` is absent for the head, `dx` for the embedding; dy must stay unchanged until backward_weight; dx
 /// may alias x.
+/// Where ranks share layers, a unit computes its part of each, and x, y, dx and dy have the rows that are
+/// this rank's (see Seam); micro-batches and nll_R have all of them on every rank.
 ///
 /// The head makes its gradients in its forward, while the logits that they need are at hand: kept, the logits
 /// would be the largest tensor of all, and made again they would cost a tenth of a step.
@@ -80,9 +83,10 @@ class Unit {
 };
 
 /// The decoder as units, in order; computing in `dtype` (f32, bf16, f16; or f64 through the reference
-/// kernels). Statistics (the norms' and the softmax's) are fp32 beside 16-bit tensors.
+/// kernels). Statistics (the norms' and the softmax's) are fp32 beside 16-bit tensors. `seam`, which must
+/// outlive them, says which part of each layer is theirs.
 std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
                                               const ParameterTable& table, DType dtype,
-                                              Kept kept = Kept::everything);
+                                              Kept kept = Kept::everything, const Seam& seam = no_seam());
 
 }  // namespace dt::model

@@ -1,0 +1,128 @@
+#include "model/parallel_linear.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "kernels/elementwise.hpp"
+#include "kernels/linear.hpp"
+#include "model/rows_of_all.hpp"
+
+namespace dt::model {
+
+namespace {
+
+/// Local rows [begin, end) of one chunk after the other.
+template <class Body>
+void for_chunks(std::int64_t local_rows, int num, const Body& body) {
+  for (int chunk = 0; chunk < num; ++chunk) {
+    const Part part = part_of(chunk, num, local_rows);
+    if (part.count > 0) body(part.begin, part.begin + part.count);
+  }
+}
+
+/// local_LC = Σ over the ranks of what `multiply(run of rows, where it goes)` makes: each chunk travels while
+/// the next is made. `finish` follows each sum.
+template <class Multiply, class Finish>
+void sum_of_products(const Context& context, const Seam& seam, const Tensor& local_LC,
+                     const Multiply& multiply, const Finish& finish) {
+  const Arena::Scope scope(context.scratch());
+  const std::int64_t local_rows = local_LC.dim(0);
+  const Tensor memory_RC = memory_for_partial(context, seam, local_rows * seam.share().row_ranks(), local_LC);
+  ExchangeHandle under_way;
+  std::int64_t finished = 0;
+  const auto settle = [&](std::int64_t until) {
+    if (finished == until) return;
+    wait(context, under_way);
+    finish(finished, until);
+    finished = until;
+  };
+  for_chunks(local_rows, seam.num_chunks(), [&](std::int64_t begin, std::int64_t end) {
+    const RowsOfAll rows(seam.share(), local_rows, begin, end);
+    const Tensor partial = rows.place_in(memory_RC);
+    for (int run = 0; run < rows.num_runs(); ++run) multiply(rows, run, rows.run_of(partial, run));
+    settle(begin);
+    under_way = seam.start_sum(partial, local_LC.rows(begin, end));
+  });
+  settle(local_rows);
+}
+
+}  // namespace
+
+Gathered::Gathered(const Context& context, const Seam& seam, const Tensor& local_LC) : all_RC_(local_LC) {
+  if (!seam.share().divides_rows) return;
+  all_RC_ =
+      context.scratch().allocate(local_LC.dtype(), {local_LC.dim(0) * seam.share().size, local_LC.dim(1)});
+  arrives_ = seam.start_gather(local_LC, all_RC_);
+}
+
+Tensor all_rows(const Context& context, const Seam& seam, const Tensor& local_LC) {
+  return Gathered(context, seam, local_LC).all(context);
+}
+
+void sum(const Context& context, const Seam& seam, const Tensor& partial_RC, const Tensor& local_LC) {
+  wait(context, seam.start_sum(partial_RC, local_LC));
+}
+
+Tensor memory_for_partial(const Context& context, const Seam& seam, std::int64_t rows,
+                          const Tensor& local_LC) {
+  if (!seam.share().divides_rows) return local_LC;
+  return context.scratch().allocate(local_LC.dtype(), {rows, local_LC.dim(1)});
+}
+
+void column_parallel(const Context& context, const Seam& seam, const Tensor& x_LC, const Tensor& w_FC,
+                     const Tensor& bias_F, const Tensor& y_RF) {
+  if (!seam.share().divides_rows) return kernels::linear(context, x_LC, w_FC, bias_F, {}, y_RF);
+  const Arena::Scope scope(context.scratch());
+  const Tensor memory_RC = context.scratch().allocate(x_LC.dtype(), {y_RF.dim(0), x_LC.dim(1)});
+  struct Chunk {
+    RowsOfAll rows;
+    Tensor x_RC;
+    ExchangeHandle arrives;
+  };
+  std::vector<Chunk> chunks;
+  for_chunks(x_LC.dim(0), seam.num_chunks(), [&](std::int64_t begin, std::int64_t end) {
+    const RowsOfAll rows(seam.share(), x_LC.dim(0), begin, end);
+    const Tensor x_RC = rows.place_in(memory_RC);
+    chunks.push_back({rows, x_RC, seam.start_gather(x_LC.rows(begin, end), x_RC)});
+  });
+  for (const Chunk& chunk : chunks) {
+    wait(context, chunk.arrives);
+    for (int run = 0; run < chunk.rows.num_runs(); ++run)
+      kernels::linear(context, chunk.rows.run_of(chunk.x_RC, run), w_FC, bias_F, {},
+                      chunk.rows.apart(y_RF, run));
+  }
+}
+
+void column_parallel_backward_input(const Context& context, const Seam& seam, const Tensor& dy_RF,
+                                    const Tensor& w_FC, const Tensor& dx_LC) {
+  sum_of_products(
+      context, seam, dx_LC,
+      [&](const RowsOfAll& rows, int run, const Tensor& partial) {
+        kernels::linear_backward_input(context, rows.apart(dy_RF, run), w_FC, partial);
+      },
+      [](std::int64_t, std::int64_t) {});
+}
+
+void row_parallel(const Context& context, const Seam& seam, const Tensor& x_RF, const Tensor& w_CF,
+                  const Tensor& bias_C, const Tensor& residual_LC, const Tensor& y_LC) {
+  if (seam.share().is_whole()) return kernels::linear(context, x_RF, w_CF, bias_C, residual_LC, y_LC);
+  sum_of_products(
+      context, seam, y_LC,
+      [&](const RowsOfAll& rows, int run, const Tensor& partial) {
+        kernels::linear(context, rows.apart(x_RF, run), w_CF, {}, {}, partial);
+      },
+      [&](std::int64_t begin, std::int64_t end) {
+        const Tensor y = y_LC.rows(begin, end);
+        kernels::add_bias_residual(context, y, bias_C, residual_LC ? residual_LC.rows(begin, end) : Tensor(),
+                                   y);
+      });
+}
+
+void row_parallel_backward_weight(const Context& context, const Seam& seam, const Tensor& dy_RC,
+                                  const Tensor& x_RF, const Tensor& dw_CF, const Tensor& dbias_C) {
+  const bool divides = seam.share().divides_rows;
+  kernels::linear_backward_weight(context, dy_RC, x_RF, dw_CF, divides ? Tensor() : dbias_C);
+  if (divides && dbias_C) kernels::bias_backward(context, seam.share().local(dy_RC), dbias_C);
+}
+
+}  // namespace dt::model
