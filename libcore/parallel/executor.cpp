@@ -21,9 +21,10 @@ bool is_head(const Unit& unit) {
 }  // namespace
 
 Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Unit>>& units,
-                   ModelStorage& storage)
+                   ModelStorage& storage, const TensorSeam* seam)
     : context_(context),
       storage_(storage),
+      seam_(seam),
       activations_(context.device(), units),
       transfers_(context, storage.ranks(), storage.local().place().pp,
                  [this](Buffer&& sent) { activations_.give_back(std::move(sent)); }),
@@ -52,9 +53,9 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
 }
 
 void Executor::compute(const Action& action, const StepHooks& hooks) {
-  const double started_s = monotonic_s(), exposed_before_s = exposed_communication_s_;
+  const double started_s = monotonic_s(), exposed_before_s = exposed_communication_s();
   perform(action, hooks);
-  unit_times_.add(action, monotonic_s() - started_s - (exposed_communication_s_ - exposed_before_s));
+  unit_times_.add(action, monotonic_s() - started_s - (exposed_communication_s() - exposed_before_s));
 }
 
 void Executor::perform(const Action& action, const StepHooks& hooks) {

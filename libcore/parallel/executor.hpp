@@ -10,6 +10,7 @@
 #include "parallel/action.hpp"
 #include "parallel/activations.hpp"
 #include "parallel/model_storage.hpp"
+#include "parallel/tensor_seam.hpp"
 #include "parallel/transfers.hpp"
 #include "parallel/unit_times.hpp"
 
@@ -28,9 +29,9 @@ struct StepHooks {
 
 class Executor {
  public:
-  /// `units` and `storage` must outlive the executor.
+  /// All must outlive the executor. `seam` is that of units which share layers with other ranks'.
   Executor(const Context& context, const std::vector<std::unique_ptr<model::Unit>>& units,
-           ModelStorage& storage);
+           ModelStorage& storage, const TensorSeam* seam = nullptr);
   Executor(const Executor&) = delete;
 
   /// Blocks until the list is done. `micro_batches` are those that the actions number from `first` on.
@@ -42,8 +43,10 @@ class Executor {
   /// Lets messages advance.
   void poll();
   /// Time that communication has taken from this rank's computing since the beginning: waiting for weights,
-  /// gradients and other stages, and advancing messages between kernels.
-  double exposed_communication_s() const { return exposed_communication_s_; }
+  /// gradients, other stages and the ranks that share layers, and advancing messages between kernels.
+  double exposed_communication_s() const {
+    return exposed_communication_s_ + (seam_ ? seam_->waited_s() : 0);
+  }
 
   /// Of training's lists: what computing took, without communication.
   UnitTimes& unit_times() { return unit_times_; }
@@ -76,6 +79,7 @@ class Executor {
 
   const Context& context_;
   ModelStorage& storage_;
+  const TensorSeam* seam_;
   Activations activations_;
   Transfers transfers_;  // after what they read and write: they go first
   double exposed_communication_s_ = 0;

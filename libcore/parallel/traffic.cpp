@@ -1,10 +1,38 @@
 #include "parallel/traffic.hpp"
 
+#include "parallel/tensor_seam.hpp"
+
 namespace dt::parallel {
+
+namespace {
+
+/// How often the ranks that share a layer add up all rows' features, and, of divided rows, gather them.
+struct Exchanges {
+  int sums = 0;
+  int gathers = 0;
+};
+
+Exchanges exchanges_of(model::UnitKind kind, ActionKind action, bool trains) {
+  const bool is_forward = action == ActionKind::forward;
+  switch (kind) {
+    case model::UnitKind::embedding:
+      if (is_forward) return {.sums = 1};
+      return {.gathers = action == ActionKind::backward_weight ? 1 : 0};
+    case model::UnitKind::block:
+      if (action == ActionKind::recompute) return {.sums = 1, .gathers = 2};  // its output is known
+      if (action == ActionKind::backward_weight) return {.gathers = 2};
+      return {.sums = 2, .gathers = 2};
+    default:
+      return is_forward ? Exchanges{.sums = trains ? 1 : 0, .gathers = 1} : Exchanges{};
+  }
+}
+
+}  // namespace
 
 MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& bytes) {
   MovedBytes moved;
   const auto purpose = [&](const Action& a) -> std::int64_t& {
+    if (a.computes()) return moved.layers;
     if (a.kind == ActionKind::gather) return moved.weights;
     if (a.kind != ActionKind::send) return moved.weight_gradients;
     if (a.payload == Payload::activation) return moved.activations;
@@ -15,9 +43,23 @@ MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& b
 }
 
 std::int64_t Traffic::sent_bytes(const Action& send) const {
-  if (send.payload == Payload::activation || send.payload == Payload::gradient) return boundary_bytes;
+  const model::Share share = share_of(local.layout(), local.place());
+  if (send.payload == Payload::activation || send.payload == Payload::gradient)
+    return share.local_rows(rows) * hidden * static_cast<std::int64_t>(dtype_bytes(precision.compute));
   const DType dtype = send.payload == Payload::tied_gradient ? precision.gradient : precision.compute;
   return local.group(local.tied_group()).own.count * static_cast<std::int64_t>(dtype_bytes(dtype));
+}
+
+/// The head's ranks gather three sums a row, in fp64.
+std::int64_t Traffic::layer_bytes(const Action& compute) const {
+  const model::Layout& layout = local.layout();
+  if (layout.tp == 1) return 0;
+  const model::UnitKind kind = local.table().units()[at(compute.unit)].kind;
+  const Exchanges each = exchanges_of(kind, compute.kind, trains);
+  const std::int64_t row = hidden * static_cast<std::int64_t>(dtype_bytes(precision.compute));
+  const bool has_sums = kind == model::UnitKind::head && compute.kind == ActionKind::forward;
+  const std::int64_t of_head = has_sums ? 3 * layout.tp * static_cast<std::int64_t>(sizeof(double)) : 0;
+  return rows * ((each.sums + (layout.sequence_parallel ? each.gathers : 0)) * row + of_head);
 }
 
 std::int64_t Traffic::control_bytes() const {
@@ -40,6 +82,7 @@ std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
   std::vector<std::int64_t> bytes;
   for (const Action& action : list) {
     std::int64_t moved = 0;
+    if (action.computes()) moved += layer_bytes(action);
     if (action.unit >= 0 && !action.transfers()) {
       for (const int index : local.groups_of(action.unit)) {
         const LocalGroup& group = local.group(index);

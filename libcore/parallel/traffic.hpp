@@ -16,10 +16,11 @@ struct MovedBytes {
   std::int64_t weight_gradients = 0;  // reduced; of replicas and tensor-parallel ranks, too
   std::int64_t activations = 0;       // sent to other stages, as the rest is
   std::int64_t activation_gradients = 0;
-  std::int64_t tied = 0;  // gradients and weights of the tied table
+  std::int64_t tied = 0;    // gradients and weights of the tied table
+  std::int64_t layers = 0;  // between the ranks that share them
 
   std::int64_t total() const {
-    return weights + weight_gradients + activations + activation_gradients + tied;
+    return weights + weight_gradients + activations + activation_gradients + tied + layers;
   }
 };
 /// `bytes` are Traffic::bytes_of(list).
@@ -28,17 +29,20 @@ MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& b
 struct Traffic {
   const LocalTable& local;
   Precision precision;
-  std::int64_t boundary_bytes = 0;  // of what a micro-batch hands from unit to unit
+  std::int64_t rows = 0;    // of a micro-batch
+  std::int64_t hidden = 0;  // features of each
+  bool trains = true;
 
   /// Of each action of a training step: the size of the whole buffers that its operations bring together or
   /// sum, once, however many ranks take part. A gather of what is whole already, and ranks that are alone,
   /// move nothing. What goes between stages counts where it is sent: a tied table's is this rank's part.
   /// Where replicas sum their parts, and then tensor-parallel ranks what they have only parts of, they do it
-  /// at the decision point.
+  /// at the decision point. What ranks that share a layer add up or gather counts where the layer computes.
   std::vector<std::int64_t> bytes_of(const ActionList& list) const;
 
  private:
   std::int64_t sent_bytes(const Action& send) const;
+  std::int64_t layer_bytes(const Action& compute) const;
   std::int64_t control_bytes() const;
 };
 

@@ -1,0 +1,156 @@
+// Steps of layouts whose layers are cut, ranks as threads, against those of one rank.
+
+#include <cmath>
+
+#include "parallel/held.hpp"
+#include "parallel/trained_layout.hpp"
+
+using namespace dt;
+using namespace dt::parallel;
+using namespace dt_test;
+
+namespace {
+
+constexpr Precision fp64{.compute = DType::f64, .gradient = DType::f64, .reduce = DType::f64};
+
+double most_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i]));
+    if (!(difference <= most)) most = difference;
+  }
+  return most;
+}
+
+void check_close(const Result& expected, const Result& result, double bound) {
+  CHECK(most_difference(expected.losses, result.losses) <= bound);
+  for (std::size_t p = 0; p < expected.params.size(); ++p) {
+    INFO("parameter " << p);
+    CHECK(most_difference(expected.params[p], result.params[p]) <= bound);
+  }
+}
+
+/// GPT-2's: layer norms, learned positions, biases; the MLP and the vocabulary do not divide evenly.
+model::ModelSpec biased_spec(int layers, bool tied) {
+  model::ModelSpec s = model::load_model_spec("gpt2-124m");
+  s.layers = layers;
+  s.hidden = 16;
+  s.query_heads = s.key_value_heads = 8;
+  s.head_dim = 2;
+  s.mlp_hidden = 19;
+  s.vocabulary = 13;
+  s.tied = tied;
+  return s;
+}
+
+struct Family {
+  const char* name;
+  std::optional<model::ModelSpec> spec;
+};
+
+std::vector<Family> families(int layers, bool tied) {
+  return {{"grouped", std::nullopt}, {"biased", biased_spec(layers, tied)}};
+}
+
+/// Tensor-parallel ranks that a family's heads allow.
+std::vector<int> widths(const Family& family) {
+  return family.spec ? std::vector{2, 4, 8} : std::vector{2, 4};
+}
+
+Setting cut(Setting setting, int tp, bool sequence_parallel) {
+  setting.layout.tp = tp;
+  setting.layout.sequence_parallel = sequence_parallel;
+  return setting;
+}
+
+}  // namespace
+
+TEST_CASE("cut layers train as whole ones do") {
+  const bool tied = GENERATE(true, false);
+  for (const Family& family : families(2, tied)) {
+    const Setting reference{.layers = 2, .tied = tied, .precision = fp64, .sequence = 8, .spec = family.spec};
+    const Result expected = train(alone(reference));
+    for (const int tp : widths(family)) {
+      for (const bool divides : {false, true}) {
+        for (const model::Kept kept : {model::Kept::everything, model::Kept::matmuls}) {
+          Setting setting = cut(reference, tp, divides);
+          setting.kept = kept;
+          INFO(family.name << (tied ? " tied " : " ") << setting.layout.to_string()
+                           << (kept == model::Kept::matmuls ? " matmuls" : ""));
+          check_close(expected, train(setting), 1e-12);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("in fp32 cut layers are as near as rounding allows") {
+  for (const Family& family : families(2, true)) {
+    const Setting reference{.layers = 2, .sequence = 8, .spec = family.spec};
+    const Result expected = train(alone(reference));
+    for (const bool divides : {false, true}) {
+      const Setting setting = cut(reference, 2, divides);
+      INFO(family.name << " " << setting.layout.to_string());
+      check_close(expected, train(setting), 1e-5);
+    }
+  }
+}
+
+TEST_CASE("at equal cuts, stages, dp, ZeRO and recompute change no bit") {
+  for (const Family& family : families(2, true)) {
+    for (const bool divides : {false, true}) {
+      for (const int tp : widths(family)) {
+        if (tp > 4) continue;
+        const Setting reference = cut({.layers = 2, .sequence = 8, .spec = family.spec}, tp, divides);
+        const Result expected = train(reference);
+        for (const int pp : {1, 2}) {
+          for (const int dp : {1, 2}) {
+            for (const int zero : {0, 1}) {
+              if (pp * dp == 1 || zero >= dp) continue;
+              Setting setting = reference;
+              setting.layout.pp = pp;
+              setting.layout.dp = dp;
+              setting.layout.zero = zero;
+              setting.layout = laid_out(setting.layout, num_units(setting));
+              setting.recompute = (pp + dp + zero) % 2 == 1;
+              INFO(family.name << " " << setting.layout.to_string());
+              check_same(expected, train(setting));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("ZeRO 2 and 3 train cut layers as ZeRO 1 does") {
+  for (const Family& family : families(2, true)) {
+    for (const int zero : {2, 3}) {
+      for (const bool divides : {false, true}) {
+        const Setting reference{
+            .micro_batches = 5, .layers = 2, .precision = fp64, .sequence = 8, .spec = family.spec};
+        Setting setting = cut(reference, 2, divides);
+        setting.layout.dp = 2;
+        setting.layout.zero = zero;
+        INFO(family.name << " " << setting.layout.to_string());
+        check_close(train(alone(reference)), train(setting), 1e-12);
+      }
+    }
+  }
+}
+
+TEST_CASE("in 16 bits replicas of what is not cut stay the same") {
+  for (const Family& family : families(2, true)) {
+    for (const bool divides : {false, true}) {
+      Setting setting =
+          cut({.layers = 2, .precision = {.compute = DType::bf16}, .sequence = 8, .spec = family.spec}, 2,
+              divides);
+      const Result once = train(setting);
+      setting.layout.dp = 2;
+      setting.layout.zero = 1;
+      INFO(family.name << " " << setting.layout.to_string());
+      check_same(once, train(setting));
+    }
+  }
+}

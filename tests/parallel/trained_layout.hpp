@@ -1,0 +1,213 @@
+#pragma once
+// Steps of a whole layout, ranks as threads: what tests compare layouts by.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "comm/threads/thread_group.hpp"
+#include "kernels/elementwise.hpp"
+#include "parallel/builders.hpp"
+#include "parallel/executor.hpp"
+#include "parallel/grouped_spec.hpp"
+#include "parallel/stages.hpp"
+#include "parallel/tensor_seam.hpp"
+#include "parallel/validator.hpp"
+#include "support/unit_runner.hpp"
+
+namespace dt_test {
+
+using namespace dt;
+using namespace dt::parallel;
+using model::PipelineSchedule;
+
+inline constexpr int num_steps = 3;
+
+struct Setting {
+  model::Layout layout{};
+  int micro_batches = 4;
+  int layers = 6;
+  bool tied = true;
+  bool recompute = false;
+  Precision precision{};
+  std::int64_t lanes = 4;
+  std::int64_t sequence = 6;
+  model::Kept kept = model::Kept::everything;
+  std::optional<model::ModelSpec> spec{};  // else grouped_spec
+};
+
+inline int num_units(const Setting& s) {
+  return s.layers + 2;
+}
+
+inline int most_micro_batches(const Setting& s) {
+  return (s.micro_batches + s.layout.dp - 1) / s.layout.dp;
+}
+
+/// With the units that the blocks' costs ask for; `extra` more on the first virtual stage.
+inline model::Layout laid_out(model::Layout layout, int units, int extra = 0) {
+  const int stages = layout.pp * layout.virtual_stages;
+  std::vector<int> counts(static_cast<std::size_t>(stages), (units - extra) / stages);
+  counts.front() += extra;
+  counts.back() += (units - extra) % stages;
+  layout.stages = ranges_of(stages_of_counts(counts, units), schedule_of(layout, 1));
+  return layout;
+}
+
+/// Every element of every parameter, and what was wrong on any rank.
+struct Result {
+  std::vector<std::vector<double>> params;
+  std::vector<std::vector<double>> other_end;  // as the tied table's other holder has it
+  std::vector<double> losses;                  // of each micro-batch of each step
+
+  explicit Result(const Setting& s, const model::ParameterTable& table)
+      : losses(static_cast<std::size_t>(num_steps * s.micro_batches)) {
+    for (const model::ParamSpec& param : table.params())
+      params.emplace_back(static_cast<std::size_t>(param.shape.numel()));
+  }
+};
+
+/// One rank's model, and steps of plain descent on it.
+class Rank {
+ public:
+  Rank(const Setting& setting, const model::ParameterTable& table, const model::ModelSpec& spec,
+       comm::Communicator& world)
+      : setting_(setting),
+        pipeline_(pipeline_of(setting.layout, num_units(setting), most_micro_batches(setting), setting.tied)),
+        local_(table, setting.layout, setting.layout.place_of(world.rank())),
+        groups_(setting.layout, world, channels_of(pipeline_), spec.key_value_heads),
+        plan_(LanePlan(setting.micro_batches, setting.lanes).of_rank(local_.place().dp, setting.layout.dp)),
+        seam_(setting.layout, local_.place(), groups_.tensor()),
+        units_(model::make_units(context_.device(), spec, table, setting.precision.compute, setting.kept,
+                                 seam_)),
+        storage_(context_.device(), local_, setting.precision, &plan_, groups_),
+        executor_(context_, units_, storage_, &seam_) {
+    for (const LocalParam& param : local_.params()) {
+      storage_.set_weights(context_, param, [&](const Piece& piece, const Tensor& values) {
+        model::initialise(local_.spec(param), 7, piece, values, 1);
+      });
+    }
+  }
+
+  ActionList list() const {
+    const StepShape shape{.num_units = num_units(setting_),
+                          .first_micro_batch = static_cast<int>(plan_.first_micro_batch()),
+                          .num_micro_batches = static_cast<int>(plan_.num_micro_batches()),
+                          .rounds = most_micro_batches(setting_),
+                          .recompute = setting_.recompute,
+                          .zero = setting_.layout.zero};
+    const std::vector<ActionList> lists = build_training_steps(shape, pipeline_);
+    validate_training_steps(lists, std::span(&shape, 1), pipeline_);
+    return lists[static_cast<std::size_t>(local_.place().pp)];
+  }
+
+  void step(std::span<const model::MicroBatch> micro_batches, int number, Result& result) {
+    const StepHooks hooks{
+        .loss =
+            [&](int m, const Tensor& nll_R) {
+              if (!local_.counts_loss()) return;
+              const auto nll = nll_R.span<double>();
+              double& loss = result.losses[static_cast<std::size_t>(number * setting_.micro_batches + m)];
+              for (const double one : nll) loss += one;
+            },
+        .control = [] {},
+        .step = [&] { descend(); }};
+    executor_.run(list(), micro_batches, 0, hooks);
+  }
+
+  void tell(Result& result, std::mutex& mutex) {
+    const std::size_t bytes[]{sizeof(float)};
+    const std::scoped_lock lock(mutex);
+    for (const OwnedPiece& own : owned_pieces(local_, bytes)) {
+      const LocalParam& param = local_.param(own.param);
+      const std::vector<double> values = test::to_doubles(storage_.group_masters(param.group));
+      for (const CopyRun& run : intersect(own.piece, Piece::whole(own.piece.global))) {
+        const auto first = values.begin() + param.part_offset + own.piece.begin - param.part.begin;
+        std::copy_n(first + run.source, run.count,
+                    result.params[static_cast<std::size_t>(param.param)].begin() + run.target);
+      }
+    }
+    const int tied = local_.tied_group();
+    if (tied < 0 || local_.group(tied).has_state || local_.group(tied).own.begin != 0) return;
+    const Tensor part = storage_.group_weights(tied);
+    if (part.dtype() != setting_.precision.master()) return;
+    result.other_end.push_back(test::to_doubles(part));
+  }
+
+  const Executor& executor() const { return executor_; }
+  const std::vector<std::unique_ptr<model::Unit>>& units() const { return units_; }
+
+ private:
+  void descend() {
+    for (int group = 0; group < storage_.num_groups(); ++group) {
+      if (!local_.group(group).has_state) continue;
+      const std::vector<double> gradient = test::to_doubles(storage_.group_gradient(group));
+      std::vector<double> weights = test::to_doubles(storage_.group_masters(group));
+      for (std::size_t i = 0; i < weights.size(); ++i) weights[i] -= 0.05 * gradient[i];
+      test::from_doubles(weights, storage_.group_masters(group));
+      if (storage_.precision().has_masters())
+        kernels::convert(context_, storage_.group_masters(group), storage_.group_weights(group));
+    }
+    storage_.weights().changed();
+  }
+
+  const Setting& setting_;
+  Pipeline pipeline_;
+  LocalTable local_;
+  Groups groups_;
+  Context context_{1, Device::host()};
+  LanePlan plan_;
+  TensorSeam seam_;
+  std::vector<std::unique_ptr<model::Unit>> units_;
+  ModelStorage storage_;
+  Executor executor_;
+};
+
+inline model::ModelSpec spec_of(const Setting& s) {
+  return s.spec.value_or(grouped_spec(s.layers, s.tied));
+}
+
+/// After all steps; `look` at each rank.
+template <class Look>
+Result train(const Setting& setting, const Look& look) {
+  const model::ModelSpec spec = spec_of(setting);
+  const model::ParameterTable table(spec);
+  Result result(setting, table);
+  std::mutex mutex;
+  const int failed = comm::run_threads(setting.layout.size(), [&](comm::Communicator& world) {
+    world.engine().set_timeout(20);
+    Rank rank(setting, table, spec, world);
+    auto batch = test::Batch::arbitrary(spec, setting.micro_batches, setting.sequence);
+    std::vector<model::MicroBatch> micro_batches;
+    for (std::int64_t s = 0; s < batch.sequences; ++s) micro_batches.push_back(batch.micro_batch(s, s + 1));
+    for (int step = 0; step < num_steps; ++step) rank.step(micro_batches, step, result);
+    rank.tell(result, mutex);
+    look(rank);
+    return 0;
+  });
+  CHECK(failed == 0);
+  return result;
+}
+
+inline Result train(const Setting& setting) {
+  return train(setting, [](Rank&) {});
+}
+
+inline void check_same(const Result& a, const Result& b) {
+  for (std::size_t p = 0; p < a.params.size(); ++p) {
+    INFO("parameter " << p);
+    CHECK(std::memcmp(a.params[p].data(), b.params[p].data(), a.params[p].size() * sizeof(double)) == 0);
+  }
+  CHECK(a.losses == b.losses);
+}
+
+inline Setting alone(Setting setting) {
+  setting.layout = {};
+  setting.recompute = false;
+  return setting;
+}
+
+}  // namespace dt_test
