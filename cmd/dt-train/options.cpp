@@ -91,6 +91,23 @@ void add_arithmetic(OptionTable& t, Settings& s) {
 
 void add_ranks(OptionTable& t, Settings& s) {
   t.group("Ranks")
+      .add("tp", &s.tp, "T",
+           "ranks that share each layer: some of its heads, features and rows of the vocabulary each; they "
+           "talk twice a layer each way, so keep them within a node",
+           1, max_stages)
+      .add("sequence-parallel", &s.sequence_parallel,
+           "of what is not cut among them, norms and residuals, each has some rows alone: less memory, as "
+           "many bytes to move")
+      .needs("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
+      .add("tp-overlap-chunks", &s.tp_overlap_chunks, "N",
+           "chunks of rows in which they exchange, each while another is multiplied; 0: one within a node, "
+           "else "
+           "by size; no bit depends on it",
+           0, 1024)
+      .needs("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
+      .choice("placement", &s.placement, {"hosts", "launcher"},
+              "which ranks are neighbours, who share layers first: those of a host, whatever the launcher's "
+              "numbers; or as it numbers them")
       .add("pp", &s.pp, "P",
            "ranks of a pipeline, each with a stage of the model's units (embedding, blocks, head); those of "
            "the "
@@ -227,7 +244,8 @@ void add_proof(OptionTable& t, Settings& s) {
            "make --steps steps under each layout and print how they differ from the first's; exit 5 where "
            "more "
            "than may be. Layouts apart by ';', of pp=, schedule=, virtual-stages=, stage-units= (such as "
-           "5+7+7+5), dp= (the first pp × dp ranks), zero=, zero-group=, comm-bucket-bytes=, recompute=, "
+           "5+7+7+5), dp=, tp=, sp=on (the first pp × dp × tp ranks), zero=, zero-group=, "
+           "comm-bucket-bytes=, recompute=, "
            "micro-batch=, threads=, which default to this command's")
       .no_use_with(evaluation)
       .add("show-schedule", &s.show_schedule,

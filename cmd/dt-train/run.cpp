@@ -6,6 +6,7 @@
 #include "base/host.hpp"
 #include "base/signals.hpp"
 #include "comm/exchange.hpp"
+#include "comm/host_order.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "prove/compare_layouts.hpp"
 #include "prove/show_schedule.hpp"
@@ -35,13 +36,17 @@ int run(const train::Settings& settings, const OptionTable& options, Console& co
     const char* what = settings.eval_only || settings.compare_layouts ? "stopping" : "saving after this step";
     console.info("{}: {}{}", signal_name(signal), what, signal == SIGINT ? "; again to end at once" : "");
   });
-  return comm::mpi::run_ranks(settings.comm, console, [&](const comm::Ranks& ranks) {
-    comm::together(ranks.world, [&] { check_values(settings, options); });
+  const auto work = [&](const comm::Ranks& ranks) {
     if (settings.eval_only) return train::evaluate_only(settings, options.values(), signals, ranks);
     if (settings.compare_layouts) return prove::compare_layouts(settings, options.values(), signals, ranks);
     if (settings.show_schedule) return prove::show_schedule(settings, ranks);
     if (settings.dry_run) return train::dry_run(settings, ranks);
     return train::run_training(settings, options.values(), signals, ranks);
+  };
+  return comm::mpi::run_ranks(settings.comm, console, [&](const comm::Ranks& ranks) {
+    comm::together(ranks.world, [&] { check_values(settings, options); });
+    if (settings.placement == "launcher") return work(ranks);
+    return comm::in_host_order(ranks, host_name(), work);
   });
 }
 

@@ -15,11 +15,12 @@ namespace {
 
 void check_ranks(const ComparedLayout& layout, const model::LayoutText& text, int num_ranks) {
   if (layout.ranks <= num_ranks) return;
-  const std::int64_t pp = layout.settings.pp;
+  const std::int64_t each = layout.settings.pp * layout.settings.tp;
+  const char* const most = layout.settings.tp > 1 ? "pp × tp" : "pp";
   throw text.error(
       fmt::format("needs {} ranks, there are {}", layout.ranks, num_ranks),
-      fmt::format("{} of at most {} would do, or start with {} ranks", pp > num_ranks ? "pp" : "dp",
-                  pp > num_ranks ? num_ranks : num_ranks / pp, layout.ranks));
+      fmt::format("{} of at most {} would do, or start with {} ranks", each > num_ranks ? most : "dp",
+                  each > num_ranks ? num_ranks : num_ranks / each, layout.ranks));
 }
 
 /// The micro-batches that divide the batch, next to the one asked for.
@@ -35,8 +36,10 @@ void check_micro_batch(const ComparedLayout& layout, const model::LayoutText& te
                        : fmt::format("micro-batch={} or micro-batch={} would do", below, above));
 }
 
-void read_pipeline(const model::LayoutText& text, train::Settings& s) {
+void read_cuts(const model::LayoutText& text, train::Settings& s) {
   constexpr std::int64_t most = std::int64_t{1} << 16;
+  text.read("tp", 1, most, s.tp);
+  text.read("sp", s.sequence_parallel);
   text.read("pp", 1, most, s.pp);
   text.read("virtual-stages", 1, most, s.virtual_stages);
   if (text.has("schedule")) s.pp_schedule = text.value("schedule");
@@ -47,16 +50,16 @@ void read_pipeline(const model::LayoutText& text, train::Settings& s) {
 
 ComparedLayout parse_layout(const std::string& name, const train::Settings& base, int num_ranks) {
   constexpr std::int64_t most = std::int64_t{1} << 20;
-  constexpr std::array keys = {"pp",        "schedule",    "virtual-stages", "stage-units",
-                               "dp",        "zero",        "zero-group",     "comm-bucket-bytes",
-                               "recompute", "micro-batch", "threads"};
+  constexpr std::array keys = {
+      "pp",   "schedule",   "virtual-stages",    "stage-units", "dp",          "tp",     "sp",
+      "zero", "zero-group", "comm-bucket-bytes", "recompute",   "micro-batch", "threads"};
   const model::LayoutText text(name, fmt::format("--compare-layouts '{}'", name), keys);
   ComparedLayout layout{name, num_ranks, base};
   train::Settings& s = layout.settings;
-  read_pipeline(text, s);
-  std::int64_t dp = std::max<std::int64_t>(1, num_ranks / s.pp);
+  read_cuts(text, s);
+  std::int64_t dp = std::max<std::int64_t>(1, num_ranks / (s.pp * s.tp));
   text.read("dp", 1, most, dp);
-  layout.ranks = static_cast<int>(std::min(most, s.pp * dp));
+  layout.ranks = static_cast<int>(std::min(most, s.pp * s.tp * dp));
   text.read("zero", 0, 3, s.zero);
   text.read("comm-bucket-bytes", 0, std::int64_t{1} << 50, s.comm_bucket_bytes);
   text.read("micro-batch", 1, most, s.micro_batch);
@@ -96,7 +99,7 @@ std::vector<ComparedLayout> parse_layouts(const std::string& text, const train::
   if (layouts.empty()) throw usage_error("--compare-layouts '{}' names no layout", text);
   std::int64_t most_lanes = 1;
   for (const ComparedLayout& layout : layouts)
-    most_lanes = std::max(most_lanes, layout.ranks / layout.settings.pp);
+    most_lanes = std::max(most_lanes, layout.ranks / (layout.settings.pp * layout.settings.tp));
   for (ComparedLayout& layout : layouts) {
     if (!layout.settings.grad_lanes) layout.settings.grad_lanes = most_lanes;
   }
@@ -105,7 +108,9 @@ std::vector<ComparedLayout> parse_layouts(const std::string& text, const train::
 
 Promise promise_of(const train::Plan& a, const train::Plan& b) {
   Promise promise;
-  promise.same_bits = a.micro_batch == b.micro_batch && a.threads == b.threads &&
+  promise.same_bits = a.layout.tp == b.layout.tp &&
+                      a.layout.sequence_parallel == b.layout.sequence_parallel &&
+                      a.micro_batch == b.micro_batch && a.threads == b.threads &&
                       a.precision == b.precision && sum_class(a) == sum_class(b);
   // Where anything is rounded to 16 bits, no bound on losses would say much.
   const bool is_single = a.precision.compute == DType::f32 && a.precision.wire() == DType::f32;

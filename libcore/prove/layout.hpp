@@ -12,15 +12,15 @@ namespace dt::prove {
 
 struct ComparedLayout {
   std::string name;          // "dp=4,zero=3"
-  int ranks = 1;             // pp × dp: the first so many
+  int ranks = 1;             // pp × dp × tp: the first so many
   train::Settings settings;  // those of all, with what the layout says
 };
 
 /// "dp=4; pp=2,dp=2,recompute=full": layouts apart by semicolons, each a list of pp, schedule,
-/// virtual-stages, stage-units (as 5+7+7+5), dp, zero, zero-group, comm-bucket-bytes, recompute, micro-batch
-/// and threads. dp defaults to as many as pp leaves of all ranks, the others to what `base` says. All have
-/// one number of gradient lanes: --grad-lanes, else the largest dp of any. Error{usage} naming the layout,
-/// the rule that it breaks, and the nearest that would do.
+/// virtual-stages, stage-units (as 5+7+7+5), dp, tp, sp, zero, zero-group, comm-bucket-bytes, recompute,
+/// micro-batch and threads. dp defaults to as many as pp and tp leave of all ranks, the others to what `base`
+/// says. All have one number of gradient lanes: --grad-lanes, else the largest dp of any. Error{usage} naming
+/// the layout, the rule that it breaks, and the nearest that would do.
 std::vector<ComparedLayout> parse_layouts(const std::string& text, const train::Settings& base,
                                           int num_ranks);
 

@@ -74,9 +74,8 @@ struct StepBytes {
 };
 
 StepBytes step_bytes(const train::Plan& plan, const train::ModelRuntime& runtime) {
-  const std::int64_t boundary = plan.micro_batch * plan.sequence_length * plan.spec.hidden *
-                                static_cast<std::int64_t>(dtype_bytes(plan.precision.compute));
-  const parallel::Traffic traffic{runtime.local(), plan.precision, boundary};
+  const parallel::Traffic traffic{runtime.local(), plan.precision, plan.micro_batch * plan.sequence_length,
+                                  plan.spec.hidden};
   const parallel::ActionList list = train::training_list(plan);
   const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
   StepBytes total;

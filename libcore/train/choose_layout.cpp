@@ -16,8 +16,11 @@ namespace {
 int parse_zero_group(const Settings& s, const Launch& launch, int dp) {
   if (s.zero_group == "all" || s.zero == 0) return dp;
   if (s.zero_group == "node") {
-    if (launch.ranks_per_node > 0 && dp % launch.ranks_per_node == 0) return launch.ranks_per_node;
-    if (launch.ranks_per_node > 0 && launch.ranks_per_node % dp == 0) return dp;  // of several stages
+    const int per_node = launch.ranks_per_node % static_cast<int>(s.tp) == 0
+                             ? launch.ranks_per_node / static_cast<int>(s.tp)
+                             : 0;
+    if (per_node > 0 && dp % per_node == 0) return per_node;
+    if (per_node > 0 && per_node % dp == 0) return dp;  // of several stages
     throw Error(ErrorKind::usage, "--zero-group node: the nodes do not all have as many ranks, in a row",
                 "give each node as many ranks, or divide among all");
   }
@@ -31,7 +34,7 @@ int parse_zero_group(const Settings& s, const Launch& launch, int dp) {
   }
   throw Error(ErrorKind::usage,
               fmt::format("--zero-group {}: groups of equal size must make up the {} {}ranks", s.zero_group,
-                          dp, s.pp > 1 ? "data-parallel " : ""),
+                          dp, s.pp * s.tp > 1 ? "data-parallel " : ""),
               fmt::format("allowed are all, node, {}", allowed));
 }
 
@@ -42,9 +45,11 @@ void set_zero(const Settings& s, const Launch& launch, model::Layout& layout) {
   if (layout.zero > 0 && group < layout.dp) layout.zero_group = group;
 }
 
-/// The options that say a pipeline, as they were given or could have been.
-std::string asked_pipeline(const Settings& s) {
-  std::string text = fmt::format("--pp {}", s.pp);
+/// The options that say what a model is cut into, as they were given or could have been.
+std::string asked_cuts(const Settings& s) {
+  std::string text = s.tp > 1 ? fmt::format("--tp {}", s.tp) : fmt::format("--pp {}", s.pp);
+  if (s.tp > 1 && s.sequence_parallel) text += " --sequence-parallel";
+  if (s.tp > 1 && s.pp > 1) text += fmt::format(" --pp {}", s.pp);
   if (s.pp_schedule != Settings().pp_schedule) text += " --pp-schedule " + s.pp_schedule;
   return s.virtual_stages == 1 ? text : text + fmt::format(" --virtual-stages {}", s.virtual_stages);
 }
@@ -110,25 +115,34 @@ model::StageUnits lay_units(const Settings& s, const model::ModelSpec& spec, std
 }  // namespace
 
 int ranks_used(const Settings& s, int num_ranks) {
-  const int pp = static_cast<int>(s.pp);
-  if (num_ranks >= pp) return num_ranks / pp * pp;
+  const std::int64_t each = s.pp * s.tp;
+  if (num_ranks >= each) return static_cast<int>(num_ranks / each * each);
+  const std::string there = num_ranks == 1 ? "is one" : fmt::format("are {}", num_ranks);
+  const std::string start = fmt::format("start {} ranks", each);
+  if (s.tp == 1) {
+    throw Error(ErrorKind::usage,
+                fmt::format("--pp {}: a pipeline of {} ranks, and there {}", s.pp, each, there),
+                fmt::format("at most --pp {} would do, or {}", num_ranks, start));
+  }
   throw Error(ErrorKind::usage,
-              fmt::format("--pp {}: a pipeline of {} ranks, and there {}", pp, pp,
-                          num_ranks == 1 ? "is one" : fmt::format("are {}", num_ranks)),
-              fmt::format("--pp {} would do, or start {} ranks", num_ranks, pp));
+              fmt::format("--tp {} --pp {}: {} ranks hold one model, and there {}", s.tp, s.pp, each, there),
+              "smaller ones would do, or " + start);
 }
 
 model::Layout choose_layout(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
                             const Launch& launch) {
-  DT_CHECK(ranks_used(s, launch.num_ranks) == launch.num_ranks, "{} ranks do not make up pipelines of {}",
-           launch.num_ranks, s.pp);
-  model::Layout layout{.pp = static_cast<int>(s.pp)};
-  layout.dp = launch.num_ranks / layout.pp;
+  DT_CHECK(ranks_used(s, launch.num_ranks) == launch.num_ranks, "{} ranks do not make up models of {} × {}",
+           launch.num_ranks, s.pp, s.tp);
+  model::Layout layout{.pp = static_cast<int>(s.pp), .tp = static_cast<int>(s.tp)};
+  layout.dp = launch.num_ranks / layout.pp / layout.tp;
+  layout.sequence_parallel = s.sequence_parallel && s.tp > 1;
   layout.schedule = model::parse_pipeline_schedule(s.pp_schedule).value();
   layout.virtual_stages = static_cast<int>(s.virtual_stages);
   set_zero(s, launch, layout);
   if (const std::string why = parallel::why_impossible(layout, spec); !why.empty())
-    throw usage_error("{}: {}", asked_pipeline(s), why);
+    throw usage_error("{}: {}", asked_cuts(s), why);
+  if (const std::string why = parallel::why_sequence_impossible(layout, spec, sequence_length); !why.empty())
+    throw usage_error("{}: {}", asked_cuts(s), why);
   layout.stages = lay_units(s, spec, sequence_length, layout);
   return layout;
 }

@@ -90,6 +90,8 @@ Json describe(const Settings& settings, const Plan& plan, const data::TokenDatas
               {"virtual_stages", plan.layout.virtual_stages},
               {"stage_units", fmt::format("{}", fmt::join(model::stage_counts(plan.layout.stages), ","))},
               {"dp", plan.layout.dp},
+              {"tp", plan.layout.tp},
+              {"sequence_parallel", plan.layout.sequence_parallel},
               {"zero", plan.layout.zero},
               {"threads", plan.threads},
               {"most_loaded_stage", most - stages.begin()},
@@ -174,7 +176,7 @@ int dry_run(const Settings& settings, const comm::Ranks& ranks) {
     check_and_describe(settings, of_first(launch, used), ranks.console);
     if (used < launch.num_ranks)
       ranks.console.info("{} of {} ranks would sit out: pipelines take {} each", launch.num_ranks - used,
-                         launch.num_ranks, settings.pp);
+                         launch.num_ranks, settings.pp * settings.tp);
   });
   return 0;
 }

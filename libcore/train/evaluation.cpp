@@ -11,6 +11,7 @@
 #include "base/hdf5_file.hpp"
 #include "comm/exchange.hpp"
 #include "kernels/elementwise.hpp"
+#include "model/seam.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/lists.hpp"
 #include "train/reporter.hpp"
@@ -112,17 +113,64 @@ bool is_evaluation_missing(const Settings& settings, const Plan& plan, const dat
 
 namespace {
 
+struct Owned {
+  Owned(Device device, const Shape& shape, DType dtype)
+      : buffer(device, static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype)),
+        tensor(buffer, dtype, shape) {}
+  Buffer buffer;
+  Tensor tensor;
+};
+
+/// A sequence's logits, of which ranks that share the head have some columns each.
+class Logits {
+ public:
+  /// By all that share it.
+  Logits(ModelRuntime& runtime, std::int64_t sequence_length)
+      : tensor_(runtime.storage().ranks().tensor()),
+        spec_(runtime.spec()),
+        length_(sequence_length),
+        dtype_(runtime.storage().precision().compute),
+        own_(runtime.context().device(), {length_, columns_of(rank()).count}, dtype_) {}
+
+  /// Where the head leaves this rank's columns.
+  const Tensor& own() const { return own_.tensor; }
+  /// Called by all that share the head. On the first of them: the columns of all into whole_TV, fp32.
+  void gather(const Context& context, const Tensor& whole_TV) {
+    if (rank() > 0) return tensor_->send(0, own_.tensor).wait_host();
+    place(context, own_.tensor, columns_of(0), whole_TV);
+    for (int other = 1; other < size(); ++other) {
+      const Part columns = columns_of(other);
+      const Owned arrived(context.device(), {length_, columns.count}, dtype_);
+      tensor_->receive(other, arrived.tensor).wait_host();
+      place(context, arrived.tensor, columns, whole_TV);
+    }
+  }
+
+ private:
+  int rank() const { return tensor_ ? tensor_->rank() : 0; }
+  int size() const { return tensor_ ? tensor_->size() : 1; }
+  Part columns_of(int rank) const { return model::Share{rank, size()}.vocabulary(spec_); }
+  void place(const Context& context, const Tensor& part, const Part& columns, const Tensor& whole_TV) const {
+    for (std::int64_t row = 0; row < length_; ++row)
+      kernels::convert(context, part.rows(row, row + 1).flat(0, columns.count),
+                       whole_TV.flat(row * spec_.vocabulary + columns.begin, columns.count));
+  }
+
+  comm::Communicator* tensor_;
+  const model::ModelSpec& spec_;
+  std::int64_t length_;
+  DType dtype_;
+  Owned own_;
+};
+
 /// fp32 logits and int32 tokens of so many sequences, which appear under their name only when whole.
 class LogitsFile {
  public:
   LogitsFile(ModelRuntime& runtime, std::int64_t sequence_length, std::int64_t num_sequences,
              const std::filesystem::path& file)
-      : context_(runtime.context()),
-        target_(file),
+      : target_(file),
         writer_(target_.path()),
-        shape_{sequence_length, runtime.spec().vocabulary},
-        logits_(runtime.context().device(), shape_, runtime.storage().precision().compute),
-        floats_(runtime.context().device(), shape_, DType::f32) {
+        floats_(runtime.context().device(), {sequence_length, runtime.spec().vocabulary}, DType::f32) {
     const auto n = static_cast<std::uint64_t>(num_sequences);
     const auto length = static_cast<std::uint64_t>(sequence_length);
     writer_.declare("/logits", DType::f32,
@@ -132,10 +180,9 @@ class LogitsFile {
   }
 
   /// Where a sequence's logits go.
-  const Tensor& logits() const { return logits_.tensor; }
+  const Tensor& logits() const { return floats_.tensor; }
   void write(std::uint64_t sequence, std::span<const std::int32_t> tokens) {
     writer_.write("/tokens", sequence * tokens.size_bytes(), std::as_bytes(tokens));
-    kernels::convert(context_, logits_.tensor, floats_.tensor);
     writer_.write("/logits", sequence * floats_.tensor.bytes(), floats_.tensor.span_bytes());
   }
   void commit() {
@@ -144,18 +191,9 @@ class LogitsFile {
   }
 
  private:
-  struct Owned {
-    Owned(Device device, const Shape& shape, DType dtype)
-        : buffer(device, static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype)),
-          tensor(buffer, dtype, shape) {}
-    Buffer buffer;
-    Tensor tensor;
-  };
-  const Context& context_;
   AtomicFile target_;
   Hdf5Writer writer_;
-  Shape shape_;
-  Owned logits_, floats_;
+  Owned floats_;
 };
 
 }  // namespace
@@ -163,22 +201,26 @@ class LogitsFile {
 void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, const EvaluationRequest& request,
                   std::int64_t num_sequences, const std::filesystem::path& file, const comm::Ranks& ranks) {
   const parallel::LocalTable& local = runtime.local();
-  const bool computes = local.place().dp == 0, writes = computes && local.counts_loss();
+  const bool computes = local.place().dp == 0, writes = computes && local.counts_loss(),
+             has_head = computes && local.holds(runtime.num_units() - 1);
   std::optional<LogitsFile> target;
+  std::optional<Logits> logits;
   comm::together(ranks.world, [&] {
     const std::uint64_t available = data::num_validation_windows(dataset, request.sequence_length);
     if (static_cast<std::uint64_t>(num_sequences) > available) {
       throw input_error("--logits-sequences {} exceeds the {} windows of the validation split", num_sequences,
                         available);
     }
+    if (has_head) logits.emplace(runtime, request.sequence_length);
     if (writes) target.emplace(runtime, request.sequence_length, num_sequences, file);
   });
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(num_sequences); ++i) {
     Windows window;
     if (computes) {
       window.add(runtime, dataset, request, i, 1);
-      if (writes) window.micro_batches.front().logits_RV = target->logits();
+      if (has_head) window.micro_batches.front().logits_RV = logits->own();
       forward(runtime, window, 1, {});
+      if (has_head) logits->gather(runtime.context(), writes ? target->logits() : Tensor());
     }
     comm::together(ranks.world, [&] {
       if (writes) target->write(i, window.batches.front().tokens_BT);

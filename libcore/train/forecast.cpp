@@ -36,6 +36,7 @@ double passes(ActionKind kind, const model::Layout& layout) {
   if (kind == ActionKind::send) return 1;
   if (kind == ActionKind::gather) return share(layout.group_size());
   if (kind == ActionKind::control) return 2 * share(layout.num_replicas());
+  if (parallel::Action{kind}.computes()) return (layout.sequence_parallel ? 1 : 2) * share(layout.tp);
   return layout.zero == 0 ? 2 * share(layout.dp) : share(layout.group_size());
 }
 
@@ -76,7 +77,7 @@ std::vector<parallel::UnitCost> predicted_unit_times(const Plan& plan, double ra
   const double tokens = static_cast<double>(plan.micro_batch * plan.sequence_length);
   for (parallel::UnitCost& unit : times) {
     for (double* cost : {&unit.forward, &unit.backward_input, &unit.backward_weight})
-      *cost *= tokens / rank_flops;
+      *cost *= tokens / rank_flops / plan.layout.tp;
   }
   return times;
 }
@@ -84,9 +85,8 @@ std::vector<parallel::UnitCost> predicted_unit_times(const Plan& plan, double ra
 std::vector<std::int64_t> moved_bytes_of(const Plan& plan, const ActionList& list) {
   const model::ParameterTable table(plan.spec);
   const parallel::LocalTable local(table, plan.layout, plan.place);
-  const std::int64_t boundary_bytes = plan.micro_batch * plan.sequence_length * plan.spec.hidden *
-                                      static_cast<std::int64_t>(dtype_bytes(plan.precision.compute));
-  return parallel::Traffic{local, plan.precision, boundary_bytes}.bytes_of(list);
+  return parallel::Traffic{local, plan.precision, plan.micro_batch * plan.sequence_length, plan.spec.hidden}
+      .bytes_of(list);
 }
 
 Plan busiest(Plan plan, int stage) {
@@ -102,11 +102,11 @@ Forecast forecast_step(const Plan& asked, const std::vector<parallel::UnitCost>&
   Movements movements = movements_of(plan, forecast.lists);
   forecast.moved = std::move(movements.moved);
   const auto seconds = [&](int rank, const Action& a) {
-    if (a.computes()) return computing_s(a, unit_times);
+    const double computing = a.computes() ? computing_s(a, unit_times) : 0;
     const BytesByAction& bytes = movements.by_action[static_cast<std::size_t>(rank)];
     const auto found = bytes.find({a.kind, a.unit, a.payload});
-    if (found == bytes.end() || found->second == 0) return 0.0;
-    return static_cast<double>(found->second) * passes(a.kind, plan.layout) / link_bandwidth;
+    if (found == bytes.end() || found->second == 0) return computing;
+    return computing + static_cast<double>(found->second) * passes(a.kind, plan.layout) / link_bandwidth;
   };
   forecast.timeline = parallel::walk_together(forecast.lists, 1, {seconds, plan.overlap});
   return forecast;
@@ -129,6 +129,18 @@ std::string describe_pipeline(const Plan& plan) {
   return fmt::format("{} of {} units, {}, {} micro-batches: predicted bubble {:.1f} %", virtual_stages,
                      fmt::join(counts, "+"), model::schedule_name(plan.layout.schedule), plan.rounds(),
                      100 * predicted_bubble(plan));
+}
+
+std::string price_of_network(const Plan& asked) {
+  if (asked.shares_layers_within_nodes()) return "";
+  const Plan plan = busiest(asked, 0);
+  std::int64_t most = 0;
+  for (const parallel::MovedBytes& moved : movements_of(plan, training_lists(plan)).moved)
+    most = std::max(most, moved.layers);
+  return fmt::format(
+      "the {} ranks that share layers (--tp) are not all on one node: they exchange {} a step over the "
+      "network",
+      asked.layout.tp, format_bytes(static_cast<std::uint64_t>(most)));
 }
 
 std::string price_of_zero(const Plan& asked) {

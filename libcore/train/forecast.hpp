@@ -38,6 +38,9 @@ Plan busiest(Plan plan, int stage);
 double predicted_bubble(const Plan& plan);
 /// "4 stages of 5+7+7+5 units, 1f1b, 16 micro-batches: predicted bubble 18 %"
 std::string describe_pipeline(const Plan& plan);
+/// What ranks that share layers send over the network a step, in words, where a node does not hold them all;
+/// else "".
+std::string price_of_network(const Plan& plan);
 /// What --zero 2 or 3 makes a pipeline's ranks move more; "" for other plans. "--zero 3 under --pp 4 moves
 /// 3.0 GiB a step and rank, 2.0 GiB more than --zero 1: …"
 std::string price_of_zero(const Plan& plan);

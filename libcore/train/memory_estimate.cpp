@@ -4,6 +4,7 @@
 
 #include "model/unit.hpp"
 #include "parallel/held.hpp"
+#include "parallel/tensor_seam.hpp"
 #include "train/lists.hpp"
 
 namespace dt::train {
@@ -15,9 +16,9 @@ using Units = std::vector<std::unique_ptr<model::Unit>>;
 /// About what a matrix product and attention pack of their operands, beside what each thread packs.
 constexpr std::size_t packing_bytes = std::size_t{28} << 20, packing_bytes_of_thread = std::size_t{2} << 20;
 
-/// The rank of a stage that has the most micro-batches.
+/// The rank of a stage that has the most micro-batches, and the most of uneven layers.
 model::Place busiest(const Plan& plan, int stage) {
-  return {stage, plan.layout.dp - 1, 0};
+  return {stage, plan.layout.dp - 1, plan.layout.tp - 1};
 }
 
 /// What training all of a step's micro-batches, or evaluation, keeps of a stage.
@@ -100,8 +101,9 @@ std::uint64_t most_of_any_host(const Plan& plan, const std::vector<std::uint64_t
 
 std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
   const model::ParameterTable table(asked.spec);
+  const model::Seam seam(parallel::share_of(asked.layout, busiest(asked, 0)));
   const Units units =
-      model::make_units(Device::host(), asked.spec, table, asked.precision.compute, asked.kept());
+      model::make_units(Device::host(), asked.spec, table, asked.precision.compute, asked.kept(), seam);
   const std::vector<parallel::UnitBytes> bytes = bytes_of(asked, units);
   Plan plan = asked;
   plan.place = busiest(plan, 0);

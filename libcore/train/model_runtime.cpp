@@ -13,9 +13,11 @@ ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Gr
       local_(table_, plan.layout, plan.place),
       context_(plan.threads, Device::host()),
       lanes_(purpose == Purpose::training ? std::optional(plan.lanes()) : std::nullopt),
-      units_(model::make_units(context_.device(), plan.spec, table_, plan.precision.compute, plan.kept())),
+      seam_(plan.layout, plan.place, groups.tensor(), plan.tp_chunks),
+      units_(model::make_units(context_.device(), plan.spec, table_, plan.precision.compute, plan.kept(),
+                               seam_)),
       storage_(context_.device(), local_, plan.precision, lanes_ ? &*lanes_ : nullptr, groups),
-      executor_(context_, units_, storage_),
+      executor_(context_, units_, storage_, &seam_),
       sequence_length_(plan.sequence_length) {
   context_.set_arithmetic(plan.arithmetic);
   executor_.set_overlap(plan.overlap);

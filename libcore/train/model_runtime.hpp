@@ -45,6 +45,7 @@ class ModelRuntime {
   parallel::LocalTable local_;
   Context context_;
   std::optional<parallel::LanePlan> lanes_;
+  parallel::TensorSeam seam_;
   std::vector<std::unique_ptr<model::Unit>> units_;
   parallel::ModelStorage storage_;
   parallel::Executor executor_;

@@ -128,6 +128,21 @@ parallel::StepShape step_shape(const Plan& plan, int num_units) {
           .zero = plan.layout.zero};
 }
 
+namespace {
+
+/// As many as still are of a size that a network carries well; between ranks of a node, where a chunk takes
+/// less time than what smaller products lose, one.
+int chunks_of(const Settings& s, const Plan& plan) {
+  constexpr std::int64_t least_bytes = std::int64_t{1} << 20, most = 4;
+  if (s.tp_overlap_chunks > 0) return static_cast<int>(s.tp_overlap_chunks);
+  if (plan.shares_layers_within_nodes()) return 1;
+  const std::int64_t bytes = plan.micro_batch * plan.sequence_length * plan.spec.hidden *
+                             static_cast<std::int64_t>(dtype_bytes(plan.precision.compute));
+  return static_cast<int>(std::clamp<std::int64_t>(bytes / least_bytes, 1, most));
+}
+
+}  // namespace
+
 Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
                const Launch& launch, const checkpoint::TrainingState* resumed) {
   Plan plan = common_plan(s, spec, dataset, launch);
@@ -138,6 +153,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
   plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
   set_layout(plan, choose_layout(s, spec, plan.sequence_length, launch));
   plan.overlap = s.overlap;
+  plan.tp_chunks = chunks_of(s, plan);
   plan.comm_bucket_bytes = static_cast<std::size_t>(s.comm_bucket_bytes);
   plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : plan.layout.dp);
   const std::uint64_t train_tokens = dataset.split(data::Split::train).tokens;

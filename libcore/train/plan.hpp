@@ -36,6 +36,7 @@ struct Plan {
   model::Layout layout;
   model::Place place;  // this rank's
   bool overlap = true;
+  int tp_chunks = 1;  // of rows, in which layers that ranks share are exchanged
   std::size_t comm_bucket_bytes = 0;
   int threads = 1;
   std::uint64_t seed = 0;
@@ -62,6 +63,11 @@ struct Plan {
   parallel::LanePlan lanes() const;
   std::int64_t tokens_per_step() const { return global_batch * sequence_length; }
   double flops_per_token() const;
+  /// Whether no layer is shared by ranks of different nodes.
+  bool shares_layers_within_nodes() const {
+    return layout.tp == 1 || layout.size() <= launch.ranks_per_node ||
+           (launch.ranks_per_node > 0 && launch.ranks_per_node % layout.tp == 0);
+  }
   model::Kept kept() const {
     return recompute == Recompute::selective ? model::Kept::matmuls : model::Kept::everything;
   }

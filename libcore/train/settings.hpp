@@ -46,6 +46,10 @@ struct Settings {
   std::string matmul = "auto";
   std::optional<double> loss_scale;
   std::string recompute = "none";
+  std::int64_t tp = 1;
+  bool sequence_parallel = false;
+  std::int64_t tp_overlap_chunks = 0;  // 0: by size
+  std::string placement = "hosts";
   std::int64_t pp = 1;
   std::string pp_schedule = "1f1b";
   std::int64_t virtual_stages = 1;

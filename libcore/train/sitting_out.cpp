@@ -10,7 +10,7 @@ int on_used_ranks(const Settings& settings, const comm::Ranks& ranks,
   const int num_ranks = ranks.world.size(), used = ranks_used(settings, num_ranks);
   if (used == num_ranks) return body(ranks);
   ranks.console.warn("{} of {} ranks sit out: pipelines take {} each", num_ranks - used, num_ranks,
-                     settings.pp);
+                     settings.pp * settings.tp);
   int code = 0;
   comm::on_first(ranks, used, "used", [&](const comm::Ranks& first) { code = body(first); });
   return static_cast<int>(comm::broadcast_number(ranks.world, code));
