@@ -1,6 +1,5 @@
 // Steps of whole pipelines, ranks as threads, against those of one rank.
 
-#include "parallel/held.hpp"
 #include "parallel/trained_layout.hpp"
 
 using namespace dt;
@@ -96,20 +95,7 @@ TEST_CASE("a stage takes the memory that the walk of its list finds") {
       Setting setting{.micro_batches = 8, .recompute = recompute};
       setting.layout = laid_out({.pp = 2, .schedule = kind.schedule, .virtual_stages = kind.virtual_stages},
                                 num_units(setting));
-      train(setting, [&](Rank& rank) {
-        std::vector<UnitBytes> bytes;
-        for (const auto& unit : rank.units()) {
-          bytes.push_back({.output = unit->output_shape(1, setting.sequence).numel() *
-                                     static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
-                           .saved = static_cast<std::int64_t>(unit->saved_bytes(1, setting.sequence)),
-                           .handover = static_cast<std::int64_t>(unit->handover_bytes(1, setting.sequence))});
-        }
-        const auto held = static_cast<double>(most_held_bytes(rank.list(), bytes));
-        const auto pool = static_cast<double>(rank.executor().activation_bytes());
-        if (held > pool || held < 0.93 * pool)  // buffers of one kind do not serve for another
-          throw Error(ErrorKind::internal, fmt::format("{}: the walk finds {} bytes, running takes {}",
-                                                       setting.layout.to_string(), held, pool));
-      });
+      train(setting, [&](Rank& rank) { check_held(setting, rank); });
     }
   }
 }

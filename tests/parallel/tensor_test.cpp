@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "parallel/held.hpp"
 #include "parallel/trained_layout.hpp"
 
 using namespace dt;
@@ -152,5 +151,41 @@ TEST_CASE("in 16 bits replicas of what is not cut stay the same") {
       INFO(family.name << " " << setting.layout.to_string());
       check_same(once, train(setting));
     }
+  }
+}
+
+TEST_CASE("a rank of cut layers takes the memory that the walk of its list finds") {
+  for (const Family& family : families(4, true)) {
+    for (const bool divides : {false, true}) {
+      for (const model::Kept kept : {model::Kept::everything, model::Kept::matmuls}) {
+        for (const bool recompute : {false, true}) {
+          Setting setting =
+              cut({.layers = 4, .recompute = recompute, .sequence = 16, .spec = family.spec}, 2, divides);
+          setting.kept = kept;
+          setting.layout = laid_out({.pp = 2, .tp = 2, .sequence_parallel = divides}, num_units(setting));
+          train(setting, [&](Rank& rank) { check_held(setting, rank); });
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("with rows divided a block keeps 32·s·b·h / t bytes in 16 bits, and statistics") {
+  const model::ModelSpec spec = model::load_model_spec("gpt2-124m");
+  const model::ParameterTable table(spec);
+  const std::int64_t batch = 2, sequence = 1024, rows = batch * sequence, C = spec.hidden;
+  for (const int tp : {1, 2, 4}) {
+    const model::Seam seam({tp - 1, tp, tp > 1});
+    const auto units =
+        model::make_units(Device::host(), spec, table, DType::bf16, model::Kept::everything, seam);
+    const std::int64_t input = units[0]->output_shape(batch, sequence).numel() * 2;
+    const auto kept =
+        static_cast<double>(static_cast<std::int64_t>(units[1]->saved_bytes(batch, sequence)) + input);
+    // Korthikanti et al. 2022, equation 4, without dropout's masks and without scores, of which none are
+    // kept.
+    const std::int64_t statistics = 4 * (rows / tp * (spec.query_heads + 4) + 4 * C);
+    const auto formula = static_cast<double>(32 * rows * C / tp + statistics);
+    INFO("tp " << tp << ": " << kept << " bytes, " << formula);
+    CHECK(std::abs(kept / formula - 1) < 0.001);
   }
 }

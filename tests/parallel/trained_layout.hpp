@@ -13,6 +13,7 @@
 #include "parallel/builders.hpp"
 #include "parallel/executor.hpp"
 #include "parallel/grouped_spec.hpp"
+#include "parallel/held.hpp"
 #include "parallel/stages.hpp"
 #include "parallel/tensor_seam.hpp"
 #include "parallel/validator.hpp"
@@ -208,6 +209,22 @@ inline Setting alone(Setting setting) {
   setting.layout = {};
   setting.recompute = false;
   return setting;
+}
+
+/// A rank's activations take what the walk of its list finds.
+inline void check_held(const Setting& setting, const Rank& rank) {
+  std::vector<UnitBytes> bytes;
+  for (const auto& unit : rank.units()) {
+    bytes.push_back({.output = unit->output_shape(1, setting.sequence).numel() *
+                               static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
+                     .saved = static_cast<std::int64_t>(unit->saved_bytes(1, setting.sequence)),
+                     .handover = static_cast<std::int64_t>(unit->handover_bytes(1, setting.sequence))});
+  }
+  const auto held = static_cast<double>(most_held_bytes(rank.list(), bytes));
+  const auto pool = static_cast<double>(rank.executor().activation_bytes());
+  if (held > pool || held < 0.93 * pool)  // buffers of one kind do not serve for another
+    throw Error(ErrorKind::internal, fmt::format("{}: the walk finds {} bytes, running takes {}",
+                                                 setting.layout.to_string(), held, pool));
 }
 
 }  // namespace dt_test
