@@ -63,8 +63,7 @@ std::vector<int> counts_of(const Settings& s, const std::string& remedy) {
       count = parse_count(text);
     } catch (const Error&) {  // said below
     }
-    constexpr std::int64_t most = 1 << 16;
-    if (count < 1 || count > most)
+    if (count < 1 || count > max_stages)
       refuse(s, fmt::format("a stage of '{}' units; each holds at least one", text), remedy);
     counts.push_back(static_cast<int>(count));
   }
@@ -115,7 +114,7 @@ int ranks_used(const Settings& s, int num_ranks) {
   throw Error(ErrorKind::usage,
               fmt::format("--pp {}: a pipeline of {} ranks, and there {}", pp, pp,
                           num_ranks == 1 ? "is one" : fmt::format("are {}", num_ranks)),
-              fmt::format("--pp {} would do, or start {} ranks", num_ranks, pp));
+              fmt::format("--pp of at most {} would do, or start {} ranks", num_ranks, pp));
 }
 
 model::Layout choose_layout(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
