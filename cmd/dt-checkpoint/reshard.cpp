@@ -13,6 +13,7 @@
 #include "cmd/dt-checkpoint/run.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/local_table.hpp"
+#include "parallel/pipeline.hpp"
 #include "run/failed_loads.hpp"
 
 namespace dt::checkpoint_tool {
@@ -24,18 +25,36 @@ using checkpoint::PieceSpec;
 using checkpoint::StoredPiece;
 using model::Layout;
 
+model::PipelineSchedule parse_schedule(const model::LayoutText& given) {
+  const std::string& name = given.value("schedule");
+  if (const auto schedule = model::parse_pipeline_schedule(name)) return *schedule;
+  throw given.error("schedule=" + name, "schedule is one of " + model::pipeline_schedule_names());
+}
+
+/// Stages of about as many blocks each, as the schedule spreads them over ranks.
+model::StageUnits lay_units(const Layout& layout, const model::ModelSpec& spec) {
+  const int num_units = static_cast<int>(spec.layers) + 2, num_stages = layout.pp * layout.virtual_stages;
+  if (num_stages == 1) return {};
+  const model::StageUnits even = model::even_stages(num_units, num_stages);
+  return parallel::ranges_of(parallel::stages_of_counts(model::stage_counts(even), num_units),
+                             parallel::schedule_of(layout, 1));
+}
+
 /// "tp=2,pp=2"
 Layout parse_layout(const std::string& text) {
   constexpr std::int64_t most_ranks = 1 << 16;
-  constexpr std::array keys = {"pp", "dp", "tp", "zero", "zero-group"};
+  constexpr std::array keys = {"pp", "schedule", "virtual-stages", "dp", "tp", "zero", "zero-group"};
   const model::LayoutText given(text, "--layout " + (text.empty() ? "''" : text), keys);
   if (given.empty()) throw given.error("names nothing", "for example --layout tp=2,pp=2,dp=1,zero=1");
   Layout layout;
   given.read("pp", 1, most_ranks, layout.pp);
+  given.read("virtual-stages", 1, most_ranks, layout.virtual_stages);
   given.read("dp", 1, most_ranks, layout.dp);
   given.read("tp", 1, most_ranks, layout.tp);
   given.read("zero", 0, 3, layout.zero);
-  given.read("zero-group", 1, most_ranks, layout.zero_group);
+  if (!given.has("zero-group") || given.value("zero-group") != "all")
+    given.read("zero-group", 1, most_ranks, layout.zero_group);
+  if (given.has("schedule")) layout.schedule = parse_schedule(given);
   if (std::int64_t{layout.pp} * layout.dp * layout.tp > most_ranks)
     throw given.error("too many ranks", fmt::format("at most {}", most_ranks));
   return layout;
@@ -114,7 +133,7 @@ int reshard(const Options& options, const StopSignals& signals, Console& console
   const model::ModelSpec& spec = source.manifest().model;
   if (const std::string why = parallel::why_impossible(layout, spec); !why.empty())
     throw usage_error("--layout {}: {}", options.layout.value(), why);
-  if (layout.pp > 1) layout.stages = model::even_stages(static_cast<int>(spec.layers) + 2, layout.pp);
+  layout.stages = lay_units(layout, spec);
   const model::ParameterTable table(spec);
   const Contents contents(source, table);
   const checkpoint::Resharding how{out, options.overwrite, layout, layout.size(),

@@ -11,14 +11,11 @@ namespace {
 
 using train::Settings;
 
-/// The most that --threads takes; more than any node has cores.
-constexpr std::int64_t max_threads = 4096;
 // Beyond any run, and far enough below 2⁶³ for their products.
 constexpr std::int64_t max_steps = 1'000'000'000'000;
 constexpr std::int64_t max_batch = std::int64_t{1} << 24;
 constexpr std::int64_t max_length = std::int64_t{1} << 30;
-/// Of a pipeline, and of virtual stages on each; models have fewer units.
-constexpr std::int64_t max_stages = std::int64_t{1} << 16;
+using train::max_stages, train::max_threads;
 
 // Invocations that have no use for some options: all that is not training, or keeps no run.
 constexpr std::initializer_list<const char*> evaluation = {"eval-only"};
@@ -59,7 +56,7 @@ void add_batch(OptionTable& t, Settings& s) {
       .add("global-batch", &s.global_batch, "N", "sequences a step", 1, max_batch)
       .add("micro-batch", &s.micro_batch, "N", "sequences per forward pass", 1, max_batch)
       .add("grad-lanes", &s.grad_lanes, "N",
-           "parts of a step's gradient sum; default: the number of ranks, kept on resume", 1)
+           "parts of a step's gradient sum; default: data-parallel ranks (all ÷ P), kept on resume", 1)
       .no_use_with(evaluation)
       .add("threads", &s.threads, "N",
            "a rank; default: this host's cores that ranks may use, shared among them", 1, max_threads);
@@ -110,21 +107,18 @@ void add_ranks(OptionTable& t, Settings& s) {
               "numbers; or as it numbers them")
       .add("pp", &s.pp, "P",
            "ranks of a pipeline, each with a stage of the model's units (embedding, blocks, head); those of "
-           "the "
-           "others that make up whole pipelines share the batch, the rest sits out",
+           "the others that make up whole pipelines share the batch, the rest sits out",
            1, max_stages)
       .choice("pp-schedule", &s.pp_schedule, {"gpipe", "1f1b", "interleaved", "zero-bubble"},
               "in which order a stage computes; interleaved takes --virtual-stages of 2 or more, zero-bubble "
-              "1 or "
-              "2; no bit depends on it")
+              "1 or 2; no bit depends on it")
       .add("virtual-stages", &s.virtual_stages, "V", "stages on each rank of a pipeline", 1, max_stages)
       .add("stage-units", &s.stage_units, "LIST",
            "how many units each stage has, in the order of the model, P × V of them, such as 5,7,7,5; "
-           "default: so "
-           "that the slowest stage is as fast as can be, by FLOPs")
+           "default: so that the slowest stage is as fast as can be, by FLOPs")
       .add("zero", &s.zero, "STAGE",
-           "what ranks divide among them instead of each holding it (ZeRO): 0 nothing; 1 the optimizer's "
-           "state; 2 gradients too; 3 weights too",
+           "what data-parallel ranks divide among them instead of each holding it (ZeRO): 0 nothing; 1 the "
+           "optimizer's state; 2 gradients too; 3 weights too",
            0, 3)
       .no_use_with(evaluation)
       .add("zero-group", &s.zero_group, "WHO",
@@ -140,12 +134,10 @@ void add_ranks(OptionTable& t, Settings& s) {
       .no_use_with(evaluation)
       .add("comm", &s.comm, "KIND",
            "self (one rank), threads=N (N ranks as threads of this process), mpi; default: mpi under mpirun "
-           "and srun, "
-           "else self")
+           "and srun, else self")
       .add("comm-timeout", &s.comm_timeout, "TIME",
            "how long a rank waits for others, also while one reads, writes or cleans up, before it says who "
-           "is missing and "
-           "the run ends");
+           "is missing and the run ends");
 }
 
 void add_optimizer(OptionTable& t, Settings& s) {
@@ -194,14 +186,12 @@ void add_checkpoints(OptionTable& t, Settings& s) {
       .no_use_with({"checkpoint-local"}, "each rank writes its own")
       .add("checkpoint-local", &s.checkpoint_local, "DIR",
            "save into DIR, storage of each node's own, with a copy on the next node; a start goes on from "
-           "what its "
-           "nodes hold, where that is the newest")
+           "what its nodes hold, where that is the newest")
       .no_use_with(all_but_kept_runs)
       .needs("--save-every", [&s] { return s.save_every > 0; })
       .add("flush-every", &s.flush_every, "N",
            "with --checkpoint-local: every Nth save, and the last before the run ends or is told to, goes to "
-           "the run "
-           "directory instead",
+           "the run directory instead",
            1, max_steps)
       .no_use_with(all_but_kept_runs)
       .needs("--checkpoint-local", [&s] { return s.checkpoint_local.has_value(); })
@@ -240,18 +230,17 @@ void add_evaluation(OptionTable& t, Settings& s) {
 
 void add_proof(OptionTable& t, Settings& s) {
   t.group("Proof")
-      .add("compare-layouts", &s.compare_layouts, "LIST",
-           "make --steps steps under each layout and print how they differ from the first's; exit 5 where "
-           "more "
-           "than may be. Layouts apart by ';', of pp=, schedule=, virtual-stages=, stage-units= (such as "
-           "5+7+7+5), dp=, tp=, sp=on (the first pp × dp × tp ranks), zero=, zero-group=, "
-           "comm-bucket-bytes=, recompute=, "
-           "micro-batch=, threads=, which default to this command's")
+      .add(
+          "compare-layouts", &s.compare_layouts, "LIST",
+          "make --steps steps under each layout and print how they differ from the first's; exit 5 where "
+          "more than may be. Layouts apart by ';', of pp=, schedule=, virtual-stages=, stage-units= (such "
+          "as 5+7+7+5), dp=, tp=, sp=on (the first pp × dp × tp ranks), zero=, zero-group=, "
+          "comm-bucket-bytes=, recompute=, micro-batch=, threads=, which default to this command's; of other "
+          "stages than its, stage-units to those by FLOPs")
       .no_use_with(evaluation)
       .add("show-schedule", &s.show_schedule,
            "draw what each stage does in a step, by predicted times or, with --run, those that it measured, "
-           "with the bubble, memory and bytes that "
-           "ranks move; then what rank 0 does, an action a line")
+           "with the bubble, memory and bytes that ranks move; then what rank 0 does, an action a line")
       .no_use_with(evaluation)
       .add("svg", &s.svg, "FILE", "with --show-schedule: draw into a picture, too")
       .needs("--show-schedule", [&s] { return s.show_schedule; })

@@ -138,6 +138,12 @@ std::uint64_t JsonObject::natural(const std::string& name) const {
   return Access::natural(*this, name, Access::member(*this, name));
 }
 
+bool JsonObject::boolean(const std::string& name) const {
+  const json& value = Access::member(*this, name);
+  if (!value.is_boolean()) throw Access::wrong(*this, name, "is neither true nor false");
+  return value.get<bool>();
+}
+
 double JsonObject::number(const std::string& name) const {
   const json& value = Access::member(*this, name);
   if (!value.is_number()) throw Access::wrong(*this, name, "is not a number");

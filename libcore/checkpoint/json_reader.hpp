@@ -23,6 +23,7 @@ class JsonObject {
   std::uint64_t natural(const std::string& name) const;
   double number(const std::string& name) const;
   std::string string(const std::string& name) const;
+  bool boolean(const std::string& name) const;
   /// A string of 16 hexadecimal digits.
   std::uint64_t digest(const std::string& name) const;
   std::vector<std::int64_t> integers(const std::string& name) const;

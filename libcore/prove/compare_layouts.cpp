@@ -131,13 +131,63 @@ std::vector<train::Plan> make_plans(const std::vector<ComparedLayout>& layouts,
   return plans;
 }
 
+/// All layouts, one after the other.
+class Comparisons {
+ public:
+  /// All references must outlive it.
+  Comparisons(const std::vector<ComparedLayout>& layouts, const std::vector<train::Plan>& plans,
+              const data::TokenDataset& dataset, const StopSignals& signals, const comm::Ranks& ranks)
+      : layouts_(layouts), plans_(plans), dataset_(dataset), signals_(signals), ranks_(ranks) {
+    comm::at_first(ranks, [&] { weights_.emplace(); });
+    for (const ComparedLayout& layout : layouts) width_ = std::max(width_, layout.name.size());
+  }
+
+  /// Trains one and prints what came of it. The signal that stopped it, or 0.
+  int run(std::size_t i) {
+    const ComparedLayout& layout = layouts_[i];
+    const LayoutRequest request{weights_ ? &*weights_ : nullptr, i == 0, [&] { return signals_.received(); }};
+    std::optional<LayoutResult> result;
+    comm::on_first(ranks_, layout.ranks, layout.name, [&](const comm::Ranks& used) {
+      result = run_layout(plans_[i], layout.settings, dataset_, used, request);
+    });
+    const auto signal = comm::broadcast_number(ranks_.world, result ? result->stopped_by : 0);
+    if (signal == 0) comm::at_first(ranks_, [&] { compare(i, *result); });
+    return static_cast<int>(signal);
+  }
+  /// On all ranks: how many layouts broke what is promised.
+  std::int64_t num_broken() const { return comm::broadcast_number(ranks_.world, broken_); }
+
+ private:
+  void compare(std::size_t i, const LayoutResult& result) {
+    Comparison own{.layout = layouts_[i].name,
+                   .steps = plans_[i].total_steps,
+                   .result = result,
+                   .promise = promise_of(plans_[i], plans_[0]),
+                   .broken = {}};
+    if (!reference_) reference_ = own;
+    judge(own, *reference_);
+    if (!own.broken.empty()) ++broken_;
+    print(own, i == 0, width_, ranks_.console);
+  }
+
+  const std::vector<ComparedLayout>& layouts_;
+  const std::vector<train::Plan>& plans_;
+  const data::TokenDataset& dataset_;
+  const StopSignals& signals_;
+  const comm::Ranks& ranks_;
+  std::size_t width_ = std::string("layout").size();
+  std::optional<KeptWeights> weights_;   // the reference's, on rank 0
+  std::optional<Comparison> reference_;  // on rank 0
+  std::int64_t broken_ = 0;              // on rank 0
+};
+
 }  // namespace
 
 int compare_layouts(const train::Settings& settings, const std::vector<OptionValue>& asked,
                     const StopSignals& signals, const comm::Ranks& ranks) {
   comm::Communicator& world = ranks.world;
   world.engine().set_timeout(settings.comm_timeout.seconds);
-  const train::Launch launch = train::find_launch(world);
+  const train::Launch launch = train::find_launch(world, world.size());
   std::optional<data::TokenDataset> dataset;
   std::vector<ComparedLayout> layouts;
   std::vector<train::Plan> plans;
@@ -149,39 +199,16 @@ int compare_layouts(const train::Settings& settings, const std::vector<OptionVal
   train::check_alike(ranks, asked, *dataset);
   const Arithmetic arithmetic =
       train::choose_arithmetic(settings, plans.front().precision, plans.front().threads, nullptr, ranks);
-  std::size_t width = std::string("layout").size();
-  for (const ComparedLayout& layout : layouts) width = std::max(width, layout.name.size());
+  for (train::Plan& plan : plans) plan.arithmetic = arithmetic;
 
-  std::optional<KeptWeights> reference;  // on rank 0
-  comm::at_first(ranks, [&] { reference.emplace(); });
-  std::optional<Comparison> first;
-  std::int64_t broken = 0;
+  Comparisons comparisons(layouts, plans, *dataset, signals, ranks);
   for (std::size_t i = 0; i < layouts.size(); ++i) {
-    plans[i].arithmetic = arithmetic;
-    const LayoutRequest request{reference ? &*reference : nullptr, i == 0,
-                                [&] { return signals.received(); }};
-    std::optional<LayoutResult> result;
-    comm::on_first(ranks, layouts[i].ranks, layouts[i].name, [&](const comm::Ranks& first) {
-      result = run_layout(plans[i], layouts[i].settings, *dataset, first, request);
-    });
-    if (const auto signal = comm::broadcast_number(world, result ? result->stopped_by : 0); signal != 0) {
-      ranks.console.warn("stopped by {} in layout {}", signal_name(static_cast<int>(signal)),
-                         layouts[i].name);
-      return 128 + static_cast<int>(signal);
-    }
-    comm::at_first(ranks, [&] {
-      Comparison own{.layout = layouts[i].name,
-                     .steps = plans[i].total_steps,
-                     .result = *result,
-                     .promise = promise_of(plans[i], plans[0]),
-                     .broken = {}};
-      if (!first) first = own;
-      judge(own, *first);
-      if (!own.broken.empty()) ++broken;
-      print(own, i == 0, width, ranks.console);
-    });
+    const int signal = comparisons.run(i);
+    if (signal == 0) continue;
+    ranks.console.warn("stopped by {} in layout {}", signal_name(signal), layouts[i].name);
+    return 128 + signal;
   }
-  broken = comm::broadcast_number(world, broken);
+  const std::int64_t broken = comparisons.num_broken();
   if (broken == 0) return 0;
   throw comm::SharedError(
       ErrorKind::verification,

@@ -37,14 +37,15 @@ void check_micro_batch(const ComparedLayout& layout, const model::LayoutText& te
 }
 
 void read_cuts(const model::LayoutText& text, train::Settings& s) {
-  constexpr std::int64_t most = std::int64_t{1} << 16;
-  text.read("tp", 1, most, s.tp);
+  const std::int64_t pp = s.pp, virtual_stages = s.virtual_stages;
+  text.read("tp", 1, train::max_stages, s.tp);
   text.read("sp", s.sequence_parallel);
-  text.read("pp", 1, most, s.pp);
-  text.read("virtual-stages", 1, most, s.virtual_stages);
+  text.read("pp", 1, train::max_stages, s.pp);
+  text.read("virtual-stages", 1, train::max_stages, s.virtual_stages);
   if (text.has("schedule")) s.pp_schedule = text.value("schedule");
   if (!model::parse_pipeline_schedule(s.pp_schedule))
     throw text.error("schedule=" + s.pp_schedule, "schedule is one of " + model::pipeline_schedule_names());
+  if (s.pp != pp || s.virtual_stages != virtual_stages) s.stage_units.clear();  // which are not of these
   if (text.has("stage-units")) s.stage_units = split(text.value("stage-units"), '+');
 }
 
@@ -63,12 +64,12 @@ ComparedLayout parse_layout(const std::string& name, const train::Settings& base
   text.read("zero", 0, 3, s.zero);
   text.read("comm-bucket-bytes", 0, std::int64_t{1} << 50, s.comm_bucket_bytes);
   text.read("micro-batch", 1, most, s.micro_batch);
-  text.read("threads", 1, 1024, s.threads);
+  text.read("threads", 1, train::max_threads, s.threads);
   if (text.has("zero-group")) s.zero_group = text.value("zero-group");
   if (text.has("recompute")) s.recompute = text.value("recompute");
   if (s.recompute != "none" && s.recompute != "selective" && s.recompute != "full")
     throw text.error("recompute=" + s.recompute, "recompute is none, selective or full");
-  if (text.has("zero-group") && s.zero == 0)
+  if (text.has("zero-group") && s.zero_group != "all" && s.zero == 0)
     throw text.error("zero-group without zero", "add zero=1, 2 or 3");
   check_ranks(layout, text, num_ranks);
   check_micro_batch(layout, text);

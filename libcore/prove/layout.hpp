@@ -18,9 +18,10 @@ struct ComparedLayout {
 
 /// "dp=4; pp=2,dp=2,recompute=full": layouts apart by semicolons, each a list of pp, schedule,
 /// virtual-stages, stage-units (as 5+7+7+5), dp, tp, sp, zero, zero-group, comm-bucket-bytes, recompute,
-/// micro-batch and threads. dp defaults to as many as pp and tp leave of all ranks, the others to what `base`
-/// says. All have one number of gradient lanes: --grad-lanes, else the largest dp of any. Error{usage} naming
-/// the layout, the rule that it breaks, and the nearest that would do.
+/// micro-batch and threads. dp defaults to as many as pp and tp leave of all ranks, stage-units to by cost
+/// where the stages are not as many as `base` has, the others to what `base` says. All have one number of
+/// gradient lanes: --grad-lanes, else the largest dp of any. Error{usage} naming the layout, the rule that it
+/// breaks, and the nearest that would do.
 std::vector<ComparedLayout> parse_layouts(const std::string& text, const train::Settings& base,
                                           int num_ranks);
 

@@ -11,10 +11,11 @@
 #include "base/files.hpp"
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
-#include "parallel/traffic.hpp"
 #include "prove/whole_masters.hpp"
 #include "tensor/host_tensor.hpp"
+#include "train/forecast.hpp"
 #include "train/lists.hpp"
+#include "train/non_finite.hpp"
 #include "train/start.hpp"
 #include "train/stepper.hpp"
 
@@ -73,11 +74,9 @@ struct StepBytes {
   std::int64_t sums = 0;
 };
 
-StepBytes step_bytes(const train::Plan& plan, const train::ModelRuntime& runtime) {
-  const parallel::Traffic traffic{runtime.local(), plan.precision, plan.micro_batch * plan.sequence_length,
-                                  plan.spec.hidden};
+StepBytes step_bytes(const train::Plan& plan) {
   const parallel::ActionList list = train::training_list(plan);
-  const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
+  const std::vector<std::int64_t> bytes = train::moved_bytes_of(plan, list);
   StepBytes total;
   for (std::size_t i = 0; i < list.size(); ++i)
     (list[i].kind == parallel::ActionKind::gather ? total.gathers : total.sums) += bytes[i];
@@ -95,7 +94,7 @@ bool make_steps(const train::Plan& plan, train::Stepper& stepper, checkpoint::Tr
         stepper.step([&](train::StepReport& report) { report.signal = request.stop_signal(); }, times);
     if (!decision.finite && !decision.skip) {
       throw comm::SharedError(ErrorKind::input,
-                              fmt::format("step {}: the loss is not finite", state.step + 1),
+                              train::describe_not_finite(state.step + 1, decision, stepper.not_finite()),
                               "lower --lr or lengthen --warmup-steps");
     }
     result.losses.push_back(decision.loss);
@@ -178,7 +177,7 @@ LayoutResult run_layout(const train::Plan& plan, const train::Settings& settings
   train::Stepper stepper(plan, *runtime, dataset, state, world);
   LayoutResult result;
   const std::int64_t bytes_before = recorded_bytes(world);
-  const StepBytes each = step_bytes(plan, *runtime);
+  const StepBytes each = step_bytes(plan);
   if (!make_steps(plan, stepper, state, each, request, result)) return result;
   const std::int64_t control_bytes = world.size() > 1 ? train::StepReport::bytes() * plan.total_steps : 0;
   result.moved_bytes = recorded_bytes(world) - bytes_before - control_bytes;

@@ -13,6 +13,7 @@
 #include "train/forecast.hpp"
 #include "train/lists.hpp"
 #include "train/memory_estimate.hpp"
+#include "train/sitting_out.hpp"
 #include "train/start.hpp"
 #include "train/unit_times_file.hpp"
 
@@ -183,9 +184,16 @@ void print_list(const Shown& shown, const parallel::ActionList& list, const std:
   }
 }
 
+/// --model, else that of the run whose times are drawn.
+model::ModelSpec spec_to_draw(const train::Settings& settings) {
+  if (settings.model || !settings.run) return train::choose_spec(settings, {});
+  const run::RunDirectory run(*settings.run);
+  return train::choose_spec(settings, train::resume_candidates(settings, &run));
+}
+
 void check_and_print(const train::Settings& settings, const train::Launch& launch, Console& console) {
   const data::TokenDataset dataset(settings.data);
-  const model::ModelSpec spec = train::choose_spec(settings, {});
+  const model::ModelSpec spec = spec_to_draw(settings);
   const train::Plan plan = train::make_plan(settings, spec, dataset, launch, nullptr);
   const model::ParameterTable table(spec);
   validate(plan, static_cast<int>(table.units().size()));
@@ -212,7 +220,7 @@ void check_and_print(const train::Settings& settings, const train::Launch& launc
 }  // namespace
 
 int show_schedule(const train::Settings& settings, const comm::Ranks& ranks) {
-  const train::Launch launch = train::find_launch(ranks.world);
+  const train::Launch launch = train::find_used_launch(settings, ranks);
   comm::at_first(ranks, [&] { check_and_print(settings, launch, ranks.console); });
   return 0;
 }

@@ -28,18 +28,37 @@ Promotion::Promotion(const comm::Ranks& ranks, const std::optional<std::string>&
   if (folder) store_.emplace(*folder, run, host);
 }
 
-std::vector<LocalCheckpoint> Promotion::find() const {
+std::vector<LocalCheckpoint> Promotion::find(bool was_surveyed) const {
   if (!store_) return {};
-  std::string found, wrong;
-  comm::together(ranks_.world, [&] {
-    if (nodes_.leader(nodes_.own) != ranks_.world.rank()) return;
-    store_->require();
-    std::vector<checkpoint::Problem> problems;
-    found = describe_shares(store_->shares(problems));
-    for (const checkpoint::Problem& p : problems) wrong += fmt::format("{}: {}\n", p.where, p.what);
-  });
-  const std::vector<std::string> of_ranks = comm::gather_texts(ranks_.world, found);
-  const std::vector<std::string> problems = comm::gather_texts(ranks_.world, wrong);
+  Held own;
+  comm::together(ranks_.world, [&] { own = look(); });
+  if (was_surveyed) own.problems.clear();
+  return unite(own);
+}
+
+std::vector<LocalCheckpoint> Promotion::survey() const {
+  if (!store_) return {};
+  Held own;
+  try {
+    own = look();
+  } catch (const Error& error) {
+    own.problems = error.message() + "\n";
+  }
+  return unite(own);
+}
+
+Promotion::Held Promotion::look() const {
+  if (nodes_.leader(nodes_.own) != ranks_.world.rank()) return {};
+  store_->require();
+  std::vector<checkpoint::Problem> problems;
+  Held held{describe_shares(store_->shares(problems)), {}};
+  for (const checkpoint::Problem& p : problems) held.problems += fmt::format("{}: {}\n", p.where, p.what);
+  return held;
+}
+
+std::vector<LocalCheckpoint> Promotion::unite(const Held& own) const {
+  const std::vector<std::string> of_ranks = comm::gather_texts(ranks_.world, own.shares);
+  const std::vector<std::string> problems = comm::gather_texts(ranks_.world, own.problems);
   std::vector<std::string> of_nodes;
   for (int node = 0; node < nodes_.size(); ++node) {
     const auto leader = static_cast<std::size_t>(nodes_.leader(node));

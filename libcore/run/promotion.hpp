@@ -21,8 +21,11 @@ class Promotion {
             const std::string& host = host_name());
 
   /// Called by all ranks together: what their nodes hold, newest first, on any lineage or none. Damaged
-  /// shares are warned of. Errors, on all ranks: environment.
-  std::vector<LocalCheckpoint> find() const;
+  /// shares are warned of, unless a survey() was asked before. Errors, on all ranks: environment.
+  std::vector<LocalCheckpoint> find(bool was_surveyed = false) const;
+  /// The same where some ranks only tell what their nodes hold: storage that cannot be used is warned of and
+  /// counts as holding nothing.
+  std::vector<LocalCheckpoint> survey() const;
 
   /// Called by all ranks together with the same checkpoint, which must be one that the run's lineage knows;
   /// its name must be free. Each node copies what it is the holder of, every byte checked; where a share is
@@ -38,6 +41,12 @@ class Promotion {
   void clear_older(const checkpoint::CheckpointEntry& newest) const;
 
  private:
+  /// What this node holds, and what of it is of no use, a line each; "" on all ranks of a node but one.
+  struct Held {
+    std::string shares, problems;
+  };
+  Held look() const;
+  std::vector<LocalCheckpoint> unite(const Held& own) const;
   void remove(const std::function<void(const LocalStore&)>& shares) const;
   void bring_parts(const LocalCheckpoint& local, const checkpoint::Manifest& header,
                    const fs::path& unfinished) const;

@@ -68,8 +68,7 @@ std::vector<int> counts_of(const Settings& s, const std::string& remedy) {
       count = parse_count(text);
     } catch (const Error&) {  // said below
     }
-    constexpr std::int64_t most = 1 << 16;
-    if (count < 1 || count > most)
+    if (count < 1 || count > max_stages)
       refuse(s, fmt::format("a stage of '{}' units; each holds at least one", text), remedy);
     counts.push_back(static_cast<int>(count));
   }
@@ -122,7 +121,7 @@ int ranks_used(const Settings& s, int num_ranks) {
   if (s.tp == 1) {
     throw Error(ErrorKind::usage,
                 fmt::format("--pp {}: a pipeline of {} ranks, and there {}", s.pp, each, there),
-                fmt::format("at most --pp {} would do, or {}", num_ranks, start));
+                fmt::format("--pp of at most {} would do, or {}", num_ranks, start));
   }
   throw Error(ErrorKind::usage,
               fmt::format("--tp {} --pp {}: {} ranks hold one model, and there {}", s.tp, s.pp, each, there),

@@ -17,6 +17,7 @@
 #include "train/memory_fit.hpp"
 #include "train/precision.hpp"
 #include "train/resumable.hpp"
+#include "train/sitting_out.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
@@ -170,14 +171,8 @@ void check_and_describe(const Settings& settings, const Launch& launch, Console&
 }  // namespace
 
 int dry_run(const Settings& settings, const comm::Ranks& ranks) {
-  const Launch launch = find_launch(ranks.world);
-  comm::at_first(ranks, [&] {
-    const int used = ranks_used(settings, launch.num_ranks);
-    check_and_describe(settings, of_first(launch, used), ranks.console);
-    if (used < launch.num_ranks)
-      ranks.console.info("{} of {} ranks would sit out: pipelines take {} each", launch.num_ranks - used,
-                         launch.num_ranks, settings.pp * settings.tp);
-  });
+  const Launch launch = find_used_launch(settings, ranks);
+  comm::at_first(ranks, [&] { check_and_describe(settings, launch, ranks.console); });
   return 0;
 }
 

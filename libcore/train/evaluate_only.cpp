@@ -48,7 +48,7 @@ checkpoint::TrainingState state_of(const fs::path& weights) {
 /// All of `ranks` take part.
 int evaluate_together(const Settings& settings, const fs::path& path, const data::TokenDataset& dataset,
                       const StopSignals& signals, const comm::Ranks& ranks) {
-  const Launch launch = find_launch(ranks.world);
+  const Launch launch = find_launch(ranks.world, ranks.world.size());
   Plan plan;
   std::unique_ptr<interchange::WeightSource> source;
   checkpoint::TrainingState state;

@@ -90,8 +90,9 @@ std::vector<std::int64_t> moved_bytes_of(const Plan& plan, const ActionList& lis
 }
 
 Plan busiest(Plan plan, int stage) {
-  plan.place = {stage, 0, 0};
-  while (plan.lanes().num_micro_batches() < plan.rounds()) ++plan.place.dp;
+  plan.place = {stage, 0, plan.layout.tp - 1};
+  const auto first = [&](std::int64_t rank) { return rank * plan.micro_batches_per_step / plan.layout.dp; };
+  while (first(plan.place.dp + 1) - first(plan.place.dp) < plan.rounds()) ++plan.place.dp;
   return plan;
 }
 

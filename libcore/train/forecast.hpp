@@ -31,18 +31,18 @@ std::vector<std::int64_t> moved_bytes_of(const Plan& plan, const parallel::Actio
 Forecast forecast_step(const Plan& plan, const std::vector<parallel::UnitCost>& unit_times,
                        double link_bandwidth);
 
-/// That plan for a rank that has the most micro-batches.
+/// That plan for the stage's first rank that has the most micro-batches.
 Plan busiest(Plan plan, int stage);
 
 /// By the FLOPs of units, as if nothing took time to move; see Timeline::bubble().
 double predicted_bubble(const Plan& plan);
-/// "4 stages of 5+7+7+5 units, 1f1b, 16 micro-batches: predicted bubble 18 %"
+/// "4 stages of 5+7+7+5 units, 1f1b, 16 micro-batches: predicted bubble 18.0 %"
 std::string describe_pipeline(const Plan& plan);
 /// What ranks that share layers send over the network a step, in words, where a node does not hold them all;
 /// else "".
 std::string price_of_network(const Plan& plan);
-/// What --zero 2 or 3 makes a pipeline's ranks move more; "" for other plans. "--zero 3 under --pp 4 moves
-/// 3.0 GiB a step and rank, 2.0 GiB more than --zero 1: …"
+/// What --zero 2 or 3 makes a pipeline's ranks move more; "" for other plans. "--zero 3 under --pp 4 gathers
+/// and reduces 3.0 GiB a step and rank, where --zero 1 would 1.0 GiB: …"
 std::string price_of_zero(const Plan& plan);
 
 }  // namespace dt::train

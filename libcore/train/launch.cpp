@@ -25,14 +25,16 @@ int ranks_per_node(const std::vector<std::string>& hosts) {
 
 }  // namespace
 
-Launch find_launch(comm::Communicator& world) {
+Launch find_launch(comm::Communicator& world, int num_ranks) {
   const std::string host = host_name();
   std::string own = host + "\n";
   for (const int core : available_core_numbers()) own += std::to_string(core) + " ";
   std::set<int> cores;
   int ranks = 0;
   std::vector<std::string> hosts;  // of each rank
-  for (const std::string& text : comm::gather_texts(world, own)) {
+  std::vector<std::string> texts = comm::gather_texts(world, own);
+  texts.resize(static_cast<std::size_t>(num_ranks));
+  for (const std::string& text : texts) {
     std::istringstream lines(text);
     std::string other;
     std::getline(lines, other);
@@ -41,8 +43,8 @@ Launch find_launch(comm::Communicator& world) {
     ++ranks;
     for (int core = 0; lines >> core;) cores.insert(core);
   }
-  return {world.rank(), world.size(), std::max(1, static_cast<int>(cores.size()) / ranks),
-          ranks_per_node(hosts)};
+  return {std::min(world.rank(), num_ranks - 1), num_ranks,
+          std::max(1, static_cast<int>(cores.size()) / std::max(1, ranks)), ranks_per_node(hosts)};
 }
 
 Launch of_first(const Launch& launch, int num_ranks) {

@@ -13,11 +13,12 @@ struct Launch {
   int ranks_per_node = 1;
 };
 
-/// Called by all ranks together. Cores: those that any rank of the host may use (launchers bind ranks to
-/// some), divided by the host's ranks; at least 1.
-Launch find_launch(comm::Communicator& world);
+/// Called by all ranks together: how the first `num_ranks` of them are started; of another rank: as the last
+/// of those. Cores: those that any of them on the host may use (launchers bind ranks to some), divided by
+/// their number there; at least 1.
+Launch find_launch(comm::Communicator& world, int num_ranks);
 
-/// The same where only the first `num_ranks` take part; of another rank: as of the last of them.
+/// The same where only the first `num_ranks` take part, each with as many cores as before.
 Launch of_first(const Launch& launch, int num_ranks);
 
 }  // namespace dt::train

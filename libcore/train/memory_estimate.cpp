@@ -5,6 +5,7 @@
 #include "model/unit.hpp"
 #include "parallel/held.hpp"
 #include "parallel/tensor_seam.hpp"
+#include "train/forecast.hpp"
 #include "train/lists.hpp"
 
 namespace dt::train {
@@ -15,11 +16,6 @@ using Units = std::vector<std::unique_ptr<model::Unit>>;
 
 /// About what a matrix product and attention pack of their operands, beside what each thread packs.
 constexpr std::size_t packing_bytes = std::size_t{28} << 20, packing_bytes_of_thread = std::size_t{2} << 20;
-
-/// The rank of a stage that has the most micro-batches, and the most of uneven layers.
-model::Place busiest(const Plan& plan, int stage) {
-  return {stage, plan.layout.dp - 1, plan.layout.tp - 1};
-}
 
 /// What training all of a step's micro-batches, or evaluation, keeps of a stage.
 parallel::StorageBytes storage_of(const Plan& plan, const parallel::LocalTable& local) {
@@ -101,15 +97,14 @@ std::uint64_t most_of_any_host(const Plan& plan, const std::vector<std::uint64_t
 
 std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
   const model::ParameterTable table(asked.spec);
-  const model::Seam seam(parallel::share_of(asked.layout, busiest(asked, 0)));
+  const model::Seam seam(parallel::share_of(asked.layout, busiest(asked, 0).place));
   const Units units =
       model::make_units(Device::host(), asked.spec, table, asked.precision.compute, asked.kept(), seam);
   const std::vector<parallel::UnitBytes> bytes = bytes_of(asked, units);
-  Plan plan = asked;
-  plan.place = busiest(plan, 0);
+  Plan plan = busiest(asked, 0);
   std::vector<MemoryEstimate> stages;
   for (const parallel::ActionList& list : training_lists(plan)) {
-    plan.place = busiest(plan, static_cast<int>(stages.size()));
+    plan.place.pp = static_cast<int>(stages.size());
     const parallel::LocalTable local(table, plan.layout, plan.place);
     MemoryEstimate& memory = stages.emplace_back(held_bytes(plan, local));
     memory.activations = static_cast<std::size_t>(parallel::most_held_bytes(list, bytes)) +
@@ -126,10 +121,10 @@ std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstima
 
 std::uint64_t host_state_bytes(const Plan& asked) {
   const model::ParameterTable table(asked.spec);
-  Plan plan = asked;
+  Plan plan = busiest(asked, 0);
   std::vector<std::uint64_t> bytes;
   for (int stage = 0; stage < plan.layout.pp; ++stage) {
-    plan.place = busiest(plan, stage);
+    plan.place.pp = stage;
     const parallel::StorageBytes storage =
         storage_of(plan, parallel::LocalTable(table, plan.layout, plan.place));
     bytes.push_back(storage.weights + storage.gradients + storage.optimizer);

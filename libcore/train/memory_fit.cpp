@@ -63,6 +63,7 @@ std::string difference(const Settings& asked, const Settings& other) {
   if (other.recompute != asked.recompute) options.push_back("--recompute " + other.recompute);
   if (other.pp != asked.pp) options.push_back(fmt::format("--pp {}", other.pp));
   if (other.zero != asked.zero) options.push_back(fmt::format("--zero {}", other.zero));
+  if (other.stage_units != asked.stage_units) options.push_back("without --stage-units");
   return fmt::format("{}", fmt::join(options, " "));
 }
 

@@ -93,4 +93,9 @@ std::string first_not_finite(const Plan& plan, ModelRuntime& runtime,
   return output.empty() ? first_of(in_gradients(plan, runtime, first_sample), control) : output;
 }
 
+std::string describe_not_finite(std::int64_t step, const Decision& decision, const std::string& first) {
+  return fmt::format("step {}: loss {} and gradient norm {} are not both finite{}", step, decision.loss,
+                     decision.grad_norm, first.empty() ? "" : fmt::format(" (first in {})", first));
+}
+
 }  // namespace dt::train

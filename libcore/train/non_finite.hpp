@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "train/decision.hpp"
 #include "train/lists.hpp"
 #include "train/model_runtime.hpp"
 
@@ -18,5 +19,9 @@ namespace dt::train {
 std::string first_not_finite(const Plan& plan, ModelRuntime& runtime,
                              std::span<const model::MicroBatch> micro_batches, std::uint64_t first_sample,
                              comm::Communicator& control);
+
+/// "step 5: loss inf and gradient norm nan are not both finite (first in …)"; without the parenthesis where
+/// `first` is "": finite gradients, too, may have squares that are not.
+std::string describe_not_finite(std::int64_t step, const Decision& decision, const std::string& first);
 
 }  // namespace dt::train

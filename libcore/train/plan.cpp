@@ -104,6 +104,11 @@ optim::Schedule make_schedule(const Settings& s, const Plan& plan) {
 
 }  // namespace
 
+const char* recompute_name(Recompute recompute) {
+  if (recompute == Recompute::selective) return "selective";
+  return recompute == Recompute::full ? "full" : "none";
+}
+
 parallel::LanePlan Plan::lanes() const {
   return parallel::LanePlan(micro_batches_per_step, grad_lanes).of_rank(place.dp, layout.dp);
 }

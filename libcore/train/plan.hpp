@@ -26,6 +26,8 @@ namespace dt::train {
 
 /// What is computed again in the backward instead of being kept.
 enum class Recompute { none, selective, full };
+/// "selective"; as users and files name it.
+const char* recompute_name(Recompute recompute);
 
 struct Plan {
   model::ModelSpec spec;

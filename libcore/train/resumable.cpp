@@ -21,25 +21,29 @@ std::string changed(const char* what, const T& then, const T& now) {
   return fmt::format("{} was {} and is now {}", what, then, now);
 }
 
-/// The first difference in words; "" where both are the same model.
-std::string model_difference(const model::ModelSpec& a, const model::ModelSpec& b) {
-  if (a == b) return {};
-  if (a.family != b.family) return changed("the model's family", a.family, b.family);
+}  // namespace
+
+std::string model_difference(const model::ModelSpec& then, const model::ModelSpec& now) {
+  if (then == now) return {};
+  if (then.family != now.family) return changed("the model's family", then.family, now.family);
   struct Size {
     const char* what;
-    std::int64_t then, now;
+    std::int64_t before, after;
   };
-  for (const Size& size : {Size{"the model's vocabulary", a.vocabulary, b.vocabulary},
-                           {"the model's number of layers", a.layers, b.layers},
-                           {"the model's hidden size", a.hidden, b.hidden},
-                           {"the model's number of heads", a.query_heads, b.query_heads},
-                           {"the model's number of key-value heads", a.key_value_heads, b.key_value_heads},
-                           {"the model's MLP size", a.mlp_hidden, b.mlp_hidden},
-                           {"the model's number of positions", a.max_positions, b.max_positions}}) {
-    if (size.then != size.now) return changed(size.what, size.then, size.now);
+  for (const Size& size :
+       {Size{"the model's vocabulary", then.vocabulary, now.vocabulary},
+        {"the model's number of layers", then.layers, now.layers},
+        {"the model's hidden size", then.hidden, now.hidden},
+        {"the model's number of heads", then.query_heads, now.query_heads},
+        {"the model's number of key-value heads", then.key_value_heads, now.key_value_heads},
+        {"the model's MLP size", then.mlp_hidden, now.mlp_hidden},
+        {"the model's number of positions", then.max_positions, now.max_positions}}) {
+    if (size.before != size.after) return changed(size.what, size.before, size.after);
   }
-  return changed("the model's config.json", model::hf_config(a), model::hf_config(b));
+  return changed("the model's config.json", model::hf_config(then), model::hf_config(now));
 }
+
+namespace {
 
 /// The first tensor that model and checkpoint do not have alike, in the model's order; "" where there is
 /// none.

@@ -60,8 +60,9 @@ void announce(const Start& start, const Settings& settings, Console& console) {
   const Plan& plan = start.plan;
   const int dp = plan.layout.dp, num_ranks = plan.layout.size();
   if (dp > plan.micro_batches_per_step) {
-    console.warn("{} ranks for {} micro-batches a step: {} of them have nothing to compute", dp,
-                 plan.micro_batches_per_step, dp - plan.micro_batches_per_step);
+    console.warn("{} {}ranks for {} micro-batches a step: {} of them have nothing to compute", dp,
+                 dp == num_ranks ? "" : "data-parallel ", plan.micro_batches_per_step,
+                 dp - plan.micro_batches_per_step);
   }
   console.info("{} steps of {} tokens; {} rank{} of {} thread{}", plan.total_steps, plan.tokens_per_step(),
                num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
@@ -235,17 +236,15 @@ void share(run::Generation& generation, const run::RunDirectory& run, const comm
   check_visible(ranks, run.generation_path(generation.number));
 }
 
-/// What a start may go on from, newest first, and what nodes hold of it.
+/// What a start may go on from, newest first, and what nodes hold of it, which they told in `local`.
 std::vector<Candidate> find_candidates(const Settings& settings, const run::RunDirectory& run,
-                                       const run::Promotion& promotion, const comm::Ranks& ranks) {
+                                       std::vector<run::LocalCheckpoint> local, const comm::Ranks& ranks) {
   std::vector<Candidate> candidates;
-  std::vector<run::LocalCheckpoint> local = promotion.find();
   comm::at_first(ranks, [&] {
     if (settings.resume == "never") tell_of_others(run, local, ranks.console);
     add_announced(local, run);
     candidates = resume_candidates(settings, &run, local);
     refuse_moved_storage(settings, run, candidates);
-    warn_of_own_checkpoints(settings, run, ranks.console);
   });
   return from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
 }
@@ -255,14 +254,18 @@ std::vector<Candidate> find_candidates(const Settings& settings, const run::RunD
 void bring_in_local(const Settings& settings, const comm::Ranks& ranks) {
   if (!settings.checkpoint_local || settings.resume == "never") return;
   const run::RunDirectory run(*settings.run);
-  comm::at_first(ranks, [&] { run::LiveRun::refuse_if_alive(run); });
+  comm::at_first(ranks, [&] {
+    run::LiveRun::refuse_if_alive(run);
+    run.restore_replaced();
+  });
   const run::Promotion promotion(ranks, settings.checkpoint_local, run);
-  const std::vector<Candidate> candidates = find_candidates(settings, run, promotion, ranks);
+  const std::vector<Candidate> candidates = find_candidates(settings, run, promotion.survey(), ranks);
   if (candidates.empty() || candidates.front().local.empty()) return;
   try {
     promotion.promote(run::parse_local_checkpoint(candidates.front().local));
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
+    ranks.console.warn("{}", error.what());
   }
 }
 
@@ -280,19 +283,22 @@ void clear_older_local(const Settings& settings, const comm::Ranks& ranks) {
   if (entry) run::Promotion(ranks, settings.checkpoint_local, run).clear_older(*entry);
 }
 
-/// All of `ranks` take part.
+/// All of `ranks` take part. `was_surveyed`: they and others have been asked what their nodes hold.
 int train_together(const Settings& settings, const std::vector<OptionValue>& asked,
-                   const data::TokenDataset& dataset, const StopSignals& signals, const comm::Ranks& ranks) {
-  const Launch launch = find_launch(ranks.world);
+                   const data::TokenDataset& dataset, const StopSignals& signals, bool was_surveyed,
+                   const comm::Ranks& ranks) {
+  const Launch launch = find_launch(ranks.world, ranks.world.size());
   const run::RunDirectory run(*settings.run);
   std::int64_t newest_seen = 0;
   comm::at_first(ranks, [&] {
     run::LiveRun::refuse_if_alive(run);
     run.restore_replaced();
+    warn_of_own_checkpoints(settings, run, ranks.console);
     newest_seen = newest_generation(run);
   });
   const run::Promotion promotion(ranks, settings.checkpoint_local, run);
-  const std::vector<Candidate> candidates = find_candidates(settings, run, promotion, ranks);
+  const std::vector<Candidate> candidates =
+      find_candidates(settings, run, promotion.find(was_surveyed), ranks);
   Start start = prepare_start(settings, dataset, candidates, promotion, launch, ranks);
   check_same_state(ranks, start.runtime->spec(), start.runtime->storage());
 
@@ -305,7 +311,7 @@ int train_together(const Settings& settings, const std::vector<OptionValue>& ask
                        run.path().string(), start.state.step, start.plan.total_steps);
     return 0;
   }
-  announce(start, settings, ranks.console);
+  if (ranks.is_first()) announce(start, settings, ranks.console);
   OwnedRun owned;
   comm::at_first(ranks, [&] {
     take_over(owned, run, start, newest_seen, ranks.console);
@@ -341,7 +347,7 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   check_alike(ranks, asked, *dataset);
   if (!all_take_part) bring_in_local(settings, ranks);
   const int code = on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
-    return train_together(settings, asked, *dataset, signals, used);
+    return train_together(settings, asked, *dataset, signals, !all_take_part, used);
   });
   if (!all_take_part) clear_older_local(settings, ranks);
   return code;

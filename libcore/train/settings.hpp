@@ -12,6 +12,11 @@
 
 namespace dt::train {
 
+/// The most ranks of a pipeline, and virtual stages on each; models have fewer units.
+constexpr std::int64_t max_stages = std::int64_t{1} << 16;
+/// The most threads of a rank; more than any node has cores.
+constexpr std::int64_t max_threads = 4096;
+
 struct Settings {
   std::optional<std::string> model;
   std::string data;

@@ -16,4 +16,14 @@ int on_used_ranks(const Settings& settings, const comm::Ranks& ranks,
   return static_cast<int>(comm::broadcast_number(ranks.world, code));
 }
 
+Launch find_used_launch(const Settings& settings, const comm::Ranks& ranks) {
+  const int num_ranks = ranks.world.size();
+  int used = num_ranks;
+  comm::together(ranks.world, [&] { used = ranks_used(settings, num_ranks); });
+  if (used < num_ranks)
+    ranks.console.info("{} of {} ranks would sit out: pipelines take {} each", num_ranks - used, num_ranks,
+                       settings.pp * settings.tp);
+  return find_launch(ranks.world, used);
+}
+
 }  // namespace dt::train

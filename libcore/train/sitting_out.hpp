@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "comm/ranks.hpp"
+#include "train/launch.hpp"
 #include "train/settings.hpp"
 
 namespace dt::train {
@@ -13,5 +14,9 @@ namespace dt::train {
 /// stop that reaches none but one of those others does nothing.
 int on_used_ranks(const Settings& settings, const comm::Ranks& ranks,
                   const std::function<int(const comm::Ranks&)>& body);
+
+/// Called by all ranks together: how those that make up whole pipelines would train. Tells of others.
+/// Error{usage}, on all ranks: there is no whole pipeline.
+Launch find_used_launch(const Settings& settings, const comm::Ranks& ranks);
 
 }  // namespace dt::train

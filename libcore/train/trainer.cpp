@@ -10,6 +10,7 @@
 #include "tensor/host_tensor.hpp"
 #include "train/checkpoint_header.hpp"
 #include "train/evaluation.hpp"
+#include "train/non_finite.hpp"
 #include "train/state_io.hpp"
 #include "train/unit_times_file.hpp"
 
@@ -135,9 +136,7 @@ void Trainer::refuse_not_finite(const Decision& decision) {
   if (state_.step > 0) save();  // what was good is kept
   stop("not finite");
   throw comm::SharedError(
-      ErrorKind::input,
-      fmt::format("step {}: loss {} and gradient norm {} are not both finite (first in {})", state_.step + 1,
-                  decision.loss, decision.grad_norm, stepper_.not_finite()),
+      ErrorKind::input, describe_not_finite(state_.step + 1, decision, stepper_.not_finite()),
       fmt::format(
           "the weights of step {} are kept; {}", state_.step,
           plan_.loss_scale && std::isfinite(decision.loss)
@@ -241,13 +240,17 @@ int Trainer::save_and_stop(int signal) {
 void Trainer::record_unit_times() {
   parallel::UnitTimes& times = runtime_.executor().unit_times();
   comm::all_sum(ranks_.world, times.sums());
-  if (ranks_.is_first()) report([&] { write_unit_times(run_.path(), plan_, times); });
+  if (!ranks_.is_first()) return;
+  try {
+    write_unit_times(run_.path(), plan_, times);
+  } catch (const Error& error) {  // which no run may fail for
+    ranks_.console.warn("no times of units are kept: {}", error.what());
+  }
 }
 
 void Trainer::stop(const char* reason) {
   // What the nodes hold is older than what was just saved, where anything was.
   if (local_target_ && saved_step_ == state_.step) local_target_->clear();
-  record_unit_times();
   report([&] {
     reporter_.event({.kind = "stop",
                      .reason = reason,
@@ -256,6 +259,7 @@ void Trainer::stop(const char* reason) {
                      .checkpoint = {}});
     reporter_.close();
   });
+  record_unit_times();
   comm::together(ranks_.world, [&] {
     if (output_failure_) std::rethrow_exception(output_failure_);
   });

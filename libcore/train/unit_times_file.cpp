@@ -6,6 +6,7 @@
 #include "checkpoint/json_reader.hpp"
 #include "model/parameter_table.hpp"
 #include "train/precision.hpp"
+#include "train/resumable.hpp"
 
 namespace dt::train {
 
@@ -14,10 +15,28 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* file_name = "unit_times.json";
+constexpr std::int64_t version = 2;
 
 void check_same(const std::string& origin, const char* what, const auto& measured, const auto& asked) {
-  if (measured != asked)
-    throw input_error("{}: {} was {} where it was measured, and is {}", origin, what, measured, asked);
+  if (measured == asked) return;
+  throw Error(ErrorKind::input,
+              fmt::format("{}: {} was {} where it was measured, and is {}", origin, what, measured, asked),
+              "give what the run was given, or leave --run out: times are predicted then");
+}
+
+/// Whether a unit's computations are those that were measured, all that they depend on taken together.
+void check_same_units(const checkpoint::JsonObject& file, const std::string& origin, const Plan& plan) {
+  const model::ModelSpec measured = model::parse_hf_config(file.object_text("model"), origin);
+  if (const std::string what = model_difference(measured, plan.spec); !what.empty())
+    throw Error(ErrorKind::input, fmt::format("{}: {}", origin, what),
+                "leave --model out to draw the run's, or --run: times are predicted then");
+  check_same(origin, "--micro-batch", file.integer("micro_batch"), plan.micro_batch);
+  check_same(origin, "--sequence-length", file.integer("sequence_length"), plan.sequence_length);
+  check_same(origin, "--mask-documents", file.boolean("mask_documents"), plan.mask_documents);
+  check_same(origin, "--precision", file.string("precision"),
+             std::string(precision_name(plan.precision.compute)));
+  check_same(origin, "--recompute", file.string("recompute"), std::string(recompute_name(plan.recompute)));
+  check_same(origin, "--threads", file.integer("threads"), std::int64_t{plan.threads});
 }
 
 }  // namespace
@@ -34,11 +53,14 @@ void write_unit_times(const fs::path& run, const Plan& plan, const parallel::Uni
                          {"backward_weight_s", mean->backward_weight}});
   }
   const Json file{{"format", "dt-unit-times"},
-                  {"version", 1},
+                  {"version", version},
                   {"layout", plan.layout.to_string()},
+                  {"model", Json::parse(model::hf_config(plan.spec))},
                   {"micro_batch", plan.micro_batch},
                   {"sequence_length", plan.sequence_length},
+                  {"mask_documents", plan.mask_documents},
                   {"precision", precision_name(plan.precision.compute)},
+                  {"recompute", recompute_name(plan.recompute)},
                   {"threads", plan.threads},
                   {"units", units}};
   write_file_atomically(run / file_name, file.dump(1) + "\n");
@@ -53,11 +75,8 @@ std::vector<parallel::UnitCost> read_unit_times(const fs::path& run, const Plan&
   const std::string origin = path.string();
   const auto file = checkpoint::JsonObject::parse(read_file(path), origin, "train again to measure anew");
   check_same(origin, "the format", file.string("format"), std::string("dt-unit-times"));
-  check_same(origin, "the version", file.integer("version"), std::int64_t{1});
-  check_same(origin, "--micro-batch", file.integer("micro_batch"), plan.micro_batch);
-  check_same(origin, "--sequence-length", file.integer("sequence_length"), plan.sequence_length);
-  check_same(origin, "--precision", file.string("precision"),
-             std::string(precision_name(plan.precision.compute)));
+  check_same(origin, "the version", file.integer("version"), version);
+  check_same_units(file, origin, plan);
   const model::ParameterTable table(plan.spec);
   const std::vector<checkpoint::JsonObject> units = file.objects("units");
   check_same(origin, "the number of units", units.size(), table.units().size());

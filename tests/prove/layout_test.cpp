@@ -43,6 +43,32 @@ TEST_CASE("a layout says its pipeline, and takes pp × dp ranks") {
   CHECK(layouts[2].settings.zero == 1);
 }
 
+TEST_CASE("a layout is read as it is printed") {
+  const model::Layout layout{.pp = 2,
+                             .dp = 4,
+                             .zero = 1,
+                             .zero_group = 2,
+                             .schedule = model::PipelineSchedule::zero_bubble,
+                             .virtual_stages = 2};
+  const ComparedLayout read = parse_layouts(layout.to_string(), {}, 8).at(0);
+  CHECK(read.ranks == 8);
+  CHECK(read.settings.pp_schedule == "zero-bubble");
+  CHECK(read.settings.virtual_stages == 2);
+  CHECK(read.settings.zero_group == "2");
+  CHECK(parse_layouts("dp=2,tp=1,zero=0,zero-group=all", {}, 2).at(0).settings.zero_group == "all");
+  CHECK_THAT(refusal("dp=2,tp=2", 4), Catch::Contains("tp=2; tp is a number from 1 to 1"));
+  CHECK_THAT(refusal("dp=2,zero-group=2", 4), Catch::Contains("zero-group without zero"));
+}
+
+TEST_CASE("stages that are asked for are those of as many stages alone") {
+  train::Settings base;
+  base.pp = 2, base.stage_units = {"1", "3"};
+  const auto layouts = parse_layouts("dp=1; pp=1,dp=2; virtual-stages=2,schedule=zero-bubble,dp=1", base, 2);
+  CHECK(layouts[0].settings.stage_units == base.stage_units);
+  CHECK(layouts[1].settings.stage_units.empty());
+  CHECK(layouts[2].settings.stage_units.empty());
+}
+
 TEST_CASE("what a layout leaves out is as the command says") {
   train::Settings base;
   base.pp = 2, base.pp_schedule = "gpipe";

@@ -121,6 +121,19 @@ void flip(const fs::path& path) {
   checkpoint::test::write_text(path, text);
 }
 
+TEST_CASE("storage that cannot be used ends a start, and holds nothing where ranks only tell what there is") {
+  const Cluster cluster(1);
+  cluster.save({"n0", "n1", "n2"}, {10});
+  fs::remove_all(cluster.disk("n2"));
+  checkpoint::test::write_text(cluster.disk("n2"), "no folder");
+  CHECK_THROWS_AS(cluster.find({"n0", "n1", "n2"}), Error);
+  cluster.job({"n0", "n1", "n2"}, [&](const comm::Ranks& ranks, const std::string& host) {
+    const auto found = Promotion(ranks, cluster.disk(host).string(), cluster.run, host).survey();
+    REQUIRE(found.size() == 1);
+    CHECK(found.at(0).why_incomplete().empty());
+  });
+}
+
 TEST_CASE("whichever node is lost, the others bring a local checkpoint together") {
   const int per_host = GENERATE(1, 2);
   const std::string lost = GENERATE("a", "b", "c", "");

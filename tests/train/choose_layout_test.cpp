@@ -48,7 +48,7 @@ TEST_CASE("as many ranks take part as make up whole pipelines") {
   CHECK(ranks_used(asked(2), 7) == 6);
   CHECK(ranks_used(asked(4), 7) == 4);
   CHECK_THROWS_WITH(ranks_used(asked(8), 7), Catch::Contains("--pp 8") && Catch::Contains("there are 7"));
-  CHECK_THAT(refusal(asked(8), 7), Catch::EndsWith("--pp 7 would do, or start 8 ranks"));
+  CHECK_THAT(refusal(asked(8), 7), Catch::EndsWith("--pp of at most 7 would do, or start 8 ranks"));
   CHECK_THAT(refusal(asked(2), 1), Catch::Contains("there is one"));
 }
 

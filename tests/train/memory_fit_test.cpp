@@ -38,6 +38,9 @@ TEST_CASE("state beyond a host's memory is refused with the nearest that would d
   CHECK_THAT(refusal(job, whole / 2),
              Catch::EndsWith("no layout of these ranks would do: start more of them, on "
                              "more hosts"));
+  job.settings.pp = 2, job.settings.stage_units = {"12", "2"};
+  CHECK_THAT(refusal(job, 2 * whole), Catch::Contains("--pp 4 without --stage-units"));
+  job.settings.stage_units.clear();
   job.settings.pp = 2, job.settings.zero = 3;
   CHECK_THAT(refusal(job, whole), Catch::Contains("pp=2,dp=2,tp=1,zero=3"));
 }

@@ -24,6 +24,19 @@ expect_exit 0 dt-checkpoint show "to tp=2,pp=2,dp=1,zero=1"; expect_match stdout
 # Of four units as many stages may hold one each.
 expect_exit 0 dt-checkpoint show --json "to pp=4"
 expect_match stdout '"stages": ?\[\{"stage": ?0,"begin": ?0,"end": ?1\}.*\{"stage": ?3,"begin": ?3,"end": ?4\}\]'
+# A layout is read as it is printed, with every stage that its schedule spreads over the ranks.
+for layout in pp=2,schedule=zero-bubble,virtual-stages=2,dp=1,tp=1,zero=0 pp=2,schedule=gpipe,dp=4,tp=1,zero=1,zero-group=2; do
+  expect_exit 0 reshard "$source" printed --layout "$layout" --json
+  expect_match stdout "\"layout\":\"$layout\""
+  expect_exit 0 dt-checkpoint verify printed
+  expect_exit 0 dt-checkpoint diff "$source" printed
+  rm -r printed
+done
+expect_exit 0 reshard "$source" printed --layout pp=2,schedule=zero-bubble,virtual-stages=2
+expect_exit 0 dt-checkpoint show --json printed
+expect_match stdout '"stages": ?\[\{"stage": ?0,"begin": ?0,"end": ?1\}.*\{"stage": ?0,"begin": ?3,"end": ?4\}\]'
+expect_exit 0 reshard "$source" whole --layout dp=2,zero=3,zero-group=all
+rm -r printed whole
 # The state of a step is the same text, whatever its pieces.
 state() { dt-checkpoint show --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["state"])'; }
 expect_equal "$(state "$previous")" "$(state "$source")" "state"
@@ -39,7 +52,9 @@ expect_match stderr "step-00000011.g1 would name step 11 .* is of step 10, gener
 layout() { expect_exit 2 reshard "$source" refused --layout "$1"; expect_match stderr "$2"; }
 expect_exit 2 reshard "$source" refused; expect_match stderr "--layout is missing"
 layout tp "--layout tp: 'tp' is not a layout's"
-layout cp=2 "a layout has pp=, dp=, tp=, zero=, zero-group="
+layout cp=2 "a layout has pp=, schedule=, virtual-stages=, dp=, tp=, zero=, zero-group="
+layout pp=2,schedule=none "schedule is one of gpipe, 1f1b, interleaved, zero-bubble"
+layout pp=2,virtual-stages=2 "schedule=interleaved or virtual-stages=1 would do"
 layout tp=2,tp=3 "tp is given twice"
 layout tp=0 "tp is a number from 1 to"
 layout zero=4 "zero is a number from 0 to 3"

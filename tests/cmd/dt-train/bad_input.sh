@@ -57,7 +57,7 @@ pipeline() { # RANKS OPTIONS REGEX: of 4 units, embedding, two blocks, head
   expect_match stderr "$3"
 }
 pipeline 5 "--pp 5" '--pp 5: pp=5 ranks for 4 units .*at most pp=4 would do'
-pipeline 2 "--pp 3" '--pp 3: a pipeline of 3 ranks, and there are 2; --pp 2 would do, or start 3 ranks'
+pipeline 2 "--pp 3" '--pp 3: a pipeline of 3 ranks, and there are 2; --pp of at most 2 would do, or start 3 ranks'
 pipeline 2 "--pp 2 --virtual-stages 2" 'schedule=1f1b with virtual-stages=2: it has 1'
 pipeline 2 "--pp 2 --pp-schedule interleaved" 'virtual-stages=2 or schedule=1f1b would do'
 pipeline 2 "--pp 2 --pp-schedule interleaved --virtual-stages 3" '4 units .*; pp=1 or virtual-stages=2 would do'

@@ -113,7 +113,8 @@ refused "dp=9" 'dp=9.: needs 9 ranks, there are 4; dp of at most 4 would do'
 refused "dp=2; dp=2,zero=4" 'zero is a number from 0 to 3'
 refused "dp=2,micro-batch=3" 'micro-batch=2 or micro-batch=4 would do'
 refused "dp=4,zero=1,zero-group=3" 'allowed are all, node, 1, 2, 4'
-refused "tp=2" 'is not a layout'
+refused "tp=2" 'tp is a number from 1 to 1'
+refused "cp=2" 'is not a layout'
 refused "pp=2,dp=3" 'needs 6 ranks, there are 4; dp of at most 2 would do'
 refused "pp=2,schedule=none" 'schedule is one of gpipe, 1f1b, interleaved, zero-bubble'
 refused "pp=2,schedule=interleaved" "layout 'pp=2,schedule=interleaved': --pp 2 .*virtual-stages=2 or schedule=1f1b would do"
@@ -126,3 +127,18 @@ refused " ; " 'names no layout'
 expect_exit 2 compare threads=2 "dp=2" --steps 2 --dry-run
 expect_exit 2 compare threads=2 "dp=2" --steps 2 --save-every 1
 expect_exit 3 compare threads=2 "dp=1; dp=2" --steps 9 --lr 1e30 --clip-norm 0 --schedule constant --warmup-steps 0
+expect_match stderr 'step [0-9]+: loss .* and gradient norm .* are not both finite \(first in the (output|gradient) of '
+
+# The job's own layouts, of a training with a pipeline too.
+mkdir fake
+cat >fake/srun <<'END'
+#!/usr/bin/env bash
+exec mpirun --oversubscribe --bind-to none -n "$SLURM_NTASKS" "${@:2}" </dev/null
+END
+chmod +x fake/srun
+for pipeline in "" "--pp 2 --stage-units 1,3 --pp-schedule zero-bubble"; do
+  expect_exit 0 env PATH="$PWD/fake:$PATH" SLURM_NTASKS=4 DT_MODEL=llama-tiny DT_DATA=shards \
+    DT_TRAIN_ARGS="--steps 3 --global-batch 4 --micro-batch 1 --sequence-length 32 --threads 1 $pipeline" \
+    bash "$DT_TESTS/../jobs/prove.sbatch"
+  expect_equal "$(grep -c 'equal weights$' stdout)" 6 "layouts that proved equal"
+done

@@ -92,3 +92,7 @@ scales() { sed -nE 's/.*"loss_scale":([^,}]+).*/\1/p' "$1/metrics.jsonl"; }
 expect_match <(scales scaled) 32768
 expect_equal "$(scales scaled3)" "$(scales scaled)" "loss scales"
 same_state "$(last scaled 4 1)" "$(last scaled3 4 1)"
+
+# More data-parallel ranks than a step has micro-batches.
+expect_exit 0 train_as threads=8 idle --steps 1 --pp 2 --global-batch 4
+expect_match stderr '4 data-parallel ranks for 2 micro-batches a step: 2 of them have nothing to compute'

@@ -19,6 +19,7 @@ expect_match launcher.err "ranks 2 to 3: $second$"
 start 3 sitting "${forever[@]}"
 kill -KILL "$(nth 3)"
 expect_over 10 "SIGKILL of a rank that sits out"
+[[ $code != 0 ]] || fail "exit 0 after a killed rank that sat out"
 
 # A rank that stops answering, of either stage, of two pipelines and beside one that sits out. Whoever waits says so.
 for way in "4 2 $first" "3 2 $second"; do
@@ -65,8 +66,9 @@ with open(path, "r+b") as file:
 PYTHON
 }
 # not_finite UNIT RANK KIND OPTIONS...
+not_finites=0
 not_finite() {
-  expect_exit 3 train_as "$3" "not_finite$RANDOM" --quiet --steps 3 --init-from spoilt "${@:4}"
+  expect_exit 3 train_as "$3" "not_finite$((++not_finites))" --quiet --steps 3 --init-from spoilt "${@:4}"
   expect_match stderr "not both finite \(first in the output of $1 on rank $2, samples [0-9]* to [0-9]*\)"
   expect_equal "$(grep -c 'error: ' stderr)" 1 "messages"
 }

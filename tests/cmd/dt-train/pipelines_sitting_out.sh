@@ -54,7 +54,8 @@ kill -KILL "$(ranks_of "$launcher" | sed -n 2p)"
 wait "$launcher" || true
 announced=$(newest_local)
 ((announced >= 6)) || fail "no local checkpoint: $(cat launcher.err)"
-[[ -z $(ls run/checkpoints) ]] || fail "something was saved in the run directory"
+[[ -d run/checkpoints ]] || fail "no run directory"
+expect_equal "$(find run/checkpoints -mindepth 1 ! -name '.*')" "" "what was saved in the run directory"
 rm -r disks/0/*
 steps=$((announced + 10))
 expect_exit 0 mpi 4 bash on_node.sh "${train_args[@]}" --steps "$steps" --pp 3
@@ -65,3 +66,16 @@ resumed=$(sed -nE 's/.*"kind":"resume","reason":"checkpoint","step":([0-9]+),.*/
 expect_exit 0 train end "${common[@]}" --quiet --steps "$steps"
 expect_same_model end run
 expect_equal "$(find local disks -name 'step-*')" "" "shares of a run that has ended"
+
+# What a crash of its replacement left of the run's only checkpoint comes back; storage of the node that sits out cannot be used, and
+# that ends nothing; each warning is told once.
+arguments run "${common[@]}" --save-every 2 --checkpoint-local local --flush-every 1000
+newest=$(dt-checkpoint latest run)
+find run/checkpoints -mindepth 1 ! -path "$newest*" -delete
+mv "$newest" "run/checkpoints/.$(basename "$newest").replaced"
+sed -i 's/ && exec/ \&\& (((OMPI_COMM_WORLD_RANK != 3)) || mount -o remount,bind,ro local) \&\& exec/' on_node.sh
+expect_exit 0 mpi 4 bash on_node.sh "${train_args[@]}" --steps "$((steps + 2))" --pp 3
+expect_equal "$(grep -c 'warning: node3: of no use: .*Read-only file system' stderr)" 1 "warnings of a node that sits out"
+expect_match stderr "going on from $newest"
+expect_exit 0 mpi 4 bash on_node.sh "${train_args[@]}" --steps "$((steps + 4))" --pp 3 --resume "$newest"
+expect_equal "$(grep -c 'warning: run has checkpoints of its own' stderr)" 1 "warnings"

@@ -24,6 +24,13 @@ expect_match stdout '"action":"reduce","unit":"head","micro_batch":0,"bytes":[1-
 expect_equal "$(grep -c '"kind":"stage"' stdout)" 1 "stages"
 expect_match stdout '"kind":"step","times":"predicted","step_s":[0-9.e-]+,"bubble":'
 
+# Ranks that make up no whole pipeline would sit out, and fewer than one are refused.
+expect_exit 0 show 3 --pp 2
+expect_match stderr '1 of 3 ranks would sit out: pipelines take 2 each'
+expect_equal "$(grep -o '^stage [0-9]* |' stdout | sort -u | wc -l)" 2 "rows"
+expect_exit 2 show 3 --pp 4
+expect_match stderr '--pp 4: a pipeline of 4 ranks, and there are 3'
+
 # Every schedule: a row and an object for each stage, a picture with a rectangle for each computation.
 while read -r pp schedule virtual_stages layers; do
   sed "s/LAYERS/$layers/" >model.json <<'END'
@@ -57,17 +64,40 @@ awk -v fast="$fast" -v slow="$(step_s)" 'BEGIN {exit !(slow > 2 * fast)}' || fai
 # After a run, by the times that it measured: of all stages' units, whatever the layout that is drawn.
 expect_exit 3 show 1 --run run
 expect_match stderr 'unit_times.json does not exist; a run writes it as it ends'
-expect_exit 0 dt-train --model llama-tiny --data shards --sequence-length 32 --steps 4 --comm threads=2 --pp 2 --run run
+expect_exit 0 dt-train --model llama-tiny --data shards --sequence-length 32 --steps 4 --threads 1 --comm threads=2 --pp 2 --run run
 expect_equal "$(grep -c '_weight_s' run/unit_times.json)" 4 "units that were measured"
 for pp in 1 2 4; do
-  expect_exit 0 show "$pp" --pp "$pp" --run run
+  expect_exit 0 show "$pp" --threads 1 --pp "$pp" --run run
   expect_match stdout '^a step takes .*: computations as measured in run, '
-  expect_exit 0 show "$pp" --pp "$pp" --run run --json
+  expect_exit 0 show "$pp" --threads 1 --pp "$pp" --run run --json
   expect_match stdout '"kind":"step","times":"measured","step_s":[0-9.e-]+,'
 done
-expect_exit 3 show 1 --run run --micro-batch 2
-expect_match stderr 'unit_times.json: --micro-batch was 1 where it was measured, and is 2'
+# The run knows its model.
+expect_exit 0 dt-train --data shards --sequence-length 32 --steps 1 --threads 1 --show-schedule --run run
+expect_match stdout 'computations as measured in run, '
+# What was measured of other computations is not drawn.
+other() {
+  expect_exit 3 show 1 --run run "${@:2}"
+  expect_match stderr "unit_times.json: $1"
+}
+other '--micro-batch was 1 where it was measured, and is 2; give what the run was given' --micro-batch 2
+other '--precision was fp32 where it was measured, and is bf16' --precision bf16
+other '--recompute was none where it was measured, and is selective' --recompute selective
+other '--threads was 1 where it was measured, and is 2' --threads 2
+other '--mask-documents was false where it was measured, and is true' --mask-documents
+cat >as_many_units.json <<'END'
+{"model_type": "gpt2", "vocab_size": 300, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}
+END
+model=as_many_units.json
+other "the model's family was llama and is now gpt2"
+model=llama-tiny
 expect_exit 2 show 1 --run run --rank-flops 1e9
+
+# Where they cannot be written, the run ends as it would.
+mkdir -p kept/unit_times.json/not_empty
+expect_exit 0 dt-train --model llama-tiny --data shards --sequence-length 32 --steps 4 --run kept
+expect_match stderr 'warning: no times of units are kept: .*unit_times.json'
+expect_match kept/metrics.jsonl '"kind":"stop","reason":"finished"'
 
 # What cannot be written says so, and leaves nothing.
 mkdir taken

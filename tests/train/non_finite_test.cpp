@@ -1,0 +1,15 @@
+#include "train/non_finite.hpp"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+using namespace dt::train;
+
+TEST_CASE("what is not finite is told with where it came up first, if anywhere") {
+  Decision decision;
+  decision.loss = 2;
+  decision.grad_norm = std::numeric_limits<double>::infinity();
+  CHECK(describe_not_finite(5, decision, "the output of head") ==
+        "step 5: loss 2 and gradient norm inf are not both finite (first in the output of head)");
+  CHECK(describe_not_finite(5, decision, "") == "step 5: loss 2 and gradient norm inf are not both finite");
+}
