@@ -33,6 +33,14 @@ fs::path named(fs::path path) {
   return path;
 }
 
+/// A device, a pipe or a socket, by its name or through a link: there is nothing whole to keep, and a file in
+/// its place would break who else uses it (root may rename over /dev/null).
+bool is_special(const fs::path& path) {
+  std::error_code unreadable;  // creating meets it again
+  const fs::file_status status = fs::status(path, unreadable);
+  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
 /// Calls `create` with hidden sibling names of `path` until one is free; `create` returns 0 or sets errno.
 fs::path make_temporary(const fs::path& path, const std::string& stem, const std::string& extension,
                         const std::function<int(const char*)>& create) {
@@ -201,6 +209,11 @@ void write_synced(const fs::path& path, std::string_view content) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {
+  if (is_special(path)) {
+    File file = File::open_write(path);
+    file.write(content);
+    return file.close();
+  }
   AtomicFile target(path);
   File file = File::open_write(target.path());
   file.write(content);
@@ -260,6 +273,12 @@ void AtomicDirectory::commit(bool overwrite) {
 }
 
 AtomicFile::AtomicFile(fs::path final_path) : final_path_(named(std::move(final_path))) {
+  if (is_special(final_path_)) {
+    throw Error(
+        ErrorKind::environment,
+        fmt::format("cannot create {}: a device, a pipe or a socket has the name", final_path_.string()),
+        "give the name of a file");
+  }
   temporary_path_ = make_temporary_file(final_path_);
 }
 

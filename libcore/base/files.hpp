@@ -62,7 +62,7 @@ void make_folders(const fs::path& path);
 void write_synced(const fs::path& path, std::string_view content);
 
 /// Writes a temporary sibling, syncs, renames over `path`, syncs the folder. A crash leaves the old file or
-/// the new one.
+/// the new one. A device or a pipe is written to, never replaced.
 void write_file_atomically(const fs::path& path, std::string_view content);
 
 /// Creates `path` with all of `content` at once; false where it exists already. A crash leaves the whole file
@@ -98,7 +98,8 @@ inline constexpr const char* replaced_suffix = ".replaced";
 /// environment.
 bool restore_replaced(const fs::path& final_path);
 
-/// The same for one file; the caller writes to path(), which ends in the final name's extension.
+/// The same for one file; the caller writes to path(), which ends in the final name's extension. A device, a
+/// pipe or a socket of that name is refused: Error{environment}.
 class AtomicFile {
  public:
   explicit AtomicFile(fs::path final_path);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <optional>
 #include <utility>
 
@@ -47,6 +46,15 @@ Verdict judge(const std::vector<std::int64_t>& kinds, const std::vector<std::str
       std::all_of(messages.begin(), messages.end(),
                   [&](const std::string& message) { return message == messages[0]; });
   return {static_cast<int>(first - kinds.begin()), all_alike};
+}
+
+/// What the first ranks have thrown together, in their words, thrown by all.
+void share(Communicator& group, const std::optional<SharedError>& failure) {
+  const std::int64_t kind = broadcast_number(group, failure ? failure->exit_code() : 0);
+  if (kind == 0) return;
+  const std::string what = broadcast_text(group, failure ? failure->what() : "");
+  const std::string context = broadcast_text(group, failure ? failure->context() : "");
+  throw SharedError(static_cast<ErrorKind>(kind), what, context);
 }
 
 }  // namespace
@@ -117,17 +125,15 @@ void on_first(const Ranks& ranks, int count, const std::string& name,
   const bool takes_part = world.rank() < count;
   const auto group = world.split(takes_part ? 0 : 1, world.rank(), name);
   const Patience patience(world.engine(), takes_part ? world.engine().timeout() : 0);
-  std::exception_ptr failure;
+  std::optional<SharedError> failure;
   if (takes_part) {
     try {
       body({*group, ranks.console, ranks.abort, ranks.are_processes, ranks.collectives});
-    } catch (const SharedError&) {
-      failure = std::current_exception();
+    } catch (const SharedError& error) {
+      failure = error;
     }
   }
-  together(world, [&] {
-    if (failure) std::rethrow_exception(failure);
-  });
+  share(world, failure);
 }
 
 int ranks_on_host(Communicator& group) {

@@ -123,8 +123,7 @@ std::vector<train::Plan> make_plans(const std::vector<ComparedLayout>& layouts,
       plans.push_back(replan(layout.settings));
       train::check_memory(layout.settings, plans.back(), replan, usable_memory_bytes());
     } catch (const Error& error) {
-      throw Error(error.kind(), fmt::format("layout '{}': {}", layout.name, error.message()),
-                  error.context());
+      throw Error(error.kind(), fmt::format("layout '{}': {}", layout.name, error.what()), error.context());
     }
     if (plans.back().total_steps < 1) throw usage_error("--compare-layouts needs at least one step");
   }

@@ -31,6 +31,25 @@ TEST_CASE("an atomic write makes the folders above it") {
   CHECK(error.says((folder / "file").string()));
 }
 
+TEST_CASE("a pipe is written to, or refused, but not replaced") {
+  const Folder folder;
+  const fs::path pipe = folder / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  std::string arrived;
+  std::thread reader([&] { arrived = content(pipe); });
+  write_file_atomically(pipe, "x");
+  reader.join();
+  CHECK(arrived == "x");
+  CHECK(fs::is_fifo(pipe));
+  fs::create_symlink("pipe", folder / "link");
+  for (const fs::path& name : {pipe, folder / "link"}) {
+    const auto error = caught([&] { AtomicFile{name}; });
+    CHECK(error.kind == ErrorKind::environment);
+    CHECK(error.says("pipe"));
+  }
+  CHECK(folder.num_entries() == 2);
+}
+
 TEST_CASE("files are created with the user's mask") {
   const Folder folder;
   const mode_t mask = umask(027);

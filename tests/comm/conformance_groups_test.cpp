@@ -287,7 +287,8 @@ TEST_CASE("the first ranks work as a group of their own; what they all throw, th
         together(first.world, [] { throw input_error("no such layout"); });
       });
     });
-    require(error.message().ends_with("no such layout"), "another message: " + error.message());
+    require(error.message() == "no such layout", "another message: " + error.message());
+    require(error.kind() == ErrorKind::input, "another kind of error");
     require(sum_of(group, 1) == group.size(), "the group is of no use any more");
   });
 }

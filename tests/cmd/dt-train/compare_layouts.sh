@@ -118,7 +118,7 @@ refused "cp=2" 'is not a layout'
 refused "pp=2,dp=3" 'needs 6 ranks, there are 4; dp of at most 2 would do'
 refused "pp=2,schedule=none" 'schedule is one of gpipe, 1f1b, interleaved, zero-bubble'
 refused "pp=2,schedule=interleaved" "layout 'pp=2,schedule=interleaved': --pp 2 .*virtual-stages=2 or schedule=1f1b would do"
-refused "pp=2,stage-units=2+3" 'stages of 5 units in all; the model has 4; --stage-units 2,2 would do'
+refused "pp=2,stage-units=2+3" 'the model has 4; --stage-units 2,2 would do, as by cost$'
 refused "dp=2,dp=4" 'dp is given twice'
 refused "dp=2,zero-group=2" 'zero-group without zero'
 refused "dp=4,zero=1,zero-group=some" "layout 'dp=4,zero=1,zero-group=some': --zero-group some"
