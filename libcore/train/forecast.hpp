@@ -31,7 +31,7 @@ std::vector<std::int64_t> moved_bytes_of(const Plan& plan, const parallel::Actio
 Forecast forecast_step(const Plan& plan, const std::vector<parallel::UnitCost>& unit_times,
                        double link_bandwidth);
 
-/// That plan for the stage's first rank that has the most micro-batches.
+/// That plan for the stage's first rank that has the most micro-batches, and the most of layers cut unevenly.
 Plan busiest(Plan plan, int stage);
 
 /// By the FLOPs of units, as if nothing took time to move; see Timeline::bubble().

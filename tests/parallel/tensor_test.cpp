@@ -160,7 +160,7 @@ TEST_CASE("a rank of cut layers takes the memory that the walk of its list finds
       for (const model::Kept kept : {model::Kept::everything, model::Kept::matmuls}) {
         for (const bool recompute : {false, true}) {
           Setting setting =
-              cut({.layers = 4, .recompute = recompute, .sequence = 16, .spec = family.spec}, 2, divides);
+              cut({.layers = 4, .recompute = recompute, .sequence = 64, .spec = family.spec}, 2, divides);
           setting.kept = kept;
           setting.layout = laid_out({.pp = 2, .tp = 2, .sequence_parallel = divides}, num_units(setting));
           train(setting, [&](Rank& rank) { check_held(setting, rank); });
