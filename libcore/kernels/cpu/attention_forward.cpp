@@ -27,11 +27,9 @@ constexpr float slack = 8;
 void mask_scores(const AttentionCall& call, const FirstKeys& first_key, std::int64_t query, std::int64_t key,
                  const Seen& seen, float* scores) {
   constexpr hn::RebindToSigned<Floats> integers;
-  HWY_ALIGN std::int32_t first[N];
-  for (std::int64_t i = 0; i < N; ++i) first[i] = static_cast<std::int32_t>(first_key(query + i) - key);
   const V lowest = hn::Set(floats, -std::numeric_limits<float>::infinity());
   for (std::int64_t n = 0; n < N; n += num_lanes) {
-    const auto begin = hn::LoadU(integers, first + n);
+    const auto begin = first_keys(first_key, query + n, key);
     const auto last = last_keys(call, query + n, key);
     for (std::int64_t j = seen.begin; j < seen.end; ++j) {
       const auto row = hn::Set(integers, static_cast<std::int32_t>(j));

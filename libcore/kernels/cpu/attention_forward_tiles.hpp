@@ -40,13 +40,8 @@ struct Slab {
 /// What each query sees, counted from the slab's first key.
 HWY_INLINE void look(const AttentionCall& call, const FirstKeys& first_key, std::int64_t query,
                      std::int64_t key, Slab& slab) {
-  constexpr hn::RebindToSigned<Floats> integers;
-  std::int32_t first[slab_queries];
-  for (std::int64_t i = 0; i < slab_queries; ++i) {
-    first[i] = static_cast<std::int32_t>(first_key(query + i) - key);
-  }
   for (std::int64_t n = 0; n < slab_vectors; ++n) {
-    slab.first[n] = hn::LoadU(integers, first + n * num_lanes);
+    slab.first[n] = first_keys(first_key, query + n * num_lanes, key);
     slab.last[n] = last_keys(call, query + n * num_lanes, key);
   }
 }

@@ -94,6 +94,11 @@ class FirstKeys {
   std::int64_t operator()(std::int64_t t) const {
     return first_ ? std::max<std::int64_t>(first_[t < last_ ? t : last_] - key_position_, 0) : 0;
   }
+  /// Positions of `count` queries from t on, where there are as many and any is told.
+  const std::int32_t* positions(std::int64_t t, std::int64_t count) const {
+    return first_ && t + count <= last_ + 1 ? first_ + t : nullptr;
+  }
+  std::int64_t key_position() const { return key_position_; }
 
  private:
   const std::int32_t* first_;

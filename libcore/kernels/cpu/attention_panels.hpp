@@ -252,6 +252,21 @@ HWY_INLINE hn::VFromD<hn::RebindToSigned<Floats>> counting_from(std::int64_t fir
   return hn::Add(hn::LoadU(integers, counting), hn::Set(integers, static_cast<std::int32_t>(first)));
 }
 
+/// The first keys, counted from `key`, that queries from `query` on see; what lies before all keys may be
+/// negative.
+HWY_INLINE hn::VFromD<hn::RebindToSigned<Floats>> first_keys(const FirstKeys& first_key, std::int64_t query,
+                                                             std::int64_t key) {
+  constexpr hn::RebindToSigned<Floats> integers;
+  if (const std::int32_t* positions = first_key.positions(query, num_lanes)) {
+    const auto before = static_cast<std::int32_t>(first_key.key_position() + key);
+    return hn::Sub(hn::LoadU(integers, positions), hn::Set(integers, before));
+  }
+  std::int32_t first[num_lanes];
+  for (std::int64_t i = 0; i < num_lanes; ++i) {
+    first[i] = static_cast<std::int32_t>(first_key(query + i) - key);
+  }
+  return hn::LoadU(integers, first);
+}
 /// The last keys, counted from `key`, that queries from `query` on see.
 HWY_INLINE hn::VFromD<hn::RebindToSigned<Floats>> last_keys(const AttentionCall& call, std::int64_t query,
                                                             std::int64_t key) {
