@@ -257,6 +257,8 @@ void add_proof(OptionTable& t, Settings& s) {
 void check(const Settings& s) {
   if (s.data.empty())
     throw Error(ErrorKind::usage, "--data is missing", "give a folder that dt-shard-data wrote");
+  if (s.run && s.run->empty())
+    throw Error(ErrorKind::usage, "--run '' names no folder", "name the run's folder");
   if (s.resume.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");
   if (s.eval_only) return;
   const bool needs_no_run = s.dry_run || s.show_schedule || s.compare_layouts;

@@ -20,6 +20,11 @@ expect_exit 2 train run "${usage[@]}" --lr -1
 expect_match stderr "lr"
 expect_exit 2 dt-train --model llama-tiny --data shards --steps 2
 expect_match stderr "--run"
+expect_exit 2 train '' --steps 2
+expect_match stderr "--run '' names no folder"
+expect_exit 2 train '' --steps 2 --show-schedule
+expect_exit 2 dt-train --eval-only --data shards --run ''
+expect_match stderr "--run '' names no folder"
 expect_exit 2 dt-train --model llama-tiny --run run --steps 2
 expect_match stderr "--data"
 expect_exit 2 dt-train --data shards --run run --steps 2
