@@ -36,7 +36,7 @@ Plan busiest(Plan plan, int stage);
 
 /// By the FLOPs of units, as if nothing took time to move; see Timeline::bubble().
 double predicted_bubble(const Plan& plan);
-/// "4 stages of 5+7+7+5 units, 1f1b, 16 micro-batches: predicted bubble 18.0 %"
+/// "4 stages of 5+7+7+5 units, 1f1b, 16 micro-batches: predicted bubble 18.0 % over the busiest stage"
 std::string describe_pipeline(const Plan& plan);
 /// What ranks that share layers send over the network a step, in words, where a node does not hold them all;
 /// else "".
