@@ -109,9 +109,10 @@ void add_ranks(OptionTable& t, Settings& s) {
            "ranks of a pipeline, each with a stage of the model's units (embedding, blocks, head); those of "
            "the others that make up whole pipelines share the batch, the rest sits out",
            1, max_stages)
-      .choice("pp-schedule", &s.pp_schedule, {"gpipe", "1f1b", "interleaved", "zero-bubble"},
-              "in which order a stage computes; interleaved takes --virtual-stages of 2 or more, zero-bubble "
-              "1 or 2; no bit depends on it")
+      .choice(
+          "pp-schedule", &s.pp_schedule, {"gpipe", "1f1b", "interleaved", "zero-bubble"},
+          "in which order a stage computes, on which no bit depends; interleaved takes --virtual-stages of "
+          "2 or more, zero-bubble 1 or 2")
       .add("virtual-stages", &s.virtual_stages, "V", "stages on each rank of a pipeline", 1, max_stages)
       .add("stage-units", &s.stage_units, "LIST",
            "how many units each stage has, in the order of the model, P × V of them, such as 5,7,7,5; "
@@ -257,6 +258,8 @@ void add_proof(OptionTable& t, Settings& s) {
 void check(const Settings& s) {
   if (s.data.empty())
     throw Error(ErrorKind::usage, "--data is missing", "give a folder that dt-shard-data wrote");
+  if (s.run && s.run->empty())
+    throw Error(ErrorKind::usage, "--run '' names no folder", "name the run's folder");
   if (s.resume.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");
   if (s.eval_only) return;
   const bool needs_no_run = s.dry_run || s.show_schedule || s.compare_layouts;

@@ -36,13 +36,13 @@ std::string nearest_tp(std::int64_t tp, const model::ModelSpec& spec) {
 std::string why_not_cut(std::int64_t tp, const model::ModelSpec& spec) {
   if (!divides_heads(tp, spec)) {
     return fmt::format(
-        "tp={} ranks for {} query heads over {} key-value heads: it must divide the former, and divide the "
+        "tp={} for {} query heads over {} key-value heads: it must divide the former, and divide the "
         "latter or be a multiple of them; {} would do",
         tp, spec.query_heads, spec.key_value_heads, nearest_tp(tp, spec));
   }
   if (has_enough_rows(tp, spec)) return {};
   return fmt::format(
-      "tp={} ranks for an MLP of {} features and a vocabulary of {}: each has one of both at least; {} would "
+      "tp={} for an MLP of {} features and a vocabulary of {}: each has one of both at least; {} would "
       "do",
       tp, spec.mlp_hidden, spec.vocabulary, nearest_tp(tp, spec));
 }
@@ -51,13 +51,14 @@ std::string why_not_cut(std::int64_t tp, const model::ModelSpec& spec) {
 std::string why_not_scheduled(const model::Layout& layout) {
   using enum model::PipelineSchedule;
   const int number = layout.virtual_stages;
-  const std::string given = fmt::format("schedule={} with virtual-stages={}: it has ",
-                                        model::schedule_name(layout.schedule), number);
+  const std::string name = model::schedule_name(layout.schedule);
+  const std::string given =
+      fmt::format("schedule={} with virtual-stages={}: {} gives each rank ", name, number, name);
   if (layout.schedule == interleaved)
-    return number > 1 ? "" : given + "2 or more; virtual-stages=2 or schedule=1f1b would do";
+    return number > 1 ? "" : given + "2 stages or more; virtual-stages=2 or schedule=1f1b would do";
   if (layout.schedule == zero_bubble)
-    return number <= 2 ? "" : given + "1, or 2 (the V-shaped one); virtual-stages=2 would do";
-  return number == 1 ? "" : given + "1; schedule=interleaved or virtual-stages=1 would do";
+    return number <= 2 ? "" : given + "1 stage, or 2 (V-shaped); virtual-stages=2 would do";
+  return number == 1 ? "" : given + "1 stage; schedule=interleaved or virtual-stages=1 would do";
 }
 
 /// Fewer ranks, or fewer stages on each.
@@ -73,11 +74,11 @@ std::string fewer_stages(const model::Layout& layout, int num_units) {
 /// Each virtual stage holds a unit at least.
 std::string why_too_many_stages(const model::Layout& layout, int num_units) {
   if (std::int64_t{layout.pp} * layout.virtual_stages <= num_units) return {};
-  const std::string ranks =
-      layout.virtual_stages == 1 ? "" : fmt::format(" of virtual-stages={}", layout.virtual_stages);
+  const std::string each =
+      layout.virtual_stages == 1 ? "" : fmt::format(" with virtual-stages={}", layout.virtual_stages);
   return fmt::format(
-      "pp={} ranks{} for {} units ({} block{}, embedding, head): each stage holds one at least; {} would do",
-      layout.pp, ranks, num_units, num_units - 2, num_units == 3 ? "" : "s",
+      "pp={}{} for {} units ({} block{}, embedding, head): each stage holds one at least; {} would do",
+      layout.pp, each, num_units, num_units - 2, num_units == 3 ? "" : "s",
       layout.virtual_stages == 1 ? fmt::format("at most pp={}", num_units) : fewer_stages(layout, num_units));
 }
 

@@ -15,11 +15,11 @@ namespace dt::parallel {
 /// What a place on the dp axis holds of what its pp and tp leave.
 Division division_of(const model::Layout& layout, int dp_rank);
 
-/// Why this model cannot be laid out so, with what would do; "" where it can. A schedule has its own numbers
-/// of virtual stages, and each of those holds a unit. Each tp rank has as many whole query heads as the
-/// others, and the key-value heads that they ask for, which others may hold, too: so tp divides the query
-/// heads, and divides the key-value heads or is a multiple of them. It has a feature of the MLP and a row of
-/// the vocabulary at least. The table of stages is not looked at.
+/// Why this model cannot be laid out so, with what would do, in the keys of a layout's text ("pp=4"); ""
+/// where it can. A schedule has its own numbers of virtual stages, and each of those holds a unit. Each tp
+/// rank has as many whole query heads as the others, and the key-value heads that they ask for, which others
+/// may hold, too: so tp divides the query heads, and divides the key-value heads or is a multiple of them. It
+/// has a feature of the MLP and a row of the vocabulary at least. The table of stages is not looked at.
 std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& spec);
 /// The same of sequences of that length, for a layout that is possible: where tp ranks divide them, each has
 /// as many rows as the others.

@@ -148,7 +148,7 @@ void print_text(const Shown& shown, const train::Settings& s, Console& console) 
                                       : fmt::format("{:.3g} FLOP/s a rank (--rank-flops)", s.rank_flops);
   console.print("a step takes {}: {}, {:.3g} bytes/s between ranks (--link-bandwidth)\n",
                 parallel::format_short_time(shown.forecast.timeline.end_s()), computing, s.link_bandwidth);
-  console.print("bubble {:.1f} %; {:.1f} % if nothing took time to move\n\n",
+  console.print("bubble {:.1f} % over the busiest stage; {:.1f} % if nothing took time to move\n\n",
                 100 * shown.forecast.timeline.bubble(), 100 * shown.bubble_of_schedule);
 }
 

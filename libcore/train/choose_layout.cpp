@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <regex>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -13,6 +14,25 @@ namespace dt::train {
 
 namespace {
 
+/// A value of the layout, named as it was asked for: "zero=1" in a layout's text, "--zero 1" as an option.
+std::string named(const Settings& s, const char* key, const std::string& value) {
+  return s.compare_layouts ? fmt::format("{}={}", key, value) : fmt::format("--{} {}", key, value);
+}
+
+/// What is said of a layout in the keys of its text ("pp=2,schedule=1f1b"), as it was asked for.
+std::string as_asked(const Settings& s, std::string text) {
+  if (s.compare_layouts) return text;
+  const auto put = [&text](const char* from, const char* to) {
+    text = std::regex_replace(text, std::regex(from), to);
+  };
+  put(",(?=[a-z-]+=)", " ");
+  put("\\bsp=on", "--sequence-parallel");
+  put("\\bsp=off", "--no-sequence-parallel");
+  put("\\bschedule=", "pp-schedule=");  // --schedule is the learning rate's
+  put("\\b([a-z-]+)=([0-9a-z-]+)", "--$1 $2");
+  return text;
+}
+
 /// Ranks among which --zero divides the state: whole groups of ranks that follow each other.
 int parse_zero_group(const Settings& s, const Launch& launch, int dp) {
   if (s.zero_group == "all" || s.zero == 0) return dp;
@@ -22,7 +42,8 @@ int parse_zero_group(const Settings& s, const Launch& launch, int dp) {
                              : 0;
     if (per_node > 0 && dp % per_node == 0) return per_node;
     if (per_node > 0 && per_node % dp == 0) return dp;  // of several stages
-    throw Error(ErrorKind::usage, "--zero-group node: the nodes do not all have as many ranks, in a row",
+    throw Error(ErrorKind::usage,
+                named(s, "zero-group", "node") + ": the nodes do not all have as many ranks, in a row",
                 "give each node as many ranks, or divide among all");
   }
   const bool is_number = !s.zero_group.empty() && s.zero_group.size() < 9 &&
@@ -34,8 +55,8 @@ int parse_zero_group(const Settings& s, const Launch& launch, int dp) {
     if (dp % n == 0) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", n);
   }
   throw Error(ErrorKind::usage,
-              fmt::format("--zero-group {}: groups of equal size must make up the {} {}ranks", s.zero_group,
-                          dp, s.pp * s.tp > 1 ? "data-parallel " : ""),
+              fmt::format("{}: groups of equal size must make up the {} {}ranks",
+                          named(s, "zero-group", s.zero_group), dp, s.pp * s.tp > 1 ? "data-parallel " : ""),
               fmt::format("allowed are all, node, {}", allowed));
 }
 
@@ -46,13 +67,10 @@ void set_zero(const Settings& s, const Launch& launch, model::Layout& layout) {
   if (layout.zero > 0 && group < layout.dp) layout.zero_group = group;
 }
 
-/// The options that say what a model is cut into, as they were given or could have been.
-std::string asked_cuts(const Settings& s) {
-  std::string text = s.tp > 1 ? fmt::format("--tp {}", s.tp) : fmt::format("--pp {}", s.pp);
-  if (s.tp > 1 && s.sequence_parallel) text += " --sequence-parallel";
-  if (s.tp > 1 && s.pp > 1) text += fmt::format(" --pp {}", s.pp);
-  if (s.pp_schedule != Settings().pp_schedule) text += " --pp-schedule " + s.pp_schedule;
-  return s.virtual_stages == 1 ? text : text + fmt::format(" --virtual-stages {}", s.virtual_stages);
+/// The units of each stage, as numbers or as they were given.
+template <class Counts>
+std::string named_units(const Settings& s, const Counts& counts) {
+  return named(s, "stage-units", fmt::format("{}", fmt::join(counts, s.compare_layouts ? "+" : ",")));
 }
 
 std::string ranks_text(std::int64_t tp, std::int64_t pp) {
@@ -69,11 +87,10 @@ std::string fewer_ranks(const Settings& s, std::int64_t num_ranks) {
 
 /// Error{usage}, beginning with what was asked for.
 [[noreturn]] void refuse(const Settings& s, const std::string& why, const std::string& remedy) {
-  throw Error(ErrorKind::usage, fmt::format("--stage-units {}: {}", fmt::join(s.stage_units, ","), why),
-              remedy);
+  throw Error(ErrorKind::usage, fmt::format("{}: {}", named_units(s, s.stage_units), why), remedy);
 }
 
-std::vector<int> counts_of(const Settings& s, const std::string& remedy) {
+std::vector<int> counts_of(const Settings& s, int num_units, const std::string& remedy) {
   std::vector<int> counts;
   for (const std::string& text : s.stage_units) {
     std::int64_t count = 0;
@@ -81,8 +98,9 @@ std::vector<int> counts_of(const Settings& s, const std::string& remedy) {
       count = parse_count(text);
     } catch (const Error&) {  // said below
     }
-    if (count < 1 || count > max_stages)
-      refuse(s, fmt::format("a stage of '{}' units; each holds at least one", text), remedy);
+    if (count < 1 || count > num_units)
+      refuse(s, fmt::format("'{}' is not a number of units, from 1 to the model's {}", text, num_units),
+             remedy);
     counts.push_back(static_cast<int>(count));
   }
   return counts;
@@ -94,12 +112,12 @@ parallel::Stages asked_stages(const Settings& s, const parallel::Stages& by_cost
     for (int i = 0; i < by_cost.num(); ++i) counts.push_back(by_cost.end(i) - by_cost.begin(i));
     return counts;
   }();
-  const std::string remedy = fmt::format("--stage-units {} would do, as by cost", fmt::join(best, ","));
-  const std::vector<int> counts = counts_of(s, remedy);
+  const std::string remedy = named_units(s, best) + " would do, as by cost";
+  const std::vector<int> counts = counts_of(s, by_cost.num_units(), remedy);
   if (counts.size() != best.size())
     refuse(s,
-           fmt::format("{} given for {} stages (pp={}, virtual-stages={})", counts.size(), best.size(), s.pp,
-                       s.virtual_stages),
+           as_asked(s, fmt::format("{} given for {} stages (pp={}, virtual-stages={})", counts.size(),
+                                   best.size(), s.pp, s.virtual_stages)),
            remedy);
   try {
     return parallel::stages_of_counts(counts, by_cost.num_units());
@@ -114,8 +132,7 @@ model::StageUnits lay_units(const Settings& s, const model::ModelSpec& spec, std
   const int num_stages = layout.pp * layout.virtual_stages;
   if (num_stages == 1) {
     if (!s.stage_units.empty())
-      refuse(s, "one stage has all units",
-             "leave it out, or ask for more stages with --pp or --virtual-stages");
+      refuse(s, "one stage has all units", as_asked(s, "leave it out, or ask for more stages, as with pp=2"));
     return {};
   }
   parallel::Stages stages =
@@ -147,9 +164,9 @@ model::Layout choose_layout(const Settings& s, const model::ModelSpec& spec, std
   layout.virtual_stages = static_cast<int>(s.virtual_stages);
   set_zero(s, launch, layout);
   if (const std::string why = parallel::why_impossible(layout, spec); !why.empty())
-    throw usage_error("{}: {}", asked_cuts(s), why);
+    throw usage_error("{}", as_asked(s, why));
   if (const std::string why = parallel::why_sequence_impossible(layout, spec, sequence_length); !why.empty())
-    throw usage_error("{}: {}", asked_cuts(s), why);
+    throw usage_error("{}", as_asked(s, why));
   layout.stages = lay_units(s, spec, sequence_length, layout);
   return layout;
 }

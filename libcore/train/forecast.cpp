@@ -127,9 +127,9 @@ std::string describe_pipeline(const Plan& plan) {
       plan.layout.virtual_stages > 1
           ? fmt::format("{} virtual stages on {} ranks", stages.num(), plan.layout.pp)
           : fmt::format("{} stages", stages.num());
-  return fmt::format("{} of {} units, {}, {} micro-batches: predicted bubble {:.1f} %", virtual_stages,
-                     fmt::join(counts, "+"), model::schedule_name(plan.layout.schedule), plan.rounds(),
-                     100 * predicted_bubble(plan));
+  return fmt::format("{} of {} units, {}, {} micro-batch{}: predicted bubble {:.1f} % over the busiest stage",
+                     virtual_stages, fmt::join(counts, "+"), model::schedule_name(plan.layout.schedule),
+                     plan.rounds(), plan.rounds() == 1 ? "" : "es", 100 * predicted_bubble(plan));
 }
 
 std::string describe_sharing(const Plan& asked) {

@@ -36,7 +36,7 @@ Plan busiest(Plan plan, int stage);
 
 /// By the FLOPs of units, as if nothing took time to move; see Timeline::bubble().
 double predicted_bubble(const Plan& plan);
-/// "4 stages of 5+7+7+5 units, 1f1b, 16 micro-batches: predicted bubble 18.0 %"
+/// "4 stages of 5+7+7+5 units, 1f1b, 16 micro-batches: predicted bubble 18.0 % over the busiest stage"
 std::string describe_pipeline(const Plan& plan);
 /// "each layer is shared by 2 ranks, who exchange 1.5 GiB a step"; and whether over the network.
 std::string describe_sharing(const Plan& plan);

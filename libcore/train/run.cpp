@@ -60,9 +60,10 @@ void announce(const Start& start, const Settings& settings, Console& console) {
   const Plan& plan = start.plan;
   const int dp = plan.layout.dp, num_ranks = plan.layout.size();
   if (dp > plan.micro_batches_per_step) {
-    console.warn("{} {}ranks for {} micro-batches a step: {} of them have nothing to compute", dp,
-                 dp == num_ranks ? "" : "data-parallel ", plan.micro_batches_per_step,
-                 dp - plan.micro_batches_per_step);
+    const std::int64_t batches = plan.micro_batches_per_step, idle = dp - batches;
+    console.warn("{} {}ranks for {} micro-batch{} a step: {} of them {} nothing to compute", dp,
+                 dp == num_ranks ? "" : "data-parallel ", batches, batches == 1 ? "" : "es", idle,
+                 idle == 1 ? "has" : "have");
   }
   console.info("{} steps of {} tokens; {} rank{} of {} thread{}", plan.total_steps, plan.tokens_per_step(),
                num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");

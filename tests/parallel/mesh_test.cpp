@@ -261,13 +261,15 @@ TEST_CASE("virtual stages that a schedule or a model does not have are refused w
     CHECK(why(pp, zero_bubble, 2).empty());
   }
   CHECK(why(2, one_f_one_b, 2) ==
-        "schedule=1f1b with virtual-stages=2: it has 1; schedule=interleaved or virtual-stages=1 would do");
+        "schedule=1f1b with virtual-stages=2: 1f1b gives each rank 1 stage; schedule=interleaved or "
+        "virtual-stages=1 would do");
   CHECK_THAT(why(2, gpipe, 3),
              Catch::Contains("schedule=gpipe") && Catch::Contains("virtual-stages=1 would"));
   CHECK_THAT(why(2, interleaved, 1), Catch::EndsWith("virtual-stages=2 or schedule=1f1b would do"));
   CHECK_THAT(why(2, zero_bubble, 3), Catch::EndsWith("virtual-stages=2 would do"));
   // What is said to do does.
-  CHECK_THAT(why(3, interleaved, 3), Catch::EndsWith("; pp=2 or virtual-stages=2 would do"));
+  CHECK_THAT(why(3, interleaved, 3), Catch::StartsWith("pp=3 with virtual-stages=3 for 7 units ") &&
+                                         Catch::EndsWith("; pp=2 or virtual-stages=2 would do"));
   CHECK(why(2, interleaved, 3).empty());
   CHECK_THAT(why(4, zero_bubble, 2), Catch::EndsWith("; pp=3 or schedule=1f1b,virtual-stages=1 would do"));
   CHECK_THAT(why(2, interleaved, 9), Catch::EndsWith("; virtual-stages=3 would do"));
@@ -278,10 +280,9 @@ TEST_CASE("virtual stages that a schedule or a model does not have are refused w
 TEST_CASE("a layout that does not fit says what would") {
   model::ModelSpec spec = dt_test::grouped_spec(3, true);
   CHECK(why_impossible({5, 1, 1, 0, 0}, spec).empty());
-  CHECK(
-      why_impossible({6, 1, 1, 0, 0}, spec) ==
-      "pp=6 ranks for 5 units (3 blocks, embedding, head): each stage holds one at least; at most pp=5 would "
-      "do");
+  CHECK(why_impossible({6, 1, 1, 0, 0}, spec) ==
+        "pp=6 for 5 units (3 blocks, embedding, head): each stage holds one at least; at most pp=5 would "
+        "do");
   CHECK(why_impossible({1, 4, 1, 1, 3}, spec) ==
         "groups of zero-group=3 do not make up dp=4: it must divide it");
   CHECK(why_impossible({1, 4, 1, 0, 2}, spec) == "zero-group without zero: add zero=1, 2 or 3");
@@ -289,7 +290,7 @@ TEST_CASE("a layout that does not fit says what would") {
   spec.query_heads = 32, spec.key_value_heads = 8;
   spec.mlp_hidden = spec.vocabulary = 32;
   CHECK(why_impossible({1, 1, 6, 0, 0}, spec) ==
-        "tp=6 ranks for 32 query heads over 8 key-value heads: it must divide the former, and divide the "
+        "tp=6 for 32 query heads over 8 key-value heads: it must divide the former, and divide the "
         "latter "
         "or be a multiple of them; tp=4 or tp=8 would do");
   CHECK_THAT(why_impossible({1, 1, 12, 0, 0}, spec), Catch::EndsWith("; tp=8 or tp=16 would do"));
@@ -335,7 +336,7 @@ TEST_CASE("each tensor-parallel rank has a feature of the MLP and a row of the v
   spec.mlp_hidden = 32, spec.vocabulary = 8;
   CHECK(why_impossible({1, 1, 8, 0, 0}, spec).empty());
   CHECK(why_impossible({1, 1, 16, 0, 0}, spec) ==
-        "tp=16 ranks for an MLP of 32 features and a vocabulary of 8: each has one of both at least; tp=8 "
+        "tp=16 for an MLP of 32 features and a vocabulary of 8: each has one of both at least; tp=8 "
         "would "
         "do");
   spec.mlp_hidden = 7, spec.vocabulary = 32;

@@ -126,10 +126,15 @@ TEST_CASE("blocks that are computed again weigh more against the head") {
 
 TEST_CASE("what cannot be laid out is refused with the rule and what would do") {
   CHECK_THAT(refusal(asked(5), 5, 2),
-             Catch::Contains("--pp 5: ") && Catch::EndsWith("at most pp=4 would do"));
-  CHECK_THAT(refusal(asked(2, "gpipe", 2), 2), Catch::Contains("--pp-schedule gpipe --virtual-stages 2"));
-  CHECK_THAT(refusal(asked(2, "interleaved"), 2), Catch::Contains("virtual-stages=2"));
-  CHECK_THAT(refusal(asked(4, "interleaved", 4), 4), Catch::Contains("virtual-stages=3 would do"));
+             Catch::StartsWith("--pp 5 for 4 units ") && Catch::EndsWith("at most --pp 4 would do"));
+  CHECK_THAT(
+      refusal(asked(2, "gpipe", 2), 2),
+      Catch::StartsWith("--pp-schedule gpipe with --virtual-stages 2: gpipe gives each rank 1 stage; "));
+  CHECK_THAT(refusal(asked(2, "interleaved"), 2),
+             Catch::EndsWith("; --virtual-stages 2 or --pp-schedule 1f1b would do"));
+  CHECK_THAT(refusal(asked(4, "interleaved", 4), 4), Catch::EndsWith("--virtual-stages 3 would do"));
+  CHECK_THAT(refusal(asked(12, "zero-bubble", 2), 12),
+             Catch::EndsWith("; --pp 6 or --pp-schedule 1f1b --virtual-stages 1 would do"));
   const auto with_units = [&](std::vector<std::string> units, std::int64_t pp) {
     Settings s = asked(pp);
     s.stage_units = std::move(units);
@@ -138,12 +143,47 @@ TEST_CASE("what cannot be laid out is refused with the rule and what would do") 
   CHECK(with_units({"6", "6"}, 2).empty());
   CHECK_THAT(with_units({"6", "7"}, 2),
              Catch::Contains("--stage-units 6,7: stages of 13 units in all; the model has 12"));
-  CHECK_THAT(with_units({"12", "0"}, 2), Catch::Contains("each holds at least one"));
-  CHECK_THAT(with_units({"6", "-6"}, 2), Catch::Contains("'-6'"));
-  CHECK_THAT(with_units({"6", "x"}, 2), Catch::Contains("'x'"));
+  for (const char* no_number : {"0", "-6", "x", "", "2+2", "13", "99999999999999999999"}) {
+    CHECK_THAT(
+        with_units({"6", no_number}, 2),
+        Catch::Contains(fmt::format(": '{}' is not a number of units, from 1 to the model's 12", no_number)));
+  }
   CHECK_THAT(with_units({"4", "4", "4"}, 2), Catch::Contains("3 given for 2 stages"));
   CHECK_THAT(with_units({"4", "4", "4"}, 2), Catch::Contains("would do, as by cost"));
   CHECK_THAT(with_units({"12"}, 1), Catch::Contains("one stage has all units"));
+}
+
+TEST_CASE("layouts that are compared are refused in the keys of their text, others in options") {
+  Settings s = asked(2, "1f1b", 2);
+  const auto both = [&](int num_ranks) {
+    s.compare_layouts.reset();
+    const std::string as_options = refusal(s, num_ranks);
+    s.compare_layouts = "";
+    return std::pair(as_options, refusal(s, num_ranks));
+  };
+  CHECK(both(2) ==
+        std::pair<std::string, std::string>(
+            "--pp-schedule 1f1b with --virtual-stages 2: 1f1b gives each rank 1 stage; --pp-schedule "
+            "interleaved or --virtual-stages 1 would do",
+            "schedule=1f1b with virtual-stages=2: 1f1b gives each rank 1 stage; schedule=interleaved "
+            "or virtual-stages=1 would do"));
+  s = asked(2), s.stage_units = {"6", "2+4"};
+  CHECK_THAT(both(2).first, Catch::StartsWith("--stage-units 6,2+4: '2+4' is"));
+  CHECK_THAT(both(2).second, Catch::StartsWith("stage-units=6+2+4: '2+4' is"));
+  s.stage_units = {"12"};
+  CHECK_THAT(both(2).first, Catch::Contains("2 stages (--pp 2, --virtual-stages 1)"));
+  CHECK_THAT(both(2).second, Catch::Contains("2 stages (pp=2, virtual-stages=1)"));
+  s = asked(1), s.zero = 1, s.zero_group = "3";
+  CHECK_THAT(both(4).first, Catch::StartsWith("--zero-group 3: groups"));
+  CHECK_THAT(both(4).second, Catch::StartsWith("zero-group=3: groups"));
+  s = asked(1), s.tp = 2, s.sequence_parallel = true, s.compare_layouts.reset();
+  const auto of_length_31 = [&] { choose_layout(s, spec_of(10), 31, {.num_ranks = 2}); };
+  CHECK_THROWS_WITH(of_length_31(),
+                    Catch::StartsWith("--sequence-parallel with --tp 2 for sequences of 31: ") &&
+                        Catch::Contains("or --no-sequence-parallel would do"));
+  s.compare_layouts = "";
+  CHECK_THROWS_WITH(of_length_31(), Catch::StartsWith("sp=on with tp=2 for sequences of 31: ") &&
+                                        Catch::Contains("or sp=off would do"));
 }
 
 TEST_CASE("a stage is told with its units, by name") {

@@ -96,7 +96,9 @@ TEST_CASE("a pipeline and ZeRO's price are told in a line") {
   Settings s = pipeline(2, "1f1b");
   s.stage_units = {"3", "5"};
   const std::string text = describe_pipeline(plan_of(s, 2, 6, 16));
-  CHECK_THAT(text, Catch::StartsWith("2 stages of 3+5 units, 1f1b, 16 micro-batches: predicted bubble "));
+  CHECK_THAT(text, Catch::StartsWith("2 stages of 3+5 units, 1f1b, 16 micro-batches: predicted bubble ") &&
+                       Catch::EndsWith(" % over the busiest stage"));
+  CHECK_THAT(describe_pipeline(plan_of(s, 2, 6, 1)), Catch::Contains(", 1 micro-batch: "));
   CHECK_THAT(describe_pipeline(plan_of(pipeline(2, "zero-bubble", 2), 2, 6, 4)),
              Catch::StartsWith("4 virtual stages on 2 ranks of ") && Catch::Contains("zero-bubble"));
   s.zero = 1;

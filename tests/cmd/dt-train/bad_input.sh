@@ -20,6 +20,11 @@ expect_exit 2 train run "${usage[@]}" --lr -1
 expect_match stderr "lr"
 expect_exit 2 dt-train --model llama-tiny --data shards --steps 2
 expect_match stderr "--run"
+expect_exit 2 train '' --steps 2
+expect_match stderr "--run '' names no folder"
+expect_exit 2 train '' --steps 2 --show-schedule
+expect_exit 2 dt-train --eval-only --data shards --run ''
+expect_match stderr "--run '' names no folder"
 expect_exit 2 dt-train --model llama-tiny --run run --steps 2
 expect_match stderr "--data"
 expect_exit 2 dt-train --data shards --run run --steps 2
@@ -56,14 +61,14 @@ pipeline() { # RANKS OPTIONS REGEX: of 4 units, embedding, two blocks, head
   expect_exit 2 train run "${usage[@]}" --comm "threads=$1" $2
   expect_match stderr "$3"
 }
-pipeline 5 "--pp 5" '--pp 5: pp=5 ranks for 4 units .*at most pp=4 would do'
+pipeline 5 "--pp 5" '--pp 5 for 4 units .*at most --pp 4 would do'
 pipeline 2 "--pp 3" '--pp 3: a pipeline of 3 ranks, and there are 2; --pp of at most 2 would do, or start 3 ranks'
-pipeline 2 "--pp 2 --virtual-stages 2" 'schedule=1f1b with virtual-stages=2: it has 1'
-pipeline 2 "--pp 2 --pp-schedule interleaved" 'virtual-stages=2 or schedule=1f1b would do'
-pipeline 2 "--pp 2 --pp-schedule interleaved --virtual-stages 3" '4 units .*; pp=1 or virtual-stages=2 would do'
-pipeline 2 "--pp 2 --pp-schedule zero-bubble --virtual-stages 3" 'virtual-stages=2 would do'
+pipeline 2 "--pp 2 --virtual-stages 2" '--pp-schedule 1f1b with --virtual-stages 2: 1f1b gives each rank 1 stage; --pp-schedule interleaved or --virtual-stages 1 would do'
+pipeline 2 "--pp 2 --pp-schedule interleaved" 'virtual-stages 2 or --pp-schedule 1f1b would do'
+pipeline 2 "--pp 2 --pp-schedule interleaved --virtual-stages 3" '4 units .*; --pp 1 or --virtual-stages 2 would do'
+pipeline 2 "--pp 2 --pp-schedule zero-bubble --virtual-stages 3" '--virtual-stages 2 would do'
 pipeline 2 "--pp 2 --stage-units 2,3" '--stage-units 2,3: stages of 5 units in all; the model has 4; --stage-units 2,2 would do'
-pipeline 2 "--pp 2 --stage-units 4,0" 'each holds at least one'
+pipeline 2 "--pp 2 --stage-units 4,0" "'0' is not a number of units, from 1 to the model's 4; --stage-units 2,2 would do"
 pipeline 2 "--pp 2 --stage-units 2,1,1" '3 given for 2 stages'
 pipeline 1 "--stage-units 4" 'one stage has all units'
 pipeline 2 "--pp 2 --pp-schedule dualpipe" 'gpipe'

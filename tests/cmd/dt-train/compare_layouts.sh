@@ -123,11 +123,11 @@ refused "tp=2,dp=2,zero=1,zero-group=4" 'must make up the 2 data-parallel ranks;
 refused "cp=2" 'is not a layout'
 refused "pp=2,dp=3" 'needs 6 ranks, there are 4; dp of at most 2 would do'
 refused "pp=2,schedule=none" 'schedule is one of gpipe, 1f1b, interleaved, zero-bubble'
-refused "pp=2,schedule=interleaved" "layout 'pp=2,schedule=interleaved': --pp 2 .*virtual-stages=2 or schedule=1f1b would do"
-refused "pp=2,stage-units=2+3" 'the model has 4; --stage-units 2,2 would do, as by cost$'
+refused "pp=2,schedule=interleaved" "layout 'pp=2,schedule=interleaved': schedule=interleaved with virtual-stages=1: .*; virtual-stages=2 or schedule=1f1b would do"
+refused "pp=2,stage-units=2+3" ': stage-units=2\+3: .* the model has 4; stage-units=2\+2 would do, as by cost$'
 refused "dp=2,dp=4" 'dp is given twice'
 refused "dp=2,zero-group=2" 'zero-group without zero'
-refused "dp=4,zero=1,zero-group=some" "layout 'dp=4,zero=1,zero-group=some': --zero-group some"
+refused "dp=4,zero=1,zero-group=some" "layout 'dp=4,zero=1,zero-group=some': zero-group=some:"
 expect_exit 3 compare threads=2 "dp=1; dp=2" --steps 2 --init-from wild
 refused " ; " 'names no layout'
 expect_exit 2 compare threads=2 "dp=2" --steps 2 --dry-run

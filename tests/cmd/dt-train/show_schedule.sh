@@ -40,7 +40,7 @@ END
   options=(--pp "$pp" --pp-schedule "$schedule" --virtual-stages "$virtual_stages" --global-batch 8)
   expect_exit 0 show "$pp" "${options[@]}" --svg "$schedule.svg"
   expect_equal "$(grep -o '^stage [0-9]* |' stdout | sort -u | wc -l)" "$pp" "rows of $schedule"
-  expect_match stdout '^bubble [0-9.]+ %; [0-9.]+ % if nothing took time to move$'
+  expect_match stdout '^bubble [0-9.]+ % over the busiest stage; [0-9.]+ % if nothing took time to move$'
   expect_equal "$(grep -c '<rect ' "$schedule.svg")" "$((8 * 3 * (layers + 2)))" "computations of $schedule"
   expect_exit 0 show "$pp" "${options[@]}" --json
   expect_equal "$(grep -c '"kind":"stage"' stdout)" "$pp" "stages of $schedule"
