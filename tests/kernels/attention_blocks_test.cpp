@@ -326,6 +326,27 @@ TEST_CASE("queries behind all keys see all of them, and nothing beside") {
   }
 }
 
+TEST_CASE("what lies beside a block's keys weighs nothing, however low their scores are") {
+  // Scores of −400: the zeros that fill a vector would score e^400 as much.
+  const AttentionShape s{1, 9, 1, 1, 1};
+  for_each_arithmetic([&](Fixture& f) {
+    const Tensor q = f.values({9, 1}, std::vector<double>(9, 20)),
+                 k = f.values({17, 1}, std::vector<double>(17, -20));
+    const Tensor v = f.random({17, 1}, 1), dy = f.random({9, 1}, 2), y = f.output({9, 1}),
+                 lse = f.wide_output({1, 1, 9});
+    const Tensor dq = f.output({9, 1}), dk = f.output({17, 1}), dv = f.output({17, 1});
+    attention(f.context, s, {{}, 50, 0}, {{q}, {k}, {v}}, y, lse);
+    attention_backward(f.context, s, {{}, 50, 0}, dy, {{q}, {k}, {v}}, y, lse, {{{dq}, {dk}, {dv}}});
+    const std::vector<double> values = to_doubles(v);
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / 17;
+    for (const double value : to_doubles(y)) CHECK(value == Approx(mean).margin(1e-2));
+    for (const double value : to_doubles(lse)) CHECK(value == Approx(std::log(17) - 400));
+    for (const Tensor& gradient : {dq, dk, dv}) {
+      for (const double value : to_doubles(gradient)) CHECK(std::isfinite(value));
+    }
+  });
+}
+
 TEST_CASE("gradients in the inputs' dtype are those in f32, rounded, and may lie over the inputs") {
   const AttentionShape s{1, 140, 2, 1, 24};
   const Chunk all{0, 140};
