@@ -138,10 +138,10 @@ std::string price_of_network(const Plan& asked) {
   std::int64_t most = 0;
   for (const parallel::MovedBytes& moved : movements_of(plan, training_lists(plan)).moved)
     most = std::max(most, moved.layers);
+  const double sent = static_cast<double>(most) * passes(ActionKind::forward, asked.layout);
   return fmt::format(
-      "the {} ranks that share layers (--tp) are not all on one node: they exchange {} a step over the "
-      "network",
-      asked.layout.tp, format_bytes(static_cast<std::uint64_t>(most)));
+      "the {} ranks that share layers (--tp) are not all on one node: each sends {} a step over the network",
+      asked.layout.tp, format_bytes(static_cast<std::uint64_t>(sent)));
 }
 
 std::string price_of_zero(const Plan& asked) {
