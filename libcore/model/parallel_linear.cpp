@@ -20,30 +20,29 @@ void for_chunks(std::int64_t local_rows, int num, const Body& body) {
   }
 }
 
-/// local_LC = Σ over the ranks of what `multiply(run of rows, where it goes)` makes: each chunk travels while
-/// the next is made. `finish` follows each sum.
+/// local_LC = Σ over the ranks of what `multiply(run of rows, where it goes)` makes: chunks travel, as many as
+/// are made, while others are made. `finish` follows each sum.
 template <class Multiply, class Finish>
 void sum_of_products(const Context& context, const Seam& seam, const Tensor& local_LC,
                      const Multiply& multiply, const Finish& finish) {
   const Arena::Scope scope(context.scratch());
   const std::int64_t local_rows = local_LC.dim(0);
   const Tensor memory_RC = memory_for_partial(context, seam, local_rows * seam.share().row_ranks(), local_LC);
-  ExchangeHandle under_way;
-  std::int64_t finished = 0;
-  const auto settle = [&](std::int64_t until) {
-    if (finished == until) return;
-    wait(context, under_way);
-    finish(finished, until);
-    finished = until;
+  struct Chunk {
+    std::int64_t begin, end;
+    ExchangeHandle under_way;
   };
+  std::vector<Chunk> chunks;
   for_chunks(local_rows, seam.num_chunks(), [&](std::int64_t begin, std::int64_t end) {
     const RowsOfAll rows(seam.share(), local_rows, begin, end);
     const Tensor partial = rows.place_in(memory_RC);
     for (int run = 0; run < rows.num_runs(); ++run) multiply(rows, run, rows.run_of(partial, run));
-    settle(begin);
-    under_way = seam.start_sum(partial, local_LC.rows(begin, end));
+    chunks.push_back({begin, end, seam.start_sum(partial, local_LC.rows(begin, end))});
   });
-  settle(local_rows);
+  for (const Chunk& chunk : chunks) {
+    wait(context, chunk.under_way);
+    finish(chunk.begin, chunk.end);
+  }
 }
 
 }  // namespace
