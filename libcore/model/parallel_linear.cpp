@@ -93,21 +93,27 @@ void column_parallel(const Context& context, const Seam& seam, const Tensor& x_L
 }
 
 void column_parallel_backward_input(const Context& context, const Seam& seam, const Tensor& dy_RF,
-                                    const Tensor& w_FC, const Tensor& dx_LC) {
+                                    const Tensor& w_FC, const Tensor& dx_LC, const MakeRows& make_dy) {
   sum_of_products(
       context, seam, dx_LC,
       [&](const RowsOfAll& rows, int run, const Tensor& partial) {
+        if (make_dy) make_dy(rows.first(run), rows.first(run) + rows.length());
         kernels::linear_backward_input(context, rows.apart(dy_RF, run), w_FC, partial);
       },
       [](std::int64_t, std::int64_t) {});
 }
 
 void row_parallel(const Context& context, const Seam& seam, const Tensor& x_RF, const Tensor& w_CF,
-                  const Tensor& bias_C, const Tensor& residual_LC, const Tensor& y_LC) {
-  if (seam.share().is_whole()) return kernels::linear(context, x_RF, w_CF, bias_C, residual_LC, y_LC);
+                  const Tensor& bias_C, const Tensor& residual_LC, const Tensor& y_LC,
+                  const MakeRows& make_x) {
+  if (seam.share().is_whole()) {
+    if (make_x) make_x(0, x_RF.dim(0));
+    return kernels::linear(context, x_RF, w_CF, bias_C, residual_LC, y_LC);
+  }
   sum_of_products(
       context, seam, y_LC,
       [&](const RowsOfAll& rows, int run, const Tensor& partial) {
+        if (make_x) make_x(rows.first(run), rows.first(run) + rows.length());
         kernels::linear(context, rows.apart(x_RF, run), w_CF, {}, {}, partial);
       },
       [&](std::int64_t begin, std::int64_t end) {
