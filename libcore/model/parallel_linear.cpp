@@ -20,8 +20,8 @@ void for_chunks(std::int64_t local_rows, int num, const Body& body) {
   }
 }
 
-/// local_LC = Σ over the ranks of what `multiply(run of rows, where it goes)` makes: chunks travel, as many as
-/// are made, while others are made. `finish` follows each sum.
+/// local_LC = Σ over the ranks of what `multiply(run of rows, where it goes)` makes: chunks travel, as many
+/// as are made, while others are made. `finish` follows each sum.
 template <class Multiply, class Finish>
 void sum_of_products(const Context& context, const Seam& seam, const Tensor& local_LC,
                      const Multiply& multiply, const Finish& finish) {
