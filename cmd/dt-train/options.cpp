@@ -56,7 +56,7 @@ void add_batch(OptionTable& t, Settings& s) {
       .add("global-batch", &s.global_batch, "N", "sequences a step", 1, max_batch)
       .add("micro-batch", &s.micro_batch, "N", "sequences per forward pass", 1, max_batch)
       .add("grad-lanes", &s.grad_lanes, "N",
-           "parts of a step's gradient sum; default: data-parallel ranks (all ÷ P), kept on resume", 1)
+           "parts of a step's gradient sum; default: data-parallel ranks (all ÷ P ÷ T), kept on resume", 1)
       .no_use_with(evaluation)
       .add("threads", &s.threads, "N",
            "a rank; default: this host's cores that ranks may use, shared among them", 1, max_threads);

@@ -22,9 +22,17 @@ MlpLayer::Saved MlpLayer::saved(SavedMemory& memory, SavedMemory& hidden, std::i
 void MlpLayer::forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_LC,
                        const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const {
   const Params w = params(weights);
-  column_parallel(context, seam_, x_LC, w.up_weight_GC, w.up_bias_G, saved.up_RG);
-  activate(context, saved);
-  if (y_LC) row_parallel(context, seam_, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, residual_LC, y_LC);
+  const bool all_rows_are_here = !seam_.share().divides_rows;
+  if (!all_rows_are_here) column_parallel(context, seam_, x_LC, w.up_weight_GC, w.up_bias_G, saved.up_RG);
+  const auto make_hidden = [&](std::int64_t begin, std::int64_t end) {
+    const Saved s{saved.up_RG.rows(begin, end), saved.hidden_RF.rows(begin, end)};
+    if (all_rows_are_here)
+      kernels::linear(context, x_LC.rows(begin, end), w.up_weight_GC, w.up_bias_G, {}, s.up_RG);
+    activate(context, s);
+  };
+  if (!y_LC) return make_hidden(0, saved.up_RG.dim(0));
+  row_parallel(context, seam_, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, residual_LC, y_LC,
+               make_hidden);
 }
 
 void MlpLayer::activate(const Context& context, const Saved& saved) const {
@@ -37,16 +45,18 @@ void MlpLayer::activate(const Context& context, const Saved& saved) const {
 void MlpLayer::backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& dy_RC,
                               const Tensor& dx_LC, const Saved& saved) const {
   const Params w = params(weights);
-  const std::int64_t rows = dy_RC.dim(0), step = std::min(rows, backward_rows);
+  const std::int64_t step = std::min(dy_RC.dim(0), backward_rows);
   Arena::Scope scope(context.scratch());
   const Tensor memory = context.scratch().allocate(dtype_, {step, features_});
-  for (std::int64_t begin = 0; begin < rows; begin += step) {
-    const std::int64_t end = std::min(begin + step, rows);
-    const Tensor up_RG = saved.up_RG.rows(begin, end), dhidden_RF = memory.rows(0, end - begin);
-    kernels::linear_backward_input(context, dy_RC.rows(begin, end), w.down_weight_CF, dhidden_RF);
-    (gated() ? kernels::swiglu_backward : kernels::gelu_backward)(context, dhidden_RF, up_RG, up_RG);
-  }
-  column_parallel_backward_input(context, seam_, saved.up_RG, w.up_weight_GC, dx_LC);
+  const auto make_dup = [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t begin = first; begin < last; begin += step) {
+      const std::int64_t end = std::min(begin + step, last);
+      const Tensor up_RG = saved.up_RG.rows(begin, end), dhidden_RF = memory.rows(0, end - begin);
+      kernels::linear_backward_input(context, dy_RC.rows(begin, end), w.down_weight_CF, dhidden_RF);
+      (gated() ? kernels::swiglu_backward : kernels::gelu_backward)(context, dhidden_RF, up_RG, up_RG);
+    }
+  };
+  column_parallel_backward_input(context, seam_, saved.up_RG, w.up_weight_GC, dx_LC, make_dup);
 }
 
 void MlpLayer::backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_LC,

@@ -20,30 +20,29 @@ void for_chunks(std::int64_t local_rows, int num, const Body& body) {
   }
 }
 
-/// local_LC = Σ over the ranks of what `multiply(run of rows, where it goes)` makes: each chunk travels while
-/// the next is made. `finish` follows each sum.
+/// local_LC = Σ over the ranks of what `multiply(run of rows, where it goes)` makes: chunks travel, as many
+/// as are made, while others are made. `finish` follows each sum.
 template <class Multiply, class Finish>
 void sum_of_products(const Context& context, const Seam& seam, const Tensor& local_LC,
                      const Multiply& multiply, const Finish& finish) {
   const Arena::Scope scope(context.scratch());
   const std::int64_t local_rows = local_LC.dim(0);
   const Tensor memory_RC = memory_for_partial(context, seam, local_rows * seam.share().row_ranks(), local_LC);
-  ExchangeHandle under_way;
-  std::int64_t finished = 0;
-  const auto settle = [&](std::int64_t until) {
-    if (finished == until) return;
-    wait(context, under_way);
-    finish(finished, until);
-    finished = until;
+  struct Chunk {
+    std::int64_t begin, end;
+    ExchangeHandle under_way;
   };
+  std::vector<Chunk> chunks;
   for_chunks(local_rows, seam.num_chunks(), [&](std::int64_t begin, std::int64_t end) {
     const RowsOfAll rows(seam.share(), local_rows, begin, end);
     const Tensor partial = rows.place_in(memory_RC);
     for (int run = 0; run < rows.num_runs(); ++run) multiply(rows, run, rows.run_of(partial, run));
-    settle(begin);
-    under_way = seam.start_sum(partial, local_LC.rows(begin, end));
+    chunks.push_back({begin, end, seam.start_sum(partial, local_LC.rows(begin, end))});
   });
-  settle(local_rows);
+  for (const Chunk& chunk : chunks) {
+    wait(context, chunk.under_way);
+    finish(chunk.begin, chunk.end);
+  }
 }
 
 }  // namespace
@@ -94,21 +93,27 @@ void column_parallel(const Context& context, const Seam& seam, const Tensor& x_L
 }
 
 void column_parallel_backward_input(const Context& context, const Seam& seam, const Tensor& dy_RF,
-                                    const Tensor& w_FC, const Tensor& dx_LC) {
+                                    const Tensor& w_FC, const Tensor& dx_LC, const MakeRows& make_dy) {
   sum_of_products(
       context, seam, dx_LC,
       [&](const RowsOfAll& rows, int run, const Tensor& partial) {
+        if (make_dy) make_dy(rows.first(run), rows.first(run) + rows.length());
         kernels::linear_backward_input(context, rows.apart(dy_RF, run), w_FC, partial);
       },
       [](std::int64_t, std::int64_t) {});
 }
 
 void row_parallel(const Context& context, const Seam& seam, const Tensor& x_RF, const Tensor& w_CF,
-                  const Tensor& bias_C, const Tensor& residual_LC, const Tensor& y_LC) {
-  if (seam.share().is_whole()) return kernels::linear(context, x_RF, w_CF, bias_C, residual_LC, y_LC);
+                  const Tensor& bias_C, const Tensor& residual_LC, const Tensor& y_LC,
+                  const MakeRows& make_x) {
+  if (seam.share().is_whole()) {
+    if (make_x) make_x(0, x_RF.dim(0));
+    return kernels::linear(context, x_RF, w_CF, bias_C, residual_LC, y_LC);
+  }
   sum_of_products(
       context, seam, y_LC,
       [&](const RowsOfAll& rows, int run, const Tensor& partial) {
+        if (make_x) make_x(rows.first(run), rows.first(run) + rows.length());
         kernels::linear(context, rows.apart(x_RF, run), w_CF, {}, {}, partial);
       },
       [&](std::int64_t begin, std::int64_t end) {

@@ -7,6 +7,9 @@
 // Legend: R rows, L those of them that are this rank's where nothing is cut (see Seam), C features that all
 // ranks have, F those of which each has some.
 
+#include <cstdint>
+#include <functional>
+
 #include "model/seam.hpp"
 
 namespace dt::model {
@@ -34,17 +37,21 @@ void sum(const Context& context, const Seam& seam, const Tensor& partial_RC, con
 Tensor memory_for_partial(const Context& context, const Seam& seam, std::int64_t rows,
                           const Tensor& local_LC);
 
+/// Makes rows [begin, end) of a product's operand, just before they are multiplied and while others travel.
+using MakeRows = std::function<void(std::int64_t begin, std::int64_t end)>;
+
 /// y_RF = x_RC · w_FCᵀ + bias_F; the bias may be absent.
 void column_parallel(const Context& context, const Seam& seam, const Tensor& x_LC, const Tensor& w_FC,
                      const Tensor& bias_F, const Tensor& y_RF);
-/// dx_LC = Σ over the ranks of dy_RF · w_FC.
+/// dx_LC, which may not alias dy, = Σ over the ranks of dy_RF · w_FC; `make_dy`, where given, makes dy.
 void column_parallel_backward_input(const Context& context, const Seam& seam, const Tensor& dy_RF,
-                                    const Tensor& w_FC, const Tensor& dx_LC);
+                                    const Tensor& w_FC, const Tensor& dx_LC, const MakeRows& make_dy = {});
 
 /// y_LC = residual_LC + bias_C + Σ over the ranks of x_RF · w_CFᵀ. Bias and residual may be absent; y may
-/// alias neither x nor the residual.
+/// alias neither x, which `make_x`, where given, makes, nor the residual.
 void row_parallel(const Context& context, const Seam& seam, const Tensor& x_RF, const Tensor& w_CF,
-                  const Tensor& bias_C, const Tensor& residual_LC, const Tensor& y_LC);
+                  const Tensor& bias_C, const Tensor& residual_LC, const Tensor& y_LC,
+                  const MakeRows& make_x = {});
 /// dw_CF += dy_RCᵀ · x_RF; dbias_C += Σ over rows of dy (where present): with rows divided over the rank's
 /// own, so that each has a part of that sum.
 void row_parallel_backward_weight(const Context& context, const Seam& seam, const Tensor& dy_RC,

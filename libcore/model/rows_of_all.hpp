@@ -24,10 +24,10 @@ class RowsOfAll {
   int num_runs() const { return runs_; }
   std::int64_t count() const { return length_ * runs_; }
   /// One run, of a tensor of all rows and of one of these.
-  Tensor apart(const Tensor& full_R, int run) const {
-    const std::int64_t first = local_rows_ * run + begin_;
-    return full_R.rows(first, first + length_);
-  }
+  Tensor apart(const Tensor& full_R, int run) const { return full_R.rows(first(run), first(run) + length_); }
+  /// Where it begins among all rows, and how many it is.
+  std::int64_t first(int run) const { return local_rows_ * run + begin_; }
+  std::int64_t length() const { return length_; }
   Tensor run_of(const Tensor& together_R, int run) const {
     return together_R.rows(length_ * run, length_ * (run + 1));
   }

@@ -137,10 +137,11 @@ std::string describe_sharing(const Plan& asked) {
   std::int64_t most = 0;
   for (const parallel::MovedBytes& moved : movements_of(plan, training_lists(plan)).moved)
     most = std::max(most, moved.layers);
+  const double sent = static_cast<double>(most) * passes(ActionKind::forward, asked.layout);
   return fmt::format(
-      "each layer is shared by {} ranks{}, who exchange {} a step{}", plan.layout.tp,
+      "each layer is shared by {} ranks{}, each of whom sends {} a step{}", plan.layout.tp,
       plan.layout.sequence_parallel ? ", and the rows of what is not cut" : "",
-      format_bytes(static_cast<std::uint64_t>(most)),
+      format_bytes(static_cast<std::uint64_t>(sent)),
       plan.shares_layers_within_nodes() ? "" : " over the network: a node does not hold them all");
 }
 

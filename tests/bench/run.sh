@@ -2,7 +2,8 @@
 # run.sh BUILD: a table of how near training comes to this machine's speed and, with TORCH_PYTHON, to PyTorch's;
 # every kernel, product and unit at its shapes; then saving beside training, saving, loading and merging against plain reads and
 # writes; two data-parallel ranks against two runs alone; pipelines against the papers' bubbles, the walk of their lists, data-parallel
-# ranks, and over links that carry 1 Gbit/s; the memory of four, all-reduce on one host, and what dt-allreduce-bench adds
+# ranks, and over links that carry 1 Gbit/s; ranks that share layers against one rank and, over such links, what they exchange in chunks
+# against whole; the memory of four, all-reduce on one host, and what dt-allreduce-bench adds
 # to the calls that it measures.
 set -euo pipefail
 build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
@@ -25,7 +26,8 @@ bench_units --benchmark_min_time=0.3
 bash "$here/save.sh"
 bash "$here/data_parallel.sh"
 bash "$here/pipeline.sh"
-for script in overlap links; do bash "$here/$script.sh" || (($? == 77)); done  # it says what this machine lacks
+bash "$here/tensor.sh"
+for script in overlap links tensor_links; do bash "$here/$script.sh" || (($? == 77)); done  # it says what this machine lacks
 bash "$here/memory.sh"
 
 bench_checkpoint

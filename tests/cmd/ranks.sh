@@ -33,6 +33,3 @@ start_ranks() {
 
 # ranks_of PID: the processes of dt-train that a launcher started.
 ranks_of() { pgrep -P "$1" -x dt-train || true; }
-
-# digest_of RUN: of all data seen.
-digest_of() { sed -nE 's/.*"kind":"train".*"data_digest":"([^"]*)".*/\1/p' "$1/metrics.jsonl" | tail -n 1; }

@@ -65,3 +65,14 @@ losses() {
   sed -nE 's/.*"kind":"train","step":([0-9]+),"loss":([^,]+),.*/\1 \2/p' "$1/metrics.jsonl" |
     awk '{loss[$1] = $2} END {for (s in loss) print s, loss[s]}' | sort -n
 }
+
+# digest_of RUN: of all data seen.
+digest_of() { sed -nE 's/.*"kind":"train".*"data_digest":"([^"]*)".*/\1/p' "$1/metrics.jsonl" | tail -n 1; }
+
+# expect_close A B BOUND WHAT: texts of "step value", the values relatively within BOUND.
+expect_close() {
+  expect_equal "$(wc -l <<<"$1")" "$(wc -l <<<"$2")" "steps of $4"
+  paste -d ' ' <(echo "$1") <(echo "$2") |
+    awk -v bound="$3" '{ d = ($2 - $4) / $4; bad += $1 != $3 || !(d <= bound && -d <= bound) } END { exit !(NR > 0 && bad == 0) }' ||
+    fail "$4: $(paste -d ' ' <(echo "$1") <(echo "$2"))"
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Layers that four nodes share, as two stages of a pipeline, until one dies; then all share the batch alone, then all four each layer:
+# the losses of an undisturbed run of one rank but for rounding, from the same data, and a model that transformers loads.
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+make_shards shards
+job_options 60
+undisturbed whole
+
+job=$(DT_DATA=shards DT_TRAIN_ARGS="--steps 5 --global-batch 4 --micro-batch 1 --sequence-length 64 --threads 1 --tp 2 --sequence-parallel" \
+  on_login sbatch --parsable -N 4 "$jobs/prove.sbatch")
+wait_for_job "$job" 120
+expect_match "dt-prove-$job.log" '^zero=1 .*losses within 1e-05$'
+
+slow_links 100mbit
+base=$DT_TRAIN_ARGS
+
+# submit_layout OPTIONS: the run on four nodes; as $job.
+submit_layout() {
+  DT_TRAIN_ARGS="$base $1"
+  job=$(submit_training run 4)
+}
+# newest_layout STEP LAYOUT: of the run's newest checkpoint.
+newest_layout() {
+  expect_exit 0 dt-checkpoint list run
+  tail -n 1 stdout >newest
+  expect_match newest "^ *$1 .*$2"
+}
+
+submit_layout "--tp 2 --pp 2"
+wait_for_step run 25
+mapfile -t nodes < <(nodes_of "$job")
+cluster kill-node "${nodes[2]}"
+give_up "${nodes[2]}"
+on_login scancel "$job" # it would go on with the same layout
+wait_until 40 "the end of job $job" has_state "$job" CANCELLED
+expect_match "dt-train-$job.log" 'the 2 ranks that share layers \(--tp\) are not all on one node'
+newest_layout 20 'pp=2,dp=1,tp=2'
+cluster revive "${nodes[2]}"
+
+submit_layout "--zero 3"
+wait_until 90 "the second start" has_generations run 2
+expect_match run/generations/0002.json '"continues_step": ?20'
+wait_for_step run 35
+on_login scancel "$job"
+wait_for_job "$job" 40 CANCELLED
+wait_until 40 "the end of job $job's ranks" grep -q '"kind":"stop","reason":"SIGTERM"' run/metrics.jsonl
+newest_layout "$(losses run | tail -n 1 | cut -d' ' -f1)" 'dp=4,tp=1,zero=3'
+
+submit_layout "--tp 4"
+wait_for_job "$job" 120
+expect_match "dt-train-$job.log" 'not bit for bit as before: tp 1 → 4'
+newest_layout 60 'dp=1,tp=4'
+expect_close "$(losses run)" "$(losses whole)" 1e-5 "losses"
+expect_equal "$(digest_of run)" "$(digest_of whole)" "data digests"
+
+# Ranks that share layers are of one node, whatever the launcher's numbers, unless those are to be taken: then what they exchange passes
+# the links, as much as the warning says that each of a node's two sends, in each of four steps, and a little for an evaluation.
+slow_links none
+job_options 4
+sent() { on_login cat /proc/net/dev | sed -nE 's/^ *n1: *([0-9]+) .*/\1/p'; }
+cyclic() {
+  expect_exit 0 on_login srun --mpi=pmix -N 2 -n 4 --distribution=cyclic dt-train --quiet --data shards --run "$1" "${options[@]}" \
+    --tp 2 --placement "$1"
+}
+cyclic hosts
+! grep 'over the network' stderr || fail "ranks that share layers are apart"
+before=$(sent)
+cyclic launcher
+bytes=$(($(sent) - before))
+expect_match stderr 'warning: each layer is shared by 2 ranks, each of whom sends .* a step over the network'
+warned=$(sed -nE 's/.* sends ([0-9.]+) ([KM]iB) a step.*/\1\2/p' stderr | numfmt --from=iec-i --suffix=B --to=none | tr -d B)
+((bytes >= 8 * warned && bytes < 10 * warned)) || fail "$bytes bytes left a node of two ranks in four steps, where each was to send $warned a step"
+
+export DT_RUN=run DT_OUT=model
+job=$(on_login sbatch --parsable "$jobs/merge.sbatch")
+wait_for_job "$job" 30
+loss() { dt-train --quiet --json --eval-only --data shards --sequence-length 64 --threads 1 "$@" | sed -nE 's/.*"val_loss":([^,]+),.*/60 \1/p'; }
+loss --init-from model >loss
+expect_close "$(cat loss)" "$(loss --run whole)" 1e-5 "evaluation"
+message=$(bash "$DT_TESTS/python/setup_venv.sh" "$DT_BUILD/python" 2>&1) || skip "the rest needs torch and transformers: $message"
+expect_exit 0 "$DT_BUILD/python/bin/python" "$DT_TESTS/python/hf_loss.py" model shards/validation-00000.h5 64
+expect_close "60 $(cat stdout)" "$(cat loss)" 1e-5 "transformers' loss"
