@@ -93,8 +93,8 @@ void add_ranks(OptionTable& t, Settings& s) {
            "talk twice a layer each way, so keep them within a node",
            1, max_stages)
       .add("sequence-parallel", &s.sequence_parallel,
-           "of what is not cut among them, norms and residuals, each has some rows alone: less memory, as "
-           "many bytes to move")
+           "of what is not cut among them, norms and residuals, each has some rows alone: less memory, a "
+           "quarter more bytes to move")
       .needs("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
       .add("tp-overlap-chunks", &s.tp_overlap_chunks, "N",
            "chunks of rows in which they exchange, each while another is multiplied; 0: one within a node, "

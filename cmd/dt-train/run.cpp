@@ -45,8 +45,8 @@ int run(const train::Settings& settings, const OptionTable& options, Console& co
   };
   return comm::mpi::run_ranks(settings.comm, console, [&](const comm::Ranks& ranks) {
     comm::together(ranks.world, [&] { check_values(settings, options); });
-    if (settings.placement == "launcher") return work(ranks);
-    return comm::in_host_order(ranks, host_name(), work);
+    // Ranks that disagree about --placement still call the same.
+    return comm::in_host_order(ranks, settings.placement == "hosts" ? host_name() : "", work);
   });
 }
 

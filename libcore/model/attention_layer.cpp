@@ -45,8 +45,9 @@ void AttentionLayer::forward(const Context& context, const MicroBatch& micro_bat
   const Arena::Scope scope(context.scratch());
   column_parallel(context, seam_, x_LC, w.qkv_weight_EC, w.qkv_bias_E, saved.qkv_RE);
   rotate(context, micro_batch, false, saved.qkv_RE);
-  kernels::attention(context, shape(micro_batch.batch, micro_batch.sequence),
-                     first_visible(context, micro_batch), saved.qkv_RE, saved.y_RQ, saved.lse_BHT);
+  const kernels::AttentionShape heads = shape(micro_batch.batch, micro_batch.sequence);
+  kernels::attention(context, heads, {first_visible(context, micro_batch)},
+                     kernels::packed(heads, saved.qkv_RE), saved.y_RQ, saved.lse_BHT);
   row_parallel(context, seam_, saved.y_RQ, w.output_weight_CQ, w.output_bias_C, residual_LC, y_LC);
 }
 
@@ -57,9 +58,10 @@ void AttentionLayer::backward_input(const Context& context, const MicroBatch& mi
   Arena::Scope scope(context.scratch());
   const Tensor dheads_RQ = context.scratch().allocate(dtype_, saved.y_RQ.shape());
   kernels::linear_backward_input(context, dy_RC, w.output_weight_CQ, dheads_RQ);
-  kernels::attention_backward(context, shape(micro_batch.batch, micro_batch.sequence),
-                              first_visible(context, micro_batch), dheads_RQ, saved.qkv_RE, saved.y_RQ,
-                              saved.lse_BHT, saved.qkv_RE);
+  const kernels::AttentionShape heads = shape(micro_batch.batch, micro_batch.sequence);
+  const kernels::QueriesKeysValues qkv = kernels::packed(heads, saved.qkv_RE);
+  kernels::attention_backward(context, heads, {first_visible(context, micro_batch)}, dheads_RQ, qkv,
+                              saved.y_RQ, saved.lse_BHT, {qkv});
   rotate(context, micro_batch, true, saved.qkv_RE);
   column_parallel_backward_input(context, seam_, saved.qkv_RE, w.qkv_weight_EC, dx_LC);
 }
@@ -83,7 +85,7 @@ AttentionLayer::Params AttentionLayer::params(std::span<const Tensor> tensors) c
 Tensor AttentionLayer::first_visible(const Context& context, const MicroBatch& micro_batch) const {
   if (!window_ || *window_ >= micro_batch.sequence) return micro_batch.first_R;
   const Tensor first_R = context.scratch().allocate(DType::i32, {micro_batch.batch * micro_batch.sequence});
-  kernels::first_visible(context, micro_batch.sequence, *window_, micro_batch.first_R, first_R);
+  kernels::first_visible(context, micro_batch.sequence, 0, *window_, micro_batch.first_R, first_R);
   return first_R;
 }
 

@@ -40,6 +40,8 @@ void read_cuts(const model::LayoutText& text, train::Settings& s) {
   const std::int64_t pp = s.pp, virtual_stages = s.virtual_stages;
   text.read("tp", 1, train::max_stages, s.tp);
   text.read("sp", s.sequence_parallel);
+  if (text.has("sp") && s.sequence_parallel && s.tp == 1)
+    throw text.error("sp=on without tp", "add tp=2 or more");
   text.read("pp", 1, train::max_stages, s.pp);
   text.read("virtual-stages", 1, train::max_stages, s.virtual_stages);
   if (text.has("schedule")) s.pp_schedule = text.value("schedule");

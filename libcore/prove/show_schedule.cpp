@@ -88,6 +88,8 @@ std::string units_text(const Shown& shown, const std::vector<model::UnitRange>& 
 void print_stages(const Shown& shown, Console& console) {
   std::vector<std::vector<std::string>> rows{{"stage", "units", "computes", "idle", "activations", "storage",
                                               "memory", "gathers", "reduces", "sends"}};
+  const bool shares = shown.plan.layout.tp > 1;
+  if (shares) rows.front().push_back("shares");
   const model::StageUnits units = shown.units();
   for (std::size_t stage = 0; stage < units.size(); ++stage) {
     const train::MemoryEstimate& memory = shown.memory[stage];
@@ -98,6 +100,7 @@ void print_stages(const Shown& shown, Console& console) {
                     format_bytes(memory.storage.total()), format_bytes(memory.total()),
                     bytes_text(moved.weights), bytes_text(moved.weight_gradients),
                     bytes_text(moved.activations + moved.activation_gradients + moved.tied)});
+    if (shares) rows.back().push_back(bytes_text(moved.layers));
   }
   console.print("{}", format_table(rows));
 }
@@ -123,7 +126,8 @@ Json stage_line(const Shown& shown, std::size_t stage) {
                 {"weight_gradients", moved.weight_gradients},
                 {"activations", moved.activations},
                 {"activation_gradients", moved.activation_gradients},
-                {"tied", moved.tied}}}};
+                {"tied", moved.tied},
+                {"layers", moved.layers}}}};
 }
 
 void print_json(const Shown& shown, Console& console) {

@@ -1,5 +1,6 @@
 #include "train/choose_layout.hpp"
 
+#include <algorithm>
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
@@ -52,6 +53,18 @@ std::string asked_cuts(const Settings& s) {
   if (s.tp > 1 && s.pp > 1) text += fmt::format(" --pp {}", s.pp);
   if (s.pp_schedule != Settings().pp_schedule) text += " --pp-schedule " + s.pp_schedule;
   return s.virtual_stages == 1 ? text : text + fmt::format(" --virtual-stages {}", s.virtual_stages);
+}
+
+std::string ranks_text(std::int64_t tp, std::int64_t pp) {
+  return pp == 1 ? fmt::format("--tp {}", tp) : fmt::format("--tp {} --pp {}", tp, pp);
+}
+
+/// The nearest that so many ranks can hold: of fewer stages first, then of fewer ranks that share a layer.
+std::string fewer_ranks(const Settings& s, std::int64_t num_ranks) {
+  if (s.tp == 1) return fmt::format("--pp of at most {}", num_ranks);
+  std::int64_t tp = std::min(s.tp, num_ranks);
+  while (s.tp % tp != 0) --tp;
+  return ranks_text(tp, std::min(s.pp, num_ranks / tp));
 }
 
 /// Error{usage}, beginning with what was asked for.
@@ -117,15 +130,10 @@ int ranks_used(const Settings& s, int num_ranks) {
   const std::int64_t each = s.pp * s.tp;
   if (num_ranks >= each) return static_cast<int>(num_ranks / each * each);
   const std::string there = num_ranks == 1 ? "is one" : fmt::format("are {}", num_ranks);
-  const std::string start = fmt::format("start {} ranks", each);
-  if (s.tp == 1) {
-    throw Error(ErrorKind::usage,
-                fmt::format("--pp {}: a pipeline of {} ranks, and there {}", s.pp, each, there),
-                fmt::format("--pp of at most {} would do, or {}", num_ranks, start));
-  }
-  throw Error(ErrorKind::usage,
-              fmt::format("--tp {} --pp {}: {} ranks hold one model, and there {}", s.tp, s.pp, each, there),
-              "smaller ones would do, or " + start);
+  const std::string asked =
+      s.tp == 1 ? fmt::format("--pp {}: a pipeline", s.pp) : ranks_text(s.tp, s.pp) + ": a model";
+  throw Error(ErrorKind::usage, fmt::format("{} of {} ranks, and there {}", asked, each, there),
+              fmt::format("{} would do, or start {} ranks", fewer_ranks(s, num_ranks), each));
 }
 
 model::Layout choose_layout(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,

@@ -33,6 +33,8 @@ std::string describe_conditions(const Plan& plan) {
               {"precision", precision_name(plan.precision.compute)},
               {"grad_dtype", precision_name(plan.precision.gradient)},
               {"matmul", arithmetic_name(plan.arithmetic)},
+              {"tp", plan.layout.tp},
+              {"sequence_parallel", plan.layout.sequence_parallel},
               {"micro_batch", plan.micro_batch},
               {"global_batch", plan.global_batch},
               {"grad_lanes", plan.grad_lanes},

@@ -132,16 +132,17 @@ std::string describe_pipeline(const Plan& plan) {
                      100 * predicted_bubble(plan));
 }
 
-std::string price_of_network(const Plan& asked) {
-  if (asked.shares_layers_within_nodes()) return "";
+std::string describe_sharing(const Plan& asked) {
   const Plan plan = busiest(asked, 0);
   std::int64_t most = 0;
   for (const parallel::MovedBytes& moved : movements_of(plan, training_lists(plan)).moved)
     most = std::max(most, moved.layers);
-  const double sent = static_cast<double>(most) * passes(ActionKind::forward, asked.layout);
+  const double sent = static_cast<double>(most) * passes(ActionKind::forward, plan.layout);
   return fmt::format(
-      "the {} ranks that share layers (--tp) are not all on one node: each sends {} a step over the network",
-      asked.layout.tp, format_bytes(static_cast<std::uint64_t>(sent)));
+      "each layer is shared by {} ranks{}, who each send {} a step{}", plan.layout.tp,
+      plan.layout.sequence_parallel ? ", and the rows of what is not cut" : "",
+      format_bytes(static_cast<std::uint64_t>(sent)),
+      plan.shares_layers_within_nodes() ? "" : " over the network: a node does not hold them all");
 }
 
 std::string price_of_zero(const Plan& asked) {

@@ -40,6 +40,15 @@ class Variations {
     }
     return list;
   }
+  /// Layers shared by more ranks, of which none is left out; heads may not allow it.
+  std::vector<Settings> of_tensor() const {
+    std::vector<Settings> list;
+    const int ranks = plan_.layout.size();
+    for (int tp = plan_.layout.tp + 1; tp * plan_.layout.pp <= ranks; ++tp) {
+      if (ranks % (tp * plan_.layout.pp) == 0) list.push_back(with(asked_, [&](Settings& s) { s.tp = tp; }));
+    }
+    return list;
+  }
   std::vector<Settings> of_both() const {
     std::vector<Settings> list;
     for (const Settings& longer : of_pipeline()) {
@@ -61,6 +70,7 @@ class Variations {
 std::string difference(const Settings& asked, const Settings& other) {
   std::vector<std::string> options;
   if (other.recompute != asked.recompute) options.push_back("--recompute " + other.recompute);
+  if (other.tp != asked.tp) options.push_back(fmt::format("--tp {}", other.tp));
   if (other.pp != asked.pp) options.push_back(fmt::format("--pp {}", other.pp));
   if (other.zero != asked.zero) options.push_back(fmt::format("--zero {}", other.zero));
   if (other.stage_units != asked.stage_units) options.push_back("without --stage-units");
@@ -89,6 +99,7 @@ std::string nearest_that_fit(const Settings& settings, const Plan& plan, const R
   add_first(variations.of_recompute());
   add_first(variations.of_zero(settings));
   add_first(variations.of_pipeline());
+  add_first(variations.of_tensor());
   if (found.empty()) add_first(variations.of_both());
   return fmt::format("{}", fmt::join(found, " or "));
 }

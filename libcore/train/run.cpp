@@ -68,7 +68,10 @@ void announce(const Start& start, const Settings& settings, Console& console) {
                num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
   if (plan.layout.pp > 1) console.info("{}", describe_pipeline(plan));
   if (const std::string price = price_of_zero(plan); !price.empty()) console.info("{}", price);
-  if (const std::string price = price_of_network(plan); !price.empty()) console.warn("{}", price);
+  if (!plan.shares_layers_within_nodes())
+    console.warn("{}", describe_sharing(plan));
+  else if (plan.layout.tp > 1)
+    console.info("{}", describe_sharing(plan));
   announce_stages(plan, console);
   if (const int domains = num_numa_domains(available_core_numbers()); domains > 1) {
     console.info(

@@ -5,12 +5,19 @@
 
 namespace dt::train {
 
+namespace {
+
+std::string need_of(const Settings& s) {
+  return fmt::format("{} take {} each", s.tp == 1 ? "pipelines" : "models", s.pp * s.tp);
+}
+
+}  // namespace
+
 int on_used_ranks(const Settings& settings, const comm::Ranks& ranks,
                   const std::function<int(const comm::Ranks&)>& body) {
   const int num_ranks = ranks.world.size(), used = ranks_used(settings, num_ranks);
   if (used == num_ranks) return body(ranks);
-  ranks.console.warn("{} of {} ranks sit out: pipelines take {} each", num_ranks - used, num_ranks,
-                     settings.pp * settings.tp);
+  ranks.console.warn("{} of {} ranks sit out: {}", num_ranks - used, num_ranks, need_of(settings));
   int code = 0;
   comm::on_first(ranks, used, "used", [&](const comm::Ranks& first) { code = body(first); });
   return static_cast<int>(comm::broadcast_number(ranks.world, code));
@@ -21,8 +28,7 @@ Launch find_used_launch(const Settings& settings, const comm::Ranks& ranks) {
   int used = num_ranks;
   comm::together(ranks.world, [&] { used = ranks_used(settings, num_ranks); });
   if (used < num_ranks)
-    ranks.console.info("{} of {} ranks would sit out: pipelines take {} each", num_ranks - used, num_ranks,
-                       settings.pp * settings.tp);
+    ranks.console.info("{} of {} ranks would sit out: {}", num_ranks - used, num_ranks, need_of(settings));
   return find_launch(ranks.world, used);
 }
 

@@ -182,9 +182,9 @@ struct AttentionBench {
       first.data<std::int32_t>()[t] = static_cast<std::int32_t>(std::max<std::int64_t>(0, t - c.window + 1));
     }
   }
-  void forward(const Context& c) const { kernels::attention(c, shape, first, qkv, y, lse); }
+  void forward(const Context& c) const { kernels::attention(c, shape, {first}, packed(shape, qkv), y, lse); }
   void backward(const Context& c) const {
-    kernels::attention_backward(c, shape, first, dy, qkv, y, lse, dqkv);
+    kernels::attention_backward(c, shape, {first}, dy, packed(shape, qkv), y, lse, {packed(shape, dqkv)});
   }
   Bench b;
   std::int64_t T;

@@ -106,6 +106,17 @@ TEST_CASE("a manifest from before pipelines has even stages, a schedule from aft
   CHECK(!contains(text, "\"sp\""));
 }
 
+TEST_CASE("how a manifest's layers were cut is told; what a later version may call it is passed over") {
+  Manifest m = filled();
+  m.mesh = {.dp = 2, .tp = 4, .zero = 1, .sequence_parallel = true};
+  const std::string text = to_json(m);
+  CHECK(parse_manifest(text, "m").mesh == m.mesh);
+  m.mesh.sequence_parallel = false;
+  CHECK(parse_manifest(edited(text, "\"sp\":\"on\"", "\"sp\":\"rings\""), "m").mesh == m.mesh);
+  CHECK(parse_manifest(edited(text, "\"sp\":\"on\"", "\"cp\":2"), "m").mesh == m.mesh);
+  CHECK(contains(parse_error(edited(text, "\"tp\":4", "\"tp\":\"four\"")), "tp"));
+}
+
 TEST_CASE("a table of stages that does not name each unit once is refused") {
   Manifest m = filled();
   m.model.layers = 2;

@@ -4,50 +4,12 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "kernels/attention_cases.hpp"
 #include "kernels/fixture.hpp"
 #include "kernels/linear.hpp"
 
 namespace dt::kernels::test {
 namespace {
-
-std::int64_t rows(const AttentionShape& s) {
-  return s.batch * s.sequence;
-}
-std::int64_t query(const AttentionShape& s) {
-  return s.query_heads * s.head_dim;
-}
-std::int64_t packed(const AttentionShape& s) {
-  return (s.query_heads + 2 * s.key_value_heads) * s.head_dim;
-}
-
-/// Fills first_R for a batch.
-using FirstKeys = std::function<Tensor(Fixture&, const AttentionShape&)>;
-
-Tensor all_keys(Fixture&, const AttentionShape&) {
-  return {};
-}
-FirstKeys window(std::int64_t size) {
-  return [size](Fixture& f, const AttentionShape& s) {
-    std::vector<std::int32_t> first;
-    for (std::int64_t r = 0; r < rows(s); ++r) {
-      first.push_back(static_cast<std::int32_t>(std::max<std::int64_t>(0, r % s.sequence - size + 1)));
-    }
-    return f.ids(first);
-  };
-}
-/// Documents of a few tokens, or of some `mean`, in sequences that are cut without regard to them.
-FirstKeys documents(std::int32_t mean) {
-  return [mean](Fixture& f, const AttentionShape& s) {
-    const Tensor dice = f.random_ids(rows(s), 0, mean, 7);
-    std::vector<std::int32_t> first;
-    for (std::int64_t r = 0; r < rows(s); ++r) {
-      const auto t = static_cast<std::int32_t>(r % s.sequence);
-      const bool starts = t == 0 || dice.data<std::int32_t>()[r] == 0;
-      first.push_back(starts ? t : first.back());
-    }
-    return f.ids(first);
-  };
-}
 
 /// Runs forward and backward on random inputs: y, lse, dqkv.
 std::vector<Tensor> both_passes(Fixture& f, const AttentionShape& s, double scale,
@@ -55,8 +17,8 @@ std::vector<Tensor> both_passes(Fixture& f, const AttentionShape& s, double scal
   const Tensor qkv = f.random({rows(s), packed(s)}, 1, scale), dy = f.random({rows(s), query(s)}, 2);
   const Tensor y = f.output({rows(s), query(s)}), lse = f.wide_output({s.batch, s.query_heads, s.sequence});
   const Tensor dqkv = f.output({rows(s), packed(s)}), first = first_keys(f, s);
-  attention(f.context, s, first, qkv, y, lse);
-  attention_backward(f.context, s, first, dy, qkv, y, lse, dqkv);
+  attention(f.context, s, {first}, packed(s, qkv), y, lse);
+  attention_backward(f.context, s, {first}, dy, packed(s, qkv), y, lse, {packed(s, dqkv)});
   return {y, lse, dqkv};
 }
 
@@ -76,7 +38,8 @@ TEST_CASE("attention of the first token is its value, and of the second a softma
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 2, 1, 1, 1};  // rows: q, k, v
   const Tensor y = f.output({2, 1}), lse = f.output({1, 1, 2});
-  attention(context, shape, {}, f.values({2, 3}, {1, 2, 10, 3, std::log(3.0) / 3, 20}), y, lse);
+  const Tensor qkv = f.values({2, 3}, {1, 2, 10, 3, std::log(3.0) / 3, 20});
+  attention(context, shape, {}, packed(shape, qkv), y, lse);
   const double first = std::exp(6.0), second = 3;  // e^(q·k) of the second row
   CHECK(to_doubles(y)[0] == 10);
   CHECK(to_doubles(lse)[0] == Approx(2));
@@ -89,7 +52,8 @@ TEST_CASE("attention scales scores by the root of the head dim") {
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 1, 1, 1, 4};
   const Tensor y = f.output({1, 4}), lse = f.output({1, 1, 1});
-  attention(context, shape, {}, f.values({1, 12}, {1, 2, 3, 4, 1, 1, 1, 1, 5, 6, 7, 8}), y, lse);
+  const Tensor qkv = f.values({1, 12}, {1, 2, 3, 4, 1, 1, 1, 1, 5, 6, 7, 8});
+  attention(context, shape, {}, packed(shape, qkv), y, lse);
   CHECK(to_doubles(lse)[0] == Approx(10 / 2.0));
 }
 
@@ -98,7 +62,7 @@ TEST_CASE("query heads share key-value heads in groups") {
   Fixture f(context, DType::f64);
   const AttentionShape shape{1, 1, 4, 2, 1};
   const Tensor y = f.output({1, 4}), lse = f.output({1, 4, 1});
-  attention(context, shape, {}, f.values({1, 8}, {1, 1, 1, 1, 2, 3, 50, 60}), y, lse);
+  attention(context, shape, {}, packed(shape, f.values({1, 8}, {1, 1, 1, 1, 2, 3, 50, 60})), y, lse);
   CHECK(to_doubles(y) == std::vector<double>{50, 50, 60, 60});
   CHECK(to_doubles(lse)[1] == Approx(2));
   CHECK(to_doubles(lse)[2] == Approx(3));
@@ -110,7 +74,7 @@ TEST_CASE("attention sees no key before the first visible one") {
   const AttentionShape shape{2, 3, 1, 1, 1};
   const Tensor y = f.output({6, 1}), lse = f.output({2, 1, 3});
   const Tensor qkv = f.values({6, 3}, {1, 2, 10, 1, 3, 20, 1, 4, 30, 1, 5, 40, 1, 6, 50, 1, 6, 60});
-  attention(context, shape, f.ids({0, 1, 2, 0, 0, 1}), qkv, y, lse);
+  attention(context, shape, {f.ids({0, 1, 2, 0, 0, 1})}, packed(shape, qkv), y, lse);
   CHECK(to_doubles(y)[1] == 20);
   CHECK(to_doubles(lse)[1] == 3);
   CHECK(to_doubles(y)[2] == 30);
@@ -126,11 +90,11 @@ TEST_CASE("a window ends at the row's own key and does not reach behind a start"
     const auto span = first.span<std::int32_t>();
     return std::vector<std::int32_t>(span.begin(), span.end());
   };
-  first_visible(context, 5, 3, {}, first);
+  first_visible(context, 5, 0, 3, {}, first);
   CHECK(values() == std::vector<std::int32_t>{0, 0, 0, 1, 2, 0, 0, 0, 1, 2});
-  first_visible(context, 5, 1, {}, first);
+  first_visible(context, 5, 0, 1, {}, first);
   CHECK(values() == std::vector<std::int32_t>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4});
-  first_visible(context, 5, 3, f.ids({0, 1, 1, 1, 4, 0, 0, 0, 3, 3}), first);
+  first_visible(context, 5, 0, 3, f.ids({0, 1, 1, 1, 4, 0, 0, 0, 3, 3}), first);
   CHECK(values() == std::vector<std::int32_t>{0, 1, 1, 1, 4, 0, 0, 0, 3, 3});
 }
 
@@ -141,17 +105,17 @@ TEST_CASE("keys before a row's first one neither change it nor get a gradient fr
     context.set_reference_only(reference);
     Fixture f(context, DType::f32);
     const Tensor first = f.ids(std::vector<std::int32_t>(40)), dy = f.random({40, 16}, 2);
-    first_visible(context, 40, 10, {}, first);
+    first_visible(context, 40, 0, 10, {}, first);
     const Tensor qkv = f.random({40, 32}, 1), y = f.output({40, 16}), lse = f.output({1, 2, 40});
     const Tensor changed = f.output({40, 16}), dqkv = f.output({40, 32});
-    attention(context, s, first, qkv, y, lse);
+    attention(context, s, {first}, packed(s, qkv), y, lse);
     std::ranges::fill(dy.rows(0, 35).span<float>(), 0.0f);
-    attention_backward(context, s, first, dy, qkv, y, lse, dqkv);
+    attention_backward(context, s, {first}, dy, packed(s, qkv), y, lse, {packed(s, dqkv)});
     for (const float value : dqkv.rows(0, 26).span<float>()) CHECK(value == 0);
     CHECK(dqkv.rows(26, 27).span<float>().back() != 0);
 
     for (float& value : qkv.rows(0, 1).span<float>()) value = 1e6f;
-    attention(context, s, first, qkv, changed, lse);
+    attention(context, s, {first}, packed(s, qkv), changed, lse);
     CHECK_FALSE(same_bits(y.rows(9, 10), changed.rows(9, 10)));
     CHECK(same_bits(y.rows(10, 40), changed.rows(10, 40)));
   }
@@ -168,10 +132,10 @@ TEST_CASE("attention_backward is attention's gradient") {
     const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
     const Tensor y = f.output({rows(s), query(s)}), lse = f.output({s.batch, s.query_heads, s.sequence});
     const Tensor dqkv = f.output({rows(s), packed(s)}), first = first_keys(f, s);
-    attention(context, s, first, qkv, y, lse);
-    attention_backward(context, s, first, dy, qkv, y, lse, dqkv);
+    attention(context, s, {first}, packed(s, qkv), y, lse);
+    attention_backward(context, s, {first}, dy, packed(s, qkv), y, lse, {packed(s, dqkv)});
     const auto loss = [&, &s = s] {
-      attention(context, s, first, qkv, y, lse);
+      attention(context, s, {first}, packed(s, qkv), y, lse);
       return weighted_sum(y, dy);
     };
     check_gradient(loss, qkv, dqkv);
@@ -228,8 +192,8 @@ TEST_CASE("attention_backward over queries, keys and values gives the same bits"
       const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
       const Tensor y = f.output({rows(s), query(s)}), first = first_keys(f, s);
       const Tensor lse = f.wide_output({s.batch, s.query_heads, s.sequence});
-      attention(f.context, s, first, qkv, y, lse);
-      attention_backward(f.context, s, first, dy, qkv, y, lse, qkv);
+      attention(f.context, s, {first}, packed(s, qkv), y, lse);
+      attention_backward(f.context, s, {first}, dy, packed(s, qkv), y, lse, {packed(s, qkv)});
       CHECK(same_bits(qkv, apart));
       return std::vector{qkv};
     };
@@ -250,9 +214,9 @@ TEST_CASE("no token sees a later one") {
   Fixture f(context, DType::f32);
   const Tensor qkv = f.random({rows(s), packed(s)}, 1), y = f.output({rows(s), query(s)});
   const Tensor lse = f.output({1, 2, s.sequence}), changed = f.output({rows(s), query(s)});
-  attention(context, s, {}, qkv, y, lse);
+  attention(context, s, {}, packed(s, qkv), y, lse);
   for (float& value : qkv.rows(70, 150).span<float>()) value = 1e6f;
-  attention(context, s, {}, qkv, changed, lse);
+  attention(context, s, {}, packed(s, qkv), changed, lse);
   CHECK(same_bits(y.rows(0, 70), changed.rows(0, 70)));
   CHECK_FALSE(same_bits(y.rows(70, 71), changed.rows(70, 71)));
 }
@@ -344,14 +308,19 @@ TEST_CASE("attention and rotary refuse shapes that do not fit") {
   const AttentionShape shape{1, 2, 2, 1, 4}, uneven{1, 2, 3, 2, 4};
   const Tensor qkv = f.random({2, 16}, 1), y = f.output({2, 8}), lse = f.output({1, 2, 2}),
                wrong = f.output({2, 7});
-  check_refused("attention", [&] { attention(context, shape, {}, wrong, y, lse); });
-  check_refused("attention", [&] { attention(context, shape, {}, qkv, wrong, lse); });
-  check_refused("attention", [&] { attention(context, shape, {}, qkv, y, wrong); });
+  check_refused("attention", [&] { attention(context, shape, {}, packed(shape, wrong), y, lse); });
+  check_refused("attention", [&] { attention(context, shape, {}, packed(shape, qkv), wrong, lse); });
+  check_refused("attention", [&] { attention(context, shape, {}, packed(shape, qkv), y, wrong); });
   for (const std::vector<std::int32_t>& first : {std::vector{0, 2}, {-1, 0}, {1, 1}, {0}}) {
-    check_refused("attention", [&] { attention(context, shape, f.ids(first), qkv, y, lse); });
+    check_refused("attention",
+                  [&] { attention(context, shape, {f.ids(first)}, packed(shape, qkv), y, lse); });
   }
-  check_refused("attention", [&] { attention(context, uneven, {}, f.random({2, 28}, 1), y, lse); });
-  check_refused("attention_backward", [&] { attention_backward(context, shape, {}, y, qkv, y, lse, wrong); });
+  check_refused("attention", [&] {
+    attention(context, uneven, {}, packed(uneven, f.random({2, 28}, 1)), y, lse);
+  });
+  check_refused("attention_backward", [&] {
+    attention_backward(context, shape, {}, y, packed(shape, qkv), y, lse, {packed(shape, wrong)});
+  });
   const Tensor table = f.output({4, 2});
   check_refused("rotary", [&] { rotary(context, shape, f.ids({0, 4}), table, table, false, qkv); });
   check_refused("rotary", [&] { rotary(context, shape, f.ids({0}), table, table, false, qkv); });
@@ -367,7 +336,7 @@ TEST_CASE("a key that is NaN shows in every token that sees it") {
     Fixture f(context, DType::f32);
     const Tensor qkv = f.random({70, 12}, 1), y = f.output({70, 4}), lse = f.output({1, 1, 70});
     qkv.data<float>()[30 * 12 + 4] = NAN;
-    attention(context, s, {}, qkv, y, lse);
+    attention(context, s, {}, packed(s, qkv), y, lse);
     for (std::int64_t t = 0; t < 70; ++t) CHECK(std::isnan(y.data<float>()[t * 4]) == (t >= 30));
   }
 }

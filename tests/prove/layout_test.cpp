@@ -56,7 +56,9 @@ TEST_CASE("a layout is read as it is printed") {
   CHECK(read.settings.virtual_stages == 2);
   CHECK(read.settings.zero_group == "2");
   CHECK(parse_layouts("dp=2,tp=1,zero=0,zero-group=all", {}, 2).at(0).settings.zero_group == "all");
-  CHECK_THAT(refusal("dp=2,tp=2", 4), Catch::Contains("tp=2; tp is a number from 1 to 1"));
+  const model::Layout cut{.dp = 2, .tp = 2, .sequence_parallel = true};
+  CHECK(parse_layouts(cut.to_string(), {}, 4).at(0).settings.sequence_parallel);
+  CHECK_THAT(refusal("dp=2,tp=2,sp=yes", 4), Catch::Contains("sp=yes; sp is on or off"));
   CHECK_THAT(refusal("dp=2,zero-group=2", 4), Catch::Contains("zero-group without zero"));
 }
 
@@ -92,6 +94,7 @@ TEST_CASE("a pipeline that cannot be is refused with what would do") {
   CHECK_THAT(refusal("pp=2,schedule=dualpipe", 4),
              Catch::Contains("schedule is one of gpipe, 1f1b, interleaved, zero-bubble"));
   CHECK_THAT(refusal("virtual-stages=x", 4), Catch::Contains("virtual-stages is a number"));
+  CHECK_THAT(refusal("dp=2,sp=on", 4), Catch::Contains("sp=on without tp; add tp=2 or more"));
 }
 
 TEST_CASE("pipelines, schedules and recompute change no bit; ZeRO 2 and 3 are a class of their own") {

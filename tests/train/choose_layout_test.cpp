@@ -52,6 +52,19 @@ TEST_CASE("as many ranks take part as make up whole pipelines") {
   CHECK_THAT(refusal(asked(2), 1), Catch::Contains("there is one"));
 }
 
+TEST_CASE("too few ranks for a model are told what they can hold") {
+  const auto cut = [](std::int64_t tp, std::int64_t pp) {
+    Settings s = asked(pp);
+    s.tp = tp;
+    return s;
+  };
+  CHECK(ranks_used(cut(2, 3), 13) == 12);
+  CHECK_THAT(refusal(cut(8, 1), 7), Catch::EndsWith("--tp 4 would do, or start 8 ranks"));
+  CHECK_THAT(refusal(cut(4, 4), 9), Catch::EndsWith("--tp 4 --pp 2 would do, or start 16 ranks"));
+  CHECK_THAT(refusal(cut(6, 2), 5), Catch::EndsWith("--tp 3 would do, or start 12 ranks"));
+  CHECK_THAT(refusal(cut(2, 2), 1), Catch::StartsWith("--tp 2 --pp 2: a model of 4 ranks, and there is one"));
+}
+
 TEST_CASE("data-parallel ranks are what a pipeline leaves") {
   CHECK(chosen(asked(1), 4) == model::Layout{.dp = 4});
   const model::Layout layout = chosen(asked(2), 6);

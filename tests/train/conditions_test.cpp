@@ -24,6 +24,10 @@ Differences after(const std::function<void(Plan&)>& change) {
 TEST_CASE("what changes the bits is a condition, and told when it differs") {
   CHECK(after([](Plan&) {}).empty());
   CHECK(after([](Plan& p) { p.threads = 2; }) == Differences{"threads 1 → 2"});
+  CHECK(after([](Plan& p) { p.layout.tp = 2; }) == Differences{"tp 1 → 2"});
+  CHECK(after([](Plan& p) { p.layout.sequence_parallel = true; }) ==
+        Differences{"sequence_parallel false → true"});
+  CHECK(after([](Plan& p) { p.layout.pp = 2, p.layout.dp = 4; }).empty());
   CHECK(after([](Plan& p) { p.adamw.beta1 = 0.8; }) == Differences{"beta1 0.9 → 0.8"});
   CHECK(after([](Plan& p) { p.adamw.beta2 = 0.99; }) == Differences{"beta2 0.95 → 0.99"});
   CHECK(after([](Plan& p) { p.adamw.eps = 1e-5; }) == Differences{"adam_eps 1e-08 → 1e-05"});

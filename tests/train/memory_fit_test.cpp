@@ -32,7 +32,7 @@ TEST_CASE("state beyond a host's memory is refused with the nearest that would d
   CHECK_THAT(refusal(job, 3 * whole),
              Catch::Contains("pp=1,dp=4,tp=1,zero=0: weights, gradients and optimizer "
                              "state of 4 ranks on a host take") &&
-                 Catch::EndsWith("; --zero 1 or --pp 2 would do"));
+                 Catch::EndsWith("; --zero 1 or --pp 2 or --tp 2 would do"));
   CHECK_THAT(refusal(job, 2 * whole), Catch::EndsWith("; --zero 2 or --pp 4 would do"));
   CHECK_THAT(refusal(job, whole + whole / 20), Catch::EndsWith("; --zero 3 would do"));
   CHECK_THAT(refusal(job, whole / 2),

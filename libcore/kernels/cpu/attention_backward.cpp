@@ -22,13 +22,14 @@ namespace dt::kernels::cpu::HWY_NAMESPACE {
 /// Σ over d of dy · y, per row and head.
 template <class T>
 void dot_outputs(const Backward<T>& g, const T* y_RQ) {
-  const AttentionShape& s = g.shape;
+  const AttentionShape& s = g.call.shape;
+  const T* dy_RQ = g.dy_RQ.template data<T>();
   for_ranges(g.context, s.batch * s.sequence, s.query_heads * s.head_dim,
              [&](std::int64_t begin, std::int64_t end) {
                for (std::int64_t r = begin; r < end; ++r) {
                  const std::int64_t b = r / s.sequence, t = r % s.sequence;
                  for (std::int64_t h = 0; h < s.query_heads; ++h) {
-                   const T* dy = g.dy + (r * s.query_heads + h) * s.head_dim;
+                   const T* dy = dy_RQ + (r * s.query_heads + h) * s.head_dim;
                    const T* y = y_RQ + (r * s.query_heads + h) * s.head_dim;
                    float totals[1];
                    accumulate(s.head_dim, totals, [=](std::int64_t d, auto lanes, V* sums) HWY_ATTR {
@@ -41,15 +42,13 @@ void dot_outputs(const Backward<T>& g, const T* y_RQ) {
 }
 
 template <class Multiply, class T>
-void pack_chunk(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead& head,
+void pack_chunk(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead<T>& head,
                 std::int64_t key, std::int64_t keys) {
-  const std::int64_t D = head.head_dim, packed = head.packed;
-  const T* k = g.qkv + head.k + key * packed;
-  const T* v = g.qkv + head.v + key * packed;
-  pack_features<Multiply, N>(k, packed, keys, D, scratch.keys, scratch.staging);
-  pack_features<Multiply, N>(v, packed, keys, D, scratch.values, scratch.staging);
+  const std::int64_t D = head.head_dim;
+  pack_features<Multiply, N>(head.k(key), head.k.stride, keys, D, scratch.keys, scratch.staging);
+  pack_features<Multiply, N>(head.v(key), head.v.stride, keys, D, scratch.values, scratch.staging);
   for (std::int64_t i = 0; i < keys; i += S) {
-    pack_positions<Multiply, N>(k + i * packed, packed, HWY_MIN(keys - i, S), S, D,
+    pack_positions<Multiply, N>(head.k(key + i), head.k.stride, HWY_MIN(keys - i, S), S, D,
                                 scratch.key_rows + i / Multiply::unit * g.columns);
   }
   const auto bytes = static_cast<std::size_t>(dkv_rows<Multiply>(D) * round_up(keys, N)) * sizeof(float);
@@ -58,19 +57,18 @@ void pack_chunk(const Backward<T>& g, const BackwardScratch& scratch, const Atte
 }
 
 template <class Multiply, class T>
-void pack_queries(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead& head,
+void pack_queries(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead<T>& head,
                   const FirstKeys& first_key, std::int64_t query) {
-  const std::int64_t D = head.head_dim, rows = HWY_MIN(Q, head.sequence - query);
-  const T* q = g.qkv + head.q + query * head.packed;
-  const T* dy = g.dy + head.y + query * head.query;
-  pack_features<Multiply, R>(q, head.packed, rows, D, scratch.q, scratch.staging);
-  pack_features<Multiply, R>(dy, head.query, rows, D, scratch.dy, scratch.staging);
+  const std::int64_t D = head.head_dim, rows = HWY_MIN(Q, g.call.queries - query);
+  const HeadRows<const T> dy = g.dy(head);
+  pack_features<Multiply, R>(head.q(query), head.q.stride, rows, D, scratch.q, scratch.staging);
+  pack_features<Multiply, R>(dy(query), dy.stride, rows, D, scratch.dy, scratch.staging);
   const std::int64_t done = round_up(rows, R), U = feature_units<Multiply>(D);
   const auto rest = static_cast<std::size_t>((Q - done) * U) * sizeof(float);
   std::memset(scratch.q + done * U, 0, rest);
   std::memset(scratch.dy + done * U, 0, rest);
-  pack_positions<Multiply, R>(q, head.packed, rows, Q, D, scratch.q_rows);
-  pack_positions<Multiply, R>(dy, head.query, rows, Q, D, scratch.dy_rows);
+  pack_positions<Multiply, R>(head.q(query), head.q.stride, rows, Q, D, scratch.q_rows);
+  pack_positions<Multiply, R>(dy(query), dy.stride, rows, Q, D, scratch.dy_rows);
   note_queries(g, scratch, head, first_key, query, rows);
 }
 
@@ -81,7 +79,7 @@ struct Gradient {
 
 /// Vector n of row i of a panel.
 HWY_INLINE Gradient softmax_gradient(const BackwardScratch& scratch, const float* dweights, float scale,
-                                     std::int64_t query, std::int64_t key, bool masked, std::int64_t i,
+                                     QueryBlock block, std::int64_t key, bool masked, std::int64_t i,
                                      std::int64_t n) {
   constexpr hn::RebindToSigned<Floats> integers;
   const V factor = hn::Set(floats, scale), log2_factor = hn::Set(floats, scale * 1.44269504f);
@@ -91,7 +89,7 @@ HWY_INLINE Gradient softmax_gradient(const BackwardScratch& scratch, const float
   const V dscore = hn::Mul(weight, hn::MulSub(dweight, factor, hn::Set(floats, scratch.mean[i])));
   if (!masked) return {weight, dscore};
   const auto position = counting_from(key + n);
-  const auto last = hn::Set(integers, static_cast<std::int32_t>(query + i));
+  const auto last = hn::Set(integers, static_cast<std::int32_t>(block.last_key_of(i)));
   const auto unseen = hn::RebindMask(
       floats, hn::Or(hn::Gt(position, last), hn::Lt(position, hn::Set(integers, scratch.first[i]))));
   return {hn::IfThenZeroElse(unseen, weight), hn::IfThenZeroElse(unseen, dscore)};
@@ -100,10 +98,10 @@ HWY_INLINE Gradient softmax_gradient(const BackwardScratch& scratch, const float
 /// Turns a panel's scores into weights and its weights' gradients into scores', as units of queries; for
 /// pairs also the latter as units of keys, in dscore_rows.
 template <class Multiply>
-void softmax_gradients(const BackwardScratch& scratch, float* dweights, float scale, std::int64_t query,
+void softmax_gradients(const BackwardScratch& scratch, float* dweights, float scale, QueryBlock block,
                        std::int64_t key, const Seeing& seeing) {
   const auto gradient = [&](std::int64_t i, std::int64_t n) HWY_ATTR {
-    return softmax_gradient(scratch, dweights, scale, query, key, seeing.masked, i, n);
+    return softmax_gradient(scratch, dweights, scale, block, key, seeing.masked, i, n);
   };
   for (std::int64_t i = seeing.begin; i < seeing.end; i += Multiply::unit) {
     const std::int64_t out = i / Multiply::unit * N;
@@ -140,19 +138,19 @@ void by_key(const BackwardScratch& scratch, const float* dscores, const Seeing& 
 
 /// A panel of keys and a block of queries: adds to dk and dv, leaves the scores' gradients by key.
 template <class Multiply>
-void panel_gradients(const BackwardScratch& scratch, std::int64_t D, std::int64_t query, std::int64_t,
+void panel_gradients(const BackwardScratch& scratch, std::int64_t D, const QueryBlock& block,
                      std::int64_t key, std::int64_t chunk_panel, std::int64_t block_panel) {
   constexpr std::int64_t unit = Multiply::unit;
   const std::int64_t U = feature_units<Multiply>(D), units = ceil_div(D, unit);
   float* dscores = scratch.dscores + block_panel * Q * N;
-  const Seeing seeing = seeing_queries(scratch.first, Q, R, query, key);
+  const Seeing seeing = seeing_queries(scratch.first, Q, R, block, key);
   const std::int64_t begin = seeing.begin, count = seeing.end - seeing.begin;
   if (count > 0) {
     multiply_panels<Multiply>(count, units, scratch.q + begin * U, U, scratch.keys + chunk_panel * U * N,
                               scratch.weights + begin * N, N, false);
     multiply_panels<Multiply>(count, units, scratch.dy + begin * U, U, scratch.values + chunk_panel * U * N,
                               dscores + begin * N, N, false);
-    softmax_gradients<Multiply>(scratch, dscores, 1 / std::sqrt(static_cast<float>(D)), query, key, seeing);
+    softmax_gradients<Multiply>(scratch, dscores, 1 / std::sqrt(static_cast<float>(D)), block, key, seeing);
     const std::int64_t offset = chunk_panel * dkv_rows<Multiply>(D) * N;
     multiply_panels<Multiply>(D, count / unit, scratch.dy_rows + begin / unit * R, Q / unit,
                               scratch.weights + begin / unit * N, scratch.dv + offset, N, true);
@@ -179,18 +177,17 @@ struct ComingQueries {
   std::int64_t at_once;
 };
 
-/// A block of queries, up to `last`, against a chunk's block of keys.
+/// A block of queries against a chunk's block of keys.
 template <class Multiply>
 void block_gradients(ComingQueries& coming, const BackwardScratch& scratch, std::int64_t D,
-                     std::int64_t query, std::int64_t last, std::int64_t chunk, std::int64_t key,
-                     std::int64_t keys, std::int64_t columns, bool add, float* dq) {
+                     const QueryBlock& block, std::int64_t chunk, std::int64_t key, std::int64_t keys,
+                     std::int64_t columns, bool add, float* dq) {
   const std::int64_t begin = HWY_MAX(scratch.first[0] - key, 0) / N;
-  const std::int64_t end = HWY_MIN(ceil_div(last + 1 - key, N), S / N);
+  const std::int64_t end = HWY_MIN(ceil_div(block.last_key + 1 - key, N), S / N);
   for (std::int64_t panel = begin; panel < end; ++panel) {
     coming.q.fetch(coming.at_once);
     coming.dy.fetch(coming.at_once);
-    panel_gradients<Multiply>(scratch, D, query, last + 1 - query, key + panel * N, (key - chunk) / N + panel,
-                              panel);
+    panel_gradients<Multiply>(scratch, D, block, key + panel * N, (key - chunk) / N + panel, panel);
   }
   add_to_queries<Multiply>(scratch, D, begin, end, keys,
                            scratch.key_rows + (key - chunk) / Multiply::unit * columns, columns, add, dq);
@@ -203,28 +200,24 @@ void await_turn(std::int32_t& turn, std::int64_t chunk) {
 
 /// A block of queries of one head against a chunk of keys.
 template <class Multiply, class T>
-void query_block_gradients(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead& head,
+void query_block_gradients(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead<T>& head,
                            std::int64_t query, std::int64_t chunk, float* dq, std::int32_t& turn) {
-  const std::int64_t D = head.head_dim, first = scratch.first[0];
-  const std::int64_t last = HWY_MIN(query + Q, head.sequence) - 1;
+  const AttentionCall& call = g.call;
+  const std::int64_t D = head.head_dim, first = scratch.first[0], rows = HWY_MIN(Q, call.queries - query);
+  const QueryBlock block{call.offset + query, rows, call.last_key(query + rows - 1)};
   if (chunk > first) await_turn(turn, chunk / g.chunk);
-  const std::int64_t next = query + Q, rows = HWY_MAX(HWY_MIN(Q, head.sequence - next), 0);
-  ComingQueries coming{{g.qkv + head.q + next * head.packed, head.packed, rows, D},
-                       {g.dy + head.y + next * head.query, head.query, rows, D},
-                       ceil_div(Q * N, g.chunk)};
+  const std::int64_t next = query + Q, next_rows = HWY_MAX(HWY_MIN(Q, call.queries - next), 0);
+  ComingQueries coming{
+      {head.q, next, next_rows, D}, {g.dy(head), next, next_rows, D}, ceil_div(Q * N, g.chunk)};
   for (std::int64_t key = HWY_MAX(chunk, chunk + round_down(HWY_MAX(first - chunk, 0), S));
-       key <= last && key < chunk + g.chunk; key += S) {
-    block_gradients<Multiply>(coming, scratch, D, query, last, chunk, key,
-                              HWY_MIN(S, HWY_MIN(chunk + g.chunk, head.sequence) - key), g.columns,
-                              key > first, dq);
+       key <= block.last_key && key < chunk + g.chunk; key += S) {
+    block_gradients<Multiply>(coming, scratch, D, block, chunk, key,
+                              HWY_MIN(S, HWY_MIN(chunk + g.chunk, call.keys) - key), g.columns, key > first,
+                              dq);
   }
-  if (last < chunk + g.chunk) {
-    T* out = g.dqkv + head.q + query * head.packed;
-    for (std::int64_t i = 0; i <= last - query; ++i) {
-      const float* row = dq + i * g.columns;
-      for_lanes(D, [=](std::int64_t d, auto lanes)
-                       HWY_ATTR { store(lanes, load(lanes, row + d), out + i * head.packed + d); });
-    }
+  if (block.last_key < chunk + g.chunk) {
+    const auto out = output_rows<T>(g.gradients.to.q, head.row + query, head.column, g.gradients.add_q);
+    put_rows(dq, g.columns, rows, D, out);
   }
   std::atomic_ref(turn).store(static_cast<std::int32_t>(chunk / g.chunk + 1), std::memory_order_release);
 }
@@ -234,58 +227,78 @@ void query_block_gradients(const Backward<T>& g, const BackwardScratch& scratch,
 template <class Multiply, class T>
 void chunk_gradients(const Backward<T>& g, const BackwardScratch& scratch, std::int64_t b, std::int64_t slot,
                      std::int64_t h, std::int64_t chunk) {
-  const AttentionHead kv(g.shape, b, h);
-  const FirstKeys first_key(g.first_R, kv);
-  const std::int64_t D = kv.head_dim, keys = HWY_MIN(g.chunk, kv.sequence - chunk);
-  const std::int64_t blocks = g.padded_sequence / Q, heads = g.shape.query_heads;
+  const AttentionCall& call = g.call;
+  const AttentionHead<T> kv(call, b, h);
+  const FirstKeys first_key(call, b);
+  const std::int64_t D = kv.head_dim, keys = HWY_MIN(g.chunk, call.keys - chunk);
+  const std::int64_t blocks = g.padded_queries / Q, heads = call.shape.query_heads;
+  const std::int64_t first_query = HWY_MAX(chunk - call.offset, 0);
   pack_chunk<Multiply>(g, scratch, kv, chunk, keys);
-  for (std::int64_t i = h; i < h + heads / g.shape.key_value_heads; ++i) {
-    const AttentionHead head(g.shape, b, i);
+  const std::int64_t group = first_query < call.queries ? heads / call.shape.key_value_heads : 0;
+  for (std::int64_t i = h; i < h + group; ++i) {
+    const AttentionHead<T> head(call, b, i);
     const std::int64_t block = (slot * heads + i) * blocks;
-    for (std::int64_t query = round_down(chunk, Q); query < head.sequence && first_key(query) < chunk + keys;
-         query += Q) {
+    for (std::int64_t query = round_down(first_query, Q);
+         query < call.queries && first_key(query) < chunk + keys; query += Q) {
       pack_queries<Multiply>(g, scratch, head, first_key, query);
       query_block_gradients<Multiply>(g, scratch, head, query, chunk,
                                       g.dq_BHLP + (block * Q + query) * g.columns,
                                       g.turns_BHLQ[block + query / Q]);
     }
   }
+  const auto& [to, add_q, add_kv] = g.gradients;
+  const auto dk = output_rows<T>(to.k, kv.kv_row + chunk, kv.kv_column, add_kv);
+  const auto dv = output_rows<T>(to.v, kv.kv_row + chunk, kv.kv_column, add_kv);
   for (std::int64_t i = 0; i < keys; i += N) {
-    T* row = g.dqkv + (chunk + i) * kv.packed;
     const std::int64_t rows = HWY_MIN(N, keys - i), panel = i * dkv_rows<Multiply>(D);
-    unpack_positions(scratch.dk + panel, rows, D, row + kv.k, kv.packed, scratch.staging);
-    unpack_positions(scratch.dv + panel, rows, D, row + kv.v, kv.packed, scratch.staging);
+    unpack_positions(scratch.dk + panel, rows, D, dk.from(i), scratch.staging);
+    unpack_positions(scratch.dv + panel, rows, D, dv.from(i), scratch.staging);
+  }
+}
+
+/// Blocks of queries that see no key have no chunk to write their gradients.
+template <class T>
+void clear_unseeing_blocks(const Backward<T>& g) {
+  if (g.gradients.add_q) return;
+  const Tensor& rows_RS = g.gradients.to.q.rows_RS;
+  const std::int64_t blocks = g.padded_queries / Q, width = g.call.shape.query_heads * g.call.shape.head_dim;
+  const std::size_t element = dtype_bytes(rows_RS.dtype());
+  for (std::int64_t i = 0; i < g.call.shape.batch * blocks; ++i) {
+    const std::int64_t b = i / blocks, query = i % blocks * Q, end = HWY_MIN(query + Q, g.call.queries);
+    if (FirstKeys(g.call, b)(query) <= g.call.last_key(end - 1)) continue;
+    for (std::int64_t r = b * g.call.queries + query; r < b * g.call.queries + end; ++r) {
+      const auto first = static_cast<std::size_t>(r * rows_RS.dim(1) + g.gradients.to.q.first);
+      std::memset(rows_RS.raw() + first * element, 0, static_cast<std::size_t>(width) * element);
+    }
   }
 }
 
 template <class Multiply, class T>
-void attention_backward_of(const Context& context, const AttentionShape& shape, const Tensor& first_R,
-                           const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ,
-                           const Tensor& lse_BHT, const Tensor& dqkv_RE) {
-  const std::int64_t D = shape.head_dim, sequence = shape.sequence, units = feature_units<Multiply>(D);
+void attention_backward_of(const Context& context, const AttentionCall& call, const Tensor& dy_RQ,
+                           const Tensor& y_RQ, const Tensor& lse_BHT, const AttentionGradients& gradients) {
+  const AttentionShape& shape = call.shape;
+  const std::int64_t D = shape.head_dim, units = feature_units<Multiply>(D);
   const std::int64_t heads = shape.query_heads, K = shape.key_value_heads, threads = context.threads();
-  const std::int64_t columns = padded_features<N>(D), padded = round_up(sequence, Q);
+  const std::int64_t columns = padded_features<N>(D), padded = round_up(call.queries, Q);
   std::int64_t chunk = most_blocks * S;
-  while (chunk > S && shape.batch * K * ceil_div(sequence, chunk) < 4 * threads) chunk /= 2;
-  const std::int64_t chunks = ceil_div(sequence, chunk);
+  while (chunk > S && shape.batch * K * ceil_div(call.keys, chunk) < 4 * threads) chunk /= 2;
+  const std::int64_t chunks = ceil_div(call.keys, chunk);
   // Batch entries whose dq is held at a time: enough to keep the threads busy.
   const std::int64_t slots = HWY_MIN(shape.batch, ceil_div(8 * threads, K * chunks));
   const BackwardSizes sizes{chunk, units, columns, dkv_rows<Multiply>(D), N * HWY_MAX(units, round_up(D, 4))};
 
   Arena& arena = context.scratch();
   const Arena::Scope scope(arena);
-  const Tensor dy_y = arena.allocate(DType::f32, {shape.batch, heads, sequence});
+  const Tensor dy_y = arena.allocate(DType::f32, {shape.batch, heads, call.queries});
   const Tensor dq = arena.allocate(DType::f32, {slots, heads, padded, columns});
   const Tensor turns = arena.allocate(DType::i32, {slots, heads, padded / Q});
   const Tensor memory = arena.allocate(DType::f32, {threads, sizes.floats()});
   float* scratch = memory.data<float>();
   const Backward<T> g{context,
-                      shape,
-                      first_R,
-                      dy_RQ.data<T>(),
-                      qkv_RE.data<T>(),
+                      call,
+                      gradients,
+                      dy_RQ,
                       lse_BHT.data<float>(),
-                      dqkv_RE.data<T>(),
                       dy_y.data<float>(),
                       dq.data<float>(),
                       turns.data<std::int32_t>(),
@@ -293,6 +306,7 @@ void attention_backward_of(const Context& context, const AttentionShape& shape, 
                       padded,
                       columns};
   dot_outputs(g, y_RQ.data<T>());
+  clear_unseeing_blocks(g);
   for (std::int64_t b = 0; b < shape.batch; b += slots) {
     const std::int64_t jobs = HWY_MIN(slots, shape.batch - b) * K;
     std::memset(g.turns_BHLQ, 0, turns.bytes());
@@ -306,12 +320,13 @@ void attention_backward_of(const Context& context, const AttentionShape& shape, 
   }
 }
 
-void attention_backward(const Context& context, const AttentionShape& shape, const Tensor& first_R,
-                        const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
-                        const Tensor& dqkv_RE) {
-  with_arithmetic(context, qkv_RE.dtype(), [&](auto multiply, auto element) {
-    attention_backward_of<decltype(multiply), decltype(element)>(context, shape, first_R, dy_RQ, qkv_RE, y_RQ,
-                                                                 lse_BHT, dqkv_RE);
+void attention_backward(const Context& context, const AttentionShape& shape, const Visibility& visibility,
+                        const Tensor& dy_RQ, const QueriesKeysValues& qkv, const Tensor& y_RQ,
+                        const Tensor& lse_BHT, const AttentionGradients& gradients) {
+  const AttentionCall call(shape, visibility, qkv);
+  with_arithmetic(context, qkv.q.rows_RS.dtype(), [&](auto multiply, auto element) {
+    attention_backward_of<decltype(multiply), decltype(element)>(context, call, dy_RQ, y_RQ, lse_BHT,
+                                                                 gradients);
   });
 }
 
@@ -323,11 +338,11 @@ namespace dt::kernels::cpu {
 
 HWY_EXPORT(attention_backward);
 
-void attention_backward(const Context& context, const AttentionShape& shape, const Tensor& first_R,
-                        const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
-                        const Tensor& dqkv_RE) {
+void attention_backward(const Context& context, const AttentionShape& shape, const Visibility& visibility,
+                        const Tensor& dy_RQ, const QueriesKeysValues& qkv, const Tensor& y_RQ,
+                        const Tensor& lse_BHT, const AttentionGradients& gradients) {
   HWY_DYNAMIC_DISPATCH(attention_backward)
-  (context, shape, first_R, dy_RQ, qkv_RE, y_RQ, lse_BHT, dqkv_RE);
+  (context, shape, visibility, dy_RQ, qkv, y_RQ, lse_BHT, gradients);
 }
 
 }  // namespace dt::kernels::cpu

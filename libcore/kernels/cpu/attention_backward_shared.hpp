@@ -20,21 +20,30 @@ constexpr std::int64_t N = tile_columns, R = tile_rows;
 constexpr std::int64_t Q = 128, S = 128 / N * N;
 constexpr std::int64_t most_blocks = 4;  // of keys in a chunk: they share the packing of queries
 
-/// What all threads share. Legend: L the sequence in whole blocks of queries, P columns of D in whole panels.
+/// What all threads share. Legend: L the queries in whole blocks, P columns of D in whole panels.
 template <class T>
 struct Backward {
   const Context& context;
-  AttentionShape shape;
-  Tensor first_R;
-  const T* dy;
-  const T* qkv;
+  const AttentionCall& call;
+  const AttentionGradients& gradients;
+  Tensor dy_RQ;
   const float* lse_BHT;
-  T* dqkv;
   float* dy_y_BHT;           // Σ over d of dy · y
   float* dq_BHLP;            // of some batch entries at a time
   std::int32_t* turns_BHLQ;  // per block of queries: the chunk whose turn it is to add to dq
   std::int64_t chunk;        // keys
-  std::int64_t padded_sequence, columns;
+  std::int64_t padded_queries, columns;
+
+  HeadRows<const T> dy(const AttentionHead<T>& head) const {
+    return head_rows<const T>({dy_RQ}, head.row, head.column);
+  }
+};
+
+/// A block of queries: where its first stands among the keys, how many there are, and the last key that any
+/// of them sees.
+struct QueryBlock {
+  std::int64_t position, rows, last_key;
+  std::int64_t last_key_of(std::int64_t i) const { return HWY_MIN(position + i, last_key); }
 };
 
 /// One thread's scratch, in panels.
@@ -104,13 +113,13 @@ struct Seeing {
 
 /// Of the first `rows` queries, in groups of `group`.
 inline Seeing seeing_queries(const std::int32_t* first, std::int64_t rows, std::int64_t group,
-                             std::int64_t query, std::int64_t key) {
+                             const QueryBlock& block, std::int64_t key) {
   std::int64_t end = rows;
   while (end > 0 && first[end - 1] >= key + N) --end;
-  const std::int64_t begin = HWY_MAX(key - query, 0);
+  const std::int64_t begin = HWY_MAX(key - block.position, 0);
   if (begin >= end) return {0, 0, false};
   const std::int64_t whole_begin = round_down(begin, group), whole_end = round_up(end, group);
-  return {whole_begin, whole_end, key + N - 1 > query + whole_begin || first[whole_end - 1] > key};
+  return {whole_begin, whole_end, key + N - 1 > block.last_key_of(whole_begin) || first[whole_end - 1] > key};
 }
 
 /// 16 bits of each lane, rounded to bf16 as join_bf16 does.
@@ -124,11 +133,11 @@ HWY_INLINE void store_bf16(V v, float* target, std::int64_t lane) {
 
 /// What the softmax's gradient takes of a block of queries, beside what was packed of them.
 template <class T>
-void note_queries(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead& head,
+void note_queries(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead<T>& head,
                   const FirstKeys& first_key, std::int64_t query, std::int64_t rows) {
   const float scale = 1 / std::sqrt(static_cast<float>(head.head_dim)), log2_e = std::log2(std::exp(1.0f));
   for (std::int64_t i = 0; i < Q; ++i) {
-    const std::int64_t t = head.lse + query + i;  // rows beyond the sequence weigh zeros by one
+    const std::int64_t t = head.lse + query + i;  // rows beyond the queries weigh zeros by one
     scratch.shift[i] = i < rows ? g.lse_BHT[t] * log2_e : 0;
     scratch.mean[i] = i < rows ? g.dy_y_BHT[t] * scale : 0;
     scratch.first[i] = static_cast<std::int32_t>(first_key(query + i));

@@ -15,14 +15,13 @@ constexpr std::int64_t by_key_panel = amx_rows * S / 2;
 constexpr std::int64_t pairs_panel = amx_columns * Q / 2;
 
 template <InTiles Multiply>
-void pack_chunk(const Backward<BFloat16>& g, const BackwardScratch& scratch, const AttentionHead& head,
-                std::int64_t key, std::int64_t keys) {
-  const std::int64_t D = head.head_dim, packed = head.packed;
-  const BFloat16* k = g.qkv + head.k + key * packed;
-  pack_tile_features<false>(k, packed, keys, D, scratch.keys);
-  pack_tile_features<false>(g.qkv + head.v + key * packed, packed, keys, D, scratch.values);
+void pack_chunk(const Backward<BFloat16>& g, const BackwardScratch& scratch,
+                const AttentionHead<BFloat16>& head, std::int64_t key, std::int64_t keys) {
+  const std::int64_t D = head.head_dim;
+  pack_tile_features<false>(head.k(key), head.k.stride, keys, D, scratch.keys);
+  pack_tile_features<false>(head.v(key), head.v.stride, keys, D, scratch.values);
   for (std::int64_t i = 0; i < keys; i += S) {
-    pack_tile_positions<false>(k + i * packed, packed, HWY_MIN(keys - i, S), D,
+    pack_tile_positions<false>(head.k(key + i), head.k.stride, HWY_MIN(keys - i, S), D,
                                scratch.key_rows + i / 2 * g.columns);
   }
   const auto bytes = static_cast<std::size_t>(dkv_rows<Multiply>(D) * round_up(keys, N)) * sizeof(float);
@@ -31,23 +30,22 @@ void pack_chunk(const Backward<BFloat16>& g, const BackwardScratch& scratch, con
 }
 
 template <InTiles Multiply>
-void pack_queries(const Backward<BFloat16>& g, const BackwardScratch& scratch, const AttentionHead& head,
-                  const FirstKeys& first_key, std::int64_t query) {
-  const std::int64_t D = head.head_dim, rows = HWY_MIN(Q, head.sequence - query);
-  const BFloat16* q = g.qkv + head.q + query * head.packed;
-  const BFloat16* dy = g.dy + head.y + query * head.query;
-  pack_tile_features<true>(q, head.packed, rows, D, scratch.q);
-  pack_tile_features<true>(dy, head.query, rows, D, scratch.dy);
-  pack_tile_positions<true>(q, head.packed, rows, D, scratch.q_rows);
-  pack_tile_positions<true>(dy, head.query, rows, D, scratch.dy_rows);
+void pack_queries(const Backward<BFloat16>& g, const BackwardScratch& scratch,
+                  const AttentionHead<BFloat16>& head, const FirstKeys& first_key, std::int64_t query) {
+  const std::int64_t D = head.head_dim, rows = HWY_MIN(Q, g.call.queries - query);
+  const HeadRows<const BFloat16> dy = g.dy(head);
+  pack_tile_features<true>(head.q(query), head.q.stride, rows, D, scratch.q);
+  pack_tile_features<true>(dy(query), dy.stride, rows, D, scratch.dy);
+  pack_tile_positions<true>(head.q(query), head.q.stride, rows, D, scratch.q_rows);
+  pack_tile_positions<true>(dy(query), dy.stride, rows, D, scratch.dy_rows);
   note_queries(g, scratch, head, first_key, query, rows);
 }
 
 /// As weights and as gradients of scores come: of a pair of queries and num_lanes keys.
 template <bool MASKED>
 HWY_INLINE void softmax_gradients_of_pair(const BackwardScratch& scratch, const float* dweights, float scale,
-                                          std::int64_t query, std::int64_t key, std::int64_t i,
-                                          std::int64_t n, float* by_key) {
+                                          QueryBlock block, std::int64_t key, std::int64_t i, std::int64_t n,
+                                          float* by_key) {
   constexpr hn::RebindToSigned<Floats> integers;
   const V factor = hn::Set(floats, scale), log2_factor = hn::Set(floats, scale * 1.44269504f);
   V weights[2], dscores[2];
@@ -59,7 +57,7 @@ HWY_INLINE void softmax_gradients_of_pair(const BackwardScratch& scratch, const 
     V weight = rough_power_of_two(hn::MulSub(score, log2_factor, hn::Set(floats, scratch.shift[row])));
     if constexpr (MASKED) {
       const auto position = counting_from(key + n);
-      const auto last = hn::Set(integers, static_cast<std::int32_t>(query + row));
+      const auto last = hn::Set(integers, static_cast<std::int32_t>(block.last_key_of(row)));
       const auto unseen =
           hn::Or(hn::Gt(position, last), hn::Lt(position, hn::Set(integers, scratch.first[row])));
       weight = hn::IfThenZeroElse(hn::RebindMask(floats, unseen), weight);
@@ -78,13 +76,13 @@ HWY_INLINE void softmax_gradients_of_pair(const BackwardScratch& scratch, const 
 /// dscore_rows, one behind the other; the latter also as units of keys.
 template <bool MASKED>
 void softmax_gradients_in_tiles(const BackwardScratch& scratch, const float* dweights, float scale,
-                                std::int64_t query, std::int64_t key, const Seeing& seeing,
+                                QueryBlock block, std::int64_t key, const Seeing& seeing,
                                 std::int64_t block_panel) {
   for (std::int64_t i = seeing.begin; i < seeing.end; i += 2) {
     float* by_key = scratch.dscores_by_key + i / amx_rows * by_key_panel + block_panel * amx_rows * amx_units;
     HWY_UNROLL(2)
     for (std::int64_t n = 0; n < N; n += num_lanes) {
-      softmax_gradients_of_pair<MASKED>(scratch, dweights, scale, query, key, i, n, by_key);
+      softmax_gradients_of_pair<MASKED>(scratch, dweights, scale, block, key, i, n, by_key);
     }
   }
 }
@@ -99,10 +97,10 @@ inline void clear_unseeing(const BackwardScratch& scratch, const Seeing& seeing,
 }
 
 template <InTiles Multiply>
-void panel_gradients(const BackwardScratch& scratch, std::int64_t D, std::int64_t query, std::int64_t rows,
+void panel_gradients(const BackwardScratch& scratch, std::int64_t D, const QueryBlock& block,
                      std::int64_t key, std::int64_t chunk_panel, std::int64_t block_panel) {
   const std::int64_t U = feature_units<Multiply>(D), panel = amx_rows * U;
-  const Seeing seeing = seeing_queries(scratch.first, rows, tile_pairs, query, key);
+  const Seeing seeing = seeing_queries(scratch.first, block.rows, tile_pairs, block, key);
   clear_unseeing(scratch, seeing, block_panel);
   const std::int64_t begin = seeing.begin, count = seeing.end - seeing.begin;
   if (count == 0) return;
@@ -113,12 +111,12 @@ void panel_gradients(const BackwardScratch& scratch, std::int64_t D, std::int64_
                    {scratch.values + chunk_panel * 2 * panel, panel}, dweights + begin * N, N, false);
   (seeing.masked ? softmax_gradients_in_tiles<true>
                  : softmax_gradients_in_tiles<false>)(scratch, dweights, 1 / std::sqrt(static_cast<float>(D)),
-                                                      query, key, seeing, block_panel);
+                                                      block, key, seeing, block_panel);
   const std::int64_t offset = chunk_panel * dkv_rows<Multiply>(D) * N, first = begin / 2 * amx_rows;
   const float* pairs = scratch.dscore_rows + first;
-  Multiply::strips(D, count / 2, {scratch.dy_rows + first, tile_panel(rows)}, {pairs, pairs_panel},
+  Multiply::strips(D, count / 2, {scratch.dy_rows + first, tile_panel(block.rows)}, {pairs, pairs_panel},
                    scratch.dv + offset, N, true);
-  Multiply::strips(D, count / 2, {scratch.q_rows + first, tile_panel(rows)},
+  Multiply::strips(D, count / 2, {scratch.q_rows + first, tile_panel(block.rows)},
                    {pairs + 2 * pairs_panel, pairs_panel}, scratch.dk + offset, N, true);
 }
 

@@ -24,15 +24,13 @@ constexpr std::int64_t most_panels = 16;  // of queries in a job: they share the
 constexpr float slack = 8;
 
 /// Scores that are not seen become −∞.
-void mask_scores(const FirstKeys& first_key, std::int64_t query, std::int64_t key, const Seen& seen,
-                 float* scores) {
+void mask_scores(const AttentionCall& call, const FirstKeys& first_key, std::int64_t query, std::int64_t key,
+                 const Seen& seen, float* scores) {
   constexpr hn::RebindToSigned<Floats> integers;
-  HWY_ALIGN std::int32_t first[N];
-  for (std::int64_t i = 0; i < N; ++i) first[i] = static_cast<std::int32_t>(first_key(query + i) - key);
   const V lowest = hn::Set(floats, -std::numeric_limits<float>::infinity());
   for (std::int64_t n = 0; n < N; n += num_lanes) {
-    const auto begin = hn::LoadU(integers, first + n);
-    const auto last = counting_from(query + n - key);
+    const auto begin = first_keys(first_key, query + n, key);
+    const auto last = last_keys(call, query + n, key);
     for (std::int64_t j = seen.begin; j < seen.end; ++j) {
       const auto row = hn::Set(integers, static_cast<std::int32_t>(j));
       const auto unseen = hn::Or(hn::Lt(row, begin), hn::Gt(row, last));
@@ -86,20 +84,18 @@ void weigh_panel(const Seen& seen, float scale, std::int64_t D, float* scores, f
 
 template <class Multiply, class T>
 void pack_queries(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t queries) {
-  const AttentionHead& head = job.head;
-  pack_features<Multiply, N>(job.qkv + head.q + job.first * head.packed, head.packed, queries, head.head_dim,
-                             scratch.queries, scratch.staging);
+  const AttentionHead<T>& head = job.head;
+  pack_features<Multiply, N>(head.q(job.first), head.q.stride, queries, head.head_dim, scratch.queries,
+                             scratch.staging);
 }
 
 /// Packs a block of keys and values.
 template <class Multiply, class T>
 void pack_keys(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t key) {
-  const AttentionHead& head = job.head;
-  const std::int64_t D = head.head_dim, keys = HWY_MIN(Multiply::S, head.sequence - key);
-  pack_features<Multiply, R>(job.qkv + head.k + key * head.packed, head.packed, keys, D, scratch.keys,
-                             scratch.staging);
-  pack_positions<Multiply, R>(job.qkv + head.v + key * head.packed, head.packed, keys, Multiply::S, D,
-                              scratch.values);
+  const AttentionHead<T>& head = job.head;
+  const std::int64_t D = head.head_dim, keys = HWY_MIN(Multiply::S, job.call.keys - key);
+  pack_features<Multiply, R>(head.k(key), head.k.stride, keys, D, scratch.keys, scratch.staging);
+  pack_positions<Multiply, R>(head.v(key), head.v.stride, keys, Multiply::S, D, scratch.values);
 }
 
 /// Adds to a panel of queries what it sees of a block of keys.
@@ -107,13 +103,12 @@ template <class Multiply, class T>
 void attend_panel(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t key,
                   std::int64_t panel) {
   constexpr std::int64_t unit = Multiply::unit;
-  const AttentionHead& head = job.head;
-  const std::int64_t D = head.head_dim, U = feature_units<Multiply>(D), query = job.first + panel * N;
-  const Seen seen = seen_keys(head, job.first_key, query, N, key, Multiply::S, R);
+  const std::int64_t D = job.head.head_dim, U = feature_units<Multiply>(D), query = job.first + panel * N;
+  const Seen seen = seen_keys(job.call, job.first_key, query, N, key, Multiply::S, R);
   if (seen.begin == seen.end) return;
   multiply_panels<Multiply>(seen.end - seen.begin, ceil_div(D, unit), scratch.keys + seen.begin * U, U,
                             scratch.queries + panel * U * N, scratch.scores + seen.begin * N, N, false);
-  if (seen.masked) mask_scores(job.first_key, query, key, seen, scratch.scores);
+  if (seen.masked) mask_scores(job.call, job.first_key, query, key, seen, scratch.scores);
   const float scale = std::log2(std::exp(1.0f)) / std::sqrt(static_cast<float>(D));
   float* y = scratch.y + panel * padded_features<R>(D) * N;
   weigh_panel<Multiply>(seen, scale, D, scratch.scores, scratch.highest + panel * N, scratch.sum + panel * N,
@@ -124,11 +119,11 @@ void attend_panel(const ForwardJob<T>& job, const ForwardScratch& scratch, std::
 
 template <class Multiply, class T>
 void attend_block(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t key) {
-  const AttentionHead& head = job.head;
+  const AttentionHead<T>& head = job.head;
   const std::int64_t next = key + Multiply::S,
-                     coming = HWY_MAX(HWY_MIN(Multiply::S, head.sequence - next), 0);
-  ComingRows coming_keys(job.qkv + head.k + next * head.packed, head.packed, coming, head.head_dim);
-  ComingRows coming_values(job.qkv + head.v + next * head.packed, head.packed, coming, head.head_dim);
+                     coming = HWY_MAX(HWY_MIN(Multiply::S, job.call.keys - next), 0);
+  ComingRows coming_keys(head.k, next, coming, head.head_dim);
+  ComingRows coming_values(head.v, next, coming, head.head_dim);
   pack_keys<Multiply>(job, scratch, key);
   for (std::int64_t panel = 0; panel < job.panels; ++panel) {
     coming_keys.fetch(ceil_div(Multiply::S, job.panels));
@@ -137,31 +132,31 @@ void attend_block(const ForwardJob<T>& job, const ForwardScratch& scratch, std::
   }
 }
 
-/// Divides a panel of y by its sums and writes it with its lse.
+/// Divides a panel of y by its sums, where there are any, and writes it with its lse.
 template <class T>
 void finish_panel(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t panel) {
-  const AttentionHead& head = job.head;
-  const std::int64_t D = head.head_dim, features = padded_features<R>(D);
-  const std::int64_t query = job.first + panel * N, rows = HWY_MIN(N, head.sequence - query);
+  const std::int64_t D = job.head.head_dim, features = padded_features<R>(D);
+  const std::int64_t query = job.first + panel * N, rows = HWY_MIN(N, job.call.queries - query);
   float* y = scratch.y + panel * features * N;
   const float* sum = scratch.sum + panel * N;
   for (std::int64_t n = 0; n < N; n += num_lanes) {
-    const V factor = hn::Div(hn::Set(floats, 1.0f), hn::LoadU(floats, sum + n));
+    const V total = hn::LoadU(floats, sum + n);
+    const V factor =
+        hn::IfThenZeroElse(hn::Eq(total, hn::Zero(floats)), hn::Div(hn::Set(floats, 1.0f), total));
     for (std::int64_t d = 0; d < D; ++d) {
       hn::StoreU(hn::Mul(hn::LoadU(floats, y + d * N + n), factor), floats, y + d * N + n);
     }
   }
-  unpack_positions(y, rows, D, job.y + head.y + query * head.query, head.query, scratch.staging);
+  unpack_positions(y, rows, D, job.y.from(query), scratch.staging);
   for (std::int64_t i = 0; i < rows; ++i) {
-    job.lse[head.lse + query + i] = scratch.highest[panel * N + i] * std::log(2.0f) + std::log(sum[i]);
+    job.lse[job.head.lse + query + i] = scratch.highest[panel * N + i] * std::log(2.0f) + std::log(sum[i]);
   }
 }
 
 template <class Multiply, class T>
 void attend(ForwardJob<T> job, const ForwardScratch& scratch) {
-  const AttentionHead& head = job.head;
-  const std::int64_t D = head.head_dim;
-  const std::int64_t queries = HWY_MIN(job.panels * N, head.sequence - job.first);
+  const std::int64_t D = job.head.head_dim;
+  const std::int64_t queries = HWY_MIN(job.panels * N, job.call.queries - job.first);
   job.panels = ceil_div(queries, N);
   pack_queries<Multiply>(job, scratch, queries);
   std::memset(scratch.y, 0, static_cast<std::size_t>(job.panels * padded_features<R>(D) * N) * sizeof(float));
@@ -170,15 +165,17 @@ void attend(ForwardJob<T> job, const ForwardScratch& scratch) {
     scratch.sum[i] = 0;
   }
   const std::int64_t begin = round_down(job.first_key(job.first), Multiply::S);
-  for (std::int64_t key = begin; key < job.first + queries; key += Multiply::S) {
+  const std::int64_t last = job.call.last_key(job.first + queries - 1);
+  for (std::int64_t key = begin; key <= last; key += Multiply::S) {
     attend_block<Multiply>(job, scratch, key);
   }
   for (std::int64_t panel = 0; panel < job.panels; ++panel) finish_panel(job, scratch, panel);
 }
 
 template <class Multiply, class T>
-void attention_of(const Context& context, const AttentionShape& shape, const Tensor& first_R,
-                  const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT) {
+void attention_of(const Context& context, const AttentionCall& call, const Tensor& y_RQ,
+                  const Tensor& lse_BHT) {
+  const AttentionShape& shape = call.shape;
   const std::int64_t D = shape.head_dim, U = feature_units<Multiply>(D), features = padded_features<R>(D);
   const std::int64_t heads = shape.batch * shape.query_heads;
   std::int64_t panels = most_panels;
@@ -189,8 +186,6 @@ void attention_of(const Context& context, const AttentionShape& shape, const Ten
       round_up(panels * N * (U + features + 2) + Multiply::S * (U + features + N) + staging, 16);
   const Arena::Scope scope(context.scratch());
   float* memory = context.scratch().allocate(DType::f32, {context.threads(), thread_floats}).data<float>();
-  const T* qkv = qkv_RE.data<T>();
-  T* y = y_RQ.data<T>();
   float* lse = lse_BHT.data<float>();
   for_jobs(context, blocks * heads, [&](std::int64_t number, int thread) {
     float* next = memory + thread * thread_floats;
@@ -204,16 +199,20 @@ void attention_of(const Context& context, const AttentionShape& shape, const Ten
                                  .sum = take(panels * N),
                                  .staging = take(staging)};
     const std::int64_t first = blocks - 1 - number / heads;  // the last queries see most: longest first
-    const AttentionHead head(shape, number % heads / shape.query_heads, number % shape.query_heads);
+    const std::int64_t b = number % heads / shape.query_heads, h = number % shape.query_heads;
+    const AttentionHead<T> head(call, b, h);
     [[maybe_unused]] const typename Multiply::OnThread on_thread{};
-    attend<Multiply, T>({head, FirstKeys(first_R, head), qkv, y, lse, first * panels * N, panels}, scratch);
+    attend<Multiply, T>({call, head, FirstKeys(call, b), output_rows<T>({y_RQ}, head.row, head.column, false),
+                         lse, first * panels * N, panels},
+                        scratch);
   });
 }
 
-void attention(const Context& context, const AttentionShape& shape, const Tensor& first_R,
-               const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT) {
-  with_arithmetic(context, qkv_RE.dtype(), [&](auto multiply, auto element) {
-    attention_of<decltype(multiply), decltype(element)>(context, shape, first_R, qkv_RE, y_RQ, lse_BHT);
+void attention(const Context& context, const AttentionShape& shape, const Visibility& visibility,
+               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT) {
+  const AttentionCall call(shape, visibility, qkv);
+  with_arithmetic(context, qkv.q.rows_RS.dtype(), [&](auto multiply, auto element) {
+    attention_of<decltype(multiply), decltype(element)>(context, call, y_RQ, lse_BHT);
   });
 }
 
@@ -225,9 +224,9 @@ namespace dt::kernels::cpu {
 
 HWY_EXPORT(attention);
 
-void attention(const Context& context, const AttentionShape& shape, const Tensor& first_R,
-               const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT) {
-  HWY_DYNAMIC_DISPATCH(attention)(context, shape, first_R, qkv_RE, y_RQ, lse_BHT);
+void attention(const Context& context, const AttentionShape& shape, const Visibility& visibility,
+               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT) {
+  HWY_DYNAMIC_DISPATCH(attention)(context, shape, visibility, qkv, y_RQ, lse_BHT);
 }
 
 }  // namespace dt::kernels::cpu

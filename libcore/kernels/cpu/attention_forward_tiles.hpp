@@ -38,15 +38,11 @@ struct Slab {
 };
 
 /// What each query sees, counted from the slab's first key.
-HWY_INLINE void look(const FirstKeys& first_key, std::int64_t query, std::int64_t key, Slab& slab) {
-  constexpr hn::RebindToSigned<Floats> integers;
-  std::int32_t first[slab_queries];
-  for (std::int64_t i = 0; i < slab_queries; ++i) {
-    first[i] = static_cast<std::int32_t>(first_key(query + i) - key);
-  }
+HWY_INLINE void look(const AttentionCall& call, const FirstKeys& first_key, std::int64_t query,
+                     std::int64_t key, Slab& slab) {
   for (std::int64_t n = 0; n < slab_vectors; ++n) {
-    slab.first[n] = hn::LoadU(integers, first + n * num_lanes);
-    slab.last[n] = counting_from(query + n * num_lanes - key);
+    slab.first[n] = first_keys(first_key, query + n * num_lanes, key);
+    slab.last[n] = last_keys(call, query + n * num_lanes, key);
   }
 }
 
@@ -134,19 +130,16 @@ HWY_INLINE bool is_too_much(const OfQueries& sums) {
 
 template <InTiles Multiply>
 void pack_queries(const ForwardJob<BFloat16>& job, const ForwardScratch& scratch, std::int64_t queries) {
-  const AttentionHead& head = job.head;
-  pack_tile_features<false>(job.qkv + head.q + job.first * head.packed, head.packed, queries, head.head_dim,
-                            scratch.queries);
+  const AttentionHead<BFloat16>& head = job.head;
+  pack_tile_features<false>(head.q(job.first), head.q.stride, queries, head.head_dim, scratch.queries);
 }
 
 template <InTiles Multiply>
 void pack_keys(const ForwardJob<BFloat16>& job, const ForwardScratch& scratch, std::int64_t key) {
-  const AttentionHead& head = job.head;
-  const std::int64_t keys = HWY_MIN(Multiply::S, head.sequence - key);
-  pack_tile_features<true>(job.qkv + head.k + key * head.packed, head.packed, keys, head.head_dim,
-                           scratch.keys);
-  pack_tile_positions<true>(job.qkv + head.v + key * head.packed, head.packed, keys, head.head_dim,
-                            scratch.values);
+  const AttentionHead<BFloat16>& head = job.head;
+  const std::int64_t keys = HWY_MIN(Multiply::S, job.call.keys - key);
+  pack_tile_features<true>(head.k(key), head.k.stride, keys, head.head_dim, scratch.keys);
+  pack_tile_positions<true>(head.v(key), head.v.stride, keys, head.head_dim, scratch.values);
 }
 
 /// A panel of queries and a block of keys.
@@ -173,10 +166,10 @@ struct TilesOfPanel {
 template <InTiles Multiply>
 void attend_panel(const ForwardJob<BFloat16>& job, const ForwardScratch& scratch, std::int64_t key,
                   std::int64_t panel) {
-  const AttentionHead& head = job.head;
-  const std::int64_t D = head.head_dim, U = feature_units<Multiply>(D);
+  const AttentionCall& call = job.call;
+  const std::int64_t D = job.head.head_dim, U = feature_units<Multiply>(D);
   const std::int64_t query = job.first + panel * slab_queries;
-  const Seen seen = seen_keys(head, job.first_key, query, slab_queries, key, Multiply::S, tile_pairs);
+  const Seen seen = seen_keys(call, job.first_key, query, slab_queries, key, Multiply::S, tile_pairs);
   float *y = scratch.y + panel * round_up(D, amx_rows) * slab_queries,
         *weights = scratch.scores + slab_keys * slab_queries;
   const Running running{scratch.highest + panel * slab_queries, scratch.sum + panel * slab_queries, y, D};
@@ -184,7 +177,7 @@ void attend_panel(const ForwardJob<BFloat16>& job, const ForwardScratch& scratch
                                      D,
                                      {scratch.queries + panel * U * slab_queries, U * amx_columns},
                                      {scratch.keys, U * amx_rows},
-                                     {scratch.values, tile_panel(HWY_MIN(Multiply::S, head.sequence - key))},
+                                     {scratch.values, tile_panel(HWY_MIN(Multiply::S, call.keys - key))},
                                      {weights, tile_panel(Multiply::S)},
                                      scratch.scores,
                                      y};
@@ -201,7 +194,7 @@ void attend_panel(const ForwardJob<BFloat16>& job, const ForwardScratch& scratch
               seen.masked,
               {},
               {}};
-    if (seen.masked) look(job.first_key, query, key + begin, slab);
+    if (seen.masked) look(call, job.first_key, query, key + begin, slab);
     OfQueries sums = weigh(slab, running.highest);
     if (is_too_much(sums)) {
       tiles.add_values(added, begin);

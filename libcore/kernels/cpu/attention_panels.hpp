@@ -214,17 +214,34 @@ void pack_positions(const T* source, std::int64_t source_row, std::int64_t rows,
   }
 }
 
+/// Writes rows of D features, or adds them to what is there.
+template <bool ADD, class T>
+HWY_INLINE void put_rows(const float* source, std::int64_t source_row, std::int64_t rows, std::int64_t D,
+                         HeadRows<T> target) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float* row = source + r * source_row;
+    T* out = target(r);
+    for_lanes(D, [=](std::int64_t d, auto lanes) HWY_ATTR {
+      const V v = load(lanes, row + d);
+      store(lanes, ADD ? hn::Add(load(lanes, out + d), v) : v, out + d);
+    });
+  }
+}
+template <class T>
+void put_rows(const float* source, std::int64_t source_row, std::int64_t rows, std::int64_t D,
+              const OutputRows<T>& target) {
+  if (target.rows.first) return put_rows<false>(source, source_row, rows, D, target.rows);
+  if (target.add) return put_rows<true>(source, source_row, rows, D, target.wide_rows);
+  put_rows<false>(source, source_row, rows, D, target.wide_rows);
+}
+
 /// Rows of D features from panels of columns: source[feature][position] of tile_columns positions.
 template <class T>
-void unpack_positions(const float* source, std::int64_t rows, std::int64_t D, T* target,
-                      std::int64_t target_row, float* staging) {
+void unpack_positions(const float* source, std::int64_t rows, std::int64_t D, const OutputRows<T>& target,
+                      float* staging) {
   const std::int64_t features = round_up(D, 4);
   transpose(source, tile_columns, features, tile_columns, staging, features);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const float* row = staging + r * features;
-    T* out = target + r * target_row;
-    for_lanes(D, [=](std::int64_t d, auto lanes) HWY_ATTR { store(lanes, load(lanes, row + d), out + d); });
-  }
+  put_rows(staging, features, rows, D, target);
 }
 
 /// first, first + 1, … in the lanes. (gcc 12 builds Highway's Iota lane by lane wherever it is used.)
@@ -233,6 +250,29 @@ HWY_INLINE hn::VFromD<hn::RebindToSigned<Floats>> counting_from(std::int64_t fir
   static constexpr std::int32_t counting[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   static_assert(num_lanes <= std::ssize(counting));
   return hn::Add(hn::LoadU(integers, counting), hn::Set(integers, static_cast<std::int32_t>(first)));
+}
+
+/// The first keys, counted from `key`, that queries from `query` on see; what lies before all keys may be
+/// negative.
+HWY_INLINE hn::VFromD<hn::RebindToSigned<Floats>> first_keys(const FirstKeys& first_key, std::int64_t query,
+                                                             std::int64_t key) {
+  constexpr hn::RebindToSigned<Floats> integers;
+  if (const std::int32_t* positions = first_key.positions(query, num_lanes)) {
+    const auto before = static_cast<std::int32_t>(first_key.key_position() + key);
+    return hn::Sub(hn::LoadU(integers, positions), hn::Set(integers, before));
+  }
+  std::int32_t first[num_lanes];
+  for (std::int64_t i = 0; i < num_lanes; ++i) {
+    first[i] = static_cast<std::int32_t>(first_key(query + i) - key);
+  }
+  return hn::LoadU(integers, first);
+}
+/// The last keys, counted from `key`, that queries from `query` on see.
+HWY_INLINE hn::VFromD<hn::RebindToSigned<Floats>> last_keys(const AttentionCall& call, std::int64_t query,
+                                                            std::int64_t key) {
+  constexpr hn::RebindToSigned<Floats> integers;
+  const auto last = hn::Set(integers, static_cast<std::int32_t>(call.keys - 1 - key));
+  return hn::Min(counting_from(call.offset + query - key), last);
 }
 
 /// 2^x for x < 128, within 2 units in the last place; 0 below −126. It lets NaN through, since a diverged run

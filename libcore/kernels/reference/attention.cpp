@@ -1,4 +1,4 @@
-// Legend: as kernels/attention.hpp; G = H/K query heads share a key-value head.
+// Legend: as kernels/attention.hpp.
 #include "kernels/reference/attention.hpp"
 
 #include <algorithm>
@@ -10,23 +10,44 @@
 namespace dt::kernels::reference {
 namespace {
 
-/// Where a batch entry's heads lie in the packed rows, as offsets from its first row.
-struct Packing {
-  explicit Packing(const AttentionShape& shape)
-      : heads(shape.query_heads),
-        group(shape.query_heads / shape.key_value_heads),
-        head_dim(shape.head_dim),
-        row((shape.query_heads + 2 * shape.key_value_heads) * shape.head_dim),
-        keys(shape.query_heads * shape.head_dim),
-        values((shape.query_heads + shape.key_value_heads) * shape.head_dim) {}
+/// A head of one sequence: its row i has D elements from row(i) on.
+template <class T>
+class Head {
+ public:
+  Head(const Columns& columns, std::int64_t first_row, std::int64_t head, std::int64_t D)
+      : stride_(columns.rows_RS.dim(1)),
+        first_(columns.rows_RS.data<T>() + first_row * stride_ + columns.first + head * D) {}
+  T* row(std::int64_t i) const { return first_ + i * stride_; }
 
-  std::int64_t query(std::int64_t t, std::int64_t h) const { return t * row + h * head_dim; }
-  std::int64_t key(std::int64_t t, std::int64_t h) const { return t * row + keys + h / group * head_dim; }
-  std::int64_t value(std::int64_t t, std::int64_t h) const { return t * row + values + h / group * head_dim; }
-  std::int64_t output(std::int64_t t, std::int64_t h) const { return (t * heads + h) * head_dim; }
-
-  std::int64_t heads, group, head_dim, row, keys, values;
+ private:
+  std::int64_t stride_;
+  T* first_;
 };
+
+/// The heads of queries, keys and values, or of their gradients, that go together.
+template <class T>
+struct Heads {
+  Heads(const AttentionShape& s, const QueriesKeysValues& qkv, std::int64_t b, std::int64_t h)
+      : q(qkv.q, b * s.sequence, h, s.head_dim),
+        k(qkv.k, b * num_keys(s, qkv), h * s.key_value_heads / s.query_heads, s.head_dim),
+        v(qkv.v, b * num_keys(s, qkv), h * s.key_value_heads / s.query_heads, s.head_dim) {}
+  static std::int64_t num_keys(const AttentionShape& s, const QueriesKeysValues& qkv) {
+    return qkv.k.rows_RS.dim(0) / s.batch;
+  }
+  Head<T> q, k, v;
+};
+
+/// The keys [begin, end) of a call that a query sees.
+struct Seen {
+  std::int64_t begin, end;
+};
+Seen seen_keys(const AttentionShape& s, const Visibility& visibility, std::int64_t keys, std::int64_t b,
+               std::int64_t t) {
+  const Tensor& first_R = visibility.first_R;
+  const std::int64_t first = first_R ? first_R.data<std::int32_t>()[b * s.sequence + t] : 0;
+  return {std::max<std::int64_t>(first - visibility.key_position, 0),
+          std::min(visibility.query_position + t - visibility.key_position + 1, keys)};
+}
 
 template <class T>
 double dot(const T* a, const T* b, std::int64_t count) {
@@ -35,50 +56,66 @@ double dot(const T* a, const T* b, std::int64_t count) {
   return sum;
 }
 
-/// The first key that row r sees.
-std::int64_t first_key(const Tensor& first_R, std::int64_t r) {
-  return first_R ? first_R.data<std::int32_t>()[r] : 0;
-}
-
-/// One query's softmax over the keys first..t, and the values' mean under it; returns the log of the sum of
-/// exponentials.
+/// One query's softmax over the keys that it sees, and the values' mean under it; returns the log of the sum
+/// of exponentials.
 template <class T>
-double attend(const Packing& at, const T* qkv, std::int64_t first, std::int64_t t, std::int64_t h,
+double attend(const Heads<T>& heads, std::int64_t D, const Seen& seen, std::int64_t t,
               std::vector<double>& score, T* y) {
-  const double scale = 1 / std::sqrt(static_cast<double>(at.head_dim));
+  const double scale = 1 / std::sqrt(static_cast<double>(D));
   double highest = -std::numeric_limits<double>::infinity();
-  for (std::int64_t s = first; s <= t; ++s) {
-    score[s] = scale * dot(qkv + at.query(t, h), qkv + at.key(s, h), at.head_dim);
+  for (std::int64_t s = seen.begin; s < seen.end; ++s) {
+    score[s] = scale * dot(heads.q.row(t), heads.k.row(s), D);
     highest = std::max(highest, score[s]);
   }
   double sum = 0;
-  for (std::int64_t s = first; s <= t; ++s) sum += std::exp(score[s] - highest);
-  for (std::int64_t d = 0; d < at.head_dim; ++d) {
+  for (std::int64_t s = seen.begin; s < seen.end; ++s) sum += std::exp(score[s] - highest);
+  for (std::int64_t d = 0; d < D; ++d) {
     double mean = 0;
-    for (std::int64_t s = first; s <= t; ++s) {
-      mean += std::exp(score[s] - highest) / sum * qkv[at.value(s, h) + d];
+    for (std::int64_t s = seen.begin; s < seen.end; ++s) {
+      mean += std::exp(score[s] - highest) / sum * heads.v.row(s)[d];
     }
-    y[at.output(t, h) + d] = static_cast<T>(mean);
+    y[d] = static_cast<T>(mean);
   }
   return highest + std::log(sum);
 }
 
-/// One query's part of the gradient, added to dqkv.
+/// One query's part of the gradients, added to the block's.
 template <class T>
-void attend_backward(const Packing& at, const T* dy, const T* qkv, const T* y, double lse, std::int64_t first,
-                     std::int64_t t, std::int64_t h, double* dqkv) {
-  const double scale = 1 / std::sqrt(static_cast<double>(at.head_dim));
-  const T* q = qkv + at.query(t, h);
-  const T* dy_row = dy + at.output(t, h);
-  const double dy_y = dot(dy_row, y + at.output(t, h), at.head_dim);
-  for (std::int64_t s = first; s <= t; ++s) {
-    const T* k = qkv + at.key(s, h);
-    const double p = std::exp(scale * dot(q, k, at.head_dim) - lse);
-    const double dscore = p * (dot(dy_row, qkv + at.value(s, h), at.head_dim) - dy_y) * scale;
-    for (std::int64_t d = 0; d < at.head_dim; ++d) {
-      dqkv[at.query(t, h) + d] += dscore * k[d];
-      dqkv[at.key(s, h) + d] += dscore * q[d];
-      dqkv[at.value(s, h) + d] += p * dy_row[d];
+void attend_backward(const Heads<T>& heads, std::int64_t D, const Seen& seen, std::int64_t t, const T* dy,
+                     const T* y, double lse, const Heads<double>& gradients) {
+  const double scale = 1 / std::sqrt(static_cast<double>(D)), dy_y = dot(dy, y, D);
+  const T* q = heads.q.row(t);
+  for (std::int64_t s = seen.begin; s < seen.end; ++s) {
+    const T* k = heads.k.row(s);
+    const double p = std::exp(scale * dot(q, k, D) - lse);
+    const double dscore = p * (dot(dy, heads.v.row(s), D) - dy_y) * scale;
+    for (std::int64_t d = 0; d < D; ++d) {
+      gradients.q.row(t)[d] += dscore * k[d];
+      gradients.k.row(s)[d] += dscore * q[d];
+      gradients.v.row(s)[d] += p * dy[d];
+    }
+  }
+}
+
+/// Zeros for a call's gradients.
+struct Sums {
+  explicit Sums(std::int64_t rows, std::int64_t width)
+      : memory(Device::host(), static_cast<std::size_t>(rows * width) * sizeof(double)),
+        rows_RS(memory, DType::f64, {rows, width}) {
+    std::ranges::fill(rows_RS.span<double>(), 0.0);
+  }
+  Buffer memory;
+  Tensor rows_RS;
+};
+
+/// Writes the sums to columns or adds them to what is there.
+template <class T>
+void put(const Sums& sums, bool add, const Columns& to) {
+  const std::int64_t rows = sums.rows_RS.dim(0), width = sums.rows_RS.dim(1);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    T* row = Head<T>(to, r, 0, 0).row(0);
+    for (std::int64_t i = 0; i < width; ++i) {
+      row[i] = static_cast<T>((add ? double{row[i]} : 0.0) + sums.rows_RS.data<double>()[r * width + i]);
     }
   }
 }
@@ -94,53 +131,80 @@ double scaled(double frequency, const RotaryScaling& scaling) {
 }  // namespace
 
 template <class T>
-void attention(const Context&, const AttentionShape& shape, const Tensor& first_R, const Tensor& qkv_RE,
-               const Tensor& y_RQ, const Tensor& lse_BHT) {
-  const Packing at(shape);
-  const std::int64_t H = shape.query_heads, sequence = shape.sequence;
-  std::vector<double> score(static_cast<std::size_t>(sequence));
-  for (std::int64_t b = 0; b < shape.batch; ++b) {
-    const T* qkv = qkv_RE.data<T>() + b * sequence * at.row;
-    T* y = y_RQ.data<T>() + b * sequence * at.keys;
-    T* lse = lse_BHT.data<T>() + b * H * sequence;
+void attention(const Context&, const AttentionShape& shape, const Visibility& visibility,
+               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT) {
+  const std::int64_t B = shape.batch, H = shape.query_heads, T_q = shape.sequence, D = shape.head_dim;
+  const std::int64_t keys = Heads<T>::num_keys(shape, qkv);
+  std::vector<double> score(static_cast<std::size_t>(keys));
+  for (std::int64_t b = 0; b < B; ++b) {
     for (std::int64_t h = 0; h < H; ++h) {
-      for (std::int64_t t = 0; t < sequence; ++t) {
-        const std::int64_t first = first_key(first_R, b * sequence + t);
-        lse[h * sequence + t] = static_cast<T>(attend(at, qkv, first, t, h, score, y));
+      const Heads<T> heads(shape, qkv, b, h);
+      const Head<T> y({y_RQ}, b * T_q, h, D);
+      for (std::int64_t t = 0; t < T_q; ++t) {
+        const Seen seen = seen_keys(shape, visibility, keys, b, t);
+        lse_BHT.data<T>()[(b * H + h) * T_q + t] = static_cast<T>(attend(heads, D, seen, t, score, y.row(t)));
       }
     }
   }
 }
 
 template <class T>
-void attention_backward(const Context&, const AttentionShape& shape, const Tensor& first_R,
-                        const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse_BHT,
-                        const Tensor& dqkv_RE) {
-  const Packing at(shape);
-  const std::int64_t H = shape.query_heads, sequence = shape.sequence;
-  std::vector<double> dqkv(static_cast<std::size_t>(sequence * at.row));
-  for (std::int64_t b = 0; b < shape.batch; ++b) {
-    const T* qkv = qkv_RE.data<T>() + b * sequence * at.row;
-    const T* y = y_RQ.data<T>() + b * sequence * at.keys;
-    const T* dy = dy_RQ.data<T>() + b * sequence * at.keys;
-    const T* lse = lse_BHT.data<T>() + b * H * sequence;
-    std::fill(dqkv.begin(), dqkv.end(), 0.0);
+void attention_backward(const Context&, const AttentionShape& shape, const Visibility& visibility,
+                        const Tensor& dy_RQ, const QueriesKeysValues& qkv, const Tensor& y_RQ,
+                        const Tensor& lse_BHT, const AttentionGradients& gradients) {
+  const std::int64_t B = shape.batch, H = shape.query_heads, T_q = shape.sequence, D = shape.head_dim;
+  const std::int64_t keys = Heads<T>::num_keys(shape, qkv), K = shape.key_value_heads;
+  const Sums dq(B * T_q, H * D), dk(B * keys, K * D), dv(B * keys, K * D);
+  for (std::int64_t b = 0; b < B; ++b) {
     for (std::int64_t h = 0; h < H; ++h) {
-      for (std::int64_t t = 0; t < sequence; ++t) {
-        const std::int64_t first = first_key(first_R, b * sequence + t);
-        attend_backward(at, dy, qkv, y, lse[h * sequence + t], first, t, h, dqkv.data());
+      const Heads<T> heads(shape, qkv, b, h);
+      const Heads<double> sums(shape, {{dq.rows_RS}, {dk.rows_RS}, {dv.rows_RS}}, b, h);
+      const Head<T> dy({dy_RQ}, b * T_q, h, D), y({y_RQ}, b * T_q, h, D);
+      for (std::int64_t t = 0; t < T_q; ++t) {
+        attend_backward(heads, D, seen_keys(shape, visibility, keys, b, t), t, dy.row(t), y.row(t),
+                        lse_BHT.data<T>()[(b * H + h) * T_q + t], sums);
       }
     }
-    T* target = dqkv_RE.data<T>() + b * sequence * at.row;
-    for (std::size_t i = 0; i < dqkv.size(); ++i) target[i] = static_cast<T>(dqkv[i]);
+  }
+  put<T>(dq, gradients.add_q, gradients.to.q);
+  put<T>(dk, gradients.add_kv, gradients.to.k);
+  put<T>(dv, gradients.add_kv, gradients.to.v);
+}
+
+template <class T>
+void merge_attention(const Context&, const AttentionShape& shape, const PartialAttention& a,
+                     const PartialAttention& b, const PartialAttention& to) {
+  const std::int64_t H = shape.query_heads, T_q = shape.sequence, D = shape.head_dim;
+  for (std::int64_t i = 0; i < shape.batch * H * T_q; ++i) {
+    const std::int64_t y = (i / (H * T_q) * T_q + i % T_q) * H * D + i / T_q % H * D;
+    const double lse_a = a.lse_BHT.data<T>()[i], lse_b = b.lse_BHT.data<T>()[i];
+    const double highest = std::max(lse_a, lse_b);
+    const bool has_seen = highest != -std::numeric_limits<double>::infinity();
+    const double weight_a = has_seen ? std::exp(lse_a - highest) : 0;
+    const double weight_b = has_seen ? std::exp(lse_b - highest) : 0;
+    const double sum = has_seen ? weight_a + weight_b : 1;
+    for (std::int64_t d = y; d < y + D; ++d) {
+      const double total = weight_a * a.y_RQ.data<T>()[d] + weight_b * b.y_RQ.data<T>()[d];
+      to.y_RQ.data<T>()[d] = static_cast<T>(total / sum);
+    }
+    to.lse_BHT.data<T>()[i] = static_cast<T>(highest + std::log(sum));
   }
 }
 
-void first_visible(const Context&, std::int64_t sequence, std::int64_t window, const Tensor& starts_R,
-                   const Tensor& first_R) {
+void first_visible(const Context&, std::int64_t sequence, std::int64_t position, std::int64_t window,
+                   const Tensor& starts_R, const Tensor& first_R) {
   for (std::int64_t r = 0; r < first_R.dim(0); ++r) {
-    const std::int64_t start = first_key(starts_R, r);
-    first_R.data<std::int32_t>()[r] = static_cast<std::int32_t>(std::max(start, r % sequence - window + 1));
+    const std::int64_t start = starts_R ? starts_R.data<std::int32_t>()[r] : 0;
+    const std::int64_t first = std::max(start, position + r % sequence - window + 1);
+    first_R.data<std::int32_t>()[r] = static_cast<std::int32_t>(first);
+  }
+}
+
+void document_starts(const Context&, const Tensor& bounds_N1, const Tensor& first_R) {
+  const std::int32_t* bounds = bounds_N1.data<std::int32_t>();
+  for (std::int64_t n = 0; n + 1 < bounds_N1.dim(0); ++n) {
+    std::fill(first_R.data<std::int32_t>() + bounds[n], first_R.data<std::int32_t>() + bounds[n + 1],
+              bounds[n]);
   }
 }
 
@@ -185,6 +249,8 @@ template decltype(kernels::attention) attention<float>;
 template decltype(kernels::attention) attention<double>;
 template decltype(kernels::attention_backward) attention_backward<float>;
 template decltype(kernels::attention_backward) attention_backward<double>;
+template decltype(kernels::merge_attention) merge_attention<float>;
+template decltype(kernels::merge_attention) merge_attention<double>;
 template decltype(kernels::rotary_tables) rotary_tables<float>;
 template decltype(kernels::rotary_tables) rotary_tables<double>;
 template decltype(kernels::rotary) rotary<float>;

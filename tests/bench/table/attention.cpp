@@ -22,8 +22,11 @@ void Attention::measure(TorchKernels* torch) {
   const Tensor qkv = memory.floats(dtype_, {R, inputs}), dqkv = memory.empty(dtype_, {R, inputs}),
                y = memory.empty(dtype_, {R, outputs}), dy = memory.floats(dtype_, {R, outputs}),
                lse = memory.empty(DType::f32, {shape_.batch, shape_.query_heads, shape_.sequence});
-  const auto forward = [&] { kernels::attention(context, shape_, {}, qkv, y, lse); };
-  const auto backward = [&] { kernels::attention_backward(context, shape_, {}, dy, qkv, y, lse, dqkv); };
+  const kernels::QueriesKeysValues heads = kernels::packed(shape_, qkv);
+  const auto forward = [&] { kernels::attention(context, shape_, {}, heads, y, lse); };
+  const auto backward = [&] {
+    kernels::attention_backward(context, shape_, {}, dy, heads, y, lse, {kernels::packed(shape_, dqkv)});
+  };
   for (int round = 0; round < rounds; ++round) {
     dt_.forward = std::min(dt_.forward, best_s(forward, seconds_each));
     dt_.backward = std::min(dt_.backward, best_s(backward, seconds_each));

@@ -69,6 +69,40 @@ pipeline 1 "--stage-units 4" 'one stage has all units'
 pipeline 2 "--pp 2 --pp-schedule dualpipe" 'gpipe'
 pipeline 2 "--pp 0" 'pp'
 
+# Layers that cannot be cut, and what goes with cutting them.
+heads() { # QUERY KEY_VALUE [MLP]
+  echo '{"model_type":"llama","vocab_size":257,"hidden_size":96,"intermediate_size":'"${3:-64}"',"num_hidden_layers":2,"num_attention_heads":'"$1"',
+    "num_key_value_heads":'"$2"',"max_position_embeddings":64}'
+}
+heads 12 3 >three.json
+heads 12 6 >six.json
+heads 12 6 2 >narrow.json
+cut() { # RANKS MODEL OPTIONS REGEX
+  # shellcheck disable=SC2086
+  expect_exit 2 train run "${usage[@]}" --comm "threads=$1" --model "$2" $3
+  expect_match stderr "$4"
+}
+divide='it must divide the former, and divide the latter or be a multiple of them'
+cut 5 six.json "--tp 5" "--tp 5: tp=5 ranks for 12 query heads over 6 key-value heads: $divide; tp=3 or tp=6 would do\$"
+cut 4 six.json "--tp 4" "12 query heads over 6 key-value heads: $divide; tp=3 or tp=6 would do\$"
+cut 2 three.json "--tp 2" "12 query heads over 3 key-value heads: $divide; tp=1 or tp=3 would do\$"
+cut 24 six.json "--tp 24 --dry-run" "$divide; tp=12 would do\$"
+cut 16 three.json "--tp 8 --sequence-parallel --pp 2" "--tp 8 --sequence-parallel --pp 2: tp=8 .*; tp=6 or tp=12 would do\$"
+cut 3 narrow.json "--tp 3" '--tp 3: tp=3 ranks for an MLP of 2 features and a vocabulary of 257: each has one of both at least; tp=2 would do$'
+cut 2 six.json "--tp 2 --sequence-parallel --sequence-length 33" \
+  'sp=on with tp=2 for sequences of 33: it must divide them; tp=1, a length of 32, a length of 34 or sp=off would do$'
+cut 6 six.json "--tp 6 --sequence-parallel --sequence-length 64" 'for sequences of 64: it must divide them; tp=2, a length of 60 or sp=off would do$'
+cut 1 six.json "--tp 2" '--tp 2: a model of 2 ranks, and there is one; --tp 1 would do, or start 2 ranks$'
+cut 5 six.json "--tp 6" '--tp 6: a model of 6 ranks, and there are 5; --tp 3 would do, or start 6 ranks$'
+cut 3 six.json "--tp 2 --pp 2" '--tp 2 --pp 2: a model of 4 ranks, and there are 3; --tp 2 would do, or start 4 ranks$'
+cut 7 six.json "--tp 2 --pp 4" '--tp 2 --pp 4: a model of 8 ranks, and there are 7; --tp 2 --pp 3 would do, or start 8 ranks$'
+cut 4 six.json "--tp 2 --zero 1 --zero-group 4" 'must make up the 2 data-parallel ranks; allowed are all, node, 1, 2$'
+cut 2 six.json "--sequence-parallel" '--sequence-parallel needs --tp 2 or more$'
+cut 2 six.json "--tp-overlap-chunks 2" '--tp-overlap-chunks needs --tp 2 or more$'
+cut 2 six.json "--tp 0" "invalid value '0' for option '--tp'"
+cut 2 six.json "--tp 2 --placement here" 'hosts, launcher'
+expect_absent run
+
 config() { printf '{"model_type":"%s","vocab_size":%s,"hidden_size":32,"intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":%s,"num_key_value_heads":%s,"max_position_embeddings":64}' "$@"; }
 config llama 100 4 2 >small.json
 expect_exit 3 dt-train --model small.json --data shards --run run --steps 2

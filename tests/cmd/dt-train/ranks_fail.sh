@@ -42,6 +42,22 @@ arguments differ --quiet --steps 5
 expect_exit 2 mpirun --oversubscribe -n 1 dt-train "${train_args[@]}" --weight-decay 0.1 : -n 1 dt-train "${train_args[@]}" --weight-decay 0.2
 expect_equal "$(grep -c 'error' stderr)" 1 "messages"
 expect_match stderr "--weight-decay: '0.1' on $(hostname) \(rank 0\), '0.2' on"
+# How a model is laid on ranks decides who talks to whom: said before any of them does.
+while IFS='|' read -r message first other; do
+  read -ra first <<<"$first"
+  read -ra other <<<"$other"
+  expect_exit 2 timeout 60 mpirun --oversubscribe -n 1 dt-train "${train_args[@]}" "${first[@]}" : -n 2 dt-train "${train_args[@]}" "${other[@]}" </dev/null
+  expect_equal "$(grep -c 'error: ' stderr)" 1 "messages of ${first[*]} and ${other[*]}"
+  expect_match stderr "$message"
+done <<'WAYS'
+disagree about --tp: '1'.* '2'|--tp 1|--tp 2
+disagree about --tp: '2'.* '1'|--tp 2|--pp 2
+--tp 4: a model of 4 ranks, and there are 3; --tp 2 would do|--tp 2|--tp 4
+disagree about --sequence-parallel|--tp 2|--tp 2 --sequence-parallel
+disagree about --tp-overlap-chunks|--tp 2|--tp 2 --tp-overlap-chunks 2
+disagree about --placement|--tp 2|--tp 2 --placement launcher
+WAYS
+expect_absent differ
 mkdir a b
 make_shards a/shards
 seq 1 40000 | dt-shard-data --quiet --out b/shards --val-fraction 0.2 - >/dev/null

@@ -1,0 +1,436 @@
+// Attention a block of keys at a time, as ranks of a ring compute it. Legend: as kernels/attention.hpp.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "kernels/attention_cases.hpp"
+#include "kernels/elementwise.hpp"
+
+namespace dt::kernels::test {
+namespace {
+
+/// Positions [begin, end) of each sequence.
+struct Chunk {
+  std::int64_t begin, end;
+  std::int64_t size() const { return end - begin; }
+};
+
+/// Columns [from, from + width) of a chunk's rows in columns [to, …) of rows that are `row` elements long.
+Tensor take(Fixture& f, const Tensor& rows_RS, std::int64_t batch, const Chunk& chunk, std::int64_t from,
+            std::int64_t width, std::int64_t to, std::int64_t row, Tensor target = {}) {
+  if (!target) target = f.output({batch * chunk.size(), row});
+  const std::int64_t S = rows_RS.dim(1), sequence = rows_RS.dim(0) / batch;
+  const auto element = static_cast<std::int64_t>(dtype_bytes(rows_RS.dtype()));
+  for (std::int64_t r = 0; r < target.dim(0); ++r) {
+    const std::int64_t t = r / chunk.size() * sequence + chunk.begin + r % chunk.size();
+    std::memcpy(target.raw() + (r * row + to) * element, rows_RS.raw() + (t * S + from) * element,
+                static_cast<std::size_t>(width * element));
+  }
+  return target;
+}
+
+/// Queries of one chunk beside keys and values of another, in tensors of their own, with columns between.
+QueriesKeysValues apart(Fixture& f, const AttentionShape& s, const Tensor& qkv_RE, const Chunk& queries,
+                        const Chunk& keys) {
+  const std::int64_t Q = query(s), KD = s.key_value_heads * s.head_dim, B = s.batch;
+  const Tensor q = take(f, qkv_RE, B, queries, 0, Q, 4, Q + 5);
+  const Tensor kv = take(f, qkv_RE, B, keys, Q, KD, 1, 2 * KD + 3);
+  take(f, qkv_RE, B, keys, Q + KD, KD, KD + 2, 2 * KD + 3, kv);
+  return {{q, 4}, {kv, 1}, {kv, KD + 2}};
+}
+
+Tensor first_of(Fixture& f, const Tensor& first_R, std::int64_t batch, const Chunk& queries) {
+  if (!first_R) return {};
+  const std::int64_t sequence = first_R.dim(0) / batch;
+  std::vector<std::int32_t> first;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    const std::int32_t* row = first_R.data<std::int32_t>() + b * sequence;
+    first.insert(first.end(), row + queries.begin, row + queries.end);
+  }
+  return f.ids(first);
+}
+
+/// A sequence in chunks, and the order in which each chunk's queries meet all chunks' keys.
+struct Ring {
+  std::vector<Chunk> chunks;
+  std::vector<std::vector<std::size_t>> order;
+};
+Ring in_order(const std::vector<std::int64_t>& bounds) {
+  Ring ring;
+  for (std::size_t i = 0; i + 1 < bounds.size(); ++i) ring.chunks.push_back({bounds[i], bounds[i + 1]});
+  std::vector<std::size_t> all(ring.chunks.size());
+  std::iota(all.begin(), all.end(), 0u);
+  ring.order.assign(ring.chunks.size(), all);
+  return ring;
+}
+/// Rank r of `ranks` has chunks r and 2·ranks − 1 − r; keys come from the rank before.
+Ring zigzag(std::int64_t sequence, std::size_t ranks) {
+  const std::size_t count = 2 * ranks;
+  std::vector<std::int64_t> bounds;
+  for (std::size_t i = 0; i <= count; ++i) {
+    bounds.push_back(static_cast<std::int64_t>(i) * sequence / static_cast<std::int64_t>(count));
+  }
+  Ring ring = in_order(bounds);
+  for (std::size_t c = 0; c < count; ++c) {
+    ring.order[c].clear();
+    for (std::size_t step = 0; step < ranks; ++step) {
+      const std::size_t other = (std::min(c, count - 1 - c) + ranks - step) % ranks;
+      ring.order[c].insert(ring.order[c].end(), {other, count - 1 - other});
+    }
+  }
+  return ring;
+}
+
+struct Problem {
+  AttentionShape shape;
+  FirstKeys first_keys;
+  Ring ring;
+  AttentionShape of(const Chunk& queries) const {
+    AttentionShape s = shape;
+    s.sequence = queries.size();
+    return s;
+  }
+};
+
+/// y, lse, dq, dk, dv of packed rows, the gradients in f32 or f64.
+std::vector<Tensor> whole(Fixture& f, const Problem& p) {
+  const AttentionShape& s = p.shape;
+  const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
+  const Tensor y = f.output({rows(s), query(s)}), lse = f.wide_output({s.batch, s.query_heads, s.sequence});
+  const std::int64_t KD = s.key_value_heads * s.head_dim;
+  const Tensor dq = f.wide_output({rows(s), query(s)}), dk = f.wide_output({rows(s), KD}),
+               dv = f.wide_output({rows(s), KD}), first = p.first_keys(f, s);
+  attention(f.context, s, {first}, packed(s, qkv), y, lse);
+  attention_backward(f.context, s, {first}, dy, packed(s, qkv), y, lse, {{{dq}, {dk}, {dv}}});
+  return {y, lse, dq, dk, dv};
+}
+
+/// The attention of a chunk's queries to all keys, a block after the other.
+PartialAttention attend_in_blocks(Fixture& f, const Problem& p, const Tensor& qkv, const Tensor& first_R,
+                                  std::size_t chunk) {
+  const Chunk& queries = p.ring.chunks[chunk];
+  const AttentionShape s = p.of(queries);
+  const PartialAttention sum = partial(f, s), part = partial(f, s),
+                         all{f.output({rows(s), query(s)}), sum.lse_BHT};
+  const Tensor first = first_of(f, first_R, s.batch, queries);
+  const std::vector<std::size_t>& order = p.ring.order[chunk];
+  const PartialAttention& first_part = order.size() == 1 ? all : sum;
+  for (const std::size_t block : order) {
+    const Chunk& keys = p.ring.chunks[block];
+    const PartialAttention& to = block == order.front() ? first_part : part;
+    attention(f.context, s, {first, queries.begin, keys.begin}, apart(f, s, qkv, queries, keys), to.y_RQ,
+              to.lse_BHT);
+    if (&to == &part) merge_attention(f.context, s, sum, part, block == order.back() ? all : sum);
+  }
+  return all;
+}
+
+/// Gradients of a chunk in f32 or f64, with columns between.
+struct ChunkGradients {
+  QueriesKeysValues to;
+  bool has_kv = false;
+};
+ChunkGradients gradients_of(Fixture& f, const AttentionShape& s) {
+  const std::int64_t Q = query(s), KD = s.key_value_heads * s.head_dim;
+  const Tensor dq = f.wide_output({rows(s), Q + 2}), dkv = f.wide_output({rows(s), 2 * KD + 1});
+  return {{{dq, 1}, {dkv, 0}, {dkv, KD + 1}}};
+}
+
+/// Adds a chunk's part of rows or of columns to those of all: `source` is of the chunk, `target` of B·T rows.
+void put(const Tensor& source, std::int64_t from, std::int64_t batch, const Chunk& chunk,
+         const Tensor& target) {
+  const std::int64_t sequence = target.dim(0) / batch, width = target.dim(1), S = source.dim(1);
+  const auto element = static_cast<std::int64_t>(dtype_bytes(target.dtype()));
+  for (std::int64_t r = 0; r < source.dim(0); ++r) {
+    const std::int64_t t = r / chunk.size() * sequence + chunk.begin + r % chunk.size();
+    std::memcpy(target.raw() + t * width * element, source.raw() + (r * S + from) * element,
+                static_cast<std::size_t>(width * element));
+  }
+}
+
+/// The same as `whole` by chunks of queries and of keys.
+std::vector<Tensor> in_blocks(Fixture& f, const Problem& p) {
+  const AttentionShape& s = p.shape;
+  const std::int64_t B = s.batch, H = s.query_heads, KD = s.key_value_heads * s.head_dim;
+  const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
+  const Tensor first_R = p.first_keys(f, s), y = f.output({rows(s), query(s)});
+  const Tensor lse = f.wide_output({B * H * s.sequence, 1}), dq = f.wide_output({rows(s), query(s)}),
+               dk = f.wide_output({rows(s), KD}), dv = f.wide_output({rows(s), KD});
+  std::vector<ChunkGradients> gradients;
+  for (const Chunk& chunk : p.ring.chunks) gradients.push_back(gradients_of(f, p.of(chunk)));
+  for (std::size_t c = 0; c < p.ring.chunks.size(); ++c) {
+    const Chunk& queries = p.ring.chunks[c];
+    const AttentionShape of_chunk = p.of(queries);
+    const PartialAttention all = attend_in_blocks(f, p, qkv, first_R, c);
+    put(all.y_RQ, 0, B, queries, y);
+    put(all.lse_BHT.reshaped({B * H * queries.size(), 1}), 0, B * H, queries, lse);
+    const Tensor first = first_of(f, first_R, B, queries),
+                 dy_of_chunk = take(f, dy, B, queries, 0, query(s), 0, query(s));
+    for (const std::size_t block : p.ring.order[c]) {
+      const Chunk& keys = p.ring.chunks[block];
+      ChunkGradients& kv = gradients[block];
+      attention_backward(
+          f.context, of_chunk, {first, queries.begin, keys.begin}, dy_of_chunk,
+          apart(f, s, qkv, queries, keys), all.y_RQ, all.lse_BHT,
+          {{gradients[c].to.q, kv.to.k, kv.to.v}, block != p.ring.order[c].front(), kv.has_kv});
+      kv.has_kv = true;
+    }
+  }
+  for (std::size_t c = 0; c < p.ring.chunks.size(); ++c) {
+    const auto& [q, k, v] = gradients[c].to;
+    put(q.rows_RS, q.first, B, p.ring.chunks[c], dq);
+    put(k.rows_RS, k.first, B, p.ring.chunks[c], dk);
+    put(v.rows_RS, v.first, B, p.ring.chunks[c], dv);
+  }
+  return {y, lse.reshaped({B, H, s.sequence}), dq, dk, dv};
+}
+
+const Problem problems[] = {
+    {{1, 1, 1, 1, 1}, all_keys, in_order({0, 1})},
+    {{2, 3, 2, 1, 3}, all_keys, in_order({0, 1, 2, 3})},            // a token each
+    {{1, 150, 3, 1, 20}, all_keys, in_order({0, 1, 64, 65, 150})},  // unlike lengths
+    {{2, 70, 6, 2, 33}, documents(9), in_order({0, 17, 33, 70})},   // groups, an odd head dim
+    {{1, 300, 2, 2, 64}, window(40), zigzag(300, 2)},               // blocks that are out of sight
+    {{2, 260, 4, 2, 16}, all_keys, zigzag(260, 2)},                 //
+    {{1, 333, 2, 1, 40}, documents(50), zigzag(333, 4)},            //
+    {{1, 1400, 2, 1, 32}, all_keys, in_order({0, 700, 1400})},      // several chunks of the backward's
+    {{1, 1100, 1, 1, 16}, window(300), in_order({0, 130, 131, 900, 1100})},  //
+};
+
+void check_in_blocks(DType dtype, Arithmetic arithmetic, double tolerance) {
+  if (dtype != DType::f64 && !multiplies_in(arithmetic)) return;
+  for (const Problem& p : problems) {
+    INFO(dtype_name(dtype) << " in " << arithmetic_name(arithmetic) << ", sequence " << p.shape.sequence
+                           << ", chunks " << p.ring.chunks.size());
+    Context context(2, Device::host());
+    context.set_arithmetic(arithmetic);
+    Fixture f(context, dtype);
+    const std::vector<Tensor> expected = whole(f, p), outputs = in_blocks(f, p);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      INFO("output " << i);
+      CHECK(relative_error(outputs[i], expected[i]) < tolerance);
+    }
+  }
+}
+
+TEST_CASE("attention to blocks of keys, merged, is attention to all, and so are its gradients") {
+  check_in_blocks(DType::f64, Arithmetic::fp32, 1e-12);
+  check_in_blocks(DType::f32, Arithmetic::fp32, 1e-5);
+  check_in_blocks(DType::f16, Arithmetic::fp32, 2e-2);
+  for (const Arithmetic arithmetic :
+       {Arithmetic::fp32, Arithmetic::bf16, Arithmetic::amx, Arithmetic::amx_by_loops}) {
+    check_in_blocks(DType::bf16, arithmetic, 2e-2);
+  }
+}
+
+TEST_CASE("fast attention to blocks of keys agrees with its reference") {
+  for (const Problem& p : {problems[0], problems[2], problems[3], problems[4]}) {
+    INFO("sequence " << p.shape.sequence << ", chunks " << p.ring.chunks.size());
+    check_fast_kernel([&](Fixture& f) { return in_blocks(f, p); });
+    check_fast_half_kernel([&](Fixture& f) { return in_blocks(f, p); });
+  }
+}
+
+TEST_CASE("attention_backward of a block is the gradient of attention to it") {
+  const Context context(1, Device::host());
+  Fixture f(context, DType::f64);
+  // Queries 2 … 6 of a sequence and its keys 3 … 6: the first query sees none.
+  const AttentionShape s{2, 5, 2, 1, 3};
+  const Tensor q = f.random({10, 7}, 1), k = f.random({8, 3}, 2), v = f.random({8, 4}, 3),
+               dy = f.random({10, 6}, 4);
+  const Tensor dq = f.output({10, 6}), dk = f.output({8, 3}), dv = f.output({8, 3});
+  const Visibility visibility{f.ids({0, 0, 0, 4, 4, 0, 2, 3, 3, 5}), 2, 3};
+  const QueriesKeysValues qkv{{q, 1}, {k}, {v, 1}};
+  const Tensor y = f.output({10, 6}), lse = f.output({2, 2, 5});
+  const auto loss = [&] {
+    attention(context, s, visibility, qkv, y, lse);
+    return weighted_sum(y, dy);
+  };
+  loss();
+  attention_backward(context, s, visibility, dy, qkv, y, lse, {{{dq}, {dk}, {dv}}});
+  const Tensor of_q = f.values({10, 7}, std::vector<double>(70)),
+               of_v = f.values({8, 4}, std::vector<double>(32));
+  for (std::int64_t r = 0; r < 10; ++r)
+    std::copy_n(dq.data<double>() + r * 6, 6, of_q.data<double>() + r * 7 + 1);
+  for (std::int64_t r = 0; r < 8; ++r)
+    std::copy_n(dv.data<double>() + r * 3, 3, of_v.data<double>() + r * 4 + 1);
+  check_gradient(loss, q, of_q);
+  check_gradient(loss, k, dk);
+  check_gradient(loss, v, of_v);
+}
+
+/// What a call of one head gives, with gradients over what was there.
+struct Call {
+  std::vector<double> y, lse, dq, dk, dv;
+};
+Call call(Fixture& f, std::int64_t queries, std::int64_t keys, const Visibility& visibility) {
+  const AttentionShape s{1, queries, 1, 1, 1};
+  const Tensor q = f.random({queries, 1}, 1), k = f.random({keys, 1}, 2), v = f.random({keys, 1}, 3),
+               dy = f.random({queries, 1}, 4), y = f.output({queries, 1}),
+               lse = f.wide_output({1, 1, queries}), dq = f.output({queries, 1}), dk = f.output({keys, 1}),
+               dv = f.output({keys, 1});
+  attention(f.context, s, visibility, {{q}, {k}, {v}}, y, lse);
+  attention_backward(f.context, s, visibility, dy, {{q}, {k}, {v}}, y, lse, {{{dq}, {dk}, {dv}}});
+  return {to_doubles(y), to_doubles(lse), to_doubles(dq), to_doubles(dk), to_doubles(dv)};
+}
+
+TEST_CASE("queries before all keys see none: zero, −∞ and no gradient") {
+  for (const std::int64_t unseeing : {3, 150, 400}) {
+    for_each_arithmetic([&](Fixture& f) {
+      const std::int64_t queries = unseeing + 20;
+      const Call c = call(f, queries, 30, {{}, 5, 5 + unseeing});
+      for (std::int64_t t = 0; t < queries; ++t) {
+        const auto i = static_cast<std::size_t>(t);
+        INFO("query " << t << " of " << queries);
+        CHECK((c.lse[i] == -infinity) == (t < unseeing));
+        CHECK((c.y[i] == 0) == (t < unseeing));
+        if (t < unseeing) CHECK(c.dq[i] == 0);
+      }
+      for (std::size_t j = 0; j < 30; ++j) {
+        CHECK((c.dv[j] == 0) == (j >= 20));
+        if (j >= 20) CHECK(c.dk[j] == 0);
+      }
+    });
+  }
+}
+
+TEST_CASE("queries whose first keys lie behind a block see none of it") {
+  for (const std::int64_t seeing : {0, 5, 140}) {
+    for_each_arithmetic([&](Fixture& f) {
+      const std::int64_t queries = seeing + 150;
+      std::vector<std::int32_t> first;
+      for (std::int64_t t = 0; t < queries; ++t) first.push_back(t < seeing ? 10 : 40);
+      const Call c = call(f, queries, 40, {f.ids(first), 200, 0});
+      for (std::int64_t t = 0; t < queries; ++t) {
+        const auto i = static_cast<std::size_t>(t);
+        CHECK((c.lse[i] == -infinity) == (t >= seeing));
+        if (t >= seeing) CHECK((c.y[i] == 0 && c.dq[i] == 0));
+      }
+      for (std::size_t j = 0; j < 40; ++j) CHECK((c.dv[j] == 0) == (seeing == 0 || j < 10));
+    });
+  }
+}
+
+TEST_CASE("queries behind all keys see all of them, and nothing beside") {
+  for (const std::int64_t keys : {1, 17, 64, 131, 600}) {
+    for_each_arithmetic([&](Fixture& f) {
+      const Call c = call(f, 9, keys, {{}, 1000, 0});
+      const std::vector<double> q = to_doubles(f.random({9, 1}, 1)), k = to_doubles(f.random({keys, 1}, 2));
+      for (std::size_t t = 0; t < 9; ++t) {
+        double sum = 0;
+        for (const double key : k) sum += std::exp(q[t] * key);
+        CHECK(c.lse[t] == Approx(std::log(sum)).epsilon(2e-2));
+      }
+    });
+  }
+}
+
+TEST_CASE("gradients in the inputs' dtype are those in f32, rounded, and may lie over the inputs") {
+  const AttentionShape s{1, 140, 2, 1, 24};
+  const Chunk all{0, 140};
+  for_each_arithmetic([&](Fixture& f) {
+    const Tensor packed_rows = f.random({140, packed(s)}, 1), dy = f.random({140, query(s)}, 2);
+    const QueriesKeysValues qkv = apart(f, s, packed_rows, all, all);
+    const Tensor y = f.output({140, query(s)}), lse = f.wide_output({1, 2, 140});
+    attention(f.context, s, {}, qkv, y, lse);
+    const QueriesKeysValues wide{
+        {f.wide_output({140, 48})}, {f.wide_output({140, 24})}, {f.wide_output({140, 24})}};
+    attention_backward(f.context, s, {}, dy, qkv, y, lse, {wide});
+    attention_backward(f.context, s, {}, dy, qkv, y, lse, {qkv});
+    for (const auto& [sums, rounded] :
+         {std::pair{wide.q, qkv.q}, std::pair{wide.k, qkv.k}, std::pair{wide.v, qkv.v}}) {
+      const std::int64_t width = sums.rows_RS.dim(1);
+      const Tensor expected = f.output(sums.rows_RS.shape());
+      convert(f.context, sums.rows_RS, expected);
+      CHECK(same_bits(take(f, rounded.rows_RS, 1, all, rounded.first, width, 0, width), expected));
+    }
+    CHECK(std::isnan(to_doubles(qkv.q.rows_RS)[3]));  // columns beside theirs
+    CHECK(std::isnan(to_doubles(qkv.k.rows_RS)[0]));
+  });
+}
+
+TEST_CASE("heads have the same bits in whichever columns they lie") {
+  const AttentionShape s{2, 90, 4, 2, 20};
+  for_each_arithmetic([&](Fixture& f) {
+    const Tensor rows_RE = f.random({180, packed(s)}, 1);
+    const Tensor y = f.output({180, query(s)}), other = f.output({180, query(s)});
+    const Tensor lse = f.wide_output({2, 4, 90});
+    attention(f.context, s, {}, packed(s, rows_RE), y, lse);
+    attention(f.context, s, {}, apart(f, s, rows_RE, {0, 90}, {0, 90}), other, lse);
+    CHECK(same_bits(y, other));
+  });
+}
+
+TEST_CASE("documents of any lengths in one run of rows attend as each would alone") {
+  const std::vector<std::int32_t> bounds{0, 1, 1, 40, 80, 97};  // one empty, the last short
+  const AttentionShape s{1, 97, 2, 1, 8};
+  for_each_arithmetic([&](Fixture& f) {
+    const Tensor qkv = f.random({97, packed(s)}, 1), y = f.output({97, query(s)}),
+                 lse = f.wide_output({1, 2, 97});
+    const Tensor first = f.ids(std::vector<std::int32_t>(97, -1));
+    document_starts(f.context, f.ids(bounds), first);
+    attention(f.context, s, {first}, packed(s, qkv), y, lse);
+    for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+      const std::int64_t begin = bounds[i], end = bounds[i + 1];
+      if (begin == end) continue;
+      const AttentionShape one{1, end - begin, 2, 1, 8};
+      const Tensor alone = f.output({end - begin, query(s)}), lse_alone = f.wide_output({1, 2, end - begin});
+      attention(f.context, one, {}, packed(one, qkv.rows(begin, end)), alone, lse_alone);
+      CHECK(relative_error(y.rows(begin, end), alone) < 1e-2);
+    }
+  });
+}
+
+TEST_CASE("a window of queries from a position on ends at their own keys") {
+  const Context context(1, Device::host());
+  Fixture f(context, DType::f32);
+  const Tensor first = f.ids(std::vector<std::int32_t>(4));
+  first_visible(context, 2, 7, 3, f.ids({0, 0, 6, 6}), first);
+  const auto values = first.span<std::int32_t>();
+  CHECK(std::vector<std::int32_t>(values.begin(), values.end()) == std::vector<std::int32_t>{5, 6, 6, 6});
+}
+
+TEST_CASE("attention to blocks refuses what does not fit") {
+  const Context context(1, Device::host());
+  Fixture f(context, DType::bf16);
+  const AttentionShape s{2, 2, 2, 1, 4};
+  const Tensor q = f.random({4, 8}, 1), kv = f.random({6, 8}, 2), y = f.output({4, 8}),
+               dkv = f.output({6, 8});
+  const Tensor lse = f.wide_output({2, 2, 2}), sums = f.wide_output({4, 8});
+  const QueriesKeysValues good{{q}, {kv}, {kv, 4}};
+  const auto refused = [&](const Visibility& visibility, const QueriesKeysValues& qkv) {
+    check_refused("attention", [&] { attention(context, s, visibility, qkv, y, lse); });
+  };
+  attention(context, s, {f.ids({3, 4, 0, 1}), 3, 0}, good, y, lse);
+  refused({{}, -1, 0}, good);
+  refused({{}, 0, -1}, good);
+  refused({f.ids({3, 5, 0, 1}), 3, 0}, good);
+  refused({f.ids({3, 2, 0, 1}), 3, 0}, good);
+  refused({}, {{q, 1}, {kv}, {kv, 4}});
+  refused({}, {{q, -1}, {kv}, {kv, 4}});
+  refused({}, {{q}, {kv}, {kv, 5}});
+  refused({}, {{q}, {kv.rows(0, 5)}, {kv.rows(0, 5), 4}});
+  refused({}, {{q}, {kv}, {kv.rows(0, 4), 4}});
+  refused({}, {{q}, {sums}, {sums, 4}});
+  const auto backward = [&](const AttentionGradients& gradients) {
+    attention_backward(context, s, {}, y, good, y, lse, gradients);
+  };
+  backward({{{sums}, {dkv}, {dkv, 4}}, true});
+  const auto refused_gradients = [&](const AttentionGradients& gradients) {
+    check_refused("attention_backward", [&] { backward(gradients); });
+  };
+  refused_gradients({{{q}, {dkv}, {dkv, 4}}, true});
+  refused_gradients({{{sums}, {dkv}, {dkv, 4}}, false, true});
+  refused_gradients({{{sums}, {dkv}, {dkv, 5}}});
+  refused_gradients({{{sums}, {dkv}, {f.wide_output({6, 4})}}});
+  const PartialAttention part{sums, lse};
+  check_refused("merge_attention", [&] { merge_attention(context, s, {y, lse}, part, part); });
+  check_refused("merge_attention", [&] { merge_attention(context, s, part, part, {sums, y}); });
+  for (const std::vector<std::int32_t>& bounds : {std::vector{0, 3}, {1, 4}, {0, 3, 2, 4}, {}}) {
+    check_refused("document_starts", [&] { document_starts(context, f.ids(bounds), f.ids({0, 0, 0, 0})); });
+  }
+}
+
+}  // namespace
+}  // namespace dt::kernels::test

@@ -1,0 +1,79 @@
+#pragma once
+// What attention's tests are made of.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "kernels/attention.hpp"
+#include "kernels/fixture.hpp"
+#include "kernels/linear.hpp"
+
+namespace dt::kernels::test {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+inline std::int64_t rows(const AttentionShape& s) {
+  return s.batch * s.sequence;
+}
+inline std::int64_t query(const AttentionShape& s) {
+  return s.query_heads * s.head_dim;
+}
+inline std::int64_t packed(const AttentionShape& s) {
+  return (s.query_heads + 2 * s.key_value_heads) * s.head_dim;
+}
+
+/// Fills first_R for a batch.
+using FirstKeys = std::function<Tensor(Fixture&, const AttentionShape&)>;
+
+inline Tensor all_keys(Fixture&, const AttentionShape&) {
+  return {};
+}
+inline FirstKeys window(std::int64_t size) {
+  return [size](Fixture& f, const AttentionShape& s) {
+    std::vector<std::int32_t> first;
+    for (std::int64_t r = 0; r < rows(s); ++r) {
+      first.push_back(static_cast<std::int32_t>(std::max<std::int64_t>(0, r % s.sequence - size + 1)));
+    }
+    return f.ids(first);
+  };
+}
+/// Documents of a few tokens, or of some `mean`, in sequences that are cut without regard to them.
+inline FirstKeys documents(std::int32_t mean) {
+  return [mean](Fixture& f, const AttentionShape& s) {
+    const Tensor dice = f.random_ids(rows(s), 0, mean, 7);
+    std::vector<std::int32_t> first;
+    for (std::int64_t r = 0; r < rows(s); ++r) {
+      const auto t = static_cast<std::int32_t>(r % s.sequence);
+      const bool starts = t == 0 || dice.data<std::int32_t>()[r] == 0;
+      first.push_back(starts ? t : first.back());
+    }
+    return f.ids(first);
+  };
+}
+
+/// Room for some queries' attention to some keys.
+inline PartialAttention partial(Fixture& f, const AttentionShape& s) {
+  return {f.wide_output({rows(s), query(s)}), f.wide_output({s.batch, s.query_heads, s.sequence})};
+}
+
+/// Calls body(fixture) with every kind of arithmetic that a dtype is computed in.
+inline void for_each_arithmetic(const std::function<void(Fixture&)>& body) {
+  const auto run = [&](DType dtype, Arithmetic arithmetic) {
+    if (!multiplies_in(arithmetic)) return;
+    INFO(dtype_name(dtype) << " in " << arithmetic_name(arithmetic));
+    Context context(1, Device::host());
+    context.set_arithmetic(arithmetic);
+    Fixture f(context, dtype);
+    body(f);
+  };
+  run(DType::f64, Arithmetic::fp32);
+  for_each_instruction_set([&] {
+    run(DType::f32, Arithmetic::fp32);
+    for (const Arithmetic arithmetic : {Arithmetic::fp32, Arithmetic::bf16, Arithmetic::amx}) {
+      run(DType::bf16, arithmetic);
+    }
+  });
+}
+
+}  // namespace dt::kernels::test
