@@ -127,9 +127,9 @@ std::string describe_pipeline(const Plan& plan) {
       plan.layout.virtual_stages > 1
           ? fmt::format("{} virtual stages on {} ranks", stages.num(), plan.layout.pp)
           : fmt::format("{} stages", stages.num());
-  return fmt::format("{} of {} units, {}, {} micro-batch{}: predicted bubble {:.1f} % over the busiest stage",
-                     virtual_stages, fmt::join(counts, "+"), model::schedule_name(plan.layout.schedule),
-                     plan.rounds(), plan.rounds() == 1 ? "" : "es", 100 * predicted_bubble(plan));
+  return fmt::format("{} of {} units, {}, {} micro-batches: predicted bubble {:.1f} %", virtual_stages,
+                     fmt::join(counts, "+"), model::schedule_name(plan.layout.schedule), plan.rounds(),
+                     100 * predicted_bubble(plan));
 }
 
 std::string describe_sharing(const Plan& asked) {
@@ -137,9 +137,9 @@ std::string describe_sharing(const Plan& asked) {
   std::int64_t most = 0;
   for (const parallel::MovedBytes& moved : movements_of(plan, training_lists(plan)).moved)
     most = std::max(most, moved.layers);
-  const double sent = static_cast<double>(most) * passes(ActionKind::forward, asked.layout);
+  const double sent = static_cast<double>(most) * passes(ActionKind::forward, plan.layout);
   return fmt::format(
-      "each layer is shared by {} ranks{}, each of whom sends {} a step{}", plan.layout.tp,
+      "each layer is shared by {} ranks{}, who each send {} a step{}", plan.layout.tp,
       plan.layout.sequence_parallel ? ", and the rows of what is not cut" : "",
       format_bytes(static_cast<std::uint64_t>(sent)),
       plan.shares_layers_within_nodes() ? "" : " over the network: a node does not hold them all");

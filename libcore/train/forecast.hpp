@@ -36,9 +36,9 @@ Plan busiest(Plan plan, int stage);
 
 /// By the FLOPs of units, as if nothing took time to move; see Timeline::bubble().
 double predicted_bubble(const Plan& plan);
-/// "4 stages of 5+7+7+5 units, 1f1b, 16 micro-batches: predicted bubble 18.0 % over the busiest stage"
+/// "4 stages of 5+7+7+5 units, 1f1b, 16 micro-batches: predicted bubble 18.0 %"
 std::string describe_pipeline(const Plan& plan);
-/// "each layer is shared by 2 ranks, each of whom sends 1.5 GiB a step"; and whether over the network.
+/// "each layer is shared by 2 ranks, who each send 1.5 GiB a step"; and whether over the network.
 std::string describe_sharing(const Plan& plan);
 /// What --zero 2 or 3 makes a pipeline's ranks move more; "" for other plans. "--zero 3 under --pp 4 gathers
 /// and reduces 3.0 GiB a step and rank, where --zero 1 would 1.0 GiB: …"

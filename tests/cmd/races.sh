@@ -120,5 +120,3 @@ expect_one_line() {
     before=$number
   done
 }
-
-digest_of() { sed -nE 's/.*"kind":"train".*"data_digest":"([^"]*)".*/\1/p' "$1/metrics.jsonl" | tail -n 1; }
