@@ -96,6 +96,9 @@ void add_ranks(OptionTable& t, Settings& s) {
            "of what is not cut among them, norms and residuals, each has some rows alone: less memory, a "
            "quarter more bytes to move")
       .needs("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
+      .add("cp", &s.cp, "C",
+           "ranks that divide each sequence, for long ones: each has a part of it, keys and values go round",
+           1, max_stages)
       .add("tp-overlap-chunks", &s.tp_overlap_chunks, "N",
            "chunks of rows in which they exchange, each while another is multiplied; 0: one within a node, "
            "else "

@@ -58,6 +58,7 @@ std::string to_json(const model::Layout& layout) {
             {"virtual_stages", layout.virtual_stages},
             {"stages", stages_json(layout.stages)}};
   if (layout.sequence_parallel) mesh["sp"] = "on";
+  if (layout.cp > 1) mesh["cp"] = layout.cp;
   return mesh.dump();
 }
 
@@ -68,6 +69,7 @@ model::Layout parse_layout(const JsonObject& mesh, int num_units) {
   layout.zero_group = number("zero_group");
   layout.schedule = model::parse_pipeline_schedule(mesh.string("schedule")).value_or(layout.schedule);
   layout.virtual_stages = number("virtual_stages");
+  if (mesh.has("cp")) layout.cp = number("cp");
   layout.sequence_parallel = mesh.has("sp") && mesh.string("sp") == "on";
   layout.stages = parse_stages(mesh, layout.pp, num_units);
   return layout;

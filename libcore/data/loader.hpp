@@ -22,6 +22,8 @@ struct Batch {
   /// may attend to: where its document begins, 0 where that is before the sample. Labels stay as they are:
   /// the last token of a document predicts the first of the next one.
   std::vector<std::int32_t> first_BT;
+  /// Of each token within its sample; empty where a sample's tokens lie in their order.
+  std::vector<std::int32_t> positions_BT;
 };
 
 /// Reads ahead on a thread of its own, with `documents` also where documents begin (Batch::first_BT).

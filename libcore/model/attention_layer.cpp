@@ -3,6 +3,7 @@
 #include "kernels/linear.hpp"
 #include "model/joined.hpp"
 #include "model/parallel_linear.hpp"
+#include "model/ring_attention.hpp"
 
 namespace dt::model {
 
@@ -46,8 +47,12 @@ void AttentionLayer::forward(const Context& context, const MicroBatch& micro_bat
   column_parallel(context, seam_, x_LC, w.qkv_weight_EC, w.qkv_bias_E, saved.qkv_RE);
   rotate(context, micro_batch, false, saved.qkv_RE);
   const kernels::AttentionShape heads = shape(micro_batch.batch, micro_batch.sequence);
-  kernels::attention(context, heads, {first_visible(context, micro_batch)},
-                     kernels::packed(heads, saved.qkv_RE), saved.y_RQ, saved.lse_BHT);
+  const Tensor first_R = first_visible(context, micro_batch);
+  if (is_ring())
+    RingAttention(seam_, heads, first_R).forward(context, saved.qkv_RE, saved.y_RQ, saved.lse_BHT);
+  else
+    kernels::attention(context, heads, {first_R}, kernels::packed(heads, saved.qkv_RE), saved.y_RQ,
+                       saved.lse_BHT);
   row_parallel(context, seam_, saved.y_RQ, w.output_weight_CQ, w.output_bias_C, residual_LC, y_LC);
 }
 
@@ -60,8 +65,12 @@ void AttentionLayer::backward_input(const Context& context, const MicroBatch& mi
   kernels::linear_backward_input(context, dy_RC, w.output_weight_CQ, dheads_RQ);
   const kernels::AttentionShape heads = shape(micro_batch.batch, micro_batch.sequence);
   const kernels::QueriesKeysValues qkv = kernels::packed(heads, saved.qkv_RE);
-  kernels::attention_backward(context, heads, {first_visible(context, micro_batch)}, dheads_RQ, qkv,
-                              saved.y_RQ, saved.lse_BHT, {qkv});
+  const Tensor first_R = first_visible(context, micro_batch);
+  if (is_ring())
+    RingAttention(seam_, heads, first_R)
+        .backward(context, dheads_RQ, saved.qkv_RE, saved.y_RQ, saved.lse_BHT);
+  else
+    kernels::attention_backward(context, heads, {first_R}, dheads_RQ, qkv, saved.y_RQ, saved.lse_BHT, {qkv});
   rotate(context, micro_batch, true, saved.qkv_RE);
   column_parallel_backward_input(context, seam_, saved.qkv_RE, w.qkv_weight_EC, dx_LC);
 }
@@ -83,10 +92,24 @@ AttentionLayer::Params AttentionLayer::params(std::span<const Tensor> tensors) c
 }
 
 Tensor AttentionLayer::first_visible(const Context& context, const MicroBatch& micro_batch) const {
-  if (!window_ || *window_ >= micro_batch.sequence) return micro_batch.first_R;
-  const Tensor first_R = context.scratch().allocate(DType::i32, {micro_batch.batch * micro_batch.sequence});
-  kernels::first_visible(context, micro_batch.sequence, 0, *window_, micro_batch.first_R, first_R);
+  const std::int64_t sequence = micro_batch.sequence, rows = micro_batch.batch * sequence;
+  const Share& share = seam_.share();
+  if (!window_ || *window_ >= sequence * share.context_size) return micro_batch.first_R;
+  const Tensor first_R = context.scratch().allocate(DType::i32, {rows});
+  const int chunks = is_ring() ? Zigzag::num_chunks : 1;
+  const Zigzag zigzag{sequence / chunks, share.context_rank, share.context_size};
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    const auto part = [&](const Tensor& all) {
+      return all ? all.rows(chunk * rows / chunks, (chunk + 1) * rows / chunks) : Tensor();
+    };
+    kernels::first_visible(context, sequence / chunks, is_ring() ? zigzag.position(chunk) : 0, *window_,
+                           part(micro_batch.first_R), part(first_R));
+  }
   return first_R;
+}
+
+std::size_t AttentionLayer::ring_bytes(std::int64_t batch, std::int64_t sequence) const {
+  return is_ring() ? RingAttention::scratch_bytes(shape(batch, sequence), dtype_) : 0;
 }
 
 kernels::AttentionShape AttentionLayer::shape(std::int64_t batch, std::int64_t sequence) const {

@@ -40,6 +40,8 @@ class AttentionLayer {
                  const Seam& seam);
   std::size_t num_params() const { return 4 + (qkv_bias_ ? 3 : 0) + (output_bias_ ? 1 : 0); }
   Saved saved(SavedMemory& memory, std::int64_t batch, std::int64_t sequence) const;
+  /// Of scratch memory, what keys and values take that go round.
+  std::size_t ring_bytes(std::int64_t batch, std::int64_t sequence) const;
 
   /// y = residual + the layer's output.
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
@@ -58,6 +60,7 @@ class AttentionLayer {
   /// The first key that each row sees, by the micro-batch and the window: absent, the micro-batch's own or
   /// from scratch.
   Tensor first_visible(const Context& context, const MicroBatch& micro_batch) const;
+  bool is_ring() const { return seam_.share().context_size > 1; }
   kernels::AttentionShape shape(std::int64_t batch, std::int64_t sequence) const;
   void rotate(const Context& context, const MicroBatch& micro_batch, bool inverse,
               const Tensor& qkv_RE) const;

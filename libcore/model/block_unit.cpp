@@ -36,8 +36,8 @@ std::size_t BlockUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) 
   const std::size_t mlp_rows = std::min(rows, static_cast<std::size_t>(MlpLayer::backward_rows));
   const auto attention =
       static_cast<std::size_t>(query_features_) * (element + dtype_bytes(statistics_dtype(dtype_)));
-  const std::size_t widest =
-      std::max(mlp_rows * static_cast<std::size_t>(mlp_features_) * element, rows * attention);
+  const std::size_t widest = std::max(mlp_rows * static_cast<std::size_t>(mlp_features_) * element,
+                                      rows * attention + attention_.ring_bytes(batch, sequence));
   const std::size_t gradient = static_cast<std::size_t>(output_shape(batch, sequence).numel()) * element;
   const std::size_t all_rows = divides_rows() ? rows * static_cast<std::size_t>(hidden_) * element : 0;
   const std::size_t remade = keeps_everything() ? 0 : remade_bytes(batch, sequence);

@@ -20,14 +20,16 @@ constexpr std::array schedule_names = {"gpipe", "1f1b", "interleaved", "zero-bub
 
 Place Layout::place_of(int rank) const {
   DT_CHECK(rank >= 0 && rank < size(), "rank {} of a layout of {}", rank, size());
-  return {rank / tp / dp, rank / tp % dp, rank % tp};
+  return {rank / tp / cp / dp, rank / tp / cp % dp, rank % tp, rank / tp % cp};
 }
 
 std::string Layout::to_string() const {
   std::string text = fmt::format("pp={}", pp);
   if (schedule != PipelineSchedule::one_f_one_b) text += fmt::format(",schedule={}", schedule_name(schedule));
   if (virtual_stages > 1) text += fmt::format(",virtual-stages={}", virtual_stages);
-  text += fmt::format(",dp={},tp={}{},zero={}", dp, tp, sequence_parallel ? ",sp=on" : "", zero);
+  text += fmt::format(",dp={}", dp);
+  if (cp > 1) text += fmt::format(",cp={}", cp);
+  text += fmt::format(",tp={}{},zero={}", tp, sequence_parallel ? ",sp=on" : "", zero);
   return zero_group == 0 ? text : text + fmt::format(",zero-group={}", zero_group);
 }
 

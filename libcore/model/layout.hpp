@@ -17,6 +17,7 @@ struct Place {
   int pp = 0;
   int dp = 0;
   int tp = 0;
+  int cp = 0;
   bool operator==(const Place&) const = default;
 };
 
@@ -39,30 +40,36 @@ std::optional<PipelineSchedule> parse_pipeline_schedule(const std::string& name)
 /// "gpipe, 1f1b, interleaved, zero-bubble"
 std::string pipeline_schedule_names();
 
-/// Ranks form axes pp × dp × tp, tp fastest. ZeRO `zero` divides state among `zero_group` neighbours on the
-/// dp axis, which then exist dp ÷ zero_group times. Sequence parallelism is Korthikanti et al.'s (2022).
+/// Ranks form axes pp × dp × cp × tp, tp fastest. Those of dp × cp hold the same and sum their gradients, cp
+/// slowest (data ranks): ZeRO `zero` divides state among `zero_group` of them in a row, which then exist
+/// dp · cp ÷ zero_group times. Sequence parallelism is Korthikanti et al.'s (2022).
 struct Layout {
   int pp = 1;
   int dp = 1;
   int tp = 1;
   int zero = 0;
-  int zero_group = 0;              // 0: all of dp
+  int zero_group = 0;              // 0: all data ranks
   bool sequence_parallel = false;  // tp ranks divide the sequence where they do not divide features
+  int cp = 1;                      // ranks divide each sequence, and pass keys and values around
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;  // ranges of units on each stage rank; 2 with zero-bubble: the V-shaped one
   StageUnits stages{};     // empty: even_stages
 
   bool operator==(const Layout&) const = default;
-  int size() const { return pp * dp * tp; }
+  int size() const { return pp * dp * cp * tp; }
+  int data_ranks() const { return dp * cp; }
+  int data_rank(const Place& place) const { return place.cp * dp + place.dp; }
   /// Error{internal}: there is no such rank.
   Place place_of(int rank) const;
-  int group_size() const { return zero_group == 0 ? dp : zero_group; }
-  /// How many ranks hold what ZeRO leaves of what pp and tp leave, and which of them a place on the dp axis
-  /// is.
-  int num_replicas() const { return zero == 0 ? dp : dp / group_size(); }
-  int replica_of(int dp_rank) const { return zero == 0 ? dp_rank : dp_rank / group_size(); }
+  int group_size() const { return zero_group == 0 ? data_ranks() : zero_group; }
+  /// How many ranks hold what ZeRO leaves of what pp and tp leave, and which of them a place is.
+  int num_replicas() const { return zero == 0 ? data_ranks() : data_ranks() / group_size(); }
+  int replica_of(const Place& place) const {
+    return zero == 0 ? data_rank(place) : data_rank(place) / group_size();
+  }
   /// "pp=1,dp=2,tp=1,zero=0"; ",zero-group=2" where it is not all of dp; behind pp ",schedule=gpipe" where it
-  /// is not 1f1b, and ",virtual-stages=2" where it is not 1; behind tp ",sp=on" where it is.
+  /// is not 1f1b, and ",virtual-stages=2" where it is not 1; before tp ",cp=2" where it is not 1, behind it
+  /// ",sp=on" where it is.
   std::string to_string() const;
 };
 

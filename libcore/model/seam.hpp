@@ -20,6 +20,9 @@ struct Share {
   int rank = 0;
   int size = 1;
   bool divides_rows = false;  // sequence parallelism
+  /// Context parallelism: of the ranks that divide each sequence; rows are then those of a rank's part.
+  int context_rank = 0;
+  int context_size = 1;
 
   bool is_whole() const { return size == 1; }
   /// How many ranks' rows all rows are.
@@ -64,6 +67,10 @@ class Seam {
   virtual ExchangeHandle start_gather(const Tensor& local_LC, const Tensor& full_RC) const;
   /// all[i] = what rank i has.
   virtual ExchangeHandle start_gather_each(const Tensor& own, const Tensor& all) const;
+
+  /// Among the ranks that divide each sequence: `own` goes to the next one, `arriving` comes from the one
+  /// before.
+  virtual ExchangeHandle start_shift(const Tensor& own, const Tensor& arriving) const;
 
   /// In how many chunks of rows products are exchanged, each while another is multiplied.
   virtual int num_chunks() const { return 1; }

@@ -15,7 +15,9 @@
 
 namespace dt::model {
 
-/// The grain of arithmetic. Tensors are int32 of R elements.
+/// The grain of arithmetic. Tensors are int32 of R elements, a sequence's behind each other. Where ranks
+/// divide sequences (context parallelism), T is the length of this rank's part of each, and its rows are
+/// those of the earlier chunk of all sequences, then those of the later one (see Zigzag).
 struct MicroBatch {
   std::int64_t batch = 0;     // B
   std::int64_t sequence = 0;  // T

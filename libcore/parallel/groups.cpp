@@ -12,23 +12,29 @@ Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span
     : control_(&world), data_(&world) {
   DT_CHECK(world.size() == layout.size(), "{} ranks for a layout of {}", world.size(), layout.size());
   const model::Place place = layout.place_of(world.rank());
-  if (layout.dp < layout.size()) data_ = make(world, place.pp * layout.tp + place.tp, "data");
+  const int data_rank = layout.data_rank(place);
+  if (layout.dp < layout.size() && (layout.cp < layout.size()))
+    data_ = make(world, place.pp * layout.tp + place.tp, "data", data_rank);
   if (layout.zero == 0) {
     replicas_ = data_;
-  } else if (layout.group_size() == layout.dp) {
+  } else if (layout.group_size() == layout.data_ranks()) {
     shards_ = data_;
   } else {
-    shards_ = make(*data_, place.dp / layout.group_size(), "shards");
-    replicas_ = make(*data_, place.dp % layout.group_size(), "replicas");
+    shards_ = make(*data_, data_rank / layout.group_size(), "shards");
+    replicas_ = make(*data_, data_rank % layout.group_size(), "replicas");
   }
   if (layout.tp > 1) make_tensor(layout, key_value_heads);
+  const int pipeline = place.dp * layout.tp + place.tp;
+  if (layout.cp > 1) context_ = make(world, place.pp * layout.dp * layout.tp + pipeline, "context");
   for (const std::vector<Channel>& together : rounds_of(channels)) make_channels(layout, together);
 }
 
 void Groups::make_tensor(const model::Layout& layout, std::int64_t key_value_heads) {
   comm::Communicator& world = *control_;
   const model::Place place = layout.place_of(world.rank());
-  tensor_ = layout.tp == layout.size() ? &world : make(world, place.pp * layout.dp + place.dp, "tensor");
+  tensor_ = layout.tp == layout.size()
+                ? &world
+                : make(world, (place.pp * layout.dp + place.dp) * layout.cp + place.cp, "tensor");
   if (key_value_heads >= layout.tp) return;
   const int shard = shard_of({0, key_value_heads}, layout.tp, place.tp);
   tensor_replicas_ = key_value_heads == 1 ? tensor_ : make(*tensor_, shard, "tensor replicas");
@@ -41,13 +47,14 @@ void Groups::make_channels(const model::Layout& layout, std::span<const Channel>
   const auto mine = std::find_if(together.begin(), together.end(), [&](const Channel& c) {
     return c.sender == place.pp || c.receiver == place.pp;
   });
-  const int pipelines = layout.dp * layout.tp;
+  const int pipelines = layout.data_ranks() * layout.tp;
   const auto index = static_cast<int>(mine - together.begin());
   if (mine == together.end()) {
     world.split(index * pipelines + world.rank(), 0, "none");
     return;
   }
-  channels_[*mine] = make(world, index * pipelines + place.dp * layout.tp + place.tp, to_string(*mine));
+  channels_[*mine] =
+      make(world, index * pipelines + layout.data_rank(place) * layout.tp + place.tp, to_string(*mine));
 }
 
 comm::Communicator& Groups::channel(const Channel& channel) const {
@@ -56,9 +63,9 @@ comm::Communicator& Groups::channel(const Channel& channel) const {
   return *found->second;
 }
 
-/// The ranks of `from` that name one colour, in their order there.
-comm::Communicator* Groups::make(comm::Communicator& from, int color, const std::string& name) {
-  made_.push_back(from.split(color, from.rank(), name));
+/// The ranks of `from` that name one colour, in the order of their keys, or as they are there.
+comm::Communicator* Groups::make(comm::Communicator& from, int color, const std::string& name, int key) {
+  made_.push_back(from.split(color, key < 0 ? from.rank() : key, name));
   return made_.back().get();
 }
 

@@ -42,6 +42,10 @@ class Groups {
   /// Of these, those that hold the same key-value heads; absent: each has its own.
   comm::Communicator* tensor_replicas() const { return tensor_replicas_; }
 
+  /// Those of this rank's stage, data-parallel and tensor-parallel place, who divide each sequence; absent:
+  /// it is not divided.
+  comm::Communicator* context() const { return context_; }
+
   /// Between this rank and another stage's of the same pipeline. Error{internal}: this rank is no end of it.
   comm::Communicator& channel(const Channel& channel) const;
 
@@ -50,7 +54,7 @@ class Groups {
   void poll() const;
 
  private:
-  comm::Communicator* make(comm::Communicator& from, int color, const std::string& name);
+  comm::Communicator* make(comm::Communicator& from, int color, const std::string& name, int key = -1);
   void make_tensor(const model::Layout& layout, std::int64_t key_value_heads);
   void make_channels(const model::Layout& layout, std::span<const Channel> together);
 
@@ -60,6 +64,7 @@ class Groups {
   comm::Communicator* replicas_ = nullptr;
   comm::Communicator* tensor_ = nullptr;
   comm::Communicator* tensor_replicas_ = nullptr;
+  comm::Communicator* context_ = nullptr;
   std::map<Channel, comm::Communicator*> channels_;
   std::vector<std::unique_ptr<comm::Communicator>> made_;
 };

@@ -89,7 +89,7 @@ void LocalTable::find_groups() {
     for (const int unit : local.holders) unit_groups_[at(unit)].push_back(static_cast<int>(groups_.size()));
     local.group = group;
     local.has_state = is_here(spec.owner);
-    local.division = division_of(layout_, place_.dp);
+    local.division = division_of(layout_, layout_.data_rank(place_));
     groups_.push_back(std::move(local));
   }
 }

@@ -90,11 +90,12 @@ class LocalTable {
   int tied_group() const;
 
   /// Of the ranks that own the same, which one this is.
-  int replica() const { return layout_.replica_of(place_.dp); }
+  int replica() const { return layout_.replica_of(place_); }
   int num_replicas() const { return layout_.num_replicas(); }
   /// Whether this rank answers for its micro-batches' samples, and for their loss: one rank of those that
   /// compute them, where the embedding and where the head is.
-  bool counts_samples() const { return place_.tp == 0 && holds(0); }
+  bool counts_samples() const { return place_.tp == 0 && place_.cp == 0 && holds(0); }
+  bool counts_targets() const { return place_.cp == 0 && counts_loss(); }
   bool counts_loss() const { return place_.tp == 0 && holds(static_cast<int>(unit_groups_.size()) - 1); }
 
  private:

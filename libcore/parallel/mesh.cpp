@@ -84,9 +84,9 @@ std::string why_too_many_stages(const model::Layout& layout, int num_units) {
 
 }  // namespace
 
-Division division_of(const model::Layout& layout, int dp_rank) {
+Division division_of(const model::Layout& layout, int data_rank) {
   if (layout.zero == 0) return {};
-  return {layout.zero, dp_rank % layout.group_size(), layout.group_size()};
+  return {layout.zero, data_rank % layout.group_size(), layout.group_size()};
 }
 
 std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& spec) {
@@ -95,15 +95,21 @@ std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& sp
     return why;
   if (const std::string why = why_not_cut(mesh.tp, spec); !why.empty()) return why;
   if (mesh.zero == 0 && mesh.zero_group != 0) return "zero-group without zero: add zero=1, 2 or 3";
-  if (mesh.dp % mesh.group_size() != 0) {
-    return fmt::format("groups of zero-group={} do not make up dp={}: it must divide it", mesh.zero_group,
-                       mesh.dp);
+  if (mesh.data_ranks() % mesh.group_size() != 0) {
+    return fmt::format("groups of zero-group={} do not make up dp={}{}: it must divide it", mesh.zero_group,
+                       mesh.dp, mesh.cp > 1 ? fmt::format(" × cp={}", mesh.cp) : "");
   }
   return {};
 }
 
 std::string why_sequence_impossible(const model::Layout& mesh, const model::ModelSpec& spec,
                                     std::int64_t sequence_length) {
+  if (const std::int64_t chunks = std::int64_t{2} * mesh.cp; mesh.cp > 1 && sequence_length % chunks != 0) {
+    return fmt::format(
+        "cp={} for sequences of {}: each rank has two of {} equal chunks; a length of {} would do", mesh.cp,
+        sequence_length, chunks, (sequence_length + chunks - 1) / chunks * chunks);
+  }
+  sequence_length /= mesh.cp;
   if (!mesh.sequence_parallel || sequence_length % mesh.tp == 0) return {};
   std::int64_t tp = mesh.tp - 1;
   while (sequence_length % tp != 0 || !is_possible(tp, spec)) --tp;

@@ -12,8 +12,8 @@
 
 namespace dt::parallel {
 
-/// What a place on the dp axis holds of what its pp and tp leave.
-Division division_of(const model::Layout& layout, int dp_rank);
+/// What a data rank holds of what its pp and tp leave.
+Division division_of(const model::Layout& layout, int data_rank);
 
 /// Why this model cannot be laid out so, with what would do, in the keys of a layout's text ("pp=4"); ""
 /// where it can. A schedule has its own numbers of virtual stages, and each of those holds a unit. Each tp

@@ -11,29 +11,36 @@ namespace {
 
 class UnderWay final : public model::Exchange {
  public:
-  UnderWay(comm::Work work, double& waited_s) : work_(std::move(work)), waited_s_(waited_s) {}
+  UnderWay(comm::Work work, comm::Work other, double& waited_s)
+      : work_(std::move(work)), other_(std::move(other)), waited_s_(waited_s) {}
   void wait(const Context& context) override {
     const double started_s = monotonic_s();
     work_.wait(context);
+    other_.wait(context);
     waited_s_ += monotonic_s() - started_s;
   }
 
  private:
-  comm::Work work_;
+  comm::Work work_, other_;
   double& waited_s_;
 };
 
 }  // namespace
 
 model::Share share_of(const model::Layout& layout, const model::Place& place) {
-  return {place.tp, layout.tp, layout.sequence_parallel};
+  return {place.tp, layout.tp, layout.sequence_parallel, place.cp, layout.cp};
 }
 
-TensorSeam::TensorSeam(const model::Layout& layout, const model::Place& place, comm::Communicator* tensor,
+TensorSeam::TensorSeam(const model::Layout& layout, const model::Place& place, const Groups& groups,
                        int num_chunks)
-    : Seam(share_of(layout, place)), tensor_(tensor), num_chunks_(num_chunks) {
-  const int ranks = tensor ? tensor->size() : 1;
-  DT_CHECK(ranks == layout.tp, "{} ranks to share layers that tp={} cuts", ranks, layout.tp);
+    : Seam(share_of(layout, place)),
+      tensor_(groups.tensor()),
+      context_(groups.context()),
+      num_chunks_(num_chunks) {
+  const auto size = [](const comm::Communicator* ranks) { return ranks ? ranks->size() : 1; };
+  DT_CHECK(size(tensor_) == layout.tp && size(context_) == layout.cp,
+           "{} ranks to share layers that tp={} cuts, {} to divide sequences for cp={}", size(tensor_),
+           layout.tp, size(context_), layout.cp);
 }
 
 model::ExchangeHandle TensorSeam::start_sum(const Tensor& partial_RC, const Tensor& local_LC) const {
@@ -50,8 +57,14 @@ model::ExchangeHandle TensorSeam::start_gather_each(const Tensor& own, const Ten
   return under_way(tensor_->all_gather(own, all));
 }
 
-model::ExchangeHandle TensorSeam::under_way(comm::Work work) const {
-  return std::make_unique<UnderWay>(std::move(work), waited_s_);
+model::ExchangeHandle TensorSeam::start_shift(const Tensor& own, const Tensor& arriving) const {
+  const int rank = context_->rank(), size = context_->size();
+  comm::Work arrives = context_->receive((rank + size - 1) % size, arriving);
+  return under_way(context_->send((rank + 1) % size, own), std::move(arrives));
+}
+
+model::ExchangeHandle TensorSeam::under_way(comm::Work work, comm::Work other) const {
+  return std::make_unique<UnderWay>(std::move(work), std::move(other), waited_s_);
 }
 
 }  // namespace dt::parallel

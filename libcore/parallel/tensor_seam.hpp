@@ -4,6 +4,7 @@
 #include "comm/communicator.hpp"
 #include "model/layout.hpp"
 #include "model/seam.hpp"
+#include "parallel/groups.hpp"
 
 namespace dt::parallel {
 
@@ -13,22 +14,24 @@ model::Share share_of(const model::Layout& layout, const model::Place& place);
 /// Sums and gathers over the ranks of `tensor`, who are the layout's tensor-parallel ones, in their order.
 class TensorSeam final : public model::Seam {
  public:
-  /// Without others to share with, `tensor` is absent; else it must outlive the seam.
-  TensorSeam(const model::Layout& layout, const model::Place& place, comm::Communicator* tensor,
+  /// The groups must outlive the seam.
+  TensorSeam(const model::Layout& layout, const model::Place& place, const Groups& groups,
              int num_chunks = 1);
 
   model::ExchangeHandle start_sum(const Tensor& partial_RC, const Tensor& local_LC) const override;
   model::ExchangeHandle start_gather(const Tensor& local_LC, const Tensor& full_RC) const override;
   model::ExchangeHandle start_gather_each(const Tensor& own, const Tensor& all) const override;
+  model::ExchangeHandle start_shift(const Tensor& own, const Tensor& arriving) const override;
   int num_chunks() const override { return num_chunks_; }
 
   /// Time that a rank's computing has waited for the others since the beginning.
   double waited_s() const { return waited_s_; }
 
  private:
-  model::ExchangeHandle under_way(comm::Work work) const;
+  model::ExchangeHandle under_way(comm::Work work, comm::Work other = {}) const;
 
-  comm::Communicator* tensor_ = nullptr;
+  comm::Communicator* tensor_;
+  comm::Communicator* context_;
   int num_chunks_;
   mutable double waited_s_ = 0;
 };

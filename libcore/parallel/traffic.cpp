@@ -53,13 +53,25 @@ std::int64_t Traffic::sent_bytes(const Action& send) const {
 /// The head's ranks gather three sums a row, in fp64.
 std::int64_t Traffic::layer_bytes(const Action& compute) const {
   const model::Layout& layout = local.layout();
-  if (layout.tp == 1) return 0;
   const model::UnitKind kind = local.table().units()[at(compute.unit)].kind;
+  if (layout.tp == 1) return ring_bytes(kind, compute.kind);
   const Exchanges each = exchanges_of(kind, compute.kind, trains);
   const std::int64_t row = hidden * static_cast<std::int64_t>(dtype_bytes(precision.compute));
   const bool has_sums = kind == model::UnitKind::head && compute.kind == ActionKind::forward;
   const std::int64_t of_head = has_sums ? 3 * layout.tp * static_cast<std::int64_t>(sizeof(double)) : 0;
-  return rows * ((each.sums + (layout.sequence_parallel ? each.gathers : 0)) * row + of_head);
+  return ring_bytes(kind, compute.kind) +
+         rows * ((each.sums + (layout.sequence_parallel ? each.gathers : 0)) * row + of_head);
+}
+
+/// Keys and values visit all ranks but the last; their gradients come home.
+std::int64_t Traffic::ring_bytes(model::UnitKind kind, ActionKind action) const {
+  const int cp = local.layout().cp;
+  if (cp == 1 || kind != model::UnitKind::block || action == ActionKind::backward_weight) return 0;
+  const std::int64_t visits = (cp - 1) * static_cast<std::int64_t>(dtype_bytes(precision.compute));
+  const bool is_backward = action == ActionKind::backward_input;
+  const std::int64_t home =
+      is_backward ? cp * static_cast<std::int64_t>(dtype_bytes(statistics_dtype(precision.compute))) : 0;
+  return rows * key_value_features * (visits + home);
 }
 
 std::int64_t Traffic::control_bytes() const {

@@ -29,8 +29,9 @@ MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& b
 struct Traffic {
   const LocalTable& local;
   Precision precision;
-  std::int64_t rows = 0;    // of a micro-batch
-  std::int64_t hidden = 0;  // features of each
+  std::int64_t rows = 0;                // of a micro-batch
+  std::int64_t hidden = 0;              // features of each
+  std::int64_t key_value_features = 0;  // that go round where ranks divide sequences
   bool trains = true;
 
   /// Of each action of a training step: the size of the whole buffers that its operations bring together or
@@ -43,6 +44,7 @@ struct Traffic {
  private:
   std::int64_t sent_bytes(const Action& send) const;
   std::int64_t layer_bytes(const Action& compute) const;
+  std::int64_t ring_bytes(model::UnitKind kind, ActionKind action) const;
   std::int64_t control_bytes() const;
 };
 

@@ -15,8 +15,8 @@ namespace {
 
 void check_ranks(const ComparedLayout& layout, const model::LayoutText& text, int num_ranks) {
   if (layout.ranks <= num_ranks) return;
-  const std::int64_t each = layout.settings.pp * layout.settings.tp;
-  const char* const most = layout.settings.tp > 1 ? "pp × tp" : "pp";
+  const std::int64_t each = layout.settings.ranks_per_model();
+  const char* const most = layout.settings.tp * layout.settings.cp > 1 ? "pp × cp × tp" : "pp";
   throw text.error(
       fmt::format("needs {} ranks, there are {}", layout.ranks, num_ranks),
       fmt::format("{} of at most {} would do, or start with {} ranks", each > num_ranks ? most : "dp",
@@ -39,6 +39,7 @@ void check_micro_batch(const ComparedLayout& layout, const model::LayoutText& te
 void read_cuts(const model::LayoutText& text, train::Settings& s) {
   const std::int64_t pp = s.pp, virtual_stages = s.virtual_stages;
   text.read("tp", 1, train::max_stages, s.tp);
+  text.read("cp", 1, train::max_stages, s.cp);
   text.read("sp", s.sequence_parallel);
   if (text.has("sp") && s.sequence_parallel && s.tp == 1)
     throw text.error("sp=on without tp", "add tp=2 or more");
@@ -54,15 +55,15 @@ void read_cuts(const model::LayoutText& text, train::Settings& s) {
 ComparedLayout parse_layout(const std::string& name, const train::Settings& base, int num_ranks) {
   constexpr std::int64_t most = std::int64_t{1} << 20;
   constexpr std::array keys = {
-      "pp",   "schedule",   "virtual-stages",    "stage-units", "dp",          "tp",     "sp",
-      "zero", "zero-group", "comm-bucket-bytes", "recompute",   "micro-batch", "threads"};
+      "pp", "schedule", "virtual-stages", "stage-units",       "dp",        "tp",          "cp",
+      "sp", "zero",     "zero-group",     "comm-bucket-bytes", "recompute", "micro-batch", "threads"};
   const model::LayoutText text(name, fmt::format("--compare-layouts '{}'", name), keys);
   ComparedLayout layout{name, num_ranks, base};
   train::Settings& s = layout.settings;
   read_cuts(text, s);
-  std::int64_t dp = std::max<std::int64_t>(1, num_ranks / (s.pp * s.tp));
+  std::int64_t dp = std::max<std::int64_t>(1, num_ranks / s.ranks_per_model());
   text.read("dp", 1, most, dp);
-  layout.ranks = static_cast<int>(std::min(most, s.pp * s.tp * dp));
+  layout.ranks = static_cast<int>(std::min(most, s.ranks_per_model() * dp));
   text.read("zero", 0, 3, s.zero);
   text.read("comm-bucket-bytes", 0, std::int64_t{1} << 50, s.comm_bucket_bytes);
   text.read("micro-batch", 1, most, s.micro_batch);
@@ -82,9 +83,13 @@ ComparedLayout parse_layout(const std::string& name, const train::Settings& base
 /// recompute have no part in it.
 std::string sum_class(const train::Plan& plan) {
   const int dp = plan.layout.dp;
-  const bool has_whole_lanes = std::has_single_bit(static_cast<unsigned>(dp)) && plan.grad_lanes % dp == 0;
+  // Ranks that divide sequences follow those that divide samples in the sum; the tree halves them all.
+  const bool is_halved = dp == 1 || std::has_single_bit(static_cast<unsigned>(plan.layout.cp));
+  const bool has_whole_lanes =
+      is_halved && std::has_single_bit(static_cast<unsigned>(dp)) && plan.grad_lanes % dp == 0;
   // Sums that travel in 16 bits are rounded wherever ranks meet.
-  const bool is_rounded_once = plan.precision.wire() == plan.precision.master() || dp == 1;
+  const bool is_rounded_once =
+      plan.precision.wire() == plan.precision.master() || plan.layout.data_ranks() == 1;
   const std::string sum = plan.gradient_sum();
   if (has_whole_lanes && is_rounded_once) return sum;
   return fmt::format("{}, {} ranks in groups of {}", sum, dp, plan.layout.group_size());
@@ -102,7 +107,7 @@ std::vector<ComparedLayout> parse_layouts(const std::string& text, const train::
   if (layouts.empty()) throw usage_error("--compare-layouts '{}' names no layout", text);
   std::int64_t most_lanes = 1;
   for (const ComparedLayout& layout : layouts)
-    most_lanes = std::max(most_lanes, layout.ranks / (layout.settings.pp * layout.settings.tp));
+    most_lanes = std::max(most_lanes, layout.ranks / layout.settings.ranks_per_model());
   for (ComparedLayout& layout : layouts) {
     if (!layout.settings.grad_lanes) layout.settings.grad_lanes = most_lanes;
   }
@@ -111,7 +116,7 @@ std::vector<ComparedLayout> parse_layouts(const std::string& text, const train::
 
 Promise promise_of(const train::Plan& a, const train::Plan& b) {
   Promise promise;
-  promise.same_bits = a.layout.tp == b.layout.tp &&
+  promise.same_bits = a.layout.tp == b.layout.tp && a.layout.cp == b.layout.cp &&
                       a.layout.sequence_parallel == b.layout.sequence_parallel &&
                       a.micro_batch == b.micro_batch && a.threads == b.threads &&
                       a.precision == b.precision && sum_class(a) == sum_class(b);

@@ -88,7 +88,7 @@ std::string units_text(const Shown& shown, const std::vector<model::UnitRange>& 
 void print_stages(const Shown& shown, Console& console) {
   std::vector<std::vector<std::string>> rows{{"stage", "units", "computes", "idle", "activations", "storage",
                                               "memory", "gathers", "reduces", "sends"}};
-  const bool shares = shown.plan.layout.tp > 1;
+  const bool shares = shown.plan.layout.tp * shown.plan.layout.cp > 1;
   if (shares) rows.front().push_back("shares");
   const model::StageUnits units = shown.units();
   for (std::size_t stage = 0; stage < units.size(); ++stage) {

@@ -37,7 +37,7 @@ std::string as_asked(const Settings& s, std::string text) {
 int parse_zero_group(const Settings& s, const Launch& launch, int dp) {
   if (s.zero_group == "all" || s.zero == 0) return dp;
   if (s.zero_group == "node") {
-    const int per_node = launch.ranks_per_node % static_cast<int>(s.tp) == 0
+    const int per_node = s.cp == 1 && launch.ranks_per_node % static_cast<int>(s.tp) == 0
                              ? launch.ranks_per_node / static_cast<int>(s.tp)
                              : 0;
     if (per_node > 0 && dp % per_node == 0) return per_node;
@@ -54,17 +54,27 @@ int parse_zero_group(const Settings& s, const Launch& launch, int dp) {
   for (int n = 1; n <= dp; ++n) {
     if (dp % n == 0) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", n);
   }
-  throw Error(ErrorKind::usage,
-              fmt::format("{}: groups of equal size must make up the {} {}ranks",
-                          named(s, "zero-group", s.zero_group), dp, s.pp * s.tp > 1 ? "data-parallel " : ""),
-              fmt::format("allowed are all, node, {}", allowed));
+  throw Error(
+      ErrorKind::usage,
+      fmt::format("{}: groups of equal size must make up the {} {}ranks",
+                  named(s, "zero-group", s.zero_group), dp, s.ranks_per_model() > 1 ? "data-parallel " : ""),
+      fmt::format("allowed are all, node, {}", allowed));
 }
 
 void set_zero(const Settings& s, const Launch& launch, model::Layout& layout) {
-  const int group = parse_zero_group(s, launch, layout.dp);
+  const int group = parse_zero_group(s, launch, layout.data_ranks());
   if (group == 1) return;  // one rank has nothing to divide
   layout.zero = static_cast<int>(s.zero);
-  if (layout.zero > 0 && group < layout.dp) layout.zero_group = group;
+  if (layout.zero > 0 && group < layout.data_ranks()) layout.zero_group = group;
+}
+
+/// "--tp 2 --pp 4"; what is 1 is left out, if anything is not.
+std::string ranks_text(std::int64_t tp, std::int64_t pp, std::int64_t cp) {
+  std::string text;
+  if (tp > 1) text += fmt::format(" --tp {}", tp);
+  if (cp > 1) text += fmt::format(" --cp {}", cp);
+  if (pp > 1 || text.empty()) text += fmt::format(" --pp {}", pp);
+  return text.substr(1);
 }
 
 /// The units of each stage, as numbers or as they were given.
@@ -73,16 +83,14 @@ std::string named_units(const Settings& s, const Counts& counts) {
   return named(s, "stage-units", fmt::format("{}", fmt::join(counts, s.compare_layouts ? "+" : ",")));
 }
 
-std::string ranks_text(std::int64_t tp, std::int64_t pp) {
-  return pp == 1 ? fmt::format("--tp {}", tp) : fmt::format("--tp {} --pp {}", tp, pp);
-}
-
 /// The nearest that so many ranks can hold: of fewer stages first, then of fewer ranks that share a layer.
 std::string fewer_ranks(const Settings& s, std::int64_t num_ranks) {
-  if (s.tp == 1) return fmt::format("--pp of at most {}", num_ranks);
+  if (s.tp * s.cp == 1) return fmt::format("--pp of at most {}", num_ranks);
   std::int64_t tp = std::min(s.tp, num_ranks);
   while (s.tp % tp != 0) --tp;
-  return ranks_text(tp, std::min(s.pp, num_ranks / tp));
+  const std::int64_t cp = std::min(s.cp, num_ranks / tp);
+  const std::string text = ranks_text(tp, std::min(s.pp, num_ranks / tp / cp), cp);
+  return tp * cp == 1 && num_ranks / tp / cp == 1 ? fmt::format("--tp {}", tp) : text;
 }
 
 /// Error{usage}, beginning with what was asked for.
@@ -144,21 +152,21 @@ model::StageUnits lay_units(const Settings& s, const model::ModelSpec& spec, std
 }  // namespace
 
 int ranks_used(const Settings& s, int num_ranks) {
-  const std::int64_t each = s.pp * s.tp;
+  const std::int64_t each = s.ranks_per_model();
   if (num_ranks >= each) return static_cast<int>(num_ranks / each * each);
   const std::string there = num_ranks == 1 ? "is one" : fmt::format("are {}", num_ranks);
-  const std::string asked =
-      s.tp == 1 ? fmt::format("--pp {}: a pipeline", s.pp) : ranks_text(s.tp, s.pp) + ": a model";
+  const std::string asked = ranks_text(s.tp, s.pp, s.cp) + (s.tp * s.cp == 1 ? ": a pipeline" : ": a model");
   throw Error(ErrorKind::usage, fmt::format("{} of {} ranks, and there {}", asked, each, there),
               fmt::format("{} would do, or start {} ranks", fewer_ranks(s, num_ranks), each));
 }
 
 model::Layout choose_layout(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
                             const Launch& launch) {
-  DT_CHECK(ranks_used(s, launch.num_ranks) == launch.num_ranks, "{} ranks do not make up models of {} × {}",
-           launch.num_ranks, s.pp, s.tp);
+  DT_CHECK(ranks_used(s, launch.num_ranks) == launch.num_ranks, "{} ranks do not make up models of {}",
+           launch.num_ranks, s.ranks_per_model());
   model::Layout layout{.pp = static_cast<int>(s.pp), .tp = static_cast<int>(s.tp)};
-  layout.dp = launch.num_ranks / layout.pp / layout.tp;
+  layout.cp = static_cast<int>(s.cp);
+  layout.dp = static_cast<int>(launch.num_ranks / s.ranks_per_model());
   layout.sequence_parallel = s.sequence_parallel && s.tp > 1;
   layout.schedule = model::parse_pipeline_schedule(s.pp_schedule).value();
   layout.virtual_stages = static_cast<int>(s.virtual_stages);

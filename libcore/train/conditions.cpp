@@ -34,6 +34,7 @@ std::string describe_conditions(const Plan& plan) {
               {"grad_dtype", precision_name(plan.precision.gradient)},
               {"matmul", arithmetic_name(plan.arithmetic)},
               {"tp", plan.layout.tp},
+              {"cp", plan.layout.cp},
               {"sequence_parallel", plan.layout.sequence_parallel},
               {"micro_batch", plan.micro_batch},
               {"global_batch", plan.global_batch},

@@ -91,6 +91,7 @@ Json describe(const Settings& settings, const Plan& plan, const data::TokenDatas
               {"virtual_stages", plan.layout.virtual_stages},
               {"stage_units", fmt::format("{}", fmt::join(model::stage_counts(plan.layout.stages), ","))},
               {"dp", plan.layout.dp},
+              {"cp", plan.layout.cp},
               {"tp", plan.layout.tp},
               {"sequence_parallel", plan.layout.sequence_parallel},
               {"zero", plan.layout.zero},

@@ -12,6 +12,7 @@
 #include "comm/exchange.hpp"
 #include "kernels/elementwise.hpp"
 #include "model/seam.hpp"
+#include "model/zigzag.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/lists.hpp"
 #include "train/reporter.hpp"
@@ -121,46 +122,76 @@ struct Owned {
   Tensor tensor;
 };
 
-/// A sequence's logits, of which ranks that share the head have some columns each.
+/// A sequence's logits, of which ranks that share the head have some columns each, and ranks that divide
+/// sequences some rows.
 class Logits {
  public:
-  /// By all that share it.
+  /// By all that hold the head.
   Logits(ModelRuntime& runtime, std::int64_t sequence_length)
       : tensor_(runtime.storage().ranks().tensor()),
-        spec_(runtime.spec()),
-        length_(sequence_length),
+        context_ranks_(runtime.storage().ranks().context()),
+        vocabulary_(runtime.spec().vocabulary),
+        zigzag_{sequence_length / (model::Zigzag::num_chunks * size(context_ranks_)), rank(context_ranks_),
+                size(context_ranks_)},
+        rows_(sequence_length / size(context_ranks_)),
         dtype_(runtime.storage().precision().compute),
-        own_(runtime.context().device(), {length_, columns_of(rank()).count}, dtype_) {}
+        own_(runtime.context().device(), {rows_, columns_of(runtime.spec(), rank(tensor_)).count}, dtype_),
+        rows_TV_(runtime.context().device(), {rows_, vocabulary_}, DType::f32) {
+    for (int other = 0; other < size(tensor_); ++other) columns_.push_back(columns_of(runtime.spec(), other));
+  }
 
-  /// Where the head leaves this rank's columns.
+  /// Where the head leaves this rank's columns of its rows.
   const Tensor& own() const { return own_.tensor; }
-  /// Called by all that share the head. On the first of them: the columns of all into whole_TV, fp32.
+  /// Called by all that hold the head. On the first of them: all logits into whole_TV, fp32.
   void gather(const Context& context, const Tensor& whole_TV) {
-    if (rank() > 0) return tensor_->send(0, own_.tensor).wait_host();
-    place(context, own_.tensor, columns_of(0), whole_TV);
-    for (int other = 1; other < size(); ++other) {
-      const Part columns = columns_of(other);
-      const Owned arrived(context.device(), {length_, columns.count}, dtype_);
-      tensor_->receive(other, arrived.tensor).wait_host();
-      place(context, arrived.tensor, columns, whole_TV);
+    gather_columns(context);
+    if (rank(tensor_) > 0) return;
+    if (rank(context_ranks_) > 0) return context_ranks_->send(0, rows_TV_.tensor).wait_host();
+    place_rows(context, 0, rows_TV_.tensor, whole_TV);
+    for (int other = 1; other < size(context_ranks_); ++other) {
+      context_ranks_->receive(other, rows_TV_.tensor).wait_host();
+      place_rows(context, other, rows_TV_.tensor, whole_TV);
     }
   }
 
  private:
-  int rank() const { return tensor_ ? tensor_->rank() : 0; }
-  int size() const { return tensor_ ? tensor_->size() : 1; }
-  Part columns_of(int rank) const { return model::Share{rank, size()}.vocabulary(spec_); }
-  void place(const Context& context, const Tensor& part, const Part& columns, const Tensor& whole_TV) const {
-    for (std::int64_t row = 0; row < length_; ++row)
-      kernels::convert(context, part.rows(row, row + 1).flat(0, columns.count),
-                       whole_TV.flat(row * spec_.vocabulary + columns.begin, columns.count));
+  static int rank(const comm::Communicator* ranks) { return ranks ? ranks->rank() : 0; }
+  static int size(const comm::Communicator* ranks) { return ranks ? ranks->size() : 1; }
+  Part columns_of(const model::ModelSpec& spec, int rank) const {
+    return model::Share{rank, size(tensor_)}.vocabulary(spec);
+  }
+  void gather_columns(const Context& context) {
+    if (rank(tensor_) > 0) return tensor_->send(0, own_.tensor).wait_host();
+    place_columns(context, own_.tensor, columns_[0]);
+    for (int other = 1; other < size(tensor_); ++other) {
+      const Part columns = columns_[static_cast<std::size_t>(other)];
+      const Owned arrived(context.device(), {rows_, columns.count}, dtype_);
+      tensor_->receive(other, arrived.tensor).wait_host();
+      place_columns(context, arrived.tensor, columns);
+    }
+  }
+  void place_columns(const Context& context, const Tensor& part, const Part& columns) const {
+    for (std::int64_t row = 0; row < rows_; ++row)
+      kernels::convert(context, part.flat(row * columns.count, columns.count),
+                       rows_TV_.tensor.flat(row * vocabulary_ + columns.begin, columns.count));
+  }
+  void place_rows(const Context& context, int owner, const Tensor& rows, const Tensor& whole_TV) const {
+    if (size(context_ranks_) == 1) return kernels::copy(context, rows, whole_TV);
+    const model::Zigzag zigzag{zigzag_.length, owner, zigzag_.size};
+    for (int chunk = 0; chunk < model::Zigzag::num_chunks; ++chunk) {
+      const std::int64_t to = zigzag.position(chunk), from = chunk * zigzag.length;
+      kernels::copy(context, rows.rows(from, from + zigzag.length), whole_TV.rows(to, to + zigzag.length));
+    }
   }
 
   comm::Communicator* tensor_;
-  const model::ModelSpec& spec_;
-  std::int64_t length_;
+  comm::Communicator* context_ranks_;
+  std::int64_t vocabulary_;
+  model::Zigzag zigzag_;
+  std::int64_t rows_;
   DType dtype_;
-  Owned own_;
+  std::vector<Part> columns_;  // of each rank that shares the head
+  Owned own_, rows_TV_;
 };
 
 /// fp32 logits and int32 tokens of so many sequences, which appear under their name only when whole.
@@ -201,7 +232,7 @@ class LogitsFile {
 void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, const EvaluationRequest& request,
                   std::int64_t num_sequences, const std::filesystem::path& file, const comm::Ranks& ranks) {
   const parallel::LocalTable& local = runtime.local();
-  const bool computes = local.place().dp == 0, writes = computes && local.counts_loss(),
+  const bool computes = local.place().dp == 0, writes = computes && local.counts_targets(),
              has_head = computes && local.holds(runtime.num_units() - 1);
   std::optional<LogitsFile> target;
   std::optional<Logits> logits;
@@ -223,7 +254,7 @@ void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, cons
       if (has_head) logits->gather(runtime.context(), writes ? target->logits() : Tensor());
     }
     comm::together(ranks.world, [&] {
-      if (writes) target->write(i, window.batches.front().tokens_BT);
+      if (writes) target->write(i, data::validation_batch(dataset, request.sequence_length, i, 1).tokens_BT);
     });
   }
   comm::together(ranks.world, [&] {

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/text.hpp"
+#include "parallel/tensor_seam.hpp"
 #include "parallel/unit_costs.hpp"
 #include "train/lists.hpp"
 
@@ -36,8 +37,10 @@ double passes(ActionKind kind, const model::Layout& layout) {
   if (kind == ActionKind::send) return 1;
   if (kind == ActionKind::gather) return share(layout.group_size());
   if (kind == ActionKind::control) return 2 * share(layout.num_replicas());
-  if (parallel::Action{kind}.computes()) return (layout.sequence_parallel ? 1 : 2) * share(layout.tp);
-  return layout.zero == 0 ? 2 * share(layout.dp) : share(layout.group_size());
+  // Keys and values that go round pass once; where layers are shared, too, they are the lesser part.
+  if (parallel::Action{kind}.computes())
+    return layout.tp == 1 ? 1 : (layout.sequence_parallel ? 1 : 2) * share(layout.tp);
+  return layout.zero == 0 ? 2 * share(layout.data_ranks()) : share(layout.group_size());
 }
 
 double computing_s(const Action& a, const std::vector<parallel::UnitCost>& unit_times) {
@@ -77,7 +80,7 @@ std::vector<parallel::UnitCost> predicted_unit_times(const Plan& plan, double ra
   const double tokens = static_cast<double>(plan.micro_batch * plan.sequence_length);
   for (parallel::UnitCost& unit : times) {
     for (double* cost : {&unit.forward, &unit.backward_input, &unit.backward_weight})
-      *cost *= tokens / rank_flops / plan.layout.tp;
+      *cost *= tokens / rank_flops / (plan.layout.tp * plan.layout.cp);
   }
   return times;
 }
@@ -85,7 +88,10 @@ std::vector<parallel::UnitCost> predicted_unit_times(const Plan& plan, double ra
 std::vector<std::int64_t> moved_bytes_of(const Plan& plan, const ActionList& list) {
   const model::ParameterTable table(plan.spec);
   const parallel::LocalTable local(table, plan.layout, plan.place);
-  return parallel::Traffic{local, plan.precision, plan.micro_batch * plan.sequence_length, plan.spec.hidden}
+  return parallel::Traffic{
+      local, plan.precision, plan.micro_batch * plan.local_length(), plan.spec.hidden,
+      2 * model::share_of(plan.spec, parallel::share_of(plan.layout, plan.place)).key_value_heads *
+          plan.spec.head_dim}
       .bytes_of(list);
 }
 
@@ -127,9 +133,9 @@ std::string describe_pipeline(const Plan& plan) {
       plan.layout.virtual_stages > 1
           ? fmt::format("{} virtual stages on {} ranks", stages.num(), plan.layout.pp)
           : fmt::format("{} stages", stages.num());
-  return fmt::format("{} of {} units, {}, {} micro-batches: predicted bubble {:.1f} %", virtual_stages,
-                     fmt::join(counts, "+"), model::schedule_name(plan.layout.schedule), plan.rounds(),
-                     100 * predicted_bubble(plan));
+  return fmt::format("{} of {} units, {}, {} micro-batch{}: predicted bubble {:.1f} % over the busiest stage",
+                     virtual_stages, fmt::join(counts, "+"), model::schedule_name(plan.layout.schedule),
+                     plan.rounds(), plan.rounds() == 1 ? "" : "es", 100 * predicted_bubble(plan));
 }
 
 std::string describe_sharing(const Plan& asked) {
@@ -138,8 +144,13 @@ std::string describe_sharing(const Plan& asked) {
   for (const parallel::MovedBytes& moved : movements_of(plan, training_lists(plan)).moved)
     most = std::max(most, moved.layers);
   const double sent = static_cast<double>(most) * passes(ActionKind::forward, plan.layout);
+  const std::string ranks =
+      plan.layout.cp == 1   ? fmt::format("each layer is shared by {}", plan.layout.tp)
+      : plan.layout.tp == 1 ? fmt::format("each sequence is divided among {}", plan.layout.cp)
+                            : fmt::format("each layer is shared by {} ranks, each sequence divided among {}",
+                                          plan.layout.tp, plan.layout.cp);
   return fmt::format(
-      "each layer is shared by {} ranks{}, who each send {} a step{}", plan.layout.tp,
+      "{} ranks{}, who each send {} a step{}", ranks,
       plan.layout.sequence_parallel ? ", and the rows of what is not cut" : "",
       format_bytes(static_cast<std::uint64_t>(sent)),
       plan.shares_layers_within_nodes() ? "" : " over the network: a node does not hold them all");

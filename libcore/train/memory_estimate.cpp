@@ -28,12 +28,11 @@ parallel::StorageBytes storage_of(const Plan& plan, const parallel::LocalTable& 
 std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) {
   std::vector<parallel::UnitBytes> bytes;
   for (const auto& unit : units) {
-    const Shape shape = unit->output_shape(plan.micro_batch, plan.sequence_length);
+    const Shape shape = unit->output_shape(plan.micro_batch, plan.local_length());
     bytes.push_back(
         {.output = shape.numel() * static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
-         .saved = static_cast<std::int64_t>(unit->saved_bytes(plan.micro_batch, plan.sequence_length)),
-         .handover =
-             static_cast<std::int64_t>(unit->handover_bytes(plan.micro_batch, plan.sequence_length))});
+         .saved = static_cast<std::int64_t>(unit->saved_bytes(plan.micro_batch, plan.local_length())),
+         .handover = static_cast<std::int64_t>(unit->handover_bytes(plan.micro_batch, plan.local_length()))});
   }
   return bytes;
 }
@@ -41,8 +40,8 @@ std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) 
 std::size_t working_bytes(const Plan& plan, const Units& units, const std::vector<int>& held) {
   std::size_t scratch = 0;
   for (const int unit : held)
-    scratch = std::max(scratch, units[static_cast<std::size_t>(unit)]->scratch_bytes(plan.micro_batch,
-                                                                                     plan.sequence_length));
+    scratch = std::max(
+        scratch, units[static_cast<std::size_t>(unit)]->scratch_bytes(plan.micro_batch, plan.local_length()));
   return scratch + packing_bytes + packing_bytes_of_thread * static_cast<std::size_t>(plan.threads);
 }
 
@@ -56,7 +55,7 @@ std::size_t batch_bytes(const Plan& plan) {
 /// The bucket, unless all that can be under way at a time is less.
 std::size_t most_arriving_bytes(const Plan& plan, const parallel::LocalTable& local,
                                 const parallel::StorageBytes& storage) {
-  if (plan.layout.dp == 1) return 0;
+  if (plan.layout.data_ranks() == 1) return 0;
   std::size_t gradients = 0;
   for (const parallel::LocalParam& param : local.params())
     gradients += static_cast<std::size_t>(param.slice.numel()) * dtype_bytes(plan.precision.wire());

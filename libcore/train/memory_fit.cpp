@@ -44,8 +44,9 @@ class Variations {
   std::vector<Settings> of_tensor() const {
     std::vector<Settings> list;
     const int ranks = plan_.layout.size();
-    for (int tp = plan_.layout.tp + 1; tp * plan_.layout.pp <= ranks; ++tp) {
-      if (ranks % (tp * plan_.layout.pp) == 0) list.push_back(with(asked_, [&](Settings& s) { s.tp = tp; }));
+    const int others = plan_.layout.pp * plan_.layout.cp;
+    for (int tp = plan_.layout.tp + 1; tp * others <= ranks; ++tp) {
+      if (ranks % (tp * others) == 0) list.push_back(with(asked_, [&](Settings& s) { s.tp = tp; }));
     }
     return list;
   }

@@ -4,6 +4,7 @@
 
 #include "model/initialise.hpp"
 #include "tensor/host_tensor.hpp"
+#include "train/context_share.hpp"
 
 namespace dt::train {
 
@@ -13,7 +14,7 @@ ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Gr
       local_(table_, plan.layout, plan.place),
       context_(plan.threads, Device::host()),
       lanes_(purpose == Purpose::training ? std::optional(plan.lanes()) : std::nullopt),
-      seam_(plan.layout, plan.place, groups.tensor(), plan.tp_chunks),
+      seam_(plan.layout, plan.place, groups, plan.tp_chunks),
       units_(model::make_units(context_.device(), plan.spec, table_, plan.precision.compute, plan.kept(),
                                seam_)),
       storage_(context_.device(), local_, plan.precision, lanes_ ? &*lanes_ : nullptr, groups),
@@ -45,6 +46,7 @@ void ModelRuntime::load_weights(const interchange::WeightSource& source) {
 
 std::vector<model::MicroBatch> ModelRuntime::micro_batches(data::Batch& batch, std::int64_t size) const {
   std::vector<model::MicroBatch> list;
+  if (local_.layout().cp > 1) take_context_share(batch, size, local_.layout(), local_.place());
   const std::int64_t length = batch.sequence_length;
   for (std::int64_t first = 0; first < batch.num_samples; first += size) {
     const std::int64_t count = std::min(size, batch.num_samples - first);
@@ -57,8 +59,10 @@ std::vector<model::MicroBatch> ModelRuntime::micro_batches(data::Batch& batch, s
     micro_batch.tokens_R = rows(batch.tokens_BT);
     micro_batch.labels_R = rows(batch.labels_BT);
     // Kernels only read positions; Tensor has no const view.
-    micro_batch.positions_R = Tensor(const_cast<std::int32_t*>(positions_.data()), DType::i32,
-                                     Shape{count * length}, Device::host());
+    micro_batch.positions_R = batch.positions_BT.empty()
+                                  ? Tensor(const_cast<std::int32_t*>(positions_.data()), DType::i32,
+                                           Shape{count * length}, Device::host())
+                                  : rows(batch.positions_BT);
     if (!batch.first_BT.empty()) micro_batch.first_R = rows(batch.first_BT);
     micro_batch.samples_B =
         std::span(batch.samples_B).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));

@@ -36,7 +36,7 @@ class ModelRuntime {
   const parallel::LanePlan& lanes() const { return *lanes_; }
 
   /// Views of a batch's rows as micro-batches of `size` samples (the last may be smaller); the batch must
-  /// outlive them.
+  /// outlive them. Where ranks divide sequences, it keeps this rank's part alone.
   std::vector<model::MicroBatch> micro_batches(data::Batch& batch, std::int64_t size) const;
 
  private:

@@ -65,10 +65,13 @@ struct Plan {
   parallel::LanePlan lanes() const;
   std::int64_t tokens_per_step() const { return global_batch * sequence_length; }
   double flops_per_token() const;
+  /// Of each sequence, what a rank computes.
+  std::int64_t local_length() const { return sequence_length / layout.cp; }
   /// Whether no layer is shared by ranks of different nodes.
   bool shares_layers_within_nodes() const {
-    return layout.tp == 1 || layout.size() <= launch.ranks_per_node ||
-           (launch.ranks_per_node > 0 && launch.ranks_per_node % layout.tp == 0);
+    const int sharing = layout.tp * layout.cp;
+    return sharing == 1 || layout.size() <= launch.ranks_per_node ||
+           (launch.ranks_per_node > 0 && launch.ranks_per_node % sharing == 0);
   }
   model::Kept kept() const {
     return recompute == Recompute::selective ? model::Kept::matmuls : model::Kept::everything;

@@ -71,7 +71,7 @@ void announce(const Start& start, const Settings& settings, Console& console) {
   if (const std::string price = price_of_zero(plan); !price.empty()) console.info("{}", price);
   if (!plan.shares_layers_within_nodes())
     console.warn("{}", describe_sharing(plan));
-  else if (plan.layout.tp > 1)
+  else if (plan.layout.tp * plan.layout.cp > 1)
     console.info("{}", describe_sharing(plan));
   announce_stages(plan, console);
   if (const int domains = num_numa_domains(available_core_numbers()); domains > 1) {

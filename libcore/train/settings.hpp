@@ -52,6 +52,9 @@ struct Settings {
   std::optional<double> loss_scale;
   std::string recompute = "none";
   std::int64_t tp = 1;
+  std::int64_t cp = 1;
+  /// How many ranks hold one model, once.
+  std::int64_t ranks_per_model() const { return pp * tp * cp; }
   bool sequence_parallel = false;
   std::int64_t tp_overlap_chunks = 0;  // 0: by size
   std::string placement = "hosts";

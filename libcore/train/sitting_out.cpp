@@ -8,7 +8,7 @@ namespace dt::train {
 namespace {
 
 std::string need_of(const Settings& s) {
-  return fmt::format("{} take {} each", s.tp == 1 ? "pipelines" : "models", s.pp * s.tp);
+  return fmt::format("{} take {} each", s.tp * s.cp == 1 ? "pipelines" : "models", s.ranks_per_model());
 }
 
 }  // namespace

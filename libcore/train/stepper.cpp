@@ -92,17 +92,17 @@ data::Batch Stepper::next_batch() {
 
 Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepReport&)>& report) {
   const std::int64_t step = state_.step + 1;
+  const std::uint64_t digest =
+      data::batch_digest(batch.samples_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
+                         batch.num_samples, batch.sequence_length);
   std::vector<model::MicroBatch> micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
   for (model::MicroBatch& m : micro_batches) {
     m.step = step;
     m.loss_scale = loss_scale_.value / static_cast<double>(plan_.tokens_per_step());
   }
   StepReport step_report;
-  const std::uint64_t digest =
-      data::batch_digest(batch.samples_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
-                         batch.num_samples, batch.sequence_length);
   if (runtime_.local().counts_samples()) step_report.data_digest = digest;
-  if (runtime_.local().counts_loss()) step_report.head_digest = digest;
+  if (runtime_.local().counts_targets()) step_report.head_digest = digest;
   Decision decision;
   parallel::StepHooks hooks;
   if (runtime_.local().counts_loss())

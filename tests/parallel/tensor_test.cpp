@@ -154,13 +154,64 @@ TEST_CASE("in 16 bits replicas of what is not cut stay the same") {
   }
 }
 
+TEST_CASE("divided sequences train as whole ones do") {
+  const bool tied = GENERATE(true, false);
+  for (const Family& family : families(2, tied)) {
+    for (const bool windowed : {false, true}) {
+      Setting reference{.layers = 2, .tied = tied, .precision = fp64, .sequence = 16, .spec = family.spec};
+      if (windowed) {
+        reference.spec = family.spec.value_or(grouped_spec(2, tied));
+        reference.spec->sliding_window = 5;
+      }
+      const Result expected = train(alone(reference));
+      for (const int cp : {2, 4}) {
+        for (const int tp : {1, 2}) {
+          Setting setting = cut(reference, tp, tp > 1);
+          setting.layout.cp = cp;
+          setting.recompute = cp == 2;
+          setting.kept = tp == 2 ? model::Kept::matmuls : model::Kept::everything;
+          INFO(family.name << (tied ? " tied " : " ") << (windowed ? "windowed " : "")
+                           << setting.layout.to_string());
+          check_close(expected, train(setting), 1e-12);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("at equal division of sequences, stages, dp and ZeRO change no bit") {
+  for (const Family& family : families(2, true)) {
+    for (const int cp : {2, 4}) {
+      Setting reference{.layers = 2, .sequence = 16, .spec = family.spec};
+      reference.layout.cp = cp;
+      const Result expected = train(reference);
+      for (const int pp : {1, 2}) {
+        for (const int dp : {1, 2}) {
+          for (const int zero : {0, 1}) {
+            Setting setting = reference;
+            setting.layout.pp = pp;
+            setting.layout.dp = dp;
+            setting.layout.zero = zero;
+            setting.layout = laid_out(setting.layout, num_units(setting));
+            INFO(family.name << " " << setting.layout.to_string());
+            const Result result = train(setting);
+            for (std::size_t p = 0; p < expected.params.size(); ++p)
+              CHECK(std::memcmp(expected.params[p].data(), result.params[p].data(),
+                                expected.params[p].size() * sizeof(double)) == 0);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a rank of cut layers takes the memory that the walk of its list finds") {
-  for (const Family& family : families(4, true)) {
+  for (const Family& family : families(16, true)) {
     for (const bool divides : {false, true}) {
       for (const model::Kept kept : {model::Kept::everything, model::Kept::matmuls}) {
         for (const bool recompute : {false, true}) {
           Setting setting =
-              cut({.layers = 4, .recompute = recompute, .sequence = 64, .spec = family.spec}, 2, divides);
+              cut({.layers = 16, .recompute = recompute, .sequence = 64, .spec = family.spec}, 2, divides);
           setting.kept = kept;
           setting.layout = laid_out({.pp = 2, .tp = 2, .sequence_parallel = divides}, num_units(setting));
           train(setting, [&](Rank& rank) { check_held(setting, rank); });

@@ -10,6 +10,7 @@
 
 #include "comm/threads/thread_group.hpp"
 #include "kernels/elementwise.hpp"
+#include "model/zigzag.hpp"
 #include "parallel/builders.hpp"
 #include "parallel/executor.hpp"
 #include "parallel/grouped_spec.hpp"
@@ -81,7 +82,7 @@ class Rank {
         local_(table, setting.layout, setting.layout.place_of(world.rank())),
         groups_(setting.layout, world, channels_of(pipeline_), spec.key_value_heads),
         plan_(LanePlan(setting.micro_batches, setting.lanes).of_rank(local_.place().dp, setting.layout.dp)),
-        seam_(setting.layout, local_.place(), groups_.tensor()),
+        seam_(setting.layout, local_.place(), groups_),
         units_(model::make_units(context_.device(), spec, table, setting.precision.compute, setting.kept,
                                  seam_)),
         storage_(context_.device(), local_, setting.precision, &plan_, groups_),
@@ -111,6 +112,7 @@ class Rank {
             [&](int m, const Tensor& nll_R) {
               if (!local_.counts_loss()) return;
               const auto nll = nll_R.span<double>();
+              const std::scoped_lock lock(losses_);
               double& loss = result.losses[static_cast<std::size_t>(number * setting_.micro_batches + m)];
               for (const double one : nll) loss += one;
             },
@@ -155,6 +157,7 @@ class Rank {
     storage_.weights().changed();
   }
 
+  static inline std::mutex losses_;  // ranks that divide sequences each have a part
   const Setting& setting_;
   Pipeline pipeline_;
   LocalTable local_;
@@ -171,6 +174,26 @@ inline model::ModelSpec spec_of(const Setting& s) {
   return s.spec.value_or(grouped_spec(s.layers, s.tied));
 }
 
+/// What a rank of those that divide sequences has of each: two chunks, as model::Zigzag says.
+inline test::Batch part_of_sequences(const test::Batch& whole, const model::Layout& layout, int rank) {
+  const model::Zigzag zigzag{whole.length / (model::Zigzag::num_chunks * layout.cp), layout.place_of(rank).cp,
+                             layout.cp};
+  test::Batch part(whole.sequences, whole.length / layout.cp, {}, {});
+  part.positions.clear();
+  for (std::int64_t s = 0; s < whole.sequences; ++s) {
+    for (int chunk = 0; chunk < model::Zigzag::num_chunks; ++chunk) {
+      const std::int64_t begin = s * whole.length + zigzag.position(chunk);
+      const auto add = [&](const std::vector<std::int32_t>& from, std::vector<std::int32_t>& to) {
+        to.insert(to.end(), from.begin() + begin, from.begin() + begin + zigzag.length);
+      };
+      add(whole.tokens, part.tokens);
+      add(whole.labels, part.labels);
+      add(whole.positions, part.positions);
+    }
+  }
+  return part;
+}
+
 /// After all steps; `look` at each rank.
 template <class Look>
 Result train(const Setting& setting, const Look& look) {
@@ -182,8 +205,13 @@ Result train(const Setting& setting, const Look& look) {
     world.engine().set_timeout(20);
     Rank rank(setting, table, spec, world);
     auto batch = test::Batch::arbitrary(spec, setting.micro_batches, setting.sequence);
+    const std::int64_t targets = batch.targets();
     std::vector<model::MicroBatch> micro_batches;
-    for (std::int64_t s = 0; s < batch.sequences; ++s) micro_batches.push_back(batch.micro_batch(s, s + 1));
+    if (setting.layout.cp > 1) batch = part_of_sequences(batch, setting.layout, world.rank());
+    for (std::int64_t s = 0; s < batch.sequences; ++s) {
+      micro_batches.push_back(batch.micro_batch(s, s + 1));
+      micro_batches.back().loss_scale = 1.0 / static_cast<double>(targets);
+    }
     for (int step = 0; step < num_steps; ++step) rank.step(micro_batches, step, result);
     rank.tell(result, mutex);
     look(rank);

@@ -1,0 +1,177 @@
+#include "model/ring_attention.hpp"
+
+#include <array>
+#include <utility>
+
+#include "base/error.hpp"
+#include "kernels/elementwise.hpp"
+
+namespace dt::model {
+
+namespace {
+
+/// Columns [first, first + width of `part`) of wider rows, in part's dtype; and back.
+void take_columns(const Context& context, const Tensor& rows, std::int64_t first, const Tensor& part) {
+  const std::int64_t width = part.dim(1), stride = rows.dim(1);
+  for (std::int64_t r = 0; r < rows.dim(0); ++r)
+    kernels::convert(context, rows.flat(r * stride + first, width), part.flat(r * width, width));
+}
+void put_columns(const Context& context, const Tensor& part, const Tensor& rows, std::int64_t first) {
+  const std::int64_t width = part.dim(1), stride = rows.dim(1);
+  for (std::int64_t r = 0; r < rows.dim(0); ++r)
+    kernels::convert(context, part.flat(r * width, width), rows.flat(r * stride + first, width));
+}
+
+}  // namespace
+
+RingAttention::RingAttention(const Seam& seam, const kernels::AttentionShape& shape, const Tensor& first_R)
+    : seam_(seam),
+      shape_(shape),
+      chunk_shape_(shape),
+      first_R_(first_R),
+      chunk_rows_(shape.batch * shape.sequence / Zigzag::num_chunks),
+      query_features_(shape.query_heads * shape.head_dim),
+      key_value_features_(2 * shape.key_value_heads * shape.head_dim) {
+  DT_CHECK(shape.sequence % Zigzag::num_chunks == 0, "{} positions in two chunks", shape.sequence);
+  chunk_shape_.sequence = shape.sequence / Zigzag::num_chunks;
+}
+
+std::size_t RingAttention::scratch_bytes(const kernels::AttentionShape& shape, DType dtype) {
+  const auto rows = static_cast<std::size_t>(shape.batch * shape.sequence),
+             q = static_cast<std::size_t>(shape.query_heads * shape.head_dim),
+             kv = static_cast<std::size_t>(2 * shape.key_value_heads * shape.head_dim),
+             element = dtype_bytes(dtype), sum = dtype_bytes(statistics_dtype(dtype));
+  return rows * (3 * kv * element + 3 * kv * sum + q * sum);
+}
+
+int RingAttention::before(int rank, int steps) const {
+  const int size = seam_.share().context_size;
+  return (rank + size - steps) % size;
+}
+
+Tensor RingAttention::rows(const Tensor& all, int chunk) const {
+  return all.rows(chunk * chunk_rows_, (chunk + 1) * chunk_rows_);
+}
+
+Tensor RingAttention::stretch(const Tensor& lse, int chunk) const {
+  const std::int64_t count = lse.numel() / Zigzag::num_chunks;
+  return lse.flat(chunk * count, count)
+      .reshaped({chunk_shape_.batch, chunk_shape_.query_heads, chunk_shape_.sequence});
+}
+
+kernels::Visibility RingAttention::visibility(int query_chunk, const Block& block, int key_chunk) const {
+  return {first_R_ ? rows(first_R_, query_chunk) : Tensor(),
+          of(seam_.share().context_rank).position(query_chunk), of(block.owner).position(key_chunk)};
+}
+
+bool RingAttention::sees(int query_chunk, const Block& block, int key_chunk) const {
+  return of(block.owner).position(key_chunk) <= of(seam_.share().context_rank).position(query_chunk);
+}
+
+kernels::QueriesKeysValues RingAttention::operands(const Tensor& q, const Tensor& kv, int query_chunk,
+                                                   int key_chunk) const {
+  const Tensor keys = rows(kv, key_chunk);
+  return {{rows(q, query_chunk), 0}, {keys, 0}, {keys, key_value_features_ / 2}};
+}
+
+Tensor RingAttention::keys_and_values(const Context& context, const Tensor& qkv_RE) const {
+  const Tensor kv = context.scratch().allocate(qkv_RE.dtype(), {qkv_RE.dim(0), key_value_features_});
+  take_columns(context, qkv_RE, query_features_, kv);
+  return kv;
+}
+
+template <class Body>
+void RingAttention::for_blocks(const Context& context, const Tensor& own_kv, const Body& body) const {
+  const Share& share = seam_.share();
+  std::array<Tensor, 2> memory;
+  for (Tensor& m : memory) m = context.scratch().allocate(own_kv.dtype(), own_kv.shape());
+  Tensor held = own_kv;
+  for (int step = 0; step < share.context_size; ++step) {
+    const bool is_last = step + 1 == share.context_size;
+    const Tensor& arriving = memory[static_cast<std::size_t>(step % 2)];
+    const ExchangeHandle shift = is_last ? ExchangeHandle() : seam_.start_shift(held, arriving);
+    body(Block{held, before(share.context_rank, step)});
+    wait(context, shift);
+    held = arriving;
+  }
+}
+
+/// Adds what the rank's queries see of a block to `sum`, y and lse of both chunks.
+void RingAttention::attend(const Context& context, const Tensor& qkv_RE, const Block& block,
+                           const kernels::PartialAttention& sum, bool is_first) const {
+  for (int chunk = 0; chunk < Zigzag::num_chunks; ++chunk) {
+    bool is_empty = is_first;
+    for (int key_chunk = 0; key_chunk < Zigzag::num_chunks; ++key_chunk) {
+      if (!sees(chunk, block, key_chunk)) continue;
+      const Arena::Scope scope(context.scratch());
+      const kernels::PartialAttention whole{rows(sum.y_RQ, chunk), stretch(sum.lse_BHT, chunk)};
+      kernels::PartialAttention part = whole;
+      if (!is_empty) {
+        part.y_RQ = context.scratch().allocate(whole.y_RQ.dtype(), whole.y_RQ.shape());
+        part.lse_BHT = context.scratch().allocate(whole.lse_BHT.dtype(), whole.lse_BHT.shape());
+      }
+      kernels::attention(context, chunk_shape_, visibility(chunk, block, key_chunk),
+                         operands(qkv_RE, block.kv, chunk, key_chunk), part.y_RQ, part.lse_BHT);
+      if (!is_empty) kernels::merge_attention(context, chunk_shape_, whole, part, whole);
+      is_empty = false;
+    }
+  }
+}
+
+void RingAttention::forward(const Context& context, const Tensor& qkv_RE, const Tensor& y_RQ,
+                            const Tensor& lse) const {
+  const Arena::Scope scope(context.scratch());
+  const Tensor sum = context.scratch().allocate(lse.dtype(), y_RQ.shape());
+  bool is_first = true;  // its own keys, of which each query sees one at least
+  for_blocks(context, keys_and_values(context, qkv_RE), [&](const Block& block) {
+    attend(context, qkv_RE, block, {sum, lse}, std::exchange(is_first, false));
+  });
+  kernels::convert(context, sum, y_RQ);
+}
+
+/// Adds to dq, and writes dkv, the gradient of the block's keys and values through the rank's queries.
+void RingAttention::gradients(const Context& context, const Block& block, const Tensor& dy_RQ,
+                              const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse, const Tensor& dq,
+                              const Tensor& dkv) const {
+  kernels::zero(context, dkv);
+  for (int chunk = 0; chunk < Zigzag::num_chunks; ++chunk) {
+    for (int key_chunk = 0; key_chunk < Zigzag::num_chunks; ++key_chunk) {
+      if (!sees(chunk, block, key_chunk)) continue;
+      kernels::attention_backward(context, chunk_shape_, visibility(chunk, block, key_chunk),
+                                  rows(dy_RQ, chunk), operands(qkv_RE, block.kv, chunk, key_chunk),
+                                  rows(y_RQ, chunk), stretch(lse, chunk),
+                                  {operands(dq, dkv, chunk, key_chunk), /*add_q=*/true, /*add_kv=*/true});
+    }
+  }
+}
+
+void RingAttention::backward(const Context& context, const Tensor& dy_RQ, const Tensor& qkv_RE,
+                             const Tensor& y_RQ, const Tensor& lse) const {
+  const Arena::Scope scope(context.scratch());
+  Arena& scratch = context.scratch();
+  const DType sums = lse.dtype();
+  const Tensor dq = scratch.allocate(sums, y_RQ.shape());
+  kernels::zero(context, dq);
+  // A block's gradients follow it round the ranks, each of which adds its own, and come home at last.
+  const Shape shape{qkv_RE.dim(0), key_value_features_};
+  const Tensor own = scratch.allocate(sums, shape);
+  std::array<Tensor, 2> travelling{scratch.allocate(sums, shape), scratch.allocate(sums, shape)};
+  ExchangeHandle arrives;
+  for_blocks(context, keys_and_values(context, qkv_RE), [&](const Block& block) {
+    const bool is_first = block.owner == seam_.share().context_rank;
+    gradients(context, block, dy_RQ, qkv_RE, y_RQ, lse, dq, own);
+    wait(context, arrives);
+    auto& [here, next] = travelling;
+    if (is_first)
+      kernels::copy(context, own, here);
+    else
+      kernels::add(context, here, own, here);
+    arrives = seam_.start_shift(here, next);
+    std::swap(here, next);
+  });
+  wait(context, arrives);
+  put_columns(context, dq, qkv_RE, 0);
+  put_columns(context, travelling[0], qkv_RE, query_features_);
+}
+
+}  // namespace dt::model
