@@ -29,7 +29,7 @@ void read_window(const TokenDataset& dataset, Split split, std::uint64_t window,
 
 Batch empty_batch(std::uint64_t first, std::int64_t count, std::int64_t sequence_length, bool documents) {
   DT_CHECK(count >= 0 && sequence_length > 0, "{} samples of {} tokens", count, sequence_length);
-  Batch batch{first, count, sequence_length, {}, {}, {}, {}};
+  Batch batch{first, count, sequence_length, {}, {}, {}, {}, {}};
   batch.tokens_BT.resize(static_cast<std::size_t>(count * sequence_length));
   batch.labels_BT.resize(batch.tokens_BT.size());
   if (documents) batch.first_BT.resize(batch.tokens_BT.size());

@@ -2,7 +2,6 @@
 
 #include "kernels/linear.hpp"
 #include "model/joined.hpp"
-#include "model/parallel_linear.hpp"
 #include "model/ring_attention.hpp"
 
 namespace dt::model {
@@ -57,12 +56,12 @@ void AttentionLayer::forward(const Context& context, const MicroBatch& micro_bat
 }
 
 void AttentionLayer::backward_input(const Context& context, const MicroBatch& micro_batch,
-                                    std::span<const Tensor> weights, const Tensor& dy_RC, const Tensor& dx_LC,
-                                    const Saved& saved) const {
+                                    std::span<const Tensor> weights, ArrivingRows& dy_RC, const Tensor& dx_LC,
+                                    const Saved& saved, const Meanwhile& meanwhile) const {
   const Params w = params(weights);
   Arena::Scope scope(context.scratch());
   const Tensor dheads_RQ = context.scratch().allocate(dtype_, saved.y_RQ.shape());
-  kernels::linear_backward_input(context, dy_RC, w.output_weight_CQ, dheads_RQ);
+  row_parallel_backward_input(context, dy_RC, w.output_weight_CQ, dheads_RQ);
   const kernels::AttentionShape heads = shape(micro_batch.batch, micro_batch.sequence);
   const kernels::QueriesKeysValues qkv = kernels::packed(heads, saved.qkv_RE);
   const Tensor first_R = first_visible(context, micro_batch);
@@ -72,16 +71,14 @@ void AttentionLayer::backward_input(const Context& context, const MicroBatch& mi
   else
     kernels::attention_backward(context, heads, {first_R}, dheads_RQ, qkv, saved.y_RQ, saved.lse_BHT, {qkv});
   rotate(context, micro_batch, true, saved.qkv_RE);
-  column_parallel_backward_input(context, seam_, saved.qkv_RE, w.qkv_weight_EC, dx_LC);
+  column_parallel_backward_input(context, seam_, saved.qkv_RE, w.qkv_weight_EC, dx_LC, {}, meanwhile);
 }
 
 void AttentionLayer::backward_weight(const Context& context, std::span<const Tensor> grads,
-                                     const Tensor& x_LC, const Tensor& dy_RC, const Saved& saved) const {
+                                     ArrivingRows& x_RC, const Tensor& dy_RC, const Saved& saved) const {
   const Params g = params(grads);
-  const Arena::Scope scope(context.scratch());
-  const Gathered x(context, seam_, x_LC);
   row_parallel_backward_weight(context, seam_, dy_RC, saved.y_RQ, g.output_weight_CQ, g.output_bias_C);
-  kernels::linear_backward_weight(context, saved.qkv_RE, x.all(context), g.qkv_weight_EC, g.qkv_bias_E);
+  kernels::linear_backward_weight(context, saved.qkv_RE, x_RC.all(), g.qkv_weight_EC, g.qkv_bias_E);
 }
 
 AttentionLayer::Params AttentionLayer::params(std::span<const Tensor> tensors) const {

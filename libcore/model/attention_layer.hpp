@@ -9,6 +9,7 @@
 #include <span>
 
 #include "kernels/attention.hpp"
+#include "model/parallel_linear.hpp"
 #include "model/saved_memory.hpp"
 #include "model/seam.hpp"
 #include "model/unit.hpp"
@@ -46,10 +47,11 @@ class AttentionLayer {
   /// y = residual + the layer's output.
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                const Tensor& x_LC, const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const;
-  /// Overwrites dx.
+  /// Overwrites dx; `meanwhile` is done while that is added up.
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-                      const Tensor& dy_RC, const Tensor& dx_LC, const Saved& saved) const;
-  void backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_LC,
+                      ArrivingRows& dy_RC, const Tensor& dx_LC, const Saved& saved,
+                      const Meanwhile& meanwhile) const;
+  void backward_weight(const Context& context, std::span<const Tensor> grads, ArrivingRows& x_RC,
                        const Tensor& dy_RC, const Saved& saved) const;
 
  private:

@@ -1,6 +1,7 @@
 #include "model/block_unit.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace dt::model {
 
@@ -39,7 +40,8 @@ std::size_t BlockUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) 
   const std::size_t widest = std::max(mlp_rows * static_cast<std::size_t>(mlp_features_) * element,
                                       rows * attention + attention_.ring_bytes(batch, sequence));
   const std::size_t gradient = static_cast<std::size_t>(output_shape(batch, sequence).numel()) * element;
-  const std::size_t all_rows = divides_rows() ? rows * static_cast<std::size_t>(hidden_) * element : 0;
+  // What arrives in chunks, and what of them all; what is not yet added up.
+  const std::size_t all_rows = divides_rows() ? 3 * rows * static_cast<std::size_t>(hidden_) * element : 0;
   const std::size_t remade = keeps_everything() ? 0 : remade_bytes(batch, sequence);
   return std::max(gradient + widest, remade) + all_rows;
 }
@@ -74,37 +76,107 @@ void BlockUnit::forward(const Context& context, const MicroBatch& micro_batch,
   mlp_.forward(context, w.mlp, s.mlp_in_LC, s.x1_LC, y_LC, s.mlp);
 }
 
+/// The gradients of weights in the order in which the backward comes by: what they need travels, and they are
+/// made, while something else does. Without gradients nothing is done.
+class BlockUnit::WeightHalf {
+ public:
+  WeightHalf(const BlockUnit& block, const Context& context, const MicroBatch& micro_batch,
+             const Saved& saved, std::span<const Tensor> grads)
+      : block_(block), context_(context), s_(saved) {
+    if (grads.empty()) return;
+    g_ = block.parts(grads);
+    memory_RC_ = block.memory_for_all_rows(context, micro_batch);
+    bring(s_.mlp_in_LC);
+  }
+
+  Meanwhile of_mlp_down() const {
+    if (!g_) return {};
+    return [this] { block_.mlp_.backward_down_weight(context_, g_->mlp, s_.mlp_dy_RC, s_.mlp); };
+  }
+  void of_mlp_up() {
+    if (!g_) return;
+    block_.mlp_.backward_up_weight(context_, g_->mlp, input_RC_->all(), s_.mlp);
+    bring(s_.attention_in_LC);
+  }
+  Meanwhile of_attention() {
+    if (!g_) return {};
+    return [this] {
+      block_.attention_.backward_weight(context_, g_->attention, *input_RC_, s_.attention_dy_RC,
+                                        s_.attention);
+    };
+  }
+  void of_norms() const {
+    if (!g_) return;
+    block_.norm_.backward_weight(context_, g_->mlp_norm, s_.mlp_norm);
+    block_.norm_.backward_weight(context_, g_->attention_norm, s_.attention_norm);
+  }
+
+ private:
+  /// What weights were multiplied with, of all rows.
+  void bring(const Tensor& in_LC) {
+    input_RC_ =
+        block_.divides_rows() ? ArrivingRows(context_, block_.seam_, in_LC, memory_RC_) : ArrivingRows(in_LC);
+  }
+
+  const BlockUnit& block_;
+  const Context& context_;
+  const Saved& s_;
+  std::optional<Parts> g_;
+  Tensor memory_RC_;
+  std::optional<ArrivingRows> input_RC_;
+};
+
 void BlockUnit::backward_input(const Context& context, const MicroBatch& micro_batch,
                                std::span<const Tensor> weights, const Tensor& x_LC, const Tensor& dy_LC,
                                const Tensor& dx_LC, std::span<std::byte> saved_memory,
                                std::span<std::byte> handover_memory) const {
-  const Saved s = for_backward(context, saved_memory, handover_memory, micro_batch, dy_LC);
-  const Parts w = parts(weights);
-  if (!keeps_everything()) {
-    norm_.forward(context, w.attention_norm, x_LC, s.attention_in_LC, s.attention_norm);
-    norm_.forward(context, w.mlp_norm, s.x1_LC, s.mlp_in_LC, s.mlp_norm);
-    mlp_.activate(context, s.mlp);
-  }
-  Arena::Scope scope(context.scratch());
-  const Tensor dnorm_LC = context.scratch().allocate(dtype_, x_LC.shape());
-  gather(context, dy_LC, s.mlp_dy_RC);
-  mlp_.backward_input(context, w.mlp, s.mlp_dy_RC, dnorm_LC, s.mlp);
-  const Tensor& dx1_LC = s.x1_LC;
-  norm_.backward_input(context, w.mlp_norm, s.x1_LC, dnorm_LC, dy_LC, dx1_LC, s.mlp_norm);
-  gather(context, dx1_LC, s.attention_dy_RC);
-  attention_.backward_input(context, micro_batch, w.attention, s.attention_dy_RC, dnorm_LC, s.attention);
-  norm_.backward_input(context, w.attention_norm, x_LC, dnorm_LC, dx1_LC, dx_LC, s.attention_norm);
+  backward(context, micro_batch, weights, x_LC, dy_LC, dx_LC, {}, saved_memory, handover_memory);
 }
 
+void BlockUnit::backward(const Context& context, const MicroBatch& micro_batch,
+                         std::span<const Tensor> weights, const Tensor& x_LC, const Tensor& dy_LC,
+                         const Tensor& dx_LC, std::span<const Tensor> grads,
+                         std::span<std::byte> saved_memory, std::span<std::byte> handover_memory) const {
+  const Saved s = for_backward(context, saved_memory, handover_memory, micro_batch, dy_LC);
+  const Parts w = parts(weights);
+  if (!keeps_everything()) make_again(context, w, x_LC, s);
+  const Arena::Scope scope(context.scratch());
+  const Tensor dnorm_LC = context.scratch().allocate(dtype_, x_LC.shape());
+  const Tensor chunks_RC = memory_for_all_rows(context, micro_batch);
+  ArrivingRows dy_RC = gradient_rows(context, dy_LC, chunks_RC, s.mlp_dy_RC);
+  WeightHalf half(*this, context, micro_batch, s, grads);
+  mlp_.backward_input(context, w.mlp, dy_RC, dnorm_LC, s.mlp, half.of_mlp_down());
+  const Tensor& dx1_LC = s.x1_LC;
+  norm_.backward_input(context, w.mlp_norm, s.x1_LC, dnorm_LC, dy_LC, dx1_LC, s.mlp_norm);
+  ArrivingRows dx1_RC = gradient_rows(context, dx1_LC, chunks_RC, s.attention_dy_RC);
+  half.of_mlp_up();
+  attention_.backward_input(context, micro_batch, w.attention, dx1_RC, dnorm_LC, s.attention,
+                            half.of_attention());
+  norm_.backward_input(context, w.attention_norm, x_LC, dnorm_LC, dx1_LC, dx_LC, s.attention_norm);
+  half.of_norms();
+}
 void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_LC,
                                 std::span<const Tensor> grads, std::span<std::byte> saved_memory,
                                 std::span<std::byte> handover_memory) const {
   const Saved s = for_backward(context, saved_memory, handover_memory, micro_batch, dy_LC);
-  const Parts g = parts(grads);
-  mlp_.backward_weight(context, g.mlp, s.mlp_in_LC, s.mlp_dy_RC, s.mlp);
-  norm_.backward_weight(context, g.mlp_norm, s.mlp_norm);
-  attention_.backward_weight(context, g.attention, s.attention_in_LC, s.attention_dy_RC, s.attention);
-  norm_.backward_weight(context, g.attention_norm, s.attention_norm);
+  const Arena::Scope scope(context.scratch());
+  WeightHalf half(*this, context, micro_batch, s, grads);
+  half.of_mlp_down()();
+  half.of_mlp_up();
+  half.of_attention()();
+  half.of_norms();
+}
+
+void BlockUnit::make_again(const Context& context, const Parts& weights, const Tensor& x_LC,
+                           const Saved& s) const {
+  norm_.forward(context, weights.attention_norm, x_LC, s.attention_in_LC, s.attention_norm);
+  norm_.forward(context, weights.mlp_norm, s.x1_LC, s.mlp_in_LC, s.mlp_norm);
+  mlp_.activate(context, s.mlp);
+}
+
+Tensor BlockUnit::memory_for_all_rows(const Context& context, const MicroBatch& micro_batch) const {
+  if (!divides_rows()) return {};
+  return context.scratch().allocate(dtype_, {micro_batch.batch * micro_batch.sequence, hidden_});
 }
 
 BlockUnit::Saved BlockUnit::saved(SavedMemory& memory, SavedMemory& remade, std::int64_t batch,
@@ -134,8 +206,10 @@ BlockUnit::Saved BlockUnit::for_backward(const Context& context, std::span<std::
   return s;
 }
 
-void BlockUnit::gather(const Context& context, const Tensor& local_LC, const Tensor& full_RC) const {
-  if (divides_rows()) wait(context, seam_.start_gather(local_LC, full_RC));
+ArrivingRows BlockUnit::gradient_rows(const Context& context, const Tensor& local_LC, const Tensor& memory_RC,
+                                      const Tensor& all_RC) const {
+  if (!divides_rows()) return ArrivingRows(all_RC);
+  return ArrivingRows(context, seam_, local_LC, memory_RC, all_RC);
 }
 
 BlockUnit::Parts BlockUnit::parts(std::span<const Tensor> tensors) const {

@@ -39,6 +39,9 @@ class BlockUnit final : public Unit {
   void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_LC,
                        std::span<const Tensor> grads, std::span<std::byte> saved,
                        std::span<std::byte> handover) const override;
+  void backward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
+                const Tensor& x_LC, const Tensor& dy_LC, const Tensor& dx_LC, std::span<const Tensor> grads,
+                std::span<std::byte> saved, std::span<std::byte> handover) const override;
 
  private:
   BlockUnit(const ModelSpec& share, const Seam& seam, UnitSpec unit, DType dtype, Kept kept,
@@ -52,6 +55,7 @@ class BlockUnit final : public Unit {
     MlpLayer::Saved mlp;
     Tensor attention_dy_RC, mlp_dy_RC;  // in the backward, the layers' output gradients of all rows
   };
+  class WeightHalf;
   struct Parts {  // of the weights or of the gradients
     std::span<const Tensor> attention_norm, attention, mlp_norm, mlp;
   };
@@ -64,7 +68,13 @@ class BlockUnit final : public Unit {
   /// gradients of all rows where rows are divided.
   Saved for_backward(const Context& context, std::span<std::byte> saved, std::span<std::byte> handover,
                      const MicroBatch& micro_batch, const Tensor& dy_LC) const;
-  void gather(const Context& context, const Tensor& local_LC, const Tensor& full_RC) const;
+  /// Norms and activations, where only matmuls are kept.
+  void make_again(const Context& context, const Parts& weights, const Tensor& x_LC, const Saved& s) const;
+  /// From scratch, where rows are divided.
+  Tensor memory_for_all_rows(const Context& context, const MicroBatch& micro_batch) const;
+  /// A gradient of all rows, through memory for as many.
+  ArrivingRows gradient_rows(const Context& context, const Tensor& local_LC, const Tensor& memory_RC,
+                             const Tensor& all_RC) const;
   Parts parts(std::span<const Tensor> tensors) const;
 
   UnitSpec unit_;

@@ -46,7 +46,7 @@ std::size_t HeadUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) c
   const std::int64_t local = chunk_rows(share.local_rows(batch * sequence)),
                      rows = share.divides_rows ? local * share.size : local;
   const auto elements = static_cast<std::size_t>(rows * columns_.count + 2 * local * hidden_ +
-                                                 (share.divides_rows ? 2 * rows * hidden_ : 0));
+                                                 (share.divides_rows ? 3 * rows * hidden_ : 0));
   const auto exchanged = static_cast<std::size_t>(share.is_whole() ? 0 : 3 * rows * (share.size + 1));
   const auto apart =
       share.divides_rows ? static_cast<std::size_t>(rows) * (sizeof(std::int32_t) + sizeof(double)) : 0;
@@ -87,21 +87,24 @@ void HeadUnit::forward_chunk(const Context& context, const MicroBatch& micro_bat
   const auto norm_weights = weights.first(norm_.num_params());
   const Tensor norm_LC = scratch.allocate(dtype_, chunk.x_LC.shape());
   norm_.forward(context, norm_weights, chunk.x_LC, norm_LC, saved);
-  const Tensor norm_RC = all_rows(context, seam_, norm_LC);
+  ArrivingRows norm_RC = arriving_rows(context, seam_, norm_LC);
   const Tensor labels_R = rows.together(context, micro_batch.labels_R),
                nll_R = rows.together(context, nll_all_R);
   Tensor logits_RV = rows.together(context, micro_batch.logits_RV);
-  if (!logits_RV) logits_RV = scratch.allocate(dtype_, {norm_RC.dim(0), columns_.count});
+  if (!logits_RV) logits_RV = scratch.allocate(dtype_, {rows.count(), columns_.count});
   rows.copy_in(context, micro_batch.labels_R, labels_R);
-  kernels::linear(context, norm_RC, weights.back(), {}, {}, logits_RV);
+  norm_RC.for_runs([&](std::int64_t begin, std::int64_t end, const Tensor& x_RC) {
+    kernels::linear(context, x_RC, weights.back(), {}, {}, logits_RV.rows(begin, end));
+  });
   rows.copy_out(context, logits_RV, micro_batch.logits_RV);
   loss(context, labels_R, micro_batch.loss_scale, nll_R, logits_RV, !grads.empty());
   rows.copy_out(context, nll_R, nll_all_R);
   if (grads.empty()) return;
 
   const Tensor dnorm_LC = scratch.allocate(dtype_, chunk.x_LC.shape());
-  column_parallel_backward_input(context, seam_, logits_RV, weights.back(), dnorm_LC);
-  kernels::linear_backward_weight(context, logits_RV, norm_RC, grads.back(), {});
+  column_parallel_backward_input(context, seam_, logits_RV, weights.back(), dnorm_LC, {}, [&] {
+    kernels::linear_backward_weight(context, logits_RV, norm_RC.all(), grads.back(), {});
+  });
   norm_.backward_input(context, norm_weights, chunk.x_LC, dnorm_LC, {}, chunk.dx_LC, saved);
   norm_.backward_weight(context, grads.first(norm_.num_params()), saved);
 }

@@ -5,7 +5,6 @@
 #include "kernels/activation.hpp"
 #include "kernels/linear.hpp"
 #include "model/joined.hpp"
-#include "model/parallel_linear.hpp"
 
 namespace dt::model {
 
@@ -22,15 +21,18 @@ MlpLayer::Saved MlpLayer::saved(SavedMemory& memory, SavedMemory& hidden, std::i
 void MlpLayer::forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_LC,
                        const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const {
   const Params w = params(weights);
-  const bool all_rows_are_here = !seam_.share().divides_rows;
-  if (!all_rows_are_here) column_parallel(context, seam_, x_LC, w.up_weight_GC, w.up_bias_G, saved.up_RG);
+  const Arena::Scope scope(context.scratch());
+  ArrivingRows x_RC = arriving_rows(context, seam_, x_LC);
   const auto make_hidden = [&](std::int64_t begin, std::int64_t end) {
     const Saved s{saved.up_RG.rows(begin, end), saved.hidden_RF.rows(begin, end)};
-    if (all_rows_are_here)
-      kernels::linear(context, x_LC.rows(begin, end), w.up_weight_GC, w.up_bias_G, {}, s.up_RG);
+    const Tensor x = x_RC.wait_for(begin).rows(begin, end);
+    kernels::linear(context, x, w.up_weight_GC, w.up_bias_G, {}, s.up_RG);
     activate(context, s);
   };
-  if (!y_LC) return make_hidden(0, saved.up_RG.dim(0));
+  if (!y_LC) {
+    x_RC.all();
+    return make_hidden(0, saved.up_RG.dim(0));
+  }
   row_parallel(context, seam_, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, residual_LC, y_LC,
                make_hidden);
 }
@@ -42,30 +44,34 @@ void MlpLayer::activate(const Context& context, const Saved& saved) const {
     kernels::gelu(context, saved.up_RG, saved.hidden_RF);
 }
 
-void MlpLayer::backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& dy_RC,
-                              const Tensor& dx_LC, const Saved& saved) const {
+void MlpLayer::backward_input(const Context& context, std::span<const Tensor> weights, ArrivingRows& dy_RC,
+                              const Tensor& dx_LC, const Saved& saved, const Meanwhile& meanwhile) const {
   const Params w = params(weights);
-  const std::int64_t step = std::min(dy_RC.dim(0), backward_rows);
+  const std::int64_t step = std::min(saved.up_RG.dim(0), backward_rows);
   Arena::Scope scope(context.scratch());
   const Tensor memory = context.scratch().allocate(dtype_, {step, features_});
   const auto make_dup = [&](std::int64_t first, std::int64_t last) {
+    const Tensor& dy = dy_RC.wait_for(first);
     for (std::int64_t begin = first; begin < last; begin += step) {
       const std::int64_t end = std::min(begin + step, last);
       const Tensor up_RG = saved.up_RG.rows(begin, end), dhidden_RF = memory.rows(0, end - begin);
-      kernels::linear_backward_input(context, dy_RC.rows(begin, end), w.down_weight_CF, dhidden_RF);
+      kernels::linear_backward_input(context, dy.rows(begin, end), w.down_weight_CF, dhidden_RF);
       (gated() ? kernels::swiglu_backward : kernels::gelu_backward)(context, dhidden_RF, up_RG, up_RG);
     }
   };
-  column_parallel_backward_input(context, seam_, saved.up_RG, w.up_weight_GC, dx_LC, make_dup);
+  column_parallel_backward_input(context, seam_, saved.up_RG, w.up_weight_GC, dx_LC, make_dup, meanwhile);
 }
 
-void MlpLayer::backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_LC,
-                               const Tensor& dy_RC, const Saved& saved) const {
+void MlpLayer::backward_down_weight(const Context& context, std::span<const Tensor> grads,
+                                    const Tensor& dy_RC, const Saved& saved) const {
   const Params g = params(grads);
-  const Arena::Scope scope(context.scratch());
-  const Gathered x(context, seam_, x_LC);
   row_parallel_backward_weight(context, seam_, dy_RC, saved.hidden_RF, g.down_weight_CF, g.down_bias_C);
-  kernels::linear_backward_weight(context, saved.up_RG, x.all(context), g.up_weight_GC, g.up_bias_G);
+}
+
+void MlpLayer::backward_up_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_RC,
+                                  const Saved& saved) const {
+  const Params g = params(grads);
+  kernels::linear_backward_weight(context, saved.up_RG, x_RC, g.up_weight_GC, g.up_bias_G);
 }
 
 MlpLayer::Params MlpLayer::params(std::span<const Tensor> tensors) const {

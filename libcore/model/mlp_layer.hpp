@@ -6,6 +6,7 @@
 #include <span>
 
 #include "model/model_spec.hpp"
+#include "model/parallel_linear.hpp"
 #include "model/saved_memory.hpp"
 #include "model/seam.hpp"
 #include "tensor/context.hpp"
@@ -36,11 +37,14 @@ class MlpLayer {
                const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const;
   /// Makes `hidden` again from `up`.
   void activate(const Context& context, const Saved& saved) const;
-  /// Overwrites dx.
-  void backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& dy_RC,
-                      const Tensor& dx_LC, const Saved& saved) const;
-  void backward_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_LC,
-                       const Tensor& dy_RC, const Saved& saved) const;
+  /// Overwrites dx; `meanwhile` is done while that is added up.
+  void backward_input(const Context& context, std::span<const Tensor> weights, ArrivingRows& dy_RC,
+                      const Tensor& dx_LC, const Saved& saved, const Meanwhile& meanwhile) const;
+  /// The two halves of backward_weight, both after backward_input.
+  void backward_down_weight(const Context& context, std::span<const Tensor> grads, const Tensor& dy_RC,
+                            const Saved& saved) const;
+  void backward_up_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_RC,
+                          const Saved& saved) const;
 
  private:
   struct Params {  // views of the weights or of the gradients

@@ -1,30 +1,19 @@
 #include "model/parallel_linear.hpp"
 
-#include <utility>
 #include <vector>
 
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
-#include "model/rows_of_all.hpp"
 
 namespace dt::model {
 
 namespace {
 
-/// Local rows [begin, end) of one chunk after the other.
-template <class Body>
-void for_chunks(std::int64_t local_rows, int num, const Body& body) {
-  for (int chunk = 0; chunk < num; ++chunk) {
-    const Part part = part_of(chunk, num, local_rows);
-    if (part.count > 0) body(part.begin, part.begin + part.count);
-  }
-}
-
 /// local_LC = Σ over the ranks of what `multiply(run of rows, where it goes)` makes: chunks travel, as many
-/// as are made, while others are made. `finish` follows each sum.
+/// as are made, while others are made, and at last `meanwhile` is. `finish` follows each sum.
 template <class Multiply, class Finish>
 void sum_of_products(const Context& context, const Seam& seam, const Tensor& local_LC,
-                     const Multiply& multiply, const Finish& finish) {
+                     const Multiply& multiply, const Finish& finish, const Meanwhile& meanwhile = {}) {
   const Arena::Scope scope(context.scratch());
   const std::int64_t local_rows = local_LC.dim(0);
   const Tensor memory_RC = memory_for_partial(context, seam, local_rows * seam.share().row_ranks(), local_LC);
@@ -39,6 +28,7 @@ void sum_of_products(const Context& context, const Seam& seam, const Tensor& loc
     for (int run = 0; run < rows.num_runs(); ++run) multiply(rows, run, rows.run_of(partial, run));
     chunks.push_back({begin, end, seam.start_sum(partial, local_LC.rows(begin, end))});
   });
+  if (meanwhile) meanwhile();
   for (const Chunk& chunk : chunks) {
     wait(context, chunk.under_way);
     finish(chunk.begin, chunk.end);
@@ -47,15 +37,11 @@ void sum_of_products(const Context& context, const Seam& seam, const Tensor& loc
 
 }  // namespace
 
-Gathered::Gathered(const Context& context, const Seam& seam, const Tensor& local_LC) : all_RC_(local_LC) {
-  if (!seam.share().divides_rows) return;
-  all_RC_ =
-      context.scratch().allocate(local_LC.dtype(), {local_LC.dim(0) * seam.share().size, local_LC.dim(1)});
-  arrives_ = seam.start_gather(local_LC, all_RC_);
-}
-
 Tensor all_rows(const Context& context, const Seam& seam, const Tensor& local_LC) {
-  return Gathered(context, seam, local_LC).all(context);
+  if (!seam.share().divides_rows) return local_LC;
+  const Tensor all_RC =
+      context.scratch().allocate(local_LC.dtype(), {local_LC.dim(0) * seam.share().size, local_LC.dim(1)});
+  return ArrivingRows(context, seam, local_LC, all_RC).all();
 }
 
 void sum(const Context& context, const Seam& seam, const Tensor& partial_RC, const Tensor& local_LC) {
@@ -73,34 +59,22 @@ void column_parallel(const Context& context, const Seam& seam, const Tensor& x_L
   if (!seam.share().divides_rows) return kernels::linear(context, x_LC, w_FC, bias_F, {}, y_RF);
   const Arena::Scope scope(context.scratch());
   const Tensor memory_RC = context.scratch().allocate(x_LC.dtype(), {y_RF.dim(0), x_LC.dim(1)});
-  struct Chunk {
-    RowsOfAll rows;
-    Tensor x_RC;
-    ExchangeHandle arrives;
-  };
-  std::vector<Chunk> chunks;
-  for_chunks(x_LC.dim(0), seam.num_chunks(), [&](std::int64_t begin, std::int64_t end) {
-    const RowsOfAll rows(seam.share(), x_LC.dim(0), begin, end);
-    const Tensor x_RC = rows.place_in(memory_RC);
-    chunks.push_back({rows, x_RC, seam.start_gather(x_LC.rows(begin, end), x_RC)});
-  });
-  for (const Chunk& chunk : chunks) {
-    wait(context, chunk.arrives);
-    for (int run = 0; run < chunk.rows.num_runs(); ++run)
-      kernels::linear(context, chunk.rows.run_of(chunk.x_RC, run), w_FC, bias_F, {},
-                      chunk.rows.apart(y_RF, run));
-  }
+  ArrivingRows(context, seam, x_LC, memory_RC, {})
+      .for_runs([&](std::int64_t begin, std::int64_t end, const Tensor& x_RC) {
+        kernels::linear(context, x_RC, w_FC, bias_F, {}, y_RF.rows(begin, end));
+      });
 }
 
 void column_parallel_backward_input(const Context& context, const Seam& seam, const Tensor& dy_RF,
-                                    const Tensor& w_FC, const Tensor& dx_LC, const MakeRows& make_dy) {
+                                    const Tensor& w_FC, const Tensor& dx_LC, const MakeRows& make_dy,
+                                    const Meanwhile& meanwhile) {
   sum_of_products(
       context, seam, dx_LC,
       [&](const RowsOfAll& rows, int run, const Tensor& partial) {
         if (make_dy) make_dy(rows.first(run), rows.first(run) + rows.length());
         kernels::linear_backward_input(context, rows.apart(dy_RF, run), w_FC, partial);
       },
-      [](std::int64_t, std::int64_t) {});
+      [](std::int64_t, std::int64_t) {}, meanwhile);
 }
 
 void row_parallel(const Context& context, const Seam& seam, const Tensor& x_RF, const Tensor& w_CF,
@@ -121,6 +95,13 @@ void row_parallel(const Context& context, const Seam& seam, const Tensor& x_RF, 
         kernels::add_bias_residual(context, y, bias_C, residual_LC ? residual_LC.rows(begin, end) : Tensor(),
                                    y);
       });
+}
+
+void row_parallel_backward_input(const Context& context, ArrivingRows& dy_RC, const Tensor& w_CF,
+                                 const Tensor& dx_RF) {
+  dy_RC.for_runs([&](std::int64_t begin, std::int64_t end, const Tensor& dy) {
+    kernels::linear_backward_input(context, dy, w_CF, dx_RF.rows(begin, end));
+  });
 }
 
 void row_parallel_backward_weight(const Context& context, const Seam& seam, const Tensor& dy_RC,

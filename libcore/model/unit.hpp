@@ -82,6 +82,15 @@ class Unit {
   virtual void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy,
                                std::span<const Tensor> grads, std::span<std::byte> saved,
                                std::span<std::byte> handover) const = 0;
+  /// Both, in the order that suits: where ranks share layers, gradients of weights are made while others
+  /// travel.
+  virtual void backward(const Context& context, const MicroBatch& micro_batch,
+                        std::span<const Tensor> weights, const Tensor& x, const Tensor& dy, const Tensor& dx,
+                        std::span<const Tensor> grads, std::span<std::byte> saved,
+                        std::span<std::byte> handover) const {
+    backward_input(context, micro_batch, weights, x, dy, dx, saved, handover);
+    backward_weight(context, micro_batch, dy, grads, saved, handover);
+  }
 };
 
 /// The decoder as units, in order; computing in `dtype` (f32, bf16, f16; or f64 through the reference

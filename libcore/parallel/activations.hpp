@@ -28,6 +28,7 @@ class Activations {
     Buffer output_gradient;     // dy
     comm::Work output_arrives;  // from another stage; done where it does not
     comm::Work gradient_arrives;
+    bool has_weight_half = false;  // backward_weight's work is done
   };
 
   /// `units` must outlive it.

@@ -18,6 +18,13 @@ bool is_head(const Unit& unit) {
   return unit.spec().kind == model::UnitKind::head;
 }
 
+/// Whether a backward_input's other half follows it, with nothing between them that others wait for.
+bool has_both_halves(const ActionList& list, std::size_t i) {
+  const Action& a = list[i];
+  while (++i < list.size() && list[i].kind == ActionKind::free) continue;
+  return i < list.size() && list[i] == Action{ActionKind::backward_weight, a.unit, a.micro_batch};
+}
+
 }  // namespace
 
 Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Unit>>& units,
@@ -36,7 +43,9 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
       std::any_of(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::reduce; });
   activations_.start(micro_batches, first);
   if (trains_) storage_.gradients().start_step();
-  for (const Action& action : list) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Action& action = list[i];
+    both_halves_ = shares_layers() && action.kind == ActionKind::backward_input && has_both_halves(list, i);
     if (trains_ && action.computes())
       compute(action, hooks);
     else
@@ -172,26 +181,42 @@ void Executor::backward_input(const Action& action) {
   mine.handover = activations_.take(unit.handover_bytes(micro_batch.batch, micro_batch.sequence));
   const Tensor dx = action.unit > 0 ? activations_.gradient_over_output(action.unit - 1, action) : Tensor();
   const bool needs_weights = unit.spec().kind != model::UnitKind::embedding;
-  unit.backward_input(context_, micro_batch, needs_weights ? weights(action.unit) : std::span<const Tensor>(),
-                      x, dy, dx, mine.saved.span(), mine.handover.span());
+  const auto w = needs_weights ? weights(action.unit) : std::span<const Tensor>();
+  if (both_halves_ && !unit.has_gradients_in_forward()) {
+    mine.has_weight_half = true;
+    with_gradients(action, [&](std::span<const Tensor> gradients) {
+      unit.backward(context_, micro_batch, w, x, dy, dx, gradients, mine.saved.span(), mine.handover.span());
+    });
+  } else {
+    unit.backward_input(context_, micro_batch, w, x, dy, dx, mine.saved.span(), mine.handover.span());
+  }
   if (unit.has_gradients_in_forward()) activations_.give_back(std::move(mine.saved));
 }
 
 void Executor::backward_weight(const Action& action) {
   const Unit& unit = activations_.unit(action.unit);
   Activations::Record& mine = activations_.of(action);
-  if (!unit.has_gradients_in_forward()) {
-    const std::vector<Tensor> gradients =
-        storage_.gradients().of_unit(context_, action.unit, action.micro_batch);
-    unit.backward_weight(context_, activations_.micro_batch(action), output_gradient(action), gradients,
-                         mine.saved.span(), mine.handover.span());
-    storage_.gradients().finish_micro_batch(context_, action.unit, action.micro_batch);
+  if (!unit.has_gradients_in_forward() && !mine.has_weight_half) {
+    with_gradients(action, [&](std::span<const Tensor> gradients) {
+      unit.backward_weight(context_, activations_.micro_batch(action), output_gradient(action), gradients,
+                           mine.saved.span(), mine.handover.span());
+    });
   }
+  mine.has_weight_half = false;
 
   for (Buffer* const held : {&mine.saved, &mine.handover, &mine.output_gradient})
     activations_.give_back(std::move(*held));
   if (is_head(unit)) activations_.give_back(std::move(mine.output));
   activations_.forget_if_empty(action.unit, action.micro_batch);
+}
+
+/// Where a micro-batch's gradients of its unit are to be added.
+template <class Body>
+void Executor::with_gradients(const Action& action, const Body& body) {
+  const std::vector<Tensor> gradients =
+      storage_.gradients().of_unit(context_, action.unit, action.micro_batch);
+  body(gradients);
+  storage_.gradients().finish_micro_batch(context_, action.unit, action.micro_batch);
 }
 
 /// What goes to another stage is not this rank's any more.

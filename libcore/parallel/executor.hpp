@@ -48,7 +48,8 @@ class Executor {
     return exposed_communication_s_ + (seam_ ? seam_->waited_s() : 0);
   }
 
-  /// Of training's lists: what computing took, without communication.
+  /// Of training's lists: what computing took, without communication. Where ranks share layers,
+  /// backward_input has the whole backward's if its weight half comes at once.
   UnitTimes& unit_times() { return unit_times_; }
 
   /// Of the activation pool.
@@ -68,6 +69,9 @@ class Executor {
   void recompute(const Action& action);
   void backward_input(const Action& action);
   void backward_weight(const Action& action);
+  bool shares_layers() const { return seam_ && !seam_->share().is_whole(); }
+  template <class Body>
+  void with_gradients(const Action& action, const Body& body);
   void release_after_forward(const Action& action);
   void release_output(int unit, int micro_batch);
   void send(const Action& action);
@@ -85,7 +89,8 @@ class Executor {
   double exposed_communication_s_ = 0;
   UnitTimes unit_times_;
   bool overlaps_ = true;
-  bool trains_ = false;  // the list at hand
+  bool trains_ = false;       // the list at hand
+  bool both_halves_ = false;  // of the backward, by the action at hand: where ranks share layers
 };
 
 }  // namespace dt::parallel

@@ -14,13 +14,26 @@ class UnderWay final : public model::Exchange {
   UnderWay(comm::Work work, comm::Work other, double& waited_s)
       : work_(std::move(work)), other_(std::move(other)), waited_s_(waited_s) {}
   void wait(const Context& context) override {
-    const double started_s = monotonic_s();
-    work_.wait(context);
-    other_.wait(context);
-    waited_s_ += monotonic_s() - started_s;
+    timed([&] {
+      work_.wait(context);
+      other_.wait(context);
+    });
+  }
+  void wait_host() {
+    timed([&] {
+      work_.wait_host();
+      other_.wait_host();
+    });
   }
 
  private:
+  template <class Body>
+  void timed(const Body& body) {
+    const double started_s = monotonic_s();
+    body();
+    waited_s_ += monotonic_s() - started_s;
+  }
+
   comm::Work work_, other_;
   double& waited_s_;
 };
@@ -64,7 +77,9 @@ model::ExchangeHandle TensorSeam::start_shift(const Tensor& own, const Tensor& a
 }
 
 model::ExchangeHandle TensorSeam::under_way(comm::Work work, comm::Work other) const {
-  return std::make_unique<UnderWay>(std::move(work), std::move(other), waited_s_);
+  auto exchange = std::make_unique<UnderWay>(std::move(work), std::move(other), waited_s_);
+  if (!overlaps_) exchange->wait_host();
+  return exchange;
 }
 
 }  // namespace dt::parallel

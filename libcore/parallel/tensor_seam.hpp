@@ -24,6 +24,8 @@ class TensorSeam final : public model::Seam {
   model::ExchangeHandle start_shift(const Tensor& own, const Tensor& arriving) const override;
   int num_chunks() const override { return num_chunks_; }
 
+  /// Off: every exchange is finished before this rank computes on.
+  void set_overlap(bool value) { overlaps_ = value; }
   /// Time that a rank's computing has waited for the others since the beginning.
   double waited_s() const { return waited_s_; }
 
@@ -33,6 +35,7 @@ class TensorSeam final : public model::Seam {
   comm::Communicator* tensor_;
   comm::Communicator* context_;
   int num_chunks_;
+  bool overlaps_ = true;
   mutable double waited_s_ = 0;
 };
 

@@ -22,6 +22,7 @@ ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Gr
       sequence_length_(plan.sequence_length) {
   context_.set_arithmetic(plan.arithmetic);
   executor_.set_overlap(plan.overlap);
+  seam_.set_overlap(plan.overlap);
   if (!groups.is_alone() && plan.overlap) context_.set_poll([this] { executor_.poll(); });
   for (std::int64_t b = 0; b < plan.micro_batch; ++b) {
     for (std::int64_t t = 0; t < sequence_length_; ++t) positions_.push_back(static_cast<std::int32_t>(t));

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # tensor_links.sh: layers shared by two nodes of one thread each whose links carry 1 Gbit/s (tests/slurm/cluster; as root), a llama
-# whose exchanges take about as long as its computing: a step with products exchanged in chunks, each while another is multiplied,
-# against exchanged whole. In turns; the best step of each. DT_ROUNDS (default 2) rounds of DT_STEPS (default 4) steps, of which the
+# whose exchanges take about as long as its computing: a step that computes nothing while it exchanges; with products exchanged whole,
+# while gradients of weights are made; and in chunks, each while another is multiplied. In turns; the best step of each. DT_ROUNDS (default 2) rounds of DT_STEPS (default 4) steps, of which the
 # first is not counted.
 set -euo pipefail
+shopt -s extglob
 rounds=${DT_ROUNDS:-2} steps=${DT_STEPS:-4}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")
@@ -30,19 +31,23 @@ train() {
   rm -rf run
 }
 for ((round = 0; round < rounds; ++round)); do
+  train turns --no-overlap
   train whole --tp-overlap-chunks 1
   train chunks
+  train sp-turns --sequence-parallel --no-overlap
   train sp-whole --sequence-parallel --tp-overlap-chunks 1
   train sp-chunks --sequence-parallel
 done
 best() { sort -g "$1" | head -n 1; }
 echo "llama of 6 blocks, 2,048 tokens a step, two nodes of 1 thread at 1 Gbit/s, --tp 2: the best step, and its exposed communication"
 while read -r name text bound; do
-  paste -d ' ' <(best "$name") <(best "${name/chunks/whole}") | awk -v text="${text//_/ }" -v bound="$bound" '{
-    printf "  %-44s %6.3f s  %6.3f s%s\n", text, $1, $2, bound == "" ? "" : sprintf("  ÷ whole %.3f (at most %s)", $1 / $3, bound) }'
+  paste -d ' ' <(best "$name") <(best "${name/@(chunks|whole)/turns}") | awk -v text="${text//_/ }" -v bound="$bound" '{
+    printf "  %-44s %6.3f s  %6.3f s%s\n", text, $1, $2, bound == "" ? "" : sprintf("  ÷ in turns %.3f%s", $1 / $3, bound == "-" ? "" : " (at most " bound ")") }'
 done <<'END'
-whole exchanged_whole
+turns in_turns
+whole exchanged_whole -
 chunks in_chunks 0.88
-sp-whole --sequence-parallel,_whole
+sp-turns --sequence-parallel,_in_turns
+sp-whole --sequence-parallel,_whole -
 sp-chunks --sequence-parallel,_in_chunks 0.78
 END

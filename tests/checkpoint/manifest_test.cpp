@@ -113,7 +113,7 @@ TEST_CASE("how a manifest's layers were cut is told; what a later version may ca
   CHECK(parse_manifest(text, "m").mesh == m.mesh);
   m.mesh.sequence_parallel = false;
   CHECK(parse_manifest(edited(text, "\"sp\":\"on\"", "\"sp\":\"rings\""), "m").mesh == m.mesh);
-  CHECK(parse_manifest(edited(text, "\"sp\":\"on\"", "\"cp\":2"), "m").mesh == m.mesh);
+  CHECK(parse_manifest(edited(text, "\"sp\":\"on\"", "\"ep\":2"), "m").mesh == m.mesh);
   CHECK(contains(parse_error(edited(text, "\"tp\":4", "\"tp\":\"four\"")), "tp"));
 }
 

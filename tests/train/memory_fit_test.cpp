@@ -33,8 +33,8 @@ TEST_CASE("state beyond a host's memory is refused with the nearest that would d
              Catch::Contains("pp=1,dp=4,tp=1,zero=0: weights, gradients and optimizer "
                              "state of 4 ranks on a host take") &&
                  Catch::EndsWith("; --zero 1 or --pp 2 or --tp 2 would do"));
-  CHECK_THAT(refusal(job, 2 * whole), Catch::EndsWith("; --zero 2 or --pp 4 would do"));
-  CHECK_THAT(refusal(job, whole + whole / 20), Catch::EndsWith("; --zero 3 would do"));
+  CHECK_THAT(refusal(job, 2 * whole), Catch::EndsWith("; --zero 2 or --pp 4 or --tp 4 would do"));
+  CHECK_THAT(refusal(job, whole + whole / 20), Catch::EndsWith("; --zero 3 or --tp 4 would do"));
   CHECK_THAT(refusal(job, whole / 2),
              Catch::EndsWith("no layout of these ranks would do: start more of them, on "
                              "more hosts"));

@@ -88,15 +88,15 @@ cut() { # RANKS MODEL OPTIONS REGEX
   expect_match stderr "$4"
 }
 divide='it must divide the former, and divide the latter or be a multiple of them'
-cut 5 six.json "--tp 5" "--tp 5: tp=5 ranks for 12 query heads over 6 key-value heads: $divide; tp=3 or tp=6 would do\$"
-cut 4 six.json "--tp 4" "12 query heads over 6 key-value heads: $divide; tp=3 or tp=6 would do\$"
-cut 2 three.json "--tp 2" "12 query heads over 3 key-value heads: $divide; tp=1 or tp=3 would do\$"
-cut 24 six.json "--tp 24 --dry-run" "$divide; tp=12 would do\$"
-cut 16 three.json "--tp 8 --sequence-parallel --pp 2" "--tp 8 --sequence-parallel --pp 2: tp=8 .*; tp=6 or tp=12 would do\$"
-cut 3 narrow.json "--tp 3" '--tp 3: tp=3 ranks for an MLP of 2 features and a vocabulary of 257: each has one of both at least; tp=2 would do$'
+cut 5 six.json "--tp 5" "--tp 5 for 12 query heads over 6 key-value heads: $divide; --tp 3 or --tp 6 would do\$"
+cut 4 six.json "--tp 4" "12 query heads over 6 key-value heads: $divide; --tp 3 or --tp 6 would do\$"
+cut 2 three.json "--tp 2" "12 query heads over 3 key-value heads: $divide; --tp 1 or --tp 3 would do\$"
+cut 24 six.json "--tp 24 --dry-run" "$divide; --tp 12 would do\$"
+cut 16 three.json "--tp 8 --sequence-parallel --pp 2" "--tp 8 .*; --tp 6 or --tp 12 would do\$"
+cut 3 narrow.json "--tp 3" '--tp 3 for an MLP of 2 features and a vocabulary of 257: each has one of both at least; --tp 2 would do$'
 cut 2 six.json "--tp 2 --sequence-parallel --sequence-length 33" \
-  'sp=on with tp=2 for sequences of 33: it must divide them; tp=1, a length of 32, a length of 34 or sp=off would do$'
-cut 6 six.json "--tp 6 --sequence-parallel --sequence-length 64" 'for sequences of 64: it must divide them; tp=2, a length of 60 or sp=off would do$'
+  '--sequence-parallel with --tp 2 for sequences of 33: it must divide them; --tp 1, a length of 32, a length of 34 or --no-sequence-parallel would do$'
+cut 6 six.json "--tp 6 --sequence-parallel --sequence-length 64" 'for sequences of 64: it must divide them; --tp 2, a length of 60 or --no-sequence-parallel would do$'
 cut 1 six.json "--tp 2" '--tp 2: a model of 2 ranks, and there is one; --tp 1 would do, or start 2 ranks$'
 cut 5 six.json "--tp 6" '--tp 6: a model of 6 ranks, and there are 5; --tp 3 would do, or start 6 ranks$'
 cut 3 six.json "--tp 2 --pp 2" '--tp 2 --pp 2: a model of 4 ranks, and there are 3; --tp 2 would do, or start 4 ranks$'
