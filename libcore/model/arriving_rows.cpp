@@ -14,7 +14,6 @@ ArrivingRows::ArrivingRows(const Context& context, const Seam& seam, const Tenso
                            const Tensor& all_RC)
     : context_(&context), seam_(&seam), local_rows_(local_LC.dim(0)), all_RC_(all_RC) {
   chunks_.push_back({RowsOfAll(seam.share(), local_rows_, 0, local_rows_), local_LC, all_RC, {}});
-  start_next();
 }
 
 ArrivingRows::ArrivingRows(const Context& context, const Seam& seam, const Tensor& local_LC,
@@ -25,19 +24,26 @@ ArrivingRows::ArrivingRows(const Context& context, const Seam& seam, const Tenso
     const bool is_in_place = rows.num_runs() == 1 && all_RC;
     chunks_.push_back({rows, local_LC.rows(begin, end), is_in_place ? all_RC : rows.place_in(memory_RC), {}});
   });
-  while (num_started_ < std::min(most_under_way, chunks_.size())) start_next();
 }
 
-void ArrivingRows::start_next() {
-  Chunk& chunk = chunks_[num_started_++];
-  chunk.arrives = seam_->start_gather(chunk.local, chunk.together);
+void ArrivingRows::start(std::size_t num_chunks) {
+  for (; num_started_ < std::min(num_chunks, chunks_.size()); ++num_started_) {
+    Chunk& chunk = chunks_[num_started_];
+    chunk.arrives = seam_->start_gather(chunk.local, chunk.together);
+  }
+}
+
+void ArrivingRows::start_all() {
+  start(chunks_.size());
 }
 
 void ArrivingRows::wait_until(std::size_t num_chunks) {
   while (num_here_ < num_chunks) {
+    start(num_here_ + most_under_way);
     Chunk& chunk = chunks_[num_here_++];
     wait(*context_, chunk.arrives);
-    if (num_started_ < chunks_.size()) start_next();
+    start(num_here_ + most_under_way);
+    if (next_ && num_here_ + 1 >= chunks_.size()) next_->start_all();
     chunk.rows.copy_out(*context_, chunk.together, all_RC_);
   }
 }

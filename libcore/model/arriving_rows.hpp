@@ -20,9 +20,9 @@ void for_chunks(std::int64_t local_rows, int num, const Body& body) {
   }
 }
 
-/// In chunks, each of which may be used while the next travels. At most two are under way, so that the first
-/// has the network nearly to itself. Where rows are not divided they are all there. The memory that is handed
-/// in must stay until all have come.
+/// In chunks, each of which may be used while the next travels. At most two are under way once they are
+/// waited for, so that the first has the network nearly to itself. Where rows are not divided they are all
+/// there. The memory that is handed in must stay until all have come.
 class ArrivingRows {
  public:
   /// Rows that are not divided, or have arrived.
@@ -36,6 +36,10 @@ class ArrivingRows {
 
   /// All, of which at least the chunk that row `begin` is among has come; waits for it.
   const Tensor& wait_for(std::int64_t begin);
+  /// Starts every chunk, for who computes something else before it waits for one.
+  void start_all();
+  /// Starts `next` as soon as the last chunk but one has come, so that these come first.
+  void set_next(ArrivingRows& next) { next_ = &next; }
   /// Waits for what has not come.
   const Tensor& all();
 
@@ -57,7 +61,7 @@ class ArrivingRows {
     Tensor local, together;
     ExchangeHandle arrives;
   };
-  void start_next();
+  void start(std::size_t num_chunks);
   void wait_until(std::size_t num_chunks);
 
   const Context* context_ = nullptr;
@@ -66,6 +70,7 @@ class ArrivingRows {
   Tensor all_RC_;
   std::vector<Chunk> chunks_;
   std::size_t num_started_ = 0, num_here_ = 0;
+  ArrivingRows* next_ = nullptr;
 };
 
 /// Themselves, or in the seam's chunks on their way into scratch memory.

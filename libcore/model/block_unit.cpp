@@ -89,14 +89,22 @@ class BlockUnit::WeightHalf {
     bring(s_.mlp_in_LC);
   }
 
+  /// What comes next is brought after the gradients of the MLP's output.
+  void follow_mlp(ArrivingRows& dy_RC) {
+    if (g_) dy_RC.set_next(*input_RC_);
+  }
+
   Meanwhile of_mlp_down() const {
     if (!g_) return {};
     return [this] { block_.mlp_.backward_down_weight(context_, g_->mlp, s_.mlp_dy_RC, s_.mlp); };
   }
-  void of_mlp_up() {
+  /// While those of attention's output travel.
+  void of_mlp_up(ArrivingRows& dx1_RC) {
     if (!g_) return;
+    dx1_RC.start_all();
     block_.mlp_.backward_up_weight(context_, g_->mlp, input_RC_->all(), s_.mlp);
     bring(s_.attention_in_LC);
+    dx1_RC.set_next(*input_RC_);
   }
   Meanwhile of_attention() {
     if (!g_) return {};
@@ -112,7 +120,7 @@ class BlockUnit::WeightHalf {
   }
 
  private:
-  /// What weights were multiplied with, of all rows.
+  /// What weights were multiplied with, of all rows, once something starts it.
   void bring(const Tensor& in_LC) {
     input_RC_ =
         block_.divides_rows() ? ArrivingRows(context_, block_.seam_, in_LC, memory_RC_) : ArrivingRows(in_LC);
@@ -145,11 +153,12 @@ void BlockUnit::backward(const Context& context, const MicroBatch& micro_batch,
   const Tensor chunks_RC = memory_for_all_rows(context, micro_batch);
   ArrivingRows dy_RC = gradient_rows(context, dy_LC, chunks_RC, s.mlp_dy_RC);
   WeightHalf half(*this, context, micro_batch, s, grads);
+  half.follow_mlp(dy_RC);
   mlp_.backward_input(context, w.mlp, dy_RC, dnorm_LC, s.mlp, half.of_mlp_down());
   const Tensor& dx1_LC = s.x1_LC;
   norm_.backward_input(context, w.mlp_norm, s.x1_LC, dnorm_LC, dy_LC, dx1_LC, s.mlp_norm);
   ArrivingRows dx1_RC = gradient_rows(context, dx1_LC, chunks_RC, s.attention_dy_RC);
-  half.of_mlp_up();
+  half.of_mlp_up(dx1_RC);
   attention_.backward_input(context, micro_batch, w.attention, dx1_RC, dnorm_LC, s.attention,
                             half.of_attention());
   norm_.backward_input(context, w.attention_norm, x_LC, dnorm_LC, dx1_LC, dx_LC, s.attention_norm);
@@ -162,7 +171,8 @@ void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_
   const Arena::Scope scope(context.scratch());
   WeightHalf half(*this, context, micro_batch, s, grads);
   half.of_mlp_down()();
-  half.of_mlp_up();
+  ArrivingRows dx1_RC(s.attention_dy_RC);
+  half.of_mlp_up(dx1_RC);
   half.of_attention()();
   half.of_norms();
 }

@@ -31,10 +31,10 @@ train() {
   rm -rf run
 }
 for ((round = 0; round < rounds; ++round)); do
-  train turns --no-overlap
+  train turns --no-overlap --tp-overlap-chunks 1
   train whole --tp-overlap-chunks 1
   train chunks
-  train sp-turns --sequence-parallel --no-overlap
+  train sp-turns --sequence-parallel --no-overlap --tp-overlap-chunks 1
   train sp-whole --sequence-parallel --tp-overlap-chunks 1
   train sp-chunks --sequence-parallel
 done
