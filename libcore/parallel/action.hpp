@@ -32,7 +32,7 @@ enum class ActionKind {
 enum class Payload {
   none,
   activation,     // the output of `unit`, to the rank of unit + 1, which keeps it until that unit's
-                  // backward_weight; the sender needs it only until it is sent
+                  // backward_input puts its gradient there; the sender needs it only until it is sent
   gradient,       // with respect to the output of `unit`, from the rank of unit + 1 to the rank of `unit`
   tied_gradient,  // of the tied table, as the last unit has summed it (over the ranks, replicas too: the send
                   // finishes its reduce), this rank's part of it, to the owner, where control's complete()

@@ -2,6 +2,7 @@
 // Between whom of a pipeline what travels.
 
 #include <compare>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,10 @@ struct Channel {
   Payload payload = Payload::none;
   auto operator<=>(const Channel&) const = default;
 };
+
+/// A send starts only when the one so many before it in its channel is complete; a receive when that one's
+/// data are in use. What runs lists, proves them and works out their memory and time all go by this.
+inline constexpr std::size_t most_sends_under_way = 2;
 
 /// "activation from stage 0 to stage 1"
 std::string to_string(const Channel& channel);

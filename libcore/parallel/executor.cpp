@@ -111,11 +111,15 @@ void Executor::finish(const Action& action) {
   if (action.kind == ActionKind::reduce) storage_.gradients().finish_started(context_);
 }
 
+/// What communicates may compute, and kernels poll: that is within, and counts once.
 template <class Body>
 void Executor::communicate(const Body& body) {
+  if (communicates_) return body();
+  communicates_ = true;
   const double started_s = monotonic_s();
   body();
   exposed_communication_s_ += monotonic_s() - started_s;
+  communicates_ = false;
 }
 
 std::span<const Tensor> Executor::weights(int unit) {
@@ -143,11 +147,13 @@ void Executor::forward(const Action& action, const StepHooks& hooks) {
   Activations::Record& mine = activations_.of(action);
   mine.saved = activations_.take(unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
   const Tensor y = activations_.take_output(action.unit, action);
-  std::vector<Tensor> gradients;
-  const bool has_gradients = trains_ && unit.has_gradients_in_forward();
-  if (has_gradients) gradients = storage_.gradients().of_unit(context_, action.unit, action.micro_batch);
-  unit.forward(context_, micro_batch, weights(action.unit), x, y, mine.saved.span(), gradients);
-  if (has_gradients) storage_.gradients().finish_micro_batch(context_, action.unit, action.micro_batch);
+  const auto run = [&](std::span<const Tensor> gradients) {
+    unit.forward(context_, micro_batch, weights(action.unit), x, y, mine.saved.span(), gradients);
+  };
+  if (trains_ && unit.has_gradients_in_forward())
+    with_gradients(action, run);
+  else
+    run({});
   if (is_head(unit) && hooks.loss) hooks.loss(action.micro_batch, y);
   if (hooks.output) hooks.output(action.unit, action.micro_batch, y);
   if (!trains_) release_after_forward(action);
@@ -210,11 +216,11 @@ void Executor::backward_weight(const Action& action) {
   activations_.forget_if_empty(action.unit, action.micro_batch);
 }
 
-/// Where a micro-batch's gradients of its unit are to be added.
+/// Where a micro-batch's gradients of its unit are to be added; waits until there is room for them.
 template <class Body>
 void Executor::with_gradients(const Action& action, const Body& body) {
-  const std::vector<Tensor> gradients =
-      storage_.gradients().of_unit(context_, action.unit, action.micro_batch);
+  std::vector<Tensor> gradients;
+  communicate([&] { gradients = storage_.gradients().of_unit(context_, action.unit, action.micro_batch); });
   body(gradients);
   storage_.gradients().finish_micro_batch(context_, action.unit, action.micro_batch);
 }

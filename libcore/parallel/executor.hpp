@@ -87,6 +87,7 @@ class Executor {
   Activations activations_;
   Transfers transfers_;  // after what they read and write: they go first
   double exposed_communication_s_ = 0;
+  bool communicates_ = false;  // now
   UnitTimes unit_times_;
   bool overlaps_ = true;
   bool trains_ = false;       // the list at hand

@@ -42,8 +42,7 @@ GradientStore::GradientStore(Device device, const LocalTable& local, const Preci
       }
       holders.push_back(std::move(holder));
     }
-    const std::size_t ends = local.table().groups()[at(group.group)].holders.size();
-    if (group.has_state && holders.size() < ends) {
+    if (local.has_end_elsewhere(group)) {
       Holder& other = holders.emplace_back();
       other.part = Buffer(device, static_cast<std::size_t>(group.own.count) * dtype_bytes(dtype_));
     }

@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "parallel/channels.hpp"
+
 namespace dt::parallel {
 
 namespace {
@@ -52,7 +54,7 @@ class Holdings {
 
   void take_send(const Action& a) {
     std::deque<std::int64_t>& under_way = sent_[{a.peer, a.payload}];
-    if (under_way.size() == 2) {
+    if (under_way.size() == most_sends_under_way) {
       add(-under_way.front());
       under_way.pop_front();
     }

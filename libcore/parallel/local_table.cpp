@@ -152,6 +152,10 @@ const std::vector<int>& LocalTable::params_of(int unit) const {
   return unit_params_[at(unit)];
 }
 
+bool LocalTable::has_end_elsewhere(const LocalGroup& group) const {
+  return group.has_state && group.holders.size() < table_.groups()[at(group.group)].holders.size();
+}
+
 int LocalTable::tied_group() const {
   const auto is_tied = [&](const LocalGroup& g) { return table_.groups()[at(g.group)].holders.size() > 1; };
   const auto found = std::find_if(groups_.begin(), groups_.end(), is_tied);

@@ -86,6 +86,8 @@ class LocalTable {
   const std::vector<int>& groups_of(int unit) const;
   const std::vector<int>& params_of(int unit) const;
 
+  /// Whether another stage has the other end of a tied table, and this rank its state.
+  bool has_end_elsewhere(const LocalGroup& group) const;
   /// The local group of a table that the first and the last unit hold both; none here: −1.
   int tied_group() const;
 

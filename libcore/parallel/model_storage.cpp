@@ -62,6 +62,25 @@ void ModelStorage::set_weights(const Context& context, const LocalParam& param,
   kernels::convert(context, values, weights);
 }
 
+namespace {
+
+std::size_t most_of_neighbours(const std::vector<std::size_t>& units) {
+  std::size_t most = 0;
+  for (std::size_t unit = 0; unit + 1 < units.size(); ++unit)
+    most = std::max(most, units[unit] + units[unit + 1]);
+  return most;
+}
+
+/// One micro-batch's end meets the next one's beginning: any two units of a rank may follow each other, and a
+/// unit that is alone follows itself.
+std::size_t most_of_two(std::vector<std::size_t> units) {
+  std::sort(units.rbegin(), units.rend());
+  const bool is_alone = units.size() < 2 || units[1] == 0;
+  return units.empty() ? 0 : units[0] + (is_alone ? units[0] : units[1]);
+}
+
+}  // namespace
+
 StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision, const LanePlan* plan) {
   StorageBytes total;
   std::vector<std::size_t> unit_weights(local.table().units().size()), unit_gradients(unit_weights.size());
@@ -77,6 +96,7 @@ StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision
     if (!plan) continue;
     total.gradients += (division.divides_gradients() ? part : whole * at(std::max(1, plan->depth()))) *
                        group.holders.size() * gradient_bytes;
+    if (local.has_end_elsewhere(group)) total.gradients += part * gradient_bytes;
     total.optimizer += (precision.has_masters() ? 3 : 2) * state * master_bytes;
     total.checkpoint += 3 * state * master_bytes;
     for (const int unit : group.holders) {
@@ -85,12 +105,10 @@ StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision
     }
   }
   // The unit in work and the next one; the one in work and the one whose sum is under way.
-  for (const std::vector<std::size_t>& units : {unit_weights, unit_gradients}) {
-    std::size_t most = 0;
-    for (std::size_t unit = 0; unit + 1 < units.size(); ++unit)
-      most = std::max(most, units[unit] + units[unit + 1]);
-    total.gathered += most;
-  }
+  total.gathered = most_of_neighbours(unit_weights);
+  if (plan)
+    total.gathered +=
+        plan->num_micro_batches() > 1 ? most_of_two(unit_gradients) : most_of_neighbours(unit_gradients);
   return total;
 }
 

@@ -6,14 +6,15 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "parallel/channels.hpp"
 #include "parallel/index.hpp"
 
 namespace dt::parallel {
 
 namespace {
 
-/// One direction between two ranks, for one payload.
-struct Channel {
+/// What has come to one.
+struct ChannelState {
   struct Side {
     std::vector<Action> actions;
     std::vector<double> at_s;
@@ -61,15 +62,15 @@ class Walk {
   }
 
  private:
-  using ChannelKey = std::tuple<int, int, Payload>;  // sender, receiver
   struct Rank {
     std::size_t next = 0;
     double now_s = 0;
     std::optional<std::size_t> meeting;  // that the next action has come to
     std::map<int, std::size_t> met;      // of each group, how often
     std::map<int, std::size_t> gathers;  // of each unit, the last one's number in the stage's group
-    std::map<std::tuple<Payload, int, int>, std::pair<Channel*, std::size_t>> receives;  // by what they bring
-    std::vector<std::pair<Channel*, std::size_t>> sends;  // control waits for them
+    std::map<std::tuple<Payload, int, int>, std::pair<ChannelState*, std::size_t>>
+        receives;                                              // by what they bring
+    std::vector<std::pair<ChannelState*, std::size_t>> sends;  // control waits for them
   };
 
   /// The rank's next action, if all that it waits for has come.
@@ -96,7 +97,7 @@ class Walk {
     return a.kind == ActionKind::gather || a.kind == ActionKind::reduce || a.kind == ActionKind::control;
   }
 
-  static std::optional<double> done(const std::pair<Channel*, std::size_t>& transfer) {
+  static std::optional<double> done(const std::pair<ChannelState*, std::size_t>& transfer) {
     const auto& [channel, k] = transfer;
     return k < channel->done_s.size() ? std::optional(channel->done_s[k]) : std::nullopt;
   }
@@ -126,14 +127,14 @@ class Walk {
     const int peer = a.peer * dp_ + rank % dp_;
     DT_CHECK(a.peer >= 0 && at(peer) < lists_.size() && peer != rank, "rank {}: {} has no such peer", rank,
              to_string(a));
-    Channel& channel =
-        channels_[sends ? ChannelKey{rank, peer, a.payload} : ChannelKey{peer, rank, a.payload}];
-    Channel::Side& side = sends ? channel.sends : channel.receives;
+    ChannelState& channel =
+        channels_[sends ? Channel{rank, peer, a.payload} : Channel{peer, rank, a.payload}];
+    ChannelState::Side& side = sends ? channel.sends : channel.receives;
     const std::size_t k = side.actions.size();
     double start_s = r.now_s;
-    if (sends && k >= 2) {
-      if (channel.done_s.size() + 2 <= k) return {};
-      start_s = std::max(start_s, channel.done_s[k - 2]);
+    if (sends && k >= most_sends_under_way) {
+      if (channel.done_s.size() + most_sends_under_way <= k) return {};
+      start_s = std::max(start_s, channel.done_s[k - most_sends_under_way]);
     }
     side.actions.push_back(a);
     side.at_s.push_back(start_s);
@@ -144,7 +145,7 @@ class Walk {
   }
 
   /// Completes what both sides have come to.
-  void settle(Channel& channel, int sender, int receiver) {
+  void settle(ChannelState& channel, int sender, int receiver) {
     while (channel.done_s.size() < std::min(channel.sends.actions.size(), channel.receives.actions.size())) {
       const std::size_t k = channel.done_s.size();
       const Action &send = channel.sends.actions[k], &receive = channel.receives.actions[k];
@@ -217,9 +218,9 @@ class Walk {
     }
     for (const auto& [key, channel] : channels_) {
       const std::size_t k = channel.done_s.size();
-      DT_CHECK(k == channel.sends.actions.size(), "rank {}: {} is not received", std::get<0>(key),
+      DT_CHECK(k == channel.sends.actions.size(), "rank {}: {} is not received", key.sender,
                to_string(channel.sends.actions[k]));
-      DT_CHECK(k == channel.receives.actions.size(), "rank {}: {} is not sent", std::get<1>(key),
+      DT_CHECK(k == channel.receives.actions.size(), "rank {}: {} is not sent", key.receiver,
                to_string(channel.receives.actions[k]));
     }
     for (const Group& group : groups_) {
@@ -233,8 +234,8 @@ class Walk {
   int dp_;
   const Clock& clock_;
   std::vector<Rank> ranks_;
-  std::vector<Group> groups_;  // of each stage, then everyone
-  std::map<ChannelKey, Channel> channels_;
+  std::vector<Group> groups_;                 // of each stage, then everyone
+  std::map<Channel, ChannelState> channels_;  // between ranks, not their places on the pipeline's axis
   Timeline timeline_;
 };
 

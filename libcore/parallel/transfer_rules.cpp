@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "parallel/channels.hpp"
 
 namespace dt::parallel {
 
@@ -38,7 +39,8 @@ bool TransferRules::receive(const Action& action) {
   const auto waiting = std::count_if(unused_.begin(), unused_.end(), [&](const auto& entry) {
     return std::get<0>(entry.first) == action.payload && entry.second == action.peer;
   });
-  DT_CHECK(waiting <= 2, "{} while two before it wait to be used", to_string(action));
+  DT_CHECK(waiting <= static_cast<std::ptrdiff_t>(most_sends_under_way),
+           "{} while {} before it wait to be used", to_string(action), most_sends_under_way);
   return true;
 }
 

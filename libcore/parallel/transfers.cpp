@@ -4,13 +4,6 @@
 
 namespace dt::parallel {
 
-namespace {
-
-/// Sends of a channel that are under way at a time.
-constexpr std::size_t most_under_way = 2;
-
-}  // namespace
-
 Transfers::Transfers(const Context& context, const Groups& ranks, int rank,
                      std::function<void(Buffer&&)> release)
     : context_(context), ranks_(ranks), rank_(rank), release_(std::move(release)) {}
@@ -28,7 +21,7 @@ void Transfers::settle_oldest(std::deque<Sent>& sent) {
 
 void Transfers::send(const Action& send, const Tensor& data, Buffer&& buffer) {
   std::deque<Sent>& sent = sent_[channel_of(send, rank_)];
-  if (sent.size() == most_under_way) settle_oldest(sent);
+  if (sent.size() == most_sends_under_way) settle_oldest(sent);
   comm::Communicator& to = channel(send);
   sent.push_back({std::move(buffer), to.send(1 - to.rank(), data)});
 }

@@ -49,6 +49,16 @@ TEST_CASE("every schedule trains as one rank does, bit for bit") {
   }
 }
 
+TEST_CASE("replicas of a tied table's ends are summed before these meet") {
+  for (const int zero : {1, 2}) {
+    Setting setting{}, without{};
+    without.layout = {.dp = 4, .zero = zero, .zero_group = 2};
+    setting.layout = laid_out({.pp = 2, .dp = 4, .zero = zero, .zero_group = 2}, num_units(setting));
+    INFO(setting.layout.to_string());
+    check_same(train(without), train(setting));
+  }
+}
+
 TEST_CASE("eight stages, and ranks with different numbers of micro-batches, or none") {
   for (const Kind& kind : kinds) {
     for (const int micro_batches : {1, 3, 11}) {

@@ -19,14 +19,16 @@ TEST_CASE("a host holds what all its ranks do, divided as the layout says") {
   job.settings.zero = 3;
   holds(whole_state());
   job.settings.zero = 0, job.settings.pp = 4;
-  holds(whole_state() + 4 * table_numel);  // the last stage has weights of the table, too
+  holds(whole_state() +
+        8 * table_numel);  // the last stage has weights of the table, too; the first, its gradient
 }
 
 TEST_CASE("of several hosts the one whose ranks take most counts") {
   Job job(4, 2);
   job.settings.pp = 2;
   job.settings.stage_units = {"13", "1"};
-  CHECK(static_cast<double>(host_state_bytes(job.plan())) == Approx(2 * 16 * parameters()).epsilon(1e-3));
+  CHECK(static_cast<double>(host_state_bytes(job.plan())) ==
+        Approx(2 * (16 * parameters() + 4 * table_numel)).epsilon(1e-3));
 }
 
 TEST_CASE("evaluation holds weights alone") {

@@ -50,7 +50,7 @@ TEST_CASE("where neither will do alone, a longer pipeline and ZeRO are named tog
   job.settings.global_batch = 28;
   job.settings.zero_group = "2";
   CHECK_THAT(refusal(job, static_cast<std::uint64_t>(0.4 * whole_state())),
-             Catch::EndsWith("; --pp 7 --zero 3 would do"));
+             Catch::EndsWith("; --pp 14 --zero 3 would do"));
 }
 
 TEST_CASE("what would bring the whole estimate down may be to compute again") {
