@@ -122,6 +122,7 @@ void at_first(const Ranks& ranks, const std::function<void()>& body) {
 void on_first(const Ranks& ranks, int count, const std::string& name,
               const std::function<void(const Ranks&)>& body) {
   Communicator& world = ranks.world;
+  world.engine().recorder().set_duty("");  // what it had before is over
   const bool takes_part = world.rank() < count;
   const auto group = world.split(takes_part ? 0 : 1, world.rank(), name);
   const Patience patience(world.engine(), takes_part ? world.engine().timeout() : 0);

@@ -276,10 +276,12 @@ TEST_CASE("the first ranks work as a group of their own; what they all throw, th
     const Ranks ranks{group, console, [](const Error&) {}};
     const int count = (group.size() + 1) / 2;
     int seen = 0;
+    group.engine().recorder().set_duty("stage 1 of what was before");
     on_first(ranks, count, "first", [&](const Ranks& first) {
       seen = static_cast<int>(sum_of(first.world, 1));
       require(first.world.rank() == group.rank(), "a rank has another number");
     });
+    require(group.engine().recorder().duty().empty(), "a rank is named for what it does no more");
     require(seen == (group.rank() < count ? count : 0), "others than the first ranks worked");
     if (count == 1) return;
     const Error error = error_of([&] {

@@ -62,8 +62,12 @@ inline model::Layout laid_out(model::Layout layout, int units, int extra = 0) {
 /// Every element of every parameter, and what was wrong on any rank.
 struct Result {
   std::vector<std::vector<double>> params;
-  std::vector<std::vector<double>> other_end;  // as the tied table's other holder has it
-  std::vector<double> losses;                  // of each micro-batch of each step
+  struct End {  // of the tied table, as its other holder has it
+    std::int64_t begin;
+    std::vector<double> values;
+  };
+  std::vector<End> other_ends;
+  std::vector<double> losses;  // of each micro-batch of each step
 
   explicit Result(const Setting& s, const model::ParameterTable& table)
       : losses(static_cast<std::size_t>(num_steps * s.micro_batches)) {
@@ -134,10 +138,9 @@ class Rank {
       }
     }
     const int tied = local_.tied_group();
-    if (tied < 0 || local_.group(tied).has_state || local_.group(tied).own.begin != 0) return;
-    const Tensor part = storage_.group_weights(tied);
-    if (part.dtype() != setting_.precision.master()) return;
-    result.other_end.push_back(test::to_doubles(part));
+    if (tied < 0 || local_.group(tied).has_state) return;
+    result.other_ends.push_back(
+        {local_.group(tied).own.begin, test::to_doubles(storage_.group_weights(tied))});
   }
 
   const Executor& executor() const { return executor_; }
@@ -231,6 +234,19 @@ inline void check_same(const Result& a, const Result& b) {
     CHECK(std::memcmp(a.params[p].data(), b.params[p].data(), a.params[p].size() * sizeof(double)) == 0);
   }
   CHECK(a.losses == b.losses);
+}
+
+/// The tied table's other holders have what its owner has, as it is computed with.
+inline void check_ends(const Result& result, DType compute) {
+  const std::vector<double>& table = result.params[0];
+  const test::OwnedTensor rounded(compute, {static_cast<std::int64_t>(table.size())});
+  test::from_doubles(table, rounded.tensor);
+  const std::vector<double> expected = test::to_doubles(rounded.tensor);
+  for (const Result::End& end : result.other_ends) {
+    const auto begin = static_cast<std::size_t>(end.begin);
+    const std::size_t count = std::min(end.values.size(), expected.size() - begin);  // without padding
+    CHECK(std::memcmp(end.values.data(), expected.data() + begin, count * sizeof(double)) == 0);
+  }
 }
 
 inline Setting alone(Setting setting) {

@@ -12,7 +12,7 @@ namespace dt::parallel {
 
 namespace {
 
-constexpr std::string_view fills = "-=~+";  // of each virtual stage
+constexpr std::string_view fills = "-=~+:*o%";  // of each virtual stage
 constexpr int most_bands = 4;
 
 /// Columns [first, first + count) of the whole drawing.
