@@ -95,7 +95,8 @@ TEST_CASE("in 16 bits, too, stages change no bit, and both ends of a tied table 
     INFO(setting.layout.to_string());
     const Result result = train(setting);
     check_same(train(alone(setting)), result);
-    CHECK(result.other_ends.size() == 2);
+    const bool meet_on_a_rank = kind.schedule == PipelineSchedule::zero_bubble && kind.virtual_stages == 2;
+    CHECK(result.other_ends.size() == (meet_on_a_rank ? 0 : 2));
     check_ends(result, DType::bf16);
   }
 }
