@@ -63,6 +63,20 @@ Setting cut(Setting setting, int tp, bool sequence_parallel) {
   return setting;
 }
 
+/// The units' scratch memory is what they tell, but for what kernels of less than fp64 work in.
+void check_scratch(const Setting& setting, const Rank& rank) {
+  std::size_t told = 0;
+  for (const int unit : rank.local().units()) {
+    const model::Unit& held = *rank.units()[static_cast<std::size_t>(unit)];
+    told = std::max(told, held.scratch_bytes(1, setting.sequence / setting.layout.cp));
+  }
+  const auto most = static_cast<double>(rank.scratch_bytes());
+  if (most > static_cast<double>(told) || most < 0.85 * static_cast<double>(told))
+    throw Error(ErrorKind::internal,
+                fmt::format("{}: units tell {} bytes of scratch memory, running takes {}",
+                            setting.layout.to_string(), told, most));
+}
+
 }  // namespace
 
 TEST_CASE("cut layers train as whole ones do") {
@@ -216,6 +230,21 @@ TEST_CASE("a rank of cut layers takes the memory that the walk of its list finds
           setting.layout = laid_out({.pp = 2, .tp = 2, .sequence_parallel = divides}, num_units(setting));
           train(setting, [&](Rank& rank) { check_held(setting, rank); });
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("a rank of divided sequences takes the memory that the walk of its list and its units tell") {
+  for (const Family& family : families(4, true)) {
+    for (const int cp : {2, 4}) {
+      for (const model::Kept kept : {model::Kept::everything, model::Kept::matmuls}) {
+        Setting setting{.layers = 4, .precision = fp64, .sequence = 64, .kept = kept, .spec = family.spec};
+        setting.layout = laid_out({.pp = 2, .cp = cp}, num_units(setting));
+        train(setting, [&](Rank& rank) {
+          check_held(setting, rank);
+          check_scratch(setting, rank);
+        });
       }
     }
   }
