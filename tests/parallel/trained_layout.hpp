@@ -142,6 +142,7 @@ class Rank {
 
   const Executor& executor() const { return executor_; }
   const LocalTable& local() const { return local_; }
+  const ModelStorage& storage() const { return storage_; }
   std::size_t scratch_bytes() const { return context_.scratch().peak_bytes(); }
   const std::vector<std::unique_ptr<model::Unit>>& units() const { return units_; }
 
