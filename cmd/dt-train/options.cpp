@@ -56,7 +56,8 @@ void add_batch(OptionTable& t, Settings& s) {
       .add("global-batch", &s.global_batch, "N", "sequences a step", 1, max_batch)
       .add("micro-batch", &s.micro_batch, "N", "sequences per forward pass", 1, max_batch)
       .add("grad-lanes", &s.grad_lanes, "N",
-           "parts of a step's gradient sum; default: data-parallel ranks (all ÷ P ÷ T), kept on resume", 1)
+           "parts of a step's gradient sum; default: data-parallel ranks (all ÷ P ÷ T ÷ C), kept on resume",
+           1)
       .no_use_with(evaluation)
       .add("threads", &s.threads, "N",
            "a rank; default: this host's cores that ranks may use, shared among them", 1, max_threads);
@@ -126,7 +127,10 @@ void add_ranks(OptionTable& t, Settings& s) {
            0, 3)
       .no_use_with(evaluation)
       .add("zero-group", &s.zero_group, "WHO",
-           "ranks that divide it: all; node (those of a node); or so many in a row; groups hold the same")
+           "ranks that divide it: all; node (those of a node; where several divide sequences and several the "
+           "batch, it must have them all); or so many in a row, those that divide the batch first; groups "
+           "hold "
+           "the same")
       .no_use_with(evaluation)
       .needs("--zero 1, 2 or 3", [&s] { return s.zero > 0 || s.compare_layouts; })
       .add("overlap", &s.overlap,
@@ -238,7 +242,7 @@ void add_proof(OptionTable& t, Settings& s) {
           "compare-layouts", &s.compare_layouts, "LIST",
           "make --steps steps under each layout and print how they differ from the first's; exit 5 where "
           "more than may be. Layouts apart by ';', of pp=, schedule=, virtual-stages=, stage-units= (such "
-          "as 5+7+7+5), dp=, tp=, sp=on (the first pp × dp × tp ranks), zero=, zero-group=, "
+          "as 5+7+7+5), dp=, cp=, tp=, sp=on (the first pp × dp × cp × tp ranks), zero=, zero-group=, "
           "comm-bucket-bytes=, recompute=, micro-batch=, threads=, which default to this command's; of other "
           "stages than its, stage-units to those by FLOPs")
       .no_use_with(evaluation)

@@ -1,5 +1,6 @@
 #include "model/ring_attention.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -40,8 +41,9 @@ std::size_t RingAttention::scratch_bytes(const kernels::AttentionShape& shape, D
   const auto rows = static_cast<std::size_t>(shape.batch * shape.sequence),
              q = static_cast<std::size_t>(shape.query_heads * shape.head_dim),
              kv = static_cast<std::size_t>(2 * shape.key_value_heads * shape.head_dim),
-             element = dtype_bytes(dtype), sum = dtype_bytes(statistics_dtype(dtype));
-  return rows * (3 * kv * element + 3 * kv * sum + q * sum);
+             heads = static_cast<std::size_t>(shape.query_heads), sum = dtype_bytes(statistics_dtype(dtype));
+  const std::size_t part = (q + heads) * sum / Zigzag::num_chunks;  // of one chunk's queries, to be merged
+  return rows * (2 * kv * dtype_bytes(dtype) + q * sum + std::max(3 * kv * sum, part));
 }
 
 int RingAttention::before(int rank, int steps) const {
@@ -83,16 +85,14 @@ Tensor RingAttention::keys_and_values(const Context& context, const Tensor& qkv_
 template <class Body>
 void RingAttention::for_blocks(const Context& context, const Tensor& own_kv, const Body& body) const {
   const Share& share = seam_.share();
-  std::array<Tensor, 2> memory;
-  for (Tensor& m : memory) m = context.scratch().allocate(own_kv.dtype(), own_kv.shape());
-  Tensor held = own_kv;
+  const std::array memory{own_kv, context.scratch().allocate(own_kv.dtype(), own_kv.shape())};
   for (int step = 0; step < share.context_size; ++step) {
     const bool is_last = step + 1 == share.context_size;
-    const Tensor& arriving = memory[static_cast<std::size_t>(step % 2)];
+    const Tensor& held = memory[static_cast<std::size_t>(step % 2)];
+    const Tensor& arriving = memory[static_cast<std::size_t>((step + 1) % 2)];
     const ExchangeHandle shift = is_last ? ExchangeHandle() : seam_.start_shift(held, arriving);
     body(Block{held, before(share.context_rank, step)});
     wait(context, shift);
-    held = arriving;
   }
 }
 

@@ -1,7 +1,9 @@
 #include "parallel/mesh.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <numeric>
+#include <vector>
 
 #include "base/error.hpp"
 #include "parallel/index.hpp"
@@ -45,6 +47,37 @@ std::string why_not_cut(std::int64_t tp, const model::ModelSpec& spec) {
       "tp={} for an MLP of {} features and a vocabulary of {}: each has one of both at least; {} would "
       "do",
       tp, spec.mlp_hidden, spec.vocabulary, nearest_tp(tp, spec));
+}
+
+/// What divides the lengths of sequences: two chunks for each of cp ranks, and of what they leave as many
+/// rows for each of tp that divide rows.
+std::int64_t divisor_of_lengths(const model::Layout& mesh) {
+  return mesh.cp * std::lcm(mesh.cp > 1 ? 2 : 1, mesh.sequence_parallel ? mesh.tp : 1);
+}
+
+/// Below, and above where the model has positions for it: "a length of 8".
+std::vector<std::string> nearest_lengths(const model::Layout& mesh, const model::ModelSpec& spec,
+                                         std::int64_t length) {
+  const std::int64_t divisor = divisor_of_lengths(mesh), shorter = length - length % divisor;
+  std::vector<std::string> lengths;
+  if (shorter > 0) lengths.push_back(fmt::format("a length of {}", shorter));
+  if (shorter + divisor <= spec.max_positions)
+    lengths.push_back(fmt::format("a length of {}", shorter + divisor));
+  return lengths;
+}
+
+/// Fewer ranks that can divide sequences of that length: the most of them, if any.
+std::vector<std::string> fewer_parts(model::Layout mesh, std::int64_t length) {
+  while (--mesh.cp > 0) {
+    if (length % divisor_of_lengths(mesh) == 0) return {fmt::format("cp={}", mesh.cp)};
+  }
+  return {};
+}
+
+/// "a, b or c"
+std::string either(const std::vector<std::string>& options) {
+  if (options.size() == 1) return options.front();
+  return fmt::format("{} or {}", fmt::join(options.begin(), options.end() - 1, ", "), options.back());
 }
 
 /// What a schedule asks of the number of virtual stages; "" where it has it.
@@ -104,21 +137,23 @@ std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& sp
 
 std::string why_sequence_impossible(const model::Layout& mesh, const model::ModelSpec& spec,
                                     std::int64_t sequence_length) {
-  if (const std::int64_t chunks = std::int64_t{2} * mesh.cp; mesh.cp > 1 && sequence_length % chunks != 0) {
-    return fmt::format(
-        "cp={} for sequences of {}: each rank has two of {} equal chunks; a length of {} would do", mesh.cp,
-        sequence_length, chunks, (sequence_length + chunks - 1) / chunks * chunks);
+  const std::int64_t chunks = std::int64_t{2} * mesh.cp, part = sequence_length / mesh.cp;
+  std::vector<std::string> would_do = nearest_lengths(mesh, spec, sequence_length);
+  if (mesh.cp > 1 && sequence_length % chunks != 0) {
+    const std::vector<std::string> fewer = fewer_parts(mesh, sequence_length);
+    would_do.insert(would_do.begin(), fewer.begin(), fewer.end());
+    if (would_do.empty()) would_do = {"cp=1,sp=off"};
+    return fmt::format("cp={} for sequences of {}: each rank has two of {} equal chunks; {} would do",
+                       mesh.cp, sequence_length, chunks, either(would_do));
   }
-  sequence_length /= mesh.cp;
-  if (!mesh.sequence_parallel || sequence_length % mesh.tp == 0) return {};
+  if (!mesh.sequence_parallel || part % mesh.tp == 0) return {};
   std::int64_t tp = mesh.tp - 1;
-  while (sequence_length % tp != 0 || !is_possible(tp, spec)) --tp;
-  const std::int64_t shorter = sequence_length - sequence_length % mesh.tp, longer = shorter + mesh.tp;
-  std::string would_do = fmt::format("tp={}", tp);
-  if (shorter > 0) would_do += fmt::format(", a length of {}", shorter);
-  if (longer <= spec.max_positions) would_do += fmt::format(", a length of {}", longer);
-  return fmt::format("sp=on with tp={} for sequences of {}: it must divide them; {} or sp=off would do",
-                     mesh.tp, sequence_length, would_do);
+  while (part % tp != 0 || !is_possible(tp, spec)) --tp;
+  would_do.insert(would_do.begin(), fmt::format("tp={}", tp));
+  would_do.emplace_back("sp=off");
+  return fmt::format(
+      "sp=on with tp={} for sequences of {}{}: it must divide them; {} would do", mesh.tp, sequence_length,
+      mesh.cp == 1 ? "" : fmt::format(", of which cp={} leaves {}", mesh.cp, part), either(would_do));
 }
 
 Piece slice_of(const model::ParamSpec& param, int tp, int tp_rank) {

@@ -21,8 +21,8 @@ Division division_of(const model::Layout& layout, int data_rank);
 /// may hold, too: so tp divides the query heads, and divides the key-value heads or is a multiple of them. It
 /// has a feature of the MLP and a row of the vocabulary at least. The table of stages is not looked at.
 std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& spec);
-/// The same of sequences of that length, for a layout that is possible: where tp ranks divide them, each has
-/// as many rows as the others.
+/// The same of sequences of that length, for a layout that is possible: cp ranks have two equal chunks each
+/// (see model::Zigzag), and where tp ranks divide what that leaves, each has as many rows as the others.
 std::string why_sequence_impossible(const model::Layout& mesh, const model::ModelSpec& spec,
                                     std::int64_t sequence_length);
 

@@ -18,6 +18,8 @@ class Arena {
   /// Uninitialised, 64-byte aligned; valid until the Scope around it ends.
   Tensor allocate(DType dtype, Shape shape);
   std::size_t capacity_bytes() const;
+  /// The most that was allocated at a time.
+  std::size_t peak_bytes() const { return peak_bytes_; }
 
   /// What was allocated during a Scope's life is given back with its end.
   class Scope {

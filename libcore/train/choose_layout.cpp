@@ -33,36 +33,54 @@ std::string as_asked(const Settings& s, std::string text) {
   return text;
 }
 
-/// Ranks among which --zero divides the state: whole groups of ranks that follow each other.
-int parse_zero_group(const Settings& s, const Launch& launch, int dp) {
-  if (s.zero_group == "all" || s.zero == 0) return dp;
-  if (s.zero_group == "node") {
-    const int per_node = s.cp == 1 && launch.ranks_per_node % static_cast<int>(s.tp) == 0
-                             ? launch.ranks_per_node / static_cast<int>(s.tp)
-                             : 0;
-    if (per_node > 0 && dp % per_node == 0) return per_node;
-    if (per_node > 0 && per_node % dp == 0) return dp;  // of several stages
-    throw Error(ErrorKind::usage,
-                named(s, "zero-group", "node") + ": the nodes do not all have as many ranks, in a row",
+/// How many data ranks of a node follow each other, with no other node's between them; 0 where that is not
+/// the same of all nodes. Data ranks follow each other cp slowest, those of a node cp fastest: a node has all
+/// of them, or one of both axes is alone.
+int data_ranks_of_node(const Launch& launch, const model::Layout& layout) {
+  const int per_node = launch.ranks_per_node / layout.tp, ranks = layout.data_ranks();
+  if (per_node == 0 || launch.ranks_per_node % layout.tp != 0) return 0;
+  if (per_node % ranks == 0) return ranks;  // of several stages
+  return ranks % per_node == 0 && (layout.dp == 1 || layout.cp == 1) ? per_node : 0;
+}
+
+[[noreturn]] void refuse_node_groups(const Settings& s, const model::Layout& layout) {
+  const std::string asked = named(s, "zero-group", "node") + ": ";
+  if (layout.dp == 1 || layout.cp == 1)
+    throw Error(ErrorKind::usage, asked + "the nodes do not all have as many ranks, in a row",
                 "give each node as many ranks, or divide among all");
+  throw Error(
+      ErrorKind::usage,
+      asked + fmt::format("beside {} of {} data-parallel ranks a node must have all that hold the same",
+                          named(s, "cp", std::to_string(layout.cp)), layout.dp),
+      fmt::format("{} or {} would do", named(s, "zero-group", "all"),
+                  named(s, "zero-group", std::to_string(layout.dp))));
+}
+
+/// Ranks among which --zero divides the state: whole groups of ranks that follow each other.
+int parse_zero_group(const Settings& s, const Launch& launch, const model::Layout& layout) {
+  const int ranks = layout.data_ranks();
+  if (s.zero_group == "all" || s.zero == 0) return ranks;
+  if (s.zero_group == "node") {
+    if (const int group = data_ranks_of_node(launch, layout); group > 0) return group;
+    refuse_node_groups(s, layout);
   }
   const bool is_number = !s.zero_group.empty() && s.zero_group.size() < 9 &&
                          s.zero_group.find_first_not_of("0123456789") == std::string::npos;
   const int size = is_number ? std::stoi(s.zero_group) : 0;
-  if (size > 0 && dp % size == 0) return size;
+  if (size > 0 && ranks % size == 0) return size;
   std::string allowed;
-  for (int n = 1; n <= dp; ++n) {
-    if (dp % n == 0) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", n);
+  for (int n = 1; n <= ranks; ++n) {
+    if (ranks % n == 0) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", n);
   }
-  throw Error(
-      ErrorKind::usage,
-      fmt::format("{}: groups of equal size must make up the {} {}ranks",
-                  named(s, "zero-group", s.zero_group), dp, s.ranks_per_model() > 1 ? "data-parallel " : ""),
-      fmt::format("allowed are all, node, {}", allowed));
+  throw Error(ErrorKind::usage,
+              fmt::format("{}: groups of equal size must make up the {} {}ranks",
+                          named(s, "zero-group", s.zero_group), ranks,
+                          s.ranks_per_model() > 1 ? "data-parallel " : ""),
+              fmt::format("allowed are all, node, {}", allowed));
 }
 
 void set_zero(const Settings& s, const Launch& launch, model::Layout& layout) {
-  const int group = parse_zero_group(s, launch, layout.data_ranks());
+  const int group = parse_zero_group(s, launch, layout);
   if (group == 1) return;  // one rank has nothing to divide
   layout.zero = static_cast<int>(s.zero);
   if (layout.zero > 0 && group < layout.data_ranks()) layout.zero_group = group;

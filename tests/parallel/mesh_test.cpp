@@ -362,3 +362,30 @@ TEST_CASE("tensor-parallel ranks that divide sequences have as many rows as each
   // A number of ranks that the model can have: not 6.
   CHECK_THAT(why(8, true, 6), Catch::Contains("; tp=2, a length of 8"));
 }
+
+TEST_CASE("ranks that divide sequences have two equal chunks each, and of them tp ranks as many rows") {
+  model::ModelSpec spec = dt_test::grouped_spec(3, true);
+  spec.query_heads = spec.key_value_heads = 8, spec.vocabulary = 32;
+  spec.max_positions = 64;
+  const auto why = [&](int cp, int tp, std::int64_t length) {
+    return why_sequence_impossible({.tp = tp, .sequence_parallel = tp > 1, .cp = cp}, spec, length);
+  };
+  CHECK(why(2, 1, 12).empty());
+  CHECK(why(2, 4, 16).empty());
+  CHECK(
+      why(4, 1, 18) ==
+      "cp=4 for sequences of 18: each rank has two of 8 equal chunks; cp=3, a length of 16 or a length of 24 "
+      "would do");
+  CHECK(why(3, 1, 18).empty());
+  // No longer than the model's positions, and never none.
+  CHECK_THAT(why(8, 1, 62), Catch::EndsWith("; cp=1, a length of 48 or a length of 64 would do"));
+  CHECK_THAT(why(8, 1, 70), Catch::EndsWith("; cp=7 or a length of 64 would do"));
+  CHECK_THAT(why(4, 1, 6), Catch::EndsWith("; cp=3 or a length of 8 would do"));
+  // What both would do with.
+  CHECK_THAT(why(2, 4, 18), Catch::EndsWith("; a length of 16 or a length of 24 would do"));
+  CHECK_THAT(why(32, 8, 31), Catch::EndsWith("; cp=1,sp=off would do"));
+  CHECK(why(2, 4, 12) ==
+        "sp=on with tp=4 for sequences of 12, of which cp=2 leaves 6: it must divide them; tp=2, a length of "
+        "8, a "
+        "length of 16 or sp=off would do");
+}

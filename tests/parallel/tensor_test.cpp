@@ -1,6 +1,8 @@
 // Steps of layouts whose layers are cut, ranks as threads, against those of one rank.
 
 #include <cmath>
+#include <optional>
+#include <tuple>
 
 #include "parallel/trained_layout.hpp"
 
@@ -61,6 +63,59 @@ Setting cut(Setting setting, int tp, bool sequence_parallel) {
   setting.layout.tp = tp;
   setting.layout.sequence_parallel = sequence_parallel;
   return setting;
+}
+
+/// Weights and masters as ranks tell that they hold them.
+class Held {
+ public:
+  explicit Held(const model::ModelSpec& spec) {
+    const model::ParameterTable table(spec);
+    for (const model::ParamSpec& param : table.params())
+      for (auto* values : {&weights_, &masters_})
+        values->emplace_back(static_cast<std::size_t>(param.shape.numel()), std::nullopt);
+  }
+  void tell(const Rank& rank) {
+    const std::scoped_lock lock(mutex_);
+    for (const LocalParam& param : rank.local().params()) {
+      tell(param, rank.storage().group_weights(param.group), weights_);
+      tell(param, rank.storage().group_masters(param.group), masters_);
+    }
+  }
+  int num_same() const { return num_same_; }
+  int num_others() const { return num_others_; }
+
+ private:
+  using Values = std::vector<std::vector<std::optional<double>>>;  // of each parameter's elements
+
+  void tell(const LocalParam& param, const Tensor& part, Values& values) {
+    const std::vector<double> own = test::to_doubles(part);
+    for (const CopyRun& run : intersect(param.part, Piece::whole(param.slice.global))) {
+      for (std::int64_t i = 0; i < run.count; ++i) {
+        auto& value = values[static_cast<std::size_t>(param.param)][static_cast<std::size_t>(run.target + i)];
+        const double here = own[static_cast<std::size_t>(param.part_offset + run.source + i)];
+        if (value) ++(std::memcmp(&*value, &here, sizeof here) == 0 ? num_same_ : num_others_);
+        value = here;
+      }
+    }
+  }
+
+  std::mutex mutex_;
+  Values weights_, masters_;
+  int num_same_ = 0, num_others_ = 0;
+};
+
+/// The units' scratch memory is what they tell, but for what kernels of less than fp64 work in.
+void check_scratch(const Setting& setting, const Rank& rank) {
+  std::size_t told = 0;
+  for (const int unit : rank.local().units()) {
+    const model::Unit& held = *rank.units()[static_cast<std::size_t>(unit)];
+    told = std::max(told, held.scratch_bytes(1, setting.sequence / setting.layout.cp));
+  }
+  const auto most = static_cast<double>(rank.scratch_bytes());
+  if (most > static_cast<double>(told) || most < 0.85 * static_cast<double>(told))
+    throw Error(ErrorKind::internal,
+                fmt::format("{}: units tell {} bytes of scratch memory, running takes {}",
+                            setting.layout.to_string(), told, most));
 }
 
 }  // namespace
@@ -154,6 +209,27 @@ TEST_CASE("in 16 bits replicas of what is not cut stay the same") {
   }
 }
 
+TEST_CASE("in 16 bits ranks that hold the same hold the same bits") {
+  for (const Family& family : families(2, true)) {
+    for (const auto& [cp, tp, zero, divides] :
+         std::vector<std::tuple<int, int, int, bool>>{{2, 1, 0, false},
+                                                      {1, 2, 0, false},
+                                                      {1, 2, 0, true},
+                                                      {2, 2, 0, true},
+                                                      {2, 4, 0, true},
+                                                      {2, 2, 1, true}}) {
+      Setting setting{
+          .layers = 2, .precision = {.compute = DType::bf16}, .sequence = 16, .spec = family.spec};
+      setting.layout = {.tp = tp, .zero = zero, .sequence_parallel = divides, .cp = cp};
+      Held held(spec_of(setting));
+      train(setting, [&](Rank& rank) { held.tell(rank); });
+      INFO(family.name << " " << setting.layout.to_string());
+      CHECK(held.num_same() > 0);
+      CHECK(held.num_others() == 0);
+    }
+  }
+}
+
 TEST_CASE("divided sequences train as whole ones do") {
   const bool tied = GENERATE(true, false);
   for (const Family& family : families(2, tied)) {
@@ -216,6 +292,21 @@ TEST_CASE("a rank of cut layers takes the memory that the walk of its list finds
           setting.layout = laid_out({.pp = 2, .tp = 2, .sequence_parallel = divides}, num_units(setting));
           train(setting, [&](Rank& rank) { check_held(setting, rank); });
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("a rank of divided sequences takes the memory that the walk of its list and its units tell") {
+  for (const Family& family : families(4, true)) {
+    for (const int cp : {2, 4}) {
+      for (const model::Kept kept : {model::Kept::everything, model::Kept::matmuls}) {
+        Setting setting{.layers = 4, .precision = fp64, .sequence = 64, .kept = kept, .spec = family.spec};
+        setting.layout = laid_out({.pp = 2, .cp = cp}, num_units(setting));
+        train(setting, [&](Rank& rank) {
+          check_held(setting, rank);
+          check_scratch(setting, rank);
+        });
       }
     }
   }

@@ -144,6 +144,9 @@ class Rank {
   }
 
   const Executor& executor() const { return executor_; }
+  const LocalTable& local() const { return local_; }
+  const ModelStorage& storage() const { return storage_; }
+  std::size_t scratch_bytes() const { return context_.scratch().peak_bytes(); }
   const std::vector<std::unique_ptr<model::Unit>>& units() const { return units_; }
 
  private:
@@ -257,12 +260,13 @@ inline Setting alone(Setting setting) {
 
 /// A rank's activations take what the walk of its list finds.
 inline void check_held(const Setting& setting, const Rank& rank) {
+  const std::int64_t length = setting.sequence / setting.layout.cp;
   std::vector<UnitBytes> bytes;
   for (const auto& unit : rank.units()) {
-    bytes.push_back({.output = unit->output_shape(1, setting.sequence).numel() *
+    bytes.push_back({.output = unit->output_shape(1, length).numel() *
                                static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
-                     .saved = static_cast<std::int64_t>(unit->saved_bytes(1, setting.sequence)),
-                     .handover = static_cast<std::int64_t>(unit->handover_bytes(1, setting.sequence))});
+                     .saved = static_cast<std::int64_t>(unit->saved_bytes(1, length)),
+                     .handover = static_cast<std::int64_t>(unit->handover_bytes(1, length))});
   }
   const auto held = static_cast<double>(most_held_bytes(rank.list(), bytes));
   const auto pool = static_cast<double>(rank.executor().activation_bytes());

@@ -30,10 +30,10 @@ model::Layout chosen(const Settings& s, int ranks, int layers = 10, int ranks_pe
   return choose_layout(s, spec_of(layers), 32, {.num_ranks = ranks, .ranks_per_node = ranks_per_node});
 }
 
-std::string refusal(const Settings& s, int ranks, int layers = 10) {
+std::string refusal(const Settings& s, int ranks, int layers = 10, int ranks_per_node = 1) {
   try {
     ranks_used(s, ranks);
-    chosen(s, ranks, layers);
+    chosen(s, ranks, layers, ranks_per_node);
     return {};
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::usage);
@@ -85,6 +85,22 @@ TEST_CASE("a node of several stages is a group of all that share a stage") {
   CHECK(chosen(s, 8, 10, 2).zero_group == 2);
   CHECK(chosen(s, 8, 10, 8).zero_group == 0);
   CHECK_THROWS_AS(chosen(s, 12, 10, 4), Error);  // a node holds parts of two stages
+}
+
+TEST_CASE("a node is a group where its ranks follow each other among those that sum, dp before cp") {
+  const auto node = [](int cp, int tp = 1) {
+    Settings s = asked(1);
+    s.cp = cp, s.tp = tp;
+    s.zero = 1, s.zero_group = "node";
+    return s;
+  };
+  CHECK(chosen(node(2), 8, 10, 8).zero_group == 0);
+  CHECK(chosen(node(8), 8, 10, 2).zero_group == 2);
+  CHECK(chosen(node(4, 2), 8, 10, 4).zero_group == 2);
+  CHECK(refusal(node(2), 8, 10, 4) ==
+        "--zero-group node: beside --cp 2 of 4 data-parallel ranks a node must have all that hold the same; "
+        "--zero-group all or --zero-group 4 would do");
+  CHECK_THAT(refusal(node(8), 8, 10, 0), Catch::Contains("do not all have as many ranks"));
 }
 
 TEST_CASE("units are laid on every schedule's stages, each once, as the pipeline wants them") {

@@ -38,6 +38,27 @@ TEST_CASE("evaluation holds weights alone") {
   CHECK(static_cast<double>(host_state_bytes(plan)) == Approx(2 * 4 * parameters()).epsilon(1e-3));
 }
 
+TEST_CASE("ranks that divide sequences hold as much less of activations, and all state") {
+  const auto estimate = [](int cp) {
+    Job job(cp);
+    job.settings.cp = cp;
+    Plan plan = job.plan();
+    plan.sequence_length = 8192;
+    const std::vector<MemoryEstimate> stages = estimate_memory(plan);
+    REQUIRE(stages.size() == 1);
+    return stages.front();
+  };
+  const MemoryEstimate one = estimate(1);
+  const auto activations = [](const MemoryEstimate& memory) {
+    return static_cast<double>(memory.activations - (std::size_t{30} << 20));  // kernels' share aside
+  };
+  for (const int cp : {2, 4}) {
+    const MemoryEstimate part = estimate(cp);
+    CHECK(activations(part) * cp == Approx(activations(one)).epsilon(0.1));
+    CHECK(part.storage.weights + part.storage.optimizer == one.storage.weights + one.storage.optimizer);
+  }
+}
+
 TEST_CASE("stages hold the activations that their lists make them hold") {
   Job job(4);
   job.settings.pp = 4;

@@ -102,6 +102,13 @@ cut 5 six.json "--tp 6" '--tp 6: a model of 6 ranks, and there are 5; --tp 3 wou
 cut 3 six.json "--tp 2 --pp 2" '--tp 2 --pp 2: a model of 4 ranks, and there are 3; --tp 2 would do, or start 4 ranks$'
 cut 7 six.json "--tp 2 --pp 4" '--tp 2 --pp 4: a model of 8 ranks, and there are 7; --tp 2 --pp 3 would do, or start 8 ranks$'
 cut 4 six.json "--tp 2 --zero 1 --zero-group 4" 'must make up the 2 data-parallel ranks; allowed are all, node, 1, 2$'
+cut 4 six.json "--cp 4 --sequence-length 36" '--cp 4 for sequences of 36: each rank has two of 8 equal chunks; --cp 3, a length of 32 or a length of 40 would do$'
+cut 12 six.json "--cp 4 --tp 3 --sequence-parallel --sequence-length 31" \
+  '--cp 4 for sequences of 31: each rank has two of 8 equal chunks; a length of 24 or a length of 48 would do$'
+cut 6 six.json "--cp 2 --tp 3 --sequence-parallel --sequence-length 32" \
+  'with --tp 3 for sequences of 32, of which --cp 2 leaves 16: .*; --tp 2, a length of 24, a length of 36 or --no-sequence-parallel would do$'
+cut 3 six.json "--cp 4" '--cp 4: a model of 4 ranks, and there are 3; --cp 3 would do, or start 4 ranks$'
+cut 2 six.json "--cp 0" "invalid value '0' for option '--cp'"
 cut 2 six.json "--sequence-parallel" '--sequence-parallel needs --tp 2 or more$'
 cut 2 six.json "--tp-overlap-chunks 2" '--tp-overlap-chunks needs --tp 2 or more$'
 cut 2 six.json "--tp 0" "invalid value '0' for option '--tp'"

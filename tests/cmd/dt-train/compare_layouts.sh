@@ -142,9 +142,14 @@ cat >fake/srun <<'END'
 exec mpirun --oversubscribe --bind-to none -n "$SLURM_NTASKS" "${@:2}" </dev/null
 END
 chmod +x fake/srun
-for pipeline in "" "--pp 2 --stage-units 1,3 --pp-schedule zero-bubble"; do
+while read -r num_equal layout; do
   expect_exit 0 env PATH="$PWD/fake:$PATH" SLURM_NTASKS=4 DT_MODEL=llama-tiny DT_DATA=shards \
-    DT_TRAIN_ARGS="--steps 3 --global-batch 4 --micro-batch 1 --sequence-length 32 --threads 1 $pipeline" \
+    DT_TRAIN_ARGS="--steps 3 --global-batch 4 --micro-batch 1 --sequence-length 32 --threads 1 $layout" \
     bash "$DT_TESTS/../jobs/prove.sbatch"
-  expect_equal "$(grep -c 'equal weights$' stdout)" 6 "layouts that proved equal"
-done
+  expect_equal "$(grep -c 'equal weights$' stdout)" "$num_equal" "layouts that proved equal beside '$layout'"
+  expect_equal "$(grep -c 'losses within 1e-05$' stdout)" $((6 - num_equal)) "layouts that proved near beside '$layout'"
+done <<'LAYOUTS'
+6
+6 --pp 2 --stage-units 1,3 --pp-schedule zero-bubble
+5 --cp 2 --tp 2 --sequence-parallel
+LAYOUTS

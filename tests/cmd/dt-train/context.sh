@@ -18,7 +18,7 @@ done <<'STARTS'
 threads=2 --cp 2
 mpi=4 --cp 4 --recompute selective
 threads=8 --cp 2 --tp 2 --sequence-parallel --pp 2 --zero 1 --recompute full
-threads=5 --cp 2 --zero 3 --checkpoint-writers-per-node 1
+threads=5 --cp 2 --zero 3 --zero-group node --checkpoint-writers-per-node 1
 mpi=4 --cp 2 --zero 1 --no-background-save
 STARTS
 expect_close "$(losses changes)" "$(losses one)" 1e-5 "losses"
@@ -60,6 +60,6 @@ expect_equal "$(equal_layouts)" 2 "layouts of equal bits in bf16"
 
 # Sequences that do not divide, and too few ranks.
 expect_exit 2 train bad "${common[@]}" --steps 2 --comm threads=4 --cp 3
-expect_match stderr '--cp 3.* two of 6 equal chunks; a length of 36 would do'
+expect_match stderr '--cp 3 for sequences of 32: each rank has two of 6 equal chunks; --cp 2, a length of 30 or a length of 36 would do$'
 expect_exit 2 train bad "${common[@]}" --steps 2 --cp 2
 expect_match stderr '--cp 2: a model of 2 ranks, and there is one; .* would do, or start 2 ranks'

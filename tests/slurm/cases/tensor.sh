@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Layers that four nodes share, as two stages of a pipeline, until one dies; then all share the batch alone, then all four each layer:
-# the losses of an undisturbed run of one rank but for rounding, from the same data, and a model that transformers loads.
+# Layers that four nodes share, as two stages of a pipeline, until one dies; then two share each sequence, two the batch; then all four each
+# layer: the losses of an undisturbed run of one rank but for rounding, from the same data, and a model that transformers loads.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 make_shards shards
 job_options 60
@@ -37,14 +37,14 @@ expect_match "dt-train-$job.log" 'each layer is shared by 2 ranks, who each send
 newest_layout 20 'pp=2,dp=1,tp=2'
 cluster revive "${nodes[2]}"
 
-submit_layout "--zero 3"
+submit_layout "--cp 2 --zero 3"
 wait_until 90 "the second start" has_generations run 2
 expect_match run/generations/0002.json '"continues_step": ?20'
 wait_for_step run 35
 on_login scancel "$job"
 wait_for_job "$job" 40 CANCELLED
 wait_until 40 "the end of job $job's ranks" grep -q '"kind":"stop","reason":"SIGTERM"' run/metrics.jsonl
-newest_layout "$(losses run | tail -n 1 | cut -d' ' -f1)" 'dp=4,tp=1,zero=3'
+newest_layout "$(losses run | tail -n 1 | cut -d' ' -f1)" 'dp=2,cp=2,tp=1,zero=3'
 
 submit_layout "--tp 4"
 wait_for_job "$job" 120
