@@ -52,6 +52,20 @@ void convert(const Context& context, const Tensor& source, const Tensor& target)
   (has_f64 || context.reference_only() ? reference::convert : cpu::convert)(context, source, target);
 }
 
+void convert_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
+                     std::int64_t width) {
+  for (const ColumnBlock& block : {source, target}) {
+    check_rank("convert_columns", "rows_RS", block.rows_RS, 2);
+    DT_CHECK(block.first >= 0 && block.first + width <= block.rows_RS.dim(1) &&
+                 block.rows_RS.dim(0) == source.rows_RS.dim(0),
+             "convert_columns: {} columns from {} of {}", width, block.first,
+             block.rows_RS.shape().to_string());
+  }
+  const bool has_f64 = source.rows_RS.dtype() == DType::f64 || target.rows_RS.dtype() == DType::f64;
+  (has_f64 || context.reference_only() ? reference::convert_columns : cpu::convert_columns)(context, source,
+                                                                                            target, width);
+}
+
 // Moving bytes needs no reference.
 void copy(const Context& context, const Tensor& source, const Tensor& target) {
   check_alike("copy", source, target);

@@ -21,6 +21,14 @@ void accumulate(const Context& context, const Tensor& source, const Tensor& targ
 /// target = source in target's dtype, rounded to nearest, ties to even: any of f64, f32, bf16 and f16 into
 /// any of them; between fp64 and the 16-bit ones by way of fp32.
 void convert(const Context& context, const Tensor& source, const Tensor& target);
+/// Where `width` columns of rows begin: [R, S] from `first` on.
+struct ColumnBlock {
+  Tensor rows_RS;
+  std::int64_t first = 0;
+};
+/// The same of some columns of rows, into as many of as many rows.
+void convert_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
+                     std::int64_t width);
 /// Any dtype.
 void copy(const Context& context, const Tensor& source, const Tensor& target);
 void zero(const Context& context, const Tensor& target);

@@ -9,22 +9,6 @@
 
 namespace dt::model {
 
-namespace {
-
-/// Columns [first, first + width of `part`) of wider rows, in part's dtype; and back.
-void take_columns(const Context& context, const Tensor& rows, std::int64_t first, const Tensor& part) {
-  const std::int64_t width = part.dim(1), stride = rows.dim(1);
-  for (std::int64_t r = 0; r < rows.dim(0); ++r)
-    kernels::convert(context, rows.flat(r * stride + first, width), part.flat(r * width, width));
-}
-void put_columns(const Context& context, const Tensor& part, const Tensor& rows, std::int64_t first) {
-  const std::int64_t width = part.dim(1), stride = rows.dim(1);
-  for (std::int64_t r = 0; r < rows.dim(0); ++r)
-    kernels::convert(context, part.flat(r * width, width), rows.flat(r * stride + first, width));
-}
-
-}  // namespace
-
 RingAttention::RingAttention(const Seam& seam, const kernels::AttentionShape& shape, const Tensor& first_R)
     : seam_(seam),
       shape_(shape),
@@ -78,7 +62,7 @@ kernels::QueriesKeysValues RingAttention::operands(const Tensor& q, const Tensor
 
 Tensor RingAttention::keys_and_values(const Context& context, const Tensor& qkv_RE) const {
   const Tensor kv = context.scratch().allocate(qkv_RE.dtype(), {qkv_RE.dim(0), key_value_features_});
-  take_columns(context, qkv_RE, query_features_, kv);
+  kernels::convert_columns(context, {qkv_RE, query_features_}, {kv}, key_value_features_);
   return kv;
 }
 
@@ -96,24 +80,25 @@ void RingAttention::for_blocks(const Context& context, const Tensor& own_kv, con
   }
 }
 
-/// Adds what the rank's queries see of a block to `sum`, y and lse of both chunks.
-void RingAttention::attend(const Context& context, const Tensor& qkv_RE, const Block& block,
-                           const kernels::PartialAttention& sum, bool is_first) const {
+/// Adds what the rank's queries see of a block to `sums`, and writes y where that was the last.
+void RingAttention::attend(const Context& context, const Tensor& qkv_RE, const Block& block, Sums& sums,
+                           const Tensor& y_RQ) const {
   for (int chunk = 0; chunk < Zigzag::num_chunks; ++chunk) {
-    bool is_empty = is_first;
+    const std::int64_t all = of(seam_.share().context_rank).position(chunk) / chunk_shape_.sequence + 1;
     for (int key_chunk = 0; key_chunk < Zigzag::num_chunks; ++key_chunk) {
       if (!sees(chunk, block, key_chunk)) continue;
       const Arena::Scope scope(context.scratch());
-      const kernels::PartialAttention whole{rows(sum.y_RQ, chunk), stretch(sum.lse_BHT, chunk)};
-      kernels::PartialAttention part = whole;
-      if (!is_empty) {
-        part.y_RQ = context.scratch().allocate(whole.y_RQ.dtype(), whole.y_RQ.shape());
-        part.lse_BHT = context.scratch().allocate(whole.lse_BHT.dtype(), whole.lse_BHT.shape());
+      const kernels::PartialAttention before{rows(sums.y_RQ, chunk), stretch(sums.lse_BHT, chunk)};
+      const bool is_first = sums.num_seen[chunk]++ == 0, is_last = sums.num_seen[chunk] == all;
+      const kernels::PartialAttention after{is_last ? rows(y_RQ, chunk) : before.y_RQ, before.lse_BHT};
+      kernels::PartialAttention part = after;
+      if (!is_first) {
+        part.y_RQ = context.scratch().allocate(before.y_RQ.dtype(), before.y_RQ.shape());
+        part.lse_BHT = context.scratch().allocate(before.lse_BHT.dtype(), before.lse_BHT.shape());
       }
       kernels::attention(context, chunk_shape_, visibility(chunk, block, key_chunk),
                          operands(qkv_RE, block.kv, chunk, key_chunk), part.y_RQ, part.lse_BHT);
-      if (!is_empty) kernels::merge_attention(context, chunk_shape_, whole, part, whole);
-      is_empty = false;
+      if (!is_first) kernels::merge_attention(context, chunk_shape_, before, part, after);
     }
   }
 }
@@ -121,12 +106,10 @@ void RingAttention::attend(const Context& context, const Tensor& qkv_RE, const B
 void RingAttention::forward(const Context& context, const Tensor& qkv_RE, const Tensor& y_RQ,
                             const Tensor& lse) const {
   const Arena::Scope scope(context.scratch());
-  const Tensor sum = context.scratch().allocate(lse.dtype(), y_RQ.shape());
-  bool is_first = true;  // its own keys, of which each query sees one at least
-  for_blocks(context, keys_and_values(context, qkv_RE), [&](const Block& block) {
-    attend(context, qkv_RE, block, {sum, lse}, std::exchange(is_first, false));
-  });
-  kernels::convert(context, sum, y_RQ);
+  const bool is_exact = y_RQ.dtype() == lse.dtype();
+  Sums sums{is_exact ? y_RQ : context.scratch().allocate(lse.dtype(), y_RQ.shape()), lse};
+  for_blocks(context, keys_and_values(context, qkv_RE),
+             [&](const Block& block) { attend(context, qkv_RE, block, sums, y_RQ); });
 }
 
 /// Adds to dq, and writes dkv, the gradient of the block's keys and values through the rank's queries.
@@ -170,8 +153,8 @@ void RingAttention::backward(const Context& context, const Tensor& dy_RQ, const 
     std::swap(here, next);
   });
   wait(context, arrives);
-  put_columns(context, dq, qkv_RE, 0);
-  put_columns(context, travelling[0], qkv_RE, query_features_);
+  kernels::convert_columns(context, {dq}, {qkv_RE}, query_features_);
+  kernels::convert_columns(context, {travelling[0]}, {qkv_RE, query_features_}, key_value_features_);
 }
 
 }  // namespace dt::model

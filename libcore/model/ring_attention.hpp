@@ -32,6 +32,10 @@ class RingAttention {
     Tensor kv;
     int owner;
   };
+  struct Sums {  // of what was seen so far, and of how many chunks of keys, by each chunk of queries
+    Tensor y_RQ, lse_BHT;
+    std::int64_t num_seen[Zigzag::num_chunks] = {};
+  };
   Zigzag of(int rank) const {
     return {shape_.sequence / Zigzag::num_chunks, rank, seam_.share().context_size};
   }
@@ -43,8 +47,8 @@ class RingAttention {
   kernels::QueriesKeysValues operands(const Tensor& q, const Tensor& kv, int query_chunk,
                                       int key_chunk) const;
   Tensor keys_and_values(const Context& context, const Tensor& qkv_RE) const;
-  void attend(const Context& context, const Tensor& qkv_RE, const Block& block,
-              const kernels::PartialAttention& sum, bool is_first) const;
+  void attend(const Context& context, const Tensor& qkv_RE, const Block& block, Sums& sums,
+              const Tensor& y_RQ) const;
   void gradients(const Context& context, const Block& block, const Tensor& dy_RQ, const Tensor& qkv_RE,
                  const Tensor& y_RQ, const Tensor& lse, const Tensor& dq, const Tensor& dkv) const;
   /// body(block) for each rank's keys and values, its own first, while the next ones arrive.

@@ -116,4 +116,34 @@ TEST_CASE("converting gives the same bits for any number of threads and wherever
 }
 
 }  // namespace
+TEST_CASE("columns of rows are converted as all of them are, and no others") {
+  const Context context(GENERATE(1, 3), Device::host());
+  constexpr std::int64_t rows = 700, stride = 150, width = 67, first = 5, other_stride = 90, other = 20;
+  std::vector<float> source(rows * stride);
+  for (std::size_t i = 0; i < source.size(); ++i)
+    source[i] = 1.0F + 0.0009765625F * static_cast<float>(i % 999);
+  const auto check = [&](auto element) {
+    using T = decltype(element);
+    std::vector<T> target(rows * other_stride, T(-3.0F));
+    convert_columns(context, {host_tensor(source).reshaped({rows, stride}), first},
+                    {host_tensor(target).reshaped({rows, other_stride}), other}, width);
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < rows * other_stride; ++i) {
+      const std::int64_t column = i % other_stride - other;
+      const bool is_written = column >= 0 && column < width;
+      const T expected(
+          is_written ? source[static_cast<std::size_t>(i / other_stride * stride + first + column)] : -3.0F);
+      wrong += static_cast<float>(target[static_cast<std::size_t>(i)]) != static_cast<float>(expected);
+    }
+    CHECK(wrong == 0);
+  };
+  check(float());
+  check(BFloat16());
+  check(Float16());
+  check(double());
+  std::vector<float> few(6);
+  const ColumnBlock block{host_tensor(few).reshaped({2, 3}), 1};
+  check_refused("convert_columns", [&] { convert_columns(context, block, block, 3); });
+}
+
 }  // namespace dt::kernels::test

@@ -66,6 +66,20 @@ void convert_part(const Tensor& source, const Tensor& target, std::int64_t begin
   });
 }
 
+void convert_columns_of_rows(const ColumnBlock& source, const ColumnBlock& target, std::int64_t width,
+                             std::int64_t begin, std::int64_t end) {
+  const std::int64_t from_stride = source.rows_RS.dim(1), to_stride = target.rows_RS.dim(1);
+  with_elements(source.rows_RS.dtype(), [&](auto from) HWY_ATTR {
+    with_elements(target.rows_RS.dtype(), [&](auto to) HWY_ATTR {
+      const auto* in = source.rows_RS.data<decltype(from)>() + source.first + begin * from_stride;
+      auto* out = target.rows_RS.data<decltype(to)>() + target.first + begin * to_stride;
+      for (std::int64_t r = begin; r < end; ++r, in += from_stride, out += to_stride)
+        for_lanes(width,
+                  [=](std::int64_t i, auto lanes) HWY_ATTR { store(lanes, load(lanes, in + i), out + i); });
+    });
+  });
+}
+
 constexpr hn::ScalableTag<double> doubles;
 constexpr std::int64_t num_double_lanes = hn::MaxLanes(doubles);
 
@@ -140,6 +154,7 @@ HWY_EXPORT(add_part);
 HWY_EXPORT(add_bias_residual_rows);
 HWY_EXPORT(accumulate_part);
 HWY_EXPORT(convert_part);
+HWY_EXPORT(convert_columns_of_rows);
 HWY_EXPORT(sum_squares_of_part);
 HWY_EXPORT(add_floats);
 HWY_EXPORT(sum_columns_of_part);
@@ -178,6 +193,13 @@ void accumulate(const Context& context, const Tensor& source, const Tensor& targ
 void convert(const Context& context, const Tensor& source, const Tensor& target) {
   for_elements(context, target.numel(), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(convert_part)(source, target, begin, end);
+  });
+}
+
+void convert_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
+                     std::int64_t width) {
+  for_ranges(context, source.rows_RS.dim(0), width, [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(convert_columns_of_rows)(source, target, width, begin, end);
   });
 }
 

@@ -46,6 +46,7 @@ decltype(kernels::add) add;
 decltype(kernels::add_bias_residual) add_bias_residual;
 decltype(kernels::accumulate) accumulate;
 decltype(kernels::convert) convert;
+decltype(kernels::convert_columns) convert_columns;
 decltype(kernels::copy) copy;
 decltype(kernels::zero) zero;
 decltype(kernels::sum_squares_by_block) sum_squares_by_block;

@@ -68,6 +68,14 @@ void convert(const Context&, const Tensor& source, const Tensor& target) {
   }
 }
 
+void convert_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
+                     std::int64_t width) {
+  const auto row = [&](const ColumnBlock& block, std::int64_t r) {
+    return block.rows_RS.flat(r * block.rows_RS.dim(1) + block.first, width);
+  };
+  for (std::int64_t r = 0; r < source.rows_RS.dim(0); ++r) convert(context, row(source, r), row(target, r));
+}
+
 template <class T>
 void sum_squares_by_block(const Context&, const Tensor& x, std::span<double> partials) {
   std::fill(partials.begin(), partials.end(), 0.0);

@@ -13,6 +13,8 @@ void add_bias_residual(const Context&, const Tensor& x_RN, const Tensor& bias_N,
 template <class T>
 void accumulate(const Context&, const Tensor& source, const Tensor& target);
 void convert(const Context&, const Tensor& source, const Tensor& target);
+void convert_columns(const Context&, const ColumnBlock& source, const ColumnBlock& target,
+                     std::int64_t width);
 template <class T>
 void sum_squares_by_block(const Context&, const Tensor& x, std::span<double> partials);
 
