@@ -112,20 +112,25 @@ void RingAttention::forward(const Context& context, const Tensor& qkv_RE, const 
              [&](const Block& block) { attend(context, qkv_RE, block, sums, y_RQ); });
 }
 
-/// Adds to dq, and writes dkv, the gradient of the block's keys and values through the rank's queries.
+/// Adds to dq, or begins it with the rank's own block, and writes dkv: the gradient of the block's keys and
+/// values through the rank's queries.
 void RingAttention::gradients(const Context& context, const Block& block, const Tensor& dy_RQ,
                               const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse, const Tensor& dq,
                               const Tensor& dkv) const {
-  kernels::zero(context, dkv);
+  bool add_kv[Zigzag::num_chunks] = {};
   for (int chunk = 0; chunk < Zigzag::num_chunks; ++chunk) {
+    bool add_q = !is_own(block);
     for (int key_chunk = 0; key_chunk < Zigzag::num_chunks; ++key_chunk) {
       if (!sees(chunk, block, key_chunk)) continue;
       kernels::attention_backward(context, chunk_shape_, visibility(chunk, block, key_chunk),
                                   rows(dy_RQ, chunk), operands(qkv_RE, block.kv, chunk, key_chunk),
                                   rows(y_RQ, chunk), stretch(lse, chunk),
-                                  {operands(dq, dkv, chunk, key_chunk), /*add_q=*/true, /*add_kv=*/true});
+                                  {operands(dq, dkv, chunk, key_chunk), std::exchange(add_q, true),
+                                   std::exchange(add_kv[key_chunk], true)});
     }
   }
+  for (int key_chunk = 0; key_chunk < Zigzag::num_chunks; ++key_chunk)
+    if (!add_kv[key_chunk]) kernels::zero(context, rows(dkv, key_chunk));
 }
 
 void RingAttention::backward(const Context& context, const Tensor& dy_RQ, const Tensor& qkv_RE,
@@ -134,21 +139,16 @@ void RingAttention::backward(const Context& context, const Tensor& dy_RQ, const 
   Arena& scratch = context.scratch();
   const DType sums = lse.dtype();
   const Tensor dq = scratch.allocate(sums, y_RQ.shape());
-  kernels::zero(context, dq);
   // A block's gradients follow it round the ranks, each of which adds its own, and come home at last.
   const Shape shape{qkv_RE.dim(0), key_value_features_};
   const Tensor own = scratch.allocate(sums, shape);
   std::array<Tensor, 2> travelling{scratch.allocate(sums, shape), scratch.allocate(sums, shape)};
   ExchangeHandle arrives;
   for_blocks(context, keys_and_values(context, qkv_RE), [&](const Block& block) {
-    const bool is_first = block.owner == seam_.share().context_rank;
-    gradients(context, block, dy_RQ, qkv_RE, y_RQ, lse, dq, own);
-    wait(context, arrives);
     auto& [here, next] = travelling;
-    if (is_first)
-      kernels::copy(context, own, here);
-    else
-      kernels::add(context, here, own, here);
+    gradients(context, block, dy_RQ, qkv_RE, y_RQ, lse, dq, is_own(block) ? here : own);
+    wait(context, arrives);
+    if (!is_own(block)) kernels::add(context, here, own, here);
     arrives = seam_.start_shift(here, next);
     std::swap(here, next);
   });

@@ -40,6 +40,7 @@ class RingAttention {
     return {shape_.sequence / Zigzag::num_chunks, rank, seam_.share().context_size};
   }
   int before(int rank, int steps) const;
+  bool is_own(const Block& block) const { return block.owner == seam_.share().context_rank; }
   Tensor rows(const Tensor& all, int chunk) const;
   Tensor stretch(const Tensor& lse, int chunk) const;
   kernels::Visibility visibility(int query_chunk, const Block& block, int key_chunk) const;

@@ -3,7 +3,7 @@
 # every kernel, product and unit at its shapes; then saving beside training, saving, loading and merging against plain reads and
 # writes; two data-parallel ranks against two runs alone; pipelines against the papers' bubbles, the walk of their lists, data-parallel
 # ranks, and over links that carry 1 Gbit/s; ranks that share layers against one rank and, over such links, what they exchange in chunks
-# against whole; the memory of four, all-reduce on one host, and what dt-allreduce-bench adds
+# against whole; ranks that divide sequences against one rank; the memory of four, all-reduce on one host, and what dt-allreduce-bench adds
 # to the calls that it measures.
 set -euo pipefail
 build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
@@ -27,6 +27,7 @@ bash "$here/save.sh"
 bash "$here/data_parallel.sh"
 bash "$here/pipeline.sh"
 bash "$here/tensor.sh"
+bash "$here/context.sh"
 for script in overlap links tensor_links; do bash "$here/$script.sh" || (($? == 77)); done  # it says what this machine lacks
 bash "$here/memory.sh"
 
