@@ -52,9 +52,9 @@ for model in windowed.json llama-tiny gpt2.json; do
   expect_exit 0 compare threads=8 "$layouts" --model "$model" --sequence-length 32 --micro-batch 2 --steps 20 --precision fp64
   expect_equal "$(grep -c 'losses within 1e-10$' stdout)" 7 "layouts of $model in fp64"
 done
-expect_exit 0 compare threads=8 "cp=2,dp=1; cp=2,dp=2; cp=2,dp=4,zero=1; cp=2,pp=2,dp=2,recompute=full; cp=2,dp=1,recompute=selective" \
+expect_exit 0 compare threads=8 "cp=2,dp=1; cp=2,dp=2; cp=2,dp=4,zero=1; cp=2,dp=4,zero=1,zero-group=2; cp=2,pp=2,dp=2,recompute=full; cp=2,dp=1,recompute=selective" \
   --model windowed.json --sequence-length 32 --micro-batch 1 --steps 20 --json
-expect_equal "$(equal_layouts)" 5 "layouts of equal bits"
+expect_equal "$(equal_layouts)" 6 "layouts of equal bits"
 expect_exit 0 compare threads=4 "cp=2,dp=1; cp=2,dp=2; dp=1" --model llama-tiny --sequence-length 32 --micro-batch 1 --steps 5 --precision bf16 --json
 expect_equal "$(equal_layouts)" 2 "layouts of equal bits in bf16"
 
