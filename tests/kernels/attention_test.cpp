@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <omp.h>
+#include <stdexcept>
 
 #include "kernels/attention_cases.hpp"
 #include "kernels/fixture.hpp"
@@ -32,6 +34,28 @@ const AttentionShape shapes[] = {
     {1, 200, 4, 2, 128},  // a wide head
     {1, 97, 2, 1, 80},    //
 };
+
+TEST_CASE("messages advance while attention computes") {
+  Context context(1, Device::host());
+  Fixture f(context, DType::f32);
+  int polls = 0;
+  context.set_poll([&] { ++polls; });
+  both_passes(f, {1, 1024, 8, 2, 16}, 1);
+  CHECK(polls > 10);  // beside the one that each kernel begins with
+}
+
+TEST_CASE("what polling throws within a team of threads comes out of the kernel") {
+  Context context(2, Device::host());
+  Fixture f(context, DType::f32);
+  context.set_poll([] {
+    if (omp_in_parallel()) throw std::runtime_error("a peer is lost");
+  });
+  // The first thread polls between jobs of its own, and need not get any.
+  const auto compute = [&] {
+    for (int i = 0; i < 1000; ++i) both_passes(f, {1, 256, 4, 2, 16}, 1);
+  };
+  CHECK_THROWS_WITH(compute(), "a peer is lost");
+}
 
 TEST_CASE("attention of the first token is its value, and of the second a softmax of two") {
   const Context context(1, Device::host());

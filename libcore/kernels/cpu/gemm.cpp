@@ -1,6 +1,5 @@
 #include "kernels/cpu/gemm.hpp"
 
-#include <exception>
 #include <limits>
 
 #include <hwy/cache_control.h>
@@ -246,7 +245,7 @@ Units units_of(const Product& p) {
 class Multiplication {
  public:
   Multiplication(const Context& context, const Product& product, const GemmKernels& kernels, int threads)
-      : context_(context),
+      : poll_(context),
         p_(product),
         kernels_(kernels),
         units_(kernels.units(product.K)),
@@ -277,10 +276,7 @@ class Multiplication {
     }
   }
 
-  /// What polling threw: no exception may leave the team.
-  void rethrow() const {
-    if (failure_) std::rethrow_exception(failure_);
-  }
+  void rethrow() const { poll_.rethrow(); }
 
   /// Called by every thread of the team.
   void run() {
@@ -315,7 +311,7 @@ class Multiplication {
       const std::int64_t rows = std::min(blocks_.rows.part, parts_m_.length(m) - i);
       const std::int64_t columns = std::min(blocks_.columns.part, parts_n_.length(n) - j);
       if (rows <= 0 || columns <= 0) continue;
-      if (thread == 0) poll();
+      poll_(thread);
       const std::int64_t k = unit * kernels_.unit_elements;
       if (packed != i) a_.pack(thread, parts_m_.begin(m) + (packed = i), rows, k, packed_elements(k));
       float* sums = sums_ + (sums_are_kept() ? job * blocks_.floats() : thread * panel_floats());
@@ -325,14 +321,6 @@ class Multiplication {
                        j + column, unit, sums);
         if (sums_are_kept()) sums += panel_floats();
       }
-    }
-  }
-
-  void poll() {
-    try {
-      if (!failure_) context_.poll();
-    } catch (...) {
-      failure_ = std::current_exception();
     }
   }
 
@@ -405,7 +393,7 @@ class Multiplication {
            (i * p_.c_stride + j) * static_cast<std::int64_t>(dtype_bytes(p_.output));
   }
 
-  const Context& context_;
+  TeamPoll poll_;
   const Product& p_;
   const GemmKernels& kernels_;
   std::int64_t units_, packed_units_;
@@ -416,7 +404,6 @@ class Multiplication {
   bool fetches_c_ = p_.accumulate || kernels_.fetches_c_to_write;
   float* sums_ = nullptr;
   float* bias_ = nullptr;
-  std::exception_ptr failure_;  // of thread 0
 };
 
 bool is_float(DType dtype) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <omp.h>
 
 #include "tensor/context.hpp"
@@ -12,6 +13,30 @@ namespace dt::kernels::cpu {
 
 /// Below this many elements waking other threads costs more than they save.
 inline constexpr std::int64_t serial_elements = 16384;
+
+/// A team's first thread lets messages advance while all compute. What that throws is kept until they are
+/// done, as no exception may leave a team.
+class TeamPoll {
+ public:
+  explicit TeamPoll(const Context& context) : context_(context) {}
+
+  void operator()(int thread) {
+    if (thread != 0 || failure_) return;
+    try {
+      context_.poll();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+  /// After the team.
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  const Context& context_;
+  std::exception_ptr failure_;
+};
 
 /// Calls body(begin, end) on contiguous ranges that cover [0, count), one per thread; `elements` is what one
 /// item touches. A team is the whole context or just this thread: libgomp ends and restarts threads when team
@@ -40,16 +65,22 @@ void for_elements(const Context& context, std::int64_t count, const Body& body) 
 }
 
 /// Calls body(job, thread) for each job in [0, count); free threads take the next, so that jobs begin in
-/// order.
+/// order. Polls between those of the first thread.
 template <class Body>
 void for_jobs(const Context& context, std::int64_t count, const Body& body) {
+  TeamPoll poll(context);
+  const auto run = [&](std::int64_t job, int thread) {
+    poll(thread);
+    body(job, thread);
+  };
   if (context.threads() == 1 || count == 1) {
-    for (std::int64_t job = 0; job < count; ++job) body(job, 0);
-    return;
+    for (std::int64_t job = 0; job < count; ++job) run(job, 0);
+    return poll.rethrow();
   }
   std::atomic<std::int64_t> next = 0;
 #pragma omp parallel num_threads(context.threads())
-  for (std::int64_t job; (job = next.fetch_add(1)) < count;) body(job, omp_get_thread_num());
+  for (std::int64_t job; (job = next.fetch_add(1)) < count;) run(job, omp_get_thread_num());
+  poll.rethrow();
 }
 
 }  // namespace dt::kernels::cpu
