@@ -12,6 +12,7 @@ namespace dt::tokenizer {
 /// Takes pieces as they are found, and hands them on some hundred at a time.
 class PieceSink {
  public:
+  static constexpr std::size_t max_pieces = 256;
   virtual ~PieceSink() = default;
   void add(std::string_view piece) {
     pieces_[count_++] = piece;
@@ -25,9 +26,11 @@ class PieceSink {
  protected:
   /// The pieces' bytes are those of the text that was split.
   virtual void take(std::span<const std::string_view> pieces) = 0;
+  /// Forgets what was not handed on: after an error it would be pieces of a text that is gone.
+  void forget() { count_ = 0; }
 
  private:
-  std::array<std::string_view, 256> pieces_;
+  std::array<std::string_view, max_pieces> pieces_;
   std::size_t count_ = 0;
 };
 

@@ -9,13 +9,11 @@
 
 namespace dt::tokenizer {
 
-/// Safe to use from several threads at once.
+/// By Unicode 16, $ is the text's end. Safe to use from several threads at once.
 class Regex {
  public:
   /// Errors: input, where PCRE2 cannot compile it, with the place.
   explicit Regex(const std::string& pattern);
-  ~Regex();
-  Regex(const Regex&) = delete;
 
   struct Match {
     std::size_t begin, end;
@@ -32,14 +30,20 @@ class Regex {
    private:
     int match();
     const Regex& regex_;
+    void* code_;
     std::string_view text_;
     std::size_t at_ = 0;
     void* found_;
   };
 
  private:
+  struct Free {
+    void operator()(void* code) const;
+  };
+  using Code = std::unique_ptr<void, Free>;
   std::string pattern_;
-  void* code_;
+  Code code_;
+  Code code_for_new_;  // of characters that PCRE2 may not know; slower
 };
 
 }  // namespace dt::tokenizer

@@ -20,7 +20,7 @@ enum class SplitBehavior {
 };
 
 /// `regex` as Rust's and Oniguruma's engines read it: by Unicode, $ is the text's end. With `invert` matches
-/// and what lies between change roles. \p{…} are the Unicode version's that PCRE2 was built with. Errors:
+/// and what lies between change roles. Errors:
 /// input, where PCRE2 cannot compile it.
 std::unique_ptr<PreTokenizer> make_regex_splitter(const std::string& regex, SplitBehavior behavior,
                                                   bool invert = false);
