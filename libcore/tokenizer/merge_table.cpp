@@ -3,18 +3,25 @@
 namespace dt::tokenizer {
 
 void MergeTable::add(Id left, Id right, Merge merge) {
-  if ((size_ + 1) * 2 > slots_.size()) grow();
-  Slot& slot = slots_[slot_of(key_of(left, right))];
-  if (slot.rank == no_rank) ++size_;
-  slot = {key_of(left, right), merge.rank, merge.merged};
+  if (find(left, right).rank == no_rank) ++size_;
+  if (size_ * 4 > slots_.size() * 3) grow();
+  put({key_of(left, right), merge.rank, merge.merged});
+}
+
+void MergeTable::put(const Slot& slot) {
+  const std::uint64_t hash = hash_of(slot.key);
+  slots_[slot_of(slot.key, hash)] = slot;
+  const std::uint64_t bit = hash >> (shift_ - log2_bits_per_slot);
+  filter_[bit / 64] |= std::uint64_t{1} << bit % 64;
 }
 
 void MergeTable::grow() {
   std::vector<Slot> old(slots_.size() * 2);
   old.swap(slots_);
   --shift_;
+  filter_.assign((slots_.size() << log2_bits_per_slot) / 64, 0);
   for (const Slot& slot : old) {
-    if (slot.rank != no_rank) slots_[slot_of(slot.key)] = slot;
+    if (slot.rank != no_rank) put(slot);
   }
 }
 

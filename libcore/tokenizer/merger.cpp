@@ -6,9 +6,11 @@ namespace dt::tokenizer {
 
 namespace {
 
-/// Up to here looking at all ranks for the smallest is faster than a heap.
-constexpr std::size_t few = 128;
-constexpr std::uint32_t window_symbols = few;
+/// Up to here looking at all ranks for the smallest is fastest.
+constexpr std::size_t few = 24;
+constexpr std::uint32_t window_symbols = 256;
+/// A window of fewer tokens than this is worth less than what it takes to see that it fits.
+constexpr std::size_t few_tokens = 16;
 
 }  // namespace
 
@@ -52,51 +54,52 @@ void Merger::merge_few(Parts& parts) {
   }
 }
 
-/// The same by a heap of candidates over a list of neighbours. A candidate whose tokens are no longer there
-/// is passed over.
+/// The same, with the ranks in a tree and the neighbours in a list: nothing is looked through or moved.
 void Merger::merge_many(Parts& parts) {
   const auto size = static_cast<std::uint32_t>(parts.size());
+  link(size);
+  const auto value = [&](std::uint32_t i) {
+    return parts[i].rank == no_rank ? MinTree::nothing : std::uint64_t{parts[i].rank} << 32 | i;
+  };
+  const auto update = [&](std::uint32_t i) {
+    const Merge merge = next_[i] < size ? find(parts[i], parts[next_[i]]) : Merge{};
+    parts[i].rank = merge.rank;
+    parts[i].merged = merge.merged;
+    tree_.set(i, value(i));
+  };
+  tree_.reset(size);
+  for (std::uint32_t i = 0; i < size; ++i) tree_.put(i, value(i));
+  tree_.build();
+  for (std::uint64_t best = tree_.smallest(); best != MinTree::nothing; best = tree_.smallest()) {
+    const auto i = static_cast<std::uint32_t>(best);
+    parts[i].id = parts[i].merged;
+    tree_.set(next_[i], MinTree::nothing);
+    unlink(next_[i], parts);
+    update(i);
+    if (i > 0) update(previous_[i]);
+  }
+  std::erase_if(parts, [](const Part& part) { return part.id == no_id; });
+}
+
+void Merger::link(std::uint32_t size) {
   next_.resize(size);
   previous_.resize(size);
-  heap_.clear();
-  const auto later = [](const Candidate& a, const Candidate& b) {
-    return a.rank != b.rank ? a.rank > b.rank : a.place > b.place;
-  };
-  const auto offer = [&](std::uint32_t i) {
-    if (next_[i] == size) return;
-    const Merge merge = find(parts[i], parts[next_[i]]);
-    if (merge.rank == no_rank) return;
-    parts[i].merged = merge.merged;
-    heap_.push_back({merge.rank, i, parts[i].id, parts[next_[i]].id});
-    std::push_heap(heap_.begin(), heap_.end(), later);
-  };
   for (std::uint32_t i = 0; i < size; ++i) {
     next_[i] = i + 1;
     previous_[i] = i - 1;
-    parts[i].rank = 0;  // it is still there
   }
-  for (std::uint32_t i = 0; i < size; ++i) offer(i);
-  while (!heap_.empty()) {
-    std::pop_heap(heap_.begin(), heap_.end(), later);
-    const Candidate best = heap_.back();
-    heap_.pop_back();
-    Part& left = parts[best.place];
-    const std::uint32_t gone = next_[best.place];
-    if (left.rank == no_rank || gone == size || left.id != best.left || parts[gone].id != best.right)
-      continue;
-    left.id = left.merged;
-    parts[gone].rank = no_rank;
-    next_[best.place] = next_[gone];
-    if (next_[gone] < size) previous_[next_[gone]] = best.place;
-    offer(best.place);
-    if (best.place > 0) offer(previous_[best.place]);
-  }
-  std::erase_if(parts, [](const Part& part) { return part.rank == no_rank; });
+}
+
+/// Takes out a part that is not the first.
+void Merger::unlink(std::uint32_t i, Parts& parts) {
+  parts[i].id = no_id;
+  next_[previous_[i]] = next_[i];
+  if (next_[i] < parts.size()) previous_[next_[i]] = previous_[i];
 }
 
 /// `done_` are tokens from the start on that are thought to stand. A window goes on where they end. Where its
 /// first token does not fit the last of them, more is taken back and the window is longer each time, at last
-/// all of the piece; only what gets further than ever before makes windows short again, so that this ends.
+/// all of the piece; only what gets further than ever before makes windows shorter again, so that this ends.
 void Merger::merge_long(std::span<const Id> symbols) {
   const auto size = static_cast<std::uint32_t>(symbols.size());
   done_.clear();
@@ -106,7 +109,7 @@ void Merger::merge_long(std::span<const Id> symbols) {
     const std::uint32_t end = begin + std::min(size - begin, length);
     merge_window(symbols.subspan(begin, end - begin), begin, window_);
     if (follows_done(symbols, end)) {
-      begin = end == size ? end : drop_tail(end, end - (end - begin) / 8);
+      begin = end == size ? end : drop_tail(end, end - (end - begin) / 16);
       done_.insert(done_.end(), window_.begin(), window_.end());
     } else {
       begin = take_back(back);
@@ -115,7 +118,8 @@ void Merger::merge_long(std::span<const Id> symbols) {
     const bool is_further = begin > furthest;
     furthest = std::max(begin, furthest);
     back = is_further ? 1 : back;
-    length = is_further ? window_symbols : std::min(size, length * 2);
+    const bool is_short = !is_further || window_.size() < few_tokens;
+    length = is_short ? std::min(size, length * 2) : std::max(window_symbols, length / 2);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tokenizer/merge_table.hpp"
+#include "tokenizer/min_tree.hpp"
 
 namespace dt::tokenizer {
 
@@ -36,6 +37,8 @@ class Merger {
   void merge_window(std::span<const Id> symbols, std::uint32_t offset, Parts& parts);
   void merge_few(Parts& parts);
   void merge_many(Parts& parts);
+  void link(std::uint32_t size);
+  void unlink(std::uint32_t i, Parts& parts);
   void merge_long(std::span<const Id> symbols);
   bool follows_done(std::span<const Id> symbols, std::uint32_t window_end);
   std::uint32_t drop_tail(std::uint32_t end, std::uint32_t stands);
@@ -45,12 +48,7 @@ class Merger {
   const MergeTable& table_;
   Parts window_, pair_, done_;
   std::vector<std::uint32_t> next_, previous_;  // merge_many's list of neighbours
-  struct Candidate {
-    Rank rank;
-    std::uint32_t place;
-    Id left, right;
-  };
-  std::vector<Candidate> heap_;
+  MinTree tree_;
 };
 
 }  // namespace dt::tokenizer
