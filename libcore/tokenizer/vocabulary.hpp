@@ -36,10 +36,15 @@ class Vocabulary {
     std::string bytes;
     bool is_set = false;
   };
-  std::size_t slot_of(std::string_view bytes) const;
+  /// `tag` are bits of the bytes' digest that do not say which slot it is: they tell most others apart.
+  struct Slot {
+    Id id = no_id;
+    std::uint32_t tag = 0;
+  };
+  std::size_t slot_of(std::string_view bytes, std::uint64_t digest) const;
   void grow();
   std::vector<Token> tokens_;
-  std::vector<Id> slots_;  // open addressing, a power of two of them, at most half full
+  std::vector<Slot> slots_;  // open addressing, a power of two of them, at most half full
   std::size_t num_findable_ = 0;
 };
 
