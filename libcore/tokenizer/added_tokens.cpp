@@ -50,6 +50,13 @@ AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std
   for (const auto& [byte, node] : nodes_[0].children) roots_[static_cast<unsigned char>(byte)] = node;
 }
 
+bool AddedTokenFinder::cuts_between_words() const {
+  return std::none_of(tokens_.begin(), tokens_.end(), [](const AddedToken& token) {
+    return token.takes_space_before || token.takes_space_after ||
+           token.content.find(' ') != std::string::npos;
+  });
+}
+
 std::uint32_t AddedTokenFinder::child(std::uint32_t node, char byte) const {
   for (const auto& [of, next] : nodes_[node].children) {
     if (of == byte) return next;

@@ -34,6 +34,8 @@ class AddedTokenFinder {
     std::size_t begin, end;  // with the white space that it takes, none of it before `from`
     Id id;
   };
+  /// Whether no token holds or takes a space between letters of ASCII.
+  bool cuts_between_words() const;
   std::optional<Found> find(std::string_view text, std::size_t from) const;
 
  private:

@@ -23,11 +23,23 @@ AddedToken read_added_token(const JsonValue& token) {
   return added;
 }
 
+/// tokenizer.json does not say which token ends a text: the first of the names that models have for it.
+Id find_end_of_text(const std::vector<AddedToken>& added) {
+  for (const char* name :
+       {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<\uff5cend\u2581of\u2581sentence\uff5c>"}) {
+    for (const AddedToken& token : added) {
+      if (token.content == name) return token.id;
+    }
+  }
+  return no_id;
+}
+
 /// The added tokens' texts, and where they are looked for.
 void read_added_tokens(const JsonValue& list, Tokenizer& tokenizer, bool is_byte_level) {
-  std::vector<AddedToken> raw, normalized;
+  std::vector<AddedToken> all, raw, normalized;
   for (const JsonValue& item : list.items()) {
     AddedToken token = read_added_token(item);
+    all.push_back(token);
     const auto bytes = is_byte_level ? bytes_of_alphabet(token.content) : std::nullopt;
     Vocabulary& vocabulary = tokenizer.bpe.vocabulary;
     if (!vocabulary.has(token.id)) vocabulary.set_unfindable(token.id, bytes.value_or(token.content));
@@ -37,6 +49,7 @@ void read_added_tokens(const JsonValue& list, Tokenizer& tokenizer, bool is_byte
     }
     (token.is_normalized ? normalized : raw).push_back(std::move(token));
   }
+  tokenizer.end_of_text = find_end_of_text(all);
   tokenizer.raw_added_tokens = AddedTokenFinder(std::move(raw));
   tokenizer.normalized_added_tokens = AddedTokenFinder(std::move(normalized));
 }

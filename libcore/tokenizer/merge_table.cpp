@@ -1,11 +1,25 @@
 #include "tokenizer/merge_table.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace dt::tokenizer {
 
 void MergeTable::add(Id left, Id right, Merge merge) {
   if (find(left, right).rank == no_rank) ++size_;
   if (size_ * 4 > slots_.size() * 3) grow();
   put({key_of(left, right), merge.rank, merge.merged});
+}
+
+std::vector<std::pair<Id, Id>> MergeTable::pairs() const {
+  std::vector<Slot> used;
+  std::copy_if(slots_.begin(), slots_.end(), std::back_inserter(used),
+               [](const Slot& s) { return s.rank != no_rank; });
+  std::sort(used.begin(), used.end(), [](const Slot& a, const Slot& b) { return a.rank < b.rank; });
+  std::vector<std::pair<Id, Id>> result;
+  for (const Slot& slot : used)
+    result.emplace_back(static_cast<Id>(slot.key >> 32), static_cast<Id>(slot.key));
+  return result;
 }
 
 void MergeTable::put(const Slot& slot) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "tokenizer/vocabulary.hpp"
@@ -29,6 +30,8 @@ class MergeTable {
     return {slot.rank, slot.merged};
   }
   std::size_t size() const { return size_; }
+  /// The pairs in the order of their ranks.
+  std::vector<std::pair<Id, Id>> pairs() const;
 
  private:
   struct Slot {

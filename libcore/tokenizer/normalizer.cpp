@@ -33,6 +33,8 @@ class UnicodeNormalizer final : public Normalizer {
     return buffer;
   }
 
+  bool cuts_between_words() const override { return true; }
+
  private:
   /// NFC leaves all below U+0300 as it is: what it composes begins with a mark, from there on. The other
   /// forms leave ASCII.
@@ -148,6 +150,11 @@ class Steps final : public Normalizer {
       text = buffer;
     }
     return text;
+  }
+
+  bool cuts_between_words() const override {
+    return std::all_of(steps_.begin(), steps_.end(),
+                       [](const auto& step) { return step->cuts_between_words(); });
   }
 
  private:

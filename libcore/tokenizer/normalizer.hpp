@@ -16,6 +16,8 @@ class Normalizer {
   /// `is_first`: text that the document begins with. Errors: input, text that is not UTF-8 where that
   /// matters.
   virtual std::string_view apply(std::string_view text, bool is_first, std::string& buffer) const = 0;
+  /// Whether it changes the texts on both sides of a space between letters of ASCII as it changes the whole.
+  virtual bool cuts_between_words() const { return false; }
 };
 
 enum class UnicodeForm { nfc, nfd, nfkc, nfkd };

@@ -13,11 +13,12 @@ bool is_json_object(std::string_view text) {
   return first != text.npos && text[first] == '{';
 }
 
-Tokenizer read_text(std::string_view text, const std::string& origin, const std::string& pattern) {
+/// The file's text as a tokenizer.json.
+std::string as_hugging_face(std::string text, const std::string& origin, const std::string& pattern) {
   if (is_json_object(text)) {
     if (!pattern.empty())
       throw input_error("{} says itself how text is split, a pattern beside it has no use", origin);
-    return read_hugging_face(text, origin);
+    return text;
   }
   if (!is_tiktoken_file(text)) {
     throw Error(ErrorKind::input, origin + " is no tokenizer that is known",
@@ -27,13 +28,16 @@ Tokenizer read_text(std::string_view text, const std::string& origin, const std:
     throw Error(ErrorKind::input, origin + " does not say how text is split",
                 "a pattern is expected: gpt2, cl100k, llama3, qwen2 or a regular expression");
   }
-  return read_tiktoken(text, origin, pattern);
+  return tiktoken_as_hugging_face(text, origin, pattern);
 }
 
 }  // namespace
 
-std::unique_ptr<const Tokenizer> read_tokenizer(const fs::path& path, const std::string& pattern) {
-  return std::make_unique<const Tokenizer>(read_text(read_file(path), path.string(), pattern));
+TokenizerFile read_tokenizer(const fs::path& path, const std::string& pattern) {
+  TokenizerFile file;
+  file.text = as_hugging_face(read_file(path), path.string(), pattern);
+  file.tokenizer = std::make_unique<const Tokenizer>(read_hugging_face(file.text, path.string()));
+  return file;
 }
 
 }  // namespace dt::tokenizer

@@ -1,8 +1,10 @@
 #include "tokenizer/scanners.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "base/error.hpp"
 #include "tokenizer/characters.hpp"
@@ -142,6 +144,7 @@ class Scanner final : public PreTokenizer {
       at = end;
     }
   }
+  bool cuts_between_words() const override { return true; }
 };
 
 struct Known {
@@ -157,10 +160,18 @@ constexpr Known known_regexes[] = {
      Pattern::llama3},
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
      Pattern::qwen2},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+\z|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     Pattern::cl100k},
     {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s)",
      Pattern::cl100k}};
 
 }  // namespace
+
+std::string regex_of_pattern(Pattern pattern) {
+  const auto* const found = std::find_if(std::begin(known_regexes), std::end(known_regexes),
+                                         [&](const Known& known) { return known.pattern == pattern; });
+  return std::string(found->regex);
+}
 
 std::optional<Pattern> pattern_of_name(std::string_view name) {
   if (name == "gpt2") return Pattern::gpt2;

@@ -25,6 +25,9 @@ std::optional<Pattern> pattern_of_name(std::string_view name);
 /// By the regular expression, in the forms that tokenizers' files have it; nothing where it is another.
 std::optional<Pattern> pattern_of_regex(std::string_view regex);
 
+/// As Oniguruma, PCRE2 and Rust's engines understand it alike.
+std::string regex_of_pattern(Pattern pattern);
+
 std::unique_ptr<PreTokenizer> make_scanner(Pattern pattern);
 
 }  // namespace dt::tokenizer

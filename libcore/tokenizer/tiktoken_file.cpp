@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "tokenizer/hf_writer.hpp"
 #include "tokenizer/merger.hpp"
 #include "tokenizer/regex_splitter.hpp"
 #include "tokenizer/scanners.hpp"
@@ -104,10 +105,24 @@ void learn_merges(Bpe& bpe) {
   }
 }
 
+std::optional<Pattern> known_pattern(const std::string& pattern) {
+  const auto named = pattern_of_name(pattern);
+  return named ? named : pattern_of_regex(pattern);
+}
+
 std::unique_ptr<PreTokenizer> splitter_of(const std::string& pattern) {
-  auto known = pattern_of_name(pattern);
-  if (!known) known = pattern_of_regex(pattern);
+  const auto known = known_pattern(pattern);
   return known ? make_scanner(*known) : make_regex_splitter(pattern, SplitBehavior::matches_only);
+}
+
+/// Their ids follow the file's. Llama 3 and cl100k have one before the text's end.
+std::vector<AddedToken> special_tokens(std::optional<Pattern> pattern, Id first) {
+  std::vector<std::string> contents = {"<|endoftext|>"};
+  if (pattern == Pattern::llama3) contents = {"<|begin_of_text|>", "<|end_of_text|>"};
+  if (pattern == Pattern::cl100k) contents = {"<|reserved|>", "<|endoftext|>"};
+  std::vector<AddedToken> tokens;
+  for (const std::string& content : contents) tokens.push_back({first++, content, true});
+  return tokens;
 }
 
 }  // namespace
@@ -124,6 +139,19 @@ Tokenizer read_tiktoken(std::string_view text, const std::string& origin, const 
   learn_merges(tokenizer.bpe);
   tokenizer.pre_tokenizer = splitter_of(pattern);
   return tokenizer;
+}
+
+std::string tiktoken_as_hugging_face(std::string_view text, const std::string& origin,
+                                     const std::string& pattern) {
+  const Tokenizer tokenizer = read_tiktoken(text, origin, pattern);
+  const Vocabulary& vocabulary = tokenizer.bpe.vocabulary;
+  for (Id id = 0; id < vocabulary.size(); ++id) {
+    if (!vocabulary.has(id))
+      throw input_error("{}: no token has the rank {}, which a tokenizer.json cannot say", origin, id);
+  }
+  const auto known = known_pattern(pattern);
+  return hugging_face_text(tokenizer.bpe, known ? regex_of_pattern(*known) : pattern,
+                           special_tokens(known, vocabulary.size()));
 }
 
 }  // namespace dt::tokenizer

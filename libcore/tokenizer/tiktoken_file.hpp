@@ -16,4 +16,10 @@ bool is_tiktoken_file(std::string_view text);
 /// token, an id or token that is there twice; a pattern that is none.
 Tokenizer read_tiktoken(std::string_view text, const std::string& origin, const std::string& pattern);
 
+/// The same as a tokenizer.json. To the file's tokens come those that the pattern's own models have after
+/// them: up to
+/// <|endoftext|>, or <|end_of_text|> of llama3. Errors: as read_tiktoken; where ids have a gap.
+std::string tiktoken_as_hugging_face(std::string_view text, const std::string& origin,
+                                     const std::string& pattern);
+
 }  // namespace dt::tokenizer

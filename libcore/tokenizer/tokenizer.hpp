@@ -20,6 +20,7 @@ struct Tokenizer {
   std::unique_ptr<PreTokenizer> pre_tokenizer;  // null: all is one piece
   Bpe bpe;
   Decoder decoder;
+  Id end_of_text = no_id;  // what ends a document; no_id: the file does not say
 };
 
 }  // namespace dt::tokenizer

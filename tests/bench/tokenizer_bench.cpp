@@ -85,7 +85,7 @@ const Tokenizer& tokenizer() {
     const char* const path = std::getenv("DT_BENCH_TOKENIZER");
     const char* const pattern = std::getenv("DT_BENCH_PATTERN");
     return path == nullptr ? std::make_unique<const Tokenizer>(of_beginnings())
-                           : read_tokenizer(path, pattern == nullptr ? "" : pattern);
+                           : read_tokenizer(path, pattern == nullptr ? "" : pattern).tokenizer;
   }();
   return *it;
 }

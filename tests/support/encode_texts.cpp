@@ -26,7 +26,7 @@ void write(const void* data, std::size_t count, std::size_t size) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const auto tokenizer = read_tokenizer(argv[1], argc > 2 ? argv[2] : "");
+  const auto tokenizer = read_tokenizer(argv[1], argc > 2 ? argv[2] : "").tokenizer;
   Encoder encoder(*tokenizer);
   std::uint64_t length = 0;
   std::chrono::duration<double> encoding{0};
