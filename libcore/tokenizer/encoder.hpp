@@ -13,7 +13,7 @@ namespace dt::tokenizer {
 
 class Encoder final : private PieceSink {
  public:
-  /// `tokenizer` stays where it is. Takes some 6 MiB, whatever is encoded.
+  /// `tokenizer` stays where it is. Takes 5 to 13 MiB, whatever is encoded, pieces of megabytes aside.
   explicit Encoder(const Tokenizer& tokenizer);
   /// Appends the ids of a document, without those that a model wants at its start or end. `text` is valid
   /// UTF-8; where it is not, ids are those of some text. Errors: input (see Regex, Normalizer).

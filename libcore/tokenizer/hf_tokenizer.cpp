@@ -47,6 +47,7 @@ void read_added_tokens(const JsonValue& list, Tokenizer& tokenizer, bool is_byte
       std::string buffer;
       token.content = std::string(tokenizer.normalizer->apply(token.content, true, buffer));
     }
+    if (token.content.empty()) continue;  // nothing of it is left to be found
     (token.is_normalized ? normalized : raw).push_back(std::move(token));
   }
   tokenizer.end_of_text = find_end_of_text(all);

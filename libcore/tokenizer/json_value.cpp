@@ -31,6 +31,8 @@ struct JsonValue::Access {
 JsonValue JsonValue::parse(std::string_view text, const std::string& origin) {
   auto document = std::make_shared<Document>();
   document->origin = origin;
+  if (json_nests_too_deep(text))
+    throw input_error("{} nests more than {} levels deep", origin, max_json_depth);
   try {
     document->root = json::parse(text);
   } catch (const json::parse_error& error) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
+
 namespace dt::tokenizer {
 
 namespace {
@@ -101,6 +103,7 @@ void Merger::unlink(std::uint32_t i, Parts& parts) {
 /// first token does not fit the last of them, more is taken back and the window is longer each time, at last
 /// all of the piece; only what gets further than ever before makes windows shorter again, so that this ends.
 void Merger::merge_long(std::span<const Id> symbols) {
+  DT_CHECK(symbols.size() < no_id, "a piece of {} symbols", symbols.size());
   const auto size = static_cast<std::uint32_t>(symbols.size());
   done_.clear();
   std::uint32_t begin = 0, furthest = 0, length = window_symbols;

@@ -12,7 +12,7 @@ namespace dt::tokenizer {
 using Id = std::uint32_t;
 inline constexpr Id no_id = 0xFFFFFFFF;
 /// Ids lie below it; a table of this many is still memory that any machine has.
-inline constexpr Id max_vocabulary = 1 << 24;
+inline constexpr Id max_vocabulary = 1 << 22;
 
 /// Ids may have gaps, as files have: an id without a token has no bytes.
 class Vocabulary {

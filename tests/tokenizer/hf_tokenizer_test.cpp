@@ -172,5 +172,7 @@ TEST_CASE("tokenizer.json: what is broken is refused with its path") {
   CHECK(dt_test::caught([] {
           read_hugging_face("{\n\"a\": x}", "t.json");
         }).says("t.json: line 2 is not valid JSON"));
+  const std::string deep = "{\"pre_tokenizer\":" + std::string(100'000, '[') + "}";
+  CHECK(dt_test::caught([&] { read_hugging_face(deep, "t.json"); }).says("nests more than 100 levels deep"));
   CHECK(dt_test::caught([] { read_hugging_face("{}", "t.json"); }).says("t.json: model: is missing"));
 }

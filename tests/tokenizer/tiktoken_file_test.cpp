@@ -6,6 +6,7 @@
 
 #include "base/test_folder.hpp"
 #include "tokenizer/encoder.hpp"
+#include "tokenizer/hf_tokenizer.hpp"
 
 using namespace dt::tokenizer;
 using Ids = std::vector<Id>;
@@ -91,6 +92,23 @@ TEST_CASE("tiktoken: merges of any tokens in any order are those of their bytes"
       REQUIRE(encoded(tokenizer, piece) == encoded_by_bytes(tokenizer.bpe.vocabulary, piece));
     }
   }
+}
+
+TEST_CASE("tiktoken: as a tokenizer.json it is the same, and has the tokens that come after it") {
+  const std::string ranks =
+      file_of({"bc", "ab", "abc", " a", "zzz"});  // the last is met as a whole piece only
+  for (const char* pattern : {"gpt2", "cl100k", "\\w+"}) {
+    const Tokenizer from_ranks = read_tiktoken(ranks, "t", pattern);
+    const Tokenizer from_json = read_hugging_face(tiktoken_as_hugging_face(ranks, "t", pattern), "j");
+    for (const char* text : {"abc abcd zzz", "zzzz a \n ", "\u00e9", ""})
+      CHECK(encoded(from_json, text) == encoded(from_ranks, text));
+  }
+  const Tokenizer llama3 = read_hugging_face(tiktoken_as_hugging_face(ranks, "t", "llama3"), "j");
+  CHECK(llama3.end_of_text == 262);
+  CHECK(encoded(llama3, "ab<|end_of_text|>") == Ids{257, 262});
+  CHECK(dt_test::caught([&] {
+          tiktoken_as_hugging_face(ranks + "eHg= 300\n", "t", "gpt2");
+        }).says("t: no token has the rank 261"));
 }
 
 TEST_CASE("tiktoken: what a pattern does not match is dropped") {
