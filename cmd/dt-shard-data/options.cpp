@@ -65,6 +65,11 @@ void check_values(const OptionTable& table, const Options& options) {
   }
   if (options.format == "text" && table.given("text-key"))
     throw usage_error("--text-key is for JSON lines, not --format text");
+  if (options.tokenizer == "bytes") {
+    for (const char* name : {"tokenizer-pattern", "eos-token"}) {
+      if (table.given(name)) throw usage_error("--{} says nothing without a tokenizer's file", name);
+    }
+  }
   if (!options.document_separator) return;
   if (options.document_separator->empty()) throw usage_error("--document-separator is empty");
   if (options.format == "jsonl") throw usage_error("--document-separator is for text, not --format jsonl");
@@ -95,7 +100,13 @@ void declare(OptionTable& table, Options& options) {
            "split text into documents at STRING (\\n, \\t, \\r, \\\\ understood); without it a file is a "
            "document")
       .group("Output")
-      .choice("tokenizer", &options.tokenizer, {"bytes"}, "bytes: a token is a byte of UTF-8")
+      .add("tokenizer", &options.tokenizer, "FILE",
+           "bytes: a token is a byte of UTF-8; or a file: Hugging Face's tokenizer.json, or tiktoken's ranks")
+      .add("tokenizer-pattern", &options.tokenizer_pattern, "PATTERN",
+           "how text is split before tiktoken's ranks merge it: gpt2, cl100k, llama3, qwen2 or a regular "
+           "expression")
+      .add("eos-token", &options.eos_token, "TEXT",
+           "the token that ends a document; default: the tokenizer's own")
       .add("append-eos", &options.append_eos, "end each document with the end-of-document token")
       .add("val-fraction", &options.val_fraction, "FRACTION",
            "part of the documents for validation, at least one, or the tail of the only one; 0 for none", 0,
@@ -105,6 +116,8 @@ void declare(OptionTable& table, Options& options) {
       .add("shard-tokens", &options.shard_tokens, "N", "tokens in a shard", 1, std::int64_t{1} << 40)
       .add("threads", &options.threads, "N", "the output does not depend on it", 1, max_threads)
       .example("dt-shard-data --out data/books books/ more.txt.d/ crawl.jsonl", "folders and files")
+      .example("dt-shard-data --out data/books --tokenizer hf/tokenizer.json books/",
+               "with a model's own tokenizer")
       .example("zcat *.gz | dt-shard-data --out data/wiki --document-separator '\\n\\n\\n'",
                "standard input, split into documents")
       .example("dt-shard-data --verify data/wiki", "is it whole?")
@@ -125,6 +138,8 @@ data::MakeOptions make_options(const Options& options) {
   make.read.document_separator = unescape(options.document_separator.value_or(""));
   make.text_key = options.text_key;
   make.tokenizer = options.tokenizer;
+  make.tokenizer_pattern = options.tokenizer_pattern.value_or("");
+  make.eos_token = options.eos_token.value_or("");
   make.shard_tokens = static_cast<std::uint64_t>(options.shard_tokens);
   make.val_fraction = options.val_fraction;
   make.seed = static_cast<std::uint64_t>(options.seed);

@@ -24,6 +24,8 @@ struct Options {
   std::string text_key = "text";
   std::optional<std::string> document_separator;
   std::string tokenizer = "bytes";
+  std::optional<std::string> tokenizer_pattern;
+  std::optional<std::string> eos_token;
   bool append_eos = true;
   std::int64_t shard_tokens = std::int64_t{64} << 20;
   double val_fraction = 0.01;

@@ -11,28 +11,6 @@ namespace dt::checkpoint {
 namespace {
 using json = nlohmann::ordered_json;
 
-constexpr int max_depth = 100;
-
-/// The library writes values recursively: a text of a million brackets would end the process.
-bool nests_too_deep(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > max_depth) return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 struct JsonObject::Document {
@@ -101,8 +79,8 @@ JsonObject JsonObject::parse(std::string_view text, const std::string& origin, c
   auto document = std::make_shared<Document>();
   document->origin = origin;
   document->remedy = remedy;
-  if (nests_too_deep(text)) {
-    throw Error(ErrorKind::input, fmt::format("{} nests more than {} levels deep", origin, max_depth),
+  if (json_nests_too_deep(text)) {
+    throw Error(ErrorKind::input, fmt::format("{} nests more than {} levels deep", origin, max_json_depth),
                 remedy);
   }
   try {

@@ -57,32 +57,31 @@ std::string text_of_line(const Chunk& chunk, std::size_t begin, std::size_t end,
   return std::move(text->get_ref<std::string&>());
 }
 
-void encode_lines(const Chunk& chunk, const Tokenizer& tokenizer, const std::string& text_key,
-                  EncodedChunk& out) {
+void encode_lines(const Chunk& chunk, TextEncoder& encoder, const std::string& text_key, EncodedChunk& out) {
   const std::string_view bytes = chunk.bytes;
   for (std::size_t begin = 0, end = 0; begin < bytes.size(); begin = end + 1) {
     end = std::min(bytes.find('\n', begin), bytes.size());
     if (bytes.substr(begin, end - begin).find_first_not_of(" \t\r") == bytes.npos) continue;
     const std::size_t first_id = out.ids.size();
-    tokenizer.encode(text_of_line(chunk, begin, end, text_key), out.ids);
+    encoder.encode(text_of_line(chunk, begin, end, text_key), out.ids);
     out.parts.push_back({first_id, out.ids.size(), true});
   }
 }
 
 }  // namespace
 
-EncodedChunk encode_chunk(const Chunk& chunk, const Tokenizer& tokenizer, const std::string& text_key) {
+EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const std::string& text_key) {
   check_utf8(chunk);
   EncodedChunk out;
   out.input_bytes = chunk.bytes.size();
   out.ids.reserve(chunk.bytes.size());
   if (chunk.is_jsonl) {
-    encode_lines(chunk, tokenizer, text_key, out);
+    encode_lines(chunk, encoder, text_key, out);
     return out;
   }
   for (const Part& part : chunk.parts) {
     const std::size_t first_id = out.ids.size();
-    tokenizer.encode(std::string_view(chunk.bytes).substr(part.begin, part.end - part.begin), out.ids);
+    encoder.encode(std::string_view(chunk.bytes).substr(part.begin, part.end - part.begin), out.ids);
     out.parts.push_back({first_id, out.ids.size(), part.ends_document});
   }
   return out;

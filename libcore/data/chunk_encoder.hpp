@@ -17,9 +17,9 @@ struct EncodedChunk {
   std::size_t input_bytes = 0;
 };
 
-/// Safe to call from several threads at once. Errors: input, naming file and line, for invalid UTF-8, and in
-/// JSON lines for invalid JSON, a line that is no object, and a `text_key` that is missing or no string.
-/// Blank lines are passed over.
-EncodedChunk encode_chunk(const Chunk& chunk, const Tokenizer& tokenizer, const std::string& text_key);
+/// Safe to call from several threads at once, each with its own encoder. Errors: input, naming file and line,
+/// for invalid UTF-8, and in JSON lines for invalid JSON, a line that is no object, and a `text_key` that is
+/// missing or no string. Blank lines are passed over.
+EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const std::string& text_key);
 
 }  // namespace dt::data

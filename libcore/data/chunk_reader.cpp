@@ -66,12 +66,7 @@ void ChunkReader::open(const InputFile& input) {
 }
 
 void ChunkReader::fill() {
-  if (target_bytes_ > options_.max_chunk_bytes) {
-    throw Error(ErrorKind::input,
-                fmt::format("{}:{}: a line is longer than {}", *source_, line_,
-                            format_bytes(options_.max_chunk_bytes)),
-                "split its document into several, or give it as plain text (--format text)");
-  }
+  if (target_bytes_ > options_.max_chunk_bytes) throw too_long();
   std::size_t filled = buffer_.size();
   if (filled < target_bytes_) buffer_.resize(target_bytes_);
   while (filled < target_bytes_ && !at_end_) {
@@ -80,6 +75,17 @@ void ChunkReader::fill() {
     filled += count;
   }
   buffer_.resize(filled);
+}
+
+Error ChunkReader::too_long() const {
+  const std::string limit = format_bytes(options_.max_chunk_bytes);
+  if (input_->is_jsonl) {
+    return Error(ErrorKind::input, fmt::format("{}:{}: a line is longer than {}", *source_, line_, limit),
+                 "split its document into several, or give it as plain text (--format text)");
+  }
+  return Error(ErrorKind::input,
+               fmt::format("{}:{}: there is no place to cut text in {}", *source_, line_, limit),
+               "this tokenizer takes text as a whole: split it into documents (--document-separator)");
 }
 
 std::size_t ChunkReader::read_some(char* out, std::size_t size) {

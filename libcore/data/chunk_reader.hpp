@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "data/inputs.hpp"
 #include "data/tokenizer.hpp"
 
@@ -32,7 +33,8 @@ struct ReadOptions {
   TextFormat format = TextFormat::automatic;
   std::string document_separator;  // text is split at it; "" makes a file a document
   std::size_t chunk_bytes = std::size_t{1} << 20;
-  /// What cannot be cut (a JSON line) must be shorter: it is held in memory.
+  /// What cannot be cut (a JSON line, text that a tokenizer takes as a whole) must be shorter: it is held in
+  /// memory.
   std::size_t max_chunk_bytes = std::size_t{256} << 20;
 };
 
@@ -42,12 +44,13 @@ class ChunkReader {
   /// `idle` is called a few times a second while a pipe has nothing to read; what it throws passes through.
   ChunkReader(const std::vector<std::string>& inputs, ReadOptions options, const Tokenizer& tokenizer,
               std::function<void()> idle);
-  /// Errors: input, naming the file and, for a line that is too long, the line; environment, a failed read.
+  /// Errors: input, naming the file and, for what is too long, the line; environment, a failed read.
   std::optional<Chunk> next();
 
  private:
   void open(const InputFile& input);
   void fill();
+  Error too_long() const;
   std::size_t read_some(char* out, std::size_t size);
   std::size_t cut(std::vector<Part>& parts) const;
   std::size_t cut_text(std::vector<Part>& parts) const;

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "data/chunk_encoder.hpp"
 #include "data/document_spool.hpp"
+#include "data/encoder_pool.hpp"
 #include "data/shard_writer.hpp"
 #include "data/task_pool.hpp"
 
@@ -77,6 +78,7 @@ void spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer, Docume
   const auto num_threads = static_cast<std::size_t>(options.threads);
   std::deque<std::pair<std::future<EncodedChunk>, std::size_t>> in_flight;
   std::size_t in_flight_bytes = 0;
+  EncoderPool encoders(tokenizer);
   TaskPool<EncodedChunk> pool(options.threads);
 
   const auto finish_first = [&] {
@@ -94,8 +96,9 @@ void spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer, Docume
       finish_first();
     }
     in_flight.emplace_back(
-        pool.submit([shared = std::make_shared<const Chunk>(*std::move(chunk)), &tokenizer, &options] {
-          return encode_chunk(*shared, tokenizer, options.text_key);
+        pool.submit([shared = std::make_shared<const Chunk>(*std::move(chunk)), &encoders, &options] {
+          const EncoderPool::Loan encoder(encoders);
+          return encode_chunk(*shared, *encoder, options.text_key);
         }),
         bytes);
     in_flight_bytes += bytes;
@@ -184,7 +187,7 @@ Error no_text_error(const MakeOptions& options) {
 
 DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
   check_replaceable(folder, options.overwrite);
-  const auto tokenizer = make_tokenizer(options.tokenizer);
+  const auto tokenizer = make_tokenizer(options.tokenizer, options.tokenizer_pattern, options.eos_token);
   DatasetFile dataset;
   dataset.tokenizer = tokenizer->info();
   dataset.made = made_by(options);

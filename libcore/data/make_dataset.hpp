@@ -15,7 +15,9 @@ struct MakeOptions {
   std::vector<std::string> inputs;  // files, folders, "-"
   ReadOptions read;
   std::string text_key = "text";
-  std::string tokenizer = "bytes";
+  std::string tokenizer = "bytes";  // or a file
+  std::string tokenizer_pattern;    // of tiktoken's ranks
+  std::string eos_token;            // "": the file's
   std::uint64_t shard_tokens = std::uint64_t{64} << 20;
   double val_fraction = 0.01;  // of the documents, in [0, 1)
   std::uint64_t seed = 0;
@@ -33,12 +35,13 @@ enum class MakePhase { read, write };
 using MakeProgress = std::function<void(MakePhase phase, std::uint64_t done, std::uint64_t total)>;
 
 /// Makes the dataset `folder` from text. The same inputs and options give the same shards, whatever `threads`
-/// is. Memory does not grow with the input: about 150 MiB, 20 MiB more for each thread beyond two, and for
-/// JSON lines some times the longest line; disk: up to twice the finished dataset's. The validation split is
-/// the last max(1, round(f · D)) of the D documents in their final order, never all of them; of a single
-/// document its last ⌈f · tokens⌉ tokens. `folder` appears only when whole; whatever happens before, what was
-/// written is removed; a crash leaves a hidden sibling. Errors: input (unreadable, empty or malformed inputs,
-/// naming file and line; `folder` exists), environment (a full disk).
+/// is. Memory does not grow with the input: about 150 MiB, 20 MiB more for each thread beyond two (with a
+/// tokenizer's file some 10 MiB more each, and the tokenizer), and for JSON lines some times the longest
+/// line; disk: up to twice the finished dataset's. The validation split is the last max(1, round(f · D)) of
+/// the D documents in their final order, never all of them; of a single document its last ⌈f · tokens⌉
+/// tokens. `folder` appears only when whole; whatever happens before, what was written is removed; a crash
+/// leaves a hidden sibling. Errors: input (unreadable, empty or malformed inputs, naming file and line;
+/// `folder` exists), environment (a full disk).
 DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress);
 
 }  // namespace dt::data

@@ -4,6 +4,9 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "tokenizer/encoder.hpp"
+#include "tokenizer/read_tokenizer.hpp"
+#include "tokenizer/safe_cut.hpp"
 
 namespace dt::data {
 
@@ -15,16 +18,25 @@ constexpr std::string_view bytes_file =
     "{\"format\": \"dt-tokenizer\", \"version\": 1, \"name\": \"bytes\", \"vocabulary_size\": 257, \"eos\": "
     "256}\n";
 
-class ByteTokenizer final : public Tokenizer {
+void write_tokenizer(const fs::path& folder, std::string_view text) {
+  File file = File::create(folder / tokenizer_file_name);
+  file.write(text);
+  file.close();
+}
+
+class ByteEncoder final : public TextEncoder {
  public:
-  const TokenizerInfo& info() const override { return info_; }
-
-  std::size_t safe_cut(std::string_view text) const override { return text.size(); }
-
-  void encode(std::string_view text, std::vector<std::uint32_t>& ids) const override {
+  void encode(std::string_view text, std::vector<std::uint32_t>& ids) override {
     const auto* begin = reinterpret_cast<const unsigned char*>(text.data());
     ids.insert(ids.end(), begin, begin + text.size());
   }
+};
+
+class ByteTokenizer final : public Tokenizer {
+ public:
+  const TokenizerInfo& info() const override { return info_; }
+  std::size_t safe_cut(std::string_view text) const override { return text.size(); }
+  std::unique_ptr<TextEncoder> encoder() const override { return std::make_unique<ByteEncoder>(); }
 
   std::string decode(std::span<const std::uint32_t> ids) const override {
     std::string text;
@@ -41,21 +53,86 @@ class ByteTokenizer final : public Tokenizer {
     return text;
   }
 
-  void save(const fs::path& folder) const override {
-    File file = File::create(folder / tokenizer_file_name);
-    file.write(bytes_file);
-    file.close();
-  }
+  void save(const fs::path& folder) const override { write_tokenizer(folder, bytes_file); }
 
  private:
   TokenizerInfo info_{"bytes", digest(bytes_file), byte_eos + 1, byte_eos};
 };
 
+class FileEncoder final : public TextEncoder {
+ public:
+  explicit FileEncoder(const tokenizer::Tokenizer& tokenizer) : encoder_(tokenizer) {}
+  void encode(std::string_view text, std::vector<std::uint32_t>& ids) override { encoder_.encode(text, ids); }
+
+ private:
+  tokenizer::Encoder encoder_;
+};
+
+class FileTokenizer final : public Tokenizer {
+ public:
+  FileTokenizer(tokenizer::TokenizerFile file, std::uint32_t eos)
+      : file_(std::move(file)),
+        info_{file_tokenizer_name, digest(file_.text), file_.tokenizer->bpe.vocabulary.size(), eos} {}
+  const TokenizerInfo& info() const override { return info_; }
+  std::size_t safe_cut(std::string_view text) const override {
+    return tokenizer::safe_cut(*file_.tokenizer, text);
+  }
+  std::unique_ptr<TextEncoder> encoder() const override {
+    return std::make_unique<FileEncoder>(*file_.tokenizer);
+  }
+  std::string decode(std::span<const std::uint32_t> ids) const override {
+    return tokenizer::decode(file_.tokenizer->bpe.vocabulary, file_.tokenizer->decoder, ids);
+  }
+  void save(const fs::path& folder) const override { write_tokenizer(folder, file_.text); }
+
+ private:
+  tokenizer::TokenizerFile file_;
+  TokenizerInfo info_;
+};
+
+std::uint32_t eos_of(const tokenizer::Tokenizer& tokenizer, const std::string& path, const std::string& eos) {
+  if (eos.empty()) {
+    if (tokenizer.end_of_text != tokenizer::no_id) return tokenizer.end_of_text;
+    throw Error(ErrorKind::input, path + " does not say which token ends a document",
+                "name it with --eos-token");
+  }
+  const auto& vocabulary = tokenizer.bpe.vocabulary;
+  for (tokenizer::Id id = 0; id < vocabulary.size(); ++id) {
+    if (vocabulary.bytes(id) == eos) return id;
+  }
+  throw input_error("{} has no token '{}' to end documents with", path, eos);
+}
+
 }  // namespace
 
-std::unique_ptr<Tokenizer> make_tokenizer(std::string_view name) {
-  if (name == "bytes") return std::make_unique<ByteTokenizer>();
-  throw Error(ErrorKind::input, fmt::format("the tokenizer '{}' is unknown", name), "expected: bytes");
+std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const std::string& pattern,
+                                          const std::string& eos) {
+  if (name == "bytes") {
+    if (!pattern.empty() || !eos.empty())
+      throw input_error("the tokenizer 'bytes' has no pattern and no token to name");
+    return std::make_unique<ByteTokenizer>();
+  }
+  std::error_code error;
+  if (!fs::exists(name, error))
+    throw Error(ErrorKind::input, fmt::format("the tokenizer '{}' is unknown", name),
+                "expected: bytes, or a file");
+  tokenizer::TokenizerFile file = tokenizer::read_tokenizer(name, pattern);
+  const std::uint32_t end = eos_of(*file.tokenizer, name, eos);
+  return std::make_unique<FileTokenizer>(std::move(file), end);
+}
+
+std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder, const TokenizerInfo& info) {
+  std::unique_ptr<Tokenizer> tokenizer;
+  if (info.name == file_tokenizer_name) {
+    tokenizer =
+        std::make_unique<FileTokenizer>(tokenizer::read_tokenizer(folder / tokenizer_file_name), info.eos);
+  } else {
+    tokenizer = make_tokenizer(info.name);
+  }
+  if (!(tokenizer->info() == info)) {
+    throw input_error("{} was made by another version of the tokenizer '{}'", folder.string(), info.name);
+  }
+  return tokenizer;
 }
 
 }  // namespace dt::data

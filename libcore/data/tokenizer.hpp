@@ -22,6 +22,14 @@ struct TokenizerInfo {
   bool operator==(const TokenizerInfo&) const = default;
 };
 
+/// What one thread encodes with. It remembers what it met: one for much text.
+class TextEncoder {
+ public:
+  virtual ~TextEncoder() = default;
+  /// Appends the ids of `text`, which is valid UTF-8; EOS only where the text has it written out.
+  virtual void encode(std::string_view text, std::vector<std::uint32_t>& ids) = 0;
+};
+
 /// Implementations are safe to use from several threads at once.
 class Tokenizer {
  public:
@@ -32,17 +40,26 @@ class Tokenizer {
   /// whatever follows `text`; 0 where there is none. `text` ends between characters, but need not be valid
   /// UTF-8.
   virtual std::size_t safe_cut(std::string_view text) const = 0;
-  /// Appends the ids of `text`, which is valid UTF-8; never the EOS id.
-  virtual void encode(std::string_view text, std::vector<std::uint32_t>& ids) const = 0;
-  /// EOS becomes "<|endoftext|>". Errors: input, an id outside the vocabulary.
+  /// The tokenizer outlives it.
+  virtual std::unique_ptr<TextEncoder> encoder() const = 0;
+  /// Errors: input, an id outside the vocabulary.
   virtual std::string decode(std::span<const std::uint32_t> ids) const = 0;
   /// Writes `folder`/tokenizer.json.
   virtual void save(const fs::path& folder) const = 0;
 };
 
 inline constexpr const char* tokenizer_file_name = "tokenizer.json";
+/// The name of every tokenizer that is read from a file.
+inline constexpr const char* file_tokenizer_name = "tokenizer.json";
 
-/// `name` is "bytes": ids 0..255 are the bytes of UTF-8, 256 is EOS. Errors: input, an unknown name.
-std::unique_ptr<Tokenizer> make_tokenizer(std::string_view name);
+/// `name` is "bytes" (ids 0..255 are the bytes of UTF-8, 256 is EOS, decoded as "<|endoftext|>"), or the path
+/// of a file (see tokenizer::read_tokenizer, as for `pattern`). `eos` is the text of the token that ends a
+/// document; "" leaves it to the file. Errors: input, a file that is none, or in which no token is `eos`, or
+/// which does not say; a pattern or an `eos` for bytes.
+std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const std::string& pattern = {},
+                                          const std::string& eos = {});
+
+/// The tokenizer of a dataset's folder, which made what `info` is from. Errors: input, it is another one.
+std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder, const TokenizerInfo& info);
 
 }  // namespace dt::data

@@ -17,7 +17,7 @@ Chunk lines(const std::string& bytes, std::uint64_t first_line = 1) {
 }
 
 std::vector<std::string> texts_of(const std::string& bytes, const std::string& key = "text") {
-  const EncodedChunk encoded = encode_chunk(lines(bytes), *tokenizer, key);
+  const EncodedChunk encoded = encode_chunk(lines(bytes), *tokenizer->encoder(), key);
   std::vector<std::string> texts;
   for (const Part& part : encoded.parts) {
     CHECK(part.ends_document);
@@ -28,7 +28,7 @@ std::vector<std::string> texts_of(const std::string& bytes, const std::string& k
 }
 
 std::string message_of(const std::string& bytes, std::uint64_t first_line = 1) {
-  const auto error = caught([&] { encode_chunk(lines(bytes, first_line), *tokenizer, "text"); });
+  const auto error = caught([&] { encode_chunk(lines(bytes, first_line), *tokenizer->encoder(), "text"); });
   CHECK(error.kind == ErrorKind::input);
   return error.message;
 }
@@ -62,7 +62,7 @@ TEST_CASE("JSON lines: what is wrong is said with file and line") {
 
 TEST_CASE("text: invalid UTF-8 is said with file and line, counted from the chunk's first") {
   Chunk chunk{"a\nb\n\xE4ther\n", false, {{0, 10, true}}, std::make_shared<std::string>("in.txt"), 41};
-  const auto error = caught([&] { encode_chunk(chunk, *tokenizer, ""); });
+  const auto error = caught([&] { encode_chunk(chunk, *tokenizer->encoder(), ""); });
   CHECK(error.kind == ErrorKind::input);
   CHECK_THAT(error.message, StartsWith("in.txt:43: invalid UTF-8: byte 0xe4"));
   CHECK_THAT(error.message, Contains("iconv"));
@@ -70,7 +70,7 @@ TEST_CASE("text: invalid UTF-8 is said with file and line, counted from the chun
 
 TEST_CASE("text: parts keep their documents") {
   const Chunk chunk{"ab--cd", false, {{0, 2, true}, {4, 6, false}}, std::make_shared<std::string>("in"), 1};
-  const EncodedChunk encoded = encode_chunk(chunk, *tokenizer, "");
+  const EncodedChunk encoded = encode_chunk(chunk, *tokenizer->encoder(), "");
   CHECK(encoded.ids == std::vector<std::uint32_t>{'a', 'b', 'c', 'd'});
   REQUIRE(encoded.parts.size() == 2);
   CHECK(encoded.parts[0].end == 2);

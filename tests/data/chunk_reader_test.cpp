@@ -20,8 +20,19 @@ namespace {
 
 const auto tokenizer = make_tokenizer("bytes");
 
-std::vector<Chunk> chunks_of(const std::vector<std::string>& inputs, const ReadOptions& options) {
-  ChunkReader reader(inputs, options, *tokenizer, [] {});
+/// Texts must be whole.
+class UncutTokenizer final : public Tokenizer {
+ public:
+  const TokenizerInfo& info() const override { return tokenizer->info(); }
+  std::size_t safe_cut(std::string_view) const override { return 0; }
+  std::unique_ptr<TextEncoder> encoder() const override { return tokenizer->encoder(); }
+  std::string decode(std::span<const std::uint32_t> ids) const override { return tokenizer->decode(ids); }
+  void save(const fs::path& folder) const override { tokenizer->save(folder); }
+};
+
+std::vector<Chunk> chunks_of(const std::vector<std::string>& inputs, const ReadOptions& options,
+                             const Tokenizer& by = *tokenizer) {
+  ChunkReader reader(inputs, options, by, [] {});
   std::vector<Chunk> chunks;
   while (auto chunk = reader.next()) chunks.push_back(*std::move(chunk));
   return chunks;
@@ -112,6 +123,18 @@ TEST_CASE("a JSON line that is too long to be held is an error with its line") {
   const auto error = caught([&] { chunks_of({folder / "a.jsonl"}, options); });
   CHECK(error.kind == ErrorKind::input);
   CHECK(error.says("a.jsonl:2: a line is longer than"));
+}
+
+TEST_CASE("text that cannot be cut is held whole, to a limit") {
+  const Folder folder;
+  put(folder / "a", "one\n--\n" + std::string(500, 'x'));
+  ReadOptions options = small_chunks(16, "\n--\n");
+  const std::vector<Chunk> chunks = chunks_of({folder / "a"}, options, UncutTokenizer());
+  CHECK(chunks.back().bytes.ends_with(std::string(500, 'x')));
+  options.max_chunk_bytes = 256;
+  const auto error = caught([&] { chunks_of({folder / "a"}, options, UncutTokenizer()); });
+  CHECK(error.kind == ErrorKind::input);
+  CHECK(error.says("there is no place to cut text in 256"));
 }
 
 TEST_CASE("folders are walked in the order of their names, without hidden files and links to folders") {

@@ -14,7 +14,7 @@ TEST_CASE("bytes: tokens are the bytes of the text, after what is there already"
   CHECK(tokenizer->info().vocabulary_size == 257);
   CHECK(tokenizer->info().eos == 256);
   std::vector<std::uint32_t> ids = {7};
-  tokenizer->encode("aä", ids);
+  tokenizer->encoder()->encode("aä", ids);
   CHECK(ids == std::vector<std::uint32_t>{7, 97, 0xC3, 0xA4});
 }
 
@@ -23,11 +23,11 @@ TEST_CASE("bytes: any cut is safe, and parts give what the whole gives") {
   const std::string text = "some text, 日本語";
   CHECK(tokenizer->safe_cut(text) == text.size());
   std::vector<std::uint32_t> whole;
-  tokenizer->encode(text, whole);
+  tokenizer->encoder()->encode(text, whole);
   for (std::size_t cut = 0; cut <= text.size(); ++cut) {
     std::vector<std::uint32_t> parts;
-    tokenizer->encode(text.substr(0, cut), parts);
-    tokenizer->encode(text.substr(cut), parts);
+    tokenizer->encoder()->encode(text.substr(0, cut), parts);
+    tokenizer->encoder()->encode(text.substr(cut), parts);
     CHECK(parts == whole);
   }
 }

@@ -16,7 +16,8 @@ refused() {
 refused 'one of --out, --show, --verify and --decode' in
 refused 'one of --out, --show, --verify and --decode' --out out --show out
 refused "unknown option '--sed'.*--seed" --out out --sed 1 in
-refused "'huggingface'.*bytes" --out out --tokenizer huggingface in
+refused '--eos-token says nothing without a tokenizer' --out out --eos-token x in
+refused '--tokenizer-pattern says nothing without a tokenizer' --out out --tokenizer-pattern gpt2 in
 refused "'npy'.*auto, text, jsonl" --out out --format npy in
 refused "val-fraction.*less|val-fraction.*not including, 1" --out out --val-fraction 1 in
 refused "'-0.1'.*val-fraction" --out out --val-fraction -0.1 in
@@ -36,7 +37,7 @@ expect_exit 0 dt-shard-data --help
 for word in --out --val-fraction --document-separator 'auto\|text\|jsonl' Examples; do
   expect_match stdout "$word"
 done
-for word in npy megatron 'Hugging'; do
+for word in npy megatron SentencePiece; do
   ! grep -q "$word" stdout || fail "--help advertises $word"
 done
 expect_exit 0 dt-shard-data --version

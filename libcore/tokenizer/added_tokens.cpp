@@ -1,0 +1,89 @@
+#include "tokenizer/added_tokens.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "tokenizer/characters.hpp"
+
+namespace dt::tokenizer {
+
+namespace {
+
+bool is_space(std::string_view text, std::size_t at, std::size_t& length) {
+  const Character next = CharacterTable::get().at(text.data() + at, text.data() + text.size());
+  length = next.length;
+  return (next.char_class & char_whitespace) != 0;
+}
+
+std::size_t before_spaces(std::string_view text, std::size_t from, std::size_t at) {
+  while (at > from) {
+    std::size_t begin = at - 1, length = 0;
+    while (begin > from && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
+    if (!is_space(text, begin, length)) break;
+    at = begin;
+  }
+  return at;
+}
+
+std::size_t after_spaces(std::string_view text, std::size_t at) {
+  for (std::size_t length = 0; at < text.size() && is_space(text, at, length);) at += length;
+  return at;
+}
+
+}  // namespace
+
+AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+  for (std::uint32_t i = 0; i < tokens_.size(); ++i) {
+    DT_CHECK(!tokens_[i].content.empty(), "token {} is empty", tokens_[i].id);
+    std::uint32_t node = 0;
+    for (const char byte : tokens_[i].content) {
+      std::uint32_t next = child(node, byte);
+      if (next == none) {
+        next = static_cast<std::uint32_t>(nodes_.size());
+        nodes_[node].children.emplace_back(byte, next);
+        nodes_.emplace_back();
+      }
+      node = next;
+    }
+    nodes_[node].token = i;
+  }
+  for (const auto& [byte, node] : nodes_[0].children) roots_[static_cast<unsigned char>(byte)] = node;
+}
+
+bool AddedTokenFinder::cuts_between_words() const {
+  return std::none_of(tokens_.begin(), tokens_.end(), [](const AddedToken& token) {
+    return token.takes_space_before || token.takes_space_after ||
+           token.content.find(' ') != std::string::npos;
+  });
+}
+
+std::uint32_t AddedTokenFinder::child(std::uint32_t node, char byte) const {
+  for (const auto& [of, next] : nodes_[node].children) {
+    if (of == byte) return next;
+  }
+  return none;
+}
+
+std::uint32_t AddedTokenFinder::longest(std::string_view text) const {
+  std::uint32_t node = roots_[static_cast<unsigned char>(text.front())], token = none;
+  for (std::size_t i = 1; node != none; ++i) {
+    if (nodes_[node].token != none) token = nodes_[node].token;
+    node = i < text.size() ? child(node, text[i]) : none;
+  }
+  return token;
+}
+
+std::optional<AddedTokenFinder::Found> AddedTokenFinder::find(std::string_view text, std::size_t from) const {
+  for (std::size_t at = from; at < text.size(); ++at) {
+    if (roots_[static_cast<unsigned char>(text[at])] == none) continue;
+    const std::uint32_t index = longest(text.substr(at));
+    if (index == none) continue;
+    const AddedToken& token = tokens_[index];
+    const std::size_t end = at + token.content.size();
+    return Found{token.takes_space_before ? before_spaces(text, from, at) : at,
+                 token.takes_space_after ? after_spaces(text, end) : end, token.id};
+  }
+  return std::nullopt;
+}
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,56 @@
+#pragma once
+// Tokens that are no result of merging: special ones and others that a tokenizer's makers added. They are
+// found in text before anything else is done with it.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/vocabulary.hpp"
+
+namespace dt::tokenizer {
+
+/// The names are those of Hugging Face's files.
+struct AddedToken {
+  Id id = no_id;
+  std::string content;
+  bool is_special = false;
+  bool takes_space_before = false;  // lstrip
+  bool takes_space_after = false;   // rstrip
+  bool is_normalized = false;       // it is looked for after normalising, not before
+};
+
+/// Where tokens are in a text: the leftmost first, of those the longest.
+class AddedTokenFinder {
+ public:
+  AddedTokenFinder() = default;
+  /// No content is empty.
+  explicit AddedTokenFinder(std::vector<AddedToken> tokens);
+  bool is_empty() const { return tokens_.empty(); }
+
+  struct Found {
+    std::size_t begin, end;  // with the white space that it takes, none of it before `from`
+    Id id;
+  };
+  /// Whether no token holds or takes a space between letters of ASCII.
+  bool cuts_between_words() const;
+  std::optional<Found> find(std::string_view text, std::size_t from) const;
+
+ private:
+  struct Node {
+    std::vector<std::pair<char, std::uint32_t>> children;
+    std::uint32_t token = none;
+  };
+  static constexpr std::uint32_t none = 0xFFFFFFFF;
+  std::uint32_t child(std::uint32_t node, char byte) const;
+  /// The longest token that begins `text`, none where none does.
+  std::uint32_t longest(std::string_view text) const;
+  std::vector<AddedToken> tokens_;
+  std::vector<Node> nodes_ = std::vector<Node>(1);
+  std::vector<std::uint32_t> roots_ =
+      std::vector<std::uint32_t>(256, none);  // the root's children by their byte
+};
+
+}  // namespace dt::tokenizer

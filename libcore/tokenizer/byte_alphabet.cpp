@@ -1,0 +1,51 @@
+#include "tokenizer/byte_alphabet.hpp"
+
+#include "tokenizer/utf8.hpp"
+
+namespace dt::tokenizer {
+
+namespace {
+
+bool is_printable(int byte) {
+  return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+}
+
+struct Alphabet {
+  std::array<char32_t, 256> characters;
+  std::array<int, 512> bytes;  // of a code point, -1 where it is of none
+  Alphabet() {
+    bytes.fill(-1);
+    char32_t free = 256;
+    for (int byte = 0; byte < 256; ++byte) {
+      const char32_t character = is_printable(byte) ? static_cast<char32_t>(byte) : free++;
+      characters[static_cast<std::size_t>(byte)] = character;
+      bytes[character] = byte;
+    }
+  }
+};
+
+const Alphabet& alphabet() {
+  static const Alphabet it;
+  return it;
+}
+
+}  // namespace
+
+std::optional<std::string> bytes_of_alphabet(std::string_view text) {
+  std::string bytes;
+  for (; !text.empty(); text.remove_prefix(character_length(text))) {
+    const char32_t character = first_code_point(text);
+    const int byte = character < alphabet().bytes.size() ? alphabet().bytes[character] : -1;
+    if (byte < 0) return std::nullopt;
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
+}
+
+std::string in_alphabet(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) text += to_utf8(alphabet().characters[static_cast<unsigned char>(byte)]);
+  return text;
+}
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,68 @@
+#include "tokenizer/characters.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utf8proc.h>
+
+#include "tokenizer/unicode_versions.hpp"
+
+namespace dt::tokenizer {
+
+namespace {
+
+struct Range {
+  char32_t first, last;
+};
+
+/// Unicode's White_Space.
+constexpr Range spaces[] = {{0x9, 0xd},       {0x20, 0x20},     {0x85, 0x85},     {0xa0, 0xa0},
+                            {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f},
+                            {0x205f, 0x205f}, {0x3000, 0x3000}};
+
+std::uint8_t class_by_category(char32_t code_point) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
+  if (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) return char_letter;
+  if (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO) return char_number;
+  return char_other;
+}
+
+void set(std::vector<std::uint8_t>& classes, char32_t first, char32_t last, CharClass value) {
+  std::fill(classes.begin() + first, classes.begin() + last + 1, value);
+}
+
+std::vector<std::uint8_t> all_classes(char32_t end) {
+  std::vector<std::uint8_t> classes(end);
+  for (char32_t c = 0; c < end; ++c) classes[c] = class_by_category(c);
+  for (const CategoryRange& range : assigned_since_unicode_14()) {
+    const char major = range.category[0];
+    set(classes, range.first, range.last,
+        major == 'L'   ? char_letter
+        : major == 'N' ? char_number
+                       : char_other);
+  }
+  for (const Range& range : spaces) set(classes, range.first, range.last, char_space);
+  classes['\r'] = classes['\n'] = char_newline;
+  return classes;
+}
+
+}  // namespace
+
+const CharacterTable& CharacterTable::get() {
+  static const CharacterTable table;
+  return table;
+}
+
+CharacterTable::CharacterTable() {
+  const std::vector<std::uint8_t> classes = all_classes(end_of_unicode);
+  std::map<std::string, std::uint16_t> known;  // a vector's comparison draws a false warning from gcc 12
+  for (std::size_t i = 0; i < index_.size(); ++i) {
+    const auto first = classes.begin() + static_cast<std::ptrdiff_t>(i * block_size);
+    const std::string block(first, first + block_size);
+    const auto [found, is_new] = known.emplace(block, static_cast<std::uint16_t>(known.size()));
+    if (is_new) blocks_.insert(blocks_.end(), block.begin(), block.end());
+    index_[i] = found->second;
+  }
+}
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,69 @@
+#pragma once
+// What pre-tokenizers ask of a character: is it a letter, a number, space? By Unicode 16, as Hugging Face's
+// tokenizers and tiktoken have it.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace dt::tokenizer {
+
+/// One bit each, so that a run of several is one test.
+enum CharClass : std::uint8_t {
+  char_other = 1,
+  char_letter = 2,   // \p{L}
+  char_number = 4,   // \p{N}
+  char_space = 8,    // \s, but for
+  char_newline = 16  // \r and \n
+};
+
+inline constexpr std::uint8_t char_whitespace = char_space | char_newline;
+
+struct Character {
+  std::uint8_t char_class;
+  std::uint8_t length;  // in bytes
+};
+
+class CharacterTable {
+ public:
+  /// Made at the first use, some milliseconds.
+  static const CharacterTable& get();
+
+  std::uint8_t of_ascii(unsigned char byte) const { return blocks_[byte]; }
+  std::uint8_t of(char32_t code_point) const {
+    return blocks_[index_[code_point / block_size] * block_size + code_point % block_size];
+  }
+  /// The character at `text`, which ends at `end`, after it. A byte that begins no character is an other one
+  /// alone.
+  Character at(const char* text, const char* end) const {
+    const auto first = static_cast<unsigned char>(*text);
+    if (first < 0x80) return {of_ascii(first), 1};
+    return beyond_ascii(text, end);
+  }
+
+ private:
+  static constexpr char32_t block_size = 128, end_of_unicode = 0x110000;
+  CharacterTable();
+  Character beyond_ascii(const char* text, const char* end) const;
+  std::array<std::uint16_t, end_of_unicode / block_size> index_;
+  std::vector<std::uint8_t> blocks_;  // no two are the same; the first is ASCII
+};
+
+inline Character CharacterTable::beyond_ascii(const char* text, const char* end) const {
+  const auto byte = [&](int i) { return static_cast<unsigned char>(text[i]); };
+  const auto continues = [&](int i) { return i < end - text && (byte(i) & 0xC0) == 0x80; };
+  const auto low = [&](int i) { return static_cast<char32_t>(byte(i) & 0x3F); };
+  const char32_t first = byte(0);
+  if (first < 0xE0) {
+    if (first >= 0xC2 && continues(1)) return {of((first & 0x1F) << 6 | low(1)), 2};
+  } else if (first < 0xF0) {
+    if (continues(1) && continues(2)) return {of((first & 0xF) << 12 | low(1) << 6 | low(2)), 3};
+  } else if (continues(1) && continues(2) && continues(3)) {
+    const char32_t code_point = (first & 7) << 18 | low(1) << 12 | low(2) << 6 | low(3);
+    if (code_point < end_of_unicode) return {of(code_point), 4};
+  }
+  return {char_other, 1};
+}
+
+}  // namespace dt::tokenizer

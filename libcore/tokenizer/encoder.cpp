@@ -1,0 +1,103 @@
+#include "tokenizer/encoder.hpp"
+
+#include <algorithm>
+
+namespace dt::tokenizer {
+
+Encoder::Encoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer), merger_(tokenizer.bpe.merges) {}
+
+void Encoder::encode(std::string_view text, std::vector<Id>& ids) {
+  ids_ = &ids;
+  forget();
+  encode_around(tokenizer_.raw_added_tokens, text, [&](std::string_view part) {
+    const bool is_first = part.data() == text.data();
+    const auto& normalizer = tokenizer_.normalizer;
+    encode_normalized(normalizer ? normalizer->apply(part, is_first, normalized_) : part, is_first);
+  });
+}
+
+void Encoder::encode_normalized(std::string_view text, bool is_first) {
+  encode_around(tokenizer_.normalized_added_tokens, text, [&](std::string_view part) {
+    const bool is_first_part = is_first && part.data() == text.data();
+    const auto& preparer = tokenizer_.preparer;
+    encode_plain(preparer ? preparer->apply(part, is_first_part, prepared_) : part);
+  });
+}
+
+/// The added tokens' ids, and between them what `plain` does with the text that is there.
+template <class Plain>
+void Encoder::encode_around(const AddedTokenFinder& added, std::string_view text, Plain plain) {
+  std::size_t at = 0;
+  while (!added.is_empty()) {
+    const auto found = added.find(text, at);
+    if (!found) break;
+    if (found->begin > at) plain(text.substr(at, found->begin - at));
+    ids_->push_back(found->id);
+    at = found->end;
+  }
+  if (at < text.size()) plain(text.substr(at));
+}
+
+void Encoder::encode_plain(std::string_view text) {
+  text_end_ = text.data() + text.size();
+  if (!tokenizer_.pre_tokenizer) return encode_rarer(text);
+  tokenizer_.pre_tokenizer->split(text, *this);
+  flush();
+}
+
+/// Pieces that the short cache knows, without a branch but that they are known; others one by one.
+void Encoder::take(std::span<const std::string_view> pieces) {
+  Id known[ShortPieceCache::max_ids * max_pieces];
+  std::size_t num_known = 0;
+  for (const std::string_view piece : pieces) {
+    if (piece.size() - 1 < ShortPieceCache::max_bytes) {
+      const auto key = ShortPieceCache::key_of(piece, text_end_);
+      const ShortPieceCache::Entry& entry = short_.entry(key);
+      if (entry.key == key) {
+        std::copy_n(entry.ids, ShortPieceCache::max_ids, known + num_known);
+        num_known += entry.num_ids;
+        continue;
+      }
+    }
+    ids_->insert(ids_->end(), known, known + num_known);
+    num_known = 0;
+    encode_rarer(piece);
+  }
+  ids_->insert(ids_->end(), known, known + num_known);
+}
+
+void Encoder::encode_rarer(std::string_view piece) {
+  if (piece.empty()) return;
+  if (piece.size() > LongPieceCache::max_bytes) return encode_anew(piece);
+  const std::span<const Id> known = long_.find(piece);
+  if (!known.empty()) {
+    ids_->insert(ids_->end(), known.begin(), known.end());
+    return;
+  }
+  const std::size_t first = ids_->size();
+  encode_anew(piece);
+  const std::span<const Id> ids = std::span(*ids_).subspan(first);
+  if (piece.size() <= ShortPieceCache::max_bytes && ids.size() <= ShortPieceCache::max_ids) {
+    const auto key = ShortPieceCache::key_of(piece, text_end_);
+    ShortPieceCache::Entry& entry = short_.entry(key);
+    entry.key = key;
+    entry.num_ids = static_cast<std::uint32_t>(ids.size());
+    std::copy(ids.begin(), ids.end(), entry.ids);
+  } else {
+    long_.put(piece, ids);
+  }
+}
+
+void Encoder::encode_anew(std::string_view piece) {
+  const Bpe& bpe = tokenizer_.bpe;
+  const Id whole = bpe.takes_whole_pieces ? bpe.vocabulary.find(piece) : no_id;
+  if (whole != no_id) {
+    ids_->push_back(whole);
+    return;
+  }
+  symbols_.clear();
+  append_symbols(bpe, piece, symbols_);
+  merger_.merge(symbols_, *ids_);
+}
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,41 @@
+#pragma once
+// Text to ids: a thread's own workplace over a tokenizer that all threads share.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/merger.hpp"
+#include "tokenizer/piece_cache.hpp"
+#include "tokenizer/tokenizer.hpp"
+
+namespace dt::tokenizer {
+
+class Encoder final : private PieceSink {
+ public:
+  /// `tokenizer` stays where it is. Takes 5 to 13 MiB, whatever is encoded, pieces of megabytes aside.
+  explicit Encoder(const Tokenizer& tokenizer);
+  /// Appends the ids of a document, without those that a model wants at its start or end. `text` is valid
+  /// UTF-8; where it is not, ids are those of some text. Errors: input (see Regex, Normalizer).
+  void encode(std::string_view text, std::vector<Id>& ids);
+
+ private:
+  void take(std::span<const std::string_view> pieces) override;
+  void encode_normalized(std::string_view text, bool is_first);
+  void encode_plain(std::string_view text);
+  void encode_rarer(std::string_view piece);
+  void encode_anew(std::string_view piece);
+  template <class Plain>
+  void encode_around(const AddedTokenFinder& added, std::string_view text, Plain plain);
+
+  const Tokenizer& tokenizer_;
+  Merger merger_;
+  ShortPieceCache short_;
+  LongPieceCache long_;
+  std::string normalized_, prepared_;
+  std::vector<Id> symbols_;
+  std::vector<Id>* ids_ = nullptr;
+  const char* text_end_ = nullptr;  // of the text that pieces lie in
+};
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,103 @@
+#include <unordered_map>
+
+#include "tokenizer/byte_alphabet.hpp"
+#include "tokenizer/hf_parts.hpp"
+
+namespace dt::tokenizer {
+
+namespace {
+
+/// Ids by the tokens' texts as the file has them: that is how it names them in merges.
+using IdsByText = std::unordered_map<std::string, Id>;
+
+IdsByText read_vocabulary(const JsonValue& vocab) {
+  IdsByText ids;
+  vocab.each_natural([&](const std::string& text, std::uint64_t id) {
+    if (id >= max_vocabulary)
+      throw vocab.error(fmt::format("the id of \"{}\" is not below {}", text, max_vocabulary));
+    ids[text] = static_cast<Id>(id);
+  });
+  return ids;
+}
+
+void set_tokens(const IdsByText& ids, Bpe& bpe) {
+  for (const auto& [text, id] : ids) {
+    const auto bytes = bpe.is_byte_level ? bytes_of_alphabet(text) : text;
+    if (bytes) {
+      bpe.vocabulary.set(id, *bytes);
+    } else {
+      bpe.vocabulary.set_unfindable(id, text);
+    }
+  }
+}
+
+Id id_of(const IdsByText& ids, const std::string& text) {
+  const auto found = ids.find(text);
+  return found == ids.end() ? no_id : found->second;
+}
+
+/// The two tokens of a merge: "a b", or since 2024 ["a", "b"].
+std::pair<std::string, std::string> read_pair(const JsonValue& merge) {
+  if (merge.is_array()) {
+    const std::vector<JsonValue> two = merge.items();
+    if (two.size() != 2) throw merge.error("two tokens are expected");
+    return {two[0].string(), two[1].string()};
+  }
+  const std::string& text = merge.string();
+  const std::size_t space = text.find(' ');
+  if (space == text.npos || text.find(' ', space + 1) != text.npos)
+    throw merge.error("two tokens with a space between are expected");
+  return {text.substr(0, space), text.substr(space + 1)};
+}
+
+void read_merges(const JsonValue& merges, const IdsByText& ids, MergeTable& table) {
+  Rank rank = 0;
+  for (const JsonValue& item : merges.items()) {
+    const auto [left, right] = read_pair(item);
+    const Id merged = id_of(ids, left + right);
+    for (const std::string& text : {left, right, left + right}) {
+      if (id_of(ids, text) == no_id)
+        throw item.error(fmt::format("\"{}\" is no token of the vocabulary", text));
+    }
+    table.add(id_of(ids, left), id_of(ids, right), {rank++, merged});
+  }
+}
+
+std::array<Id, 256> byte_ids(const IdsByText& ids, bool is_byte_level) {
+  std::array<Id, 256> of_bytes;
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string alone(1, static_cast<char>(byte));
+    of_bytes[static_cast<std::size_t>(byte)] =
+        id_of(ids, is_byte_level ? in_alphabet(alone) : fmt::format("<0x{:02X}>", byte));
+  }
+  return of_bytes;
+}
+
+void refuse_options(const JsonValue& model) {
+  if (model.string("type", "BPE") != "BPE") throw unknown_kind(model, "BPE");
+  for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    if (!model.string(name, "").empty()) throw model.at(name).error("is not followed", "none is expected");
+  }
+  if (const auto dropout = model.find("dropout")) throw dropout->error("is not followed", "none is expected");
+}
+
+}  // namespace
+
+Bpe read_bpe(const JsonValue& model, bool is_byte_level) {
+  refuse_options(model);
+  const IdsByText ids = read_vocabulary(model.at("vocab"));
+  Bpe bpe;
+  bpe.is_byte_level = is_byte_level;
+  bpe.takes_whole_pieces = model.boolean("ignore_merges", false);
+  bpe.fuses_unknown = model.boolean("fuse_unk", false);
+  set_tokens(ids, bpe);
+  read_merges(model.at("merges"), ids, bpe.merges);
+  if (is_byte_level || model.boolean("byte_fallback", false)) bpe.byte_ids = byte_ids(ids, is_byte_level);
+  if (const auto unknown = model.find("unk_token")) {
+    bpe.unknown = id_of(ids, unknown->string());
+    if (bpe.unknown == no_id) throw unknown->error("is no token of the vocabulary");
+  }
+  return bpe;
+}
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,49 @@
+#include "tokenizer/hf_parts.hpp"
+
+namespace dt::tokenizer {
+
+namespace {
+
+std::unique_ptr<DecodeStep> read_strip(const JsonValue& step) {
+  return make_decode_strip(step.at("content").string(), step.at("start").natural(),
+                           step.at("stop").natural());
+}
+
+std::unique_ptr<DecodeStep> read_metaspace(const JsonValue& step) {
+  const bool prepends =
+      step.boolean("add_prefix_space", true) && step.string("prepend_scheme", "always") != "never";
+  return make_metaspace_decoder(step.string("replacement", "\u2581"), prepends);
+}
+
+void read_steps(const JsonValue& step, bool is_byte_level, Decoder& decoder) {
+  const std::string type = step.at("type").string();
+  if (type == "Sequence") {
+    for (const JsonValue& item : step.at("decoders").items()) read_steps(item, is_byte_level, decoder);
+  } else if (is_byte_level && type == "ByteLevel") {
+    decoder.steps.push_back(make_fuse());
+  } else if (is_byte_level && type != "Fuse") {
+    throw unknown_kind(step, "ByteLevel and Fuse, where the pre-tokenizer is ByteLevel");
+  } else if (type == "Fuse") {
+    decoder.steps.push_back(make_fuse());
+  } else if (type == "ByteFallback") {
+    decoder.steps.push_back(make_byte_fallback());
+  } else if (type == "Replace") {
+    decoder.steps.push_back(make_decode_replacement(read_normalizer(step)));
+  } else if (type == "Strip") {
+    decoder.steps.push_back(read_strip(step));
+  } else if (type == "Metaspace") {
+    decoder.steps.push_back(read_metaspace(step));
+  } else {
+    throw unknown_kind(step, "ByteLevel, Fuse, ByteFallback, Replace, Strip, Metaspace, Sequence");
+  }
+}
+
+}  // namespace
+
+Decoder read_decoder(const JsonValue& step, bool is_byte_level) {
+  Decoder decoder;
+  read_steps(step, is_byte_level, decoder);
+  return decoder;
+}
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,42 @@
+#include "tokenizer/hf_parts.hpp"
+#include "tokenizer/regex_splitter.hpp"
+
+namespace dt::tokenizer {
+
+namespace {
+
+std::unique_ptr<Normalizer> read_replacement(const JsonValue& step) {
+  const auto plain = step.at("pattern").find("String");
+  if (!plain) return make_regex_replacement(regex_of_pattern(step), step.at("content").string());
+  if (plain->string().empty()) throw plain->error("is empty");
+  return make_replacement(plain->string(), step.at("content").string());
+}
+
+std::unique_ptr<Normalizer> read_sequence(const JsonValue& step) {
+  std::vector<std::unique_ptr<Normalizer>> steps;
+  for (const JsonValue& item : step.at("normalizers").items()) steps.push_back(read_normalizer(item));
+  return make_normalizers(std::move(steps));
+}
+
+}  // namespace
+
+std::string regex_of_pattern(const JsonValue& step) {
+  const JsonValue pattern = step.at("pattern");
+  if (const auto regex = pattern.find("Regex")) return regex->string();
+  return escaped_for_regex(pattern.at("String").string());
+}
+
+std::unique_ptr<Normalizer> read_normalizer(const JsonValue& step) {
+  const std::string type = step.at("type").string();
+  if (type == "Sequence") return read_sequence(step);
+  if (type == "NFC") return make_unicode_normalizer(UnicodeForm::nfc);
+  if (type == "NFD") return make_unicode_normalizer(UnicodeForm::nfd);
+  if (type == "NFKC") return make_unicode_normalizer(UnicodeForm::nfkc);
+  if (type == "NFKD") return make_unicode_normalizer(UnicodeForm::nfkd);
+  if (type == "Replace") return read_replacement(step);
+  if (type == "Prepend") return make_prefix(step.at("prepend").string(), Prepend::always);
+  if (type == "Strip") return make_strip(step.boolean("strip_left", true), step.boolean("strip_right", true));
+  throw unknown_kind(step, "NFC, NFD, NFKC, NFKD, Replace, Prepend, Strip, Sequence");
+}
+
+}  // namespace dt::tokenizer

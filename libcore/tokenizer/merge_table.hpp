@@ -1,0 +1,67 @@
+#pragma once
+// Which two neighbouring tokens become one, and which pair goes first: what training a BPE has learned.
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tokenizer/vocabulary.hpp"
+
+namespace dt::tokenizer {
+
+/// A smaller rank goes first.
+using Rank = std::uint32_t;
+inline constexpr Rank no_rank = 0xFFFFFFFF;
+
+struct Merge {
+  Rank rank = no_rank;  // no_rank: the pair stays two tokens
+  Id merged = no_id;
+};
+
+class MergeTable {
+ public:
+  /// No two pairs have the same rank. A pair that is there already gets the new rank and token.
+  void add(Id left, Id right, Merge merge);
+  Merge find(Id left, Id right) const {
+    const std::uint64_t key = key_of(left, right), hash = hash_of(key);
+    if (!may_have(hash)) return {};
+    const Slot& slot = slots_[slot_of(key, hash)];
+    return {slot.rank, slot.merged};
+  }
+  std::size_t size() const { return size_; }
+  /// The pairs in the order of their ranks.
+  std::vector<std::pair<Id, Id>> pairs() const;
+
+ private:
+  struct Slot {
+    std::uint64_t key = ~std::uint64_t{0};  // no pair: both of its tokens would be no_id
+    Rank rank = no_rank;
+    Id merged = no_id;
+  };
+  static std::uint64_t key_of(Id left, Id right) { return (std::uint64_t{left} << 32) | right; }
+  static std::uint64_t hash_of(std::uint64_t key) { return (key ^ key >> 32) * 0x9E3779B97F4A7C15; }
+  /// Most pairs that text is asked about are none. A bit of four for each slot says so of most of them, from
+  /// memory that is near.
+  bool may_have(std::uint64_t hash) const {
+    const std::uint64_t bit = hash >> (shift_ - log2_bits_per_slot);
+    return (filter_[bit / 64] >> bit % 64 & 1) != 0;
+  }
+  /// The slot of the key, or the empty one where it would go.
+  std::size_t slot_of(std::uint64_t key, std::uint64_t hash) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t slot = hash >> shift_;
+    while (slots_[slot].key != key && slots_[slot].rank != no_rank) slot = (slot + 1) & mask;
+    return slot;
+  }
+  void put(const Slot& slot);
+  void grow();
+
+  static constexpr int log2_bits_per_slot = 2;
+  std::vector<Slot> slots_ = std::vector<Slot>(16);  // a power of two, at most three quarters full
+  int shift_ = 60;                                   // 64 − log₂ of their number
+  std::vector<std::uint64_t> filter_ = std::vector<std::uint64_t>(1);
+  std::size_t size_ = 0;
+};
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,43 @@
+#include "tokenizer/read_tokenizer.hpp"
+
+#include "base/error.hpp"
+#include "tokenizer/hf_tokenizer.hpp"
+#include "tokenizer/tiktoken_file.hpp"
+
+namespace dt::tokenizer {
+
+namespace {
+
+bool is_json_object(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != text.npos && text[first] == '{';
+}
+
+/// The file's text as a tokenizer.json.
+std::string as_hugging_face(std::string text, const std::string& origin, const std::string& pattern) {
+  if (is_json_object(text)) {
+    if (!pattern.empty())
+      throw input_error("{} says itself how text is split, a pattern beside it has no use", origin);
+    return text;
+  }
+  if (!is_tiktoken_file(text)) {
+    throw Error(ErrorKind::input, origin + " is no tokenizer that is known",
+                "expected: Hugging Face's tokenizer.json or tiktoken's ranks");
+  }
+  if (pattern.empty()) {
+    throw Error(ErrorKind::input, origin + " does not say how text is split",
+                "a pattern is expected: gpt2, cl100k, llama3, qwen2 or a regular expression");
+  }
+  return tiktoken_as_hugging_face(text, origin, pattern);
+}
+
+}  // namespace
+
+TokenizerFile read_tokenizer(const fs::path& path, const std::string& pattern) {
+  TokenizerFile file;
+  file.text = as_hugging_face(read_file(path), path.string(), pattern);
+  file.tokenizer = std::make_unique<const Tokenizer>(read_hugging_face(file.text, path.string()));
+  return file;
+}
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,23 @@
+#pragma once
+// A tokenizer from whichever file it lies in.
+
+#include <memory>
+#include <string>
+
+#include "base/files.hpp"
+#include "tokenizer/tokenizer.hpp"
+
+namespace dt::tokenizer {
+
+/// A tokenizer and the tokenizer.json that says all of it.
+struct TokenizerFile {
+  std::string text;
+  std::unique_ptr<const Tokenizer> tokenizer;
+};
+
+/// Knows the format by the content: Hugging Face's tokenizer.json, or tiktoken's ranks, which become one and
+/// need `pattern`: a name (see scanners.hpp) or a regular expression. Errors: input, naming the file: none of
+/// these, a `pattern` for a file that has its own, or none for one that has none; whatever is wrong in it.
+TokenizerFile read_tokenizer(const fs::path& path, const std::string& pattern = {});
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,205 @@
+#include "tokenizer/scanners.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+
+#include "base/error.hpp"
+#include "tokenizer/characters.hpp"
+
+namespace dt::tokenizer {
+
+namespace {
+
+/// The text of one call, and what the patterns are made of. Pointers are places in it.
+class Text {
+ public:
+  explicit Text(std::string_view text) : end_(text.data() + text.size()) {}
+  const char* end() const { return end_; }
+  bool ends_at(const char* at) const { return at == end_; }
+  /// Of the character at `at`; no bits at the end.
+  Character character(const char* at) const {
+    return ends_at(at) ? Character{0, 0} : characters_.at(at, end_);
+  }
+  bool is(const char* at, std::uint8_t classes) const { return (character(at).char_class & classes) != 0; }
+
+  /// Past the characters from `at` on that are of these classes.
+  const char* run(const char* at, std::uint8_t classes) const {
+    if (classes == char_letter) at = ascii_letters(at);
+    while (!ends_at(at)) {
+      const Character next = characters_.at(at, end_);
+      if ((next.char_class & classes) == 0) break;
+      at += next.length;
+    }
+    return at;
+  }
+
+  /// The same for at most `most` characters.
+  const char* run(const char* at, std::uint8_t classes, int most) const {
+    for (; most > 0 && is(at, classes); --most) at += character(at).length;
+    return at;
+  }
+
+  /// How many bytes after an apostrophe at `at` are 's 't 'm 'd 'll 've 're; 0 where none are.
+  std::size_t contraction(const char* at, bool any_case) const {
+    const auto letter = [&](int i) {
+      if (end_ - at <= i) return '\0';
+      return any_case && at[i] >= 'A' && at[i] <= 'Z' ? static_cast<char>(at[i] | 0x20) : at[i];
+    };
+    const char first = letter(1), second = letter(2);
+    if (first == 's' || first == 't' || first == 'm' || first == 'd') return 1;
+    if ((first == 'l' && second == 'l') || ((first == 'v' || first == 'r') && second == 'e')) return 2;
+    const bool is_long_s = first == '\xC5' && second == '\xBF';  // U+017F, an s in another case
+    return any_case && is_long_s ? 2 : 0;
+  }
+
+  /// \s+(?!\S)|\s+ of white space in [at, run_end): all of it at the text's end, else all but its last
+  /// character, unless it is the only one.
+  const char* spaces(const char* at, const char* run_end) const {
+    if (ends_at(run_end)) return run_end;
+    const char* last = run_end - 1;
+    while (last > at && (static_cast<unsigned char>(*last) & 0xC0) == 0x80) --last;
+    return last > at ? last : run_end;
+  }
+
+ private:
+  /// Past ASCII's letters, eight at a time: where a word ends is no branch to foresee. The text's last few
+  /// bytes are left to the caller.
+  const char* ascii_letters(const char* at) const {
+    for (std::uint64_t bytes = 0; end_ - at >= 8; at += 8) {
+      std::memcpy(&bytes, at, 8);
+      const std::uint64_t others = ~letters_among(bytes) & high_bits;
+      if (others != 0) return at + std::countr_zero(others) / 8;
+    }
+    return at;
+  }
+
+  /// The high bit of each byte that is a letter of ASCII; other bits are any. No sum carries into the next
+  /// byte.
+  static std::uint64_t letters_among(std::uint64_t bytes) {
+    const std::uint64_t low_case = (bytes | 0x20 * each_byte) & ~high_bits;
+    const std::uint64_t from_a = low_case + (0x80 - 'a') * each_byte,
+                        beyond_z = low_case + (0x7F - 'z') * each_byte;
+    return from_a & ~beyond_z & ~bytes;
+  }
+  static_assert(std::endian::native == std::endian::little);
+  static constexpr std::uint64_t each_byte = 0x0101010101010101, high_bits = 0x80 * each_byte;
+
+  const CharacterTable& characters_ = CharacterTable::get();
+  const char* end_;
+};
+
+class Gpt2Rules {
+ public:
+  static const char* next(const Text& text, const char* at) {
+    if (*at == '\'') {
+      if (const std::size_t bytes = text.contraction(at, false)) return at + 1 + bytes;
+    }
+    const char* const body = *at == ' ' ? at + 1 : at;
+    const Character first = text.character(body);
+    if ((first.char_class & ~char_whitespace) != 0) return text.run(body + first.length, first.char_class);
+    return text.spaces(at, text.run(at, char_whitespace));
+  }
+};
+
+template <int max_digits, bool joins_last_spaces>
+class Cl100kRules {
+ public:
+  static const char* next(const Text& text, const char* at) {
+    if (*at == '\'') {
+      if (const std::size_t bytes = text.contraction(at, true)) return at + 1 + bytes;
+    }
+    const Character first = text.character(at);
+    const char* const second = at + first.length;
+    if (first.char_class == char_letter) return text.run(second, char_letter);
+    if (first.char_class == char_number) return text.run(second, char_number, max_digits - 1);
+    const Character then = text.character(second);
+    if (first.char_class != char_newline && then.char_class == char_letter)
+      return text.run(second + then.length, char_letter);
+    if (first.char_class == char_other || (*at == ' ' && then.char_class == char_other))
+      return text.run(text.run(second, char_other), char_newline);
+    return whitespace(text, at);
+  }
+
+ private:
+  static const char* whitespace(const Text& text, const char* at) {
+    const char* const end = text.run(at, char_whitespace);
+    if (joins_last_spaces && text.ends_at(end)) return end;
+    const char* line_end = end;
+    while (line_end > at && line_end[-1] != '\n' && line_end[-1] != '\r') --line_end;
+    return line_end > at ? line_end : text.spaces(at, end);
+  }
+};
+
+template <class Rules>
+class Scanner final : public PreTokenizer {
+ public:
+  void split(std::string_view bytes, PieceSink& sink) const override {
+    const Text text(bytes);
+    for (const char* at = bytes.data(); !text.ends_at(at);) {
+      const char* const end = Rules::next(text, at);
+      sink.add({at, static_cast<std::size_t>(end - at)});
+      at = end;
+    }
+  }
+  bool cuts_between_words() const override { return true; }
+};
+
+struct Known {
+  std::string_view regex;
+  Pattern pattern;
+};
+
+constexpr Known known_regexes[] = {
+    {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", Pattern::gpt2},
+    {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", Pattern::gpt2},
+    {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)", Pattern::gpt2},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     Pattern::llama3},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     Pattern::qwen2},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+\z|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     Pattern::cl100k},
+    {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s)",
+     Pattern::cl100k}};
+
+}  // namespace
+
+std::string regex_of_pattern(Pattern pattern) {
+  const auto* const found = std::find_if(std::begin(known_regexes), std::end(known_regexes),
+                                         [&](const Known& known) { return known.pattern == pattern; });
+  return std::string(found->regex);
+}
+
+std::optional<Pattern> pattern_of_name(std::string_view name) {
+  if (name == "gpt2") return Pattern::gpt2;
+  if (name == "cl100k") return Pattern::cl100k;
+  if (name == "llama3") return Pattern::llama3;
+  if (name == "qwen2") return Pattern::qwen2;
+  return std::nullopt;
+}
+
+std::optional<Pattern> pattern_of_regex(std::string_view regex) {
+  for (const Known& known : known_regexes) {
+    if (known.regex == regex) return known.pattern;
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<PreTokenizer> make_scanner(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::gpt2:
+      return std::make_unique<Scanner<Gpt2Rules>>();
+    case Pattern::cl100k:
+      return std::make_unique<Scanner<Cl100kRules<3, true>>>();
+    case Pattern::llama3:
+      return std::make_unique<Scanner<Cl100kRules<3, false>>>();
+    case Pattern::qwen2:
+      return std::make_unique<Scanner<Cl100kRules<1, false>>>();
+  }
+  DT_CHECK(false, "no such pattern");
+}
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,33 @@
+#pragma once
+// The patterns that most vocabularies were trained with, written by hand: what their regular expressions
+// match, one match after another, some hundred times faster.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tokenizer/pre_tokenizer.hpp"
+
+namespace dt::tokenizer {
+
+/// gpt2 is
+///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+/// and llama3
+///   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
+///   ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+/// qwen2 differs from it in \p{N}, one number a piece. cl100k, as tiktoken has it, keeps white space at the
+/// text's end together.
+enum class Pattern { gpt2, cl100k, llama3, qwen2 };
+
+/// By the name that users write; nothing where it is none.
+std::optional<Pattern> pattern_of_name(std::string_view name);
+/// By the regular expression, in the forms that tokenizers' files have it; nothing where it is another.
+std::optional<Pattern> pattern_of_regex(std::string_view regex);
+
+/// As Oniguruma, PCRE2 and Rust's engines understand it alike.
+std::string regex_of_pattern(Pattern pattern);
+
+std::unique_ptr<PreTokenizer> make_scanner(Pattern pattern);
+
+}  // namespace dt::tokenizer

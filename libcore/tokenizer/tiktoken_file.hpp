@@ -1,0 +1,25 @@
+#pragma once
+// tiktoken's rank files: a line a token, its bytes in base64 and its rank, which is its id.
+
+#include <string>
+#include <string_view>
+
+#include "tokenizer/tokenizer.hpp"
+
+namespace dt::tokenizer {
+
+/// Whether the text looks like such a file.
+bool is_tiktoken_file(std::string_view text);
+
+/// `pattern` is a name (see scanners.hpp) or a regular expression; what it does not match is dropped, as
+/// tiktoken does. Errors: input, naming `origin` and the line: what is no token and rank, a byte without a
+/// token, an id or token that is there twice; a pattern that is none.
+Tokenizer read_tiktoken(std::string_view text, const std::string& origin, const std::string& pattern);
+
+/// The same as a tokenizer.json. To the file's tokens come those that the pattern's own models have after
+/// them: up to
+/// <|endoftext|>, or <|end_of_text|> of llama3. Errors: as read_tiktoken; where ids have a gap.
+std::string tiktoken_as_hugging_face(std::string_view text, const std::string& origin,
+                                     const std::string& pattern);
+
+}  // namespace dt::tokenizer

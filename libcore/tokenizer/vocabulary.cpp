@@ -1,0 +1,59 @@
+#include "tokenizer/vocabulary.hpp"
+
+#include <algorithm>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+
+namespace dt::tokenizer {
+
+namespace {
+constexpr std::size_t first_slots = 1024;
+
+std::uint32_t tag_of(std::uint64_t digest) {
+  return static_cast<std::uint32_t>(digest >> 32);
+}
+}  // namespace
+
+void Vocabulary::set_unfindable(Id id, std::string_view bytes) {
+  DT_CHECK(id < max_vocabulary, "token {} is beyond {}", id, max_vocabulary);
+  if (id >= size()) tokens_.resize(id + std::size_t{1});
+  tokens_[id] = {std::string(bytes), true};
+}
+
+void Vocabulary::set(Id id, std::string_view bytes) {
+  set_unfindable(id, bytes);
+  if ((num_findable_ + 1) * 2 > slots_.size()) grow();
+  const std::uint64_t key = digest(bytes);
+  Slot& slot = slots_[slot_of(bytes, key)];
+  if (slot.id != no_id) return;
+  slot = {id, tag_of(key)};
+  ++num_findable_;
+}
+
+Id Vocabulary::find(std::string_view bytes) const {
+  return slots_.empty() ? no_id : slots_[slot_of(bytes, digest(bytes))].id;
+}
+
+/// The slot of the token that is these bytes, or the empty one where it would go.
+std::size_t Vocabulary::slot_of(std::string_view bytes, std::uint64_t digest) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t slot = digest & mask;
+  const auto is_other = [&](const Slot& s) {
+    return s.id != no_id && (s.tag != tag_of(digest) || tokens_[s.id].bytes != bytes);
+  };
+  while (is_other(slots_[slot])) slot = (slot + 1) & mask;
+  return slot;
+}
+
+void Vocabulary::grow() {
+  std::vector<Slot> old(std::max(first_slots, slots_.size() * 2));
+  old.swap(slots_);
+  for (const Slot& slot : old) {
+    if (slot.id == no_id) continue;
+    const std::string_view bytes = tokens_[slot.id].bytes;
+    slots_[slot_of(bytes, digest(bytes))] = slot;
+  }
+}
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,156 @@
+// bench_tokenizer: bytes a second of text to ids, one thread, an encoder that begins without any memory of
+// pieces. DT_BENCH_TOKENIZER, with DT_BENCH_PATTERN for tiktoken's ranks, names a real vocabulary,
+// DT_BENCH_ENGLISH and DT_BENCH_CODE real texts, of some ten megabytes to say much; without them it is this
+// repository's own texts, with the beginnings of their pieces for tokens.
+#include <algorithm>
+#include <benchmark/benchmark.h>
+#include <cctype>
+#include <cstdlib>
+#include <map>
+#include <random>
+
+#include "base/files.hpp"
+#include "tokenizer/encoder.hpp"
+#include "tokenizer/read_tokenizer.hpp"
+#include "tokenizer/scanners.hpp"
+
+using namespace dt;
+using namespace dt::tokenizer;
+
+namespace {
+
+std::string files_under(const fs::path& folder, const std::string& extension) {
+  std::string text;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() == extension) text += read_file(entry.path());
+  }
+  return text;
+}
+
+std::string text_of(const char* variable, const char* extension) {
+  const char* const path = std::getenv(variable);
+  if (path != nullptr) return read_file(path);
+  return files_under(fs::path(DT_SOURCE_DIR) / "libcore", extension) +
+         read_file(fs::path(DT_SOURCE_DIR) / "README.md");
+}
+
+const std::string& english() {
+  static const std::string text = text_of("DT_BENCH_ENGLISH", ".md");
+  return text;
+}
+
+const std::string& code() {
+  static const std::string text = text_of("DT_BENCH_CODE", ".cpp");
+  return text;
+}
+
+class Counter final : public PieceSink {
+ public:
+  std::map<std::string, int> counts;
+
+ protected:
+  void take(std::span<const std::string_view> pieces) override {
+    for (const std::string_view piece : pieces) {
+      for (std::size_t length = 2; length <= std::min<std::size_t>(piece.size(), 20); ++length)
+        ++counts[std::string(piece.substr(0, length))];
+    }
+  }
+};
+
+/// Every beginning of a piece is a token; the pair of it is that of the token before and a byte.
+Tokenizer of_beginnings() {
+  Tokenizer tokenizer;
+  tokenizer.pre_tokenizer = make_scanner(Pattern::llama3);
+  Bpe& bpe = tokenizer.bpe;
+  for (Id byte = 0; byte < 256; ++byte) {
+    bpe.vocabulary.set(byte, std::string(1, static_cast<char>(byte)));
+    bpe.byte_ids[byte] = byte;
+  }
+  Counter counter;
+  tokenizer.pre_tokenizer->split(english(), counter);
+  tokenizer.pre_tokenizer->split(code(), counter);
+  counter.flush();
+  for (const auto& [token, count] : counter.counts) {
+    if (count < 5) continue;
+    const Id id = bpe.vocabulary.size();
+    const Id left = bpe.vocabulary.find(token.substr(0, token.size() - 1));
+    bpe.vocabulary.set(id, token);
+    bpe.merges.add(left, static_cast<unsigned char>(token.back()), {id, id});
+  }
+  return tokenizer;
+}
+
+const Tokenizer& tokenizer() {
+  static const std::unique_ptr<const Tokenizer> it = [] {
+    const char* const path = std::getenv("DT_BENCH_TOKENIZER");
+    const char* const pattern = std::getenv("DT_BENCH_PATTERN");
+    return path == nullptr ? std::make_unique<const Tokenizer>(of_beginnings())
+                           : read_tokenizer(path, pattern == nullptr ? "" : pattern).tokenizer;
+  }();
+  return *it;
+}
+
+void encode(benchmark::State& state, const std::string& text) {
+  std::vector<Id> ids;
+  ids.reserve(text.size());
+  for (auto _ : state) {
+    state.PauseTiming();
+    Encoder encoder(tokenizer());
+    ids.clear();
+    state.ResumeTiming();
+    encoder.encode(text, ids);
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
+  state.counters["tokens"] = static_cast<double>(ids.size());
+}
+
+/// A megabyte of characters from `first` on.
+std::string random_text(char first, unsigned num_characters) {
+  std::mt19937 random(1);
+  std::string text(1 << 20, '\0');
+  for (char& c : text) c = static_cast<char>(static_cast<unsigned>(first) + random() % num_characters);
+  return text;
+}
+
+/// English without its spaces: one piece of real words.
+std::string joined_words() {
+  std::string text;
+  for (const char c : english()) {
+    if (text.size() < (1 << 20) && std::isalpha(static_cast<unsigned char>(c))) text += c;
+  }
+  return text;
+}
+
+void BM_english(benchmark::State& state) {
+  encode(state, english());
+}
+void BM_code(benchmark::State& state) {
+  encode(state, code());
+}
+void BM_words_without_spaces(benchmark::State& state) {
+  encode(state, joined_words());
+}
+void BM_random_letters(benchmark::State& state) {
+  encode(state, random_text('a', 26));
+}
+void BM_one_letter(benchmark::State& state) {
+  encode(state, random_text('a', 1));
+}
+void BM_spaces(benchmark::State& state) {
+  encode(state, random_text(' ', 1));
+}
+void BM_random_bytes(benchmark::State& state) {
+  encode(state, random_text('\0', 256));
+}
+
+BENCHMARK(BM_english)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_code)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_words_without_spaces)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_random_letters)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_one_letter)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_spaces)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_random_bytes)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();

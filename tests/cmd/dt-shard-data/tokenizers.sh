@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Datasets by a tokenizer's file: tiktoken's ranks, then the tokenizer.json that they became; what is wrong is refused.
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+
+# Bytes, and pairs of them that begin words.
+for i in $(seq 0 255); do printf '%s %d\n' "$(printf %b "\\x$(printf %02x "$i")" | base64)" "$i"; done >ranks
+id=256
+for token in ' d' ' do' ' s' 'oc' ' doc' ' sa' 'ay' 'ys'; do
+  printf '%s %d\n' "$(printf %s "$token" | base64)" $((id++))
+done >>ranks
+for i in $(seq 60000); do printf 'a document %d says ä%d\n' "$i" $((i * i)); done >text
+bytes=$(wc -c <text)
+
+expect_exit 0 dt-shard-data --json --quiet --no-shuffle --val-fraction 0 --tokenizer ranks --tokenizer-pattern llama3 --out by_ranks text
+tokens=$(json_value stdout tokens)
+((tokens < bytes * 9 / 10)) || fail "$tokens tokens of $bytes bytes"
+expect_exit 0 dt-shard-data --verify by_ranks
+expect_exit 0 dt-shard-data --decode "by_ranks/train-00000.h5:0:$tokens"
+cmp stdout <(cat text && printf '<|end_of_text|>') || fail "decoding gives another text"
+
+# Its tokenizer.json makes the same, whoever encodes, and travels on.
+for threads in 1 3; do
+  expect_exit 0 dt-shard-data --json --quiet --no-shuffle --val-fraction 0 --tokenizer by_ranks/tokenizer.json --threads "$threads" \
+    --out "by_json$threads" text
+  cmp "by_json$threads/train-00000.h5" by_ranks/train-00000.h5 || fail "other shards with $threads threads"
+  cmp "by_json$threads/tokenizer.json" by_ranks/tokenizer.json
+done
+
+# Documents end in what the user says.
+expect_exit 0 dt-shard-data --quiet --val-fraction 0 --tokenizer by_ranks/tokenizer.json --eos-token '<|begin_of_text|>' --out other text
+expect_exit 0 dt-shard-data --decode "other/train-00000.h5:$((tokens - 1)):1"
+expect_equal "$(cat stdout)" '<|begin_of_text|>'
+
+# refused PATTERN ARGUMENT...
+refused() {
+  local pattern=$1
+  shift
+  expect_exit 3 dt-shard-data --out out "$@" text
+  expect_match stderr "$pattern"
+  [[ ! -e out ]] || fail "out exists after: $*"
+}
+refused "'nowhere' is unknown; expected: bytes, or a file" --tokenizer nowhere
+refused 'ranks does not say how text is split' --tokenizer ranks
+refused "text is no tokenizer that is known" --tokenizer text
+refused "no token '<eod>' to end documents with" --tokenizer by_ranks/tokenizer.json --eos-token '<eod>'
+refused 'a pattern beside it has no use' --tokenizer by_ranks/tokenizer.json --tokenizer-pattern gpt2
+sed 's/"type": "ByteLevel"/"type": "ByteLevels"/' by_ranks/tokenizer.json >unknown.json
+refused 'unknown.json: pre_tokenizer.pretokenizers\[1\].type: the kind "ByteLevels" is unknown' --tokenizer unknown.json
+head -n 100 ranks >short
+refused 'short: no token is the byte 0x64' --tokenizer short --tokenizer-pattern gpt2
+
+# Another tokenizer beside the shards is noticed.
+sed -i 's/<|end_of_text|>/<|end_of_texts|>/' by_json1/tokenizer.json
+expect_exit 5 dt-shard-data --verify by_json1
+expect_exit 3 dt-shard-data --decode by_json1/train-00000.h5:0:1

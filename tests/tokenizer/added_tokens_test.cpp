@@ -1,0 +1,32 @@
+#include "tokenizer/added_tokens.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace dt::tokenizer;
+
+namespace {
+
+std::vector<std::pair<std::string, Id>> found(const AddedTokenFinder& finder, std::string_view text) {
+  std::vector<std::pair<std::string, Id>> all;
+  std::size_t at = 0;
+  while (const auto next = finder.find(text, at)) {
+    all.emplace_back(text.substr(next->begin, next->end - next->begin), next->id);
+    at = next->end;
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("added tokens: the leftmost, then the longest") {
+  const AddedTokenFinder finder({{1, "<a"}, {2, "<a b>"}, {3, "b>"}, {4, "<a b>c"}});
+  CHECK(found(finder, "x<a b>y<a bb>") == decltype(found(finder, "")){{"<a b>", 2}, {"<a", 1}, {"b>", 3}});
+  CHECK(found(finder, "<a b>c<") == decltype(found(finder, "")){{"<a b>c", 4}});
+  CHECK(found(finder, "").empty());
+  CHECK(found(AddedTokenFinder(), "abc").empty());
+}
+
+TEST_CASE("added tokens: white space that they take is no one else's") {
+  const AddedTokenFinder finder({{1, "A", true, true, true}});
+  CHECK(found(finder, "x \u3000A\t A y") == decltype(found(finder, "")){{" \u3000A\t ", 1}, {"A ", 1}});
+}

@@ -1,0 +1,178 @@
+#include "tokenizer/hf_tokenizer.hpp"
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/test_folder.hpp"
+#include "tokenizer/byte_alphabet.hpp"
+#include "tokenizer/encoder.hpp"
+
+using namespace dt::tokenizer;
+using nlohmann::json;
+using Ids = std::vector<Id>;
+
+namespace {
+
+/// Bytes are 0 to 255, merges 256 on: "he", "ll", "hell", "hello", " w".
+json byte_level() {
+  json vocab, merges = json::array();
+  for (int byte = 0; byte < 256; ++byte) vocab[in_alphabet(std::string(1, static_cast<char>(byte)))] = byte;
+  const std::pair<const char*, const char*> pairs[] = {
+      {"h", "e"}, {"l", "l"}, {"he", "ll"}, {"hell", "o"}, {"\u0120", "w"}};
+  for (const auto& [left, right] : pairs) {
+    vocab[std::string(left) + right] = vocab.size();
+    merges.push_back(std::string(left) + " " + right);
+  }
+  return {{"added_tokens", {{{"id", 300}, {"content", "<|end|>"}, {"special", true}}}},
+          {"normalizer", nullptr},
+          {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
+          {"post_processor", {{"type", "ByteLevel"}}},
+          {"decoder", {{"type", "ByteLevel"}}},
+          {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", merges}}}};
+}
+
+/// Characters, of which a and the space alone are tokens, and bytes.
+json byte_fallback() {
+  json vocab = {{"<unk>", 0}, {"a", 300}, {"\u2581", 301}, {"\u2581a", 302}};
+  for (int byte = 0; byte < 256; ++byte) vocab[fmt::format("<0x{:02X}>", byte)] = byte + 1;
+  return {{"normalizer",
+           {{"type", "Sequence"},
+            {"normalizers",
+             {{{"type", "Prepend"}, {"prepend", "\u2581"}},
+              {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}}}}}},
+          {"pre_tokenizer", nullptr},
+          {"decoder",
+           {{"type", "Sequence"},
+            {"decoders",
+             {{{"type", "Replace"}, {"pattern", {{"String", "\u2581"}}}, {"content", " "}},
+              {{"type", "ByteFallback"}},
+              {{"type", "Fuse"}},
+              {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}}}}},
+          {"model",
+           {{"type", "BPE"},
+            {"unk_token", "<unk>"},
+            {"fuse_unk", true},
+            {"byte_fallback", true},
+            {"vocab", vocab},
+            {"merges", json::array({json::array({"\u2581", "a"})})}}}};
+}
+
+Tokenizer read(const json& file) {
+  return read_hugging_face(file.dump(), "t.json");
+}
+
+Ids encoded(const Tokenizer& tokenizer, std::string_view text) {
+  Ids ids;
+  Encoder(tokenizer).encode(text, ids);
+  return ids;
+}
+
+std::string decoded(const Tokenizer& tokenizer, const Ids& ids) {
+  return decode(tokenizer.bpe.vocabulary, tokenizer.decoder, ids);
+}
+
+/// What reading says of a file in which the value at `path` is another.
+std::string refusal(json file, const std::string& path, const json& value) {
+  file[json::json_pointer(path)] = value;
+  return dt_test::caught([&] { read(file); }).message;
+}
+
+}  // namespace
+
+TEST_CASE("tokenizer.json: byte-level merges in the order of their ranks") {
+  const Tokenizer tokenizer = read(byte_level());
+  CHECK(encoded(tokenizer, "hello world") == Ids{259, 260, 'o', 'r', 'l', 'd'});
+  CHECK(encoded(tokenizer, "\u00e9") == Ids{0xC3, 0xA9});
+  CHECK(decoded(tokenizer, {259, 260, 0xC3, 0xA9, 300}) == "hello w\u00e9<|end|>");
+  CHECK(dt_test::caught([&] { decoded(tokenizer, {299}); }).says("token 299 is outside the vocabulary"));
+}
+
+TEST_CASE("tokenizer.json: added tokens are found before anything else, with the space that they take") {
+  json file = byte_level();
+  CHECK(encoded(read(file), "he<|end|>he") == Ids{256, 300, 256});
+  CHECK(encoded(read(file), "he <|end|>  he") == Ids{256, ' ', 300, ' ', ' ', 256});
+  file["added_tokens"][0]["lstrip"] = file["added_tokens"][0]["rstrip"] = true;
+  CHECK(encoded(read(file), "he <|end|>  he") == Ids{256, 300, 256});
+}
+
+TEST_CASE("tokenizer.json: with ignore_merges a piece that is a token is that token") {
+  json file = byte_level();
+  file["model"]["vocab"]["lo"] = 261;
+  CHECK(encoded(read(file), "lo") == Ids{'l', 'o'});
+  file["model"]["ignore_merges"] = true;
+  CHECK(encoded(read(file), "lo") == Ids{261});
+}
+
+TEST_CASE("tokenizer.json: pre-tokenizers one after another, a space before the text") {
+  json file = byte_level();
+  file["pre_tokenizer"] = {{"type", "Sequence"},
+                           {"pretokenizers",
+                            {{{"type", "Split"},
+                              {"pattern", {{"String", "e"}}},
+                              {"behavior", "MergedWithNext"},
+                              {"invert", false}},
+                             {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}};
+  CHECK(encoded(read(file), "he w") == Ids{'h', 'e', 260});
+  file = byte_level();
+  file["pre_tokenizer"]["add_prefix_space"] = true;
+  CHECK(encoded(read(file), "w w") == Ids{260, 260});
+}
+
+TEST_CASE("tokenizer.json: characters fall back to bytes, and come back") {
+  const Tokenizer tokenizer = read(byte_fallback());
+  CHECK(encoded(tokenizer, "a ab\u00e9") == Ids{302, 302, 'b' + 1, 0xC3 + 1, 0xA9 + 1});
+  CHECK(decoded(tokenizer, encoded(tokenizer, "a ab\u00e9")) == "a ab\u00e9");
+  CHECK(decoded(tokenizer, {302, 0xC3 + 1, 302}) == "a\uFFFD a");
+}
+
+TEST_CASE("tokenizer.json: without bytes unknown characters are one token, or one each") {
+  json file = byte_fallback();
+  file["model"]["byte_fallback"] = false;
+  CHECK(encoded(read(file), "a\u00e9\u00e9a") == Ids{302, 0, 300});
+  file["model"]["fuse_unk"] = false;
+  CHECK(encoded(read(file), "a\u00e9\u00e9a") == Ids{302, 0, 0, 300});
+}
+
+TEST_CASE("tokenizer.json: what is not known or followed is refused with its path") {
+  const json file = byte_level();
+  CHECK(refusal(file, "/model/type", "Unigram")
+            .starts_with("t.json: model.type: the kind \"Unigram\" is unknown"));
+  CHECK(refusal(file, "/normalizer", {{"type", "Precompiled"}})
+            .starts_with("t.json: normalizer.type: the kind \"Precompiled\""));
+  const json steps = {{"type", "Sequence"}, {"pretokenizers", {{{"type", "Digits"}}, {{"type", "Bert"}}}}};
+  CHECK(refusal(file, "/pre_tokenizer", steps)
+            .starts_with("t.json: pre_tokenizer.pretokenizers[1].type: the kind \"Bert\""));
+  CHECK(
+      refusal(file, "/post_processor/type", "X").starts_with("t.json: post_processor.type: the kind \"X\""));
+  CHECK(refusal(file, "/decoder/type", "CTC").starts_with("t.json: decoder.type: the kind \"CTC\""));
+  CHECK(refusal(file, "/model/end_of_word_suffix", "</w>")
+            .starts_with("t.json: model.end_of_word_suffix: is not followed"));
+  CHECK(refusal(file, "/model/dropout", 0.1).starts_with("t.json: model.dropout: is not followed"));
+  CHECK(refusal(file, "/added_tokens/0/single_word", true)
+            .starts_with("t.json: added_tokens[0].single_word: is not followed"));
+}
+
+TEST_CASE("tokenizer.json: what is broken is refused with its path") {
+  const json file = byte_level();
+  CHECK(refusal(file, "/model/merges/1", "l x").starts_with("t.json: model.merges[1]: \"x\" is no token") ==
+        false);
+  CHECK(refusal(file, "/model/merges/1", "l zz")
+            .starts_with("t.json: model.merges[1]: \"zz\" is no token of the vocabulary"));
+  CHECK(
+      refusal(file, "/model/merges/1", "l").starts_with("t.json: model.merges[1]: two tokens with a space"));
+  CHECK(refusal(file, "/model/vocab/x", -1)
+            .starts_with("t.json: model.vocab.x: is not a number counted from 0"));
+  CHECK(refusal(file, "/model/vocab/x", 1u << 31)
+            .starts_with("t.json: model.vocab: the id of \"x\" is not below"));
+  CHECK(refusal(file, "/model", nullptr)
+            .starts_with("t.json: model: a JSON null, where an object is expected"));
+  CHECK(
+      refusal(file, "/added_tokens/0/content", "").starts_with("t.json: added_tokens[0].content: is empty"));
+  CHECK(dt_test::caught([] {
+          read_hugging_face("{\n\"a\": x}", "t.json");
+        }).says("t.json: line 2 is not valid JSON"));
+  const std::string deep = "{\"pre_tokenizer\":" + std::string(100'000, '[') + "}";
+  CHECK(dt_test::caught([&] { read_hugging_face(deep, "t.json"); }).says("nests more than 100 levels deep"));
+  CHECK(dt_test::caught([] { read_hugging_face("{}", "t.json"); }).says("t.json: model: is missing"));
+}

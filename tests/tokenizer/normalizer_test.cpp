@@ -1,0 +1,59 @@
+#include "tokenizer/normalizer.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/test_folder.hpp"
+
+using namespace dt::tokenizer;
+
+namespace {
+
+std::string applied(const Normalizer& normalizer, const std::string& text, bool is_first = true) {
+  std::string buffer = "what was there";
+  return std::string(normalizer.apply(text, is_first, buffer));
+}
+
+}  // namespace
+
+TEST_CASE("normalizers: Unicode's forms") {
+  CHECK(applied(*make_unicode_normalizer(UnicodeForm::nfc), "e\u0301 \u212b \ufb01") ==
+        "\u00e9 \u00c5 \ufb01");
+  CHECK(applied(*make_unicode_normalizer(UnicodeForm::nfd), "\u00e9") == "e\u0301");
+  CHECK(applied(*make_unicode_normalizer(UnicodeForm::nfkc), "\ufb01 e\u0301") == "fi \u00e9");
+  CHECK(applied(*make_unicode_normalizer(UnicodeForm::nfkd), "\ufb01\u00e9") == "fie\u0301");
+  CHECK(applied(*make_unicode_normalizer(UnicodeForm::nfc), std::string("a\0\u0301", 4)) ==
+        std::string("a\0\u0301", 4));
+}
+
+TEST_CASE("normalizers: characters that are new since Unicode 10 stay where they are") {
+  // U+0EBA, of combining class 9 since Unicode 12, after U+0F71 of 129.
+  CHECK(applied(*make_unicode_normalizer(UnicodeForm::nfc), "\u0f71\u0eba") == "\u0f71\u0eba");
+  CHECK(applied(*make_unicode_normalizer(UnicodeForm::nfc), "e\u0301\u0ebae\u0301") == "\u00e9\u0eba\u00e9");
+}
+
+TEST_CASE("normalizers: text that is not UTF-8 is refused where it matters") {
+  CHECK(dt_test::caught([] {
+          applied(*make_unicode_normalizer(UnicodeForm::nfc), "\xFFz");
+        }).says("cannot be normalised"));
+}
+
+TEST_CASE("normalizers: replacements, prefixes, strips, and several of them") {
+  CHECK(applied(*make_replacement(" ", "\u2581"), " a b ") ==
+        "\u2581"
+        "a\u2581"
+        "b\u2581");
+  CHECK(applied(*make_regex_replacement(" +", "_"), "a  b c") == "a_b_c");
+  CHECK(applied(*make_prefix("_", Prepend::always), "_a") == "__a");
+  CHECK(applied(*make_prefix("_", Prepend::unless_there), "_a") == "_a");
+  CHECK(applied(*make_prefix("_", Prepend::unless_there), "a", false) == "_a");
+  CHECK(applied(*make_prefix("_", Prepend::if_first_unless_there), "a", false) == "a");
+  CHECK(applied(*make_prefix("_", Prepend::always), "").empty());
+  CHECK(applied(*make_strip(true, false), " \u3000a ") == "a ");
+  CHECK(applied(*make_strip(true, true), " \n").empty());
+  std::vector<std::unique_ptr<Normalizer>> steps;
+  steps.push_back(make_replacement("a", "bb"));
+  steps.push_back(make_strip(true, true));
+  steps.push_back(make_prefix("_", Prepend::always));
+  steps.push_back(make_strip(false, true));
+  CHECK(applied(*make_normalizers(std::move(steps)), " xay ") == "_xbby");
+}

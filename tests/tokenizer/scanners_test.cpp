@@ -1,0 +1,129 @@
+#include "tokenizer/scanners.hpp"
+
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "tokenizer/pieces.hpp"
+#include "tokenizer/regex_splitter.hpp"
+
+using namespace dt::tokenizer;
+using dt_test::pieces_of;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+constexpr const char* gpt2_regex =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+constexpr const char* llama3_regex =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* qwen2_regex =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* cl100k_regex =
+    R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s)";
+
+/// Characters at the patterns' borders: each class, in one to four bytes, and what contractions are made of.
+const Strings alphabet = {"a",
+                          "Z",
+                          "s",
+                          "S",
+                          "t",
+                          "l",
+                          "L",
+                          "v",
+                          "e",
+                          "r",
+                          "d",
+                          "m",
+                          "'",
+                          "'",
+                          "'",
+                          " ",
+                          " ",
+                          "  ",
+                          "\n",
+                          "\r",
+                          "\t",
+                          "\v",
+                          "\u0085",
+                          "\u00a0",
+                          "\u3000",
+                          "\u2028",
+                          "1",
+                          "22",
+                          "\u0663",
+                          "\u00bd",
+                          "\U0001d7d8",
+                          ".",
+                          "-",
+                          "\u2019",
+                          "\u017f",
+                          "\u00e9",
+                          "\u0301",
+                          "\u4e2d",
+                          "\U0001f600",
+                          "\U00020000",
+                          std::string(1, '\0'),
+                          "\x7f"};
+
+std::string random_text(std::mt19937& random) {
+  std::string text;
+  for (std::size_t count = random() % 30; count > 0; --count) text += alphabet[random() % alphabet.size()];
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("scanners: gpt2 takes words with the space before them") {
+  const auto scanner = make_scanner(Pattern::gpt2);
+  CHECK(pieces_of(*scanner, "Hello world's  12 x+y\n\n end ") ==
+        Strings{"Hello", " world", "'s", " ", " 12", " x", "+", "y", "\n\n", " end", " "});
+  CHECK(pieces_of(*scanner, "").empty());
+}
+
+TEST_CASE("scanners: llama3 takes three digits, lines' ends with punctuation") {
+  const auto scanner = make_scanner(Pattern::llama3);
+  CHECK(pieces_of(*scanner, "It'S 12345;\n\n  (x) \n y\t") ==
+        Strings{"It", "'S", " ", "123", "45", ";\n\n", " ", " (", "x", ")", " \n", " y", "\t"});
+}
+
+TEST_CASE("scanners: qwen2 takes one digit, cl100k the last white space at once") {
+  CHECK(pieces_of(*make_scanner(Pattern::qwen2), "123") == Strings{"1", "2", "3"});
+  CHECK(pieces_of(*make_scanner(Pattern::cl100k), "a \n ") == Strings{"a", " \n "});
+  CHECK(pieces_of(*make_scanner(Pattern::llama3), "a \n ") == Strings{"a", " \n", " "});
+}
+
+TEST_CASE("scanners: pieces are what the regular expressions match") {
+  const std::pair<Pattern, const char*> all[] = {{Pattern::gpt2, gpt2_regex},
+                                                 {Pattern::llama3, llama3_regex},
+                                                 {Pattern::qwen2, qwen2_regex},
+                                                 {Pattern::cl100k, cl100k_regex}};
+  std::mt19937 random(1);
+  for (const auto& [pattern, regex] : all) {
+    CHECK(pattern_of_regex(regex) == pattern);
+    const auto scanner = make_scanner(pattern);
+    const auto splitter = make_regex_splitter(regex, SplitBehavior::isolated);
+    for (int round = 0; round < 5000; ++round) {
+      const std::string text = random_text(random);
+      CAPTURE(text, regex);
+      REQUIRE(pieces_of(*scanner, text) == pieces_of(*splitter, text));
+    }
+  }
+}
+
+TEST_CASE("scanners: bytes that are not UTF-8 are in some piece") {
+  std::mt19937 random(2);
+  for (const Pattern pattern : {Pattern::gpt2, Pattern::cl100k}) {
+    for (int round = 0; round < 2000; ++round) {
+      std::string text(random() % 20, '\0'), joined;
+      for (char& c : text) c = static_cast<char>(random() % 4 == 0 ? random() : 0xF0 | random());
+      for (const std::string& piece : pieces_of(*make_scanner(pattern), text)) joined += piece;
+      REQUIRE(joined == text);
+    }
+  }
+}
+
+TEST_CASE("scanners: names and regular expressions that nobody knows have none") {
+  CHECK(pattern_of_name("qwen2") == Pattern::qwen2);
+  CHECK_FALSE(pattern_of_name("gpt5"));
+  CHECK_FALSE(pattern_of_regex("\\w+"));
+}

@@ -1,0 +1,130 @@
+#include "tokenizer/tiktoken_file.hpp"
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+#include <random>
+
+#include "base/test_folder.hpp"
+#include "tokenizer/encoder.hpp"
+#include "tokenizer/hf_tokenizer.hpp"
+
+using namespace dt::tokenizer;
+using Ids = std::vector<Id>;
+
+namespace {
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t bits = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      bits = bits << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0);
+    for (std::size_t k = 0; k < 4; ++k)
+      text += i + k <= bytes.size() ? digits[bits >> (18 - 6 * k) & 63] : '=';
+  }
+  return text;
+}
+
+/// Bytes have the ranks 0 to 255, the tokens those from 256 on.
+std::string file_of(const std::vector<std::string>& tokens) {
+  std::string text;
+  for (int byte = 0; byte < 256; ++byte)
+    text += fmt::format("{} {}\n", base64(std::string(1, static_cast<char>(byte))), byte);
+  for (std::size_t i = 0; i < tokens.size(); ++i) text += fmt::format("{} {}\n", base64(tokens[i]), 256 + i);
+  return text;
+}
+
+Ids encoded(const Tokenizer& tokenizer, std::string_view text) {
+  Ids ids;
+  Encoder(tokenizer).encode(text, ids);
+  return ids;
+}
+
+/// As tiktoken does it: any two neighbours whose bytes are a token may merge, the token of the smallest rank
+/// first.
+Ids encoded_by_bytes(const Vocabulary& vocabulary, const std::string& piece) {
+  if (const Id whole = vocabulary.find(piece); whole != no_id) return {whole};
+  std::vector<std::string> parts;
+  for (const char byte : piece) parts.emplace_back(1, byte);
+  while (true) {
+    std::pair<Id, std::size_t> best{no_id, 0};
+    for (std::size_t i = 0; i + 1 < parts.size(); ++i)
+      best = std::min(best, {vocabulary.find(parts[i] + parts[i + 1]), i});
+    if (best.first == no_id) break;
+    parts[best.second] += parts[best.second + 1];
+    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(best.second) + 1);
+  }
+  Ids ids;
+  for (const std::string& part : parts) ids.push_back(vocabulary.find(part));
+  return ids;
+}
+
+std::string refusal(const std::string& text, const std::string& pattern = "gpt2") {
+  return dt_test::caught([&] { read_tiktoken(text, "t", pattern); }).message;
+}
+
+}  // namespace
+
+TEST_CASE("tiktoken: ranks say what merges first") {
+  const Tokenizer tokenizer = read_tiktoken(file_of({"bc", "ab", "abc", " a"}), "t", "gpt2");
+  CHECK(encoded(tokenizer, "abc a") == Ids{258, 259});
+  CHECK(encoded(tokenizer, "abcdab") == Ids{258, 'd', 257});
+  CHECK(decode(tokenizer.bpe.vocabulary, tokenizer.decoder, Ids{258, 259, 0xFF}) == "abc a\xFF");
+}
+
+TEST_CASE("tiktoken: merges of any tokens in any order are those of their bytes") {
+  std::mt19937 random(1);
+  const auto word = [&](std::size_t most) {
+    std::string text(1 + random() % most, 'a');
+    for (char& c : text) c = static_cast<char>('a' + random() % 3);
+    return text;
+  };
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::string> tokens;
+    for (int i = 0; i < 30; ++i) {
+      std::string token = word(5) + word(2);
+      if (std::find(tokens.begin(), tokens.end(), token) == tokens.end()) tokens.push_back(std::move(token));
+    }
+    const Tokenizer tokenizer = read_tiktoken(file_of(tokens), "t", "llama3");
+    for (int i = 0; i < 30; ++i) {
+      const std::string piece = word(40);
+      REQUIRE(encoded(tokenizer, piece) == encoded_by_bytes(tokenizer.bpe.vocabulary, piece));
+    }
+  }
+}
+
+TEST_CASE("tiktoken: as a tokenizer.json it is the same, and has the tokens that come after it") {
+  const std::string ranks =
+      file_of({"bc", "ab", "abc", " a", "zzz"});  // the last is met as a whole piece only
+  for (const char* pattern : {"gpt2", "cl100k", "\\w+"}) {
+    const Tokenizer from_ranks = read_tiktoken(ranks, "t", pattern);
+    const Tokenizer from_json = read_hugging_face(tiktoken_as_hugging_face(ranks, "t", pattern), "j");
+    for (const char* text : {"abc abcd zzz", "zzzz a \n ", "\u00e9", ""})
+      CHECK(encoded(from_json, text) == encoded(from_ranks, text));
+  }
+  const Tokenizer llama3 = read_hugging_face(tiktoken_as_hugging_face(ranks, "t", "llama3"), "j");
+  CHECK(llama3.end_of_text == 262);
+  CHECK(encoded(llama3, "ab<|end_of_text|>") == Ids{257, 262});
+  CHECK(dt_test::caught([&] {
+          tiktoken_as_hugging_face(ranks + "eHg= 300\n", "t", "gpt2");
+        }).says("t: no token has the rank 261"));
+}
+
+TEST_CASE("tiktoken: what a pattern does not match is dropped") {
+  CHECK(encoded(read_tiktoken(file_of({}), "t", "\\d+"), "a12b3") == Ids{'1', '2', '3'});
+}
+
+TEST_CASE("tiktoken: broken files are refused with the line") {
+  const std::string whole = file_of({"ab"});
+  CHECK(is_tiktoken_file(whole));
+  CHECK_FALSE(is_tiktoken_file("some text\n"));
+  CHECK_FALSE(is_tiktoken_file(""));
+  CHECK(refusal(whole + "YWI 300\n").starts_with("t:258: the token is there twice"));
+  CHECK(refusal(whole + "YWJj 256\n").starts_with("t:258: there are two tokens of rank 256"));
+  for (const char* line :
+       {"YWJj\n", "Y*Jj 300", "YWJj 3x", "YWJj -1", "YWJj 4000000000", " 300", "YWJj 99999999999999"})
+    CHECK(refusal(whole + line).starts_with("t:258: a token in base64 and its rank are expected"));
+  CHECK(refusal("AA== 0\n").starts_with("t: no token is the byte 0x01"));
+  CHECK(refusal(whole, "a(").find("a( is not one that PCRE2 knows") != std::string::npos);
+}
