@@ -69,7 +69,7 @@ void announce(const Start& start, const Settings& settings, Console& console) {
                num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
   if (plan.layout.pp > 1) console.info("{}", describe_pipeline(plan));
   if (const std::string price = price_of_zero(plan); !price.empty()) console.info("{}", price);
-  if (!plan.shares_layers_within_nodes())
+  if (!plan.has_tensor_within_nodes() || !plan.has_context_within_nodes())
     console.warn("{}", describe_sharing(plan));
   else if (plan.layout.tp * plan.layout.cp > 1)
     console.info("{}", describe_sharing(plan));
