@@ -52,6 +52,28 @@ void Digester::reset() {
   XXH3_64bits_reset(static_cast<XXH3_state_t*>(state_));
 }
 
+Digester128::Digester128() : state_(XXH3_createState()) {
+  if (state_ == nullptr) throw std::bad_alloc();
+  reset();
+}
+
+Digester128::~Digester128() {
+  XXH3_freeState(static_cast<XXH3_state_t*>(state_));
+}
+
+void Digester128::update(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(static_cast<XXH3_state_t*>(state_), bytes.data(), bytes.size());
+}
+
+Digester128::Value Digester128::value() const {
+  const XXH128_hash_t hash = XXH3_128bits_digest(static_cast<const XXH3_state_t*>(state_));
+  return {hash.high64, hash.low64};
+}
+
+void Digester128::reset() {
+  XXH3_128bits_reset(static_cast<XXH3_state_t*>(state_));
+}
+
 std::string to_hex(std::uint64_t value) {
   return fmt::format("{:016x}", value);
 }

@@ -1,6 +1,7 @@
 #pragma once
 // XXH3-64 digests (https://xxhash.com) and their text form.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,6 +27,21 @@ class Digester {
   Digester(const Digester&) = delete;
   void update(std::span<const std::byte> bytes);
   std::uint64_t value() const;
+  void reset();
+
+ private:
+  void* state_;
+};
+
+/// XXH3-128 of bytes that arrive in parts: of any number of things, equal ones are told by it.
+class Digester128 {
+ public:
+  using Value = std::array<std::uint64_t, 2>;
+  Digester128();
+  ~Digester128();
+  Digester128(const Digester128&) = delete;
+  void update(std::span<const std::byte> bytes);
+  Value value() const;
   void reset();
 
  private:

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "data/spill_file.hpp"
 
 namespace dt::data {
 
@@ -25,15 +26,6 @@ void append_as(std::span<const std::uint32_t> ids, std::vector<std::byte>& bytes
   for (std::size_t i = 0; i < ids.size(); ++i) out[i] = static_cast<Element>(ids[i]);
 }
 
-template <class Element>
-void append_to_file(const fs::path& path, std::vector<Element>& elements) {
-  if (elements.empty()) return;
-  File file = File::open_append(path);
-  file.write(std::as_bytes(std::span(elements)));
-  file.close();
-  elements.clear();
-}
-
 }  // namespace
 
 DocumentSpool::DocumentSpool(fs::path folder, SpoolOptions options)
@@ -43,6 +35,7 @@ DocumentSpool::DocumentSpool(fs::path folder, SpoolOptions options)
   DT_CHECK(options.buffer_bytes >= 4 && options.buffer_bytes % 4 == 0, "a buffer of {} bytes",
            options.buffer_bytes);
   if (options_.shuffle_seed) buckets_.resize(num_shuffle_buckets);
+  if (options.deduplicates) duplicates_.emplace(folder_);
 }
 
 fs::path DocumentSpool::tokens_path(std::size_t bucket) const {
@@ -72,6 +65,7 @@ void DocumentSpool::append(std::span<const std::uint32_t> ids) {
   if (ids.empty()) return;
   if (document_tokens_ == 0) begin_document();
   document_tokens_ += ids.size();
+  digester_.update(std::as_bytes(ids));
   std::vector<std::byte>& buffer = buckets_[bucket_].token_buffer;
   buffer.reserve(options_.buffer_bytes);
   while (!ids.empty()) {
@@ -88,19 +82,44 @@ void DocumentSpool::append(std::span<const std::uint32_t> ids) {
 
 void DocumentSpool::end_document() {
   if (document_tokens_ == 0) return;
+  const Digester128::Value digest = digester_.value();
   Bucket& bucket = buckets_[bucket_];
-  bucket.index_buffer.push_back({key_, bucket.tokens, document_tokens_});
+  bucket.index_buffer.push_back({key_, bucket.tokens, {num_documents_, document_tokens_, digest[1]}});
   if (bucket.index_buffer.size() >= index_buffer_entries)
     append_to_file(index_path(bucket_), bucket.index_buffer);
-  bucket.tokens += document_tokens_;
   ++bucket.documents;
-  num_tokens_ += document_tokens_;
   ++num_documents_;
+  num_tokens_ += document_tokens_;
+  if (duplicates_) duplicates_->add(digest);
+  forget_document();
+}
+
+void DocumentSpool::drop_document() {
+  if (document_tokens_ > 0) forget_document();
+}
+
+/// Its tokens stay where they are, whether the index names them or not.
+void DocumentSpool::forget_document() {
+  buckets_[bucket_].tokens += document_tokens_;
   document_tokens_ = 0;
+  digester_.reset();
+}
+
+void DocumentSpool::finish() {
+  DT_CHECK(document_tokens_ == 0, "a document has not ended");
+  flush();
+  if (!duplicates_) return;
+  is_duplicate_ = duplicates_->find();
+  const std::uint64_t added = num_documents_;
+  num_documents_ = num_tokens_ = 0;
+  visit([&](const SpooledDocument& document) {
+    ++num_documents_;
+    num_tokens_ += document.tokens;
+  });
+  num_duplicates_ = added - num_documents_;
 }
 
 void DocumentSpool::flush() {
-  DT_CHECK(document_tokens_ == 0, "a document has not ended");
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     append_to_file(tokens_path(i), buckets_[i].token_buffer);
     append_to_file(index_path(i), buckets_[i].index_buffer);
@@ -140,25 +159,27 @@ void DocumentSpool::visit_bucket(std::size_t bucket,
     const std::uint64_t from = first + pass * width;
     const std::uint64_t to =
         pass + 1 < passes ? from + width - 1 : first + ((std::uint64_t{1} << bucket_shift) - 1);
-    for (const Entry& entry : entries_between(bucket, from, to)) document(entry);
+    for (const Entry& entry : entries_between(bucket, from, to)) {
+      if (is_duplicate_.empty() || !is_duplicate_[entry.document.number]) document(entry);
+    }
   }
 }
 
-void DocumentSpool::visit(const std::function<void(std::uint64_t)>& document) const {
+void DocumentSpool::visit(const std::function<void(const SpooledDocument&)>& document) const {
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-    visit_bucket(bucket, [&](const Entry& entry) { document(entry.tokens); });
+    visit_bucket(bucket, [&](const Entry& entry) { document(entry.document); });
   }
 }
 
-void DocumentSpool::drain(const std::function<void(std::uint64_t)>& document,
+void DocumentSpool::drain(const std::function<void(const SpooledDocument&)>& document,
                           const std::function<void(std::span<const std::byte>)>& tokens) {
   std::vector<std::byte> part(part_bytes);
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     if (buckets_[bucket].documents == 0) continue;
     const File file = File::open_read(tokens_path(bucket));
     visit_bucket(bucket, [&](const Entry& entry) {
-      document(entry.tokens);
-      const std::uint64_t end = (entry.offset + entry.tokens) * token_bytes_;
+      document(entry.document);
+      const std::uint64_t end = (entry.offset + entry.document.tokens) * token_bytes_;
       for (std::uint64_t offset = entry.offset * token_bytes_; offset < end;) {
         const auto bytes = std::span(part).first(std::min<std::uint64_t>(part.size(), end - offset));
         file.read_at(offset, bytes);

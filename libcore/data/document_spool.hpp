@@ -10,10 +10,18 @@
 
 #include "base/dtype.hpp"
 #include "base/files.hpp"
+#include "data/duplicates.hpp"
 
 namespace dt::data {
 
+struct SpooledDocument {
+  std::uint64_t number = 0;  // in the order of writing
+  std::uint64_t tokens = 0;
+  std::uint64_t digest = 0;  // of its tokens
+};
+
 struct SpoolOptions {
+  bool deduplicates = false;  // of documents with the same tokens the first one stays
   /// Documents are ordered by random bits of (seed, index of the document); without a seed they keep their
   /// order.
   std::optional<std::uint64_t> shuffle_seed;
@@ -38,24 +46,29 @@ class DocumentSpool {
   bool is_document_empty() const { return document_tokens_ == 0; }
   /// Ends the document; does nothing where it is empty.
   void end_document();
+  /// The same, but it will not be among those that are read.
+  void drop_document();
   /// Ends the writing.
-  void flush();
+  void finish();
 
+  // After finish():
   std::uint64_t num_documents() const { return num_documents_; }
   std::uint64_t num_tokens() const { return num_tokens_; }
+  /// That are not among them.
+  std::uint64_t num_duplicates() const { return num_duplicates_; }
 
-  /// Calls `document` with the length of each document in tokens, in the final order.
-  void visit(const std::function<void(std::uint64_t)>& document) const;
+  /// Calls `document` with each document, in the final order.
+  void visit(const std::function<void(const SpooledDocument&)>& document) const;
   /// The same, and the document's tokens follow in parts of up to a MiB. Each bucket is removed when it was
   /// read.
-  void drain(const std::function<void(std::uint64_t)>& document,
+  void drain(const std::function<void(const SpooledDocument&)>& document,
              const std::function<void(std::span<const std::byte>)>& tokens);
 
  private:
   struct Entry {
     std::uint64_t key;
     std::uint64_t offset;  // in tokens, in the bucket
-    std::uint64_t tokens;
+    SpooledDocument document;
   };
   struct Bucket {
     std::uint64_t tokens = 0;
@@ -67,6 +80,8 @@ class DocumentSpool {
   fs::path tokens_path(std::size_t bucket) const;
   fs::path index_path(std::size_t bucket) const;
   void begin_document();
+  void forget_document();
+  void flush();
   void flush_tokens(std::size_t bucket);
   void flush_index(std::size_t bucket);
   void visit_bucket(std::size_t bucket, const std::function<void(const Entry&)>& document) const;
@@ -80,8 +95,12 @@ class DocumentSpool {
   std::size_t bucket_ = 0;  // of the document that is being written
   std::uint64_t key_ = 0;
   std::uint64_t document_tokens_ = 0;
+  Digester128 digester_;
   std::uint64_t num_documents_ = 0;
   std::uint64_t num_tokens_ = 0;
+  std::optional<DuplicateFinder> duplicates_;
+  std::vector<bool> is_duplicate_;  // by number; empty where none is known
+  std::uint64_t num_duplicates_ = 0;
 };
 
 }  // namespace dt::data

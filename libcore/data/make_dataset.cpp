@@ -1,7 +1,7 @@
 #include "data/make_dataset.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <deque>
 #include <future>
 #include <memory>
@@ -14,6 +14,7 @@
 #include "data/document_spool.hpp"
 #include "data/encoder_pool.hpp"
 #include "data/shard_writer.hpp"
+#include "data/split_rule.hpp"
 #include "data/task_pool.hpp"
 
 namespace dt::data {
@@ -104,55 +105,56 @@ void spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer, Docume
     in_flight_bytes += bytes;
   }
   while (!in_flight.empty()) finish_first();
-  spool.flush();
+  spool.finish();
 }
 
-/// How the documents divide: the first `train_documents` train; of a single one the last `tail_tokens`
-/// validate.
-struct Division {
-  std::uint64_t train_documents;
-  std::uint64_t tail_tokens;
-};
-
-Division divide(std::uint64_t documents, std::uint64_t tokens, double val_fraction) {
-  if (val_fraction <= 0) return {documents, 0};
-  if (documents == 1) {
-    const auto tail = static_cast<std::uint64_t>(std::ceil(val_fraction * static_cast<double>(tokens)));
-    return {1, std::min(tail, tokens - 1)};
-  }
-  const auto rounded =
-      static_cast<std::uint64_t>(std::llround(val_fraction * static_cast<double>(documents)));
-  return {documents - std::clamp<std::uint64_t>(rounded, 1, documents - 1), 0};
+Error no_training_error() {
+  return Error(ErrorKind::input, "all documents are for validation", "give more, or a lower --val-fraction");
 }
 
-std::vector<ShardPlan> plan_shards(const DocumentSpool& spool, const MakeOptions& options) {
-  const Division division = divide(spool.num_documents(), spool.num_tokens(), options.val_fraction);
-  ShardPlanner planner(options.shard_tokens);
-  std::uint64_t index = 0;
-  spool.visit([&](std::uint64_t tokens) {
-    if (index++ == division.train_documents) planner.begin_split(Split::validation);
+SplitRule split_rule(const MakeOptions& options, const DocumentSpool& spool) {
+  return SplitRule(options.split_by, options.val_fraction, options.seed, spool);
+}
+
+using ShardPlans = std::array<std::vector<ShardPlan>, all_splits.size()>;
+
+ShardPlans plan_shards(const DocumentSpool& spool, const MakeOptions& options) {
+  SplitRule rule = split_rule(options, spool);
+  ShardPlanner train(Split::train, options.shard_tokens);
+  ShardPlanner validation(Split::validation, options.shard_tokens);
+  spool.visit([&](const SpooledDocument& document) {
+    ShardPlanner& planner = rule.next(document) == Split::train ? train : validation;
     planner.begin_document();
-    planner.advance(tokens - division.tail_tokens);
+    planner.advance(document.tokens - rule.validation_tail());
   });
-  if (division.tail_tokens > 0) {
-    planner.begin_split(Split::validation);
-    planner.advance(division.tail_tokens);
-  }
-  return planner.finish();
+  validation.advance(rule.validation_tail());
+  return {train.finish(), validation.finish()};
 }
 
 void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOptions& options,
                   DatasetFile& dataset, const MakeProgress& progress) {
   const DType dtype = token_dtype(dataset.tokenizer);
-  ShardSeries series(folder, plan_shards(spool, options), dataset.tokenizer, dtype);
+  auto [train_plans, validation_plans] = plan_shards(spool, options);
+  if (train_plans.empty()) throw no_training_error();
+  ShardSeries train(folder, std::move(train_plans), dataset.tokenizer, dtype);
+  ShardSeries validation(folder, std::move(validation_plans), dataset.tokenizer, dtype);
+  SplitRule rule = split_rule(options, spool);
+  ShardSeries* series = &train;
   std::uint64_t done = 0;
-  spool.drain([&](std::uint64_t) { series.begin_document(); },
-              [&](std::span<const std::byte> tokens) {
-                series.append(tokens);
-                done += tokens.size() / dtype_bytes(dtype);
-                progress(MakePhase::write, done, spool.num_tokens());
-              });
-  series.finish(dataset);
+  spool.drain(
+      [&](const SpooledDocument& document) {
+        series = rule.next(document) == Split::train ? &train : &validation;
+        series->begin_document();
+      },
+      [&](std::span<const std::byte> tokens) {
+        const auto part = tokens.first(std::min<std::uint64_t>(tokens.size(), series->room()));
+        series->append(part);
+        validation.append(tokens.subspan(part.size()));  // of a single document, its tail
+        done += tokens.size() / dtype_bytes(dtype);
+        progress(MakePhase::write, done, spool.num_tokens());
+      });
+  train.finish(Split::train, dataset);
+  validation.finish(Split::validation, dataset);
 }
 
 std::string made_by(const MakeOptions& options) {
@@ -165,6 +167,10 @@ std::string made_by(const MakeOptions& options) {
   made["seed"] = options.seed;
   made["append_eos"] = options.append_eos;
   made["val_fraction"] = options.val_fraction;
+  made["split_by"] = options.split_by == SplitBy::order ? "order" : "digest";
+  made["deduplicate"] = options.deduplicate;
+  made["min_chars"] = options.min_chars;
+  made["max_chars"] = options.max_chars;
   made["shard_tokens"] = options.shard_tokens;
   // A name need not be UTF-8, but JSON must be.
   return made.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -199,6 +205,7 @@ DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, con
     throw system_error(error.value(), "create", spool_folder.string());
   SpoolOptions spool_options;
   if (options.shuffle) spool_options.shuffle_seed = options.seed;
+  spool_options.deduplicates = options.deduplicate;
   spool_options.dtype = token_dtype(dataset.tokenizer);
   DocumentSpool spool(spool_folder, spool_options);
   spool_inputs(options, *tokenizer, spool, progress);

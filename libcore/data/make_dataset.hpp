@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "data/chunk_reader.hpp"
 #include "data/dataset_file.hpp"
+#include "data/split_rule.hpp"
 
 namespace dt::data {
 
@@ -21,7 +23,11 @@ struct MakeOptions {
   std::uint64_t shard_tokens = std::uint64_t{64} << 20;
   double val_fraction = 0.01;  // of the documents, in [0, 1)
   std::uint64_t seed = 0;
+  SplitBy split_by = SplitBy::order;
   bool shuffle = true;
+  bool deduplicate = false;     // of documents with the same tokens the first one stays
+  std::uint64_t min_chars = 0;  // documents of fewer, or more, Unicode characters are left out
+  std::uint64_t max_chars = std::numeric_limits<std::uint64_t>::max();
   bool append_eos = true;
   int threads = 1;
   bool overwrite = false;  // only ever another dataset

@@ -31,11 +31,6 @@ void ShardPlanner::end_shard() {
   shard_.reset();
 }
 
-void ShardPlanner::begin_split(Split split) {
-  end_shard();
-  split_ = split;
-}
-
 void ShardPlanner::begin_document() {
   begin_shard_if_full();
   offsets_.update(bytes_of(shard_->tokens));
@@ -117,16 +112,16 @@ std::uint64_t ShardWriter::close() {
 }
 
 ShardSeries::ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, DType dtype)
-    : folder_(std::move(folder)), plans_(std::move(plans)), tokenizer_(std::move(tokenizer)), dtype_(dtype) {}
+    : folder_(std::move(folder)), plans_(std::move(plans)), tokenizer_(std::move(tokenizer)), dtype_(dtype) {
+  for (const ShardPlan& plan : plans_) room_ += plan.tokens * dtype_bytes(dtype);
+}
 
 void ShardSeries::open_next_if_full() {
   if (current_ && current_->room() > 0) return;
   close_current();
   DT_CHECK(entries_.size() < plans_.size(), "more tokens than the {} planned shards hold", plans_.size());
   const ShardPlan& plan = plans_[entries_.size()];
-  const auto is_same_split = [&](const ShardEntry& entry) { return entry.split == plan.split; };
-  const auto number = std::count_if(entries_.begin(), entries_.end(), is_same_split);
-  const std::string name = fmt::format("{}-{:05}.h5", split_name(plan.split), number);
+  const std::string name = fmt::format("{}-{:05}.h5", split_name(plan.split), entries_.size());
   entries_.push_back({name, plan.split, plan.tokens, plan.documents, 0, 0});
   current_ = std::make_unique<ShardWriter>(folder_ / name, plan, tokenizer_, dtype_);
 }
@@ -149,21 +144,22 @@ void ShardSeries::append(std::span<const std::byte> tokens) {
     open_next_if_full();
     const auto part = tokens.first(std::min<std::uint64_t>(tokens.size(), current_->room()));
     current_->append(part);
-    digests_[static_cast<std::size_t>(entries_.back().split)].update(part);
+    digester_.update(part);
+    room_ -= part.size();
     tokens = tokens.subspan(part.size());
   }
 }
 
-void ShardSeries::finish(DatasetFile& dataset) {
+void ShardSeries::finish(Split split, DatasetFile& dataset) {
   close_current();
   DT_CHECK(entries_.size() == plans_.size(), "{} shards of {} planned", entries_.size(), plans_.size());
-  for (const Split split : all_splits)
-    dataset.split(split).digest = digests_[static_cast<std::size_t>(split)].value();
+  SplitEntry& sum = dataset.split(split);
+  sum.digest = digester_.value();
   for (const ShardEntry& entry : entries_) {
-    dataset.split(entry.split).tokens += entry.tokens;
-    dataset.split(entry.split).documents += entry.documents;
+    sum.tokens += entry.tokens;
+    sum.documents += entry.documents;
+    dataset.shards.push_back(entry);
   }
-  dataset.shards = std::move(entries_);
 }
 
 }  // namespace dt::data

@@ -30,12 +30,10 @@ struct ShardPlan {
   bool operator==(const ShardPlan&) const = default;
 };
 
-/// Cuts a stream of documents into shards of `shard_tokens`; only a split's last one is shorter.
+/// Cuts a split's stream of documents into shards of `shard_tokens`; only the last one is shorter.
 class ShardPlanner {
  public:
-  explicit ShardPlanner(std::uint64_t shard_tokens) : shard_tokens_(shard_tokens) {}
-  /// The next token begins another split.
-  void begin_split(Split split);
+  ShardPlanner(Split split, std::uint64_t shard_tokens) : split_(split), shard_tokens_(shard_tokens) {}
   /// The next token begins a document.
   void begin_document();
   void advance(std::uint64_t tokens);
@@ -44,8 +42,8 @@ class ShardPlanner {
  private:
   void end_shard();
   void begin_shard_if_full();
+  Split split_;
   std::uint64_t shard_tokens_;
-  Split split_ = Split::train;
   std::optional<ShardPlan> shard_;
   Digester offsets_;
   std::vector<ShardPlan> plans_;
@@ -76,15 +74,18 @@ class ShardWriter {
   std::vector<std::uint64_t> digests_;
 };
 
-/// Writes a dataset's shards one after the other; a document flows over into the next one where a shard is
+/// Writes a split's shards one after the other; a document flows over into the next one where a shard is
 /// full.
 class ShardSeries {
  public:
   ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, DType dtype);
+  /// In bytes of tokens.
+  std::uint64_t room() const { return room_; }
   void begin_document();
+  /// Not more than room().
   void append(std::span<const std::byte> tokens);
-  /// The shards and splits of `dataset`; all that was planned must have been written.
-  void finish(DatasetFile& dataset);
+  /// Adds the shards and the split to `dataset`; all that was planned must have been written.
+  void finish(Split split, DatasetFile& dataset);
 
  private:
   void open_next_if_full();
@@ -95,7 +96,8 @@ class ShardSeries {
   DType dtype_;
   std::unique_ptr<ShardWriter> current_;
   std::vector<ShardEntry> entries_;
-  std::array<Digester, all_splits.size()> digests_;
+  std::uint64_t room_ = 0;
+  Digester digester_;
 };
 
 }  // namespace dt::data

@@ -33,15 +33,15 @@ std::vector<Document> through(const std::vector<Document>& documents, const Spoo
     spool.append(std::span(document).subspan(half));
     spool.end_document();
   }
-  spool.flush();
+  spool.finish();
   CHECK(spool.num_documents() == documents.size());
 
   std::vector<std::uint64_t> lengths;
-  spool.visit([&](std::uint64_t tokens) { lengths.push_back(tokens); });
+  spool.visit([&](const SpooledDocument& d) { lengths.push_back(d.tokens); });
   std::vector<Document> out;
   spool.drain(
-      [&](std::uint64_t tokens) {
-        CHECK(tokens == lengths.at(out.size()));
+      [&](const SpooledDocument& d) {
+        CHECK(d.tokens == lengths.at(out.size()));
         if (!out.empty()) CHECK(out.back().size() == lengths[out.size() - 1]);
         out.emplace_back();
       },
@@ -112,4 +112,41 @@ TEST_CASE("empty documents do not exist") {
   spool.append({});
   spool.end_document();
   CHECK(spool.num_documents() == 0);
+}
+
+TEST_CASE("what is dropped or said before is not read, and the rest keeps its order") {
+  const bool deduplicates = GENERATE(false, true);
+  const std::optional<std::uint64_t> seed = GENERATE(std::optional<std::uint64_t>(), 3);
+  SpoolOptions options = options_with(seed);
+  options.deduplicates = deduplicates;
+  const Folder folder;
+  DocumentSpool spool(folder.path(), options);
+  for (std::uint32_t i = 0; i < 3000; ++i) {
+    spool.append(std::vector<std::uint32_t>(i % 5 + 1, i % 1000));
+    if (i % 1000 == 7) {
+      spool.drop_document();
+    } else {
+      spool.end_document();
+    }
+  }
+  spool.finish();
+  CHECK(spool.num_documents() == (deduplicates ? 999 : 2997));
+  CHECK(spool.num_duplicates() == (deduplicates ? 1998 : 0));
+  std::uint64_t documents = 0, tokens = 0, bytes = 0;
+  spool.drain(
+      [&](const SpooledDocument& document) {
+        CHECK((!deduplicates || document.number < 999));
+        ++documents;
+        tokens += document.tokens;
+      },
+      [&](std::span<const std::byte> part) {
+        bytes += part.size();
+        std::uint16_t first = 0;
+        std::memcpy(&first, part.data(), sizeof first);
+        CHECK(first != 7);
+      });
+  CHECK(documents == spool.num_documents());
+  CHECK(tokens == spool.num_tokens());
+  CHECK(bytes == 2 * tokens);
+  CHECK(folder.num_entries() == 0);
 }

@@ -20,7 +20,7 @@ const TokenizerInfo tokenizer = make_tokenizer("bytes")->info();
 /// Writes documents of the given lengths, their tokens counting up from 0, into shards.
 DatasetFile write_series(const fs::path& folder, std::uint64_t shard_tokens,
                          const std::vector<std::uint16_t>& lengths) {
-  ShardPlanner planner(shard_tokens);
+  ShardPlanner planner(Split::train, shard_tokens);
   for (const std::uint16_t length : lengths) {
     planner.begin_document();
     planner.advance(length);
@@ -35,7 +35,7 @@ DatasetFile write_series(const fs::path& folder, std::uint64_t shard_tokens,
   }
   DatasetFile dataset;
   dataset.tokenizer = tokenizer;
-  series.finish(dataset);
+  series.finish(Split::train, dataset);
   return dataset;
 }
 
