@@ -84,7 +84,8 @@ void declare(OptionTable& table, Options& options) {
       .usage("--show DIR | --verify DIR | --decode SHARD:OFFSET:COUNT")
       .positional(
           &options.inputs, "INPUT",
-          "file, folder (all that is in it, without hidden files), or - for standard input; none means -")
+          "file, folder (all that is in it, without hidden files), or - for standard input; none means -. "
+          "gzip, zstd, xz and tar, told by their content, are read as what is in them")
       .group("What to do")
       .add("out", &options.out, "DIR", "make the dataset DIR; it appears only when whole")
       .add("overwrite", &options.overwrite, "replace DIR where it is a dataset")
@@ -94,7 +95,7 @@ void declare(OptionTable& table, Options& options) {
            "print COUNT tokens of a shard file from OFFSET on as text")
       .group("Input")
       .choice("format", &options.format, {"auto", "text", "jsonl"},
-              "auto: files named .jsonl or .ndjson are JSON lines, all else is UTF-8 text")
+              "auto: what is named .jsonl or .ndjson (.jsonl.gz, …) is JSON lines, all else UTF-8 text")
       .add("text-key", &options.text_key, "KEY", "where a JSON line has its text")
       .add("document-separator", &options.document_separator, "STRING",
            "split text into documents at STRING (\\n, \\t, \\r, \\\\ understood); without it a file is a "
@@ -118,7 +119,8 @@ void declare(OptionTable& table, Options& options) {
       .example("dt-shard-data --out data/books books/ more.txt.d/ crawl.jsonl", "folders and files")
       .example("dt-shard-data --out data/books --tokenizer hf/tokenizer.json books/",
                "with a model's own tokenizer")
-      .example("zcat *.gz | dt-shard-data --out data/wiki --document-separator '\\n\\n\\n'",
+      .example("dt-shard-data --out data/crawl crawl-*.jsonl.gz texts.tar.zst", "compressed, and an archive")
+      .example("zcat wiki.gz | dt-shard-data --out data/wiki --document-separator '\\n\\n\\n'",
                "standard input, split into documents")
       .example("dt-shard-data --verify data/wiki", "is it whole?")
       .example("dt-shard-data --decode data/wiki/train-00000.h5:0:500", "read what a model will read")

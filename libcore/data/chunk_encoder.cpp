@@ -17,7 +17,8 @@ using nlohmann::json;
 /// "FILE:LINE: what", for the line of a byte of the chunk.
 Error error_at(const Chunk& chunk, std::size_t offset, const std::string& what, std::string context) {
   const std::uint64_t line = chunk.first_line + line_at(chunk.bytes, offset) - 1;
-  return Error(ErrorKind::input, fmt::format("{}:{}: {}", *chunk.source, line, what), std::move(context));
+  return Error(ErrorKind::input, fmt::format("{}:{}: {}", chunk.stream->name, line, what),
+               std::move(context));
 }
 
 void check_utf8(const Chunk& chunk) {
@@ -25,7 +26,7 @@ void check_utf8(const Chunk& chunk) {
   if (!invalid) return;
   const auto byte = static_cast<unsigned char>(chunk.bytes[*invalid]);
   throw error_at(chunk, *invalid, fmt::format("invalid UTF-8: byte 0x{:02x}", byte),
-                 "text is expected: decompress it, or convert it with iconv -t UTF-8");
+                 "text is expected: convert it with iconv -t UTF-8");
 }
 
 /// The library's message without its own prefix: it counts lines from the start of what it was given.
@@ -73,9 +74,9 @@ void encode_lines(const Chunk& chunk, TextEncoder& encoder, const std::string& t
 EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const std::string& text_key) {
   check_utf8(chunk);
   EncodedChunk out;
-  out.input_bytes = chunk.bytes.size();
+  out.file_bytes = chunk.file_bytes;
   out.ids.reserve(chunk.bytes.size());
-  if (chunk.is_jsonl) {
+  if (chunk.stream->is_jsonl) {
     encode_lines(chunk, encoder, text_key, out);
     return out;
   }

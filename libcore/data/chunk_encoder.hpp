@@ -14,7 +14,7 @@ namespace dt::data {
 struct EncodedChunk {
   std::vector<std::uint32_t> ids;
   std::vector<Part> parts;
-  std::size_t input_bytes = 0;
+  std::uint64_t file_bytes = 0;
 };
 
 /// Safe to call from several threads at once, each with its own encoder. Errors: input, naming file and line,

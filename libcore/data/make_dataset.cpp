@@ -48,7 +48,7 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
 
 /// Looks at every input before the work begins. 0 where a pipe keeps the total unknown.
 std::uint64_t total_input_bytes(const MakeOptions& options) {
-  InputWalk walk(options.inputs, options.read.format);
+  InputWalk walk(options.inputs);
   std::uint64_t total = 0;
   bool is_known = true;
   while (const auto input = walk.next()) {
@@ -86,10 +86,18 @@ void spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer, Docume
     in_flight_bytes -= in_flight.front().second;
     in_flight.pop_front();
     append_chunk(encoded, options, tokenizer.info().eos, spool);
-    done += encoded.input_bytes;
+    done += encoded.file_bytes;
     report();
   };
-  while (auto chunk = reader.next()) {
+  const auto next_chunk = [&] {
+    try {
+      return reader.next();
+    } catch (const Error&) {
+      while (!in_flight.empty()) finish_first();  // an error of what was read before comes first
+      throw;
+    }
+  };
+  while (auto chunk = next_chunk()) {
     const std::size_t bytes = chunk->bytes.size();
     while (!in_flight.empty() && (in_flight_bytes + bytes > num_threads * bytes_in_flight ||
                                   in_flight.size() >= num_threads * chunks_in_flight)) {

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A document far larger than the memory allowed streams through, from a file and from a pipe.
+# A document far larger than the memory allowed streams through, from a file, from a pipe and decompressed.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 # 200 MB of text are 400 MB of tokens; the limit is on address space, the program's own and its threads' included.
 write_text() { head -c 200000000 < <(yes 'The quick brown fox jumps over the lazy dog.'); }
 limited() {
-  ulimit -v 250000 # KiB
+  ulimit -v 350000 # KiB
   dt-shard-data --threads 2 --quiet --json --val-fraction 0 "$@"
 }
 write_text >text
@@ -14,4 +14,7 @@ expect_equal "$(json_value stdout tokens)" 200000001
 digest=$(json_value stdout digest)
 rm -rf file
 expect_exit 0 limited --out pipe --shard-tokens 16Mi < <(write_text)
+expect_equal "$(json_value stdout digest)" "$digest"
+rm -rf pipe text
+expect_exit 0 limited --out decompressed < <(write_text | gzip -1c)
 expect_equal "$(json_value stdout digest)" "$digest"
