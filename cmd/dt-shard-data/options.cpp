@@ -38,17 +38,19 @@ std::string unescape(const std::string& text) {
 }
 
 void check_mode(const OptionTable& table, const Options& options) {
-  const std::array<std::pair<const char*, bool>, 4> modes = {{{"out", options.out.has_value()},
+  const std::array<std::pair<const char*, bool>, 5> modes = {{{"out", options.out.has_value()},
+                                                              {"encode-only", options.encode_only},
                                                               {"show", options.show.has_value()},
                                                               {"verify", options.verify.has_value()},
                                                               {"decode", options.decode.has_value()}}};
   const auto is_given = [](const auto& mode) { return mode.second; };
   if (std::count_if(modes.begin(), modes.end(), is_given) != 1) {
-    throw Error(ErrorKind::usage, "one of --out, --show, --verify and --decode is required, and only one",
+    throw Error(ErrorKind::usage,
+                "one of --out, --encode-only, --show, --verify and --decode is required, and only one",
                 "see --help");
   }
   const std::string mode = std::find_if(modes.begin(), modes.end(), is_given)->first;
-  if (mode == "out") return;
+  if (mode == "out" || mode == "encode-only") return;
   for (const OptionValue& option : table.values()) {
     if (option.given && option.name != mode)
       throw usage_error("--{} says nothing together with --{}", option.name, mode);
@@ -81,6 +83,7 @@ void check_values(const OptionTable& table, const Options& options) {
 void declare(OptionTable& table, Options& options) {
   options.threads = std::min<std::int64_t>(available_cores(), max_threads);
   table.usage("--out DIR [options] [INPUT...]")
+      .usage("--encode-only [options] [INPUT...]")
       .usage("--show DIR | --verify DIR | --decode SHARD:OFFSET:COUNT")
       .positional(
           &options.inputs, "INPUT",
@@ -89,6 +92,10 @@ void declare(OptionTable& table, Options& options) {
       .group("What to do")
       .add("out", &options.out, "DIR", "make the dataset DIR; it appears only when whole")
       .add("overwrite", &options.overwrite, "replace DIR where it is a dataset")
+      .no_use_with({"encode-only"})
+      .add(
+          "encode-only", &options.encode_only,
+          "print token ids instead: a document a line, as it would stand in a dataset; --json: {\"ids\":[…]}")
       .add("show", &options.show, "DIR", "what a dataset consists of")
       .add("verify", &options.verify, "DIR", "check all of a dataset; exit 5 and the names of what is wrong")
       .add("decode", &options.decode, "SHARD:OFFSET:COUNT",
@@ -112,9 +119,13 @@ void declare(OptionTable& table, Options& options) {
       .add("val-fraction", &options.val_fraction, "FRACTION",
            "part of the documents for validation, at least one, or the tail of the only one; 0 for none", 0,
            1)
+      .no_use_with({"encode-only"})
       .add("shuffle", &options.shuffle, "shuffle the documents; without it they keep the input's order")
+      .no_use_with({"encode-only"})
       .add("seed", &options.seed, "N", "of the shuffle")
+      .no_use_with({"encode-only"})
       .add("shard-tokens", &options.shard_tokens, "N", "tokens in a shard", 1, std::int64_t{1} << 40)
+      .no_use_with({"encode-only"})
       .add("threads", &options.threads, "N", "the output does not depend on it", 1, max_threads)
       .example("dt-shard-data --out data/books books/ more.txt.d/ crawl.jsonl", "folders and files")
       .example("dt-shard-data --out data/books --tokenizer hf/tokenizer.json books/",
@@ -122,6 +133,8 @@ void declare(OptionTable& table, Options& options) {
       .example("dt-shard-data --out data/crawl crawl-*.jsonl.gz texts.tar.zst", "compressed, and an archive")
       .example("zcat wiki.gz | dt-shard-data --out data/wiki --document-separator '\\n\\n\\n'",
                "standard input, split into documents")
+      .example("dt-shard-data --encode-only --tokenizer hf/tokenizer.json <book.txt | wc -w",
+               "how many tokens?")
       .example("dt-shard-data --verify data/wiki", "is it whole?")
       .example("dt-shard-data --decode data/wiki/train-00000.h5:0:500", "read what a model will read")
       .check([&table, &options] {

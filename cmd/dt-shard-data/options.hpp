@@ -12,10 +12,11 @@
 
 namespace dt::shard_data {
 
-/// As given on the command line; exactly one of out, show, verify and decode is set.
+/// As given on the command line; exactly one of out, encode_only, show, verify and decode is set.
 struct Options {
   std::vector<std::string> inputs = {"-"};
   std::optional<std::string> out;
+  bool encode_only = false;
   std::optional<std::string> show;
   std::optional<std::string> verify;
   std::optional<std::string> decode;
@@ -49,6 +50,9 @@ struct TokenRange {
 };
 /// Error{usage}: not SHARD:OFFSET:COUNT.
 TokenRange parse_range(const std::string& text);
+
+/// Prints ids instead of making a dataset.
+int encode_only(const Options& options, Console& console);
 
 int run(const Options& options, Console& console);
 

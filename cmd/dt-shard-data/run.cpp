@@ -158,6 +158,7 @@ int run(const Options& options, Console& console) {
   if (options.show) return show(*options.show, console);
   if (options.verify) return verify(*options.verify, console);
   if (options.decode) return decode(parse_range(*options.decode), console);
+  if (options.encode_only) return encode_only(options, console);
   return make(options, console);
 }
 

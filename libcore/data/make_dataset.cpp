@@ -2,28 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
-#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
-#include <utility>
 
 #include "base/error.hpp"
-#include "data/chunk_encoder.hpp"
 #include "data/document_spool.hpp"
-#include "data/encoder_pool.hpp"
 #include "data/shard_writer.hpp"
-#include "data/task_pool.hpp"
 
 namespace dt::data {
 
 namespace {
 
 constexpr std::uint32_t largest_u16_vocabulary = 65536;
-/// For each thread: enough to keep it busy while the writer waits for another one.
-constexpr std::size_t bytes_in_flight = std::size_t{4} << 20;
-constexpr std::size_t chunks_in_flight = 64;
 
 DType token_dtype(const TokenizerInfo& tokenizer) {
   return tokenizer.vocabulary_size <= largest_u16_vocabulary ? DType::u16 : DType::u32;
@@ -46,72 +37,14 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
   }
 }
 
-/// Looks at every input before the work begins. 0 where a pipe keeps the total unknown.
-std::uint64_t total_input_bytes(const MakeOptions& options) {
-  InputWalk walk(options.inputs);
-  std::uint64_t total = 0;
-  bool is_known = true;
-  while (const auto input = walk.next()) {
-    is_known = is_known && input->bytes.has_value();
-    total += input->bytes.value_or(0);
-  }
-  return is_known ? total : 0;
-}
-
-void append_chunk(const EncodedChunk& chunk, const MakeOptions& options, std::uint32_t eos,
-                  DocumentSpool& spool) {
-  for (const Part& part : chunk.parts) {
-    spool.append(std::span(chunk.ids).subspan(part.begin, part.end - part.begin));
-    if (!part.ends_document) continue;
-    if (options.append_eos && !spool.is_document_empty()) spool.append(std::span(&eos, 1));
-    spool.end_document();
-  }
-}
-
-/// Reads on this thread, encodes on others, and writes on this one again in the order of reading.
 void spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer, DocumentSpool& spool,
                   const MakeProgress& progress) {
-  const std::uint64_t total = total_input_bytes(options);
-  std::uint64_t done = 0;
-  const auto report = [&] { progress(MakePhase::read, done, total); };
-  ChunkReader reader(options.inputs, options.read, tokenizer, report);
-  const auto num_threads = static_cast<std::size_t>(options.threads);
-  std::deque<std::pair<std::future<EncodedChunk>, std::size_t>> in_flight;
-  std::size_t in_flight_bytes = 0;
-  EncoderPool encoders(tokenizer);
-  TaskPool<EncodedChunk> pool(options.threads);
-
-  const auto finish_first = [&] {
-    const EncodedChunk encoded = in_flight.front().first.get();
-    in_flight_bytes -= in_flight.front().second;
-    in_flight.pop_front();
-    append_chunk(encoded, options, tokenizer.info().eos, spool);
-    done += encoded.file_bytes;
-    report();
+  const auto append = [&](std::span<const std::uint32_t> ids, bool ends_document) {
+    spool.append(ids);
+    if (ends_document) spool.end_document();
   };
-  const auto next_chunk = [&] {
-    try {
-      return reader.next();
-    } catch (const Error&) {
-      while (!in_flight.empty()) finish_first();  // an error of what was read before comes first
-      throw;
-    }
-  };
-  while (auto chunk = next_chunk()) {
-    const std::size_t bytes = chunk->bytes.size();
-    while (!in_flight.empty() && (in_flight_bytes + bytes > num_threads * bytes_in_flight ||
-                                  in_flight.size() >= num_threads * chunks_in_flight)) {
-      finish_first();
-    }
-    in_flight.emplace_back(
-        pool.submit([shared = std::make_shared<const Chunk>(*std::move(chunk)), &encoders, &options] {
-          const EncoderPool::Loan encoder(encoders);
-          return encode_chunk(*shared, *encoder, options.text_key);
-        }),
-        bytes);
-    in_flight_bytes += bytes;
-  }
-  while (!in_flight.empty()) finish_first();
+  encode_inputs(options, tokenizer, append,
+                [&](std::uint64_t done, std::uint64_t total) { progress(MakePhase::read, done, total); });
   spool.flush();
 }
 
@@ -195,7 +128,7 @@ Error no_text_error(const MakeOptions& options) {
 
 DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
   check_replaceable(folder, options.overwrite);
-  const auto tokenizer = make_tokenizer(options.tokenizer, options.tokenizer_pattern, options.eos_token);
+  const auto tokenizer = make_tokenizer(options);
   DatasetFile dataset;
   dataset.tokenizer = tokenizer->info();
   dataset.made = made_by(options);

@@ -4,26 +4,17 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
-#include "data/chunk_reader.hpp"
 #include "data/dataset_file.hpp"
+#include "data/encode_inputs.hpp"
 
 namespace dt::data {
 
-struct MakeOptions {
-  std::vector<std::string> inputs;  // files, folders, "-"
-  ReadOptions read;
-  std::string text_key = "text";
-  std::string tokenizer = "bytes";  // or a file
-  std::string tokenizer_pattern;    // of tiktoken's ranks
-  std::string eos_token;            // "": the file's
+struct MakeOptions : EncodeOptions {
   std::uint64_t shard_tokens = std::uint64_t{64} << 20;
   double val_fraction = 0.01;  // of the documents, in [0, 1)
   std::uint64_t seed = 0;
   bool shuffle = true;
-  bool append_eos = true;
-  int threads = 1;
   bool overwrite = false;  // only ever another dataset
   std::string tool;        // name and version, for dataset.json
 };

@@ -18,3 +18,10 @@ expect_equal "$(json_value stdout digest)" "$digest"
 rm -rf pipe text
 expect_exit 0 limited --out decompressed < <(write_text | gzip -1c)
 expect_equal "$(json_value stdout digest)" "$digest"
+
+# The ids of one document, as text.
+ids_of() {
+  ulimit -v 350000
+  write_text | head -c 50000000 | dt-shard-data --threads 2 --quiet --encode-only | wc -w
+}
+expect_equal "$(ids_of)" 50000001
