@@ -38,17 +38,19 @@ std::string unescape(const std::string& text) {
 }
 
 void check_mode(const OptionTable& table, const Options& options) {
-  const std::array<std::pair<const char*, bool>, 4> modes = {{{"out", options.out.has_value()},
+  const std::array<std::pair<const char*, bool>, 5> modes = {{{"out", options.out.has_value()},
+                                                              {"encode-only", options.encode_only},
                                                               {"show", options.show.has_value()},
                                                               {"verify", options.verify.has_value()},
                                                               {"decode", options.decode.has_value()}}};
   const auto is_given = [](const auto& mode) { return mode.second; };
   if (std::count_if(modes.begin(), modes.end(), is_given) != 1) {
-    throw Error(ErrorKind::usage, "one of --out, --show, --verify and --decode is required, and only one",
+    throw Error(ErrorKind::usage,
+                "one of --out, --encode-only, --show, --verify and --decode is required, and only one",
                 "see --help");
   }
   const std::string mode = std::find_if(modes.begin(), modes.end(), is_given)->first;
-  if (mode == "out") return;
+  if (mode == "out" || mode == "encode-only") return;
   for (const OptionValue& option : table.values()) {
     if (option.given && option.name != mode)
       throw usage_error("--{} says nothing together with --{}", option.name, mode);
@@ -70,6 +72,8 @@ void check_values(const OptionTable& table, const Options& options) {
       if (table.given(name)) throw usage_error("--{} says nothing without a tokenizer's file", name);
     }
   }
+  if (options.max_chars && *options.max_chars < options.min_chars)
+    throw usage_error("--max-chars {} is below --min-chars {}", *options.max_chars, options.min_chars);
   if (!options.document_separator) return;
   if (options.document_separator->empty()) throw usage_error("--document-separator is empty");
   if (options.format == "jsonl") throw usage_error("--document-separator is for text, not --format jsonl");
@@ -81,20 +85,26 @@ void check_values(const OptionTable& table, const Options& options) {
 void declare(OptionTable& table, Options& options) {
   options.threads = std::min<std::int64_t>(available_cores(), max_threads);
   table.usage("--out DIR [options] [INPUT...]")
+      .usage("--encode-only [options] [INPUT...]")
       .usage("--show DIR | --verify DIR | --decode SHARD:OFFSET:COUNT")
       .positional(
           &options.inputs, "INPUT",
-          "file, folder (all that is in it, without hidden files), or - for standard input; none means -")
+          "file, folder (all that is in it, without hidden files), or - for standard input; none means -. "
+          "gzip, zstd, xz and tar, told by their content, are read as what is in them")
       .group("What to do")
       .add("out", &options.out, "DIR", "make the dataset DIR; it appears only when whole")
       .add("overwrite", &options.overwrite, "replace DIR where it is a dataset")
+      .no_use_with({"encode-only"})
+      .add(
+          "encode-only", &options.encode_only,
+          "print token ids instead: a document a line, as it would stand in a dataset; --json: {\"ids\":[…]}")
       .add("show", &options.show, "DIR", "what a dataset consists of")
       .add("verify", &options.verify, "DIR", "check all of a dataset; exit 5 and the names of what is wrong")
       .add("decode", &options.decode, "SHARD:OFFSET:COUNT",
            "print COUNT tokens of a shard file from OFFSET on as text")
       .group("Input")
       .choice("format", &options.format, {"auto", "text", "jsonl"},
-              "auto: files named .jsonl or .ndjson are JSON lines, all else is UTF-8 text")
+              "auto: what is named .jsonl or .ndjson (.jsonl.gz, …) is JSON lines, all else UTF-8 text")
       .add("text-key", &options.text_key, "KEY", "where a JSON line has its text")
       .add("document-separator", &options.document_separator, "STRING",
            "split text into documents at STRING (\\n, \\t, \\r, \\\\ understood); without it a file is a "
@@ -108,18 +118,32 @@ void declare(OptionTable& table, Options& options) {
       .add("eos-token", &options.eos_token, "TEXT",
            "the token that ends a document; default: the tokenizer's own")
       .add("append-eos", &options.append_eos, "end each document with the end-of-document token")
+      .add("min-chars", &options.min_chars, "N", "leave out documents of fewer characters", 0)
+      .add("max-chars", &options.max_chars, "N", "leave out documents of more characters", 1)
+      .add("deduplicate", &options.deduplicate, "of documents that are equal keep the first")
       .add("val-fraction", &options.val_fraction, "FRACTION",
            "part of the documents for validation, at least one, or the tail of the only one; 0 for none", 0,
            1)
+      .no_use_with({"encode-only"})
+      .choice(
+          "val-by", &options.val_by, {"order", "digest"},
+          "order: the last documents of the final order validate; digest: each by its own digest, so that "
+          "it stays on its side as data are added")
       .add("shuffle", &options.shuffle, "shuffle the documents; without it they keep the input's order")
-      .add("seed", &options.seed, "N", "of the shuffle")
+      .no_use_with({"encode-only"})
+      .add("seed", &options.seed, "N", "of the shuffle, and of --val-by digest")
+      .no_use_with({"encode-only"})
       .add("shard-tokens", &options.shard_tokens, "N", "tokens in a shard", 1, std::int64_t{1} << 40)
+      .no_use_with({"encode-only"})
       .add("threads", &options.threads, "N", "the output does not depend on it", 1, max_threads)
       .example("dt-shard-data --out data/books books/ more.txt.d/ crawl.jsonl", "folders and files")
       .example("dt-shard-data --out data/books --tokenizer hf/tokenizer.json books/",
                "with a model's own tokenizer")
-      .example("zcat *.gz | dt-shard-data --out data/wiki --document-separator '\\n\\n\\n'",
+      .example("dt-shard-data --out data/crawl crawl-*.jsonl.gz texts.tar.zst", "compressed, and an archive")
+      .example("zcat wiki.gz | dt-shard-data --out data/wiki --document-separator '\\n\\n\\n'",
                "standard input, split into documents")
+      .example("dt-shard-data --encode-only --tokenizer hf/tokenizer.json <book.txt | wc -w",
+               "how many tokens?")
       .example("dt-shard-data --verify data/wiki", "is it whole?")
       .example("dt-shard-data --decode data/wiki/train-00000.h5:0:500", "read what a model will read")
       .check([&table, &options] {
@@ -141,7 +165,11 @@ data::MakeOptions make_options(const Options& options) {
   make.tokenizer_pattern = options.tokenizer_pattern.value_or("");
   make.eos_token = options.eos_token.value_or("");
   make.shard_tokens = static_cast<std::uint64_t>(options.shard_tokens);
+  make.min_chars = static_cast<std::uint64_t>(options.min_chars);
+  if (options.max_chars) make.max_chars = static_cast<std::uint64_t>(*options.max_chars);
+  make.deduplicate = options.deduplicate;
   make.val_fraction = options.val_fraction;
+  make.split_by = options.val_by == "digest" ? data::SplitBy::digest : data::SplitBy::order;
   make.seed = static_cast<std::uint64_t>(options.seed);
   make.shuffle = options.shuffle;
   make.append_eos = options.append_eos;

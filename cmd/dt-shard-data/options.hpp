@@ -12,10 +12,11 @@
 
 namespace dt::shard_data {
 
-/// As given on the command line; exactly one of out, show, verify and decode is set.
+/// As given on the command line; exactly one of out, encode_only, show, verify and decode is set.
 struct Options {
   std::vector<std::string> inputs = {"-"};
   std::optional<std::string> out;
+  bool encode_only = false;
   std::optional<std::string> show;
   std::optional<std::string> verify;
   std::optional<std::string> decode;
@@ -28,7 +29,11 @@ struct Options {
   std::optional<std::string> eos_token;
   bool append_eos = true;
   std::int64_t shard_tokens = std::int64_t{64} << 20;
+  std::int64_t min_chars = 0;
+  std::optional<std::int64_t> max_chars;
+  bool deduplicate = false;
   double val_fraction = 0.01;
+  std::string val_by = "order";
   bool shuffle = true;
   std::int64_t seed = 0;
   std::int64_t threads = 1;
@@ -49,6 +54,9 @@ struct TokenRange {
 };
 /// Error{usage}: not SHARD:OFFSET:COUNT.
 TokenRange parse_range(const std::string& text);
+
+/// Prints ids instead of making a dataset.
+int encode_only(const Options& options, Console& console);
 
 int run(const Options& options, Console& console);
 

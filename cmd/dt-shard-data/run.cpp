@@ -57,6 +57,18 @@ std::string split_table(const data::DatasetFile& dataset) {
   return format_table(rows);
 }
 
+/// "left out: 3 too short, 12 duplicates\n", or "" where nothing is.
+std::string left_out_line(const Json& left_out) {
+  std::string line;
+  for (const auto& [why, count] : left_out.items()) {
+    if (count == 0) continue;
+    std::string words = why;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    line += fmt::format("{}{} {}", line.empty() ? "left out: " : ", ", format_count(count), words);
+  }
+  return line.empty() ? line : line + "\n";
+}
+
 int make(const Options& options, Console& console) {
   data::DatasetFile dataset;
   try {
@@ -66,16 +78,20 @@ int make(const Options& options, Console& console) {
     console.error("stopped by {}: nothing is left of {}", signal_name(interrupted.signal), *options.out);
     return interrupted.exit_code();
   }
+  const Json left_out = Json::parse(dataset.made).at("left_out");
   if (!console.json()) {
-    console.print("{}digest {}\n", split_table(dataset), to_hex(dataset.content_digest()));
+    console.print("{}{}digest {}\n", split_table(dataset), left_out_line(left_out),
+                  to_hex(dataset.content_digest()));
     return 0;
   }
-  console.out(compact({{"documents", dataset.documents()},
-                       {"tokens", dataset.tokens()},
-                       {"shards", dataset.shards.size()},
-                       {"train_tokens", dataset.split(data::Split::train).tokens},
-                       {"val_tokens", dataset.split(data::Split::validation).tokens},
-                       {"digest", to_hex(dataset.content_digest())}}));
+  Json object = {{"documents", dataset.documents()},
+                 {"tokens", dataset.tokens()},
+                 {"shards", dataset.shards.size()},
+                 {"train_tokens", dataset.split(data::Split::train).tokens},
+                 {"val_tokens", dataset.split(data::Split::validation).tokens},
+                 {"digest", to_hex(dataset.content_digest())}};
+  if (!left_out_line(left_out).empty()) object["left_out"] = left_out;
+  console.out(compact(object));
   return 0;
 }
 
@@ -158,6 +174,7 @@ int run(const Options& options, Console& console) {
   if (options.show) return show(*options.show, console);
   if (options.verify) return verify(*options.verify, console);
   if (options.decode) return decode(parse_range(*options.decode), console);
+  if (options.encode_only) return encode_only(options, console);
   return make(options, console);
 }
 

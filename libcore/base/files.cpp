@@ -35,10 +35,18 @@ struct stat status_of(int descriptor, const fs::path& path) {
 
 File::File(int descriptor, fs::path path) : descriptor_(descriptor), path_(std::move(path)) {}
 
-File File::open_read(const fs::path& path) {
-  File file(open_checked(path, O_RDONLY, "open"), path);
+File File::open_readable(const fs::path& path, int flags) {
+  File file(open_checked(path, O_RDONLY | flags, "open"), path);
   if (S_ISDIR(status_of(file.descriptor_, path).st_mode)) throw system_error(EISDIR, "open", path.string());
   return file;
+}
+
+File File::open_read(const fs::path& path) {
+  return open_readable(path, 0);
+}
+
+File File::open_unblocked(const fs::path& path) {
+  return open_readable(path, O_NONBLOCK);
 }
 
 File File::create(const fs::path& path) {

@@ -18,6 +18,8 @@ class File {
  public:
   File() = default;
   static File open_read(const fs::path& path);
+  /// The same, but a pipe neither waits for its writer, nor in read(2) for bytes: poll(2) does.
+  static File open_unblocked(const fs::path& path);
   /// Creates or truncates.
   static File create(const fs::path& path);
   /// Opens an existing file; a pipe waits for its reader.
@@ -45,6 +47,7 @@ class File {
 
  private:
   File(int descriptor, fs::path path);
+  static File open_readable(const fs::path& path, int flags);
   int descriptor_ = -1;
   fs::path path_;
 };

@@ -17,7 +17,8 @@ using nlohmann::json;
 /// "FILE:LINE: what", for the line of a byte of the chunk.
 Error error_at(const Chunk& chunk, std::size_t offset, const std::string& what, std::string context) {
   const std::uint64_t line = chunk.first_line + line_at(chunk.bytes, offset) - 1;
-  return Error(ErrorKind::input, fmt::format("{}:{}: {}", *chunk.source, line, what), std::move(context));
+  return Error(ErrorKind::input, fmt::format("{}:{}: {}", chunk.stream->name, line, what),
+               std::move(context));
 }
 
 void check_utf8(const Chunk& chunk) {
@@ -25,7 +26,7 @@ void check_utf8(const Chunk& chunk) {
   if (!invalid) return;
   const auto byte = static_cast<unsigned char>(chunk.bytes[*invalid]);
   throw error_at(chunk, *invalid, fmt::format("invalid UTF-8: byte 0x{:02x}", byte),
-                 "text is expected: decompress it, or convert it with iconv -t UTF-8");
+                 "text is expected: convert it with iconv -t UTF-8");
 }
 
 /// The library's message without its own prefix: it counts lines from the start of what it was given.
@@ -57,14 +58,18 @@ std::string text_of_line(const Chunk& chunk, std::size_t begin, std::size_t end,
   return std::move(text->get_ref<std::string&>());
 }
 
+void encode_part(std::string_view text, bool ends_document, TextEncoder& encoder, EncodedChunk& out) {
+  const std::size_t first_id = out.ids.size();
+  encoder.encode(text, out.ids);
+  out.parts.push_back({first_id, out.ids.size(), num_characters(text), ends_document});
+}
+
 void encode_lines(const Chunk& chunk, TextEncoder& encoder, const std::string& text_key, EncodedChunk& out) {
   const std::string_view bytes = chunk.bytes;
   for (std::size_t begin = 0, end = 0; begin < bytes.size(); begin = end + 1) {
     end = std::min(bytes.find('\n', begin), bytes.size());
     if (bytes.substr(begin, end - begin).find_first_not_of(" \t\r") == bytes.npos) continue;
-    const std::size_t first_id = out.ids.size();
-    encoder.encode(text_of_line(chunk, begin, end, text_key), out.ids);
-    out.parts.push_back({first_id, out.ids.size(), true});
+    encode_part(text_of_line(chunk, begin, end, text_key), true, encoder, out);
   }
 }
 
@@ -73,16 +78,15 @@ void encode_lines(const Chunk& chunk, TextEncoder& encoder, const std::string& t
 EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const std::string& text_key) {
   check_utf8(chunk);
   EncodedChunk out;
-  out.input_bytes = chunk.bytes.size();
+  out.file_bytes = chunk.file_bytes;
   out.ids.reserve(chunk.bytes.size());
-  if (chunk.is_jsonl) {
+  if (chunk.stream->is_jsonl) {
     encode_lines(chunk, encoder, text_key, out);
     return out;
   }
   for (const Part& part : chunk.parts) {
-    const std::size_t first_id = out.ids.size();
-    encoder.encode(std::string_view(chunk.bytes).substr(part.begin, part.end - part.begin), out.ids);
-    out.parts.push_back({first_id, out.ids.size(), part.ends_document});
+    const auto text = std::string_view(chunk.bytes).substr(part.begin, part.end - part.begin);
+    encode_part(text, part.ends_document, encoder, out);
   }
   return out;
 }

@@ -10,11 +10,18 @@
 
 namespace dt::data {
 
-/// `parts` are ranges of `ids`.
+/// Ids [begin, end) of a document, and of how many Unicode characters they are.
+struct EncodedPart {
+  std::size_t begin;
+  std::size_t end;
+  std::uint64_t chars;
+  bool ends_document;
+};
+
 struct EncodedChunk {
   std::vector<std::uint32_t> ids;
-  std::vector<Part> parts;
-  std::size_t input_bytes = 0;
+  std::vector<EncodedPart> parts;
+  std::uint64_t file_bytes = 0;
 };
 
 /// Safe to call from several threads at once, each with its own encoder. Errors: input, naming file and line,

@@ -1,9 +1,6 @@
 #include "data/chunk_reader.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <poll.h>
-#include <unistd.h>
 #include <utility>
 
 #include "base/error.hpp"
@@ -14,24 +11,19 @@ namespace dt::data {
 
 namespace {
 
-constexpr int idle_ms = 200;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 }  // namespace
 
 ChunkReader::ChunkReader(const std::vector<std::string>& inputs, ReadOptions options,
                          const Tokenizer& tokenizer, std::function<void()> idle)
-    : walk_(inputs, options.format),
+    : inputs_(inputs, options.format),
       options_(std::move(options)),
       tokenizer_(tokenizer),
       idle_(std::move(idle)) {}
 
 std::optional<Chunk> ChunkReader::next() {
-  while (!input_) {
-    input_ = walk_.next();
-    if (!input_) return std::nullopt;
-    open(*input_);
-  }
+  if (!stream_ && !begin_stream()) return std::nullopt;
   for (;;) {
     fill();
     Chunk chunk;
@@ -40,76 +32,67 @@ std::optional<Chunk> ChunkReader::next() {
       target_bytes_ *= 2;
       continue;
     }
-    chunk.is_jsonl = input_->is_jsonl;
-    chunk.source = source_;
+    chunk.stream = stream_;
     chunk.first_line = line_;
+    chunk.file_bytes = std::exchange(file_bytes_, 0);
     std::string rest = buffer_.substr(end);
     buffer_.resize(end);
     chunk.bytes = std::exchange(buffer_, std::move(rest));
     line_ += static_cast<std::uint64_t>(std::count(chunk.bytes.begin(), chunk.bytes.end(), '\n'));
     target_bytes_ = options_.chunk_bytes;
-    if (at_end_) input_.reset();
+    if (at_end_) stream_.reset();
     return chunk;
   }
 }
 
-void ChunkReader::open(const InputFile& input) {
-  file_ = input.is_stdin ? File() : File::open_read(input.path);
-  descriptor_ = input.is_stdin ? STDIN_FILENO : file_.descriptor();
-  source_ = std::make_shared<std::string>(input.is_stdin ? "standard input" : input.path.string());
+bool ChunkReader::begin_stream() {
+  next_block();
+  if (!block_) return false;
+  stream_ = block_->stream;
+  if (block_->bytes.starts_with(byte_order_mark)) block_taken_ = byte_order_mark.size();
   buffer_.clear();
   target_bytes_ = options_.chunk_bytes;
   at_end_ = false;
   line_ = 1;
-  fill();
-  if (buffer_.starts_with(byte_order_mark)) buffer_.erase(0, byte_order_mark.size());
+  return true;
+}
+
+void ChunkReader::next_block() {
+  block_ = inputs_.next(idle_);
+  block_taken_ = 0;
+  if (block_) file_bytes_ += block_->file_bytes;
 }
 
 void ChunkReader::fill() {
   if (target_bytes_ > options_.max_chunk_bytes) throw too_long();
-  std::size_t filled = buffer_.size();
-  if (filled < target_bytes_) buffer_.resize(target_bytes_);
-  while (filled < target_bytes_ && !at_end_) {
-    const std::size_t count = read_some(buffer_.data() + filled, target_bytes_ - filled);
-    at_end_ = count == 0;
-    filled += count;
+  if (!block_->ends_stream) buffer_.reserve(target_bytes_);
+  while (buffer_.size() < target_bytes_ && !at_end_) {
+    if (block_taken_ == block_->bytes.size()) {
+      at_end_ = block_->ends_stream;
+      if (!at_end_) next_block();
+      continue;
+    }
+    const std::size_t count = std::min(target_bytes_ - buffer_.size(), block_->bytes.size() - block_taken_);
+    buffer_.append(block_->bytes, block_taken_, count);
+    block_taken_ += count;
   }
-  buffer_.resize(filled);
 }
 
 Error ChunkReader::too_long() const {
   const std::string limit = format_bytes(options_.max_chunk_bytes);
-  if (input_->is_jsonl) {
-    return Error(ErrorKind::input, fmt::format("{}:{}: a line is longer than {}", *source_, line_, limit),
+  if (stream_->is_jsonl) {
+    return Error(ErrorKind::input,
+                 fmt::format("{}:{}: a line is longer than {}", stream_->name, line_, limit),
                  "split its document into several, or give it as plain text (--format text)");
   }
   return Error(ErrorKind::input,
-               fmt::format("{}:{}: there is no place to cut text in {}", *source_, line_, limit),
+               fmt::format("{}:{}: there is no place to cut text in {}", stream_->name, line_, limit),
                "this tokenizer takes text as a whole: split it into documents (--document-separator)");
-}
-
-std::size_t ChunkReader::read_some(char* out, std::size_t size) {
-  for (;;) {
-    if (!input_->bytes) {
-      pollfd waiting{descriptor_, POLLIN, 0};
-      if (::poll(&waiting, 1, idle_ms) <= 0) {  // nothing yet, or a signal came
-        idle_();
-        continue;
-      }
-    }
-    const ssize_t count = ::read(descriptor_, out, size);
-    if (count >= 0) return static_cast<std::size_t>(count);
-    if (errno == EAGAIN || errno == EINTR) {
-      idle_();
-      continue;
-    }
-    throw system_error(errno, "read", *source_);
-  }
 }
 
 /// How much of the buffer the next chunk takes, and for text which documents its parts belong to.
 std::size_t ChunkReader::cut(std::vector<Part>& parts) const {
-  return input_->is_jsonl ? cut_lines() : cut_text(parts);
+  return stream_->is_jsonl ? cut_lines() : cut_text(parts);
 }
 
 std::size_t ChunkReader::cut_lines() const {

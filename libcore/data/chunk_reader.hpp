@@ -1,5 +1,5 @@
 #pragma once
-// Input files as a stream of chunks of about a MiB that can be encoded independently of each other.
+// Inputs as a stream of chunks of about a MiB that can be encoded independently of each other.
 
 #include <cstdint>
 #include <functional>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "data/inputs.hpp"
+#include "data/input/input_reader.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {
@@ -22,11 +22,11 @@ struct Part {
 };
 
 struct Chunk {
-  std::string bytes;        // as they stand in the file, a byte order mark at its start left out
-  bool is_jsonl = false;    // whole lines, not yet split
-  std::vector<Part> parts;  // of text
-  std::shared_ptr<const std::string> source;  // the file's name
+  std::string bytes;  // as they stand in the stream, a byte order mark at its start left out
+  std::shared_ptr<const InputStream> stream;  // of JSON lines: whole ones, not yet split
+  std::vector<Part> parts;                    // of text
   std::uint64_t first_line = 1;
+  std::uint64_t file_bytes = 0;  // read of files for it
 };
 
 struct ReadOptions {
@@ -48,23 +48,23 @@ class ChunkReader {
   std::optional<Chunk> next();
 
  private:
-  void open(const InputFile& input);
+  bool begin_stream();
+  void next_block();
   void fill();
   Error too_long() const;
-  std::size_t read_some(char* out, std::size_t size);
   std::size_t cut(std::vector<Part>& parts) const;
   std::size_t cut_text(std::vector<Part>& parts) const;
   std::size_t cut_lines() const;
 
-  InputWalk walk_;
+  InputReader inputs_;
   ReadOptions options_;
   const Tokenizer& tokenizer_;
   std::function<void()> idle_;
 
-  std::optional<InputFile> input_;
-  File file_;
-  int descriptor_ = -1;
-  std::shared_ptr<const std::string> source_;
+  std::shared_ptr<const InputStream> stream_;  // that is being read
+  std::optional<InputBlock> block_;
+  std::size_t block_taken_ = 0;  // how much of it is in the buffer already
+  std::uint64_t file_bytes_ = 0;
   std::string buffer_;            // read but not yet handed out
   std::size_t target_bytes_ = 0;  // the buffer grows to this before a cut is looked for
   bool at_end_ = false;

@@ -42,8 +42,6 @@ class DocumentSpool {
 
   /// Adds to the document that is being written.
   void append(std::span<const std::uint32_t> ids);
-  /// Whether the document that is being written has no tokens yet.
-  bool is_document_empty() const { return document_tokens_ == 0; }
   /// Ends the document; does nothing where it is empty.
   void end_document();
   /// The same, but it will not be among those that are read.

@@ -8,10 +8,6 @@ namespace dt::data {
 
 namespace {
 
-bool has_jsonl_name(const fs::path& path) {
-  return path.extension() == ".jsonl" || path.extension() == ".ndjson";
-}
-
 fs::file_status status_of(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -21,7 +17,12 @@ fs::file_status status_of(const fs::path& path) {
 
 }  // namespace
 
-InputWalk::InputWalk(const std::vector<std::string>& inputs, TextFormat format) : format_(format) {
+bool is_jsonl(const std::string& name, TextFormat format) {
+  if (format != TextFormat::automatic) return format == TextFormat::jsonl;
+  return name.ends_with(".jsonl") || name.ends_with(".ndjson");
+}
+
+InputWalk::InputWalk(const std::vector<std::string>& inputs) {
   for (auto input = inputs.rbegin(); input != inputs.rend(); ++input) pending_.push_back({*input, true});
 }
 
@@ -29,17 +30,14 @@ std::optional<InputFile> InputWalk::next() {
   while (!pending_.empty()) {
     const Pending item = std::move(pending_.back());
     pending_.pop_back();
-    if (item.is_named && item.path == "-")
-      return InputFile{"-", true, format_ == TextFormat::jsonl, std::nullopt};
+    if (item.is_named && item.path == "-") return InputFile{"-", true, std::nullopt};
     const fs::file_status status = status_of(item.path);
     if (fs::is_directory(status)) {
       push_entries(item.path);
       continue;
     }
-    const bool is_jsonl =
-        format_ == TextFormat::jsonl || (format_ == TextFormat::automatic && has_jsonl_name(item.path));
-    if (!fs::is_regular_file(status)) return InputFile{item.path, false, is_jsonl, std::nullopt};
-    return InputFile{item.path, false, is_jsonl, File::open_read(item.path).size()};
+    if (!fs::is_regular_file(status)) return InputFile{item.path, false, std::nullopt};
+    return InputFile{item.path, false, File::open_read(item.path).size()};
   }
   return std::nullopt;
 }

@@ -17,16 +17,19 @@ enum class TextFormat { automatic, text, jsonl };
 struct InputFile {
   fs::path path;  // "-" is standard input
   bool is_stdin = false;
-  bool is_jsonl = false;
   std::optional<std::uint64_t> bytes;  // unknown for pipes
+  std::string name() const { return is_stdin ? "standard input" : path.string(); }
 };
+
+/// Whether what is called `name` is JSON lines.
+bool is_jsonl(const std::string& name, TextFormat format);
 
 /// Folders are walked recursively in the byte order of their entries' names; in them hidden entries, links to
 /// folders and what is no regular file are passed over. Errors: input, naming what is missing or cannot be
 /// listed.
 class InputWalk {
  public:
-  InputWalk(const std::vector<std::string>& inputs, TextFormat format);
+  explicit InputWalk(const std::vector<std::string>& inputs);
   std::optional<InputFile> next();
 
  private:
@@ -35,7 +38,6 @@ class InputWalk {
     bool is_named;  // by the user, not found in a folder
   };
   void push_entries(const fs::path& folder);
-  TextFormat format_;
   std::vector<Pending> pending_;  // the next one is last
 };
 

@@ -2,29 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
-#include <future>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
-#include <utility>
 
 #include "base/error.hpp"
-#include "data/chunk_encoder.hpp"
 #include "data/document_spool.hpp"
-#include "data/encoder_pool.hpp"
 #include "data/shard_writer.hpp"
 #include "data/split_rule.hpp"
-#include "data/task_pool.hpp"
 
 namespace dt::data {
 
 namespace {
 
 constexpr std::uint32_t largest_u16_vocabulary = 65536;
-/// For each thread: enough to keep it busy while the writer waits for another one.
-constexpr std::size_t bytes_in_flight = std::size_t{4} << 20;
-constexpr std::size_t chunks_in_flight = 64;
 
 DType token_dtype(const TokenizerInfo& tokenizer) {
   return tokenizer.vocabulary_size <= largest_u16_vocabulary ? DType::u16 : DType::u32;
@@ -47,65 +39,50 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
   }
 }
 
-/// Looks at every input before the work begins. 0 where a pipe keeps the total unknown.
-std::uint64_t total_input_bytes(const MakeOptions& options) {
-  InputWalk walk(options.inputs, options.read.format);
-  std::uint64_t total = 0;
-  bool is_known = true;
-  while (const auto input = walk.next()) {
-    is_known = is_known && input->bytes.has_value();
-    total += input->bytes.value_or(0);
-  }
-  return is_known ? total : 0;
-}
+/// Documents that are not in the dataset, by why.
+struct LeftOut {
+  std::uint64_t too_short = 0;
+  std::uint64_t too_long = 0;
+  std::uint64_t duplicates = 0;
+};
 
-void append_chunk(const EncodedChunk& chunk, const MakeOptions& options, std::uint32_t eos,
-                  DocumentSpool& spool) {
-  for (const Part& part : chunk.parts) {
-    spool.append(std::span(chunk.ids).subspan(part.begin, part.end - part.begin));
-    if (!part.ends_document) continue;
-    if (options.append_eos && !spool.is_document_empty()) spool.append(std::span(&eos, 1));
-    spool.end_document();
-  }
-}
+/// Parts of documents into the spool, without documents of too few or too many characters.
+class Spooling {
+ public:
+  Spooling(const MakeOptions& options, DocumentSpool& spool) : options_(options), spool_(spool) {}
 
-/// Reads on this thread, encodes on others, and writes on this one again in the order of reading.
-void spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer, DocumentSpool& spool,
-                  const MakeProgress& progress) {
-  const std::uint64_t total = total_input_bytes(options);
-  std::uint64_t done = 0;
-  const auto report = [&] { progress(MakePhase::read, done, total); };
-  ChunkReader reader(options.inputs, options.read, tokenizer, report);
-  const auto num_threads = static_cast<std::size_t>(options.threads);
-  std::deque<std::pair<std::future<EncodedChunk>, std::size_t>> in_flight;
-  std::size_t in_flight_bytes = 0;
-  EncoderPool encoders(tokenizer);
-  TaskPool<EncodedChunk> pool(options.threads);
-
-  const auto finish_first = [&] {
-    const EncodedChunk encoded = in_flight.front().first.get();
-    in_flight_bytes -= in_flight.front().second;
-    in_flight.pop_front();
-    append_chunk(encoded, options, tokenizer.info().eos, spool);
-    done += encoded.input_bytes;
-    report();
-  };
-  while (auto chunk = reader.next()) {
-    const std::size_t bytes = chunk->bytes.size();
-    while (!in_flight.empty() && (in_flight_bytes + bytes > num_threads * bytes_in_flight ||
-                                  in_flight.size() >= num_threads * chunks_in_flight)) {
-      finish_first();
-    }
-    in_flight.emplace_back(
-        pool.submit([shared = std::make_shared<const Chunk>(*std::move(chunk)), &encoders, &options] {
-          const EncoderPool::Loan encoder(encoders);
-          return encode_chunk(*shared, *encoder, options.text_key);
-        }),
-        bytes);
-    in_flight_bytes += bytes;
+  void append(const DocumentPart& part) {
+    spool_.append(part.ids);
+    chars_ += part.chars;
+    if (!part.ends_document) return;
+    end_document();
+    chars_ = 0;
   }
-  while (!in_flight.empty()) finish_first();
+  const LeftOut& left_out() const { return left_out_; }
+
+ private:
+  void end_document() {
+    if (chars_ >= options_.min_chars && chars_ <= options_.max_chars) return spool_.end_document();
+    ++(chars_ < options_.min_chars ? left_out_.too_short : left_out_.too_long);
+    spool_.drop_document();
+  }
+
+  const MakeOptions& options_;
+  DocumentSpool& spool_;
+  std::uint64_t chars_ = 0;
+  LeftOut left_out_;
+};
+
+LeftOut spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer, DocumentSpool& spool,
+                     const MakeProgress& progress) {
+  Spooling spooling(options, spool);
+  encode_inputs(
+      options, tokenizer, [&](const DocumentPart& part) { spooling.append(part); },
+      [&](std::uint64_t done, std::uint64_t total) { progress(MakePhase::read, done, total); });
   spool.finish();
+  LeftOut left_out = spooling.left_out();
+  left_out.duplicates = spool.num_duplicates();
+  return left_out;
 }
 
 Error no_training_error() {
@@ -157,7 +134,7 @@ void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOption
   validation.finish(Split::validation, dataset);
 }
 
-std::string made_by(const MakeOptions& options) {
+std::string made_by(const MakeOptions& options, const LeftOut& left_out) {
   constexpr const char* formats[] = {"auto", "text", "jsonl"};
   nlohmann::ordered_json made = {{"tool", options.tool}, {"inputs", options.inputs}};
   made["format"] = formats[static_cast<std::size_t>(options.read.format)];
@@ -170,13 +147,20 @@ std::string made_by(const MakeOptions& options) {
   made["split_by"] = options.split_by == SplitBy::order ? "order" : "digest";
   made["deduplicate"] = options.deduplicate;
   made["min_chars"] = options.min_chars;
-  made["max_chars"] = options.max_chars;
+  if (options.max_chars < std::numeric_limits<std::uint64_t>::max()) made["max_chars"] = options.max_chars;
   made["shard_tokens"] = options.shard_tokens;
+  made["left_out"] = {{"too_short", left_out.too_short},
+                      {"too_long", left_out.too_long},
+                      {"duplicates", left_out.duplicates}};
   // A name need not be UTF-8, but JSON must be.
   return made.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Error no_text_error(const MakeOptions& options) {
+Error nothing_left_error(const MakeOptions& options, const LeftOut& left_out) {
+  if (left_out.too_short + left_out.too_long > 0) {
+    return Error(ErrorKind::input, "all documents have too few or too many characters",
+                 "give others, or another --min-chars or --max-chars");
+  }
   std::string names;
   for (const std::string& input : options.inputs) {
     if (names.size() > 200) {
@@ -193,10 +177,9 @@ Error no_text_error(const MakeOptions& options) {
 
 DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
   check_replaceable(folder, options.overwrite);
-  const auto tokenizer = make_tokenizer(options.tokenizer, options.tokenizer_pattern, options.eos_token);
+  const auto tokenizer = make_tokenizer(options);
   DatasetFile dataset;
   dataset.tokenizer = tokenizer->info();
-  dataset.made = made_by(options);
 
   AtomicDirectory directory(folder);
   const fs::path spool_folder = directory.path() / "spool";
@@ -208,8 +191,9 @@ DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, con
   spool_options.deduplicates = options.deduplicate;
   spool_options.dtype = token_dtype(dataset.tokenizer);
   DocumentSpool spool(spool_folder, spool_options);
-  spool_inputs(options, *tokenizer, spool, progress);
-  if (spool.num_documents() == 0) throw no_text_error(options);
+  const LeftOut left_out = spool_inputs(options, *tokenizer, spool, progress);
+  dataset.made = made_by(options, left_out);
+  if (spool.num_documents() == 0) throw nothing_left_error(options, left_out);
   write_shards(directory.path(), spool, options, dataset, progress);
   fs::remove_all(spool_folder, error);
   if (error) throw system_error(error.value(), "remove", spool_folder.string());

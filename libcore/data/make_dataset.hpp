@@ -5,21 +5,14 @@
 #include <functional>
 #include <limits>
 #include <string>
-#include <vector>
 
-#include "data/chunk_reader.hpp"
 #include "data/dataset_file.hpp"
+#include "data/encode_inputs.hpp"
 #include "data/split_rule.hpp"
 
 namespace dt::data {
 
-struct MakeOptions {
-  std::vector<std::string> inputs;  // files, folders, "-"
-  ReadOptions read;
-  std::string text_key = "text";
-  std::string tokenizer = "bytes";  // or a file
-  std::string tokenizer_pattern;    // of tiktoken's ranks
-  std::string eos_token;            // "": the file's
+struct MakeOptions : EncodeOptions {
   std::uint64_t shard_tokens = std::uint64_t{64} << 20;
   double val_fraction = 0.01;  // of the documents, in [0, 1)
   std::uint64_t seed = 0;
@@ -28,8 +21,6 @@ struct MakeOptions {
   bool deduplicate = false;     // of documents with the same tokens the first one stays
   std::uint64_t min_chars = 0;  // documents of fewer, or more, Unicode characters are left out
   std::uint64_t max_chars = std::numeric_limits<std::uint64_t>::max();
-  bool append_eos = true;
-  int threads = 1;
   bool overwrite = false;  // only ever another dataset
   std::string tool;        // name and version, for dataset.json
 };

@@ -40,6 +40,11 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
   return std::nullopt;
 }
 
+std::uint64_t num_characters(std::string_view text) {
+  const auto begins_one = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
+  return static_cast<std::uint64_t>(std::count_if(text.begin(), text.end(), begins_one));
+}
+
 std::size_t whole_characters(std::string_view text) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);

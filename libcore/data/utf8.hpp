@@ -2,6 +2,7 @@
 // UTF-8 as a stream meets it: is a part valid, and where may a part end.
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -10,6 +11,9 @@ namespace dt::data {
 /// The offset of the first byte that is not valid UTF-8 (RFC 3629: no surrogates, no overlong forms), if
 /// there is one. An incomplete character at the end is invalid.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
+
+/// Of valid UTF-8.
+std::uint64_t num_characters(std::string_view text);
 
 /// The largest n ≤ text.size() at which a character may begin: what follows text[0, n) is an unfinished
 /// character or nothing. Does not look at the bytes before the last three.

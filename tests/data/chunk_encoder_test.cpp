@@ -12,14 +12,18 @@ namespace {
 
 const auto tokenizer = make_tokenizer("bytes");
 
+std::shared_ptr<const InputStream> stream(const std::string& name, bool is_jsonl) {
+  return std::make_shared<const InputStream>(InputStream{name, is_jsonl});
+}
+
 Chunk lines(const std::string& bytes, std::uint64_t first_line = 1) {
-  return {bytes, true, {}, std::make_shared<std::string>("in.jsonl"), first_line};
+  return {bytes, stream("in.jsonl", true), {}, first_line};
 }
 
 std::vector<std::string> texts_of(const std::string& bytes, const std::string& key = "text") {
   const EncodedChunk encoded = encode_chunk(lines(bytes), *tokenizer->encoder(), key);
   std::vector<std::string> texts;
-  for (const Part& part : encoded.parts) {
+  for (const EncodedPart& part : encoded.parts) {
     CHECK(part.ends_document);
     texts.emplace_back(encoded.ids.begin() + static_cast<std::ptrdiff_t>(part.begin),
                        encoded.ids.begin() + static_cast<std::ptrdiff_t>(part.end));
@@ -61,7 +65,7 @@ TEST_CASE("JSON lines: what is wrong is said with file and line") {
 }
 
 TEST_CASE("text: invalid UTF-8 is said with file and line, counted from the chunk's first") {
-  Chunk chunk{"a\nb\n\xE4ther\n", false, {{0, 10, true}}, std::make_shared<std::string>("in.txt"), 41};
+  Chunk chunk{"a\nb\n\xE4ther\n", stream("in.txt", false), {{0, 10, true}}, 41};
   const auto error = caught([&] { encode_chunk(chunk, *tokenizer->encoder(), ""); });
   CHECK(error.kind == ErrorKind::input);
   CHECK_THAT(error.message, StartsWith("in.txt:43: invalid UTF-8: byte 0xe4"));
@@ -69,7 +73,7 @@ TEST_CASE("text: invalid UTF-8 is said with file and line, counted from the chun
 }
 
 TEST_CASE("text: parts keep their documents") {
-  const Chunk chunk{"ab--cd", false, {{0, 2, true}, {4, 6, false}}, std::make_shared<std::string>("in"), 1};
+  const Chunk chunk{"ab--cd", stream("in", false), {{0, 2, true}, {4, 6, false}}, 1, 3};
   const EncodedChunk encoded = encode_chunk(chunk, *tokenizer->encoder(), "");
   CHECK(encoded.ids == std::vector<std::uint32_t>{'a', 'b', 'c', 'd'});
   REQUIRE(encoded.parts.size() == 2);
@@ -77,5 +81,5 @@ TEST_CASE("text: parts keep their documents") {
   CHECK(encoded.parts[0].ends_document);
   CHECK(encoded.parts[1].begin == 2);
   CHECK_FALSE(encoded.parts[1].ends_document);
-  CHECK(encoded.input_bytes == 6);
+  CHECK(encoded.file_bytes == 3);
 }

@@ -107,7 +107,7 @@ TEST_CASE("JSON lines are never cut, and a chunk knows its first line") {
   put(folder / "a.jsonl", "{1}\n{22}\n{a much longer line than a chunk}\n{4}");
   std::string all;
   for (const Chunk& chunk : chunks_of({folder / "a.jsonl"}, small_chunks(6))) {
-    CHECK(chunk.is_jsonl);
+    CHECK(chunk.stream->is_jsonl);
     CHECK(chunk.first_line == 1 + static_cast<std::size_t>(std::count(all.begin(), all.end(), '\n')));
     all += chunk.bytes;
     CHECK((all.ends_with("\n") || all.ends_with("{4}")));
@@ -148,18 +148,17 @@ TEST_CASE("folders are walked in the order of their names, without hidden files 
   std::filesystem::create_symlink("a", folder / "link");
   mkfifo((folder / "fifo").c_str(), 0600);
 
-  InputWalk walk({folder.path(), folder / "a"}, TextFormat::automatic);
+  InputWalk walk({folder.path(), folder / "a"});
   std::vector<std::string> names;
   while (const auto input = walk.next()) {
     names.push_back(input->path.lexically_relative(folder.path()).string());
-    CHECK(input->is_jsonl == (names.back() == "sub/y.jsonl"));
     CHECK(input->bytes == std::filesystem::file_size(input->path));
   }
   CHECK(names == Strings{"a", "b", "link", "sub/deep/w", "sub/y.jsonl", "sub/z", "a"});
 }
 
 TEST_CASE("a missing input is named") {
-  const auto error = caught([] { InputWalk({"/no/such/file"}, TextFormat::text).next(); });
+  const auto error = caught([] { InputWalk({"/no/such/file"}).next(); });
   CHECK(error.kind == ErrorKind::input);
   CHECK(error.says("/no/such/file"));
 }

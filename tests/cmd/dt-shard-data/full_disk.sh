@@ -3,18 +3,19 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 mkdir disk
-mount -t tmpfs -o size=6m tmpfs disk 2>/dev/null || skip "mounting a small file system needs root"
+mount -t tmpfs -o size=48m tmpfs disk 2>/dev/null || skip "mounting a small file system needs root"
 at_exit() { umount "$case_dir/disk"; }
 
-for size in 1M 5M; do head -c "$size" /dev/zero | tr '\0' x >text_$size; done
-# A byte is two bytes in the spool, then two in a shard: 5M does not fit the spool, and beside 3 MB 1M not the shards.
-expect_exit 4 dt-shard-data --out disk/data text_5M
+for size in 12M 30M; do head -c "$size" /dev/zero | tr '\0' x >text_$size; done
+# A byte is two bytes in the spool, then two in a shard, of which 16 MiB are written while the spool is there: 30M does not fit the
+# spool, and beside 10 MB 12M not the shards.
+expect_exit 4 dt-shard-data --out disk/data text_30M
 expect_match stderr 'disk/.*No space left on device; the file system is full'
 expect_equal "$(ls -A disk)" ""
-head -c 3000000 text_5M >disk/ballast
-expect_exit 4 dt-shard-data --out disk/data text_1M
+head -c 10000000 text_30M >disk/ballast
+expect_exit 4 dt-shard-data --out disk/data text_12M
 expect_match stderr 'disk/.*No space left on device; the file system is full'
 expect_equal "$(ls -A disk)" ballast
 rm disk/ballast
-expect_exit 0 dt-shard-data --out disk/data text_1M
+expect_exit 0 dt-shard-data --out disk/data text_12M
 expect_exit 0 dt-shard-data --verify disk/data

@@ -17,5 +17,6 @@ unwritable --show data
 unwritable --show data --json
 unwritable --verify data
 unwritable --decode data/train-00000.h5:0:2
+unwritable --encode-only in
 unwritable --help
 unwritable --version

@@ -21,3 +21,20 @@ for signal in INT TERM; do
   expect_match stderr "stopped by SIG$signal"
   expect_equal "$(ls -A work)" ""
 done
+
+# Also before the pipe has a writer.
+for what in '--out work/data' --encode-only; do
+  # shellcheck disable=SC2086  # two words
+  dt-shard-data $what pipe 2>stderr &
+  tool=$!
+  for _ in $(seq 100); do
+    [[ -n $(find "/proc/$tool/fd" -lname '*/pipe' 2>/dev/null) ]] && break
+    sleep 0.1
+  done
+  kill -s TERM "$tool"
+  code=0
+  wait "$tool" || code=$?
+  expect_equal "$code" $((128 + $(kill -l TERM)))
+  expect_match stderr "stopped by SIGTERM"
+  expect_equal "$(ls -A work)" ""
+done

@@ -1,0 +1,143 @@
+#include "data/encode_inputs.hpp"
+
+#include <deque>
+#include <future>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/error.hpp"
+#include "data/chunk_encoder.hpp"
+#include "data/encoder_pool.hpp"
+#include "data/task_pool.hpp"
+
+namespace dt::data {
+
+namespace {
+
+/// For each thread: enough to keep it busy while the sink waits for another one.
+constexpr std::size_t bytes_in_flight = std::size_t{4} << 20;
+constexpr std::size_t chunks_in_flight = 64;
+
+/// Looks at every input before the work begins. 0 where a pipe keeps the total unknown.
+std::uint64_t total_input_bytes(const std::vector<std::string>& inputs) {
+  InputWalk walk(inputs);
+  std::uint64_t total = 0;
+  bool is_known = true;
+  while (const auto input = walk.next()) {
+    is_known = is_known && input->bytes.has_value();
+    total += input->bytes.value_or(0);
+  }
+  return is_known ? total : 0;
+}
+
+/// Encoded chunks to documents that have ids, each ended by EOS where that is asked for.
+class DocumentEnds {
+ public:
+  DocumentEnds(std::optional<std::uint32_t> eos, const DocumentSink& sink) : eos_(eos), sink_(sink) {}
+
+  void append(const EncodedChunk& chunk) {
+    for (const EncodedPart& part : chunk.parts) {
+      const auto ids = std::span(chunk.ids).subspan(part.begin, part.end - part.begin);
+      append({ids, part.chars, part.ends_document});
+    }
+  }
+
+ private:
+  void append(const DocumentPart& part) {
+    is_empty_ = is_empty_ && part.ids.empty();
+    if (is_empty_) return;
+    sink_({part.ids, part.chars, part.ends_document && !eos_});
+    if (part.ends_document && eos_) sink_({std::span(&*eos_, 1), 0, true});
+    is_empty_ = part.ends_document;
+  }
+
+  std::optional<std::uint32_t> eos_;
+  const DocumentSink& sink_;
+  bool is_empty_ = true;  // the document that is under way
+};
+
+class Encoding {
+ public:
+  Encoding(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
+           const ReadProgress& progress)
+      : options_(options),
+        progress_(progress),
+        total_(total_input_bytes(options.inputs)),
+        documents_(options.append_eos ? std::optional(tokenizer.info().eos) : std::nullopt, sink),
+        reader_(options.inputs, options.read, tokenizer, [this] { progress_(done_, total_); }),
+        encoders_(tokenizer),
+        pool_(options.threads) {}
+
+  void run() {
+    while (auto chunk = next_chunk()) {
+      while (is_full(chunk->bytes.size())) finish_first();
+      submit(*std::move(chunk));
+    }
+    while (!in_flight_.empty()) finish_first();
+  }
+
+ private:
+  struct InFlight {
+    std::future<EncodedChunk> encoded;
+    std::size_t bytes;
+  };
+
+  std::optional<Chunk> next_chunk() {
+    try {
+      return reader_.next();
+    } catch (const Error&) {
+      while (!in_flight_.empty()) finish_first();  // an error in what was read before comes first
+      throw;
+    }
+  }
+
+  bool is_full(std::size_t bytes) const {
+    const auto num_threads = static_cast<std::size_t>(options_.threads);
+    return !in_flight_.empty() && (in_flight_bytes_ + bytes > num_threads * bytes_in_flight ||
+                                   in_flight_.size() >= num_threads * chunks_in_flight);
+  }
+
+  void submit(Chunk&& chunk) {
+    const std::size_t bytes = chunk.bytes.size();
+    auto task = [shared = std::make_shared<const Chunk>(std::move(chunk)), this] {
+      const EncoderPool::Loan encoder(encoders_);
+      return encode_chunk(*shared, *encoder, options_.text_key);
+    };
+    in_flight_.push_back({pool_.submit(std::move(task)), bytes});
+    in_flight_bytes_ += bytes;
+  }
+
+  void finish_first() {
+    const EncodedChunk encoded = in_flight_.front().encoded.get();
+    in_flight_bytes_ -= in_flight_.front().bytes;
+    in_flight_.pop_front();
+    documents_.append(encoded);
+    done_ += encoded.file_bytes;
+    progress_(done_, total_);
+  }
+
+  const EncodeOptions& options_;
+  const ReadProgress& progress_;
+  const std::uint64_t total_;
+  std::uint64_t done_ = 0;
+  DocumentEnds documents_;
+  ChunkReader reader_;
+  std::deque<InFlight> in_flight_;  // in the order of reading
+  std::size_t in_flight_bytes_ = 0;
+  EncoderPool encoders_;
+  TaskPool<EncodedChunk> pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_tokenizer(const EncodeOptions& options) {
+  return make_tokenizer(options.tokenizer, options.tokenizer_pattern, options.eos_token);
+}
+
+void encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
+                   const ReadProgress& progress) {
+  Encoding(options, tokenizer, sink, progress).run();
+}
+
+}  // namespace dt::data

@@ -1,0 +1,48 @@
+#pragma once
+// Inputs as token ids, document after document.
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/chunk_reader.hpp"
+#include "data/tokenizer.hpp"
+
+namespace dt::data {
+
+struct EncodeOptions {
+  std::vector<std::string> inputs;  // files, folders, "-"
+  ReadOptions read;
+  std::string text_key = "text";
+  std::string tokenizer = "bytes";  // or a file
+  std::string tokenizer_pattern;    // of tiktoken's ranks
+  std::string eos_token;            // "": the file's
+  bool append_eos = true;
+  int threads = 1;
+};
+
+std::unique_ptr<Tokenizer> make_tokenizer(const EncodeOptions& options);
+
+/// Of a document.
+struct DocumentPart {
+  std::span<const std::uint32_t> ids;
+  std::uint64_t chars = 0;  // Unicode characters that the ids are of
+  bool ends_document = false;
+};
+
+/// Takes a part of a document. Documents without ids are left out.
+using DocumentSink = std::function<void(const DocumentPart& part)>;
+
+/// Told how many bytes of the files were read; `total` is 0 where it is unknown. It may throw to stop the
+/// work; it is also called a few times a second while a pipe has nothing to read.
+using ReadProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
+/// Reads on one thread, encodes on `options.threads`, and hands what comes out to `sink` on the caller's, in
+/// the order of the inputs. What `sink` is given does not depend on `threads`, nor does the first error.
+/// Errors: input (unreadable or malformed inputs, naming file and line); what `sink` and `progress` throw.
+void encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
+                   const ReadProgress& progress);
+
+}  // namespace dt::data

@@ -1,0 +1,67 @@
+#include "data/input/byte_source.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+
+namespace dt::data {
+
+namespace {
+
+constexpr int poll_ms = 200;
+constexpr std::size_t peeked_bytes = 512;
+
+}  // namespace
+
+std::size_t read_full(ByteSource& source, std::span<char> out) {
+  std::size_t filled = 0;
+  while (filled < out.size()) {
+    const std::size_t count = source.read(out.subspan(filled));
+    if (count == 0) break;
+    filled += count;
+  }
+  return filled;
+}
+
+FileSource::FileSource(const InputFile& input, const std::atomic<bool>& stopping)
+    : file_(input.is_stdin ? File() : File::open_unblocked(input.path)),
+      descriptor_(input.is_stdin ? STDIN_FILENO : file_.descriptor()),
+      name_(input.name()),
+      may_wait_(!input.bytes),
+      stopping_(stopping) {}
+
+std::size_t FileSource::read(std::span<char> out) {
+  for (;;) {
+    if (may_wait_) wait_for_pipe();
+    if (stopping_) throw ReadingStopped();
+    const ssize_t count = ::read(descriptor_, out.data(), out.size());
+    if (count >= 0) {
+      bytes_read_ += static_cast<std::uint64_t>(count);
+      return static_cast<std::size_t>(count);
+    }
+    if (errno != EAGAIN && errno != EINTR) throw system_error(errno, "read", name_);
+  }
+}
+
+void FileSource::wait_for_pipe() const {
+  pollfd waiting{descriptor_, POLLIN, 0};
+  while (!stopping_ && ::poll(&waiting, 1, poll_ms) <= 0) {
+  }
+}
+
+PeekedSource::PeekedSource(ByteSource& source) : source_(source), first_(peeked_bytes, '\0') {
+  first_.resize(read_full(source, first_));
+}
+
+std::size_t PeekedSource::read(std::span<char> out) {
+  if (taken_ == first_.size()) return source_.read(out);
+  const std::size_t count = std::min(out.size(), first_.size() - taken_);
+  std::copy_n(first_.data() + taken_, count, out.data());
+  taken_ += count;
+  return count;
+}
+
+}  // namespace dt::data

@@ -1,0 +1,13 @@
+#pragma once
+// What a file is, by its first bytes.
+
+#include <string_view>
+
+namespace dt::data {
+
+enum class Content { plain, gzip, zstd, xz, tar, parquet, arrow_file, arrow_stream, feather_v1 };
+
+/// `first` is the first 512 bytes of a file, or all of a shorter one. What is none of the others is plain.
+Content content_of(std::string_view first);
+
+}  // namespace dt::data

@@ -1,0 +1,70 @@
+#pragma once
+// Reads inputs ahead, on a thread of its own: opens, decompresses, unpacks.
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data/input/byte_source.hpp"
+#include "data/inputs.hpp"
+
+namespace dt::data {
+
+/// One document file: what messages call it ("a.tar.gz:b.txt"), and how it is read.
+struct InputStream {
+  std::string name;
+  bool is_jsonl = false;
+};
+
+/// Some bytes of a stream, in order. All but a stream's last block are full, so that where blocks end does
+/// not depend on how a pipe delivers.
+struct InputBlock {
+  std::shared_ptr<const InputStream> stream;
+  std::string bytes;
+  bool ends_stream = false;
+  std::uint64_t file_bytes = 0;  // read of files since the block before: compressed ones
+};
+
+class InputReader {
+ public:
+  InputReader(const std::vector<std::string>& inputs, TextFormat format);
+  /// Ends the thread, wherever it is in the inputs.
+  ~InputReader();
+  InputReader(const InputReader&) = delete;
+
+  /// The next block; nullopt at the end. `idle` is called a few times a second while there is none yet; what
+  /// it throws passes through. Errors: input, what cannot be opened, is damaged, or is of a format that is
+  /// not read; environment, a failed read.
+  std::optional<InputBlock> next(const std::function<void()>& idle);
+
+ private:
+  void work();
+  void read_file(const InputFile& input);
+  void read_stream(ByteSource& source, const std::string& name, const std::string& plain_name);
+  void read_archive(ByteSource& source, const std::string& name);
+  void read_documents(ByteSource& source, const std::string& name, const std::string& plain_name);
+  void push(InputBlock block);
+
+  InputWalk walk_;
+  TextFormat format_;
+  const FileSource* file_ = nullptr;  // that is being read
+  std::uint64_t reported_bytes_ = 0;  // of it
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<InputBlock> blocks_;
+  bool ended_ = false;
+  std::exception_ptr failure_;  // comes after the blocks
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace dt::data

@@ -1,0 +1,53 @@
+#include "data/input/input_reader.hpp"
+
+#include <catch2/catch.hpp>
+#include <fcntl.h>
+#include <map>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/test_folder.hpp"
+#include "data/input/content.hpp"
+
+using namespace dt;
+using namespace dt::data;
+using namespace std::string_literals;
+using dt_test::Folder;
+using dt_test::put;
+
+TEST_CASE("content is told by the first bytes, and what is too short to tell is plain") {
+  CHECK(content_of("") == Content::plain);
+  CHECK(content_of("\x1F\x8B") == Content::plain);
+  CHECK(content_of("\x1F\x8B\x08 and more") == Content::gzip);
+  CHECK(content_of("PAR1") == Content::parquet);
+  CHECK(content_of("ARROW1 is a word") == Content::plain);
+  CHECK(content_of("ARROW1\0\0"s) == Content::arrow_file);
+  CHECK(content_of(std::string(257, 'x') + "ustar") == Content::tar);
+  CHECK(content_of(std::string(258, 'x') + "ustar") == Content::plain);
+}
+
+TEST_CASE("blocks say how much of their file was read, all of it in the end") {
+  const Folder folder;
+  put(folder / "a", std::string(1000000, 'a'));
+  put(folder / "b", "b");
+  InputReader reader({folder / "a", folder / "b"}, TextFormat::automatic);
+  std::map<std::string, std::pair<std::size_t, std::uint64_t>> sizes;
+  while (const auto block = reader.next([] {})) {
+    auto& [bytes, file_bytes] = sizes[fs::path(block->stream->name).filename()];
+    bytes += block->bytes.size();
+    file_bytes += block->file_bytes;
+  }
+  CHECK(sizes.at("a") == std::pair<std::size_t, std::uint64_t>(1000000, 1000000));
+  CHECK(sizes.at("b") == std::pair<std::size_t, std::uint64_t>(1, 1));
+}
+
+TEST_CASE("a reader ends while it waits: for a pipe's writer, for its bytes, for room") {
+  const Folder folder;
+  mkfifo((folder / "pipe").c_str(), 0600);
+  { const InputReader reader({folder / "pipe"}, TextFormat::text); }
+  const int writer = open((folder / "pipe").c_str(), O_RDWR);
+  { const InputReader reader({folder / "pipe"}, TextFormat::text); }
+  close(writer);
+  put(folder / "large", std::string(10000000, 'x'));
+  { const InputReader reader({folder / "large"}, TextFormat::text); }
+}
