@@ -57,25 +57,36 @@ std::string split_table(const data::DatasetFile& dataset) {
   return format_table(rows);
 }
 
+void add_flaws(Json& summary, const data::Flaws& flaws) {
+  if (flaws.invalid_sequences > 0) summary["invalid_sequences"] = flaws.invalid_sequences;
+  if (flaws.bad_lines == 0) return;
+  summary["bad_lines"] = flaws.bad_lines;
+  summary["first_bad_line"] = flaws.first_bad_line;
+}
+
 int make(const Options& options, Console& console) {
-  data::DatasetFile dataset;
+  data::MadeDataset made;
   try {
     MakeProgressBars bars(console);
-    dataset = data::make_dataset(*options.out, make_options(options), std::ref(bars));
+    made = data::make_dataset(*options.out, make_options(options), std::ref(bars));
   } catch (const Interrupted& interrupted) {
     console.error("stopped by {}: nothing is left of {}", signal_name(interrupted.signal), *options.out);
     return interrupted.exit_code();
   }
+  const data::DatasetFile& dataset = made.dataset;
   if (!console.json()) {
-    console.print("{}digest {}\n", split_table(dataset), to_hex(dataset.content_digest()));
+    console.print("{}{}digest {}\n", split_table(dataset), flaws_text(made.flaws, options),
+                  to_hex(dataset.content_digest()));
     return 0;
   }
-  console.out(compact({{"documents", dataset.documents()},
-                       {"tokens", dataset.tokens()},
-                       {"shards", dataset.shards.size()},
-                       {"train_tokens", dataset.split(data::Split::train).tokens},
-                       {"val_tokens", dataset.split(data::Split::validation).tokens},
-                       {"digest", to_hex(dataset.content_digest())}}));
+  Json summary = {{"documents", dataset.documents()},
+                  {"tokens", dataset.tokens()},
+                  {"shards", dataset.shards.size()},
+                  {"train_tokens", dataset.split(data::Split::train).tokens},
+                  {"val_tokens", dataset.split(data::Split::validation).tokens},
+                  {"digest", to_hex(dataset.content_digest())}};
+  add_flaws(summary, made.flaws);
+  console.out(compact(summary));
   return 0;
 }
 
@@ -153,6 +164,20 @@ int decode(const TokenRange& range, Console& console) {
 }
 
 }  // namespace
+
+std::string flaws_text(const data::Flaws& flaws, const Options& options) {
+  std::string text;
+  if (flaws.invalid_sequences > 0) {
+    text +=
+        fmt::format("{} sequences of bytes that are not UTF-8 {}\n", format_count(flaws.invalid_sequences),
+                    options.invalid == "skip" ? "left out" : "replaced");
+  }
+  if (flaws.bad_lines > 0) {
+    text += fmt::format("{} bad lines left out; the first: {}\n", format_count(flaws.bad_lines),
+                        flaws.first_bad_line);
+  }
+  return text;
+}
 
 int run(const Options& options, Console& console) {
   if (options.show) return show(*options.show, console);

@@ -37,15 +37,17 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
   }
 }
 
-void spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer, DocumentSpool& spool,
-                  const MakeProgress& progress) {
+Flaws spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer, DocumentSpool& spool,
+                   const MakeProgress& progress) {
   const auto append = [&](std::span<const std::uint32_t> ids, bool ends_document) {
     spool.append(ids);
     if (ends_document) spool.end_document();
   };
-  encode_inputs(options, tokenizer, append,
-                [&](std::uint64_t done, std::uint64_t total) { progress(MakePhase::read, done, total); });
+  const Flaws flaws = encode_inputs(options, tokenizer, append, [&](std::uint64_t done, std::uint64_t total) {
+    progress(MakePhase::read, done, total);
+  });
   spool.flush();
+  return flaws;
 }
 
 /// How the documents divide: the first `train_documents` train; of a single one the last `tail_tokens`
@@ -96,17 +98,22 @@ void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOption
   series.finish(dataset);
 }
 
-std::string made_by(const MakeOptions& options) {
+std::string made_by(const MakeOptions& options, const Flaws& flaws) {
   constexpr const char* formats[] = {"auto", "text", "jsonl"};
+  constexpr const char* invalid[] = {"fail", "replace", "skip"};
   nlohmann::ordered_json made = {{"tool", options.tool}, {"inputs", options.inputs}};
   made["format"] = formats[static_cast<std::size_t>(options.read.format)];
-  made["text_key"] = options.text_key;
+  made["text_key"] = options.lines.text_key;
   made["document_separator"] = options.read.document_separator;
+  made["invalid"] = invalid[static_cast<std::size_t>(options.read.invalid)];
+  made["skip_bad_lines"] = options.lines.skip_bad;
   made["shuffle"] = options.shuffle;
   made["seed"] = options.seed;
   made["append_eos"] = options.append_eos;
   made["val_fraction"] = options.val_fraction;
   made["shard_tokens"] = options.shard_tokens;
+  if (flaws.invalid_sequences > 0) made["invalid_sequences"] = flaws.invalid_sequences;
+  if (flaws.bad_lines > 0) made["bad_lines"] = flaws.bad_lines;
   // A name need not be UTF-8, but JSON must be.
   return made.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -126,12 +133,11 @@ Error no_text_error(const MakeOptions& options) {
 
 }  // namespace
 
-DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
+MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
   check_replaceable(folder, options.overwrite);
   const auto tokenizer = make_tokenizer(options);
   DatasetFile dataset;
   dataset.tokenizer = tokenizer->info();
-  dataset.made = made_by(options);
 
   AtomicDirectory directory(folder);
   const fs::path spool_folder = directory.path() / "spool";
@@ -142,7 +148,8 @@ DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, con
   if (options.shuffle) spool_options.shuffle_seed = options.seed;
   spool_options.dtype = token_dtype(dataset.tokenizer);
   DocumentSpool spool(spool_folder, spool_options);
-  spool_inputs(options, *tokenizer, spool, progress);
+  const Flaws flaws = spool_inputs(options, *tokenizer, spool, progress);
+  dataset.made = made_by(options, flaws);
   if (spool.num_documents() == 0) throw no_text_error(options);
   write_shards(directory.path(), spool, options, dataset, progress);
   fs::remove_all(spool_folder, error);
@@ -152,7 +159,7 @@ DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, con
   write_dataset_file(directory.path(), dataset);
   if (!options.overwrite) ::rmdir(folder.c_str());  // an empty folder may stand there; any other stays
   directory.commit(options.overwrite);
-  return dataset;
+  return {dataset, flaws};
 }
 
 }  // namespace dt::data
