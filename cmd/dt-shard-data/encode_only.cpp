@@ -66,10 +66,13 @@ int encode_only(const Options& options, Console& console) {
       bar->set(done);
       printer.flush();
     };
-    data::encode_inputs(
+    const data::Flaws flaws = data::encode_inputs(
         encode, *tokenizer,
         [&](const data::DocumentPart& part) { printer.append(part.ids, part.ends_document); }, report);
     printer.flush();
+    bar.reset();
+    const std::string passed_over = flaws_text(flaws, options);
+    if (!passed_over.empty()) console.info("{}", passed_over.substr(0, passed_over.size() - 1));
   } catch (const Interrupted& interrupted) {
     console.error("stopped by {}", signal_name(interrupted.signal));
     return interrupted.exit_code();

@@ -67,6 +67,8 @@ void check_values(const OptionTable& table, const Options& options) {
   }
   if (options.format == "text" && table.given("text-key"))
     throw usage_error("--text-key is for JSON lines, not --format text");
+  if (options.format == "text" && options.skip_bad_lines)
+    throw usage_error("--skip-bad-lines is for JSON lines, not --format text");
   if (options.tokenizer == "bytes") {
     for (const char* name : {"tokenizer-pattern", "eos-token"}) {
       if (table.given(name)) throw usage_error("--{} says nothing without a tokenizer's file", name);
@@ -109,6 +111,10 @@ void declare(OptionTable& table, Options& options) {
       .add("document-separator", &options.document_separator, "STRING",
            "split text into documents at STRING (\\n, \\t, \\r, \\\\ understood); without it a file is a "
            "document")
+      .choice("invalid", &options.invalid, {"fail", "replace", "skip"},
+              "bytes that are not UTF-8: an error, or each sequence of them U+FFFD, or left out, and counted")
+      .add("skip-bad-lines", &options.skip_bad_lines,
+           "leave out and count lines that are no JSON object with a text")
       .group("Output")
       .add("tokenizer", &options.tokenizer, "FILE",
            "bytes: a token is a byte of UTF-8; or a file: Hugging Face's tokenizer.json, or tiktoken's ranks")
@@ -160,7 +166,10 @@ data::MakeOptions make_options(const Options& options) {
                      : options.format == "jsonl" ? data::TextFormat::jsonl
                                                  : data::TextFormat::automatic;
   make.read.document_separator = unescape(options.document_separator.value_or(""));
-  make.text_key = options.text_key;
+  make.read.invalid = options.invalid == "replace" ? data::InvalidUtf8::replace
+                      : options.invalid == "skip"  ? data::InvalidUtf8::skip
+                                                   : data::InvalidUtf8::fail;
+  make.lines = {options.text_key, options.skip_bad_lines};
   make.tokenizer = options.tokenizer;
   make.tokenizer_pattern = options.tokenizer_pattern.value_or("");
   make.eos_token = options.eos_token.value_or("");

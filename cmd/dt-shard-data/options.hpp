@@ -23,6 +23,8 @@ struct Options {
 
   std::string format = "auto";
   std::string text_key = "text";
+  std::string invalid = "fail";
+  bool skip_bad_lines = false;
   std::optional<std::string> document_separator;
   std::string tokenizer = "bytes";
   std::optional<std::string> tokenizer_pattern;
@@ -54,6 +56,9 @@ struct TokenRange {
 };
 /// Error{usage}: not SHARD:OFFSET:COUNT.
 TokenRange parse_range(const std::string& text);
+
+/// What was passed over in the inputs, as lines for people.
+std::string flaws_text(const data::Flaws& flaws, const Options& options);
 
 /// Prints ids instead of making a dataset.
 int encode_only(const Options& options, Console& console);

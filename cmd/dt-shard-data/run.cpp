@@ -57,41 +57,60 @@ std::string split_table(const data::DatasetFile& dataset) {
   return format_table(rows);
 }
 
-/// "left out: 3 too short, 12 duplicates\n", or "" where nothing is.
-std::string left_out_line(const Json& left_out) {
-  std::string line;
-  for (const auto& [why, count] : left_out.items()) {
-    if (count == 0) continue;
+/// Why, and how many.
+using Counts = std::vector<std::pair<const char*, std::uint64_t>>;
+
+/// Those above 0.
+Counts counts_of(const data::LeftOut& left_out) {
+  Counts counts = {{"too_short", left_out.too_short},
+                   {"too_long", left_out.too_long},
+                   {"duplicates", left_out.duplicates}};
+  std::erase_if(counts, [](const auto& count) { return count.second == 0; });
+  return counts;
+}
+
+/// "documents left out: 3 too short, 12 duplicates\n", or "".
+std::string left_out_text(const Counts& counts) {
+  std::string text;
+  for (const auto& [why, count] : counts) {
     std::string words = why;
     std::replace(words.begin(), words.end(), '_', ' ');
-    line += fmt::format("{}{} {}", line.empty() ? "left out: " : ", ", format_count(count), words);
+    text += fmt::format("{}{} {}", text.empty() ? "documents left out: " : ", ", format_count(count), words);
   }
-  return line.empty() ? line : line + "\n";
+  return text.empty() ? text : text + "\n";
+}
+
+void add_flaws(Json& summary, const data::Flaws& flaws) {
+  if (flaws.invalid_sequences > 0) summary["invalid_sequences"] = flaws.invalid_sequences;
+  if (flaws.bad_lines == 0) return;
+  summary["bad_lines"] = flaws.bad_lines;
+  summary["first_bad_line"] = flaws.first_bad_line;
 }
 
 int make(const Options& options, Console& console) {
-  data::DatasetFile dataset;
+  data::MadeDataset made;
   try {
     MakeProgressBars bars(console);
-    dataset = data::make_dataset(*options.out, make_options(options), std::ref(bars));
+    made = data::make_dataset(*options.out, make_options(options), std::ref(bars));
   } catch (const Interrupted& interrupted) {
     console.error("stopped by {}: nothing is left of {}", signal_name(interrupted.signal), *options.out);
     return interrupted.exit_code();
   }
-  const Json left_out = Json::parse(dataset.made).at("left_out");
+  const data::DatasetFile& dataset = made.dataset;
   if (!console.json()) {
-    console.print("{}{}digest {}\n", split_table(dataset), left_out_line(left_out),
-                  to_hex(dataset.content_digest()));
+    console.print("{}{}{}digest {}\n", split_table(dataset), flaws_text(made.flaws, options),
+                  left_out_text(counts_of(made.left_out)), to_hex(dataset.content_digest()));
     return 0;
   }
-  Json object = {{"documents", dataset.documents()},
-                 {"tokens", dataset.tokens()},
-                 {"shards", dataset.shards.size()},
-                 {"train_tokens", dataset.split(data::Split::train).tokens},
-                 {"val_tokens", dataset.split(data::Split::validation).tokens},
-                 {"digest", to_hex(dataset.content_digest())}};
-  if (!left_out_line(left_out).empty()) object["left_out"] = left_out;
-  console.out(compact(object));
+  Json summary = {{"documents", dataset.documents()},
+                  {"tokens", dataset.tokens()},
+                  {"shards", dataset.shards.size()},
+                  {"train_tokens", dataset.split(data::Split::train).tokens},
+                  {"val_tokens", dataset.split(data::Split::validation).tokens},
+                  {"digest", to_hex(dataset.content_digest())}};
+  add_flaws(summary, made.flaws);
+  for (const auto& [why, count] : counts_of(made.left_out)) summary[why] = count;
+  console.out(compact(summary));
   return 0;
 }
 
@@ -169,6 +188,20 @@ int decode(const TokenRange& range, Console& console) {
 }
 
 }  // namespace
+
+std::string flaws_text(const data::Flaws& flaws, const Options& options) {
+  std::string text;
+  if (flaws.invalid_sequences > 0) {
+    text +=
+        fmt::format("{} sequences of bytes that are not UTF-8 {}\n", format_count(flaws.invalid_sequences),
+                    options.invalid == "skip" ? "left out" : "replaced");
+  }
+  if (flaws.bad_lines > 0) {
+    text += fmt::format("{} bad lines left out; the first: {}\n", format_count(flaws.bad_lines),
+                        flaws.first_bad_line);
+  }
+  return text;
+}
 
 int run(const Options& options, Console& console) {
   if (options.show) return show(*options.show, console);

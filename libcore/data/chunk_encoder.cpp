@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -26,7 +27,7 @@ void check_utf8(const Chunk& chunk) {
   if (!invalid) return;
   const auto byte = static_cast<unsigned char>(chunk.bytes[*invalid]);
   throw error_at(chunk, *invalid, fmt::format("invalid UTF-8: byte 0x{:02x}", byte),
-                 "text is expected: convert it with iconv -t UTF-8");
+                 "text is expected: convert it with iconv -t UTF-8, or see --invalid");
 }
 
 /// The library's message without its own prefix: it counts lines from the start of what it was given.
@@ -64,24 +65,45 @@ void encode_part(std::string_view text, bool ends_document, TextEncoder& encoder
   out.parts.push_back({first_id, out.ids.size(), num_characters(text), ends_document});
 }
 
-void encode_lines(const Chunk& chunk, TextEncoder& encoder, const std::string& text_key, EncodedChunk& out) {
+/// Nothing where the line is bad, and that is to be counted in `flaws`.
+std::optional<std::string> text_unless_bad(const Chunk& chunk, std::size_t begin, std::size_t end,
+                                           const LineOptions& options, Flaws& flaws) {
+  try {
+    return text_of_line(chunk, begin, end, options.text_key);
+  } catch (const Error& error) {
+    if (!options.skip_bad) throw;
+    flaws += {0, 1, error.what()};
+    return std::nullopt;
+  }
+}
+
+void encode_lines(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options, EncodedChunk& out) {
   const std::string_view bytes = chunk.bytes;
   for (std::size_t begin = 0, end = 0; begin < bytes.size(); begin = end + 1) {
     end = std::min(bytes.find('\n', begin), bytes.size());
     if (bytes.substr(begin, end - begin).find_first_not_of(" \t\r") == bytes.npos) continue;
-    encode_part(text_of_line(chunk, begin, end, text_key), true, encoder, out);
+    const auto text = text_unless_bad(chunk, begin, end, options, out.flaws);
+    if (text) encode_part(*text, true, encoder, out);
   }
 }
 
 }  // namespace
 
-EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const std::string& text_key) {
+Flaws& Flaws::operator+=(const Flaws& later) {
+  invalid_sequences += later.invalid_sequences;
+  bad_lines += later.bad_lines;
+  if (first_bad_line.empty()) first_bad_line = later.first_bad_line;
+  return *this;
+}
+
+EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options) {
   check_utf8(chunk);
   EncodedChunk out;
   out.file_bytes = chunk.file_bytes;
+  out.flaws.invalid_sequences = chunk.invalid_sequences;
   out.ids.reserve(chunk.bytes.size());
   if (chunk.stream->is_jsonl) {
-    encode_lines(chunk, encoder, text_key, out);
+    encode_lines(chunk, encoder, options, out);
     return out;
   }
   for (const Part& part : chunk.parts) {

@@ -10,6 +10,19 @@
 
 namespace dt::data {
 
+struct LineOptions {
+  std::string text_key = "text";
+  bool skip_bad = false;  // lines that are no object with a text
+};
+
+/// What was wrong with inputs and was asked to be passed over.
+struct Flaws {
+  std::uint64_t invalid_sequences = 0;  // of UTF-8
+  std::uint64_t bad_lines = 0;
+  std::string first_bad_line;  // where, and what
+  Flaws& operator+=(const Flaws& later);
+};
+
 /// Ids [begin, end) of a document, and of how many Unicode characters they are.
 struct EncodedPart {
   std::size_t begin;
@@ -22,11 +35,12 @@ struct EncodedChunk {
   std::vector<std::uint32_t> ids;
   std::vector<EncodedPart> parts;
   std::uint64_t file_bytes = 0;
+  Flaws flaws;
 };
 
 /// Safe to call from several threads at once, each with its own encoder. Errors: input, naming file and line,
 /// for invalid UTF-8, and in JSON lines for invalid JSON, a line that is no object, and a `text_key` that is
-/// missing or no string. Blank lines are passed over.
-EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const std::string& text_key);
+/// missing or no string (none of these where bad lines are skipped). Blank lines are passed over.
+EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options);
 
 }  // namespace dt::data

@@ -17,7 +17,7 @@ constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 ChunkReader::ChunkReader(const std::vector<std::string>& inputs, ReadOptions options,
                          const Tokenizer& tokenizer, std::function<void()> idle)
-    : inputs_(inputs, options.format),
+    : inputs_(inputs, options.format, options.invalid),
       options_(std::move(options)),
       tokenizer_(tokenizer),
       idle_(std::move(idle)) {}
@@ -35,6 +35,7 @@ std::optional<Chunk> ChunkReader::next() {
     chunk.stream = stream_;
     chunk.first_line = line_;
     chunk.file_bytes = std::exchange(file_bytes_, 0);
+    chunk.invalid_sequences = std::exchange(invalid_sequences_, 0);
     std::string rest = buffer_.substr(end);
     buffer_.resize(end);
     chunk.bytes = std::exchange(buffer_, std::move(rest));
@@ -60,7 +61,9 @@ bool ChunkReader::begin_stream() {
 void ChunkReader::next_block() {
   block_ = inputs_.next(idle_);
   block_taken_ = 0;
-  if (block_) file_bytes_ += block_->file_bytes;
+  if (!block_) return;
+  file_bytes_ += block_->file_bytes;
+  invalid_sequences_ += block_->invalid_sequences;
 }
 
 void ChunkReader::fill() {

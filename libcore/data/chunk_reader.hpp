@@ -26,11 +26,13 @@ struct Chunk {
   std::shared_ptr<const InputStream> stream;  // of JSON lines: whole ones, not yet split
   std::vector<Part> parts;                    // of text
   std::uint64_t first_line = 1;
-  std::uint64_t file_bytes = 0;  // read of files for it
+  std::uint64_t file_bytes = 0;         // read of files for it
+  std::uint64_t invalid_sequences = 0;  // mended in it, or near
 };
 
 struct ReadOptions {
   TextFormat format = TextFormat::automatic;
+  InvalidUtf8 invalid = InvalidUtf8::fail;
   std::string document_separator;  // text is split at it; "" makes a file a document
   std::size_t chunk_bytes = std::size_t{1} << 20;
   /// What cannot be cut (a JSON line, text that a tokenizer takes as a whole) must be shorter: it is held in
@@ -63,8 +65,9 @@ class ChunkReader {
 
   std::shared_ptr<const InputStream> stream_;  // that is being read
   std::optional<InputBlock> block_;
-  std::size_t block_taken_ = 0;  // how much of it is in the buffer already
-  std::uint64_t file_bytes_ = 0;
+  std::size_t block_taken_ = 0;   // how much of it is in the buffer already
+  std::uint64_t file_bytes_ = 0;  // these two: since the last chunk
+  std::uint64_t invalid_sequences_ = 0;
   std::string buffer_;            // read but not yet handed out
   std::size_t target_bytes_ = 0;  // the buffer grows to this before a cut is looked for
   bool at_end_ = false;

@@ -69,12 +69,13 @@ class Encoding {
         encoders_(tokenizer),
         pool_(options.threads) {}
 
-  void run() {
+  Flaws run() {
     while (auto chunk = next_chunk()) {
       while (is_full(chunk->bytes.size())) finish_first();
       submit(*std::move(chunk));
     }
     while (!in_flight_.empty()) finish_first();
+    return flaws_;
   }
 
  private:
@@ -102,7 +103,7 @@ class Encoding {
     const std::size_t bytes = chunk.bytes.size();
     auto task = [shared = std::make_shared<const Chunk>(std::move(chunk)), this] {
       const EncoderPool::Loan encoder(encoders_);
-      return encode_chunk(*shared, *encoder, options_.text_key);
+      return encode_chunk(*shared, *encoder, options_.lines);
     };
     in_flight_.push_back({pool_.submit(std::move(task)), bytes});
     in_flight_bytes_ += bytes;
@@ -113,6 +114,7 @@ class Encoding {
     in_flight_bytes_ -= in_flight_.front().bytes;
     in_flight_.pop_front();
     documents_.append(encoded);
+    flaws_ += encoded.flaws;
     done_ += encoded.file_bytes;
     progress_(done_, total_);
   }
@@ -121,6 +123,7 @@ class Encoding {
   const ReadProgress& progress_;
   const std::uint64_t total_;
   std::uint64_t done_ = 0;
+  Flaws flaws_;
   DocumentEnds documents_;
   ChunkReader reader_;
   std::deque<InFlight> in_flight_;  // in the order of reading
@@ -135,9 +138,9 @@ std::unique_ptr<Tokenizer> make_tokenizer(const EncodeOptions& options) {
   return make_tokenizer(options.tokenizer, options.tokenizer_pattern, options.eos_token);
 }
 
-void encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
-                   const ReadProgress& progress) {
-  Encoding(options, tokenizer, sink, progress).run();
+Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
+                    const ReadProgress& progress) {
+  return Encoding(options, tokenizer, sink, progress).run();
 }
 
 }  // namespace dt::data

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/chunk_reader.hpp"
+#include "data/chunk_encoder.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {
@@ -15,7 +15,7 @@ namespace dt::data {
 struct EncodeOptions {
   std::vector<std::string> inputs;  // files, folders, "-"
   ReadOptions read;
-  std::string text_key = "text";
+  LineOptions lines;
   std::string tokenizer = "bytes";  // or a file
   std::string tokenizer_pattern;    // of tiktoken's ranks
   std::string eos_token;            // "": the file's
@@ -40,9 +40,10 @@ using DocumentSink = std::function<void(const DocumentPart& part)>;
 using ReadProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// Reads on one thread, encodes on `options.threads`, and hands what comes out to `sink` on the caller's, in
-/// the order of the inputs. What `sink` is given does not depend on `threads`, nor does the first error.
-/// Errors: input (unreadable or malformed inputs, naming file and line); what `sink` and `progress` throw.
-void encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
-                   const ReadProgress& progress);
+/// the order of the inputs. What `sink` is given does not depend on `threads`, nor do the flaws that were
+/// passed over, nor the first error. Errors: input (unreadable or malformed inputs, naming file and line);
+/// what `sink` and `progress` throw.
+Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
+                    const ReadProgress& progress);
 
 }  // namespace dt::data

@@ -14,6 +14,9 @@ namespace dt::data {
 /// automatic: by the file's name, .jsonl and .ndjson are JSON lines and everything else is text.
 enum class TextFormat { automatic, text, jsonl };
 
+/// What becomes of bytes that are not UTF-8: an error, U+FFFD, or nothing.
+enum class InvalidUtf8 { fail, replace, skip };
+
 struct InputFile {
   fs::path path;  // "-" is standard input
   bool is_stdin = false;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.hpp"
 #include "data/document_spool.hpp"
@@ -39,13 +40,6 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
   }
 }
 
-/// Documents that are not in the dataset, by why.
-struct LeftOut {
-  std::uint64_t too_short = 0;
-  std::uint64_t too_long = 0;
-  std::uint64_t duplicates = 0;
-};
-
 /// Parts of documents into the spool, without documents of too few or too many characters.
 class Spooling {
  public:
@@ -73,16 +67,16 @@ class Spooling {
   LeftOut left_out_;
 };
 
-LeftOut spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer, DocumentSpool& spool,
-                     const MakeProgress& progress) {
+std::pair<Flaws, LeftOut> spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer,
+                                       DocumentSpool& spool, const MakeProgress& progress) {
   Spooling spooling(options, spool);
-  encode_inputs(
+  const Flaws flaws = encode_inputs(
       options, tokenizer, [&](const DocumentPart& part) { spooling.append(part); },
       [&](std::uint64_t done, std::uint64_t total) { progress(MakePhase::read, done, total); });
   spool.finish();
   LeftOut left_out = spooling.left_out();
   left_out.duplicates = spool.num_duplicates();
-  return left_out;
+  return {flaws, left_out};
 }
 
 Error no_training_error() {
@@ -134,12 +128,15 @@ void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOption
   validation.finish(Split::validation, dataset);
 }
 
-std::string made_by(const MakeOptions& options, const LeftOut& left_out) {
+std::string made_by(const MakeOptions& options, const Flaws& flaws, const LeftOut& left_out) {
   constexpr const char* formats[] = {"auto", "text", "jsonl"};
+  constexpr const char* invalid[] = {"fail", "replace", "skip"};
   nlohmann::ordered_json made = {{"tool", options.tool}, {"inputs", options.inputs}};
   made["format"] = formats[static_cast<std::size_t>(options.read.format)];
-  made["text_key"] = options.text_key;
+  made["text_key"] = options.lines.text_key;
   made["document_separator"] = options.read.document_separator;
+  made["invalid"] = invalid[static_cast<std::size_t>(options.read.invalid)];
+  made["skip_bad_lines"] = options.lines.skip_bad;
   made["shuffle"] = options.shuffle;
   made["seed"] = options.seed;
   made["append_eos"] = options.append_eos;
@@ -149,9 +146,11 @@ std::string made_by(const MakeOptions& options, const LeftOut& left_out) {
   made["min_chars"] = options.min_chars;
   if (options.max_chars < std::numeric_limits<std::uint64_t>::max()) made["max_chars"] = options.max_chars;
   made["shard_tokens"] = options.shard_tokens;
-  made["left_out"] = {{"too_short", left_out.too_short},
-                      {"too_long", left_out.too_long},
-                      {"duplicates", left_out.duplicates}};
+  if (flaws.invalid_sequences > 0) made["invalid_sequences"] = flaws.invalid_sequences;
+  if (flaws.bad_lines > 0) made["bad_lines"] = flaws.bad_lines;
+  if (left_out.too_short > 0) made["too_short"] = left_out.too_short;
+  if (left_out.too_long > 0) made["too_long"] = left_out.too_long;
+  if (left_out.duplicates > 0) made["duplicates"] = left_out.duplicates;
   // A name need not be UTF-8, but JSON must be.
   return made.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -175,7 +174,7 @@ Error nothing_left_error(const MakeOptions& options, const LeftOut& left_out) {
 
 }  // namespace
 
-DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
+MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
   check_replaceable(folder, options.overwrite);
   const auto tokenizer = make_tokenizer(options);
   DatasetFile dataset;
@@ -191,8 +190,8 @@ DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, con
   spool_options.deduplicates = options.deduplicate;
   spool_options.dtype = token_dtype(dataset.tokenizer);
   DocumentSpool spool(spool_folder, spool_options);
-  const LeftOut left_out = spool_inputs(options, *tokenizer, spool, progress);
-  dataset.made = made_by(options, left_out);
+  const auto [flaws, left_out] = spool_inputs(options, *tokenizer, spool, progress);
+  dataset.made = made_by(options, flaws, left_out);
   if (spool.num_documents() == 0) throw nothing_left_error(options, left_out);
   write_shards(directory.path(), spool, options, dataset, progress);
   fs::remove_all(spool_folder, error);
@@ -202,7 +201,7 @@ DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, con
   write_dataset_file(directory.path(), dataset);
   if (!options.overwrite) ::rmdir(folder.c_str());  // an empty folder may stand there; any other stays
   directory.commit(options.overwrite);
-  return dataset;
+  return {dataset, flaws, left_out};
 }
 
 }  // namespace dt::data

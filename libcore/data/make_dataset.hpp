@@ -25,6 +25,19 @@ struct MakeOptions : EncodeOptions {
   std::string tool;        // name and version, for dataset.json
 };
 
+/// Documents that are not in the dataset, by why.
+struct LeftOut {
+  std::uint64_t too_short = 0;
+  std::uint64_t too_long = 0;
+  std::uint64_t duplicates = 0;
+};
+
+struct MadeDataset {
+  DatasetFile dataset;
+  Flaws flaws;  // of the inputs
+  LeftOut left_out;
+};
+
 enum class MakePhase { read, write };
 
 /// Told how far a phase has come: bytes read (`total` 0 where it is unknown) or tokens written. It may throw
@@ -39,6 +52,6 @@ using MakeProgress = std::function<void(MakePhase phase, std::uint64_t done, std
 /// tokens. `folder` appears only when whole; whatever happens before, what was written is removed; a crash
 /// leaves a hidden sibling. Errors: input (unreadable, empty or malformed inputs, naming file and line;
 /// `folder` exists), environment (a full disk).
-DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress);
+MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress);
 
 }  // namespace dt::data

@@ -21,7 +21,7 @@ Chunk lines(const std::string& bytes, std::uint64_t first_line = 1) {
 }
 
 std::vector<std::string> texts_of(const std::string& bytes, const std::string& key = "text") {
-  const EncodedChunk encoded = encode_chunk(lines(bytes), *tokenizer->encoder(), key);
+  const EncodedChunk encoded = encode_chunk(lines(bytes), *tokenizer->encoder(), {key, false});
   std::vector<std::string> texts;
   for (const EncodedPart& part : encoded.parts) {
     CHECK(part.ends_document);
@@ -32,7 +32,7 @@ std::vector<std::string> texts_of(const std::string& bytes, const std::string& k
 }
 
 std::string message_of(const std::string& bytes, std::uint64_t first_line = 1) {
-  const auto error = caught([&] { encode_chunk(lines(bytes, first_line), *tokenizer->encoder(), "text"); });
+  const auto error = caught([&] { encode_chunk(lines(bytes, first_line), *tokenizer->encoder(), {}); });
   CHECK(error.kind == ErrorKind::input);
   return error.message;
 }
@@ -66,7 +66,7 @@ TEST_CASE("JSON lines: what is wrong is said with file and line") {
 
 TEST_CASE("text: invalid UTF-8 is said with file and line, counted from the chunk's first") {
   Chunk chunk{"a\nb\n\xE4ther\n", stream("in.txt", false), {{0, 10, true}}, 41};
-  const auto error = caught([&] { encode_chunk(chunk, *tokenizer->encoder(), ""); });
+  const auto error = caught([&] { encode_chunk(chunk, *tokenizer->encoder(), {}); });
   CHECK(error.kind == ErrorKind::input);
   CHECK_THAT(error.message, StartsWith("in.txt:43: invalid UTF-8: byte 0xe4"));
   CHECK_THAT(error.message, Contains("iconv"));
@@ -74,7 +74,7 @@ TEST_CASE("text: invalid UTF-8 is said with file and line, counted from the chun
 
 TEST_CASE("text: parts keep their documents") {
   const Chunk chunk{"ab--cd", stream("in", false), {{0, 2, true}, {4, 6, false}}, 1, 3};
-  const EncodedChunk encoded = encode_chunk(chunk, *tokenizer->encoder(), "");
+  const EncodedChunk encoded = encode_chunk(chunk, *tokenizer->encoder(), {});
   CHECK(encoded.ids == std::vector<std::uint32_t>{'a', 'b', 'c', 'd'});
   REQUIRE(encoded.parts.size() == 2);
   CHECK(encoded.parts[0].end == 2);

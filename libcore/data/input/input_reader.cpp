@@ -10,6 +10,7 @@
 #include "data/input/decompressor.hpp"
 #include "data/input/tables.hpp"
 #include "data/input/tar_reader.hpp"
+#include "data/input/utf8_mender.hpp"
 
 namespace dt::data {
 
@@ -37,8 +38,8 @@ bool is_hidden(const std::string& path) {
 
 }  // namespace
 
-InputReader::InputReader(const std::vector<std::string>& inputs, TextFormat format)
-    : walk_(inputs), format_(format), thread_([this] { work(); }) {}
+InputReader::InputReader(const std::vector<std::string>& inputs, TextFormat format, InvalidUtf8 invalid)
+    : walk_(inputs), format_(format), invalid_(invalid), thread_([this] { work(); }) {}
 
 InputReader::~InputReader() {
   {
@@ -124,11 +125,13 @@ void InputReader::read_archive(ByteSource& source, const std::string& name) {
 
 void InputReader::read_documents(ByteSource& source, const std::string& name, const std::string& plain_name) {
   const auto stream = std::make_shared<const InputStream>(InputStream{name, is_jsonl(plain_name, format_)});
+  Utf8Mender mender(invalid_);
   for (bool ends = false; !ends;) {
     std::string bytes(block_bytes, '\0');
     bytes.resize(read_full(source, bytes));
     ends = bytes.size() < block_bytes;
-    push({stream, std::move(bytes), ends});
+    bytes = mender.mend(std::move(bytes), ends);
+    push({stream, std::move(bytes), ends, 0, mender.take_count()});
   }
 }
 

@@ -24,18 +24,19 @@ struct InputStream {
   bool is_jsonl = false;
 };
 
-/// Some bytes of a stream, in order. All but a stream's last block are full, so that where blocks end does
-/// not depend on how a pipe delivers.
+/// Some bytes of a stream, in order. Where blocks end does not depend on how a pipe delivers.
 struct InputBlock {
   std::shared_ptr<const InputStream> stream;
   std::string bytes;
   bool ends_stream = false;
-  std::uint64_t file_bytes = 0;  // read of files since the block before: compressed ones
+  std::uint64_t file_bytes = 0;         // read of files since the block before: compressed ones
+  std::uint64_t invalid_sequences = 0;  // mended
 };
 
 class InputReader {
  public:
-  InputReader(const std::vector<std::string>& inputs, TextFormat format);
+  InputReader(const std::vector<std::string>& inputs, TextFormat format,
+              InvalidUtf8 invalid = InvalidUtf8::fail);
   /// Ends the thread, wherever it is in the inputs.
   ~InputReader();
   InputReader(const InputReader&) = delete;
@@ -55,6 +56,7 @@ class InputReader {
 
   InputWalk walk_;
   TextFormat format_;
+  InvalidUtf8 invalid_;
   const FileSource* file_ = nullptr;  // that is being read
   std::uint64_t reported_bytes_ = 0;  // of it
 
