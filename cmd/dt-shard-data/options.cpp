@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/text.hpp"
+#include "tokenizer/vocabulary.hpp"
 
 namespace dt::shard_data {
 
@@ -38,17 +39,20 @@ std::string unescape(const std::string& text) {
 }
 
 void check_mode(const OptionTable& table, const Options& options) {
-  const std::array<std::pair<const char*, bool>, 4> modes = {{{"out", options.out.has_value()},
-                                                              {"show", options.show.has_value()},
-                                                              {"verify", options.verify.has_value()},
-                                                              {"decode", options.decode.has_value()}}};
+  const std::array<std::pair<const char*, bool>, 5> modes = {
+      {{"out", options.out.has_value()},
+       {"save-tokenizer", options.save_tokenizer.has_value()},
+       {"show", options.show.has_value()},
+       {"verify", options.verify.has_value()},
+       {"decode", options.decode.has_value()}}};
   const auto is_given = [](const auto& mode) { return mode.second; };
   if (std::count_if(modes.begin(), modes.end(), is_given) != 1) {
-    throw Error(ErrorKind::usage, "one of --out, --show, --verify and --decode is required, and only one",
+    throw Error(ErrorKind::usage,
+                "one of --out, --save-tokenizer, --show, --verify and --decode is required, and only one",
                 "see --help");
   }
   const std::string mode = std::find_if(modes.begin(), modes.end(), is_given)->first;
-  if (mode == "out") return;
+  if (mode == "out" || mode == "save-tokenizer") return;
   for (const OptionValue& option : table.values()) {
     if (option.given && option.name != mode)
       throw usage_error("--{} says nothing together with --{}", option.name, mode);
@@ -65,7 +69,7 @@ void check_values(const OptionTable& table, const Options& options) {
   }
   if (options.format == "text" && table.given("text-key"))
     throw usage_error("--text-key is for JSON lines, not --format text");
-  if (options.tokenizer == "bytes") {
+  if (options.tokenizer == "bytes" && !options.train_bpe) {
     for (const char* name : {"tokenizer-pattern", "eos-token"}) {
       if (table.given(name)) throw usage_error("--{} says nothing without a tokenizer's file", name);
     }
@@ -81,13 +85,17 @@ void check_values(const OptionTable& table, const Options& options) {
 void declare(OptionTable& table, Options& options) {
   options.threads = std::min<std::int64_t>(available_cores(), max_threads);
   table.usage("--out DIR [options] [INPUT...]")
+      .usage("--save-tokenizer FILE --train-bpe N [options] [INPUT...]")
       .usage("--show DIR | --verify DIR | --decode SHARD:OFFSET:COUNT")
       .positional(
           &options.inputs, "INPUT",
           "file, folder (all that is in it, without hidden files), or - for standard input; none means -")
       .group("What to do")
       .add("out", &options.out, "DIR", "make the dataset DIR; it appears only when whole")
-      .add("overwrite", &options.overwrite, "replace DIR where it is a dataset")
+      .add("save-tokenizer", &options.save_tokenizer, "FILE",
+           "make the tokenizer.json FILE alone, by --train-bpe")
+      .needs("--train-bpe", [&options] { return options.train_bpe.has_value(); })
+      .add("overwrite", &options.overwrite, "replace DIR where it is a dataset, or FILE")
       .add("show", &options.show, "DIR", "what a dataset consists of")
       .add("verify", &options.verify, "DIR", "check all of a dataset; exit 5 and the names of what is wrong")
       .add("decode", &options.decode, "SHARD:OFFSET:COUNT",
@@ -103,21 +111,37 @@ void declare(OptionTable& table, Options& options) {
       .add("tokenizer", &options.tokenizer, "FILE",
            "bytes: a token is a byte of UTF-8; or a file: Hugging Face's tokenizer.json, or tiktoken's ranks")
       .add("tokenizer-pattern", &options.tokenizer_pattern, "PATTERN",
-           "how text is split before tiktoken's ranks merge it: gpt2, cl100k, llama3, qwen2 or a regular "
-           "expression")
+           "how text is split before tiktoken's ranks merge it, or --train-bpe's (default gpt2): gpt2, "
+           "cl100k, "
+           "llama3, qwen2 or a regular expression")
       .add("eos-token", &options.eos_token, "TEXT",
-           "the token that ends a document; default: the tokenizer's own")
+           "the token that ends a document; default: the tokenizer's own, <|endoftext|> for --train-bpe")
+      .add("train-bpe", &options.train_bpe, "N",
+           "learn a byte-pair encoding of N tokens from the inputs, bytes and the token that ends a document "
+           "among them, and encode with it; they are read twice, so pipes are not taken",
+           257, tokenizer::max_vocabulary)
+      .no_use_with({"tokenizer"})
+      .add("min-pair-count", &options.min_pair_count, "N",
+           "for --train-bpe: pairs that are there less often become no token", 1)
+      .needs("--train-bpe", [&options] { return options.train_bpe.has_value(); })
       .add("append-eos", &options.append_eos, "end each document with the end-of-document token")
+      .no_use_with({"save-tokenizer"})
       .add("val-fraction", &options.val_fraction, "FRACTION",
            "part of the documents for validation, at least one, or the tail of the only one; 0 for none", 0,
            1)
+      .no_use_with({"save-tokenizer"})
       .add("shuffle", &options.shuffle, "shuffle the documents; without it they keep the input's order")
+      .no_use_with({"save-tokenizer"})
       .add("seed", &options.seed, "N", "of the shuffle")
+      .no_use_with({"save-tokenizer"})
       .add("shard-tokens", &options.shard_tokens, "N", "tokens in a shard", 1, std::int64_t{1} << 40)
+      .no_use_with({"save-tokenizer"})
       .add("threads", &options.threads, "N", "the output does not depend on it", 1, max_threads)
       .example("dt-shard-data --out data/books books/ more.txt.d/ crawl.jsonl", "folders and files")
       .example("dt-shard-data --out data/books --tokenizer hf/tokenizer.json books/",
                "with a model's own tokenizer")
+      .example("dt-shard-data --out data/books --train-bpe 32000 books/",
+               "with one that is learned from them")
       .example("zcat *.gz | dt-shard-data --out data/wiki --document-separator '\\n\\n\\n'",
                "standard input, split into documents")
       .example("dt-shard-data --verify data/wiki", "is it whole?")
@@ -140,6 +164,8 @@ data::MakeOptions make_options(const Options& options) {
   make.tokenizer = options.tokenizer;
   make.tokenizer_pattern = options.tokenizer_pattern.value_or("");
   make.eos_token = options.eos_token.value_or("");
+  make.train_vocabulary = static_cast<std::uint32_t>(options.train_bpe.value_or(0));
+  make.min_pair_count = static_cast<std::uint64_t>(options.min_pair_count);
   make.shard_tokens = static_cast<std::uint64_t>(options.shard_tokens);
   make.val_fraction = options.val_fraction;
   make.seed = static_cast<std::uint64_t>(options.seed);

@@ -12,10 +12,11 @@
 
 namespace dt::shard_data {
 
-/// As given on the command line; exactly one of out, show, verify and decode is set.
+/// As given on the command line; exactly one of out, save_tokenizer, show, verify and decode is set.
 struct Options {
   std::vector<std::string> inputs = {"-"};
   std::optional<std::string> out;
+  std::optional<std::string> save_tokenizer;
   std::optional<std::string> show;
   std::optional<std::string> verify;
   std::optional<std::string> decode;
@@ -26,6 +27,8 @@ struct Options {
   std::string tokenizer = "bytes";
   std::optional<std::string> tokenizer_pattern;
   std::optional<std::string> eos_token;
+  std::optional<std::int64_t> train_bpe;
+  std::int64_t min_pair_count = 1;
   bool append_eos = true;
   std::int64_t shard_tokens = std::int64_t{64} << 20;
   double val_fraction = 0.01;

@@ -2,28 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
-#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 #include <utility>
 
 #include "base/error.hpp"
-#include "data/chunk_encoder.hpp"
 #include "data/document_spool.hpp"
-#include "data/encoder_pool.hpp"
+#include "data/encode_inputs.hpp"
 #include "data/shard_writer.hpp"
-#include "data/task_pool.hpp"
+#include "data/train_tokenizer.hpp"
 
 namespace dt::data {
 
 namespace {
 
 constexpr std::uint32_t largest_u16_vocabulary = 65536;
-/// For each thread: enough to keep it busy while the writer waits for another one.
-constexpr std::size_t bytes_in_flight = std::size_t{4} << 20;
-constexpr std::size_t chunks_in_flight = 64;
 
 DType token_dtype(const TokenizerInfo& tokenizer) {
   return tokenizer.vocabulary_size <= largest_u16_vocabulary ? DType::u16 : DType::u32;
@@ -46,18 +40,6 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
   }
 }
 
-/// Looks at every input before the work begins. 0 where a pipe keeps the total unknown.
-std::uint64_t total_input_bytes(const MakeOptions& options) {
-  InputWalk walk(options.inputs, options.read.format);
-  std::uint64_t total = 0;
-  bool is_known = true;
-  while (const auto input = walk.next()) {
-    is_known = is_known && input->bytes.has_value();
-    total += input->bytes.value_or(0);
-  }
-  return is_known ? total : 0;
-}
-
 void append_chunk(const EncodedChunk& chunk, const MakeOptions& options, std::uint32_t eos,
                   DocumentSpool& spool) {
   for (const Part& part : chunk.parts) {
@@ -68,42 +50,12 @@ void append_chunk(const EncodedChunk& chunk, const MakeOptions& options, std::ui
   }
 }
 
-/// Reads on this thread, encodes on others, and writes on this one again in the order of reading.
 void spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer, DocumentSpool& spool,
                   const MakeProgress& progress) {
-  const std::uint64_t total = total_input_bytes(options);
-  std::uint64_t done = 0;
-  const auto report = [&] { progress(MakePhase::read, done, total); };
-  ChunkReader reader(options.inputs, options.read, tokenizer, report);
-  const auto num_threads = static_cast<std::size_t>(options.threads);
-  std::deque<std::pair<std::future<EncodedChunk>, std::size_t>> in_flight;
-  std::size_t in_flight_bytes = 0;
-  EncoderPool encoders(tokenizer);
-  TaskPool<EncodedChunk> pool(options.threads);
-
-  const auto finish_first = [&] {
-    const EncodedChunk encoded = in_flight.front().first.get();
-    in_flight_bytes -= in_flight.front().second;
-    in_flight.pop_front();
-    append_chunk(encoded, options, tokenizer.info().eos, spool);
-    done += encoded.input_bytes;
-    report();
-  };
-  while (auto chunk = reader.next()) {
-    const std::size_t bytes = chunk->bytes.size();
-    while (!in_flight.empty() && (in_flight_bytes + bytes > num_threads * bytes_in_flight ||
-                                  in_flight.size() >= num_threads * chunks_in_flight)) {
-      finish_first();
-    }
-    in_flight.emplace_back(
-        pool.submit([shared = std::make_shared<const Chunk>(*std::move(chunk)), &encoders, &options] {
-          const EncoderPool::Loan encoder(encoders);
-          return encode_chunk(*shared, *encoder, options.text_key);
-        }),
-        bytes);
-    in_flight_bytes += bytes;
-  }
-  while (!in_flight.empty()) finish_first();
+  encode_inputs(
+      options, tokenizer,
+      [&](const EncodedChunk& chunk) { append_chunk(chunk, options, tokenizer.info().eos, spool); },
+      [&](std::uint64_t done, std::uint64_t total) { progress(MakePhase::read, done, total); });
   spool.flush();
 }
 
@@ -155,6 +107,13 @@ void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOption
   series.finish(dataset);
 }
 
+std::unique_ptr<Tokenizer> tokenizer_of(const MakeOptions& options, const MakeProgress& progress) {
+  if (options.train_vocabulary == 0)
+    return make_tokenizer(options.tokenizer, options.tokenizer_pattern, options.eos_token);
+  check_readable_again(options);
+  return trained_tokenizer(train_tokenizer(options, progress));
+}
+
 std::string made_by(const MakeOptions& options) {
   constexpr const char* formats[] = {"auto", "text", "jsonl"};
   nlohmann::ordered_json made = {{"tool", options.tool}, {"inputs", options.inputs}};
@@ -166,28 +125,16 @@ std::string made_by(const MakeOptions& options) {
   made["append_eos"] = options.append_eos;
   made["val_fraction"] = options.val_fraction;
   made["shard_tokens"] = options.shard_tokens;
+  if (options.train_vocabulary > 0) made["train_bpe"] = options.train_vocabulary;
   // A name need not be UTF-8, but JSON must be.
   return made.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-Error no_text_error(const MakeOptions& options) {
-  std::string names;
-  for (const std::string& input : options.inputs) {
-    if (names.size() > 200) {
-      names += ", …";
-      break;
-    }
-    names += (names.empty() ? "" : ", ") + (input == "-" ? "standard input" : input);
-  }
-  return Error(ErrorKind::input, "no text in " + names,
-               "give files that are not empty, or folders that hold some");
 }
 
 }  // namespace
 
 DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
   check_replaceable(folder, options.overwrite);
-  const auto tokenizer = make_tokenizer(options.tokenizer, options.tokenizer_pattern, options.eos_token);
+  const auto tokenizer = tokenizer_of(options, progress);
   DatasetFile dataset;
   dataset.tokenizer = tokenizer->info();
   dataset.made = made_by(options);
@@ -202,7 +149,7 @@ DatasetFile make_dataset(const fs::path& folder, const MakeOptions& options, con
   spool_options.dtype = token_dtype(dataset.tokenizer);
   DocumentSpool spool(spool_folder, spool_options);
   spool_inputs(options, *tokenizer, spool, progress);
-  if (spool.num_documents() == 0) throw no_text_error(options);
+  if (spool.num_documents() == 0) throw no_text_error(options.inputs);
   write_shards(directory.path(), spool, options, dataset, progress);
   fs::remove_all(spool_folder, error);
   if (error) throw system_error(error.value(), "remove", spool_folder.string());
