@@ -40,10 +40,10 @@ void encode_inputs(const MakeOptions& options, const Tokenizer& tokenizer,
   std::deque<std::pair<std::future<EncodedChunk>, std::size_t>> in_flight;
   std::size_t in_flight_bytes = 0;
   EncoderPool encoders(tokenizer);
-  TaskPool<EncodedChunk> pool(options.threads);
+  TaskPool<EncodedChunk> pool(options.threads - 1);  // and this one
 
   const auto finish_first = [&] {
-    const EncodedChunk encoded = in_flight.front().first.get();
+    const EncodedChunk encoded = pool.get(in_flight.front().first);
     in_flight_bytes -= in_flight.front().second;
     in_flight.pop_front();
     take(encoded);

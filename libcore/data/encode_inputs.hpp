@@ -9,9 +9,9 @@
 
 namespace dt::data {
 
-/// Reads on this thread, encodes on others, and hands chunks to `take` on this one, in the order of reading.
-/// `report` is told of `done` bytes of `total`, 0 where a pipe keeps it unknown; what it throws ends the
-/// work.
+/// Reads on this thread, encodes on `threads`, this one among them, and hands chunks to `take` on this one,
+/// in the order of reading. `report` is told of `done` bytes of `total`, 0 where a pipe keeps it unknown;
+/// what it throws ends the work.
 void encode_inputs(const MakeOptions& options, const Tokenizer& tokenizer,
                    const std::function<void(const EncodedChunk&)>& take,
                    const std::function<void(std::uint64_t done, std::uint64_t total)>& report);

@@ -96,7 +96,8 @@ std::vector<ShardPlan> plan_shards(const DocumentSpool& spool, const MakeOptions
 void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOptions& options,
                   DatasetFile& dataset, const MakeProgress& progress) {
   const DType dtype = token_dtype(dataset.tokenizer);
-  ShardSeries series(folder, plan_shards(spool, options), dataset.tokenizer, dtype);
+  const auto writing = options.threads > 1 ? std::launch::async : std::launch::deferred;
+  ShardSeries series(folder, plan_shards(spool, options), dataset.tokenizer, dtype, writing);
   std::uint64_t done = 0;
   spool.drain([&](std::uint64_t) { series.begin_document(); },
               [&](std::span<const std::byte> tokens) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,10 +52,13 @@ class ShardPlanner {
   std::vector<ShardPlan> plans_;
 };
 
-/// Writes one shard as planned. Memory: one digest block. Errors of all calls: environment.
+/// Writes one shard as planned. Memory: two digest blocks, of which one is filled while a thread of its own
+/// digests and writes the other; with std::launch::deferred the caller does, when the next is full. Errors of
+/// all calls: environment.
 class ShardWriter {
  public:
-  ShardWriter(const fs::path& path, const ShardPlan& plan, const TokenizerInfo& tokenizer, DType dtype);
+  ShardWriter(const fs::path& path, const ShardPlan& plan, const TokenizerInfo& tokenizer, DType dtype,
+              std::launch writing);
   /// In bytes of tokens.
   std::uint64_t room() const { return total_bytes_ - written_bytes_ - block_.size(); }
   void begin_document();
@@ -65,6 +69,7 @@ class ShardWriter {
 
  private:
   void flush_block();
+  void wait_for_block();
   void flush_offsets();
   Hdf5Writer file_;
   std::size_t token_bytes_;
@@ -74,13 +79,17 @@ class ShardWriter {
   std::vector<std::byte> block_;
   std::vector<std::uint64_t> offsets_;
   std::vector<std::uint64_t> digests_;
+  std::launch writing_;
+  std::vector<std::byte> written_block_;
+  std::future<void> block_write_;  // waited for before all else ends
 };
 
 /// Writes a dataset's shards one after the other; a document flows over into the next one where a shard is
 /// full.
 class ShardSeries {
  public:
-  ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, DType dtype);
+  ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, DType dtype,
+              std::launch writing);
   void begin_document();
   void append(std::span<const std::byte> tokens);
   /// The shards and splits of `dataset`; all that was planned must have been written.
@@ -93,6 +102,7 @@ class ShardSeries {
   std::vector<ShardPlan> plans_;
   TokenizerInfo tokenizer_;
   DType dtype_;
+  std::launch writing_;
   std::unique_ptr<ShardWriter> current_;
   std::vector<ShardEntry> entries_;
   std::array<Digester, all_splits.size()> digests_;
