@@ -118,7 +118,7 @@ void declare(OptionTable& table, Options& options) {
            "the token that ends a document; default: the tokenizer's own, <|endoftext|> for --train-bpe")
       .add("train-bpe", &options.train_bpe, "N",
            "learn a byte-pair encoding of N tokens from the inputs, bytes and the token that ends a document "
-           "among them, and encode with it; they are read twice, so pipes are not taken",
+           "among them, and encode with it; for --out they are read twice, so pipes are not taken",
            257, tokenizer::max_vocabulary)
       .no_use_with({"tokenizer"})
       .add("min-pair-count", &options.min_pair_count, "N",

@@ -13,7 +13,7 @@ namespace dt::data {
 /// (see tokenizer::train_bpe): `eos_token` (default "<|endoftext|>") ends texts and is token 0,
 /// `tokenizer_pattern` (default gpt2) splits them. Where words say so there are fewer tokens. Reads the
 /// inputs once. The result does not depend on `threads`. Memory beside that of make_dataset: some 80 bytes
-/// for each distinct word and 10 for each of its bytes. Errors: as make_dataset.
+/// for each distinct word and 12 for each of its bytes. Errors: as make_dataset.
 std::string train_tokenizer(const MakeOptions& options, const MakeProgress& progress);
 
 /// Of what train_tokenizer returned.
