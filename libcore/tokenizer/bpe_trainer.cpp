@@ -105,7 +105,7 @@ class Trainer {
   /// Makes the index anew, from words as they are now.
   void count_pairs() {
     PairNumbers numbers;
-    std::vector<PlacedPair> pairs;
+    std::vector<PlacedPair> pairs;  // by number
     std::vector<std::size_t> num_places;
     visit_pairs([&](TokenPair pair, Position, std::int64_t count) {
       const std::uint32_t number = numbers.find_or_add(pair);
@@ -119,14 +119,18 @@ class Trainer {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       if (pairs[i].count >= least_) pairs[i].positions.reserve(num_places[i]);
     }
-    visit_pairs([&](TokenPair pair, Position at, std::int64_t) {
-      PlacedPair& placed = pairs[numbers.find(pair)];
-      if (placed.count >= least_) placed.positions.push_back(at);
-    });
+    place_pairs(numbers, pairs);
     index_ = {};
     for (PlacedPair& pair : pairs) {
       if (pair.count >= least_) index_.add(pair.pair, pair.count, std::move(pair.positions));
     }
+  }
+
+  void place_pairs(const PairNumbers& numbers, std::vector<PlacedPair>& pairs) const {
+    visit_pairs([&](TokenPair pair, Position at, std::int64_t) {
+      PlacedPair& placed = pairs[numbers.find(pair)];
+      if (placed.count >= least_) placed.positions.push_back(at);
+    });
   }
 
   void merge(const PlacedPair& placed) {
