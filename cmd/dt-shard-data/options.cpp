@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/text.hpp"
+#include "tokenizer/vocabulary.hpp"
 
 namespace dt::shard_data {
 
@@ -38,19 +39,23 @@ std::string unescape(const std::string& text) {
 }
 
 void check_mode(const OptionTable& table, const Options& options) {
-  const std::array<std::pair<const char*, bool>, 5> modes = {{{"out", options.out.has_value()},
-                                                              {"encode-only", options.encode_only},
-                                                              {"show", options.show.has_value()},
-                                                              {"verify", options.verify.has_value()},
-                                                              {"decode", options.decode.has_value()}}};
+  const std::array<std::pair<const char*, bool>, 6> modes = {
+      {{"out", options.out.has_value()},
+       {"encode-only", options.encode_only},
+       {"save-tokenizer", options.save_tokenizer.has_value()},
+       {"show", options.show.has_value()},
+       {"verify", options.verify.has_value()},
+       {"decode", options.decode.has_value()}}};
   const auto is_given = [](const auto& mode) { return mode.second; };
   if (std::count_if(modes.begin(), modes.end(), is_given) != 1) {
-    throw Error(ErrorKind::usage,
-                "one of --out, --encode-only, --show, --verify and --decode is required, and only one",
-                "see --help");
+    throw Error(
+        ErrorKind::usage,
+        "one of --out, --encode-only, --save-tokenizer, --show, --verify and --decode is required, and "
+        "only one",
+        "see --help");
   }
   const std::string mode = std::find_if(modes.begin(), modes.end(), is_given)->first;
-  if (mode == "out" || mode == "encode-only") return;
+  if (mode == "out" || mode == "encode-only" || mode == "save-tokenizer") return;
   for (const OptionValue& option : table.values()) {
     if (option.given && option.name != mode)
       throw usage_error("--{} says nothing together with --{}", option.name, mode);
@@ -69,7 +74,7 @@ void check_values(const OptionTable& table, const Options& options) {
     throw usage_error("--text-key is for JSON lines, not --format text");
   if (options.format == "text" && options.skip_bad_lines)
     throw usage_error("--skip-bad-lines is for JSON lines, not --format text");
-  if (options.tokenizer == "bytes") {
+  if (options.tokenizer == "bytes" && !options.train_bpe) {
     for (const char* name : {"tokenizer-pattern", "eos-token"}) {
       if (table.given(name)) throw usage_error("--{} says nothing without a tokenizer's file", name);
     }
@@ -88,6 +93,7 @@ void declare(OptionTable& table, Options& options) {
   options.threads = std::min<std::int64_t>(available_cores(), max_threads);
   table.usage("--out DIR [options] [INPUT...]")
       .usage("--encode-only [options] [INPUT...]")
+      .usage("--save-tokenizer FILE --train-bpe N [options] [INPUT...]")
       .usage("--show DIR | --verify DIR | --decode SHARD:OFFSET:COUNT")
       .positional(
           &options.inputs, "INPUT",
@@ -95,11 +101,14 @@ void declare(OptionTable& table, Options& options) {
           "gzip, zstd, xz and tar, told by their content, are read as what is in them")
       .group("What to do")
       .add("out", &options.out, "DIR", "make the dataset DIR; it appears only when whole")
-      .add("overwrite", &options.overwrite, "replace DIR where it is a dataset")
+      .add("overwrite", &options.overwrite, "replace DIR where it is a dataset, or FILE")
       .no_use_with({"encode-only"})
       .add(
           "encode-only", &options.encode_only,
           "print token ids instead: a document a line, as it would stand in a dataset; --json: {\"ids\":[…]}")
+      .add("save-tokenizer", &options.save_tokenizer, "FILE",
+           "make the tokenizer.json FILE alone, by --train-bpe")
+      .needs("--train-bpe", [&options] { return options.train_bpe.has_value(); })
       .add("show", &options.show, "DIR", "what a dataset consists of")
       .add("verify", &options.verify, "DIR", "check all of a dataset; exit 5 and the names of what is wrong")
       .add("decode", &options.decode, "SHARD:OFFSET:COUNT",
@@ -119,32 +128,48 @@ void declare(OptionTable& table, Options& options) {
       .add("tokenizer", &options.tokenizer, "FILE",
            "bytes: a token is a byte of UTF-8; or a file: Hugging Face's tokenizer.json, or tiktoken's ranks")
       .add("tokenizer-pattern", &options.tokenizer_pattern, "PATTERN",
-           "how text is split before tiktoken's ranks merge it: gpt2, cl100k, llama3, qwen2 or a regular "
-           "expression")
+           "how text is split before tiktoken's ranks merge it, or --train-bpe's (default gpt2): gpt2, "
+           "cl100k, "
+           "llama3, qwen2 or a regular expression")
       .add("eos-token", &options.eos_token, "TEXT",
-           "the token that ends a document; default: the tokenizer's own")
+           "the token that ends a document; default: the tokenizer's own, <|endoftext|> for --train-bpe")
+      .add("train-bpe", &options.train_bpe, "N",
+           "learn a byte-pair encoding of N tokens from the inputs, bytes and the token that ends a document "
+           "among them, and encode with it; for --out they are read twice, so pipes are not taken",
+           257, tokenizer::max_vocabulary)
+      .no_use_with({"tokenizer", "encode-only"})
+      .add("min-pair-count", &options.min_pair_count, "N",
+           "for --train-bpe: pairs that are there less often become no token", 1)
+      .needs("--train-bpe", [&options] { return options.train_bpe.has_value(); })
       .add("append-eos", &options.append_eos, "end each document with the end-of-document token")
+      .no_use_with({"save-tokenizer"})
       .add("min-chars", &options.min_chars, "N", "leave out documents of fewer characters", 0)
+      .no_use_with({"encode-only", "save-tokenizer"})
       .add("max-chars", &options.max_chars, "N", "leave out documents of more characters", 1)
+      .no_use_with({"encode-only", "save-tokenizer"})
       .add("deduplicate", &options.deduplicate, "of documents that are equal keep the first")
+      .no_use_with({"encode-only", "save-tokenizer"})
       .add("val-fraction", &options.val_fraction, "FRACTION",
            "part of the documents for validation, at least one, or the tail of the only one; 0 for none", 0,
            1)
-      .no_use_with({"encode-only"})
+      .no_use_with({"encode-only", "save-tokenizer"})
       .choice(
           "val-by", &options.val_by, {"order", "digest"},
           "order: the last documents of the final order validate; digest: each by its own digest, so that "
           "it stays on its side as data are added")
+      .no_use_with({"encode-only", "save-tokenizer"})
       .add("shuffle", &options.shuffle, "shuffle the documents; without it they keep the input's order")
-      .no_use_with({"encode-only"})
+      .no_use_with({"encode-only", "save-tokenizer"})
       .add("seed", &options.seed, "N", "of the shuffle, and of --val-by digest")
-      .no_use_with({"encode-only"})
+      .no_use_with({"encode-only", "save-tokenizer"})
       .add("shard-tokens", &options.shard_tokens, "N", "tokens in a shard", 1, std::int64_t{1} << 40)
-      .no_use_with({"encode-only"})
+      .no_use_with({"encode-only", "save-tokenizer"})
       .add("threads", &options.threads, "N", "the output does not depend on it", 1, max_threads)
       .example("dt-shard-data --out data/books books/ more.txt.d/ crawl.jsonl", "folders and files")
       .example("dt-shard-data --out data/books --tokenizer hf/tokenizer.json books/",
                "with a model's own tokenizer")
+      .example("dt-shard-data --out data/books --train-bpe 32000 books/",
+               "with one that is learned from them")
       .example("dt-shard-data --out data/crawl crawl-*.jsonl.gz texts.tar.zst", "compressed, and an archive")
       .example("zcat wiki.gz | dt-shard-data --out data/wiki --document-separator '\\n\\n\\n'",
                "standard input, split into documents")
@@ -173,6 +198,8 @@ data::MakeOptions make_options(const Options& options) {
   make.tokenizer = options.tokenizer;
   make.tokenizer_pattern = options.tokenizer_pattern.value_or("");
   make.eos_token = options.eos_token.value_or("");
+  make.train_vocabulary = static_cast<std::uint32_t>(options.train_bpe.value_or(0));
+  make.min_pair_count = static_cast<std::uint64_t>(options.min_pair_count);
   make.shard_tokens = static_cast<std::uint64_t>(options.shard_tokens);
   make.min_chars = static_cast<std::uint64_t>(options.min_chars);
   if (options.max_chars) make.max_chars = static_cast<std::uint64_t>(*options.max_chars);

@@ -12,11 +12,12 @@
 
 namespace dt::shard_data {
 
-/// As given on the command line; exactly one of out, encode_only, show, verify and decode is set.
+/// As given on the command line; exactly one of out, encode_only, save_tokenizer, show, verify and decode is set.
 struct Options {
   std::vector<std::string> inputs = {"-"};
   std::optional<std::string> out;
   bool encode_only = false;
+  std::optional<std::string> save_tokenizer;
   std::optional<std::string> show;
   std::optional<std::string> verify;
   std::optional<std::string> decode;
@@ -29,6 +30,8 @@ struct Options {
   std::string tokenizer = "bytes";
   std::optional<std::string> tokenizer_pattern;
   std::optional<std::string> eos_token;
+  std::optional<std::int64_t> train_bpe;
+  std::int64_t min_pair_count = 1;
   bool append_eos = true;
   std::int64_t shard_tokens = std::int64_t{64} << 20;
   std::int64_t min_chars = 0;

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
@@ -10,6 +11,7 @@
 #include "cmd/dt-shard-data/options.hpp"
 #include "data/shard.hpp"
 #include "data/token_dataset.hpp"
+#include "data/train_tokenizer.hpp"
 #include "data/verify_dataset.hpp"
 
 namespace dt::shard_data {
@@ -31,14 +33,17 @@ class MakeProgressBars {
     signals_.check();
     if (!bar_ || phase != phase_) {
       bar_.reset();
-      const bool is_reading = phase == data::MakePhase::read;
-      bar_.emplace(console_.progress(is_reading ? "reading" : "writing", total, is_reading ? "B" : "tokens"));
+      const auto [label, unit] = labels[static_cast<std::size_t>(phase)];
+      bar_.emplace(console_.progress(label, total, unit));
       phase_ = phase;
     }
     bar_->set(done);
   }
 
  private:
+  /// What a phase does, in which unit.
+  static constexpr std::pair<const char*, const char*> labels[] = {
+      {"counting words", "B"}, {"learning", "tokens"}, {"reading", "B"}, {"writing", "tokens"}};
   Console& console_;
   StopSignals signals_;
   data::MakePhase phase_ = data::MakePhase::read;
@@ -87,16 +92,56 @@ void add_flaws(Json& summary, const data::Flaws& flaws) {
   summary["first_bad_line"] = flaws.first_bad_line;
 }
 
-int make(const Options& options, Console& console) {
-  data::MadeDataset made;
+/// The exit code where a signal ended the work.
+template <class Work>
+std::optional<int> stopped_by_signal(const std::string& path, Console& console, Work work) {
   try {
     MakeProgressBars bars(console);
-    made = data::make_dataset(*options.out, make_options(options), std::ref(bars));
+    work(bars);
+    return std::nullopt;
   } catch (const Interrupted& interrupted) {
-    console.error("stopped by {}: nothing is left of {}", signal_name(interrupted.signal), *options.out);
+    console.error("stopped by {}: nothing is left of {}", signal_name(interrupted.signal), path);
     return interrupted.exit_code();
   }
+}
+
+void warn_of_fewer_tokens(const Options& options, const data::TokenizerInfo& tokenizer, Console& console) {
+  if (options.train_bpe && tokenizer.vocabulary_size < *options.train_bpe) {
+    console.warn("the text has pairs for {} tokens only, not {}", tokenizer.vocabulary_size,
+                 *options.train_bpe);
+  }
+}
+
+int save_tokenizer(const Options& options, Console& console) {
+  const std::string& path = *options.save_tokenizer;
+  std::error_code ignored;
+  if (fs::is_regular_file(path, ignored) && !options.overwrite)
+    throw Error(ErrorKind::input, path + " exists already",
+                "give another name, or --overwrite to replace it");
+  std::string text;
+  const auto signal = stopped_by_signal(path, console, [&](MakeProgressBars& bars) {
+    text = data::train_tokenizer(make_options(options), std::ref(bars));
+  });
+  if (signal) return *signal;
+  write_file_atomically(path, text);
+  const data::TokenizerInfo info = data::trained_tokenizer(text)->info();
+  warn_of_fewer_tokens(options, info, console);
+  if (console.json()) {
+    console.out(compact({{"vocabulary_size", info.vocabulary_size}, {"digest", to_hex(info.digest)}}));
+  } else {
+    console.print("{} tokens\ndigest {}\n", format_count(info.vocabulary_size), to_hex(info.digest));
+  }
+  return 0;
+}
+
+int make(const Options& options, Console& console) {
+  data::MadeDataset made;
+  const auto signal = stopped_by_signal(*options.out, console, [&](MakeProgressBars& bars) {
+    made = data::make_dataset(*options.out, make_options(options), std::ref(bars));
+  });
+  if (signal) return *signal;
   const data::DatasetFile& dataset = made.dataset;
+  warn_of_fewer_tokens(options, dataset.tokenizer, console);
   if (!console.json()) {
     console.print("{}{}{}digest {}\n", split_table(dataset), flaws_text(made.flaws, options),
                   left_out_text(counts_of(made.left_out)), to_hex(dataset.content_digest()));
@@ -204,6 +249,7 @@ std::string flaws_text(const data::Flaws& flaws, const Options& options) {
 }
 
 int run(const Options& options, Console& console) {
+  if (options.save_tokenizer) return save_tokenizer(options, console);
   if (options.show) return show(*options.show, console);
   if (options.verify) return verify(*options.verify, console);
   if (options.decode) return decode(parse_range(*options.decode), console);

@@ -67,7 +67,7 @@ class Encoding {
         documents_(options.append_eos ? std::optional(tokenizer.info().eos) : std::nullopt, sink),
         reader_(options.inputs, options.read, tokenizer, [this] { progress_(done_, total_); }),
         encoders_(tokenizer),
-        pool_(options.threads) {}
+        pool_(options.threads - 1) {}  // and the caller's thread
 
   Flaws run() {
     while (auto chunk = next_chunk()) {
@@ -110,7 +110,7 @@ class Encoding {
   }
 
   void finish_first() {
-    const EncodedChunk encoded = in_flight_.front().encoded.get();
+    const EncodedChunk encoded = pool_.get(in_flight_.front().encoded);
     in_flight_bytes_ -= in_flight_.front().bytes;
     in_flight_.pop_front();
     documents_.append(encoded);
@@ -141,6 +141,29 @@ std::unique_ptr<Tokenizer> make_tokenizer(const EncodeOptions& options) {
 Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
                     const ReadProgress& progress) {
   return Encoding(options, tokenizer, sink, progress).run();
+}
+
+void check_readable_again(const std::vector<std::string>& inputs) {
+  InputWalk walk(inputs);
+  while (const auto input = walk.next()) {
+    if (input->bytes) continue;
+    const std::string name = input->is_stdin ? "standard input" : input->path.string();
+    throw Error(ErrorKind::input, name + " cannot be read twice, to train a tokenizer and to encode",
+                "give files, or train on a part of the text first (--save-tokenizer)");
+  }
+}
+
+Error no_text_error(const std::vector<std::string>& inputs) {
+  std::string names;
+  for (const std::string& input : inputs) {
+    if (names.size() > 200) {
+      names += ", …";
+      break;
+    }
+    names += (names.empty() ? "" : ", ") + (input == "-" ? "standard input" : input);
+  }
+  return Error(ErrorKind::input, "no text in " + names,
+               "give files that are not empty, or folders that hold some");
 }
 
 }  // namespace dt::data

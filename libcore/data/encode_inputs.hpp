@@ -39,11 +39,17 @@ using DocumentSink = std::function<void(const DocumentPart& part)>;
 /// work; it is also called a few times a second while a pipe has nothing to read.
 using ReadProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
-/// Reads on one thread, encodes on `options.threads`, and hands what comes out to `sink` on the caller's, in
-/// the order of the inputs. What `sink` is given does not depend on `threads`, nor do the flaws that were
-/// passed over, nor the first error. Errors: input (unreadable or malformed inputs, naming file and line);
-/// what `sink` and `progress` throw.
+/// Reads on the caller's thread, encodes on `options.threads`, that one among them, and hands what comes out
+/// to `sink` on the caller's, in the order of the inputs. What `sink` is given does not depend on `threads`,
+/// nor do the flaws that were passed over, nor the first error. Errors: input (unreadable or malformed
+/// inputs, naming file and line); what `sink` and `progress` throw.
 Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
                     const ReadProgress& progress);
+
+/// Error{input}: an input is a pipe, which is read once.
+void check_readable_again(const std::vector<std::string>& inputs);
+
+/// What there is to say where nothing was read.
+Error no_text_error(const std::vector<std::string>& inputs);
 
 }  // namespace dt::data

@@ -12,6 +12,7 @@
 #include "data/document_spool.hpp"
 #include "data/shard_writer.hpp"
 #include "data/split_rule.hpp"
+#include "data/train_tokenizer.hpp"
 
 namespace dt::data {
 
@@ -107,8 +108,9 @@ void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOption
   const DType dtype = token_dtype(dataset.tokenizer);
   auto [train_plans, validation_plans] = plan_shards(spool, options);
   if (train_plans.empty()) throw no_training_error();
-  ShardSeries train(folder, std::move(train_plans), dataset.tokenizer, dtype);
-  ShardSeries validation(folder, std::move(validation_plans), dataset.tokenizer, dtype);
+  const auto writing = options.threads > 1 ? std::launch::async : std::launch::deferred;
+  ShardSeries train(folder, std::move(train_plans), dataset.tokenizer, dtype, writing);
+  ShardSeries validation(folder, std::move(validation_plans), dataset.tokenizer, dtype, writing);
   SplitRule rule = split_rule(options, spool);
   ShardSeries* series = &train;
   std::uint64_t done = 0;
@@ -126,6 +128,12 @@ void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOption
       });
   train.finish(Split::train, dataset);
   validation.finish(Split::validation, dataset);
+}
+
+std::unique_ptr<Tokenizer> tokenizer_of(const MakeOptions& options, const MakeProgress& progress) {
+  if (options.train_vocabulary == 0) return make_tokenizer(options);
+  check_readable_again(options.inputs);
+  return trained_tokenizer(train_tokenizer(options, progress));
 }
 
 std::string made_by(const MakeOptions& options, const Flaws& flaws, const LeftOut& left_out) {
@@ -151,6 +159,7 @@ std::string made_by(const MakeOptions& options, const Flaws& flaws, const LeftOu
   if (left_out.too_short > 0) made["too_short"] = left_out.too_short;
   if (left_out.too_long > 0) made["too_long"] = left_out.too_long;
   if (left_out.duplicates > 0) made["duplicates"] = left_out.duplicates;
+  if (options.train_vocabulary > 0) made["train_bpe"] = options.train_vocabulary;
   // A name need not be UTF-8, but JSON must be.
   return made.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -160,23 +169,14 @@ Error nothing_left_error(const MakeOptions& options, const LeftOut& left_out) {
     return Error(ErrorKind::input, "all documents have too few or too many characters",
                  "give others, or another --min-chars or --max-chars");
   }
-  std::string names;
-  for (const std::string& input : options.inputs) {
-    if (names.size() > 200) {
-      names += ", …";
-      break;
-    }
-    names += (names.empty() ? "" : ", ") + (input == "-" ? "standard input" : input);
-  }
-  return Error(ErrorKind::input, "no text in " + names,
-               "give files that are not empty, or folders that hold some");
+  return no_text_error(options.inputs);
 }
 
 }  // namespace
 
 MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
   check_replaceable(folder, options.overwrite);
-  const auto tokenizer = make_tokenizer(options);
+  const auto tokenizer = tokenizer_of(options, progress);
   DatasetFile dataset;
   dataset.tokenizer = tokenizer->info();
 

@@ -13,6 +13,9 @@
 namespace dt::data {
 
 struct MakeOptions : EncodeOptions {
+  /// Tokens of a tokenizer that is learned from the inputs first, at least 257; 0: `tokenizer` is taken.
+  std::uint32_t train_vocabulary = 0;
+  std::uint64_t min_pair_count = 1;  // pairs that are there less often do not become a token
   std::uint64_t shard_tokens = std::uint64_t{64} << 20;
   double val_fraction = 0.01;  // of the documents, in [0, 1)
   std::uint64_t seed = 0;
@@ -38,20 +41,21 @@ struct MadeDataset {
   LeftOut left_out;
 };
 
-enum class MakePhase { read, write };
+/// Of training: count words, learn tokens; then of the dataset.
+enum class MakePhase { count, learn, read, write };
 
-/// Told how far a phase has come: bytes read (`total` 0 where it is unknown) or tokens written. It may throw
-/// to stop the work; it is also called a few times a second while a pipe has nothing to read.
+/// Told how far a phase has come: bytes read (`total` 0 where it is unknown), tokens learned or written. It
+/// may throw to stop the work; it is also called a few times a second while a pipe has nothing to read.
 using MakeProgress = std::function<void(MakePhase phase, std::uint64_t done, std::uint64_t total)>;
 
 /// Makes the dataset `folder` from text. The same inputs and options give the same shards, whatever `threads`
 /// is. Memory does not grow with the input: about 150 MiB, 20 MiB more for each thread beyond two (with a
-/// tokenizer's file some 10 MiB more each, and the tokenizer), and for JSON lines some times the longest
-/// line; disk: up to twice the finished dataset's. The validation split is the last max(1, round(f · D)) of
-/// the D documents in their final order, never all of them; of a single document its last ⌈f · tokens⌉
-/// tokens. `folder` appears only when whole; whatever happens before, what was written is removed; a crash
-/// leaves a hidden sibling. Errors: input (unreadable, empty or malformed inputs, naming file and line;
-/// `folder` exists), environment (a full disk).
+/// tokenizer's file some 10 MiB more each, and the tokenizer; training it takes more: see train_tokenizer),
+/// and for JSON lines some times the longest line; disk: up to twice the finished dataset's. The validation
+/// split is the last max(1, round(f · D)) of the D documents in their final order, never all of them; of a
+/// single document its last ⌈f · tokens⌉ tokens. `folder` appears only when whole; whatever happens before,
+/// what was written is removed; a crash leaves a hidden sibling. Errors: input (unreadable, empty or
+/// malformed inputs, naming file and line; `folder` exists), environment (a full disk).
 MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress);
 
 }  // namespace dt::data

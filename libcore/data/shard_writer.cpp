@@ -52,8 +52,11 @@ std::vector<ShardPlan> ShardPlanner::finish() {
 }
 
 ShardWriter::ShardWriter(const fs::path& path, const ShardPlan& plan, const TokenizerInfo& tokenizer,
-                         DType dtype)
-    : file_(path), token_bytes_(dtype_bytes(dtype)), total_bytes_(plan.tokens * token_bytes_) {
+                         DType dtype, std::launch writing)
+    : file_(path),
+      token_bytes_(dtype_bytes(dtype)),
+      total_bytes_(plan.tokens * token_bytes_),
+      writing_(writing) {
   file_.declare("/tokens", dtype, {plan.tokens});
   file_.declare("/document_offsets", DType::u64, {plan.documents + 1});
   file_.declare("/digests", DType::u64, {(total_bytes_ + digest_block_bytes - 1) / digest_block_bytes});
@@ -88,13 +91,23 @@ void ShardWriter::append(std::span<const std::byte> tokens) {
 
 void ShardWriter::flush_block() {
   if (block_.empty()) return;
-  digests_.push_back(digest(block_));
-  file_.write("/tokens", written_bytes_, block_);
-  written_bytes_ += block_.size();
+  wait_for_block();
+  block_.swap(written_block_);
   block_.clear();
+  block_.reserve(written_block_.size());
+  block_write_ = std::async(writing_, [this, offset = written_bytes_] {
+    digests_.push_back(digest(written_block_));
+    file_.write("/tokens", offset, written_block_);
+  });
+  written_bytes_ += written_block_.size();
+}
+
+void ShardWriter::wait_for_block() {
+  if (block_write_.valid()) block_write_.get();
 }
 
 void ShardWriter::flush_offsets() {
+  wait_for_block();
   file_.write("/document_offsets", written_offsets_ * sizeof(std::uint64_t),
               std::as_bytes(std::span(offsets_)));
   written_offsets_ += offsets_.size();
@@ -111,8 +124,13 @@ std::uint64_t ShardWriter::close() {
   return digest(std::as_bytes(std::span(digests_)));
 }
 
-ShardSeries::ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, DType dtype)
-    : folder_(std::move(folder)), plans_(std::move(plans)), tokenizer_(std::move(tokenizer)), dtype_(dtype) {
+ShardSeries::ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, DType dtype,
+                         std::launch writing)
+    : folder_(std::move(folder)),
+      plans_(std::move(plans)),
+      tokenizer_(std::move(tokenizer)),
+      dtype_(dtype),
+      writing_(writing) {
   for (const ShardPlan& plan : plans_) room_ += plan.tokens * dtype_bytes(dtype);
 }
 
@@ -123,7 +141,7 @@ void ShardSeries::open_next_if_full() {
   const ShardPlan& plan = plans_[entries_.size()];
   const std::string name = fmt::format("{}-{:05}.h5", split_name(plan.split), entries_.size());
   entries_.push_back({name, plan.split, plan.tokens, plan.documents, 0, 0});
-  current_ = std::make_unique<ShardWriter>(folder_ / name, plan, tokenizer_, dtype_);
+  current_ = std::make_unique<ShardWriter>(folder_ / name, plan, tokenizer_, dtype_, writing_);
 }
 
 void ShardSeries::close_current() {

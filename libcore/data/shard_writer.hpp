@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -49,10 +50,13 @@ class ShardPlanner {
   std::vector<ShardPlan> plans_;
 };
 
-/// Writes one shard as planned. Memory: one digest block. Errors of all calls: environment.
+/// Writes one shard as planned. Memory: two digest blocks, of which one is filled while a thread of its own
+/// digests and writes the other; with std::launch::deferred the caller does, when the next is full. Errors of
+/// all calls: environment.
 class ShardWriter {
  public:
-  ShardWriter(const fs::path& path, const ShardPlan& plan, const TokenizerInfo& tokenizer, DType dtype);
+  ShardWriter(const fs::path& path, const ShardPlan& plan, const TokenizerInfo& tokenizer, DType dtype,
+              std::launch writing);
   /// In bytes of tokens.
   std::uint64_t room() const { return total_bytes_ - written_bytes_ - block_.size(); }
   void begin_document();
@@ -63,6 +67,7 @@ class ShardWriter {
 
  private:
   void flush_block();
+  void wait_for_block();
   void flush_offsets();
   Hdf5Writer file_;
   std::size_t token_bytes_;
@@ -72,13 +77,17 @@ class ShardWriter {
   std::vector<std::byte> block_;
   std::vector<std::uint64_t> offsets_;
   std::vector<std::uint64_t> digests_;
+  std::launch writing_;
+  std::vector<std::byte> written_block_;
+  std::future<void> block_write_;  // waited for before all else ends
 };
 
 /// Writes a split's shards one after the other; a document flows over into the next one where a shard is
 /// full.
 class ShardSeries {
  public:
-  ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, DType dtype);
+  ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, DType dtype,
+              std::launch writing);
   /// In bytes of tokens.
   std::uint64_t room() const { return room_; }
   void begin_document();
@@ -94,6 +103,7 @@ class ShardSeries {
   std::vector<ShardPlan> plans_;
   TokenizerInfo tokenizer_;
   DType dtype_;
+  std::launch writing_;
   std::unique_ptr<ShardWriter> current_;
   std::vector<ShardEntry> entries_;
   std::uint64_t room_ = 0;

@@ -1,6 +1,8 @@
 #pragma once
-// Threads that run tasks in the order of submission; results come back as futures.
+// Threads that run tasks in the order of submission; results come back as futures. Who waits for one may
+// help.
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -29,6 +31,13 @@ class TaskPool {
   }
   TaskPool(const TaskPool&) = delete;
 
+  /// Waits for a result; until it is there, runs tasks on this thread.
+  Result get(std::future<Result>& result) {
+    while (result.wait_for(std::chrono::seconds(0)) != std::future_status::ready && run_one()) {
+    }
+    return result.get();
+  }
+
   std::future<Result> submit(std::function<Result()> task) {
     std::packaged_task<Result()> packaged(std::move(task));
     std::future<Result> result = packaged.get_future();
@@ -41,6 +50,19 @@ class TaskPool {
   }
 
  private:
+  /// False where no task waits.
+  bool run_one() {
+    std::packaged_task<Result()> task;
+    {
+      const std::lock_guard lock(mutex_);
+      if (tasks_.empty()) return false;
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    task();
+    return true;
+  }
+
   void work() {
     std::unique_lock lock(mutex_);
     for (;;) {

@@ -5,6 +5,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "tokenizer/encoder.hpp"
+#include "tokenizer/hf_tokenizer.hpp"
 #include "tokenizer/read_tokenizer.hpp"
 #include "tokenizer/safe_cut.hpp"
 
@@ -119,6 +120,11 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const std::st
   tokenizer::TokenizerFile file = tokenizer::read_tokenizer(name, pattern);
   const std::uint32_t end = eos_of(*file.tokenizer, name, eos);
   return std::make_unique<FileTokenizer>(std::move(file), end);
+}
+
+std::unique_ptr<Tokenizer> tokenizer_of_text(std::string text, const std::string& origin, std::uint32_t eos) {
+  auto parsed = std::make_unique<const tokenizer::Tokenizer>(tokenizer::read_hugging_face(text, origin));
+  return std::make_unique<FileTokenizer>(tokenizer::TokenizerFile{std::move(text), std::move(parsed)}, eos);
 }
 
 std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder, const TokenizerInfo& info) {

@@ -59,6 +59,9 @@ inline constexpr const char* file_tokenizer_name = "tokenizer.json";
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const std::string& pattern = {},
                                           const std::string& eos = {});
 
+/// Of a tokenizer.json's text in which `eos` ends a document. Errors: input, naming `origin`.
+std::unique_ptr<Tokenizer> tokenizer_of_text(std::string text, const std::string& origin, std::uint32_t eos);
+
 /// The tokenizer of a dataset's folder, which made what `info` is from. Errors: input, it is another one.
 std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder, const TokenizerInfo& info);
 

@@ -33,12 +33,15 @@ json added_tokens(const std::vector<AddedToken>& tokens) {
   return list;
 }
 
-json model_of(const Bpe& bpe, Id num_tokens) {
+json model_of(const Bpe& bpe, const std::vector<AddedToken>& special_tokens) {
   std::vector<std::string> texts;
+  for (Id id = 0; id < bpe.vocabulary.size(); ++id) texts.push_back(in_alphabet(bpe.vocabulary.bytes(id)));
+  for (const AddedToken& token : special_tokens) {
+    if (token.id < texts.size()) texts[token.id] = token.content;
+  }
   json::object_t vocab;
-  for (Id id = 0; id < num_tokens; ++id) {
-    texts.push_back(in_alphabet(bpe.vocabulary.bytes(id)));
-    if (bpe.vocabulary.has(id)) vocab.push_back({texts.back(), id});  // not by [], which looks for it
+  for (Id id = 0; id < texts.size(); ++id) {
+    if (bpe.vocabulary.has(id)) vocab.push_back({texts[id], id});  // not by [], which looks for it
   }
   json merges = json::array();
   for (const auto& [left, right] : bpe.merges.pairs())
@@ -60,7 +63,6 @@ json model_of(const Bpe& bpe, Id num_tokens) {
 std::string hugging_face_text(const Bpe& bpe, const std::string& regex,
                               const std::vector<AddedToken>& special_tokens) {
   DT_CHECK(bpe.is_byte_level, "tokens are characters");
-  const Id num_tokens = special_tokens.empty() ? bpe.vocabulary.size() : special_tokens.front().id;
   const json bytes = {
       {"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
   const json file = {{"version", "1.0"},
@@ -71,7 +73,7 @@ std::string hugging_face_text(const Bpe& bpe, const std::string& regex,
                      {"pre_tokenizer", split_by(regex)},
                      {"post_processor", nullptr},
                      {"decoder", bytes},
-                     {"model", model_of(bpe, num_tokens)}};
+                     {"model", model_of(bpe, special_tokens)}};
   return file.dump(1) + "\n";
 }
 

@@ -10,8 +10,8 @@
 namespace dt::tokenizer {
 
 /// What read_hugging_face and Hugging Face's tokenizers read. `regex` says how text is split, what it does
-/// not match is dropped. `special_tokens` have the ids that follow the vocabulary's, in order and without a
-/// gap: Hugging Face's reader gives them these, whatever the file says.
+/// not match is dropped. `special_tokens` are of the vocabulary, or have the ids that follow it, in order and
+/// without a gap: Hugging Face's reader gives them these, whatever the file says.
 std::string hugging_face_text(const Bpe& bpe, const std::string& regex,
                               const std::vector<AddedToken>& special_tokens);
 

@@ -173,6 +173,11 @@ std::string regex_of_pattern(Pattern pattern) {
   return std::string(found->regex);
 }
 
+std::string regex_of_text(const std::string& name_or_regex) {
+  const auto known = pattern_of_name(name_or_regex);
+  return known ? regex_of_pattern(*known) : name_or_regex;
+}
+
 std::optional<Pattern> pattern_of_name(std::string_view name) {
   if (name == "gpt2") return Pattern::gpt2;
   if (name == "cl100k") return Pattern::cl100k;

@@ -27,6 +27,8 @@ std::optional<Pattern> pattern_of_regex(std::string_view regex);
 
 /// As Oniguruma, PCRE2 and Rust's engines understand it alike.
 std::string regex_of_pattern(Pattern pattern);
+/// The regular expression that a user names or writes out.
+std::string regex_of_text(const std::string& name_or_regex);
 
 std::unique_ptr<PreTokenizer> make_scanner(Pattern pattern);
 

@@ -25,7 +25,7 @@ DatasetFile write_series(const fs::path& folder, std::uint64_t shard_tokens,
     planner.begin_document();
     planner.advance(length);
   }
-  ShardSeries series(folder, planner.finish(), tokenizer, DType::u16);
+  ShardSeries series(folder, planner.finish(), tokenizer, DType::u16, std::launch::async);
   std::uint16_t token = 0;
   for (const std::uint16_t length : lengths) {
     series.begin_document();

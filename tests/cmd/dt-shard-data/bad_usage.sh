@@ -13,8 +13,8 @@ refused() {
   [[ ! -e out ]] || fail "out exists after: $*"
 }
 
-refused 'one of --out, --encode-only, --show, --verify and --decode' in
-refused 'one of --out, --encode-only, --show, --verify and --decode' --out out --show out
+refused 'one of --out, --encode-only, --save-tokenizer, --show, --verify and --decode' in
+refused 'one of --out, --encode-only, --save-tokenizer, --show, --verify and --decode' --out out --show out
 refused "unknown option '--sed'.*--seed" --out out --sed 1 in
 refused '--eos-token says nothing without a tokenizer' --out out --eos-token x in
 refused '--tokenizer-pattern says nothing without a tokenizer' --out out --tokenizer-pattern gpt2 in

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# shards.sh: learning a tokenizer against Hugging Face's trainer on the same cores, then text to shards on two threads against one, each
+# with a core of its own, and against the encoder alone on as many. DT_BENCH_TEXT names the text; without it, it is 100 MB of what this
+# machine has of documents and code. DT_BENCH_PYTHON names a python that has tokenizers. TMPDIR should be memory, or disks are measured.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+machine_text() {
+  find /usr/share/doc /usr/include /usr/lib/python3* /usr/share/perl* -type f \
+    \( -name '*.h' -o -name '*.hpp' -o -name '*.py' -o -name '*.pm' -o -name '*.html' -o -name '*.txt' -o -name copyright \) -print0 |
+    sort -z | xargs -0 cat | iconv -c -f utf-8 -t utf-8 | head -c 100000000 | iconv -c -f utf-8 -t utf-8
+}
+text=${DT_BENCH_TEXT:-$dir/text}
+[[ -e $text ]] || machine_text >"$text" 2>/dev/null || true # head ends the pipe
+bytes=$(wc -c <"$text")
+separator='\n\n\n'
+
+median() { sort -g | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+# seconds COMMAND...
+seconds() {
+  local start=$EPOCHREALTIME
+  "$@" >/dev/null
+  awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN {print b - a}'
+}
+# row WHAT VALUES TARGET: the median of a file's values
+row() { printf '%-64s %.2f (at least %s)  of %s\n' "$1" "$(median <"$2")" "$3" "$(sort -g "$2" | xargs printf '%.2f ')"; }
+
+train() {
+  seconds dt-shard-data --quiet --train-bpe 32000 --document-separator "$separator" --overwrite --save-tokenizer tokenizer.json "$text"
+}
+own=$(train)
+awk -v b="$bytes" -v s="$own" 'BEGIN {printf "32,000 tokens learned from %.0f MB in %.2f s\n", b / 1e6, s}'
+if [[ -n ${DT_BENCH_PYTHON:-} ]]; then
+  other=$(PYTHONPATH=$here/../python "$DT_BENCH_PYTHON" - "$text" <<'PYTHON'
+import sys, time
+from check_training import trained_by_others
+texts = open(sys.argv[1], encoding="utf-8", newline="").read().split("\n\n\n")
+start = time.time()
+trained_by_others(texts, "gpt2", 32000, 1, "<|endoftext|>")
+print(time.time() - start)
+PYTHON
+  )
+  awk -v o="$other" -v s="$own" \
+    'BEGIN {printf "%-64s %.2f (at least 2)  %.2f s and %.2f s\n", "Hugging Face'\''s trainer ÷ --train-bpe 32000, seconds", o / s, o, s}'
+fi
+
+# make_shards CORES: text to shards, a thread on each core
+make_shards() {
+  local threads
+  threads=$(tr ',' '\n' <<<"$1" | wc -l)
+  seconds taskset -c "$1" dt-shard-data --quiet --threads "$threads" --tokenizer tokenizer.json --document-separator "$separator" \
+    --overwrite --out shards "$text"
+}
+# encode CORE: the text once, from memory
+encode() {
+  DT_BENCH_TOKENIZER=tokenizer.json DT_BENCH_ENGLISH=$text taskset -c "$1" bench_tokenizer --benchmark_filter='^BM_english' \
+    --benchmark_format=csv 2>/dev/null | awk -F, '/BM_english/ {print $3 / 1e3}' >"encoded.$1"
+}
+# encode_alone: seconds for half of the text on each of two cores
+encode_alone() {
+  encode 0 &
+  encode 1
+  wait
+  cat encoded.0 encoded.1 | awk '{s += $1 / 4} END {print s}'
+}
+for _ in 1 2 3 4 5; do
+  one=$(make_shards 0)
+  two=$(make_shards 0,1)
+  alone=$(encode_alone)
+  awk -v one="$one" -v two="$two" -v alone="$alone" 'BEGIN {print one / two >>"scaling"; print alone / two >>"whole"}'
+done
+row 'text to shards, one thread ÷ two' scaling 1.9
+row 'the encoder alone ÷ text to shards, two threads' whole 0.8
