@@ -24,9 +24,11 @@ struct Options {
   std::string format = "auto";
   std::string text_key = "text";
   std::string invalid = "fail";
+  std::optional<std::string> token_type;
   bool skip_bad_lines = false;
   std::optional<std::string> document_separator;
   std::string tokenizer = "bytes";
+  bool names_tokenizer = false;  // the user does
   std::optional<std::string> tokenizer_pattern;
   std::optional<std::string> eos_token;
   bool append_eos = true;

@@ -99,7 +99,7 @@ void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOption
 }
 
 std::string made_by(const MakeOptions& options, const Flaws& flaws) {
-  constexpr const char* formats[] = {"auto", "text", "jsonl"};
+  constexpr const char* formats[] = {"auto", "text", "jsonl", "npy", "bin", "megatron"};
   constexpr const char* invalid[] = {"fail", "replace", "skip"};
   nlohmann::ordered_json made = {{"tool", options.tool}, {"inputs", options.inputs}};
   made["format"] = formats[static_cast<std::size_t>(options.read.format)];
