@@ -15,6 +15,8 @@ namespace dt::shard_data {
 namespace {
 
 constexpr std::int64_t max_threads = 1024;
+/// In the order of data::InputFormat.
+constexpr std::array<const char*, 6> formats = {"auto", "text", "jsonl", "npy", "bin", "megatron"};
 
 /// "\n", "\t", "\r" and "\\" as one would write them in a string.
 std::string unescape(const std::string& text) {
@@ -64,16 +66,35 @@ void check_mode(const OptionTable& table, const Options& options) {
     throw usage_error("--{} takes no inputs: '{}'", mode, options.inputs.front());
 }
 
+/// Options that have no use with a format.
+void check_format(const OptionTable& table, const Options& options) {
+  const bool is_tokens = options.format == "npy" || options.format == "bin" || options.format == "megatron";
+  const auto refuse = [&](const char* name, const char* what, bool has_no_use) {
+    if (has_no_use && table.given(name))
+      throw usage_error("--{} is for {}, not --format {}", name, what, options.format);
+  };
+  for (const char* name : {"text-key", "skip-bad-lines"})
+    refuse(name, "JSON lines", is_tokens || options.format == "text");
+  refuse("document-separator", "text", is_tokens || options.format == "jsonl");
+  for (const char* name : {"invalid", "min-chars", "max-chars"}) refuse(name, "text", is_tokens);
+  refuse("token-type", "--format bin", options.format != "bin");
+  if (is_tokens && !table.given("tokenizer")) {
+    throw Error(ErrorKind::usage, fmt::format("--format {} needs --tokenizer", options.format),
+                "name the tokenizer that made the ids");
+  }
+  if (options.token_type && options.token_type != "u16" && options.token_type != "u32") {
+    throw Error(ErrorKind::usage,
+                fmt::format("invalid value '{}' for option '--token-type'", *options.token_type),
+                "expected u16 or u32");
+  }
+}
+
 void check_values(const OptionTable& table, const Options& options) {
   if (options.val_fraction >= 1) {
     throw Error(ErrorKind::usage,
                 fmt::format("invalid value '{}' for option '--val-fraction'", options.val_fraction),
                 "expected a number from 0 up to, but not including, 1");
   }
-  if (options.format == "text" && table.given("text-key"))
-    throw usage_error("--text-key is for JSON lines, not --format text");
-  if (options.format == "text" && options.skip_bad_lines)
-    throw usage_error("--skip-bad-lines is for JSON lines, not --format text");
   if (options.tokenizer == "bytes" && !options.train_bpe) {
     for (const char* name : {"tokenizer-pattern", "eos-token"}) {
       if (table.given(name)) throw usage_error("--{} says nothing without a tokenizer's file", name);
@@ -83,7 +104,6 @@ void check_values(const OptionTable& table, const Options& options) {
     throw usage_error("--max-chars {} is below --min-chars {}", *options.max_chars, options.min_chars);
   if (!options.document_separator) return;
   if (options.document_separator->empty()) throw usage_error("--document-separator is empty");
-  if (options.format == "jsonl") throw usage_error("--document-separator is for text, not --format jsonl");
   unescape(*options.document_separator);
 }
 
@@ -114,8 +134,13 @@ void declare(OptionTable& table, Options& options) {
       .add("decode", &options.decode, "SHARD:OFFSET:COUNT",
            "print COUNT tokens of a shard file from OFFSET on as text")
       .group("Input")
-      .choice("format", &options.format, {"auto", "text", "jsonl"},
-              "auto: what is named .jsonl or .ndjson (.jsonl.gz, …) is JSON lines, all else UTF-8 text")
+      .choice(
+          "format", &options.format, {formats.begin(), formats.end()},
+          "auto: what is named .jsonl or .ndjson (.jsonl.gz, …) is JSON lines, NumPy's and llm.c's token ids "
+          "are "
+          "known by their content, all else is UTF-8 text. Ids need the --tokenizer that made them, and end "
+          "documents with its end-of-document token: npy, one row of whole numbers; bin, ids alone (nanoGPT) "
+          "or llm.c's; megatron, X.bin with X.idx, which says where documents end")
       .add("text-key", &options.text_key, "KEY", "where a JSON line has its text")
       .add("document-separator", &options.document_separator, "STRING",
            "split text into documents at STRING (\\n, \\t, \\r, \\\\ understood); without it a file is a "
@@ -124,6 +149,8 @@ void declare(OptionTable& table, Options& options) {
               "bytes that are not UTF-8: an error, or each sequence of them U+FFFD, or left out, and counted")
       .add("skip-bad-lines", &options.skip_bad_lines,
            "leave out and count lines that are no JSON object with a text")
+      .add("token-type", &options.token_type, "u16|u32",
+           "of --format bin without a header; default: u16 for tokenizers of up to 65,536 tokens, else u32")
       .group("Output")
       .add("tokenizer", &options.tokenizer, "FILE",
            "bytes: a token is a byte of UTF-8; or a file: Hugging Face's tokenizer.json, or tiktoken's ranks")
@@ -175,10 +202,14 @@ void declare(OptionTable& table, Options& options) {
                "standard input, split into documents")
       .example("dt-shard-data --encode-only --tokenizer hf/tokenizer.json <book.txt | wc -w",
                "how many tokens?")
+      .example("dt-shard-data --out data/owt --format bin --tokenizer gpt2/tokenizer.json train.bin",
+               "token ids of nanoGPT or llm.c")
       .example("dt-shard-data --verify data/wiki", "is it whole?")
       .example("dt-shard-data --decode data/wiki/train-00000.h5:0:500", "read what a model will read")
       .check([&table, &options] {
+        options.names_tokenizer = table.given("tokenizer");
         check_mode(table, options);
+        check_format(table, options);
         check_values(table, options);
         if (options.decode) parse_range(*options.decode);
       });
@@ -187,9 +218,11 @@ void declare(OptionTable& table, Options& options) {
 data::MakeOptions make_options(const Options& options) {
   data::MakeOptions make;
   make.inputs = options.inputs;
-  make.read.format = options.format == "text"    ? data::TextFormat::text
-                     : options.format == "jsonl" ? data::TextFormat::jsonl
-                                                 : data::TextFormat::automatic;
+  make.read.format = static_cast<data::InputFormat>(
+      std::find(formats.begin(), formats.end(), options.format) - formats.begin());
+  make.read.takes_tokens = options.names_tokenizer;
+  if (options.token_type)
+    make.read.raw_type = *options.token_type == "u16" ? data::TokenType::u16 : data::TokenType::u32;
   make.read.document_separator = unescape(options.document_separator.value_or(""));
   make.read.invalid = options.invalid == "replace" ? data::InvalidUtf8::replace
                       : options.invalid == "skip"  ? data::InvalidUtf8::skip

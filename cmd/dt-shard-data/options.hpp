@@ -25,9 +25,11 @@ struct Options {
   std::string format = "auto";
   std::string text_key = "text";
   std::string invalid = "fail";
+  std::optional<std::string> token_type;
   bool skip_bad_lines = false;
   std::optional<std::string> document_separator;
   std::string tokenizer = "bytes";
+  bool names_tokenizer = false;  // the user does
   std::optional<std::string> tokenizer_pattern;
   std::optional<std::string> eos_token;
   std::optional<std::int64_t> train_bpe;

@@ -2,6 +2,7 @@
 // One chunk of input as token ids: checks UTF-8, takes the text out of JSON lines, tokenizes.
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,14 @@ struct Flaws {
   Flaws& operator+=(const Flaws& later);
 };
 
+/// Of what is no text.
+inline constexpr std::uint64_t no_chars = std::numeric_limits<std::uint64_t>::max();
+
 /// Ids [begin, end) of a document, and of how many Unicode characters they are.
 struct EncodedPart {
   std::size_t begin;
   std::size_t end;
-  std::uint64_t chars;
+  std::uint64_t chars;  // or no_chars
   bool ends_document;
 };
 

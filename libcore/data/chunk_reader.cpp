@@ -24,17 +24,28 @@ std::uint64_t count_newlines(std::string_view text) {
   return sum;
 }
 
+/// Ids without a header are stored as dt stores them, unless the user says.
+InputOptions with_type(InputOptions options, const Tokenizer& tokenizer) {
+  constexpr std::uint32_t largest_u16_vocabulary = 65536;
+  if (!options.raw_type) {
+    options.raw_type =
+        tokenizer.info().vocabulary_size <= largest_u16_vocabulary ? TokenType::u16 : TokenType::u32;
+  }
+  return options;
+}
+
 }  // namespace
 
 ChunkReader::ChunkReader(const std::vector<std::string>& inputs, ReadOptions options,
                          const Tokenizer& tokenizer, std::function<void()> idle)
-    : inputs_(inputs, options.format, options.invalid),
+    : inputs_(inputs, with_type(options, tokenizer)),
       options_(std::move(options)),
       tokenizer_(tokenizer),
       idle_(std::move(idle)) {}
 
 std::optional<Chunk> ChunkReader::next() {
   if (!stream_ && !begin_stream()) return std::nullopt;
+  if (stream_->tokens) return next_tokens();
   for (;;) {
     fill();
     Chunk chunk;
@@ -55,6 +66,21 @@ std::optional<Chunk> ChunkReader::next() {
     if (at_end_) stream_.reset();
     return chunk;
   }
+}
+
+/// A block is a chunk.
+Chunk ChunkReader::next_tokens() {
+  if (!block_) next_block();
+  Chunk chunk;
+  chunk.bytes = std::move(block_->bytes);
+  chunk.stream = stream_;
+  chunk.parts = std::move(block_->parts);
+  chunk.file_bytes = std::exchange(file_bytes_, 0);
+  chunk.first_token = block_->first_token;
+  chunk.ends_stream = block_->ends_stream;
+  if (chunk.ends_stream) stream_.reset();
+  block_.reset();
+  return chunk;
 }
 
 bool ChunkReader::begin_stream() {

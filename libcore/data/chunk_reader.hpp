@@ -14,25 +14,18 @@
 
 namespace dt::data {
 
-/// A part of a chunk that belongs to one document; the document ends with it or goes on with the next part.
-struct Part {
-  std::size_t begin;
-  std::size_t end;
-  bool ends_document;
-};
-
 struct Chunk {
   std::string bytes;  // as they stand in the stream, a byte order mark at its start left out
   std::shared_ptr<const InputStream> stream;  // of JSON lines: whole ones, not yet split
-  std::vector<Part> parts;                    // of text
+  std::vector<Part> parts;                    // of text, and of tokens whose stream has documents
   std::uint64_t first_line = 1;
   std::uint64_t file_bytes = 0;         // read of files for it
   std::uint64_t invalid_sequences = 0;  // mended in it, or near
+  std::uint64_t first_token = 0;        // of tokens: its number in the stream
+  bool ends_stream = false;             // of tokens
 };
 
-struct ReadOptions {
-  TextFormat format = TextFormat::automatic;
-  InvalidUtf8 invalid = InvalidUtf8::fail;
+struct ReadOptions : InputOptions {
   std::string document_separator;  // text is split at it; "" makes a file a document
   std::size_t chunk_bytes = std::size_t{1} << 20;
   /// What cannot be cut (a JSON line, text that a tokenizer takes as a whole) must be shorter: it is held in
@@ -51,6 +44,7 @@ class ChunkReader {
 
  private:
   bool begin_stream();
+  Chunk next_tokens();
   void next_block();
   void fill();
   Error too_long() const;

@@ -10,6 +10,7 @@
 #include "data/chunk_encoder.hpp"
 #include "data/encoder_pool.hpp"
 #include "data/task_pool.hpp"
+#include "data/token_encoder.hpp"
 
 namespace dt::data {
 
@@ -64,6 +65,7 @@ class Encoding {
       : options_(options),
         progress_(progress),
         total_(total_input_bytes(options.inputs)),
+        info_(tokenizer.info()),
         documents_(options.append_eos ? std::optional(tokenizer.info().eos) : std::nullopt, sink),
         reader_(options.inputs, options.read, tokenizer, [this] { progress_(done_, total_); }),
         encoders_(tokenizer),
@@ -103,7 +105,8 @@ class Encoding {
     const std::size_t bytes = chunk.bytes.size();
     auto task = [shared = std::make_shared<const Chunk>(std::move(chunk)), this] {
       const EncoderPool::Loan encoder(encoders_);
-      return encode_chunk(*shared, *encoder, options_.lines);
+      return shared->stream->tokens ? encode_tokens(*shared, info_)
+                                    : encode_chunk(*shared, *encoder, options_.lines);
     };
     in_flight_.push_back({pool_.submit(std::move(task)), bytes});
     in_flight_bytes_ += bytes;
@@ -123,6 +126,7 @@ class Encoding {
   const ReadProgress& progress_;
   const std::uint64_t total_;
   std::uint64_t done_ = 0;
+  const TokenizerInfo info_;
   Flaws flaws_;
   DocumentEnds documents_;
   ChunkReader reader_;

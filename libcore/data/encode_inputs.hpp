@@ -28,7 +28,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const EncodeOptions& options);
 /// Of a document.
 struct DocumentPart {
   std::span<const std::uint32_t> ids;
-  std::uint64_t chars = 0;  // Unicode characters that the ids are of
+  std::uint64_t chars = 0;  // Unicode characters that the ids are of, or no_chars
   bool ends_document = false;
 };
 

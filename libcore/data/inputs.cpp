@@ -17,8 +17,8 @@ fs::file_status status_of(const fs::path& path) {
 
 }  // namespace
 
-bool is_jsonl(const std::string& name, TextFormat format) {
-  if (format != TextFormat::automatic) return format == TextFormat::jsonl;
+bool is_jsonl(const std::string& name, InputFormat format) {
+  if (format != InputFormat::automatic) return format == InputFormat::jsonl;
   return name.ends_with(".jsonl") || name.ends_with(".ndjson");
 }
 

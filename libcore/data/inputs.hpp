@@ -11,8 +11,9 @@
 
 namespace dt::data {
 
-/// automatic: by the file's name, .jsonl and .ndjson are JSON lines and everything else is text.
-enum class TextFormat { automatic, text, jsonl };
+/// automatic: NumPy's and llm.c's token ids by their first bytes; by name, .jsonl and .ndjson are JSON lines;
+/// everything else is text. bin: ids alone or llm.c's; megatron: X.bin with X.idx beside it.
+enum class InputFormat { automatic, text, jsonl, npy, bin, megatron };
 
 /// What becomes of bytes that are not UTF-8: an error, U+FFFD, or nothing.
 enum class InvalidUtf8 { fail, replace, skip };
@@ -25,7 +26,7 @@ struct InputFile {
 };
 
 /// Whether what is called `name` is JSON lines.
-bool is_jsonl(const std::string& name, TextFormat format);
+bool is_jsonl(const std::string& name, InputFormat format);
 
 /// Folders are walked recursively in the byte order of their entries' names; in them hidden entries, links to
 /// folders and what is no regular file are passed over. Errors: input, naming what is missing or cannot be

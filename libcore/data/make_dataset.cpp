@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -48,7 +47,7 @@ class Spooling {
 
   void append(const DocumentPart& part) {
     spool_.append(part.ids);
-    chars_ += part.chars;
+    add_chars(part.chars);
     if (!part.ends_document) return;
     end_document();
     chars_ = 0;
@@ -56,6 +55,15 @@ class Spooling {
   const LeftOut& left_out() const { return left_out_; }
 
  private:
+  void add_chars(std::uint64_t chars) {
+    const bool counts = options_.min_chars > 0 || options_.max_chars < no_chars;
+    if (chars == no_chars && counts) {
+      throw Error(ErrorKind::input, "token ids are no characters, which --min-chars and --max-chars count",
+                  "leave these options out");
+    }
+    if (chars != no_chars) chars_ += chars;
+  }
+
   void end_document() {
     if (chars_ >= options_.min_chars && chars_ <= options_.max_chars) return spool_.end_document();
     ++(chars_ < options_.min_chars ? left_out_.too_short : left_out_.too_long);
@@ -137,7 +145,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const MakeOptions& options, const MakePr
 }
 
 std::string made_by(const MakeOptions& options, const Flaws& flaws, const LeftOut& left_out) {
-  constexpr const char* formats[] = {"auto", "text", "jsonl"};
+  constexpr const char* formats[] = {"auto", "text", "jsonl", "npy", "bin", "megatron"};
   constexpr const char* invalid[] = {"fail", "replace", "skip"};
   nlohmann::ordered_json made = {{"tool", options.tool}, {"inputs", options.inputs}};
   made["format"] = formats[static_cast<std::size_t>(options.read.format)];
@@ -152,7 +160,7 @@ std::string made_by(const MakeOptions& options, const Flaws& flaws, const LeftOu
   made["split_by"] = options.split_by == SplitBy::order ? "order" : "digest";
   made["deduplicate"] = options.deduplicate;
   made["min_chars"] = options.min_chars;
-  if (options.max_chars < std::numeric_limits<std::uint64_t>::max()) made["max_chars"] = options.max_chars;
+  if (options.max_chars < no_chars) made["max_chars"] = options.max_chars;
   made["shard_tokens"] = options.shard_tokens;
   if (flaws.invalid_sequences > 0) made["invalid_sequences"] = flaws.invalid_sequences;
   if (flaws.bad_lines > 0) made["bad_lines"] = flaws.bad_lines;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <string>
 
 #include "data/dataset_file.hpp"
@@ -23,7 +22,7 @@ struct MakeOptions : EncodeOptions {
   bool shuffle = true;
   bool deduplicate = false;     // of documents with the same tokens the first one stays
   std::uint64_t min_chars = 0;  // documents of fewer, or more, Unicode characters are left out
-  std::uint64_t max_chars = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t max_chars = no_chars;
   bool overwrite = false;  // only ever another dataset
   std::string tool;        // name and version, for dataset.json
 };

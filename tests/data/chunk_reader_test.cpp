@@ -98,7 +98,7 @@ TEST_CASE("a byte order mark at a file's start is left out, elsewhere it is text
   put(folder / "b", "\xEF\xBB\xBF{\"text\": \"x\"}\n");
   CHECK(documents_of({folder / "a"}, {}) == Strings{"one\xEF\xBB\xBFtwo"});
   ReadOptions lines;
-  lines.format = TextFormat::jsonl;
+  lines.format = InputFormat::jsonl;
   CHECK(chunks_of({folder / "b"}, lines).at(0).bytes == "{\"text\": \"x\"}\n");
 }
 

@@ -23,7 +23,8 @@ inline dt::data::MakeOptions plain_options(std::vector<std::string> inputs) {
 }
 
 inline dt::data::DatasetFile make(const std::filesystem::path& folder, const dt::data::MakeOptions& options) {
-  return dt::data::make_dataset(folder, options, [](dt::data::MakePhase, std::uint64_t, std::uint64_t) {}).dataset;
+  return dt::data::make_dataset(folder, options, [](dt::data::MakePhase, std::uint64_t, std::uint64_t) {})
+      .dataset;
 }
 
 inline std::vector<std::int32_t> tokens_of(const dt::data::TokenDataset& dataset, dt::data::Split split) {

@@ -38,8 +38,8 @@ bool is_hidden(const std::string& path) {
 
 }  // namespace
 
-InputReader::InputReader(const std::vector<std::string>& inputs, TextFormat format, InvalidUtf8 invalid)
-    : walk_(inputs), format_(format), invalid_(invalid), thread_([this] { work(); }) {}
+InputReader::InputReader(const std::vector<std::string>& inputs, InputOptions options)
+    : walk_(inputs), options_(options), thread_([this] { work(); }) {}
 
 InputReader::~InputReader() {
   {
@@ -96,6 +96,7 @@ void InputReader::push(InputBlock block) {
 }
 
 void InputReader::read_file(const InputFile& input) {
+  if (options_.format == InputFormat::megatron) return read_megatron(input);
   FileSource file(input, stopping_);
   file_ = &file;
   reported_bytes_ = 0;
@@ -105,6 +106,7 @@ void InputReader::read_file(const InputFile& input) {
 /// `plain_name` is what the name would be if nothing were compressed.
 void InputReader::read_stream(ByteSource& source, const std::string& name, const std::string& plain_name) {
   PeekedSource peeked(source);
+  if (read_if_tokens(peeked, name)) return;
   const Content content = content_of(peeked.first());
   if (codec_name(content) != nullptr) {
     Decompressor decompressor(peeked, content, name);
@@ -124,14 +126,71 @@ void InputReader::read_archive(ByteSource& source, const std::string& name) {
 }
 
 void InputReader::read_documents(ByteSource& source, const std::string& name, const std::string& plain_name) {
-  const auto stream = std::make_shared<const InputStream>(InputStream{name, is_jsonl(plain_name, format_)});
-  Utf8Mender mender(invalid_);
+  const auto stream =
+      std::make_shared<const InputStream>(InputStream{name, is_jsonl(plain_name, options_.format)});
+  if (options_.format == InputFormat::npy) throw input_error("{} is no file of NumPy's (.npy)", name);
+  Utf8Mender mender(options_.invalid);
   for (bool ends = false; !ends;) {
     std::string bytes(block_bytes, '\0');
     bytes.resize(read_full(source, bytes));
     ends = bytes.size() < block_bytes;
-    bytes = mender.mend(std::move(bytes), ends);
-    push({stream, std::move(bytes), ends, 0, mender.take_count()});
+    InputBlock block;
+    block.stream = stream;
+    block.ends_stream = ends;
+    block.bytes = mender.mend(std::move(bytes), ends);
+    block.invalid_sequences = mender.take_count();
+    push(std::move(block));
+  }
+}
+
+/// Of ids alone any bytes may be the first, so that they are never taken for something else.
+bool InputReader::read_if_tokens(PeekedSource& source, const std::string& name) {
+  const bool is_bin = options_.format == InputFormat::bin;
+  const bool is_automatic = options_.format == InputFormat::automatic;
+  if ((is_bin || is_automatic) && is_llmc(source.first())) {
+    read_tokens(source, name, read_llmc_head(source, name));
+  } else if (is_bin) {
+    read_tokens(source, name, {options_.raw_type.value(), std::nullopt});
+  } else if ((is_automatic || options_.format == InputFormat::npy) && is_npy(source.first())) {
+    read_tokens(source, name, read_npy_head(source, name));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void InputReader::read_megatron(const InputFile& input) {
+  if (input.path.extension() == ".idx") return;  // it comes with its .bin
+  if (input.is_stdin || input.path.extension() != ".bin") {
+    throw Error(ErrorKind::input, input.name() + " is no .bin file of Megatron's",
+                "name X.bin, which has X.idx beside it, or a folder of both");
+  }
+  MegatronIndex index(fs::path(input.path).replace_extension(".idx"));
+  FileSource file(input, stopping_);
+  file_ = &file;
+  reported_bytes_ = 0;
+  read_tokens(file, input.name(), {index.type(), std::nullopt}, &index);
+}
+
+void InputReader::read_tokens(ByteSource& source, const std::string& name, TokenHead head,
+                              MegatronIndex* index) {
+  if (!options_.takes_tokens) {
+    throw Error(ErrorKind::input, name + " holds token ids, and nothing says what they mean",
+                "name the tokenizer that made them (--tokenizer)");
+  }
+  const auto stream =
+      std::make_shared<const InputStream>(InputStream{name, false, head.type, index != nullptr});
+  TokenReader reader(source, name, head, index);
+  for (bool ends = false; !ends;) {
+    TokenBlock tokens = reader.next();
+    ends = tokens.is_last;
+    InputBlock block;
+    block.stream = stream;
+    block.bytes = std::move(tokens.bytes);
+    block.ends_stream = ends;
+    block.parts = std::move(tokens.parts);
+    block.first_token = tokens.first_token;
+    push(std::move(block));
   }
 }
 

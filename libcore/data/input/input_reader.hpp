@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/input/byte_source.hpp"
+#include "data/input/token_reader.hpp"
 #include "data/inputs.hpp"
 
 namespace dt::data {
@@ -22,6 +23,15 @@ namespace dt::data {
 struct InputStream {
   std::string name;
   bool is_jsonl = false;
+  std::optional<TokenType> tokens = std::nullopt;  // of what is no text
+  bool has_documents = false;                      // of tokens: an index says where they end
+};
+
+struct InputOptions {
+  InputFormat format = InputFormat::automatic;
+  InvalidUtf8 invalid = InvalidUtf8::fail;
+  bool takes_tokens = true;           // false: they are an error, since nobody said what they mean
+  std::optional<TokenType> raw_type;  // of ids without a header; they need it
 };
 
 /// Some bytes of a stream, in order. Where blocks end does not depend on how a pipe delivers.
@@ -31,12 +41,13 @@ struct InputBlock {
   bool ends_stream = false;
   std::uint64_t file_bytes = 0;         // read of files since the block before: compressed ones
   std::uint64_t invalid_sequences = 0;  // mended
+  std::vector<Part> parts;              // these two: of tokens
+  std::uint64_t first_token = 0;
 };
 
 class InputReader {
  public:
-  InputReader(const std::vector<std::string>& inputs, TextFormat format,
-              InvalidUtf8 invalid = InvalidUtf8::fail);
+  InputReader(const std::vector<std::string>& inputs, InputOptions options);
   /// Ends the thread, wherever it is in the inputs.
   ~InputReader();
   InputReader(const InputReader&) = delete;
@@ -52,11 +63,14 @@ class InputReader {
   void read_stream(ByteSource& source, const std::string& name, const std::string& plain_name);
   void read_archive(ByteSource& source, const std::string& name);
   void read_documents(ByteSource& source, const std::string& name, const std::string& plain_name);
+  bool read_if_tokens(PeekedSource& source, const std::string& name);
+  void read_megatron(const InputFile& input);
+  void read_tokens(ByteSource& source, const std::string& name, TokenHead head,
+                   MegatronIndex* index = nullptr);
   void push(InputBlock block);
 
   InputWalk walk_;
-  TextFormat format_;
-  InvalidUtf8 invalid_;
+  InputOptions options_;
   const FileSource* file_ = nullptr;  // that is being read
   std::uint64_t reported_bytes_ = 0;  // of it
 

@@ -18,7 +18,7 @@ refused 'one of --out, --encode-only, --save-tokenizer, --show, --verify and --d
 refused "unknown option '--sed'.*--seed" --out out --sed 1 in
 refused '--eos-token says nothing without a tokenizer' --out out --eos-token x in
 refused '--tokenizer-pattern says nothing without a tokenizer' --out out --tokenizer-pattern gpt2 in
-refused "'npy'.*auto, text, jsonl" --out out --format npy in
+refused "'arrow'.*auto, text, jsonl, npy, bin, megatron" --out out --format arrow in
 refused "val-fraction.*less|val-fraction.*not including, 1" --out out --val-fraction 1 in
 refused "'-0.1'.*val-fraction" --out out --val-fraction -0.1 in
 refused "'0'.*shard-tokens" --out out --shard-tokens 0 in
@@ -34,10 +34,10 @@ for range in shard shard:1 :1:2 shard:a:1 shard:-1:1 shard:1:; do
 done
 
 expect_exit 0 dt-shard-data --help
-for word in --out --val-fraction --document-separator 'auto\|text\|jsonl' Examples; do
+for word in --out --val-fraction --document-separator 'auto\|text\|jsonl\|npy\|bin\|megatron' Examples; do
   expect_match stdout "$word"
 done
-for word in npy megatron SentencePiece; do
+for word in arrow SentencePiece; do
   ! grep -q "$word" stdout || fail "--help advertises $word"
 done
 expect_exit 0 dt-shard-data --version

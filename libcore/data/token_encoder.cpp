@@ -1,0 +1,88 @@
+#include "data/token_encoder.hpp"
+
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace dt::data {
+
+namespace {
+
+[[noreturn]] void throw_outside(const Chunk& chunk, std::size_t index, std::int64_t id, std::uint32_t size) {
+  throw Error(ErrorKind::input,
+              fmt::format("{}: token {}, number {}, is outside the tokenizer's {} tokens", chunk.stream->name,
+                          id, chunk.first_token + index, size),
+              "was it another tokenizer, or are tokens of another type (--token-type)?");
+}
+
+template <class Number>
+std::vector<std::uint32_t> ids_of(const Chunk& chunk, std::uint32_t vocabulary_size) {
+  std::vector<std::uint32_t> ids(chunk.bytes.size() / sizeof(Number));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    Number number;
+    std::memcpy(&number, chunk.bytes.data() + i * sizeof(Number), sizeof(Number));
+    const auto id = static_cast<std::int64_t>(number);
+    if (id < 0 || id >= vocabulary_size) throw_outside(chunk, i, id, vocabulary_size);
+    ids[i] = static_cast<std::uint32_t>(id);
+  }
+  return ids;
+}
+
+std::vector<std::uint32_t> ids_of(const Chunk& chunk, std::uint32_t vocabulary_size) {
+  switch (*chunk.stream->tokens) {
+    case TokenType::u8:
+      return ids_of<std::uint8_t>(chunk, vocabulary_size);
+    case TokenType::i8:
+      return ids_of<std::int8_t>(chunk, vocabulary_size);
+    case TokenType::i16:
+      return ids_of<std::int16_t>(chunk, vocabulary_size);
+    case TokenType::u16:
+      return ids_of<std::uint16_t>(chunk, vocabulary_size);
+    case TokenType::i32:
+      return ids_of<std::int32_t>(chunk, vocabulary_size);
+    case TokenType::u32:
+      return ids_of<std::uint32_t>(chunk, vocabulary_size);
+    case TokenType::i64:
+      break;
+  }
+  return ids_of<std::int64_t>(chunk, vocabulary_size);
+}
+
+std::vector<EncodedPart> split_at(std::uint32_t eos, const std::vector<std::uint32_t>& ids,
+                                  bool ends_stream) {
+  std::vector<EncodedPart> parts;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] != eos) continue;
+    parts.push_back({begin, i, no_chars, true});
+    begin = i + 1;
+  }
+  parts.push_back({begin, ids.size(), no_chars, ends_stream});
+  return parts;
+}
+
+/// The chunk's own parts, in ids, without the EOS that a document may end with.
+std::vector<EncodedPart> parts_of(const Chunk& chunk, const std::vector<std::uint32_t>& ids,
+                                  std::uint32_t eos) {
+  const std::size_t bytes = token_bytes(*chunk.stream->tokens);
+  std::vector<EncodedPart> parts;
+  for (const Part& of_bytes : chunk.parts) {
+    EncodedPart part = {of_bytes.begin / bytes, of_bytes.end / bytes, no_chars, of_bytes.ends_document};
+    if (part.ends_document && part.end > part.begin && ids[part.end - 1] == eos) --part.end;
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+}  // namespace
+
+EncodedChunk encode_tokens(const Chunk& chunk, const TokenizerInfo& tokenizer) {
+  EncodedChunk out;
+  out.file_bytes = chunk.file_bytes;
+  out.ids = ids_of(chunk, tokenizer.vocabulary_size);
+  out.parts = chunk.stream->has_documents ? parts_of(chunk, out.ids, tokenizer.eos)
+                                          : split_at(tokenizer.eos, out.ids, chunk.ends_stream);
+  return out;
+}
+
+}  // namespace dt::data
