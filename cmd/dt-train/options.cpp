@@ -29,7 +29,10 @@ void add_what(OptionTable& t, Settings& s) {
            fmt::format("a Hugging Face config.json, or one of: {}; taken from the checkpoint or --init-from "
                        "where left out",
                        fmt::join(model::preset_names(), ", ")))
-      .add("data", &s.data, "DIR", "a folder that dt-shard-data wrote (required)")
+      .add("data", &s.data, "DIR|MIX",
+           "a folder that dt-shard-data wrote, or several with weights, such as web=0.7,code=0.3 (a folder "
+           "x=1 "
+           "alone: x=1/) (required)")
       .add("run", &s.run, "DIR", "the run directory: checkpoints, metrics, generations (required to train)")
       .no_use_with({"compare-layouts"})
       .add("init-from", &s.init_from, "PATH", "weights only, from a checkpoint or a Hugging Face folder")

@@ -12,6 +12,10 @@ namespace dt::data {
 
 namespace {
 
+/// Where a digest's seed holds the source; no run has 2⁵⁶ samples.
+constexpr int source_shift = 56;
+static_assert(Quotas::max_sources <= std::size_t{1} << (64 - source_shift));
+
 /// Window w of a split becomes row `row`: T tokens from w · T on, the same ones shifted by one as labels, and
 /// where their documents begin if the batch has room for that.
 void read_window(const TokenDataset& dataset, Split split, std::uint64_t window, std::int64_t row,
@@ -29,19 +33,20 @@ void read_window(const TokenDataset& dataset, Split split, std::uint64_t window,
 
 Batch empty_batch(std::uint64_t first, std::int64_t count, std::int64_t sequence_length, bool documents) {
   DT_CHECK(count >= 0 && sequence_length > 0, "{} samples of {} tokens", count, sequence_length);
-  Batch batch{first, count, sequence_length, {}, {}, {}, {}, {}};
+  Batch batch{first, count, sequence_length, {}, {}, {}, {}, {}, {}};
   batch.tokens_BT.resize(static_cast<std::size_t>(count * sequence_length));
   batch.labels_BT.resize(batch.tokens_BT.size());
   if (documents) batch.first_BT.resize(batch.tokens_BT.size());
   for (std::int64_t i = 0; i < count; ++i) batch.samples_B.push_back(first + static_cast<std::uint64_t>(i));
+  batch.digest_seeds_B = batch.samples_B;
   return batch;
 }
 
 }  // namespace
 
 struct Loader::State {
-  const TokenDataset& dataset;
-  Sampler sampler;
+  const Mixture& mixture;
+  std::vector<Sampler> samplers;  // of each source
   std::int64_t sequence_length;
   bool documents;
   double wait_s = 0;
@@ -52,27 +57,33 @@ struct Loader::State {
   Batch load(std::uint64_t first, std::int64_t count) const {
     Batch batch = empty_batch(first, count, sequence_length, documents);
     for (std::int64_t row = 0; row < count; ++row) {
-      const std::uint64_t sample = first + static_cast<std::uint64_t>(row);
-      read_window(dataset, Split::train, sampler.window(sample), row, batch);
+      const auto [source, index] = mixture.quotas().at(first + static_cast<std::uint64_t>(row));
+      batch.digest_seeds_B[static_cast<std::size_t>(row)] += std::uint64_t{source} << source_shift;
+      read_window(mixture.source(source), Split::train, samplers[source].window(index), row, batch);
     }
     return batch;
   }
 };
 
-Loader::Loader(const TokenDataset& dataset, std::uint64_t seed, std::int64_t sequence_length, bool documents)
-    : state_(new State{dataset,
-                       Sampler(seed, dataset.split(Split::train).tokens, sequence_length),
-                       sequence_length,
-                       documents,
-                       0,
-                       0,
-                       0,
-                       {}}) {}
+std::vector<Sampler> samplers_of(const Mixture& mixture, std::uint64_t seed, std::int64_t sequence_length) {
+  std::vector<Sampler> samplers;
+  for (std::size_t source = 0; source < mixture.size(); ++source) {
+    const TokenDataset& dataset = mixture.source(source);
+    const std::string whose = mixture.size() > 1 ? " of " + dataset.folder().string() : "";
+    samplers.emplace_back(seed, dataset.split(Split::train).tokens, sequence_length, source,
+                          "the train split" + whose);
+  }
+  return samplers;
+}
+
+Loader::Loader(const Mixture& mixture, std::uint64_t seed, std::int64_t sequence_length, bool documents)
+    : state_(new State{
+          mixture, samplers_of(mixture, seed, sequence_length), sequence_length, documents, 0, 0, 0, {}}) {}
 
 Loader::~Loader() = default;
 
-const Sampler& Loader::sampler() const {
-  return state_->sampler;
+const Sampler& Loader::sampler(std::size_t source) const {
+  return state_->samplers[source];
 }
 
 Batch Loader::next(std::uint64_t first, std::int64_t count, std::uint64_t first_ahead) {
@@ -97,6 +108,13 @@ std::uint64_t num_validation_windows(const TokenDataset& dataset, std::int64_t s
   return tokens == 0 ? 0 : (tokens - 1) / static_cast<std::uint64_t>(sequence_length);
 }
 
+std::uint64_t num_validation_windows(const Mixture& mixture, std::int64_t sequence_length) {
+  std::uint64_t windows = 0;
+  for (std::size_t source = 0; source < mixture.size(); ++source)
+    windows += num_validation_windows(mixture.source(source), sequence_length);
+  return windows;
+}
+
 Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length, std::uint64_t first,
                        std::int64_t count, bool documents) {
   Batch batch = empty_batch(first, count, sequence_length, documents);
@@ -106,7 +124,7 @@ Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length
   return batch;
 }
 
-std::uint64_t batch_digest(const std::uint64_t* samples_B, const std::int32_t* tokens_BT,
+std::uint64_t batch_digest(const std::uint64_t* seeds_B, const std::int32_t* tokens_BT,
                            const std::int32_t* labels_BT, std::int64_t num_samples,
                            std::int64_t sequence_length) {
   DT_CHECK(num_samples >= 0 && sequence_length > 0, "{} samples of {} tokens", num_samples, sequence_length);
@@ -116,7 +134,7 @@ std::uint64_t batch_digest(const std::uint64_t* samples_B, const std::int32_t* t
     const std::int64_t end = (b + 1) * sequence_length;
     std::copy(tokens_BT + b * sequence_length, tokens_BT + end, sample.begin());
     sample.back() = labels_BT[end - 1];
-    sum += digest(std::as_bytes(std::span(sample)), samples_B[b]);
+    sum += digest(std::as_bytes(std::span(sample)), seeds_B[b]);
   }
   return sum;
 }

@@ -80,6 +80,10 @@ const std::string& TokenDataset::tokenizer_name() const {
   return state_->file.tokenizer.name;
 }
 
+std::uint64_t TokenDataset::tokenizer_digest() const {
+  return state_->file.tokenizer.digest;
+}
+
 std::uint64_t TokenDataset::content_digest() const {
   return state_->file.content_digest();
 }

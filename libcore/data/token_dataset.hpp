@@ -28,6 +28,7 @@ class TokenDataset {
   const std::filesystem::path& folder() const;
   std::int64_t vocabulary_size() const;
   const std::string& tokenizer_name() const;
+  std::uint64_t tokenizer_digest() const;
   /// Identifies the data: the same tokens in the same order have the same digest.
   std::uint64_t content_digest() const;
   SplitInfo split(Split split) const;

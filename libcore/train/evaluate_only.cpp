@@ -46,7 +46,7 @@ checkpoint::TrainingState state_of(const fs::path& weights) {
 }
 
 /// All of `ranks` take part.
-int evaluate_together(const Settings& settings, const fs::path& path, const data::TokenDataset& dataset,
+int evaluate_together(const Settings& settings, const fs::path& path, const data::Mixture& dataset,
                       const StopSignals& signals, const comm::Ranks& ranks) {
   const Launch launch = find_launch(ranks.world, ranks.world.size());
   Plan plan;
@@ -87,7 +87,10 @@ int evaluate_together(const Settings& settings, const fs::path& path, const data
   }
   comm::at_first(ranks, [&] {
     Reporter(ranks.console, std::nullopt)
-        .eval({.step = state.step, .val_loss = result.loss, .val_tokens = result.tokens});
+        .eval({.step = state.step,
+               .val_loss = result.loss,
+               .val_tokens = result.tokens,
+               .sources = result.sources});
   });
   return 0;
 }
@@ -100,7 +103,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
   fs::path path;
   comm::at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
   path = comm::broadcast_text(ranks.world, path.string());
-  std::optional<data::TokenDataset> dataset;
+  std::optional<data::Mixture> dataset;
   comm::together(ranks.world, [&] {
     dataset.emplace(settings.data);
     ranks_used(settings, ranks.world.size());

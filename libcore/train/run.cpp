@@ -7,7 +7,7 @@
 #include "base/numa.hpp"
 #include "comm/exchange.hpp"
 #include "comm/watchdog.hpp"
-#include "data/token_dataset.hpp"
+#include "data/mixture.hpp"
 #include "run/run_directory.hpp"
 #include "train/agreement.hpp"
 #include "train/choose_layout.hpp"
@@ -17,6 +17,7 @@
 #include "train/reporter.hpp"
 #include "train/run_record.hpp"
 #include "train/sitting_out.hpp"
+#include "train/sources.hpp"
 #include "train/start.hpp"
 #include "train/trainer.hpp"
 
@@ -37,7 +38,7 @@ std::string lineage_name(const fs::path& checkpoint, const run::RunDirectory& ru
 }
 
 /// A run that is at its end, evaluated and all, needs no new generation.
-bool has_nothing_to_do(const Start& start, const Settings& settings, const data::TokenDataset& dataset,
+bool has_nothing_to_do(const Start& start, const Settings& settings, const data::Mixture& dataset,
                        const run::RunDirectory& run) {
   return !start.checkpoint.empty() && start.state.step >= start.plan.total_steps &&
          is_of_run(start.checkpoint, run) &&
@@ -56,7 +57,7 @@ void announce_stages(const Plan& plan, Console& console) {
   }
 }
 
-void announce(const Start& start, const Settings& settings, Console& console) {
+void announce(const Start& start, const Settings& settings, const data::Mixture& mixture, Console& console) {
   const Plan& plan = start.plan;
   const int dp = plan.layout.dp, num_ranks = plan.layout.size();
   if (dp > plan.micro_batches_per_step) {
@@ -67,6 +68,8 @@ void announce(const Start& start, const Settings& settings, Console& console) {
   }
   console.info("{} steps of {} tokens; {} rank{} of {} thread{}", plan.total_steps, plan.tokens_per_step(),
                num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
+  for (const SourceShare& share : shares_by_the_end(mixture, plan, start.state))
+    console.info("{}: {} by the end", share.name, describe(share, mixture));
   if (plan.layout.pp > 1) console.info("{}", describe_pipeline(plan));
   if (const std::string price = price_of_zero(plan); !price.empty()) console.info("{}", price);
   if (!plan.shares_layers_within_nodes())
@@ -289,7 +292,7 @@ void clear_older_local(const Settings& settings, const comm::Ranks& ranks) {
 
 /// All of `ranks` take part. `was_surveyed`: they and others have been asked what their nodes hold.
 int train_together(const Settings& settings, const std::vector<OptionValue>& asked,
-                   const data::TokenDataset& dataset, const StopSignals& signals, bool was_surveyed,
+                   const data::Mixture& dataset, const StopSignals& signals, bool was_surveyed,
                    const comm::Ranks& ranks) {
   const Launch launch = find_launch(ranks.world, ranks.world.size());
   const run::RunDirectory run(*settings.run);
@@ -315,7 +318,7 @@ int train_together(const Settings& settings, const std::vector<OptionValue>& ask
                        run.path().string(), start.state.step, start.plan.total_steps);
     return 0;
   }
-  if (ranks.is_first()) announce(start, settings, ranks.console);
+  if (ranks.is_first()) announce(start, settings, dataset, ranks.console);
   OwnedRun owned;
   comm::at_first(ranks, [&] {
     take_over(owned, run, start, newest_seen, ranks.console);
@@ -342,7 +345,7 @@ int train_together(const Settings& settings, const std::vector<OptionValue>& ask
 int run_training(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
                  const comm::Ranks& ranks) {
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
-  std::optional<data::TokenDataset> dataset;
+  std::optional<data::Mixture> dataset;
   bool all_take_part = true;
   comm::together(ranks.world, [&] {
     dataset.emplace(settings.data);
