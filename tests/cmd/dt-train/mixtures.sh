@@ -26,6 +26,11 @@ assert abs(sum(x["val_loss"] * x["val_tokens"] for x in s) / e["val_tokens"] - e
 PY
 dt-train --quiet --json --eval-only --run whole --data "$mix" --sequence-length 32 --threads 1 --eval-batches 4 >evaluated || fail "--eval-only"
 expect_equal "$(grep -o '"val_loss.*' evaluated)" "$(grep '"eval"' whole/metrics.jsonl | grep -o '"val_loss.*')"
+evaluate() { dt-train --quiet --json --eval-only --run whole --sequence-length 32 --threads 1 --micro-batch 3 --data "$1"; }
+evaluate "$mix" >evaluated || fail "--eval-only"
+for name in a b c; do
+  expect_equal "$(grep -o "\"$name\":{[^}]*}" evaluated)" "\"$name\":{$(evaluate $name | grep -o '"val_loss.*')" "the loss of $name alone"
+done
 
 # Any batch, any ranks: the same samples.
 train ranks "${common[@]}" --steps 25 --eval-batches 4 --comm threads=4 >/dev/null || fail "four ranks"
