@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <optional>
 #include <span>
 
 #include "base/digest.hpp"
@@ -16,19 +17,20 @@ namespace {
 constexpr int source_shift = 56;
 static_assert(Quotas::max_sources <= std::size_t{1} << (64 - source_shift));
 
+/// Of batches after the one that is read ahead, how many the disk is told of.
+constexpr std::uint64_t batches_told_ahead = 4;
+
 /// Window w of a split becomes row `row`: T tokens from w · T on, the same ones shifted by one as labels, and
 /// where their documents begin if the batch has room for that.
 void read_window(const TokenDataset& dataset, Split split, std::uint64_t window, std::int64_t row,
                  Batch& batch) {
   const auto length = static_cast<std::size_t>(batch.sequence_length);
-  std::vector<std::int32_t> tokens(length + 1);
-  dataset.read(split, window * length, tokens);
-  const auto begin = row * batch.sequence_length;
-  std::copy(tokens.begin(), tokens.end() - 1, batch.tokens_BT.begin() + begin);
-  std::copy(tokens.begin() + 1, tokens.end(), batch.labels_BT.begin() + begin);
-  if (batch.first_BT.empty()) return;
-  dataset.document_starts(split, window * length,
-                          std::span(batch.first_BT).subspan(static_cast<std::size_t>(begin), length));
+  const auto row_of = [&](std::vector<std::int32_t>& values_BT) {
+    return std::span(values_BT).subspan(static_cast<std::size_t>(row) * length, length);
+  };
+  dataset.read(split, window * length, row_of(batch.tokens_BT));
+  dataset.read(split, window * length + 1, row_of(batch.labels_BT));
+  if (!batch.first_BT.empty()) dataset.document_starts(split, window * length, row_of(batch.first_BT));
 }
 
 Batch empty_batch(std::uint64_t first, std::int64_t count, std::int64_t sequence_length, bool documents) {
@@ -41,6 +43,35 @@ Batch empty_batch(std::uint64_t first, std::int64_t count, std::int64_t sequence
   batch.digest_seeds_B = batch.samples_B;
   return batch;
 }
+
+/// Where samples lie. Not safe from several threads: it keeps the order of each source's epoch, which takes
+/// longer to make than to ask.
+class Places {
+ public:
+  Places(const Mixture& mixture, const std::vector<Sampler>& samplers)
+      : mixture_(mixture), samplers_(samplers), orders_(samplers.size()) {}
+
+  struct Place {
+    std::size_t source;
+    std::uint64_t window;
+  };
+  Place at(std::uint64_t sample) {
+    const auto [source, index] = mixture_.quotas().at(sample);
+    const std::uint64_t windows = samplers_[source].num_windows(), epoch = index / windows;
+    std::optional<Order>& order = orders_[source];
+    if (!order || order->epoch != epoch) order = Order{epoch, samplers_[source].order(epoch)};
+    return {source, order->permutation(index % windows)};
+  }
+
+ private:
+  struct Order {
+    std::uint64_t epoch;
+    Permutation permutation;
+  };
+  const Mixture& mixture_;
+  const std::vector<Sampler>& samplers_;
+  std::vector<std::optional<Order>> orders_;  // of each source
+};
 
 }  // namespace
 
@@ -56,12 +87,23 @@ struct Loader::State {
 
   Batch load(std::uint64_t first, std::int64_t count) const {
     Batch batch = empty_batch(first, count, sequence_length, documents);
+    Places places(mixture, samplers);
     for (std::int64_t row = 0; row < count; ++row) {
-      const auto [source, index] = mixture.quotas().at(first + static_cast<std::uint64_t>(row));
+      const auto [source, window] = places.at(first + static_cast<std::uint64_t>(row));
       batch.digest_seeds_B[static_cast<std::size_t>(row)] += std::uint64_t{source} << source_shift;
-      read_window(mixture.source(source), Split::train, samplers[source].window(index), row, batch);
+      read_window(mixture.source(source), Split::train, window, row, batch);
     }
     return batch;
+  }
+
+  /// Has the disk begin with a batch that comes later.
+  void will_need(std::uint64_t first, std::int64_t count) const {
+    const auto length = static_cast<std::uint64_t>(sequence_length);
+    Places places(mixture, samplers);
+    for (std::uint64_t sample = first; sample < first + static_cast<std::uint64_t>(count); ++sample) {
+      const auto [source, window] = places.at(sample);
+      mixture.source(source).will_need(Split::train, window * length, length + 1);
+    }
   }
 };
 
@@ -90,9 +132,15 @@ Batch Loader::next(std::uint64_t first, std::int64_t count, std::uint64_t first_
   State& s = *state_;
   const double start = monotonic_s();
   const bool is_ahead = s.ahead.valid() && s.ahead_first == first && s.ahead_count == count;
+  if (!is_ahead) s.will_need(first, count);
   Batch batch = is_ahead ? s.ahead.get() : s.load(first, count);
   s.wait_s += monotonic_s() - start;
-  s.ahead = std::async(std::launch::async, [&s, first_ahead, count] { return s.load(first_ahead, count); });
+  s.ahead = std::async(std::launch::async, [&s, stride = first_ahead - first, first_ahead, count, is_ahead] {
+    // Batches are taken to go on at this distance: where they do, all but the last have been told before.
+    for (std::uint64_t i = is_ahead ? batches_told_ahead : 0; i <= batches_told_ahead; ++i)
+      s.will_need(first_ahead + i * stride, count);
+    return s.load(first_ahead, count);
+  });
   s.ahead_first = first_ahead;
   s.ahead_count = count;
   return batch;

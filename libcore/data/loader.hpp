@@ -40,8 +40,9 @@ class Loader {
   Loader(const Mixture& mixture, std::uint64_t seed, std::int64_t sequence_length, bool documents = false);
   ~Loader();
   const Sampler& sampler(std::size_t source = 0) const;
-  /// The batch of samples [first, first + count); then prepares as many from `first_ahead` on. Adds the time
-  /// spent waiting to wait_s(). Rethrows the reader's error.
+  /// The batch of samples [first, first + count); then prepares as many from `first_ahead` on, and has the
+  /// system read in what some more batches at that distance need. Adds the time spent waiting to wait_s().
+  /// Rethrows the reader's error.
   Batch next(std::uint64_t first, std::int64_t count, std::uint64_t first_ahead);
   double wait_s() const;
 

@@ -62,7 +62,7 @@ Sampler::Sampler(std::uint64_t seed, std::uint64_t num_tokens, std::int64_t sequ
 }
 
 std::uint64_t Sampler::window(std::uint64_t sample) const {
-  return Permutation(seed_, sample / num_windows_, num_windows_, source_)(sample % num_windows_);
+  return order(sample / num_windows_)(sample % num_windows_);
 }
 
 }  // namespace dt::data

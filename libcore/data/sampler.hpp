@@ -31,6 +31,7 @@ class Sampler {
   Sampler(std::uint64_t seed, std::uint64_t num_tokens, std::int64_t sequence_length, std::size_t source = 0,
           const std::string& what = "the train split");
   std::uint64_t num_windows() const { return num_windows_; }
+  Permutation order(std::uint64_t epoch) const { return {seed_, epoch, num_windows_, source_}; }
   /// Index of the window of the source's sample i; it starts at token window · sequence_length.
   std::uint64_t window(std::uint64_t sample) const;
 

@@ -99,6 +99,11 @@ void TokenDataset::read(Split split, std::uint64_t begin, std::span<std::int32_t
   });
 }
 
+void TokenDataset::will_need(Split split, std::uint64_t begin, std::uint64_t count) const {
+  state_->for_each_part(split, begin, count,
+                        [&](const Part& part) { part.shard.will_need(part.begin, part.begin + part.count); });
+}
+
 void TokenDataset::document_starts(Split split, std::uint64_t begin, std::span<std::int32_t> first_T) const {
   DT_CHECK(first_T.size() <= std::numeric_limits<std::int32_t>::max(), "a window of {} tokens",
            first_T.size());

@@ -37,6 +37,9 @@ class TokenDataset {
   /// block when it is first touched. Errors: input, naming shard and block, where the digest differs.
   void read(Split split, std::uint64_t begin, std::span<std::int32_t> out) const;
 
+  /// Tokens that will be read soon: the system reads them in, and this does not wait for it.
+  void will_need(Split split, std::uint64_t begin, std::uint64_t count) const;
+
   /// For each of the tokens [begin, begin + T) of a split: where in this window the document that it belongs
   /// to begins, 0 where that is before the window. Documents are those of /document_offsets, so one that
   /// shards cut is one document, and the EOS token belongs to the document that it ends. Shape: first_T.

@@ -1,6 +1,12 @@
 #include "data/loader.hpp"
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <fcntl.h>
+#include <set>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
 
 #include "base/hdf5_file.hpp"
 #include "data/test_dataset.hpp"
@@ -80,6 +86,67 @@ TEST_CASE("reading ahead changes nothing, whatever is asked for next") {
     CHECK(in_order.next(f, count, f + count).tokens_BT ==
           Loader(dataset, 0, 4).next(f, count, f + count).tokens_BT);
   }
+}
+
+namespace {
+
+/// 40 shards of 4096 tokens, which are 2 bytes each.
+struct ManyShards : Folder {
+  ManyShards() {
+    dt_test::put(*this / "a", std::string(40 * 4096, 'x'));
+    auto options = dt_test::plain_options({*this / "a"});
+    options.shard_tokens = 4096;
+    dt_test::make(*this / "out", options);
+    for (int i = 0; i < 40; ++i) {
+      const Hdf5Reader file(shard(i));
+      REQUIRE(file.info("/tokens").bytes == 8192);
+      token_pages.push_back(file.info("/tokens").offset / 4096 + 1);  // the one that is tokens alone
+    }
+  }
+  fs::path shard(int i) const { return *this / fmt::format("out/train-{:05}.h5", i); }
+  /// False where the file system keeps everything in memory.
+  bool evict() const {
+    bool all_gone = true;
+    for (int i = 0; i < 40; ++i) {
+      const File file = File::open_read(shard(i));
+      ::fsync(file.descriptor());
+      ::posix_fadvise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
+      all_gone = all_gone && !is_in_memory(i);
+    }
+    return all_gone;
+  }
+  bool is_in_memory(int i) const {
+    const File file = File::open_read(shard(i));
+    void* const address = ::mmap(nullptr, file.size(), PROT_READ, MAP_SHARED, file.descriptor(), 0);
+    std::vector<unsigned char> pages(file.size() / 4096 + 1);
+    ::mincore(address, file.size(), pages.data());
+    ::munmap(address, file.size());
+    return (pages[token_pages[static_cast<std::size_t>(i)]] & 1) != 0;
+  }
+  std::vector<std::size_t> token_pages;
+};
+
+}  // namespace
+
+TEST_CASE("batches that come later are read in beforehand, those far ahead are not") {
+  const ManyShards folder;
+  const Mixture dataset(TokenDataset(folder / "out"));
+  if (!folder.evict()) return;
+  Loader loader(dataset, 0, 4095);  // a window of two shards is read as long as it is one of its first tokens
+  const auto shard_of = [&](std::uint64_t sample) {
+    return static_cast<int>(loader.sampler().window(sample) * 4095 / 4096);
+  };
+  loader.next(0, 1, 1);
+  std::set<int> far;
+  for (std::uint64_t sample = 12; sample < 39; ++sample) far.insert(shard_of(sample));
+  for (std::uint64_t sample = 0; sample < 6; ++sample) {
+    for (const int near : {shard_of(sample), shard_of(sample) + 1}) far.erase(near);
+    for (int tries = 0; tries < 2000 && !folder.is_in_memory(shard_of(sample)); ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CHECK(folder.is_in_memory(shard_of(sample)));
+  }
+  REQUIRE(far.size() > 10);
+  for (const int shard : far) CHECK_FALSE(folder.is_in_memory(shard));
 }
 
 TEST_CASE("the reader's error comes with the batch that it belongs to") {
