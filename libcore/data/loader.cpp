@@ -110,9 +110,8 @@ struct Loader::State {
 std::vector<Sampler> samplers_of(const Mixture& mixture, std::uint64_t seed, std::int64_t sequence_length) {
   std::vector<Sampler> samplers;
   for (std::size_t source = 0; source < mixture.size(); ++source) {
-    const TokenDataset& dataset = mixture.source(source);
-    const std::string whose = mixture.size() > 1 ? " of " + dataset.folder().string() : "";
-    samplers.emplace_back(seed, dataset.split(Split::train).tokens, sequence_length, source,
+    const std::string whose = mixture.size() > 1 ? " of " + mixture.source_name(source) : "";
+    samplers.emplace_back(seed, mixture.source(source).split(Split::train).tokens, sequence_length, source,
                           "the train split" + whose);
   }
   return samplers;

@@ -124,29 +124,38 @@ std::uint64_t mixture_digest(const std::vector<std::uint64_t>& contents,
   return digester.value();
 }
 
-Mixture::Mixture(const std::string& text) : Mixture(text, parse_mixture(text)) {}
+Mixture::Mixture(const std::string& text, const std::vector<std::filesystem::path>& read_from)
+    : Mixture(text, parse_mixture(text), read_from) {}
 
-Mixture::Mixture(std::string name, const std::vector<MixturePart>& parts)
+Mixture::Mixture(std::string name, const std::vector<MixturePart>& parts,
+                 const std::vector<std::filesystem::path>& read_from)
     : name_(std::move(name)), quotas_(weights_of(parts)) {
   check_meant(name_, parts);
-  for (const MixturePart& part : parts) datasets_.emplace_back(part.folder);
+  DT_CHECK(read_from.empty() || read_from.size() == parts.size(), "{} copies of {} datasets",
+           read_from.size(), parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    datasets_.emplace_back(read_from.empty() ? parts[i].folder : read_from[i]);
+    source_names_.push_back(parts[i].folder.string());
+  }
   check_tokenizers();
 }
 
 Mixture::Mixture(TokenDataset dataset) : name_(dataset.folder().string()), quotas_({1}) {
   datasets_.push_back(std::move(dataset));
+  source_names_.push_back(name_);
 }
 
 void Mixture::check_tokenizers() const {
   const TokenDataset& first = datasets_.front();
-  for (const TokenDataset& other : datasets_) {
+  for (std::size_t i = 1; i < size(); ++i) {
+    const TokenDataset& other = datasets_[i];
     if (other.tokenizer_digest() == first.tokenizer_digest()) continue;
-    throw Error(ErrorKind::input,
-                fmt::format("{} and {} have different tokenizers: {}, digest {}, and {}, digest {}",
-                            first.folder().string(), other.folder().string(), first.tokenizer_name(),
-                            to_hex(first.tokenizer_digest()), other.tokenizer_name(),
-                            to_hex(other.tokenizer_digest())),
-                "shard both with the same tokenizer");
+    throw Error(
+        ErrorKind::input,
+        fmt::format("{} and {} have different tokenizers: {}, digest {}, and {}, digest {}", source_names_[0],
+                    source_names_[i], first.tokenizer_name(), to_hex(first.tokenizer_digest()),
+                    other.tokenizer_name(), to_hex(other.tokenizer_digest())),
+        "shard both with the same tokenizer");
   }
 }
 

@@ -33,7 +33,8 @@ class Mixture {
  public:
   /// As users write it; see parse_mixture. Errors: of TokenDataset and Quotas; input, where tokenizers
   /// differ.
-  explicit Mixture(const std::string& text);
+  /// `read_from`: where copies of the datasets lie that are read instead; empty: nowhere.
+  explicit Mixture(const std::string& text, const std::vector<std::filesystem::path>& read_from = {});
   /// One alone.
   explicit Mixture(TokenDataset dataset);
 
@@ -41,6 +42,8 @@ class Mixture {
   const std::string& name() const { return name_; }
   std::size_t size() const { return datasets_.size(); }
   const TokenDataset& source(std::size_t index) const { return datasets_[index]; }
+  /// Its folder as the user wrote it.
+  const std::string& source_name(std::size_t index) const { return source_names_[index]; }
   const Quotas& quotas() const { return quotas_; }
   std::int64_t vocabulary_size() const { return datasets_.front().vocabulary_size(); }
   std::uint64_t content_digest() const;
@@ -48,11 +51,13 @@ class Mixture {
   std::uint64_t tokens(Split split) const;
 
  private:
-  Mixture(std::string name, const std::vector<MixturePart>& parts);
+  Mixture(std::string name, const std::vector<MixturePart>& parts,
+          const std::vector<std::filesystem::path>& read_from);
   void check_tokenizers() const;
   std::string name_;
   Quotas quotas_;
   std::vector<TokenDataset> datasets_;
+  std::vector<std::string> source_names_;
 };
 
 }  // namespace dt::data

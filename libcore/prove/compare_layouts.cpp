@@ -15,6 +15,7 @@
 #include "train/agreement.hpp"
 #include "train/memory_fit.hpp"
 #include "train/precision.hpp"
+#include "train/staging.hpp"
 #include "train/start.hpp"
 
 namespace dt::prove {
@@ -187,11 +188,13 @@ int compare_layouts(const train::Settings& settings, const std::vector<OptionVal
   comm::Communicator& world = ranks.world;
   world.engine().set_timeout(settings.comm_timeout.seconds);
   const train::Launch launch = train::find_launch(world, world.size());
+  const train::StagedData staged = train::stage_data(
+      settings, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
   std::vector<ComparedLayout> layouts;
   std::vector<train::Plan> plans;
   comm::together(world, [&] {
-    dataset.emplace(settings.data);
+    dataset.emplace(settings.data, staged.folders);
     layouts = parse_layouts(*settings.compare_layouts, settings, world.size());
     plans = make_plans(layouts, settings, *dataset, launch);
   });

@@ -17,6 +17,7 @@
 #include "train/precision.hpp"
 #include "train/reporter.hpp"
 #include "train/sitting_out.hpp"
+#include "train/staging.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
@@ -103,9 +104,11 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
   fs::path path;
   comm::at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
   path = comm::broadcast_text(ranks.world, path.string());
+  const StagedData staged = stage_data(
+      settings, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
   comm::together(ranks.world, [&] {
-    dataset.emplace(settings.data);
+    dataset.emplace(settings.data, staged.folders);
     ranks_used(settings, ranks.world.size());
   });
   check_alike(ranks, asked, *dataset);

@@ -73,8 +73,8 @@ Evaluation combine(const std::vector<ExactSum>& nll, const ValidationWindows& wi
     sum.merge(nll[source]);
     result.tokens += tokens;
     if (nll.size() == 1 || tokens == 0) continue;
-    result.sources.push_back({dataset.source(source).folder().string(),
-                              nll[source].value() / static_cast<double>(tokens), tokens});
+    result.sources.push_back(
+        {dataset.source_name(source), nll[source].value() / static_cast<double>(tokens), tokens});
   }
   result.loss = sum.value() / static_cast<double>(result.tokens);
   return result;

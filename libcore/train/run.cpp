@@ -18,6 +18,7 @@
 #include "train/run_record.hpp"
 #include "train/sitting_out.hpp"
 #include "train/sources.hpp"
+#include "train/staging.hpp"
 #include "train/start.hpp"
 #include "train/trainer.hpp"
 
@@ -345,10 +346,12 @@ int train_together(const Settings& settings, const std::vector<OptionValue>& ask
 int run_training(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
                  const comm::Ranks& ranks) {
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
+  const StagedData staged = stage_data(
+      settings, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
   bool all_take_part = true;
   comm::together(ranks.world, [&] {
-    dataset.emplace(settings.data);
+    dataset.emplace(settings.data, staged.folders);
     all_take_part = ranks_used(settings, ranks.world.size()) == ranks.world.size();
   });
   check_alike(ranks, asked, *dataset);

@@ -13,7 +13,7 @@ std::vector<SourceShare> source_shares(const data::Mixture& mixture, std::int64_
   const std::vector<data::Sampler> samplers = data::samplers_of(mixture, 0, sequence_length);
   std::vector<SourceShare> shares;
   for (std::size_t s = 0; s < mixture.size(); ++s) {
-    shares.push_back({mixture.source(s).folder().string(), mixture.quotas().weights()[s],
+    shares.push_back({mixture.source_name(s), mixture.quotas().weights()[s],
                       mixture.quotas().count(s, samples), samplers[s].num_windows()});
   }
   return shares;
