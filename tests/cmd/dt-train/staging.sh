@@ -45,6 +45,10 @@ expect_match stderr 'on .*, other is read where it is: narrow has no room for'
 expect_same_model mixed limited
 expect_equal "$(copies narrow)" 1
 
+# Of ranks that read where the data is, one says so.
+expect_exit 0 train_as mpi=2 told "${common[@]}" --stage-dir none --stage-limit 10
+expect_equal "$(grep -c 'is read where it is' stderr)" 1 "warnings"
+
 # What a killed copy left goes with the next.
 mkdir -p left/.dt-dataset-0123456789abcdef.tmp-host-1
 expect_exit 0 train cleaned "${common[@]}" --stage-dir left
