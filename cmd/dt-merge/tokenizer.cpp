@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "data/dataset_file.hpp"
+#include "data/mixture.hpp"
 
 namespace dt::merge_tool {
 
@@ -25,10 +26,16 @@ std::string data_of(const fs::path& run_record) {
   return data;
 }
 
-bool is_dataset(const fs::path& folder, std::uint64_t digest) {
+/// Whether the datasets, which lie in `base` where their paths are relative, are still those of the digest.
+bool is_data(const fs::path& base, const std::vector<data::MixturePart>& parts, std::uint64_t digest) {
+  std::vector<std::uint64_t> contents, weights;
   try {
-    return data::read_dataset_file(folder).content_digest() == digest;
-  } catch (const Error&) {  // it is gone, or has become something else
+    for (const data::MixturePart& part : parts) {
+      contents.push_back(data::read_dataset_file(base / part.folder).content_digest());
+      weights.push_back(part.weight);
+    }
+    return data::mixture_digest(contents, data::Quotas(weights).weights()) == digest;
+  } catch (const Error&) {  // one is gone, or has become something else
     return false;
   }
 }
@@ -41,11 +48,10 @@ FoundTokenizer find_tokenizer(const fs::path& checkpoint, const checkpoint::Mani
   if (error || !fs::is_regular_file(run / "run.json", error)) return {};
   const std::string data = data_of(run / "run.json");
   if (data.empty()) return {};
-  std::vector<fs::path> folders = {data};
-  if (folders.front().is_relative()) folders.push_back(run.parent_path() / data);
-  for (const fs::path& folder : folders) {
-    const fs::path file = folder / data::tokenizer_file_name;
-    if (is_dataset(folder, manifest.state.dataset_digest) && fs::is_regular_file(file, error))
+  const std::vector<data::MixturePart> parts = data::parse_mixture(data);
+  for (const fs::path& base : {fs::path(), run.parent_path()}) {
+    const fs::path file = base / parts.front().folder / data::tokenizer_file_name;  // alike in all
+    if (is_data(base, parts, manifest.state.dataset_digest) && fs::is_regular_file(file, error))
       return {file, ""};
   }
   return {{},

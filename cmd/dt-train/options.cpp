@@ -29,7 +29,19 @@ void add_what(OptionTable& t, Settings& s) {
            fmt::format("a Hugging Face config.json, or one of: {}; taken from the checkpoint or --init-from "
                        "where left out",
                        fmt::join(model::preset_names(), ", ")))
-      .add("data", &s.data, "DIR", "a folder that dt-shard-data wrote (required)")
+      .add("data", &s.data, "DIR|MIX",
+           "a folder that dt-shard-data wrote, or several with weights, such as web=0.7,code=0.3 (a folder "
+           "x=1 "
+           "alone: x=1/) (required)")
+      .add("stage-dir", &s.stage_dir, "DIR",
+           "storage of each node's own to which one of its ranks copies the data before it begins, and from "
+           "which "
+           "all read; what cannot be copied is read where it is; the others wait for --comm-timeout at most")
+      .no_use_with({"show-schedule"})
+      .add("stage-limit", &s.stage_limit, "SIZE",
+           "bytes of all that is copied there; the least recently used goes; default: what is free", 0)
+      .no_use_with({"show-schedule"})
+      .needs("--stage-dir", [&s] { return s.stage_dir.has_value(); })
       .add("run", &s.run, "DIR", "the run directory: checkpoints, metrics, generations (required to train)")
       .no_use_with({"compare-layouts"})
       .add("init-from", &s.init_from, "PATH", "weights only, from a checkpoint or a Hugging Face folder")
@@ -265,6 +277,8 @@ void add_proof(OptionTable& t, Settings& s) {
 void check(const Settings& s) {
   if (s.data.empty())
     throw Error(ErrorKind::usage, "--data is missing", "give a folder that dt-shard-data wrote");
+  if (s.stage_dir && s.stage_dir->empty())
+    throw Error(ErrorKind::usage, "--stage-dir names no folder", "give one on storage of each node's own");
   if (s.run && s.run->empty())
     throw Error(ErrorKind::usage, "--run '' names no folder", "name the run's folder");
   if (s.resume.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <optional>
 #include <span>
 
 #include "base/digest.hpp"
@@ -12,36 +13,71 @@ namespace dt::data {
 
 namespace {
 
+/// Where a digest's seed holds the source; no run has 2⁵⁶ samples.
+constexpr int source_shift = 56;
+static_assert(Quotas::max_sources <= std::size_t{1} << (64 - source_shift));
+
+/// Of batches after the one that is read ahead, how many the disk is told of.
+constexpr std::uint64_t batches_told_ahead = 4;
+
 /// Window w of a split becomes row `row`: T tokens from w · T on, the same ones shifted by one as labels, and
 /// where their documents begin if the batch has room for that.
 void read_window(const TokenDataset& dataset, Split split, std::uint64_t window, std::int64_t row,
                  Batch& batch) {
   const auto length = static_cast<std::size_t>(batch.sequence_length);
-  std::vector<std::int32_t> tokens(length + 1);
-  dataset.read(split, window * length, tokens);
-  const auto begin = row * batch.sequence_length;
-  std::copy(tokens.begin(), tokens.end() - 1, batch.tokens_BT.begin() + begin);
-  std::copy(tokens.begin() + 1, tokens.end(), batch.labels_BT.begin() + begin);
-  if (batch.first_BT.empty()) return;
-  dataset.document_starts(split, window * length,
-                          std::span(batch.first_BT).subspan(static_cast<std::size_t>(begin), length));
+  const auto row_of = [&](std::vector<std::int32_t>& values_BT) {
+    return std::span(values_BT).subspan(static_cast<std::size_t>(row) * length, length);
+  };
+  dataset.read(split, window * length, row_of(batch.tokens_BT));
+  dataset.read(split, window * length + 1, row_of(batch.labels_BT));
+  if (!batch.first_BT.empty()) dataset.document_starts(split, window * length, row_of(batch.first_BT));
 }
 
 Batch empty_batch(std::uint64_t first, std::int64_t count, std::int64_t sequence_length, bool documents) {
   DT_CHECK(count >= 0 && sequence_length > 0, "{} samples of {} tokens", count, sequence_length);
-  Batch batch{first, count, sequence_length, {}, {}, {}, {}, {}};
+  Batch batch{first, count, sequence_length, {}, {}, {}, {}, {}, {}};
   batch.tokens_BT.resize(static_cast<std::size_t>(count * sequence_length));
   batch.labels_BT.resize(batch.tokens_BT.size());
   if (documents) batch.first_BT.resize(batch.tokens_BT.size());
   for (std::int64_t i = 0; i < count; ++i) batch.samples_B.push_back(first + static_cast<std::uint64_t>(i));
+  batch.digest_seeds_B = batch.samples_B;
   return batch;
 }
+
+/// Where samples lie. Not safe from several threads: it keeps the order of each source's epoch, which takes
+/// longer to make than to ask.
+class Places {
+ public:
+  Places(const Mixture& mixture, const std::vector<Sampler>& samplers)
+      : mixture_(mixture), samplers_(samplers), orders_(samplers.size()) {}
+
+  struct Place {
+    std::size_t source;
+    std::uint64_t window;
+  };
+  Place at(std::uint64_t sample) {
+    const auto [source, index] = mixture_.quotas().at(sample);
+    const std::uint64_t windows = samplers_[source].num_windows(), epoch = index / windows;
+    std::optional<Order>& order = orders_[source];
+    if (!order || order->epoch != epoch) order = Order{epoch, samplers_[source].order(epoch)};
+    return {source, order->permutation(index % windows)};
+  }
+
+ private:
+  struct Order {
+    std::uint64_t epoch;
+    Permutation permutation;
+  };
+  const Mixture& mixture_;
+  const std::vector<Sampler>& samplers_;
+  std::vector<std::optional<Order>> orders_;  // of each source
+};
 
 }  // namespace
 
 struct Loader::State {
-  const TokenDataset& dataset;
-  Sampler sampler;
+  const Mixture& mixture;
+  std::vector<Sampler> samplers;  // of each source
   std::int64_t sequence_length;
   bool documents;
   double wait_s = 0;
@@ -51,37 +87,59 @@ struct Loader::State {
 
   Batch load(std::uint64_t first, std::int64_t count) const {
     Batch batch = empty_batch(first, count, sequence_length, documents);
+    Places places(mixture, samplers);
     for (std::int64_t row = 0; row < count; ++row) {
-      const std::uint64_t sample = first + static_cast<std::uint64_t>(row);
-      read_window(dataset, Split::train, sampler.window(sample), row, batch);
+      const auto [source, window] = places.at(first + static_cast<std::uint64_t>(row));
+      batch.digest_seeds_B[static_cast<std::size_t>(row)] += std::uint64_t{source} << source_shift;
+      read_window(mixture.source(source), Split::train, window, row, batch);
     }
     return batch;
   }
+
+  /// Has the disk begin with a batch that comes later.
+  void will_need(std::uint64_t first, std::int64_t count) const {
+    const auto length = static_cast<std::uint64_t>(sequence_length);
+    Places places(mixture, samplers);
+    for (std::uint64_t sample = first; sample < first + static_cast<std::uint64_t>(count); ++sample) {
+      const auto [source, window] = places.at(sample);
+      mixture.source(source).will_need(Split::train, window * length, length + 1);
+    }
+  }
 };
 
-Loader::Loader(const TokenDataset& dataset, std::uint64_t seed, std::int64_t sequence_length, bool documents)
-    : state_(new State{dataset,
-                       Sampler(seed, dataset.split(Split::train).tokens, sequence_length),
-                       sequence_length,
-                       documents,
-                       0,
-                       0,
-                       0,
-                       {}}) {}
+std::vector<Sampler> samplers_of(const Mixture& mixture, std::uint64_t seed, std::int64_t sequence_length) {
+  std::vector<Sampler> samplers;
+  for (std::size_t source = 0; source < mixture.size(); ++source) {
+    const std::string whose = mixture.size() > 1 ? " of " + mixture.source_name(source) : "";
+    samplers.emplace_back(seed, mixture.source(source).split(Split::train).tokens, sequence_length, source,
+                          "the train split" + whose);
+  }
+  return samplers;
+}
+
+Loader::Loader(const Mixture& mixture, std::uint64_t seed, std::int64_t sequence_length, bool documents)
+    : state_(new State{
+          mixture, samplers_of(mixture, seed, sequence_length), sequence_length, documents, 0, 0, 0, {}}) {}
 
 Loader::~Loader() = default;
 
-const Sampler& Loader::sampler() const {
-  return state_->sampler;
+const Sampler& Loader::sampler(std::size_t source) const {
+  return state_->samplers[source];
 }
 
 Batch Loader::next(std::uint64_t first, std::int64_t count, std::uint64_t first_ahead) {
   State& s = *state_;
   const double start = monotonic_s();
   const bool is_ahead = s.ahead.valid() && s.ahead_first == first && s.ahead_count == count;
+  if (!is_ahead) s.will_need(first, count);
   Batch batch = is_ahead ? s.ahead.get() : s.load(first, count);
   s.wait_s += monotonic_s() - start;
-  s.ahead = std::async(std::launch::async, [&s, first_ahead, count] { return s.load(first_ahead, count); });
+  s.ahead = std::async(std::launch::async, [&s, stride = first_ahead - first, first_ahead, count, is_ahead] {
+    // Batches are taken to go on at this distance: where they do, all but the last have been told before.
+    for (std::uint64_t i = is_ahead ? batches_told_ahead : 0; i <= batches_told_ahead; ++i)
+      s.will_need(first_ahead + i * stride, count);
+    return s.load(first_ahead, count);
+  });
   s.ahead_first = first_ahead;
   s.ahead_count = count;
   return batch;
@@ -97,6 +155,13 @@ std::uint64_t num_validation_windows(const TokenDataset& dataset, std::int64_t s
   return tokens == 0 ? 0 : (tokens - 1) / static_cast<std::uint64_t>(sequence_length);
 }
 
+std::uint64_t num_validation_windows(const Mixture& mixture, std::int64_t sequence_length) {
+  std::uint64_t windows = 0;
+  for (std::size_t source = 0; source < mixture.size(); ++source)
+    windows += num_validation_windows(mixture.source(source), sequence_length);
+  return windows;
+}
+
 Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length, std::uint64_t first,
                        std::int64_t count, bool documents) {
   Batch batch = empty_batch(first, count, sequence_length, documents);
@@ -106,7 +171,7 @@ Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length
   return batch;
 }
 
-std::uint64_t batch_digest(const std::uint64_t* samples_B, const std::int32_t* tokens_BT,
+std::uint64_t batch_digest(const std::uint64_t* seeds_B, const std::int32_t* tokens_BT,
                            const std::int32_t* labels_BT, std::int64_t num_samples,
                            std::int64_t sequence_length) {
   DT_CHECK(num_samples >= 0 && sequence_length > 0, "{} samples of {} tokens", num_samples, sequence_length);
@@ -116,7 +181,7 @@ std::uint64_t batch_digest(const std::uint64_t* samples_B, const std::int32_t* t
     const std::int64_t end = (b + 1) * sequence_length;
     std::copy(tokens_BT + b * sequence_length, tokens_BT + end, sample.begin());
     sample.back() = labels_BT[end - 1];
-    sum += digest(std::as_bytes(std::span(sample)), samples_B[b]);
+    sum += digest(std::as_bytes(std::span(sample)), seeds_B[b]);
   }
   return sum;
 }

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "data/mixture.hpp"
 #include "data/sampler.hpp"
-#include "data/token_dataset.hpp"
 
 namespace dt::data {
 
@@ -18,6 +18,8 @@ struct Batch {
   std::vector<std::int32_t> tokens_BT;
   std::vector<std::int32_t> labels_BT;   // tokens shifted by one
   std::vector<std::uint64_t> samples_B;  // global sample indices
+  /// By which batch_digest knows them: the global index, and in the top eight bits the source.
+  std::vector<std::uint64_t> digest_seeds_B;
   /// Empty unless `documents` was asked for. Then for each token the first position of its own sample that it
   /// may attend to: where its document begins, 0 where that is before the sample. Labels stay as they are:
   /// the last token of a document predicts the first of the next one.
@@ -26,15 +28,21 @@ struct Batch {
   std::vector<std::int32_t> positions_BT;
 };
 
-/// Reads ahead on a thread of its own, with `documents` also where documents begin (Batch::first_BT).
+/// The order of each source's own samples. Error{input}: a train split without a window, naming its source
+/// where there are several.
+std::vector<Sampler> samplers_of(const Mixture& mixture, std::uint64_t seed, std::int64_t sequence_length);
+
+/// Sample i of the run is sample quotas().at(i).index of source quotas().at(i).source. Reads ahead on a
+/// thread of its own, with `documents` also where documents begin (Batch::first_BT).
 class Loader {
  public:
-  Loader(const TokenDataset& dataset, std::uint64_t seed, std::int64_t sequence_length,
-         bool documents = false);
+  /// The mixture must outlive it. Errors: of samplers_of.
+  Loader(const Mixture& mixture, std::uint64_t seed, std::int64_t sequence_length, bool documents = false);
   ~Loader();
-  const Sampler& sampler() const;
-  /// The batch of samples [first, first + count); then prepares as many from `first_ahead` on. Adds the time
-  /// spent waiting to wait_s(). Rethrows the reader's error.
+  const Sampler& sampler(std::size_t source = 0) const;
+  /// The batch of samples [first, first + count); then prepares as many from `first_ahead` on, and has the
+  /// system read in what some more batches at that distance need. Adds the time spent waiting to wait_s().
+  /// Rethrows the reader's error.
   Batch next(std::uint64_t first, std::int64_t count, std::uint64_t first_ahead);
   double wait_s() const;
 
@@ -43,15 +51,17 @@ class Loader {
   std::unique_ptr<State> state_;
 };
 
-/// Windows [first, first + count) of the validation split, in order; with `documents` also first_BT.
+/// Windows [first, first + count) of a validation split, in order; with `documents` also first_BT.
 Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length, std::uint64_t first,
                        std::int64_t count, bool documents = false);
 /// How many complete validation windows there are.
 std::uint64_t num_validation_windows(const TokenDataset& dataset, std::int64_t sequence_length);
+/// Of all sources.
+std::uint64_t num_validation_windows(const Mixture& mixture, std::int64_t sequence_length);
 
-/// Σ mod 2⁶⁴ over samples of XXH3-64(tokens and last label, little-endian int32; seed = global sample index),
-/// to be taken from the very buffers handed to the embedding. first_BT is no part of it.
-std::uint64_t batch_digest(const std::uint64_t* samples_B, const std::int32_t* tokens_BT,
+/// Σ mod 2⁶⁴ over samples of XXH3-64(tokens and last label, little-endian int32; seed = global sample index +
+/// source · 2⁵⁶), to be taken from the very buffers handed to the embedding. first_BT is no part of it.
+std::uint64_t batch_digest(const std::uint64_t* seeds_B, const std::int32_t* tokens_BT,
                            const std::int32_t* labels_BT, std::int64_t num_samples,
                            std::int64_t sequence_length);
 

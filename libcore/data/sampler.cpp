@@ -22,10 +22,11 @@ std::uint64_t mix(std::uint64_t x) {
 
 }  // namespace
 
-Permutation::Permutation(std::uint64_t seed, std::uint64_t epoch, std::uint64_t size)
+Permutation::Permutation(std::uint64_t seed, std::uint64_t epoch, std::uint64_t size, std::size_t source)
     : size_(size), half_bits_(std::max(1, (static_cast<int>(std::bit_width(size - 1)) + 1) / 2)) {
   DT_CHECK(size > 0, "a permutation of nothing");
-  const RandomField field(seed, "sample order");
+  const RandomField field(seed,
+                          source == 0 ? "sample order" : fmt::format("sample order of source {}", source));
   const std::uint64_t num_keys = std::size(keys_);
   for (std::uint64_t i = 0; i < num_keys; ++i) keys_[i] = field.bits(epoch * num_keys + i);
 }
@@ -47,11 +48,13 @@ std::uint64_t Permutation::operator()(std::uint64_t index) const {
   return index;
 }
 
-Sampler::Sampler(std::uint64_t seed, std::uint64_t num_tokens, std::int64_t sequence_length) : seed_(seed) {
+Sampler::Sampler(std::uint64_t seed, std::uint64_t num_tokens, std::int64_t sequence_length,
+                 std::size_t source, const std::string& what)
+    : seed_(seed), source_(source) {
   DT_CHECK(sequence_length > 0, "a sequence length of {}", sequence_length);
   const auto length = static_cast<std::uint64_t>(sequence_length);
   if (num_tokens < length + 1) {
-    throw Error(ErrorKind::input, fmt::format("the train split has only {} tokens", num_tokens),
+    throw Error(ErrorKind::input, fmt::format("{} has only {} tokens", what, num_tokens),
                 fmt::format("a sequence length of {} needs at least {}: add text or choose shorter sequences",
                             sequence_length, length + 1));
   }
@@ -59,7 +62,7 @@ Sampler::Sampler(std::uint64_t seed, std::uint64_t num_tokens, std::int64_t sequ
 }
 
 std::uint64_t Sampler::window(std::uint64_t sample) const {
-  return Permutation(seed_, sample / num_windows_, num_windows_)(sample % num_windows_);
+  return order(sample / num_windows_)(sample % num_windows_);
 }
 
 }  // namespace dt::data

@@ -2,15 +2,18 @@
 // The global order of samples: which window of the token sequence the i-th sample of a run is, for any i,
 // without a table.
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace dt::data {
 
 /// A pseudorandom permutation of [0, size), computed per index (a Feistel network over the next even power of
-/// two, with cycle walking). Sources: Luby & Rackoff 1988; Black & Rogaway 2002, section 3.
+/// two, with cycle walking). Each source of a mixture has its own. Sources: Luby & Rackoff 1988; Black &
+/// Rogaway 2002, section 3.
 class Permutation {
  public:
-  Permutation(std::uint64_t seed, std::uint64_t epoch, std::uint64_t size);
+  Permutation(std::uint64_t seed, std::uint64_t epoch, std::uint64_t size, std::size_t source = 0);
   std::uint64_t operator()(std::uint64_t index) const;
 
  private:
@@ -20,18 +23,22 @@ class Permutation {
 };
 
 /// Windows of sequence_length + 1 tokens with stride sequence_length (a window's last label is the next one's
-/// first token), an incomplete last one dropped. Sample i of a run is window π(seed, epoch ⌊i/N⌋)(i mod N).
+/// first token), an incomplete last one dropped. Sample i of a source is window π(seed, epoch ⌊i/N⌋)(i mod
+/// N).
 class Sampler {
  public:
-  /// Error{input}: fewer than sequence_length + 1 tokens.
-  Sampler(std::uint64_t seed, std::uint64_t num_tokens, std::int64_t sequence_length);
+  /// Error{input}: fewer than sequence_length + 1 tokens, which are those of `what`.
+  Sampler(std::uint64_t seed, std::uint64_t num_tokens, std::int64_t sequence_length, std::size_t source = 0,
+          const std::string& what = "the train split");
   std::uint64_t num_windows() const { return num_windows_; }
-  /// Index of the window of sample i; it starts at token window · sequence_length.
+  Permutation order(std::uint64_t epoch) const { return {seed_, epoch, num_windows_, source_}; }
+  /// Index of the window of the source's sample i; it starts at token window · sequence_length.
   std::uint64_t window(std::uint64_t sample) const;
 
  private:
   std::uint64_t seed_;
   std::uint64_t num_windows_;
+  std::size_t source_;
 };
 
 }  // namespace dt::data

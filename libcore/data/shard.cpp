@@ -6,6 +6,7 @@
 #include <cstring>
 #include <ranges>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 #include "base/digest.hpp"
@@ -30,6 +31,14 @@ class MappedFile {
   ~MappedFile() { ::munmap(address_, size_); }
   MappedFile(const MappedFile&) = delete;
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(address_), size_}; }
+
+  /// `part` is one of bytes(). Advice, so what it comes to is no error.
+  void will_need(std::span<const std::byte> part) const {
+    static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t begin = static_cast<std::size_t>(part.data() - bytes().data());
+    const std::size_t first = begin / page * page;
+    ::madvise(static_cast<std::byte*>(address_) + first, begin - first + part.size(), MADV_WILLNEED);
+  }
 
  private:
   void* address_ = nullptr;
@@ -241,6 +250,22 @@ void Shard::check_tokens(std::uint64_t begin, std::uint64_t end) const {
            path().string());
 }
 
+bool Shard::is_verified(std::size_t block) const {
+  return state_->verified[block].load(std::memory_order_relaxed);
+}
+
+void Shard::will_need(std::uint64_t begin, std::uint64_t end) const {
+  check_tokens(begin, end);
+  if (begin == end) return;
+  const std::size_t token_bytes = dtype_bytes(header().dtype);
+  for (std::size_t i = begin * token_bytes / digest_block_bytes;
+       i <= (end - 1) * token_bytes / digest_block_bytes; ++i) {
+    if (!is_verified(i)) state_->file.will_need(block(i));
+  }
+  state_->file.will_need(
+      state_->payload(state_->tokens).subspan(begin * token_bytes, (end - begin) * token_bytes));
+}
+
 void Shard::read(std::uint64_t begin, std::span<std::int32_t> out) const {
   const std::uint64_t end = begin + out.size();
   check_tokens(begin, end);
@@ -249,7 +274,7 @@ void Shard::read(std::uint64_t begin, std::span<std::int32_t> out) const {
   for (std::size_t i = begin * token_bytes / digest_block_bytes;
        i <= (end - 1) * token_bytes / digest_block_bytes; ++i) {
     // Two threads may verify the same block at once, to the same result.
-    if (state_->verified[i].load(std::memory_order_relaxed)) continue;
+    if (is_verified(i)) continue;
     if (!is_block_intact(i)) {
       throw Error(
           ErrorKind::input,

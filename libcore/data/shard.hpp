@@ -41,6 +41,9 @@ class Shard {
   /// Copies tokens from `begin` on. Verifies the digest of each block when it is first touched.
   void read(std::uint64_t begin, std::span<std::int32_t> out) const;
 
+  /// Has the system read them in, without waiting, together with what their first use verifies.
+  void will_need(std::uint64_t begin, std::uint64_t end) const;
+
   /// Where in its tokens those documents begin that begin within [begin, end), ascending. O(log documents +
   /// those found); the first call reads and verifies all of /document_offsets. Errors: input, naming the file
   /// and what is wrong with them.
@@ -57,6 +60,7 @@ class Shard {
 
  private:
   void check_tokens(std::uint64_t begin, std::uint64_t end) const;
+  bool is_verified(std::size_t block) const;
   void verify_document_offsets() const;
   struct State;
   std::unique_ptr<State> state_;

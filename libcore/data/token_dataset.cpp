@@ -80,6 +80,10 @@ const std::string& TokenDataset::tokenizer_name() const {
   return state_->file.tokenizer.name;
 }
 
+std::uint64_t TokenDataset::tokenizer_digest() const {
+  return state_->file.tokenizer.digest;
+}
+
 std::uint64_t TokenDataset::content_digest() const {
   return state_->file.content_digest();
 }
@@ -93,6 +97,11 @@ void TokenDataset::read(Split split, std::uint64_t begin, std::span<std::int32_t
   state_->for_each_part(split, begin, out.size(), [&](const Part& part) {
     part.shard.read(part.begin, out.subspan(part.position, part.count));
   });
+}
+
+void TokenDataset::will_need(Split split, std::uint64_t begin, std::uint64_t count) const {
+  state_->for_each_part(split, begin, count,
+                        [&](const Part& part) { part.shard.will_need(part.begin, part.begin + part.count); });
 }
 
 void TokenDataset::document_starts(Split split, std::uint64_t begin, std::span<std::int32_t> first_T) const {

@@ -28,6 +28,7 @@ class TokenDataset {
   const std::filesystem::path& folder() const;
   std::int64_t vocabulary_size() const;
   const std::string& tokenizer_name() const;
+  std::uint64_t tokenizer_digest() const;
   /// Identifies the data: the same tokens in the same order have the same digest.
   std::uint64_t content_digest() const;
   SplitInfo split(Split split) const;
@@ -35,6 +36,9 @@ class TokenDataset {
   /// Copies tokens [begin, begin + out.size()) of a split, across shards. Verifies the digest of each 16 MiB
   /// block when it is first touched. Errors: input, naming shard and block, where the digest differs.
   void read(Split split, std::uint64_t begin, std::span<std::int32_t> out) const;
+
+  /// Tokens that will be read soon: the system reads them in, and this does not wait for it.
+  void will_need(Split split, std::uint64_t begin, std::uint64_t count) const;
 
   /// For each of the tokens [begin, begin + T) of a split: where in this window the document that it belongs
   /// to begins, 0 where that is before the window. Documents are those of /document_offsets, so one that

@@ -15,6 +15,7 @@
 #include "train/agreement.hpp"
 #include "train/memory_fit.hpp"
 #include "train/precision.hpp"
+#include "train/staging.hpp"
 #include "train/start.hpp"
 
 namespace dt::prove {
@@ -110,7 +111,7 @@ void print(const Comparison& c, bool is_reference, std::size_t width, Console& c
 
 /// What each layout makes of the settings; all are refused or none.
 std::vector<train::Plan> make_plans(const std::vector<ComparedLayout>& layouts,
-                                    const train::Settings& settings, const data::TokenDataset& dataset,
+                                    const train::Settings& settings, const data::Mixture& dataset,
                                     const train::Launch& launch) {
   const model::ModelSpec spec = train::choose_spec(settings, {});
   std::vector<train::Plan> plans;
@@ -135,7 +136,7 @@ class Comparisons {
  public:
   /// All references must outlive it.
   Comparisons(const std::vector<ComparedLayout>& layouts, const std::vector<train::Plan>& plans,
-              const data::TokenDataset& dataset, const StopSignals& signals, const comm::Ranks& ranks)
+              const data::Mixture& dataset, const StopSignals& signals, const comm::Ranks& ranks)
       : layouts_(layouts), plans_(plans), dataset_(dataset), signals_(signals), ranks_(ranks) {
     comm::at_first(ranks, [&] { weights_.emplace(); });
     for (const ComparedLayout& layout : layouts) width_ = std::max(width_, layout.name.size());
@@ -171,7 +172,7 @@ class Comparisons {
 
   const std::vector<ComparedLayout>& layouts_;
   const std::vector<train::Plan>& plans_;
-  const data::TokenDataset& dataset_;
+  const data::Mixture& dataset_;
   const StopSignals& signals_;
   const comm::Ranks& ranks_;
   std::size_t width_ = std::string("layout").size();
@@ -187,11 +188,13 @@ int compare_layouts(const train::Settings& settings, const std::vector<OptionVal
   comm::Communicator& world = ranks.world;
   world.engine().set_timeout(settings.comm_timeout.seconds);
   const train::Launch launch = train::find_launch(world, world.size());
-  std::optional<data::TokenDataset> dataset;
+  const train::StagedData staged = train::stage_data(
+      settings, [&] { return signals.received() != 0; }, ranks);
+  std::optional<data::Mixture> dataset;
   std::vector<ComparedLayout> layouts;
   std::vector<train::Plan> plans;
   comm::together(world, [&] {
-    dataset.emplace(settings.data);
+    dataset.emplace(settings.data, staged.folders);
     layouts = parse_layouts(*settings.compare_layouts, settings, world.size());
     plans = make_plans(layouts, settings, *dataset, launch);
   });

@@ -161,7 +161,7 @@ void KeptWeights::read(std::uint64_t offset, const Tensor& values) const {
 }
 
 LayoutResult run_layout(const train::Plan& plan, const train::Settings& settings,
-                        const data::TokenDataset& dataset, const comm::Ranks& ranks,
+                        const data::Mixture& dataset, const comm::Ranks& ranks,
                         const LayoutRequest& request) {
   comm::Communicator& world = ranks.world;
   reset_peak_resident();

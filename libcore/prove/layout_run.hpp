@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/ranks.hpp"
-#include "data/token_dataset.hpp"
+#include "data/mixture.hpp"
 #include "prove/layout.hpp"
 #include "train/plan.hpp"
 
@@ -56,7 +56,6 @@ struct LayoutRequest {
 
 /// Called by the layout's ranks together: `ranks` holds them alone.
 LayoutResult run_layout(const train::Plan& plan, const train::Settings& settings,
-                        const data::TokenDataset& dataset, const comm::Ranks& ranks,
-                        const LayoutRequest& request);
+                        const data::Mixture& dataset, const comm::Ranks& ranks, const LayoutRequest& request);
 
 }  // namespace dt::prove

@@ -196,7 +196,7 @@ model::ModelSpec spec_to_draw(const train::Settings& settings) {
 }
 
 void check_and_print(const train::Settings& settings, const train::Launch& launch, Console& console) {
-  const data::TokenDataset dataset(settings.data);
+  const data::Mixture dataset(settings.data);
   const model::ModelSpec spec = spec_to_draw(settings);
   const train::Plan plan = train::make_plan(settings, spec, dataset, launch, nullptr);
   const model::ParameterTable table(spec);

@@ -26,7 +26,7 @@ struct Fact {
   std::string value;
 };
 
-std::vector<Fact> facts(const std::vector<OptionValue>& asked, const data::TokenDataset& dataset) {
+std::vector<Fact> facts(const std::vector<OptionValue>& asked, const data::Mixture& dataset) {
   // The program first: the same one has the same options.
   std::vector<Fact> list{
       {ErrorKind::input, "the program", build_description() + ", digest " + to_hex(executable_digest())}};
@@ -73,7 +73,7 @@ std::string content(const fs::path& path) {
 }  // namespace
 
 void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
-                 const data::TokenDataset& dataset) {
+                 const data::Mixture& dataset) {
   compare(ranks, facts(asked, dataset));
   const std::vector<std::string> sets = comm::gather_texts(ranks.world, instruction_set());
   if (!all_equal(sets)) {

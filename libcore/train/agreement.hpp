@@ -7,7 +7,7 @@
 #include "base/files.hpp"
 #include "base/options.hpp"
 #include "comm/ranks.hpp"
-#include "data/token_dataset.hpp"
+#include "data/mixture.hpp"
 #include "model/model_spec.hpp"
 #include "parallel/model_storage.hpp"
 
@@ -16,7 +16,7 @@ namespace dt::train {
 /// Called by all ranks together. Errors, on all ranks, naming rank 0's host, the first other and what
 /// differs: usage, where options do; input, where data or programs do. Other instruction sets are warned of.
 void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
-                 const data::TokenDataset& dataset);
+                 const data::Mixture& dataset);
 
 /// Called by all ranks together, with what each is about to compute with. Error{input}, on all ranks, where
 /// model, weights or moments are not the same bits: replicas would drift apart unnoticed.

@@ -18,6 +18,7 @@
 #include "train/precision.hpp"
 #include "train/resumable.hpp"
 #include "train/sitting_out.hpp"
+#include "train/sources.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
@@ -56,8 +57,8 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
   return std::nullopt;
 }
 
-Json describe(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
-              std::int64_t done, const std::string& origin) {
+Json describe(const Settings& settings, const Plan& plan, const data::Mixture& dataset, std::int64_t done,
+              const std::string& origin) {
   const model::ParameterTable table(plan.spec);
   const std::vector<MemoryEstimate> stages = estimate_memory(plan);
   const auto most = std::max_element(stages.begin(), stages.end(),
@@ -71,8 +72,8 @@ Json describe(const Settings& settings, const Plan& plan, const data::TokenDatas
               {"steps", plan.total_steps},
               {"tokens_per_step", plan.tokens_per_step()},
               {"tokens", tokens},
-              {"train_tokens", dataset.split(data::Split::train).tokens},
-              {"val_tokens", dataset.split(data::Split::validation).tokens},
+              {"train_tokens", dataset.tokens(data::Split::train)},
+              {"val_tokens", dataset.tokens(data::Split::validation)},
               {"sequence_length", plan.sequence_length},
               {"global_batch", plan.global_batch},
               {"micro_batch", plan.micro_batch},
@@ -121,6 +122,15 @@ void print_table(const Json& plan, Console& console) {
   }
 }
 
+void add_shares(Json& plan, const std::vector<SourceShare>& shares) {
+  for (const SourceShare& share : shares) {
+    plan["sources"][share.name] = {{"weight", share.weight},
+                                   {"samples", share.samples},
+                                   {"windows", share.windows},
+                                   {"epochs", share.epochs()}};
+  }
+}
+
 /// The hosts that the job will run on may be others, so this is no error here.
 void warn_of_memory(const Settings& settings, const Plan& plan, const Replan& replan, Console& console) {
   const auto needed_bytes = [](const Plan& p) { return host_memory_bytes(p, estimate_memory(p)); };
@@ -133,7 +143,7 @@ void warn_of_memory(const Settings& settings, const Plan& plan, const Replan& re
 
 void check_and_describe(const Settings& settings, const Launch& launch, Console& console) {
   check_arithmetic(settings);
-  const data::TokenDataset dataset(settings.data);
+  const data::Mixture dataset(settings.data);
   std::optional<run::RunDirectory> run;
   if (settings.run) {
     check_writable("run", *settings.run);
@@ -160,11 +170,16 @@ void check_and_describe(const Settings& settings, const Launch& launch, Console&
   };
   const Plan plan = replan(settings);
   if (manifest) check_resumable(plan, *manifest, dataset.content_digest());
-  const Json description = describe(settings, plan, dataset, manifest ? manifest->state.step : 0, origin);
+  const checkpoint::TrainingState state = manifest ? manifest->state : checkpoint::TrainingState{};
+  Json description = describe(settings, plan, dataset, state.step, origin);
+  const std::vector<SourceShare> shares = shares_by_the_end(dataset, plan, state);
   if (console.json()) {
+    add_shares(description, shares);
     console.print("{}\n", description.dump());
   } else {
     print_table(description, console);
+    for (const SourceShare& share : shares)
+      console.print("{:<18} {}\n", share.name, describe(share, dataset));
   }
   warn_of_memory(settings, plan, replan, console);
 }

@@ -18,6 +18,7 @@
 #include "train/reporter.hpp"
 #include "train/run_tokenizer.hpp"
 #include "train/sitting_out.hpp"
+#include "train/staging.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
@@ -47,7 +48,7 @@ checkpoint::TrainingState state_of(const fs::path& weights) {
 }
 
 /// All of `ranks` take part.
-int evaluate_together(const Settings& settings, const fs::path& path, const data::TokenDataset& dataset,
+int evaluate_together(const Settings& settings, const fs::path& path, const data::Mixture& dataset,
                       const StopSignals& signals, const comm::Ranks& ranks) {
   const Launch launch = find_launch(ranks.world, ranks.world.size());
   Plan plan;
@@ -88,7 +89,10 @@ int evaluate_together(const Settings& settings, const fs::path& path, const data
   }
   comm::at_first(ranks, [&] {
     Reporter(ranks.console, std::nullopt)
-        .eval({.step = state.step, .val_loss = result.loss, .val_tokens = result.tokens});
+        .eval({.step = state.step,
+               .val_loss = result.loss,
+               .val_tokens = result.tokens,
+               .sources = result.sources});
   });
   return 0;
 }
@@ -101,13 +105,15 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
   fs::path path;
   comm::at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
   path = comm::broadcast_text(ranks.world, path.string());
-  std::optional<data::TokenDataset> dataset;
+  const StagedData staged = stage_data(
+      settings, [&] { return signals.received() != 0; }, ranks);
+  std::optional<data::Mixture> dataset;
   comm::together(ranks.world, [&] {
-    dataset.emplace(settings.data);
+    dataset.emplace(settings.data, staged.folders);
     ranks_used(settings, ranks.world.size());
   });
   check_alike(ranks, asked, *dataset);
-  comm::at_first(ranks, [&] { check_same_tokens(path, *dataset, ranks.console); });
+  comm::at_first(ranks, [&] { check_same_tokens(path, dataset->source_name(0), ranks.console); });
   return on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
     return evaluate_together(settings, path, *dataset, signals, used);
   });

@@ -16,6 +16,7 @@
 #include "tensor/host_tensor.hpp"
 #include "train/lists.hpp"
 #include "train/reporter.hpp"
+#include "train/validation_windows.hpp"
 
 namespace dt::train {
 
@@ -30,12 +31,14 @@ std::int64_t rounds_at_a_time(const model::Layout& layout) {
 struct Windows {
   std::vector<data::Batch> batches;
   std::vector<model::MicroBatch> micro_batches;
+  std::vector<std::size_t> sources;  // of each
 
-  void add(const ModelRuntime& runtime, const data::TokenDataset& dataset, const EvaluationRequest& request,
-           std::uint64_t first, std::int64_t count) {
-    batches.push_back(
-        data::validation_batch(dataset, request.sequence_length, first, count, request.mask_documents));
-    micro_batches.push_back(runtime.micro_batches(batches.back(), count).front());
+  void add(const ModelRuntime& runtime, const data::Mixture& dataset, const EvaluationRequest& request,
+           const ValidationWindows::Part& part) {
+    batches.push_back(data::validation_batch(dataset.source(part.source), request.sequence_length, part.first,
+                                             part.count, request.mask_documents));
+    micro_batches.push_back(runtime.micro_batches(batches.back(), part.count).front());
+    sources.push_back(part.source);
   }
 };
 
@@ -49,36 +52,55 @@ void forward(ModelRuntime& runtime, const Windows& windows, std::int64_t rounds,
       windows.micro_batches, 0, hooks);
 }
 
-/// How many the request takes. Error{input}: there is none.
-std::uint64_t num_windows(const data::TokenDataset& dataset, const EvaluationRequest& request) {
-  const std::uint64_t available = data::num_validation_windows(dataset, request.sequence_length);
-  const std::uint64_t windows = std::min(available, request.max_windows.value_or(available));
-  if (windows > 0) return windows;
+/// Those that the request takes. Error{input}: there is none.
+ValidationWindows windows_of(const data::Mixture& dataset, const EvaluationRequest& request) {
+  ValidationWindows windows(dataset, request.sequence_length, request.micro_batch, request.max_windows);
+  if (windows.total() > 0) return windows;
   throw comm::SharedError(
       ErrorKind::input,
-      fmt::format("the validation split of {} has {} tokens, fewer than one window of {}",
-                  dataset.folder().string(), dataset.split(data::Split::validation).tokens,
-                  request.sequence_length + 1),
+      fmt::format("the validation split of {} has {} tokens, fewer than one window of {}", dataset.name(),
+                  dataset.tokens(data::Split::validation), request.sequence_length + 1),
       "shard the data with a larger --val-fraction");
+}
+
+/// From each source's exact sum.
+Evaluation combine(const std::vector<ExactSum>& nll, const ValidationWindows& windows,
+                   const data::Mixture& dataset, std::int64_t sequence_length) {
+  ExactSum sum;
+  Evaluation result;
+  for (std::size_t source = 0; source < nll.size(); ++source) {
+    const std::uint64_t tokens = windows.of_source(source) * static_cast<std::uint64_t>(sequence_length);
+    sum.merge(nll[source]);
+    result.tokens += tokens;
+    if (nll.size() == 1 || tokens == 0) continue;
+    result.sources.push_back(
+        {dataset.source_name(source), nll[source].value() / static_cast<double>(tokens), tokens});
+  }
+  result.loss = sum.value() / static_cast<double>(result.tokens);
+  return result;
 }
 
 }  // namespace
 
-Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
-                    const EvaluationRequest& request, const comm::Ranks& ranks) {
+Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const EvaluationRequest& request,
+                    const comm::Ranks& ranks) {
   comm::Communicator& control = ranks.world;
-  const std::uint64_t windows = num_windows(dataset, request);
-  const auto micro_batch = static_cast<std::uint64_t>(request.micro_batch);
+  const ValidationWindows windows = windows_of(dataset, request);
   // Whole micro-batches are divided, so that each window is computed in the same company whatever the ranks.
-  const auto micro_batches = static_cast<std::int64_t>((windows + micro_batch - 1) / micro_batch);
+  const std::int64_t micro_batches = windows.num_micro_batches();
   const parallel::LocalTable& local = runtime.local();
   const int dp = local.layout().dp;
   const Part own = part_of(local.place().dp, dp, micro_batches);
   const std::int64_t rounds = (micro_batches + dp - 1) / dp;
-  ExactSum nll;
+  std::vector<ExactSum> nll(dataset.size());
+  Windows part;  // may be empty: the others may need this rank's part of the weights
   parallel::StepHooks hooks;
-  if (local.counts_loss()) hooks.loss = [&](int, const Tensor& nll_R) { nll.add(nll_R.span<double>()); };
-  Progress progress = ranks.console.progress("evaluating", windows, "windows");
+  if (local.counts_loss()) {
+    hooks.loss = [&](int micro_batch, const Tensor& nll_R) {
+      nll[part.sources[static_cast<std::size_t>(micro_batch)]].add(nll_R.span<double>());
+    };
+  }
+  Progress progress = ranks.console.progress("evaluating", windows.total(), "windows");
   const std::int64_t at_a_time = rounds_at_a_time(local.layout());
   for (std::int64_t round = 0; round < rounds; round += at_a_time) {
     std::int64_t signal = request.stop_signal ? request.stop_signal() : 0;
@@ -86,27 +108,23 @@ Evaluation evaluate(ModelRuntime& runtime, const data::TokenDataset& dataset,
     control.all_reduce(shared, shared, comm::Reduction::max).wait_host();
     if (signal != 0) return {.stopped_by = static_cast<int>(signal)};
     const std::int64_t end = std::min(rounds, round + at_a_time);
-    Windows part;  // may be empty: the others may need this rank's part of the weights
-    for (std::int64_t i = round; i < std::min(end, own.count); ++i) {
-      const std::uint64_t first = static_cast<std::uint64_t>(own.begin + i) * micro_batch;
-      part.add(runtime, dataset, request, first,
-               static_cast<std::int64_t>(std::min(micro_batch, windows - first)));
-    }
+    part = {};
+    for (std::int64_t i = round; i < std::min(end, own.count); ++i)
+      part.add(runtime, dataset, request, windows.micro_batch(own.begin + i));
     forward(runtime, part, end - round, hooks);
-    progress.set(std::min(windows, static_cast<std::uint64_t>(end * dp) * micro_batch));
+    progress.set(std::min(windows.total(), static_cast<std::uint64_t>(end * dp * request.micro_batch)));
   }
-  comm::all_sum(control, nll.digits());
-  const std::uint64_t tokens = windows * static_cast<std::uint64_t>(request.sequence_length);
-  return {.loss = nll.value() / static_cast<double>(tokens), .tokens = tokens};
+  for (ExactSum& sum : nll) comm::all_sum(control, sum.digits());
+  return combine(nll, windows, dataset, request.sequence_length);
 }
 
-bool is_evaluation_due(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
+bool is_evaluation_due(const Settings& settings, const Plan& plan, const data::Mixture& dataset,
                        std::int64_t step) {
   if (data::num_validation_windows(dataset, plan.sequence_length) == 0) return false;
   return step >= plan.total_steps || (settings.eval_every > 0 && step % settings.eval_every == 0);
 }
 
-bool is_evaluation_missing(const Settings& settings, const Plan& plan, const data::TokenDataset& dataset,
+bool is_evaluation_missing(const Settings& settings, const Plan& plan, const data::Mixture& dataset,
                            const run::RunDirectory& run, std::int64_t step) {
   return is_evaluation_due(settings, plan, dataset, step) &&
          !has_evaluation(run.path() / "metrics.jsonl", step);
@@ -229,7 +247,7 @@ class LogitsFile {
 
 }  // namespace
 
-void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, const EvaluationRequest& request,
+void write_logits(ModelRuntime& runtime, const data::Mixture& dataset, const EvaluationRequest& request,
                   std::int64_t num_sequences, const std::filesystem::path& file, const comm::Ranks& ranks) {
   const parallel::LocalTable& local = runtime.local();
   const bool computes = local.place().dp == 0, writes = computes && local.counts_targets(),
@@ -245,16 +263,22 @@ void write_logits(ModelRuntime& runtime, const data::TokenDataset& dataset, cons
     if (has_head) logits.emplace(runtime, request.sequence_length);
     if (writes) target.emplace(runtime, request.sequence_length, num_sequences, file);
   });
-  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(num_sequences); ++i) {
+  const ValidationWindows windows(dataset, request.sequence_length, 1,
+                                  static_cast<std::uint64_t>(num_sequences));
+  for (std::int64_t i = 0; i < num_sequences; ++i) {
     Windows window;
     if (computes) {
-      window.add(runtime, dataset, request, i, 1);
+      window.add(runtime, dataset, request, windows.micro_batch(i));
       if (has_head) window.micro_batches.front().logits_RV = logits->own();
       forward(runtime, window, 1, {});
       if (has_head) logits->gather(runtime.context(), writes ? target->logits() : Tensor());
     }
     comm::together(ranks.world, [&] {
-      if (writes) target->write(i, data::validation_batch(dataset, request.sequence_length, i, 1).tokens_BT);
+      if (!writes) return;
+      const ValidationWindows::Part own = windows.micro_batch(i);
+      const data::Batch batch =
+          data::validation_batch(dataset.source(own.source), request.sequence_length, own.first, 1);
+      target->write(static_cast<std::uint64_t>(i), batch.tokens_BT);
     });
   }
   comm::together(ranks.world, [&] {

@@ -31,12 +31,12 @@ void set_layout(Plan& plan, const model::Layout& layout) {
 }
 
 /// What training and evaluation share.
-Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
+Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture& dataset,
                  const Launch& launch) {
   if (dataset.vocabulary_size() > spec.vocabulary) {
     throw Error(ErrorKind::input,
-                fmt::format("the data in {} has a vocabulary of {} tokens, the model only {}",
-                            dataset.folder().string(), dataset.vocabulary_size(), spec.vocabulary),
+                fmt::format("the data in {} has a vocabulary of {} tokens, the model only {}", dataset.name(),
+                            dataset.vocabulary_size(), spec.vocabulary),
                 "choose a model with at least that vocabulary or another tokenizer");
   }
   Plan plan;
@@ -55,6 +55,16 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::To
                       spec.max_positions);
   }
   return plan;
+}
+
+/// Of the one dataset; of a mixture's no epoch is the run's. Errors: of data::samplers_of; usage.
+std::uint64_t windows_of_an_epoch(const Settings& s, const Plan& plan, const data::Mixture& mixture) {
+  const std::vector<data::Sampler> samplers = data::samplers_of(mixture, plan.seed, plan.sequence_length);
+  if (s.epochs && mixture.size() > 1)
+    throw Error(ErrorKind::usage,
+                fmt::format("--epochs {}: each dataset of a mixture has its own", *s.epochs),
+                "give --steps or --tokens; --dry-run shows how many epochs of each dataset they make");
+  return samplers.front().num_windows();
 }
 
 /// The step at which --steps, --tokens or --epochs ends the run.
@@ -148,7 +158,7 @@ int chunks_of(const Settings& s, const Plan& plan) {
 
 }  // namespace
 
-Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
+Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture& dataset,
                const Launch& launch, const checkpoint::TrainingState* resumed) {
   Plan plan = common_plan(s, spec, dataset, launch);
   if (plan.global_batch % plan.micro_batch != 0) {
@@ -161,16 +171,14 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
   plan.tp_chunks = chunks_of(s, plan);
   plan.comm_bucket_bytes = static_cast<std::size_t>(s.comm_bucket_bytes);
   plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : plan.layout.dp);
-  const std::uint64_t train_tokens = dataset.split(data::Split::train).tokens;
-  const data::Sampler sampler(plan.seed, train_tokens, plan.sequence_length);
-  plan.total_steps = last_step(s, plan, sampler.num_windows(), resumed);
+  plan.total_steps = last_step(s, plan, windows_of_an_epoch(s, plan, dataset), resumed);
   plan.saves_in_background = s.background_save && s.save_every > 0 && s.save_every < plan.total_steps;
   plan.writers_per_node = s.checkpoint_writers_per_node;
   check_countable(plan);
   if (s.eval_every > 0 && data::num_validation_windows(dataset, plan.sequence_length) == 0) {
     throw Error(ErrorKind::input,
                 fmt::format("--eval-every {}: {} has no validation window of {} tokens", s.eval_every,
-                            dataset.folder().string(), plan.sequence_length + 1),
+                            dataset.name(), plan.sequence_length + 1),
                 "shard the data with a larger --val-fraction");
   }
   plan.schedule = make_schedule(s, plan);
@@ -180,7 +188,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Toke
   return plan;
 }
 
-Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const data::TokenDataset& dataset,
+Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture& dataset,
                           const Launch& launch) {
   Plan plan = common_plan(s, spec, dataset, launch);
   Settings whole = s;

@@ -8,7 +8,7 @@
 
 #include "base/dtype.hpp"
 #include "checkpoint/manifest.hpp"
-#include "data/token_dataset.hpp"
+#include "data/mixture.hpp"
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "model/unit.hpp"
@@ -88,11 +88,11 @@ parallel::StepShape step_shape(const Plan& plan, int num_units);
 /// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide); input,
 /// where data and model do not fit each other (vocabulary, positions, too little data). `resumed` is the
 /// state that the run goes on from, if any.
-Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const data::TokenDataset& dataset,
+Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const data::Mixture& dataset,
                const Launch& launch, const checkpoint::TrainingState* resumed);
 
 /// The part of a plan that evaluation needs: no steps, no schedule.
 Plan make_evaluation_plan(const Settings& settings, const model::ModelSpec& spec,
-                          const data::TokenDataset& dataset, const Launch& launch);
+                          const data::Mixture& dataset, const Launch& launch);
 
 }  // namespace dt::train

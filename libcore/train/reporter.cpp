@@ -54,6 +54,7 @@ void Reporter::train(const TrainRecord& r) {
             {"data_wait_s", r.data_wait_s},
             {"data_digest", to_hex(r.data_digest)}};
   if (r.loss_scale) json["loss_scale"] = *r.loss_scale;
+  for (const SourceShare& source : r.sources) json["samples"][source.name] = source.samples;
   line(json.dump());
   if (!has_heading_) {
     row(fmt::format("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}\n", "step", "loss", "lr", "grad norm",
@@ -65,10 +66,15 @@ void Reporter::train(const TrainRecord& r) {
 }
 
 void Reporter::eval(const EvalRecord& r) {
-  line(Json{{"kind", "eval"}, {"step", r.step}, {"val_loss", r.val_loss}, {"val_tokens", r.val_tokens}}
-           .dump());
-  row(fmt::format("{:>8}  {:>9.5f}  validation, {} tokens\n", r.step, r.val_loss,
-                  format_count(r.val_tokens)));
+  Json json{{"kind", "eval"}, {"step", r.step}, {"val_loss", r.val_loss}, {"val_tokens", r.val_tokens}};
+  std::string rows =
+      fmt::format("{:>8}  {:>9.5f}  validation, {} tokens\n", r.step, r.val_loss, format_count(r.val_tokens));
+  for (const SourceLoss& s : r.sources) {
+    json["sources"][s.name] = {{"val_loss", s.loss}, {"val_tokens", s.tokens}};
+    rows += fmt::format("{:>8}  {:>9.5f}  of {}, {} tokens\n", "", s.loss, s.name, format_count(s.tokens));
+  }
+  line(json.dump());
+  row(rows);
 }
 
 void Reporter::checkpoint(const CheckpointRecord& r) {

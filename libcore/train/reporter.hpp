@@ -10,8 +10,16 @@
 #include "base/files.hpp"
 #include "checkpoint/reader.hpp"
 #include "run/run_directory.hpp"
+#include "train/sources.hpp"
 
 namespace dt::train {
+
+/// Of a dataset of a mixture.
+struct SourceLoss {
+  std::string name;
+  double loss = 0;
+  std::uint64_t tokens = 0;
+};
 
 struct TrainRecord {
   std::int64_t step = 0;
@@ -27,12 +35,14 @@ struct TrainRecord {
   double data_wait_s = 0;
   std::uint64_t data_digest = 0;
   std::optional<double> loss_scale{};  // of the next step, in fp16
+  std::vector<SourceShare> sources{};  // of a mixture, since the run's beginning
 };
 
 struct EvalRecord {
   std::int64_t step = 0;
   double val_loss = 0;
   std::uint64_t val_tokens = 0;
+  std::vector<SourceLoss> sources{};  // of a mixture
 };
 
 struct CheckpointRecord {

@@ -7,7 +7,7 @@
 #include "base/numa.hpp"
 #include "comm/exchange.hpp"
 #include "comm/watchdog.hpp"
-#include "data/token_dataset.hpp"
+#include "data/mixture.hpp"
 #include "run/run_directory.hpp"
 #include "train/agreement.hpp"
 #include "train/choose_layout.hpp"
@@ -18,6 +18,8 @@
 #include "train/run_record.hpp"
 #include "train/run_tokenizer.hpp"
 #include "train/sitting_out.hpp"
+#include "train/sources.hpp"
+#include "train/staging.hpp"
 #include "train/start.hpp"
 #include "train/trainer.hpp"
 
@@ -38,7 +40,7 @@ std::string lineage_name(const fs::path& checkpoint, const run::RunDirectory& ru
 }
 
 /// A run that is at its end, evaluated and all, needs no new generation.
-bool has_nothing_to_do(const Start& start, const Settings& settings, const data::TokenDataset& dataset,
+bool has_nothing_to_do(const Start& start, const Settings& settings, const data::Mixture& dataset,
                        const run::RunDirectory& run) {
   return !start.checkpoint.empty() && start.state.step >= start.plan.total_steps &&
          is_of_run(start.checkpoint, run) &&
@@ -57,7 +59,7 @@ void announce_stages(const Plan& plan, Console& console) {
   }
 }
 
-void announce(const Start& start, const Settings& settings, Console& console) {
+void announce(const Start& start, const Settings& settings, const data::Mixture& mixture, Console& console) {
   const Plan& plan = start.plan;
   const int dp = plan.layout.dp, num_ranks = plan.layout.size();
   if (dp > plan.micro_batches_per_step) {
@@ -68,6 +70,8 @@ void announce(const Start& start, const Settings& settings, Console& console) {
   }
   console.info("{} steps of {} tokens; {} rank{} of {} thread{}", plan.total_steps, plan.tokens_per_step(),
                num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
+  for (const SourceShare& share : shares_by_the_end(mixture, plan, start.state))
+    console.info("{}: {} by the end", share.name, describe(share, mixture));
   if (plan.layout.pp > 1) console.info("{}", describe_pipeline(plan));
   if (const std::string price = price_of_zero(plan); !price.empty()) console.info("{}", price);
   if (!plan.has_tensor_within_nodes() || !plan.has_context_within_nodes())
@@ -290,7 +294,7 @@ void clear_older_local(const Settings& settings, const comm::Ranks& ranks) {
 
 /// All of `ranks` take part. `was_surveyed`: they and others have been asked what their nodes hold.
 int train_together(const Settings& settings, const std::vector<OptionValue>& asked,
-                   const data::TokenDataset& dataset, const StopSignals& signals, bool was_surveyed,
+                   const data::Mixture& dataset, const StopSignals& signals, bool was_surveyed,
                    const comm::Ranks& ranks) {
   const Launch launch = find_launch(ranks.world, ranks.world.size());
   const run::RunDirectory run(*settings.run);
@@ -308,7 +312,7 @@ int train_together(const Settings& settings, const std::vector<OptionValue>& ask
   check_same_state(ranks, start.runtime->spec(), start.runtime->storage());
   const fs::path weights =
       start.checkpoint.empty() ? fs::path(settings.init_from.value_or("")) : start.checkpoint;
-  comm::at_first(ranks, [&] { check_same_tokens(weights, dataset, ranks.console); });
+  comm::at_first(ranks, [&] { check_same_tokens(weights, dataset.source_name(0), ranks.console); });
 
   std::int64_t nothing_left = 0;
   comm::at_first(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, dataset, run) ? 1 : 0; });
@@ -319,11 +323,11 @@ int train_together(const Settings& settings, const std::vector<OptionValue>& ask
                        run.path().string(), start.state.step, start.plan.total_steps);
     return 0;
   }
-  if (ranks.is_first()) announce(start, settings, ranks.console);
+  if (ranks.is_first()) announce(start, settings, dataset, ranks.console);
   OwnedRun owned;
   comm::at_first(ranks, [&] {
     take_over(owned, run, start, newest_seen, ranks.console);
-    keep_tokenizer(run, dataset, weights);
+    keep_tokenizer(run, dataset.source_name(0), weights);
     record_options(run, asked, start, owned.generation, ranks.console);
   });
   share(owned.generation, run, ranks);
@@ -347,10 +351,12 @@ int train_together(const Settings& settings, const std::vector<OptionValue>& ask
 int run_training(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
                  const comm::Ranks& ranks) {
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
-  std::optional<data::TokenDataset> dataset;
+  const StagedData staged = stage_data(
+      settings, [&] { return signals.received() != 0; }, ranks);
+  std::optional<data::Mixture> dataset;
   bool all_take_part = true;
   comm::together(ranks.world, [&] {
-    dataset.emplace(settings.data);
+    dataset.emplace(settings.data, staged.folders);
     all_take_part = ranks_used(settings, ranks.world.size()) == ranks.world.size();
   });
   check_alike(ranks, asked, *dataset);

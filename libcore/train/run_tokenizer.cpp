@@ -54,12 +54,12 @@ void write_config(const fs::path& file, const std::string& end_of_document) {
 
 }  // namespace
 
-void check_same_tokens(const fs::path& model, const data::TokenDataset& dataset, Console& console) {
+void check_same_tokens(const fs::path& model, const fs::path& dataset, Console& console) {
   const fs::path file = tokenizer_of(model);
   if (file.empty()) return;
   std::string why;
   try {
-    why = data::why_other_tokens(file, dataset.folder() / data::tokenizer_file_name);
+    why = data::why_other_tokens(file, dataset / data::tokenizer_file_name);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
     console.warn("whether model and data have the same tokens is not known: {}", error.message());
@@ -69,17 +69,17 @@ void check_same_tokens(const fs::path& model, const data::TokenDataset& dataset,
               fmt::format("make them with the model's: dt-shard-data --tokenizer {}", file.string()));
 }
 
-void keep_tokenizer(const run::RunDirectory& run, const data::TokenDataset& dataset, const fs::path& model) {
-  const data::TokenizerInfo info = data::read_dataset_file(dataset.folder()).tokenizer;
+void keep_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const fs::path& model) {
+  const data::TokenizerInfo info = data::read_dataset_file(dataset).tokenizer;
   if (info.name != data::file_tokenizer_name || has_tokenizer(run.tokenizer_path(), info)) return;
   AtomicDirectory made(run.tokenizer_path());
   copy_what_lies_beside(model, made.path());
   const fs::path file = made.path() / data::tokenizer_file_name;
-  checkpoint::copy_companion(dataset.folder() / data::tokenizer_file_name, file);
+  checkpoint::copy_companion(dataset / data::tokenizer_file_name, file);
   const fs::path config = made.path() / "tokenizer_config.json";
   if (!fs::exists(config)) {
     const std::array eos = {info.eos};
-    write_config(config, data::open_tokenizer(dataset.folder(), info)->decode(eos));
+    write_config(config, data::open_tokenizer(dataset, info)->decode(eos));
   }
   made.commit(/*overwrite=*/true);
 }

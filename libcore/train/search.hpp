@@ -20,7 +20,7 @@ namespace dt::train {
 struct Origin {
   const Settings& settings;
   const model::ModelSpec& spec;
-  const data::TokenDataset& dataset;
+  const data::Mixture& dataset;
   const run::Promotion& promotion;
   const Launch& launch;
   const comm::Ranks& ranks;

@@ -20,6 +20,8 @@ constexpr std::int64_t max_threads = 4096;
 struct Settings {
   std::optional<std::string> model;
   std::string data;
+  std::optional<std::string> stage_dir;
+  std::optional<std::int64_t> stage_limit;
   std::optional<std::string> run;
 
   std::optional<std::int64_t> steps;

@@ -123,7 +123,7 @@ void check_same_spec(const model::ModelSpec& asked, const model::ModelSpec& foun
               "leave --model out to take it from there");
 }
 
-Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
+Start prepare_start(const Settings& settings, const data::Mixture& dataset,
                     const std::vector<Candidate>& candidates, const run::Promotion& promotion,
                     const Launch& launch, const comm::Ranks& ranks) {
   std::optional<model::ModelSpec> spec;
@@ -144,7 +144,7 @@ void fill_weights(ModelRuntime& runtime, const Settings& settings, const Plan& p
   runtime.load_weights(*source);
 }
 
-checkpoint::TrainingState initial_state(const Plan& plan, const data::TokenDataset& dataset) {
+checkpoint::TrainingState initial_state(const Plan& plan, const data::Mixture& dataset) {
   checkpoint::TrainingState state;
   state.seed = plan.seed;
   state.sequence_length = plan.sequence_length;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/ranks.hpp"
-#include "data/token_dataset.hpp"
+#include "data/mixture.hpp"
 #include "parallel/groups.hpp"
 #include "run/promotion.hpp"
 #include "run/run_directory.hpp"
@@ -56,7 +56,7 @@ struct Start {
 /// Errors: input, where there are candidates and none can be loaded, or where a whole one is not of the
 /// training asked for (no older one would be), before its tensors are read; environment, where the machine
 /// fails to read (nothing is known of the checkpoint then), or a rank does not see what rank 0 reads.
-Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
+Start prepare_start(const Settings& settings, const data::Mixture& dataset,
                     const std::vector<Candidate>& candidates, const run::Promotion& promotion,
                     const Launch& launch, const comm::Ranks& ranks);
 
@@ -65,6 +65,6 @@ Start prepare_start(const Settings& settings, const data::TokenDataset& dataset,
 void fill_weights(ModelRuntime& runtime, const Settings& settings, const Plan& plan);
 
 /// The state of a run that has not made a step.
-checkpoint::TrainingState initial_state(const Plan& plan, const data::TokenDataset& dataset);
+checkpoint::TrainingState initial_state(const Plan& plan, const data::Mixture& dataset);
 
 }  // namespace dt::train

@@ -39,7 +39,7 @@ void check_same_data(const StepReport& combined) {
 
 }  // namespace
 
-Stepper::Stepper(const Plan& plan, ModelRuntime& runtime, const data::TokenDataset& dataset,
+Stepper::Stepper(const Plan& plan, ModelRuntime& runtime, const data::Mixture& dataset,
                  checkpoint::TrainingState& state, comm::Communicator& control)
     : plan_(plan),
       runtime_(runtime),
@@ -93,7 +93,7 @@ data::Batch Stepper::next_batch() {
 Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepReport&)>& report) {
   const std::int64_t step = state_.step + 1;
   const std::uint64_t digest =
-      data::batch_digest(batch.samples_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
+      data::batch_digest(batch.digest_seeds_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
                          batch.num_samples, batch.sequence_length);
   std::vector<model::MicroBatch> micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
   for (model::MicroBatch& m : micro_batches) {

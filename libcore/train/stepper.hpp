@@ -27,7 +27,7 @@ struct StepTimes {
 class Stepper {
  public:
   /// All references must outlive it. `state` is where training stands.
-  Stepper(const Plan& plan, ModelRuntime& runtime, const data::TokenDataset& dataset,
+  Stepper(const Plan& plan, ModelRuntime& runtime, const data::Mixture& dataset,
           checkpoint::TrainingState& state, comm::Communicator& control);
 
   /// Makes the next step and moves the state on, unless the decision is that it must not be made: loss or

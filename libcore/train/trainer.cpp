@@ -39,7 +39,7 @@ bool is_own_name(const std::string& continues) {
 
 }  // namespace
 
-Trainer::Trainer(const Settings& settings, const data::TokenDataset& dataset, const run::RunDirectory& run,
+Trainer::Trainer(const Settings& settings, const data::Mixture& dataset, const run::RunDirectory& run,
                  const run::Generation& generation, Start& start, const StopSignals& signals,
                  const comm::Ranks& ranks)
     : settings_(settings),
@@ -167,7 +167,8 @@ void Trainer::log_step(const Decision& decision, const StepTimes& times) {
          .exposed_comm_s = interval_.exposed_comm_s / steps,
          .data_wait_s = interval_.data_wait_s / steps,
          .data_digest = state_.data_digest,
-         .loss_scale = plan_.loss_scale ? std::optional(stepper_.loss_scale().value) : std::nullopt});
+         .loss_scale = plan_.loss_scale ? std::optional(stepper_.loss_scale().value) : std::nullopt,
+         .sources = source_shares(dataset_, plan_.sequence_length, state_.samples_consumed)});
   });
   interval_ = {};
 }
@@ -215,8 +216,12 @@ int Trainer::evaluate() {
     request.max_windows = static_cast<std::uint64_t>(*settings_.eval_batches * plan_.global_batch);
   const Evaluation result = train::evaluate(runtime_, dataset_, request, ranks_);
   if (result.stopped_by != 0) return result.stopped_by;
-  report(
-      [&] { reporter_.eval({.step = state_.step, .val_loss = result.loss, .val_tokens = result.tokens}); });
+  report([&] {
+    reporter_.eval({.step = state_.step,
+                    .val_loss = result.loss,
+                    .val_tokens = result.tokens,
+                    .sources = result.sources});
+  });
   return 0;
 }
 

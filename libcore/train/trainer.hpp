@@ -8,7 +8,7 @@
 
 #include "base/signals.hpp"
 #include "comm/ranks.hpp"
-#include "data/token_dataset.hpp"
+#include "data/mixture.hpp"
 #include "run/local_target.hpp"
 #include "run/run_directory.hpp"
 #include "run/saver.hpp"
@@ -25,7 +25,7 @@ namespace dt::train {
 /// it.
 class Trainer {
  public:
-  Trainer(const Settings& settings, const data::TokenDataset& dataset, const run::RunDirectory& run,
+  Trainer(const Settings& settings, const data::Mixture& dataset, const run::RunDirectory& run,
           const run::Generation& generation, Start& start, const StopSignals& signals,
           const comm::Ranks& ranks);
 
@@ -59,7 +59,7 @@ class Trainer {
   void stop(const char* reason);
 
   const Settings& settings_;
-  const data::TokenDataset& dataset_;
+  const data::Mixture& dataset_;
   const run::RunDirectory& run_;
   const run::Generation& generation_;
   const Plan& plan_;

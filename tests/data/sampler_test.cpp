@@ -32,10 +32,11 @@ TEST_CASE("a permutation of any size takes every value once") {
   }
 }
 
-TEST_CASE("permutations differ between epochs and between seeds, and repeat for the same ones") {
+TEST_CASE("permutations differ between epochs, seeds and sources, and repeat for the same ones") {
   const auto values = all_of(Permutation(0, 0, 1000), 1000);
   CHECK(values == all_of(Permutation(0, 0, 1000), 1000));
-  for (const auto& other : {all_of(Permutation(0, 1, 1000), 1000), all_of(Permutation(1, 0, 1000), 1000)}) {
+  for (const auto& other : {all_of(Permutation(0, 1, 1000), 1000), all_of(Permutation(1, 0, 1000), 1000),
+                            all_of(Permutation(0, 0, 1000, 1), 1000)}) {
     int equal = 0;
     for (std::size_t i = 0; i < 1000; ++i) equal += values[i] == other[i] ? 1 : 0;
     CHECK(equal < 10);  // one is expected by chance

@@ -1,0 +1,51 @@
+#pragma once
+// Copies of datasets on storage of a node's own.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/files.hpp"
+
+namespace dt::data {
+
+/// A folder held by a lock (flock) while the object lives; several may hold it for use.
+class FolderLock {
+ public:
+  enum class Kind { use, alone };
+  FolderLock() = default;
+  /// Nothing where the folder is not there, or is held in a way that does not allow it.
+  static std::optional<FolderLock> take(const fs::path& folder, Kind kind);
+  FolderLock(FolderLock&& other) noexcept;
+  FolderLock& operator=(FolderLock&& other) noexcept;
+  ~FolderLock();
+  /// Marks it as used now.
+  void touch() const;
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// A copy that may be read, and that nobody removes while this lives.
+struct StagedDataset {
+  fs::path folder;
+  FolderLock in_use;
+};
+
+struct StageRequest {
+  fs::path storage;                          // that holds the copies; made where it is missing
+  std::optional<std::uint64_t> limit_bytes;  // of all copies in it
+  std::function<bool()> stop;                // asked now and then, also while another process copies
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+};
+
+/// The dataset's copy in `storage`, made now where it is missing: under a temporary name, verified as
+/// dt-shard-data --verify does, then renamed. Where there is no room, copies that nobody uses go, the least
+/// recently used first. One process of a node copies at a time, others that want to wait. Left-overs of
+/// crashes are removed before a copy is made. A copy belongs to its original as that is now: by dataset.json
+/// and each shard's size and time of change. Errors: input (the original cannot be read, or does not verify),
+/// environment (no room, no storage, or `stop` said so); what was begun is removed then.
+StagedDataset stage_dataset(const fs::path& dataset, const StageRequest& request);
+
+}  // namespace dt::data

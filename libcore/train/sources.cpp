@@ -1,0 +1,34 @@
+#include "train/sources.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "data/loader.hpp"
+
+namespace dt::train {
+
+std::vector<SourceShare> source_shares(const data::Mixture& mixture, std::int64_t sequence_length,
+                                       std::uint64_t samples) {
+  if (mixture.size() == 1) return {};
+  const std::vector<data::Sampler> samplers = data::samplers_of(mixture, 0, sequence_length);
+  std::vector<SourceShare> shares;
+  for (std::size_t s = 0; s < mixture.size(); ++s) {
+    shares.push_back({mixture.source_name(s), mixture.quotas().weights()[s],
+                      mixture.quotas().count(s, samples), samplers[s].num_windows()});
+  }
+  return shares;
+}
+
+std::vector<SourceShare> shares_by_the_end(const data::Mixture& mixture, const Plan& plan,
+                                           const checkpoint::TrainingState& state) {
+  const std::int64_t steps = std::max<std::int64_t>(0, plan.total_steps - state.step);
+  return source_shares(mixture, plan.sequence_length,
+                       state.samples_consumed + static_cast<std::uint64_t>(steps * plan.global_batch));
+}
+
+std::string describe(const SourceShare& share, const data::Mixture& mixture) {
+  return fmt::format("weight {} of {}: {} samples, {:.3g} epochs", share.weight, mixture.quotas().period(),
+                     format_count(share.samples), share.epochs());
+}
+
+}  // namespace dt::train

@@ -1,0 +1,96 @@
+#include "train/staging.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "base/text.hpp"
+#include "comm/exchange.hpp"
+#include "data/mixture.hpp"
+
+namespace dt::train {
+
+namespace {
+
+constexpr char separator = '\0';
+
+/// Empty where --data is no mixture that can be: who opens it says why.
+std::vector<data::MixturePart> parts_of(const Settings& settings) {
+  try {
+    return data::parse_mixture(settings.data);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+/// Where one dataset is to be read, and why not from a copy, or "".
+struct Place {
+  fs::path folder;
+  std::string warning;
+};
+
+Place stage(const fs::path& dataset, const Settings& settings, const std::function<bool()>& stop,
+            Console& console, std::vector<data::StagedDataset>& held) {
+  std::optional<Progress> progress;
+  data::StageRequest request{*settings.stage_dir, {}, stop, [&](std::uint64_t done, std::uint64_t total) {
+                               if (!progress)
+                                 progress.emplace(console.progress("copying data", total, "bytes"));
+                               progress->set(done);
+                             }};
+  if (settings.stage_limit) request.limit_bytes = static_cast<std::uint64_t>(*settings.stage_limit);
+  try {
+    held.push_back(data::stage_dataset(dataset, request));
+    return {held.back().folder, ""};
+  } catch (const Error& error) {
+    return {dataset, error.message()};
+  }
+}
+
+/// Of this host, as the text that its ranks are sent.
+std::string stage_all(const Settings& settings, const std::function<bool()>& stop, Console& console,
+                      std::vector<data::StagedDataset>& held) {
+  std::string text;
+  for (const data::MixturePart& part : parts_of(settings)) {
+    const Place place = stage(part.folder, settings, stop, console, held);
+    text += place.folder.string() + separator + place.warning + separator;
+  }
+  return text;
+}
+
+std::vector<Place> places_of(const std::string& text) {
+  const std::vector<std::string> fields = split(text, separator);
+  std::vector<Place> places;
+  for (std::size_t i = 0; i + 1 < fields.size(); i += 2) places.push_back({fields[i], fields[i + 1]});
+  return places;
+}
+
+/// What each host came to, told once where hosts came to the same.
+void report(const std::vector<std::string>& hosts, const std::vector<std::string>& results,
+            Console& console) {
+  for (std::size_t rank = 0; rank < results.size(); ++rank) {
+    for (const Place& place : places_of(results[rank])) {
+      if (!place.warning.empty())
+        console.warn("on {}, {} is read where it is: {}", hosts[rank], place.folder.string(), place.warning);
+      else if (rank == 0)
+        console.info("data is read from its copy {}", place.folder.string());
+    }
+  }
+}
+
+}  // namespace
+
+StagedData stage_data(const Settings& settings, const std::function<bool()>& stop, const comm::Ranks& ranks) {
+  const auto hosts = comm::gather_texts(ranks.world, settings.stage_dir ? host_name() : "");
+  if (std::ranges::all_of(hosts, [](const std::string& host) { return host.empty(); })) return {};
+  StagedData staged;
+  const auto rank = static_cast<std::size_t>(ranks.world.rank());
+  const auto first = static_cast<std::size_t>(std::ranges::find(hosts, hosts[rank]) - hosts.begin());
+  const bool copies = first == rank && settings.stage_dir;
+  const std::vector<std::string> results =
+      comm::gather_texts(ranks.world, copies ? stage_all(settings, stop, ranks.console, staged.held) : "");
+  if (ranks.is_first()) report(hosts, results, ranks.console);
+  for (const Place& place : places_of(results[first])) staged.folders.push_back(place.folder);
+  return staged;
+}
+
+}  // namespace dt::train

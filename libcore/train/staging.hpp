@@ -1,0 +1,25 @@
+#pragma once
+// --stage-dir: where a run reads its datasets from.
+
+#include <functional>
+#include <vector>
+
+#include "base/files.hpp"
+#include "comm/ranks.hpp"
+#include "data/staging.hpp"
+#include "train/settings.hpp"
+
+namespace dt::train {
+
+struct StagedData {
+  /// Where this rank reads each dataset of --data; empty: where --data says.
+  std::vector<fs::path> folders;
+  std::vector<data::StagedDataset> held;  // the copies that this rank keeps from removal
+};
+
+/// Called by all ranks together, whatever they think of --stage-dir: the first of each host that has it finds
+/// or makes the copies, the others wait for it. What cannot be copied is read where --data says, with a
+/// warning. `stop`: asked while it copies; makes it give up.
+StagedData stage_data(const Settings& settings, const std::function<bool()>& stop, const comm::Ranks& ranks);
+
+}  // namespace dt::train

@@ -1,0 +1,37 @@
+#pragma once
+// Which validation windows an evaluation takes, and in which company they are computed.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "data/mixture.hpp"
+
+namespace dt::train {
+
+/// Windows of each source's validation split in order, source after source, in micro-batches of which none
+/// has windows of two sources.
+class ValidationWindows {
+ public:
+  /// `max_windows`: so many at most, of each source its first ones, in proportion to how many it has.
+  ValidationWindows(const data::Mixture& mixture, std::int64_t sequence_length, std::int64_t micro_batch,
+                    std::optional<std::uint64_t> max_windows);
+
+  struct Part {
+    std::size_t source;
+    std::uint64_t first;
+    std::int64_t count;
+  };
+  std::int64_t num_micro_batches() const { return micro_batch_ends_.back(); }
+  Part micro_batch(std::int64_t index) const;
+  std::uint64_t of_source(std::size_t source) const { return windows_[source]; }
+  std::uint64_t total() const;
+
+ private:
+  std::int64_t size_;
+  std::vector<std::uint64_t> windows_;          // of each source
+  std::vector<std::int64_t> micro_batch_ends_;  // of each source, among all
+};
+
+}  // namespace dt::train

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# --stage-dir: data is copied once to a node's own storage and read there; what cannot be is read where it is, and no bit depends on it.
+source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
+make_shards shards
+cp -r shards other
+common=(--steps 8 --grad-lanes 2)
+copies() { find "$1" -mindepth 1 -maxdepth 1 -type d -name 'dt-dataset-*' | wc -l; }
+leftovers() { find "$1" -mindepth 1 -maxdepth 1 -name '.*' | wc -l; }
+
+train plain "${common[@]}" --quiet >/dev/null || fail "plain"
+expect_exit 0 train staged "${common[@]}" --stage-dir local
+expect_match stderr 'data is read from its copy local/dt-dataset-[0-9a-f]{16}$'
+expect_same_model plain staged
+expect_equal "$(digest_of staged)" "$(digest_of plain)"
+
+# It is the copy that is read, and a run goes on with it or without.
+copy=$(echo local/dt-dataset-*)
+printf 'x' | dd of="$copy/train-00000.h5" bs=1 seek=6000 conv=notrunc status=none
+expect_exit 3 train damaged "${common[@]}" --stage-dir local
+expect_match stderr "$copy/train-00000.h5 is corrupt"
+rm -r "$copy"
+expect_exit 0 train staged --steps 9 --stage-dir local
+expect_exit 0 train staged --steps 10
+
+# Several ranks: one copies; two jobs at once: one copies.
+expect_exit 0 train_as mpi=2 ranks "${common[@]}" --stage-dir for_ranks
+expect_same_model plain ranks
+expect_equal "$(copies for_ranks)" 1
+train one "${common[@]}" --quiet --stage-dir both >/dev/null 2>one.log &
+first=$!
+train two "${common[@]}" --quiet --stage-dir both >/dev/null 2>two.log || fail "two"
+wait "$first" || fail "one"
+expect_same_model one two
+expect_equal "$(copies both) $(leftovers both)" "1 0"
+if grep . one.log two.log; then fail "warnings"; fi
+
+# A mixture, each dataset of which has its own copy; names stay those that were asked for.
+expect_exit 0 train mixed "${common[@]}" --data "shards=1,other=1" --stage-dir local
+expect_match mixed/metrics.jsonl '"samples":\{"shards":32,"other":32\}'
+expect_equal "$(copies local)" 2
+# With room for one alone, the other is read where it is.
+size=$(du -sb --apparent-size "$(find local -mindepth 1 -maxdepth 1 -type d | head -n 1)" | cut -f 1)
+expect_exit 0 train limited "${common[@]}" --data "shards=1,other=1" --stage-dir narrow --stage-limit "$size"
+expect_match stderr 'on .*, other is read where it is: narrow has no room for'
+expect_same_model mixed limited
+expect_equal "$(copies narrow)" 1
+
+# Of ranks that read where the data is, one says so.
+expect_exit 0 train_as mpi=2 told "${common[@]}" --stage-dir none --stage-limit 10
+expect_equal "$(grep -c 'is read where it is' stderr)" 1 "warnings"
+
+# What a killed copy left goes with the next.
+mkdir -p left/.dt-dataset-0123456789abcdef.tmp-host-1
+expect_exit 0 train cleaned "${common[@]}" --stage-dir left
+expect_equal "$(copies left) $(leftovers left)" "1 0"
+
+# Evaluation reads copies, too.
+expect_exit 0 dt-train --eval-only --quiet --data shards --sequence-length 32 --run plain --stage-dir evaluated
+expect_equal "$(copies evaluated)" 1
+
+# Storage that cannot be used is a warning; what makes no sense is an error.
+touch file
+expect_exit 0 train unusable "${common[@]}" --stage-dir file/stage
+expect_match stderr 'shards is read where it is: cannot'
+expect_same_model plain unusable
+expect_exit 2 train bad --steps 1 --stage-limit 10
+expect_match stderr 'needs --stage-dir'
+expect_exit 2 train bad --steps 1 --stage-dir ''
+expect_match stderr 'names no folder'
+expect_exit 3 train bad --steps 1 --data nowhere --stage-dir local
+expect_match stderr 'nowhere/dataset.json'
+
+# A full disk is a warning.
+[[ $(id -u) = 0 ]] || skip "needs root to mount a small file system"
+mkdir small
+mount -t tmpfs -o size=64k tmpfs small 2>/dev/null || skip "this machine does not let root mount a tmpfs"
+small=$PWD/small
+at_exit() { umount -l "$small"; }
+expect_exit 0 train full "${common[@]}" --stage-dir small
+expect_match stderr 'shards is read where it is: small has no room'
+expect_same_model plain full
+expect_equal "$(copies small) $(leftovers small)" "0 0"

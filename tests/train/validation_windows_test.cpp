@@ -1,0 +1,63 @@
+#include "train/validation_windows.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "data/test_dataset.hpp"
+
+using namespace dt;
+using namespace dt::train;
+
+namespace {
+
+/// Datasets of 3, 0 and 17 validation windows of 4 tokens.
+struct Folders : dt_test::Folder {
+  Folders() {
+    make("a", 3);
+    make("b", 0);
+    make("c", 17);
+  }
+  data::Mixture mixture() const {
+    return data::Mixture((*this / "a").string() + "=1," + (*this / "b").string() + "=1," +
+                         (*this / "c").string() + "=1");
+  }
+
+ private:
+  void make(const std::string& name, std::size_t windows) const {
+    const std::size_t validation = windows == 0 ? 0 : 4 * windows + 1;
+    dt_test::put(*this / (name + ".txt"), std::string(validation + 100, 'x'));
+    auto options = dt_test::plain_options({*this / (name + ".txt")});
+    options.val_fraction = static_cast<double>(validation) / static_cast<double>(validation + 100);
+    dt_test::make(*this / name, options);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("micro-batches take each window of each source once, and mix no sources") {
+  const Folders folders;
+  const data::Mixture mixture = folders.mixture();
+  for (const std::int64_t size : {1, 2, 5, 100}) {
+    const ValidationWindows windows(mixture, 4, size, {});
+    CHECK(windows.total() == 20);
+    std::vector<std::uint64_t> next(3);
+    for (std::int64_t i = 0; i < windows.num_micro_batches(); ++i) {
+      const ValidationWindows::Part part = windows.micro_batch(i);
+      CHECK(part.first == next[part.source]);
+      CHECK(part.count >= 1);
+      CHECK(part.count <= size);
+      next[part.source] += static_cast<std::uint64_t>(part.count);
+    }
+    CHECK(next == std::vector<std::uint64_t>{3, 0, 17});
+  }
+}
+
+TEST_CASE("where not all windows are asked for, each source gives in proportion") {
+  const Folders folders;
+  const data::Mixture mixture = folders.mixture();
+  for (std::uint64_t most = 0; most <= 25; ++most) {
+    const ValidationWindows windows(mixture, 4, 2, most);
+    CHECK(windows.total() == std::min<std::uint64_t>(most, 20));
+    CHECK(windows.of_source(1) == 0);
+    CHECK(windows.of_source(0) == 3 * std::min<std::uint64_t>(most, 20) / 20);
+  }
+}
