@@ -1,5 +1,6 @@
 #include "data/encode_inputs.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <future>
 #include <memory>
@@ -19,6 +20,29 @@ namespace {
 /// For each thread: enough to keep it busy while the sink waits for another one.
 constexpr std::size_t bytes_in_flight = std::size_t{4} << 20;
 constexpr std::size_t chunks_in_flight = 64;
+
+std::string read_list(const std::string& list, const ReadProgress& progress) {
+  constexpr std::size_t step_bytes = std::size_t{64} << 10;
+  FileSource source({list, list == "-", std::nullopt}, [&] { progress(0, 0); });
+  std::string text;
+  for (std::size_t size = 0, count = 1; count > 0; size += count) {
+    text.resize(size + step_bytes);
+    count = source.read(std::span(text).subspan(size));
+    text.resize(size + count);
+  }
+  return text;
+}
+
+std::vector<std::string> all_inputs(const EncodeOptions& options, const ReadProgress& progress) {
+  std::vector<std::string> inputs = options.inputs;
+  if (options.input_list.empty()) return inputs;
+  const std::string text = read_list(options.input_list, progress);
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find('\n', begin), text.size());
+    if (end > begin) inputs.push_back(text.substr(begin, end - begin));
+  }
+  return inputs;
+}
 
 /// Looks at every input before the work begins. 0 where a pipe keeps the total unknown.
 std::uint64_t total_input_bytes(const std::vector<std::string>& inputs) {
@@ -62,10 +86,11 @@ class Encoding {
            const ReadProgress& progress)
       : options_(options),
         progress_(progress),
-        total_(total_input_bytes(options.inputs)),
+        inputs_(all_inputs(options, progress)),
+        total_(total_input_bytes(inputs_)),
         info_(tokenizer.info()),
         documents_(options.append_eos ? std::optional(tokenizer.info().eos) : std::nullopt, sink),
-        reader_(options.inputs, options.read, tokenizer, [this] { progress_(done_, total_); }),
+        reader_(inputs_, options.read, tokenizer, [this] { progress_(done_, total_); }),
         encoders_(tokenizer),
         pool_(options.threads) {}
 
@@ -122,6 +147,7 @@ class Encoding {
 
   const EncodeOptions& options_;
   const ReadProgress& progress_;
+  const std::vector<std::string> inputs_;
   const std::uint64_t total_;
   std::uint64_t done_ = 0;
   const TokenizerInfo info_;

@@ -13,7 +13,8 @@
 namespace dt::data {
 
 struct EncodeOptions {
-  std::vector<std::string> inputs;  // files, folders, "-"
+  std::vector<std::string> inputs;  // files, folders, patterns, "-"
+  std::string input_list;  // a file that names more of them, one a line; "": none; "-": standard input
   ReadOptions read;
   LineOptions lines;
   std::string tokenizer = "bytes";  // or a file

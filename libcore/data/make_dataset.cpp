@@ -102,6 +102,7 @@ std::string made_by(const MakeOptions& options, const Flaws& flaws) {
   constexpr const char* formats[] = {"auto", "text", "jsonl", "npy", "bin", "megatron"};
   constexpr const char* invalid[] = {"fail", "replace", "skip"};
   nlohmann::ordered_json made = {{"tool", options.tool}, {"inputs", options.inputs}};
+  if (!options.input_list.empty()) made["input_list"] = options.input_list;
   made["format"] = formats[static_cast<std::size_t>(options.read.format)];
   made["text_key"] = options.lines.text_key;
   made["document_separator"] = options.read.document_separator;
@@ -127,6 +128,8 @@ Error no_text_error(const MakeOptions& options) {
     }
     names += (names.empty() ? "" : ", ") + (input == "-" ? "standard input" : input);
   }
+  if (!options.input_list.empty())
+    names += (names.empty() ? "what " : ", what ") + options.input_list + " names";
   return Error(ErrorKind::input, "no text in " + names,
                "give files that are not empty, or folders that hold some");
 }
