@@ -15,11 +15,7 @@ constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 /// Ids without a header are stored as dt stores them, unless the user says.
 InputOptions with_type(InputOptions options, const Tokenizer& tokenizer) {
-  constexpr std::uint32_t largest_u16_vocabulary = 65536;
-  if (!options.raw_type) {
-    options.raw_type =
-        tokenizer.info().vocabulary_size <= largest_u16_vocabulary ? TokenType::u16 : TokenType::u32;
-  }
+  if (!options.raw_type) options.raw_type = tokenizer.info().fits_u16() ? TokenType::u16 : TokenType::u32;
   return options;
 }
 

@@ -14,10 +14,8 @@ namespace dt::data {
 
 namespace {
 
-constexpr std::uint32_t largest_u16_vocabulary = 65536;
-
 DType token_dtype(const TokenizerInfo& tokenizer) {
-  return tokenizer.vocabulary_size <= largest_u16_vocabulary ? DType::u16 : DType::u32;
+  return tokenizer.fits_u16() ? DType::u16 : DType::u32;
 }
 
 /// Refuses early what commit() would refuse at the end, and more: only a dataset or an empty folder is
