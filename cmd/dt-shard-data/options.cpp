@@ -135,10 +135,9 @@ void declare(OptionTable& table, Options& options) {
       .choice(
           "format", &options.format, {formats.begin(), formats.end()},
           "auto: what is named .jsonl or .ndjson (.jsonl.gz, …) is JSON lines, NumPy's and llm.c's token ids "
-          "are "
-          "known by their content, all else is UTF-8 text. Ids need the --tokenizer that made them, and end "
-          "documents with its end-of-document token: npy, one row of whole numbers; bin, ids alone (nanoGPT) "
-          "or llm.c's; megatron, X.bin with X.idx, which says where documents end")
+          "are known by their content, all else is UTF-8 text. Ids need the --tokenizer that made them, and "
+          "end documents with its end-of-document token: npy, one row of whole numbers; bin, ids alone "
+          "(nanoGPT) or llm.c's, never unpacked; megatron, X.bin with X.idx, which says where documents end")
       .add("text-key", &options.text_key, "KEY", "where a JSON line has its text")
       .add("document-separator", &options.document_separator, "STRING",
            "split text into documents at STRING (\\n, \\t, \\r, \\\\ understood); without it a file is a "
