@@ -52,7 +52,7 @@ class Communicator {
  public:
   /// The group of everyone that a backend started; `name` appears in messages and records. Ranks that name
   /// one host reduce and gather large tensors through memory that they share, where they can have it: all, or
-  /// as many in a row on each of several hosts, a power of two, between which then fewer bytes pass.
+  /// as many in a row on each of several hosts, a power of two of them, so that fewer bytes pass between.
   Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name,
                std::string host = host_name());
   ~Communicator();

@@ -17,7 +17,7 @@ std::optional<Placement> placement_of(std::span<const HostName> hosts) {
     if (hosts[rank] != hosts[rank - rank % static_cast<std::size_t>(per_host)]) return std::nullopt;
   }
   const int num_hosts = size / per_host;
-  if (!std::has_single_bit(static_cast<unsigned>(num_hosts))) return std::nullopt;
+  if (num_hosts > 1 && !std::has_single_bit(static_cast<unsigned>(per_host))) return std::nullopt;
   return Placement{num_hosts, per_host};
 }
 

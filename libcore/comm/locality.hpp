@@ -23,7 +23,8 @@ struct Placement {
 };
 
 /// Of ranks whose hosts these are, where memory that hosts share is of use: several on each, as many on all,
-/// and the hosts a power of two, so that each host's ranks are a whole subtree of combine(). None elsewhere.
+/// and where there are several hosts a power of two, so that each host's ranks are a whole subtree of
+/// combine(). None elsewhere.
 std::optional<Placement> placement_of(std::span<const HostName> hosts);
 
 /// Found out by the group's first large operation: ranks tell each other their hosts, the first rank of each

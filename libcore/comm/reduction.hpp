@@ -1,6 +1,7 @@
 #pragma once
 // Element-wise reductions of several buffers in a fixed order.
 
+#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -11,12 +12,14 @@ namespace dt::comm {
 
 enum class Reduction { sum, product, min, max };
 
-/// Where the tree over [begin, end) divides: [begin, middle) and [middle, end).
+/// Where the tree over [begin, end), two at least, divides: [begin, middle) and [middle, end). The first of
+/// them is of the largest power of two that leaves something to the second: so each run of 2ⁿ that begins at
+/// a multiple of 2ⁿ is a whole subtree, however many runs there are.
 inline int tree_middle(int begin, int end) {
-  return begin + (end - begin) / 2;
+  return begin + static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin - 1)));
 }
 
-/// out = inputs[0] ∘ inputs[1] ∘ …, combined in the binary tree that halves [0, n) at its middle; 16-bit
+/// out = inputs[0] ∘ inputs[1] ∘ …, combined in the binary tree over [0, n) that tree_middle divides; 16-bit
 /// floats in fp32, rounded once, or not at all where out is of accumulator_dtype: then it is a node of a
 /// larger tree. Integers wrap; min and max of anything and NaN are NaN. All of one size, and inputs of one
 /// dtype; out may be one of the inputs, but not overlap one otherwise. The bits depend on the inputs and

@@ -27,7 +27,17 @@ Exchanges exchanges_of(model::UnitKind kind, ActionKind action, bool trains) {
   }
 }
 
+/// What each of n ranks sends of a buffer that they gather, or of which each gets its part of the sum.
+double share_sent(int n) {
+  return (n - 1.0) / n;
+}
+
 }  // namespace
+
+double LayerBytes::sent_among_sharers(const model::Layout& layout) const {
+  const int ways = layout.sequence_parallel ? 1 : 2;
+  return share_sent(layout.tp) * static_cast<double>(ways * summed + gathered);
+}
 
 MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& bytes) {
   MovedBytes moved;
@@ -42,7 +52,7 @@ MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& b
   return moved;
 }
 
-std::int64_t Traffic::sent_bytes(const Action& send) const {
+std::int64_t Traffic::stage_bytes(const Action& send) const {
   const model::Share share = share_of(local.layout(), local.place());
   if (send.payload == Payload::activation || send.payload == Payload::gradient)
     return share.local_rows(rows) * hidden * static_cast<std::int64_t>(dtype_bytes(precision.compute));
@@ -51,16 +61,19 @@ std::int64_t Traffic::sent_bytes(const Action& send) const {
 }
 
 /// The head's ranks gather three sums a row, in fp64.
-std::int64_t Traffic::layer_bytes(const Action& compute) const {
+LayerBytes Traffic::layer_bytes(const Action& action) const {
+  if (!action.computes()) return {};
   const model::Layout& layout = local.layout();
-  const model::UnitKind kind = local.table().units()[at(compute.unit)].kind;
-  if (layout.tp == 1) return ring_bytes(kind, compute.kind);
-  const Exchanges each = exchanges_of(kind, compute.kind, trains);
+  const model::UnitKind kind = local.table().units()[at(action.unit)].kind;
+  LayerBytes bytes{.passed_on = ring_bytes(kind, action.kind)};
+  if (layout.tp == 1) return bytes;
+  const Exchanges each = exchanges_of(kind, action.kind, trains);
   const std::int64_t row = hidden * static_cast<std::int64_t>(dtype_bytes(precision.compute));
-  const bool has_sums = kind == model::UnitKind::head && compute.kind == ActionKind::forward;
-  const std::int64_t of_head = has_sums ? 3 * layout.tp * static_cast<std::int64_t>(sizeof(double)) : 0;
-  return ring_bytes(kind, compute.kind) +
-         rows * ((each.sums + (layout.sequence_parallel ? each.gathers : 0)) * row + of_head);
+  bytes.summed = rows * each.sums * row;
+  if (layout.sequence_parallel) bytes.gathered = rows * each.gathers * row;
+  if (kind == model::UnitKind::head && action.kind == ActionKind::forward)
+    bytes.gathered += rows * 3 * layout.tp * static_cast<std::int64_t>(sizeof(double));
+  return bytes;
 }
 
 /// Keys and values visit all ranks but the last; their gradients come home.
@@ -74,16 +87,38 @@ std::int64_t Traffic::ring_bytes(model::UnitKind kind, ActionKind action) const 
   return rows * key_value_features * (visits + home);
 }
 
-std::int64_t Traffic::control_bytes() const {
-  std::int64_t replicated = 0, partial = 0;  // elements that replicas sum, that tensor-parallel ranks do
+ControlBytes Traffic::control_bytes() const {
+  std::int64_t replicated = 0, partial = 0;  // elements
   for (const LocalGroup& group : local.groups()) {
     const auto holders = static_cast<std::int64_t>(group.holders.size());
     if (group.division.divides_optimizer() && local.num_replicas() > 1)
       replicated += holders * group.own.count;
     for (const TensorSumRun& sum : group.tensor_sums) partial += holders * sum.run.count;
   }
-  return replicated * static_cast<std::int64_t>(dtype_bytes(precision.wire())) +
-         partial * static_cast<std::int64_t>(dtype_bytes(precision.gradient));
+  return {replicated * static_cast<std::int64_t>(dtype_bytes(precision.wire())),
+          partial * static_cast<std::int64_t>(dtype_bytes(precision.gradient))};
+}
+
+double Traffic::sent_of(const Action& action, std::int64_t bytes) const {
+  const model::Layout& layout = local.layout();
+  if (action.computes()) {
+    const LayerBytes layer = layer_bytes(action);
+    return layer.sent_among_sharers(layout) + static_cast<double>(layer.passed_on);
+  }
+  const auto all = static_cast<double>(bytes);
+  switch (action.kind) {
+    case ActionKind::send:
+      return all;
+    case ActionKind::gather:
+      return share_sent(layout.group_size()) * all;
+    case ActionKind::control: {
+      const ControlBytes control = control_bytes();
+      return 2 * share_sent(layout.num_replicas()) * static_cast<double>(control.replicated) +
+             2 * share_sent(layout.tp) * static_cast<double>(control.partial);
+    }
+    default:
+      return (layout.zero == 0 ? 2 : 1) * share_sent(layout.group_size()) * all;
+  }
 }
 
 std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
@@ -93,8 +128,7 @@ std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
   std::vector<int> users(local.groups().size());
   std::vector<std::int64_t> bytes;
   for (const Action& action : list) {
-    std::int64_t moved = 0;
-    if (action.computes()) moved += layer_bytes(action);
+    std::int64_t moved = layer_bytes(action).total();
     if (action.unit >= 0 && !action.transfers()) {
       for (const int index : local.groups_of(action.unit)) {
         const LocalGroup& group = local.group(index);
@@ -106,8 +140,8 @@ std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
           moved += group.numel * gradient_bytes;
       }
     }
-    if (action.kind == ActionKind::send) moved += sent_bytes(action);
-    if (action.kind == ActionKind::control) moved += control_bytes();
+    if (action.kind == ActionKind::send) moved += stage_bytes(action);
+    if (action.kind == ActionKind::control) moved += control_bytes().replicated + control_bytes().partial;
     bytes.push_back(moved);
   }
   return bytes;

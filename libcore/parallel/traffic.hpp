@@ -26,6 +26,25 @@ struct MovedBytes {
 /// `bytes` are Traffic::bytes_of(list).
 MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& bytes);
 
+/// What ranks exchange while a layer computes that they share, or whose sequences they divide: the size of
+/// the whole buffers.
+struct LayerBytes {
+  std::int64_t summed = 0;     // features of rows: each of the ranks that share the layer has a part
+  std::int64_t gathered = 0;   // among the same
+  std::int64_t passed_on = 0;  // keys and values, and their gradients, round the ranks that divide sequences
+
+  std::int64_t total() const { return summed + gathered + passed_on; }
+  /// What each of the ranks that share the layer sends to the others: (n − 1)/n of what n of them gather, or
+  /// sum so that each gets its rows; twice that of sums that all get.
+  double sent_among_sharers(const model::Layout& layout) const;
+};
+
+/// What is summed at the decision point.
+struct ControlBytes {
+  std::int64_t replicated = 0;  // over replicas: what ZeRO's groups have each summed
+  std::int64_t partial = 0;     // over the ranks that share layers: gradients of which each has a part
+};
+
 struct Traffic {
   const LocalTable& local;
   Precision precision;
@@ -40,12 +59,15 @@ struct Traffic {
   /// Where replicas sum their parts, and then tensor-parallel ranks what they have only parts of, they do it
   /// at the decision point. What ranks that share a layer add up or gather counts where the layer computes.
   std::vector<std::int64_t> bytes_of(const ActionList& list) const;
+  /// Zero for actions that do not compute.
+  LayerBytes layer_bytes(const Action& action) const;
+  ControlBytes control_bytes() const;
+  /// What this rank sends of an action's `bytes`, which are bytes_of's.
+  double sent_of(const Action& action, std::int64_t bytes) const;
 
  private:
-  std::int64_t sent_bytes(const Action& send) const;
-  std::int64_t layer_bytes(const Action& compute) const;
+  std::int64_t stage_bytes(const Action& send) const;
   std::int64_t ring_bytes(model::UnitKind kind, ActionKind action) const;
-  std::int64_t control_bytes() const;
 };
 
 }  // namespace dt::parallel

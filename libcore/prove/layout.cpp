@@ -79,20 +79,24 @@ ComparedLayout parse_layout(const std::string& name, const train::Settings& base
   return layout;
 }
 
+bool is_power_of_two(int n) {
+  return std::has_single_bit(static_cast<unsigned>(n));
+}
+
 /// Layouts whose sums of gradients are the same sum, in the same order, have the same class: pp, schedule and
 /// recompute have no part in it.
 std::string sum_class(const train::Plan& plan) {
   const int dp = plan.layout.dp;
-  // Ranks that divide sequences follow those that divide samples in the sum; the tree halves them all.
-  const bool is_halved = dp == 1 || std::has_single_bit(static_cast<unsigned>(plan.layout.cp));
-  const bool has_whole_lanes =
-      is_halved && std::has_single_bit(static_cast<unsigned>(dp)) && plan.grad_lanes % dp == 0;
+  const bool has_whole_lanes = is_power_of_two(dp) && plan.grad_lanes % dp == 0;
+  // A group's sum is a node of the sum over all.
+  const int group = plan.layout.group_size();
+  const bool has_whole_groups = is_power_of_two(group) || group == plan.layout.data_ranks();
   // Sums that travel in 16 bits are rounded wherever ranks meet.
   const bool is_rounded_once =
       plan.precision.wire() == plan.precision.master() || plan.layout.data_ranks() == 1;
   const std::string sum = plan.gradient_sum();
-  if (has_whole_lanes && is_rounded_once) return sum;
-  return fmt::format("{}, {} ranks in groups of {}", sum, dp, plan.layout.group_size());
+  if (has_whole_lanes && has_whole_groups && is_rounded_once) return sum;
+  return fmt::format("{}, {} ranks in groups of {}", sum, dp, group);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "checkpoint/writer.hpp"
 #include "comm/exchange.hpp"
+#include "run/tokenizer_part.hpp"
 
 namespace dt::run {
 
@@ -104,7 +105,9 @@ void Promotion::promote(const LocalCheckpoint& local) const {
   }
   comm::at_first(ranks_, [&] {
     try {
-      const fs::path path = unfinished->commit(header, static_cast<int>(local.holders.size()));
+      const auto num_parts = static_cast<int>(local.holders.size());
+      const fs::path path =
+          unfinished->commit(header, add_tokenizer_part(run_, unfinished->path(), header, num_parts));
       ranks_.console.info("brought {} together from what the nodes hold", path.string());
     } catch (const Error& error) {
       throw as_environment(error);

@@ -45,6 +45,8 @@ class RunDirectory {
   const fs::path& path() const { return path_; }
   fs::path checkpoints_path() const { return path_ / "checkpoints"; }
   fs::path generations_path() const { return path_ / "generations"; }
+  /// Files that say what the data's tokens mean, if the run has any: each checkpoint takes them along.
+  fs::path tokenizer_path() const { return path_ / "tokenizer"; }
   /// Of a generation's file; it exists once the number is claimed.
   fs::path generation_path(std::int64_t number) const;
 

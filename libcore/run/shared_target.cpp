@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "comm/exchange.hpp"
+#include "run/tokenizer_part.hpp"
 
 namespace dt::run {
 
@@ -14,7 +15,8 @@ fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
 
 void SharedTarget::commit(SavedCheckpoint& saved, int num_parts) {
   confirm_ownership(run_, own_);
-  saved.path = unfinished_->commit(header_, num_parts);
+  saved.path =
+      unfinished_->commit(header_, add_tokenizer_part(run_, unfinished_->path(), header_, num_parts));
   saved.bytes = folder_bytes(saved.path);
 }
 

@@ -16,6 +16,7 @@
 #include "train/memory_fit.hpp"
 #include "train/precision.hpp"
 #include "train/reporter.hpp"
+#include "train/run_tokenizer.hpp"
 #include "train/sitting_out.hpp"
 #include "train/start.hpp"
 
@@ -106,6 +107,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
     ranks_used(settings, ranks.world.size());
   });
   check_alike(ranks, asked, *dataset);
+  comm::at_first(ranks, [&] { check_same_tokens(path, *dataset, ranks.console); });
   return on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
     return evaluate_together(settings, path, *dataset, signals, used);
   });

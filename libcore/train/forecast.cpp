@@ -19,28 +19,19 @@ using parallel::Action;
 using parallel::ActionKind;
 using parallel::ActionList;
 
-/// The most that an action of a kind moves; what has been brought together already moves nothing.
-using BytesByAction = std::map<std::tuple<ActionKind, int, parallel::Payload>, std::int64_t>;
+using parallel::Traffic;
 
-BytesByAction bytes_by_action(const ActionList& list, const std::vector<std::int64_t>& bytes) {
+/// The most that an action of a kind sends; what has been brought together already sends nothing.
+using BytesByAction = std::map<std::tuple<ActionKind, int, parallel::Payload>, double>;
+
+BytesByAction sent_by_action(const Traffic& traffic, const ActionList& list,
+                             const std::vector<std::int64_t>& bytes) {
   BytesByAction most;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    std::int64_t& known = most[{list[i].kind, list[i].unit, list[i].payload}];
-    known = std::max(known, bytes[i]);
+    double& known = most[{list[i].kind, list[i].unit, list[i].payload}];
+    known = std::max(known, traffic.sent_of(list[i], bytes[i]));
   }
   return most;
-}
-
-/// How often each rank's link carries the bytes of an operation.
-double passes(ActionKind kind, const model::Layout& layout) {
-  const auto share = [](int ranks) { return (ranks - 1.0) / ranks; };
-  if (kind == ActionKind::send) return 1;
-  if (kind == ActionKind::gather) return share(layout.group_size());
-  if (kind == ActionKind::control) return 2 * share(layout.num_replicas());
-  // Keys and values that go round pass once; where layers are shared, too, they are the lesser part.
-  if (parallel::Action{kind}.computes())
-    return layout.tp == 1 ? 1 : (layout.sequence_parallel ? 1 : 2) * share(layout.tp);
-  return layout.zero == 0 ? 2 * share(layout.data_ranks()) : share(layout.group_size());
 }
 
 double computing_s(const Action& a, const std::vector<parallel::UnitCost>& unit_times) {
@@ -49,28 +40,68 @@ double computing_s(const Action& a, const std::vector<parallel::UnitCost>& unit_
   return a.kind == ActionKind::backward_weight ? unit.backward_weight : unit.forward;
 }
 
-/// The bytes of each stage's list, and by purpose.
-struct Movements {
-  std::vector<BytesByAction> by_action;
-  std::vector<parallel::MovedBytes> moved;
+/// What the lists of a plan's rank move.
+class PlanTraffic {
+ public:
+  explicit PlanTraffic(const Plan& plan)
+      : table_(plan.spec),
+        local_(table_, plan.layout, plan.place),
+        traffic_{local_, plan.precision, plan.micro_batch * plan.local_length(), plan.spec.hidden,
+                 2 * model::share_of(plan.spec, parallel::share_of(plan.layout, plan.place)).key_value_heads *
+                     plan.spec.head_dim} {}
+  const Traffic& operator*() const { return traffic_; }
+  const Traffic* operator->() const { return &traffic_; }
+
+ private:
+  model::ParameterTable table_;
+  parallel::LocalTable local_;
+  Traffic traffic_;
 };
 
-Movements movements_of(Plan plan, const std::vector<ActionList>& lists) {
-  Movements movements;
-  for (plan.place.pp = 0; plan.place.pp < plan.layout.pp; ++plan.place.pp) {
-    const ActionList& list = lists[static_cast<std::size_t>(plan.place.pp)];
-    const std::vector<std::int64_t> bytes = moved_bytes_of(plan, list);
-    movements.by_action.push_back(bytes_by_action(list, bytes));
-    movements.moved.push_back(parallel::by_purpose(list, bytes));
-  }
-  return movements;
+/// `visit(traffic, list)` of each stage.
+template <class Visit>
+void for_stages(Plan plan, const std::vector<ActionList>& lists, const Visit& visit) {
+  for (plan.place.pp = 0; plan.place.pp < plan.layout.pp; ++plan.place.pp)
+    visit(*PlanTraffic(plan), lists[static_cast<std::size_t>(plan.place.pp)]);
 }
 
 std::int64_t most_for_zero(const Plan& plan) {
   std::int64_t most = 0;
-  for (const parallel::MovedBytes& moved : movements_of(plan, training_lists(plan)).moved)
+  for_stages(plan, training_lists(plan), [&](const Traffic& traffic, const ActionList& list) {
+    const parallel::MovedBytes moved = parallel::by_purpose(list, traffic.bytes_of(list));
     most = std::max(most, moved.weights + moved.weight_gradients);
+  });
   return most;
+}
+
+/// What a rank sends in a step because layers are shared or sequences divided, and what of it crosses nodes;
+/// of the stage that sends most.
+struct Sharing {
+  double sent = 0, crossing = 0;
+};
+
+Sharing sharing_of(const Plan& plan) {
+  Sharing most;
+  for_stages(plan, training_lists(plan), [&](const Traffic& traffic, const ActionList& list) {
+    double tensor = 0, context = 0;
+    for (const Action& action : list) {
+      const parallel::LayerBytes bytes = traffic.layer_bytes(action);
+      tensor += bytes.sent_among_sharers(plan.layout);
+      context += static_cast<double>(bytes.passed_on);
+    }
+    if (tensor + context <= most.sent) return;
+    most = {tensor + context,
+            (plan.has_tensor_within_nodes() ? 0 : tensor) + (plan.has_context_within_nodes() ? 0 : context)};
+  });
+  return most;
+}
+
+std::string over_network(const Sharing& sharing) {
+  if (sharing.crossing == 0) return "";
+  const std::string part = sharing.crossing == sharing.sent
+                               ? ""
+                               : ", " + format_bytes(static_cast<std::uint64_t>(sharing.crossing));
+  return part + " over the network: a node does not hold them all";
 }
 
 }  // namespace
@@ -86,13 +117,7 @@ std::vector<parallel::UnitCost> predicted_unit_times(const Plan& plan, double ra
 }
 
 std::vector<std::int64_t> moved_bytes_of(const Plan& plan, const ActionList& list) {
-  const model::ParameterTable table(plan.spec);
-  const parallel::LocalTable local(table, plan.layout, plan.place);
-  return parallel::Traffic{
-      local, plan.precision, plan.micro_batch * plan.local_length(), plan.spec.hidden,
-      2 * model::share_of(plan.spec, parallel::share_of(plan.layout, plan.place)).key_value_heads *
-          plan.spec.head_dim}
-      .bytes_of(list);
+  return PlanTraffic(plan)->bytes_of(list);
 }
 
 Plan busiest(Plan plan, int stage) {
@@ -106,14 +131,17 @@ Forecast forecast_step(const Plan& asked, const std::vector<parallel::UnitCost>&
                        double link_bandwidth) {
   const Plan plan = busiest(asked, 0);
   Forecast forecast{pipeline_of(plan), training_lists(plan), {}, {}};
-  Movements movements = movements_of(plan, forecast.lists);
-  forecast.moved = std::move(movements.moved);
+  std::vector<BytesByAction> sent;
+  for_stages(plan, forecast.lists, [&](const Traffic& traffic, const ActionList& list) {
+    const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
+    sent.push_back(sent_by_action(traffic, list, bytes));
+    forecast.moved.push_back(parallel::by_purpose(list, bytes));
+  });
   const auto seconds = [&](int rank, const Action& a) {
     const double computing = a.computes() ? computing_s(a, unit_times) : 0;
-    const BytesByAction& bytes = movements.by_action[static_cast<std::size_t>(rank)];
+    const BytesByAction& bytes = sent[static_cast<std::size_t>(rank)];
     const auto found = bytes.find({a.kind, a.unit, a.payload});
-    if (found == bytes.end() || found->second == 0) return computing;
-    return computing + static_cast<double>(found->second) * passes(a.kind, plan.layout) / link_bandwidth;
+    return found == bytes.end() ? computing : computing + found->second / link_bandwidth;
   };
   forecast.timeline = parallel::walk_together(forecast.lists, 1, {seconds, plan.overlap});
   return forecast;
@@ -140,20 +168,15 @@ std::string describe_pipeline(const Plan& plan) {
 
 std::string describe_sharing(const Plan& asked) {
   const Plan plan = busiest(asked, 0);
-  std::int64_t most = 0;
-  for (const parallel::MovedBytes& moved : movements_of(plan, training_lists(plan)).moved)
-    most = std::max(most, moved.layers);
-  const double sent = static_cast<double>(most) * passes(ActionKind::forward, plan.layout);
+  const Sharing sharing = sharing_of(plan);
   const std::string ranks =
       plan.layout.cp == 1   ? fmt::format("each layer is shared by {}", plan.layout.tp)
       : plan.layout.tp == 1 ? fmt::format("each sequence is divided among {}", plan.layout.cp)
                             : fmt::format("each layer is shared by {} ranks, each sequence divided among {}",
                                           plan.layout.tp, plan.layout.cp);
-  return fmt::format(
-      "{} ranks{}, who each send {} a step{}", ranks,
-      plan.layout.sequence_parallel ? ", and the rows of what is not cut" : "",
-      format_bytes(static_cast<std::uint64_t>(sent)),
-      plan.shares_layers_within_nodes() ? "" : " over the network: a node does not hold them all");
+  return fmt::format("{} ranks{}, who each send {} a step{}", ranks,
+                     plan.layout.sequence_parallel ? ", and the rows of what is not cut" : "",
+                     format_bytes(static_cast<std::uint64_t>(sharing.sent)), over_network(sharing));
 }
 
 std::string price_of_zero(const Plan& asked) {

@@ -26,8 +26,8 @@ struct Forecast {
 /// Bytes that each action of a list of the plan's rank moves; see parallel::Traffic.
 std::vector<std::int64_t> moved_bytes_of(const Plan& plan, const parallel::ActionList& list);
 
-/// `unit_times` are seconds a micro-batch. What ranks bring together or sum takes (n − 1)/n of its bytes over
-/// the link of `link_bandwidth` bytes/s, twice that where all get the sum.
+/// `unit_times` are seconds a micro-batch. Over a rank's link of `link_bandwidth` bytes/s goes what it sends;
+/// see Traffic::sent_of.
 Forecast forecast_step(const Plan& plan, const std::vector<parallel::UnitCost>& unit_times,
                        double link_bandwidth);
 
@@ -38,7 +38,7 @@ Plan busiest(Plan plan, int stage);
 double predicted_bubble(const Plan& plan);
 /// "4 stages of 5+7+7+5 units, 1f1b, 16 micro-batches: predicted bubble 18.0 %"
 std::string describe_pipeline(const Plan& plan);
-/// "each layer is shared by 2 ranks, who each send 1.5 GiB a step"; and whether over the network.
+/// "each layer is shared by 2 ranks, who each send 1.5 GiB a step"; and what of it over the network.
 std::string describe_sharing(const Plan& plan);
 /// What --zero 2 or 3 makes a pipeline's ranks move more; "" for other plans. "--zero 3 under --pp 4 gathers
 /// and reduces 3.0 GiB a step and rank, where --zero 1 would 1.0 GiB: …"

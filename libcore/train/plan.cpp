@@ -140,7 +140,7 @@ namespace {
 int chunks_of(const Settings& s, const Plan& plan) {
   constexpr std::int64_t least_bytes = std::int64_t{1} << 20, most = 4;
   if (s.tp_overlap_chunks > 0) return static_cast<int>(s.tp_overlap_chunks);
-  if (plan.shares_layers_within_nodes()) return 1;
+  if (plan.has_tensor_within_nodes()) return 1;
   const std::int64_t bytes = plan.micro_batch * plan.local_length() * plan.spec.hidden *
                              static_cast<std::int64_t>(dtype_bytes(plan.precision.compute));
   return static_cast<int>(std::clamp<std::int64_t>(bytes / least_bytes, 1, most));

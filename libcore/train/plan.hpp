@@ -67,14 +67,18 @@ struct Plan {
   double flops_per_token() const;
   /// Of each sequence, what a rank computes.
   std::int64_t local_length() const { return sequence_length / layout.cp; }
-  /// Whether no layer is shared by ranks of different nodes.
-  bool shares_layers_within_nodes() const {
-    const int sharing = layout.tp * layout.cp;
-    return sharing == 1 || layout.size() <= launch.ranks_per_node ||
-           (launch.ranks_per_node > 0 && launch.ranks_per_node % sharing == 0);
-  }
+  /// Whether no layer is shared, no sequence divided, by ranks of different nodes.
+  bool has_tensor_within_nodes() const { return has_within_nodes(layout.tp, layout.tp); }
+  bool has_context_within_nodes() const { return has_within_nodes(layout.cp, layout.tp * layout.cp); }
   model::Kept kept() const {
     return recompute == Recompute::selective ? model::Kept::matmuls : model::Kept::everything;
+  }
+
+ private:
+  /// Groups of `size` ranks that lie among `span` ranks in a row.
+  bool has_within_nodes(int size, int span) const {
+    return size == 1 || layout.size() <= launch.ranks_per_node ||
+           (launch.ranks_per_node > 0 && launch.ranks_per_node % span == 0);
   }
 };
 

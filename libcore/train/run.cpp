@@ -16,6 +16,7 @@
 #include "train/lists.hpp"
 #include "train/reporter.hpp"
 #include "train/run_record.hpp"
+#include "train/run_tokenizer.hpp"
 #include "train/sitting_out.hpp"
 #include "train/start.hpp"
 #include "train/trainer.hpp"
@@ -69,7 +70,7 @@ void announce(const Start& start, const Settings& settings, Console& console) {
                num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
   if (plan.layout.pp > 1) console.info("{}", describe_pipeline(plan));
   if (const std::string price = price_of_zero(plan); !price.empty()) console.info("{}", price);
-  if (!plan.shares_layers_within_nodes())
+  if (!plan.has_tensor_within_nodes() || !plan.has_context_within_nodes())
     console.warn("{}", describe_sharing(plan));
   else if (plan.layout.tp * plan.layout.cp > 1)
     console.info("{}", describe_sharing(plan));
@@ -305,6 +306,9 @@ int train_together(const Settings& settings, const std::vector<OptionValue>& ask
       find_candidates(settings, run, promotion.find(was_surveyed), ranks);
   Start start = prepare_start(settings, dataset, candidates, promotion, launch, ranks);
   check_same_state(ranks, start.runtime->spec(), start.runtime->storage());
+  const fs::path weights =
+      start.checkpoint.empty() ? fs::path(settings.init_from.value_or("")) : start.checkpoint;
+  comm::at_first(ranks, [&] { check_same_tokens(weights, dataset, ranks.console); });
 
   std::int64_t nothing_left = 0;
   comm::at_first(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, dataset, run) ? 1 : 0; });
@@ -319,6 +323,7 @@ int train_together(const Settings& settings, const std::vector<OptionValue>& ask
   OwnedRun owned;
   comm::at_first(ranks, [&] {
     take_over(owned, run, start, newest_seen, ranks.console);
+    keep_tokenizer(run, dataset, weights);
     record_options(run, asked, start, owned.generation, ranks.console);
   });
   share(owned.generation, run, ranks);

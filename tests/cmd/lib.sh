@@ -64,3 +64,12 @@ scratch_weights() {
   offset=$(sed -nE "s/$piece/\1/p" "$1/manifest.json" | tail -n 1)
   printf 'xxxx' | dd of="$1/$2" bs=1 seek="${offset:?}" conv=notrunc status=none
 }
+
+# make_ranks FILE: a tokenizer in tiktoken's format: bytes, and pairs of them that begin words.
+make_ranks() {
+  local i id=256 token
+  for i in $(seq 0 255); do printf '%s %d\n' "$(printf %b "\\x$(printf %02x "$i")" | base64)" "$i"; done >"$1"
+  for token in ' d' ' do' ' s' 'oc' ' doc' ' sa' 'ay' 'ys'; do
+    printf '%s %d\n' "$(printf %s "$token" | base64)" $((id++))
+  done >>"$1"
+}

@@ -55,14 +55,15 @@ std::vector<HostName> hosts_of(const std::string& letters) {
 
 }  // namespace
 
-TEST_CASE("a placement has as many ranks in a row on each of a power of two of hosts") {
+TEST_CASE("a placement has as many ranks in a row on each host, of several hosts a power of two of ranks") {
   const auto place = [](const std::string& letters) { return placement_of(hosts_of(letters)); };
   CHECK(place("aa") == Placement{1, 2});
   CHECK(place("aaa") == Placement{1, 3});
   CHECK(place("aabb") == Placement{2, 2});
-  CHECK(place("aaabbb") == Placement{2, 3});
+  CHECK(place("aabbcc") == Placement{3, 2});
+  CHECK(place("aaaabbbb") == Placement{2, 4});
   CHECK(place("aabbccdd") == Placement{4, 2});
-  for (const std::string other : {"a", "ab", "abab", "aaab", "abbb", "aabbb", "aabbcc", "aabbc", "aabc"}) {
+  for (const std::string other : {"a", "ab", "abab", "aaab", "abbb", "aabbb", "aaabbb", "aabbc", "aabc"}) {
     INFO(other);
     CHECK_FALSE(place(other));
   }

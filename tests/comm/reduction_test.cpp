@@ -41,14 +41,15 @@ const float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 }  // namespace
 
-TEST_CASE("inputs combine in the tree that halves them at the middle") {
+TEST_CASE("inputs combine in a tree whose left sides are the largest powers of two") {
   const float big = 0x1p24F;  // big + 1 rounds to big
-  // (1 + 1) + ... : 3 inputs are 0 | 1 2; 5 are 0 1 | 2 | 3 4.
-  CHECK(combined<float>(Reduction::sum, {{big}, {1}, {1}})[0] == big + 2);
-  CHECK(combined<float>(Reduction::sum, {{1}, {1}, {big}})[0] == big);
+  // 3 inputs are 0 1 | 2; 6 are 0 1 | 2 3 || 4 5.
+  CHECK(combined<float>(Reduction::sum, {{big}, {1}, {1}})[0] == big);
+  CHECK(combined<float>(Reduction::sum, {{1}, {1}, {big}})[0] == big + 2);
   CHECK(combined<float>(Reduction::sum, {{1}, {1}, {big}, {1}})[0] == big + 2);
-  CHECK(combined<float>(Reduction::sum, {{big}, {1}, {1}, {1}, {1}})[0] == big + 4 - 0);
-  CHECK(combined<float>(Reduction::sum, {{1}, {1}, {big}, {1}, {0}})[0] == big + 2);
+  CHECK(combined<float>(Reduction::sum, {{big}, {0}, {1}, {0}, {1}})[0] == big);
+  CHECK(combined<float>(Reduction::sum, {{big}, {0}, {1}, {1}, {0}, {0}})[0] == big + 2);
+  CHECK(combined<float>(Reduction::sum, {{1}, {1}, {big}, {1}, {0}, {0}})[0] == big + 2);
 }
 
 TEST_CASE("a single input is the result") {

@@ -111,12 +111,13 @@ T combine_two(Reduction reduction, T a, T b) {
   return reduction == Reduction::min ? std::min(a, b) : std::max(a, b);
 }
 
-/// The tree over ranks [begin, end) that halves at the middle.
+/// The tree over ranks [begin, end): on the left the largest power of two that leaves a right.
 template <DType dtype>
 typename Element<dtype>::Value tree_value(Reduction reduction, Values values, int begin, int end,
                                           std::int64_t index) {
   if (end - begin == 1) return Element<dtype>::load(sample<dtype>(values, begin, index));
-  const int middle = begin + (end - begin) / 2;
+  int middle = begin + 1;
+  while (end - middle > middle - begin) middle = begin + 2 * (middle - begin);
   return combine_two(reduction, tree_value<dtype>(reduction, values, begin, middle, index),
                      tree_value<dtype>(reduction, values, middle, end, index));
 }

@@ -257,17 +257,19 @@ TEST_CASE("divided sequences train as whole ones do") {
 
 TEST_CASE("at equal division of sequences, stages, dp and ZeRO change no bit") {
   for (const Family& family : families(2, true)) {
-    for (const int cp : {2, 4}) {
-      Setting reference{.layers = 2, .sequence = 16, .spec = family.spec};
+    for (const int cp : {2, 3, 4, 6}) {
+      Setting reference{.layers = 2, .sequence = 24, .spec = family.spec};
       reference.layout.cp = cp;
       const Result expected = train(reference);
       for (const int pp : {1, 2}) {
-        for (const int dp : {1, 2}) {
+        for (const int dp : {1, 2, 4}) {
+          if (dp * cp > 12) continue;
           for (const int zero : {0, 1}) {
             Setting setting = reference;
             setting.layout.pp = pp;
             setting.layout.dp = dp;
             setting.layout.zero = zero;
+            setting.layout.zero_group = zero == 1 && dp == 2 ? 2 : 0;
             setting.layout = laid_out(setting.layout, num_units(setting));
             INFO(family.name << " " << setting.layout.to_string());
             const Result result = train(setting);

@@ -119,3 +119,14 @@ TEST_CASE("pipelines, schedules and recompute change no bit; ZeRO 2 and 3 are a 
   CHECK(promise_of(sharded, one).loss_difference == 1e-5);
   CHECK(!promise_of(plan_of({.pp = 2, .dp = 3}), one).same_bits);
 }
+
+TEST_CASE(
+    "at any cp, dp of a power of two and groups of ZeRO that are whole nodes of the sum change no bit") {
+  for (const int cp : {2, 3, 6}) {
+    const train::Plan one = plan_of({.cp = cp});
+    CHECK(promise_of(plan_of({.dp = 4, .cp = cp}), one).same_bits);
+    CHECK(promise_of(plan_of({.dp = 2, .zero = 1, .zero_group = 2, .cp = cp}), one).same_bits);
+    CHECK(!promise_of(plan_of({.dp = 3, .cp = cp}), one).same_bits);
+  }
+  CHECK(!promise_of(plan_of({.dp = 2, .zero = 1, .zero_group = 3, .cp = 3}), plan_of({.cp = 3})).same_bits);
+}

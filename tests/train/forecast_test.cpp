@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "base/text.hpp"
 #include "parallel/unit_costs.hpp"
 #include "train/choose_layout.hpp"
 
@@ -107,4 +108,39 @@ TEST_CASE("a pipeline and ZeRO's price are told in a line") {
   const Plan plan = plan_of(s, 4, 6, 16);
   CHECK_THAT(price_of_zero(plan), Catch::StartsWith("--zero 3 under --pp 2 gathers and reduces ") &&
                                       Catch::EndsWith("each micro-batch's weights and gradients"));
+}
+
+TEST_CASE("ranks that share layers are told what each sends in a step, and what of it over the network") {
+  // llama-tiny in two blocks, 64 tokens, one micro-batch, fp32. Rows of features, 64 · H · 4 bytes: a block
+  // sums 2 forward and 2 backward, and gathers 6 where rows are divided; embedding and head one sum each, and
+  // of divided rows a gather each. The head gathers 3 · tp doubles a row besides.
+  const auto told = [](std::int64_t tp, std::int64_t cp, bool divides_rows, int ranks_per_node) {
+    Settings s;
+    s.tp = tp, s.cp = cp, s.sequence_parallel = divides_rows;
+    Plan plan = plan_of(s, static_cast<int>(tp * cp), 2, 1);
+    plan.launch.ranks_per_node = ranks_per_node;
+    return describe_sharing(plan);
+  };
+  const model::ModelSpec spec = model::load_model_spec("llama-tiny");
+  const auto text = [](double bytes) { return format_bytes(static_cast<std::uint64_t>(bytes)); };
+  const double rows = 64.0 * static_cast<double>(spec.hidden) * 4, sums = 2 * 4 + 2, gathers = 2 * 6 + 2;
+  const auto head = [](double tp) { return (tp - 1) / tp * 64 * 3 * tp * 8; };
+  CHECK(told(2, 1, false, 2) ==
+        "each layer is shared by 2 ranks, who each send " + text(sums * rows + head(2)) + " a step");
+  CHECK(told(2, 1, true, 2) ==
+        "each layer is shared by 2 ranks, and the rows of what is not cut, who each send " +
+            text((sums + gathers) * rows / 2 + head(2)) + " a step");
+  CHECK(told(2, 1, false, 1) == told(2, 1, false, 2) + " over the network: a node does not hold them all");
+  // Keys and values of a block: one visit forward, one backward, and 2 for the gradients' way home.
+  const double features = 2.0 * static_cast<double>(spec.key_value_heads * spec.head_dim);
+  const auto ring = [&](double tp) { return 2 * (1 + 1 + 2) * 32 * features / tp * 4; };
+  CHECK(told(1, 2, false, 1) == "each sequence is divided among 2 ranks, who each send " + text(ring(1)) +
+                                    " a step over the network: a node does not hold them all");
+  const std::string both =
+      "each layer is shared by 2 ranks, each sequence divided among 2 ranks, who each send " +
+      text((sums * rows + head(2)) / 2 + ring(2)) + " a step";
+  CHECK(told(2, 2, false, 4) == both);
+  CHECK(told(2, 2, false, 2) ==
+        both + ", " + text(ring(2)) + " over the network: a node does not hold them all");
+  CHECK(told(2, 2, false, 1) == both + " over the network: a node does not hold them all");
 }

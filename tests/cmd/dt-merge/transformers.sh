@@ -50,3 +50,15 @@ for options in "--family gpt2 --tied" "--family gpt2 --untied" "--family llama -
   expect_exit 0 "$python" "$DT_TESTS/python/check_hf.py" made made.h5 --tolerance 1e-4
   echo "import $options: $(cat stdout)"
 done
+
+# Tokenizer and model load from one folder, whichever kind of file the data were made with.
+make_ranks ranks
+seq -f 'a document %g says ä, 中文 and so on' 1 300 >one.txt
+for pattern in gpt2 llama3 qwen2; do
+  dt-shard-data --quiet --tokenizer ranks --tokenizer-pattern "$pattern" --val-fraction 0 --overwrite --out tokens one.txt >/dev/null ||
+    fail "dt-shard-data --tokenizer-pattern $pattern"
+  dt-train --quiet --model llama.json --data tokens --run "with_$pattern" --sequence-length 32 --steps 2 >/dev/null || fail "training"
+  dt-merge --quiet "$(dt-checkpoint latest "with_$pattern")" --out "folder_$pattern" >/dev/null || fail "dt-merge"
+  expect_exit 0 "$python" "$DT_TESTS/python/check_folder.py" "folder_$pattern" one.txt tokens/train-00000.h5
+  echo "tokenizer by $pattern: $(cat stdout)"
+done

@@ -2,12 +2,7 @@
 # Datasets by a tokenizer's file: tiktoken's ranks, then the tokenizer.json that they became; what is wrong is refused.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-# Bytes, and pairs of them that begin words.
-for i in $(seq 0 255); do printf '%s %d\n' "$(printf %b "\\x$(printf %02x "$i")" | base64)" "$i"; done >ranks
-id=256
-for token in ' d' ' do' ' s' 'oc' ' doc' ' sa' 'ay' 'ys'; do
-  printf '%s %d\n' "$(printf %s "$token" | base64)" $((id++))
-done >>ranks
+make_ranks ranks
 for i in $(seq 60000); do printf 'a document %d says ä%d\n' "$i" $((i * i)); done >text
 bytes=$(wc -c <text)
 
