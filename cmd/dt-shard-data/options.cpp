@@ -62,8 +62,7 @@ void check_mode(const OptionTable& table, const Options& options) {
     if (option.given && option.name != mode)
       throw usage_error("--{} says nothing together with --{}", option.name, mode);
   }
-  if (options.inputs != Options().inputs)
-    throw usage_error("--{} takes no inputs: '{}'", mode, options.inputs.front());
+  if (!options.inputs.empty()) throw usage_error("--{} takes no inputs: '{}'", mode, options.inputs.front());
 }
 
 /// Options that have no use with a format.
@@ -87,6 +86,13 @@ void check_format(const OptionTable& table, const Options& options) {
                 fmt::format("invalid value '{}' for option '--token-type'", *options.token_type),
                 "expected u16 or u32");
   }
+}
+
+void check_inputs(const Options& options) {
+  if (!options.input_list) return;
+  if (options.input_list->empty()) throw usage_error("--input-list is empty");
+  if (options.input_list == "-" && std::count(options.inputs.begin(), options.inputs.end(), "-") > 0)
+    throw usage_error("standard input cannot be both an input and --input-list");
 }
 
 void check_values(const OptionTable& table, const Options& options) {
@@ -115,10 +121,11 @@ void declare(OptionTable& table, Options& options) {
       .usage("--encode-only [options] [INPUT...]")
       .usage("--save-tokenizer FILE --train-bpe N [options] [INPUT...]")
       .usage("--show DIR | --verify DIR | --decode SHARD:OFFSET:COUNT")
-      .positional(
-          &options.inputs, "INPUT",
-          "file, folder (all that is in it, without hidden files), or - for standard input; none means -. "
-          "gzip, zstd, xz and tar, told by their content, are read as what is in them")
+      .positional(&options.inputs, "INPUT",
+                  "file, folder (all that is in it, without hidden files), pattern ('in/*.gz', where no "
+                  "shell has done it), "
+                  "or - for standard input; none means -. "
+                  "gzip, zstd, xz and tar, told by their content, are read as what is in them")
       .group("What to do")
       .add("out", &options.out, "DIR", "make the dataset DIR; it appears only when whole")
       .add("overwrite", &options.overwrite, "replace DIR where it is a dataset, or FILE")
@@ -134,13 +141,14 @@ void declare(OptionTable& table, Options& options) {
       .add("decode", &options.decode, "SHARD:OFFSET:COUNT",
            "print COUNT tokens of a shard file from OFFSET on as text")
       .group("Input")
+      .add("input-list", &options.input_list, "FILE",
+           "more inputs: a file that names them, one a line, or - for standard input")
       .choice(
           "format", &options.format, {formats.begin(), formats.end()},
           "auto: what is named .jsonl or .ndjson (.jsonl.gz, …) is JSON lines, NumPy's and llm.c's token ids "
-          "are "
-          "known by their content, all else is UTF-8 text. Ids need the --tokenizer that made them, and end "
-          "documents with its end-of-document token: npy, one row of whole numbers; bin, ids alone (nanoGPT) "
-          "or llm.c's; megatron, X.bin with X.idx, which says where documents end")
+          "are known by their content, all else is UTF-8 text. Ids need the --tokenizer that made them, and "
+          "end documents with its end-of-document token: npy, one row of whole numbers; bin, ids alone "
+          "(nanoGPT) or llm.c's, never unpacked; megatron, X.bin with X.idx, which says where documents end")
       .add("text-key", &options.text_key, "KEY", "where a JSON line has its text")
       .add("document-separator", &options.document_separator, "STRING",
            "split text into documents at STRING (\\n, \\t, \\r, \\\\ understood); without it a file is a "
@@ -209,6 +217,7 @@ void declare(OptionTable& table, Options& options) {
       .check([&table, &options] {
         options.names_tokenizer = table.given("tokenizer");
         check_mode(table, options);
+        check_inputs(options);
         check_format(table, options);
         check_values(table, options);
         if (options.decode) parse_range(*options.decode);
@@ -218,6 +227,8 @@ void declare(OptionTable& table, Options& options) {
 data::MakeOptions make_options(const Options& options) {
   data::MakeOptions make;
   make.inputs = options.inputs;
+  make.input_list = options.input_list.value_or("");
+  if (make.inputs.empty() && make.input_list.empty()) make.inputs = {"-"};
   make.read.format = static_cast<data::InputFormat>(
       std::find(formats.begin(), formats.end(), options.format) - formats.begin());
   make.read.takes_tokens = options.names_tokenizer;

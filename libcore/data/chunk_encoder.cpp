@@ -27,7 +27,7 @@ void check_utf8(const Chunk& chunk) {
   if (!invalid) return;
   const auto byte = static_cast<unsigned char>(chunk.bytes[*invalid]);
   throw error_at(chunk, *invalid, fmt::format("invalid UTF-8: byte 0x{:02x}", byte),
-                 "text is expected: convert it with iconv -t UTF-8, or see --invalid");
+                 "text is expected: convert it with iconv -t UTF-8, or say what it is (--format, --invalid)");
 }
 
 /// The library's message without its own prefix: it counts lines from the start of what it was given.

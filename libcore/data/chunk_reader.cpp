@@ -26,11 +26,7 @@ std::uint64_t count_newlines(std::string_view text) {
 
 /// Ids without a header are stored as dt stores them, unless the user says.
 InputOptions with_type(InputOptions options, const Tokenizer& tokenizer) {
-  constexpr std::uint32_t largest_u16_vocabulary = 65536;
-  if (!options.raw_type) {
-    options.raw_type =
-        tokenizer.info().vocabulary_size <= largest_u16_vocabulary ? TokenType::u16 : TokenType::u32;
-  }
+  if (!options.raw_type) options.raw_type = tokenizer.info().fits_u16() ? TokenType::u16 : TokenType::u32;
   return options;
 }
 

@@ -1,5 +1,6 @@
 #include "data/encode_inputs.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <future>
 #include <memory>
@@ -19,6 +20,29 @@ namespace {
 /// For each thread: enough to keep it busy while the sink waits for another one.
 constexpr std::size_t bytes_in_flight = std::size_t{4} << 20;
 constexpr std::size_t chunks_in_flight = 64;
+
+std::string read_list(const std::string& list, const ReadProgress& progress) {
+  constexpr std::size_t step_bytes = std::size_t{64} << 10;
+  FileSource source({list, list == "-", std::nullopt}, [&] { progress(0, 0); });
+  std::string text;
+  for (std::size_t size = 0, count = 1; count > 0; size += count) {
+    text.resize(size + step_bytes);
+    count = source.read(std::span(text).subspan(size));
+    text.resize(size + count);
+  }
+  return text;
+}
+
+std::vector<std::string> all_inputs(const EncodeOptions& options, const ReadProgress& progress) {
+  std::vector<std::string> inputs = options.inputs;
+  if (options.input_list.empty()) return inputs;
+  const std::string text = read_list(options.input_list, progress);
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find('\n', begin), text.size());
+    if (end > begin) inputs.push_back(text.substr(begin, end - begin));
+  }
+  return inputs;
+}
 
 /// Looks at every input before the work begins. 0 where a pipe keeps the total unknown.
 std::uint64_t total_input_bytes(const std::vector<std::string>& inputs) {
@@ -64,10 +88,11 @@ class Encoding {
            const ReadProgress& progress)
       : options_(options),
         progress_(progress),
-        total_(total_input_bytes(options.inputs)),
+        inputs_(all_inputs(options, progress)),
+        total_(total_input_bytes(inputs_)),
         info_(tokenizer.info()),
         documents_(options.append_eos ? std::optional(tokenizer.info().eos) : std::nullopt, sink),
-        reader_(options.inputs, options.read, tokenizer, [this] { progress_(done_, total_); }),
+        reader_(inputs_, options.read, tokenizer, [this] { progress_(done_, total_); }),
         encoders_(tokenizer),
         pool_(options.threads - 1) {}  // and the caller's thread
 
@@ -124,6 +149,7 @@ class Encoding {
 
   const EncodeOptions& options_;
   const ReadProgress& progress_;
+  const std::vector<std::string> inputs_;
   const std::uint64_t total_;
   std::uint64_t done_ = 0;
   const TokenizerInfo info_;
@@ -147,25 +173,36 @@ Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, co
   return Encoding(options, tokenizer, sink, progress).run();
 }
 
-void check_readable_again(const std::vector<std::string>& inputs) {
-  InputWalk walk(inputs);
+namespace {
+
+Error read_once_error(const std::string& name) {
+  return Error(ErrorKind::input, name + " cannot be read twice, to train a tokenizer and to encode",
+               "give files, or train on a part of the text first (--save-tokenizer)");
+}
+
+}  // namespace
+
+void check_readable_again(const EncodeOptions& options) {
+  std::error_code error;
+  if (!options.input_list.empty() && !fs::is_regular_file(options.input_list, error))
+    throw read_once_error("--input-list " + options.input_list);
+  InputWalk walk(all_inputs(options, [](auto...) {}));
   while (const auto input = walk.next()) {
-    if (input->bytes) continue;
-    const std::string name = input->is_stdin ? "standard input" : input->path.string();
-    throw Error(ErrorKind::input, name + " cannot be read twice, to train a tokenizer and to encode",
-                "give files, or train on a part of the text first (--save-tokenizer)");
+    if (!input->bytes) throw read_once_error(input->is_stdin ? "standard input" : input->path.string());
   }
 }
 
-Error no_text_error(const std::vector<std::string>& inputs) {
+Error no_text_error(const EncodeOptions& options) {
   std::string names;
-  for (const std::string& input : inputs) {
+  for (const std::string& input : options.inputs) {
     if (names.size() > 200) {
       names += ", …";
       break;
     }
     names += (names.empty() ? "" : ", ") + (input == "-" ? "standard input" : input);
   }
+  if (!options.input_list.empty())
+    names += (names.empty() ? "what " : ", what ") + options.input_list + " names";
   return Error(ErrorKind::input, "no text in " + names,
                "give files that are not empty, or folders that hold some");
 }

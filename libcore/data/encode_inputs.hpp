@@ -13,7 +13,8 @@
 namespace dt::data {
 
 struct EncodeOptions {
-  std::vector<std::string> inputs;  // files, folders, "-"
+  std::vector<std::string> inputs;  // files, folders, patterns, "-"
+  std::string input_list;  // a file that names more of them, one a line; "": none; "-": standard input
   ReadOptions read;
   LineOptions lines;
   std::string tokenizer = "bytes";  // or a file
@@ -47,9 +48,9 @@ Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, co
                     const ReadProgress& progress);
 
 /// Error{input}: an input is a pipe, which is read once.
-void check_readable_again(const std::vector<std::string>& inputs);
+void check_readable_again(const EncodeOptions& options);
 
 /// What there is to say where nothing was read.
-Error no_text_error(const std::vector<std::string>& inputs);
+Error no_text_error(const EncodeOptions& options);
 
 }  // namespace dt::data

@@ -1,6 +1,9 @@
 #include "data/inputs.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <glob.h>
 
 #include "base/error.hpp"
 
@@ -13,6 +16,34 @@ fs::file_status status_of(const fs::path& path) {
   const fs::file_status status = fs::status(path, error);
   if (error) throw system_error(error.value(), "read", path.string());
   return status;
+}
+
+/// Whether a name stands for others: a file of that name is meant where there is one.
+bool is_pattern(const fs::path& name) {
+  std::error_code ignored;
+  return name.native().find_first_of("*?[") != std::string::npos && !fs::exists(name, ignored);
+}
+
+/// A folder that is not there matches nothing; one that cannot be read is an error.
+int stops_at(const char*, int error) {
+  errno = error;
+  return error == ENOENT || error == ENOTDIR ? 0 : 1;
+}
+
+/// Sorted so that the last comes first.
+std::vector<fs::path> matches_of(const fs::path& pattern) {
+  glob_t found{};
+  const int result = ::glob(pattern.c_str(), GLOB_NOSORT, stops_at, &found);
+  const int error = errno;
+  std::vector<fs::path> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  if (result == GLOB_NOMATCH) {
+    throw Error(ErrorKind::input, fmt::format("nothing matches '{}'", pattern.string()),
+                "* stands for any part of a name, folders are taken with all that is in them");
+  }
+  if (result != 0) throw system_error(error, "list", pattern.string());
+  std::sort(paths.begin(), paths.end(), std::greater<>());
+  return paths;
 }
 
 }  // namespace
@@ -31,6 +62,10 @@ std::optional<InputFile> InputWalk::next() {
     const Pending item = std::move(pending_.back());
     pending_.pop_back();
     if (item.is_named && item.path == "-") return InputFile{"-", true, std::nullopt};
+    if (item.is_named && is_pattern(item.path)) {
+      push_matches(item.path);
+      continue;
+    }
     const fs::file_status status = status_of(item.path);
     if (fs::is_directory(status)) {
       push_entries(item.path);
@@ -40,6 +75,10 @@ std::optional<InputFile> InputWalk::next() {
     return InputFile{item.path, false, File::open_read(item.path).size()};
   }
   return std::nullopt;
+}
+
+void InputWalk::push_matches(const fs::path& pattern) {
+  for (fs::path& path : matches_of(pattern)) pending_.push_back({std::move(path), false});
 }
 
 void InputWalk::push_entries(const fs::path& folder) {

@@ -28,9 +28,10 @@ struct InputFile {
 /// Whether what is called `name` is JSON lines.
 bool is_jsonl(const std::string& name, InputFormat format);
 
-/// Folders are walked recursively in the byte order of their entries' names; in them hidden entries, links to
-/// folders and what is no regular file are passed over. Errors: input, naming what is missing or cannot be
-/// listed.
+/// A name that is no file's may be a pattern of glob(3), which stands for what it matches in byte order; what
+/// matches nothing is an error. Folders are walked recursively in the byte order of their entries' names; in
+/// them hidden entries, links to folders and what is no regular file are passed over. Errors: input, naming
+/// what is missing or cannot be listed.
 class InputWalk {
  public:
   explicit InputWalk(const std::vector<std::string>& inputs);
@@ -42,6 +43,7 @@ class InputWalk {
     bool is_named;  // by the user, not found in a folder
   };
   void push_entries(const fs::path& folder);
+  void push_matches(const fs::path& pattern);
   std::vector<Pending> pending_;  // the next one is last
 };
 

@@ -17,10 +17,8 @@ namespace dt::data {
 
 namespace {
 
-constexpr std::uint32_t largest_u16_vocabulary = 65536;
-
 DType token_dtype(const TokenizerInfo& tokenizer) {
-  return tokenizer.vocabulary_size <= largest_u16_vocabulary ? DType::u16 : DType::u32;
+  return tokenizer.fits_u16() ? DType::u16 : DType::u32;
 }
 
 /// Refuses early what commit() would refuse at the end, and more: only a dataset or an empty folder is
@@ -140,7 +138,7 @@ void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOption
 
 std::unique_ptr<Tokenizer> tokenizer_of(const MakeOptions& options, const MakeProgress& progress) {
   if (options.train_vocabulary == 0) return make_tokenizer(options);
-  check_readable_again(options.inputs);
+  check_readable_again(options);
   return trained_tokenizer(train_tokenizer(options, progress));
 }
 
@@ -148,6 +146,7 @@ std::string made_by(const MakeOptions& options, const Flaws& flaws, const LeftOu
   constexpr const char* formats[] = {"auto", "text", "jsonl", "npy", "bin", "megatron"};
   constexpr const char* invalid[] = {"fail", "replace", "skip"};
   nlohmann::ordered_json made = {{"tool", options.tool}, {"inputs", options.inputs}};
+  if (!options.input_list.empty()) made["input_list"] = options.input_list;
   made["format"] = formats[static_cast<std::size_t>(options.read.format)];
   made["text_key"] = options.lines.text_key;
   made["document_separator"] = options.read.document_separator;
@@ -177,7 +176,7 @@ Error nothing_left_error(const MakeOptions& options, const LeftOut& left_out) {
     return Error(ErrorKind::input, "all documents have too few or too many characters",
                  "give others, or another --min-chars or --max-chars");
   }
-  return no_text_error(options.inputs);
+  return no_text_error(options);
 }
 
 }  // namespace

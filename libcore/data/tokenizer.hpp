@@ -19,6 +19,7 @@ struct TokenizerInfo {
   std::uint64_t digest = 0;  // XXH3-64 of tokenizer.json
   std::uint32_t vocabulary_size = 0;
   std::uint32_t eos = 0;  // the id that ends a document
+  bool fits_u16() const { return vocabulary_size <= 65536; }
   bool operator==(const TokenizerInfo&) const = default;
 };
 

@@ -75,7 +75,7 @@ std::string train_tokenizer(const MakeOptions& options, const MakeProgress& prog
       options, counter, [](const DocumentPart&) {},
       [&](std::uint64_t done, std::uint64_t total) { progress(MakePhase::count, done, total); });
   std::vector<tokenizer::CountedWord> words = counter.words();
-  if (words.empty()) throw no_text_error(options.inputs);
+  if (words.empty()) throw no_text_error(options);
   return trained_on(std::move(words), options, progress);
 }
 

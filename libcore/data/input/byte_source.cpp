@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <poll.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -26,17 +27,17 @@ std::size_t read_full(ByteSource& source, std::span<char> out) {
   return filled;
 }
 
-FileSource::FileSource(const InputFile& input, const std::atomic<bool>& stopping)
+FileSource::FileSource(const InputFile& input, std::function<void()> check)
     : file_(input.is_stdin ? File() : File::open_unblocked(input.path)),
       descriptor_(input.is_stdin ? STDIN_FILENO : file_.descriptor()),
       name_(input.name()),
       may_wait_(!input.bytes),
-      stopping_(stopping) {}
+      check_(std::move(check)) {}
 
 std::size_t FileSource::read(std::span<char> out) {
   for (;;) {
     if (may_wait_) wait_for_pipe();
-    if (stopping_) throw ReadingStopped();
+    check_();
     const ssize_t count = ::read(descriptor_, out.data(), out.size());
     if (count >= 0) {
       bytes_read_ += static_cast<std::uint64_t>(count);
@@ -48,8 +49,7 @@ std::size_t FileSource::read(std::span<char> out) {
 
 void FileSource::wait_for_pipe() const {
   pollfd waiting{descriptor_, POLLIN, 0};
-  while (!stopping_ && ::poll(&waiting, 1, poll_ms) <= 0) {
-  }
+  while (::poll(&waiting, 1, poll_ms) <= 0) check_();
 }
 
 PeekedSource::PeekedSource(ByteSource& source) : source_(source), first_(peeked_bytes, '\0') {

@@ -1,9 +1,9 @@
 #pragma once
 // Bytes as a stream: of a file or a pipe, and what is made of them (decompressed, a member of an archive).
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,14 +23,12 @@ class ByteSource {
 /// Reads until `out` is full or the source ends; returns the count.
 std::size_t read_full(ByteSource& source, std::span<char> out);
 
-/// Thrown out of a read that `stopping` ended.
-struct ReadingStopped {};
-
-/// A file, a pipe or standard input. While a pipe has nothing to read, `stopping` is looked at a few times a
-/// second. Errors: input, where it cannot be opened; environment, a failed read.
+/// A file, a pipe or standard input. `check` is called before each read and, while a pipe has nothing to
+/// read, a few times a second; what it throws ends the read. Errors: input, where it cannot be opened;
+/// environment, a failed read.
 class FileSource final : public ByteSource {
  public:
-  FileSource(const InputFile& input, const std::atomic<bool>& stopping);
+  FileSource(const InputFile& input, std::function<void()> check);
   std::size_t read(std::span<char> out) override;
   std::uint64_t bytes_read() const { return bytes_read_; }
 
@@ -40,7 +38,7 @@ class FileSource final : public ByteSource {
   int descriptor_;
   std::string name_;
   bool may_wait_;
-  const std::atomic<bool>& stopping_;
+  std::function<void()> check_;
   std::uint64_t bytes_read_ = 0;
 };
 

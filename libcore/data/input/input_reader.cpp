@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::size_t block_bytes = std::size_t{256} << 10;
 constexpr std::size_t max_blocks = 16;
+/// Nobody waits for more.
+struct ReadingStopped {};
+
 constexpr std::chrono::milliseconds idle_time{200};
 
 /// "a.jsonl.gz" is "a.jsonl" compressed.
@@ -72,7 +75,7 @@ void InputReader::work() {
   std::exception_ptr failure;
   try {
     while (const auto input = walk_.next()) read_file(*input);
-  } catch (const ReadingStopped&) {  // nobody waits for more
+  } catch (const ReadingStopped&) {
   } catch (...) {
     failure = std::current_exception();
   }
@@ -84,12 +87,16 @@ void InputReader::work() {
   changed_.notify_all();
 }
 
+void InputReader::check() const {
+  if (stopping_) throw ReadingStopped();
+}
+
 void InputReader::push(InputBlock block) {
   block.file_bytes = file_->bytes_read() - std::exchange(reported_bytes_, file_->bytes_read());
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return stopping_ || blocks_.size() < max_blocks; });
-    if (stopping_) throw ReadingStopped();
+    check();
     blocks_.push_back(std::move(block));
   }
   changed_.notify_all();
@@ -97,7 +104,7 @@ void InputReader::push(InputBlock block) {
 
 void InputReader::read_file(const InputFile& input) {
   if (options_.format == InputFormat::megatron) return read_megatron(input);
-  FileSource file(input, stopping_);
+  FileSource file(input, [this] { check(); });
   file_ = &file;
   reported_bytes_ = 0;
   read_stream(file, input.name(), input.name());
@@ -166,7 +173,7 @@ void InputReader::read_megatron(const InputFile& input) {
                 "name X.bin, which has X.idx beside it, or a folder of both");
   }
   MegatronIndex index(fs::path(input.path).replace_extension(".idx"));
-  FileSource file(input, stopping_);
+  FileSource file(input, [this] { check(); });
   file_ = &file;
   reported_bytes_ = 0;
   read_tokens(file, input.name(), {index.type(), std::nullopt}, &index);

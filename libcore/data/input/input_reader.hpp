@@ -59,6 +59,7 @@ class InputReader {
 
  private:
   void work();
+  void check() const;
   void read_file(const InputFile& input);
   void read_stream(ByteSource& source, const std::string& name, const std::string& plain_name);
   void read_archive(ByteSource& source, const std::string& name);

@@ -18,29 +18,41 @@ constexpr std::uint64_t version = 1;
 constexpr std::uint64_t max_count = std::uint64_t{1} << 40;
 constexpr std::size_t buffer_bytes = std::size_t{64} << 10;
 
-#pragma pack(push, 1)
 struct Header {
-  char magic[9];
-  std::uint64_t version;
-  std::uint8_t type;
-  std::uint64_t num_sequences;
-  std::uint64_t num_ends;  // a 0 first, then one for each document
+  std::uint64_t version = 0;
+  std::uint8_t type = 0;
+  std::uint64_t num_sequences = 0;
+  std::uint64_t num_ends = 0;  // a 0 first, then one for each document
 };
-#pragma pack(pop)
+constexpr std::size_t header_bytes = magic.size() + 8 + 1 + 8 + 8;
+
+template <class Number>
+void take(std::string_view& bytes, Number& number) {
+  std::memcpy(&number, bytes.data(), sizeof(number));
+  bytes.remove_prefix(sizeof(number));
+}
 
 Header read_header(const File& file) {
-  Header header{};
-  file.read_at(0, std::as_writable_bytes(std::span(&header, 1)));
-  if (std::string_view(header.magic, sizeof(header.magic)) != magic)
-    throw Error(ErrorKind::input, file.path().string() + " is no index of Megatron's",
+  std::string text(header_bytes, '\0');
+  file.read_at(0, std::as_writable_bytes(std::span(text)));
+  std::string_view bytes = text;
+  const std::string path = file.path().string();
+  if (!bytes.starts_with(magic)) {
+    throw Error(ErrorKind::input, path + " is no index of Megatron's",
                 "it begins with MMIDIDX where tools/preprocess_data.py made it");
-  if (header.version != version) {
-    throw input_error("{} is of version {}; version {} is read", file.path().string(),
-                      std::uint64_t{header.version}, version);
   }
-  if (header.num_sequences > max_count || header.num_ends > max_count)
-    throw input_error("{} is damaged: it counts {} sequences and {} documents", file.path().string(),
-                      std::uint64_t{header.num_sequences}, std::uint64_t{header.num_ends});
+  bytes.remove_prefix(magic.size());
+  Header header;
+  take(bytes, header.version);
+  take(bytes, header.type);
+  take(bytes, header.num_sequences);
+  take(bytes, header.num_ends);
+  if (header.version != version)
+    throw input_error("{} is of version {}; version {} is read", path, header.version, version);
+  if (header.num_sequences > max_count || header.num_ends > max_count) {
+    throw input_error("{} is damaged: it counts {} sequences and {} documents", path, header.num_sequences,
+                      header.num_ends);
+  }
   return header;
 }
 
@@ -80,7 +92,7 @@ MegatronIndex::MegatronIndex(const fs::path& path) : file_(File::open_read(path)
     throw input_error("{} says that numbers are of type {}, not whole ones", path.string(), header.type);
   type_ = *type;
   num_sequences_ = header.num_sequences;
-  lengths_.emplace(file_, sizeof(header), num_sequences_, sizeof(std::int32_t));
+  lengths_.emplace(file_, header_bytes, num_sequences_, sizeof(std::int32_t));
   pointers_.emplace(file_, lengths_->end(), num_sequences_, sizeof(std::int64_t));
   ends_.emplace(file_, pointers_->end(), header.num_ends, sizeof(std::int64_t));
   if (!ends_->at_end() && ends_->next() != 0)

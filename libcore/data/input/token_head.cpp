@@ -13,7 +13,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::string_view npy_magic = "\x93NUMPY";
-constexpr std::size_t max_npy_header_bytes = std::size_t{1} << 20;
+constexpr std::size_t max_npy_header_bytes = 4096;  // one of an array of numbers has some 100
 
 /// Magic and version; the model that it was made for decides what an id takes.
 constexpr std::string_view llmc_gpt2 = "\x88\xD8\x34\x01\x01\0\0\0"sv;    // 20240520, 1

@@ -23,7 +23,7 @@ for signal in INT TERM; do
 done
 
 # Also before the pipe has a writer.
-for what in '--out work/data' --encode-only; do
+for what in '--out work/data' --encode-only '--out work/data --input-list'; do
   # shellcheck disable=SC2086  # two words
   dt-shard-data $what pipe 2>stderr &
   tool=$!

@@ -67,6 +67,7 @@ npy("fewer.npy", "<u2", "H", [1, 2], shape=(3,))
 npy("more.npy", "<u2", "H", [1, 2], shape=(1,))
 npy("v9.npy", "<u2", "H", [1], 9)
 raw("header.npy", "B", b"\x93NUMPY\1\0\xff")
+raw("long.npy", "B", b"\x93NUMPY\2\0" + struct.pack("<I", 1 << 20) + b"{'descr': '" + bytes(1 << 20))
 raw("odd.bin", "B", [1, 0, 2])
 raw("cut_gpt2.bin", "H", before[:-1], head)
 raw("head_gpt2.bin", "H", [], head[:100])
@@ -135,6 +136,7 @@ refused 'fewer.npy is truncated: it has 2 of 3 tokens' fewer.npy
 refused 'more.npy goes on after the 1 tokens' more.npy
 refused 'v9.npy is of version 9' v9.npy
 refused 'header.npy is truncated' header.npy
+refused 'long.npy has a header of 1048576 bytes, which is no NumPy' long.npy
 refused 'text is no file of NumPy' --format npy text
 refused 'odd.bin ends within a token of 2 bytes; .*--token-type' --format bin odd.bin
 refused 'cut_gpt2.bin is truncated: it has' cut_gpt2.bin
