@@ -24,7 +24,7 @@ bench_gemm --benchmark_min_time=0.3
 bench_units --benchmark_min_time=0.3
 bench_tokenizer --benchmark_min_time=0.3
 
-TMPDIR=$work bash "$here/shards.sh"
+bash "$here/shards.sh" || (($? == 77))
 bash "$here/save.sh"
 bash "$here/data_parallel.sh"
 bash "$here/pipeline.sh"
