@@ -6,6 +6,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/files.hpp"
 #include "base/signals.hpp"
 #include "base/text.hpp"
 #include "cmd/dt-shard-data/options.hpp"
@@ -118,12 +119,15 @@ int save_tokenizer(const Options& options, Console& console) {
   if (fs::is_regular_file(path, ignored) && !options.overwrite)
     throw Error(ErrorKind::input, path + " exists already",
                 "give another name, or --overwrite to replace it");
+  AtomicFile file(path);
+  write_synced(file.path(), "");  // where it cannot be made, that is said before the work
   std::string text;
   const auto signal = stopped_by_signal(path, console, [&](MakeProgressBars& bars) {
     text = data::train_tokenizer(make_options(options), std::ref(bars));
   });
   if (signal) return *signal;
-  write_file_atomically(path, text);
+  write_synced(file.path(), text);
+  file.commit(options.overwrite);
   const data::TokenizerInfo info = data::trained_tokenizer(text)->info();
   warn_of_fewer_tokens(options, info, console);
   if (console.json()) {

@@ -43,6 +43,7 @@ refused() {
 }
 refused 3 'standard input cannot be read twice.*--save-tokenizer' --train-bpe 400 --out new
 refused 3 '1.json exists already.*--overwrite' --train-bpe 400 --save-tokenizer 1.json text
+refused 4 'cannot create text: Not a directory' --train-bpe 400 --save-tokenizer text/new.json
 refused 3 'no text in standard input' --train-bpe 400 --save-tokenizer new.json
 refused 3 'the regular expression \( is not one' --train-bpe 400 --tokenizer-pattern '(' --save-tokenizer new.json text
 refused 2 "'256'.*train-bpe" --train-bpe 256 --out new text
@@ -51,3 +52,21 @@ refused 2 -- '--min-pair-count needs --train-bpe' --min-pair-count 2 --out new t
 refused 2 -- '--train-bpe has no use with --tokenizer' --train-bpe 400 --tokenizer 1.json --out new text
 refused 2 -- '--seed has no use with --save-tokenizer' --train-bpe 400 --save-tokenizer new.json --seed 1 text
 refused 2 'one of --out, --encode-only, --save-tokenizer' --train-bpe 400 --save-tokenizer new.json --out new text
+
+# A signal leaves nothing.
+mkdir work
+mkfifo pipe
+dt-shard-data --train-bpe 400 --save-tokenizer work/new.json pipe 2>stderr &
+tool=$!
+exec 3>pipe
+for _ in $(seq 100); do
+  [[ -n $(ls -A work) ]] && break
+  sleep 0.1
+done
+kill -s TERM "$tool"
+code=0
+wait "$tool" || code=$?
+exec 3>&-
+expect_equal "$code" 143
+expect_match stderr 'stopped by SIGTERM: nothing is left of work/new.json'
+expect_equal "$(ls -A work)" ""
