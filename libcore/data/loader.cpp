@@ -17,8 +17,13 @@ namespace {
 constexpr int source_shift = 56;
 static_assert(Quotas::max_sources <= std::size_t{1} << (64 - source_shift));
 
-/// Of batches after the one that is read ahead, how many the disk is told of.
-constexpr std::uint64_t batches_told_ahead = 4;
+/// Of batches after the one that is read ahead, how many the disk is told of: fewer where first uses of so
+/// many blocks would take much of a node's memory.
+std::uint64_t batches_told_ahead(std::int64_t batch) {
+  constexpr std::uint64_t most = 4, most_bytes = std::uint64_t{2} << 30;
+  const auto blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(1, batch));
+  return std::clamp<std::uint64_t>(most_bytes / digest_block_bytes / blocks, 1, most);
+}
 
 /// Window w of a split becomes row `row`: T tokens from w · T on, the same ones shifted by one as labels, and
 /// where their documents begin if the batch has room for that.
@@ -136,8 +141,8 @@ Batch Loader::next(std::uint64_t first, std::int64_t count, std::uint64_t first_
   s.wait_s += monotonic_s() - start;
   s.ahead = std::async(std::launch::async, [&s, stride = first_ahead - first, first_ahead, count, is_ahead] {
     // Batches are taken to go on at this distance: where they do, all but the last have been told before.
-    for (std::uint64_t i = is_ahead ? batches_told_ahead : 0; i <= batches_told_ahead; ++i)
-      s.will_need(first_ahead + i * stride, count);
+    const std::uint64_t last = batches_told_ahead(count);
+    for (std::uint64_t i = is_ahead ? last : 0; i <= last; ++i) s.will_need(first_ahead + i * stride, count);
     return s.load(first_ahead, count);
   });
   s.ahead_first = first_ahead;

@@ -23,7 +23,7 @@ kept_runs="save-every background-save checkpoint-writers-per-node checkpoint-loc
 expect_equal "$(refused_with --eval-only)" \
   "$evaluation $kept_runs eval-every log-every peak-flops dry-run compare-layouts show-schedule" "evaluation"
 proof="$kept_runs resume eval-every eval-batches log-every peak-flops"
-expect_equal "$(refused_with --show-schedule --steps 1)" "$proof" "a schedule that is shown"
+expect_equal "$(refused_with --show-schedule --steps 1)" "stage-dir stage-limit $proof" "a schedule that is shown"
 expect_equal "$(refused_with --compare-layouts dp=1 --steps 1)" "run $proof" "layouts that are compared"
 expect_equal "$(refused_with --dry-run --steps 1)" "" "a dry run"
 

@@ -70,13 +70,19 @@ expect_match stderr 'names no folder'
 expect_exit 3 train bad --steps 1 --data nowhere --stage-dir local
 expect_match stderr 'nowhere/dataset.json'
 
-# A full disk is a warning.
+# A full disk is a warning: one that is seen to be too small, and one that turns out so, page by page, while it is written to.
 [[ $(id -u) = 0 ]] || skip "needs root to mount a small file system"
-mkdir small
-mount -t tmpfs -o size=64k tmpfs small 2>/dev/null || skip "this machine does not let root mount a tmpfs"
+pages=$((($(find shards -type f -printf '%s + ')0 + 4095) / 4096))
 small=$PWD/small
-at_exit() { umount -l "$small"; }
-expect_exit 0 train full "${common[@]}" --stage-dir small
-expect_match stderr 'shards is read where it is: small has no room'
-expect_same_model plain full
-expect_equal "$(copies small) $(leftovers small)" "0 0"
+at_exit() { umount -l "$small"/*; }
+for size in 8 "$pages"; do
+  mkdir -p "small/$size"
+  mount -t tmpfs -o size=$((size * 4096)) tmpfs "small/$size" 2>/dev/null || skip "this machine does not let root mount a tmpfs"
+  expect_exit 0 train "full_$size" "${common[@]}" --stage-dir "small/$size"
+  expect_same_model plain "full_$size"
+  expect_equal "$(copies "small/$size") $(leftovers "small/$size")" "0 0"
+  sed -n 's/.*shards is read where it is: //p' stderr >>reasons
+done
+expect_equal "$(wc -l <reasons)" 2 "warnings"
+expect_match reasons 'small/8 has no room'
+expect_match reasons 'No space left'
