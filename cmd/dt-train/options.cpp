@@ -114,8 +114,7 @@ void add_ranks(OptionTable& t, Settings& s) {
            1, max_stages)
       .add("tp-overlap-chunks", &s.tp_overlap_chunks, "N",
            "chunks of rows in which they exchange, each while another is multiplied; 0: one within a node, "
-           "else "
-           "by size; no bit depends on it",
+           "else by size; no bit depends on it",
            0, 1024)
       .needs("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
       .choice("placement", &s.placement, {"hosts", "launcher"},

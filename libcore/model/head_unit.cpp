@@ -43,8 +43,7 @@ std::size_t HeadUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) con
 
 std::size_t HeadUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) const {
   const Share& share = seam_.share();
-  const std::int64_t local = chunk_rows(share.local_rows(batch * sequence)),
-                     rows = share.divides_rows ? local * share.size : local;
+  const std::int64_t local = chunk_rows(share.local_rows(batch * sequence)), rows = local * share.row_ranks();
   const auto elements = static_cast<std::size_t>(rows * columns_.count + 2 * local * hidden_ +
                                                  (share.divides_rows ? 3 * rows * hidden_ : 0));
   const auto exchanged = static_cast<std::size_t>(share.is_whole() ? 0 : 3 * rows * (share.size + 1));
@@ -141,9 +140,9 @@ void HeadUnit::backward_weight(const Context&, const MicroBatch&, const Tensor&,
 /// Of this rank's rows; the same on all ranks that share the matrix, however uneven their parts are.
 std::int64_t HeadUnit::chunk_rows(std::int64_t rows) const {
   const Share& share = seam_.share();
-  const std::int64_t columns = (vocabulary_ + share.size - 1) / share.size,
-                     ranks = share.divides_rows ? share.size : 1;
-  const std::int64_t most = std::max<std::int64_t>(64, logits_at_once(dtype_) / (columns * ranks));
+  const std::int64_t columns = (vocabulary_ + share.size - 1) / share.size;
+  const std::int64_t most =
+      std::max<std::int64_t>(64, logits_at_once(dtype_) / (columns * share.row_ranks()));
   const std::int64_t chunks = std::max<std::int64_t>(1, (rows + most - 1) / most);  // of nearly equal size
   return std::min(rows, ((rows + chunks - 1) / chunks + 15) / 16 * 16);
 }

@@ -1,9 +1,9 @@
 #pragma once
-// Where tensor parallelism cuts a layer: what the layer asks of the ranks that share it, without knowing
-// them. Matrices are cut in pairs (Shoeybi et al. 2019, section 3): the first by columns, so that each rank
-// has some of the features that it makes, the second by rows, so that the ranks' outputs add up.
-// Legend: R rows of a micro-batch, L those that this rank has where nothing is cut: R ÷ ranks with sequence
-// parallelism (Korthikanti et al. 2022, section 4.2.2), else all of them.
+// Where tensor parallelism cuts a layer, or context parallelism a sequence: what the layer asks of the ranks
+// that share it, without knowing them. Matrices are cut in pairs (Shoeybi et al. 2019, section 3): the first
+// by columns, so that each rank has some of the features that it makes, the second by rows, so that the
+// ranks' outputs add up. Legend: R rows of a micro-batch, L those that this rank has where nothing is cut: R
+// ÷ ranks with sequence parallelism (Korthikanti et al. 2022, section 4.2.2), else all of them.
 
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
 #pragma once
-// The seam between ranks that share layers.
+// The seam between ranks that share layers, or divide sequences.
 
 #include "comm/communicator.hpp"
 #include "model/layout.hpp"
@@ -11,7 +11,8 @@ namespace dt::parallel {
 /// Which part of each layer a place of the mesh has.
 model::Share share_of(const model::Layout& layout, const model::Place& place);
 
-/// Sums and gathers over the ranks of `tensor`, who are the layout's tensor-parallel ones, in their order.
+/// Sums and gathers over the tensor-parallel ranks of `groups`, in their order, and passes keys and values
+/// round its context-parallel ones.
 class TensorSeam final : public model::Seam {
  public:
   /// The groups must outlive the seam.
@@ -30,6 +31,7 @@ class TensorSeam final : public model::Seam {
   double waited_s() const { return waited_s_; }
 
  private:
+  /// Until both are done.
   model::ExchangeHandle under_way(comm::Work work, comm::Work other = {}) const;
 
   comm::Communicator* tensor_;

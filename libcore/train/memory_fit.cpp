@@ -50,6 +50,16 @@ class Variations {
     }
     return list;
   }
+  /// Sequences divided among more ranks, which leaves each fewer activations.
+  std::vector<Settings> of_context() const {
+    std::vector<Settings> list;
+    const int ranks = plan_.layout.size();
+    const int others = plan_.layout.pp * plan_.layout.tp;
+    for (int cp = plan_.layout.cp + 1; cp * others <= ranks; ++cp) {
+      if (ranks % (cp * others) == 0) list.push_back(with(asked_, [&](Settings& s) { s.cp = cp; }));
+    }
+    return list;
+  }
   std::vector<Settings> of_both() const {
     std::vector<Settings> list;
     for (const Settings& longer : of_pipeline()) {
@@ -72,6 +82,7 @@ std::string difference(const Settings& asked, const Settings& other) {
   std::vector<std::string> options;
   if (other.recompute != asked.recompute) options.push_back("--recompute " + other.recompute);
   if (other.tp != asked.tp) options.push_back(fmt::format("--tp {}", other.tp));
+  if (other.cp != asked.cp) options.push_back(fmt::format("--cp {}", other.cp));
   if (other.pp != asked.pp) options.push_back(fmt::format("--pp {}", other.pp));
   if (other.zero != asked.zero) options.push_back(fmt::format("--zero {}", other.zero));
   if (other.stage_units != asked.stage_units) options.push_back("without --stage-units");
@@ -101,6 +112,7 @@ std::string nearest_that_fit(const Settings& settings, const Plan& plan, const R
   add_first(variations.of_zero(settings));
   add_first(variations.of_pipeline());
   add_first(variations.of_tensor());
+  add_first(variations.of_context());
   if (found.empty()) add_first(variations.of_both());
   return fmt::format("{}", fmt::join(found, " or "));
 }

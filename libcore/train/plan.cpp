@@ -25,9 +25,23 @@ Recompute parse_recompute(const std::string& name) {
   return name == "full" ? Recompute::full : Recompute::none;
 }
 
-void set_layout(Plan& plan, const model::Layout& layout) {
+/// As many as still are of a size that a network carries well; between ranks of a node, where a chunk takes
+/// less time than what smaller products lose, one.
+int chunks_of(const Settings& s, const Plan& plan) {
+  constexpr std::int64_t least_bytes = std::int64_t{1} << 20, most = 4;
+  if (s.tp_overlap_chunks > 0) return static_cast<int>(s.tp_overlap_chunks);
+  if (plan.has_tensor_within_nodes()) return 1;
+  const std::int64_t bytes = plan.micro_batch * plan.local_length() * plan.spec.hidden *
+                             static_cast<std::int64_t>(dtype_bytes(plan.precision.compute));
+  return static_cast<int>(std::clamp<std::int64_t>(bytes / least_bytes, 1, most));
+}
+
+/// And how ranks of that layout exchange.
+void set_layout(Plan& plan, const Settings& s, const model::Layout& layout) {
   plan.layout = layout;
   plan.place = layout.place_of(plan.launch.rank);
+  plan.overlap = s.overlap;
+  plan.tp_chunks = chunks_of(s, plan);
 }
 
 /// What training and evaluation share.
@@ -143,21 +157,6 @@ parallel::StepShape step_shape(const Plan& plan, int num_units) {
           .zero = plan.layout.zero};
 }
 
-namespace {
-
-/// As many as still are of a size that a network carries well; between ranks of a node, where a chunk takes
-/// less time than what smaller products lose, one.
-int chunks_of(const Settings& s, const Plan& plan) {
-  constexpr std::int64_t least_bytes = std::int64_t{1} << 20, most = 4;
-  if (s.tp_overlap_chunks > 0) return static_cast<int>(s.tp_overlap_chunks);
-  if (plan.has_tensor_within_nodes()) return 1;
-  const std::int64_t bytes = plan.micro_batch * plan.local_length() * plan.spec.hidden *
-                             static_cast<std::int64_t>(dtype_bytes(plan.precision.compute));
-  return static_cast<int>(std::clamp<std::int64_t>(bytes / least_bytes, 1, most));
-}
-
-}  // namespace
-
 Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture& dataset,
                const Launch& launch, const checkpoint::TrainingState* resumed) {
   Plan plan = common_plan(s, spec, dataset, launch);
@@ -166,9 +165,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
                       plan.micro_batch);
   }
   plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
-  set_layout(plan, choose_layout(s, spec, plan.sequence_length, launch));
-  plan.overlap = s.overlap;
-  plan.tp_chunks = chunks_of(s, plan);
+  set_layout(plan, s, choose_layout(s, spec, plan.sequence_length, launch));
   plan.comm_bucket_bytes = static_cast<std::size_t>(s.comm_bucket_bytes);
   plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : plan.layout.dp);
   plan.total_steps = last_step(s, plan, windows_of_an_epoch(s, plan, dataset), resumed);
@@ -193,7 +190,7 @@ Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const
   Plan plan = common_plan(s, spec, dataset, launch);
   Settings whole = s;
   whole.zero = 0;  // nothing but weights, which each stage has whole
-  set_layout(plan, choose_layout(whole, spec, plan.sequence_length, launch));
+  set_layout(plan, s, choose_layout(whole, spec, plan.sequence_length, launch));
   return plan;
 }
 

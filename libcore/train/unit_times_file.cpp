@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* file_name = "unit_times.json";
-constexpr std::int64_t version = 2;
+constexpr std::int64_t version = 3;
 
 void check_same(const std::string& origin, const char* what, const auto& measured, const auto& asked) {
   if (measured == asked) return;
@@ -37,6 +37,9 @@ void check_same_units(const checkpoint::JsonObject& file, const std::string& ori
              std::string(precision_name(plan.precision.compute)));
   check_same(origin, "--recompute", file.string("recompute"), std::string(recompute_name(plan.recompute)));
   check_same(origin, "--threads", file.integer("threads"), std::int64_t{plan.threads});
+  check_same(origin, "--tp", file.integer("tp"), std::int64_t{plan.layout.tp});
+  check_same(origin, "--sequence-parallel", file.boolean("sequence_parallel"), plan.layout.sequence_parallel);
+  check_same(origin, "--cp", file.integer("cp"), std::int64_t{plan.layout.cp});
 }
 
 }  // namespace
@@ -62,6 +65,9 @@ void write_unit_times(const fs::path& run, const Plan& plan, const parallel::Uni
                   {"precision", precision_name(plan.precision.compute)},
                   {"recompute", recompute_name(plan.recompute)},
                   {"threads", plan.threads},
+                  {"tp", plan.layout.tp},
+                  {"sequence_parallel", plan.layout.sequence_parallel},
+                  {"cp", plan.layout.cp},
                   {"units", units}};
   write_file_atomically(run / file_name, file.dump(1) + "\n");
 }

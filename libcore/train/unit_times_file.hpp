@@ -15,7 +15,8 @@ void write_unit_times(const fs::path& run, const Plan& plan, const parallel::Uni
 
 /// Of the plan's units, seconds for a micro-batch. Error{input}: the run has none (it writes them as it
 /// ends), or they are of another model, or of computations that the plan's are not: of another micro-batch,
-/// sequence length, precision, recompute, number of threads or with documents masked.
+/// sequence length, precision, recompute, number of threads or of ranks that share layers or divide
+/// sequences, or with documents masked.
 std::vector<parallel::UnitCost> read_unit_times(const fs::path& run, const Plan& plan);
 
 }  // namespace dt::train

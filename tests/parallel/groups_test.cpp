@@ -82,6 +82,19 @@ TEST_CASE("tensor-parallel ranks are of one stage and data-parallel place; some 
   CHECK(made == 0);
 }
 
+TEST_CASE("ranks that divide sequences are slowest among those that sum gradients") {
+  const std::vector<Members> all = all_members({.dp = 2, .tp = 2, .cp = 2});
+  CHECK(all[1] == Members{{1, 5, 3, 7}, {}, {1, 5, 3, 7}});
+  std::vector<std::vector<int>> context(8);
+  comm::run_threads(8, [&](comm::Communicator& world) {
+    const Groups groups(model::Layout{.dp = 2, .tp = 2, .cp = 2}, world);
+    context[static_cast<std::size_t>(world.rank())] = members(groups.context());
+    return 0;
+  });
+  CHECK(context ==
+        std::vector<std::vector<int>>{{0, 2}, {1, 3}, {0, 2}, {1, 3}, {4, 6}, {5, 7}, {4, 6}, {5, 7}});
+}
+
 TEST_CASE("a layout of other than all ranks is refused") {
   comm::run_threads(2, [](comm::Communicator& world) {
     CHECK_THROWS_AS(Groups(model::Layout{.dp = 3}, world), Error);

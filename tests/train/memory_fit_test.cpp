@@ -67,3 +67,15 @@ TEST_CASE("what would bring the whole estimate down may be to compute again") {
   CHECK(nearest(needed(job.plan(full))) == "--recompute full");
   CHECK(nearest(all / 2).empty());
 }
+
+TEST_CASE("what makes long sequences fit may be to divide them") {
+  Job job(2);
+  job.settings.recompute = "full";
+  const auto needed = [](const Plan& plan) { return host_memory_bytes(plan, estimate_memory(plan)); };
+  Settings divided = job.settings;
+  divided.cp = 2;
+  CHECK_THAT(nearest_that_fit(
+                 job.settings, job.plan(), [&](const Settings& s) { return job.plan(s); }, needed,
+                 needed(job.plan(divided))),
+             Catch::Contains("--cp 2"));
+}

@@ -85,6 +85,10 @@ other '--precision was fp32 where it was measured, and is bf16' --precision bf16
 other '--recompute was none where it was measured, and is selective' --recompute selective
 other '--threads was 1 where it was measured, and is 2' --threads 2
 other '--mask-documents was false where it was measured, and is true' --mask-documents
+expect_exit 3 show 2 --run run --threads 1 --tp 2
+expect_match stderr 'unit_times.json: --tp was 1 where it was measured, and is 2'
+expect_exit 3 show 2 --run run --threads 1 --cp 2
+expect_match stderr 'unit_times.json: --cp was 1 where it was measured, and is 2'
 cat >as_many_units.json <<'END'
 {"model_type": "gpt2", "vocab_size": 300, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}
 END
