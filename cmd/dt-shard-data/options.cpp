@@ -161,7 +161,8 @@ void declare(OptionTable& table, Options& options) {
            "of --format bin without a header; default: u16 for tokenizers of up to 65,536 tokens, else u32")
       .group("Output")
       .add("tokenizer", &options.tokenizer, "FILE",
-           "bytes: a token is a byte of UTF-8; or a file: Hugging Face's tokenizer.json, or tiktoken's ranks")
+           "bytes: a token is a byte of UTF-8; or a file: Hugging Face's tokenizer.json, SentencePiece's "
+           "tokenizer.model (bpe), Mistral's tekken.json, or tiktoken's ranks")
       .add("tokenizer-pattern", &options.tokenizer_pattern, "PATTERN",
            "how text is split before tiktoken's ranks merge it, or --train-bpe's (default gpt2): gpt2, "
            "cl100k, "

@@ -73,6 +73,11 @@ std::uint32_t AddedTokenFinder::longest(std::string_view text) const {
   return token;
 }
 
+std::size_t AddedTokenFinder::length_at(std::string_view text) const {
+  const std::uint32_t index = longest(text);
+  return index == none ? 0 : tokens_[index].content.size();
+}
+
 std::optional<AddedTokenFinder::Found> AddedTokenFinder::find(std::string_view text, std::size_t from) const {
   for (std::size_t at = from; at < text.size(); ++at) {
     if (roots_[static_cast<unsigned char>(text[at])] == none) continue;

@@ -12,6 +12,10 @@
 
 namespace dt::tokenizer {
 
+/// Where a token is looked for: as `is_normalized` says, for Hugging Face's own; or as SentencePiece does, in
+/// text that is normalised, by the content as it is; or nowhere, as it stands for no text.
+enum class FoundIn { text, normalized_text, nothing };
+
 /// The names are those of Hugging Face's files.
 struct AddedToken {
   Id id = no_id;
@@ -20,6 +24,7 @@ struct AddedToken {
   bool takes_space_before = false;  // lstrip
   bool takes_space_after = false;   // rstrip
   bool is_normalized = false;       // it is looked for after normalising, not before
+  FoundIn found_in = FoundIn::text;
 };
 
 /// Where tokens are in a text: the leftmost first, of those the longest.
@@ -37,6 +42,8 @@ class AddedTokenFinder {
   /// Whether no token holds or takes a space between letters of ASCII.
   bool cuts_between_words() const;
   std::optional<Found> find(std::string_view text, std::size_t from) const;
+  /// Bytes of the longest token that `text`, which is not empty, begins with; 0 where none does.
+  std::size_t length_at(std::string_view text) const;
 
  private:
   struct Node {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
-#include <utf8proc.h>
 
 #include "base/error.hpp"
+#include "tokenizer/utf8.hpp"
 
 namespace dt::tokenizer {
 
@@ -28,18 +28,6 @@ std::optional<char> byte_of(std::string_view token) {
   const auto [end, error] = std::from_chars(token.data() + 3, token.data() + 5, value, 16);
   if (error != std::errc() || end != token.data() + 5) return std::nullopt;
   return static_cast<char>(value);
-}
-
-bool is_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    utf8proc_int32_t code_point = 0;
-    const auto rest = static_cast<utf8proc_ssize_t>(std::min<std::size_t>(text.size() - at, 4));
-    const auto length =
-        utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at, rest, &code_point);
-    if (length <= 0) return false;
-    at += static_cast<std::size_t>(length);
-  }
-  return true;
 }
 
 class ByteFallback final : public DecodeStep {

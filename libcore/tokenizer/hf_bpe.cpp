@@ -50,16 +50,32 @@ std::pair<std::string, std::string> read_pair(const JsonValue& merge) {
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
-void read_merges(const JsonValue& merges, const IdsByText& ids, MergeTable& table) {
+/// Which of the merges have the rank of the one before.
+std::vector<bool> read_ties(const JsonValue& model, std::size_t num_merges) {
+  std::vector<bool> is_tied(num_merges);
+  const auto list = model.find("dt_ties");
+  for (const JsonValue& item : list ? list->items() : std::vector<JsonValue>()) {
+    const std::uint64_t index = item.natural();
+    if (index == 0 || index >= num_merges) throw item.error("is no merge with one before it");
+    is_tied[index] = true;
+  }
+  return is_tied;
+}
+
+void read_merges(const JsonValue& model, const IdsByText& ids, MergeTable& table) {
+  const std::vector<JsonValue> items = model.at("merges").items();
+  const std::vector<bool> is_tied = read_ties(model, items.size());
   Rank rank = 0;
-  for (const JsonValue& item : merges.items()) {
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const JsonValue& item = items[i];
     const auto [left, right] = read_pair(item);
     const Id merged = id_of(ids, left + right);
     for (const std::string& text : {left, right, left + right}) {
       if (id_of(ids, text) == no_id)
         throw item.error(fmt::format("\"{}\" is no token of the vocabulary", text));
     }
-    table.add(id_of(ids, left), id_of(ids, right), {rank++, merged});
+    if (i > 0 && !is_tied[i]) ++rank;
+    table.add(id_of(ids, left), id_of(ids, right), {rank, merged});
   }
 }
 
@@ -91,7 +107,7 @@ Bpe read_bpe(const JsonValue& model, bool is_byte_level) {
   bpe.takes_whole_pieces = model.boolean("ignore_merges", false);
   bpe.fuses_unknown = model.boolean("fuse_unk", false);
   set_tokens(ids, bpe);
-  read_merges(model.at("merges"), ids, bpe.merges);
+  read_merges(model, ids, bpe.merges);
   if (is_byte_level || model.boolean("byte_fallback", false)) bpe.byte_ids = byte_ids(ids, is_byte_level);
   if (const auto unknown = model.find("unk_token")) {
     bpe.unknown = id_of(ids, unknown->string());

@@ -1,3 +1,7 @@
+#include <algorithm>
+
+#include "tokenizer/base64.hpp"
+#include "tokenizer/charsmap.hpp"
 #include "tokenizer/hf_parts.hpp"
 #include "tokenizer/regex_splitter.hpp"
 
@@ -10,6 +14,18 @@ std::unique_ptr<Normalizer> read_replacement(const JsonValue& step) {
   if (!plain) return make_regex_replacement(regex_of_pattern(step), step.at("content").string());
   if (plain->string().empty()) throw plain->error("is empty");
   return make_replacement(plain->string(), step.at("content").string());
+}
+
+std::unique_ptr<Normalizer> read_precompiled(const JsonValue& step) {
+  const JsonValue charsmap = step.at("precompiled_charsmap");
+  auto bytes = from_base64(charsmap.string());
+  if (!bytes) throw charsmap.error("is no base64");
+  std::vector<std::string> kept;
+  if (const auto list = step.find("dt_kept")) {
+    for (const JsonValue& text : list->items()) kept.push_back(text.string());
+  }
+  if (std::find(kept.begin(), kept.end(), "") != kept.end()) throw step.at("dt_kept").error("one is empty");
+  return make_charsmap_normalizer(std::move(*bytes), kept);
 }
 
 std::unique_ptr<Normalizer> read_sequence(const JsonValue& step) {
@@ -35,8 +51,9 @@ std::unique_ptr<Normalizer> read_normalizer(const JsonValue& step) {
   if (type == "NFKD") return make_unicode_normalizer(UnicodeForm::nfkd);
   if (type == "Replace") return read_replacement(step);
   if (type == "Prepend") return make_prefix(step.at("prepend").string(), Prepend::always);
+  if (type == "Precompiled") return read_precompiled(step);
   if (type == "Strip") return make_strip(step.boolean("strip_left", true), step.boolean("strip_right", true));
-  throw unknown_kind(step, "NFC, NFD, NFKC, NFKD, Replace, Prepend, Strip, Sequence");
+  throw unknown_kind(step, "NFC, NFD, NFKC, NFKD, Replace, Prepend, Precompiled, Strip, Sequence");
 }
 
 }  // namespace dt::tokenizer

@@ -8,6 +8,14 @@ namespace dt::tokenizer {
 
 namespace {
 
+FoundIn read_found_in(const JsonValue& token) {
+  const std::string where = token.string("dt_found_in", "text");
+  if (where == "text") return FoundIn::text;
+  if (where == "normalized text") return FoundIn::normalized_text;
+  if (where == "nothing") return FoundIn::nothing;
+  throw token.at("dt_found_in").error("is not \"text\", \"normalized text\" or \"nothing\"");
+}
+
 AddedToken read_added_token(const JsonValue& token) {
   AddedToken added;
   const std::uint64_t id = token.at("id").natural();
@@ -20,6 +28,7 @@ AddedToken read_added_token(const JsonValue& token) {
   added.takes_space_before = token.boolean("lstrip", false);
   added.takes_space_after = token.boolean("rstrip", false);
   added.is_normalized = token.boolean("normalized", !added.is_special);
+  added.found_in = read_found_in(token);
   return added;
 }
 
@@ -43,12 +52,14 @@ void read_added_tokens(const JsonValue& list, Tokenizer& tokenizer, bool is_byte
     const auto bytes = is_byte_level ? bytes_of_alphabet(token.content) : std::nullopt;
     Vocabulary& vocabulary = tokenizer.bpe.vocabulary;
     if (!vocabulary.has(token.id)) vocabulary.set_unfindable(token.id, bytes.value_or(token.content));
-    if (token.is_normalized && tokenizer.normalizer) {
+    if (token.found_in == FoundIn::nothing) continue;
+    const bool is_as_is = token.found_in == FoundIn::normalized_text;
+    if (token.is_normalized && !is_as_is && tokenizer.normalizer) {
       std::string buffer;
       token.content = std::string(tokenizer.normalizer->apply(token.content, true, buffer));
     }
     if (token.content.empty()) continue;  // nothing of it is left to be found
-    (token.is_normalized ? normalized : raw).push_back(std::move(token));
+    (token.is_normalized || is_as_is ? normalized : raw).push_back(std::move(token));
   }
   tokenizer.end_of_text = find_end_of_text(all);
   tokenizer.raw_added_tokens = AddedTokenFinder(std::move(raw));

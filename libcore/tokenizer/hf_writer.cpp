@@ -27,54 +27,95 @@ json added_tokens(const std::vector<AddedToken>& tokens) {
                     {"single_word", false},
                     {"lstrip", false},
                     {"rstrip", false},
-                    {"normalized", false},
-                    {"special", true}});
+                    {"normalized", token.is_normalized},
+                    {"special", token.is_special}});
+    if (token.found_in == FoundIn::nothing) list.back()["dt_found_in"] = "nothing";
+    if (token.found_in == FoundIn::normalized_text) list.back()["dt_found_in"] = "normalized text";
   }
   return list;
 }
 
-json model_of(const Bpe& bpe, const std::vector<AddedToken>& special_tokens) {
+/// The tokens as the file writes them.
+std::vector<std::string> texts_of(const Bpe& bpe, const std::vector<AddedToken>& special_tokens) {
   std::vector<std::string> texts;
-  for (Id id = 0; id < bpe.vocabulary.size(); ++id) texts.push_back(in_alphabet(bpe.vocabulary.bytes(id)));
+  for (Id id = 0; id < bpe.vocabulary.size(); ++id) {
+    const std::string_view bytes = bpe.vocabulary.bytes(id);
+    texts.push_back(bpe.is_byte_level ? in_alphabet(bytes) : std::string(bytes));
+  }
   for (const AddedToken& token : special_tokens) {
     if (token.id < texts.size()) texts[token.id] = token.content;
   }
+  return texts;
+}
+
+json vocabulary_of(const Bpe& bpe, const std::vector<std::string>& texts) {
   json::object_t vocab;
   for (Id id = 0; id < texts.size(); ++id) {
     if (bpe.vocabulary.has(id)) vocab.push_back({texts[id], id});  // not by [], which looks for it
   }
+  return vocab;
+}
+
+/// The indices of the merges that have the rank of the one before.
+json ties_of(const MergeTable& merges) {
+  json ties = json::array();
+  Rank previous = no_rank;
+  std::size_t index = 0;
+  for (const auto& [left, right] : merges.pairs()) {
+    const Rank rank = merges.find(left, right).rank;
+    if (rank == previous) ties.push_back(index);
+    previous = rank;
+    ++index;
+  }
+  return ties;
+}
+
+json model_of(const Bpe& bpe, const std::vector<AddedToken>& special_tokens) {
+  const std::vector<std::string> texts = texts_of(bpe, special_tokens);
   json merges = json::array();
   for (const auto& [left, right] : bpe.merges.pairs())
     merges.push_back(json::array({texts[left], texts[right]}));
-  return {{"type", "BPE"},
-          {"dropout", nullptr},
-          {"unk_token", nullptr},
-          {"continuing_subword_prefix", nullptr},
-          {"end_of_word_suffix", nullptr},
-          {"fuse_unk", false},
-          {"byte_fallback", false},
-          {"ignore_merges", bpe.takes_whole_pieces},
-          {"vocab", std::move(vocab)},
-          {"merges", std::move(merges)}};
+  json model = {{"type", "BPE"},
+                {"dropout", nullptr},
+                {"unk_token", bpe.unknown == no_id ? json() : json(texts[bpe.unknown])},
+                {"continuing_subword_prefix", nullptr},
+                {"end_of_word_suffix", nullptr},
+                {"fuse_unk", bpe.fuses_unknown},
+                {"byte_fallback", !bpe.is_byte_level && bpe.byte_ids[0] != no_id},
+                {"ignore_merges", bpe.takes_whole_pieces},
+                {"vocab", vocabulary_of(bpe, texts)},
+                {"merges", std::move(merges)}};
+  json ties = ties_of(bpe.merges);
+  if (!ties.empty()) model["dt_ties"] = std::move(ties);
+  return model;
+}
+
+json step_of(const std::string& text) {
+  return text.empty() ? json() : json::parse(text);
 }
 
 }  // namespace
+
+std::string hugging_face_text(const Bpe& bpe, const HfSteps& steps,
+                              const std::vector<AddedToken>& special_tokens) {
+  const json file = {{"version", "1.0"},
+                     {"truncation", nullptr},
+                     {"padding", nullptr},
+                     {"added_tokens", added_tokens(special_tokens)},
+                     {"normalizer", step_of(steps.normalizer)},
+                     {"pre_tokenizer", step_of(steps.pre_tokenizer)},
+                     {"post_processor", nullptr},
+                     {"decoder", step_of(steps.decoder)},
+                     {"model", model_of(bpe, special_tokens)}};
+  return file.dump(1) + "\n";
+}
 
 std::string hugging_face_text(const Bpe& bpe, const std::string& regex,
                               const std::vector<AddedToken>& special_tokens) {
   DT_CHECK(bpe.is_byte_level, "tokens are characters");
   const json bytes = {
       {"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
-  const json file = {{"version", "1.0"},
-                     {"truncation", nullptr},
-                     {"padding", nullptr},
-                     {"added_tokens", added_tokens(special_tokens)},
-                     {"normalizer", nullptr},
-                     {"pre_tokenizer", split_by(regex)},
-                     {"post_processor", nullptr},
-                     {"decoder", bytes},
-                     {"model", model_of(bpe, special_tokens)}};
-  return file.dump(1) + "\n";
+  return hugging_face_text(bpe, HfSteps{{}, split_by(regex).dump(), bytes.dump()}, special_tokens);
 }
 
 }  // namespace dt::tokenizer

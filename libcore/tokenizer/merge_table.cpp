@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 namespace dt::tokenizer {
 
@@ -15,7 +16,8 @@ std::vector<std::pair<Id, Id>> MergeTable::pairs() const {
   std::vector<Slot> used;
   std::copy_if(slots_.begin(), slots_.end(), std::back_inserter(used),
                [](const Slot& s) { return s.rank != no_rank; });
-  std::sort(used.begin(), used.end(), [](const Slot& a, const Slot& b) { return a.rank < b.rank; });
+  std::sort(used.begin(), used.end(),
+            [](const Slot& a, const Slot& b) { return std::tie(a.rank, a.key) < std::tie(b.rank, b.key); });
   std::vector<std::pair<Id, Id>> result;
   for (const Slot& slot : used)
     result.emplace_back(static_cast<Id>(slot.key >> 32), static_cast<Id>(slot.key));

@@ -21,7 +21,8 @@ struct Merge {
 
 class MergeTable {
  public:
-  /// No two pairs have the same rank. A pair that is there already gets the new rank and token.
+  /// Of pairs of the same rank the leftmost goes first. A pair that is there already gets the new rank and
+  /// token.
   void add(Id left, Id right, Merge merge);
   Merge find(Id left, Id right) const {
     const std::uint64_t key = key_of(left, right), hash = hash_of(key);
@@ -30,7 +31,7 @@ class MergeTable {
     return {slot.rank, slot.merged};
   }
   std::size_t size() const { return size_; }
-  /// The pairs in the order of their ranks.
+  /// The pairs in the order of their ranks, then of their tokens' ids.
   std::vector<std::pair<Id, Id>> pairs() const;
 
  private:

@@ -2,6 +2,9 @@
 
 #include "base/error.hpp"
 #include "tokenizer/hf_tokenizer.hpp"
+#include "tokenizer/sentencepiece_file.hpp"
+#include "tokenizer/sentencepiece_model.hpp"
+#include "tokenizer/tekken_file.hpp"
 #include "tokenizer/tiktoken_file.hpp"
 
 namespace dt::tokenizer {
@@ -15,14 +18,17 @@ bool is_json_object(std::string_view text) {
 
 /// The file's text as a tokenizer.json.
 std::string as_hugging_face(std::string text, const std::string& origin, const std::string& pattern) {
-  if (is_json_object(text)) {
+  const bool is_json = is_json_object(text);
+  if (is_json || is_sentencepiece_model(text)) {
     if (!pattern.empty())
       throw input_error("{} says itself how text is split, a pattern beside it has no use", origin);
-    return text;
+    if (!is_json) return sentencepiece_as_hugging_face(text, origin);
+    return is_tekken_file(text) ? tekken_as_hugging_face(text, origin) : text;
   }
   if (!is_tiktoken_file(text)) {
     throw Error(ErrorKind::input, origin + " is no tokenizer that is known",
-                "expected: Hugging Face's tokenizer.json or tiktoken's ranks");
+                "expected: Hugging Face's tokenizer.json, SentencePiece's tokenizer.model, tekken.json or "
+                "tiktoken's ranks");
   }
   if (pattern.empty()) {
     throw Error(ErrorKind::input, origin + " does not say how text is split",

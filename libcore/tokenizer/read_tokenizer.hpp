@@ -15,9 +15,10 @@ struct TokenizerFile {
   std::unique_ptr<const Tokenizer> tokenizer;
 };
 
-/// Knows the format by the content: Hugging Face's tokenizer.json, or tiktoken's ranks, which become one and
-/// need `pattern`: a name (see scanners.hpp) or a regular expression. Errors: input, naming the file: none of
-/// these, a `pattern` for a file that has its own, or none for one that has none; whatever is wrong in it.
+/// Knows the format by the content: Hugging Face's tokenizer.json, or what becomes one: SentencePiece's
+/// tokenizer.model, Mistral's tekken.json, or tiktoken's ranks, which need `pattern`: a name (see
+/// scanners.hpp) or a regular expression. Errors: input, naming the file: none of these, a `pattern` for a
+/// file that has its own, or none for one that has none; whatever is wrong in it.
 TokenizerFile read_tokenizer(const fs::path& path, const std::string& pattern = {});
 
 }  // namespace dt::tokenizer

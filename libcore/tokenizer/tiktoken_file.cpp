@@ -6,33 +6,15 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "tokenizer/base64.hpp"
 #include "tokenizer/hf_writer.hpp"
-#include "tokenizer/merger.hpp"
+#include "tokenizer/learn_merges.hpp"
 #include "tokenizer/regex_splitter.hpp"
 #include "tokenizer/scanners.hpp"
 
 namespace dt::tokenizer {
 
 namespace {
-
-/// Standard base64 with padding; nothing where it is none, or empty.
-std::optional<std::string> from_base64(std::string_view text) {
-  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  while (!text.empty() && text.back() == '=') text.remove_suffix(1);
-  std::string bytes;
-  std::uint32_t bits = 0;
-  int num_bits = 0;
-  for (const char c : text) {
-    const std::size_t digit = digits.find(c);
-    if (digit == digits.npos) return std::nullopt;
-    bits = bits << 6 | static_cast<std::uint32_t>(digit);
-    num_bits += 6;
-    if (num_bits < 8) continue;
-    num_bits -= 8;
-    bytes += static_cast<char>(bits >> num_bits);
-  }
-  return bytes.empty() ? std::nullopt : std::optional(bytes);
-}
 
 struct Line {
   std::string bytes;
@@ -82,27 +64,11 @@ void set_byte_ids(Bpe& bpe, const std::string& origin) {
   }
 }
 
-/// The file says which tokens there are, and tiktoken merges whatever two make one, by its rank. But a
-/// token's bytes only ever come to be from one pair: as long as nothing merges across their borders, merges
-/// within them come in the same order whatever stands around, so the pair is what they are before the last
-/// merge. Shorter tokens decide it, so these go first. Bytes that never come down to two are taken as whole
-/// pieces only.
-void learn_merges(Bpe& bpe) {
-  std::vector<Id> by_length(bpe.vocabulary.size());
-  std::iota(by_length.begin(), by_length.end(), Id{0});
-  std::stable_sort(by_length.begin(), by_length.end(), [&](Id a, Id b) {
-    return bpe.vocabulary.bytes(a).size() < bpe.vocabulary.bytes(b).size();
-  });
-  Merger merger(bpe.merges);
-  std::vector<Id> symbols, parts;
-  for (const Id id : by_length) {
-    if (bpe.vocabulary.bytes(id).size() < 2) continue;
-    symbols.clear();
-    parts.clear();
-    append_symbols(bpe, bpe.vocabulary.bytes(id), symbols);
-    merger.merge(symbols, parts);
-    if (parts.size() == 2) bpe.merges.add(parts[0], parts[1], {id, id});
-  }
+/// The file says which tokens there are, and tiktoken merges whatever two make one, by its rank.
+void add_merges(Bpe& bpe) {
+  std::vector<Rank> ranks(bpe.vocabulary.size());
+  std::iota(ranks.begin(), ranks.end(), Rank{0});
+  learn_merges(ranks, ranks, bpe);
 }
 
 std::optional<Pattern> known_pattern(const std::string& pattern) {
@@ -131,12 +97,18 @@ bool is_tiktoken_file(std::string_view text) {
   return parse_line(first_line(text)).has_value();
 }
 
+Bpe bpe_of_ranks(Vocabulary vocabulary, const std::string& origin) {
+  Bpe bpe;
+  bpe.vocabulary = std::move(vocabulary);
+  bpe.takes_whole_pieces = true;
+  set_byte_ids(bpe, origin);
+  add_merges(bpe);
+  return bpe;
+}
+
 Tokenizer read_tiktoken(std::string_view text, const std::string& origin, const std::string& pattern) {
   Tokenizer tokenizer;
-  tokenizer.bpe.vocabulary = read_tokens(text, origin);
-  tokenizer.bpe.takes_whole_pieces = true;
-  set_byte_ids(tokenizer.bpe, origin);
-  learn_merges(tokenizer.bpe);
+  tokenizer.bpe = bpe_of_ranks(read_tokens(text, origin), origin);
   tokenizer.pre_tokenizer = splitter_of(pattern);
   return tokenizer;
 }

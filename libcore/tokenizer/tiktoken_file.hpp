@@ -22,4 +22,7 @@ Tokenizer read_tiktoken(std::string_view text, const std::string& origin, const 
 std::string tiktoken_as_hugging_face(std::string_view text, const std::string& origin,
                                      const std::string& pattern);
 
+/// The encoding of tokens whose ids say which goes first. Errors: input, a byte without a token.
+Bpe bpe_of_ranks(Vocabulary vocabulary, const std::string& origin);
+
 }  // namespace dt::tokenizer

@@ -1,5 +1,7 @@
 #include "tokenizer/utf8.hpp"
 
+#include <utf8proc.h>
+
 namespace dt::tokenizer {
 
 std::string to_utf8(char32_t code_point) {
@@ -17,6 +19,18 @@ char32_t first_code_point(std::string_view text) {
   for (std::size_t i = 1; i < length; ++i)
     code_point = code_point << 6 | (static_cast<unsigned char>(text[i]) & 0x3F);
   return code_point;
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    utf8proc_int32_t code_point = 0;
+    const auto rest = static_cast<utf8proc_ssize_t>(std::min<std::size_t>(text.size() - at, 4));
+    const auto length =
+        utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at, rest, &code_point);
+    if (length <= 0) return false;
+    at += static_cast<std::size_t>(length);
+  }
+  return true;
 }
 
 }  // namespace dt::tokenizer

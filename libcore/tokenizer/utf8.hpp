@@ -16,6 +16,8 @@ inline std::size_t character_length(std::string_view text) {
   return std::min(length, text.size());
 }
 
+/// Whether all of `text` is valid.
+bool is_utf8(std::string_view text);
 /// `code_point` ≤ U+10FFFF as UTF-8.
 std::string to_utf8(char32_t code_point);
 /// The first character of `text`, which is not empty and valid.

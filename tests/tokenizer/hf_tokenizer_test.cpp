@@ -138,8 +138,8 @@ TEST_CASE("tokenizer.json: what is not known or followed is refused with its pat
   const json file = byte_level();
   CHECK(refusal(file, "/model/type", "Unigram")
             .starts_with("t.json: model.type: the kind \"Unigram\" is unknown"));
-  CHECK(refusal(file, "/normalizer", {{"type", "Precompiled"}})
-            .starts_with("t.json: normalizer.type: the kind \"Precompiled\""));
+  CHECK(refusal(file, "/normalizer", {{"type", "BertNormalizer"}})
+            .starts_with("t.json: normalizer.type: the kind \"BertNormalizer\""));
   const json steps = {{"type", "Sequence"}, {"pretokenizers", {{{"type", "Digits"}}, {{"type", "Bert"}}}}};
   CHECK(refusal(file, "/pre_tokenizer", steps)
             .starts_with("t.json: pre_tokenizer.pretokenizers[1].type: the kind \"Bert\""));
@@ -175,4 +175,36 @@ TEST_CASE("tokenizer.json: what is broken is refused with its path") {
   const std::string deep = "{\"pre_tokenizer\":" + std::string(100'000, '[') + "}";
   CHECK(dt_test::caught([&] { read_hugging_face(deep, "t.json"); }).says("nests more than 100 levels deep"));
   CHECK(dt_test::caught([] { read_hugging_face("{}", "t.json"); }).says("t.json: model: is missing"));
+}
+
+TEST_CASE("tokenizer.json: merges of one rank go from left to right") {
+  json file = byte_level();
+  file["model"]["merges"] = {"l l", "h e", "e l"};
+  file["model"]["vocab"]["el"] = 261;
+  file["model"]["dt_ties"] = {2};
+  const Tokenizer tokenizer = read(file);
+  CHECK(encoded(tokenizer, "hel") == Ids{256, 'l'});
+  file["model"]["merges"] = {"l l", "e l", "h e"};
+  CHECK(encoded(read(file), "hel") == Ids{256, 'l'});
+  CHECK(refusal(file, "/model/dt_ties", {0}).find("dt_ties[0]: is no merge with one before it") !=
+        std::string::npos);
+  CHECK(refusal(file, "/model/dt_ties", {3}).find("is no merge") != std::string::npos);
+}
+
+TEST_CASE("tokenizer.json: added tokens that are found in normalised text as they are, or nowhere") {
+  json file = byte_fallback();
+  file["added_tokens"] = {
+      {{"id", 300}, {"content", "a"}, {"normalized", false}, {"dt_found_in", "normalized text"}},
+      {{"id", 0}, {"content", "<unk>"}, {"special", true}, {"dt_found_in", "nothing"}}};
+  const Tokenizer tokenizer = read(file);
+  CHECK(encoded(tokenizer, "a") == Ids{301, 300});
+  CHECK(encoded(tokenizer, "<unk>").size() == 6);
+  CHECK(refusal(file, "/added_tokens/0/dt_found_in", "here").find("added_tokens[0].dt_found_in: is not") !=
+        std::string::npos);
+}
+
+TEST_CASE("tokenizer.json: a charsmap is base64 of one") {
+  const json step = {{"type", "Precompiled"}, {"precompiled_charsmap", "*"}};
+  CHECK(refusal(byte_level(), "/normalizer", step)
+            .starts_with("t.json: normalizer.precompiled_charsmap: is no base64"));
 }

@@ -33,11 +33,13 @@ Ids merged(const MergeTable& table, const Ids& symbols) {
   return ids;
 }
 
-/// Pairs of tokens that exist by then, in random order of rank: also such as no training would give, where a
-/// merge goes before those that make its parts.
+/// Pairs of tokens that exist by then, in random order of rank, some of the same: also such as no training
+/// would give, where a merge goes before those that make its parts.
 MergeTable random_table(std::mt19937& random, Id num_symbols, Id num_merges) {
   std::vector<Rank> ranks(num_merges);
   for (Rank i = 0; i < num_merges; ++i) ranks[i] = i;
+  const Rank num_equal = random() % 3 == 0 ? 1 + random() % 20 : 1;
+  for (Rank& rank : ranks) rank /= num_equal;
   if (random() % 2 == 0) std::shuffle(ranks.begin(), ranks.end(), random);
   MergeTable table;
   for (Id i = 0; i < num_merges; ++i) {

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/test_folder.hpp"
+#include "tokenizer/base64.hpp"
 #include "tokenizer/encoder.hpp"
 #include "tokenizer/hf_tokenizer.hpp"
 
@@ -13,25 +14,13 @@ using Ids = std::vector<Id>;
 
 namespace {
 
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t bits = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      bits = bits << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0);
-    for (std::size_t k = 0; k < 4; ++k)
-      text += i + k <= bytes.size() ? digits[bits >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
-}
-
 /// Bytes have the ranks 0 to 255, the tokens those from 256 on.
 std::string file_of(const std::vector<std::string>& tokens) {
   std::string text;
   for (int byte = 0; byte < 256; ++byte)
-    text += fmt::format("{} {}\n", base64(std::string(1, static_cast<char>(byte))), byte);
-  for (std::size_t i = 0; i < tokens.size(); ++i) text += fmt::format("{} {}\n", base64(tokens[i]), 256 + i);
+    text += fmt::format("{} {}\n", to_base64(std::string(1, static_cast<char>(byte))), byte);
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    text += fmt::format("{} {}\n", to_base64(tokens[i]), 256 + i);
   return text;
 }
 
