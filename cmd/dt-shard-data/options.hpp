@@ -12,7 +12,8 @@
 
 namespace dt::shard_data {
 
-/// As given on the command line; exactly one of out, encode_only, save_tokenizer, show, verify and decode is set.
+/// As given on the command line; exactly one of out, encode_only, save_tokenizer, show, verify and decode is
+/// set.
 struct Options {
   std::vector<std::string> inputs;
   std::optional<std::string> input_list;

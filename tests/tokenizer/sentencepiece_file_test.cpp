@@ -130,6 +130,7 @@ TEST_CASE("sentencepiece: pieces that text cannot come to are no trouble") {
   const std::string unused = pieces() + piece("acb", -4, 5) + piece("x", -5, 5) + piece("abc", -0.5F);
   CHECK(encoded(unused + trainer() + plain, "abcx") == Ids{3, 12, 11});
   CHECK(encoded(pieces() + piece("cb", 0, 4) + piece("acbx", -1) + trainer() + plain, "acb") == Ids{9, 10});
+  CHECK(encoded(pieces() + piece("x", 0, 4) + piece("xa", -4, 5) + trainer() + plain, "xa") == Ids{3, 10, 4});
 }
 
 TEST_CASE("sentencepiece: broken models are refused") {
