@@ -19,7 +19,7 @@ constexpr std::int64_t max_threads = 1024;
 constexpr std::array<const char*, 6> formats = {"auto", "text", "jsonl", "npy", "bin", "megatron"};
 
 /// "\n", "\t", "\r" and "\\" as one would write them in a string.
-std::string unescape(const std::string& text) {
+std::string unescape(const std::string& text, const char* option) {
   constexpr std::array<std::pair<char, char>, 4> escapes = {
       {{'n', '\n'}, {'t', '\t'}, {'r', '\r'}, {'\\', '\\'}}};
   std::string out;
@@ -32,12 +32,19 @@ std::string unescape(const std::string& text) {
     const auto* found = std::find_if(escapes.begin(), escapes.end(),
                                      [&](const auto& escape) { return escape.first == letter; });
     if (found == escapes.end()) {
-      throw Error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--document-separator'", text),
+      throw Error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--{}'", text, option),
                   "expected text in which a backslash stands before n, t, r or another backslash");
     }
     out += found->second;
   }
   return out;
+}
+
+std::optional<data::TurnFormat> turns_of(const Options& options) {
+  if (!options.turn_format) return std::nullopt;
+  data::TurnFormat turns = data::parse_turn_format(unescape(*options.turn_format, "turn-format"));
+  turns.loss_on = options.loss_on;
+  return turns;
 }
 
 void check_mode(const OptionTable& table, const Options& options) {
@@ -72,7 +79,7 @@ void check_format(const OptionTable& table, const Options& options) {
     if (has_no_use && table.given(name))
       throw usage_error("--{} is for {}, not --format {}", name, what, options.format);
   };
-  for (const char* name : {"text-key", "skip-bad-lines"})
+  for (const char* name : {"text-key", "skip-bad-lines", "turn-format"})
     refuse(name, "JSON lines", is_tokens || options.format == "text");
   refuse("document-separator", "text", is_tokens || options.format == "jsonl");
   for (const char* name : {"invalid", "min-chars", "max-chars"}) refuse(name, "text", is_tokens);
@@ -108,9 +115,10 @@ void check_values(const OptionTable& table, const Options& options) {
   }
   if (options.max_chars && *options.max_chars < options.min_chars)
     throw usage_error("--max-chars {} is below --min-chars {}", *options.max_chars, options.min_chars);
+  turns_of(options);
   if (!options.document_separator) return;
   if (options.document_separator->empty()) throw usage_error("--document-separator is empty");
-  unescape(*options.document_separator);
+  unescape(*options.document_separator, "document-separator");
 }
 
 }  // namespace
@@ -150,6 +158,17 @@ void declare(OptionTable& table, Options& options) {
           "end documents with its end-of-document token: npy, one row of whole numbers; bin, ids alone "
           "(nanoGPT) or llm.c's, never unpacked; megatron, X.bin with X.idx, which says where documents end")
       .add("text-key", &options.text_key, "KEY", "where a JSON line has its text")
+      .add("turn-format", &options.turn_format, "FORMAT",
+           "JSON lines are conversations: lists \"messages\" of objects with a role and a content. What is "
+           "written for each turn: {role} and {content} in it are the turn's (\\n, \\t, \\r, \\\\ "
+           "understood). "
+           "Special tokens are those that FORMAT writes out; in contents they are text")
+      .no_use_with({"text-key"})
+      .add("loss-on", &options.loss_on, "ROLES",
+           "what models learn to write: the contents of these roles' turns and what FORMAT has behind them; "
+           "the rest is read alone")
+      .needs("--turn-format", [&options] { return options.turn_format.has_value(); })
+      .no_use_with({"encode-only", "save-tokenizer"})
       .add("document-separator", &options.document_separator, "STRING",
            "split text into documents at STRING (\\n, \\t, \\r, \\\\ understood); without it a file is a "
            "document")
@@ -213,6 +232,10 @@ void declare(OptionTable& table, Options& options) {
                "how many tokens?")
       .example("dt-shard-data --out data/owt --format bin --tokenizer gpt2/tokenizer.json train.bin",
                "token ids of nanoGPT or llm.c")
+      .example(
+          "dt-shard-data --out data/chats --tokenizer hf/tokenizer.json --turn-format "
+          "'<|im_start|>{role}\\n{content}<|im_end|>\\n' --loss-on assistant chats.jsonl",
+          "conversations, of which the assistant's part is learned")
       .example("dt-shard-data --verify data/wiki", "is it whole?")
       .example("dt-shard-data --decode data/wiki/train-00000.h5:0:500", "read what a model will read")
       .check([&table, &options] {
@@ -235,11 +258,11 @@ data::MakeOptions make_options(const Options& options) {
   make.read.takes_tokens = options.names_tokenizer;
   if (options.token_type)
     make.read.raw_type = *options.token_type == "u16" ? data::TokenType::u16 : data::TokenType::u32;
-  make.read.document_separator = unescape(options.document_separator.value_or(""));
+  make.read.document_separator = unescape(options.document_separator.value_or(""), "document-separator");
   make.read.invalid = options.invalid == "replace" ? data::InvalidUtf8::replace
                       : options.invalid == "skip"  ? data::InvalidUtf8::skip
                                                    : data::InvalidUtf8::fail;
-  make.lines = {options.text_key, options.skip_bad_lines};
+  make.lines = {options.text_key, options.skip_bad_lines, turns_of(options)};
   make.tokenizer = options.tokenizer;
   make.tokenizer_pattern = options.tokenizer_pattern.value_or("");
   make.eos_token = options.eos_token.value_or("");

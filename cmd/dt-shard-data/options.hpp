@@ -36,6 +36,8 @@ struct Options {
   std::optional<std::string> eos_token;
   std::optional<std::int64_t> train_bpe;
   std::int64_t min_pair_count = 1;
+  std::optional<std::string> turn_format;
+  std::vector<std::string> loss_on;
   bool append_eos = true;
   std::int64_t shard_tokens = std::int64_t{64} << 20;
   std::int64_t min_chars = 0;

@@ -1,6 +1,7 @@
 #include "data/chunk_encoder.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -37,26 +38,66 @@ std::string reason_of(const json::exception& error) {
   return std::string(column == text.npos ? text.substr(text.find("] ") + 2) : text.substr(column));
 }
 
-std::string text_of_line(const Chunk& chunk, std::size_t begin, std::size_t end,
-                         const std::string& text_key) {
-  const std::string expected =
-      fmt::format("one JSON object a line is expected, with its text under \"{}\"", text_key);
+/// What a line should have been; where it stands.
+struct Line {
+  const Chunk& chunk;
+  std::size_t begin;
+  std::size_t end;
+
+  Error error(const std::string& what, const std::string& expected) const {
+    return error_at(chunk, begin, what, expected);
+  }
+};
+
+json object_of(const Line& line, const std::string& expected) {
   json document;
   try {
-    document = json::parse(chunk.bytes.data() + begin, chunk.bytes.data() + end);
+    document = json::parse(line.chunk.bytes.data() + line.begin, line.chunk.bytes.data() + line.end);
   } catch (const json::exception& error) {
-    throw error_at(chunk, begin, "invalid JSON: " + reason_of(error), expected);
+    throw line.error("invalid JSON: " + reason_of(error), expected);
   }
-  if (!document.is_object())
-    throw error_at(chunk, begin, fmt::format("a JSON {}", document.type_name()), expected);
+  if (!document.is_object()) throw line.error(fmt::format("a JSON {}", document.type_name()), expected);
+  return document;
+}
+
+std::string text_of(const Line& line, const std::string& text_key) {
+  const std::string expected =
+      fmt::format("one JSON object a line is expected, with its text under \"{}\"", text_key);
+  json document = object_of(line, expected);
   const auto text = document.find(text_key);
   if (text == document.end())
-    throw error_at(chunk, begin, fmt::format("no key \"{}\"", text_key), expected + " (--text-key)");
+    throw line.error(fmt::format("no key \"{}\"", text_key), expected + " (--text-key)");
   if (!text->is_string()) {
-    throw error_at(chunk, begin, fmt::format("\"{}\" is a JSON {}", text_key, text->type_name()),
-                   "a string is expected");
+    throw line.error(fmt::format("\"{}\" is a JSON {}", text_key, text->type_name()), "a string is expected");
   }
   return std::move(text->get_ref<std::string&>());
+}
+
+bool is_role(const std::string& text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-';
+  });
+}
+
+std::vector<Turn> turns_of(const Line& line) {
+  const std::string expected =
+      "a conversation a line is expected: {\"messages\": [{\"role\": \"user\", \"content\": \"…\"}, …]}";
+  const json document = object_of(line, expected);
+  const auto messages = document.find("messages");
+  if (messages == document.end() || !messages->is_array()) throw line.error("no \"messages\"", expected);
+  std::vector<Turn> turns;
+  for (const json& message : *messages) {
+    const auto text = [&](const char* key) {
+      const bool is_there = message.is_object() && message.contains(key) && message.at(key).is_string();
+      if (!is_there) throw line.error(fmt::format("message {} has no {}", turns.size(), key), expected);
+      return message.at(key).get<std::string>();
+    };
+    turns.push_back({text("role"), text("content")});
+    if (!is_role(turns.back().role))
+      throw line.error(fmt::format("message {} has the role {:?}", turns.size() - 1, turns.back().role),
+                       "a name of letters, digits, _ and - is expected");
+  }
+  return turns;
 }
 
 void encode_part(std::string_view text, bool ends_document, TextEncoder& encoder, EncodedChunk& out) {
@@ -65,16 +106,14 @@ void encode_part(std::string_view text, bool ends_document, TextEncoder& encoder
   out.parts.push_back({first_id, out.ids.size(), num_characters(text), ends_document});
 }
 
-/// Nothing where the line is bad, and that is to be counted in `flaws`.
-std::optional<std::string> text_unless_bad(const Chunk& chunk, std::size_t begin, std::size_t end,
-                                           const LineOptions& options, Flaws& flaws) {
-  try {
-    return text_of_line(chunk, begin, end, options.text_key);
-  } catch (const Error& error) {
-    if (!options.skip_bad) throw;
-    flaws += {0, 1, error.what()};
-    return std::nullopt;
-  }
+void encode_line(const Line& line, TextEncoder& encoder, const LineOptions& options, EncodedChunk& out) {
+  if (!options.turns) return encode_part(text_of(line, options.text_key), true, encoder, out);
+  const std::vector<Turn> turns = turns_of(line);
+  const std::size_t first_id = out.ids.size();
+  encode_turns(turns, *options.turns, encoder, out.ids);
+  std::uint64_t chars = 0;
+  for (const Turn& turn : turns) chars += num_characters(turn.content);
+  out.parts.push_back({first_id, out.ids.size(), chars, true});
 }
 
 void encode_lines(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options, EncodedChunk& out) {
@@ -82,8 +121,12 @@ void encode_lines(const Chunk& chunk, TextEncoder& encoder, const LineOptions& o
   for (std::size_t begin = 0, end = 0; begin < bytes.size(); begin = end + 1) {
     end = std::min(bytes.find('\n', begin), bytes.size());
     if (bytes.substr(begin, end - begin).find_first_not_of(" \t\r") == bytes.npos) continue;
-    const auto text = text_unless_bad(chunk, begin, end, options, out.flaws);
-    if (text) encode_part(*text, true, encoder, out);
+    try {
+      encode_line({chunk, begin, end}, encoder, options, out);
+    } catch (const Error& error) {
+      if (!options.skip_bad || error.kind() != ErrorKind::input) throw;
+      out.flaws += {0, 1, error.what()};
+    }
   }
 }
 

@@ -3,17 +3,20 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/chunk_reader.hpp"
+#include "data/conversation.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {
 
 struct LineOptions {
   std::string text_key = "text";
-  bool skip_bad = false;  // lines that are no object with a text
+  bool skip_bad = false;                 // lines that are no object with a text
+  std::optional<TurnFormat> turns = {};  // lines are conversations: their "messages" in this format
 };
 
 /// What was wrong with inputs and was asked to be passed over.
@@ -44,7 +47,8 @@ struct EncodedChunk {
 
 /// Safe to call from several threads at once, each with its own encoder. Errors: input, naming file and line,
 /// for invalid UTF-8, and in JSON lines for invalid JSON, a line that is no object, and a `text_key` that is
-/// missing or no string (none of these where bad lines are skipped). Blank lines are passed over.
+/// missing or no string, or "messages" that are no list of objects with a role, of letters, digits, _ and -,
+/// and a content (none of these where bad lines are skipped). Blank lines are passed over.
 EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options);
 
 }  // namespace dt::data

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "data/chunk_encoder.hpp"
 #include "data/encoder_pool.hpp"
+#include "data/target_flag.hpp"
 #include "data/task_pool.hpp"
 #include "data/token_encoder.hpp"
 
@@ -72,13 +73,21 @@ class DocumentEnds {
   void append(const DocumentPart& part) {
     is_empty_ = is_empty_ && part.ids.empty();
     if (is_empty_) return;
+    if (!part.ids.empty()) last_id_ = part.ids.back();
     sink_({part.ids, part.chars, part.ends_document && !eos_});
-    if (part.ends_document && eos_) sink_({std::span(&*eos_, 1), 0, true});
+    if (part.ends_document && eos_) append_eos();
     is_empty_ = part.ends_document;
+  }
+
+  /// A target where what it ends is one.
+  void append_eos() {
+    const std::uint32_t eos = *eos_ | (last_id_ & not_a_target);
+    sink_({std::span(&eos, 1), 0, true});
   }
 
   std::optional<std::uint32_t> eos_;
   const DocumentSink& sink_;
+  std::uint32_t last_id_ = 0;
   bool is_empty_ = true;  // the document that is under way
 };
 

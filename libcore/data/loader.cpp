@@ -34,7 +34,7 @@ void read_window(const TokenDataset& dataset, Split split, std::uint64_t window,
     return std::span(values_BT).subspan(static_cast<std::size_t>(row) * length, length);
   };
   dataset.read(split, window * length, row_of(batch.tokens_BT));
-  dataset.read(split, window * length + 1, row_of(batch.labels_BT));
+  dataset.read_labels(split, window * length + 1, row_of(batch.labels_BT));
   if (!batch.first_BT.empty()) dataset.document_starts(split, window * length, row_of(batch.first_BT));
 }
 
@@ -88,7 +88,13 @@ struct Loader::State {
   double wait_s = 0;
   std::uint64_t ahead_first = 0;
   std::int64_t ahead_count = 0;
-  std::future<Batch> ahead;  // its destructor waits for the reader
+  std::optional<Batch> ahead_batch;  // once it is there
+  std::future<Batch> ahead;          // its destructor waits for the reader
+
+  Batch& wait_for_ahead() {
+    if (ahead.valid()) ahead_batch = ahead.get();
+    return *ahead_batch;
+  }
 
   Batch load(std::uint64_t first, std::int64_t count) const {
     Batch batch = empty_batch(first, count, sequence_length, documents);
@@ -123,8 +129,15 @@ std::vector<Sampler> samplers_of(const Mixture& mixture, std::uint64_t seed, std
 }
 
 Loader::Loader(const Mixture& mixture, std::uint64_t seed, std::int64_t sequence_length, bool documents)
-    : state_(new State{
-          mixture, samplers_of(mixture, seed, sequence_length), sequence_length, documents, 0, 0, 0, {}}) {}
+    : state_(new State{mixture,
+                       samplers_of(mixture, seed, sequence_length),
+                       sequence_length,
+                       documents,
+                       0,
+                       0,
+                       0,
+                       {},
+                       {}}) {}
 
 Loader::~Loader() = default;
 
@@ -135,9 +148,11 @@ const Sampler& Loader::sampler(std::size_t source) const {
 Batch Loader::next(std::uint64_t first, std::int64_t count, std::uint64_t first_ahead) {
   State& s = *state_;
   const double start = monotonic_s();
-  const bool is_ahead = s.ahead.valid() && s.ahead_first == first && s.ahead_count == count;
+  const bool has_ahead = s.ahead.valid() || s.ahead_batch;
+  const bool is_ahead = has_ahead && s.ahead_first == first && s.ahead_count == count;
   if (!is_ahead) s.will_need(first, count);
-  Batch batch = is_ahead ? s.ahead.get() : s.load(first, count);
+  Batch batch = is_ahead ? std::move(s.wait_for_ahead()) : s.load(first, count);
+  s.ahead_batch.reset();
   s.wait_s += monotonic_s() - start;
   s.ahead = std::async(std::launch::async, [&s, stride = first_ahead - first, first_ahead, count, is_ahead] {
     // Batches are taken to go on at this distance: where they do, all but the last have been told before.
@@ -150,8 +165,16 @@ Batch Loader::next(std::uint64_t first, std::int64_t count, std::uint64_t first_
   return batch;
 }
 
+std::int64_t Loader::num_targets_ahead() {
+  return num_targets(state_->wait_for_ahead());
+}
+
 double Loader::wait_s() const {
   return state_->wait_s;
+}
+
+std::int64_t num_targets(const Batch& batch) {
+  return std::ranges::count_if(batch.labels_BT, [](std::int32_t label) { return label >= 0; });
 }
 
 std::uint64_t num_validation_windows(const TokenDataset& dataset, std::int64_t sequence_length) {

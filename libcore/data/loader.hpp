@@ -16,7 +16,7 @@ struct Batch {
   std::int64_t num_samples = 0;
   std::int64_t sequence_length = 0;
   std::vector<std::int32_t> tokens_BT;
-  std::vector<std::int32_t> labels_BT;   // tokens shifted by one
+  std::vector<std::int32_t> labels_BT;   // tokens shifted by one; negative: no target
   std::vector<std::uint64_t> samples_B;  // global sample indices
   /// By which batch_digest knows them: the global index, and in the top eight bits the source.
   std::vector<std::uint64_t> digest_seeds_B;
@@ -44,12 +44,17 @@ class Loader {
   /// system read in what some more batches at that distance need. Adds the time spent waiting to wait_s().
   /// Rethrows the reader's error.
   Batch next(std::uint64_t first, std::int64_t count, std::uint64_t first_ahead);
+  /// Targets of the batch that is being prepared; waits for it, which is no time of wait_s().
+  std::int64_t num_targets_ahead();
   double wait_s() const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// How many of its labels are targets.
+std::int64_t num_targets(const Batch& batch);
 
 /// Windows [first, first + count) of a validation split, in order; with `documents` also first_BT.
 Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length, std::uint64_t first,

@@ -17,8 +17,12 @@ namespace dt::data {
 
 namespace {
 
-DType token_dtype(const TokenizerInfo& tokenizer) {
-  return tokenizer.fits_u16() ? DType::u16 : DType::u32;
+constexpr std::uint32_t largest_u16_vocabulary = 65536;
+
+TokenStorage storage_of(const TokenizerInfo& tokenizer, const MakeOptions& options) {
+  const bool masks = options.lines.turns && options.lines.turns->masks_targets();
+  const bool fits = tokenizer.vocabulary_size <= largest_u16_vocabulary;
+  return {fits && !masks ? DType::u16 : DType::u32, masks};
 }
 
 /// Refuses early what commit() would refuse at the end, and more: only a dataset or an empty folder is
@@ -111,12 +115,12 @@ ShardPlans plan_shards(const DocumentSpool& spool, const MakeOptions& options) {
 
 void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOptions& options,
                   DatasetFile& dataset, const MakeProgress& progress) {
-  const DType dtype = token_dtype(dataset.tokenizer);
+  const TokenStorage storage = storage_of(dataset.tokenizer, options);
   auto [train_plans, validation_plans] = plan_shards(spool, options);
   if (train_plans.empty()) throw no_training_error();
   const auto writing = options.threads > 1 ? std::launch::async : std::launch::deferred;
-  ShardSeries train(folder, std::move(train_plans), dataset.tokenizer, dtype, writing);
-  ShardSeries validation(folder, std::move(validation_plans), dataset.tokenizer, dtype, writing);
+  ShardSeries train(folder, std::move(train_plans), dataset.tokenizer, storage, writing);
+  ShardSeries validation(folder, std::move(validation_plans), dataset.tokenizer, storage, writing);
   SplitRule rule = split_rule(options, spool);
   ShardSeries* series = &train;
   std::uint64_t done = 0;
@@ -129,7 +133,7 @@ void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOption
         const auto part = tokens.first(std::min<std::uint64_t>(tokens.size(), series->room()));
         series->append(part);
         validation.append(tokens.subspan(part.size()));  // of a single document, its tail
-        done += tokens.size() / dtype_bytes(dtype);
+        done += tokens.size() / dtype_bytes(storage.dtype);
         progress(MakePhase::write, done, spool.num_tokens());
       });
   train.finish(Split::train, dataset);
@@ -152,6 +156,10 @@ std::string made_by(const MakeOptions& options, const Flaws& flaws, const LeftOu
   made["document_separator"] = options.read.document_separator;
   made["invalid"] = invalid[static_cast<std::size_t>(options.read.invalid)];
   made["skip_bad_lines"] = options.lines.skip_bad;
+  if (const auto& turns = options.lines.turns) {
+    made["turn_format"] = turns->before + "{content}" + turns->after;
+    made["loss_on"] = turns->loss_on;
+  }
   made["shuffle"] = options.shuffle;
   made["seed"] = options.seed;
   made["append_eos"] = options.append_eos;
@@ -195,7 +203,7 @@ MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, con
   SpoolOptions spool_options;
   if (options.shuffle) spool_options.shuffle_seed = options.seed;
   spool_options.deduplicates = options.deduplicate;
-  spool_options.dtype = token_dtype(dataset.tokenizer);
+  spool_options.dtype = storage_of(dataset.tokenizer, options).dtype;
   DocumentSpool spool(spool_folder, spool_options);
   const auto [flaws, left_out] = spool_inputs(options, *tokenizer, spool, progress);
   dataset.made = made_by(options, flaws, left_out);

@@ -165,6 +165,10 @@ std::uint64_t Mixture::content_digest() const {
   return mixture_digest(contents, quotas_.weights());
 }
 
+bool Mixture::masks_targets() const {
+  return std::ranges::any_of(datasets_, &TokenDataset::masks_targets);
+}
+
 std::uint64_t Mixture::tokens(Split split) const {
   std::uint64_t tokens = 0;
   for (const TokenDataset& dataset : datasets_) tokens += dataset.split(split).tokens;

@@ -49,6 +49,8 @@ class Mixture {
   std::uint64_t content_digest() const;
   /// Of all sources.
   std::uint64_t tokens(Split split) const;
+  /// Whether some tokens of some source are no targets.
+  bool masks_targets() const;
 
  private:
   Mixture(std::string name, const std::vector<MixturePart>& parts,

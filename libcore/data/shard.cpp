@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/hdf5_file.hpp"
 #include "data/shard_writer.hpp"
+#include "data/target_flag.hpp"
 
 namespace dt::data {
 
@@ -88,9 +89,11 @@ void check_format(const Hdf5Reader& file) {
     throw Error(ErrorKind::input, fmt::format("{} is no token shard", file.path().string()),
                 "a file that dt-shard-data made is expected");
   }
-  if (const std::int64_t version = count_attribute(file, "version"); version != shard_version) {
+  const std::int64_t version = count_attribute(file, "version");
+  if (version != shard_version && version != masked_shard_version) {
     throw Error(ErrorKind::input, fmt::format("{} is of version {}", file.path().string(), version),
-                fmt::format("this dt reads version {}: make the dataset again with it", shard_version));
+                fmt::format("this dt reads versions {} and {}: make the dataset again with it", shard_version,
+                            masked_shard_version));
   }
 }
 
@@ -121,6 +124,10 @@ ShardHeader read_header(const Hdf5Reader& file) {
     throw input_error("{}: /document_offsets holds {} elements; u64 is expected", file.path().string(),
                       dtype_name(dtype));
   }
+  header.masks_targets = count_attribute(file, "version") == masked_shard_version;
+  if (header.masks_targets && header.dtype != DType::u32)
+    throw input_error("{}: /tokens holds u16 elements, which cannot say what is no target",
+                      file.path().string());
   header.tokens = static_cast<std::uint64_t>(count_attribute(file, "num_tokens"));
   header.documents = static_cast<std::uint64_t>(count_attribute(file, "num_documents"));
   const std::uint64_t bytes = header.tokens * dtype_bytes(header.dtype);
@@ -205,7 +212,7 @@ bool Shard::is_block_intact(std::size_t index) const {
 std::uint32_t Shard::largest_token(std::size_t index) const {
   std::uint32_t largest = 0;
   for_each_token(header().dtype, block(index),
-                 [&](std::size_t, std::uint32_t token) { largest = std::max(largest, token); });
+                 [&](std::size_t, std::uint32_t stored) { largest = std::max(largest, token_of(stored)); });
   return largest;
 }
 
@@ -266,10 +273,7 @@ void Shard::will_need(std::uint64_t begin, std::uint64_t end) const {
       state_->payload(state_->tokens).subspan(begin * token_bytes, (end - begin) * token_bytes));
 }
 
-void Shard::read(std::uint64_t begin, std::span<std::int32_t> out) const {
-  const std::uint64_t end = begin + out.size();
-  check_tokens(begin, end);
-  if (out.empty()) return;
+void Shard::verify_blocks(std::uint64_t begin, std::uint64_t end) const {
   const std::size_t token_bytes = dtype_bytes(header().dtype);
   for (std::size_t i = begin * token_bytes / digest_block_bytes;
        i <= (end - 1) * token_bytes / digest_block_bytes; ++i) {
@@ -283,9 +287,28 @@ void Shard::read(std::uint64_t begin, std::span<std::int32_t> out) const {
     }
     state_->verified[i].store(true, std::memory_order_relaxed);
   }
+}
+
+/// Calls use(index, stored) for each.
+template <class Use>
+void Shard::for_tokens(std::uint64_t begin, std::uint64_t count, Use use) const {
+  check_tokens(begin, begin + count);
+  if (count == 0) return;
+  verify_blocks(begin, begin + count);
+  const std::size_t token_bytes = dtype_bytes(header().dtype);
   for_each_token(header().dtype,
-                 state_->payload(state_->tokens).subspan(begin * token_bytes, out.size() * token_bytes),
-                 [&](std::size_t i, std::uint32_t token) { out[i] = static_cast<std::int32_t>(token); });
+                 state_->payload(state_->tokens).subspan(begin * token_bytes, count * token_bytes), use);
+}
+
+void Shard::read(std::uint64_t begin, std::span<std::int32_t> out) const {
+  for_tokens(begin, out.size(), [&](std::size_t i, std::uint32_t stored) {
+    out[i] = static_cast<std::int32_t>(token_of(stored));
+  });
+}
+
+void Shard::read_labels(std::uint64_t begin, std::span<std::int32_t> out) const {
+  for_tokens(begin, out.size(),
+             [&](std::size_t i, std::uint32_t stored) { out[i] = static_cast<std::int32_t>(stored); });
 }
 
 }  // namespace dt::data

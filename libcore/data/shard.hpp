@@ -23,6 +23,7 @@ struct ShardHeader {
   std::uint64_t documents = 0;  // that begin in it
   std::uint64_t bytes = 0;      // of the file
   std::uint64_t digest = 0;     // of its block digests
+  bool masks_targets = false;   // some tokens are none
 };
 
 /// Read-only, its tokens memory-mapped; safe from several threads. Opening reads the header and the digests,
@@ -40,6 +41,8 @@ class Shard {
 
   /// Copies tokens from `begin` on. Verifies the digest of each block when it is first touched.
   void read(std::uint64_t begin, std::span<std::int32_t> out) const;
+  /// The same as labels: negative where a token is no target.
+  void read_labels(std::uint64_t begin, std::span<std::int32_t> out) const;
 
   /// Has the system read them in, without waiting, together with what their first use verifies.
   void will_need(std::uint64_t begin, std::uint64_t end) const;
@@ -60,6 +63,9 @@ class Shard {
 
  private:
   void check_tokens(std::uint64_t begin, std::uint64_t end) const;
+  void verify_blocks(std::uint64_t begin, std::uint64_t end) const;
+  template <class Use>
+  void for_tokens(std::uint64_t begin, std::uint64_t count, Use use) const;
   bool is_verified(std::size_t block) const;
   void verify_document_offsets() const;
   struct State;

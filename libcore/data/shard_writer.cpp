@@ -52,16 +52,16 @@ std::vector<ShardPlan> ShardPlanner::finish() {
 }
 
 ShardWriter::ShardWriter(const fs::path& path, const ShardPlan& plan, const TokenizerInfo& tokenizer,
-                         DType dtype, std::launch writing)
+                         TokenStorage storage, std::launch writing)
     : file_(path),
-      token_bytes_(dtype_bytes(dtype)),
+      token_bytes_(dtype_bytes(storage.dtype)),
       total_bytes_(plan.tokens * token_bytes_),
       writing_(writing) {
-  file_.declare("/tokens", dtype, {plan.tokens});
+  file_.declare("/tokens", storage.dtype, {plan.tokens});
   file_.declare("/document_offsets", DType::u64, {plan.documents + 1});
   file_.declare("/digests", DType::u64, {(total_bytes_ + digest_block_bytes - 1) / digest_block_bytes});
   file_.attribute("/", "format", std::string(shard_format));
-  file_.attribute("/", "version", shard_version);
+  file_.attribute("/", "version", storage.masks_targets ? masked_shard_version : shard_version);
   file_.attribute("/", "split", std::string(split_name(plan.split)));
   file_.attribute("/", "tokenizer", tokenizer.name);
   file_.attribute("/", "tokenizer_digest", to_hex(tokenizer.digest));
@@ -124,14 +124,14 @@ std::uint64_t ShardWriter::close() {
   return digest(std::as_bytes(std::span(digests_)));
 }
 
-ShardSeries::ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, DType dtype,
-                         std::launch writing)
+ShardSeries::ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer,
+                         TokenStorage storage, std::launch writing)
     : folder_(std::move(folder)),
       plans_(std::move(plans)),
       tokenizer_(std::move(tokenizer)),
-      dtype_(dtype),
+      storage_(storage),
       writing_(writing) {
-  for (const ShardPlan& plan : plans_) room_ += plan.tokens * dtype_bytes(dtype);
+  for (const ShardPlan& plan : plans_) room_ += plan.tokens * dtype_bytes(storage.dtype);
 }
 
 void ShardSeries::open_next_if_full() {
@@ -141,7 +141,7 @@ void ShardSeries::open_next_if_full() {
   const ShardPlan& plan = plans_[entries_.size()];
   const std::string name = fmt::format("{}-{:05}.h5", split_name(plan.split), entries_.size());
   entries_.push_back({name, plan.split, plan.tokens, plan.documents, 0, 0});
-  current_ = std::make_unique<ShardWriter>(folder_ / name, plan, tokenizer_, dtype_, writing_);
+  current_ = std::make_unique<ShardWriter>(folder_ / name, plan, tokenizer_, storage_, writing_);
 }
 
 void ShardSeries::close_current() {

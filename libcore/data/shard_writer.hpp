@@ -21,6 +21,14 @@ namespace dt::data {
 
 inline constexpr const char* shard_format = "dt-token-shard";
 inline constexpr std::int64_t shard_version = 1;
+/// Of shards in which tokens that are no targets are marked; see target_flag.hpp.
+inline constexpr std::int64_t masked_shard_version = 2;
+
+/// How tokens are stored.
+struct TokenStorage {
+  DType dtype = DType::u16;    // u16 or u32
+  bool masks_targets = false;  // u32 alone
+};
 
 /// What a shard's header says before its tokens are written.
 struct ShardPlan {
@@ -55,8 +63,8 @@ class ShardPlanner {
 /// all calls: environment.
 class ShardWriter {
  public:
-  ShardWriter(const fs::path& path, const ShardPlan& plan, const TokenizerInfo& tokenizer, DType dtype,
-              std::launch writing);
+  ShardWriter(const fs::path& path, const ShardPlan& plan, const TokenizerInfo& tokenizer,
+              TokenStorage storage, std::launch writing);
   /// In bytes of tokens.
   std::uint64_t room() const { return total_bytes_ - written_bytes_ - block_.size(); }
   void begin_document();
@@ -86,7 +94,7 @@ class ShardWriter {
 /// full.
 class ShardSeries {
  public:
-  ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, DType dtype,
+  ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, TokenStorage storage,
               std::launch writing);
   /// In bytes of tokens.
   std::uint64_t room() const { return room_; }
@@ -102,7 +110,7 @@ class ShardSeries {
   fs::path folder_;
   std::vector<ShardPlan> plans_;
   TokenizerInfo tokenizer_;
-  DType dtype_;
+  TokenStorage storage_;
   std::launch writing_;
   std::unique_ptr<ShardWriter> current_;
   std::vector<ShardEntry> entries_;

@@ -99,6 +99,18 @@ void TokenDataset::read(Split split, std::uint64_t begin, std::span<std::int32_t
   });
 }
 
+void TokenDataset::read_labels(Split split, std::uint64_t begin, std::span<std::int32_t> out) const {
+  state_->for_each_part(split, begin, out.size(), [&](const Part& part) {
+    part.shard.read_labels(part.begin, out.subspan(part.position, part.count));
+  });
+}
+
+bool TokenDataset::masks_targets() const {
+  const auto masks = [](const Shard& shard) { return shard.header().masks_targets; };
+  return std::ranges::any_of(state_->sequences,
+                             [&](const Sequence& s) { return std::ranges::any_of(s.shards, masks); });
+}
+
 void TokenDataset::will_need(Split split, std::uint64_t begin, std::uint64_t count) const {
   state_->for_each_part(split, begin, count,
                         [&](const Part& part) { part.shard.will_need(part.begin, part.begin + part.count); });

@@ -40,6 +40,11 @@ class TokenDataset {
   /// Tokens that will be read soon: the system reads them in, and this does not wait for it.
   void will_need(Split split, std::uint64_t begin, std::uint64_t count) const;
 
+  /// The same as labels: negative where a token is no target.
+  void read_labels(Split split, std::uint64_t begin, std::span<std::int32_t> out) const;
+  /// Whether some tokens are none.
+  bool masks_targets() const;
+
   /// For each of the tokens [begin, begin + T) of a split: where in this window the document that it belongs
   /// to begins, 0 where that is before the window. Documents are those of /document_offsets, so one that
   /// shards cut is one document, and the EOS token belongs to the document that it ends. Shape: first_T.

@@ -64,6 +64,9 @@ class FileEncoder final : public TextEncoder {
  public:
   explicit FileEncoder(const tokenizer::Tokenizer& tokenizer) : encoder_(tokenizer) {}
   void encode(std::string_view text, std::vector<std::uint32_t>& ids) override { encoder_.encode(text, ids); }
+  void encode_plain(std::string_view text, std::vector<std::uint32_t>& ids) override {
+    encoder_.encode_without_specials(text, ids);
+  }
 
  private:
   tokenizer::Encoder encoder_;

@@ -29,6 +29,8 @@ class TextEncoder {
   virtual ~TextEncoder() = default;
   /// Appends the ids of `text`, which is valid UTF-8; EOS only where the text has it written out.
   virtual void encode(std::string_view text, std::vector<std::uint32_t>& ids) = 0;
+  /// The same, but a special token that is written out in `text` is text, as what users wrote should be.
+  virtual void encode_plain(std::string_view text, std::vector<std::uint32_t>& ids) { encode(text, ids); }
 };
 
 /// Implementations are safe to use from several threads at once.

@@ -64,24 +64,26 @@ std::uint32_t AddedTokenFinder::child(std::uint32_t node, char byte) const {
   return none;
 }
 
-std::uint32_t AddedTokenFinder::longest(std::string_view text) const {
+std::uint32_t AddedTokenFinder::longest(std::string_view text, bool specials) const {
   std::uint32_t node = roots_[static_cast<unsigned char>(text.front())], token = none;
   for (std::size_t i = 1; node != none; ++i) {
-    if (nodes_[node].token != none) token = nodes_[node].token;
+    const std::uint32_t here = nodes_[node].token;
+    if (here != none && (specials || !tokens_[here].is_special)) token = here;
     node = i < text.size() ? child(node, text[i]) : none;
   }
   return token;
 }
 
 std::size_t AddedTokenFinder::length_at(std::string_view text) const {
-  const std::uint32_t index = longest(text);
+  const std::uint32_t index = longest(text, true);
   return index == none ? 0 : tokens_[index].content.size();
 }
 
-std::optional<AddedTokenFinder::Found> AddedTokenFinder::find(std::string_view text, std::size_t from) const {
+std::optional<AddedTokenFinder::Found> AddedTokenFinder::find(std::string_view text, std::size_t from,
+                                                              bool specials) const {
   for (std::size_t at = from; at < text.size(); ++at) {
     if (roots_[static_cast<unsigned char>(text[at])] == none) continue;
-    const std::uint32_t index = longest(text.substr(at));
+    const std::uint32_t index = longest(text.substr(at), specials);
     if (index == none) continue;
     const AddedToken& token = tokens_[index];
     const std::size_t end = at + token.content.size();

@@ -41,7 +41,8 @@ class AddedTokenFinder {
   };
   /// Whether no token holds or takes a space between letters of ASCII.
   bool cuts_between_words() const;
-  std::optional<Found> find(std::string_view text, std::size_t from) const;
+  /// `specials`: also tokens that are special.
+  std::optional<Found> find(std::string_view text, std::size_t from, bool specials = true) const;
   /// Bytes of the longest token that `text`, which is not empty, begins with; 0 where none does.
   std::size_t length_at(std::string_view text) const;
 
@@ -53,7 +54,7 @@ class AddedTokenFinder {
   static constexpr std::uint32_t none = 0xFFFFFFFF;
   std::uint32_t child(std::uint32_t node, char byte) const;
   /// The longest token that begins `text`, none where none does.
-  std::uint32_t longest(std::string_view text) const;
+  std::uint32_t longest(std::string_view text, bool specials) const;
   std::vector<AddedToken> tokens_;
   std::vector<Node> nodes_ = std::vector<Node>(1);
   std::vector<std::uint32_t> roots_ =

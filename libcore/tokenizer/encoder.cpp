@@ -16,6 +16,12 @@ void Encoder::encode(std::string_view text, std::vector<Id>& ids) {
   });
 }
 
+void Encoder::encode_without_specials(std::string_view text, std::vector<Id>& ids) {
+  finds_specials_ = false;
+  encode(text, ids);
+  finds_specials_ = true;
+}
+
 void Encoder::encode_normalized(std::string_view text, bool is_first) {
   encode_around(tokenizer_.normalized_added_tokens, text, [&](std::string_view part) {
     const bool is_first_part = is_first && part.data() == text.data();
@@ -29,7 +35,7 @@ template <class Plain>
 void Encoder::encode_around(const AddedTokenFinder& added, std::string_view text, Plain plain) {
   std::size_t at = 0;
   while (!added.is_empty()) {
-    const auto found = added.find(text, at);
+    const auto found = added.find(text, at, finds_specials_);
     if (!found) break;
     if (found->begin > at) plain(text.substr(at, found->begin - at));
     ids_->push_back(found->id);

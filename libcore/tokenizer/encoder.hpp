@@ -18,6 +18,8 @@ class Encoder final : private PieceSink {
   /// Appends the ids of a document, without those that a model wants at its start or end. `text` is valid
   /// UTF-8; where it is not, ids are those of some text. Errors: input (see Regex, Normalizer).
   void encode(std::string_view text, std::vector<Id>& ids);
+  /// The same, but a special token that is written out in `text` is text.
+  void encode_without_specials(std::string_view text, std::vector<Id>& ids);
 
  private:
   void take(std::span<const std::string_view> pieces) override;
@@ -36,6 +38,7 @@ class Encoder final : private PieceSink {
   std::vector<Id> symbols_;
   std::vector<Id>* ids_ = nullptr;
   const char* text_end_ = nullptr;  // of the text that pieces lie in
+  bool finds_specials_ = true;
 };
 
 }  // namespace dt::tokenizer

@@ -61,6 +61,7 @@ void visit(StepReport& report, Cursor cursor) {
   cursor.visit(report.squared_norm);
   cursor.visit(report.data_digest);
   cursor.visit(report.head_digest);
+  cursor.visit(report.next_targets);
   cursor.visit_signal(report.signal);
   cursor.visit(report.output_failed);
   cursor.visit(report.superseded);

@@ -16,6 +16,7 @@ struct StepReport {
   ExactSum squared_norm;          // over the gradient elements that the rank answers for
   std::uint64_t data_digest = 0;  // of the samples that the rank answers for; sums mod 2⁶⁴
   std::uint64_t head_digest = 0;  // the same, as last stages read them
+  std::int64_t next_targets = 0;  // of the next step, that the rank answers for; where they vary
   int signal = 0;                 // a request to stop, or 0
   bool output_failed = false;     // a line or row of the account could not be written
   bool superseded = false;        // a newer generation has taken the run over

@@ -34,9 +34,10 @@ struct Windows {
   std::vector<std::size_t> sources;  // of each
 
   void add(const ModelRuntime& runtime, const data::Mixture& dataset, const EvaluationRequest& request,
-           const ValidationWindows::Part& part) {
+           const ValidationWindows::Part& part, std::vector<std::int64_t>& targets) {
     batches.push_back(data::validation_batch(dataset.source(part.source), request.sequence_length, part.first,
                                              part.count, request.mask_documents));
+    if (runtime.local().counts_targets()) targets[part.source] += data::num_targets(batches.back());
     micro_batches.push_back(runtime.micro_batches(batches.back(), part.count).front());
     sources.push_back(part.source);
   }
@@ -63,20 +64,20 @@ ValidationWindows windows_of(const data::Mixture& dataset, const EvaluationReque
       "shard the data with a larger --val-fraction");
 }
 
-/// From each source's exact sum.
-Evaluation combine(const std::vector<ExactSum>& nll, const ValidationWindows& windows,
-                   const data::Mixture& dataset, std::int64_t sequence_length) {
+/// From each source's exact sum, and its targets.
+Evaluation combine(const std::vector<ExactSum>& nll, const std::vector<std::int64_t>& targets,
+                   const data::Mixture& dataset) {
   ExactSum sum;
   Evaluation result;
   for (std::size_t source = 0; source < nll.size(); ++source) {
-    const std::uint64_t tokens = windows.of_source(source) * static_cast<std::uint64_t>(sequence_length);
+    const auto tokens = static_cast<std::uint64_t>(targets[source]);
     sum.merge(nll[source]);
     result.tokens += tokens;
     if (nll.size() == 1 || tokens == 0) continue;
     result.sources.push_back(
         {dataset.source_name(source), nll[source].value() / static_cast<double>(tokens), tokens});
   }
-  result.loss = sum.value() / static_cast<double>(result.tokens);
+  result.loss = sum.value() / static_cast<double>(std::max<std::uint64_t>(1, result.tokens));
   return result;
 }
 
@@ -93,6 +94,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
   const Part own = part_of(local.place().dp, dp, micro_batches);
   const std::int64_t rounds = (micro_batches + dp - 1) / dp;
   std::vector<ExactSum> nll(dataset.size());
+  std::vector<std::int64_t> targets(dataset.size());
   Windows part;  // may be empty: the others may need this rank's part of the weights
   parallel::StepHooks hooks;
   if (local.counts_loss()) {
@@ -110,12 +112,13 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
     const std::int64_t end = std::min(rounds, round + at_a_time);
     part = {};
     for (std::int64_t i = round; i < std::min(end, own.count); ++i)
-      part.add(runtime, dataset, request, windows.micro_batch(own.begin + i));
+      part.add(runtime, dataset, request, windows.micro_batch(own.begin + i), targets);
     forward(runtime, part, end - round, hooks);
     progress.set(std::min(windows.total(), static_cast<std::uint64_t>(end * dp * request.micro_batch)));
   }
   for (ExactSum& sum : nll) comm::all_sum(control, sum.digits());
-  return combine(nll, windows, dataset, request.sequence_length);
+  comm::all_sum(control, targets);
+  return combine(nll, targets, dataset);
 }
 
 bool is_evaluation_due(const Settings& settings, const Plan& plan, const data::Mixture& dataset,
@@ -265,10 +268,11 @@ void write_logits(ModelRuntime& runtime, const data::Mixture& dataset, const Eva
   });
   const ValidationWindows windows(dataset, request.sequence_length, 1,
                                   static_cast<std::uint64_t>(num_sequences));
+  std::vector<std::int64_t> targets(dataset.size());
   for (std::int64_t i = 0; i < num_sequences; ++i) {
     Windows window;
     if (computes) {
-      window.add(runtime, dataset, request, windows.micro_batch(i));
+      window.add(runtime, dataset, request, windows.micro_batch(i), targets);
       if (has_head) window.micro_batches.front().logits_RV = logits->own();
       forward(runtime, window, 1, {});
       if (has_head) logits->gather(runtime.context(), writes ? target->logits() : Tensor());

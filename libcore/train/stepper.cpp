@@ -47,7 +47,9 @@ Stepper::Stepper(const Plan& plan, ModelRuntime& runtime, const data::Mixture& d
       control_(control),
       loader_(dataset, plan.seed, plan.sequence_length, plan.mask_documents),
       actions_(training_list(plan)),
-      segments_(segments_of(runtime.local())) {
+      segments_(segments_of(runtime.local())),
+      targets_vary_(dataset.masks_targets()),
+      next_targets_(targets_vary_ ? count_first_targets() : plan.tokens_per_step()) {
   if (!plan_.loss_scale) {  // an earlier start may have had one
     state_.loss_scale = 0;
     state_.loss_scale_good_steps = 0;
@@ -83,11 +85,24 @@ double Stepper::exposed_communication_s() const {
   return runtime_.executor().exposed_communication_s() + control_s_;
 }
 
-data::Batch Stepper::next_batch() {
+Stepper::Samples Stepper::next_samples() const {
   const auto first = static_cast<std::uint64_t>(runtime_.lanes().first_micro_batch() * plan_.micro_batch);
-  const std::int64_t count = runtime_.lanes().num_micro_batches() * plan_.micro_batch;
-  const std::uint64_t begin = state_.samples_consumed + first;
-  return loader_.next(begin, count, begin + static_cast<std::uint64_t>(plan_.global_batch));
+  return {state_.samples_consumed + first, runtime_.lanes().num_micro_batches() * plan_.micro_batch};
+}
+
+data::Batch Stepper::next_batch() {
+  const Samples own = next_samples();
+  return loader_.next(own.first, own.count, own.first + static_cast<std::uint64_t>(plan_.global_batch));
+}
+
+/// Of the step to be made, on all ranks; later ones' come with the decision of the one before.
+std::int64_t Stepper::count_first_targets() {
+  const Samples own = next_samples();
+  std::vector<std::int64_t> targets = {0};
+  const data::Batch batch = loader_.next(own.first, own.count, own.first);  // and again, for the step
+  if (runtime_.local().counts_targets()) targets.front() = data::num_targets(batch);
+  comm::all_sum(control_, targets);
+  return targets.front();
 }
 
 Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepReport&)>& report) {
@@ -95,10 +110,11 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
   const std::uint64_t digest =
       data::batch_digest(batch.digest_seeds_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
                          batch.num_samples, batch.sequence_length);
+  const std::int64_t targets = std::max<std::int64_t>(1, next_targets_);  // of a step without any, no loss
   std::vector<model::MicroBatch> micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
   for (model::MicroBatch& m : micro_batches) {
     m.step = step;
-    m.loss_scale = loss_scale_.value / static_cast<double>(plan_.tokens_per_step());
+    m.loss_scale = loss_scale_.value / static_cast<double>(targets);
   }
   StepReport step_report;
   if (runtime_.local().counts_samples()) step_report.data_digest = digest;
@@ -110,11 +126,14 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
   hooks.control = [&] {
     add_squared_norm(step_report.squared_norm);
     if (report) report(step_report);
+    if (targets_vary_ && runtime_.local().counts_targets())
+      step_report.next_targets = loader_.num_targets_ahead();
     const double combine_started_s = monotonic_s();
     step_report.combine(control_);
     control_s_ += monotonic_s() - combine_started_s;
     check_same_data(step_report);
-    decision = decide(step_report, plan_.tokens_per_step(), plan_.clip_norm, loss_scale_.value);
+    if (targets_vary_) next_targets_ = step_report.next_targets;
+    decision = decide(step_report, targets, plan_.clip_norm, loss_scale_.value);
     adjust_loss_scale(decision);
   };
   hooks.step = [&] {

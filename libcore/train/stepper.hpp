@@ -26,7 +26,7 @@ struct StepTimes {
 
 class Stepper {
  public:
-  /// All references must outlive it. `state` is where training stands.
+  /// Called by all ranks together. All references must outlive it. `state` is where training stands.
   Stepper(const Plan& plan, ModelRuntime& runtime, const data::Mixture& dataset,
           checkpoint::TrainingState& state, comm::Communicator& control);
 
@@ -42,6 +42,13 @@ class Stepper {
 
  private:
   data::Batch next_batch();
+  struct Samples {
+    std::uint64_t first;
+    std::int64_t count;
+  };
+  /// That this rank computes in the step to be made.
+  Samples next_samples() const;
+  std::int64_t count_first_targets();
   Decision run_actions(data::Batch& batch, const std::function<void(StepReport&)>& report);
   void take_optimizer_step(double lr, double grad_scale);
   /// Of what this rank answers for.
@@ -60,7 +67,9 @@ class Stepper {
   optim::LossScale loss_scale_;
   std::string not_finite_;
   std::int64_t num_steps_ = 0;
-  double control_s_ = 0;  // spent on combining reports
+  bool targets_vary_;          // from step to step: some tokens are none
+  std::int64_t next_targets_;  // of the step to be made, on all ranks
+  double control_s_ = 0;       // spent on combining reports
 };
 
 }  // namespace dt::train

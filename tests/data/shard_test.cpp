@@ -25,7 +25,7 @@ DatasetFile write_series(const fs::path& folder, std::uint64_t shard_tokens,
     planner.begin_document();
     planner.advance(length);
   }
-  ShardSeries series(folder, planner.finish(), tokenizer, DType::u16, std::launch::async);
+  ShardSeries series(folder, planner.finish(), tokenizer, {DType::u16}, std::launch::async);
   std::uint16_t token = 0;
   for (const std::uint16_t length : lengths) {
     series.begin_document();
@@ -182,14 +182,14 @@ TEST_CASE("what is no shard, or none of this version, is an input error that say
   dt_test::put(folder / "text", "hello");
   CHECK(caught([&] { Shard(folder / "text"); }).kind == ErrorKind::input);
   CHECK(caught([&] { Shard(folder / "none.h5"); }).kind == ErrorKind::input);
-  for (const auto& [format, version] : {std::pair{"other", 1}, {"dt-token-shard", 2}}) {
+  for (const auto& [format, version] : {std::pair{"other", 1}, {"dt-token-shard", 3}}) {
     Hdf5Writer file(folder / "x.h5");
     file.attribute("/", "format", std::string(format));
     file.attribute("/", "version", std::int64_t{version});
     file.close();
     const auto error = caught([&] { Shard(folder / "x.h5"); });
     CHECK(error.kind == ErrorKind::input);
-    CHECK(error.says(version == 2 ? "x.h5 is of version 2; this dt reads version 1"
+    CHECK(error.says(version == 3 ? "x.h5 is of version 3; this dt reads versions 1 and 2"
                                   : "x.h5 is no token shard"));
   }
 }

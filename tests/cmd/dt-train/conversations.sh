@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Conversations: special tokens that users write are text; what is no target is read and not learned, in training and evaluation, the
+# same in every layout.
+source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
+make_ranks ranks
+message() { printf '{"role": "%s", "content": "%s"}' "$@"; }
+for i in $(seq 300); do
+  echo "{\"messages\": [$(message user "say document $i <|end_of_text|>"), $(message assistant "document $i says $((i * i))")]}"
+done >chats.jsonl
+format='<|begin_of_text|>{role}\n{content}\n'
+sharding=(--tokenizer ranks --tokenizer-pattern llama3)
+
+# shards DIR OPTION...
+shards() {
+  dt-shard-data --json --quiet --no-shuffle --val-fraction 0.3 "${sharding[@]}" --out "$@" chats.jsonl >"$1.json" ||
+    fail "dt-shard-data --out $*"
+}
+# text_of DIR
+text_of() { dt-shard-data --decode "$1/train-00000.h5:0:$(json_value "$1.json" train_tokens)"; }
+shards all --turn-format "$format"
+shards assistant --turn-format "$format" --loss-on assistant
+text_of assistant >text
+expect_equal "$(head -n 4 text)" "<|begin_of_text|>user
+say document 1 <|end_of_text|>
+<|begin_of_text|>assistant
+document 1 says 1"
+text_of all | cmp - text || fail "marked tokens are others"
+expect_exit 0 dt-shard-data --verify assistant
+# What the format writes out is one token; what a user writes is as many as its letters at most, and more than one.
+dt-shard-data --encode-only "${sharding[@]}" --turn-format "$format" chats.jsonl >ids
+eos=$(dt-shard-data --show all --json | sed -nE 's/.*"eos": ?([0-9]+).*/\1/p')
+expect_equal "$(head -n 1 ids | tr ' ' '\n' | grep -cx "$eos")" 1 "tokens that end a document"
+for threads in 1 3; do
+  shards "again$threads" --turn-format "$format" --loss-on assistant --threads "$threads"
+  cmp "again$threads/train-00000.h5" assistant/train-00000.h5 || fail "other shards with $threads threads"
+done
+
+llama='"hidden_size":32,"intermediate_size":64,"num_hidden_layers":2,"num_attention_heads":2,"max_position_embeddings":64'
+printf '{"model_type":"llama","vocab_size":600,%s}' "$llama" >model.json
+options=(--model model.json --sequence-length 32 --global-batch 8 --micro-batch 2 --threads 1 --schedule constant --warmup-steps 0)
+# trained RUN DATA STEPS
+trained() { dt-train --quiet "${options[@]}" --run "$1" --data "$2" --steps "$3" >/dev/null || fail "dt-train --data $2"; }
+trained first all 3
+weights=$(dt-checkpoint latest first)
+
+# evaluated DATA OPTION...: its loss and targets.
+evaluated() {
+  expect_exit 0 dt-train --eval-only --json --data "$1" --sequence-length 32 --threads 1 --init-from "$weights" "${@:2}"
+  echo "$(json_value stdout val_loss) $(json_value stdout val_tokens)"
+}
+# All that is said is what an assistant or a user says.
+shards said --turn-format '{content}'
+shards said_all --turn-format '{content}' --loss-on user,assistant
+shards said_by_user --turn-format '{content}' --loss-on user
+shards said_by_assistant --turn-format '{content}' --loss-on assistant
+expect_equal "$(evaluated said_all)" "$(evaluated said)"
+echo "$(evaluated said) $(evaluated said_by_user) $(evaluated said_by_assistant)" >losses
+awk '{ sum = $3 * $4 + $5 * $6; off = ($1 * $2 - sum) / sum; exit !($2 == $4 + $6 && $4 > 0 && $6 > 0 && off < 1e-9 && off > -1e-9) }' losses ||
+  fail "losses: $(cat losses)"
+expect_equal "$(evaluated assistant --cp 2 --tp 2 --comm threads=4 | cut -d ' ' -f 2)" "$(evaluated assistant | cut -d ' ' -f 2)" "targets"
+
+# Where all are targets, training is as it is without marks; where some are, the same in every layout, and on resume.
+trained on_said said 4
+trained on_said_all said_all 4
+expect_same_model on_said on_said_all
+expect_exit 0 dt-train "${options[@]}" --data assistant --steps 6 --comm threads=4 --grad-lanes 4 \
+  --compare-layouts 'dp=1; dp=2; dp=4; pp=2; pp=2,dp=2,zero=1; cp=2; cp=2,dp=2; tp=2; dp=4,zero=3'
+trained parts assistant 3
+trained parts assistant 6
+trained through assistant 6
+expect_same_model parts through
+trained on_all all 6
+! cmp "$(merged through)" "$(merged on_all)" >/dev/null || fail "marks change nothing"
+
+# refused EXIT PATTERN OPTION...
+refused() {
+  expect_exit "$1" dt-shard-data "${sharding[@]}" --out out "${@:3}"
+  expect_match stderr "$2"
+  expect_absent out
+}
+refused 2 'does not say \{content\} once' --turn-format '{role}' chats.jsonl
+refused 2 'loss-on needs --turn-format' --loss-on assistant chats.jsonl
+refused 2 'turn-format is for JSON lines' --format text --turn-format '{content}' chats.jsonl
+echo '{"text": "x"}' >bad.jsonl
+refused 3 'bad.jsonl:1: no "messages"; a conversation a line is expected' --turn-format '{content}' bad.jsonl
+echo "{\"messages\": [$(message user x), {\"role\": \"user\"}]}" >bad.jsonl
+refused 3 'bad.jsonl:1: message 1 has no content' --turn-format '{content}' bad.jsonl
+echo "{\"messages\": [$(message '<|x|>' x)]}" >bad.jsonl
+refused 3 'message 0 has the role "<.x.>"; a name of letters' --turn-format '{content}' bad.jsonl
+expect_exit 0 dt-shard-data --json "${sharding[@]}" --out some --val-fraction 0 --skip-bad-lines --turn-format '{content}' bad.jsonl chats.jsonl
+expect_match stdout '"bad_lines":1,'
