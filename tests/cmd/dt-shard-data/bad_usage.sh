@@ -37,7 +37,7 @@ expect_exit 0 dt-shard-data --help
 for word in --out --val-fraction --document-separator 'auto\|text\|jsonl\|npy\|bin\|megatron' Examples; do
   expect_match stdout "$word"
 done
-for word in arrow SentencePiece; do
+for word in arrow unigram; do
   ! grep -q "$word" stdout || fail "--help advertises $word"
 done
 expect_exit 0 dt-shard-data --version
