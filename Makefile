@@ -7,8 +7,8 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 build_packages := build-essential cmake ninja-build pkg-config libboost-program-options-dev libarchive-dev \
-  libfmt-dev libhdf5-dev libhwy-dev liblzma-dev libopenmpi-dev libpcre2-dev libutf8proc-dev libxxhash-dev libzstd-dev \
-  nlohmann-json3-dev openmpi-bin zlib1g-dev
+  libfmt-dev libhdf5-dev libhwy-dev liblzma-dev libopenmpi-dev libpcre2-dev libsimdjson-dev libutf8proc-dev \
+  libxxhash-dev libzstd-dev nlohmann-json3-dev openmpi-bin zlib1g-dev
 demo_packages := procps
 # From iproute2 on: a Slurm cluster on this machine.
 test_packages := catch2 hdf5-tools procps python3-torch python3-venv xz-utils zstd \

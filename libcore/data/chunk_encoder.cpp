@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "data/json_texts.hpp"
 #include "data/utf8.hpp"
 
 namespace dt::data {
@@ -24,8 +25,8 @@ Error error_at(const Chunk& chunk, std::size_t offset, const std::string& what, 
 }
 
 void check_utf8(const Chunk& chunk) {
+  if (is_valid_utf8(chunk.bytes)) return;
   const auto invalid = find_invalid_utf8(chunk.bytes);
-  if (!invalid) return;
   const auto byte = static_cast<unsigned char>(chunk.bytes[*invalid]);
   throw error_at(chunk, *invalid, fmt::format("invalid UTF-8: byte 0x{:02x}", byte),
                  "text is expected: convert it with iconv -t UTF-8, or say what it is (--format, --invalid)");
@@ -44,6 +45,7 @@ struct Line {
   std::size_t begin;
   std::size_t end;
 
+  std::string_view text() const { return std::string_view(chunk.bytes).substr(begin, end - begin); }
   Error error(const std::string& what, const std::string& expected) const {
     return error_at(chunk, begin, what, expected);
   }
@@ -106,8 +108,8 @@ void encode_part(std::string_view text, bool ends_document, TextEncoder& encoder
   out.parts.push_back({first_id, out.ids.size(), num_characters(text), ends_document});
 }
 
-void encode_line(const Line& line, TextEncoder& encoder, const LineOptions& options, EncodedChunk& out) {
-  if (!options.turns) return encode_part(text_of(line, options.text_key), true, encoder, out);
+void encode_conversation(const Line& line, TextEncoder& encoder, const LineOptions& options,
+                         EncodedChunk& out) {
   const std::vector<Turn> turns = turns_of(line);
   const std::size_t first_id = out.ids.size();
   encode_turns(turns, *options.turns, encoder, out.ids);
@@ -116,13 +118,22 @@ void encode_line(const Line& line, TextEncoder& encoder, const LineOptions& opti
   out.parts.push_back({first_id, out.ids.size(), chars, true});
 }
 
+void encode_line(const Line& line, JsonTexts& texts, TextEncoder& encoder, const LineOptions& options,
+                 EncodedChunk& out) {
+  if (options.turns) return encode_conversation(line, encoder, options, out);
+  if (const auto text = texts.find(line.text(), options.text_key))
+    return encode_part(*text, true, encoder, out);
+  encode_part(text_of(line, options.text_key), true, encoder, out);
+}
+
 void encode_lines(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options, EncodedChunk& out) {
   const std::string_view bytes = chunk.bytes;
+  JsonTexts texts;
   for (std::size_t begin = 0, end = 0; begin < bytes.size(); begin = end + 1) {
     end = std::min(bytes.find('\n', begin), bytes.size());
     if (bytes.substr(begin, end - begin).find_first_not_of(" \t\r") == bytes.npos) continue;
     try {
-      encode_line({chunk, begin, end}, encoder, options, out);
+      encode_line({chunk, begin, end}, texts, encoder, options, out);
     } catch (const Error& error) {
       if (!options.skip_bad || error.kind() != ErrorKind::input) throw;
       out.flaws += {0, 1, error.what()};

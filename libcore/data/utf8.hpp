@@ -8,8 +8,10 @@
 
 namespace dt::data {
 
-/// The offset of the first byte that is not valid UTF-8 (RFC 3629: no surrogates, no overlong forms), if
-/// there is one. An incomplete character at the end is invalid.
+/// As RFC 3629 has it: no surrogates, no overlong forms, no unfinished character at the end.
+bool is_valid_utf8(std::string_view text);
+
+/// The offset of the first byte that is not valid UTF-8, if there is one.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
 /// Of valid UTF-8.

@@ -49,6 +49,11 @@ TEST_CASE("JSON lines: each line is a document, blank lines are passed over") {
         Strings{"one", "two\nä"});
   CHECK(texts_of("{\"text\": \"\"}") == Strings{""});
   CHECK(texts_of("{\"body\": \"x\"}", "body") == Strings{"x"});
+  CHECK(texts_of("{\"text\": 1, \"te\\u0078t\": \"a\\ud83d\\ude00\"}") == Strings{"a😀"});
+  CHECK(texts_of("{\"text\": \"first\", \"text\": \"last\"}") == Strings{"last"});
+  CHECK(texts_of("{\"id\": 123456789012345678901234567890, \"text\": \"x\"}") ==
+        Strings{"x"});                                               // not the fast way
+  CHECK(texts_of("\xEF\xBB\xBF{\"text\": \"x\"}") == Strings{"x"});  // neither
   CHECK(texts_of("").empty());
 }
 
@@ -61,6 +66,8 @@ TEST_CASE("JSON lines: what is wrong is said with file and line") {
   CHECK_THAT(message_of(good + "{\"txt\": \"x\"}"), StartsWith("in.jsonl:3: no key \"text\""));
   CHECK_THAT(message_of(good + "{\"txt\": \"x\"}"), Contains("--text-key"));
   CHECK_THAT(message_of(good + "{\"text\": 5}"), StartsWith("in.jsonl:3: \"text\" is a JSON number"));
+  CHECK_THAT(message_of(good + "{\"text\": \"x\", \"text\": 5}"),
+             StartsWith("in.jsonl:3: \"text\" is a JSON number"));
   CHECK_THAT(message_of(good + "{\"text\": \"\xFF\"}"), StartsWith("in.jsonl:3: invalid UTF-8: byte 0xff"));
 }
 

@@ -1,10 +1,23 @@
 #include "data/utf8.hpp"
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <optional>
 #include <string>
 
-using dt::data::find_invalid_utf8;
+using dt::data::is_valid_utf8;
+using dt::data::num_characters;
 using dt::data::whole_characters;
+
+namespace {
+
+std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
+  const auto found = dt::data::find_invalid_utf8(text);
+  CHECK(is_valid_utf8(text) == !found);
+  return found;
+}
+
+}  // namespace
 
 TEST_CASE("valid UTF-8 of every length is accepted") {
   CHECK_FALSE(find_invalid_utf8(""));
@@ -26,6 +39,15 @@ TEST_CASE("the first invalid byte is found wherever it stands") {
   CHECK(find_invalid_utf8("ab\xE6\x97") == 2);          // unfinished
   CHECK(find_invalid_utf8("\xE6\x97"
                           "a") == 0);
+}
+
+TEST_CASE("characters are counted, however long the text") {
+  CHECK(num_characters("") == 0);
+  std::string text;
+  for (std::size_t count = 0; count < 1000; ++count) {
+    CHECK(num_characters(text) == count);
+    text += std::array{"x", "ä", "日", "😀", "\x7F"}[count % 5];
+  }
 }
 
 TEST_CASE("an unfinished character at the end is left to the next part") {
