@@ -172,20 +172,13 @@ void DocumentSpool::visit(const std::function<void(const SpooledDocument&)>& doc
 }
 
 void DocumentSpool::drain(const std::function<void(const SpooledDocument&)>& document,
-                          const std::function<void(std::span<const std::byte>)>& tokens) {
-  std::vector<std::byte> part(part_bytes);
+                          const std::function<void(const TokenRun&)>& tokens) {
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     if (buckets_[bucket].documents == 0) continue;
-    const File file = File::open_read(tokens_path(bucket));
+    const auto file = std::make_shared<const File>(File::open_read(tokens_path(bucket)));
     visit_bucket(bucket, [&](const Entry& entry) {
       document(entry.document);
-      const std::uint64_t end = (entry.offset + entry.document.tokens) * token_bytes_;
-      for (std::uint64_t offset = entry.offset * token_bytes_; offset < end;) {
-        const auto bytes = std::span(part).first(std::min<std::uint64_t>(part.size(), end - offset));
-        file.read_at(offset, bytes);
-        tokens(bytes);
-        offset += bytes.size();
-      }
+      tokens({file, entry.offset * token_bytes_, entry.document.tokens * token_bytes_});
     });
     std::error_code ignored;  // the caller removes the folder anyway
     fs::remove(tokens_path(bucket), ignored);

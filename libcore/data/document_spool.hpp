@@ -11,6 +11,7 @@
 #include "base/dtype.hpp"
 #include "base/files.hpp"
 #include "data/duplicates.hpp"
+#include "data/token_run.hpp"
 
 namespace dt::data {
 
@@ -57,10 +58,10 @@ class DocumentSpool {
 
   /// Calls `document` with each document, in the final order.
   void visit(const std::function<void(const SpooledDocument&)>& document) const;
-  /// The same, and the document's tokens follow in parts of up to a MiB. Each bucket is removed when it was
-  /// read.
+  /// The same, and `tokens` with where the document's tokens lie. Each bucket is removed when it was visited:
+  /// what lies there stays readable for who holds the file.
   void drain(const std::function<void(const SpooledDocument&)>& document,
-             const std::function<void(std::span<const std::byte>)>& tokens);
+             const std::function<void(const TokenRun&)>& tokens);
 
  private:
   struct Entry {
@@ -80,8 +81,6 @@ class DocumentSpool {
   void begin_document();
   void forget_document();
   void flush();
-  void flush_tokens(std::size_t bucket);
-  void flush_index(std::size_t bucket);
   void visit_bucket(std::size_t bucket, const std::function<void(const Entry&)>& document) const;
   std::vector<Entry> entries_between(std::size_t bucket, std::uint64_t first_key,
                                      std::uint64_t last_key) const;

@@ -118,9 +118,8 @@ void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOption
   const TokenStorage storage = storage_of(dataset.tokenizer, options);
   auto [train_plans, validation_plans] = plan_shards(spool, options);
   if (train_plans.empty()) throw no_training_error();
-  const auto writing = options.threads > 1 ? std::launch::async : std::launch::deferred;
-  ShardSeries train(folder, std::move(train_plans), dataset.tokenizer, storage, writing);
-  ShardSeries validation(folder, std::move(validation_plans), dataset.tokenizer, storage, writing);
+  ShardSeries train(folder, std::move(train_plans), dataset.tokenizer, storage, options.threads);
+  ShardSeries validation(folder, std::move(validation_plans), dataset.tokenizer, storage, options.threads);
   SplitRule rule = split_rule(options, spool);
   ShardSeries* series = &train;
   std::uint64_t done = 0;
@@ -129,11 +128,11 @@ void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOption
         series = rule.next(document) == Split::train ? &train : &validation;
         series->begin_document();
       },
-      [&](std::span<const std::byte> tokens) {
-        const auto part = tokens.first(std::min<std::uint64_t>(tokens.size(), series->room()));
-        series->append(part);
-        validation.append(tokens.subspan(part.size()));  // of a single document, its tail
-        done += tokens.size() / dtype_bytes(storage.dtype);
+      [&](const TokenRun& tokens) {
+        const std::uint64_t count = std::min(tokens.bytes, series->room());
+        series->append(tokens.first(count));
+        validation.append(tokens.from(count));  // of a single document, its tail
+        done += tokens.bytes / dtype_bytes(storage.dtype);
         progress(MakePhase::write, done, spool.num_tokens());
       });
   train.finish(Split::train, dataset);

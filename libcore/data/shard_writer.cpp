@@ -52,11 +52,11 @@ std::vector<ShardPlan> ShardPlanner::finish() {
 }
 
 ShardWriter::ShardWriter(const fs::path& path, const ShardPlan& plan, const TokenizerInfo& tokenizer,
-                         TokenStorage storage, std::launch writing)
+                         TokenStorage storage, BlockCopies& copies)
     : file_(path),
       token_bytes_(dtype_bytes(storage.dtype)),
       total_bytes_(plan.tokens * token_bytes_),
-      writing_(writing) {
+      copies_(copies) {
   file_.declare("/tokens", storage.dtype, {plan.tokens});
   file_.declare("/document_offsets", DType::u64, {plan.documents + 1});
   file_.declare("/digests", DType::u64, {(total_bytes_ + digest_block_bytes - 1) / digest_block_bytes});
@@ -71,43 +71,40 @@ ShardWriter::ShardWriter(const fs::path& path, const ShardPlan& plan, const Toke
   file_.attribute("/", "num_documents", static_cast<std::int64_t>(plan.documents));
   file_.attribute("/", "document_offsets_digest", to_hex(plan.offsets_digest));
   file_.layout();
-  block_.reserve(std::min<std::uint64_t>(digest_block_bytes, total_bytes_));
 }
 
 void ShardWriter::begin_document() {
-  offsets_.push_back((written_bytes_ + block_.size()) / token_bytes_);
+  offsets_.push_back((submitted_bytes_ + block_bytes_) / token_bytes_);
   if (offsets_.size() >= max_offsets_held) flush_offsets();
 }
 
-void ShardWriter::append(std::span<const std::byte> tokens) {
-  DT_CHECK(tokens.size() <= room(), "{} bytes of tokens for {} of room", tokens.size(), room());
-  while (!tokens.empty()) {
-    const auto part = tokens.first(std::min(tokens.size(), digest_block_bytes - block_.size()));
-    block_.insert(block_.end(), part.begin(), part.end());
-    tokens = tokens.subspan(part.size());
-    if (block_.size() == digest_block_bytes) flush_block();
+void ShardWriter::append(const TokenRun& tokens) {
+  DT_CHECK(tokens.bytes <= room(), "{} bytes of tokens for {} of room", tokens.bytes, room());
+  for (std::uint64_t begin = 0; begin < tokens.bytes;) {
+    const std::uint64_t count = std::min(tokens.bytes - begin, digest_block_bytes - block_bytes_);
+    add_to_block(tokens.from(begin).first(count));
+    begin += count;
+    if (block_bytes_ == digest_block_bytes) submit_block();
   }
 }
 
-void ShardWriter::flush_block() {
-  if (block_.empty()) return;
-  wait_for_block();
-  block_.swap(written_block_);
-  block_.clear();
-  block_.reserve(written_block_.size());
-  block_write_ = std::async(writing_, [this, offset = written_bytes_] {
-    digests_.push_back(digest(written_block_));
-    file_.write("/tokens", offset, written_block_);
-  });
-  written_bytes_ += written_block_.size();
+/// Documents that follow one another on disk are read at once.
+void ShardWriter::add_to_block(const TokenRun& tokens) {
+  if (!block_.empty() && block_.back().goes_on_with(tokens)) {
+    block_.back().bytes += tokens.bytes;
+  } else {
+    block_.push_back(tokens);
+  }
+  block_bytes_ += tokens.bytes;
 }
 
-void ShardWriter::wait_for_block() {
-  if (block_write_.valid()) block_write_.get();
+void ShardWriter::submit_block() {
+  if (block_bytes_ == 0) return;
+  copies_.submit(file_, submitted_bytes_, std::exchange(block_, {}));
+  submitted_bytes_ += std::exchange(block_bytes_, 0);
 }
 
 void ShardWriter::flush_offsets() {
-  wait_for_block();
   file_.write("/document_offsets", written_offsets_ * sizeof(std::uint64_t),
               std::as_bytes(std::span(offsets_)));
   written_offsets_ += offsets_.size();
@@ -116,21 +113,22 @@ void ShardWriter::flush_offsets() {
 
 std::uint64_t ShardWriter::close() {
   DT_CHECK(room() == 0, "{} bytes of tokens are missing", room());
-  flush_block();
+  submit_block();
   offsets_.push_back(total_bytes_ / token_bytes_);
   flush_offsets();
-  file_.write("/digests", 0, std::as_bytes(std::span(digests_)));
+  const std::vector<std::uint64_t> digests = copies_.finish();
+  file_.write("/digests", 0, std::as_bytes(std::span(digests)));
   file_.close();
-  return digest(std::as_bytes(std::span(digests_)));
+  return digest(std::as_bytes(std::span(digests)));
 }
 
 ShardSeries::ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer,
-                         TokenStorage storage, std::launch writing)
+                         TokenStorage storage, int num_threads)
     : folder_(std::move(folder)),
       plans_(std::move(plans)),
       tokenizer_(std::move(tokenizer)),
       storage_(storage),
-      writing_(writing) {
+      copies_(num_threads) {
   for (const ShardPlan& plan : plans_) room_ += plan.tokens * dtype_bytes(storage.dtype);
 }
 
@@ -141,7 +139,7 @@ void ShardSeries::open_next_if_full() {
   const ShardPlan& plan = plans_[entries_.size()];
   const std::string name = fmt::format("{}-{:05}.h5", split_name(plan.split), entries_.size());
   entries_.push_back({name, plan.split, plan.tokens, plan.documents, 0, 0});
-  current_ = std::make_unique<ShardWriter>(folder_ / name, plan, tokenizer_, storage_, writing_);
+  current_ = std::make_unique<ShardWriter>(folder_ / name, plan, tokenizer_, storage_, copies_);
 }
 
 void ShardSeries::close_current() {
@@ -157,14 +155,13 @@ void ShardSeries::begin_document() {
   current_->begin_document();
 }
 
-void ShardSeries::append(std::span<const std::byte> tokens) {
-  while (!tokens.empty()) {
+void ShardSeries::append(TokenRun tokens) {
+  while (tokens.bytes > 0) {
     open_next_if_full();
-    const auto part = tokens.first(std::min<std::uint64_t>(tokens.size(), current_->room()));
-    current_->append(part);
-    digester_.update(part);
-    room_ -= part.size();
-    tokens = tokens.subspan(part.size());
+    const std::uint64_t count = std::min(tokens.bytes, current_->room());
+    current_->append(tokens.first(count));
+    room_ -= count;
+    tokens = tokens.from(count);
   }
 }
 
@@ -172,7 +169,7 @@ void ShardSeries::finish(Split split, DatasetFile& dataset) {
   close_current();
   DT_CHECK(entries_.size() == plans_.size(), "{} shards of {} planned", entries_.size(), plans_.size());
   SplitEntry& sum = dataset.split(split);
-  sum.digest = digester_.value();
+  sum.digest = copies_.digest();
   for (const ShardEntry& entry : entries_) {
     sum.tokens += entry.tokens;
     sum.documents += entry.documents;

@@ -4,17 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <future>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "base/digest.hpp"
 #include "base/hdf5_file.hpp"
+#include "data/block_copies.hpp"
 #include "data/dataset_file.hpp"
 #include "data/split.hpp"
+#include "data/token_run.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {
@@ -58,36 +58,32 @@ class ShardPlanner {
   std::vector<ShardPlan> plans_;
 };
 
-/// Writes one shard as planned. Memory: two digest blocks, of which one is filled while a thread of its own
-/// digests and writes the other; with std::launch::deferred the caller does, when the next is full. Errors of
-/// all calls: environment.
+/// Writes one shard as planned. Errors of all calls: environment.
 class ShardWriter {
  public:
   ShardWriter(const fs::path& path, const ShardPlan& plan, const TokenizerInfo& tokenizer,
-              TokenStorage storage, std::launch writing);
+              TokenStorage storage, BlockCopies& copies);
   /// In bytes of tokens.
-  std::uint64_t room() const { return total_bytes_ - written_bytes_ - block_.size(); }
+  std::uint64_t room() const { return total_bytes_ - submitted_bytes_ - block_bytes_; }
   void begin_document();
   /// Not more than room().
-  void append(std::span<const std::byte> tokens);
+  void append(const TokenRun& tokens);
   /// Syncs, closes, and returns the digest of the shard's digests.
   std::uint64_t close();
 
  private:
-  void flush_block();
-  void wait_for_block();
+  void add_to_block(const TokenRun& tokens);
+  void submit_block();
   void flush_offsets();
   Hdf5Writer file_;
   std::size_t token_bytes_;
   std::uint64_t total_bytes_;
-  std::uint64_t written_bytes_ = 0;
+  std::uint64_t submitted_bytes_ = 0;
   std::uint64_t written_offsets_ = 0;
-  std::vector<std::byte> block_;
+  std::vector<TokenRun> block_;  // what it will be copied from
+  std::uint64_t block_bytes_ = 0;
   std::vector<std::uint64_t> offsets_;
-  std::vector<std::uint64_t> digests_;
-  std::launch writing_;
-  std::vector<std::byte> written_block_;
-  std::future<void> block_write_;  // waited for before all else ends
+  BlockCopies& copies_;
 };
 
 /// Writes a split's shards one after the other; a document flows over into the next one where a shard is
@@ -95,12 +91,12 @@ class ShardWriter {
 class ShardSeries {
  public:
   ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, TokenStorage storage,
-              std::launch writing);
+              int num_threads);
   /// In bytes of tokens.
   std::uint64_t room() const { return room_; }
   void begin_document();
   /// Not more than room().
-  void append(std::span<const std::byte> tokens);
+  void append(TokenRun tokens);
   /// Adds the shards and the split to `dataset`; all that was planned must have been written.
   void finish(Split split, DatasetFile& dataset);
 
@@ -111,11 +107,10 @@ class ShardSeries {
   std::vector<ShardPlan> plans_;
   TokenizerInfo tokenizer_;
   TokenStorage storage_;
-  std::launch writing_;
   std::unique_ptr<ShardWriter> current_;
   std::vector<ShardEntry> entries_;
   std::uint64_t room_ = 0;
-  Digester digester_;
+  BlockCopies copies_;  // ends before the shard that it writes to
 };
 
 }  // namespace dt::data

@@ -1,6 +1,7 @@
 #include "data/shard.hpp"
 
 #include <catch2/catch.hpp>
+#include <numeric>
 
 #include "base/digest.hpp"
 #include "base/hdf5_file.hpp"
@@ -17,21 +18,31 @@ namespace {
 
 const TokenizerInfo tokenizer = make_tokenizer("bytes")->info();
 
+/// A file, gone but for who holds it, of the numbers from 0 to 65535, as often as it takes.
+std::shared_ptr<const File> counting_tokens(const fs::path& path, std::uint64_t count) {
+  std::vector<std::uint16_t> tokens(count);
+  std::iota(tokens.begin(), tokens.end(), std::uint16_t{0});
+  write_file_atomically(path, {reinterpret_cast<const char*>(tokens.data()), 2 * tokens.size()});
+  const auto file = std::make_shared<const File>(File::open_read(path));
+  fs::remove(path);
+  return file;
+}
+
 /// Writes documents of the given lengths, their tokens counting up from 0, into shards.
 DatasetFile write_series(const fs::path& folder, std::uint64_t shard_tokens,
-                         const std::vector<std::uint16_t>& lengths) {
+                         const std::vector<std::uint64_t>& lengths, int num_threads = 2) {
   ShardPlanner planner(Split::train, shard_tokens);
-  for (const std::uint16_t length : lengths) {
+  for (const std::uint64_t length : lengths) {
     planner.begin_document();
     planner.advance(length);
   }
-  ShardSeries series(folder, planner.finish(), tokenizer, {DType::u16}, std::launch::async);
-  std::uint16_t token = 0;
-  for (const std::uint16_t length : lengths) {
+  ShardSeries series(folder, planner.finish(), tokenizer, {DType::u16}, num_threads);
+  const auto tokens = counting_tokens(folder / "tokens", std::reduce(lengths.begin(), lengths.end()));
+  std::uint64_t offset = 0;
+  for (const std::uint64_t length : lengths) {
     series.begin_document();
-    std::vector<std::uint16_t> tokens(length);
-    for (std::uint16_t& t : tokens) t = token++;
-    series.append(std::as_bytes(std::span(tokens)));
+    series.append({tokens, offset, 2 * length});
+    offset += 2 * length;
   }
   DatasetFile dataset;
   dataset.tokenizer = tokenizer;
@@ -104,6 +115,27 @@ TEST_CASE("shards hold what FORMATS.md says: offsets where documents begin, then
   const Offsets offsets = {0, 4, 10};
   CHECK(file.string_attribute("/", "document_offsets_digest") ==
         to_hex(digest(std::as_bytes(std::span(offsets)))));
+}
+
+TEST_CASE("shards of several digest blocks are the same, however many threads copy them") {
+  const Folder folder;
+  const std::vector<std::uint64_t> lengths = {5'000'001, 1, 16'000'000, 12'345'678};
+  for (const int num_threads : {1, 2, 5}) {
+    const DatasetFile dataset = write_series(folder.path(), 20'000'000, lengths, num_threads);
+    Digester digester;
+    for (std::uint16_t shard = 0, next = 0; shard < 2; ++shard) {
+      const Hdf5Reader file(folder / dataset.shards.at(shard).file);
+      const auto tokens = file.read_all<std::uint16_t>("/tokens");
+      for (const std::uint16_t token : tokens) {
+        if (token != next++) FAIL("token " << next << " of shard " << shard);
+      }
+      CHECK(file.read_all<std::uint64_t>("/digests") == block_digests(std::as_bytes(std::span(tokens))));
+      digester.update(std::as_bytes(std::span(tokens)));
+    }
+    CHECK(dataset.split(Split::train).digest == digester.value());
+    fs::remove(folder / "train-00000.h5");
+    fs::remove(folder / "train-00001.h5");
+  }
 }
 
 TEST_CASE("a shard gives any range of its tokens") {

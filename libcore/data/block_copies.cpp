@@ -1,0 +1,60 @@
+#include "data/block_copies.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dt::data {
+
+namespace {
+
+constexpr int max_blocks = 8;  // disks are no faster with more
+
+void read(const std::vector<TokenRun>& runs, std::vector<std::byte>& bytes) {
+  std::size_t size = 0;
+  for (const TokenRun& run : runs) size += run.bytes;
+  bytes.resize(size);
+  auto rest = std::span(bytes);
+  for (const TokenRun& run : runs) {
+    run.file->read_at(run.offset, rest.first(run.bytes));
+    rest = rest.subspan(run.bytes);
+  }
+}
+
+}  // namespace
+
+BlockCopies::BlockCopies(int num_threads)
+    : max_in_flight_(num_threads == 1 ? 1 : static_cast<std::size_t>(std::min(num_threads + 1, max_blocks))),
+      pool_(num_threads - 1) {}
+
+void BlockCopies::submit(Hdf5Writer& shard, std::uint64_t offset, std::vector<TokenRun> runs) {
+  if (in_flight_.size() == max_in_flight_) finish_first();
+  in_flight_.push_back(
+      pool_.submit([&shard, offset, runs = std::move(runs), bytes = spare_buffer()]() mutable -> Copied {
+        read(runs, bytes);
+        shard.write("/tokens", offset, bytes);
+        const std::uint64_t block_digest = dt::digest(bytes);
+        return {std::move(bytes), block_digest};
+      }));
+}
+
+std::vector<std::byte> BlockCopies::spare_buffer() {
+  if (spare_buffers_.empty()) return {};
+  std::vector<std::byte> buffer = std::move(spare_buffers_.back());
+  spare_buffers_.pop_back();
+  return buffer;
+}
+
+void BlockCopies::finish_first() {
+  Copied block = pool_.get(in_flight_.front());
+  in_flight_.pop_front();
+  digests_.push_back(block.digest);
+  digester_.update(block.bytes);
+  spare_buffers_.push_back(std::move(block.bytes));
+}
+
+std::vector<std::uint64_t> BlockCopies::finish() {
+  while (!in_flight_.empty()) finish_first();
+  return std::exchange(digests_, {});
+}
+
+}  // namespace dt::data

@@ -1,0 +1,46 @@
+#pragma once
+// Blocks of tokens copied into shards and digested, several at once.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <future>
+#include <vector>
+
+#include "base/digest.hpp"
+#include "base/hdf5_file.hpp"
+#include "data/task_pool.hpp"
+#include "data/token_run.hpp"
+
+namespace dt::data {
+
+/// Memory: a digest block for each thread and one more, at most eight. Errors of all calls: environment.
+class BlockCopies {
+ public:
+  /// Of which the caller's is one.
+  explicit BlockCopies(int num_threads);
+  /// What the runs hold goes to `offset` of the shard's tokens, in the background. The shard stays until
+  /// finish() or the end of this object.
+  void submit(Hdf5Writer& shard, std::uint64_t offset, std::vector<TokenRun> runs);
+  /// Waits for all; the digests of the blocks since the last call, in the order of submission.
+  std::vector<std::uint64_t> finish();
+  /// Of the tokens of all blocks that finish() waited for.
+  std::uint64_t digest() const { return digester_.value(); }
+
+ private:
+  struct Copied {
+    std::vector<std::byte> bytes;
+    std::uint64_t digest;
+  };
+  std::vector<std::byte> spare_buffer();
+  void finish_first();
+
+  std::size_t max_in_flight_;
+  std::deque<std::future<Copied>> in_flight_;
+  std::vector<std::vector<std::byte>> spare_buffers_;
+  std::vector<std::uint64_t> digests_;
+  Digester digester_;
+  TaskPool<Copied> pool_;  // ends first
+};
+
+}  // namespace dt::data
