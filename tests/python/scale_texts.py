@@ -19,6 +19,7 @@ from check_tokenizers import random_text
 
 FILE_BYTES = 64 << 20
 LONGEST_TEXT = 1 << 20  # in characters
+LONGEST_FILE = 128 << 20  # the rest of it is not read
 MARKS = ["\u2581", "  ", "e\u0301", "\u1112\u1161\u11ab", "\U0001F469\u200D\U0001F469\u200D\U0001F467", "\U0001F1E9\U0001F1EA", "\0", "\x7f", "\r\n"]
 
 
@@ -60,10 +61,10 @@ def files_under(paths):
 
 
 def text_of(path):
-    """Empty where the file is no text, is several times larger than what can be read, or cannot be read."""
+    """Empty where the file is no text or cannot be read."""
     try:
         with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
-            data = file.read(1 << 30)
+            data = file.read(LONGEST_FILE)
     except (OSError, EOFError, zlib.error):
         return ""
     text = data.decode(errors="ignore")
