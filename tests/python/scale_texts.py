@@ -2,14 +2,16 @@
 """scale_texts.py FOLDER BYTES STRINGS PATH...: texts to compare tokenizers on. FOLDER/text-00000 and on hold BYTES of the files under
 PATH, in an order by chance, FOLDER/fuzz-00000 and on STRINGS random ones; 64 MB a file, each text after its length in 8 bytes.
 
-Files are read as UTF-8, unpacked where they end in .gz; of those that are not quite UTF-8, such as message catalogues, what is. Where
-PATH has fewer bytes than are asked for, stretches of different files in a row make up for them. SEED (1) is chance's. Exit codes: 0 ok.
+Files are read as UTF-8, unpacked where they end in .gz; of those that are not quite UTF-8, such as message catalogues, what is; of half
+of those with markup, what is no tag. Where PATH has fewer bytes than are asked for, stretches of different files in a row make up for
+them. SEED (1) is chance's. Exit codes: 0 ok.
 """
 
 import gzip
 import itertools
 import os
 import random
+import re
 import struct
 import sys
 import zlib
@@ -20,6 +22,7 @@ from check_tokenizers import random_text
 FILE_BYTES = 64 << 20
 LONGEST_TEXT = 1 << 20  # in characters
 LONGEST_FILE = 128 << 20  # the rest of it is not read
+MARKUP, TAG = (".html", ".xml", ".page"), re.compile("<[^<>]*>")
 MARKS = ["\u2581", "  ", "e\u0301", "\u1112\u1161\u11ab", "\U0001F469\u200D\U0001F469\u200D\U0001F467", "\U0001F1E9\U0001F1EA", "\0", "\x7f", "\r\n"]
 
 
@@ -76,6 +79,8 @@ def write_files(writer, size, paths, generator):
     generator.shuffle(files)
     for path in files:
         text = text_of(path)
+        if generator.random() < 0.5 and path.endswith(MARKUP):
+            text = TAG.sub("", text)
         for start in range(0, len(text), LONGEST_TEXT):
             if writer.bytes >= size:
                 return
