@@ -80,7 +80,11 @@ def of_ranks(name, path):
 def of_model(name, path):
     processor = sentencepiece.SentencePieceProcessor(model_file=path)
     yield Format(f"sentencepiece {name}", [path], lambda texts: processor.encode(texts, num_threads=2), processor.decode)
-    yield of_tokenizer_json(f"of the model {name}", as_tokenizer_json([path]))
+    path = as_tokenizer_json([path])
+    with open(path, encoding="utf-8") as file:
+        normalizer = json.load(file)["normalizer"]
+    if "Precompiled" not in json.dumps(normalizer):  # which Hugging Face's tokenizers apply otherwise than sentencepiece does
+        yield of_tokenizer_json(f"of the model {name}", path)
 
 
 def of_tekken(name, path):
@@ -111,7 +115,10 @@ def as_tokenizer_json(arguments):
     subprocess.run(["dt-shard-data", "--quiet", "--out", f"{folder}/data", *tokenizer_options(arguments)], input=b"text", stdout=subprocess.DEVNULL, check=True)
     path = f"{folder}/data/tokenizer.json"
     with open(path, encoding="utf-8") as file:
-        content = json.load(file, object_hook=lambda item: {key: value for key, value in item.items() if not key.startswith("dt_")})
+        content = json.load(file)
+    for token in content["added_tokens"]:
+        token.pop("dt_found_in", None)
+    content["model"].pop("dt_ties", None)
     with open(path, "w", encoding="utf-8") as file:
         json.dump(content, file)
     return path
