@@ -148,15 +148,14 @@ def training_texts(text_files):
 
 def trained_formats(text_files):
     texts = training_texts(text_files)
-    for name, tokenizer in itertools.chain(check_tokenizers.byte_level_ones(texts, 32000), check_tokenizers.character_ones(texts, 16000)):
+    byte_level = itertools.islice(check_tokenizers.byte_level_ones(texts, 32000), 5)
+    for name, tokenizer in itertools.chain(byte_level, itertools.islice(check_tokenizers.character_ones(texts, 16000), 3)):
         path = f"{scratch.name}/{name}.json"
         tokenizer.save(path)
-        if name in {"gpt2", "llama3", "qwen2", "deepseek", "llama2", "gemma"}:
-            yield of_tokenizer_json(name, path)
+        yield of_tokenizer_json(name, path)
     yield from trained_ranks(check_tokenizers.ranks_of(Tokenizer.from_file(f"{scratch.name}/gpt2.json")))
-    for name, model in check_sentencepiece.models("\n".join(texts)[:TRAINING_BYTES // 4], scratch.name, 16000):
-        if name in {"llama2", "gemma", "nmt_nfkc"}:
-            yield next(of_model(name, written(f"{name}.model", model)))
+    for name, model in itertools.islice(check_sentencepiece.models("\n".join(texts)[:TRAINING_BYTES // 4], scratch.name, 16000), 3):
+        yield next(of_model(name, written(f"{name}.model", model)))
 
 
 def trained_ranks(ranks):
