@@ -133,6 +133,8 @@ def compare_tool(program, format, file):
         for text in read_texts([framed]):
             ids = array.array("I", take(encoder.stdout, 4)).tolist()
             take(encoder.stdout, 1)
+            if not ids:
+                continue  # of which no dataset holds anything
             line = list(map(int, tool.stdout.readline().split()))
             if line != ids:
                 encoder.kill()
