@@ -24,6 +24,11 @@ class Variations {
       list.push_back(with(asked_, [](Settings& s) { s.recompute = "full"; }));
     return list;
   }
+  /// Rows of norms and residuals divided among ranks that share layers.
+  std::vector<Settings> of_sequence() const {
+    if (plan_.layout.tp == 1 || plan_.layout.sequence_parallel) return {};
+    return {with(asked_, [](Settings& s) { s.sequence_parallel = true; })};
+  }
   std::vector<Settings> of_zero(const Settings& base) const {
     std::vector<Settings> list;
     for (std::int64_t zero = base.zero + 1; zero <= 3 && plan_.micro_batches_per_step > 0; ++zero)
@@ -81,6 +86,7 @@ class Variations {
 std::string difference(const Settings& asked, const Settings& other) {
   std::vector<std::string> options;
   if (other.recompute != asked.recompute) options.push_back("--recompute " + other.recompute);
+  if (other.sequence_parallel != asked.sequence_parallel) options.emplace_back("--sequence-parallel");
   if (other.tp != asked.tp) options.push_back(fmt::format("--tp {}", other.tp));
   if (other.cp != asked.cp) options.push_back(fmt::format("--cp {}", other.cp));
   if (other.pp != asked.pp) options.push_back(fmt::format("--pp {}", other.pp));
@@ -109,6 +115,7 @@ std::string nearest_that_fit(const Settings& settings, const Plan& plan, const R
   };
   const Variations variations(settings, plan);
   add_first(variations.of_recompute());
+  add_first(variations.of_sequence());
   add_first(variations.of_zero(settings));
   add_first(variations.of_pipeline());
   add_first(variations.of_tensor());

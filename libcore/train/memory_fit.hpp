@@ -13,8 +13,9 @@ namespace dt::train {
 using Replan = std::function<Plan(const Settings&)>;
 
 /// Options that would bring what a host needs within its memory, each the least of its kind: more computed
-/// again, a higher stage of ZeRO, a longer pipeline, or, where none of these will do alone, the last two
-/// together. "--zero 2 or --pp 4", "" where nothing would.
+/// again, sequence parallelism, a higher stage of ZeRO, a longer pipeline, layers or sequences divided among
+/// more ranks, or, where none of these will do alone, a longer pipeline and ZeRO together. "--zero 2 or --pp
+/// 4", "" where nothing would.
 std::string nearest_that_fit(const Settings& settings, const Plan& plan, const Replan& replan,
                              const std::function<std::uint64_t(const Plan&)>& needed_bytes,
                              std::uint64_t host_bytes);

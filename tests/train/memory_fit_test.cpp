@@ -79,3 +79,21 @@ TEST_CASE("what makes long sequences fit may be to divide them") {
                  needed(job.plan(divided))),
              Catch::Contains("--cp 2"));
 }
+
+TEST_CASE("ranks that share layers may divide sequences where they do not divide features") {
+  Job job(2);
+  job.settings.tp = 2;
+  const auto needed = [](const Plan& plan) { return host_memory_bytes(plan, estimate_memory(plan)); };
+  const auto nearest = [&](const Settings& asked, std::uint64_t limit) {
+    return nearest_that_fit(
+        asked, job.plan(asked), [&](const Settings& s) { return job.plan(s); }, needed, limit);
+  };
+  Settings divided = job.settings;
+  divided.sequence_parallel = true;
+  const std::uint64_t limit = needed(job.plan(divided));
+  REQUIRE(limit < needed(job.plan()));
+  CHECK_THAT(nearest(job.settings, limit), Catch::Contains("--sequence-parallel"));
+  CHECK_THAT(nearest(divided, limit - 1), !Catch::Contains("--sequence-parallel"));
+  job.settings.tp = 1;
+  CHECK_THAT(nearest(job.settings, limit), !Catch::Contains("--sequence-parallel"));
+}
