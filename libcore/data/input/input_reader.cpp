@@ -18,6 +18,10 @@ namespace {
 
 constexpr std::size_t block_bytes = std::size_t{256} << 10;
 constexpr std::size_t max_blocks = 16;
+/// Each layer takes memory and stack while what is in it is read, and a file can be its own content (a gzip
+/// quine).
+constexpr int max_layers = 16;
+
 /// Nobody waits for more.
 struct ReadingStopped {};
 
@@ -110,25 +114,28 @@ void InputReader::read_file(const InputFile& input) {
   read_stream(file, input.name(), input.name());
 }
 
-/// `plain_name` is what the name would be if nothing were compressed.
-void InputReader::read_stream(ByteSource& source, const std::string& name, const std::string& plain_name) {
+/// `plain_name` is what the name would be if nothing were compressed; `depth`: in how many layers it is.
+void InputReader::read_stream(ByteSource& source, const std::string& name, const std::string& plain_name,
+                              int depth) {
+  if (depth > max_layers)
+    throw input_error("{} is compressed or archived more than {} times over", name, max_layers);
   PeekedSource peeked(source);
   if (read_if_tokens(peeked, name)) return;
   const Content content = content_of(peeked.first());
   if (codec_name(content) != nullptr) {
     Decompressor decompressor(peeked, content, name);
-    return read_stream(decompressor, name, without_suffix(plain_name));
+    return read_stream(decompressor, name, without_suffix(plain_name), depth + 1);
   }
-  if (content == Content::tar) return read_archive(peeked, name);
+  if (content == Content::tar) return read_archive(peeked, name, depth);
   if (content != Content::plain)
     throw table_error(content, name, &source == file_ && fs::is_regular_file(name));
   read_documents(peeked, name, plain_name);
 }
 
-void InputReader::read_archive(ByteSource& source, const std::string& name) {
+void InputReader::read_archive(ByteSource& source, const std::string& name, int depth) {
   TarReader archive(source, name);
   while (const auto member = archive.next()) {
-    if (!is_hidden(*member)) read_stream(archive, name + ":" + *member, *member);
+    if (!is_hidden(*member)) read_stream(archive, name + ":" + *member, *member, depth + 1);
   }
 }
 

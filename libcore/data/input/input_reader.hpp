@@ -61,8 +61,8 @@ class InputReader {
   void work();
   void check() const;
   void read_file(const InputFile& input);
-  void read_stream(ByteSource& source, const std::string& name, const std::string& plain_name);
-  void read_archive(ByteSource& source, const std::string& name);
+  void read_stream(ByteSource& source, const std::string& name, const std::string& plain_name, int depth = 0);
+  void read_archive(ByteSource& source, const std::string& name, int depth);
   void read_documents(ByteSource& source, const std::string& name, const std::string& plain_name);
   bool read_if_tokens(PeekedSource& source, const std::string& name);
   void read_megatron(const InputFile& input);
