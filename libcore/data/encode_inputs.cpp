@@ -45,12 +45,14 @@ std::vector<std::string> all_inputs(const EncodeOptions& options, const ReadProg
   return inputs;
 }
 
-/// Looks at every input before the work begins. 0 where a pipe keeps the total unknown.
-std::uint64_t total_input_bytes(const std::vector<std::string>& inputs) {
+/// Looks at every input before the work begins, which takes its time where there are millions. 0 where a pipe
+/// keeps the total unknown.
+std::uint64_t total_input_bytes(const std::vector<std::string>& inputs, const ReadProgress& progress) {
   InputWalk walk(inputs);
   std::uint64_t total = 0;
   bool is_known = true;
   while (const auto input = walk.next()) {
+    progress(0, 0);
     is_known = is_known && input->bytes.has_value();
     total += input->bytes.value_or(0);
   }
@@ -98,7 +100,7 @@ class Encoding {
       : options_(options),
         progress_(progress),
         inputs_(all_inputs(options, progress)),
-        total_(total_input_bytes(inputs_)),
+        total_(total_input_bytes(inputs_, progress)),
         info_(tokenizer.info()),
         documents_(options.append_eos ? std::optional(tokenizer.info().eos) : std::nullopt, sink),
         reader_(inputs_, options.read, tokenizer, [this] { progress_(done_, total_); }),
