@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "data/document_spool.hpp"
 #include "data/shard_writer.hpp"
 #include "data/split_rule.hpp"
+#include "data/target_flag.hpp"
 #include "data/train_tokenizer.hpp"
 
 namespace dt::data {
@@ -48,6 +50,7 @@ class Spooling {
   Spooling(const MakeOptions& options, DocumentSpool& spool) : options_(options), spool_(spool) {}
 
   void append(const DocumentPart& part) {
+    has_targets_ = has_targets_ || std::ranges::any_of(part.ids, is_target);
     spool_.append(part.ids);
     add_chars(part.chars);
     if (!part.ends_document) return;
@@ -55,6 +58,7 @@ class Spooling {
     chars_ = 0;
   }
   const LeftOut& left_out() const { return left_out_; }
+  bool has_targets() const { return has_targets_; }
 
  private:
   void add_chars(std::uint64_t chars) {
@@ -76,7 +80,17 @@ class Spooling {
   DocumentSpool& spool_;
   std::uint64_t chars_ = 0;
   LeftOut left_out_;
+  bool has_targets_ = false;
 };
+
+/// Training on nothing but what is read would be a loss of 0, to the end.
+void check_targets(const Spooling& spooling, const DocumentSpool& spool, const MakeOptions& options) {
+  if (spooling.has_targets() || spool.num_documents() == 0) return;
+  throw Error(ErrorKind::input,
+              fmt::format("there is nothing to learn: no conversation has a turn of --loss-on {}",
+                          fmt::join(options.lines.turns->loss_on, ",")),
+              "name roles that the conversations have");
+}
 
 std::pair<Flaws, LeftOut> spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer,
                                        DocumentSpool& spool, const MakeProgress& progress) {
@@ -85,6 +99,7 @@ std::pair<Flaws, LeftOut> spool_inputs(const MakeOptions& options, const Tokeniz
       options, tokenizer, [&](const DocumentPart& part) { spooling.append(part); },
       [&](std::uint64_t done, std::uint64_t total) { progress(MakePhase::read, done, total); });
   spool.finish();
+  check_targets(spooling, spool, options);
   LeftOut left_out = spooling.left_out();
   left_out.duplicates = spool.num_duplicates();
   return {flaws, left_out};
@@ -128,12 +143,15 @@ void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOption
         series = rule.next(document) == Split::train ? &train : &validation;
         series->begin_document();
       },
-      [&](const TokenRun& tokens) {
-        const std::uint64_t count = std::min(tokens.bytes, series->room());
-        series->append(tokens.first(count));
-        validation.append(tokens.from(count));  // of a single document, its tail
-        done += tokens.bytes / dtype_bytes(storage.dtype);
-        progress(MakePhase::write, done, spool.num_tokens());
+      [&](TokenRun tokens) {
+        while (tokens.bytes > 0) {
+          if (series->room() == 0) series = &validation;  // a single document's tail
+          const std::uint64_t count = std::min({tokens.bytes, series->room(), digest_block_bytes});
+          series->append(tokens.first(count));
+          tokens = tokens.from(count);
+          done += count / dtype_bytes(storage.dtype);
+          progress(MakePhase::write, done, spool.num_tokens());
+        }
       });
   train.finish(Split::train, dataset);
   validation.finish(Split::validation, dataset);
