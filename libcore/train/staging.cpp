@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/text.hpp"
+#include "comm/engine.hpp"
 #include "comm/exchange.hpp"
 #include "data/mixture.hpp"
 
@@ -86,6 +87,7 @@ StagedData stage_data(const Settings& settings, const std::function<bool()>& sto
   const auto rank = static_cast<std::size_t>(ranks.world.rank());
   const auto first = static_cast<std::size_t>(std::ranges::find(hosts, hosts[rank]) - hosts.begin());
   const bool copies = first == rank && settings.stage_dir;
+  const comm::Patience patience(ranks.world.engine(), 0);  // copying takes as long as it takes
   const std::vector<std::string> results =
       comm::gather_texts(ranks.world, copies ? stage_all(settings, stop, ranks.console, staged.held) : "");
   if (ranks.is_first()) report(hosts, results, ranks.console);

@@ -27,6 +27,12 @@ struct InputStream {
   bool has_documents = false;                      // of tokens: an index says where they end
   std::uint64_t begin = 0;                         // of the file, in bytes, where reading began
   std::uint64_t range = 0;                         // of the inputs, that it belongs to
+  /// Where it begins in the middle of the file: the lines before, once somebody asks.
+  struct LinesBefore {
+    std::once_flag counted;
+    std::uint64_t count = 0;
+  };
+  std::shared_ptr<LinesBefore> lines_before = {};
 };
 
 struct InputOptions {
@@ -63,8 +69,8 @@ class InputReader {
   void work();
   void check() const;
   void read_file(const InputFile& input);
-  void read_stream(ByteSource& source, const std::string& name, const std::string& plain_name);
-  void read_archive(ByteSource& source, const std::string& name);
+  void read_stream(ByteSource& source, const std::string& name, const std::string& plain_name, int depth = 0);
+  void read_archive(ByteSource& source, const std::string& name, int depth);
   void read_documents(ByteSource& source, const std::string& name, const std::string& plain_name);
   bool read_if_tokens(PeekedSource& source, const std::string& name);
   void read_megatron(const InputFile& input);
