@@ -16,7 +16,7 @@ namespace {
 constexpr char separator = '\0';
 
 /// Empty where --data is no mixture that can be: who opens it says why.
-std::vector<data::MixturePart> parts_of(const Settings& settings) {
+std::vector<data::MixturePart> parts_of(const plan::Settings& settings) {
   try {
     return data::parse_mixture(settings.data);
   } catch (const Error&) {
@@ -30,7 +30,7 @@ struct Place {
   std::string warning;
 };
 
-Place stage(const fs::path& dataset, const Settings& settings, const std::function<bool()>& stop,
+Place stage(const fs::path& dataset, const plan::Settings& settings, const std::function<bool()>& stop,
             Console& console, std::vector<data::StagedDataset>& held) {
   std::optional<Progress> progress;
   data::StageRequest request{*settings.stage_dir, {}, stop, [&](std::uint64_t done, std::uint64_t total) {
@@ -48,7 +48,7 @@ Place stage(const fs::path& dataset, const Settings& settings, const std::functi
 }
 
 /// Of this host, as the text that its ranks are sent.
-std::string stage_all(const Settings& settings, const std::function<bool()>& stop, Console& console,
+std::string stage_all(const plan::Settings& settings, const std::function<bool()>& stop, Console& console,
                       std::vector<data::StagedDataset>& held) {
   std::string text;
   for (const data::MixturePart& part : parts_of(settings)) {
@@ -80,7 +80,8 @@ void report(const std::vector<std::string>& hosts, const std::vector<std::string
 
 }  // namespace
 
-StagedData stage_data(const Settings& settings, const std::function<bool()>& stop, const comm::Ranks& ranks) {
+StagedData stage_data(const plan::Settings& settings, const std::function<bool()>& stop,
+                      const comm::Ranks& ranks) {
   const auto hosts = comm::gather_texts(ranks.world, settings.stage_dir ? host_name() : "");
   if (std::ranges::all_of(hosts, [](const std::string& host) { return host.empty(); })) return {};
   StagedData staged;

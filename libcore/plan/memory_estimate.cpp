@@ -1,14 +1,14 @@
-#include "train/memory_estimate.hpp"
+#include "plan/memory_estimate.hpp"
 
 #include <algorithm>
 
 #include "model/unit.hpp"
 #include "parallel/held.hpp"
 #include "parallel/tensor_seam.hpp"
-#include "train/forecast.hpp"
-#include "train/lists.hpp"
+#include "plan/forecast.hpp"
+#include "plan/lists.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 namespace {
 
@@ -131,4 +131,4 @@ std::uint64_t host_state_bytes(const Plan& asked) {
   return most_of_any_host(plan, bytes);
 }
 
-}  // namespace dt::train
+}  // namespace dt::plan

@@ -7,9 +7,9 @@
 #include "parallel/builders.hpp"
 #include "parallel/groups.hpp"
 #include "parallel/pipeline.hpp"
-#include "train/plan.hpp"
+#include "plan/plan.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 /// Of a step: the schedule is the same on all data-parallel ranks.
 parallel::Pipeline pipeline_of(const Plan& plan);
@@ -31,4 +31,4 @@ std::string describe_stage(const Plan& plan, int stage);
 /// of the plan's pipelines.
 std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicator& world);
 
-}  // namespace dt::train
+}  // namespace dt::plan

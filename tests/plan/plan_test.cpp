@@ -1,11 +1,11 @@
-#include "train/plan.hpp"
+#include "plan/plan.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "data/test_dataset.hpp"
 
 using namespace dt;
-using namespace dt::train;
+using namespace dt::plan;
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "train/plan.hpp"
+#include "plan/plan.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include "data/sampler.hpp"
 #include "model/arithmetic.hpp"
 #include "model/unit.hpp"
-#include "train/precision.hpp"
+#include "plan/precision.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 namespace {
 
@@ -194,4 +194,4 @@ Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const
   return plan;
 }
 
-}  // namespace dt::train
+}  // namespace dt::plan

@@ -18,11 +18,11 @@
 #include "parallel/builders.hpp"
 #include "parallel/lanes.hpp"
 #include "parallel/model_storage.hpp"
-#include "train/choose_layout.hpp"
-#include "train/launch.hpp"
-#include "train/settings.hpp"
+#include "plan/choose_layout.hpp"
+#include "plan/launch.hpp"
+#include "plan/settings.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 /// What is computed again in the backward instead of being kept.
 enum class Recompute { none, selective, full };
@@ -95,4 +95,4 @@ Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const dat
 Plan make_evaluation_plan(const Settings& settings, const model::ModelSpec& spec,
                           const data::Mixture& dataset, const Launch& launch);
 
-}  // namespace dt::train
+}  // namespace dt::plan

@@ -2,7 +2,7 @@
 // GPT-2 laid over ranks, on paper.
 
 #include "model/parameter_table.hpp"
-#include "train/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace dt_test {
 
@@ -17,27 +17,27 @@ class Job {
     settings.global_batch = 16;
   }
 
-  dt::train::Plan plan(const dt::train::Settings& s) const {
-    dt::train::Plan plan;
+  dt::plan::Plan plan(const dt::plan::Settings& s) const {
+    dt::plan::Plan plan;
     plan.spec = spec_;
     plan.launch = launch_;
     plan.sequence_length = 64;
-    plan.recompute = s.recompute == "full"        ? dt::train::Recompute::full
-                     : s.recompute == "selective" ? dt::train::Recompute::selective
-                                                  : dt::train::Recompute::none;
+    plan.recompute = s.recompute == "full"        ? dt::plan::Recompute::full
+                     : s.recompute == "selective" ? dt::plan::Recompute::selective
+                                                  : dt::plan::Recompute::none;
     plan.global_batch = plan.micro_batches_per_step = s.global_batch;
     plan.micro_batch = 1;
-    plan.layout = dt::train::choose_layout(s, spec_, plan.sequence_length, launch_);
+    plan.layout = dt::plan::choose_layout(s, spec_, plan.sequence_length, launch_);
     plan.grad_lanes = plan.layout.dp;
     return plan;
   }
-  dt::train::Plan plan() const { return plan(settings); }
+  dt::plan::Plan plan() const { return plan(settings); }
 
-  dt::train::Settings settings;
+  dt::plan::Settings settings;
 
  private:
   dt::model::ModelSpec spec_;
-  dt::train::Launch launch_;
+  dt::plan::Launch launch_;
 };
 
 inline double parameters() {

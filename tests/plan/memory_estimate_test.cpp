@@ -1,11 +1,11 @@
-#include "train/memory_estimate.hpp"
+#include "plan/memory_estimate.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "train/gpt2_job.hpp"
+#include "plan/gpt2_job.hpp"
 
 using namespace dt;
-using namespace dt::train;
+using namespace dt::plan;
 using dt_test::Job, dt_test::parameters, dt_test::table_numel, dt_test::whole_state;
 
 TEST_CASE("a host holds what all its ranks do, divided as the layout says") {

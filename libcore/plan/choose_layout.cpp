@@ -1,4 +1,4 @@
-#include "train/choose_layout.hpp"
+#include "plan/choose_layout.hpp"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@
 #include "parallel/pipeline.hpp"
 #include "parallel/unit_costs.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 namespace {
 
@@ -197,4 +197,4 @@ model::Layout choose_layout(const Settings& s, const model::ModelSpec& spec, std
   return layout;
 }
 
-}  // namespace dt::train
+}  // namespace dt::plan

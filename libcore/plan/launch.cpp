@@ -1,4 +1,4 @@
-#include "train/launch.hpp"
+#include "plan/launch.hpp"
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,7 @@
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 namespace {
 
@@ -56,4 +56,4 @@ Launch of_first(const Launch& launch, int num_ranks) {
   return first;
 }
 
-}  // namespace dt::train
+}  // namespace dt::plan

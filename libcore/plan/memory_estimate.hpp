@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "parallel/model_storage.hpp"
-#include "train/plan.hpp"
+#include "plan/plan.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 /// Bytes that training needs on a rank, from the very tables that allocate them.
 struct MemoryEstimate {
@@ -29,4 +29,4 @@ std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstima
 /// without micro-batches) weights alone.
 std::uint64_t host_state_bytes(const Plan& plan);
 
-}  // namespace dt::train
+}  // namespace dt::plan

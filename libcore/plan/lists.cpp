@@ -1,11 +1,11 @@
-#include "train/lists.hpp"
+#include "plan/lists.hpp"
 
 #include <algorithm>
 #include <fmt/ranges.h>
 
 #include "parallel/validator.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 namespace {
 
@@ -56,4 +56,4 @@ std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicat
                                             plan.spec.key_value_heads);
 }
 
-}  // namespace dt::train
+}  // namespace dt::plan

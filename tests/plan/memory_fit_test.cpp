@@ -1,13 +1,13 @@
-#include "train/memory_fit.hpp"
+#include "plan/memory_fit.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
-#include "train/gpt2_job.hpp"
-#include "train/memory_estimate.hpp"
+#include "plan/gpt2_job.hpp"
+#include "plan/memory_estimate.hpp"
 
 using namespace dt;
-using namespace dt::train;
+using namespace dt::plan;
 using dt_test::Job, dt_test::whole_state;
 
 namespace {

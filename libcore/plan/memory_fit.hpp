@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
-#include "train/plan.hpp"
+#include "plan/plan.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 /// The plan that other settings would make for the same ranks. Error{usage}: none.
 using Replan = std::function<Plan(const Settings&)>;
@@ -23,4 +23,4 @@ std::string nearest_that_fit(const Settings& settings, const Plan& plan, const R
 /// Error{usage}, with the nearest that would do: the state of a host's ranks exceeds its memory.
 void check_memory(const Settings& settings, const Plan& plan, const Replan& replan, std::uint64_t host_bytes);
 
-}  // namespace dt::train
+}  // namespace dt::plan

@@ -5,9 +5,9 @@
 
 #include "base/files.hpp"
 #include "parallel/unit_times.hpp"
-#include "train/plan.hpp"
+#include "plan/plan.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 /// Replaces the run's; atomic. Not written where a unit has no times: nothing was trained.
 /// Errors: environment.
@@ -19,4 +19,4 @@ void write_unit_times(const fs::path& run, const Plan& plan, const parallel::Uni
 /// sequences, or with documents masked.
 std::vector<parallel::UnitCost> read_unit_times(const fs::path& run, const Plan& plan);
 
-}  // namespace dt::train
+}  // namespace dt::plan

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "checkpoint/manifest.hpp"
-#include "train/plan.hpp"
+#include "plan/plan.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 /// Refuses to go on from a checkpoint that belongs to another model, other data or another order of the data,
 /// by its manifest alone: nothing large is read. Error{input} naming the first difference; where tensors
@@ -18,4 +18,4 @@ void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest, std
 /// same.
 std::string model_difference(const model::ModelSpec& then, const model::ModelSpec& now);
 
-}  // namespace dt::train
+}  // namespace dt::plan

@@ -1,4 +1,4 @@
-#include "train/resumable.hpp"
+#include "plan/resumable.hpp"
 
 #include <catch2/catch.hpp>
 #include <functional>
@@ -7,7 +7,7 @@
 #include "model/parameter_table.hpp"
 
 using namespace dt;
-using namespace dt::train;
+using namespace dt::plan;
 
 namespace {
 

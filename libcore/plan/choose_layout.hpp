@@ -5,10 +5,10 @@
 
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"
-#include "train/launch.hpp"
-#include "train/settings.hpp"
+#include "plan/launch.hpp"
+#include "plan/settings.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 /// The most of `num_ranks` that make up whole models (--pp × --tp); the others sit out. Error{usage}: there
 /// are fewer than one takes.
@@ -21,4 +21,4 @@ int ranks_used(const Settings& settings, int num_ranks);
 model::Layout choose_layout(const Settings& settings, const model::ModelSpec& spec,
                             std::int64_t sequence_length, const Launch& launch);
 
-}  // namespace dt::train
+}  // namespace dt::plan

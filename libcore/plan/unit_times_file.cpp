@@ -1,14 +1,14 @@
-#include "train/unit_times_file.hpp"
+#include "plan/unit_times_file.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "checkpoint/json_reader.hpp"
 #include "model/parameter_table.hpp"
-#include "train/precision.hpp"
-#include "train/resumable.hpp"
+#include "plan/precision.hpp"
+#include "plan/resumable.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 namespace {
 
@@ -96,4 +96,4 @@ std::vector<parallel::UnitCost> read_unit_times(const fs::path& run, const Plan&
   return times;
 }
 
-}  // namespace dt::train
+}  // namespace dt::plan

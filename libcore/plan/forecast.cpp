@@ -1,4 +1,4 @@
-#include "train/forecast.hpp"
+#include "plan/forecast.hpp"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -9,9 +9,9 @@
 #include "base/text.hpp"
 #include "parallel/tensor_seam.hpp"
 #include "parallel/unit_costs.hpp"
-#include "train/lists.hpp"
+#include "plan/lists.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 namespace {
 
@@ -193,4 +193,4 @@ std::string price_of_zero(const Plan& asked) {
       plan.layout.zero == 3 ? "weights and gradients" : "gradients");
 }
 
-}  // namespace dt::train
+}  // namespace dt::plan

@@ -8,9 +8,9 @@
 #include "parallel/pipeline.hpp"
 #include "parallel/timeline.hpp"
 #include "parallel/traffic.hpp"
-#include "train/plan.hpp"
+#include "plan/plan.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 /// By the FLOPs of the model's units: seconds of each for a micro-batch.
 std::vector<parallel::UnitCost> predicted_unit_times(const Plan& plan, double rank_flops);
@@ -44,4 +44,4 @@ std::string describe_sharing(const Plan& plan);
 /// and reduces 3.0 GiB a step and rank, where --zero 1 would 1.0 GiB: …"
 std::string price_of_zero(const Plan& plan);
 
-}  // namespace dt::train
+}  // namespace dt::plan

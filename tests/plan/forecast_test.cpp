@@ -1,14 +1,14 @@
-#include "train/forecast.hpp"
+#include "plan/forecast.hpp"
 
 #include <catch2/catch.hpp>
 #include <numeric>
 
 #include "base/text.hpp"
 #include "parallel/unit_costs.hpp"
-#include "train/choose_layout.hpp"
+#include "plan/choose_layout.hpp"
 
 using namespace dt;
-using namespace dt::train;
+using namespace dt::plan;
 
 namespace {
 

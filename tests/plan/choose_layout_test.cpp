@@ -1,13 +1,13 @@
-#include "train/choose_layout.hpp"
+#include "plan/choose_layout.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
 #include "parallel/pipeline.hpp"
-#include "train/lists.hpp"
+#include "plan/lists.hpp"
 
 using namespace dt;
-using namespace dt::train;
+using namespace dt::plan;
 using model::PipelineSchedule;
 
 namespace {

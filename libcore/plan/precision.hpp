@@ -7,10 +7,10 @@
 #include "checkpoint/manifest.hpp"
 #include "comm/ranks.hpp"
 #include "parallel/precision.hpp"
+#include "plan/settings.hpp"
 #include "tensor/arithmetic.hpp"
-#include "train/settings.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 /// Error{usage}: a combination that dt does not compute.
 parallel::Precision precision_of(const Settings& settings);
@@ -28,4 +28,4 @@ std::string precision_name(DType dtype);
 Arithmetic choose_arithmetic(const Settings& settings, const parallel::Precision& precision, int threads,
                              const checkpoint::TrainingState* resumed, const comm::Ranks& ranks);
 
-}  // namespace dt::train
+}  // namespace dt::plan

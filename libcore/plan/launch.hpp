@@ -3,7 +3,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 struct Launch {
   int rank = 0;
@@ -21,4 +21,4 @@ Launch find_launch(comm::Communicator& world, int num_ranks);
 /// The same where only the first `num_ranks` take part, each with as many cores as before.
 Launch of_first(const Launch& launch, int num_ranks);
 
-}  // namespace dt::train
+}  // namespace dt::plan

@@ -1,4 +1,4 @@
-#include "train/resumable.hpp"
+#include "plan/resumable.hpp"
 
 #include <array>
 #include <map>
@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "model/parameter_table.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 namespace {
 
@@ -100,4 +100,4 @@ void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest, std
               "give what the run began with, or start another with --run or --resume never");
 }
 
-}  // namespace dt::train
+}  // namespace dt::plan

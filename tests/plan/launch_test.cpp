@@ -1,4 +1,4 @@
-#include "train/launch.hpp"
+#include "plan/launch.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -6,7 +6,7 @@
 #include "comm/threads/thread_group.hpp"
 
 using namespace dt;
-using namespace dt::train;
+using namespace dt::plan;
 
 TEST_CASE("ranks that take part share the host's cores, and no others do") {
   const int cores = static_cast<int>(available_core_numbers().size());

@@ -10,7 +10,7 @@
 #include "base/options.hpp"
 #include "comm/communicator.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 /// The most ranks of a pipeline, and virtual stages on each; models have fewer units.
 constexpr std::int64_t max_stages = std::int64_t{1} << 16;
@@ -97,4 +97,4 @@ struct Settings {
   std::optional<std::string> compare_layouts;
 };
 
-}  // namespace dt::train
+}  // namespace dt::plan

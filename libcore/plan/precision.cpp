@@ -1,4 +1,4 @@
-#include "train/precision.hpp"
+#include "plan/precision.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -10,7 +10,7 @@
 #include "kernels/linear.hpp"
 #include "tensor/context.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 namespace {
 
@@ -136,4 +136,4 @@ Arithmetic choose_arithmetic(const Settings& settings, const parallel::Precision
   return static_cast<Arithmetic>(comm::broadcast_number(ranks.world, choice));
 }
 
-}  // namespace dt::train
+}  // namespace dt::plan

@@ -1,13 +1,13 @@
-#include "train/memory_fit.hpp"
+#include "plan/memory_fit.hpp"
 
 #include <algorithm>
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "train/memory_estimate.hpp"
+#include "plan/memory_estimate.hpp"
 
-namespace dt::train {
+namespace dt::plan {
 
 namespace {
 
@@ -140,4 +140,4 @@ void check_memory(const Settings& settings, const Plan& plan, const Replan& repl
                       : fitting + " would do");
 }
 
-}  // namespace dt::train
+}  // namespace dt::plan
