@@ -349,12 +349,13 @@ TEST_CASE("one process at a time makes a dataset") {
   const Folder folder;
   const MakeOptions options = lines_in_ranges(folder / "a.jsonl");
   bool was_refused = false;
-  make_dataset(folder / "out", options, [&](auto...) {
-    if (std::exchange(was_refused, true)) return;
+  make_dataset(folder / "out", options, [&](MakePhase, std::uint64_t done, std::uint64_t) {
+    if (done == 0 || std::exchange(was_refused, true)) return;
     const auto error = caught([&] { make(folder / "out", options); });
     CHECK(error.kind == ErrorKind::environment);
     CHECK(error.says("another process is making"));
   });
+  CHECK(was_refused);
   CHECK(problems_of(folder / "out").empty());
 }
 
