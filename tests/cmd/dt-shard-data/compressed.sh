@@ -72,7 +72,7 @@ refused 'latin.gz:3: invalid UTF-8: byte 0xff' latin.gz
 
 # Each layer takes memory: a file of some kB may have thousands of them.
 echo text >layers
-for _ in {1..16}; do gzip -c layers >more && mv more layers; done
+for _ in {1..16}; do gzip -c layers >layered && mv layered layers; done
 expect_exit 0 dt-shard-data --out sixteen --val-fraction 0 layers
 gzip -c layers >seventeen
 refused 'seventeen is compressed or archived more than 16 times over' seventeen

@@ -68,7 +68,7 @@ expect_absent none
 
 # What is read as text has no such lines, and standard input has no name that says what it is.
 for option in --skip-bad-lines '--text-key body'; do
-  # shellcheck disable=SC2086,SC2238  # two words, and a file
+  # shellcheck disable=SC2086  # two words
   expect_exit 2 dt-shard-data --encode-only $option <lines.jsonl
   expect_match stderr "${option%% *} is for JSON lines, and nothing says that standard input is; .*--format jsonl"
 done
