@@ -1,7 +1,10 @@
 #include "base/tool.hpp"
 
+#include <cstdlib>
 #include <exception>
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
@@ -48,9 +51,20 @@ int parse_and_run(int argc, char** argv, OptionTable& options, const std::functi
   return run(console);
 }
 
+/// A standard stream that the caller has closed would become the next file that is opened: what is read or
+/// printed would be that. Here each becomes something that refuses both.
+void occupy_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    const int mode = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::open("/dev/null", mode) != stream) std::abort();  // the lowest that is free
+  }
+}
+
 }  // namespace
 
 int run_tool(int argc, char** argv, OptionTable& options, const std::function<int(Console&)>& run) {
+  occupy_standard_streams();
   // Both would kill the process in the middle of a file; ignored, they are errors of write(2).
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);

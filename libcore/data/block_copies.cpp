@@ -8,6 +8,7 @@ namespace dt::data {
 namespace {
 
 constexpr int max_blocks = 8;  // disks are no faster with more
+constexpr std::size_t max_runs_in_flight = std::size_t{1} << 20;
 
 void read(const std::vector<TokenRun>& runs, std::vector<std::byte>& bytes) {
   std::size_t size = 0;
@@ -27,14 +28,22 @@ BlockCopies::BlockCopies(int num_threads)
       pool_(num_threads - 1) {}
 
 void BlockCopies::submit(Hdf5Writer& shard, std::uint64_t offset, std::vector<TokenRun> runs) {
-  if (in_flight_.size() == max_in_flight_) finish_first();
-  in_flight_.push_back(
+  const std::size_t num_runs = runs.size();
+  while (is_full(num_runs)) finish_first();
+  runs_in_flight_ += num_runs;
+  auto copied =
       pool_.submit([&shard, offset, runs = std::move(runs), bytes = spare_buffer()]() mutable -> Copied {
         read(runs, bytes);
         shard.write("/tokens", offset, bytes);
         const std::uint64_t block_digest = dt::digest(bytes);
         return {std::move(bytes), block_digest};
-      }));
+      });
+  in_flight_.push_back({std::move(copied), num_runs});
+}
+
+bool BlockCopies::is_full(std::size_t runs) const {
+  return !in_flight_.empty() &&
+         (in_flight_.size() == max_in_flight_ || runs_in_flight_ + runs > max_runs_in_flight);
 }
 
 std::vector<std::byte> BlockCopies::spare_buffer() {
@@ -45,7 +54,8 @@ std::vector<std::byte> BlockCopies::spare_buffer() {
 }
 
 void BlockCopies::finish_first() {
-  Copied block = pool_.get(in_flight_.front());
+  Copied block = pool_.get(in_flight_.front().copied);
+  runs_in_flight_ -= in_flight_.front().runs;
   in_flight_.pop_front();
   digests_.push_back(block.digest);
   digester_.update(block.bytes);

@@ -14,7 +14,8 @@
 
 namespace dt::data {
 
-/// Memory: a digest block for each thread and one more, at most eight. Errors of all calls: environment.
+/// Memory: a digest block for each thread and one more, at most eight; where documents are tiny fewer, as
+/// each has a run. Errors of all calls: environment.
 class BlockCopies {
  public:
   /// Of which the caller's is one.
@@ -32,11 +33,17 @@ class BlockCopies {
     std::vector<std::byte> bytes;
     std::uint64_t digest;
   };
+  struct InFlight {
+    std::future<Copied> copied;
+    std::size_t runs;
+  };
+  bool is_full(std::size_t runs) const;
   std::vector<std::byte> spare_buffer();
   void finish_first();
 
   std::size_t max_in_flight_;
-  std::deque<std::future<Copied>> in_flight_;
+  std::deque<InFlight> in_flight_;
+  std::size_t runs_in_flight_ = 0;
   std::vector<std::vector<std::byte>> spare_buffers_;
   std::vector<std::uint64_t> digests_;
   Digester digester_;

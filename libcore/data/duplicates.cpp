@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "base/error.hpp"
 #include "data/spill_file.hpp"
@@ -14,6 +15,7 @@ namespace {
 constexpr std::size_t num_parts = 256;
 constexpr int part_shift = 56;  // a digest's leading 8 bits are its part
 constexpr std::size_t buffer_entries = 1024;
+constexpr std::size_t min_block_entries = std::size_t{1} << 16;
 
 }  // namespace
 
@@ -29,27 +31,44 @@ void DuplicateFinder::add(const Digester128::Value& digest, std::uint64_t number
   if (buffers_[part].size() >= buffer_entries) append_to_file(path(part), buffers_[part]);
 }
 
-std::vector<DuplicateFinder::Entry> DuplicateFinder::entries_of(std::size_t part) const {
+/// Leaves one entry of each digest, the one of the lowest number; marks the others.
+void DuplicateFinder::mark_and_leave_out(std::vector<Entry>& entries, std::vector<bool>& is_duplicate) {
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.digest, a.number) < std::tie(b.digest, b.number);
+  });
+  std::size_t kept = 0;
+  for (const Entry& entry : entries) {
+    if (kept > 0 && entries[kept - 1].digest == entry.digest) {
+      is_duplicate[entry.number] = true;
+    } else {
+      entries[kept++] = entry;
+    }
+  }
+  entries.resize(kept);
+}
+
+void DuplicateFinder::find_in(std::size_t part, std::vector<bool>& is_duplicate) {
+  std::vector<Entry> entries = std::exchange(buffers_[part], {});
+  mark_and_leave_out(entries, is_duplicate);
   std::error_code missing;
-  if (!fs::exists(path(part), missing)) return buffers_[part];
+  if (!fs::exists(path(part), missing)) return;
   File file = File::open_read(path(part));
-  std::vector<Entry> entries(file.size() / sizeof(Entry));
-  file.read_at(0, std::as_writable_bytes(std::span(entries)));
-  entries.insert(entries.end(), buffers_[part].begin(), buffers_[part].end());
-  return entries;
+  std::vector<Entry> block;
+  for (std::uint64_t rest = file.size() / sizeof(Entry); rest > 0; rest -= block.size()) {
+    // Twice what is known to differ: equal ones take no memory, and each is sorted a few times at most.
+    block.resize(std::min<std::uint64_t>(std::max(entries.size(), min_block_entries), rest));
+    const std::size_t count = file.read(std::as_writable_bytes(std::span(block)));
+    DT_CHECK(count == block.size() * sizeof(Entry), "{} is shorter than what was written",
+             path(part).string());
+    entries.insert(entries.end(), block.begin(), block.end());
+    mark_and_leave_out(entries, is_duplicate);
+  }
 }
 
 std::vector<bool> DuplicateFinder::find(std::uint64_t num_documents) {
   std::vector<bool> is_duplicate(num_documents);
   for (std::size_t part = 0; part < num_parts; ++part) {
-    std::vector<Entry> entries = entries_of(part);
-    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-      return std::tie(a.digest, a.number) < std::tie(b.digest, b.number);
-    });
-    for (std::size_t i = 1; i < entries.size(); ++i) {
-      if (entries[i].digest == entries[i - 1].digest) is_duplicate[entries[i].number] = true;
-    }
-    buffers_[part] = {};
+    find_in(part, is_duplicate);
     std::error_code ignored;  // the caller removes the folder anyway
     fs::remove(path(part), ignored);
   }

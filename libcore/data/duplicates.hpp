@@ -26,7 +26,8 @@ class DuplicateFinder {
     std::uint64_t number;
   };
   fs::path path(std::size_t part) const;
-  std::vector<Entry> entries_of(std::size_t part) const;
+  static void mark_and_leave_out(std::vector<Entry>& entries, std::vector<bool>& is_duplicate);
+  void find_in(std::size_t part, std::vector<bool>& is_duplicate);
 
   fs::path folder_;
   std::vector<std::vector<Entry>> buffers_;  // of each file

@@ -34,3 +34,13 @@ TEST_CASE("documents that share half of their digest differ") {
     finder.add(digest, --number);
   CHECK(finder.find(4) == std::vector<bool>{false, false, false, true});
 }
+
+TEST_CASE("documents that are all equal are the first one's, whatever order they come in") {
+  const dt_test::Folder folder;
+  DuplicateFinder finder(folder.path());
+  constexpr std::uint64_t count = 300'000;  // several times what is read at a time
+  for (std::uint64_t i = 0; i < count; ++i) finder.add({1, 2}, count - 1 - i);
+  std::vector<bool> expected(count, true);
+  expected[0] = false;
+  CHECK(finder.find(count) == expected);
+}

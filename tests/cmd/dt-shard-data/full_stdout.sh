@@ -20,3 +20,8 @@ unwritable --decode data/train-00000.h5:0:2
 unwritable --encode-only in
 unwritable --help
 unwritable --version
+
+# Standard streams that are closed are nobody's file: reading one is an error, and what is printed goes nowhere else.
+expect_exit 4 timeout 20 dt-shard-data --out none <&-
+expect_match stderr 'cannot read standard input'
+expect_absent none
