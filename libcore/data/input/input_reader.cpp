@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t block_bytes = std::size_t{256} << 10;
 constexpr std::size_t max_blocks = 16;
+constexpr int max_depth = 16;  // some files decompress to themselves
 /// Nobody waits for more.
 struct ReadingStopped {};
 
@@ -107,7 +108,17 @@ void InputReader::read_file(const InputFile& input) {
   FileSource file(input, [this] { check(); });
   file_ = &file;
   reported_bytes_ = 0;
+  depth_ = 0;
   read_stream(file, input.name(), input.name());
+}
+
+/// Reads what an archive or a compressed stream holds.
+void InputReader::read_wrapped(ByteSource& source, const std::string& name, const std::string& plain_name) {
+  if (depth_ == max_depth)
+    throw input_error("{} is wrapped in more than {} archives and compressions", name, max_depth);
+  ++depth_;
+  read_stream(source, name, plain_name);
+  --depth_;
 }
 
 /// `plain_name` is what the name would be if nothing were compressed.
@@ -117,7 +128,7 @@ void InputReader::read_stream(ByteSource& source, const std::string& name, const
   const Content content = content_of(peeked.first());
   if (codec_name(content) != nullptr) {
     Decompressor decompressor(peeked, content, name);
-    return read_stream(decompressor, name, without_suffix(plain_name));
+    return read_wrapped(decompressor, name, without_suffix(plain_name));
   }
   if (content == Content::tar) return read_archive(peeked, name);
   if (content != Content::plain)
@@ -128,7 +139,7 @@ void InputReader::read_stream(ByteSource& source, const std::string& name, const
 void InputReader::read_archive(ByteSource& source, const std::string& name) {
   TarReader archive(source, name);
   while (const auto member = archive.next()) {
-    if (!is_hidden(*member)) read_stream(archive, name + ":" + *member, *member);
+    if (!is_hidden(*member)) read_wrapped(archive, name + ":" + *member, *member);
   }
 }
 

@@ -53,14 +53,15 @@ class InputReader {
   InputReader(const InputReader&) = delete;
 
   /// The next block; nullopt at the end. `idle` is called a few times a second while there is none yet; what
-  /// it throws passes through. Errors: input, what cannot be opened, is damaged, or is of a format that is
-  /// not read; environment, a failed read.
+  /// it throws passes through. Errors: input, what cannot be opened, is damaged, is of a format that is not
+  /// read, or is wrapped in more archives and compressions than anybody makes; environment, a failed read.
   std::optional<InputBlock> next(const std::function<void()>& idle);
 
  private:
   void work();
   void check() const;
   void read_file(const InputFile& input);
+  void read_wrapped(ByteSource& source, const std::string& name, const std::string& plain_name);
   void read_stream(ByteSource& source, const std::string& name, const std::string& plain_name);
   void read_archive(ByteSource& source, const std::string& name);
   void read_documents(ByteSource& source, const std::string& name, const std::string& plain_name);
@@ -74,6 +75,7 @@ class InputReader {
   InputOptions options_;
   const FileSource* file_ = nullptr;  // that is being read
   std::uint64_t reported_bytes_ = 0;  // of it
+  int depth_ = 0;                     // how many wrappings the present stream lies in
 
   std::mutex mutex_;
   std::condition_variable changed_;
