@@ -3,6 +3,8 @@
 #include <array>
 #include <memory>
 
+#include "data/chunk_encoder.hpp"
+#include "data/input/content.hpp"
 #include "data/tokenizer.hpp"
 #include "data/utf8.hpp"
 #include "fuzz/fuzz.hpp"
@@ -11,8 +13,6 @@
 #include "tokenizer/tiktoken_file.hpp"
 
 namespace {
-
-using dt::data::Tokenizer;
 
 /// All bytes, and some tokens that words, spaces and characters of several bytes merge into.
 dt::tokenizer::Vocabulary vocabulary() {
@@ -26,48 +26,72 @@ dt::tokenizer::Vocabulary vocabulary() {
   return tokens;
 }
 
-std::unique_ptr<Tokenizer> tokenizer_of(const std::string& pattern) {
-  const auto bpe = dt::tokenizer::bpe_of_ranks(vocabulary(), "fuzzed");
-  const std::string text = dt::tokenizer::hugging_face_text(bpe, dt::tokenizer::regex_of_text(pattern), {});
-  return dt::data::tokenizer_of_text(text, "fuzzed", 0);
-}
-
-const std::array<std::unique_ptr<Tokenizer>, 5>& tokenizers() {
-  // What the last does not match would be dropped, so it matches everything.
-  static const std::array made = {tokenizer_of("gpt2"), tokenizer_of("cl100k"), tokenizer_of("llama3"),
-                                  tokenizer_of("qwen2"), tokenizer_of("[ab]+|(?s:.)\\p{M}*")};
-  return made;
-}
-
 using Ids = std::vector<std::uint32_t>;
 
-Ids ids_of(const Tokenizer& tokenizer, std::string_view text) {
-  Ids ids;
-  tokenizer.encoder()->encode(text, ids);
-  return ids;
+/// A tokenizer and what encodes with it: one for all texts, since it takes megabytes to begin with.
+struct Target {
+  explicit Target(const std::string& pattern) {
+    const auto bpe = dt::tokenizer::bpe_of_ranks(vocabulary(), "fuzzed");
+    const std::string text = dt::tokenizer::hugging_face_text(bpe, dt::tokenizer::regex_of_text(pattern), {});
+    tokenizer = dt::data::tokenizer_of_text(text, "fuzzed", 0);
+    encoder = tokenizer->encoder();
+  }
+  Ids ids_of(std::string_view text) const {
+    Ids ids;
+    encoder->encode(text, ids);
+    return ids;
+  }
+  std::unique_ptr<dt::data::Tokenizer> tokenizer;
+  std::unique_ptr<dt::data::TextEncoder> encoder;
+};
+
+const Target& target_of(std::uint8_t number) {
+  // What the last does not match would be dropped, so it matches everything.
+  static const std::array<Target, 5> targets = {Target("gpt2"), Target("cl100k"), Target("llama3"),
+                                                Target("qwen2"), Target("[ab]+|(?s:.)\\p{M}*")};
+  return targets[number % targets.size()];
 }
 
 /// Encodes what lies before the last safe cut of each prefix, then the rest.
-void check_cuts(const Tokenizer& tokenizer, std::string_view text, const Ids& whole) {
-  for (const std::size_t seen : {text.size() / 3, text.size() / 2, text.size()}) {
-    const std::size_t cut = tokenizer.safe_cut(text.substr(0, seen));
+void check_cuts(const Target& target, std::string_view text, const Ids& whole) {
+  for (const std::size_t part : {text.size() / 3, text.size() / 2, text.size()}) {
+    const std::size_t seen = dt::data::whole_characters(text.substr(0, part));
+    const std::size_t cut = target.tokenizer->safe_cut(text.substr(0, seen));
     dt_fuzz::require(cut <= seen, "a cut within the text");
-    Ids parts = ids_of(tokenizer, text.substr(0, cut));
-    const Ids rest = ids_of(tokenizer, text.substr(cut));
+    Ids parts = target.ids_of(text.substr(0, cut));
+    const Ids rest = target.ids_of(text.substr(cut));
     parts.insert(parts.end(), rest.begin(), rest.end());
     dt_fuzz::require(parts == whole, "parts have the ids of the whole");
   }
+}
+
+/// Reads the text as a file, in chunks that end where it is safe.
+void check_chunks(const Target& target, std::string_view text, const Ids& whole) {
+  static const dt_fuzz::ScratchFolder folder;
+  if (dt::data::content_of(text.substr(0, 512)) != dt::data::Content::plain || text.starts_with("\uFEFF"))
+    return;
+  dt::data::ReadOptions options;
+  options.format = dt::data::InputFormat::text;
+  options.chunk_bytes = 16;
+  dt::data::ChunkReader reader({folder.put("text", text)}, options, *target.tokenizer, [] {});
+  Ids ids;
+  while (const auto chunk = reader.next()) {
+    const Ids more = encode_chunk(*chunk, *target.encoder, {}).ids;
+    ids.insert(ids.end(), more.begin(), more.end());
+  }
+  dt_fuzz::require(ids == whole, "chunks have the ids of the whole");
 }
 
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   if (size == 0) return 0;
-  const Tokenizer& tokenizer = *tokenizers()[bytes[0] % tokenizers().size()];
+  const Target& target = target_of(bytes[0]);
   const std::string_view text = dt_fuzz::text_of(bytes + 1, size - 1);
-  const Ids ids = ids_of(tokenizer, text);
+  const Ids ids = target.ids_of(text);
   if (dt::data::find_invalid_utf8(text)) return 0;  // ids are those of some text
-  dt_fuzz::require(tokenizer.decode(ids) == text, "ids give back the text");
-  check_cuts(tokenizer, text, ids);
+  dt_fuzz::require(target.tokenizer->decode(ids) == text, "ids give back the text");
+  check_cuts(target, text, ids);
+  if (bytes[0] >= 128) check_chunks(target, text, ids);
   return 0;
 }

@@ -111,6 +111,7 @@ def encoded_text():
     text = "Hello the world's  12345 in\r\n\n\ting 日本語 e\u0301 \U0001F600 WE'LL aaaa-aba\u00a0 x \u2028 ſ'S "
     for number, name in enumerate(["gpt2", "cl100k", "llama3", "qwen2", "regex"]):
         seed("encoded_text", name, bytes([number]) + text.encode())
+        seed("encoded_text", name + "-chunks", bytes([130 + number]) + text.encode())  # 130 is a multiple of five
 
 
 def json_lines():
