@@ -8,6 +8,7 @@ shift 2
 corpus=$(dirname "${BASH_SOURCE[0]}")/corpus
 targets=("$@")
 [[ ${#targets[@]} -gt 0 ]] || mapfile -t targets < <(cd "$corpus" && printf '%s\n' *)
+[[ -n ${TMPDIR:-} || ! -w /dev/shm ]] || export TMPDIR=/dev/shm  # every input is a file for some
 failed=0
 for target in "${targets[@]}"; do
   folder=$build/fuzz/$target
