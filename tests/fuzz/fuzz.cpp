@@ -1,6 +1,5 @@
 #include "fuzz/fuzz.hpp"
 
-#include <algorithm>
 #include <unistd.h>
 
 #include "base/files.hpp"

@@ -2,6 +2,7 @@
 // What the fuzz targets share. A target takes any bytes: it reads them, or throws dt::Error{input}, which
 // accepted() passes over. Anything else ends the process, and is a mistake.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
