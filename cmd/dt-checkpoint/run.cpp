@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/error.hpp"
-#include "cmd/dt-checkpoint/tasks.hpp"
+#include "base/tasks.hpp"
 
 namespace dt::checkpoint_tool {
 

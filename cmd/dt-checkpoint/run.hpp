@@ -6,8 +6,8 @@
 
 #include "base/console.hpp"
 #include "base/signals.hpp"
+#include "base/tasks.hpp"
 #include "cmd/dt-checkpoint/options.hpp"
-#include "cmd/dt-checkpoint/tasks.hpp"
 
 namespace dt::checkpoint_tool {
 

@@ -7,6 +7,7 @@
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/tasks.hpp"
 #include "base/text.hpp"
 #include "tokenizer/vocabulary.hpp"
 
@@ -138,6 +139,11 @@ void declare(OptionTable& table, Options& options) {
       .add("out", &options.out, "DIR", "make the dataset DIR; it appears only when whole")
       .add("overwrite", &options.overwrite, "replace DIR where it is a dataset, or FILE")
       .no_use_with({"encode-only"})
+      .add("resume", &options.resume,
+           "go on with what an interrupted run of the same command has done, and leave it in .DIR.partial "
+           "when "
+           "interrupted; not for pipes")
+      .no_use_with({"encode-only", "save-tokenizer"})
       .add(
           "encode-only", &options.encode_only,
           "print token ids instead: a document a line, as it would stand in a dataset; --json: {\"ids\":[…]}")
@@ -279,6 +285,9 @@ data::MakeOptions make_options(const Options& options) {
   make.append_eos = options.append_eos;
   make.threads = static_cast<int>(options.threads);
   make.overwrite = options.overwrite;
+  make.resumes = options.resume;
+  make.task = this_task();
+  make.step = this_step();
   make.tool = "dt-shard-data " + dt_version();
   return make;
 }

@@ -49,6 +49,7 @@ struct Options {
   std::int64_t seed = 0;
   std::int64_t threads = 1;
   bool overwrite = false;
+  bool resume = false;
 };
 
 /// `table` and `options` must outlive the parsing.

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/signals.hpp"
+#include "base/tasks.hpp"
 #include "base/text.hpp"
 #include "cmd/dt-shard-data/options.hpp"
 #include "data/shard.hpp"
@@ -93,15 +94,15 @@ void add_flaws(Json& summary, const data::Flaws& flaws) {
   summary["first_bad_line"] = flaws.first_bad_line;
 }
 
-/// The exit code where a signal ended the work.
+/// The exit code where a signal ended the work; `remains`: what is left of it.
 template <class Work>
-std::optional<int> stopped_by_signal(const std::string& path, Console& console, Work work) {
+std::optional<int> stopped_by_signal(const std::string& remains, Console& console, Work work) {
   try {
     MakeProgressBars bars(console);
     work(bars);
     return std::nullopt;
   } catch (const Interrupted& interrupted) {
-    console.error("stopped by {}: nothing is left of {}", signal_name(interrupted.signal), path);
+    console.error("stopped by {}: {}", signal_name(interrupted.signal), remains);
     return interrupted.exit_code();
   }
 }
@@ -122,7 +123,7 @@ int save_tokenizer(const Options& options, Console& console) {
   AtomicFile file(path);
   write_synced(file.path(), "");  // where it cannot be made, that is said before the work
   std::string text;
-  const auto signal = stopped_by_signal(path, console, [&](MakeProgressBars& bars) {
+  const auto signal = stopped_by_signal("nothing is left of " + path, console, [&](MakeProgressBars& bars) {
     text = data::train_tokenizer(make_options(options), std::ref(bars));
   });
   if (signal) return *signal;
@@ -138,9 +139,25 @@ int save_tokenizer(const Options& options, Console& console) {
   return 0;
 }
 
+int help_to_make(const Options& options, Console& console) {
+  const StopSignals signals;
+  try {
+    const bool helped =
+        data::help_to_make_dataset(*options.out, make_options(options), [&](auto...) { signals.check(); });
+    if (!helped) console.warn("task {} found nothing to do", this_task().number);
+    return 0;
+  } catch (const Interrupted& interrupted) {
+    return interrupted.exit_code();
+  }
+}
+
 int make(const Options& options, Console& console) {
+  if (this_task().number > 0) return help_to_make(options, console);
   data::MadeDataset made;
-  const auto signal = stopped_by_signal(*options.out, console, [&](MakeProgressBars& bars) {
+  const std::string remains =
+      options.resume ? fmt::format("--resume goes on with {}", partial_path(*options.out).string())
+                     : "nothing is left of " + *options.out;
+  const auto signal = stopped_by_signal(remains, console, [&](MakeProgressBars& bars) {
     made = data::make_dataset(*options.out, make_options(options), std::ref(bars));
   });
   if (signal) return *signal;
@@ -253,12 +270,13 @@ std::string flaws_text(const data::Flaws& flaws, const Options& options) {
 }
 
 int run(const Options& options, Console& console) {
+  if (options.out) return make(options, console);
+  if (this_task().number > 0) return 0;  // what tasks cannot share is one's business
   if (options.save_tokenizer) return save_tokenizer(options, console);
   if (options.show) return show(*options.show, console);
   if (options.verify) return verify(*options.verify, console);
   if (options.decode) return decode(parse_range(*options.decode), console);
-  if (options.encode_only) return encode_only(options, console);
-  return make(options, console);
+  return encode_only(options, console);
 }
 
 }  // namespace dt::shard_data

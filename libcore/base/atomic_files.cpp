@@ -230,6 +230,11 @@ bool create_file_exclusively(const fs::path& path, std::string_view content) {
   return target.commit_new();
 }
 
+fs::path partial_path(const fs::path& final_path) {
+  const fs::path path = named(final_path);
+  return parent_of(path) / ("." + path.filename().string() + partial_suffix);
+}
+
 bool restore_replaced(const fs::path& final_path) {
   const fs::path path = named(final_path), aside = aside_of(path);
   if (!name_taken(aside) || name_taken(path)) return false;
@@ -248,9 +253,21 @@ AtomicDirectory::AtomicDirectory(fs::path final_path) : final_path_(named(std::m
                                    [](const char* name) { return ::mkdir(name, 0777); });
 }
 
+AtomicDirectory::AtomicDirectory(fs::path final_path, fs::path temporary_path, bool stays)
+    : final_path_(std::move(final_path)), temporary_path_(std::move(temporary_path)), stays_(stays) {
+  restore_replaced(final_path_);
+  make_folders(temporary_path_);
+}
+
+AtomicDirectory AtomicDirectory::partial(fs::path final_path) {
+  fs::path path = named(std::move(final_path));
+  fs::path sibling = partial_path(path);
+  return {std::move(path), std::move(sibling), true};
+}
+
 AtomicDirectory::~AtomicDirectory() {
   std::error_code ignored;
-  if (!committed_) fs::remove_all(temporary_path_, ignored);
+  if (!committed_ && !stays_) fs::remove_all(temporary_path_, ignored);
 }
 
 void AtomicDirectory::commit(bool overwrite) {

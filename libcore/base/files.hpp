@@ -88,13 +88,23 @@ class AtomicDirectory {
   /// Where the final path exists: with `overwrite` it is moved aside and removed, else Error{input}.
   void commit(bool overwrite = false);
 
+  /// One whose sibling is ".<name>.partial", as an earlier one left it, and stays where it is not committed.
+  static AtomicDirectory partial(fs::path final_path);
+  /// After all it does not.
+  void remove_at_end() { stays_ = false; }
+
  private:
+  AtomicDirectory(fs::path final_path, fs::path temporary_path, bool stays);
   fs::path final_path_;
   fs::path temporary_path_;
+  bool stays_ = false;
   bool committed_ = false;
 };
 
 inline constexpr const char* replaced_suffix = ".replaced";
+inline constexpr const char* partial_suffix = ".partial";
+/// ".<name>.partial" beside it.
+fs::path partial_path(const fs::path& final_path);
 
 /// Gives a folder back its name where an overwriting died between the old one and the new; false where there
 /// is nothing to do. The overwriting, if it lives after all, then fails and the old folder stays. Errors:

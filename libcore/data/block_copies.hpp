@@ -24,8 +24,8 @@ class BlockCopies {
   void submit(Hdf5Writer& shard, std::uint64_t offset, std::vector<TokenRun> runs);
   /// Waits for all; the digests of the blocks since the last call, in the order of submission.
   std::vector<std::uint64_t> finish();
-  /// Of the tokens of all blocks that finish() waited for.
-  std::uint64_t digest() const { return digester_.value(); }
+  /// Has been given the tokens of all blocks that finish() waited for.
+  Digester& digester() { return digester_; }
 
  private:
   struct Copied {

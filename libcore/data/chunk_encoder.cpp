@@ -19,7 +19,7 @@ using nlohmann::json;
 
 /// "FILE:LINE: what", for the line of a byte of the chunk.
 Error error_at(const Chunk& chunk, std::size_t offset, const std::string& what, std::string context) {
-  const std::uint64_t line = chunk.first_line + line_at(chunk.bytes, offset) - 1;
+  const std::uint64_t line = line_in_file(*chunk.stream, chunk.first_line + line_at(chunk.bytes, offset) - 1);
   return Error(ErrorKind::input, fmt::format("{}:{}: {}", chunk.stream->name, line, what),
                std::move(context));
 }
@@ -142,13 +142,6 @@ void encode_lines(const Chunk& chunk, TextEncoder& encoder, const LineOptions& o
 }
 
 }  // namespace
-
-Flaws& Flaws::operator+=(const Flaws& later) {
-  invalid_sequences += later.invalid_sequences;
-  bad_lines += later.bad_lines;
-  if (first_bad_line.empty()) first_bad_line = later.first_bad_line;
-  return *this;
-}
 
 EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options) {
   check_utf8(chunk);

@@ -9,6 +9,7 @@
 
 #include "data/chunk_reader.hpp"
 #include "data/conversation.hpp"
+#include "data/flaws.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {
@@ -17,14 +18,6 @@ struct LineOptions {
   std::string text_key = "text";
   bool skip_bad = false;                 // lines that are no object with a text
   std::optional<TurnFormat> turns = {};  // lines are conversations: their "messages" in this format
-};
-
-/// What was wrong with inputs and was asked to be passed over.
-struct Flaws {
-  std::uint64_t invalid_sequences = 0;  // of UTF-8
-  std::uint64_t bad_lines = 0;
-  std::string first_bad_line;  // where, and what
-  Flaws& operator+=(const Flaws& later);
 };
 
 /// Of what is no text.

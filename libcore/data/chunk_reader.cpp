@@ -32,9 +32,22 @@ InputOptions with_type(InputOptions options, const Tokenizer& tokenizer) {
 
 }  // namespace
 
-ChunkReader::ChunkReader(const std::vector<std::string>& inputs, ReadOptions options,
-                         const Tokenizer& tokenizer, std::function<void()> idle)
-    : inputs_(inputs, with_type(options, tokenizer)),
+std::uint64_t line_in_file(const InputStream& stream, std::uint64_t line) {
+  constexpr std::uint64_t step = std::uint64_t{1} << 20;
+  if (stream.begin == 0) return line;
+  const File file = File::open_read(stream.name);
+  std::string text;
+  for (std::uint64_t offset = 0; offset < stream.begin; offset += text.size()) {
+    text.resize(std::min(step, stream.begin - offset));
+    file.read_at(offset, std::as_writable_bytes(std::span(text)));
+    line += count_newlines(text);
+  }
+  return line;
+}
+
+ChunkReader::ChunkReader(NextInput inputs, ReadOptions options, const Tokenizer& tokenizer,
+                         std::function<void()> idle)
+    : inputs_(std::move(inputs), with_type(options, tokenizer)),
       options_(std::move(options)),
       tokenizer_(tokenizer),
       idle_(std::move(idle)) {}
@@ -83,7 +96,8 @@ bool ChunkReader::begin_stream() {
   next_block();
   if (!block_) return false;
   stream_ = block_->stream;
-  if (block_->bytes.starts_with(byte_order_mark)) block_taken_ = byte_order_mark.size();
+  if (stream_->begin == 0 && block_->bytes.starts_with(byte_order_mark))
+    block_taken_ = byte_order_mark.size();
   buffer_.clear();
   target_bytes_ = options_.chunk_bytes;
   at_end_ = false;
@@ -116,13 +130,13 @@ void ChunkReader::fill() {
 
 Error ChunkReader::too_long() const {
   const std::string limit = format_bytes(options_.max_chunk_bytes);
+  const std::uint64_t line = line_in_file(*stream_, line_);
   if (stream_->is_jsonl) {
-    return Error(ErrorKind::input,
-                 fmt::format("{}:{}: a line is longer than {}", stream_->name, line_, limit),
+    return Error(ErrorKind::input, fmt::format("{}:{}: a line is longer than {}", stream_->name, line, limit),
                  "split its document into several, or give it as plain text (--format text)");
   }
   return Error(ErrorKind::input,
-               fmt::format("{}:{}: there is no place to cut text in {}", stream_->name, line_, limit),
+               fmt::format("{}:{}: there is no place to cut text in {}", stream_->name, line, limit),
                "this tokenizer takes text as a whole: split it into documents (--document-separator)");
 }
 

@@ -18,11 +18,11 @@ struct Chunk {
   std::string bytes;  // as they stand in the stream, a byte order mark at its start left out
   std::shared_ptr<const InputStream> stream;  // of JSON lines: whole ones, not yet split
   std::vector<Part> parts;                    // of text, and of tokens whose stream has documents
-  std::uint64_t first_line = 1;
-  std::uint64_t file_bytes = 0;         // read of files for it
-  std::uint64_t invalid_sequences = 0;  // mended in it, or near
-  std::uint64_t first_token = 0;        // of tokens: its number in the stream
-  bool ends_stream = false;             // of tokens
+  std::uint64_t first_line = 1;               // of what is read of the stream
+  std::uint64_t file_bytes = 0;               // read of files for it
+  std::uint64_t invalid_sequences = 0;        // mended in it, or near
+  std::uint64_t first_token = 0;              // of tokens: its number in the stream
+  bool ends_stream = false;                   // of tokens
 };
 
 struct ReadOptions : InputOptions {
@@ -33,12 +33,14 @@ struct ReadOptions : InputOptions {
   std::size_t max_chunk_bytes = std::size_t{256} << 20;
 };
 
+/// The line in the file, where that is read from the middle on.
+std::uint64_t line_in_file(const InputStream& stream, std::uint64_t line);
+
 /// Reads inputs one after the other. Chunks do not depend on how a pipe delivers its bytes.
 class ChunkReader {
  public:
   /// `idle` is called a few times a second while a pipe has nothing to read; what it throws passes through.
-  ChunkReader(const std::vector<std::string>& inputs, ReadOptions options, const Tokenizer& tokenizer,
-              std::function<void()> idle);
+  ChunkReader(NextInput inputs, ReadOptions options, const Tokenizer& tokenizer, std::function<void()> idle);
   /// Errors: input, naming the file and, for what is too long, the line; environment, a failed read.
   std::optional<Chunk> next();
 

@@ -1,188 +1,112 @@
 #include "data/document_spool.hpp"
 
 #include <algorithm>
-#include <iterator>
-#include <system_error>
+#include <queue>
 #include <tuple>
 
-#include "base/error.hpp"
-#include "base/random.hpp"
-#include "data/spill_file.hpp"
+#include "data/duplicates.hpp"
 
 namespace dt::data {
 
 namespace {
 
-constexpr std::size_t num_shuffle_buckets = 256;
-constexpr int bucket_shift = 56;  // a key's leading 8 bits are its bucket
-constexpr std::size_t index_buffer_entries = 1024;
-constexpr std::size_t part_bytes = std::size_t{1} << 20;
+constexpr std::uint64_t index_bytes = std::uint64_t{16} << 20;  // held of all segments
 
-template <class Element>
-void append_as(std::span<const std::uint32_t> ids, std::vector<std::byte>& bytes) {
-  const std::size_t old_size = bytes.size();
-  bytes.resize(old_size + ids.size() * sizeof(Element));
-  auto* out = reinterpret_cast<Element*>(bytes.data() + old_size);
-  for (std::size_t i = 0; i < ids.size(); ++i) out[i] = static_cast<Element>(ids[i]);
+/// The entries of a segment, one after the other.
+class Cursor {
+ public:
+  Cursor(const SpoolPart& part, std::size_t part_index, const SpoolSegment& segment, std::uint64_t block)
+      : part_(part), part_index_(part_index), segment_(segment), block_(block) {
+    refill();
+  }
+  bool at_end() const { return next_ == entries_.size(); }
+  const SpoolEntry& entry() const { return entries_[next_]; }
+  const SpoolPart& part() const { return part_; }
+  std::size_t part_index() const { return part_index_; }
+  void advance() {
+    if (++next_ == entries_.size()) refill();
+  }
+  bool comes_before(const Cursor& other) const {
+    return std::tuple(entry().key, part_index_, entry().number) <
+           std::tuple(other.entry().key, other.part_index_, other.entry().number);
+  }
+
+ private:
+  void refill() {
+    entries_ = part_.entries(segment_, taken_, std::min(block_, segment_.documents - taken_));
+    taken_ += entries_.size();
+    next_ = 0;
+  }
+
+  const SpoolPart& part_;
+  std::size_t part_index_;
+  SpoolSegment segment_;
+  std::uint64_t block_;
+  std::uint64_t taken_ = 0;
+  std::vector<SpoolEntry> entries_;
+  std::size_t next_ = 0;
+};
+
+std::vector<Cursor> cursors_of(const std::vector<SpoolPart>& parts) {
+  std::uint64_t segments = 0;
+  for (const SpoolPart& part : parts) segments += part.segments().size();
+  const std::uint64_t block = std::max<std::uint64_t>(index_bytes / sizeof(SpoolEntry) / (segments + 1), 8);
+  std::vector<Cursor> cursors;
+  cursors.reserve(segments);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (const SpoolSegment& segment : parts[i].segments()) cursors.emplace_back(parts[i], i, segment, block);
+  }
+  return cursors;
 }
 
 }  // namespace
 
-DocumentSpool::DocumentSpool(fs::path folder, SpoolOptions options)
-    : folder_(std::move(folder)), options_(options), token_bytes_(dtype_bytes(options.dtype)) {
-  DT_CHECK(options.dtype == DType::u16 || options.dtype == DType::u32, "tokens of type {}",
-           dtype_name(options.dtype));
-  DT_CHECK(options.buffer_bytes >= 4 && options.buffer_bytes % 4 == 0, "a buffer of {} bytes",
-           options.buffer_bytes);
-  if (options_.shuffle_seed) buckets_.resize(num_shuffle_buckets);
-  if (options.deduplicates) duplicates_.emplace(folder_);
-}
-
-fs::path DocumentSpool::tokens_path(std::size_t bucket) const {
-  return folder_ / fmt::format("{}.tokens", bucket);
-}
-
-fs::path DocumentSpool::index_path(std::size_t bucket) const {
-  return folder_ / fmt::format("{}.index", bucket);
-}
-
-void DocumentSpool::begin_document() {
-  if (options_.shuffle_seed) {
-    key_ = RandomField(*options_.shuffle_seed, "documents").bits(num_documents_);
-    bucket_ = key_ >> bucket_shift;
-    return;
-  }
-  key_ = num_documents_;
-  if (buckets_.empty() || buckets_.back().tokens >= options_.max_bucket_tokens ||
-      buckets_.back().documents >= options_.max_sorted_documents) {
-    flush();
-    buckets_.emplace_back();
-  }
-  bucket_ = buckets_.size() - 1;
-}
-
-void DocumentSpool::append(std::span<const std::uint32_t> ids) {
-  if (ids.empty()) return;
-  if (document_tokens_ == 0) begin_document();
-  document_tokens_ += ids.size();
-  digester_.update(std::as_bytes(ids));
-  std::vector<std::byte>& buffer = buckets_[bucket_].token_buffer;
-  buffer.reserve(options_.buffer_bytes);
-  while (!ids.empty()) {
-    const std::size_t count = std::min(ids.size(), (options_.buffer_bytes - buffer.size()) / token_bytes_);
-    if (token_bytes_ == sizeof(std::uint16_t)) {
-      append_as<std::uint16_t>(ids.first(count), buffer);
-    } else {
-      append_as<std::uint32_t>(ids.first(count), buffer);
-    }
-    ids = ids.subspan(count);
-    if (buffer.size() == options_.buffer_bytes) append_to_file(tokens_path(bucket_), buffer);
+DocumentSpool::DocumentSpool(const fs::path& folder, std::uint64_t num_ranges, std::size_t token_bytes)
+    : token_bytes_(token_bytes) {
+  for (std::uint64_t range = 0; range < num_ranges; ++range) {
+    const RangeSummary& summary = parts_.emplace_back(spool_part_path(folder, range)).summary();
+    first_numbers_.push_back(num_documents_);
+    num_documents_ += summary.documents;
+    num_tokens_ += summary.tokens;
+    flaws_ += summary.flaws;
+    left_out_ += summary.left_out;
   }
 }
 
-void DocumentSpool::end_document() {
-  if (document_tokens_ == 0) return;
-  const Digester128::Value digest = digester_.value();
-  Bucket& bucket = buckets_[bucket_];
-  bucket.index_buffer.push_back({key_, bucket.tokens, {num_documents_, document_tokens_, digest[1]}});
-  if (bucket.index_buffer.size() >= index_buffer_entries)
-    append_to_file(index_path(bucket_), bucket.index_buffer);
-  ++bucket.documents;
-  ++num_documents_;
-  num_tokens_ += document_tokens_;
-  if (duplicates_) duplicates_->add(digest);
-  forget_document();
-}
-
-void DocumentSpool::drop_document() {
-  if (document_tokens_ > 0) forget_document();
-}
-
-/// Its tokens stay where they are, whether the index names them or not.
-void DocumentSpool::forget_document() {
-  buckets_[bucket_].tokens += document_tokens_;
-  document_tokens_ = 0;
-  digester_.reset();
-}
-
-void DocumentSpool::finish() {
-  DT_CHECK(document_tokens_ == 0, "a document has not ended");
-  flush();
-  if (!duplicates_) return;
-  is_duplicate_ = duplicates_->find();
-  const std::uint64_t added = num_documents_;
-  num_documents_ = num_tokens_ = 0;
-  visit([&](const SpooledDocument& document) {
-    ++num_documents_;
-    num_tokens_ += document.tokens;
+void DocumentSpool::deduplicate(const fs::path& folder) {
+  DuplicateFinder finder(folder);
+  visit_all([&](const SpoolPart&, const SpoolEntry& entry, std::uint64_t number) {
+    finder.add(entry.digest, number);
   });
-  num_duplicates_ = added - num_documents_;
-}
-
-void DocumentSpool::flush() {
-  for (std::size_t i = 0; i < buckets_.size(); ++i) {
-    append_to_file(tokens_path(i), buckets_[i].token_buffer);
-    append_to_file(index_path(i), buckets_[i].index_buffer);
-    buckets_[i].token_buffer = {};
-    buckets_[i].index_buffer = {};
-  }
-}
-
-std::vector<DocumentSpool::Entry> DocumentSpool::entries_between(std::size_t bucket, std::uint64_t first_key,
-                                                                 std::uint64_t last_key) const {
-  std::vector<Entry> found;
-  std::vector<Entry> block(part_bytes / sizeof(Entry));
-  File file = File::open_read(index_path(bucket));
-  for (std::uint64_t rest = buckets_[bucket].documents; rest > 0; rest -= block.size()) {
-    block.resize(std::min<std::uint64_t>(block.size(), rest));
-    const std::size_t count = file.read(std::as_writable_bytes(std::span(block)));
-    DT_CHECK(count == block.size() * sizeof(Entry), "{} is shorter than what was written",
-             file.path().string());
-    std::copy_if(block.begin(), block.end(), std::back_inserter(found),
-                 [&](const Entry& entry) { return entry.key >= first_key && entry.key <= last_key; });
-  }
-  std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.key, a.offset) < std::tie(b.key, b.offset);
+  is_duplicate_ = finder.find(num_documents_);
+  visit_all([&](const SpoolPart&, const SpoolEntry& entry, std::uint64_t number) {
+    if (!is_duplicate_[number]) return;
+    ++left_out_.duplicates;
+    --num_documents_;
+    num_tokens_ -= entry.tokens;
   });
-  return found;
-}
-
-void DocumentSpool::visit_bucket(std::size_t bucket,
-                                 const std::function<void(const Entry&)>& document) const {
-  const std::uint64_t documents = buckets_[bucket].documents;
-  if (documents == 0) return;
-  const std::uint64_t passes = (documents - 1) / options_.max_sorted_documents + 1;
-  // The keys of a bucket are spread evenly over its range, so equal ranges hold about equally many.
-  const std::uint64_t first = options_.shuffle_seed ? std::uint64_t{bucket} << bucket_shift : 0;
-  const std::uint64_t width = (std::uint64_t{1} << bucket_shift) / passes;
-  for (std::uint64_t pass = 0; pass < passes; ++pass) {
-    const std::uint64_t from = first + pass * width;
-    const std::uint64_t to =
-        pass + 1 < passes ? from + width - 1 : first + ((std::uint64_t{1} << bucket_shift) - 1);
-    for (const Entry& entry : entries_between(bucket, from, to)) {
-      if (is_duplicate_.empty() || !is_duplicate_[entry.document.number]) document(entry);
-    }
-  }
 }
 
 void DocumentSpool::visit(const std::function<void(const SpooledDocument&)>& document) const {
-  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-    visit_bucket(bucket, [&](const Entry& entry) { document(entry.document); });
-  }
+  visit_all([&](const SpoolPart& part, const SpoolEntry& entry, std::uint64_t number) {
+    if (!is_duplicate_.empty() && is_duplicate_[number]) return;
+    document({entry.tokens, entry.digest[1], {part.file(), entry.offset, entry.tokens * token_bytes_}});
+  });
 }
 
-void DocumentSpool::drain(const std::function<void(const SpooledDocument&)>& document,
-                          const std::function<void(const TokenRun&)>& tokens) {
-  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-    if (buckets_[bucket].documents == 0) continue;
-    const auto file = std::make_shared<const File>(File::open_read(tokens_path(bucket)));
-    visit_bucket(bucket, [&](const Entry& entry) {
-      document(entry.document);
-      tokens({file, entry.offset * token_bytes_, entry.document.tokens * token_bytes_});
-    });
-    std::error_code ignored;  // the caller removes the folder anyway
-    fs::remove(tokens_path(bucket), ignored);
-    fs::remove(index_path(bucket), ignored);
+/// Merges the segments.
+void DocumentSpool::visit_all(
+    const std::function<void(const SpoolPart&, const SpoolEntry&, std::uint64_t number)>& document) const {
+  std::vector<Cursor> cursors = cursors_of(parts_);
+  const auto comes_later = [](const Cursor* a, const Cursor* b) { return b->comes_before(*a); };
+  std::priority_queue<Cursor*, std::vector<Cursor*>, decltype(comes_later)> first(comes_later);
+  for (Cursor& cursor : cursors) first.push(&cursor);
+  while (!first.empty()) {
+    Cursor* cursor = first.top();
+    first.pop();
+    document(cursor->part(), cursor->entry(), first_numbers_[cursor->part_index()] + cursor->entry().number);
+    cursor->advance();
+    if (!cursor->at_end()) first.push(cursor);
   }
 }
 

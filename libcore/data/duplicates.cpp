@@ -23,9 +23,9 @@ fs::path DuplicateFinder::path(std::size_t part) const {
   return folder_ / fmt::format("{}.digests", part);
 }
 
-void DuplicateFinder::add(const Digester128::Value& digest) {
+void DuplicateFinder::add(const Digester128::Value& digest, std::uint64_t number) {
   const std::size_t part = digest[0] >> part_shift;
-  buffers_[part].push_back({digest, num_documents_++});
+  buffers_[part].push_back({digest, number});
   if (buffers_[part].size() >= buffer_entries) append_to_file(path(part), buffers_[part]);
 }
 
@@ -39,8 +39,8 @@ std::vector<DuplicateFinder::Entry> DuplicateFinder::entries_of(std::size_t part
   return entries;
 }
 
-std::vector<bool> DuplicateFinder::find() {
-  std::vector<bool> is_duplicate(num_documents_);
+std::vector<bool> DuplicateFinder::find(std::uint64_t num_documents) {
+  std::vector<bool> is_duplicate(num_documents);
   for (std::size_t part = 0; part < num_parts; ++part) {
     std::vector<Entry> entries = entries_of(part);
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {

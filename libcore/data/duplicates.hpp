@@ -15,10 +15,10 @@ class DuplicateFinder {
  public:
   /// Writes into `folder`, which the caller removes. Errors of all calls: environment.
   explicit DuplicateFinder(fs::path folder);
-  /// Of the next document.
-  void add(const Digester128::Value& digest);
-  /// Of each document, whether one before it has its digest. Once, at the end.
-  std::vector<bool> find();
+  /// Of the document of that number; they come in any order.
+  void add(const Digester128::Value& digest, std::uint64_t number);
+  /// Of each of `num_documents`, whether one of a lower number has its digest. Once, at the end.
+  std::vector<bool> find(std::uint64_t num_documents);
 
  private:
   struct Entry {
@@ -30,7 +30,6 @@ class DuplicateFinder {
 
   fs::path folder_;
   std::vector<std::vector<Entry>> buffers_;  // of each file
-  std::uint64_t num_documents_ = 0;
 };
 
 }  // namespace dt::data

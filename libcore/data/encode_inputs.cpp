@@ -34,17 +34,6 @@ std::string read_list(const std::string& list, const ReadProgress& progress) {
   return text;
 }
 
-std::vector<std::string> all_inputs(const EncodeOptions& options, const ReadProgress& progress) {
-  std::vector<std::string> inputs = options.inputs;
-  if (options.input_list.empty()) return inputs;
-  const std::string text = read_list(options.input_list, progress);
-  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
-    end = std::min(text.find('\n', begin), text.size());
-    if (end > begin) inputs.push_back(text.substr(begin, end - begin));
-  }
-  return inputs;
-}
-
 /// Looks at every input before the work begins. 0 where a pipe keeps the total unknown.
 std::uint64_t total_input_bytes(const std::vector<std::string>& inputs) {
   InputWalk walk(inputs);
@@ -93,15 +82,14 @@ class DocumentEnds {
 
 class Encoding {
  public:
-  Encoding(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
+  Encoding(const EncodeOptions& options, const Tokenizer& tokenizer, const EncodeWork& work,
            const ReadProgress& progress)
       : options_(options),
+        work_(work),
         progress_(progress),
-        inputs_(all_inputs(options, progress)),
-        total_(total_input_bytes(inputs_)),
         info_(tokenizer.info()),
-        documents_(options.append_eos ? std::optional(tokenizer.info().eos) : std::nullopt, sink),
-        reader_(inputs_, options.read, tokenizer, [this] { progress_(done_, total_); }),
+        documents_(options.append_eos ? std::optional(tokenizer.info().eos) : std::nullopt, work.document),
+        reader_(work.inputs, options.read, tokenizer, [this] { progress_(done_, work_.total_bytes); }),
         encoders_(tokenizer),
         pool_(options.threads - 1) {}  // and the caller's thread
 
@@ -118,6 +106,7 @@ class Encoding {
   struct InFlight {
     std::future<EncodedChunk> encoded;
     std::size_t bytes;
+    std::uint64_t range;
   };
 
   std::optional<Chunk> next_chunk() {
@@ -137,29 +126,30 @@ class Encoding {
 
   void submit(Chunk&& chunk) {
     const std::size_t bytes = chunk.bytes.size();
+    const std::uint64_t range = chunk.stream->range;
     auto task = [shared = std::make_shared<const Chunk>(std::move(chunk)), this] {
       const EncoderPool::Loan encoder(encoders_);
       return shared->stream->tokens ? encode_tokens(*shared, info_)
                                     : encode_chunk(*shared, *encoder, options_.lines);
     };
-    in_flight_.push_back({pool_.submit(std::move(task)), bytes});
+    in_flight_.push_back({pool_.submit(std::move(task)), bytes, range});
     in_flight_bytes_ += bytes;
   }
 
   void finish_first() {
     const EncodedChunk encoded = pool_.get(in_flight_.front().encoded);
     in_flight_bytes_ -= in_flight_.front().bytes;
+    work_.chunk(in_flight_.front().range, encoded.flaws);
     in_flight_.pop_front();
     documents_.append(encoded);
     flaws_ += encoded.flaws;
     done_ += encoded.file_bytes;
-    progress_(done_, total_);
+    progress_(done_, work_.total_bytes);
   }
 
   const EncodeOptions& options_;
+  const EncodeWork& work_;
   const ReadProgress& progress_;
-  const std::vector<std::string> inputs_;
-  const std::uint64_t total_;
   std::uint64_t done_ = 0;
   const TokenizerInfo info_;
   Flaws flaws_;
@@ -177,9 +167,26 @@ std::unique_ptr<Tokenizer> make_tokenizer(const EncodeOptions& options) {
   return make_tokenizer(options.tokenizer, options.tokenizer_pattern, options.eos_token);
 }
 
+std::vector<std::string> all_inputs(const EncodeOptions& options, const ReadProgress& progress) {
+  std::vector<std::string> inputs = options.inputs;
+  if (options.input_list.empty()) return inputs;
+  const std::string text = read_list(options.input_list, progress);
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find('\n', begin), text.size());
+    if (end > begin) inputs.push_back(text.substr(begin, end - begin));
+  }
+  return inputs;
+}
+
+Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const EncodeWork& work,
+                    const ReadProgress& progress) {
+  return Encoding(options, tokenizer, work, progress).run();
+}
+
 Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
                     const ReadProgress& progress) {
-  return Encoding(options, tokenizer, sink, progress).run();
+  const std::vector<std::string> inputs = all_inputs(options, progress);
+  return encode_inputs(options, tokenizer, {walk_of(inputs), total_input_bytes(inputs), sink}, progress);
 }
 
 namespace {

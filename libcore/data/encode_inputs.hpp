@@ -35,16 +35,33 @@ struct DocumentPart {
 
 /// Takes a part of a document. Documents without ids are left out.
 using DocumentSink = std::function<void(const DocumentPart& part)>;
+/// Told, before the documents that begin or go on in a chunk of the inputs, of which range it is (see
+/// InputRanges), and what was passed over in it.
+using ChunkSink = std::function<void(std::uint64_t range, const Flaws& flaws)>;
 
 /// Told how many bytes of the files were read; `total` is 0 where it is unknown. It may throw to stop the
 /// work; it is also called a few times a second while a pipe has nothing to read.
 using ReadProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
+/// What `options` names, read from standard input or a file where that holds a list. Errors: input.
+std::vector<std::string> all_inputs(const EncodeOptions& options, const ReadProgress& progress);
+
+struct EncodeWork {
+  NextInput inputs;
+  std::uint64_t total_bytes = 0;  // of them; 0: unknown
+  DocumentSink document;
+  ChunkSink chunk = [](std::uint64_t, const Flaws&) {};
+};
 
 /// Reads on the caller's thread, encodes on `options.threads`, that one among them, and hands what comes out
 /// to `sink` on the caller's, in the order of the inputs. What `sink` is given does not depend on `threads`,
 /// nor do the flaws that were passed over, nor the first error. Errors: input (unreadable or malformed
 /// inputs, naming file and line); what `sink` and `progress` throw.
 Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
+                    const ReadProgress& progress);
+
+/// The same for some inputs.
+Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const EncodeWork& work,
                     const ReadProgress& progress);
 
 /// Error{input}: an input is a pipe, which is read once.

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <functional>
 #include <glob.h>
+#include <memory>
 
 #include "base/error.hpp"
 
@@ -95,6 +96,10 @@ void InputWalk::push_entries(const fs::path& folder) {
   std::sort(entries.begin(), entries.end(),
             [](const fs::path& a, const fs::path& b) { return a.native() > b.native(); });
   for (fs::path& path : entries) pending_.push_back({std::move(path), false});
+}
+
+NextInput walk_of(const std::vector<std::string>& inputs) {
+  return [walk = std::make_shared<InputWalk>(inputs)] { return walk->next(); };
 }
 
 }  // namespace dt::data

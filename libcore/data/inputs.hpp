@@ -3,6 +3,7 @@
 // files there are.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,8 +23,14 @@ struct InputFile {
   fs::path path;  // "-" is standard input
   bool is_stdin = false;
   std::optional<std::uint64_t> bytes;  // unknown for pipes
+  std::uint64_t begin = 0;             // of what is meant of it, in bytes
+  std::optional<std::uint64_t> end = {};
+  std::uint64_t range = 0;  // of all inputs, see InputRanges
   std::string name() const { return is_stdin ? "standard input" : path.string(); }
 };
+
+/// What to read, file after file.
+using NextInput = std::function<std::optional<InputFile>()>;
 
 /// Whether what is called `name` is JSON lines.
 bool is_jsonl(const std::string& name, InputFormat format);
@@ -46,5 +53,8 @@ class InputWalk {
   void push_matches(const fs::path& pattern);
   std::vector<Pending> pending_;  // the next one is last
 };
+
+/// A walk through all of them.
+NextInput walk_of(const std::vector<std::string>& inputs);
 
 }  // namespace dt::data

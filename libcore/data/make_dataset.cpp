@@ -2,16 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <unistd.h>
 #include <utility>
 
 #include "base/error.hpp"
+#include "data/dataset_origin.hpp"
 #include "data/document_spool.hpp"
+#include "data/input_ranges.hpp"
 #include "data/shard_writer.hpp"
 #include "data/split_rule.hpp"
+#include "data/spool_writer.hpp"
 #include "data/train_tokenizer.hpp"
+#include "data/unfinished_dataset.hpp"
 
 namespace dt::data {
 
@@ -45,8 +50,16 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
 /// Parts of documents into the spool, without documents of too few or too many characters.
 class Spooling {
  public:
-  Spooling(const MakeOptions& options, DocumentSpool& spool) : options_(options), spool_(spool) {}
+  Spooling(const MakeOptions& options, SpoolWriter& spool) : options_(options), spool_(spool) {}
 
+  void begin_chunk(std::uint64_t range, const Flaws& flaws) {
+    if (range_ != range) {
+      end_range();
+      spool_.begin_range(range);
+      range_ = range;
+    }
+    flaws_ += flaws;
+  }
   void append(const DocumentPart& part) {
     spool_.append(part.ids);
     add_chars(part.chars);
@@ -54,7 +67,10 @@ class Spooling {
     end_document();
     chars_ = 0;
   }
-  const LeftOut& left_out() const { return left_out_; }
+  void end_range() {
+    if (range_) spool_.end_range(std::exchange(flaws_, {}), std::exchange(left_out_, {}));
+    range_.reset();
+  }
 
  private:
   void add_chars(std::uint64_t chars) {
@@ -73,21 +89,69 @@ class Spooling {
   }
 
   const MakeOptions& options_;
-  DocumentSpool& spool_;
-  std::uint64_t chars_ = 0;
+  SpoolWriter& spool_;
+  std::optional<std::uint64_t> range_;
+  Flaws flaws_;  // these two: of the range
   LeftOut left_out_;
+  std::uint64_t chars_ = 0;
 };
 
-std::pair<Flaws, LeftOut> spool_inputs(const MakeOptions& options, const Tokenizer& tokenizer,
-                                       DocumentSpool& spool, const MakeProgress& progress) {
-  Spooling spooling(options, spool);
-  const Flaws flaws = encode_inputs(
-      options, tokenizer, [&](const DocumentPart& part) { spooling.append(part); },
-      [&](std::uint64_t done, std::uint64_t total) { progress(MakePhase::read, done, total); });
+/// A range whose files hold nothing to read has an empty part.
+void spool_nothing(SpoolWriter& spool, const fs::path& folder, std::uint64_t range) {
+  std::error_code missing;
+  if (fs::exists(spool_part_path(folder, range), missing)) return;
+  spool.begin_range(range);
+  spool.end_range({}, {});
+}
+
+/// What all tasks know.
+struct Making {
+  const MakeOptions& options;
+  const Tokenizer& tokenizer;
+  const InputRanges& ranges;
+  const MakeProgress& progress;
+};
+
+SpoolOptions spool_options(const Making& making) {
+  SpoolOptions options;
+  if (making.options.shuffle) options.shuffle_seed = making.options.seed;
+  options.dtype = storage_of(making.tokenizer.info(), making.options).dtype;
+  return options;
+}
+
+/// Those that are there already are passed over, also where another task made them meanwhile.
+void spool_ranges(const Making& making, const fs::path& folder,
+                  const std::function<bool(std::uint64_t range)>& wants) {
+  std::vector<std::uint64_t> taken;
+  const auto walk = std::make_shared<RangeWalk>(making.ranges, [&](std::uint64_t range) {
+    std::error_code missing;
+    if (!wants(range) || fs::exists(spool_part_path(folder, range), missing)) return false;
+    taken.push_back(range);
+    return true;
+  });
+  SpoolWriter spool(folder, spool_options(making), making.options.threads);
+  Spooling spooling(making.options, spool);
+  EncodeWork work;
+  work.inputs = [walk] { return walk->next(); };
+  work.total_bytes = making.ranges.total_bytes();
+  work.document = [&](const DocumentPart& part) { spooling.append(part); };
+  work.chunk = [&](std::uint64_t range, const Flaws& flaws) { spooling.begin_chunk(range, flaws); };
+  encode_inputs(making.options, making.tokenizer, work, [&](std::uint64_t done, std::uint64_t total) {
+    making.progress(MakePhase::read, done, total);
+  });
+  spooling.end_range();
   spool.finish();
-  LeftOut left_out = spooling.left_out();
-  left_out.duplicates = spool.num_duplicates();
-  return {flaws, left_out};
+  for (const std::uint64_t range : taken) spool_nothing(spool, folder, range);
+  spool.finish();
+}
+
+/// A task's share first; then what is still missing, be it that another task is slower or has died.
+void spool_inputs(const Making& making, const fs::path& folder) {
+  const auto [number, count] = making.options.task;
+  spool_ranges(making, folder, [&](std::uint64_t range) {
+    return range % static_cast<std::uint64_t>(count) == static_cast<std::uint64_t>(number);
+  });
+  spool_ranges(making, folder, [](std::uint64_t) { return true; });
 }
 
 Error no_training_error() {
@@ -113,7 +177,7 @@ ShardPlans plan_shards(const DocumentSpool& spool, const MakeOptions& options) {
   return {train.finish(), validation.finish()};
 }
 
-void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOptions& options,
+void write_shards(const fs::path& folder, const DocumentSpool& spool, const MakeOptions& options,
                   DatasetFile& dataset, const MakeProgress& progress) {
   const TokenStorage storage = storage_of(dataset.tokenizer, options);
   auto [train_plans, validation_plans] = plan_shards(spool, options);
@@ -121,20 +185,16 @@ void write_shards(const fs::path& folder, DocumentSpool& spool, const MakeOption
   ShardSeries train(folder, std::move(train_plans), dataset.tokenizer, storage, options.threads);
   ShardSeries validation(folder, std::move(validation_plans), dataset.tokenizer, storage, options.threads);
   SplitRule rule = split_rule(options, spool);
-  ShardSeries* series = &train;
   std::uint64_t done = 0;
-  spool.drain(
-      [&](const SpooledDocument& document) {
-        series = rule.next(document) == Split::train ? &train : &validation;
-        series->begin_document();
-      },
-      [&](const TokenRun& tokens) {
-        const std::uint64_t count = std::min(tokens.bytes, series->room());
-        series->append(tokens.first(count));
-        validation.append(tokens.from(count));  // of a single document, its tail
-        done += tokens.bytes / dtype_bytes(storage.dtype);
-        progress(MakePhase::write, done, spool.num_tokens());
-      });
+  spool.visit([&](const SpooledDocument& document) {
+    ShardSeries& series = rule.next(document) == Split::train ? train : validation;
+    series.begin_document();
+    const std::uint64_t count = std::min(document.run.bytes, series.room());
+    series.append(document.run.first(count));
+    validation.append(document.run.from(count));  // of a single document, its tail
+    done += document.tokens;
+    progress(MakePhase::write, done, spool.num_tokens());
+  });
   train.finish(Split::train, dataset);
   validation.finish(Split::validation, dataset);
 }
@@ -145,39 +205,6 @@ std::unique_ptr<Tokenizer> tokenizer_of(const MakeOptions& options, const MakePr
   return trained_tokenizer(train_tokenizer(options, progress));
 }
 
-std::string made_by(const MakeOptions& options, const Flaws& flaws, const LeftOut& left_out) {
-  constexpr const char* formats[] = {"auto", "text", "jsonl", "npy", "bin", "megatron"};
-  constexpr const char* invalid[] = {"fail", "replace", "skip"};
-  nlohmann::ordered_json made = {{"tool", options.tool}, {"inputs", options.inputs}};
-  if (!options.input_list.empty()) made["input_list"] = options.input_list;
-  made["format"] = formats[static_cast<std::size_t>(options.read.format)];
-  made["text_key"] = options.lines.text_key;
-  made["document_separator"] = options.read.document_separator;
-  made["invalid"] = invalid[static_cast<std::size_t>(options.read.invalid)];
-  made["skip_bad_lines"] = options.lines.skip_bad;
-  if (const auto& turns = options.lines.turns) {
-    made["turn_format"] = turns->before + "{content}" + turns->after;
-    made["loss_on"] = turns->loss_on;
-  }
-  made["shuffle"] = options.shuffle;
-  made["seed"] = options.seed;
-  made["append_eos"] = options.append_eos;
-  made["val_fraction"] = options.val_fraction;
-  made["split_by"] = options.split_by == SplitBy::order ? "order" : "digest";
-  made["deduplicate"] = options.deduplicate;
-  made["min_chars"] = options.min_chars;
-  if (options.max_chars < no_chars) made["max_chars"] = options.max_chars;
-  made["shard_tokens"] = options.shard_tokens;
-  if (flaws.invalid_sequences > 0) made["invalid_sequences"] = flaws.invalid_sequences;
-  if (flaws.bad_lines > 0) made["bad_lines"] = flaws.bad_lines;
-  if (left_out.too_short > 0) made["too_short"] = left_out.too_short;
-  if (left_out.too_long > 0) made["too_long"] = left_out.too_long;
-  if (left_out.duplicates > 0) made["duplicates"] = left_out.duplicates;
-  if (options.train_vocabulary > 0) made["train_bpe"] = options.train_vocabulary;
-  // A name need not be UTF-8, but JSON must be.
-  return made.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 Error nothing_left_error(const MakeOptions& options, const LeftOut& left_out) {
   if (left_out.too_short + left_out.too_long > 0) {
     return Error(ErrorKind::input, "all documents have too few or too many characters",
@@ -186,36 +213,57 @@ Error nothing_left_error(const MakeOptions& options, const LeftOut& left_out) {
   return no_text_error(options);
 }
 
+void check_can_be_shared(const InputRanges& ranges, const MakeOptions& options) {
+  if (!ranges.has_pipe() || (options.task.count == 1 && !options.resumes)) return;
+  const char* why = options.resumes ? "--resume reads inputs again" : "tasks share inputs";
+  throw Error(ErrorKind::input, fmt::format("{}, and a pipe is read once", why), "give files");
+}
+
+InputRanges ranges_of(const MakeOptions& options, const MakeProgress& progress) {
+  return InputRanges(all_inputs(options, [&](auto...) { progress(MakePhase::read, 0, 0); }), options.read,
+                     options.min_range_bytes);
+}
+
 }  // namespace
 
 MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
   check_replaceable(folder, options.overwrite);
   const auto tokenizer = tokenizer_of(options, progress);
+  const InputRanges ranges = ranges_of(options, progress);
+  check_can_be_shared(ranges, options);
   DatasetFile dataset;
   dataset.tokenizer = tokenizer->info();
+  UnfinishedDataset unfinished(folder, {origin_of(options), dataset.tokenizer.digest, ranges.digest()},
+                               options.resumes, options.step);
+  spool_inputs({options, *tokenizer, ranges, progress}, unfinished.spool());
 
-  AtomicDirectory directory(folder);
-  const fs::path spool_folder = directory.path() / "spool";
-  std::error_code error;
-  if (!fs::create_directory(spool_folder, error))
-    throw system_error(error.value(), "create", spool_folder.string());
-  SpoolOptions spool_options;
-  if (options.shuffle) spool_options.shuffle_seed = options.seed;
-  spool_options.deduplicates = options.deduplicate;
-  spool_options.dtype = storage_of(dataset.tokenizer, options).dtype;
-  DocumentSpool spool(spool_folder, spool_options);
-  const auto [flaws, left_out] = spool_inputs(options, *tokenizer, spool, progress);
-  dataset.made = made_by(options, flaws, left_out);
-  if (spool.num_documents() == 0) throw nothing_left_error(options, left_out);
-  write_shards(directory.path(), spool, options, dataset, progress);
-  fs::remove_all(spool_folder, error);
-  if (error) throw system_error(error.value(), "remove", spool_folder.string());
+  DocumentSpool spool(unfinished.spool(), ranges.count(),
+                      dtype_bytes(storage_of(dataset.tokenizer, options).dtype));
+  if (options.deduplicate) spool.deduplicate(unfinished.spool());
+  dataset.made = origin_of(options, spool.flaws(), spool.left_out());
+  if (spool.num_documents() == 0) throw nothing_left_error(options, spool.left_out());
+  write_shards(unfinished.path(), spool, options, dataset, progress);
 
-  tokenizer->save(directory.path());
-  write_dataset_file(directory.path(), dataset);
+  tokenizer->save(unfinished.path());
+  write_dataset_file(unfinished.path(), dataset);
   if (!options.overwrite) ::rmdir(folder.c_str());  // an empty folder may stand there; any other stays
-  directory.commit(options.overwrite);
-  return {dataset, flaws, left_out};
+  unfinished.commit(options.overwrite);
+  return {dataset, spool.flaws(), spool.left_out()};
+}
+
+bool help_to_make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
+  const auto tokenizer = tokenizer_of(options, progress);
+  const InputRanges ranges = ranges_of(options, progress);
+  check_can_be_shared(ranges, options);
+  const auto spool = UnfinishedDataset::join(folder, options.step, [&] { progress(MakePhase::read, 0, 0); });
+  if (!spool) return false;
+  try {
+    spool_inputs({options, *tokenizer, ranges, progress}, *spool);
+  } catch (const Error&) {
+    std::error_code missing;
+    if (fs::exists(*spool, missing)) throw;  // else the first task has ended: well, or saying why not
+  }
+  return true;
 }
 
 }  // namespace dt::data

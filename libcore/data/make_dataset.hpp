@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "base/tasks.hpp"
 #include "data/dataset_file.hpp"
 #include "data/encode_inputs.hpp"
 #include "data/split_rule.hpp"
@@ -24,14 +25,11 @@ struct MakeOptions : EncodeOptions {
   std::uint64_t min_chars = 0;  // documents of fewer, or more, Unicode characters are left out
   std::uint64_t max_chars = no_chars;
   bool overwrite = false;  // only ever another dataset
-  std::string tool;        // name and version, for dataset.json
-};
-
-/// Documents that are not in the dataset, by why.
-struct LeftOut {
-  std::uint64_t too_short = 0;
-  std::uint64_t too_long = 0;
-  std::uint64_t duplicates = 0;
+  bool resumes = false;    // goes on with what an interrupted run left, and leaves it when interrupted
+  Task task;               // of those that share the work
+  std::string step;        // that the tasks are of
+  std::uint64_t min_range_bytes = std::uint64_t{64} << 20;  // of the inputs, done at a time
+  std::string tool;                                         // name and version, for dataset.json
 };
 
 struct MadeDataset {
@@ -54,9 +52,14 @@ using MakeProgress = std::function<void(MakePhase phase, std::uint64_t done, std
 /// line, and a decompressor's window (zstd: up to 128 MiB, xz: what its -1 to -9 took, 1 GiB at most); disk:
 /// up to twice the finished dataset's. The validation split is the last max(1, round(f · D)) of the D
 /// documents in their final order, never all of them; of a single document its last ⌈f · tokens⌉ tokens.
-/// `folder` appears only when whole; whatever happens before, what was written is removed; a crash leaves a
-/// hidden sibling. Errors: input (unreadable, empty or malformed inputs, naming file and line; `folder`
-/// exists), environment (a full disk).
+/// `folder` appears only when whole. Whatever happens before, what was written is removed, unless
+/// `options.resumes`; then, and after a crash, the sibling ".<name>.partial" has it. Errors: input
+/// (unreadable, empty or malformed inputs, naming file and line; `folder` exists), environment (a full disk).
 MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress);
+
+/// What tasks but the first do: encode inputs for it. Nothing passes between them but files in the
+/// unfinished dataset; where one dies, the others do its work. False where the first one has begun nothing in
+/// a minute, or has ended already.
+bool help_to_make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress);
 
 }  // namespace dt::data

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "data/finished_shard.hpp"
 
 namespace dt::data {
 
@@ -133,33 +134,48 @@ ShardSeries::ShardSeries(fs::path folder, std::vector<ShardPlan> plans, Tokenize
 }
 
 void ShardSeries::open_next_if_full() {
-  if (current_ && current_->room() > 0) return;
+  if (shard_room() > 0) return;
   close_current();
   DT_CHECK(entries_.size() < plans_.size(), "more tokens than the {} planned shards hold", plans_.size());
   const ShardPlan& plan = plans_[entries_.size()];
   const std::string name = fmt::format("{}-{:05}.h5", split_name(plan.split), entries_.size());
   entries_.push_back({name, plan.split, plan.tokens, plan.documents, 0, 0});
-  current_ = std::make_unique<ShardWriter>(folder_ / name, plan, tokenizer_, storage_, copies_);
+  const auto finished = take_finished_shard(folder_ / name, plan, tokenizer_, storage_, copies_.digester());
+  if (finished) {
+    entries_.back().digest = *finished;
+    finished_room_ = plan.tokens * dtype_bytes(storage_.dtype);
+  } else {
+    current_ = std::make_unique<ShardWriter>(folder_ / name, plan, tokenizer_, storage_, copies_);
+  }
+}
+
+/// In bytes of tokens, in the shard that is being written or is there already.
+std::uint64_t ShardSeries::shard_room() const {
+  return current_ ? current_->room() : finished_room_;
 }
 
 void ShardSeries::close_current() {
-  if (!current_) return;
+  if (entries_.empty()) return;
   ShardEntry& entry = entries_.back();
-  entry.digest = current_->close();
+  if (current_) entry.digest = current_->close();
   entry.bytes = File::open_read(folder_ / entry.file).size();
   current_.reset();
 }
 
 void ShardSeries::begin_document() {
   open_next_if_full();
-  current_->begin_document();
+  if (current_) current_->begin_document();
 }
 
 void ShardSeries::append(TokenRun tokens) {
   while (tokens.bytes > 0) {
     open_next_if_full();
-    const std::uint64_t count = std::min(tokens.bytes, current_->room());
-    current_->append(tokens.first(count));
+    const std::uint64_t count = std::min(tokens.bytes, shard_room());
+    if (current_) {
+      current_->append(tokens.first(count));
+    } else {
+      finished_room_ -= count;
+    }
     room_ -= count;
     tokens = tokens.from(count);
   }
@@ -169,7 +185,7 @@ void ShardSeries::finish(Split split, DatasetFile& dataset) {
   close_current();
   DT_CHECK(entries_.size() == plans_.size(), "{} shards of {} planned", entries_.size(), plans_.size());
   SplitEntry& sum = dataset.split(split);
-  sum.digest = copies_.digest();
+  sum.digest = copies_.digester().value();
   for (const ShardEntry& entry : entries_) {
     sum.tokens += entry.tokens;
     sum.documents += entry.documents;

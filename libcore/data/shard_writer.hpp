@@ -86,8 +86,8 @@ class ShardWriter {
   BlockCopies& copies_;
 };
 
-/// Writes a split's shards one after the other; a document flows over into the next one where a shard is
-/// full.
+/// Writes a split's shards one after the other, but for those that an interrupted run has finished; a
+/// document flows over into the next one where a shard is full.
 class ShardSeries {
  public:
   ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, TokenStorage storage,
@@ -102,12 +102,14 @@ class ShardSeries {
 
  private:
   void open_next_if_full();
+  std::uint64_t shard_room() const;
   void close_current();
   fs::path folder_;
   std::vector<ShardPlan> plans_;
   TokenizerInfo tokenizer_;
   TokenStorage storage_;
-  std::unique_ptr<ShardWriter> current_;
+  std::unique_ptr<ShardWriter> current_;  // none where it is there already
+  std::uint64_t finished_room_ = 0;       // of such a one
   std::vector<ShardEntry> entries_;
   std::uint64_t room_ = 0;
   BlockCopies copies_;  // ends before the shard that it writes to

@@ -32,7 +32,7 @@ class UncutTokenizer final : public Tokenizer {
 
 std::vector<Chunk> chunks_of(const std::vector<std::string>& inputs, const ReadOptions& options,
                              const Tokenizer& by = *tokenizer) {
-  ChunkReader reader(inputs, options, by, [] {});
+  ChunkReader reader(walk_of(inputs), options, by, [] {});
   std::vector<Chunk> chunks;
   while (auto chunk = reader.next()) chunks.push_back(*std::move(chunk));
   return chunks;
@@ -177,7 +177,7 @@ TEST_CASE("a pipe gives the chunks of a file, and its reader is told when it wai
     close(pipe);
   });
   int times_idle = 0;
-  ChunkReader reader({folder / "pipe"}, small_chunks(8), *tokenizer, [&] { ++times_idle; });
+  ChunkReader reader(walk_of({folder / "pipe"}), small_chunks(8), *tokenizer, [&] { ++times_idle; });
   std::vector<std::string> from_pipe;
   while (auto chunk = reader.next()) from_pipe.push_back(chunk->bytes);
   writer.join();

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstring>
 #include <numeric>
 
 #include "base/test_folder.hpp"
+#include "data/spool_writer.hpp"
 
 using namespace dt;
 using namespace dt::data;
@@ -23,54 +23,58 @@ std::vector<Document> numbered(std::size_t count) {
   return documents;
 }
 
+/// Writes the documents as two ranges of the inputs, each document in two parts, and reads them.
 template <class Element>
-std::vector<Document> through(const std::vector<Document>& documents, const SpoolOptions& options) {
+std::vector<Document> through(const std::vector<Document>& documents, const SpoolOptions& options,
+                              int num_threads = 2) {
   const Folder folder;
-  DocumentSpool spool(folder.path(), options);
-  for (const Document& document : documents) {
-    const std::size_t half = document.size() / 2;
-    spool.append(std::span(document).first(half));
-    spool.append(std::span(document).subspan(half));
-    spool.end_document();
+  SpoolWriter writer(folder.path(), options, num_threads);
+  writer.begin_range(0);
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    if (i == documents.size() / 2) {
+      writer.end_range({1, 2, "first"}, {3, 4, 0});
+      writer.begin_range(1);
+    }
+    const std::size_t half = documents[i].size() / 2;
+    writer.append(std::span(documents[i]).first(half));
+    writer.append(std::span(documents[i]).subspan(half));
+    writer.end_document();
   }
-  spool.finish();
-  CHECK(spool.num_documents() == documents.size());
+  writer.end_range({1, 1, "second"}, {1, 0, 0});
+  writer.finish();
+  CHECK(folder.num_entries() == 2);
 
-  std::vector<std::uint64_t> lengths;
-  spool.visit([&](const SpooledDocument& d) { lengths.push_back(d.tokens); });
+  const DocumentSpool spool(folder.path(), 2, sizeof(Element));
+  CHECK(spool.num_documents() == documents.size());
+  CHECK(spool.flaws().bad_lines == 3);
+  CHECK(spool.flaws().first_bad_line == "first");
+  CHECK(spool.left_out().too_short == 4);
   std::vector<Document> out;
-  spool.drain(
-      [&](const SpooledDocument& d) {
-        CHECK(d.tokens == lengths.at(out.size()));
-        if (!out.empty()) CHECK(out.back().size() == lengths[out.size() - 1]);
-        out.emplace_back();
-      },
-      [&](const TokenRun& run) {
-        std::vector<Element> elements(run.bytes / sizeof(Element));
-        run.file->read_at(run.offset, std::as_writable_bytes(std::span(elements)));
-        out.back().insert(out.back().end(), elements.begin(), elements.end());
-      });
-  CHECK(folder.num_entries() == 0);
+  spool.visit([&](const SpooledDocument& d) {
+    std::vector<Element> elements(d.tokens);
+    CHECK(d.run.bytes == elements.size() * sizeof(Element));
+    d.run.file->read_at(d.run.offset, std::as_writable_bytes(std::span(elements)));
+    out.emplace_back(elements.begin(), elements.end());
+  });
   return out;
 }
 
 SpoolOptions options_with(std::optional<std::uint64_t> seed) {
   SpoolOptions options;
   options.shuffle_seed = seed;
-  options.buffer_bytes = 64;
+  options.segment_bytes = 64;
   return options;
 }
 
 }  // namespace
 
-TEST_CASE("without a seed documents keep their order, however many buckets they take") {
+TEST_CASE("without a seed documents keep their order, however many segments they take") {
   const auto documents = numbered(500);
   CHECK(through<std::uint16_t>(documents, options_with(std::nullopt)) == documents);
-  SpoolOptions options = options_with(std::nullopt);
-  options.max_bucket_tokens = 50;
+  SpoolOptions options;
   CHECK(through<std::uint16_t>(documents, options) == documents);
-  options.max_sorted_documents = 3;
-  CHECK(through<std::uint16_t>(documents, options) == documents);
+  options.segment_documents = 3;
+  CHECK(through<std::uint16_t>(documents, options, 1) == documents);
 }
 
 TEST_CASE("with a seed documents come in an order that only the seed decides") {
@@ -79,9 +83,10 @@ TEST_CASE("with a seed documents come in an order that only the seed decides") {
   CHECK(shuffled != documents);
   CHECK(through<std::uint16_t>(documents, options_with(2)) != shuffled);
   SpoolOptions other_sizes = options_with(1);
-  other_sizes.buffer_bytes = 4096;
-  other_sizes.max_sorted_documents = 4;  // several passes over each bucket's index
+  other_sizes.segment_bytes = 4096;
+  other_sizes.segment_documents = 100;
   CHECK(through<std::uint16_t>(documents, other_sizes) == shuffled);
+  CHECK(through<std::uint16_t>(documents, options_with(1), 1) == shuffled);
   auto sorted = shuffled;
   auto expected = documents;
   std::sort(sorted.begin(), sorted.end());
@@ -96,7 +101,7 @@ TEST_CASE("large vocabularies are spooled as u32") {
   CHECK(through<std::uint32_t>(documents, options) == documents);
 }
 
-TEST_CASE("a document far longer than a buffer comes back whole") {
+TEST_CASE("a document far longer than a segment comes back whole") {
   Document document(3000000);
   std::iota(document.begin(), document.end(), 0);
   for (std::uint32_t& token : document) token %= 65536;
@@ -104,48 +109,69 @@ TEST_CASE("a document far longer than a buffer comes back whole") {
         std::vector<Document>{document, {1}, document});
 }
 
-TEST_CASE("empty documents do not exist") {
+TEST_CASE("empty documents do not exist, and a range may have none") {
   const Folder folder;
-  DocumentSpool spool(folder.path(), options_with(std::nullopt));
-  spool.end_document();
-  spool.append({});
-  spool.end_document();
+  SpoolWriter writer(folder.path(), options_with(std::nullopt), 2);
+  writer.begin_range(0);
+  writer.end_document();
+  writer.append({});
+  writer.end_document();
+  writer.drop_document();
+  writer.end_range({}, {});
+  writer.finish();
+  const DocumentSpool spool(folder.path(), 1, 2);
   CHECK(spool.num_documents() == 0);
+  spool.visit([](const SpooledDocument&) { FAIL("a document"); });
 }
 
 TEST_CASE("what is dropped or said before is not read, and the rest keeps its order") {
   const bool deduplicates = GENERATE(false, true);
-  const std::optional<std::uint64_t> seed = GENERATE(std::optional<std::uint64_t>(), 3);
-  SpoolOptions options = options_with(seed);
-  options.deduplicates = deduplicates;
   const Folder folder;
-  DocumentSpool spool(folder.path(), options);
+  SpoolWriter writer(folder.path(), options_with(GENERATE(std::optional<std::uint64_t>(), 3)), 2);
   for (std::uint32_t i = 0; i < 3000; ++i) {
-    spool.append(std::vector<std::uint32_t>(i % 5 + 1, i % 1000));
-    if (i % 1000 == 7) {
-      spool.drop_document();
-    } else {
-      spool.end_document();
+    if (i % 500 == 0) {
+      if (i > 0) writer.end_range({}, {});
+      writer.begin_range(i / 500);
     }
+    writer.append(std::vector<std::uint32_t>(i % 5 + (i % 100 == 7 ? 50 : 1), i % 1000));
+    i % 1000 == 7 ? writer.drop_document() : writer.end_document();
   }
-  spool.finish();
+  writer.end_range({}, {});
+  writer.finish();
+
+  DocumentSpool spool(folder.path(), 6, 2);
+  if (deduplicates) spool.deduplicate(folder.path());
   CHECK(spool.num_documents() == (deduplicates ? 999 : 2997));
-  CHECK(spool.num_duplicates() == (deduplicates ? 1998 : 0));
-  std::uint64_t documents = 0, tokens = 0, bytes = 0;
-  spool.drain(
-      [&](const SpooledDocument& document) {
-        CHECK((!deduplicates || document.number < 999));
-        ++documents;
-        tokens += document.tokens;
-      },
-      [&](const TokenRun& run) {
-        bytes += run.bytes;
-        std::uint16_t first = 0;
-        run.file->read_at(run.offset, std::as_writable_bytes(std::span(&first, 1)));
-        CHECK(first != 7);
-      });
+  CHECK(spool.left_out().duplicates == (deduplicates ? 1998 : 0));
+  std::uint64_t documents = 0, tokens = 0;
+  spool.visit([&](const SpooledDocument& document) {
+    CHECK((!deduplicates || document.run.file->path().filename() < "range-00002.spool"));
+    ++documents;
+    tokens += document.tokens;
+    std::uint16_t first = 0;
+    document.run.file->read_at(document.run.offset, std::as_writable_bytes(std::span(&first, 1)));
+    CHECK(first != 7);
+  });
   CHECK(documents == spool.num_documents());
   CHECK(tokens == spool.num_tokens());
-  CHECK(bytes == 2 * tokens);
-  CHECK(folder.num_entries() == 0);
+}
+
+TEST_CASE("a part that another writer was first with stays, and one that is cut off is refused") {
+  const Folder folder;
+  for (const std::uint32_t token : {1, 2}) {
+    SpoolWriter writer(folder.path(), options_with(std::nullopt), 2);
+    writer.begin_range(0);
+    writer.append(std::vector<std::uint32_t>(10, token));
+    writer.end_document();
+    writer.end_range({}, {});
+    writer.finish();
+  }
+  CHECK(folder.num_entries() == 1);
+  const fs::path path = spool_part_path(folder.path(), 0);
+  SpoolPart part(path);
+  std::uint16_t token = 0;
+  part.file()->read_at(0, std::as_writable_bytes(std::span(&token, 1)));
+  CHECK(token == 1);
+  fs::resize_file(path, fs::file_size(path) - 1);
+  CHECK_THROWS_AS(SpoolPart(path), Error);
 }

@@ -20,16 +20,17 @@ TEST_CASE("of equal documents all but the first are found, in memory and on disk
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t kind = kinds.bits(i) % (count / 2 + 1);
     expected[i] = seen[kind]++ > 0;
-    finder.add({digests.bits(kind), kind % 3});
+    finder.add({digests.bits(kind), kind % 3}, i);
   }
-  CHECK(finder.find() == expected);
+  CHECK(finder.find(count) == expected);
   CHECK(folder.num_entries() == 0);
 }
 
 TEST_CASE("documents that share half of their digest differ") {
   const dt_test::Folder folder;
   DuplicateFinder finder(folder.path());
+  std::uint64_t number = 4;  // the last comes first
   for (const Digester128::Value digest : {Digester128::Value{1, 2}, {1, 3}, {2, 2}, {1, 2}})
-    finder.add(digest);
-  CHECK(finder.find() == std::vector<bool>{false, false, false, true});
+    finder.add(digest, --number);
+  CHECK(finder.find(4) == std::vector<bool>{false, false, false, true});
 }

@@ -30,7 +30,7 @@ TEST_CASE("blocks say how much of their file was read, all of it in the end") {
   const Folder folder;
   put(folder / "a", std::string(1000000, 'a'));
   put(folder / "b", "b");
-  InputReader reader({folder / "a", folder / "b"}, {});
+  InputReader reader(walk_of({folder / "a", folder / "b"}), {});
   std::map<std::string, std::pair<std::size_t, std::uint64_t>> sizes;
   while (const auto block = reader.next([] {})) {
     auto& [bytes, file_bytes] = sizes[fs::path(block->stream->name).filename()];
@@ -44,10 +44,10 @@ TEST_CASE("blocks say how much of their file was read, all of it in the end") {
 TEST_CASE("a reader ends while it waits: for a pipe's writer, for its bytes, for room") {
   const Folder folder;
   mkfifo((folder / "pipe").c_str(), 0600);
-  { const InputReader reader({folder / "pipe"}, {}); }
+  { const InputReader reader(walk_of({folder / "pipe"}), {}); }
   const int writer = open((folder / "pipe").c_str(), O_RDWR);
-  { const InputReader reader({folder / "pipe"}, {}); }
+  { const InputReader reader(walk_of({folder / "pipe"}), {}); }
   close(writer);
   put(folder / "large", std::string(10000000, 'x'));
-  { const InputReader reader({folder / "large"}, {}); }
+  { const InputReader reader(walk_of({folder / "large"}), {}); }
 }

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+#include <utility>
 
+#include "base/hdf5_file.hpp"
 #include "data/test_dataset.hpp"
 #include "data/verify_dataset.hpp"
 
@@ -28,6 +32,42 @@ MakeOptions documents_in(const fs::path& file) {
   options.read.document_separator = "\n--\n";
   options.append_eos = true;
   return options;
+}
+
+/// JSON lines of which a range of the inputs has a few hundred.
+MakeOptions lines_in_ranges(const fs::path& file) {
+  std::string lines;
+  for (int i = 0; i < 20'000; ++i) lines += fmt::format("{{\"text\": \"document {}\"}}\n", i % 15'000);
+  put(file, lines);
+  MakeOptions options = plain_options({file});
+  options.shuffle = options.append_eos = options.deduplicate = true;
+  options.val_fraction = 0.1;
+  options.shard_tokens = 50'000;
+  options.read.chunk_bytes = 1000;
+  options.min_range_bytes = 10'000;
+  options.step = "1.0";
+  return options;
+}
+
+/// Of the entries of folders and folders in them.
+std::size_t num_files(const fs::path& folder) {
+  return static_cast<std::size_t>(
+      std::distance(fs::recursive_directory_iterator(folder), fs::recursive_directory_iterator()));
+}
+
+struct Interruption {};
+
+/// Makes the dataset as far as it comes in `calls` calls of progress; the most that it said to have read.
+std::uint64_t make_until(std::size_t calls, const fs::path& folder, const MakeOptions& options) {
+  std::uint64_t bytes = 0;
+  try {
+    make_dataset(folder, options, [&](MakePhase phase, std::uint64_t done, std::uint64_t) {
+      if (phase == MakePhase::read) bytes = std::max(bytes, done);
+      if (calls-- == 0) throw Interruption();
+    });
+  } catch (const Interruption&) {
+  }
+  return bytes;
 }
 
 std::vector<std::string> problems_of(const fs::path& folder) {
@@ -200,4 +240,132 @@ TEST_CASE("an existing folder is refused; an empty one is taken; overwriting rep
   CHECK(error.kind == ErrorKind::input);
   CHECK(error.says("is not a dataset"));
   CHECK(fs::exists(folder / "home/precious"));
+}
+
+TEST_CASE("a dataset that was interrupted anywhere, and resumed, is the one that was not") {
+  const Folder folder;
+  MakeOptions options = lines_in_ranges(folder / "a.jsonl");
+  make(folder / "whole", options);
+  const std::uint64_t bytes = fs::file_size(folder / "a.jsonl");
+  options.resumes = true;
+  options.threads = 2;
+  // Some 600 calls tell of chunks that were read, and then 15,000 of documents, written or in shards that are
+  // there.
+  for (const std::size_t step : {100u, 399u, 6000u}) {
+    const fs::path out = folder / fmt::format("out-{}", step);
+    std::uint64_t read = 0;
+    std::size_t starts = 0;
+    for (; !fs::exists(out); ++starts) {
+      REQUIRE(starts < 100);
+      read += make_until(starts < 10 ? step : 2000 * starts, out,
+                         options);  // in which at least a shard is finished
+    }
+    CHECK(starts > 1);
+    CHECK(read < 2 * bytes);  // what was done is not done again, but for the ranges that had begun
+    CHECK(dt_test::content(out / "dataset.json") == dt_test::content(folder / "whole/dataset.json"));
+    CHECK(num_files(out) == num_files(folder / "whole"));
+  }
+  CHECK(folder.num_entries() == 5);
+}
+
+TEST_CASE(
+    "shards that were finished before an interruption are taken where they are intact, else made anew") {
+  const Folder folder;
+  MakeOptions options = lines_in_ranges(folder / "a.jsonl");
+  options.resumes = true;
+  make_until(14'000, folder / "out", options);
+  const fs::path first = folder / ".out.partial/train-00000.h5",
+                 second = folder / ".out.partial/train-00001.h5";
+  REQUIRE(fs::exists(second));
+  const auto time = fs::last_write_time(first);
+  dt_test::damage(second, static_cast<std::int64_t>(Hdf5Reader(second).info("/tokens").offset) + 120);
+  make(folder / "out", options);
+  CHECK(fs::last_write_time(folder / "out/train-00000.h5") == time);
+  CHECK(problems_of(folder / "out").empty());
+}
+
+TEST_CASE("without asking for it nothing is left of an interruption, and a start leaves out what is") {
+  const Folder folder;
+  MakeOptions options = lines_in_ranges(folder / "a.jsonl");
+  make_until(400, folder / "out", options);
+  CHECK(folder.num_entries() == 1);
+  options.resumes = true;
+  make_until(400, folder / "out", options);
+  REQUIRE(num_files(folder / ".out.partial") > 5);
+  options.resumes = false;
+  options.seed = 1;
+  make(folder / "out", options);
+  CHECK(folder.num_entries() == 2);
+}
+
+TEST_CASE("what is resumed with other options, another tokenizer or other inputs is refused, and stays") {
+  const Folder folder;
+  MakeOptions options = lines_in_ranges(folder / "a.jsonl");
+  options.resumes = true;
+  make_until(400, folder / "out", options);
+  const std::size_t files = num_files(folder / ".out.partial");
+  const auto refusal = [&] {
+    const auto error = caught([&] { make(folder / "out", options); });
+    CHECK(error.kind == ErrorKind::input);
+    CHECK(num_files(folder / ".out.partial") == files);
+    return error.message;
+  };
+  options.seed = 1;
+  CHECK_THAT(refusal(), Catch::Matchers::Contains("was begun with seed 0, now 1"));
+  options.seed = 0;
+  options.max_chars = 10;
+  CHECK_THAT(refusal(), Catch::Matchers::Contains("was begun with max_chars missing, now 10"));
+  options.max_chars = no_chars;
+  fs::last_write_time(folder / "a.jsonl", fs::file_time_type::clock::now() + std::chrono::seconds(5));
+  CHECK_THAT(refusal(), Catch::Matchers::Contains("some that have changed since"));
+}
+
+TEST_CASE("one process at a time makes a dataset") {
+  const Folder folder;
+  const MakeOptions options = lines_in_ranges(folder / "a.jsonl");
+  bool was_refused = false;
+  make_dataset(folder / "out", options, [&](auto...) {
+    if (std::exchange(was_refused, true)) return;
+    const auto error = caught([&] { make(folder / "out", options); });
+    CHECK(error.kind == ErrorKind::environment);
+    CHECK(error.says("another process is making"));
+  });
+  CHECK(problems_of(folder / "out").empty());
+}
+
+TEST_CASE("tasks make the dataset that one makes, also where some die or come late") {
+  const Folder folder;
+  MakeOptions options = lines_in_ranges(folder / "a.jsonl");
+  make(folder / "whole", options);
+  const auto task = [&](int number, std::size_t calls) {
+    MakeOptions own = options;
+    own.task = {number, 3};
+    try {
+      help_to_make_dataset(folder / "out", own, [&](auto...) {
+        if (calls-- == 0) throw Interruption();
+      });
+    } catch (const Interruption&) {
+    }
+  };
+  std::thread dies([&] { task(1, 30); });
+  std::thread lives([&] { task(2, 1'000'000); });
+  MakeOptions first = options;
+  first.task = {0, 3};
+  const MadeDataset made = make_dataset(folder / "out", first, [](auto...) {});
+  dies.join();
+  lives.join();
+  CHECK(dt_test::content(folder / "out/dataset.json") == dt_test::content(folder / "whole/dataset.json"));
+  CHECK(made.left_out.duplicates == 5000);
+  CHECK(folder.num_entries() == 3);
+}
+
+TEST_CASE("a pipe is neither shared by tasks nor resumed") {
+  const Folder folder;
+  MakeOptions options = plain_options({"-"});
+  options.resumes = true;
+  CHECK(caught([&] { make(folder / "out", options); }).says("--resume reads inputs again"));
+  options.resumes = false;
+  options.task.count = 2;
+  CHECK(caught([&] { make(folder / "out", options); }).says("tasks share inputs"));
+  CHECK(folder.num_entries() == 0);
 }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"
+#include "data/spool_writer.hpp"
 
 using namespace dt;
 using namespace dt::data;
@@ -13,12 +14,15 @@ namespace {
 std::vector<std::uint32_t> validating(const std::vector<std::uint32_t>& documents, SplitBy by,
                                       double fraction, std::uint64_t seed = 0) {
   const dt_test::Folder folder;
-  DocumentSpool spool(folder.path(), {.deduplicates = false, .shuffle_seed = {}});
+  SpoolWriter writer(folder.path(), {}, 1);
+  writer.begin_range(0);
   for (const std::uint32_t document : documents) {
-    spool.append(std::vector<std::uint32_t>{7, document});
-    spool.end_document();
+    writer.append(std::vector<std::uint32_t>{7, document});
+    writer.end_document();
   }
-  spool.finish();
+  writer.end_range({}, {});
+  writer.finish();
+  const DocumentSpool spool(folder.path(), 1, 2);
   SplitRule rule(by, fraction, seed, spool);
   std::vector<std::uint32_t> found;
   std::size_t i = 0;

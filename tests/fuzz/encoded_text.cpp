@@ -73,7 +73,8 @@ void check_chunks(const Target& target, std::string_view text, const Ids& whole)
   dt::data::ReadOptions options;
   options.format = dt::data::InputFormat::text;
   options.chunk_bytes = 16;
-  dt::data::ChunkReader reader({folder.put("text", text)}, options, *target.tokenizer, [] {});
+  dt::data::ChunkReader reader(dt::data::walk_of({folder.put("text", text)}), options, *target.tokenizer,
+                               [] {});
   Ids ids;
   while (const auto chunk = reader.next()) {
     const Ids more = encode_chunk(*chunk, *target.encoder, {}).ids;

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   options.chunk_bytes = 4096;
   options.max_chunk_bytes = std::size_t{1} << 20;
   return dt_fuzz::accepted([&] {
-    ChunkReader reader({path}, options, *tokenizer, [] {});
+    ChunkReader reader(walk_of({path}), options, *tokenizer, [] {});
     while (const auto chunk = reader.next()) {
       if (chunk->stream->tokens) encode_tokens(*chunk, tokenizer->info());
       if (!chunk->stream->tokens) encode_chunk(*chunk, *encoder, {});

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   ReadOptions options;
   options.format = InputFormat::megatron;
   return dt_fuzz::accepted([&] {
-    ChunkReader reader({path}, options, *tokenizer, [] {});
+    ChunkReader reader(walk_of({path}), options, *tokenizer, [] {});
     while (const auto chunk = reader.next()) encode_tokens(*chunk, tokenizer->info());
   });
 }

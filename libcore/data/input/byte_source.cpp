@@ -32,9 +32,14 @@ FileSource::FileSource(const InputFile& input, std::function<void()> check)
       descriptor_(input.is_stdin ? STDIN_FILENO : file_.descriptor()),
       name_(input.name()),
       may_wait_(!input.bytes),
-      check_(std::move(check)) {}
+      check_(std::move(check)) {
+  if (input.begin > 0 && ::lseek(descriptor_, static_cast<off_t>(input.begin), SEEK_SET) < 0)
+    throw system_error(errno, "read", name_);
+  if (input.end) end_ = *input.end - input.begin;
+}
 
 std::size_t FileSource::read(std::span<char> out) {
+  if (end_) out = out.first(std::min<std::uint64_t>(out.size(), *end_ - bytes_read_));
   for (;;) {
     if (may_wait_) wait_for_pipe();
     check_();

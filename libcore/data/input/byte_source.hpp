@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,9 +24,9 @@ class ByteSource {
 /// Reads until `out` is full or the source ends; returns the count.
 std::size_t read_full(ByteSource& source, std::span<char> out);
 
-/// A file, a pipe or standard input. `check` is called before each read and, while a pipe has nothing to
-/// read, a few times a second; what it throws ends the read. Errors: input, where it cannot be opened;
-/// environment, a failed read.
+/// What is meant of a file, a pipe or standard input. `check` is called before each read and, while a pipe
+/// has nothing to read, a few times a second; what it throws ends the read. Errors: input, where it cannot be
+/// opened; environment, a failed read.
 class FileSource final : public ByteSource {
  public:
   FileSource(const InputFile& input, std::function<void()> check);
@@ -39,6 +40,7 @@ class FileSource final : public ByteSource {
   std::string name_;
   bool may_wait_;
   std::function<void()> check_;
+  std::optional<std::uint64_t> end_;  // of what is meant, after its begin
   std::uint64_t bytes_read_ = 0;
 };
 

@@ -42,8 +42,8 @@ bool is_hidden(const std::string& path) {
 
 }  // namespace
 
-InputReader::InputReader(const std::vector<std::string>& inputs, InputOptions options)
-    : walk_(inputs), options_(options), thread_([this] { work(); }) {}
+InputReader::InputReader(NextInput inputs, InputOptions options)
+    : next_input_(std::move(inputs)), options_(options), thread_([this] { work(); }) {}
 
 InputReader::~InputReader() {
   {
@@ -75,7 +75,10 @@ std::optional<InputBlock> InputReader::next(const std::function<void()>& idle) {
 void InputReader::work() {
   std::exception_ptr failure;
   try {
-    while (const auto input = walk_.next()) read_file(*input);
+    while (const auto input = next_input_()) {
+      input_ = *input;
+      read_file(*input);
+    }
   } catch (const ReadingStopped&) {
   } catch (...) {
     failure = std::current_exception();
@@ -109,6 +112,8 @@ void InputReader::read_file(const InputFile& input) {
   file_ = &file;
   reported_bytes_ = 0;
   depth_ = 0;
+  // The middle of text may look like anything.
+  if (input.begin > 0) return read_documents(file, input.name(), input.name());
   read_stream(file, input.name(), input.name());
 }
 
@@ -144,8 +149,8 @@ void InputReader::read_archive(ByteSource& source, const std::string& name) {
 }
 
 void InputReader::read_documents(ByteSource& source, const std::string& name, const std::string& plain_name) {
-  const auto stream =
-      std::make_shared<const InputStream>(InputStream{name, is_jsonl(plain_name, options_.format)});
+  const auto stream = std::make_shared<const InputStream>(InputStream{
+      name, is_jsonl(plain_name, options_.format), std::nullopt, false, input_.begin, input_.range});
   if (options_.format == InputFormat::npy) throw input_error("{} is no file of NumPy's (.npy)", name);
   Utf8Mender mender(options_.invalid);
   for (bool ends = false; !ends;) {
@@ -196,8 +201,8 @@ void InputReader::read_tokens(ByteSource& source, const std::string& name, Token
     throw Error(ErrorKind::input, name + " holds token ids, and nothing says what they mean",
                 "name the tokenizer that made them (--tokenizer)");
   }
-  const auto stream =
-      std::make_shared<const InputStream>(InputStream{name, false, head.type, index != nullptr});
+  const auto stream = std::make_shared<const InputStream>(
+      InputStream{name, false, head.type, index != nullptr, 0, input_.range});
   TokenReader reader(source, name, head, index);
   for (bool ends = false; !ends;) {
     TokenBlock tokens = reader.next();

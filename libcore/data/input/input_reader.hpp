@@ -25,6 +25,8 @@ struct InputStream {
   bool is_jsonl = false;
   std::optional<TokenType> tokens = std::nullopt;  // of what is no text
   bool has_documents = false;                      // of tokens: an index says where they end
+  std::uint64_t begin = 0;                         // of the file, in bytes, where reading began
+  std::uint64_t range = 0;                         // of the inputs, that it belongs to
 };
 
 struct InputOptions {
@@ -47,7 +49,7 @@ struct InputBlock {
 
 class InputReader {
  public:
-  InputReader(const std::vector<std::string>& inputs, InputOptions options);
+  InputReader(NextInput inputs, InputOptions options);
   /// Ends the thread, wherever it is in the inputs.
   ~InputReader();
   InputReader(const InputReader&) = delete;
@@ -71,9 +73,10 @@ class InputReader {
                    MegatronIndex* index = nullptr);
   void push(InputBlock block);
 
-  InputWalk walk_;
+  NextInput next_input_;
   InputOptions options_;
-  const FileSource* file_ = nullptr;  // that is being read
+  InputFile input_;  // that is being read
+  const FileSource* file_ = nullptr;
   std::uint64_t reported_bytes_ = 0;  // of it
   int depth_ = 0;                     // how many wrappings the present stream lies in
 

@@ -10,7 +10,7 @@ for signal in INT TERM; do
   exec 3>pipe
   echo 'some text' >&3
   for _ in $(seq 100); do
-    [[ -n $(find work -name '.data.tmp-*') ]] && break
+    [[ -n $(find work -name '.data.partial') ]] && break
     sleep 0.1
   done
   kill -s "$signal" "$tool"

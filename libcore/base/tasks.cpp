@@ -1,11 +1,11 @@
-#include "cmd/dt-checkpoint/tasks.hpp"
+#include "base/tasks.hpp"
 
 #include <charconv>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
 
-namespace dt::checkpoint_tool {
+namespace dt {
 
 namespace {
 
@@ -28,4 +28,12 @@ Task this_task() {
   throw environment_error("SLURM_PROCID is {} in a step of {} tasks", task.number, task.count);
 }
 
-}  // namespace dt::checkpoint_tool
+std::string this_step() {
+  std::string step;
+  for (const char* name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}) {
+    if (const auto value = environment_variable(name)) step += (step.empty() ? "" : ".") + *value;
+  }
+  return step;
+}
+
+}  // namespace dt

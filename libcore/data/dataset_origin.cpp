@@ -1,0 +1,59 @@
+#include "data/dataset_origin.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace dt::data {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json options_of(const MakeOptions& options) {
+  constexpr const char* formats[] = {"auto", "text", "jsonl", "npy", "bin", "megatron"};
+  constexpr const char* invalid[] = {"fail", "replace", "skip"};
+  Json made = {{"tool", options.tool}, {"inputs", options.inputs}};
+  if (!options.input_list.empty()) made["input_list"] = options.input_list;
+  made["format"] = formats[static_cast<std::size_t>(options.read.format)];
+  made["text_key"] = options.lines.text_key;
+  made["document_separator"] = options.read.document_separator;
+  made["invalid"] = invalid[static_cast<std::size_t>(options.read.invalid)];
+  made["skip_bad_lines"] = options.lines.skip_bad;
+  if (const auto& turns = options.lines.turns) {
+    made["turn_format"] = turns->before + "{content}" + turns->after;
+    made["loss_on"] = turns->loss_on;
+  }
+  made["shuffle"] = options.shuffle;
+  made["seed"] = options.seed;
+  made["append_eos"] = options.append_eos;
+  made["val_fraction"] = options.val_fraction;
+  made["split_by"] = options.split_by == SplitBy::order ? "order" : "digest";
+  made["deduplicate"] = options.deduplicate;
+  made["min_chars"] = options.min_chars;
+  if (options.max_chars < no_chars) made["max_chars"] = options.max_chars;
+  made["shard_tokens"] = options.shard_tokens;
+  return made;
+}
+
+/// A name need not be UTF-8, but JSON must be.
+std::string text_of(const Json& made) {
+  return made.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string origin_of(const MakeOptions& options) {
+  return text_of(options_of(options));
+}
+
+std::string origin_of(const MakeOptions& options, const Flaws& flaws, const LeftOut& left_out) {
+  Json made = options_of(options);
+  if (flaws.invalid_sequences > 0) made["invalid_sequences"] = flaws.invalid_sequences;
+  if (flaws.bad_lines > 0) made["bad_lines"] = flaws.bad_lines;
+  if (left_out.too_short > 0) made["too_short"] = left_out.too_short;
+  if (left_out.too_long > 0) made["too_long"] = left_out.too_long;
+  if (left_out.duplicates > 0) made["duplicates"] = left_out.duplicates;
+  if (options.train_vocabulary > 0) made["train_bpe"] = options.train_vocabulary;
+  return text_of(made);
+}
+
+}  // namespace dt::data

@@ -1,0 +1,49 @@
+#include "data/finished_shard.hpp"
+
+#include <system_error>
+
+#include "base/error.hpp"
+#include "data/shard.hpp"
+
+namespace dt::data {
+
+namespace {
+
+/// A shard that was being written cannot be opened.
+std::optional<Shard> open_shard(const fs::path& path) {
+  std::error_code missing;
+  if (!fs::exists(path, missing)) return std::nullopt;
+  try {
+    return Shard(path);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+bool is_as_planned(const ShardHeader& header, const ShardPlan& plan, const TokenizerInfo& tokenizer,
+                   TokenStorage storage) {
+  return header.split == plan.split && header.tokens == plan.tokens && header.documents == plan.documents &&
+         header.tokenizer == tokenizer && header.dtype == storage.dtype &&
+         header.masks_targets == storage.masks_targets;
+}
+
+bool is_intact(const Shard& shard) {
+  for (std::size_t block = 0; block < shard.num_blocks(); ++block) {
+    if (!shard.is_block_intact(block)) return false;
+  }
+  return shard.document_offsets_problem().empty();
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> take_finished_shard(const fs::path& path, const ShardPlan& plan,
+                                                 const TokenizerInfo& tokenizer, TokenStorage storage,
+                                                 Digester& all) {
+  const auto shard = open_shard(path);
+  if (!shard || !is_as_planned(shard->header(), plan, tokenizer, storage) || !is_intact(*shard))
+    return std::nullopt;
+  for (std::size_t block = 0; block < shard->num_blocks(); ++block) all.update(shard->block(block));
+  return shard->header().digest;
+}
+
+}  // namespace dt::data

@@ -1,0 +1,124 @@
+#include "data/unfinished_dataset.hpp"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "base/host.hpp"
+
+namespace dt::data {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* lock_name = "lock";
+constexpr const char* begun_name = "begun.json";
+constexpr const char* spool_name = "spool";
+constexpr double patience_s = 60;
+constexpr double dying_s = 2;
+constexpr std::chrono::milliseconds poll_time{100};
+
+Json json_of(const DatasetIdentity& identity) {
+  Json json = Json::parse(identity.origin);
+  json["tokenizer_digest"] = to_hex(identity.tokenizer_digest);
+  json["inputs_digest"] = to_hex(identity.inputs_digest);
+  return json;
+}
+
+/// Nothing where it is missing or was not made by this program.
+Json read_begun(const fs::path& folder) {
+  std::error_code missing;
+  if (!fs::exists(folder / begun_name, missing)) return {};
+  try {
+    return Json::parse(read_file(folder / begun_name), nullptr, false);
+  } catch (const Error&) {
+    return {};  // it went just now
+  }
+}
+
+std::string difference(const Json& begun, const Json& now) {
+  for (const auto& [key, value] : now.items()) {
+    const std::string was = begun.contains(key) ? begun.at(key).dump() : "missing";
+    if (was == value.dump()) continue;
+    if (key == "inputs_digest") return "other inputs, or some that have changed since";
+    if (key == "tokenizer_digest") return "another tokenizer";
+    return fmt::format("{} {}, now {}", key, was, value.dump());
+  }
+  return {};
+}
+
+void check_same(const fs::path& folder, const Json& begun, const Json& now) {
+  const std::string differs = difference(begun.value("identity", Json::object()), now);
+  if (differs.empty()) return;
+  throw Error(ErrorKind::input, fmt::format("{} was begun with {}", folder.string(), differs),
+              "give --resume what it was begun with, or leave it out to begin anew");
+}
+
+void remove_tree(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) throw system_error(error.value(), "remove", path.string());
+}
+
+void remove_in(const fs::path& folder, const std::function<bool(const std::string& name)>& which) {
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing)) {
+    if (which(entry.path().filename().string())) remove_tree(entry.path());
+  }
+}
+
+}  // namespace
+
+UnfinishedDataset::UnfinishedDataset(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
+                                     const std::string& step)
+    : directory_(AtomicDirectory::partial(folder)) {
+  lock(folder);
+  if (!resumes) directory_.remove_at_end();
+  const Json now = json_of(identity);
+  const Json begun = read_begun(path());
+  if (resumes && begun.is_object()) {
+    check_same(path(), begun, now);
+    remove_in(spool(), [](const std::string& name) { return name.starts_with('.'); });  // parts half written
+  } else {
+    remove_in(path(), [](const std::string& name) { return name != lock_name; });
+  }
+  make_folders(spool());
+  write_file_atomically(path() / begun_name, Json({{"identity", now}, {"step", step}}).dump());
+}
+
+/// One that was killed a moment ago may still hold it.
+void UnfinishedDataset::lock(const fs::path& folder) {
+  for (const double give_up = monotonic_s() + dying_s;;) {
+    if (lock_.try_lock(path() / lock_name) != FileLock::Outcome::busy) return;
+    if (monotonic_s() > give_up) break;
+    std::this_thread::sleep_for(poll_time);
+  }
+  throw Error(ErrorKind::environment, fmt::format("another process is making {}", folder.string()),
+              "wait for it, or stop it");
+}
+
+fs::path UnfinishedDataset::spool() const {
+  return path() / spool_name;
+}
+
+void UnfinishedDataset::commit(bool overwrite) {
+  for (const char* name : {spool_name, begun_name, lock_name}) remove_tree(path() / name);
+  directory_.commit(overwrite);
+}
+
+std::optional<fs::path> UnfinishedDataset::join(const fs::path& folder, const std::string& step,
+                                                const std::function<void()>& idle) {
+  const fs::path path = partial_path(folder);
+  for (const double give_up = monotonic_s() + patience_s; monotonic_s() < give_up;) {
+    const Json begun = read_begun(path);
+    if (begun.is_object() && begun.value("step", "") == step) return path / spool_name;
+    idle();
+    std::this_thread::sleep_for(poll_time);
+  }
+  return std::nullopt;
+}
+
+}  // namespace dt::data

@@ -1,0 +1,49 @@
+#pragma once
+// A dataset under way: the folder ".<name>.partial" beside its own, which an interruption may leave, and
+// which several tasks may fill.
+//
+//   begun.json   what it is made of and how, and by which step's tasks
+//   spool/       what ranges of the inputs became
+//   *.h5         shards, whole where they can be opened
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/files.hpp"
+
+namespace dt::data {
+
+/// What decides every byte of a dataset. Two that differ make different ones.
+struct DatasetIdentity {
+  std::string origin;  // a JSON object
+  std::uint64_t tokenizer_digest = 0;
+  std::uint64_t inputs_digest = 0;
+};
+
+/// Held by one process at a time, where the file system has locks. Errors: environment, where another
+/// process makes this dataset; input, where it was begun with something else.
+class UnfinishedDataset {
+ public:
+  /// `resumes`: goes on with what is there, and leaves it there unless it is committed; else begins anew and
+  /// leaves nothing. `step`: of the tasks that may come to help; see join().
+  UnfinishedDataset(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
+                    const std::string& step);
+  const fs::path& path() const { return directory_.path(); }
+  fs::path spool() const;
+  /// Gives it its name.
+  void commit(bool overwrite);
+
+  /// For another task of the step: the spool of the dataset that the first one has begun; waits a minute for
+  /// it, and calls `idle` meanwhile.
+  static std::optional<fs::path> join(const fs::path& folder, const std::string& step,
+                                      const std::function<void()>& idle);
+
+ private:
+  void lock(const fs::path& folder);
+  AtomicDirectory directory_;
+  FileLock lock_;
+};
+
+}  // namespace dt::data
