@@ -45,7 +45,7 @@ help:
 	@echo 'make demo       build, and run the pipeline: text, shards, training, a kill, resume, verify, merge'
 	@echo 'make test       build and run every test'
 	@echo 'make test-sanitized  the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer'
-	@echo 'make test-long  the tests that take long: many more kills and starts, the training quality to compare with'
+	@echo 'make test-long  the tests that take long: many more kills and starts, training quality, other tokenizers on a gigabyte'
 	@echo 'make fuzz       every format that users bring against libFuzzer, FUZZ_SECONDS ($(FUZZ_SECONDS)) each'
 	@echo 'make build      the tools, in $(BUILD)/bin'
 	@echo 'make bench      benchmarks'

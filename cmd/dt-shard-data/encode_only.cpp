@@ -2,6 +2,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/signals.hpp"
@@ -60,9 +61,13 @@ int encode_only(const Options& options, Console& console) {
     const auto tokenizer = data::make_tokenizer(encode);
     IdPrinter printer(console);
     std::optional<Progress> bar;
+    std::uint64_t known_total = 0;  // 0 while inputs are looked for
     const auto report = [&](std::uint64_t done, std::uint64_t total) {
       signals.check();
-      if (!bar) bar.emplace(console.progress("reading", total, "B"));
+      if (!bar || total != std::exchange(known_total, total)) {
+        bar.reset();
+        bar.emplace(console.progress("reading", total, "B"));
+      }
       bar->set(done);
       printer.flush();
     };

@@ -96,6 +96,22 @@ void check_format(const OptionTable& table, const Options& options) {
   }
 }
 
+bool reads_stdin(const Options& options) {
+  const bool is_default = options.inputs.empty() && !options.input_list;
+  return is_default || std::count(options.inputs.begin(), options.inputs.end(), "-") > 0;
+}
+
+/// Names say what is JSON lines, and standard input has none.
+void check_says_format(const OptionTable& table, const Options& options) {
+  if (options.format != "auto" || !reads_stdin(options)) return;
+  for (const char* name : {"text-key", "skip-bad-lines"}) {
+    if (table.given(name) && !options.turn_format)
+      throw Error(ErrorKind::usage,
+                  fmt::format("--{} is for JSON lines, and nothing says that standard input is", name),
+                  "say so: --format jsonl");
+  }
+}
+
 void check_inputs(const Options& options) {
   if (!options.input_list) return;
   if (options.input_list->empty()) throw usage_error("--input-list is empty");
@@ -165,7 +181,8 @@ void declare(OptionTable& table, Options& options) {
           "(nanoGPT) or llm.c's, never unpacked; megatron, X.bin with X.idx, which says where documents end")
       .add("text-key", &options.text_key, "KEY", "where a JSON line has its text")
       .add("turn-format", &options.turn_format, "FORMAT",
-           "JSON lines are conversations: lists \"messages\" of objects with a role and a content. What is "
+           "inputs are JSON lines, and conversations: lists \"messages\" of objects with a role and a "
+           "content. What is "
            "written for each turn: {role} and {content} in it are the turn's (\\n, \\t, \\r, \\\\ "
            "understood). "
            "Special tokens are those that FORMAT writes out; in contents they are text")
@@ -249,6 +266,7 @@ void declare(OptionTable& table, Options& options) {
         check_mode(table, options);
         check_inputs(options);
         check_format(table, options);
+        check_says_format(table, options);
         check_values(table, options);
         if (options.decode) parse_range(*options.decode);
       });
@@ -261,6 +279,7 @@ data::MakeOptions make_options(const Options& options) {
   if (make.inputs.empty() && make.input_list.empty()) make.inputs = {"-"};
   make.read.format = static_cast<data::InputFormat>(
       std::find(formats.begin(), formats.end(), options.format) - formats.begin());
+  if (options.turn_format) make.read.format = data::InputFormat::jsonl;  // whatever the name
   make.read.takes_tokens = options.names_tokenizer;
   if (options.token_type)
     make.read.raw_type = *options.token_type == "u16" ? data::TokenType::u16 : data::TokenType::u32;

@@ -33,11 +33,12 @@ class MakeProgressBars {
   explicit MakeProgressBars(Console& console) : console_(console) {}
   void operator()(data::MakePhase phase, std::uint64_t done, std::uint64_t total) {
     signals_.check();
-    if (!bar_ || phase != phase_) {
+    if (!bar_ || phase != phase_ || total != total_) {
       bar_.reset();
       const auto [label, unit] = labels[static_cast<std::size_t>(phase)];
       bar_.emplace(console_.progress(label, total, unit));
       phase_ = phase;
+      total_ = total;  // 0 while inputs are looked for
     }
     bar_->set(done);
   }
@@ -49,6 +50,7 @@ class MakeProgressBars {
   Console& console_;
   StopSignals signals_;
   data::MakePhase phase_ = data::MakePhase::read;
+  std::uint64_t total_ = 0;
   std::optional<Progress> bar_;
 };
 

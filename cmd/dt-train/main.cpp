@@ -29,7 +29,7 @@ void spin_shortly(char** argv) {
 int main(int argc, char** argv) {
   dt::hold_stop_signals();
   spin_shortly(argv);
-  dt::train::Settings settings;
+  dt::plan::Settings settings;
   dt::OptionTable options = dt::train_tool::make_options(settings);
   return dt::run_tool(argc, argv, options,
                       [&](dt::Console& console) { return dt::train_tool::run(settings, options, console); });

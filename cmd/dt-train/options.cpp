@@ -9,13 +9,13 @@ namespace dt::train_tool {
 
 namespace {
 
-using train::Settings;
+using plan::Settings;
 
 // Beyond any run, and far enough below 2⁶³ for their products.
 constexpr std::int64_t max_steps = 1'000'000'000'000;
 constexpr std::int64_t max_batch = std::int64_t{1} << 24;
 constexpr std::int64_t max_length = std::int64_t{1} << 30;
-using train::max_stages, train::max_threads;
+using plan::max_stages, plan::max_threads;
 
 // Invocations that have no use for some options: all that is not training, or keeps no run.
 constexpr std::initializer_list<const char*> evaluation = {"eval-only"};

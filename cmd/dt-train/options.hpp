@@ -1,11 +1,11 @@
 #pragma once
 
 #include "base/options.hpp"
-#include "train/settings.hpp"
+#include "plan/settings.hpp"
 
 namespace dt::train_tool {
 
 /// dt-train's option table; `settings` must outlive it.
-OptionTable make_options(train::Settings& settings);
+OptionTable make_options(plan::Settings& settings);
 
 }  // namespace dt::train_tool

@@ -8,29 +8,29 @@
 #include "comm/exchange.hpp"
 #include "comm/host_order.hpp"
 #include "comm/mpi/run_ranks.hpp"
+#include "plan/precision.hpp"
 #include "prove/compare_layouts.hpp"
 #include "prove/show_schedule.hpp"
 #include "train/dry_run.hpp"
 #include "train/evaluate_only.hpp"
-#include "train/precision.hpp"
 #include "train/run.hpp"
 
 namespace dt::train_tool {
 
 namespace {
 
-using train::Settings;
+using plan::Settings;
 
 /// Error{usage}: options of which each alone would do.
 void check_values(const Settings& s, const OptionTable& options) {
-  train::precision_of(s);
+  plan::precision_of(s);
   if (s.eval_only && s.init_from && options.given("resume"))
     throw usage_error("--eval-only takes --init-from or --resume, not both");
 }
 
 }  // namespace
 
-int run(const train::Settings& settings, const OptionTable& options, Console& console) {
+int run(const plan::Settings& settings, const OptionTable& options, Console& console) {
   const StopSignals signals([&](int signal) {  // before MPI, which starts threads
     if (launched_rank() != 0) return;
     const char* what = settings.eval_only || settings.compare_layouts ? "stopping" : "saving after this step";

@@ -2,10 +2,10 @@
 
 #include "base/console.hpp"
 #include "base/options.hpp"
-#include "train/settings.hpp"
+#include "plan/settings.hpp"
 
 namespace dt::train_tool {
 
-int run(const train::Settings& settings, const OptionTable& options, Console& console);
+int run(const plan::Settings& settings, const OptionTable& options, Console& console);
 
 }  // namespace dt::train_tool

@@ -1,7 +1,9 @@
 #include "comm/communicator.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -166,12 +168,13 @@ Work Communicator::barrier() {
   return start({OperationKind::barrier}, barrier_algorithm(caller()));
 }
 
-std::unique_ptr<Communicator> Communicator::split(int color, int key, std::string name) {
+std::unique_ptr<Communicator> Communicator::split(std::optional<int> color, int key, std::string name) {
   const auto n = static_cast<std::size_t>(size_);
+  const std::int64_t none = std::numeric_limits<std::int64_t>::max(), wished = color ? *color : none;
   std::vector<std::int64_t> wishes(2 * n);
   const Tensor all = host_tensor(wishes);
   const Tensor mine = all.flat(2 * rank_, 2);
-  mine.data<std::int64_t>()[0] = color;
+  mine.data<std::int64_t>()[0] = wished;
   mine.data<std::int64_t>()[1] = key;
   all_gather(mine, all).wait_host();
 
@@ -180,7 +183,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::strin
   for (int rank = 0; rank < size_; ++rank) {
     const auto r = static_cast<std::size_t>(rank);
     colors.insert(wishes[2 * r]);
-    if (wishes[2 * r] == color) order.emplace_back(wishes[2 * r + 1], rank);
+    if (wishes[2 * r] == wished) order.emplace_back(wishes[2 * r + 1], rank);
   }
   std::sort(order.begin(), order.end());
   std::vector<int> ranks;    // of this group
@@ -189,10 +192,12 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::strin
     ranks.push_back(rank);
     members.push_back(members_[static_cast<std::size_t>(rank)]);
   }
-  const auto color_number = static_cast<int>(std::distance(colors.begin(), colors.find(color)));
-  auto part =
-      std::unique_ptr<Communicator>(new Communicator(transport_->split(color_number, key, ranks), engine_,
-                                                     std::move(name), std::move(members), staging_, host_));
+  std::optional<int> color_number;
+  if (color) color_number = static_cast<int>(std::distance(colors.begin(), colors.find(wished)));
+  std::unique_ptr<Transport> transport = transport_->split(color_number, key, ranks);
+  if (!transport) return {};
+  auto part = std::unique_ptr<Communicator>(
+      new Communicator(std::move(transport), engine_, std::move(name), std::move(members), staging_, host_));
   part->set_bucket_bytes(bucket_bytes_);
   return part;
 }

@@ -2,6 +2,7 @@
 // A group of ranks and the operations that they perform together. Legend: n ranks, N elements.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -88,8 +89,9 @@ class Communicator {
   /// Done when every rank has called it.
   Work barrier();
 
-  /// Called by all ranks together; blocks. Ranks of one colour form a group, ordered by key, then by rank.
-  std::unique_ptr<Communicator> split(int color, int key, std::string name);
+  /// Called by all ranks together; blocks. Ranks of one colour form a group, ordered by key, then by rank;
+  /// one without a colour is in none, and gets a null pointer.
+  std::unique_ptr<Communicator> split(std::optional<int> color, int key, std::string name);
 
  private:
   struct Call;

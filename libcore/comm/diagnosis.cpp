@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/core.h>
+#include <ranges>
 
 #include "base/text.hpp"
 
@@ -54,8 +55,10 @@ std::string duration(double seconds) {
   return seconds < 9.95 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
 
+/// The newest of them: when layouts are compared, one after the other has groups of the same name and
+/// members.
 const FlightGroup* find_group(const Heartbeat& heartbeat, const GroupRecord& group) {
-  for (const FlightGroup& candidate : heartbeat.groups) {
+  for (const FlightGroup& candidate : heartbeat.groups | std::views::reverse) {
     if (candidate.name == group.name && !group.members.empty() && candidate.first == group.members.front() &&
         candidate.size == static_cast<int>(group.members.size())) {
       return &candidate;

@@ -124,7 +124,7 @@ void on_first(const Ranks& ranks, int count, const std::string& name,
   Communicator& world = ranks.world;
   world.engine().recorder().set_duty("");  // what it had before is over
   const bool takes_part = world.rank() < count;
-  const auto group = world.split(takes_part ? 0 : 1, world.rank(), name);
+  const auto group = world.split(takes_part ? std::optional(0) : std::nullopt, world.rank(), name);
   const Patience patience(world.engine(), takes_part ? world.engine().timeout() : 0);
   std::optional<SharedError> failure;
   if (takes_part) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace dt::comm {
@@ -40,8 +41,9 @@ class Transport {
   /// This rank has done something in shared memory that others may be waiting for in idle().
   virtual void notify() {}
   /// Called by all ranks together. Those of one colour (from 0) form a group, ordered by key, then by rank:
-  /// `members` says which they are for this rank.
-  virtual std::unique_ptr<Transport> split(int color, int key, std::span<const int> members) = 0;
+  /// `members` says which they are for this rank. Null where it has no colour.
+  virtual std::unique_ptr<Transport> split(std::optional<int> color, int key,
+                                           std::span<const int> members) = 0;
 };
 
 }  // namespace dt::comm

@@ -17,9 +17,9 @@ namespace {
 
 using nlohmann::json;
 
-/// "FILE:LINE: what", for the line of a byte of the chunk.
-Error error_at(const Chunk& chunk, std::size_t offset, const std::string& what, std::string context) {
-  const std::uint64_t line = line_in_file(*chunk.stream, chunk.first_line + line_at(chunk.bytes, offset) - 1);
+/// "FILE:LINE: what".
+Error error_at(const Chunk& chunk, std::uint64_t line, const std::string& what, std::string context) {
+  line = line_in_file(*chunk.stream, line);
   return Error(ErrorKind::input, fmt::format("{}:{}: {}", chunk.stream->name, line, what),
                std::move(context));
 }
@@ -28,7 +28,8 @@ void check_utf8(const Chunk& chunk) {
   if (is_valid_utf8(chunk.bytes)) return;
   const auto invalid = find_invalid_utf8(chunk.bytes);
   const auto byte = static_cast<unsigned char>(chunk.bytes[*invalid]);
-  throw error_at(chunk, *invalid, fmt::format("invalid UTF-8: byte 0x{:02x}", byte),
+  const std::uint64_t line = chunk.first_line + line_at(chunk.bytes, *invalid) - 1;
+  throw error_at(chunk, line, fmt::format("invalid UTF-8: byte 0x{:02x}", byte),
                  "text is expected: convert it with iconv -t UTF-8, or say what it is (--format, --invalid)");
 }
 
@@ -44,10 +45,11 @@ struct Line {
   const Chunk& chunk;
   std::size_t begin;
   std::size_t end;
+  std::uint64_t number;  // in the file
 
   std::string_view text() const { return std::string_view(chunk.bytes).substr(begin, end - begin); }
   Error error(const std::string& what, const std::string& expected) const {
-    return error_at(chunk, begin, what, expected);
+    return error_at(chunk, number, what, expected);
   }
 };
 
@@ -129,11 +131,12 @@ void encode_line(const Line& line, JsonTexts& texts, TextEncoder& encoder, const
 void encode_lines(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options, EncodedChunk& out) {
   const std::string_view bytes = chunk.bytes;
   JsonTexts texts;
-  for (std::size_t begin = 0, end = 0; begin < bytes.size(); begin = end + 1) {
+  std::uint64_t number = chunk.first_line;  // counted as it goes: every line may be a bad one
+  for (std::size_t begin = 0, end = 0; begin < bytes.size(); begin = end + 1, ++number) {
     end = std::min(bytes.find('\n', begin), bytes.size());
     if (bytes.substr(begin, end - begin).find_first_not_of(" \t\r") == bytes.npos) continue;
     try {
-      encode_line({chunk, begin, end}, texts, encoder, options, out);
+      encode_line({chunk, begin, end, number}, texts, encoder, options, out);
     } catch (const Error& error) {
       if (!options.skip_bad || error.kind() != ErrorKind::input) throw;
       out.flaws += {0, 1, error.what()};

@@ -24,6 +24,20 @@ std::uint64_t count_newlines(std::string_view text) {
   return sum;
 }
 
+/// In the first bytes of a file.
+std::uint64_t lines_in_front(const fs::path& path, std::uint64_t bytes) {
+  constexpr std::uint64_t step = std::uint64_t{1} << 20;
+  const File file = File::open_read(path);
+  std::string text;
+  std::uint64_t lines = 0;
+  for (std::uint64_t offset = 0; offset < bytes; offset += text.size()) {
+    text.resize(std::min(step, bytes - offset));
+    file.read_at(offset, std::as_writable_bytes(std::span(text)));
+    lines += count_newlines(text);
+  }
+  return lines;
+}
+
 /// Ids without a header are stored as dt stores them, unless the user says.
 InputOptions with_type(InputOptions options, const Tokenizer& tokenizer) {
   if (!options.raw_type) options.raw_type = tokenizer.info().fits_u16() ? TokenType::u16 : TokenType::u32;
@@ -33,16 +47,10 @@ InputOptions with_type(InputOptions options, const Tokenizer& tokenizer) {
 }  // namespace
 
 std::uint64_t line_in_file(const InputStream& stream, std::uint64_t line) {
-  constexpr std::uint64_t step = std::uint64_t{1} << 20;
-  if (stream.begin == 0) return line;
-  const File file = File::open_read(stream.name);
-  std::string text;
-  for (std::uint64_t offset = 0; offset < stream.begin; offset += text.size()) {
-    text.resize(std::min(step, stream.begin - offset));
-    file.read_at(offset, std::as_writable_bytes(std::span(text)));
-    line += count_newlines(text);
-  }
-  return line;
+  if (!stream.lines_before) return line;
+  InputStream::LinesBefore& before = *stream.lines_before;
+  std::call_once(before.counted, [&] { before.count = lines_in_front(stream.name, stream.begin); });
+  return before.count + line;
 }
 
 ChunkReader::ChunkReader(NextInput inputs, ReadOptions options, const Tokenizer& tokenizer,

@@ -68,6 +68,7 @@ DocumentSpool::DocumentSpool(const fs::path& folder, std::uint64_t num_ranges, s
     first_numbers_.push_back(num_documents_);
     num_documents_ += summary.documents;
     num_tokens_ += summary.tokens;
+    has_targets_ = has_targets_ || summary.has_targets;
     flaws_ += summary.flaws;
     left_out_ += summary.left_out;
   }

@@ -31,6 +31,8 @@ class DocumentSpool {
 
   std::uint64_t num_documents() const { return num_documents_; }
   std::uint64_t num_tokens() const { return num_tokens_; }
+  /// Whether there are tokens that are targets.
+  bool has_targets() const { return has_targets_; }
   const Flaws& flaws() const { return flaws_; }
   const LeftOut& left_out() const { return left_out_; }
 
@@ -46,6 +48,7 @@ class DocumentSpool {
   std::vector<std::uint64_t> first_numbers_;  // of each part's documents among all
   std::uint64_t num_documents_ = 0;
   std::uint64_t num_tokens_ = 0;
+  bool has_targets_ = false;
   Flaws flaws_;
   LeftOut left_out_;
   std::vector<bool> is_duplicate_;  // by number; empty where none is known

@@ -34,12 +34,14 @@ std::string read_list(const std::string& list, const ReadProgress& progress) {
   return text;
 }
 
-/// Looks at every input before the work begins. 0 where a pipe keeps the total unknown.
-std::uint64_t total_input_bytes(const std::vector<std::string>& inputs) {
+/// Looks at every input before the work begins, which takes its time where there are millions. 0 where a pipe
+/// keeps the total unknown.
+std::uint64_t total_input_bytes(const std::vector<std::string>& inputs, const ReadProgress& progress) {
   InputWalk walk(inputs);
   std::uint64_t total = 0;
   bool is_known = true;
   while (const auto input = walk.next()) {
+    progress(0, 0);
     is_known = is_known && input->bytes.has_value();
     total += input->bytes.value_or(0);
   }
@@ -186,7 +188,8 @@ Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, co
 Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
                     const ReadProgress& progress) {
   const std::vector<std::string> inputs = all_inputs(options, progress);
-  return encode_inputs(options, tokenizer, {walk_of(inputs), total_input_bytes(inputs), sink}, progress);
+  return encode_inputs(options, tokenizer, {walk_of(inputs), total_input_bytes(inputs, progress), sink},
+                       progress);
 }
 
 namespace {

@@ -62,16 +62,18 @@ std::optional<std::uint64_t> next_document(const File& file, std::uint64_t from,
   return std::nullopt;
 }
 
-InputRanges::InputRanges(std::vector<std::string> inputs, const ReadOptions& options, std::uint64_t min_bytes)
+InputRanges::InputRanges(std::vector<std::string> inputs, const ReadOptions& options, std::uint64_t min_bytes,
+                         const std::function<void()>& idle)
     : inputs_(std::move(inputs)) {
-  measure();
-  cut(std::max(min_bytes, total_bytes_ / max_ranges), options);
+  measure(idle);
+  cut(std::max(min_bytes, total_bytes_ / max_ranges), options, idle);
 }
 
-void InputRanges::measure() {
+void InputRanges::measure(const std::function<void()>& idle) {
   Digester digester;
   InputWalk walk(inputs_);
   while (const auto input = walk.next()) {
+    idle();
     is_known_ = is_known_ && input->bytes.has_value();
     total_bytes_ += input->bytes.value_or(0);
     const std::string state = state_of(*input);
@@ -80,11 +82,13 @@ void InputRanges::measure() {
   digest_ = digester.value();
 }
 
-void InputRanges::cut(std::uint64_t range_bytes, const ReadOptions& options) {
+void InputRanges::cut(std::uint64_t range_bytes, const ReadOptions& options,
+                      const std::function<void()>& idle) {
   std::uint64_t filled = range_bytes;  // of the present range
   std::uint64_t number = 0;
   InputWalk walk(inputs_);
   for (std::optional<InputFile> input; (input = walk.next()); ++number) {
+    idle();
     if (filled >= range_bytes || !input->bytes) {
       starts_.push_back({number, 0});
       filled = 0;

@@ -26,7 +26,10 @@ struct RangeStart {
 /// for those before a pipe and the last. Errors: see InputWalk.
 class InputRanges {
  public:
-  InputRanges(std::vector<std::string> inputs, const ReadOptions& options, std::uint64_t min_bytes);
+  /// `idle` is called for each input, of which there may be millions; what it throws passes through.
+  InputRanges(
+      std::vector<std::string> inputs, const ReadOptions& options, std::uint64_t min_bytes,
+      const std::function<void()>& idle = [] {});
 
   std::uint64_t count() const { return starts_.size(); }
   /// 0 where there is a pipe.
@@ -39,8 +42,8 @@ class InputRanges {
   const std::vector<std::string>& inputs() const { return inputs_; }
 
  private:
-  void measure();
-  void cut(std::uint64_t range_bytes, const ReadOptions& options);
+  void measure(const std::function<void()>& idle);
+  void cut(std::uint64_t range_bytes, const ReadOptions& options, const std::function<void()>& idle);
 
   std::vector<std::string> inputs_;
   std::vector<RangeStart> starts_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -104,6 +105,15 @@ void spool_nothing(SpoolWriter& spool, const fs::path& folder, std::uint64_t ran
   spool.end_range({}, {});
 }
 
+/// Training on nothing but what is read would be a loss of 0, to the end.
+void check_targets(const DocumentSpool& spool, const MakeOptions& options) {
+  if (spool.has_targets()) return;
+  throw Error(ErrorKind::input,
+              fmt::format("there is nothing to learn: no conversation has a turn of --loss-on {}",
+                          fmt::join(options.lines.turns->loss_on, ",")),
+              "name roles that the conversations have");
+}
+
 /// What all tasks know.
 struct Making {
   const MakeOptions& options;
@@ -187,13 +197,16 @@ void write_shards(const fs::path& folder, const DocumentSpool& spool, const Make
   SplitRule rule = split_rule(options, spool);
   std::uint64_t done = 0;
   spool.visit([&](const SpooledDocument& document) {
-    ShardSeries& series = rule.next(document) == Split::train ? train : validation;
-    series.begin_document();
-    const std::uint64_t count = std::min(document.run.bytes, series.room());
-    series.append(document.run.first(count));
-    validation.append(document.run.from(count));  // of a single document, its tail
-    done += document.tokens;
-    progress(MakePhase::write, done, spool.num_tokens());
+    ShardSeries* series = rule.next(document) == Split::train ? &train : &validation;
+    series->begin_document();
+    for (TokenRun tokens = document.run; tokens.bytes > 0;) {
+      if (series->room() == 0) series = &validation;  // a single document's tail
+      const std::uint64_t count = std::min({tokens.bytes, series->room(), digest_block_bytes});
+      series->append(tokens.first(count));
+      tokens = tokens.from(count);
+      done += count / dtype_bytes(storage.dtype);
+      progress(MakePhase::write, done, spool.num_tokens());
+    }
   });
   train.finish(Split::train, dataset);
   validation.finish(Split::validation, dataset);
@@ -220,8 +233,8 @@ void check_can_be_shared(const InputRanges& ranges, const MakeOptions& options) 
 }
 
 InputRanges ranges_of(const MakeOptions& options, const MakeProgress& progress) {
-  return InputRanges(all_inputs(options, [&](auto...) { progress(MakePhase::read, 0, 0); }), options.read,
-                     options.min_range_bytes);
+  const auto idle = [&](auto...) { progress(MakePhase::read, 0, 0); };
+  return InputRanges(all_inputs(options, idle), options.read, options.min_range_bytes, idle);
 }
 
 }  // namespace
@@ -242,6 +255,7 @@ MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, con
   if (options.deduplicate) spool.deduplicate(unfinished.spool());
   dataset.made = origin_of(options, spool.flaws(), spool.left_out());
   if (spool.num_documents() == 0) throw nothing_left_error(options, spool.left_out());
+  check_targets(spool, options);
   write_shards(unfinished.path(), spool, options, dataset, progress);
 
   tokenizer->save(unfinished.path());

@@ -21,6 +21,7 @@ std::string to_json(const RangeSummary& summary, const std::vector<SpoolSegment>
   for (const SpoolSegment& segment : segments) list.push_back({segment.index_offset, segment.documents});
   const Json json = {{"documents", summary.documents},
                      {"tokens", summary.tokens},
+                     {"has_targets", summary.has_targets},
                      {"invalid_sequences", summary.flaws.invalid_sequences},
                      {"bad_lines", summary.flaws.bad_lines},
                      {"first_bad_line", summary.flaws.first_bad_line},
@@ -33,6 +34,7 @@ std::string to_json(const RangeSummary& summary, const std::vector<SpoolSegment>
 RangeSummary summary_of(const Json& json) {
   return {json.at("documents"),
           json.at("tokens"),
+          json.at("has_targets"),
           {json.at("invalid_sequences"), json.at("bad_lines"), json.at("first_bad_line")},
           {json.at("too_short"), json.at("too_long"), 0}};
 }

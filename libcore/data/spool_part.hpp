@@ -35,6 +35,7 @@ struct SpoolSegment {
 struct RangeSummary {
   std::uint64_t documents = 0;
   std::uint64_t tokens = 0;
+  bool has_targets = false;  // tokens that are
   Flaws flaws;
   LeftOut left_out;
 };

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "data/target_flag.hpp"
 
 namespace dt::data {
 
@@ -63,6 +64,7 @@ void SpoolWriter::append(std::span<const std::uint32_t> ids) {
   if (document_tokens_ == 0) document_begin_ = segment_.tokens.size();
   document_tokens_ += ids.size();
   digester_.update(std::as_bytes(ids));
+  summary_.has_targets = summary_.has_targets || std::ranges::any_of(ids, is_target);
   if (segment_.tokens.capacity() == 0) {
     segment_.tokens = spare_buffer();
     segment_.tokens.reserve(options_.segment_bytes);

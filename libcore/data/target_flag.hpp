@@ -12,4 +12,8 @@ inline std::uint32_t token_of(std::uint32_t stored) {
   return stored & ~not_a_target;
 }
 
+inline bool is_target(std::uint32_t stored) {
+  return (stored & not_a_target) == 0;
+}
+
 }  // namespace dt::data

@@ -8,27 +8,31 @@
 #include <functional>
 #include <future>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "base/error.hpp"
+
 namespace dt::data {
 
-/// The destructor drops the tasks that have not begun and waits for the others.
+/// The destructor drops the tasks that have not begun and waits for the others. Errors of the constructor:
+/// environment, where the system begins no more threads.
 template <class Result>
 class TaskPool {
  public:
   explicit TaskPool(int num_threads) {
-    for (int i = 0; i < num_threads; ++i) threads_.emplace_back([this] { work(); });
-  }
-  ~TaskPool() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-      tasks_.clear();
+    try {
+      for (int i = 0; i < num_threads; ++i) threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error& error) {
+      end();
+      throw Error(ErrorKind::environment,
+                  fmt::format("the system begins {} threads, not {}: {}", threads_.size(), num_threads,
+                              error.code().message()),
+                  "ask for fewer (--threads), or look at ulimit -u and ulimit -v");
     }
-    changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
   }
+  ~TaskPool() { end(); }
   TaskPool(const TaskPool&) = delete;
 
   /// Waits for a result; until it is there, runs tasks on this thread.
@@ -50,6 +54,16 @@ class TaskPool {
   }
 
  private:
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+      tasks_.clear();
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
   /// False where no task waits.
   bool run_one() {
     std::packaged_task<Result()> task;

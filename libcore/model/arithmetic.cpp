@@ -19,10 +19,6 @@ std::int64_t head_parameters(const ModelSpec& spec) {
 
 }  // namespace
 
-std::int64_t matmul_parameters(const ModelSpec& spec) {
-  return spec.layers * block_parameters(spec) + head_parameters(spec);
-}
-
 std::vector<UnitFlops> unit_flops_per_token(const ModelSpec& spec, std::int64_t sequence_length) {
   const std::int64_t keys = std::min(sequence_length, spec.sliding_window.value_or(sequence_length));
   const double attention = 4.0 * static_cast<double>(spec.query_heads * spec.head_dim * keys);

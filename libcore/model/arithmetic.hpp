@@ -8,9 +8,6 @@
 
 namespace dt::model {
 
-/// Parameters that multiply activations: all matrices, the head included (also when tied), embeddings not.
-std::int64_t matmul_parameters(const ModelSpec& spec);
-
 /// Model FLOPs of a unit per token.
 struct UnitFlops {
   double forward = 0;
@@ -20,9 +17,10 @@ struct UnitFlops {
   double sum() const { return forward + backward_input + backward_weight; }
 };
 
-/// Of each unit: 2 · its matmul parameters in each of the three; in a block's forward 4 · heads · head_dim ·
-/// keys more and in its backward_input twice that, attention having no weights. Keys are the sequence's or,
-/// where that is shorter, the window's. The embedding multiplies nothing.
+/// Of each unit: 2 · its matmul parameters (all matrices, the head's also when tied) in each of the three; in
+/// a block's forward 4 · heads · head_dim · keys more and in its backward_input twice that, attention having
+/// no weights. Keys are the sequence's or, where that is shorter, the window's. The embedding multiplies
+/// nothing.
 std::vector<UnitFlops> unit_flops_per_token(const ModelSpec& spec, std::int64_t sequence_length);
 
 /// The sum over units: 6 · matmul parameters + 12 · layers · heads · head_dim · keys.

@@ -1,7 +1,5 @@
 #include "parallel/builders.hpp"
 
-#include <algorithm>
-
 #include "base/error.hpp"
 #include "parallel/passes.hpp"
 
@@ -47,16 +45,6 @@ std::vector<ActionList> build_evaluations(const StepShape& shape, const Pipeline
   for (int rank = 0; rank < pipeline.num_ranks(); ++rank)
     lists.push_back(build(shape, forwards, rank, false));
   return lists;
-}
-
-ActionList build_training_step(const StepShape& shape) {
-  const int rounds = shape.reduces_each_micro_batch() ? shape.rounds : shape.num_micro_batches;
-  return build_training_steps(shape, without_stages(shape.num_units, std::max(1, rounds))).front();
-}
-
-ActionList build_evaluation(const StepShape& shape) {
-  const int rounds = shape.gathers() ? shape.rounds : shape.num_micro_batches;
-  return build_evaluations(shape, without_stages(shape.num_units, std::max(1, rounds))).front();
 }
 
 }  // namespace dt::parallel

@@ -17,7 +17,7 @@ struct StepShape {
   int rounds = 0;
   /// Blocks keep only their input; see with_recompute().
   bool recompute = false;
-  int zero = 0;  // the stage; see Division
+  int zero = 0;  // see Division
 
   /// Whether the ranks hold parts of the weights when a step begins.
   bool gathers() const { return zero >= 1; }
@@ -31,14 +31,8 @@ struct StepShape {
 /// together. `shape.num_units` and `rounds` are the pipeline's.
 std::vector<ActionList> build_training_steps(const StepShape& shape, const Pipeline& pipeline);
 
-/// The forwards of the same.
+/// The forwards of the same; where weights are gathered, as often as the pipeline's schedule has
+/// micro-batches.
 std::vector<ActionList> build_evaluations(const StepShape& shape, const Pipeline& pipeline);
-
-/// The same of a rank that holds all units: one micro-batch after the other, each forward then backward. As
-/// often as `rounds` says where ranks reduce each micro-batch's gradients.
-ActionList build_training_step(const StepShape& shape);
-
-/// Forwards only, of micro-batches from 0; as often as `rounds` says where weights are gathered.
-ActionList build_evaluation(const StepShape& shape);
 
 }  // namespace dt::parallel

@@ -63,8 +63,9 @@ const std::string& GradientStore::name(int group) const {
 
 GradientStore::Holder& GradientStore::holder_of(int group, int unit) {
   const std::vector<int>& units = local_.group(group).holders;
-  const auto place = std::find(units.begin(), units.end(), unit) - units.begin();
-  return groups_[at(group)].at(static_cast<std::size_t>(place));
+  const auto place = std::find(units.begin(), units.end(), unit);
+  DT_CHECK(place != units.end(), "unit {} does not hold group {}", unit, name(group));
+  return groups_[at(group)][static_cast<std::size_t>(place - units.begin())];
 }
 
 void GradientStore::start_step() {

@@ -40,19 +40,19 @@ void Groups::make_tensor(const model::Layout& layout, std::int64_t key_value_hea
   tensor_replicas_ = key_value_heads == 1 ? tensor_ : make(*tensor_, shard, "tensor replicas");
 }
 
-/// One group each, of which no rank is in two; whoever is in none makes one of its own, and lets it go.
+/// One group each, of which no rank is in two.
 void Groups::make_channels(const model::Layout& layout, std::span<const Channel> together) {
   comm::Communicator& world = *control_;
   const model::Place place = layout.place_of(world.rank());
   const auto mine = std::find_if(together.begin(), together.end(), [&](const Channel& c) {
     return c.sender == place.pp || c.receiver == place.pp;
   });
-  const int pipelines = layout.data_ranks() * layout.tp;
-  const auto index = static_cast<int>(mine - together.begin());
   if (mine == together.end()) {
-    world.split(index * pipelines + world.rank(), 0, "none");
+    world.split(std::nullopt, 0, {});
     return;
   }
+  const int pipelines = layout.data_ranks() * layout.tp;
+  const auto index = static_cast<int>(mine - together.begin());
   channels_[*mine] =
       make(world, index * pipelines + layout.data_rank(place) * layout.tp + place.tp, to_string(*mine));
 }

@@ -64,26 +64,69 @@ void ModelStorage::set_weights(const Context& context, const LocalParam& param,
 
 namespace {
 
-std::size_t most_of_neighbours(const std::vector<std::size_t>& units) {
-  std::size_t most = 0;
-  for (std::size_t unit = 0; unit + 1 < units.size(); ++unit)
-    most = std::max(most, units[unit] + units[unit + 1]);
+/// Bytes that come and go with a unit's turn, by global unit.
+using UnitBytesInTurn = std::vector<std::size_t>;
+
+std::size_t most_of_neighbours(const std::vector<int>& units, const UnitBytesInTurn& bytes) {
+  std::size_t most = bytes[at(units[0])];
+  for (std::size_t i = 0; i + 1 < units.size(); ++i)
+    most = std::max(most, bytes[at(units[i])] + bytes[at(units[i + 1])]);
   return most;
 }
 
-/// One micro-batch's end meets the next one's beginning: any two units of a rank may follow each other, and a
-/// unit that is alone follows itself.
-std::size_t most_of_two(std::vector<std::size_t> units) {
-  std::sort(units.rbegin(), units.rend());
-  const bool is_alone = units.size() < 2 || units[1] == 0;
-  return units.empty() ? 0 : units[0] + (is_alone ? units[0] : units[1]);
+/// Where one micro-batch follows another, a unit may follow itself: the head in GPipe's forwards, whatever is
+/// alone in its stage.
+std::size_t twice_the_most(const UnitBytesInTurn& bytes) {
+  return 2 * *std::max_element(bytes.begin(), bytes.end());
 }
+
+/// What gradients that travel take, beside those that stay.
+class Reductions {
+ public:
+  Reductions(const LocalTable& local, const Precision& precision, bool is_repeated)
+      : local_(local),
+        gradient_bytes_(dtype_bytes(precision.gradient)),
+        wire_bytes_(precision.wire() == precision.gradient ? 0 : dtype_bytes(precision.wire())),
+        is_repeated_(is_repeated),
+        units_(local.table().units().size()) {
+    for (const LocalGroup& group : local.groups()) add(group);
+  }
+
+  /// The micro-batch's in work and the one whose sum is under way; what is summed once is on the way until
+  /// the step's end.
+  std::size_t most() const {
+    const std::size_t in_turn =
+        is_repeated_ ? twice_the_most(units_) : most_of_neighbours(local_.units(), units_);
+    return std::max(in_turn + until_end_, replicas_);
+  }
+
+ private:
+  void add(const LocalGroup& group) {
+    const auto whole = static_cast<std::size_t>(group.numel),
+               part = static_cast<std::size_t>(group.own.count);
+    const Division& division = group.division;
+    if (division.divides_gradients()) {
+      const std::size_t arrives = is_repeated_ ? part : 0;  // the first sum goes where it stays
+      for (const int unit : group.holders)
+        units_[at(unit)] += (whole + arrives) * gradient_bytes_ + whole * wire_bytes_;
+    } else if (division.divides_optimizer() || local_.num_replicas() > 1) {
+      until_end_ += group.holders.size() * whole * wire_bytes_;
+    }
+    if (local_.num_replicas() > 1) replicas_ += group.holders.size() * part * wire_bytes_;
+  }
+
+  const LocalTable& local_;
+  std::size_t gradient_bytes_, wire_bytes_;  // 0: they travel as they are
+  bool is_repeated_;
+  UnitBytesInTurn units_;
+  std::size_t until_end_ = 0, replicas_ = 0;
+};
 
 }  // namespace
 
 StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision, const LanePlan* plan) {
   StorageBytes total;
-  std::vector<std::size_t> unit_weights(local.table().units().size()), unit_gradients(unit_weights.size());
+  UnitBytesInTurn unit_weights(local.table().units().size());
   for (const LocalGroup& group : local.groups()) {
     const auto whole = static_cast<std::size_t>(group.numel),
                part = static_cast<std::size_t>(group.own.count),
@@ -93,22 +136,18 @@ StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision
                       master_bytes = dtype_bytes(precision.master());
     const Division& division = group.division;
     total.weights += (division.divides_weights() ? part : whole) * weight_bytes;
+    for (const int unit : group.holders)
+      unit_weights[at(unit)] += division.divides_weights() ? whole * weight_bytes : 0;
     if (!plan) continue;
     total.gradients += (division.divides_gradients() ? part : whole * at(std::max(1, plan->depth()))) *
                        group.holders.size() * gradient_bytes;
     if (local.has_end_elsewhere(group)) total.gradients += part * gradient_bytes;
     total.optimizer += (precision.has_masters() ? 3 : 2) * state * master_bytes;
     total.checkpoint += 3 * state * master_bytes;
-    for (const int unit : group.holders) {
-      unit_weights[at(unit)] += division.divides_weights() ? whole * weight_bytes : 0;
-      unit_gradients[at(unit)] += division.divides_gradients() ? whole * gradient_bytes : 0;
-    }
   }
-  // The unit in work and the next one; the one in work and the one whose sum is under way.
-  total.gathered = most_of_neighbours(unit_weights);
-  if (plan)
-    total.gathered +=
-        plan->num_micro_batches() > 1 ? most_of_two(unit_gradients) : most_of_neighbours(unit_gradients);
+  // The unit in work and the next one that is computed in a row with it.
+  total.gathered = most_of_neighbours(local.units(), unit_weights);
+  if (plan) total.gathered += Reductions(local, precision, plan->num_micro_batches() > 1).most();
   return total;
 }
 

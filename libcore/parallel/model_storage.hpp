@@ -26,7 +26,7 @@ struct StorageBytes {
   std::size_t gradients = 0;
   std::size_t optimizer = 0;   // moments, and masters where they are apart from the weights
   std::size_t checkpoint = 0;  // of these, what a checkpoint holds
-  std::size_t gathered = 0;    // whole weights and gradients of the units in work, where those are divided
+  std::size_t gathered = 0;    // beside these, of units in work and of what travels
   std::size_t total() const { return weights + gradients + optimizer + gathered; }
 };
 

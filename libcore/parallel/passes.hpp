@@ -27,8 +27,8 @@ ActionList without_missing(const ActionList& list, int first, int num_micro_batc
 
 /// What the forward of a block saved is discarded after it, and made again before its backward (Chen et al.
 /// 2016, section 4), unless nothing but the head's work on the same micro-batch is done between them: then
-/// nothing would be gained. That is the last block's lot where each micro-batch goes back at once, in plain
-/// accumulation and on 1F1B's last rank.
+/// nothing would be gained. That is the last block's lot where each micro-batch goes back at once, on
+/// 1F1B's last rank.
 ActionList with_recompute(const ActionList& list, int last_unit);
 
 /// An output or a gradient that another rank needs is sent as soon as it is made. The first receive from a

@@ -21,11 +21,6 @@ struct Pipeline {
   bool exchanges_tied() const { return tied && rank_of(0) != rank_of(last_unit()); }
 };
 
-/// All units on one rank, micro-batch after micro-batch.
-inline Pipeline without_stages(int num_units, int num_micro_batches) {
-  return {accumulation(num_micro_batches), {{0, num_units}}};
-}
-
 /// That of a layout whose schedule, virtual stages and stages fit each other; `num_micro_batches` are the
 /// most of any data-parallel rank. Error{internal}: a table of stages that the schedule does not go by.
 Pipeline pipeline_of(const model::Layout& layout, int num_units, int num_micro_batches, bool tied);

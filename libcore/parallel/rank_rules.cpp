@@ -196,17 +196,17 @@ void RankRules::take_reduce(const Action& action) {
 }
 
 void RankRules::take_send(const Action& action) {
-  const bool follows = transfers_.send(action);
+  const bool is_new = transfers_.send(action);
   if (action.payload == Payload::activation) require_done(action, ActionKind::forward, action.unit);
   if (action.payload == Payload::gradient) require_done(action, ActionKind::backward_input, action.unit + 1);
   require_exchange(action);
-  require_new(follows, action);
+  require_new(is_new, action);
 }
 
 void RankRules::take_receive(const Action& action) {
-  const bool follows = transfers_.receive(action);
+  const bool is_new = transfers_.receive(action);
   require_exchange(action);
-  require_new(follows, action);
+  require_new(is_new, action);
 }
 
 void RankRules::require_exchange(const Action& action) {

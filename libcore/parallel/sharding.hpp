@@ -11,14 +11,14 @@ namespace dt::parallel {
 /// depend on the division.
 inline constexpr std::int64_t shard_granule = 4096;
 
-/// Which part of what one rank holds. Stage 0 divides nothing, 1 the optimizer's state, 2 gradients too, 3
-/// weights too.
+/// Which part of what one rank holds. Of ZeRO's stages 0 divides nothing, 1 the optimizer's state, 2
+/// gradients too, 3 weights too.
 struct Division {
-  int stage = 0;
+  int zero = 0;
   int rank = 0;  // among those that divide it
   int size = 1;
 
-  bool divides(int from_stage) const { return stage >= from_stage && size > 1; }
+  bool divides(int from) const { return zero >= from && size > 1; }
   bool divides_optimizer() const { return divides(1); }
   bool divides_gradients() const { return divides(2); }
   bool divides_weights() const { return divides(3); }

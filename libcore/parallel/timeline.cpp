@@ -121,6 +121,19 @@ class Walk {
     return whole_s < 0 ? std::nullopt : std::optional(std::max(ready_s, whole_s));
   }
 
+  /// When the channel's next send may begin: those before it leave room, and a sum over ranks is complete.
+  std::optional<double> ready_to_send(int rank, const Action& a, const ChannelState& channel) {
+    const std::size_t k = channel.sends.actions.size();
+    double room_s = 0;
+    if (k >= most_sends_under_way) {
+      if (channel.done_s.size() + most_sends_under_way <= k) return {};
+      room_s = channel.done_s[k - most_sends_under_way];
+    }
+    if (a.payload != Payload::tied_gradient) return room_s;
+    const std::optional<double> summed_s = own_sums(rank);
+    return summed_s ? std::optional(std::max(room_s, *summed_s)) : std::nullopt;
+  }
+
   std::optional<double> take_transfer(int rank, const Action& a) {
     Rank& r = ranks_[at(rank)];
     const bool sends = a.kind == ActionKind::send;
@@ -131,11 +144,9 @@ class Walk {
         channels_[sends ? Channel{rank, peer, a.payload} : Channel{peer, rank, a.payload}];
     ChannelState::Side& side = sends ? channel.sends : channel.receives;
     const std::size_t k = side.actions.size();
-    double start_s = r.now_s;
-    if (sends && k >= most_sends_under_way) {
-      if (channel.done_s.size() + most_sends_under_way <= k) return {};
-      start_s = std::max(start_s, channel.done_s[k - most_sends_under_way]);
-    }
+    const std::optional<double> ready_s = sends ? ready_to_send(rank, a, channel) : 0;
+    if (!ready_s) return {};
+    const double start_s = std::max(r.now_s, *ready_s);
     side.actions.push_back(a);
     side.at_s.push_back(start_s);
     if (sends) r.sends.emplace_back(&channel, k);
@@ -203,11 +214,16 @@ class Walk {
       if (!done_s) return {};
       complete_s = std::max(complete_s, *done_s);
     }
-    const Group& group = groups_[at(rank / dp_)];
+    const std::optional<double> summed_s = own_sums(rank);
+    return summed_s ? std::optional(std::max(complete_s, *summed_s)) : std::nullopt;
+  }
+
+  /// When all sums that the rank has started are complete.
+  std::optional<double> own_sums(int rank) {
     const std::size_t met = ranks_[at(rank)].met[rank / dp_];
-    if (met == 0) return complete_s;
-    const double last_s = group.meetings[met - 1].done_s;  // they are done in order
-    return last_s < 0 ? std::nullopt : std::optional(std::max(complete_s, last_s));
+    if (met == 0) return 0;
+    const double last_s = groups_[at(rank / dp_)].meetings[met - 1].done_s;  // they are done in order
+    return last_s < 0 ? std::nullopt : std::optional(last_s);
   }
 
   void check_end() const {

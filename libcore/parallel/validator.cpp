@@ -6,12 +6,6 @@
 
 namespace dt::parallel {
 
-void validate_training_step(const ActionList& list, const StepShape& shape) {
-  RankRules rules(shape, without_stages(shape.num_units, 1), 0);
-  for (const Action& action : list) rules.take(action);
-  rules.finish();
-}
-
 void validate_together(std::span<const ActionList> lists, int pp) {
   const int dp = static_cast<int>(lists.size()) / pp;
   // Who waits for whom does not hang on times; with what ranks do together waited for, nobody waits for less.

@@ -10,11 +10,11 @@
 #include "base/host.hpp"
 #include "base/text.hpp"
 #include "comm/exchange.hpp"
+#include "plan/memory_fit.hpp"
+#include "plan/precision.hpp"
 #include "prove/layout.hpp"
 #include "prove/layout_run.hpp"
 #include "train/agreement.hpp"
-#include "train/memory_fit.hpp"
-#include "train/precision.hpp"
 #include "train/staging.hpp"
 #include "train/start.hpp"
 
@@ -110,19 +110,18 @@ void print(const Comparison& c, bool is_reference, std::size_t width, Console& c
 }
 
 /// What each layout makes of the settings; all are refused or none.
-std::vector<train::Plan> make_plans(const std::vector<ComparedLayout>& layouts,
-                                    const train::Settings& settings, const data::Mixture& dataset,
-                                    const train::Launch& launch) {
+std::vector<plan::Plan> make_plans(const std::vector<ComparedLayout>& layouts, const plan::Settings& settings,
+                                   const data::Mixture& dataset, const plan::Launch& launch) {
   const model::ModelSpec spec = train::choose_spec(settings, {});
-  std::vector<train::Plan> plans;
+  std::vector<plan::Plan> plans;
   for (const ComparedLayout& layout : layouts) {
-    const train::Launch own = train::of_first(launch, layout.ranks);
-    const train::Replan replan = [&](const train::Settings& s) {
-      return train::make_plan(s, spec, dataset, own, nullptr);
+    const plan::Launch own = plan::of_first(launch, layout.ranks);
+    const plan::Replan replan = [&](const plan::Settings& s) {
+      return plan::make_plan(s, spec, dataset, own, nullptr);
     };
     try {
       plans.push_back(replan(layout.settings));
-      train::check_memory(layout.settings, plans.back(), replan, usable_memory_bytes());
+      plan::check_memory(layout.settings, plans.back(), replan, usable_memory_bytes());
     } catch (const Error& error) {
       throw Error(error.kind(), fmt::format("layout '{}': {}", layout.name, error.what()), error.context());
     }
@@ -135,7 +134,7 @@ std::vector<train::Plan> make_plans(const std::vector<ComparedLayout>& layouts,
 class Comparisons {
  public:
   /// All references must outlive it.
-  Comparisons(const std::vector<ComparedLayout>& layouts, const std::vector<train::Plan>& plans,
+  Comparisons(const std::vector<ComparedLayout>& layouts, const std::vector<plan::Plan>& plans,
               const data::Mixture& dataset, const StopSignals& signals, const comm::Ranks& ranks)
       : layouts_(layouts), plans_(plans), dataset_(dataset), signals_(signals), ranks_(ranks) {
     comm::at_first(ranks, [&] { weights_.emplace(); });
@@ -171,7 +170,7 @@ class Comparisons {
   }
 
   const std::vector<ComparedLayout>& layouts_;
-  const std::vector<train::Plan>& plans_;
+  const std::vector<plan::Plan>& plans_;
   const data::Mixture& dataset_;
   const StopSignals& signals_;
   const comm::Ranks& ranks_;
@@ -183,16 +182,16 @@ class Comparisons {
 
 }  // namespace
 
-int compare_layouts(const train::Settings& settings, const std::vector<OptionValue>& asked,
+int compare_layouts(const plan::Settings& settings, const std::vector<OptionValue>& asked,
                     const StopSignals& signals, const comm::Ranks& ranks) {
   comm::Communicator& world = ranks.world;
   world.engine().set_timeout(settings.comm_timeout.seconds);
-  const train::Launch launch = train::find_launch(world, world.size());
+  const plan::Launch launch = plan::find_launch(world, world.size());
   const train::StagedData staged = train::stage_data(
       settings, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
   std::vector<ComparedLayout> layouts;
-  std::vector<train::Plan> plans;
+  std::vector<plan::Plan> plans;
   comm::together(world, [&] {
     dataset.emplace(settings.data, staged.folders);
     layouts = parse_layouts(*settings.compare_layouts, settings, world.size());
@@ -200,8 +199,8 @@ int compare_layouts(const train::Settings& settings, const std::vector<OptionVal
   });
   train::check_alike(ranks, asked, *dataset);
   const Arithmetic arithmetic =
-      train::choose_arithmetic(settings, plans.front().precision, plans.front().threads, nullptr, ranks);
-  for (train::Plan& plan : plans) plan.arithmetic = arithmetic;
+      plan::choose_arithmetic(settings, plans.front().precision, plans.front().threads, nullptr, ranks);
+  for (plan::Plan& plan : plans) plan.arithmetic = arithmetic;
 
   Comparisons comparisons(layouts, plans, *dataset, signals, ranks);
   for (std::size_t i = 0; i < layouts.size(); ++i) {

@@ -3,7 +3,7 @@
 
 #include "base/signals.hpp"
 #include "comm/ranks.hpp"
-#include "train/settings.hpp"
+#include "plan/settings.hpp"
 
 namespace dt::prove {
 
@@ -12,7 +12,7 @@ namespace dt::prove {
 /// written to a run. Returns 0, or 128 + a signal that stopped it. Errors: verification, where what is
 /// promised of two layouts is broken; usage, before any work, for layouts that cannot be (see parse_layouts);
 /// input, where a loss is not finite.
-int compare_layouts(const train::Settings& settings, const std::vector<OptionValue>& asked,
+int compare_layouts(const plan::Settings& settings, const std::vector<OptionValue>& asked,
                     const StopSignals& signals, const comm::Ranks& ranks);
 
 }  // namespace dt::prove

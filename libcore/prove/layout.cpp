@@ -36,15 +36,15 @@ void check_micro_batch(const ComparedLayout& layout, const model::LayoutText& te
                        : fmt::format("micro-batch={} or micro-batch={} would do", below, above));
 }
 
-void read_cuts(const model::LayoutText& text, train::Settings& s) {
+void read_cuts(const model::LayoutText& text, plan::Settings& s) {
   const std::int64_t pp = s.pp, virtual_stages = s.virtual_stages;
-  text.read("tp", 1, train::max_stages, s.tp);
-  text.read("cp", 1, train::max_stages, s.cp);
+  text.read("tp", 1, plan::max_stages, s.tp);
+  text.read("cp", 1, plan::max_stages, s.cp);
   text.read("sp", s.sequence_parallel);
   if (text.has("sp") && s.sequence_parallel && s.tp == 1)
     throw text.error("sp=on without tp", "add tp=2 or more");
-  text.read("pp", 1, train::max_stages, s.pp);
-  text.read("virtual-stages", 1, train::max_stages, s.virtual_stages);
+  text.read("pp", 1, plan::max_stages, s.pp);
+  text.read("virtual-stages", 1, plan::max_stages, s.virtual_stages);
   if (text.has("schedule")) s.pp_schedule = text.value("schedule");
   if (!model::parse_pipeline_schedule(s.pp_schedule))
     throw text.error("schedule=" + s.pp_schedule, "schedule is one of " + model::pipeline_schedule_names());
@@ -52,14 +52,14 @@ void read_cuts(const model::LayoutText& text, train::Settings& s) {
   if (text.has("stage-units")) s.stage_units = split(text.value("stage-units"), '+');
 }
 
-ComparedLayout parse_layout(const std::string& name, const train::Settings& base, int num_ranks) {
+ComparedLayout parse_layout(const std::string& name, const plan::Settings& base, int num_ranks) {
   constexpr std::int64_t most = std::int64_t{1} << 20;
   constexpr std::array keys = {
       "pp", "schedule", "virtual-stages", "stage-units",       "dp",        "tp",          "cp",
       "sp", "zero",     "zero-group",     "comm-bucket-bytes", "recompute", "micro-batch", "threads"};
   const model::LayoutText text(name, fmt::format("--compare-layouts '{}'", name), keys);
   ComparedLayout layout{name, num_ranks, base};
-  train::Settings& s = layout.settings;
+  plan::Settings& s = layout.settings;
   read_cuts(text, s);
   std::int64_t dp = std::max<std::int64_t>(1, num_ranks / s.ranks_per_model());
   text.read("dp", 1, most, dp);
@@ -67,7 +67,7 @@ ComparedLayout parse_layout(const std::string& name, const train::Settings& base
   text.read("zero", 0, 3, s.zero);
   text.read("comm-bucket-bytes", 0, std::int64_t{1} << 50, s.comm_bucket_bytes);
   text.read("micro-batch", 1, most, s.micro_batch);
-  text.read("threads", 1, train::max_threads, s.threads);
+  text.read("threads", 1, plan::max_threads, s.threads);
   if (text.has("zero-group")) s.zero_group = text.value("zero-group");
   if (text.has("recompute")) s.recompute = text.value("recompute");
   if (s.recompute != "none" && s.recompute != "selective" && s.recompute != "full")
@@ -85,7 +85,7 @@ bool is_power_of_two(int n) {
 
 /// Layouts whose sums of gradients are the same sum, in the same order, have the same class: pp, schedule and
 /// recompute have no part in it.
-std::string sum_class(const train::Plan& plan) {
+std::string sum_class(const plan::Plan& plan) {
   const int dp = plan.layout.dp;
   const bool has_whole_lanes = is_power_of_two(dp) && plan.grad_lanes % dp == 0;
   // A group's sum is a node of the sum over all.
@@ -101,7 +101,7 @@ std::string sum_class(const train::Plan& plan) {
 
 }  // namespace
 
-std::vector<ComparedLayout> parse_layouts(const std::string& text, const train::Settings& base,
+std::vector<ComparedLayout> parse_layouts(const std::string& text, const plan::Settings& base,
                                           int num_ranks) {
   std::vector<ComparedLayout> layouts;
   for (const std::string& part : split(text, ';')) {
@@ -118,7 +118,7 @@ std::vector<ComparedLayout> parse_layouts(const std::string& text, const train::
   return layouts;
 }
 
-Promise promise_of(const train::Plan& a, const train::Plan& b) {
+Promise promise_of(const plan::Plan& a, const plan::Plan& b) {
   Promise promise;
   promise.same_bits = a.layout.tp == b.layout.tp && a.layout.cp == b.layout.cp &&
                       a.layout.sequence_parallel == b.layout.sequence_parallel &&

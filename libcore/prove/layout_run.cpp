@@ -11,10 +11,10 @@
 #include "base/files.hpp"
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
+#include "plan/forecast.hpp"
+#include "plan/lists.hpp"
 #include "prove/whole_masters.hpp"
 #include "tensor/host_tensor.hpp"
-#include "train/forecast.hpp"
-#include "train/lists.hpp"
 #include "train/non_finite.hpp"
 #include "train/start.hpp"
 #include "train/stepper.hpp"
@@ -74,9 +74,9 @@ struct StepBytes {
   std::int64_t sums = 0;
 };
 
-StepBytes step_bytes(const train::Plan& plan) {
-  const parallel::ActionList list = train::training_list(plan);
-  const std::vector<std::int64_t> bytes = train::moved_bytes_of(plan, list);
+StepBytes step_bytes(const plan::Plan& plan) {
+  const parallel::ActionList list = plan::training_list(plan);
+  const std::vector<std::int64_t> bytes = plan::moved_bytes_of(plan, list);
   StepBytes total;
   for (std::size_t i = 0; i < list.size(); ++i)
     (list[i].kind == parallel::ActionKind::gather ? total.gathers : total.sums) += bytes[i];
@@ -84,7 +84,7 @@ StepBytes step_bytes(const train::Plan& plan) {
 }
 
 /// Makes all steps. False where a signal stopped them.
-bool make_steps(const train::Plan& plan, train::Stepper& stepper, checkpoint::TrainingState& state,
+bool make_steps(const plan::Plan& plan, train::Stepper& stepper, checkpoint::TrainingState& state,
                 const StepBytes& each, const LayoutRequest& request, LayoutResult& result) {
   double seconds = 0;
   bool weights_changed = true;  // a skipped step leaves them as they were gathered
@@ -160,14 +160,13 @@ void KeptWeights::read(std::uint64_t offset, const Tensor& values) const {
   }
 }
 
-LayoutResult run_layout(const train::Plan& plan, const train::Settings& settings,
-                        const data::Mixture& dataset, const comm::Ranks& ranks,
-                        const LayoutRequest& request) {
+LayoutResult run_layout(const plan::Plan& plan, const plan::Settings& settings, const data::Mixture& dataset,
+                        const comm::Ranks& ranks, const LayoutRequest& request) {
   comm::Communicator& world = ranks.world;
   reset_peak_resident();
   world.barrier().wait_host();
   world.set_bucket_bytes(plan.comm_bucket_bytes);
-  const auto groups = train::make_groups(plan, world);
+  const auto groups = plan::make_groups(plan, world);
   std::unique_ptr<train::ModelRuntime> runtime;
   comm::together(world, [&] {
     runtime = std::make_unique<train::ModelRuntime>(plan, train::ModelRuntime::Purpose::training, *groups);

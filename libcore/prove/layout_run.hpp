@@ -8,8 +8,8 @@
 
 #include "comm/ranks.hpp"
 #include "data/mixture.hpp"
+#include "plan/plan.hpp"
 #include "prove/layout.hpp"
-#include "train/plan.hpp"
 
 namespace dt::prove {
 
@@ -55,7 +55,7 @@ struct LayoutRequest {
 };
 
 /// Called by the layout's ranks together: `ranks` holds them alone.
-LayoutResult run_layout(const train::Plan& plan, const train::Settings& settings,
-                        const data::Mixture& dataset, const comm::Ranks& ranks, const LayoutRequest& request);
+LayoutResult run_layout(const plan::Plan& plan, const plan::Settings& settings, const data::Mixture& dataset,
+                        const comm::Ranks& ranks, const LayoutRequest& request);
 
 }  // namespace dt::prove

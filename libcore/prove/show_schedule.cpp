@@ -10,12 +10,12 @@
 #include "comm/exchange.hpp"
 #include "parallel/drawing/drawing.hpp"
 #include "parallel/validator.hpp"
-#include "train/forecast.hpp"
-#include "train/lists.hpp"
-#include "train/memory_estimate.hpp"
+#include "plan/forecast.hpp"
+#include "plan/lists.hpp"
+#include "plan/memory_estimate.hpp"
+#include "plan/unit_times_file.hpp"
 #include "train/sitting_out.hpp"
 #include "train/start.hpp"
-#include "train/unit_times_file.hpp"
 
 namespace dt::prove {
 
@@ -24,7 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Proves the lists of all: of data-parallel ranks with as many micro-batches, the first.
-void validate(train::Plan plan, int num_units) {
+void validate(plan::Plan plan, int num_units) {
   const parallel::Pipeline pipeline = pipeline_of(plan);
   std::vector<parallel::StepShape> shapes;
   std::vector<std::vector<parallel::ActionList>> of_dp;
@@ -46,10 +46,10 @@ void validate(train::Plan plan, int num_units) {
 
 /// What is shown of a plan.
 struct Shown {
-  const train::Plan& plan;
+  const plan::Plan& plan;
   const model::ParameterTable& table;
-  train::Forecast forecast;
-  std::vector<train::MemoryEstimate> memory;
+  plan::Forecast forecast;
+  std::vector<plan::MemoryEstimate> memory;
   bool is_measured = false;
   double bubble_of_schedule = 0;  // if nothing took time to move
 
@@ -92,7 +92,7 @@ void print_stages(const Shown& shown, Console& console) {
   if (shares) rows.front().push_back("shares");
   const model::StageUnits units = shown.units();
   for (std::size_t stage = 0; stage < units.size(); ++stage) {
-    const train::MemoryEstimate& memory = shown.memory[stage];
+    const plan::MemoryEstimate& memory = shown.memory[stage];
     const parallel::MovedBytes& moved = shown.forecast.moved[stage];
     rows.push_back({std::to_string(stage), units_text(shown, units[stage]),
                     parallel::format_short_time(shown.forecast.timeline.computing_s[stage]),
@@ -111,7 +111,7 @@ Json stage_line(const Shown& shown, std::size_t stage) {
   for (const model::UnitRange& range : ranges) {
     for (int unit = range.begin; unit < range.end; ++unit) units.push_back(shown.unit_name(unit));
   }
-  const train::MemoryEstimate& memory = shown.memory[stage];
+  const plan::MemoryEstimate& memory = shown.memory[stage];
   const parallel::MovedBytes& moved = shown.forecast.moved[stage];
   return Json{{"kind", "stage"},
               {"stage", stage},
@@ -141,7 +141,7 @@ void print_json(const Shown& shown, Console& console) {
   console.print("{}\n", step.dump());
 }
 
-void print_text(const Shown& shown, const train::Settings& s, Console& console) {
+void print_text(const Shown& shown, const plan::Settings& s, Console& console) {
   console.print("{}\n", draw_text(shown.drawing()));
   print_stages(shown, console);
   const std::string computing = s.run ? "computations as measured in " + *s.run
@@ -189,20 +189,20 @@ void print_list(const Shown& shown, const parallel::ActionList& list, const std:
 }
 
 /// --model, else that of the run whose times are drawn.
-model::ModelSpec spec_to_draw(const train::Settings& settings) {
+model::ModelSpec spec_to_draw(const plan::Settings& settings) {
   if (settings.model || !settings.run) return train::choose_spec(settings, {});
   const run::RunDirectory run(*settings.run);
   return train::choose_spec(settings, train::resume_candidates(settings, &run));
 }
 
-void check_and_print(const train::Settings& settings, const train::Launch& launch, Console& console) {
+void check_and_print(const plan::Settings& settings, const plan::Launch& launch, Console& console) {
   const data::Mixture dataset(settings.data);
   const model::ModelSpec spec = spec_to_draw(settings);
-  const train::Plan plan = train::make_plan(settings, spec, dataset, launch, nullptr);
+  const plan::Plan plan = plan::make_plan(settings, spec, dataset, launch, nullptr);
   const model::ParameterTable table(spec);
   validate(plan, static_cast<int>(table.units().size()));
   const std::vector<parallel::UnitCost> times = settings.run
-                                                    ? train::read_unit_times(*settings.run, plan)
+                                                    ? plan::read_unit_times(*settings.run, plan)
                                                     : predicted_unit_times(plan, settings.rank_flops);
   const Shown shown{plan,
                     table,
@@ -212,7 +212,7 @@ void check_and_print(const train::Settings& settings, const train::Launch& launc
                     forecast_step(plan, times, std::numeric_limits<double>::infinity()).timeline.bubble()};
   if (settings.svg) write_file_atomically(*settings.svg, draw_svg(shown.drawing()));
   const parallel::ActionList list = std::move(training_lists(plan).front());
-  const std::vector<std::int64_t> bytes = train::moved_bytes_of(plan, list);
+  const std::vector<std::int64_t> bytes = plan::moved_bytes_of(plan, list);
   if (!console.json()) print_text(shown, settings, console);
   print_list(shown, list, bytes, console);
   if (console.json()) print_json(shown, console);
@@ -223,8 +223,8 @@ void check_and_print(const train::Settings& settings, const train::Launch& launc
 
 }  // namespace
 
-int show_schedule(const train::Settings& settings, const comm::Ranks& ranks) {
-  const train::Launch launch = train::find_used_launch(settings, ranks);
+int show_schedule(const plan::Settings& settings, const comm::Ranks& ranks) {
+  const plan::Launch launch = train::find_used_launch(settings, ranks);
   comm::at_first(ranks, [&] { check_and_print(settings, launch, ranks.console); });
   return 0;
 }

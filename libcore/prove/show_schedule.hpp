@@ -2,7 +2,7 @@
 // dt-train --show-schedule: what ranks do in a step, drawn.
 
 #include "comm/ranks.hpp"
-#include "train/settings.hpp"
+#include "plan/settings.hpp"
 
 namespace dt::prove {
 
@@ -10,6 +10,6 @@ namespace dt::prove {
 /// what, its memory and what it makes ranks move, then rank 0's list, an action a line. With --json the list,
 /// then an object of "kind" "stage" each and one of "step". Nothing is run. --svg writes the picture
 /// atomically.
-int show_schedule(const train::Settings& settings, const comm::Ranks& ranks);
+int show_schedule(const plan::Settings& settings, const comm::Ranks& ranks);
 
 }  // namespace dt::prove

@@ -1,18 +1,18 @@
 #include "train/checkpoint_header.hpp"
 
+#include "plan/precision.hpp"
 #include "train/conditions.hpp"
-#include "train/precision.hpp"
 
 namespace dt::train {
 
-checkpoint::Manifest checkpoint_header(const Plan& plan, const checkpoint::TrainingState& state,
+checkpoint::Manifest checkpoint_header(const plan::Plan& plan, const checkpoint::TrainingState& state,
                                        const run::Generation& generation) {
   checkpoint::Manifest manifest;
   manifest.state = state;
   manifest.state.global_batch = plan.global_batch;
   manifest.state.micro_batch = plan.micro_batch;
   manifest.state.grad_lanes = plan.grad_lanes;
-  manifest.state.precision = precision_name(plan.precision.compute);
+  manifest.state.precision = plan::precision_name(plan.precision.compute);
   if (plan.precision.compute == DType::bf16) manifest.state.matmul = arithmetic_name(plan.arithmetic);
   manifest.state.schedule = describe_schedule(plan.schedule);
   manifest.state.conditions = describe_conditions(plan);

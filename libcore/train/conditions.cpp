@@ -4,7 +4,7 @@
 
 #include "base/build_info.hpp"
 #include "base/digest.hpp"
-#include "train/precision.hpp"
+#include "plan/precision.hpp"
 
 namespace dt::train {
 
@@ -28,10 +28,10 @@ const char* schedule_name(optim::ScheduleKind kind) {
 
 }  // namespace
 
-std::string describe_conditions(const Plan& plan) {
+std::string describe_conditions(const plan::Plan& plan) {
   return Json{{"threads", plan.threads},
-              {"precision", precision_name(plan.precision.compute)},
-              {"grad_dtype", precision_name(plan.precision.gradient)},
+              {"precision", plan::precision_name(plan.precision.compute)},
+              {"grad_dtype", plan::precision_name(plan.precision.gradient)},
               {"matmul", arithmetic_name(plan.arithmetic)},
               {"tp", plan.layout.tp},
               {"cp", plan.layout.cp},
@@ -39,7 +39,7 @@ std::string describe_conditions(const Plan& plan) {
               {"micro_batch", plan.micro_batch},
               {"global_batch", plan.global_batch},
               {"grad_lanes", plan.grad_lanes},
-              {"reduce_dtype", precision_name(plan.precision.wire())},
+              {"reduce_dtype", plan::precision_name(plan.precision.wire())},
               {"gradient_sum", plan.gradient_sum()},
               {"beta1", plan.adamw.beta1},
               {"beta2", plan.adamw.beta2},

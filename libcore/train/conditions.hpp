@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "train/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace dt::train {
 
 /// A JSON object: threads a rank, batches, the optimizer's constants, instruction set, the program's digest,
 /// ….
-std::string describe_conditions(const Plan& plan);
+std::string describe_conditions(const plan::Plan& plan);
 
 /// The learning rate's way, as a JSON object.
 std::string describe_schedule(const optim::Schedule& schedule);

@@ -12,11 +12,11 @@
 #include "comm/exchange.hpp"
 #include "interchange/weight_source.hpp"
 #include "model/parameter_table.hpp"
+#include "plan/memory_estimate.hpp"
+#include "plan/memory_fit.hpp"
+#include "plan/precision.hpp"
+#include "plan/resumable.hpp"
 #include "run/failed_loads.hpp"
-#include "train/memory_estimate.hpp"
-#include "train/memory_fit.hpp"
-#include "train/precision.hpp"
-#include "train/resumable.hpp"
 #include "train/sitting_out.hpp"
 #include "train/sources.hpp"
 #include "train/start.hpp"
@@ -57,13 +57,13 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
   return std::nullopt;
 }
 
-Json describe(const Settings& settings, const Plan& plan, const data::Mixture& dataset, std::int64_t done,
-              const std::string& origin) {
+Json describe(const plan::Settings& settings, const plan::Plan& plan, const data::Mixture& dataset,
+              std::int64_t done, const std::string& origin) {
   const model::ParameterTable table(plan.spec);
-  const std::vector<MemoryEstimate> stages = estimate_memory(plan);
+  const std::vector<plan::MemoryEstimate> stages = plan::estimate_memory(plan);
   const auto most = std::max_element(stages.begin(), stages.end(),
                                      [](const auto& a, const auto& b) { return a.total() < b.total(); });
-  const MemoryEstimate& memory = *most;
+  const plan::MemoryEstimate& memory = *most;
   const std::uint64_t tokens =
       static_cast<std::uint64_t>(plan.total_steps) * static_cast<std::uint64_t>(plan.tokens_per_step());
   return Json{{"from", origin},
@@ -78,9 +78,9 @@ Json describe(const Settings& settings, const Plan& plan, const data::Mixture& d
               {"global_batch", plan.global_batch},
               {"micro_batch", plan.micro_batch},
               {"grad_lanes", plan.grad_lanes},
-              {"precision", precision_name(plan.precision.compute)},
-              {"grad_dtype", precision_name(plan.precision.gradient)},
-              {"reduce_dtype", precision_name(plan.precision.wire())},
+              {"precision", plan::precision_name(plan.precision.compute)},
+              {"grad_dtype", plan::precision_name(plan.precision.gradient)},
+              {"reduce_dtype", plan::precision_name(plan.precision.wire())},
               {"matmul", settings.matmul},
               {"recompute", settings.recompute},
               {"mask_documents", plan.mask_documents},
@@ -108,7 +108,7 @@ Json describe(const Settings& settings, const Plan& plan, const data::Mixture& d
               {"arriving_bytes", memory.arriving},
               {"memory_bytes", memory.total()},
               {"checkpoint_bytes", memory.storage.checkpoint},
-              {"host_memory_bytes", host_memory_bytes(plan, stages)}};
+              {"host_memory_bytes", plan::host_memory_bytes(plan, stages)}};
 }
 
 void print_table(const Json& plan, Console& console) {
@@ -132,17 +132,20 @@ void add_shares(Json& plan, const std::vector<SourceShare>& shares) {
 }
 
 /// The hosts that the job will run on may be others, so this is no error here.
-void warn_of_memory(const Settings& settings, const Plan& plan, const Replan& replan, Console& console) {
-  const auto needed_bytes = [](const Plan& p) { return host_memory_bytes(p, estimate_memory(p)); };
+void warn_of_memory(const plan::Settings& settings, const plan::Plan& plan, const plan::Replan& replan,
+                    Console& console) {
+  const auto needed_bytes = [](const plan::Plan& p) {
+    return plan::host_memory_bytes(p, plan::estimate_memory(p));
+  };
   const std::uint64_t needed = needed_bytes(plan), here = usable_memory_bytes();
   if (needed <= here) return;
-  const std::string fitting = nearest_that_fit(settings, plan, replan, needed_bytes, here);
+  const std::string fitting = plan::nearest_that_fit(settings, plan, replan, needed_bytes, here);
   console.warn("needs {} of memory on a host, at most {} can be had here{}", format_bytes(needed),
                format_bytes(here), fitting.empty() ? "" : "; " + fitting + " would do");
 }
 
-void check_and_describe(const Settings& settings, const Launch& launch, Console& console) {
-  check_arithmetic(settings);
+void check_and_describe(const plan::Settings& settings, const plan::Launch& launch, Console& console) {
+  plan::check_arithmetic(settings);
   const data::Mixture dataset(settings.data);
   std::optional<run::RunDirectory> run;
   if (settings.run) {
@@ -165,11 +168,11 @@ void check_and_describe(const Settings& settings, const Launch& launch, Console&
   if (!candidates.empty() && !manifest) {
     throw input_error("none of the run's {} checkpoints can be read", candidates.size());
   }
-  const Replan replan = [&](const Settings& s) {
-    return make_plan(s, spec, dataset, launch, manifest ? &manifest->state : nullptr);
+  const plan::Replan replan = [&](const plan::Settings& s) {
+    return plan::make_plan(s, spec, dataset, launch, manifest ? &manifest->state : nullptr);
   };
-  const Plan plan = replan(settings);
-  if (manifest) check_resumable(plan, *manifest, dataset.content_digest());
+  const plan::Plan plan = replan(settings);
+  if (manifest) plan::check_resumable(plan, *manifest, dataset.content_digest());
   const checkpoint::TrainingState state = manifest ? manifest->state : checkpoint::TrainingState{};
   Json description = describe(settings, plan, dataset, state.step, origin);
   const std::vector<SourceShare> shares = shares_by_the_end(dataset, plan, state);
@@ -186,8 +189,8 @@ void check_and_describe(const Settings& settings, const Launch& launch, Console&
 
 }  // namespace
 
-int dry_run(const Settings& settings, const comm::Ranks& ranks) {
-  const Launch launch = find_used_launch(settings, ranks);
+int dry_run(const plan::Settings& settings, const comm::Ranks& ranks) {
+  const plan::Launch launch = find_used_launch(settings, ranks);
   comm::at_first(ranks, [&] { check_and_describe(settings, launch, ranks.console); });
   return 0;
 }

@@ -8,13 +8,13 @@
 #include "checkpoint/manifest.hpp"
 #include "comm/exchange.hpp"
 #include "interchange/weight_source.hpp"
+#include "plan/choose_layout.hpp"
+#include "plan/lists.hpp"
+#include "plan/memory_fit.hpp"
+#include "plan/precision.hpp"
 #include "run/run_directory.hpp"
 #include "train/agreement.hpp"
-#include "train/choose_layout.hpp"
 #include "train/evaluation.hpp"
-#include "train/lists.hpp"
-#include "train/memory_fit.hpp"
-#include "train/precision.hpp"
 #include "train/reporter.hpp"
 #include "train/run_tokenizer.hpp"
 #include "train/sitting_out.hpp"
@@ -27,7 +27,7 @@ namespace {
 
 /// Where the weights lie: --init-from, else the newest checkpoint that --resume leads to and that can be
 /// read.
-fs::path weights_path(const Settings& settings, Console& console) {
+fs::path weights_path(const plan::Settings& settings, Console& console) {
   if (settings.init_from) return *settings.init_from;
   std::optional<run::RunDirectory> run;
   if (settings.run) run.emplace(*settings.run);
@@ -48,24 +48,24 @@ checkpoint::TrainingState state_of(const fs::path& weights) {
 }
 
 /// All of `ranks` take part.
-int evaluate_together(const Settings& settings, const fs::path& path, const data::Mixture& dataset,
+int evaluate_together(const plan::Settings& settings, const fs::path& path, const data::Mixture& dataset,
                       const StopSignals& signals, const comm::Ranks& ranks) {
-  const Launch launch = find_launch(ranks.world, ranks.world.size());
-  Plan plan;
+  const plan::Launch launch = plan::find_launch(ranks.world, ranks.world.size());
+  plan::Plan plan;
   std::unique_ptr<interchange::WeightSource> source;
   checkpoint::TrainingState state;
   comm::together(ranks.world, [&] {
     state = state_of(path);
     source = interchange::open_weights(path);
     if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
-    const Replan replan = [&](const Settings& s) {
-      return make_evaluation_plan(s, source->spec(), dataset, launch);
+    const plan::Replan replan = [&](const plan::Settings& s) {
+      return plan::make_evaluation_plan(s, source->spec(), dataset, launch);
     };
     plan = replan(settings);
-    check_memory(settings, plan, replan, usable_memory_bytes());
+    plan::check_memory(settings, plan, replan, usable_memory_bytes());
   });
-  plan.arithmetic = choose_arithmetic(settings, plan.precision, plan.threads, &state, ranks);
-  const auto groups = make_groups(plan, ranks.world);
+  plan.arithmetic = plan::choose_arithmetic(settings, plan.precision, plan.threads, &state, ranks);
+  const auto groups = plan::make_groups(plan, ranks.world);
   std::unique_ptr<ModelRuntime> runtime;
   comm::together(ranks.world, [&] {
     runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, *groups);
@@ -99,8 +99,8 @@ int evaluate_together(const Settings& settings, const fs::path& path, const data
 
 }  // namespace
 
-int evaluate_only(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
-                  const comm::Ranks& ranks) {
+int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>& asked,
+                  const StopSignals& signals, const comm::Ranks& ranks) {
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
   fs::path path;
   comm::at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
@@ -110,7 +110,7 @@ int evaluate_only(const Settings& settings, const std::vector<OptionValue>& aske
   std::optional<data::Mixture> dataset;
   comm::together(ranks.world, [&] {
     dataset.emplace(settings.data, staged.folders);
-    ranks_used(settings, ranks.world.size());
+    plan::ranks_used(settings, ranks.world.size());
   });
   check_alike(ranks, asked, *dataset);
   comm::at_first(ranks, [&] { check_same_tokens(path, dataset->source_name(0), ranks.console); });

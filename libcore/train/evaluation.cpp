@@ -13,8 +13,8 @@
 #include "kernels/elementwise.hpp"
 #include "model/seam.hpp"
 #include "model/zigzag.hpp"
+#include "plan/lists.hpp"
 #include "tensor/host_tensor.hpp"
-#include "train/lists.hpp"
 #include "train/reporter.hpp"
 #include "train/validation_windows.hpp"
 
@@ -48,8 +48,8 @@ void forward(ModelRuntime& runtime, const Windows& windows, std::int64_t rounds,
              const parallel::StepHooks& hooks) {
   const parallel::LocalTable& local = runtime.local();
   runtime.executor().run(
-      evaluation_list(local.layout(), local.place(), runtime.num_units(),
-                      static_cast<int>(windows.micro_batches.size()), static_cast<int>(rounds)),
+      plan::evaluation_list(local.layout(), local.place(), runtime.num_units(),
+                            static_cast<int>(windows.micro_batches.size()), static_cast<int>(rounds)),
       windows.micro_batches, 0, hooks);
 }
 
@@ -121,14 +121,14 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
   return combine(nll, targets, dataset);
 }
 
-bool is_evaluation_due(const Settings& settings, const Plan& plan, const data::Mixture& dataset,
+bool is_evaluation_due(const plan::Settings& settings, const plan::Plan& plan, const data::Mixture& dataset,
                        std::int64_t step) {
   if (data::num_validation_windows(dataset, plan.sequence_length) == 0) return false;
   return step >= plan.total_steps || (settings.eval_every > 0 && step % settings.eval_every == 0);
 }
 
-bool is_evaluation_missing(const Settings& settings, const Plan& plan, const data::Mixture& dataset,
-                           const run::RunDirectory& run, std::int64_t step) {
+bool is_evaluation_missing(const plan::Settings& settings, const plan::Plan& plan,
+                           const data::Mixture& dataset, const run::RunDirectory& run, std::int64_t step) {
   return is_evaluation_due(settings, plan, dataset, step) &&
          !has_evaluation(run.path() / "metrics.jsonl", step);
 }

@@ -10,10 +10,10 @@
 
 #include "comm/ranks.hpp"
 #include "data/mixture.hpp"
+#include "plan/settings.hpp"
 #include "run/run_directory.hpp"
 #include "train/model_runtime.hpp"
 #include "train/reporter.hpp"
-#include "train/settings.hpp"
 
 namespace dt::train {
 
@@ -42,11 +42,11 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
 
 /// Whether the plan has an evaluation after this step: the last, and each multiple of --eval-every; never
 /// without a window.
-bool is_evaluation_due(const Settings& settings, const Plan& plan, const data::Mixture& dataset,
+bool is_evaluation_due(const plan::Settings& settings, const plan::Plan& plan, const data::Mixture& dataset,
                        std::int64_t step);
 /// The same, where the run's metrics do not have it yet.
-bool is_evaluation_missing(const Settings& settings, const Plan& plan, const data::Mixture& dataset,
-                           const run::RunDirectory& run, std::int64_t step);
+bool is_evaluation_missing(const plan::Settings& settings, const plan::Plan& plan,
+                           const data::Mixture& dataset, const run::RunDirectory& run, std::int64_t step);
 
 /// Stores fp32 /logits [N,T,V] and int32 /tokens [N,T] of `num_sequences` validation windows (see
 /// ValidationWindows); the

@@ -8,7 +8,7 @@
 
 namespace dt::train {
 
-ModelRuntime::ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Groups& groups)
+ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parallel::Groups& groups)
     : spec_(plan.spec),
       table_(plan.spec),
       local_(table_, plan.layout, plan.place),

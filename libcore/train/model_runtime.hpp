@@ -11,8 +11,8 @@
 #include "parallel/executor.hpp"
 #include "parallel/lanes.hpp"
 #include "parallel/model_storage.hpp"
+#include "plan/plan.hpp"
 #include "tensor/context.hpp"
-#include "train/plan.hpp"
 
 namespace dt::train {
 
@@ -20,7 +20,7 @@ class ModelRuntime {
  public:
   enum class Purpose { training, evaluation };
   /// Weights are zero until one of the functions below fills them. The groups must outlive it.
-  ModelRuntime(const Plan& plan, Purpose purpose, const parallel::Groups& groups);
+  ModelRuntime(const plan::Plan& plan, Purpose purpose, const parallel::Groups& groups);
 
   void initialise_weights(std::uint64_t seed);
   void load_weights(const interchange::WeightSource& source);

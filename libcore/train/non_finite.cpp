@@ -40,10 +40,10 @@ bool is_finite(const Tensor& values) {
   }
 }
 
-Finding in_outputs(const Plan& plan, ModelRuntime& runtime,
+Finding in_outputs(const plan::Plan& plan, ModelRuntime& runtime,
                    std::span<const model::MicroBatch> micro_batches) {
-  const parallel::StepShape shape = step_shape(plan, runtime.num_units());
-  const auto lists = parallel::build_evaluations(shape, pipeline_of(plan));
+  const parallel::StepShape shape = plan::step_shape(plan, runtime.num_units());
+  const auto lists = parallel::build_evaluations(shape, plan::pipeline_of(plan));
   Finding first;
   parallel::StepHooks hooks;
   hooks.output = [&](int unit, int number, const Tensor& y) {
@@ -59,7 +59,7 @@ Finding in_outputs(const Plan& plan, ModelRuntime& runtime,
 }
 
 /// Gradients come from the last unit to the first.
-Finding in_gradients(const Plan& plan, ModelRuntime& runtime, std::uint64_t first_sample) {
+Finding in_gradients(const plan::Plan& plan, ModelRuntime& runtime, std::uint64_t first_sample) {
   Finding first;
   const parallel::LocalTable& local = runtime.local();
   for (int group = 0; group < runtime.storage().num_groups(); ++group) {
@@ -86,7 +86,7 @@ std::string first_of(const Finding& own, comm::Communicator& control) {
 
 }  // namespace
 
-std::string first_not_finite(const Plan& plan, ModelRuntime& runtime,
+std::string first_not_finite(const plan::Plan& plan, ModelRuntime& runtime,
                              std::span<const model::MicroBatch> micro_batches, std::uint64_t first_sample,
                              comm::Communicator& control) {
   const std::string output = first_of(in_outputs(plan, runtime, micro_batches), control);

@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
+#include "plan/lists.hpp"
 #include "train/decision.hpp"
-#include "train/lists.hpp"
 #include "train/model_runtime.hpp"
 
 namespace dt::train {
@@ -16,7 +16,7 @@ namespace dt::train {
 /// that is finite, at the gradients, of the last unit first. In words: "the output of layers.1 on rank 2,
 /// samples 8 to 11". `micro_batches` are this rank's of the step, which begins with sample `first_sample`;
 /// `control` is everyone.
-std::string first_not_finite(const Plan& plan, ModelRuntime& runtime,
+std::string first_not_finite(const plan::Plan& plan, ModelRuntime& runtime,
                              std::span<const model::MicroBatch> micro_batches, std::uint64_t first_sample,
                              comm::Communicator& control);
 

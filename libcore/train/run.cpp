@@ -8,12 +8,12 @@
 #include "comm/exchange.hpp"
 #include "comm/watchdog.hpp"
 #include "data/mixture.hpp"
+#include "plan/choose_layout.hpp"
+#include "plan/forecast.hpp"
+#include "plan/lists.hpp"
 #include "run/run_directory.hpp"
 #include "train/agreement.hpp"
-#include "train/choose_layout.hpp"
 #include "train/evaluation.hpp"
-#include "train/forecast.hpp"
-#include "train/lists.hpp"
 #include "train/reporter.hpp"
 #include "train/run_record.hpp"
 #include "train/run_tokenizer.hpp"
@@ -40,7 +40,7 @@ std::string lineage_name(const fs::path& checkpoint, const run::RunDirectory& ru
 }
 
 /// A run that is at its end, evaluated and all, needs no new generation.
-bool has_nothing_to_do(const Start& start, const Settings& settings, const data::Mixture& dataset,
+bool has_nothing_to_do(const Start& start, const plan::Settings& settings, const data::Mixture& dataset,
                        const run::RunDirectory& run) {
   return !start.checkpoint.empty() && start.state.step >= start.plan.total_steps &&
          is_of_run(start.checkpoint, run) &&
@@ -48,19 +48,20 @@ bool has_nothing_to_do(const Start& start, const Settings& settings, const data:
 }
 
 /// Of a rank that is lost, a launcher tells no more than its number.
-void announce_stages(const Plan& plan, Console& console) {
+void announce_stages(const plan::Plan& plan, Console& console) {
   if (plan.layout.pp == 1) return;
   const int each = plan.layout.size() / plan.layout.pp;
   for (int stage = 0; stage < plan.layout.pp; ++stage) {
     const int first = stage * each, last = first + each - 1;
     const std::string ranks =
         each == 1 ? fmt::format("rank {}", first) : fmt::format("ranks {} to {}", first, last);
-    console.info("{}: {}", ranks, describe_stage(plan, stage));
+    console.info("{}: {}", ranks, plan::describe_stage(plan, stage));
   }
 }
 
-void announce(const Start& start, const Settings& settings, const data::Mixture& mixture, Console& console) {
-  const Plan& plan = start.plan;
+void announce(const Start& start, const plan::Settings& settings, const data::Mixture& mixture,
+              Console& console) {
+  const plan::Plan& plan = start.plan;
   const int dp = plan.layout.dp, num_ranks = plan.layout.size();
   if (dp > plan.micro_batches_per_step) {
     const std::int64_t batches = plan.micro_batches_per_step, idle = dp - batches;
@@ -72,12 +73,12 @@ void announce(const Start& start, const Settings& settings, const data::Mixture&
                num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
   for (const SourceShare& share : shares_by_the_end(mixture, plan, start.state))
     console.info("{}: {} by the end", share.name, describe(share, mixture));
-  if (plan.layout.pp > 1) console.info("{}", describe_pipeline(plan));
-  if (const std::string price = price_of_zero(plan); !price.empty()) console.info("{}", price);
+  if (plan.layout.pp > 1) console.info("{}", plan::describe_pipeline(plan));
+  if (const std::string price = plan::price_of_zero(plan); !price.empty()) console.info("{}", price);
   if (!plan.has_tensor_within_nodes() || !plan.has_context_within_nodes())
-    console.warn("{}", describe_sharing(plan));
+    console.warn("{}", plan::describe_sharing(plan));
   else if (plan.layout.tp * plan.layout.cp > 1)
-    console.info("{}", describe_sharing(plan));
+    console.info("{}", plan::describe_sharing(plan));
   announce_stages(plan, console);
   if (const int domains = num_numa_domains(available_core_numbers()); domains > 1) {
     console.info(
@@ -93,7 +94,7 @@ void announce(const Start& start, const Settings& settings, const data::Mixture&
 }
 
 /// Ranks as processes can be lost one by one; someone must notice.
-std::unique_ptr<comm::Watchdog> watch(const Settings& settings, const run::RunDirectory& run,
+std::unique_ptr<comm::Watchdog> watch(const plan::Settings& settings, const run::RunDirectory& run,
                                       const run::Generation& own, const comm::Ranks& ranks) {
   if (!ranks.are_processes) return nullptr;
   const fs::path folder = run.path() / "flight";
@@ -182,7 +183,7 @@ std::vector<Candidate> from_text(const std::string& text) {
 
 /// Error{environment}: what the nodes hold is newest, and not where --checkpoint-local says now but where it
 /// said before.
-void refuse_moved_storage(const Settings& settings, const run::RunDirectory& run,
+void refuse_moved_storage(const plan::Settings& settings, const run::RunDirectory& run,
                           const std::vector<Candidate>& candidates) {
   if (!settings.checkpoint_local || candidates.empty() || candidates.front().local.empty()) return;
   const auto newest = run::parse_local_checkpoint(candidates.front().local);
@@ -198,7 +199,7 @@ void refuse_moved_storage(const Settings& settings, const run::RunDirectory& run
 }
 
 /// Started again by a script, the same command would lose each time what the run did since.
-void warn_of_own_checkpoints(const Settings& settings, const run::RunDirectory& run, Console& console) {
+void warn_of_own_checkpoints(const plan::Settings& settings, const run::RunDirectory& run, Console& console) {
   if (settings.resume == "auto" || settings.resume == "never") return;
   const std::vector<checkpoint::CheckpointEntry> own = run.lineage();
   std::error_code error;
@@ -246,7 +247,7 @@ void share(run::Generation& generation, const run::RunDirectory& run, const comm
 }
 
 /// What a start may go on from, newest first, and what nodes hold of it, which they told in `local`.
-std::vector<Candidate> find_candidates(const Settings& settings, const run::RunDirectory& run,
+std::vector<Candidate> find_candidates(const plan::Settings& settings, const run::RunDirectory& run,
                                        std::vector<run::LocalCheckpoint> local, const comm::Ranks& ranks) {
   std::vector<Candidate> candidates;
   comm::at_first(ranks, [&] {
@@ -260,7 +261,7 @@ std::vector<Candidate> find_candidates(const Settings& settings, const run::RunD
 
 /// The newest that nodes alone hold becomes a checkpoint like any other while all of them are asked: nodes
 /// whose ranks sit out may hold what the others lack. What cannot be brought in, the search passes over.
-void bring_in_local(const Settings& settings, const comm::Ranks& ranks) {
+void bring_in_local(const plan::Settings& settings, const comm::Ranks& ranks) {
   if (!settings.checkpoint_local || settings.resume == "never") return;
   const run::RunDirectory run(*settings.run);
   comm::at_first(ranks, [&] {
@@ -280,7 +281,7 @@ void bring_in_local(const Settings& settings, const comm::Ranks& ranks) {
 
 /// What the nodes of ranks that sit out held before the run went on is of no use once it has ended in good
 /// order.
-void clear_older_local(const Settings& settings, const comm::Ranks& ranks) {
+void clear_older_local(const plan::Settings& settings, const comm::Ranks& ranks) {
   if (!settings.checkpoint_local) return;
   const run::RunDirectory run(*settings.run);
   std::string newest;
@@ -293,10 +294,10 @@ void clear_older_local(const Settings& settings, const comm::Ranks& ranks) {
 }
 
 /// All of `ranks` take part. `was_surveyed`: they and others have been asked what their nodes hold.
-int train_together(const Settings& settings, const std::vector<OptionValue>& asked,
+int train_together(const plan::Settings& settings, const std::vector<OptionValue>& asked,
                    const data::Mixture& dataset, const StopSignals& signals, bool was_surveyed,
                    const comm::Ranks& ranks) {
-  const Launch launch = find_launch(ranks.world, ranks.world.size());
+  const plan::Launch launch = plan::find_launch(ranks.world, ranks.world.size());
   const run::RunDirectory run(*settings.run);
   std::int64_t newest_seen = 0;
   comm::at_first(ranks, [&] {
@@ -348,8 +349,8 @@ int train_together(const Settings& settings, const std::vector<OptionValue>& ask
 
 }  // namespace
 
-int run_training(const Settings& settings, const std::vector<OptionValue>& asked, const StopSignals& signals,
-                 const comm::Ranks& ranks) {
+int run_training(const plan::Settings& settings, const std::vector<OptionValue>& asked,
+                 const StopSignals& signals, const comm::Ranks& ranks) {
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
   const StagedData staged = stage_data(
       settings, [&] { return signals.received() != 0; }, ranks);
@@ -357,7 +358,7 @@ int run_training(const Settings& settings, const std::vector<OptionValue>& asked
   bool all_take_part = true;
   comm::together(ranks.world, [&] {
     dataset.emplace(settings.data, staged.folders);
-    all_take_part = ranks_used(settings, ranks.world.size()) == ranks.world.size();
+    all_take_part = plan::ranks_used(settings, ranks.world.size()) == ranks.world.size();
   });
   check_alike(ranks, asked, *dataset);
   if (!all_take_part) bring_in_local(settings, ranks);

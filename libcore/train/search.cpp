@@ -6,10 +6,10 @@
 
 #include "base/error.hpp"
 #include "comm/exchange.hpp"
+#include "plan/resumable.hpp"
 #include "run/failed_loads.hpp"
 #include "train/agreement.hpp"
 #include "train/conditions.hpp"
-#include "train/resumable.hpp"
 #include "train/state_io.hpp"
 
 namespace dt::train {
@@ -125,7 +125,7 @@ std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
 void Search::plan(Start& start, const checkpoint::Manifest& manifest) const {
   comm::together(ranks_.world, [&] {
     start.plan = origin_.make_plan(&manifest.state);
-    check_resumable(start.plan, manifest, origin_.dataset.content_digest());
+    plan::check_resumable(start.plan, manifest, origin_.dataset.content_digest());
   });
   start.plan.arithmetic = origin_.choose_arithmetic(start.plan, &manifest.state);
 }

@@ -9,37 +9,37 @@
 #include "base/host.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
-#include "train/lists.hpp"
-#include "train/memory_fit.hpp"
-#include "train/precision.hpp"
+#include "plan/lists.hpp"
+#include "plan/memory_fit.hpp"
+#include "plan/precision.hpp"
 #include "train/start.hpp"
 
 namespace dt::train {
 
 /// What preparing needs to know.
 struct Origin {
-  const Settings& settings;
+  const plan::Settings& settings;
   const model::ModelSpec& spec;
   const data::Mixture& dataset;
   const run::Promotion& promotion;
-  const Launch& launch;
+  const plan::Launch& launch;
   const comm::Ranks& ranks;
 
-  Arithmetic choose_arithmetic(const Plan& plan, const checkpoint::TrainingState* resumed) const {
-    return train::choose_arithmetic(settings, plan.precision, plan.threads, resumed, ranks);
+  Arithmetic choose_arithmetic(const plan::Plan& plan, const checkpoint::TrainingState* resumed) const {
+    return plan::choose_arithmetic(settings, plan.precision, plan.threads, resumed, ranks);
   }
-  /// Error{usage}, beside those of train::make_plan: more than the hosts' memory holds.
-  Plan make_plan(const checkpoint::TrainingState* resumed) const {
-    const Replan replan = [&](const Settings& s) {
-      return train::make_plan(s, spec, dataset, launch, resumed);
+  /// Error{usage}, beside those of plan::make_plan: more than the hosts' memory holds.
+  plan::Plan make_plan(const checkpoint::TrainingState* resumed) const {
+    const plan::Replan replan = [&](const plan::Settings& s) {
+      return plan::make_plan(s, spec, dataset, launch, resumed);
     };
-    Plan plan = replan(settings);
-    check_memory(settings, plan, replan, usable_memory_bytes());
+    plan::Plan plan = replan(settings);
+    plan::check_memory(settings, plan, replan, usable_memory_bytes());
     return plan;
   }
   void make_runtime(Start& start) const {
     ranks.world.set_bucket_bytes(start.plan.comm_bucket_bytes);
-    start.groups = make_groups(start.plan, ranks.world);
+    start.groups = plan::make_groups(start.plan, ranks.world);
     comm::together(ranks.world, [&] {
       start.runtime =
           std::make_unique<ModelRuntime>(start.plan, ModelRuntime::Purpose::training, *start.groups);

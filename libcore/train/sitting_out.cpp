@@ -1,21 +1,21 @@
 #include "train/sitting_out.hpp"
 
 #include "comm/exchange.hpp"
-#include "train/choose_layout.hpp"
+#include "plan/choose_layout.hpp"
 
 namespace dt::train {
 
 namespace {
 
-std::string need_of(const Settings& s) {
+std::string need_of(const plan::Settings& s) {
   return fmt::format("{} take {} each", s.tp * s.cp == 1 ? "pipelines" : "models", s.ranks_per_model());
 }
 
 }  // namespace
 
-int on_used_ranks(const Settings& settings, const comm::Ranks& ranks,
+int on_used_ranks(const plan::Settings& settings, const comm::Ranks& ranks,
                   const std::function<int(const comm::Ranks&)>& body) {
-  const int num_ranks = ranks.world.size(), used = ranks_used(settings, num_ranks);
+  const int num_ranks = ranks.world.size(), used = plan::ranks_used(settings, num_ranks);
   if (used == num_ranks) return body(ranks);
   ranks.console.warn("{} of {} ranks sit out: {}", num_ranks - used, num_ranks, need_of(settings));
   int code = 0;
@@ -23,13 +23,13 @@ int on_used_ranks(const Settings& settings, const comm::Ranks& ranks,
   return static_cast<int>(comm::broadcast_number(ranks.world, code));
 }
 
-Launch find_used_launch(const Settings& settings, const comm::Ranks& ranks) {
+plan::Launch find_used_launch(const plan::Settings& settings, const comm::Ranks& ranks) {
   const int num_ranks = ranks.world.size();
   int used = num_ranks;
-  comm::together(ranks.world, [&] { used = ranks_used(settings, num_ranks); });
+  comm::together(ranks.world, [&] { used = plan::ranks_used(settings, num_ranks); });
   if (used < num_ranks)
     ranks.console.info("{} of {} ranks would sit out: {}", num_ranks - used, num_ranks, need_of(settings));
-  return find_launch(ranks.world, used);
+  return plan::find_launch(ranks.world, used);
 }
 
 }  // namespace dt::train

@@ -19,7 +19,7 @@ std::vector<SourceShare> source_shares(const data::Mixture& mixture, std::int64_
   return shares;
 }
 
-std::vector<SourceShare> shares_by_the_end(const data::Mixture& mixture, const Plan& plan,
+std::vector<SourceShare> shares_by_the_end(const data::Mixture& mixture, const plan::Plan& plan,
                                            const checkpoint::TrainingState& state) {
   const std::int64_t steps = std::max<std::int64_t>(0, plan.total_steps - state.step);
   return source_shares(mixture, plan.sequence_length,

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/mixture.hpp"
-#include "train/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace dt::train {
 
@@ -24,7 +24,7 @@ std::vector<SourceShare> source_shares(const data::Mixture& mixture, std::int64_
                                        std::uint64_t samples);
 
 /// Until the plan's last step, for a run that stands at `state`.
-std::vector<SourceShare> shares_by_the_end(const data::Mixture& mixture, const Plan& plan,
+std::vector<SourceShare> shares_by_the_end(const data::Mixture& mixture, const plan::Plan& plan,
                                            const checkpoint::TrainingState& state);
 
 /// "weight 7 of 10: 2800 samples, 2.33 epochs".

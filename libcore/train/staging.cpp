@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/text.hpp"
+#include "comm/engine.hpp"
 #include "comm/exchange.hpp"
 #include "data/mixture.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 constexpr char separator = '\0';
 
 /// Empty where --data is no mixture that can be: who opens it says why.
-std::vector<data::MixturePart> parts_of(const Settings& settings) {
+std::vector<data::MixturePart> parts_of(const plan::Settings& settings) {
   try {
     return data::parse_mixture(settings.data);
   } catch (const Error&) {
@@ -29,7 +30,7 @@ struct Place {
   std::string warning;
 };
 
-Place stage(const fs::path& dataset, const Settings& settings, const std::function<bool()>& stop,
+Place stage(const fs::path& dataset, const plan::Settings& settings, const std::function<bool()>& stop,
             Console& console, std::vector<data::StagedDataset>& held) {
   std::optional<Progress> progress;
   data::StageRequest request{*settings.stage_dir, {}, stop, [&](std::uint64_t done, std::uint64_t total) {
@@ -47,7 +48,7 @@ Place stage(const fs::path& dataset, const Settings& settings, const std::functi
 }
 
 /// Of this host, as the text that its ranks are sent.
-std::string stage_all(const Settings& settings, const std::function<bool()>& stop, Console& console,
+std::string stage_all(const plan::Settings& settings, const std::function<bool()>& stop, Console& console,
                       std::vector<data::StagedDataset>& held) {
   std::string text;
   for (const data::MixturePart& part : parts_of(settings)) {
@@ -79,13 +80,15 @@ void report(const std::vector<std::string>& hosts, const std::vector<std::string
 
 }  // namespace
 
-StagedData stage_data(const Settings& settings, const std::function<bool()>& stop, const comm::Ranks& ranks) {
+StagedData stage_data(const plan::Settings& settings, const std::function<bool()>& stop,
+                      const comm::Ranks& ranks) {
   const auto hosts = comm::gather_texts(ranks.world, settings.stage_dir ? host_name() : "");
   if (std::ranges::all_of(hosts, [](const std::string& host) { return host.empty(); })) return {};
   StagedData staged;
   const auto rank = static_cast<std::size_t>(ranks.world.rank());
   const auto first = static_cast<std::size_t>(std::ranges::find(hosts, hosts[rank]) - hosts.begin());
   const bool copies = first == rank && settings.stage_dir;
+  const comm::Patience patience(ranks.world.engine(), 0);  // copying takes as long as it takes
   const std::vector<std::string> results =
       comm::gather_texts(ranks.world, copies ? stage_all(settings, stop, ranks.console, staged.held) : "");
   if (ranks.is_first()) report(hosts, results, ranks.console);

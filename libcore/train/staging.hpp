@@ -7,7 +7,7 @@
 #include "base/files.hpp"
 #include "comm/ranks.hpp"
 #include "data/staging.hpp"
-#include "train/settings.hpp"
+#include "plan/settings.hpp"
 
 namespace dt::train {
 
@@ -18,8 +18,9 @@ struct StagedData {
 };
 
 /// Called by all ranks together, whatever they think of --stage-dir: the first of each host that has it finds
-/// or makes the copies, the others wait for it. What cannot be copied is read where --data says, with a
-/// warning. `stop`: asked while it copies; makes it give up.
-StagedData stage_data(const Settings& settings, const std::function<bool()>& stop, const comm::Ranks& ranks);
+/// or makes the copies, the others wait for it, however long that takes. What cannot be copied is read where
+/// --data says, with a warning. `stop`: asked while it copies; makes it give up.
+StagedData stage_data(const plan::Settings& settings, const std::function<bool()>& stop,
+                      const comm::Ranks& ranks);
 
 }  // namespace dt::train

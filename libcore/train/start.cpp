@@ -85,7 +85,7 @@ std::vector<Candidate> candidates_on_lineage(const run::RunDirectory& run,
 
 }  // namespace
 
-std::vector<Candidate> resume_candidates(const Settings& settings, const run::RunDirectory* run,
+std::vector<Candidate> resume_candidates(const plan::Settings& settings, const run::RunDirectory* run,
                                          std::span<const run::LocalCheckpoint> local) {
   if (settings.resume == "never") return {};
   if (settings.resume != "auto") return {{settings.resume, true}};
@@ -99,7 +99,7 @@ std::vector<Candidate> resume_candidates(const Settings& settings, const run::Ru
   return candidates;
 }
 
-model::ModelSpec choose_spec(const Settings& settings, const std::vector<Candidate>& candidates) {
+model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<Candidate>& candidates) {
   if (settings.model) return model::load_model_spec(*settings.model);
   for (const Candidate& candidate : candidates) {
     try {
@@ -123,9 +123,9 @@ void check_same_spec(const model::ModelSpec& asked, const model::ModelSpec& foun
               "leave --model out to take it from there");
 }
 
-Start prepare_start(const Settings& settings, const data::Mixture& dataset,
+Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset,
                     const std::vector<Candidate>& candidates, const run::Promotion& promotion,
-                    const Launch& launch, const comm::Ranks& ranks) {
+                    const plan::Launch& launch, const comm::Ranks& ranks) {
   std::optional<model::ModelSpec> spec;
   comm::together(ranks.world, [&] { spec = choose_spec(settings, candidates); });
   const Origin origin{settings, *spec, dataset, promotion, launch, ranks};
@@ -137,14 +137,14 @@ Start prepare_start(const Settings& settings, const data::Mixture& dataset,
   return start_anew(origin);
 }
 
-void fill_weights(ModelRuntime& runtime, const Settings& settings, const Plan& plan) {
+void fill_weights(ModelRuntime& runtime, const plan::Settings& settings, const plan::Plan& plan) {
   if (!settings.init_from) return runtime.initialise_weights(plan.seed);
   const auto source = interchange::open_weights(*settings.init_from);
   check_same_spec(plan.spec, source->spec(), *settings.init_from);
   runtime.load_weights(*source);
 }
 
-checkpoint::TrainingState initial_state(const Plan& plan, const data::Mixture& dataset) {
+checkpoint::TrainingState initial_state(const plan::Plan& plan, const data::Mixture& dataset) {
   checkpoint::TrainingState state;
   state.seed = plan.seed;
   state.sequence_length = plan.sequence_length;

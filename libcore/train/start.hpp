@@ -10,11 +10,11 @@
 #include "comm/ranks.hpp"
 #include "data/mixture.hpp"
 #include "parallel/groups.hpp"
+#include "plan/plan.hpp"
+#include "plan/settings.hpp"
 #include "run/promotion.hpp"
 #include "run/run_directory.hpp"
 #include "train/model_runtime.hpp"
-#include "train/plan.hpp"
-#include "train/settings.hpp"
 
 namespace dt::train {
 
@@ -33,17 +33,17 @@ std::string outside_origin(const run::RunDirectory& run);
 /// checkpoint has that one last. Error{input}: --resume auto finds nothing on the lineage, but the run has or
 /// had checkpoints. `local`: what the nodes hold; on the lineage they are candidates where the run has none
 /// of that name.
-std::vector<Candidate> resume_candidates(const Settings& settings, const run::RunDirectory* run,
+std::vector<Candidate> resume_candidates(const plan::Settings& settings, const run::RunDirectory* run,
                                          std::span<const run::LocalCheckpoint> local = {});
 
 /// --model, else what the checkpoint or --init-from says. Error{usage}: none of them.
-model::ModelSpec choose_spec(const Settings& settings, const std::vector<Candidate>& candidates);
+model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<Candidate>& candidates);
 
 /// Error{input}: weights of another model than --model asks for.
 void check_same_spec(const model::ModelSpec& asked, const model::ModelSpec& found, const fs::path& weights);
 
 struct Start {
-  Plan plan;
+  plan::Plan plan;
   std::unique_ptr<parallel::Groups> groups;
   std::unique_ptr<ModelRuntime> runtime;  // weights and moments in place
   checkpoint::TrainingState state;
@@ -56,15 +56,15 @@ struct Start {
 /// Errors: input, where there are candidates and none can be loaded, or where a whole one is not of the
 /// training asked for (no older one would be), before its tensors are read; environment, where the machine
 /// fails to read (nothing is known of the checkpoint then), or a rank does not see what rank 0 reads.
-Start prepare_start(const Settings& settings, const data::Mixture& dataset,
+Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset,
                     const std::vector<Candidate>& candidates, const run::Promotion& promotion,
-                    const Launch& launch, const comm::Ranks& ranks);
+                    const plan::Launch& launch, const comm::Ranks& ranks);
 
 /// Gives a model that begins anew its weights: those of --init-from, else initial ones. Errors: input, where
 /// --init-from is another model or cannot be read.
-void fill_weights(ModelRuntime& runtime, const Settings& settings, const Plan& plan);
+void fill_weights(ModelRuntime& runtime, const plan::Settings& settings, const plan::Plan& plan);
 
 /// The state of a run that has not made a step.
-checkpoint::TrainingState initial_state(const Plan& plan, const data::Mixture& dataset);
+checkpoint::TrainingState initial_state(const plan::Plan& plan, const data::Mixture& dataset);
 
 }  // namespace dt::train

@@ -7,7 +7,7 @@
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 #include "parallel/squared_norm.hpp"
-#include "train/lists.hpp"
+#include "plan/lists.hpp"
 #include "train/non_finite.hpp"
 
 namespace dt::train {
@@ -39,14 +39,14 @@ void check_same_data(const StepReport& combined) {
 
 }  // namespace
 
-Stepper::Stepper(const Plan& plan, ModelRuntime& runtime, const data::Mixture& dataset,
+Stepper::Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixture& dataset,
                  checkpoint::TrainingState& state, comm::Communicator& control)
     : plan_(plan),
       runtime_(runtime),
       state_(state),
       control_(control),
       loader_(dataset, plan.seed, plan.sequence_length, plan.mask_documents),
-      actions_(training_list(plan)),
+      actions_(plan::training_list(plan)),
       segments_(segments_of(runtime.local())),
       targets_vary_(dataset.masks_targets()),
       next_targets_(targets_vary_ ? count_first_targets() : plan.tokens_per_step()) {

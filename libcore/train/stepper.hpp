@@ -11,9 +11,9 @@
 #include "optim/adamw.hpp"
 #include "optim/loss_scale.hpp"
 #include "parallel/action.hpp"
+#include "plan/plan.hpp"
 #include "train/decision.hpp"
 #include "train/model_runtime.hpp"
-#include "train/plan.hpp"
 
 namespace dt::train {
 
@@ -27,7 +27,7 @@ struct StepTimes {
 class Stepper {
  public:
   /// Called by all ranks together. All references must outlive it. `state` is where training stands.
-  Stepper(const Plan& plan, ModelRuntime& runtime, const data::Mixture& dataset,
+  Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixture& dataset,
           checkpoint::TrainingState& state, comm::Communicator& control);
 
   /// Makes the next step and moves the state on, unless the decision is that it must not be made: loss or
@@ -57,7 +57,7 @@ class Stepper {
   void adjust_loss_scale(Decision& decision);
   double exposed_communication_s() const;
 
-  const Plan& plan_;
+  const plan::Plan& plan_;
   ModelRuntime& runtime_;
   checkpoint::TrainingState& state_;
   comm::Communicator& control_;  // everyone

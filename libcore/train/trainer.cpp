@@ -7,12 +7,12 @@
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 #include "kernels/linear.hpp"
+#include "plan/unit_times_file.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/checkpoint_header.hpp"
 #include "train/evaluation.hpp"
 #include "train/non_finite.hpp"
 #include "train/state_io.hpp"
-#include "train/unit_times_file.hpp"
 
 namespace dt::train {
 
@@ -39,7 +39,7 @@ bool is_own_name(const std::string& continues) {
 
 }  // namespace
 
-Trainer::Trainer(const Settings& settings, const data::Mixture& dataset, const run::RunDirectory& run,
+Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, const run::RunDirectory& run,
                  const run::Generation& generation, Start& start, const StopSignals& signals,
                  const comm::Ranks& ranks)
     : settings_(settings),
@@ -247,7 +247,7 @@ void Trainer::record_unit_times() {
   comm::all_sum(ranks_.world, times.sums());
   if (!ranks_.is_first()) return;
   try {
-    write_unit_times(run_.path(), plan_, times);
+    plan::write_unit_times(run_.path(), plan_, times);
   } catch (const Error& error) {  // which no run may fail for
     ranks_.console.warn("no times of units are kept: {}", error.what());
   }

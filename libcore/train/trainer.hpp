@@ -9,13 +9,13 @@
 #include "base/signals.hpp"
 #include "comm/ranks.hpp"
 #include "data/mixture.hpp"
+#include "plan/settings.hpp"
 #include "run/local_target.hpp"
 #include "run/run_directory.hpp"
 #include "run/saver.hpp"
 #include "run/shared_target.hpp"
 #include "train/decision.hpp"
 #include "train/reporter.hpp"
-#include "train/settings.hpp"
 #include "train/start.hpp"
 #include "train/stepper.hpp"
 
@@ -25,7 +25,7 @@ namespace dt::train {
 /// it.
 class Trainer {
  public:
-  Trainer(const Settings& settings, const data::Mixture& dataset, const run::RunDirectory& run,
+  Trainer(const plan::Settings& settings, const data::Mixture& dataset, const run::RunDirectory& run,
           const run::Generation& generation, Start& start, const StopSignals& signals,
           const comm::Ranks& ranks);
 
@@ -58,11 +58,11 @@ class Trainer {
   /// Reports the end; throws what kept the account from being written.
   void stop(const char* reason);
 
-  const Settings& settings_;
+  const plan::Settings& settings_;
   const data::Mixture& dataset_;
   const run::RunDirectory& run_;
   const run::Generation& generation_;
-  const Plan& plan_;
+  const plan::Plan& plan_;
   ModelRuntime& runtime_;
   checkpoint::TrainingState& state_;
   const std::vector<checkpoint::Problem>& passed_over_;

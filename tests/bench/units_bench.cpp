@@ -43,8 +43,8 @@ double forward_flops(std::size_t unit) {
   const model::ModelSpec spec = one_block();
   const double rows = sequence, hidden = double(spec.hidden), half_square = rows * rows / 2;
   if (unit == head) return 3 * 2 * rows * hidden * double(spec.vocabulary);  // with its gradients
-  const double matrices = double(model::matmul_parameters(spec)) - hidden * double(spec.vocabulary);
-  return unit == block ? 2 * rows * matrices + 4 * half_square * hidden : 0;
+  const double matrices = model::unit_flops_per_token(spec, 0)[block].forward;
+  return unit == block ? rows * matrices + 4 * half_square * hidden : 0;
 }
 
 void BM_forward(benchmark::State& state, std::size_t unit) {

@@ -63,6 +63,19 @@ TEST_CASE("ranks of one colour form a group, ordered by key") {
   });
 }
 
+TEST_CASE("a rank without a colour is in no group, and has a record of none") {
+  on_ranks([](Communicator& world) {
+    const bool is_last = world.rank() == world.size() - 1;
+    const auto others = world.split(is_last ? std::nullopt : std::optional(0), 0, "others");
+    const std::unique_ptr<Communicator> all = world.split(0, 0, "all");
+    require((others == nullptr) == is_last, "a group has a rank too many, or too few");
+    if (others) require(sum_of(*others, 1) == world.size() - 1, "the sum over the others is wrong");
+    require(sum_of(*all, 1) == world.size(), "the sum over all is wrong");
+    const std::size_t groups = world.engine().recorder().snapshot().groups.size();
+    require(groups == (is_last ? 2 : 3), "another number of groups is recorded");
+  });
+}
+
 TEST_CASE("a group of a group knows its members by their ranks among all") {
   on_ranks([](Communicator& world) {
     const std::unique_ptr<Communicator> parity = world.split(world.rank() % 2, -world.rank(), "parity");

@@ -129,6 +129,19 @@ TEST_CASE("a rank that does not know the group yet is behind") {
                                                    Contains("rank 3 on n3 (process 103) has not entered it"));
 }
 
+TEST_CASE("of groups that are called alike the newest counts") {
+  World world;
+  const auto add = [&] {
+    for (FakeRank& rank : world.ranks) rank.world = rank.recorder.add_group("data", {0, 1, 2, 3});
+  };
+  add();
+  for (FakeRank& rank : world.ranks) rank.done(5);
+  add();
+  world.enter({0, 1, 2});
+  CHECK_THAT(world.verdict(world.all_alive()),
+             Contains(": rank 3 on n3 (process 103) has not entered it") && !Contains("rank 2"));
+}
+
 TEST_CASE("another operation in the place of this one is a mismatch") {
   World world;
   world.enter({0, 1});

@@ -223,6 +223,31 @@ TEST_CASE("what progress throws stops the work in either phase and leaves nothin
   }
 }
 
+TEST_CASE("a document of any length is written in parts, between which work can be stopped") {
+  const Folder folder;
+  put(folder / "a", std::string(20 << 20, 'a'));  // 40 MiB of tokens
+  std::vector<std::uint64_t> told;
+  const auto note = [&](MakePhase phase, std::uint64_t done, std::uint64_t) {
+    if (phase == MakePhase::write) told.push_back(done);
+  };
+  MakeOptions options = plain_options({folder / "a"});
+  options.val_fraction = 0.5;  // its tail
+  make_dataset(folder / "out", options, note);
+  CHECK(told == std::vector<std::uint64_t>{8 << 20, 10 << 20, 18 << 20, 20 << 20});
+  CHECK(problems_of(folder / "out").empty());
+}
+
+TEST_CASE("work can be stopped at each input that is looked for, before any is read") {
+  const Folder folder;
+  fs::create_directory(folder / "in");
+  for (const char* name : {"a", "b", "c"}) put(folder / "in" / name, "text");
+  int looked = 0;
+  const auto stop_at_third = [&](MakePhase, std::uint64_t, std::uint64_t total) {
+    if (total == 0 && ++looked == 3) throw 42;
+  };
+  CHECK_THROWS_AS(make_dataset(folder / "out", plain_options({folder / "in"}), stop_at_third), int);
+}
+
 TEST_CASE("an existing folder is refused; an empty one is taken; overwriting replaces only a dataset") {
   const Folder folder;
   put(folder / "a", "text");
@@ -324,12 +349,13 @@ TEST_CASE("one process at a time makes a dataset") {
   const Folder folder;
   const MakeOptions options = lines_in_ranges(folder / "a.jsonl");
   bool was_refused = false;
-  make_dataset(folder / "out", options, [&](auto...) {
-    if (std::exchange(was_refused, true)) return;
+  make_dataset(folder / "out", options, [&](MakePhase, std::uint64_t done, std::uint64_t) {
+    if (done == 0 || std::exchange(was_refused, true)) return;
     const auto error = caught([&] { make(folder / "out", options); });
     CHECK(error.kind == ErrorKind::environment);
     CHECK(error.says("another process is making"));
   });
+  CHECK(was_refused);
   CHECK(problems_of(folder / "out").empty());
 }
 
@@ -368,4 +394,14 @@ TEST_CASE("a pipe is neither shared by tasks nor resumed") {
   options.task.count = 2;
   CHECK(caught([&] { make(folder / "out", options); }).says("tasks share inputs"));
   CHECK(folder.num_entries() == 0);
+}
+
+TEST_CASE("what is wrong in the middle of a large file is said with its line") {
+  const Folder folder;
+  MakeOptions options = lines_in_ranges(folder / "a.jsonl");
+  const std::string lines = dt_test::content(folder / "a.jsonl");
+  put(folder / "a.jsonl", lines + "{}\n" + lines);
+  const auto error = caught([&] { make(folder / "out", options); });
+  CHECK(error.kind == ErrorKind::input);
+  CHECK(error.says("a.jsonl:20001: no key \"text\""));
 }

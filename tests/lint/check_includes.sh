@@ -39,7 +39,8 @@ awk '
     arrows["checkpoint"] = "model"
     arrows["interchange"] = "checkpoint"
     arrows["run"] = "checkpoint comm"
-    arrows["train"] = "run parallel optim data interchange"
+    arrows["plan"] = "parallel optim data checkpoint"
+    arrows["train"] = "run plan interchange"
     arrows["prove"] = "train"
     arrows["bench"] = "comm"
     for (module in arrows) allow(module, module)

@@ -4,12 +4,14 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
+#include "parallel/one_rank.hpp"
 
 using namespace dt::parallel;
+using namespace dt_test;
 
 namespace {
 
-/// Plain accumulation written out, with everything at its place, which the passes must arrive at.
+/// One rank's accumulation written out, with everything at its place, which the passes must arrive at.
 class Builder {
  public:
   explicit Builder(const StepShape& shape) : shape_(shape), last_unit_(shape.num_units - 1) {}
@@ -93,7 +95,7 @@ ActionList of_kinds(const ActionList& list, std::initializer_list<ActionKind> ki
 
 }  // namespace
 
-TEST_CASE("passes over plain accumulation give the lists that are written out here") {
+TEST_CASE("passes over one rank's accumulation give the lists that are written out here") {
   for (const int units : {2, 3, 4, 7}) {
     for (const int zero : {0, 1, 2, 3}) {
       for (const int micro_batches : {0, 1, 2, 5}) {

@@ -8,12 +8,13 @@
 
 #include "comm/threads/thread_group.hpp"
 #include "model/model_spec.hpp"
-#include "parallel/builders.hpp"
 #include "parallel/lanes.hpp"
 #include "parallel/model_storage.hpp"
+#include "parallel/one_rank.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
+using namespace dt_test;
 
 namespace {
 

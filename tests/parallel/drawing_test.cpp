@@ -72,8 +72,8 @@ std::vector<std::string> open_elements(const std::string& xml) {
 
 }  // namespace
 
-TEST_CASE("plain accumulation and GPipe are drawn as they are computed") {
-  CHECK(rows(accumulation(2)) == R"(
+TEST_CASE("one rank alone and GPipe are drawn as they are computed") {
+  CHECK(rows(one_f_one_b(1, 2)) == R"(
          0 s        12.0 ms
 stage 0 |F0-B0----F1-B1----|
 F0 forward of micro-batch 0, B0 backward, . idle
@@ -142,7 +142,7 @@ TEST_CASE("blocks say which of a rank's virtual stages computes, and for how lon
 }
 
 TEST_CASE("the picture has a rectangle for each computation, a line for each transfer, and is well-formed") {
-  for (const Schedule& schedule : {accumulation(2), one_f_one_b(4, 8), v_shaped(2, 4)}) {
+  for (const Schedule& schedule : {one_f_one_b(1, 2), one_f_one_b(4, 8), v_shaped(2, 4)}) {
     const Drawn drawn(schedule, true, 0.1 * ms);
     std::size_t computations = 0, sends = 0;
     for (const ActionList& list : drawn.lists) {

@@ -7,13 +7,14 @@
 
 #include "base/half.hpp"
 #include "kernels/elementwise.hpp"
-#include "parallel/builders.hpp"
 #include "parallel/held.hpp"
+#include "parallel/one_rank.hpp"
 #include "support/unit_runner.hpp"
 #include "support/whole_layout.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
+using namespace dt_test;
 
 namespace {
 

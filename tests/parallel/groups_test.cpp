@@ -95,6 +95,17 @@ TEST_CASE("ranks that divide sequences are slowest among those that sum gradient
         std::vector<std::vector<int>>{{0, 2}, {1, 3}, {0, 2}, {1, 3}, {4, 6}, {5, 7}, {4, 6}, {5, 7}});
 }
 
+TEST_CASE("of the groups between stages a rank has a record of its own alone") {
+  const auto channels = channels_of({one_f_one_b(3, 2), {{0, 1, 2, 3}}});
+  const int wrong = comm::run_threads(3, [&](comm::Communicator& world) {
+    const Groups groups(model::Layout{.pp = 3}, world, channels);
+    const auto recorded = world.engine().recorder().snapshot().groups.size();
+    const bool is_between = world.rank() == 1;  // of two stages, both directions each
+    return recorded == (is_between ? 6 : 4) ? 0 : 1;
+  });
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("a layout of other than all ranks is refused") {
   comm::run_threads(2, [](comm::Communicator& world) {
     CHECK_THROWS_AS(Groups(model::Layout{.dp = 3}, world), Error);

@@ -6,12 +6,13 @@
 #include <random>
 
 #include "base/error.hpp"
-#include "parallel/builders.hpp"
+#include "parallel/one_rank.hpp"
 #include "parallel/paper_ranks.hpp"
 #include "parallel/validator.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
+using namespace dt_test;
 
 namespace {
 

@@ -111,3 +111,26 @@ TEST_CASE("a stage takes the memory that the walk of its list finds") {
     }
   }
 }
+
+TEST_CASE("a stage's storage holds what its estimate says") {
+  const auto [tied, vocabulary] = GENERATE(table<bool, int>({{true, 1001}, {false, 1001}, {true, 7}}));
+  const auto [reduce, zero_group] = GENERATE(table<DType, int>({{DType::f32, 0}, {DType::bf16, 2}}));
+  Setting setting{
+      .layers = 10, .tied = tied, .precision = {.reduce = reduce}, .spec = grouped_spec(10, tied)};
+  setting.spec->vocabulary = vocabulary;  // a table much smaller or much larger than a block
+  for (const Kind& kind : kinds) {
+    for (const int zero : {0, 1, 2, 3}) {
+      for (const int extra : {0, num_units(setting) - 2 * kind.virtual_stages}) {  // all but one on the first
+        setting.layout = laid_out({.pp = 2,
+                                   .dp = 4,
+                                   .zero = zero,
+                                   .zero_group = zero == 0 ? 0 : zero_group,
+                                   .schedule = kind.schedule,
+                                   .virtual_stages = kind.virtual_stages},
+                                  num_units(setting), extra);
+        for (setting.micro_batches = 4; setting.micro_batches <= 12; setting.micro_batches += 8)
+          train(setting, [&](Rank& rank) { check_stored(setting, rank); });
+      }
+    }
+  }
+}

@@ -75,6 +75,17 @@ TEST_CASE("the third send waits for the first") {
   CHECK(walk_together(lists, 1, clock).actions[0][2].start_s == 1);
 }
 
+TEST_CASE("a tied table's gradient leaves once it is summed over the ranks") {
+  using enum ActionKind;
+  const Action sends{send, 1, -1, Payload::tied_gradient, 0},
+      receives{receive, 1, -1, Payload::tied_gradient, 1};
+  const std::vector<ActionList> lists{{receives, {control}}, {{reduce, 1}, sends, {control}}};
+  const Clock clock{[](int, const Action& a) { return a.kind == reduce ? 3.0 : a.transfers() ? 1.0 : 0.0; }};
+  const Timeline timeline = walk_together(lists, 1, clock);
+  CHECK(timeline.actions[1][1].start_s == 3);
+  CHECK(timeline.end_s() == 4);
+}
+
 TEST_CASE("a walk that cannot go on names the rank and the action") {
   using enum ActionKind;
   const auto activation = [](ActionKind kind, int unit, int m) {

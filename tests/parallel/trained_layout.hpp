@@ -146,6 +146,7 @@ class Rank {
   const Executor& executor() const { return executor_; }
   const LocalTable& local() const { return local_; }
   const ModelStorage& storage() const { return storage_; }
+  ModelStorage& storage() { return storage_; }
   std::size_t scratch_bytes() const { return context_.scratch().peak_bytes(); }
   const std::vector<std::unique_ptr<model::Unit>>& units() const { return units_; }
 
@@ -273,6 +274,28 @@ inline void check_held(const Setting& setting, const Rank& rank) {
   if (held > pool || held < 0.93 * pool)  // buffers of one kind do not serve for another
     throw Error(ErrorKind::internal, fmt::format("{}: the walk finds {} bytes, running takes {}",
                                                  setting.layout.to_string(), held, pool));
+}
+
+/// A rank's storage holds what its estimate says, and whole weights and gradients beside it no more than
+/// that.
+inline void check_stored(const Setting& setting, Rank& rank) {
+  const LanePlan plan =
+      LanePlan(setting.micro_batches, setting.lanes).of_rank(rank.local().place().dp, setting.layout.dp);
+  const StorageBytes told = ModelStorage::estimate(rank.local(), setting.precision, &plan);
+  const StorageBytes of_weights = ModelStorage::estimate(rank.local(), setting.precision, nullptr);
+  // A whole gradient's buffer may serve for one that travels in 16 bits.
+  const std::size_t slack = setting.precision.wire() == setting.precision.gradient ? 0 : told.gathered / 3;
+  const StorageBytes held = rank.storage().bytes();
+  if (held.weights != told.weights || held.gradients != told.gradients || held.optimizer != told.optimizer ||
+      held.checkpoint != told.checkpoint || held.gathered > told.gathered + slack ||
+      rank.storage().weights().most_gathered_bytes() > of_weights.gathered)
+    throw Error(
+        ErrorKind::internal,
+        fmt::format("{}, stage {}: weights, gradients, optimizer, checkpoint, gathered {} {} {} {} {} "
+                    "are told, {} {} {} {} {} held",
+                    setting.layout.to_string(), rank.local().place().pp, told.weights, told.gradients,
+                    told.optimizer, told.checkpoint, told.gathered, held.weights, held.gradients,
+                    held.optimizer, held.checkpoint, held.gathered));
 }
 
 }  // namespace dt_test

@@ -4,10 +4,11 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
-#include "parallel/builders.hpp"
+#include "parallel/one_rank.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
+using namespace dt_test;
 
 TEST_CASE("what the builder emits is valid") {
   for (int units : {1, 2, 5}) {

@@ -9,7 +9,7 @@ using namespace dt::prove;
 
 namespace {
 
-std::string refusal(const std::string& text, int num_ranks, const train::Settings& base = {}) {
+std::string refusal(const std::string& text, int num_ranks, const plan::Settings& base = {}) {
   try {
     parse_layouts(text, base, num_ranks);
     return {};
@@ -19,8 +19,8 @@ std::string refusal(const std::string& text, int num_ranks, const train::Setting
   }
 }
 
-train::Plan plan_of(const model::Layout& layout, std::int64_t micro_batches = 8) {
-  train::Plan plan;
+plan::Plan plan_of(const model::Layout& layout, std::int64_t micro_batches = 8) {
+  plan::Plan plan;
   plan.layout = layout;
   plan.micro_batches_per_step = micro_batches;
   plan.grad_lanes = 4;
@@ -63,7 +63,7 @@ TEST_CASE("a layout is read as it is printed") {
 }
 
 TEST_CASE("stages that are asked for are those of as many stages alone") {
-  train::Settings base;
+  plan::Settings base;
   base.pp = 2, base.stage_units = {"1", "3"};
   const auto layouts = parse_layouts("dp=1; pp=1,dp=2; virtual-stages=2,schedule=zero-bubble,dp=1", base, 2);
   CHECK(layouts[0].settings.stage_units == base.stage_units);
@@ -72,7 +72,7 @@ TEST_CASE("stages that are asked for are those of as many stages alone") {
 }
 
 TEST_CASE("what a layout leaves out is as the command says") {
-  train::Settings base;
+  plan::Settings base;
   base.pp = 2, base.pp_schedule = "gpipe";
   const auto layouts = parse_layouts("dp=1; pp=1,schedule=1f1b", base, 4);
   CHECK(layouts[0].ranks == 2);
@@ -99,7 +99,7 @@ TEST_CASE("a pipeline that cannot be is refused with what would do") {
 
 TEST_CASE("pipelines, schedules and recompute change no bit; ZeRO 2 and 3 are a class of their own") {
   using enum model::PipelineSchedule;
-  const train::Plan one = plan_of({});
+  const plan::Plan one = plan_of({});
   for (const int pp : {1, 2, 8}) {
     for (const int dp : {1, 2, 4}) {
       CHECK(promise_of(plan_of({.pp = pp, .dp = dp}), one).same_bits);
@@ -108,10 +108,10 @@ TEST_CASE("pipelines, schedules and recompute change no bit; ZeRO 2 and 3 are a 
                 .same_bits);
     }
   }
-  train::Plan again = plan_of({.pp = 2, .schedule = gpipe});
-  again.recompute = train::Recompute::full;
+  plan::Plan again = plan_of({.pp = 2, .schedule = gpipe});
+  again.recompute = plan::Recompute::full;
   CHECK(promise_of(again, one).same_bits);
-  const train::Plan sharded = plan_of({.dp = 2, .zero = 2});
+  const plan::Plan sharded = plan_of({.dp = 2, .zero = 2});
   CHECK(!promise_of(sharded, one).same_bits);
   CHECK(promise_of(plan_of({.pp = 4, .dp = 2, .zero = 3, .schedule = interleaved, .virtual_stages = 2}),
                    sharded)
@@ -123,7 +123,7 @@ TEST_CASE("pipelines, schedules and recompute change no bit; ZeRO 2 and 3 are a 
 TEST_CASE(
     "at any cp, dp of a power of two and groups of ZeRO that are whole nodes of the sum change no bit") {
   for (const int cp : {2, 3, 6}) {
-    const train::Plan one = plan_of({.cp = cp});
+    const plan::Plan one = plan_of({.cp = cp});
     CHECK(promise_of(plan_of({.dp = 4, .cp = cp}), one).same_bits);
     CHECK(promise_of(plan_of({.dp = 2, .zero = 1, .zero_group = 2, .cp = cp}), one).same_bits);
     CHECK(!promise_of(plan_of({.dp = 3, .cp = cp}), one).same_bits);

@@ -27,7 +27,7 @@ USER_DEFINED = ["<sep>", "\u2460", "ab", "abc", "h\u00e9llo", "e", "\u2581the", 
 
 
 def trained(corpus, **options):
-    options = {"model_type": "bpe", "vocab_size": 1500, "character_coverage": 0.998, "minloglevel": 2, **options}
+    options = {"model_type": "bpe", "character_coverage": 0.998, "minloglevel": 2, **options}
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(corpus.split("\n")), model_writer=model, **options)
     return model.getvalue()
@@ -39,8 +39,8 @@ def rules_file(path, rules):
     return path
 
 
-def models(corpus, folder):
-    train = functools.partial(trained, corpus)
+def models(corpus, folder, vocab_size=1500):
+    train = functools.partial(trained, corpus, vocab_size=vocab_size)
     rules, one_space = rules_file(f"{folder}/rules.tsv", RULES), rules_file(f"{folder}/one_space.tsv", RULES[:-1])
     plain = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
     llama2 = train(**plain, byte_fallback=True, split_digits=True, allow_whitespace_only_pieces=True)
@@ -80,16 +80,20 @@ def rescored(model, change):
     return bytes(out)
 
 
-def check_tekken(program, corpus, texts, folder):
-    """The first tokens of a vocabulary after the special tokens, which are not found in text."""
-    _, tokenizer = next(check_tokenizers.byte_level_ones([corpus]))
-    ranks, num_special, num_kept = check_tokenizers.ranks_of(tokenizer), 1000, 2000
-    path = f"{folder}/tekken.json"
+def write_tekken(path, ranks, num_special, num_kept):
     with open(path, "w", encoding="ascii") as file:
         json.dump({"config": {"pattern": check_tokenizers.OTHER_PATTERN, "num_vocab_tokens": len(ranks), "default_vocab_size": num_special + num_kept,
                               "default_num_special_tokens": num_special, "version": "v3"},
                    "vocab": [{"rank": rank, "token_bytes": base64.b64encode(token).decode(), "token_str": None} for token, rank in ranks.items()],
                    "special_tokens": [{"rank": rank, "token_str": text, "is_control": True} for rank, text in enumerate(["<unk>", "<s>", "</s>", "[INST]"])]}, file)
+
+
+def check_tekken(program, corpus, texts, folder):
+    """The first tokens of a vocabulary after the special tokens, which are not found in text."""
+    _, tokenizer = next(check_tokenizers.byte_level_ones([corpus]))
+    ranks, num_special, num_kept = check_tokenizers.ranks_of(tokenizer), 1000, 2000
+    path = f"{folder}/tekken.json"
+    write_tekken(path, ranks, num_special, num_kept)
     kept = {token: rank for token, rank in ranks.items() if rank < num_kept}
     encoding = tiktoken.Encoding("tekken", pat_str=check_tokenizers.OTHER_PATTERN, mergeable_ranks=kept, special_tokens={})
     return differences("tekken", program, [path], texts, lambda text: [num_special + id for id in encoding.encode(text)],

@@ -47,10 +47,10 @@ def trained(texts, model, normalizer, pre_tokenizer, decoder, **options):
     return tokenizer
 
 
-def byte_level_ones(texts):
+def byte_level_ones(texts, vocab_size=3000):
     def make(normalizer, *steps):
         return trained(texts, models.BPE(), normalizer, steps[0] if len(steps) == 1 else Sequence(list(steps)), decoders.ByteLevel(),
-                       vocab_size=3000, special_tokens=["<|endoftext|>"], initial_alphabet=ByteLevel.alphabet())
+                       vocab_size=vocab_size, special_tokens=["<|endoftext|>"], initial_alphabet=ByteLevel.alphabet())
 
     plain = ByteLevel(add_prefix_space=False, use_regex=False)
     yield "gpt2", make(None, ByteLevel(add_prefix_space=False))
@@ -71,14 +71,14 @@ def without_pre_tokenizer(tokenizer):
     return Tokenizer.from_str(json.dumps(content))
 
 
-def character_ones(texts):
+def character_ones(texts, vocab_size=2500):
     bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
     to_text = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
     sentencepiece = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
 
     def make(normalizer, pre_tokenizer, decoder, model=None):
         model = model or models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True)
-        tokenizer = trained(texts, model, normalizer, pre_tokenizer, decoder, vocab_size=2500, limit_alphabet=150,
+        tokenizer = trained(texts, model, normalizer, pre_tokenizer, decoder, vocab_size=vocab_size, limit_alphabet=vocab_size // 16,
                             special_tokens=["<unk>", "<s>"] + (bytes_ if model.byte_fallback else []))
         content = json.loads(tokenizer.to_str())
         content["added_tokens"] = content["added_tokens"][:2]

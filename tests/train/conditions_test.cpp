@@ -13,35 +13,35 @@ namespace {
 using Differences = std::vector<std::string>;
 
 /// From a plan without settings of its own to one that is changed.
-Differences after(const std::function<void(Plan&)>& change) {
-  Plan plan;
+Differences after(const std::function<void(plan::Plan&)>& change) {
+  plan::Plan plan;
   change(plan);
-  return condition_differences(describe_conditions(Plan()), describe_conditions(plan));
+  return condition_differences(describe_conditions(plan::Plan()), describe_conditions(plan));
 }
 
 }  // namespace
 
 TEST_CASE("what changes the bits is a condition, and told when it differs") {
-  CHECK(after([](Plan&) {}).empty());
-  CHECK(after([](Plan& p) { p.threads = 2; }) == Differences{"threads 1 → 2"});
-  CHECK(after([](Plan& p) { p.layout.tp = 2; }) == Differences{"tp 1 → 2"});
-  CHECK(after([](Plan& p) { p.layout.sequence_parallel = true; }) ==
+  CHECK(after([](plan::Plan&) {}).empty());
+  CHECK(after([](plan::Plan& p) { p.threads = 2; }) == Differences{"threads 1 → 2"});
+  CHECK(after([](plan::Plan& p) { p.layout.tp = 2; }) == Differences{"tp 1 → 2"});
+  CHECK(after([](plan::Plan& p) { p.layout.sequence_parallel = true; }) ==
         Differences{"sequence_parallel false → true"});
-  CHECK(after([](Plan& p) { p.layout.pp = 2, p.layout.dp = 4; }).empty());
-  CHECK(after([](Plan& p) { p.adamw.beta1 = 0.8; }) == Differences{"beta1 0.9 → 0.8"});
-  CHECK(after([](Plan& p) { p.adamw.beta2 = 0.99; }) == Differences{"beta2 0.95 → 0.99"});
-  CHECK(after([](Plan& p) { p.adamw.eps = 1e-5; }) == Differences{"adam_eps 1e-08 → 1e-05"});
-  CHECK(after([](Plan& p) { p.mask_documents = true; }) == Differences{"mask_documents false → true"});
+  CHECK(after([](plan::Plan& p) { p.layout.pp = 2, p.layout.dp = 4; }).empty());
+  CHECK(after([](plan::Plan& p) { p.adamw.beta1 = 0.8; }) == Differences{"beta1 0.9 → 0.8"});
+  CHECK(after([](plan::Plan& p) { p.adamw.beta2 = 0.99; }) == Differences{"beta2 0.95 → 0.99"});
+  CHECK(after([](plan::Plan& p) { p.adamw.eps = 1e-5; }) == Differences{"adam_eps 1e-08 → 1e-05"});
+  CHECK(after([](plan::Plan& p) { p.mask_documents = true; }) == Differences{"mask_documents false → true"});
 }
 
 TEST_CASE("the conditions name the program by its content") {
-  CHECK_THAT(describe_conditions(Plan()),
+  CHECK_THAT(describe_conditions(plan::Plan()),
              Catch::Contains("\"program\":\"" + to_hex(executable_digest()) + "\""));
 }
 
 TEST_CASE("of what an older version did not record, nothing is said") {
   CHECK(condition_differences(R"({"threads":1,"build":"dt 0.0.9"})", R"({"threads":1,"program":"0123"})")
             .empty());
-  CHECK(condition_differences("{}", describe_conditions(Plan())).empty());
-  CHECK(condition_differences("", describe_conditions(Plan())).empty());
+  CHECK(condition_differences("{}", describe_conditions(plan::Plan())).empty());
+  CHECK(condition_differences("", describe_conditions(plan::Plan())).empty());
 }

@@ -164,9 +164,11 @@ void MpiTransport::idle(double waited_s) {
   }
 }
 
-std::unique_ptr<Transport> MpiTransport::split(int color, int key, std::span<const int> /*members*/) {
+std::unique_ptr<Transport> MpiTransport::split(std::optional<int> color, int key,
+                                               std::span<const int> /*members*/) {
   MPI_Comm part = MPI_COMM_NULL;
-  check(MPI_Comm_split(communicator_, color, key, &part), "split a group");
+  check(MPI_Comm_split(communicator_, color.value_or(MPI_UNDEFINED), key, &part), "split a group");
+  if (!color) return {};
   return std::make_unique<MpiTransport>(part);
 }
 

@@ -21,7 +21,7 @@ class MpiTransport : public Transport {
   /// MPI cannot take back a send that its receiver has not asked for.
   bool withdraw(Pending& pending) noexcept override;
   void idle(double waited_s) override;
-  std::unique_ptr<Transport> split(int color, int key, std::span<const int> members) override;
+  std::unique_ptr<Transport> split(std::optional<int> color, int key, std::span<const int> members) override;
 
  private:
   struct Transfer {

@@ -169,9 +169,12 @@ void ThreadTransport::notify() {
   }
 }
 
-std::unique_ptr<Transport> ThreadTransport::split(int color, int /*key*/, std::span<const int> members) {
+std::unique_ptr<Transport> ThreadTransport::split(std::optional<int> color, int /*key*/,
+                                                  std::span<const int> members) {
+  const int number = num_splits_++;  // counted by those in no group, too: all number splits alike
+  if (!color) return {};
   const auto place = std::find(members.begin(), members.end(), rank_);
-  return std::make_unique<ThreadTransport>(hub_->subgroup(num_splits_++, color, members),
+  return std::make_unique<ThreadTransport>(hub_->subgroup(number, *color, members),
                                            static_cast<int>(place - members.begin()));
 }
 

@@ -99,7 +99,7 @@ class ThreadTransport : public Transport {
   bool withdraw(Pending& pending) noexcept override;
   void idle(double waited_s) override;
   void notify() override;
-  std::unique_ptr<Transport> split(int color, int key, std::span<const int> members) override;
+  std::unique_ptr<Transport> split(std::optional<int> color, int key, std::span<const int> members) override;
 
  private:
   std::shared_ptr<Hub> hub_;

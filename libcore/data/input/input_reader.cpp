@@ -18,7 +18,10 @@ namespace {
 
 constexpr std::size_t block_bytes = std::size_t{256} << 10;
 constexpr std::size_t max_blocks = 16;
-constexpr int max_depth = 16;  // some files decompress to themselves
+/// Each layer takes memory and stack while what is in it is read, and a file can be its own content (a gzip
+/// quine).
+constexpr int max_layers = 16;
+
 /// Nobody waits for more.
 struct ReadingStopped {};
 
@@ -111,46 +114,42 @@ void InputReader::read_file(const InputFile& input) {
   FileSource file(input, [this] { check(); });
   file_ = &file;
   reported_bytes_ = 0;
-  depth_ = 0;
   // The middle of text may look like anything.
   if (input.begin > 0) return read_documents(file, input.name(), input.name());
   read_stream(file, input.name(), input.name());
 }
 
-/// Reads what an archive or a compressed stream holds.
-void InputReader::read_wrapped(ByteSource& source, const std::string& name, const std::string& plain_name) {
-  if (depth_ == max_depth)
-    throw input_error("{} is wrapped in more than {} archives and compressions", name, max_depth);
-  ++depth_;
-  read_stream(source, name, plain_name);
-  --depth_;
-}
-
-/// `plain_name` is what the name would be if nothing were compressed.
-void InputReader::read_stream(ByteSource& source, const std::string& name, const std::string& plain_name) {
+/// `plain_name` is what the name would be if nothing were compressed; `depth`: in how many layers it is.
+void InputReader::read_stream(ByteSource& source, const std::string& name, const std::string& plain_name,
+                              int depth) {
+  if (depth > max_layers)
+    throw input_error("{} is compressed or archived more than {} times over", name, max_layers);
   PeekedSource peeked(source);
   if (read_if_tokens(peeked, name)) return;
   const Content content = content_of(peeked.first());
   if (codec_name(content) != nullptr) {
     Decompressor decompressor(peeked, content, name);
-    return read_wrapped(decompressor, name, without_suffix(plain_name));
+    return read_stream(decompressor, name, without_suffix(plain_name), depth + 1);
   }
-  if (content == Content::tar) return read_archive(peeked, name);
+  if (content == Content::tar) return read_archive(peeked, name, depth);
   if (content != Content::plain)
     throw table_error(content, name, &source == file_ && fs::is_regular_file(name));
   read_documents(peeked, name, plain_name);
 }
 
-void InputReader::read_archive(ByteSource& source, const std::string& name) {
+void InputReader::read_archive(ByteSource& source, const std::string& name, int depth) {
   TarReader archive(source, name);
   while (const auto member = archive.next()) {
-    if (!is_hidden(*member)) read_wrapped(archive, name + ":" + *member, *member);
+    if (!is_hidden(*member)) read_stream(archive, name + ":" + *member, *member, depth + 1);
   }
 }
 
 void InputReader::read_documents(ByteSource& source, const std::string& name, const std::string& plain_name) {
-  const auto stream = std::make_shared<const InputStream>(InputStream{
-      name, is_jsonl(plain_name, options_.format), std::nullopt, false, input_.begin, input_.range});
+  InputStream made{name, is_jsonl(plain_name, options_.format)};
+  made.begin = input_.begin;
+  made.range = input_.range;
+  if (made.begin > 0) made.lines_before = std::make_shared<InputStream::LinesBefore>();
+  const auto stream = std::make_shared<const InputStream>(std::move(made));
   if (options_.format == InputFormat::npy) throw input_error("{} is no file of NumPy's (.npy)", name);
   Utf8Mender mender(options_.invalid);
   for (bool ends = false; !ends;) {

@@ -27,6 +27,12 @@ struct InputStream {
   bool has_documents = false;                      // of tokens: an index says where they end
   std::uint64_t begin = 0;                         // of the file, in bytes, where reading began
   std::uint64_t range = 0;                         // of the inputs, that it belongs to
+  /// Where it begins in the middle of the file: the lines before, once somebody asks.
+  struct LinesBefore {
+    std::once_flag counted;
+    std::uint64_t count = 0;
+  };
+  std::shared_ptr<LinesBefore> lines_before = {};
 };
 
 struct InputOptions {
@@ -55,17 +61,16 @@ class InputReader {
   InputReader(const InputReader&) = delete;
 
   /// The next block; nullopt at the end. `idle` is called a few times a second while there is none yet; what
-  /// it throws passes through. Errors: input, what cannot be opened, is damaged, is of a format that is not
-  /// read, or is wrapped in more archives and compressions than anybody makes; environment, a failed read.
+  /// it throws passes through. Errors: input, what cannot be opened, is damaged, or is of a format that is
+  /// not read; environment, a failed read.
   std::optional<InputBlock> next(const std::function<void()>& idle);
 
  private:
   void work();
   void check() const;
   void read_file(const InputFile& input);
-  void read_wrapped(ByteSource& source, const std::string& name, const std::string& plain_name);
-  void read_stream(ByteSource& source, const std::string& name, const std::string& plain_name);
-  void read_archive(ByteSource& source, const std::string& name);
+  void read_stream(ByteSource& source, const std::string& name, const std::string& plain_name, int depth = 0);
+  void read_archive(ByteSource& source, const std::string& name, int depth);
   void read_documents(ByteSource& source, const std::string& name, const std::string& plain_name);
   bool read_if_tokens(PeekedSource& source, const std::string& name);
   void read_megatron(const InputFile& input);
@@ -78,7 +83,6 @@ class InputReader {
   InputFile input_;  // that is being read
   const FileSource* file_ = nullptr;
   std::uint64_t reported_bytes_ = 0;  // of it
-  int depth_ = 0;                     // how many wrappings the present stream lies in
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -28,10 +28,6 @@ Schedule with_warm_up(int num_ranks, int num_micro_batches, const WarmUp& warm_u
 
 }  // namespace
 
-Schedule accumulation(int num_micro_batches) {
-  return with_warm_up(1, num_micro_batches, [](int) { return 0; });
-}
-
 Schedule gpipe(int num_ranks, int num_micro_batches) {
   return with_warm_up(num_ranks, num_micro_batches, [&](int) { return num_micro_batches; });
 }

@@ -39,13 +39,12 @@ struct Schedule {
   int num_stages() const { return static_cast<int>(rank_of.size()); }
 };
 
-/// One rank, one micro-batch after the other, each forward and backward.
-Schedule accumulation(int num_micro_batches);
 /// All forwards, then all backwards. Holds all micro-batches. Source: Huang et al. 2019 (GPipe), section 2.
 /// Backwards go in the order of micro-batches too, in which gradients are summed.
 Schedule gpipe(int num_ranks, int num_micro_batches);
 /// A backward as soon as there can be one, then forwards and backwards in turns: rank p holds at most P − p
-/// micro-batches. Source: Narayanan et al. 2021, section 2.2.1 (PipeDream-Flush).
+/// micro-batches. One rank alone goes from each micro-batch's forward to its backward. Source: Narayanan et
+/// al. 2021, section 2.2.1 (PipeDream-Flush).
 Schedule one_f_one_b(int num_ranks, int num_micro_batches);
 /// The same with `virtual_stages` on each rank, stage s on rank s mod P, which go by groups of P
 /// micro-batches. Source: Narayanan et al. 2021, section 2.2.2. Where P does not divide M, it is the schedule

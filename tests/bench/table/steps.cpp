@@ -56,7 +56,7 @@ int num_steps(DType precision) {
 
 double Workload::work() const {
   const auto length = static_cast<double>(sequence);
-  return 6 * static_cast<double>(model::matmul_parameters(spec) * tokens()) +
+  return model::flops_per_token(spec, 0) * static_cast<double>(tokens()) +
          7 * static_cast<double>(batch * spec.query_heads * spec.head_dim * spec.layers) * length * length;
 }
 

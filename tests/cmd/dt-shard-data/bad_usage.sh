@@ -42,3 +42,8 @@ for word in arrow unigram; do
 done
 expect_exit 0 dt-shard-data --version
 expect_match stdout '^dt-shard-data [0-9]'
+
+# Threads that the system does not begin.
+(ulimit -v 3000000 && expect_exit 4 dt-shard-data --out out --threads 1024 in) || exit 1
+expect_match stderr 'the system begins [0-9]+ threads, not 1023: .*--threads'
+expect_absent out

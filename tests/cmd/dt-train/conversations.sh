@@ -89,3 +89,14 @@ echo "{\"messages\": [$(message '<|x|>' x)]}" >bad.jsonl
 refused 3 'message 0 has the role "<.x.>"; a name of letters' --turn-format '{content}' bad.jsonl
 expect_exit 0 dt-shard-data --json "${sharding[@]}" --out some --val-fraction 0 --skip-bad-lines --turn-format '{content}' bad.jsonl chats.jsonl
 expect_match stdout '"bad_lines":1,'
+
+# Whatever the file is called, and without a name.
+expect_exit 0 dt-shard-data --encode-only "${sharding[@]}" --turn-format '{content}' chats.jsonl
+cp stdout ids
+cp chats.jsonl chats.json
+expect_exit 0 dt-shard-data --encode-only "${sharding[@]}" --turn-format '{content}' chats.json
+cmp stdout ids
+expect_exit 0 dt-shard-data --encode-only "${sharding[@]}" --turn-format '{content}' <chats.jsonl
+cmp stdout ids
+refused 3 'nothing to learn: no conversation has a turn of --loss-on asistant,tool' --turn-format '{content}' \
+  --loss-on asistant,tool chats.jsonl

@@ -54,6 +54,17 @@ END
 expect_absent run
 
 model=llama-tiny
+# Ranks that share layers and divide sequences where they do not divide features: each sends its rows of what goes to the next stage, and
+# gathers for its weights' gradients what it has but rows of.
+sent_of() { sed -nE "s/.*\"action\":\"$1\",\"unit\":\"layers.0\",\"micro_batch\":0,.*\"bytes\":([0-9]+).*/\1/p" stdout | head -n 1; }
+shared=(4 --tp 2 --pp 2 --json)
+expect_exit 0 show "${shared[@]}"
+whole=$(sent_of send)
+expect_equal "$(sent_of backward_weight)" 0 "bytes of gradients of weights"
+expect_exit 0 show "${shared[@]}" --sequence-parallel
+expect_equal "$(sent_of send)" "$((whole / 2))" "bytes to the next stage"
+expect_equal "$(($(sent_of backward_weight) > 0))" 1 "gathered for gradients of weights"
+expect_equal "$(grep -c '"kind":"stage"' stdout)" 2 "stages"
 # A slower link and a faster one.
 step_s() { sed -nE 's/.*"kind":"step",.*"step_s":([0-9.e-]+).*/\1/p' stdout; }
 expect_exit 0 show 2 --pp 2 --json --link-bandwidth 1e15
@@ -89,6 +100,10 @@ expect_exit 3 show 2 --run run --threads 1 --tp 2
 expect_match stderr 'unit_times.json: --tp was 1 where it was measured, and is 2'
 expect_exit 3 show 2 --run run --threads 1 --cp 2
 expect_match stderr 'unit_times.json: --cp was 1 where it was measured, and is 2'
+expect_exit 0 dt-train --model llama-tiny --data shards --sequence-length 32 --steps 4 --threads 1 --comm threads=2 --tp 2 --run shared
+expect_exit 0 show 2 --run shared --threads 1 --tp 2
+expect_exit 3 show 2 --run shared --threads 1 --tp 2 --sequence-parallel
+expect_match stderr 'unit_times.json: --sequence-parallel was false where it was measured, and is true'
 cat >as_many_units.json <<'END'
 {"model_type": "gpt2", "vocab_size": 300, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}
 END

@@ -70,6 +70,13 @@ expect_match stderr 'names no folder'
 expect_exit 3 train bad --steps 1 --data nowhere --stage-dir local
 expect_match stderr 'nowhere/dataset.json'
 
+# Ranks wait for a copy longer than for each other: here while somebody else's is made.
+mkdir slow
+flock slow/dt-stage.lock sleep 4 &
+expect_exit 0 train waited "${common[@]}" --comm threads=2 --comm-timeout 1s --stage-dir slow
+expect_equal "$(copies slow)" 1
+wait
+
 # A full disk is a warning: one that is seen to be too small, and one that turns out so, page by page, while it is written to.
 [[ $(id -u) = 0 ]] || skip "needs root to mount a small file system"
 pages=$((($(find shards -type f -printf '%s + ')0 + 4095) / 4096))

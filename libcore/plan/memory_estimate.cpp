@@ -1,0 +1,134 @@
+#include "plan/memory_estimate.hpp"
+
+#include <algorithm>
+
+#include "model/unit.hpp"
+#include "parallel/held.hpp"
+#include "parallel/tensor_seam.hpp"
+#include "plan/forecast.hpp"
+#include "plan/lists.hpp"
+
+namespace dt::plan {
+
+namespace {
+
+using Units = std::vector<std::unique_ptr<model::Unit>>;
+
+/// About what a matrix product and attention pack of their operands, beside what each thread packs.
+constexpr std::size_t packing_bytes = std::size_t{28} << 20, packing_bytes_of_thread = std::size_t{2} << 20;
+
+/// What training all of a step's micro-batches, or evaluation, keeps of a stage.
+parallel::StorageBytes storage_of(const Plan& plan, const parallel::LocalTable& local) {
+  if (plan.micro_batches_per_step == 0)
+    return parallel::ModelStorage::estimate(local, plan.precision, nullptr);
+  const parallel::LanePlan lanes = plan.lanes();
+  return parallel::ModelStorage::estimate(local, plan.precision, &lanes);
+}
+
+std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) {
+  std::vector<parallel::UnitBytes> bytes;
+  for (const auto& unit : units) {
+    const Shape shape = unit->output_shape(plan.micro_batch, plan.local_length());
+    bytes.push_back(
+        {.output = shape.numel() * static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
+         .saved = static_cast<std::int64_t>(unit->saved_bytes(plan.micro_batch, plan.local_length())),
+         .handover = static_cast<std::int64_t>(unit->handover_bytes(plan.micro_batch, plan.local_length()))});
+  }
+  return bytes;
+}
+
+std::size_t working_bytes(const Plan& plan, const Units& units, const std::vector<int>& held) {
+  std::size_t scratch = 0;
+  for (const int unit : held)
+    scratch = std::max(
+        scratch, units[static_cast<std::size_t>(unit)]->scratch_bytes(plan.micro_batch, plan.local_length()));
+  return scratch + packing_bytes + packing_bytes_of_thread * static_cast<std::size_t>(plan.threads);
+}
+
+/// The batch in work and the one read ahead: tokens, labels and, where documents are masked, their starts.
+std::size_t batch_bytes(const Plan& plan) {
+  const auto samples = static_cast<std::size_t>(plan.lanes().num_micro_batches() * plan.micro_batch);
+  return (plan.mask_documents ? 6 : 4) * samples * static_cast<std::size_t>(plan.sequence_length) *
+         sizeof(std::int32_t);
+}
+
+/// The bucket, unless all that can be under way at a time is less.
+std::size_t most_arriving_bytes(const Plan& plan, const parallel::LocalTable& local,
+                                const parallel::StorageBytes& storage) {
+  if (plan.layout.data_ranks() == 1) return 0;
+  std::size_t gradients = 0;
+  for (const parallel::LocalParam& param : local.params())
+    gradients += static_cast<std::size_t>(param.slice.numel()) * dtype_bytes(plan.precision.wire());
+  const std::size_t most = plan.layout.zero >= 2 ? storage.gathered : gradients;
+  return plan.comm_bucket_bytes > 0 ? std::min(most, plan.comm_bucket_bytes) : most;
+}
+
+/// Whether there are ranks that do not write their share of a checkpoint themselves.
+bool has_others_write(const Plan& plan) {
+  const int per_node = plan.launch.ranks_per_node;  // 0: nodes have different numbers of ranks
+  return plan.writers_per_node && plan.layout.size() > 1 &&
+         (per_node == 0 || *plan.writers_per_node < per_node);
+}
+
+/// All but activations.
+MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
+  MemoryEstimate memory{.storage = storage_of(plan, local)};
+  memory.batches = batch_bytes(plan);
+  if (plan.saves_in_background || has_others_write(plan))
+    memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
+  memory.arriving = most_arriving_bytes(plan, local, memory.storage);
+  return memory;
+}
+
+std::uint64_t most_of_any_host(const Plan& plan, const std::vector<std::uint64_t>& of_stage) {
+  const int per_host = std::max(1, plan.launch.ranks_per_node), ranks = plan.layout.size();
+  std::uint64_t most = 0;
+  for (int first = 0; first < ranks; first += per_host) {
+    std::uint64_t bytes = 0;
+    for (int rank = first; rank < std::min(ranks, first + per_host); ++rank)
+      bytes += of_stage[static_cast<std::size_t>(plan.layout.place_of(rank).pp)];
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+}  // namespace
+
+std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
+  const model::ParameterTable table(asked.spec);
+  const model::Seam seam(parallel::share_of(asked.layout, busiest(asked, 0).place));
+  const Units units =
+      model::make_units(Device::host(), asked.spec, table, asked.precision.compute, asked.kept(), seam);
+  const std::vector<parallel::UnitBytes> bytes = bytes_of(asked, units);
+  Plan plan = busiest(asked, 0);
+  std::vector<MemoryEstimate> stages;
+  for (const parallel::ActionList& list : training_lists(plan)) {
+    plan.place.pp = static_cast<int>(stages.size());
+    const parallel::LocalTable local(table, plan.layout, plan.place);
+    MemoryEstimate& memory = stages.emplace_back(held_bytes(plan, local));
+    memory.activations = static_cast<std::size_t>(parallel::most_held_bytes(list, bytes)) +
+                         working_bytes(plan, units, local.units());
+  }
+  return stages;
+}
+
+std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstimate>& stages) {
+  std::vector<std::uint64_t> bytes;
+  for (const MemoryEstimate& memory : stages) bytes.push_back(memory.total());
+  return most_of_any_host(plan, bytes);
+}
+
+std::uint64_t host_state_bytes(const Plan& asked) {
+  const model::ParameterTable table(asked.spec);
+  Plan plan = busiest(asked, 0);
+  std::vector<std::uint64_t> bytes;
+  for (int stage = 0; stage < plan.layout.pp; ++stage) {
+    plan.place.pp = stage;
+    const parallel::StorageBytes storage =
+        storage_of(plan, parallel::LocalTable(table, plan.layout, plan.place));
+    bytes.push_back(storage.weights + storage.gradients + storage.optimizer);
+  }
+  return most_of_any_host(plan, bytes);
+}
+
+}  // namespace dt::plan

@@ -1,0 +1,32 @@
+#pragma once
+// What training takes of its hosts' memory, before anything is allocated.
+
+#include <cstdint>
+#include <vector>
+
+#include "parallel/model_storage.hpp"
+#include "plan/plan.hpp"
+
+namespace dt::plan {
+
+/// Bytes that training needs on a rank, from the very tables that allocate them.
+struct MemoryEstimate {
+  parallel::StorageBytes storage;
+  std::size_t activations = 0;  // the most that the rank's list makes it hold, and what kernels work in
+  std::size_t batches = 0;
+  std::size_t copy = 0;      // of the state, to be written in the background or by another rank
+  std::size_t arriving = 0;  // in messages of other ranks
+  std::size_t total() const { return storage.total() + activations + batches + copy + arriving; }
+};
+
+/// Of each stage's ranks: of the one that has the most micro-batches.
+std::vector<MemoryEstimate> estimate_memory(const Plan& plan);
+
+/// What all ranks of a host take together, of the host where that is most: all of the estimate. Where hosts
+/// have different numbers of ranks, of a rank alone.
+std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstimate>& stages);
+/// The same of what no list can spare: weights, gradients and the optimizer's state; in evaluation (a plan
+/// without micro-batches) weights alone.
+std::uint64_t host_state_bytes(const Plan& plan);
+
+}  // namespace dt::plan

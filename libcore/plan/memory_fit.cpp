@@ -1,0 +1,143 @@
+#include "plan/memory_fit.hpp"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "plan/memory_estimate.hpp"
+
+namespace dt::plan {
+
+namespace {
+
+/// Settings that differ in how training is laid out, the most like those asked for first.
+class Variations {
+ public:
+  Variations(const Settings& asked, const Plan& plan) : asked_(asked), plan_(plan) {}
+
+  std::vector<Settings> of_recompute() const {
+    std::vector<Settings> list;
+    if (plan_.recompute == Recompute::none)
+      list.push_back(with(asked_, [](Settings& s) { s.recompute = "selective"; }));
+    if (plan_.recompute != Recompute::full)
+      list.push_back(with(asked_, [](Settings& s) { s.recompute = "full"; }));
+    return list;
+  }
+  /// Rows of norms and residuals divided among ranks that share layers.
+  std::vector<Settings> of_sequence() const {
+    if (plan_.layout.tp == 1 || plan_.layout.sequence_parallel) return {};
+    return {with(asked_, [](Settings& s) { s.sequence_parallel = true; })};
+  }
+  std::vector<Settings> of_zero(const Settings& base) const {
+    std::vector<Settings> list;
+    for (std::int64_t zero = base.zero + 1; zero <= 3 && plan_.micro_batches_per_step > 0; ++zero)
+      list.push_back(with(base, [&](Settings& s) { s.zero = zero; }));
+    return list;
+  }
+  /// Pipelines that leave no rank out.
+  std::vector<Settings> of_pipeline() const {
+    std::vector<Settings> list;
+    const int ranks = plan_.layout.size();
+    for (int pp = plan_.layout.pp + 1; pp <= ranks; ++pp) {
+      if (ranks % pp == 0)
+        list.push_back(with(asked_, [&](Settings& s) { s.pp = pp, s.stage_units.clear(); }));
+    }
+    return list;
+  }
+  /// Layers shared by more ranks, of which none is left out; heads may not allow it.
+  std::vector<Settings> of_tensor() const {
+    std::vector<Settings> list;
+    const int ranks = plan_.layout.size();
+    const int others = plan_.layout.pp * plan_.layout.cp;
+    for (int tp = plan_.layout.tp + 1; tp * others <= ranks; ++tp) {
+      if (ranks % (tp * others) == 0) list.push_back(with(asked_, [&](Settings& s) { s.tp = tp; }));
+    }
+    return list;
+  }
+  /// Sequences divided among more ranks, which leaves each fewer activations.
+  std::vector<Settings> of_context() const {
+    std::vector<Settings> list;
+    const int ranks = plan_.layout.size();
+    const int others = plan_.layout.pp * plan_.layout.tp;
+    for (int cp = plan_.layout.cp + 1; cp * others <= ranks; ++cp) {
+      if (ranks % (cp * others) == 0) list.push_back(with(asked_, [&](Settings& s) { s.cp = cp; }));
+    }
+    return list;
+  }
+  std::vector<Settings> of_both() const {
+    std::vector<Settings> list;
+    for (const Settings& longer : of_pipeline()) {
+      for (const Settings& both : of_zero(longer)) list.push_back(both);
+    }
+    return list;
+  }
+
+ private:
+  template <class Change>
+  static Settings with(Settings settings, const Change& change) {
+    change(settings);
+    return settings;
+  }
+  const Settings& asked_;
+  const Plan& plan_;
+};
+
+std::string difference(const Settings& asked, const Settings& other) {
+  std::vector<std::string> options;
+  if (other.recompute != asked.recompute) options.push_back("--recompute " + other.recompute);
+  if (other.sequence_parallel != asked.sequence_parallel) options.emplace_back("--sequence-parallel");
+  if (other.tp != asked.tp) options.push_back(fmt::format("--tp {}", other.tp));
+  if (other.cp != asked.cp) options.push_back(fmt::format("--cp {}", other.cp));
+  if (other.pp != asked.pp) options.push_back(fmt::format("--pp {}", other.pp));
+  if (other.zero != asked.zero) options.push_back(fmt::format("--zero {}", other.zero));
+  if (other.stage_units != asked.stage_units) options.push_back("without --stage-units");
+  return fmt::format("{}", fmt::join(options, " "));
+}
+
+}  // namespace
+
+std::string nearest_that_fit(const Settings& settings, const Plan& plan, const Replan& replan,
+                             const std::function<std::uint64_t(const Plan&)>& needed_bytes,
+                             std::uint64_t host_bytes) {
+  std::vector<std::string> found;
+  const auto add_first = [&](const std::vector<Settings>& variations) {
+    for (const Settings& other : variations) {
+      try {
+        const Plan instead = replan(other);
+        if (needed_bytes(instead) > host_bytes) continue;
+      } catch (const Error&) {  // no layout at all
+        continue;
+      }
+      found.push_back(difference(settings, other));
+      return;
+    }
+  };
+  const Variations variations(settings, plan);
+  add_first(variations.of_recompute());
+  add_first(variations.of_sequence());
+  add_first(variations.of_zero(settings));
+  add_first(variations.of_pipeline());
+  add_first(variations.of_tensor());
+  add_first(variations.of_context());
+  if (found.empty()) add_first(variations.of_both());
+  return fmt::format("{}", fmt::join(found, " or "));
+}
+
+void check_memory(const Settings& settings, const Plan& plan, const Replan& replan,
+                  std::uint64_t host_bytes) {
+  const std::uint64_t needed = host_state_bytes(plan);
+  if (needed <= host_bytes) return;
+  const int ranks = std::min(plan.layout.size(), std::max(1, plan.launch.ranks_per_node));
+  const std::string fitting = nearest_that_fit(settings, plan, replan, host_state_bytes, host_bytes);
+  throw Error(
+      ErrorKind::usage,
+      fmt::format("{}: {} of {} on a host take {}, and it has {}", plan.layout.to_string(),
+                  plan.micro_batches_per_step > 0 ? "weights, gradients and optimizer state" : "weights",
+                  ranks == 1 ? "a rank" : fmt::format("{} ranks", ranks), format_bytes(needed),
+                  format_bytes(host_bytes)),
+      fitting.empty() ? "no layout of these ranks would do: start more of them, on more hosts"
+                      : fitting + " would do");
+}
+
+}  // namespace dt::plan

@@ -1,0 +1,197 @@
+#include "plan/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "data/loader.hpp"
+#include "data/sampler.hpp"
+#include "model/arithmetic.hpp"
+#include "model/unit.hpp"
+#include "plan/precision.hpp"
+
+namespace dt::plan {
+
+namespace {
+
+constexpr std::int64_t max_micro_batches = std::int64_t{1} << 24;
+
+std::int64_t ceil_div(std::uint64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>((a + static_cast<std::uint64_t>(b) - 1) / static_cast<std::uint64_t>(b));
+}
+
+Recompute parse_recompute(const std::string& name) {
+  if (name == "selective") return Recompute::selective;
+  return name == "full" ? Recompute::full : Recompute::none;
+}
+
+/// As many as still are of a size that a network carries well; between ranks of a node, where a chunk takes
+/// less time than what smaller products lose, one.
+int chunks_of(const Settings& s, const Plan& plan) {
+  constexpr std::int64_t least_bytes = std::int64_t{1} << 20, most = 4;
+  if (s.tp_overlap_chunks > 0) return static_cast<int>(s.tp_overlap_chunks);
+  if (plan.has_tensor_within_nodes()) return 1;
+  const std::int64_t bytes = plan.micro_batch * plan.local_length() * plan.spec.hidden *
+                             static_cast<std::int64_t>(dtype_bytes(plan.precision.compute));
+  return static_cast<int>(std::clamp<std::int64_t>(bytes / least_bytes, 1, most));
+}
+
+/// And how ranks of that layout exchange.
+void set_layout(Plan& plan, const Settings& s, const model::Layout& layout) {
+  plan.layout = layout;
+  plan.place = layout.place_of(plan.launch.rank);
+  plan.overlap = s.overlap;
+  plan.tp_chunks = chunks_of(s, plan);
+}
+
+/// What training and evaluation share.
+Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture& dataset,
+                 const Launch& launch) {
+  if (dataset.vocabulary_size() > spec.vocabulary) {
+    throw Error(ErrorKind::input,
+                fmt::format("the data in {} has a vocabulary of {} tokens, the model only {}", dataset.name(),
+                            dataset.vocabulary_size(), spec.vocabulary),
+                "choose a model with at least that vocabulary or another tokenizer");
+  }
+  Plan plan;
+  plan.spec = spec;
+  plan.precision = precision_of(s);
+  plan.recompute = parse_recompute(s.recompute);
+  plan.launch = launch;
+  plan.threads = static_cast<int>(s.threads.value_or(launch.cores));
+  plan.seed = static_cast<std::uint64_t>(s.seed);
+  plan.sequence_length = s.sequence_length.value_or(spec.max_positions);
+  plan.mask_documents = s.mask_documents;
+  plan.global_batch = s.global_batch;
+  plan.micro_batch = s.micro_batch;
+  if (plan.sequence_length > spec.max_positions) {
+    throw input_error("--sequence-length {} is longer than the model's {} positions", plan.sequence_length,
+                      spec.max_positions);
+  }
+  return plan;
+}
+
+/// Of the one dataset; of a mixture's no epoch is the run's. Errors: of data::samplers_of; usage.
+std::uint64_t windows_of_an_epoch(const Settings& s, const Plan& plan, const data::Mixture& mixture) {
+  const std::vector<data::Sampler> samplers = data::samplers_of(mixture, plan.seed, plan.sequence_length);
+  if (s.epochs && mixture.size() > 1)
+    throw Error(ErrorKind::usage,
+                fmt::format("--epochs {}: each dataset of a mixture has its own", *s.epochs),
+                "give --steps or --tokens; --dry-run shows how many epochs of each dataset they make");
+  return samplers.front().num_windows();
+}
+
+/// The step at which --steps, --tokens or --epochs ends the run.
+std::int64_t last_step(const Settings& s, const Plan& plan, std::uint64_t windows,
+                       const checkpoint::TrainingState* resumed) {
+  if (s.steps) return *s.steps;
+  const double samples =
+      s.tokens ? std::ceil(static_cast<double>(*s.tokens) / static_cast<double>(plan.sequence_length))
+               : std::ceil(*s.epochs * static_cast<double>(windows));
+  const auto target = static_cast<std::uint64_t>(samples);
+  const std::uint64_t consumed = resumed ? resumed->samples_consumed : 0;
+  const std::int64_t done = resumed ? resumed->step : 0;
+  return target > consumed ? done + ceil_div(target - consumed, plan.global_batch) : done;
+}
+
+/// Micro-batches are counted by int, tokens by 64 bits.
+void check_countable(const Plan& plan) {
+  std::int64_t tokens = 0;
+  const bool overflows = __builtin_mul_overflow(plan.tokens_per_step(), plan.total_steps, &tokens);
+  if (overflows || plan.micro_batches_per_step > max_micro_batches) {
+    throw usage_error("--global-batch {}, --micro-batch {}, {} steps of {} tokens: more than dt counts",
+                      plan.global_batch, plan.micro_batch, plan.total_steps, plan.tokens_per_step());
+  }
+}
+
+optim::Schedule make_schedule(const Settings& s, const Plan& plan) {
+  const double scale = s.lr_reference_batch ? static_cast<double>(plan.global_batch) /
+                                                  static_cast<double>(*s.lr_reference_batch)
+                                            : 1.0;
+  optim::Schedule schedule;
+  schedule.kind = optim::parse_schedule(s.schedule);
+  schedule.lr = s.lr * scale;
+  schedule.min_lr = s.min_lr.value_or(s.lr / 10) * scale;
+  schedule.total_steps = plan.total_steps;
+  schedule.warmup_steps = s.warmup_steps.value_or(plan.total_steps / 100);
+  schedule.decay_steps = s.decay_steps.value_or(plan.total_steps / 5);
+  if (schedule.min_lr > schedule.lr) {
+    throw usage_error("--min-lr {} is above --lr {}", *s.min_lr, s.lr);
+  }
+  if (schedule.kind == optim::ScheduleKind::wsd &&
+      schedule.warmup_steps + schedule.decay_steps > plan.total_steps) {
+    throw usage_error("--warmup-steps {} and --decay-steps {} together exceed the run's {} steps",
+                      schedule.warmup_steps, schedule.decay_steps, plan.total_steps);
+  }
+  return schedule;
+}
+
+}  // namespace
+
+const char* recompute_name(Recompute recompute) {
+  if (recompute == Recompute::selective) return "selective";
+  return recompute == Recompute::full ? "full" : "none";
+}
+
+parallel::LanePlan Plan::lanes() const {
+  return parallel::LanePlan(micro_batches_per_step, grad_lanes).of_rank(place.dp, layout.dp);
+}
+
+std::string Plan::gradient_sum() const {
+  const bool is_by_rounds = layout.zero >= 2 && rounds() > 1;
+  return is_by_rounds ? fmt::format("by rounds of {} ranks in groups of {}", layout.dp, layout.group_size())
+                      : "by lanes";
+}
+
+double Plan::flops_per_token() const {
+  return model::flops_per_token(spec, sequence_length);
+}
+
+parallel::StepShape step_shape(const Plan& plan, int num_units) {
+  const parallel::LanePlan lanes = plan.lanes();
+  return {.num_units = num_units,
+          .first_micro_batch = static_cast<int>(lanes.first_micro_batch()),
+          .num_micro_batches = static_cast<int>(lanes.num_micro_batches()),
+          .rounds = static_cast<int>(plan.rounds()),
+          .recompute = plan.recompute == Recompute::full,
+          .zero = plan.layout.zero};
+}
+
+Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture& dataset,
+               const Launch& launch, const checkpoint::TrainingState* resumed) {
+  Plan plan = common_plan(s, spec, dataset, launch);
+  if (plan.global_batch % plan.micro_batch != 0) {
+    throw usage_error("--global-batch {} is not a multiple of --micro-batch {}", plan.global_batch,
+                      plan.micro_batch);
+  }
+  plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
+  set_layout(plan, s, choose_layout(s, spec, plan.sequence_length, launch));
+  plan.comm_bucket_bytes = static_cast<std::size_t>(s.comm_bucket_bytes);
+  plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : plan.layout.dp);
+  plan.total_steps = last_step(s, plan, windows_of_an_epoch(s, plan, dataset), resumed);
+  plan.saves_in_background = s.background_save && s.save_every > 0 && s.save_every < plan.total_steps;
+  plan.writers_per_node = s.checkpoint_writers_per_node;
+  check_countable(plan);
+  if (s.eval_every > 0 && data::num_validation_windows(dataset, plan.sequence_length) == 0) {
+    throw Error(ErrorKind::input,
+                fmt::format("--eval-every {}: {} has no validation window of {} tokens", s.eval_every,
+                            dataset.name(), plan.sequence_length + 1),
+                "shard the data with a larger --val-fraction");
+  }
+  plan.schedule = make_schedule(s, plan);
+  plan.adamw = {.beta1 = s.beta1, .beta2 = s.beta2, .eps = s.adam_eps, .weight_decay = s.weight_decay};
+  plan.clip_norm = s.clip_norm;
+  if (plan.precision.compute == DType::f16) plan.loss_scale = {.fixed = s.loss_scale};
+  return plan;
+}
+
+Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture& dataset,
+                          const Launch& launch) {
+  Plan plan = common_plan(s, spec, dataset, launch);
+  Settings whole = s;
+  whole.zero = 0;  // nothing but weights, which each stage has whole
+  set_layout(plan, s, choose_layout(whole, spec, plan.sequence_length, launch));
+  return plan;
+}
+
+}  // namespace dt::plan

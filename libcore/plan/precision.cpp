@@ -1,0 +1,139 @@
+#include "plan/precision.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "comm/exchange.hpp"
+#include "kernels/linear.hpp"
+#include "tensor/context.hpp"
+
+namespace dt::plan {
+
+namespace {
+
+/// Of each candidate; long enough to tell which is faster, short beside any real start.
+constexpr double measurement_s = 0.25;
+/// What is less preferred is taken only where it is clearly faster, so that two starts on one machine choose
+/// the same.
+constexpr double clearly_faster = 1.1;
+
+DType parse_precision(const std::string& name) {
+  if (name == "fp64") return DType::f64;
+  if (name == "bf16") return DType::bf16;
+  if (name == "fp16") return DType::f16;
+  return DType::f32;
+}
+
+/// Of bf16, from the one to prefer.
+constexpr Arithmetic candidates[] = {Arithmetic::amx, Arithmetic::bf16, Arithmetic::fp32};
+
+/// The first rank whose CPU does not multiply so, and why; empty where all do.
+std::string who_cannot(Arithmetic arithmetic, const comm::Ranks& ranks) {
+  const std::string why = kernels::why_not(arithmetic);
+  const std::vector<std::string> reasons =
+      comm::gather_texts(ranks.world, why.empty() ? why : fmt::format("{} {}", host_name(), why));
+  for (std::size_t rank = 0; rank < reasons.size(); ++rank) {
+    if (!reasons[rank].empty()) return fmt::format("the CPU of rank {} on {}", rank, reasons[rank]);
+  }
+  return "";
+}
+
+comm::SharedError cannot(Arithmetic asked, const std::string& why) {
+  return {ErrorKind::environment, fmt::format("--matmul {}: {}", arithmetic_name(asked), why),
+          "leave --matmul out: dt then takes what is fastest there"};
+}
+
+/// Those that all ranks can, from the one to prefer; says which ones the first rank's CPU has in vain.
+std::vector<Arithmetic> common_arithmetics(const comm::Ranks& ranks) {
+  std::vector<Arithmetic> common;
+  for (const Arithmetic arithmetic : candidates) {
+    const std::string why = who_cannot(arithmetic, ranks);
+    if (why.empty()) {
+      common.push_back(arithmetic);
+    } else if (kernels::cpu_has(arithmetic)) {
+      ranks.console.info("not multiplying bf16 in {}: {}", arithmetic_name(arithmetic), why);
+    }
+  }
+  return common;
+}
+
+Arithmetic fastest_of(const std::vector<Arithmetic>& choice, int threads, Console& console) {
+  if (choice.size() == 1) {
+    console.info("multiplying bf16 in {}: the CPU has nothing faster", arithmetic_name(choice[0]));
+    return choice[0];
+  }
+  const Context context(threads, Device::host());
+  Arithmetic fastest = choice[0];
+  double best = 0;
+  std::string rates;
+  for (const Arithmetic arithmetic : choice) {
+    const double rate = kernels::measure_matmul_rate(context, arithmetic, measurement_s);
+    if (rate > clearly_faster * best) fastest = arithmetic, best = rate;
+    rates += fmt::format("{}{:.0f} {}in {}", rates.empty() ? "" : ", ", rate * 1e-9,
+                         rates.empty() ? "GFLOP/s " : "", arithmetic_name(arithmetic));
+  }
+  console.info("multiplying bf16 in {}: {} (--matmul)", arithmetic_name(fastest), rates);
+  return fastest;
+}
+
+}  // namespace
+
+parallel::Precision precision_of(const Settings& settings) {
+  parallel::Precision precision;
+  precision.compute = parse_precision(settings.precision);
+  const bool is_double = precision.compute == DType::f64;
+  precision.gradient = is_double ? DType::f64 : parse_precision(settings.grad_dtype);
+  precision.reduce = parse_precision(settings.reduce_dtype);
+  if (is_double && settings.reduce_dtype != "fp32")
+    throw usage_error("--reduce-dtype {} needs another --precision than fp64", settings.reduce_dtype);
+  if (is_double && settings.grad_dtype != "fp32")
+    throw usage_error("--grad-dtype {} needs another --precision than fp64", settings.grad_dtype);
+  if (settings.matmul != "auto" && settings.matmul != "fp32" && precision.compute != DType::bf16)
+    throw usage_error("--matmul {} needs --precision bf16, not {}", settings.matmul, settings.precision);
+  if (settings.loss_scale && precision.compute != DType::f16)
+    throw usage_error("--loss-scale needs --precision fp16, not {}", settings.precision);
+  return precision;
+}
+
+std::string precision_name(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return "fp64";
+    case DType::bf16:
+      return "bf16";
+    case DType::f16:
+      return "fp16";
+    default:
+      return "fp32";
+  }
+}
+
+void check_arithmetic(const Settings& settings) {
+  const auto asked = parse_arithmetic(settings.matmul);
+  if (!asked) return;
+  if (const std::string why = kernels::why_not(*asked); !why.empty())
+    throw cannot(*asked, fmt::format("the CPU of {} {}", host_name(), why));
+}
+
+Arithmetic choose_arithmetic(const Settings& settings, const parallel::Precision& precision, int threads,
+                             const checkpoint::TrainingState* resumed, const comm::Ranks& ranks) {
+  if (precision.compute != DType::bf16 || settings.matmul == "fp32") return Arithmetic::fp32;
+  if (const auto asked = parse_arithmetic(settings.matmul)) {
+    if (const std::string why = who_cannot(*asked, ranks); !why.empty()) throw cannot(*asked, why);
+    return *asked;
+  }
+  const std::vector<Arithmetic> common = common_arithmetics(ranks);
+  const auto before = resumed ? parse_arithmetic(resumed->matmul) : std::nullopt;
+  if (before && std::ranges::count(common, *before) != 0) {
+    ranks.console.info("multiplying bf16 in {}, as the run did before", arithmetic_name(*before));
+    return *before;
+  }
+  std::int64_t choice = 0;
+  if (ranks.is_first()) choice = static_cast<std::int64_t>(fastest_of(common, threads, ranks.console));
+  return static_cast<Arithmetic>(comm::broadcast_number(ranks.world, choice));
+}
+
+}  // namespace dt::plan

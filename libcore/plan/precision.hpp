@@ -1,0 +1,31 @@
+#pragma once
+// The numbers that a run computes with: --precision, --grad-dtype, --matmul.
+
+#include <string>
+
+#include "base/dtype.hpp"
+#include "checkpoint/manifest.hpp"
+#include "comm/ranks.hpp"
+#include "parallel/precision.hpp"
+#include "plan/settings.hpp"
+#include "tensor/arithmetic.hpp"
+
+namespace dt::plan {
+
+/// Error{usage}: a combination that dt does not compute.
+parallel::Precision precision_of(const Settings& settings);
+
+/// Error{environment}: --matmul asks for what this machine's CPU lacks.
+void check_arithmetic(const Settings& settings);
+
+/// "fp32", "bf16", ...: as options name it.
+std::string precision_name(DType dtype);
+
+/// What bf16 matrices are multiplied in, decided by rank 0 for all, who call it together: as --matmul says;
+/// else as the run did before (`resumed`); else the fastest here of those that all ranks have, in doubt the
+/// one of most bits a cycle. Says what was chosen where nobody asked for it, and why. Errors: environment,
+/// naming the rank, where --matmul asks for what a CPU lacks.
+Arithmetic choose_arithmetic(const Settings& settings, const parallel::Precision& precision, int threads,
+                             const checkpoint::TrainingState* resumed, const comm::Ranks& ranks);
+
+}  // namespace dt::plan

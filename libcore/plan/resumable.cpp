@@ -1,0 +1,103 @@
+#include "plan/resumable.hpp"
+
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "model/parameter_table.hpp"
+
+namespace dt::plan {
+
+namespace {
+
+constexpr std::array kinds{checkpoint::kind_weights, checkpoint::kind_first_moment,
+                           checkpoint::kind_second_moment};
+
+template <class T>
+std::string changed(const char* what, const T& then, const T& now) {
+  return fmt::format("{} was {} and is now {}", what, then, now);
+}
+
+}  // namespace
+
+std::string model_difference(const model::ModelSpec& then, const model::ModelSpec& now) {
+  if (then == now) return {};
+  if (then.family != now.family) return changed("the model's family", then.family, now.family);
+  struct Size {
+    const char* what;
+    std::int64_t before, after;
+  };
+  for (const Size& size :
+       {Size{"the model's vocabulary", then.vocabulary, now.vocabulary},
+        {"the model's number of layers", then.layers, now.layers},
+        {"the model's hidden size", then.hidden, now.hidden},
+        {"the model's number of heads", then.query_heads, now.query_heads},
+        {"the model's number of key-value heads", then.key_value_heads, now.key_value_heads},
+        {"the model's MLP size", then.mlp_hidden, now.mlp_hidden},
+        {"the model's number of positions", then.max_positions, now.max_positions}}) {
+    if (size.before != size.after) return changed(size.what, size.before, size.after);
+  }
+  return changed("the model's config.json", model::hf_config(then), model::hf_config(now));
+}
+
+namespace {
+
+/// The first tensor that model and checkpoint do not have alike, in the model's order; "" where there is
+/// none.
+std::string tensor_difference(const model::ModelSpec& spec, const checkpoint::Manifest& manifest) {
+  std::map<std::string, Shape> stored;
+  for (const checkpoint::StoredPiece& piece : manifest.pieces) {
+    stored.emplace(piece.kind + " of " + piece.tensor, piece.piece.global);
+  }
+  const model::ParameterTable table(spec);
+  std::set<std::string> known;
+  for (const model::ParamSpec& param : table.params()) {
+    for (const char* kind : kinds) {
+      const std::string name = fmt::format("{} of {}", kind, param.name);
+      const auto found = stored.find(name);
+      if (found != stored.end() && found->second == param.shape) {
+        known.insert(name);
+        continue;
+      }
+      return fmt::format("{} is {} in the checkpoint and {} in the model", name,
+                         found == stored.end() ? "missing" : found->second.to_string(),
+                         param.shape.to_string());
+    }
+  }
+  for (const auto& [name, shape] : stored) {
+    if (!known.contains(name)) {
+      return fmt::format("{} is {} in the checkpoint and missing in the model", name, shape.to_string());
+    }
+  }
+  return {};
+}
+
+std::string difference(const Plan& plan, const checkpoint::Manifest& manifest, std::uint64_t dataset_digest) {
+  const std::string model = model_difference(manifest.model, plan.spec);
+  const std::string tensor = tensor_difference(plan.spec, manifest);
+  if (!model.empty()) return tensor.empty() ? model : fmt::format("{} ({})", model, tensor);
+  if (!tensor.empty()) return tensor;
+  const checkpoint::TrainingState& state = manifest.state;
+  if (state.sequence_length != plan.sequence_length) {
+    return changed("--sequence-length", state.sequence_length, plan.sequence_length);
+  }
+  if (state.seed != plan.seed) return changed("--seed", state.seed, plan.seed);
+  if (state.dataset_digest != dataset_digest) {
+    return changed("the digest of --data", to_hex(state.dataset_digest), to_hex(dataset_digest));
+  }
+  return {};
+}
+
+}  // namespace
+
+void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest, std::uint64_t dataset_digest) {
+  const std::string what = difference(plan, manifest, dataset_digest);
+  if (what.empty()) return;
+  throw Error(ErrorKind::input, "cannot go on: " + what,
+              "give what the run began with, or start another with --run or --resume never");
+}
+
+}  // namespace dt::plan

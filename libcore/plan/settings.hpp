@@ -1,0 +1,100 @@
+#pragma once
+// What a user asks of dt-train, before anything is known of model, data or run directory. One member per
+// option.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/options.hpp"
+#include "comm/communicator.hpp"
+
+namespace dt::plan {
+
+/// The most ranks of a pipeline, and virtual stages on each; models have fewer units.
+constexpr std::int64_t max_stages = std::int64_t{1} << 16;
+/// The most threads of a rank; more than any node has cores.
+constexpr std::int64_t max_threads = 4096;
+
+struct Settings {
+  std::optional<std::string> model;
+  std::string data;
+  std::optional<std::string> stage_dir;
+  std::optional<std::int64_t> stage_limit;
+  std::optional<std::string> run;
+
+  std::optional<std::int64_t> steps;
+  std::optional<std::int64_t> tokens;
+  std::optional<double> epochs;
+
+  std::optional<std::int64_t> sequence_length;
+  bool mask_documents = false;
+  std::int64_t global_batch = 8;
+  std::int64_t micro_batch = 1;
+  std::optional<std::int64_t> grad_lanes;
+  std::int64_t seed = 0;
+
+  double lr = 3e-4;
+  std::optional<double> min_lr;
+  std::optional<std::int64_t> warmup_steps;
+  std::string schedule = "cosine";
+  std::optional<std::int64_t> decay_steps;
+  std::optional<std::int64_t> lr_reference_batch;
+  double weight_decay = 0.1;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double adam_eps = 1e-8;
+  double clip_norm = 1.0;
+
+  std::string precision = "fp32";
+  std::string grad_dtype = "fp32";
+  std::string reduce_dtype = "fp32";
+  std::string matmul = "auto";
+  std::optional<double> loss_scale;
+  std::string recompute = "none";
+  std::int64_t tp = 1;
+  std::int64_t cp = 1;
+  /// How many ranks hold one model, once.
+  std::int64_t ranks_per_model() const { return pp * tp * cp; }
+  bool sequence_parallel = false;
+  std::int64_t tp_overlap_chunks = 0;  // 0: by size
+  std::string placement = "hosts";
+  std::int64_t pp = 1;
+  std::string pp_schedule = "1f1b";
+  std::int64_t virtual_stages = 1;
+  std::vector<std::string> stage_units;  // empty: by cost
+  std::int64_t zero = 0;
+  std::string zero_group = "all";
+  bool overlap = true;
+  std::int64_t comm_bucket_bytes = comm::Communicator::default_bucket_bytes;
+  std::optional<std::string> comm;
+  Duration comm_timeout{600};
+  std::optional<std::int64_t> threads;
+  std::optional<double> peak_flops;
+
+  std::int64_t save_every = 0;
+  bool background_save = true;
+  std::optional<std::int64_t> checkpoint_writers_per_node;
+  std::optional<std::string> checkpoint_local;
+  std::int64_t flush_every = 10;
+  std::optional<std::int64_t> keep_last;
+  std::int64_t keep_every = 0;
+  std::string resume = "auto";
+  std::optional<std::string> init_from;
+
+  std::int64_t eval_every = 0;
+  std::optional<std::int64_t> eval_batches;
+  std::int64_t log_every = 1;
+  bool eval_only = false;
+  std::optional<std::string> logits_out;
+  std::int64_t logits_sequences = 64;
+  bool dry_run = false;
+  bool show_schedule = false;
+  std::optional<std::string> svg;
+  double rank_flops = 1e12;
+  double link_bandwidth = 10e9;
+  std::optional<std::string> compare_layouts;
+};
+
+}  // namespace dt::plan

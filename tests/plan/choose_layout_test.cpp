@@ -1,0 +1,221 @@
+#include "plan/choose_layout.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.hpp"
+#include "parallel/pipeline.hpp"
+#include "plan/lists.hpp"
+
+using namespace dt;
+using namespace dt::plan;
+using model::PipelineSchedule;
+
+namespace {
+
+model::ModelSpec spec_of(int layers) {
+  model::ModelSpec spec = model::load_model_spec("llama-tiny");
+  spec.layers = layers;
+  return spec;
+}
+
+Settings asked(std::int64_t pp, std::string schedule = "1f1b", std::int64_t virtual_stages = 1) {
+  Settings s;
+  s.pp = pp;
+  s.pp_schedule = std::move(schedule);
+  s.virtual_stages = virtual_stages;
+  return s;
+}
+
+model::Layout chosen(const Settings& s, int ranks, int layers = 10, int ranks_per_node = 1) {
+  return choose_layout(s, spec_of(layers), 32, {.num_ranks = ranks, .ranks_per_node = ranks_per_node});
+}
+
+std::string refusal(const Settings& s, int ranks, int layers = 10, int ranks_per_node = 1) {
+  try {
+    ranks_used(s, ranks);
+    chosen(s, ranks, layers, ranks_per_node);
+    return {};
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    return error.message();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("as many ranks take part as make up whole pipelines") {
+  CHECK(ranks_used(asked(1), 7) == 7);
+  CHECK(ranks_used(asked(2), 7) == 6);
+  CHECK(ranks_used(asked(4), 7) == 4);
+  CHECK_THROWS_WITH(ranks_used(asked(8), 7), Catch::Contains("--pp 8") && Catch::Contains("there are 7"));
+  CHECK_THAT(refusal(asked(8), 7), Catch::EndsWith("--pp of at most 7 would do, or start 8 ranks"));
+  CHECK_THAT(refusal(asked(2), 1), Catch::Contains("there is one"));
+}
+
+TEST_CASE("too few ranks for a model are told what they can hold") {
+  const auto cut = [](std::int64_t tp, std::int64_t pp) {
+    Settings s = asked(pp);
+    s.tp = tp;
+    return s;
+  };
+  CHECK(ranks_used(cut(2, 3), 13) == 12);
+  CHECK_THAT(refusal(cut(8, 1), 7), Catch::EndsWith("--tp 4 would do, or start 8 ranks"));
+  CHECK_THAT(refusal(cut(4, 4), 9), Catch::EndsWith("--tp 4 --pp 2 would do, or start 16 ranks"));
+  CHECK_THAT(refusal(cut(6, 2), 5), Catch::EndsWith("--tp 3 would do, or start 12 ranks"));
+  CHECK_THAT(refusal(cut(2, 2), 1), Catch::StartsWith("--tp 2 --pp 2: a model of 4 ranks, and there is one"));
+}
+
+TEST_CASE("data-parallel ranks are what a pipeline leaves") {
+  CHECK(chosen(asked(1), 4) == model::Layout{.dp = 4});
+  const model::Layout layout = chosen(asked(2), 6);
+  CHECK(layout.pp == 2);
+  CHECK(layout.dp == 3);
+  Settings zero = asked(2);
+  zero.zero = 2;
+  CHECK(chosen(zero, 8).zero == 2);
+  CHECK(chosen(zero, 2).zero == 0);  // nothing to divide
+  zero.zero_group = "2";
+  CHECK(chosen(zero, 8).zero_group == 2);
+  CHECK_THAT(refusal(zero, 6), Catch::Contains("3 data-parallel ranks"));
+}
+
+TEST_CASE("a node of several stages is a group of all that share a stage") {
+  Settings s = asked(2);
+  s.zero = 1, s.zero_group = "node";
+  CHECK(chosen(s, 8, 10, 2).zero_group == 2);
+  CHECK(chosen(s, 8, 10, 8).zero_group == 0);
+  CHECK_THROWS_AS(chosen(s, 12, 10, 4), Error);  // a node holds parts of two stages
+}
+
+TEST_CASE("a node is a group where its ranks follow each other among those that sum, dp before cp") {
+  const auto node = [](int cp, int tp = 1) {
+    Settings s = asked(1);
+    s.cp = cp, s.tp = tp;
+    s.zero = 1, s.zero_group = "node";
+    return s;
+  };
+  CHECK(chosen(node(2), 8, 10, 8).zero_group == 0);
+  CHECK(chosen(node(8), 8, 10, 2).zero_group == 2);
+  CHECK(chosen(node(4, 2), 8, 10, 4).zero_group == 2);
+  CHECK(refusal(node(2), 8, 10, 4) ==
+        "--zero-group node: beside --cp 2 of 4 data-parallel ranks a node must have all that hold the same; "
+        "--zero-group all or --zero-group 4 would do");
+  CHECK_THAT(refusal(node(8), 8, 10, 0), Catch::Contains("do not all have as many ranks"));
+}
+
+TEST_CASE("units are laid on every schedule's stages, each once, as the pipeline wants them") {
+  for (const auto& [schedule, virtual_stages] :
+       std::vector<std::pair<std::string, int>>{{"gpipe", 1},
+                                                {"1f1b", 1},
+                                                {"interleaved", 2},
+                                                {"interleaved", 3},
+                                                {"zero-bubble", 1},
+                                                {"zero-bubble", 2}}) {
+    for (const int pp : {1, 2, 3, 4}) {
+      CAPTURE(schedule, virtual_stages, pp);
+      const model::Layout layout = chosen(asked(pp, schedule, virtual_stages), pp);
+      CHECK(layout.stages.empty() == (pp * virtual_stages == 1));
+      const parallel::Pipeline pipeline = parallel::pipeline_of(layout, 12, 4, false);
+      CHECK(pipeline.stages.num() == pp * virtual_stages);
+      CHECK(pipeline.num_ranks() == pp);
+    }
+  }
+}
+
+TEST_CASE("asked for, stages have so many units in the order of the model") {
+  Settings s = asked(2, "zero-bubble", 2);
+  s.stage_units = {"1", "5", "4", "2"};
+  CHECK(chosen(s, 2).stages == model::StageUnits{{{0, 1}, {10, 12}}, {{1, 6}, {6, 10}}});
+  CHECK(model::stage_counts(chosen(s, 2).stages) == std::vector{1, 5, 4, 2});
+}
+
+TEST_CASE("blocks that are computed again weigh more against the head") {
+  model::ModelSpec spec = model::load_model_spec("gpt2-124m");
+  Settings s = asked(3);
+  const auto last_stage = [&] {
+    return model::stage_counts(choose_layout(s, spec, 1024, {.num_ranks = 3}).stages).back();
+  };
+  CHECK(last_stage() == 2);
+  s.recompute = "full";
+  CHECK(last_stage() == 3);
+}
+
+TEST_CASE("what cannot be laid out is refused with the rule and what would do") {
+  CHECK_THAT(refusal(asked(5), 5, 2),
+             Catch::StartsWith("--pp 5 for 4 units ") && Catch::EndsWith("at most --pp 4 would do"));
+  CHECK_THAT(
+      refusal(asked(2, "gpipe", 2), 2),
+      Catch::StartsWith("--pp-schedule gpipe with --virtual-stages 2: gpipe gives each rank 1 stage; "));
+  CHECK_THAT(refusal(asked(2, "interleaved"), 2),
+             Catch::EndsWith("; --virtual-stages 2 or --pp-schedule 1f1b would do"));
+  CHECK_THAT(refusal(asked(4, "interleaved", 4), 4), Catch::EndsWith("--virtual-stages 3 would do"));
+  CHECK_THAT(refusal(asked(12, "zero-bubble", 2), 12),
+             Catch::EndsWith("; --pp 6 or --pp-schedule 1f1b --virtual-stages 1 would do"));
+  const auto with_units = [&](std::vector<std::string> units, std::int64_t pp) {
+    Settings s = asked(pp);
+    s.stage_units = std::move(units);
+    return refusal(s, static_cast<int>(pp));
+  };
+  CHECK(with_units({"6", "6"}, 2).empty());
+  CHECK_THAT(with_units({"6", "7"}, 2),
+             Catch::Contains("--stage-units 6,7: stages of 13 units in all; the model has 12"));
+  for (const char* no_number : {"0", "-6", "x", "", "2+2", "13", "99999999999999999999"}) {
+    CHECK_THAT(
+        with_units({"6", no_number}, 2),
+        Catch::Contains(fmt::format(": '{}' is not a number of units, from 1 to the model's 12", no_number)));
+  }
+  CHECK_THAT(with_units({"4", "4", "4"}, 2), Catch::Contains("3 given for 2 stages"));
+  CHECK_THAT(with_units({"4", "4", "4"}, 2), Catch::Contains("would do, as by cost"));
+  CHECK_THAT(with_units({"12"}, 1), Catch::Contains("one stage has all units"));
+}
+
+TEST_CASE("layouts that are compared are refused in the keys of their text, others in options") {
+  Settings s = asked(2, "1f1b", 2);
+  const auto both = [&](int num_ranks) {
+    s.compare_layouts.reset();
+    const std::string as_options = refusal(s, num_ranks);
+    s.compare_layouts = "";
+    return std::pair(as_options, refusal(s, num_ranks));
+  };
+  CHECK(both(2) ==
+        std::pair<std::string, std::string>(
+            "--pp-schedule 1f1b with --virtual-stages 2: 1f1b gives each rank 1 stage; --pp-schedule "
+            "interleaved or --virtual-stages 1 would do",
+            "schedule=1f1b with virtual-stages=2: 1f1b gives each rank 1 stage; schedule=interleaved "
+            "or virtual-stages=1 would do"));
+  s = asked(2), s.stage_units = {"6", "2+4"};
+  CHECK_THAT(both(2).first, Catch::StartsWith("--stage-units 6,2+4: '2+4' is"));
+  CHECK_THAT(both(2).second, Catch::StartsWith("stage-units=6+2+4: '2+4' is"));
+  s.stage_units = {"12"};
+  CHECK_THAT(both(2).first, Catch::Contains("2 stages (--pp 2, --virtual-stages 1)"));
+  CHECK_THAT(both(2).second, Catch::Contains("2 stages (pp=2, virtual-stages=1)"));
+  s = asked(1), s.zero = 1, s.zero_group = "3";
+  CHECK_THAT(both(4).first, Catch::StartsWith("--zero-group 3: groups"));
+  CHECK_THAT(both(4).second, Catch::StartsWith("zero-group=3: groups"));
+  s = asked(1), s.tp = 2, s.sequence_parallel = true, s.compare_layouts.reset();
+  const auto of_length_31 = [&] { choose_layout(s, spec_of(10), 31, {.num_ranks = 2}); };
+  CHECK_THROWS_WITH(of_length_31(),
+                    Catch::StartsWith("--sequence-parallel with --tp 2 for sequences of 31: ") &&
+                        Catch::Contains("or --no-sequence-parallel would do"));
+  s.compare_layouts = "";
+  CHECK_THROWS_WITH(of_length_31(), Catch::StartsWith("sp=on with tp=2 for sequences of 31: ") &&
+                                        Catch::Contains("or sp=off would do"));
+}
+
+TEST_CASE("a stage is told with its units, by name") {
+  Plan plan;
+  plan.spec = spec_of(6);
+  const auto stage = [&](const Settings& s, int number) {
+    plan.layout = chosen(s, 2, 6);
+    return describe_stage(plan, number);
+  };
+  Settings s = asked(2);
+  s.stage_units = {"1", "7"};
+  CHECK(stage(s, 0) == "stage 0 of 2: embedding");
+  CHECK(stage(s, 1) == "stage 1 of 2: layers.0 to head");
+  s = asked(2, "zero-bubble", 2);
+  s.stage_units = {"2", "1", "3", "2"};
+  CHECK(stage(s, 0) == "stage 0 of 2: embedding to layers.0, layers.5 to head");
+  CHECK(stage(s, 1) == "stage 1 of 2: layers.1, layers.2 to layers.4");
+  CHECK(stage(asked(1), 0).empty());
+}

@@ -1,0 +1,53 @@
+#pragma once
+// GPT-2 laid over ranks, on paper.
+
+#include "model/parameter_table.hpp"
+#include "plan/plan.hpp"
+
+namespace dt_test {
+
+inline constexpr std::int64_t table_numel = 50257 * 768;  // GPT-2's, which its head shares
+
+/// GPT-2 over so many ranks, all of one host unless said otherwise.
+class Job {
+ public:
+  explicit Job(int ranks, int ranks_per_node = 0)
+      : spec_(dt::model::load_model_spec("gpt2-124m")),
+        launch_{.num_ranks = ranks, .ranks_per_node = ranks_per_node > 0 ? ranks_per_node : ranks} {
+    settings.global_batch = 16;
+  }
+
+  dt::plan::Plan plan(const dt::plan::Settings& s) const {
+    dt::plan::Plan plan;
+    plan.spec = spec_;
+    plan.launch = launch_;
+    plan.sequence_length = 64;
+    plan.recompute = s.recompute == "full"        ? dt::plan::Recompute::full
+                     : s.recompute == "selective" ? dt::plan::Recompute::selective
+                                                  : dt::plan::Recompute::none;
+    plan.global_batch = plan.micro_batches_per_step = s.global_batch;
+    plan.micro_batch = 1;
+    plan.layout = dt::plan::choose_layout(s, spec_, plan.sequence_length, launch_);
+    plan.grad_lanes = plan.layout.dp;
+    return plan;
+  }
+  dt::plan::Plan plan() const { return plan(settings); }
+
+  dt::plan::Settings settings;
+
+ private:
+  dt::model::ModelSpec spec_;
+  dt::plan::Launch launch_;
+};
+
+inline double parameters() {
+  return static_cast<double>(
+      dt::model::ParameterTable(dt::model::load_model_spec("gpt2-124m")).num_parameters());
+}
+
+/// Of one rank that holds all: weights, gradients (the tied table's ends apart) and two moments.
+inline double whole_state() {
+  return 16 * parameters() + 4 * table_numel;
+}
+
+}  // namespace dt_test

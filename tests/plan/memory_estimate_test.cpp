@@ -1,0 +1,88 @@
+#include "plan/memory_estimate.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "plan/gpt2_job.hpp"
+
+using namespace dt;
+using namespace dt::plan;
+using dt_test::Job, dt_test::parameters, dt_test::table_numel, dt_test::whole_state;
+
+TEST_CASE("a host holds what all its ranks do, divided as the layout says") {
+  Job job(4);
+  const auto holds = [&](double bytes) {
+    CHECK(static_cast<double>(host_state_bytes(job.plan())) == Approx(bytes).epsilon(1e-3));
+  };
+  holds(4 * whole_state());
+  job.settings.zero = 1;
+  holds(4 * (whole_state() - 8 * parameters()) + 8 * parameters());
+  job.settings.zero = 3;
+  holds(whole_state());
+  job.settings.zero = 0, job.settings.pp = 4;
+  holds(whole_state() +
+        8 * table_numel);  // the last stage has weights of the table, too; the first, its gradient
+}
+
+TEST_CASE("of several hosts the one whose ranks take most counts") {
+  Job job(4, 2);
+  job.settings.pp = 2;
+  job.settings.stage_units = {"13", "1"};
+  CHECK(static_cast<double>(host_state_bytes(job.plan())) ==
+        Approx(2 * (16 * parameters() + 4 * table_numel)).epsilon(1e-3));
+}
+
+TEST_CASE("evaluation holds weights alone") {
+  Job job(2);
+  Plan plan = job.plan();
+  plan.micro_batches_per_step = 0;
+  CHECK(static_cast<double>(host_state_bytes(plan)) == Approx(2 * 4 * parameters()).epsilon(1e-3));
+}
+
+TEST_CASE("ranks that divide sequences hold as much less of activations, and all state") {
+  const auto estimate = [](int cp) {
+    Job job(cp);
+    job.settings.cp = cp;
+    Plan plan = job.plan();
+    plan.sequence_length = 8192;
+    const std::vector<MemoryEstimate> stages = estimate_memory(plan);
+    REQUIRE(stages.size() == 1);
+    return stages.front();
+  };
+  const MemoryEstimate one = estimate(1);
+  const auto activations = [](const MemoryEstimate& memory) {
+    return static_cast<double>(memory.activations - (std::size_t{30} << 20));  // kernels' share aside
+  };
+  for (const int cp : {2, 4}) {
+    const MemoryEstimate part = estimate(cp);
+    CHECK(activations(part) * cp == Approx(activations(one)).epsilon(0.1));
+    CHECK(part.storage.weights + part.storage.optimizer == one.storage.weights + one.storage.optimizer);
+  }
+}
+
+TEST_CASE("stages hold the activations that their lists make them hold") {
+  Job job(4);
+  job.settings.pp = 4;
+  const auto activations = [&](const char* schedule) {
+    job.settings.pp_schedule = schedule;
+    std::vector<std::size_t> bytes;
+    for (const MemoryEstimate& memory : estimate_memory(job.plan())) bytes.push_back(memory.activations);
+    return bytes;
+  };
+  const auto one_f_one_b = activations("1f1b"), gpipe = activations("gpipe");
+  REQUIRE(one_f_one_b.size() == 4);
+  CHECK(one_f_one_b[0] > one_f_one_b[1]);  // as many blocks, of a micro-batch more
+  CHECK(one_f_one_b[1] > one_f_one_b[2]);
+  CHECK(gpipe[1] >
+        3 * one_f_one_b[1] - 2 * (std::size_t{30} << 20));  // 16 micro-batches to 3, kernels' share aside
+  job.settings.recompute = "full";
+  CHECK(activations("gpipe")[1] < gpipe[1] / 4);
+}
+
+TEST_CASE("the rank with the most micro-batches is the one that is told of") {
+  Job job(3);
+  job.settings.global_batch = 4;  // 1, 1 and 2
+  const std::vector<MemoryEstimate> stages = estimate_memory(job.plan());
+  REQUIRE(stages.size() == 1);
+  CHECK(stages.front().batches == 4 * 2 * 64 * 4);
+  CHECK(host_memory_bytes(job.plan(), stages) == 3 * stages.front().total());
+}

@@ -1,0 +1,99 @@
+#include "plan/memory_fit.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.hpp"
+#include "plan/gpt2_job.hpp"
+#include "plan/memory_estimate.hpp"
+
+using namespace dt;
+using namespace dt::plan;
+using dt_test::Job, dt_test::whole_state;
+
+namespace {
+
+std::string refusal(const Job& job, std::uint64_t host_bytes) {
+  try {
+    check_memory(
+        job.settings, job.plan(), [&](const Settings& s) { return job.plan(s); }, host_bytes);
+    return {};
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    return error.message();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("state beyond a host's memory is refused with the nearest that would do") {
+  Job job(4);
+  const auto whole = static_cast<std::uint64_t>(whole_state());
+  CHECK(refusal(job, 5 * whole).empty());
+  CHECK_THAT(refusal(job, 3 * whole),
+             Catch::Contains("pp=1,dp=4,tp=1,zero=0: weights, gradients and optimizer "
+                             "state of 4 ranks on a host take") &&
+                 Catch::EndsWith("; --zero 1 or --pp 2 or --tp 2 would do"));
+  CHECK_THAT(refusal(job, 2 * whole), Catch::EndsWith("; --zero 2 or --pp 4 or --tp 4 would do"));
+  CHECK_THAT(refusal(job, whole + whole / 20), Catch::EndsWith("; --zero 3 or --tp 4 would do"));
+  CHECK_THAT(refusal(job, whole / 2),
+             Catch::EndsWith("no layout of these ranks would do: start more of them, on "
+                             "more hosts"));
+  job.settings.pp = 2, job.settings.stage_units = {"12", "2"};
+  CHECK_THAT(refusal(job, 2 * whole), Catch::Contains("--pp 4 without --stage-units"));
+  job.settings.stage_units.clear();
+  job.settings.pp = 2, job.settings.zero = 3;
+  CHECK_THAT(refusal(job, whole), Catch::Contains("pp=2,dp=2,tp=1,zero=3"));
+}
+
+TEST_CASE("where neither will do alone, a longer pipeline and ZeRO are named together") {
+  Job job(28, 2);
+  job.settings.global_batch = 28;
+  job.settings.zero_group = "2";
+  CHECK_THAT(refusal(job, static_cast<std::uint64_t>(0.4 * whole_state())),
+             Catch::EndsWith("; --pp 14 --zero 3 would do"));
+}
+
+TEST_CASE("what would bring the whole estimate down may be to compute again") {
+  Job job(1);
+  const auto needed = [](const Plan& plan) { return host_memory_bytes(plan, estimate_memory(plan)); };
+  const auto nearest = [&](std::uint64_t limit) {
+    return nearest_that_fit(
+        job.settings, job.plan(), [&](const Settings& s) { return job.plan(s); }, needed, limit);
+  };
+  const std::uint64_t all = needed(job.plan());
+  CHECK(nearest(all - 1) == "--recompute selective");
+  Settings full = job.settings;
+  full.recompute = "full";
+  CHECK(nearest(needed(job.plan(full))) == "--recompute full");
+  CHECK(nearest(all / 2).empty());
+}
+
+TEST_CASE("what makes long sequences fit may be to divide them") {
+  Job job(2);
+  job.settings.recompute = "full";
+  const auto needed = [](const Plan& plan) { return host_memory_bytes(plan, estimate_memory(plan)); };
+  Settings divided = job.settings;
+  divided.cp = 2;
+  CHECK_THAT(nearest_that_fit(
+                 job.settings, job.plan(), [&](const Settings& s) { return job.plan(s); }, needed,
+                 needed(job.plan(divided))),
+             Catch::Contains("--cp 2"));
+}
+
+TEST_CASE("ranks that share layers may divide sequences where they do not divide features") {
+  Job job(2);
+  job.settings.tp = 2;
+  const auto needed = [](const Plan& plan) { return host_memory_bytes(plan, estimate_memory(plan)); };
+  const auto nearest = [&](const Settings& asked, std::uint64_t limit) {
+    return nearest_that_fit(
+        asked, job.plan(asked), [&](const Settings& s) { return job.plan(s); }, needed, limit);
+  };
+  Settings divided = job.settings;
+  divided.sequence_parallel = true;
+  const std::uint64_t limit = needed(job.plan(divided));
+  REQUIRE(limit < needed(job.plan()));
+  CHECK_THAT(nearest(job.settings, limit), Catch::Contains("--sequence-parallel"));
+  CHECK_THAT(nearest(divided, limit - 1), !Catch::Contains("--sequence-parallel"));
+  job.settings.tp = 1;
+  CHECK_THAT(nearest(job.settings, limit), !Catch::Contains("--sequence-parallel"));
+}

@@ -1,0 +1,106 @@
+#include "plan/resumable.hpp"
+
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "base/error.hpp"
+#include "model/parameter_table.hpp"
+
+using namespace dt;
+using namespace dt::plan;
+
+namespace {
+
+constexpr std::uint64_t data = 7;
+
+Plan asked() {
+  Plan plan;
+  plan.spec = model::load_model_spec("llama-tiny");
+  plan.sequence_length = 32;
+  plan.seed = 5;
+  return plan;
+}
+
+/// What a checkpoint of that training says of itself.
+checkpoint::Manifest manifest_of(const Plan& plan) {
+  checkpoint::Manifest manifest;
+  manifest.model = plan.spec;
+  manifest.state.sequence_length = plan.sequence_length;
+  manifest.state.seed = plan.seed;
+  manifest.state.dataset_digest = data;
+  const model::ParameterTable table(plan.spec);
+  for (const model::ParamSpec& param : table.params()) {
+    for (const char* kind :
+         {checkpoint::kind_weights, checkpoint::kind_first_moment, checkpoint::kind_second_moment}) {
+      checkpoint::StoredPiece piece;
+      piece.tensor = param.name;
+      piece.kind = kind;
+      piece.piece = Piece::whole(param.shape);
+      manifest.pieces.push_back(piece);
+    }
+  }
+  return manifest;
+}
+
+std::string refusal(const Plan& plan, const checkpoint::Manifest& manifest) {
+  try {
+    check_resumable(plan, manifest, data);
+    return {};
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::input);
+    return error.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint of the training asked for is taken") {
+  CHECK(refusal(asked(), manifest_of(asked())).empty());
+}
+
+TEST_CASE("another model is refused, with the first tensor that differs and both its shapes") {
+  struct Other {
+    std::function<void(model::ModelSpec&)> change;
+    std::string message;
+  };
+  const std::vector<Other> others = {
+      {[](auto& s) { s.vocabulary = 300; },
+       "cannot go on: the model's vocabulary was 320 and is now 300 (weights of embedding.token.weight is "
+       "[320, 64] in the checkpoint and [300, 64] in the model)"},
+      {[](auto& s) { s.layers += 1; },
+       "cannot go on: the model's number of layers was 2 and is now 3 (weights of "
+       "layers.2.attention_norm.weight is missing in the checkpoint and [64] in the model)"},
+      {[](auto& s) { s.layers -= 1; },
+       "cannot go on: the model's number of layers was 2 and is now 1 (adam_m of layers.1.attention.k.weight "
+       "is [32, 64] in the checkpoint and missing in the model)"},
+      {[](auto& s) { s.max_positions /= 2; }, "the model's number of positions was"},
+  };
+  for (const Other& other : others) {
+    Plan plan = asked();
+    other.change(plan.spec);
+    const std::string message = refusal(plan, manifest_of(asked()));
+    INFO(message);
+    CHECK(message.find(other.message) != std::string::npos);
+  }
+}
+
+TEST_CASE("a checkpoint that lacks a tensor of its own model is refused by the tensor's name") {
+  checkpoint::Manifest manifest = manifest_of(asked());
+  manifest.pieces.erase(manifest.pieces.begin() + 2);
+  CHECK(refusal(asked(), manifest) ==
+        "cannot go on: adam_v of embedding.token.weight is missing in the checkpoint and [320, 64] in the "
+        "model");
+}
+
+TEST_CASE("other data, or another order of it, is refused") {
+  Plan plan = asked();
+  plan.seed = 6;
+  CHECK(refusal(plan, manifest_of(asked())) == "cannot go on: --seed was 5 and is now 6");
+  plan = asked();
+  plan.sequence_length = 64;
+  CHECK(refusal(plan, manifest_of(asked())) == "cannot go on: --sequence-length was 32 and is now 64");
+  checkpoint::Manifest manifest = manifest_of(asked());
+  manifest.state.dataset_digest = 8;
+  CHECK(refusal(asked(), manifest) ==
+        "cannot go on: the digest of --data was 0000000000000008 and is now 0000000000000007");
+}
