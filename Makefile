@@ -5,6 +5,7 @@ SHELL := /bin/bash
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 600
 
 build_packages := build-essential cmake ninja-build pkg-config libboost-program-options-dev libarchive-dev \
   libfmt-dev libhdf5-dev libhwy-dev liblzma-dev libopenmpi-dev libpcre2-dev libsimdjson-dev libutf8proc-dev \
@@ -16,7 +17,9 @@ test_packages := catch2 hdf5-tools procps python3-torch python3-venv xz-utils zs
 # oneDNN is what products are compared with; its CMake package asks for OpenCL.
 bench_packages := libbenchmark-dev libdnnl-dev ocl-icd-opencl-dev
 lint_packages := clang-format shellcheck
-all_packages := $(build_packages) $(demo_packages) $(test_packages) $(bench_packages) $(lint_packages)
+# Before clang 16 ranges of libstdc++ do not compile. The sanitizers are a package of their own; CMake looks for OpenMP.
+fuzz_packages := clang-16 libclang-rt-16-dev libomp-16-dev
+all_packages := $(build_packages) $(demo_packages) $(test_packages) $(bench_packages) $(lint_packages) $(fuzz_packages)
 
 # $(call install,packages): only what is missing, through sudo where we are not root.
 define install
@@ -35,7 +38,7 @@ cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCMAK
   || { cat $(BUILD)/configure.log >&2; exit 1; }
 endef
 
-.PHONY: help demo build test test-sanitized test-long bench lint install deps clean
+.PHONY: help demo build test test-sanitized test-long fuzz bench lint install deps clean
 .NOTPARALLEL:
 
 help:
@@ -43,6 +46,7 @@ help:
 	@echo 'make test       build and run every test'
 	@echo 'make test-sanitized  the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer'
 	@echo 'make test-long  the tests that take long: many more kills and starts, training quality, other tokenizers on a gigabyte'
+	@echo 'make fuzz       every format that users bring against libFuzzer, FUZZ_SECONDS ($(FUZZ_SECONDS)) each'
 	@echo 'make build      the tools, in $(BUILD)/bin'
 	@echo 'make bench      benchmarks'
 	@echo 'make lint       layering, headers, formatting, shell scripts'
@@ -80,6 +84,13 @@ test-sanitized:
 
 test-long: test
 	@bash tests/run.sh $(BUILD) long
+
+fuzz:
+	@$(call install,$(build_packages) $(fuzz_packages))
+	@mkdir -p $(BUILD)-fuzz
+	@cmake -S . -B $(BUILD)-fuzz -G Ninja -DDT_FUZZERS=ON -DBUILD_TESTING=OFF -DCMAKE_C_COMPILER=clang-16 -DCMAKE_CXX_COMPILER=clang++-16 >$(BUILD)-fuzz/configure.log
+	@cmake --build $(BUILD)-fuzz -j $(JOBS) --target fuzzers
+	@bash tests/fuzz/run.sh $(BUILD)-fuzz $(FUZZ_SECONDS)
 
 bench:
 	@$(call install,$(build_packages) $(bench_packages))

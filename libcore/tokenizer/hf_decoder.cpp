@@ -4,15 +4,22 @@ namespace dt::tokenizer {
 
 namespace {
 
+/// What a step takes away or puts a space for: of nothing a text has without end.
+std::string not_empty(const JsonValue& text) {
+  if (text.string().empty()) throw text.error("is empty");
+  return text.string();
+}
+
 std::unique_ptr<DecodeStep> read_strip(const JsonValue& step) {
-  return make_decode_strip(step.at("content").string(), step.at("start").natural(),
+  return make_decode_strip(not_empty(step.at("content")), step.at("start").natural(),
                            step.at("stop").natural());
 }
 
 std::unique_ptr<DecodeStep> read_metaspace(const JsonValue& step) {
   const bool prepends =
       step.boolean("add_prefix_space", true) && step.string("prepend_scheme", "always") != "never";
-  return make_metaspace_decoder(step.string("replacement", "\u2581"), prepends);
+  const auto replacement = step.find("replacement");
+  return make_metaspace_decoder(replacement ? not_empty(*replacement) : "\u2581", prepends);
 }
 
 void read_steps(const JsonValue& step, bool is_byte_level, Decoder& decoder) {

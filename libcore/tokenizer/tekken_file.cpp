@@ -21,6 +21,8 @@ struct Sizes {
 Sizes read_sizes(const JsonValue& config) {
   const std::uint64_t vocabulary = config.at("default_vocab_size").natural();
   const std::uint64_t special = config.natural("default_num_special_tokens", default_num_special);
+  if (special > max_vocabulary - 256)
+    throw config.at("default_num_special_tokens").error(fmt::format("is above {}", max_vocabulary - 256));
   if (vocabulary > max_vocabulary || vocabulary < special + 256)
     throw config.at("default_vocab_size")
         .error(fmt::format("is not from {} to {}", special + 256, max_vocabulary));

@@ -208,3 +208,10 @@ TEST_CASE("tokenizer.json: a charsmap is base64 of one") {
   CHECK(refusal(byte_level(), "/normalizer", step)
             .starts_with("t.json: normalizer.precompiled_charsmap: is no base64"));
 }
+
+TEST_CASE("tokenizer.json: what a decoder takes away is something") {
+  const json strip = {{"type", "Strip"}, {"content", ""}, {"start", 1}, {"stop", 0}};
+  CHECK(refusal(byte_fallback(), "/decoder", strip).starts_with("t.json: decoder.content: is empty"));
+  const json metaspace = {{"type", "Metaspace"}, {"replacement", ""}};
+  CHECK(refusal(byte_fallback(), "/decoder", metaspace).starts_with("t.json: decoder.replacement: is empty"));
+}

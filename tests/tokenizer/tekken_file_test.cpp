@@ -72,6 +72,8 @@ TEST_CASE("tekken: known by its content; what is wrong is refused with its path"
   CHECK(refusal(file(), "/vocab/7/rank", 900).starts_with("t: vocab: no token has the rank 7"));
   CHECK(refusal(file(), "/config/default_vocab_size", 260)
             .starts_with("t: config.default_vocab_size: is not from 261"));
+  CHECK(refusal(file(), "/config/default_num_special_tokens", std::uint64_t{0} - 256)
+            .starts_with("t: config.default_num_special_tokens: is above"));
   CHECK(
       refusal(file(), "/config/default_vocab_size", 300).starts_with("t: vocab: no token has the rank 259"));
   CHECK(

@@ -1,0 +1,24 @@
+// A file as dt-shard-data takes it, known by its content: gzip, zstd, xz and tar, within each other, tables
+// of columns, token ids, text.
+#include "data/chunk_encoder.hpp"
+#include "data/token_encoder.hpp"
+#include "fuzz/fuzz.hpp"
+
+using namespace dt::data;
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  static const dt_fuzz::ScratchFolder folder;
+  static const auto tokenizer = make_tokenizer("bytes");
+  const std::string path = folder.put("input", dt_fuzz::text_of(bytes, size));
+  const auto encoder = tokenizer->encoder();
+  ReadOptions options;
+  options.chunk_bytes = 4096;
+  options.max_chunk_bytes = std::size_t{1} << 20;
+  return dt_fuzz::accepted([&] {
+    ChunkReader reader(walk_of({path}), options, *tokenizer, [] {});
+    while (const auto chunk = reader.next()) {
+      if (chunk->stream->tokens) encode_tokens(*chunk, tokenizer->info());
+      if (!chunk->stream->tokens) encode_chunk(*chunk, *encoder, {});
+    }
+  });
+}

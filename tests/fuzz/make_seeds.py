@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""make_seeds.py: writes the files of corpus/ that are called seed-…: small sound files of every format, from which
+fuzzing begins and which replay holds to be read. The others are inputs that once did harm."""
+import base64, gzip, io, json, lzma, pathlib, struct, subprocess, tarfile
+
+corpus = pathlib.Path(__file__).parent / "corpus"
+
+
+def seed(target, name, content):
+    folder = corpus / target
+    folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, (dict, list)):
+        content = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    (folder / f"seed-{name}").write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def byte_alphabet():
+    """GPT-2's letters for bytes."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = iter(range(256, 512))
+    return [chr(b) if b in plain else chr(next(others)) for b in range(256)]
+
+
+def hugging_face():
+    letters = byte_alphabet()
+    vocab = {letter: i for i, letter in enumerate(letters)} | {"he": 256, "ll": 257, "hell": 258, "Ġw": 259}
+    merges = ["h e", "l l", "he ll", "Ġ w"]
+    end = {"id": 260, "content": "<|end|>", "single_word": False, "lstrip": False, "rstrip": True, "normalized": False,
+           "special": True}
+    split = {"type": "Split", "pattern": {"Regex": "[a-z]+|\\s|[^a-z\\s]"}, "behavior": "Isolated", "invert": False}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    model = {"type": "BPE", "dropout": None, "unk_token": None, "byte_fallback": False, "ignore_merges": True,
+             "vocab": vocab, "merges": merges}
+    seed("hugging_face", "byte-level", {"version": "1.0", "added_tokens": [end], "normalizer": {"type": "NFC"},
+         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, level]}, "decoder": {"type": "ByteLevel"},
+         "model": model})
+    seed("hugging_face", "gpt2", {"normalizer": None, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": True},
+         "decoder": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": vocab, "merges": [m.split() for m in merges]}})
+    steps = [{"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]
+    back = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"},
+            {"type": "Strip", "content": " ", "start": 1, "stop": 0}]
+    seed("hugging_face", "characters", {"added_tokens": [{"id": 0, "content": "<unk>", "special": True}],
+         "normalizer": {"type": "Sequence", "normalizers": steps}, "pre_tokenizer": None,
+         "decoder": {"type": "Sequence", "decoders": back},
+         "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True,
+                   "vocab": {"<unk>": 0, "a": 1, "▁": 2, "▁a": 3, "<0x0A>": 4}, "merges": ["▁ a"]}})
+    seed("hugging_face", "metaspace", {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}]},
+         "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False},
+         "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False},
+         "model": {"type": "BPE", "unk_token": "a", "vocab": {"a": 0, "▁": 1, "▁a": 2}, "merges": ["▁ a"]}})
+
+
+def token_bytes():
+    return [bytes([b]) for b in range(256)] + [b"he", b"ll", b" w", b"hell"]
+
+
+def tiktoken():
+    ranks = "".join(f"{base64.b64encode(t).decode()} {i}\n" for i, t in enumerate(token_bytes()))
+    seed("tiktoken", "gpt2", "gpt2\n" + ranks)
+    seed("tiktoken", "regex", "[a-z]+|[^a-z]\n" + ranks)
+
+
+def tekken():
+    vocab = [{"rank": i, "token_bytes": base64.b64encode(t).decode()} for i, t in enumerate(token_bytes())]
+    seed("tekken", "plain", {"config": {"pattern": "[a-z]+|[^a-z]", "default_vocab_size": 263,
+         "default_num_special_tokens": 3}, "vocab": vocab, "special_tokens": [{"rank": 1, "token_str": "<s>"}]})
+
+
+def varint(value):
+    out = b""
+    while value >= 0x80:
+        out += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def field(number, value):
+    if isinstance(value, bool) or isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    if isinstance(value, float):
+        return varint(number << 3 | 5) + struct.pack("<f", value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def piece(text, score=0.0, kind=1):
+    return field(1, field(1, text.encode()) + field(2, score) + field(3, kind))
+
+
+def charsmap(byte, to):
+    """One rule: `byte` becomes `to`; the double array of sentencepiece's precompiled maps."""
+    units = [0] * 768
+    units[0] = 256 << 10
+    units[256 ^ byte] = ((256 ^ byte) ^ 512) << 10 | 1 << 8 | byte
+    units[512] = 1 << 31
+    packed = struct.pack("<768I", *units)
+    return struct.pack("<I", len(packed)) + packed + to + b"\0"
+
+
+def sentencepiece():
+    few = piece("<unk>", 0.0, 2) + piece("<s>", 0.0, 3) + piece("▁", -10.0) + piece("a", -11.0) + piece("b", -12.0)
+    few += piece("ab", -1.0) + piece("▁a", -2.0)
+    trainer = field(2, field(3, 2))
+    seed("sentencepiece", "plain", few + trainer + field(3, field(3, 1) + field(4, 0)))
+    seed("sentencepiece", "user-defined", few + piece("<x>", 0.0, 4) + trainer + field(3, field(3, 0) + field(4, 1)))
+    seed("sentencepiece", "charsmap", few + trainer + field(3, field(2, charsmap(ord("A"), b"a")) + field(3, 1)))
+    every = b"".join(piece(f"<0x{b:02X}>", 0.0, 6) for b in range(256))
+    seed("sentencepiece", "bytes", few + every + field(2, field(3, 2) + field(35, 1)) + field(3, field(3, 1)))
+
+
+def encoded_text():
+    text = "Hello the world's  12345 in\r\n\n\ting 日本語 e\u0301 \U0001F600 WE'LL aaaa-aba\u00a0 x \u2028 ſ'S "
+    for number, name in enumerate(["gpt2", "cl100k", "llama3", "qwen2", "regex"]):
+        seed("encoded_text", name, bytes([number]) + text.encode())
+        seed("encoded_text", name + "-chunks", bytes([130 + number]) + text.encode())  # 130 is a multiple of five
+
+
+def json_lines():
+    seed("json_lines", "texts", '{"text":"a"}\n\n{"id":1.5e3,"text":"\\u00e4\\ud83d\\ude00\\n","x":[true,null,{}]}\n')
+    turns = [{"role": r, "content": c} for r, c in [("user", "hi <|end|>"), ("assistant", "hello")]]
+    seed("json_lines", "messages", {"messages": turns})
+
+
+def invalid_utf8():
+    seed("invalid_utf8", "mixed", b"\x02a\xc3\xa4\xff\xe6\x97\xed\xa0\x80\xf0\x9f\x98\x80\xf0\x9f\xc0\xaf\xf4\x90\xe6\x97")
+    seed("invalid_utf8", "valid", "\x00ä日本😀\n".encode())
+
+
+def tar(members):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return out.getvalue()[:-8192]  # it pads to 10 KiB
+
+
+def zstd(content):
+    return subprocess.run(["zstd", "-q", "--check"], input=content, stdout=subprocess.PIPE, check=True).stdout
+
+
+def npy(ids, shape=None):
+    header = f"{{'descr': '<u2', 'fortran_order': False, 'shape': ({len(ids) if shape is None else shape},), }}".ljust(117)
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header.encode() + b"\n" + struct.pack(f"<{len(ids)}H", *ids)
+
+
+def llmc(ids):
+    return struct.pack("<256i", 20240520, 1, len(ids), *[0] * 253) + struct.pack(f"<{len(ids)}H", *ids)
+
+
+def inputs():
+    text = "Some text, ä.\n".encode()
+    packed = {"gzip": lambda b: gzip.compress(b, mtime=0), "zstd": zstd, "xz": lzma.compress}
+    seed("inputs", "text", b"\xef\xbb\xbf" + text)
+    for name, pack in packed.items():
+        seed("inputs", name, pack(text))
+        seed("inputs", f"two-frames-{name}", pack(text) + b"\0\0" + pack(text))
+    seed("inputs", "tar", tar({"a.txt": text, "b.jsonl": b'{"text":"a"}\n', ".hidden": b"", "c.txt.gz": gzip.compress(text, mtime=0)}))
+    seed("inputs", "tar-long-name", tar({"d/" * 60 + "ä.txt": text}))
+    seed("inputs", "tar-gzip", gzip.compress(tar({"a.jsonl.xz": lzma.compress(b'{"text":"a"}\n')}), mtime=0))
+    seed("inputs", "parquet", b"PAR1\x15\x04PAR1")
+    seed("inputs", "arrow", b"ARROW1\0\0\xff\xff\xff\xff\x10\0\0\0")
+    seed("inputs", "arrow-stream", b"\xff\xff\xff\xff\x10\0\0\0\0\0\0\0")
+    seed("inputs", "feather", b"FEA1\0\0")
+    seed("inputs", "npy", npy([1, 2, 256, 3]))
+    seed("inputs", "llmc", llmc([1, 2, 256, 3]))
+
+
+def token_ids():
+    seed("token_ids", "npy", npy([1, 2, 256, 3]))
+    seed("token_ids", "llmc", llmc([1, 2, 256, 3]))
+    seed("token_ids", "raw", b"\x05\0\0\0\x01\0\0\0")
+
+
+def megatron():
+    lengths, ends = [2, 3, 1], [0, 1, 3]
+    index = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, len(lengths), len(ends)) + struct.pack("<3i", *lengths)
+    index += struct.pack("<3q", 0, 4, 10) + struct.pack("<3q", *ends)
+    seed("megatron", "two-documents", bytes([12]) + struct.pack("<6H", *range(6)) + index)
+
+
+def dataset_json():
+    shards = [{"file": "train-00000.h5", "split": "train", "tokens": 6, "documents": 1, "bytes": 5632,
+               "digest": "f1310c158281ebf5"},
+              {"file": "validation-00000.h5", "split": "validation", "tokens": 1, "documents": 0, "bytes": 5632,
+               "digest": "177a2be93183cb4b"}]
+    splits = {"train": {"tokens": 6, "documents": 1, "digest": "16b84ea10195504a"},
+              "validation": {"tokens": 1, "documents": 0, "digest": "d6645fc3051a9457"}}
+    seed("dataset_json", "two-shards", {"format": "dt-dataset", "version": 1,
+         "tokenizer": {"name": "bytes", "digest": "e34d6d5c5e766ff4", "vocabulary_size": 257, "eos": 256},
+         "documents": 1, "tokens": 7, "digest": "b590fa03077ef931", "splits": splits, "shards": shards,
+         "made": {"tool": "dt", "seed": 0}})
+
+
+for make in [hugging_face, tiktoken, tekken, sentencepiece, encoded_text, json_lines, invalid_utf8, inputs, token_ids, megatron,
+             dataset_json]:
+    make()

@@ -1,0 +1,11 @@
+#pragma once
+// What is done with a tokenizer that a file gave.
+
+#include <string>
+
+namespace dt_fuzz {
+
+/// Reads a tokenizer.json, encodes texts with it and decodes their ids.
+void use_tokenizer(const std::string& text);
+
+}  // namespace dt_fuzz
