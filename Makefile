@@ -17,9 +17,10 @@ test_packages := catch2 hdf5-tools procps python3-torch python3-venv xz-utils zs
 # oneDNN is what products are compared with; its CMake package asks for OpenCL.
 bench_packages := libbenchmark-dev libdnnl-dev ocl-icd-opencl-dev
 lint_packages := clang-format shellcheck
-# Before clang 16 ranges of libstdc++ do not compile. The sanitizers are a package of their own; CMake looks for OpenMP.
+# Before clang 16 ranges of libstdc++ do not compile. The sanitizers are a package of their own; CMake looks for OpenMP, of which one version
+# at a time can be installed: not for everybody.
 fuzz_packages := clang-16 libclang-rt-16-dev libomp-16-dev
-all_packages := $(build_packages) $(demo_packages) $(test_packages) $(bench_packages) $(lint_packages) $(fuzz_packages)
+all_packages := $(build_packages) $(demo_packages) $(test_packages) $(bench_packages) $(lint_packages)
 
 # $(call install,packages): only what is missing, through sudo where we are not root.
 define install
