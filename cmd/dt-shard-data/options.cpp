@@ -152,7 +152,8 @@ void declare(OptionTable& table, Options& options) {
                   "or - for standard input; none means -. "
                   "gzip, zstd, xz and tar, told by their content, are read as what is in them")
       .group("What to do")
-      .add("out", &options.out, "DIR", "make the dataset DIR; it appears only when whole")
+      .add("out", &options.out, "DIR",
+           "make the dataset DIR; it appears only when whole. Tasks of one srun share the work")
       .add("overwrite", &options.overwrite, "replace DIR where it is a dataset, or FILE")
       .no_use_with({"encode-only"})
       .add("resume", &options.resume,

@@ -14,6 +14,7 @@ Json options_of(const MakeOptions& options) {
   Json made = {{"tool", options.tool}, {"inputs", options.inputs}};
   if (!options.input_list.empty()) made["input_list"] = options.input_list;
   made["format"] = formats[static_cast<std::size_t>(options.read.format)];
+  if (options.read.raw_type) made["token_type"] = *options.read.raw_type == TokenType::u16 ? "u16" : "u32";
   made["text_key"] = options.lines.text_key;
   made["document_separator"] = options.read.document_separator;
   made["invalid"] = invalid[static_cast<std::size_t>(options.read.invalid)];

@@ -28,10 +28,10 @@ std::string separator_of(const InputFile& input, const ReadOptions& options) {
   return is_jsonl(input.name(), options.format) ? "\n" : options.document_separator;
 }
 
-std::string state_of(const InputFile& input) {
+std::string state_of(const fs::path& path) {
   struct stat status {};
-  if (input.is_stdin || ::stat(input.path.c_str(), &status) != 0) return input.name() + '\0';
-  return fmt::format("{}{}{} {}.{:09}\n", input.path.string(), '\0', status.st_size, status.st_mtim.tv_sec,
+  if (::stat(path.c_str(), &status) != 0) return path.string() + '\0';
+  return fmt::format("{}{}{} {}.{:09}\n", path.string(), '\0', status.st_size, status.st_mtim.tv_sec,
                      status.st_mtim.tv_nsec);
 }
 
@@ -65,18 +65,19 @@ std::optional<std::uint64_t> next_document(const File& file, std::uint64_t from,
 InputRanges::InputRanges(std::vector<std::string> inputs, const ReadOptions& options, std::uint64_t min_bytes,
                          const std::function<void()>& idle)
     : inputs_(std::move(inputs)) {
-  measure(idle);
+  measure(options.format, idle);
   cut(std::max(min_bytes, total_bytes_ / max_ranges), options, idle);
 }
 
-void InputRanges::measure(const std::function<void()>& idle) {
+void InputRanges::measure(InputFormat format, const std::function<void()>& idle) {
   Digester digester;
   InputWalk walk(inputs_);
   while (const auto input = walk.next()) {
     idle();
     is_known_ = is_known_ && input->bytes.has_value();
     total_bytes_ += input->bytes.value_or(0);
-    const std::string state = state_of(*input);
+    std::string state = state_of(input->path);
+    if (format == InputFormat::megatron) state += state_of(fs::path(input->path).replace_extension(".idx"));
     digester.update(std::as_bytes(std::span(state)));
   }
   digest_ = digester.value();

@@ -42,7 +42,7 @@ class InputRanges {
   const std::vector<std::string>& inputs() const { return inputs_; }
 
  private:
-  void measure(const std::function<void()>& idle);
+  void measure(InputFormat format, const std::function<void()>& idle);
   void cut(std::uint64_t range_bytes, const ReadOptions& options, const std::function<void()>& idle);
 
   std::vector<std::string> inputs_;

@@ -246,7 +246,7 @@ MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, con
   check_can_be_shared(ranges, options);
   DatasetFile dataset;
   dataset.tokenizer = tokenizer->info();
-  UnfinishedDataset unfinished(folder, {origin_of(options), dataset.tokenizer.digest, ranges.digest()},
+  UnfinishedDataset unfinished(folder, {origin_of(options), dataset.tokenizer, ranges.digest()},
                                options.resumes, options.step);
   spool_inputs({options, *tokenizer, ranges, progress}, unfinished.spool());
 
@@ -266,15 +266,18 @@ MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, con
 }
 
 bool help_to_make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
+  std::error_code missing;
+  if (!options.overwrite && fs::exists(folder / dataset_file_name, missing)) return false;
   const auto tokenizer = tokenizer_of(options, progress);
   const InputRanges ranges = ranges_of(options, progress);
   check_can_be_shared(ranges, options);
-  const auto spool = UnfinishedDataset::join(folder, options.step, [&] { progress(MakePhase::read, 0, 0); });
+  const auto spool =
+      UnfinishedDataset::join(folder, {origin_of(options), tokenizer->info(), ranges.digest()},
+                              options.resumes, options.step, [&] { progress(MakePhase::read, 0, 0); });
   if (!spool) return false;
   try {
     spool_inputs({options, *tokenizer, ranges, progress}, *spool);
   } catch (const Error&) {
-    std::error_code missing;
     if (fs::exists(*spool, missing)) throw;  // else the first task has ended: well, or saying why not
   }
   return true;

@@ -1,5 +1,6 @@
 #include "data/spool_part.hpp"
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -73,7 +74,19 @@ std::vector<SpoolEntry> SpoolPart::entries(const SpoolSegment& segment, std::uin
   return entries;
 }
 
-SpoolPartWriter::SpoolPartWriter(const fs::path& path) : atomic_(path), file_(File::create(atomic_.path())) {}
+namespace {
+
+/// A spool that has gone is not made again.
+const fs::path& in_a_folder(const fs::path& path) {
+  std::error_code missing;
+  if (!fs::is_directory(path.parent_path(), missing)) throw system_error(ENOENT, "create", path.string());
+  return path;
+}
+
+}  // namespace
+
+SpoolPartWriter::SpoolPartWriter(const fs::path& path)
+    : atomic_(in_a_folder(path)), file_(File::create(atomic_.path())) {}
 
 void SpoolPartWriter::write_tokens(std::span<const std::byte> tokens) {
   file_.write(tokens);

@@ -16,16 +16,21 @@ using Json = nlohmann::json;
 
 constexpr const char* lock_name = "lock";
 constexpr const char* begun_name = "begun.json";
-constexpr const char* spool_name = "spool";
+constexpr const char* spool_prefix = "spool-";
 constexpr double patience_s = 60;
 constexpr double dying_s = 2;
 constexpr std::chrono::milliseconds poll_time{100};
 
 Json json_of(const DatasetIdentity& identity) {
   Json json = Json::parse(identity.origin);
-  json["tokenizer_digest"] = to_hex(identity.tokenizer_digest);
+  json["tokenizer_digest"] = to_hex(identity.tokenizer.digest);
+  json["end_of_document"] = identity.tokenizer.eos;
   json["inputs_digest"] = to_hex(identity.inputs_digest);
   return json;
+}
+
+fs::path spool_in(const fs::path& folder, const Json& identity) {
+  return folder / (spool_prefix + to_hex(digest(identity.dump())));
 }
 
 /// Nothing where it is missing or was not made by this program.
@@ -63,6 +68,11 @@ void remove_tree(const fs::path& path) {
   if (error) throw system_error(error.value(), "remove", path.string());
 }
 
+/// The temporary name of a file that is not there yet.
+bool is_half_written(const std::string& name) {
+  return name.starts_with('.');
+}
+
 void remove_in(const fs::path& folder, const std::function<bool(const std::string& name)>& which) {
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing)) {
@@ -74,14 +84,15 @@ void remove_in(const fs::path& folder, const std::function<bool(const std::strin
 
 UnfinishedDataset::UnfinishedDataset(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
                                      const std::string& step)
-    : directory_(AtomicDirectory::partial(folder)) {
+    : directory_(AtomicDirectory::partial(folder)), spool_(spool_in(path(), json_of(identity))) {
   lock(folder);
   if (!resumes) directory_.remove_at_end();
   const Json now = json_of(identity);
   const Json begun = read_begun(path());
   if (resumes && begun.is_object()) {
     check_same(path(), begun, now);
-    remove_in(spool(), [](const std::string& name) { return name.starts_with('.'); });  // parts half written
+    remove_in(path(), is_half_written);
+    remove_in(spool(), is_half_written);
   } else {
     remove_in(path(), [](const std::string& name) { return name != lock_name; });
   }
@@ -100,21 +111,25 @@ void UnfinishedDataset::lock(const fs::path& folder) {
               "wait for it, or stop it");
 }
 
-fs::path UnfinishedDataset::spool() const {
-  return path() / spool_name;
-}
-
+/// From where nobody finds it, so that no other task begins a part meanwhile.
 void UnfinishedDataset::commit(bool overwrite) {
-  for (const char* name : {spool_name, begun_name, lock_name}) remove_tree(path() / name);
+  remove_tree(path() / begun_name);
+  remove_in(path(), [](const std::string& name) {
+    return name == lock_name || name.starts_with(spool_prefix) || is_half_written(name);
+  });
   directory_.commit(overwrite);
 }
 
-std::optional<fs::path> UnfinishedDataset::join(const fs::path& folder, const std::string& step,
+std::optional<fs::path> UnfinishedDataset::join(const fs::path& folder, const DatasetIdentity& identity,
+                                                bool resumes, const std::string& step,
                                                 const std::function<void()>& idle) {
   const fs::path path = partial_path(folder);
+  const Json now = json_of(identity);
   for (const double give_up = monotonic_s() + patience_s; monotonic_s() < give_up;) {
     const Json begun = read_begun(path);
-    if (begun.is_object() && begun.value("step", "") == step) return path / spool_name;
+    const bool is_ours = begun.is_object() && begun.value("step", "") == step;
+    if (is_ours || (resumes && begun.is_object())) check_same(path, begun, now);
+    if (is_ours) return spool_in(path, now);
     idle();
     std::this_thread::sleep_for(poll_time);
   }

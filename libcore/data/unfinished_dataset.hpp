@@ -2,9 +2,9 @@
 // A dataset under way: the folder ".<name>.partial" beside its own, which an interruption may leave, and
 // which several tasks may fill.
 //
-//   begun.json   what it is made of and how, and by which step's tasks
-//   spool/       what ranges of the inputs became
-//   *.h5         shards, whole where they can be opened
+//   begun.json      what it is made of and how, and by which step's tasks
+//   spool-DIGEST/   what ranges of the inputs became, made of that and in that way alone
+//   *.h5            shards, whole where they can be opened
 
 #include <cstdint>
 #include <functional>
@@ -12,13 +12,14 @@
 #include <string>
 
 #include "base/files.hpp"
+#include "data/tokenizer.hpp"
 
 namespace dt::data {
 
 /// What decides every byte of a dataset. Two that differ make different ones.
 struct DatasetIdentity {
   std::string origin;  // a JSON object
-  std::uint64_t tokenizer_digest = 0;
+  TokenizerInfo tokenizer;
   std::uint64_t inputs_digest = 0;
 };
 
@@ -31,18 +32,19 @@ class UnfinishedDataset {
   UnfinishedDataset(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
                     const std::string& step);
   const fs::path& path() const { return directory_.path(); }
-  fs::path spool() const;
+  const fs::path& spool() const { return spool_; }
   /// Gives it its name.
   void commit(bool overwrite);
 
   /// For another task of the step: the spool of the dataset that the first one has begun; waits a minute for
-  /// it, and calls `idle` meanwhile.
-  static std::optional<fs::path> join(const fs::path& folder, const std::string& step,
-                                      const std::function<void()>& idle);
+  /// it, and calls `idle` meanwhile. Errors: input, where that, or what is to be resumed, is another one.
+  static std::optional<fs::path> join(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
+                                      const std::string& step, const std::function<void()>& idle);
 
  private:
   void lock(const fs::path& folder);
   AtomicDirectory directory_;
+  fs::path spool_;
   FileLock lock_;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/hdf5_file.hpp"
+#include "data/spool_part.hpp"
 #include "data/test_dataset.hpp"
 #include "data/verify_dataset.hpp"
 
@@ -341,6 +342,9 @@ TEST_CASE("what is resumed with other options, another tokenizer or other inputs
   options.max_chars = 10;
   CHECK_THAT(refusal(), Catch::Matchers::Contains("was begun with max_chars missing, now 10"));
   options.max_chars = no_chars;
+  options.read.raw_type = TokenType::u32;
+  CHECK_THAT(refusal(), Catch::Matchers::Contains("was begun with token_type missing, now \"u32\""));
+  options.read.raw_type.reset();
   fs::last_write_time(folder / "a.jsonl", fs::file_time_type::clock::now() + std::chrono::seconds(5));
   CHECK_THAT(refusal(), Catch::Matchers::Contains("some that have changed since"));
 }
@@ -383,6 +387,43 @@ TEST_CASE("tasks make the dataset that one makes, also where some die or come la
   CHECK(dt_test::content(folder / "out/dataset.json") == dt_test::content(folder / "whole/dataset.json"));
   CHECK(made.left_out.duplicates == 5000);
   CHECK(folder.num_entries() == 3);
+}
+
+TEST_CASE(
+    "a task that would make another dataset does not help, and a spool that has gone is not made again") {
+  const Folder folder;
+  MakeOptions options = lines_in_ranges(folder / "a.jsonl");
+  options.resumes = true;
+  make_until(400, folder / "out", options);
+  const std::size_t files = num_files(folder / ".out.partial");
+  MakeOptions other = options;
+  other.task = {1, 2};
+  other.append_eos = false;
+  const auto help = [&] { help_to_make_dataset(folder / "out", other, [](auto...) {}); };
+  CHECK(caught(help).says("was begun with append_eos true, now false"));
+  other.step = "2.0";  // which its first task has not begun, and will refuse
+  CHECK(caught(help).says("was begun with append_eos true, now false"));
+  CHECK(num_files(folder / ".out.partial") == files);
+  CHECK_THROWS_AS(SpoolPartWriter(folder / "gone/range-00000.spool"), Error);
+  make(folder / "whole", options);
+  CHECK_FALSE(help_to_make_dataset(folder / "whole", other, [](auto...) {}));  // it is there
+}
+
+TEST_CASE("what is resumed with another end of documents is refused, and what is half written is left out") {
+  const Folder folder;
+  MakeOptions options = lines_in_ranges(folder / "a.jsonl");
+  options.resumes = true;
+  make_until(400, folder / "out", options);
+  const std::string begun = dt_test::content(folder / ".out.partial/begun.json");
+  const std::string key = "\"end_of_document\":256";
+  REQUIRE(begun.find(key) != std::string::npos);
+  put(folder / ".out.partial/begun.json",
+      std::string(begun).replace(begun.find(key), key.size(), "\"end_of_document\":65"));
+  CHECK(caught([&] { make(folder / "out", options); }).says("end_of_document 65, now 256"));
+  put(folder / ".out.partial/begun.json", begun);
+  put(folder / ".out.partial/.begun.tmp-host-1.json", "");
+  make(folder / "out", options);
+  CHECK_FALSE(fs::exists(folder / "out/.begun.tmp-host-1.json"));
 }
 
 TEST_CASE("a pipe is neither shared by tasks nor resumed") {

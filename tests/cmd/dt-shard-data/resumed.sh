@@ -16,10 +16,10 @@ resume_until() {
   [[ ! -e data ]] || fail "there is a dataset that is not whole"
 }
 
-resume_until '.data.partial/spool/range-*1.spool'
-first=$(stat -c %y .data.partial/spool/range-00000.spool)
-resume_until '.data.partial/spool/range-*2.spool'
-expect_equal "$(stat -c %y .data.partial/spool/range-00000.spool)" "$first"
+resume_until '.data.partial/spool-*/range-*1.spool'
+first=$(stat -c %y .data.partial/spool-*/range-00000.spool)
+resume_until '.data.partial/spool-*/range-*2.spool'
+expect_equal "$(stat -c %y .data.partial/spool-*/range-00000.spool)" "$first"
 resume_until '.data.partial/train-*2.h5'
 expect_exit 0 dt-shard-data --quiet --shard-tokens 20M --resume --out data "${inputs[@]}"
 cmp whole/dataset.json data/dataset.json
@@ -29,7 +29,7 @@ expect_equal "$(find . -name '.*.partial')" ""
 # A signal leaves what is done and says so; other options are refused by name; without --resume it begins anew.
 dt-shard-data --quiet --resume --out again "${inputs[@]}" 2>stderr &
 tool=$!
-until compgen -G '.again.partial/spool/range-*' >/dev/null; do sleep 0.01; done
+until compgen -G '.again.partial/spool-*/range-*' >/dev/null; do sleep 0.01; done
 kill "$tool"
 code=0
 wait "$tool" || code=$?

@@ -41,7 +41,7 @@ for number in 1 2; do
   task "$number" --deduplicate --out killed "${inputs[@]}" &
   others[number]=$!
 done
-until compgen -G '.killed.partial/spool/.range-*' >/dev/null; do sleep 0.01; done
+until compgen -G '.killed.partial/spool-*/.range-*' >/dev/null; do sleep 0.01; done
 kill -s KILL "${others[@]}"
 wait "$first"
 cmp one/dataset.json killed/dataset.json
