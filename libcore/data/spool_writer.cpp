@@ -24,19 +24,18 @@ void append_as(std::span<const std::uint32_t> ids, std::vector<std::byte>& bytes
 }
 
 /// The tokens in the order of the entries, which are in that of their keys then.
-std::vector<std::byte> sort_by_key(std::span<const std::byte> tokens, std::vector<SpoolEntry>& entries,
-                                   std::size_t token_bytes) {
+void sort_by_key(std::span<const std::byte> tokens, std::vector<SpoolEntry>& entries, std::size_t token_bytes,
+                 std::vector<std::byte>& sorted) {
   std::sort(entries.begin(), entries.end(), [](const SpoolEntry& a, const SpoolEntry& b) {
     return std::tie(a.key, a.number) < std::tie(b.key, b.number);
   });
-  std::vector<std::byte> sorted;
+  sorted.clear();
   sorted.reserve(tokens.size());
   for (SpoolEntry& entry : entries) {
     const auto document = tokens.subspan(entry.offset, entry.tokens * token_bytes);
     entry.offset = sorted.size();
     sorted.insert(sorted.end(), document.begin(), document.end());
   }
-  return sorted;
 }
 
 }  // namespace
@@ -141,11 +140,10 @@ void SpoolWriter::write_segment() {
   const std::uint64_t offset = part_bytes_;
   part_bytes_ += segment_.tokens.size() + segment_.entries.size() * sizeof(SpoolEntry);
   const bool sorts = options_.shuffle_seed.has_value();
-  write_behind([part = part_, segment = std::exchange(segment_, {}), offset, sorts,
-                token_bytes = token_bytes_]() mutable {
-    if (sorts) segment.tokens = sort_by_key(segment.tokens, segment.entries, token_bytes);
+  write_behind([this, part = part_, segment = std::exchange(segment_, {}), offset, sorts]() mutable {
+    if (sorts) sort_by_key(segment.tokens, segment.entries, token_bytes_, sorted_);
     for (SpoolEntry& entry : segment.entries) entry.offset += offset;
-    part->write_tokens(segment.tokens);
+    part->write_tokens(sorts ? sorted_ : segment.tokens);
     part->write_entries(segment.entries);
     return std::move(segment.tokens);
   });

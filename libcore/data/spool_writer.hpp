@@ -78,6 +78,7 @@ class SpoolWriter {
 
   std::vector<Buffer> spare_buffers_;
   std::deque<std::future<Buffer>> in_flight_;
+  Buffer sorted_;  // for who writes
   bool has_thread_;
   TaskPool<Buffer> pool_;  // of one thread, so that things are written in order
 };
