@@ -47,7 +47,10 @@ AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std
     }
     nodes_[node].token = i;
   }
-  for (const auto& [byte, node] : nodes_[0].children) roots_[static_cast<unsigned char>(byte)] = node;
+  for (const auto& [byte, node] : nodes_[0].children) {
+    roots_[static_cast<unsigned char>(byte)] = node;
+    starts_ += byte;
+  }
 }
 
 bool AddedTokenFinder::cuts_between_words() const {
@@ -79,10 +82,24 @@ std::size_t AddedTokenFinder::length_at(std::string_view text) const {
   return index == none ? 0 : tokens_[index].content.size();
 }
 
+std::size_t AddedTokenFinder::next_start(std::string_view text, std::size_t at) const {
+  constexpr std::size_t few = 3, stretch = 512;  // bytes searched for one after another
+  if (starts_.size() > few) {
+    while (at < text.size() && roots_[static_cast<unsigned char>(text[at])] == none) ++at;
+    return at;
+  }
+  for (; at < text.size(); at += stretch) {
+    const std::string_view here = text.substr(at, stretch);
+    std::string_view before = here;
+    for (const char start : starts_) before = before.substr(0, before.find(start));
+    if (before.size() < here.size()) return at + before.size();
+  }
+  return text.size();
+}
+
 std::optional<AddedTokenFinder::Found> AddedTokenFinder::find(std::string_view text, std::size_t from,
                                                               bool specials) const {
-  for (std::size_t at = from; at < text.size(); ++at) {
-    if (roots_[static_cast<unsigned char>(text[at])] == none) continue;
+  for (std::size_t at = next_start(text, from); at < text.size(); at = next_start(text, at + 1)) {
     const std::uint32_t index = longest(text.substr(at), specials);
     if (index == none) continue;
     const AddedToken& token = tokens_[index];

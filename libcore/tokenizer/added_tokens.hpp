@@ -53,12 +53,15 @@ class AddedTokenFinder {
   };
   static constexpr std::uint32_t none = 0xFFFFFFFF;
   std::uint32_t child(std::uint32_t node, char byte) const;
+  /// The next place from `at` on of a byte that some token begins with, the text's end where there is none.
+  std::size_t next_start(std::string_view text, std::size_t at) const;
   /// The longest token that begins `text`, none where none does.
   std::uint32_t longest(std::string_view text, bool specials) const;
   std::vector<AddedToken> tokens_;
   std::vector<Node> nodes_ = std::vector<Node>(1);
   std::vector<std::uint32_t> roots_ =
       std::vector<std::uint32_t>(256, none);  // the root's children by their byte
+  std::string starts_;                        // those bytes
 };
 
 }  // namespace dt::tokenizer

@@ -53,56 +53,59 @@ void Encoder::encode_plain(std::string_view text) {
 
 /// Pieces that the short cache knows, without a branch but that they are known; others one by one.
 void Encoder::take(std::span<const std::string_view> pieces) {
+  ShortPieceCache::Key keys[max_pieces];
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    keys[i] = ShortPieceCache::key_of(pieces[i], text_end_);
+    short_.prefetch(keys[i]);
+  }
   Id known[ShortPieceCache::max_ids * max_pieces];
   std::size_t num_known = 0;
-  for (const std::string_view piece : pieces) {
-    if (piece.size() - 1 < ShortPieceCache::max_bytes) {
-      const auto key = ShortPieceCache::key_of(piece, text_end_);
-      const ShortPieceCache::Entry& entry = short_.entry(key);
-      if (entry.key == key) {
-        std::copy_n(entry.ids, ShortPieceCache::max_ids, known + num_known);
-        num_known += entry.num_ids;
-        continue;
-      }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const ShortPieceCache::Entry& entry = short_.find(keys[i]);
+    if (entry.key == keys[i]) {
+      std::copy_n(entry.ids, ShortPieceCache::max_ids, known + num_known);
+      num_known += entry.num_ids;
+      continue;
     }
     ids_->insert(ids_->end(), known, known + num_known);
     num_known = 0;
-    encode_rarer(piece);
+    encode_rarer(pieces[i]);
   }
   ids_->insert(ids_->end(), known, known + num_known);
 }
 
+/// Pieces that are tokens are found in the vocabulary as fast as among the long ones.
 void Encoder::encode_rarer(std::string_view piece) {
   if (piece.empty()) return;
-  if (piece.size() > LongPieceCache::max_bytes) return encode_anew(piece);
+  const Bpe& bpe = tokenizer_.bpe;
+  const Id whole = bpe.takes_whole_pieces ? bpe.vocabulary.find(piece) : no_id;
+  if (whole != no_id) {
+    ids_->push_back(whole);
+    remember_short(piece, {&whole, 1});
+    return;
+  }
+  if (piece.size() > LongPieceCache::max_bytes) return merge(piece);
   const std::span<const Id> known = long_.find(piece);
   if (!known.empty()) {
     ids_->insert(ids_->end(), known.begin(), known.end());
     return;
   }
   const std::size_t first = ids_->size();
-  encode_anew(piece);
+  merge(piece);
   const std::span<const Id> ids = std::span(*ids_).subspan(first);
-  if (piece.size() <= ShortPieceCache::max_bytes && ids.size() <= ShortPieceCache::max_ids) {
-    const auto key = ShortPieceCache::key_of(piece, text_end_);
-    ShortPieceCache::Entry& entry = short_.entry(key);
-    entry.key = key;
-    entry.num_ids = static_cast<std::uint32_t>(ids.size());
-    std::copy(ids.begin(), ids.end(), entry.ids);
-  } else {
-    long_.put(piece, ids);
-  }
+  if (!remember_short(piece, ids)) long_.put(piece, ids);
 }
 
-void Encoder::encode_anew(std::string_view piece) {
-  const Bpe& bpe = tokenizer_.bpe;
-  const Id whole = bpe.takes_whole_pieces ? bpe.vocabulary.find(piece) : no_id;
-  if (whole != no_id) {
-    ids_->push_back(whole);
-    return;
-  }
+/// Whether it is so short.
+bool Encoder::remember_short(std::string_view piece, std::span<const Id> ids) {
+  if (piece.size() > ShortPieceCache::max_bytes || ids.size() > ShortPieceCache::max_ids) return false;
+  short_.put(ShortPieceCache::key_of(piece, text_end_), ids);
+  return true;
+}
+
+void Encoder::merge(std::string_view piece) {
   symbols_.clear();
-  append_symbols(bpe, piece, symbols_);
+  append_symbols(tokenizer_.bpe, piece, symbols_);
   merger_.merge(symbols_, *ids_);
 }
 

@@ -26,7 +26,8 @@ class Encoder final : private PieceSink {
   void encode_normalized(std::string_view text, bool is_first);
   void encode_plain(std::string_view text);
   void encode_rarer(std::string_view piece);
-  void encode_anew(std::string_view piece);
+  bool remember_short(std::string_view piece, std::span<const Id> ids);
+  void merge(std::string_view piece);
   template <class Plain>
   void encode_around(const AddedTokenFinder& added, std::string_view text, Plain plain);
 
