@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh BUILD: a table of how near training comes to this machine's speed and, with TORCH_PYTHON, to PyTorch's;
-# every kernel, product and unit at its shapes; text to ids; batches against memcpy and a step's wait for them; tokenizers learned and text to
-# shards; then saving beside training, saving, loading and merging against plain reads and
+# every kernel, product and unit at its shapes; text to ids; batches against memcpy and a step's wait for them; tokenizers learned, text to
+# shards, and text to ids against others' encoders; then saving beside training, saving, loading and merging against plain reads and
 # writes; two data-parallel ranks against two runs alone; pipelines against the papers' bubbles, the walk of their lists, data-parallel
 # ranks, and over links that carry 1 Gbit/s; ranks that share layers against one rank and, over such links, what they exchange in chunks
 # against whole; ranks that divide sequences against one rank; the memory of four, all-reduce on one host, and what dt-allreduce-bench adds
@@ -28,6 +28,7 @@ bench_loader
 bash "$here/data_wait.sh"
 
 bash "$here/shards.sh" || (($? == 77))
+bash "$here/encoders.sh" || (($? == 77))
 bash "$here/save.sh"
 bash "$here/data_parallel.sh"
 bash "$here/pipeline.sh"

@@ -62,9 +62,13 @@ def of_tokenizer_json(name, path, change=None):
     return Format(f"tokenizer.json {name}", [path], encode, decode, content["added_tokens"][0]["content"])
 
 
-def of_ranks(name, path):
+def read_ranks(path):
     with open(path, "rb") as file:
-        ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in file if line.strip())}
+        return {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in file if line.strip())}
+
+
+def of_ranks(name, path):
+    ranks = read_ranks(path)
     pattern = PATTERNS[name]
     special = {text: len(ranks) + i for i, text in enumerate(check_tokenizers.SPECIAL.get(name, ["<|endoftext|>"]))}
     encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
@@ -158,10 +162,13 @@ def trained_formats(text_files):
         yield next(of_model(name, written(f"{name}.model", model)))
 
 
+def lines_of(ranks):
+    return b"".join(base64.b64encode(token) + b" %d\n" % rank for token, rank in ranks.items())
+
+
 def trained_ranks(ranks):
-    lines = b"".join(base64.b64encode(token) + b" %d\n" % rank for token, rank in ranks.items())
     for name in PATTERNS:
-        yield next(of_ranks(name, written(f"{name}.tiktoken", lines)))
+        yield next(of_ranks(name, written(f"{name}.tiktoken", lines_of(ranks))))
     path = f"{scratch.name}/tekken.json"
     in_order = sorted(ranks, key=lambda token: (0, ord(token)) if len(token) == 1 else (1, ranks[token]))  # bytes first, as they are
     check_sentencepiece.write_tekken(path, {token: rank for rank, token in enumerate(in_order)}, 1000, 30000)
