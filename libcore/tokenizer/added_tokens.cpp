@@ -4,6 +4,8 @@
 
 #include "base/error.hpp"
 #include "tokenizer/characters.hpp"
+#include "tokenizer/utf8.hpp"
+#include "tokenizer/word_characters.hpp"
 
 namespace dt::tokenizer {
 
@@ -15,10 +17,17 @@ bool is_space(std::string_view text, std::size_t at, std::size_t& length) {
   return (next.char_class & char_whitespace) != 0;
 }
 
+/// Where the character begins that ends at `end`, which is beyond `from`; not before `from`.
+std::size_t last_character(std::string_view text, std::size_t from, std::size_t end) {
+  std::size_t begin = end - 1;
+  while (begin > from && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
+  return begin;
+}
+
 std::size_t before_spaces(std::string_view text, std::size_t from, std::size_t at) {
   while (at > from) {
-    std::size_t begin = at - 1, length = 0;
-    while (begin > from && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
+    std::size_t length = 0;
+    const std::size_t begin = last_character(text, from, at);
     if (!is_space(text, begin, length)) break;
     at = begin;
   }
@@ -28,6 +37,16 @@ std::size_t before_spaces(std::string_view text, std::size_t from, std::size_t a
 std::size_t after_spaces(std::string_view text, std::size_t at) {
   for (std::size_t length = 0; at < text.size() && is_space(text, at, length);) at += length;
   return at;
+}
+
+/// Whether no character of a word is beside [begin, end).
+bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
+  if (begin > 0) {
+    const std::size_t previous = last_character(text, 0, begin);
+    if (is_word_character(text.substr(previous, begin - previous))) return false;
+  }
+  const std::string_view rest = text.substr(end);
+  return rest.empty() || !is_word_character(rest.substr(0, character_length(rest)));
 }
 
 }  // namespace
@@ -104,6 +123,10 @@ std::optional<AddedTokenFinder::Found> AddedTokenFinder::find(std::string_view t
     if (index == none) continue;
     const AddedToken& token = tokens_[index];
     const std::size_t end = at + token.content.size();
+    if (token.is_single_word && !stands_alone(text, at, end)) {
+      at = end - 1;
+      continue;
+    }
     return Found{token.takes_space_before ? before_spaces(text, from, at) : at,
                  token.takes_space_after ? after_spaces(text, end) : end, token.id};
   }

@@ -25,9 +25,11 @@ struct AddedToken {
   bool takes_space_after = false;   // rstrip
   bool is_normalized = false;       // it is looked for after normalising, not before
   FoundIn found_in = FoundIn::text;
+  bool is_single_word = false;  // it is found only where no character of a word is its neighbour
 };
 
-/// Where tokens are in a text: the leftmost first, of those the longest.
+/// Where tokens are in a text: the leftmost first, of those the longest. Within one that is no single word,
+/// as it would have to be, none is looked for.
 class AddedTokenFinder {
  public:
   AddedTokenFinder() = default;

@@ -11,14 +11,14 @@ bool is_printable(int byte) {
 }
 
 struct Alphabet {
-  std::array<char32_t, 256> characters;
+  std::array<std::string, 256> characters;
   std::array<int, 512> bytes;  // of a code point, -1 where it is of none
   Alphabet() {
     bytes.fill(-1);
     char32_t free = 256;
     for (int byte = 0; byte < 256; ++byte) {
       const char32_t character = is_printable(byte) ? static_cast<char32_t>(byte) : free++;
-      characters[static_cast<std::size_t>(byte)] = character;
+      characters[static_cast<std::size_t>(byte)] = to_utf8(character);
       bytes[character] = byte;
     }
   }
@@ -44,8 +44,13 @@ std::optional<std::string> bytes_of_alphabet(std::string_view text) {
 
 std::string in_alphabet(std::string_view bytes) {
   std::string text;
-  for (const char byte : bytes) text += to_utf8(alphabet().characters[static_cast<unsigned char>(byte)]);
+  append_in_alphabet(bytes, text);
   return text;
+}
+
+void append_in_alphabet(std::string_view bytes, std::string& text) {
+  const auto& characters = alphabet().characters;
+  for (const char byte : bytes) text += characters[static_cast<unsigned char>(byte)];
 }
 
 }  // namespace dt::tokenizer

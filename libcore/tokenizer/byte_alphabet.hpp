@@ -13,5 +13,6 @@ namespace dt::tokenizer {
 std::optional<std::string> bytes_of_alphabet(std::string_view text);
 /// `bytes` written in the alphabet.
 std::string in_alphabet(std::string_view bytes);
+void append_in_alphabet(std::string_view bytes, std::string& text);
 
 }  // namespace dt::tokenizer

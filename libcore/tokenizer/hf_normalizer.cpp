@@ -3,6 +3,7 @@
 #include "tokenizer/base64.hpp"
 #include "tokenizer/charsmap.hpp"
 #include "tokenizer/hf_parts.hpp"
+#include "tokenizer/letter_normalizers.hpp"
 #include "tokenizer/regex_splitter.hpp"
 
 namespace dt::tokenizer {
@@ -53,7 +54,11 @@ std::unique_ptr<Normalizer> read_normalizer(const JsonValue& step) {
   if (type == "Prepend") return make_prefix(step.at("prepend").string(), Prepend::always);
   if (type == "Precompiled") return read_precompiled(step);
   if (type == "Strip") return make_strip(step.boolean("strip_left", true), step.boolean("strip_right", true));
-  throw unknown_kind(step, "NFC, NFD, NFKC, NFKD, Replace, Prepend, Precompiled, Strip, Sequence");
+  if (type == "Lowercase") return make_lowercase();
+  if (type == "StripAccents") return make_strip_accents();
+  throw unknown_kind(step,
+                     "NFC, NFD, NFKC, NFKD, Replace, Prepend, Precompiled, Strip, Lowercase, "
+                     "StripAccents, Sequence");
 }
 
 }  // namespace dt::tokenizer

@@ -1,6 +1,8 @@
+#include "tokenizer/alphabet_splitter.hpp"
 #include "tokenizer/hf_parts.hpp"
 #include "tokenizer/regex_splitter.hpp"
 #include "tokenizer/scanners.hpp"
+#include "tokenizer/word_characters.hpp"
 
 namespace dt::tokenizer {
 
@@ -12,9 +14,6 @@ constexpr const char* punctuation =
     R"(\x{10f55}-\x{10f59}\x{10f86}-\x{10f89}\x{113d4}-\x{113d8}\x{1144b}-\x{1145d}\x{11660}-\x{1166c}\x{116b9}\x{1183b})"
     R"(\x{11944}-\x{11946}\x{119e2}\x{11a3f}-\x{11b09}\x{11be1}\x{11c41}-\x{11c71}\x{11ef7}-\x{11fff}\x{12ff1}\x{12ff2})"
     R"(\x{16d6d}-\x{16d6f}\x{16e97}-\x{16e9a}\x{16fe2}\x{1e5ff}\x{1e95e}\x{1e95f}])[!-/:-@\[-`{-~\p{P}\x{166d}\x{111c9}])";
-/// Unicode's alphabetic characters, marks, decimal numbers, connectors and joiners: \w.
-constexpr const char* words =
-    R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
 
 constexpr const char* known_kinds =
     "ByteLevel, Split, Digits, Punctuation, Whitespace, WhitespaceSplit, Metaspace, Sequence";
@@ -50,7 +49,8 @@ std::unique_ptr<PreTokenizer> read_splitter(const JsonValue& step) {
   }
   if (type == "Punctuation") return make_regex_splitter(punctuation, read_behavior(step, "Isolated"));
   if (type == "Whitespace")
-    return make_regex_splitter(fmt::format(R"([{0}]+|[^{0}\s]+)", words), SplitBehavior::matches_only);
+    return make_regex_splitter(fmt::format(R"([{0}]+|[^{0}\s]+)", word_characters),
+                               SplitBehavior::matches_only);
   if (type == "WhitespaceSplit") return make_regex_splitter("\\s", SplitBehavior::removed);
   return nullptr;
 }
@@ -84,20 +84,29 @@ HfPreTokenizer read_metaspace(const JsonValue& step) {
   return result;
 }
 
+void check_follows(const JsonValue& item, const HfPreTokenizer& next, bool is_byte_level, bool is_split) {
+  if (is_byte_level && (next.is_byte_level || next.preparer))
+    throw item.error("a step that changes text after ByteLevel is not followed");
+  if (is_split && next.preparer)
+    throw item.error("a step that changes text after one that splits it is not followed");
+}
+
 HfPreTokenizer read_sequence(const JsonValue& step) {
   HfPreTokenizer result;
-  std::vector<std::unique_ptr<PreTokenizer>> splitters;
+  std::vector<std::unique_ptr<Normalizer>> preparers;
+  std::vector<std::unique_ptr<PreTokenizer>> splitters, of_alphabet;
   for (const JsonValue& item : step.at("pretokenizers").items()) {
-    if (result.is_byte_level) throw item.error("a step after ByteLevel is not followed");
     HfPreTokenizer next = read_pre_tokenizer(item);
-    if (next.preparer && !splitters.empty())
-      throw item.error("a step that changes text after one that splits it is not followed");
-    if (next.preparer && result.preparer) throw item.error("a second step that changes text is not followed");
-    if (next.preparer) result.preparer = std::move(next.preparer);
-    if (next.splitter) splitters.push_back(std::move(next.splitter));
-    result.is_byte_level = next.is_byte_level;
+    check_follows(item, next, result.is_byte_level, !splitters.empty());
+    if (next.preparer) preparers.push_back(std::move(next.preparer));
+    if (next.splitter) (result.is_byte_level ? of_alphabet : splitters).push_back(std::move(next.splitter));
+    result.is_byte_level = result.is_byte_level || next.is_byte_level;
   }
+  if (!preparers.empty()) result.preparer = make_normalizers(std::move(preparers));
   if (!splitters.empty()) result.splitter = make_sequence(std::move(splitters));
+  if (!of_alphabet.empty())
+    result.splitter =
+        make_alphabet_splitter(std::move(result.splitter), make_sequence(std::move(of_alphabet)));
   return result;
 }
 

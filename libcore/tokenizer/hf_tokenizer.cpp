@@ -23,12 +23,12 @@ AddedToken read_added_token(const JsonValue& token) {
   added.id = static_cast<Id>(id);
   added.content = token.at("content").string();
   if (added.content.empty()) throw token.at("content").error("is empty");
-  if (token.boolean("single_word", false)) throw token.at("single_word").error("is not followed");
   added.is_special = token.boolean("special", false);
   added.takes_space_before = token.boolean("lstrip", false);
   added.takes_space_after = token.boolean("rstrip", false);
   added.is_normalized = token.boolean("normalized", !added.is_special);
   added.found_in = read_found_in(token);
+  added.is_single_word = token.boolean("single_word", false);
   return added;
 }
 

@@ -41,6 +41,10 @@ class PreTokenizer {
   /// Adds the pieces of `text` in order and does not flush. `text` need not be valid UTF-8: bytes that are
   /// not are in some piece.
   virtual void split(std::string_view text, PieceSink& sink) const = 0;
+  /// The same of several texts, one after another.
+  virtual void split_each(std::span<const std::string_view> texts, PieceSink& sink) const {
+    for (const std::string_view text : texts) split(text, sink);
+  }
   /// Whether a piece always ends between a letter of ASCII and a space that another one follows, so that
   /// texts on both sides of it can be split apart.
   virtual bool cuts_between_words() const { return false; }

@@ -101,9 +101,7 @@ class SplittingSink final : public PieceSink {
   SplittingSink(const PreTokenizer& splitter, PieceSink& next) : splitter_(splitter), next_(next) {}
 
  protected:
-  void take(std::span<const std::string_view> pieces) override {
-    for (const std::string_view piece : pieces) splitter_.split(piece, next_);
-  }
+  void take(std::span<const std::string_view> pieces) override { splitter_.split_each(pieces, next_); }
 
  private:
   const PreTokenizer& splitter_;
@@ -114,14 +112,15 @@ class SequenceSplitter final : public PreTokenizer {
  public:
   explicit SequenceSplitter(std::vector<std::unique_ptr<PreTokenizer>> splitters)
       : splitters_(std::move(splitters)) {}
-  void split(std::string_view text, PieceSink& sink) const override {
+  void split(std::string_view text, PieceSink& sink) const override { split_each({&text, 1}, sink); }
+  void split_each(std::span<const std::string_view> texts, PieceSink& sink) const override {
     std::vector<std::unique_ptr<SplittingSink>> stages;  // the last first
     PieceSink* next = &sink;
     for (std::size_t i = splitters_.size() - 1; i > 0; --i) {
       stages.push_back(std::make_unique<SplittingSink>(*splitters_[i], *next));
       next = stages.back().get();
     }
-    splitters_[0]->split(text, *next);
+    splitters_[0]->split_each(texts, *next);
     for (std::size_t i = stages.size(); i > 0; --i) stages[i - 1]->flush();
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utf8proc.h>
 
 namespace dt::tokenizer {
 
@@ -57,6 +58,34 @@ constexpr Range new_to_normalization[] = {
     {0x1e08f, 0x1e08f}, {0x1e130, 0x1e136}, {0x1e2ae, 0x1e2ae}, {0x1e2ec, 0x1e2ef}, {0x1e4ec, 0x1e4ef},
     {0x1f16c, 0x1f16c}, {0x1fbf0, 0x1fbf9}};
 
+/// The marks among these are newer than Unicode 9.
+constexpr Range new_marks[] = {
+    {0x5c8, 0x5c9},     {0x7fd, 0x7fd},     {0x897, 0x8d3},     {0x9fe, 0x9fe},     {0xafa, 0xaff},
+    {0xb53, 0xb55},     {0xc04, 0xc3c},     {0xcf3, 0xd00},     {0xd3b, 0xd3c},     {0xd81, 0xd81},
+    {0xeba, 0xeba},     {0xece, 0xece},     {0x1715, 0x1715},   {0x180f, 0x180f},   {0x1abf, 0x1af0},
+    {0x1cf7, 0x1cf7},   {0x1df6, 0x1dfa},   {0xa82c, 0xa82c},   {0xa8ff, 0xa8ff},   {0x10d24, 0x10f85},
+    {0x11070, 0x11074}, {0x110c2, 0x110c2}, {0x11145, 0x11146}, {0x111c9, 0x111c9}, {0x111ce, 0x111cf},
+    {0x11241, 0x11241}, {0x1133b, 0x1133b}, {0x113b8, 0x113e2}, {0x1145e, 0x1145e}, {0x1182c, 0x11b67},
+    {0x11d31, 0x1612f}, {0x16f4f, 0x16f4f}, {0x16f7f, 0x16f87}, {0x16fe4, 0x16ff1}, {0x1cf00, 0x1d128},
+    {0x1d250, 0x1d281}, {0x1e08f, 0x1e6f5}};
+
+/// Letters that have a small one since Unicode 16 or 17, and how far it is.
+struct Shift {
+  char32_t first, last;
+  std::int32_t to_lower;
+};
+constexpr Shift new_lower_case[] = {{0x1c89, 0x1c89, 1},   {0xa7cb, 0xa7cb, -42343}, {0xa7cc, 0xa7cc, 1},
+                                    {0xa7ce, 0xa7ce, 1},   {0xa7d2, 0xa7d2, 1},      {0xa7d4, 0xa7d4, 1},
+                                    {0xa7da, 0xa7da, 1},   {0xa7dc, 0xa7dc, -42561}, {0x10d50, 0x10d65, 32},
+                                    {0x16ea0, 0x16eb8, 27}};
+
+template <class R, std::size_t size>
+const R* range_with(const R (&ranges)[size], char32_t code_point) {
+  const R* const range = std::lower_bound(std::begin(ranges), std::end(ranges), code_point,
+                                          [](const R& candidate, char32_t c) { return candidate.last < c; });
+  return range != std::end(ranges) && range->first <= code_point ? range : nullptr;
+}
+
 }  // namespace
 
 std::span<const CategoryRange> assigned_since_unicode_14() {
@@ -64,10 +93,22 @@ std::span<const CategoryRange> assigned_since_unicode_14() {
 }
 
 bool is_new_to_normalization(char32_t code_point) {
-  const auto* const range =
-      std::lower_bound(std::begin(new_to_normalization), std::end(new_to_normalization), code_point,
-                       [](const Range& candidate, char32_t c) { return candidate.last < c; });
-  return range != std::end(new_to_normalization) && range->first <= code_point;
+  return range_with(new_to_normalization, code_point) != nullptr;
+}
+
+LowerCase lower_case(char32_t code_point) {
+  if (code_point == 0x130) return {'i', 0x307};
+  if (const Shift* const shift = range_with(new_lower_case, code_point))
+    return {static_cast<char32_t>(static_cast<std::int32_t>(code_point) + shift->to_lower), 0};
+  return {static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code_point))), 0};
+}
+
+bool is_accent(char32_t code_point) {
+  if (code_point == 0x1cf2 || code_point == 0x1cf3) return true;  // no marks any more
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
+  const bool is_mark = category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
+                       category == UTF8PROC_CATEGORY_ME;
+  return is_mark && range_with(new_marks, code_point) == nullptr;
 }
 
 }  // namespace dt::tokenizer

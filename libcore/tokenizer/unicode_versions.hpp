@@ -20,4 +20,14 @@ std::span<const CategoryRange> assigned_since_unicode_14();
 /// nothing is composed with or ordered around, where today's Unicode would not.
 bool is_new_to_normalization(char32_t code_point);
 
+/// They write letters small by the Unicode of the compiler that they were built with, lately 17: one
+/// character, or for U+0130 two; `second` is 0 where there is none.
+struct LowerCase {
+  char32_t first, second;
+};
+LowerCase lower_case(char32_t code_point);
+
+/// They drop accents by Unicode 9: whether it has this character as a mark of any kind.
+bool is_accent(char32_t code_point);
+
 }  // namespace dt::tokenizer
