@@ -90,6 +90,22 @@ class DecodeStrip final : public DecodeStep {
   std::size_t start_, stop_;
 };
 
+class StripUntilText final : public DecodeStep {
+ public:
+  StripUntilText(std::string content, bool each) : content_(std::move(content)), each_(each) {}
+  void apply(Texts& texts) const override {
+    for (std::string& text : texts) {
+      const bool is_there = text.starts_with(content_);
+      if (is_there) text.erase(0, content_.size());
+      if (!text.empty() || (is_there && !each_)) return;
+    }
+  }
+
+ private:
+  std::string content_;
+  bool each_;
+};
+
 class MetaspaceDecoder final : public DecodeStep {
  public:
   MetaspaceDecoder(const std::string& replacement, bool drops_first)
@@ -122,6 +138,9 @@ std::unique_ptr<DecodeStep> make_decode_replacement(std::unique_ptr<Normalizer> 
 }
 std::unique_ptr<DecodeStep> make_decode_strip(std::string content, std::size_t start, std::size_t stop) {
   return std::make_unique<DecodeStrip>(std::move(content), start, stop);
+}
+std::unique_ptr<DecodeStep> make_strip_until_text(std::string content, bool each) {
+  return std::make_unique<StripUntilText>(std::move(content), each);
 }
 std::unique_ptr<DecodeStep> make_metaspace_decoder(std::string replacement, bool drops_first) {
   return std::make_unique<MetaspaceDecoder>(std::move(replacement), drops_first);

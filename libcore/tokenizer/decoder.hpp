@@ -26,6 +26,9 @@ std::unique_ptr<DecodeStep> make_byte_fallback();
 std::unique_ptr<DecodeStep> make_decode_replacement(std::unique_ptr<Normalizer> replacement);
 /// Takes up to `start` times `content` from each text's start, up to `stop` times from its end.
 std::unique_ptr<DecodeStep> make_decode_strip(std::string content, std::size_t start, std::size_t stop);
+/// Takes `content` from the start of the first text that begins with it, or of `each`, as long as those
+/// before leave nothing. SentencePiece's; the name is ours.
+std::unique_ptr<DecodeStep> make_strip_until_text(std::string content, bool each);
 /// `replacement` becomes a space; with `drops_first` none in the first text.
 std::unique_ptr<DecodeStep> make_metaspace_decoder(std::string replacement, bool drops_first);
 

@@ -25,7 +25,9 @@ std::unique_ptr<DecodeStep> read_metaspace(const JsonValue& step) {
 void read_steps(const JsonValue& step, bool is_byte_level, Decoder& decoder) {
   const std::string type = step.at("type").string();
   if (type == "Sequence") {
-    for (const JsonValue& item : step.at("decoders").items()) read_steps(item, is_byte_level, decoder);
+    const auto own = step.find("dt_decoders");
+    for (const JsonValue& item : (own ? *own : step.at("decoders")).items())
+      read_steps(item, is_byte_level, decoder);
   } else if (is_byte_level && type == "ByteLevel") {
     decoder.steps.push_back(make_fuse());
   } else if (is_byte_level && type != "Fuse") {
@@ -38,6 +40,9 @@ void read_steps(const JsonValue& step, bool is_byte_level, Decoder& decoder) {
     decoder.steps.push_back(make_decode_replacement(read_normalizer(step)));
   } else if (type == "Strip") {
     decoder.steps.push_back(read_strip(step));
+  } else if (type == "StripUntilText") {
+    decoder.steps.push_back(
+        make_strip_until_text(not_empty(step.at("content")), step.boolean("each", false)));
   } else if (type == "Metaspace") {
     decoder.steps.push_back(read_metaspace(step));
   } else {

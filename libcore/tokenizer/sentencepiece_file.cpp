@@ -1,5 +1,6 @@
 #include "tokenizer/sentencepiece_file.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -62,9 +63,17 @@ json normalizer_of(const SentencePieceModel& model, const std::string& origin) {
   return steps.empty() ? json() : sequence("normalizers", std::move(steps));
 }
 
-/// Control pieces are nothing, the unknown one is what the model says, and what the normaliser put first
-/// goes.
-json decoder_of(const SentencePieceModel& model) {
+/// Whether sentencepiece drops spaces at a text's start in a way that the format has no step for: of each
+/// piece one, until there is text.
+bool drops_spaces_by_piece(const SentencePieceModel& model) {
+  const bool has_space = std::any_of(model.pieces.begin(), model.pieces.end(),
+                                     [](const SentencePiece& piece) { return piece.text == escaped_space; });
+  const bool strips_prefix = model.add_dummy_prefix && model.escape_whitespaces && has_space;
+  return model.remove_extra_whitespaces || (model.add_dummy_prefix && !strips_prefix);
+}
+
+/// Control pieces are nothing, the unknown one is what the model says.
+json replaced_pieces(const SentencePieceModel& model) {
   json steps = json::array();
   std::string control;
   for (const std::string& text : texts_of(model, PieceType::control))
@@ -72,12 +81,30 @@ json decoder_of(const SentencePieceModel& model) {
   if (!control.empty()) steps.push_back(replace("Regex", "\\A(?:" + control + ")\\z", ""));
   const std::string unknown = escaped_for_regex(texts_of(model, PieceType::unknown).front());
   steps.push_back(replace("Regex", "\\A" + unknown + "\\z", model.unknown_surface));
+  return steps;
+}
+
+void append_as_text(const SentencePieceModel& model, json& steps) {
   steps.push_back(replace("String", escaped_space, " "));
   if (model.byte_fallback) steps.push_back({{"type", "ByteFallback"}});
   steps.push_back({{"type", "Fuse"}});
+}
+
+/// What the normaliser put first goes.
+json decoder_of(const SentencePieceModel& model) {
+  json steps = replaced_pieces(model);
+  append_as_text(model, steps);
   if (model.add_dummy_prefix && model.escape_whitespaces)
     steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
-  return sequence("decoders", std::move(steps));
+  json decoder = sequence("decoders", std::move(steps));
+  if (drops_spaces_by_piece(model)) {
+    json own = replaced_pieces(model);
+    own.push_back(
+        {{"type", "StripUntilText"}, {"content", escaped_space}, {"each", model.remove_extra_whitespaces}});
+    append_as_text(model, own);
+    decoder["dt_decoders"] = std::move(own);
+  }
+  return decoder;
 }
 
 AddedToken added_token(const SentencePieceModel& model, Id id) {

@@ -33,15 +33,19 @@ DEEPSEEK = (r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+",
             r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+""")
 MORE_TEXT = ["中文文本，日本語のテキスト、한국어 텍스트. Привет мир, как дела? Ελληνικά हिन्दी العربية " * 20]
 
+# A token that is no single word hides what begins within it; neighbours are those that it has before it takes spaces.
+SINGLE_WORDS = [AddedToken("ab", single_word=True), "bc", AddedToken("st", single_word=True, normalized=False),
+                AddedToken("et", single_word=True, lstrip=True), AddedToken("<w>", single_word=True, rstrip=True, normalized=False)]
+
 ByteLevel, Sequence, Split = pre_tokenizers.ByteLevel, pre_tokenizers.Sequence, pre_tokenizers.Split
 
 
 def trained(texts, model, normalizer, pre_tokenizer, decoder, **options):
     tokenizer = Tokenizer(model)
-    if normalizer:
+    if normalizer is not None:  # a Sequence is false
         tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizer
-    if decoder:
+    if decoder is not None:
         tokenizer.decoder = decoder
     tokenizer.train_from_iterator(texts, trainers.BpeTrainer(show_progress=False, **options))
     return tokenizer
@@ -61,8 +65,19 @@ def byte_level_ones(texts, vocab_size=3000):
     qwen2.add_tokens(["<tool>", "h\u00e9llo"])
     yield "qwen2", qwen2
     yield "deepseek", make(None, *(Split(Regex(regex), "isolated") for regex in DEEPSEEK), plain)
+    falcon = (pre_tokenizers.Punctuation("contiguous"), ByteLevel(add_prefix_space=False), pre_tokenizers.Digits(), Split(Regex("[0-9][0-9][0-9]"), "isolated"))
+    yield "falcon", make(None, *falcon)
+    lowercase = make(normalizers.Sequence([normalizers.Lowercase(), normalizers.NFD(), normalizers.StripAccents()]), ByteLevel(add_prefix_space=False))
+    lowercase.add_tokens(SINGLE_WORDS)
+    yield "lowercase", lowercase
     yield "digits", make(normalizers.NFKC(), pre_tokenizers.Digits(individual_digits=True), ByteLevel(add_prefix_space=False))
     yield "punctuation", make(None, pre_tokenizers.Punctuation(), ByteLevel(add_prefix_space=False))
+    yield "accents", make(normalizers.StripAccents(), ByteLevel(add_prefix_space=False))
+    # What is split by the characters that bytes are written as.
+    yield "words of bytes", make(None, plain, Split("\u0120", "merged_with_next"), pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.Whitespace())
+    yield "parts of bytes", make(None, Sequence([ByteLevel(add_prefix_space=True, use_regex=False), Split(Regex("[\u00e0-\u00ff]"), "removed")]),
+                                 Split(Regex("[a-z\u0120]+"), "contiguous"), pre_tokenizers.Punctuation("merged_with_previous"))
+    yield "two prefixes", make(None, pre_tokenizers.Metaspace(prepend_scheme="first", split=False), ByteLevel(add_prefix_space=True))
 
 
 def without_pre_tokenizer(tokenizer):
@@ -98,7 +113,14 @@ POOLS = [[c for c in pool if unicodedata.category(chr(c)) != "Cn"] for pool in [
     range(0x20, 0x7F), range(0x00, 0x250), range(0x300, 0x600), range(0x900, 0xD00), range(0xE00, 0x1100), range(0x2000, 0x3100),
     range(0x4E00, 0x9FFF), range(0xAC00, 0xD7A4), range(0x1F300, 0x1FB00), [*range(0xD800), *range(0xE000, 0x110000)],
 ]]
-MARKS = ["<|endoftext|>", "<|im_start|>", " [INST]  ", "<tool>", "h\u00e9llo", "he\u0301llo", "<unk>", "<s>", "<0x0A>"]
+MARKS = ["<|endoftext|>", "<|im_start|>", " [INST]  ", "<tool>", "h\u00e9llo", "he\u0301llo", "<unk>", "<s>", "<0x0A>", "ab", "bc", "abc", "st", "\u00e9T",
+         "\u00c9t", "e\u0301t", "<w>", "_ab", "ab\u200d", "\u24b6<w>", "\u203fst", "st\u0301 ", "\u0130\u03a3"]
+
+
+def every_character():
+    """Texts in which each has neighbours that ask what it is."""
+    parts = [f"<w>{chr(c)}<w> " for c in POOLS[-1]]
+    return ["".join(parts[i:i + 2000]) for i in range(0, len(parts), 2000)]
 
 
 def random_text(generator):
@@ -154,7 +176,8 @@ def main():
     for name, tokenizer in [*byte_level_ones(corpus), *character_ones(corpus)]:
         path = f"{folder}/{name}.json"
         tokenizer.save(path)
-        wrong += differences(name, program, [path], texts, lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
+        all_texts = texts + every_character() if name in ("lowercase", "accents") else texts
+        wrong += differences(name, program, [path], all_texts, lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
                              lambda text, ids, out: out.decode(errors="replace") == tokenizer.decode(ids, skip_special_tokens=False))
         if name == "gpt2":
             ranks = ranks_of(tokenizer)

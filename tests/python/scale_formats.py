@@ -152,7 +152,7 @@ def training_texts(text_files):
 
 def trained_formats(text_files):
     texts = training_texts(text_files)
-    byte_level = itertools.islice(check_tokenizers.byte_level_ones(texts, 32000), 5)
+    byte_level = itertools.islice(check_tokenizers.byte_level_ones(texts, 32000), 7)
     for name, tokenizer in itertools.chain(byte_level, itertools.islice(check_tokenizers.character_ones(texts, 16000), 3)):
         path = f"{scratch.name}/{name}.json"
         tokenizer.save(path)
