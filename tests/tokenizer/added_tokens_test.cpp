@@ -30,3 +30,16 @@ TEST_CASE("added tokens: white space that they take is no one else's") {
   const AddedTokenFinder finder({{1, "A", true, true, true}});
   CHECK(found(finder, "x \u3000A\t A y") == decltype(found(finder, "")){{" \u3000A\t ", 1}, {"A ", 1}});
 }
+
+TEST_CASE("added tokens: single words have no word's character beside them") {
+  AddedToken token{1, "ab"};
+  token.is_single_word = true;
+  const AddedTokenFinder finder({token, {2, "bc"}});
+  using All = decltype(found(finder, ""));
+  CHECK(found(finder, "ab (ab)\u3000ab") == All{{"ab", 1}, {"ab", 1}, {"ab", 1}});
+  CHECK(found(finder, "abab xab abx ab1 _ab").empty());
+  CHECK(found(finder, "\u00e9ab ab\u00e9 ab\u0301 ab\u200d \u24b6ab \u203fab").empty());
+  CHECK(found(finder, "\u00d7ab\u2460").size() == 1);
+  CHECK(found(finder, "abc bc").size() == 1);  // what is no word of its own hides what begins in it
+  CHECK(found(finder, "abbc") == All{{"bc", 2}});
+}

@@ -149,8 +149,55 @@ TEST_CASE("tokenizer.json: what is not known or followed is refused with its pat
   CHECK(refusal(file, "/model/end_of_word_suffix", "</w>")
             .starts_with("t.json: model.end_of_word_suffix: is not followed"));
   CHECK(refusal(file, "/model/dropout", 0.1).starts_with("t.json: model.dropout: is not followed"));
-  CHECK(refusal(file, "/added_tokens/0/single_word", true)
-            .starts_with("t.json: added_tokens[0].single_word: is not followed"));
+}
+
+TEST_CASE("tokenizer.json: steps after ByteLevel split what bytes are written as") {
+  json file = byte_level();
+  const json level = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  const json split = {{"type", "Split"}, {"pattern", {{"String", "e"}}}, {"behavior", "Isolated"}},
+             space = {{"type", "Split"}, {"pattern", {{"String", "\u0120"}}}, {"behavior", "Isolated"}};
+  const auto with = [&](std::vector<json> steps) {
+    file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
+    return encoded(read(file), "he w");
+  };
+  CHECK(with({level}) == Ids{256, 260});
+  CHECK(with({level, split}) == Ids{'h', 'e', 260});
+  CHECK(with({level, space}) == Ids{256, ' ', 'w'});
+  CHECK(with({split, level, space}) == Ids{'h', 'e', ' ', 'w'});
+  CHECK(with({{{"type", "Sequence"}, {"pretokenizers", {split, level}}}, space}) == Ids{'h', 'e', ' ', 'w'});
+}
+
+TEST_CASE("tokenizer.json: a step that changes what was split or written in the alphabet is refused") {
+  const json file = byte_level();
+  const json level = {{"type", "ByteLevel"}, {"use_regex", false}}, digits = {{"type", "Digits"}};
+  const auto refused = [&](std::vector<json> steps) {
+    return refusal(file, "/pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}});
+  };
+  CHECK(refused({level, level}).find("pretokenizers[1]: a step that changes text after ByteLevel is not") !=
+        std::string::npos);
+  CHECK(refused({digits, level}).find("pretokenizers[1]: a step that changes text after one that splits") !=
+        std::string::npos);
+}
+
+TEST_CASE("tokenizer.json: texts may get two prefixes") {
+  json file = byte_level();
+  const json metaspace = {{"type", "Metaspace"}, {"replacement", "_"}, {"split", false}},
+             level = {{"type", "ByteLevel"}, {"use_regex", false}};
+  file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {metaspace, level}}};
+  CHECK(encoded(read(file), "h w") == Ids{' ', '_', 'h', '_', 'w'});
+}
+
+TEST_CASE(
+    "tokenizer.json: text in lower case without accents, and added tokens that are single words of it") {
+  json file = byte_level();
+  file["normalizer"] = {
+      {"type", "Sequence"},
+      {"normalizers", {{{"type", "Lowercase"}}, {{"type", "NFD"}}, {{"type", "StripAccents"}}}}};
+  file["added_tokens"] = {{{"id", 300}, {"content", "\u00c9T"}, {"single_word", true}}};
+  const Tokenizer tokenizer = read(file);
+  CHECK(encoded(tokenizer, "H\u00c9") == Ids{256});
+  CHECK(encoded(tokenizer, "Et\u0301") == Ids{300});
+  CHECK(encoded(tokenizer, "ets") == Ids{'e', 't', 's'});
 }
 
 TEST_CASE("tokenizer.json: what is broken is refused with its path") {

@@ -105,6 +105,31 @@ TEST_CASE("sentencepiece: spaces as the normaliser says") {
   CHECK(decoded(model + normalizer(false, false), {9, 3}) == " a ");
 }
 
+TEST_CASE(
+    "sentencepiece: of the spaces that a text's pieces begin with, as many are dropped as the options say") {
+  const std::string two = std::string(space) + space;
+  const std::string model = pieces() + piece(two, 0, 4) + trainer();  // 10 is two spaces
+  const std::vector<Ids> texts = {{3, 3, 4}, {10, 10, 4}, {1, 3, 4}, {0, 3, 4}, {4, 3, 5}};
+  const auto all_decoded = [&](const std::string& options) {
+    std::vector<std::string> all;
+    for (const Ids& ids : texts) all.push_back(decoded(model + options, ids));
+    return all;
+  };
+  using All = std::vector<std::string>;
+  CHECK(all_decoded(normalizer(false, false)) == All{"  a", "    a", " a", " \u2047  a", "a b"});
+  CHECK(all_decoded(normalizer(true, true)) == All{"a", "   a", "a", " \u2047  a", "a b"});
+  CHECK(all_decoded(normalizer(false, true)) == All{"a", "   a", "a", " \u2047  a", "a b"});
+  CHECK(decoded(model + normalizer(true, false), {3, 3, 4}) == " a");
+  CHECK(decoded(model + normalizer(true, false), {10, 10, 4}) == "   a");
+}
+
+TEST_CASE(
+    "sentencepiece: an unknown piece that stands first keeps its own space where none was put before all") {
+  const std::string model = piece("<unk>", 0, 2) + piece("a", -11) + piece("b", -12) + trainer() + plain;
+  CHECK(encoded(model, "ab") == Ids{0, 1, 2});
+  CHECK(decoded(model, {0, 1, 2}) == " \u2047 ab");
+}
+
 TEST_CASE("sentencepiece: what is not followed is refused by name") {
   CHECK(refusal(pieces() + trainer(1)).starts_with("m is a SentencePiece model of type unigram"));
   CHECK(refusal(pieces()).starts_with("m is a SentencePiece model of type unigram"));
