@@ -34,6 +34,12 @@ def hugging_face():
     seed("hugging_face", "byte-level", {"version": "1.0", "added_tokens": [end], "normalizer": {"type": "NFC"},
          "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, level]}, "decoder": {"type": "ByteLevel"},
          "model": model})
+    after = {"type": "Sequence", "pretokenizers": [{"type": "Punctuation", "behavior": "Contiguous"}, level,
+             {"type": "Digits", "individual_digits": False}, {"type": "Split", "pattern": {"Regex": "[0-9][0-9]|Ġ"}, "behavior": "Removed"}]}
+    word = {"id": 261, "content": "abc", "single_word": True, "lstrip": True, "rstrip": False, "normalized": True, "special": False}
+    letters = [{"type": "Lowercase"}, {"type": "NFD"}, {"type": "StripAccents"}]
+    seed("hugging_face", "after-byte-level", {"added_tokens": [end, word], "normalizer": {"type": "Sequence", "normalizers": letters},
+         "pre_tokenizer": after, "decoder": {"type": "ByteLevel"}, "model": model})
     seed("hugging_face", "gpt2", {"normalizer": None, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": True},
          "decoder": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": vocab, "merges": [m.split() for m in merges]}})
     steps = [{"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]
@@ -44,6 +50,9 @@ def hugging_face():
          "decoder": {"type": "Sequence", "decoders": back},
          "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True,
                    "vocab": {"<unk>": 0, "a": 1, "▁": 2, "▁a": 3, "<0x0A>": 4}, "merges": ["▁ a"]}})
+    own = [{"type": "StripUntilText", "content": "▁", "each": True}, *back[:3]]
+    seed("hugging_face", "own-decoders", {"pre_tokenizer": None, "decoder": {"type": "Sequence", "decoders": back, "dt_decoders": own},
+         "model": {"type": "BPE", "unk_token": "a", "vocab": {"a": 0, "▁": 1, "▁a": 2}, "merges": ["▁ a"]}})
     seed("hugging_face", "metaspace", {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}]},
          "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False},
          "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False},
