@@ -128,7 +128,7 @@ std::optional<AddedTokenFinder::Found> AddedTokenFinder::find(std::string_view t
       continue;
     }
     return Found{token.takes_space_before ? before_spaces(text, from, at) : at,
-                 token.takes_space_after ? after_spaces(text, end) : end, token.id};
+                 token.takes_space_after ? after_spaces(text, end) : end, token.id, end};
   }
   return std::nullopt;
 }

@@ -40,6 +40,8 @@ class AddedTokenFinder {
   struct Found {
     std::size_t begin, end;  // with the white space that it takes, none of it before `from`
     Id id;
+    std::size_t
+        next;  // where the search goes on: another token may begin with white space that this one takes
   };
   /// Whether no token holds or takes a space between letters of ASCII.
   bool cuts_between_words() const;

@@ -33,13 +33,14 @@ void Encoder::encode_normalized(std::string_view text, bool is_first) {
 /// The added tokens' ids, and between them what `plain` does with the text that is there.
 template <class Plain>
 void Encoder::encode_around(const AddedTokenFinder& added, std::string_view text, Plain plain) {
-  std::size_t at = 0;
+  std::size_t at = 0, from = 0;
   while (!added.is_empty()) {
-    const auto found = added.find(text, at, finds_specials_);
+    const auto found = added.find(text, from, finds_specials_);
     if (!found) break;
     if (found->begin > at) plain(text.substr(at, found->begin - at));
     ids_->push_back(found->id);
     at = found->end;
+    from = found->next;
   }
   if (at < text.size()) plain(text.substr(at));
 }

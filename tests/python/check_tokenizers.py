@@ -62,7 +62,7 @@ def byte_level_ones(texts, vocab_size=3000):
     yield "llama3", make(None, Split(Regex(PATTERNS["llama3"]), "isolated"), plain)
     qwen2 = make(normalizers.NFC(), Split(Regex(PATTERNS["qwen2"]), "isolated"), plain)
     qwen2.add_special_tokens(["<|im_start|>", AddedToken("[INST]", lstrip=True, rstrip=True, normalized=False)])
-    qwen2.add_tokens(["<tool>", "h\u00e9llo"])
+    qwen2.add_tokens(["<tool>", "h\u00e9llo", AddedToken("  ", normalized=False), AddedToken(" t", normalized=False, lstrip=True)])
     yield "qwen2", qwen2
     yield "deepseek", make(None, *(Split(Regex(regex), "isolated") for regex in DEEPSEEK), plain)
     falcon = (pre_tokenizers.Punctuation("contiguous"), ByteLevel(add_prefix_space=False), pre_tokenizers.Digits(), Split(Regex("[0-9][0-9][0-9]"), "isolated"))
@@ -113,7 +113,7 @@ POOLS = [[c for c in pool if unicodedata.category(chr(c)) != "Cn"] for pool in [
     range(0x20, 0x7F), range(0x00, 0x250), range(0x300, 0x600), range(0x900, 0xD00), range(0xE00, 0x1100), range(0x2000, 0x3100),
     range(0x4E00, 0x9FFF), range(0xAC00, 0xD7A4), range(0x1F300, 0x1FB00), [*range(0xD800), *range(0xE000, 0x110000)],
 ]]
-MARKS = ["<|endoftext|>", "<|im_start|>", " [INST]  ", "<tool>", "h\u00e9llo", "he\u0301llo", "<unk>", "<s>", "<0x0A>", "ab", "bc", "abc", "st", "\u00e9T",
+MARKS = ["<|endoftext|>", "<|im_start|>", " [INST]  ", "<tool>", "h\u00e9llo", "he\u0301llo", "<unk>", "<s>", "<0x0A>", " [INST]   t", "ab", "bc", "abc", "st", "\u00e9T",
          "\u00c9t", "e\u0301t", "<w>", "_ab", "ab\u200d", "\u24b6<w>", "\u203fst", "st\u0301 ", "\u0130\u03a3"]
 
 

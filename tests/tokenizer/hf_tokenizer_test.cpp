@@ -94,6 +94,8 @@ TEST_CASE("tokenizer.json: added tokens are found before anything else, with the
   CHECK(encoded(read(file), "he <|end|>  he") == Ids{256, ' ', 300, ' ', ' ', 256});
   file["added_tokens"][0]["lstrip"] = file["added_tokens"][0]["rstrip"] = true;
   CHECK(encoded(read(file), "he <|end|>  he") == Ids{256, 300, 256});
+  file["added_tokens"].push_back({{"id", 301}, {"content", " h"}, {"normalized", false}});
+  CHECK(encoded(read(file), "<|end|>  he") == Ids{300, 301, 'e'});  // of space that is taken, too
 }
 
 TEST_CASE("tokenizer.json: with ignore_merges a piece that is a token is that token") {
