@@ -166,7 +166,10 @@ Batch Loader::next(std::uint64_t first, std::int64_t count, std::uint64_t first_
 }
 
 std::int64_t Loader::num_targets_ahead() {
-  return num_targets(state_->wait_for_ahead());
+  const double start = monotonic_s();
+  const Batch& batch = state_->wait_for_ahead();
+  state_->wait_s += monotonic_s() - start;
+  return num_targets(batch);
 }
 
 double Loader::wait_s() const {

@@ -44,7 +44,7 @@ class Loader {
   /// system read in what some more batches at that distance need. Adds the time spent waiting to wait_s().
   /// Rethrows the reader's error.
   Batch next(std::uint64_t first, std::int64_t count, std::uint64_t first_ahead);
-  /// Targets of the batch that is being prepared; waits for it, which is no time of wait_s().
+  /// Targets of the batch that is being prepared; waits for it, and adds that to wait_s().
   std::int64_t num_targets_ahead();
   double wait_s() const;
 

@@ -77,6 +77,16 @@ TEST_CASE("a batch holds the windows of the sampler's order, labels shifted by o
   CHECK(loader.wait_s() > 0);
 }
 
+TEST_CASE("who counts the targets of the batch ahead waits for it, and is told how long") {
+  const Folder folder;
+  const Mixture dataset = counting_dataset(folder);
+  Loader loader(dataset, 3, 8);
+  loader.next(0, 5, 5);
+  const double before_s = loader.wait_s();
+  CHECK(loader.num_targets_ahead() == 40);
+  CHECK(loader.wait_s() > before_s);
+}
+
 TEST_CASE("reading ahead changes nothing, whatever is asked for next") {
   const Folder folder;
   const Mixture dataset = counting_dataset(folder);
