@@ -64,8 +64,9 @@ std::uint64_t num_validation_windows(const TokenDataset& dataset, std::int64_t s
 /// Of all sources.
 std::uint64_t num_validation_windows(const Mixture& mixture, std::int64_t sequence_length);
 
-/// Σ mod 2⁶⁴ over samples of XXH3-64(tokens and last label, little-endian int32; seed = global sample index +
-/// source · 2⁵⁶), to be taken from the very buffers handed to the embedding. first_BT is no part of it.
+/// Σ mod 2⁶⁴ over samples of XXH3-64(tokens and last label, little-endian int32, all but the first negative
+/// where they are no targets; seed = global sample index + source · 2⁵⁶), to be taken from the very buffers
+/// handed to the embedding. first_BT is no part of it.
 std::uint64_t batch_digest(const std::uint64_t* seeds_B, const std::int32_t* tokens_BT,
                            const std::int32_t* labels_BT, std::int64_t num_samples,
                            std::int64_t sequence_length);

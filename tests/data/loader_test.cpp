@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <fcntl.h>
+#include <limits>
 #include <set>
 #include <sys/mman.h>
 #include <thread>
@@ -240,6 +241,11 @@ TEST_CASE("the digest of samples is a sum over them, so it does not depend on wh
   altered = loader.next(0, 6, 6);
   std::swap(altered.digest_seeds_B[0], altered.digest_seeds_B[1]);
   CHECK(digest_of(altered) != whole);
+  for (const std::size_t masked : {0u, 6u, 7u, 8u, 47u}) {
+    altered = loader.next(0, 6, 6);
+    altered.labels_BT[masked] |= std::numeric_limits<std::int32_t>::min();
+    CHECK(digest_of(altered) != whole);
+  }
 }
 
 TEST_CASE("the digest of samples never changes silently") {
