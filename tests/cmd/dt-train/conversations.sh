@@ -120,5 +120,15 @@ expect_exit 0 dt-shard-data --encode-only "${sharding[@]}" --turn-format '{conte
 cmp stdout ids
 expect_exit 0 dt-shard-data --encode-only "${sharding[@]}" --turn-format '{content}' <chats.jsonl
 cmp stdout ids
-refused 3 'nothing to learn: no conversation has a turn of --loss-on asistant,tool' --turn-format '{content}' \
-  --loss-on asistant,tool chats.jsonl
+refused 3 'loss-on asistant,tool: no conversation has a turn of any of these roles; the roles that they have: assistant, user$' \
+  --turn-format '{content}' --loss-on asistant,tool chats.jsonl
+# One that is misspelt among others, wherever the others are; a rare one is none.
+echo "{\"messages\": [$(message tool x)]}" >tools.jsonl
+for order in "chats.jsonl tools.jsonl" "tools.jsonl chats.jsonl"; do
+  read -ra order <<<"$order"
+  refused 3 'loss-on asistant: no conversation has a turn of that role; the roles that they have: assistant, tool, user$' \
+    --turn-format '{content}' --loss-on user,asistant,tool "${order[@]}"
+done
+expect_exit 0 dt-shard-data "${sharding[@]}" --out rare --turn-format '{content}' --loss-on tool,assistant chats.jsonl tools.jsonl
+echo "{\"messages\": [$(message user x), $(message tool '')]}" >bad.jsonl
+refused 3 'nothing to learn: all turns of --loss-on tool are empty' --no-append-eos --turn-format '{content}' --loss-on tool bad.jsonl
