@@ -361,7 +361,7 @@ int run_training(const plan::Settings& settings, const std::vector<OptionValue>&
   std::optional<data::Mixture> dataset;
   bool all_take_part = true;
   comm::together(ranks.world, [&] {
-    dataset.emplace(settings.data, staged.folders);
+    dataset.emplace(settings.data, staged.folders, staged.share);
     all_take_part = plan::ranks_used(settings, ranks.world.size()) == ranks.world.size();
   });
   check_alike(ranks, asked, *dataset);
