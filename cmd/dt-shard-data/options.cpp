@@ -190,7 +190,7 @@ void declare(OptionTable& table, Options& options) {
       .no_use_with({"text-key"})
       .add("loss-on", &options.loss_on, "ROLES",
            "what models learn to write: the contents of these roles' turns and what FORMAT has behind them; "
-           "the rest is read alone")
+           "the rest is read alone; each must occur")
       .needs("--turn-format", [&options] { return options.turn_format.has_value(); })
       .no_use_with({"encode-only", "save-tokenizer"})
       .add("document-separator", &options.document_separator, "STRING",

@@ -116,7 +116,10 @@ void encode_conversation(const Line& line, TextEncoder& encoder, const LineOptio
   const std::size_t first_id = out.ids.size();
   encode_turns(turns, *options.turns, encoder, out.ids);
   std::uint64_t chars = 0;
-  for (const Turn& turn : turns) chars += num_characters(turn.content);
+  for (const Turn& turn : turns) {
+    chars += num_characters(turn.content);
+    if (options.turns->masks_targets()) out.roles.add(turn.role, options.turns->learns(turn.role));
+  }
   out.parts.push_back({first_id, out.ids.size(), chars, true});
 }
 

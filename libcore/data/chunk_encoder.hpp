@@ -10,6 +10,7 @@
 #include "data/chunk_reader.hpp"
 #include "data/conversation.hpp"
 #include "data/flaws.hpp"
+#include "data/roles.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {
@@ -36,6 +37,7 @@ struct EncodedChunk {
   std::vector<EncodedPart> parts;
   std::uint64_t file_bytes = 0;
   Flaws flaws;
+  RolesMet roles;  // of conversations, where the format masks
 };
 
 /// Safe to call from several threads at once, each with its own encoder. Errors: input, naming file and line,

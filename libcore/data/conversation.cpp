@@ -24,6 +24,10 @@ void mark_from(std::size_t first, std::vector<std::uint32_t>& ids) {
 
 }  // namespace
 
+bool TurnFormat::learns(const std::string& role) const {
+  return std::ranges::find(loss_on, role) != loss_on.end();
+}
+
 TurnFormat parse_turn_format(std::string_view text) {
   const std::size_t at = text.find(content_mark);
   if (at == text.npos || text.find(content_mark, at + 1) != text.npos)
@@ -41,8 +45,7 @@ void encode_turns(const std::vector<Turn>& turns, const TurnFormat& format, Text
     const std::size_t first_of_content = ids.size();
     encoder.encode_plain(turn.content, ids);
     encoder.encode(with_role(format.after, turn.role), ids);
-    const bool is_learned = std::ranges::find(format.loss_on, turn.role) != format.loss_on.end();
-    if (format.masks_targets() && !is_learned) mark_from(first_of_content, ids);
+    if (format.masks_targets() && !format.learns(turn.role)) mark_from(first_of_content, ids);
   }
 }
 

@@ -24,6 +24,8 @@ struct TurnFormat {
   std::vector<std::string> loss_on = {};
 
   bool masks_targets() const { return !loss_on.empty(); }
+  /// Of a format that masks.
+  bool learns(const std::string& role) const;
 };
 
 /// Of "<|im_start|>{role}\n{content}<|im_end|>\n". Errors: usage: it does not say {content} once.

@@ -71,6 +71,7 @@ DocumentSpool::DocumentSpool(const fs::path& folder, std::uint64_t num_ranges, s
     has_targets_ = has_targets_ || summary.has_targets;
     flaws_ += summary.flaws;
     left_out_ += summary.left_out;
+    roles_ += summary.roles;
   }
 }
 

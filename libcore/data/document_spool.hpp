@@ -35,6 +35,7 @@ class DocumentSpool {
   bool has_targets() const { return has_targets_; }
   const Flaws& flaws() const { return flaws_; }
   const LeftOut& left_out() const { return left_out_; }
+  const RolesMet& roles() const { return roles_; }
 
   /// Calls `document` with each document, in the final order.
   void visit(const std::function<void(const SpooledDocument&)>& document) const;
@@ -51,6 +52,7 @@ class DocumentSpool {
   bool has_targets_ = false;
   Flaws flaws_;
   LeftOut left_out_;
+  RolesMet roles_;
   std::vector<bool> is_duplicate_;  // by number; empty where none is known
 };
 

@@ -141,7 +141,7 @@ class Encoding {
   void finish_first() {
     const EncodedChunk encoded = pool_.get(in_flight_.front().encoded);
     in_flight_bytes_ -= in_flight_.front().bytes;
-    work_.chunk(in_flight_.front().range, encoded.flaws);
+    work_.chunk(in_flight_.front().range, encoded);
     in_flight_.pop_front();
     documents_.append(encoded);
     flaws_ += encoded.flaws;

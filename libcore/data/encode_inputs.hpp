@@ -36,8 +36,8 @@ struct DocumentPart {
 /// Takes a part of a document. Documents without ids are left out.
 using DocumentSink = std::function<void(const DocumentPart& part)>;
 /// Told, before the documents that begin or go on in a chunk of the inputs, of which range it is (see
-/// InputRanges), and what was passed over in it.
-using ChunkSink = std::function<void(std::uint64_t range, const Flaws& flaws)>;
+/// InputRanges), and what was found in it.
+using ChunkSink = std::function<void(std::uint64_t range, const EncodedChunk& chunk)>;
 
 /// Told how many bytes of the files were read; `total` is 0 where it is unknown. It may throw to stop the
 /// work; it is also called a few times a second while a pipe has nothing to read.
@@ -50,7 +50,7 @@ struct EncodeWork {
   NextInput inputs;
   std::uint64_t total_bytes = 0;  // of them; 0: unknown
   DocumentSink document;
-  ChunkSink chunk = [](std::uint64_t, const Flaws&) {};
+  ChunkSink chunk = [](std::uint64_t, const EncodedChunk&) {};
 };
 
 /// Reads on the caller's thread, encodes on `options.threads`, that one among them, and hands what comes out

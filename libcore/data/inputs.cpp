@@ -1,10 +1,9 @@
 #include "data/inputs.hpp"
 
-#include <algorithm>
 #include <cerrno>
-#include <functional>
 #include <glob.h>
 #include <memory>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -31,19 +30,20 @@ int stops_at(const char*, int error) {
   return error == ENOENT || error == ENOTDIR ? 0 : 1;
 }
 
-/// Sorted so that the last comes first.
-std::vector<fs::path> matches_of(const fs::path& pattern) {
+/// The first is last.
+NameList matches_of(const fs::path& pattern) {
   glob_t found{};
   const int result = ::glob(pattern.c_str(), GLOB_NOSORT, stops_at, &found);
   const int error = errno;
-  std::vector<fs::path> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  NameList paths;
+  for (std::size_t i = 0; i < found.gl_pathc; ++i) paths.add(found.gl_pathv[i]);
   ::globfree(&found);
   if (result == GLOB_NOMATCH) {
     throw Error(ErrorKind::input, fmt::format("nothing matches '{}'", pattern.string()),
                 "* stands for any part of a name, folders are taken with all that is in them");
   }
   if (result != 0) throw system_error(error, "list", pattern.string());
-  std::sort(paths.begin(), paths.end(), std::greater<>());
+  paths.sort_descending();
   return paths;
 }
 
@@ -55,47 +55,54 @@ bool is_jsonl(const std::string& name, InputFormat format) {
 }
 
 InputWalk::InputWalk(const std::vector<std::string>& inputs) {
-  for (auto input = inputs.rbegin(); input != inputs.rend(); ++input) pending_.push_back({*input, true});
+  NameList names;
+  for (auto input = inputs.rbegin(); input != inputs.rend(); ++input) names.add(*input);
+  pending_.push_back({{}, std::move(names), true});
 }
 
 std::optional<InputFile> InputWalk::next() {
   while (!pending_.empty()) {
-    const Pending item = std::move(pending_.back());
-    pending_.pop_back();
-    if (item.is_named && item.path == "-") return InputFile{"-", true, std::nullopt};
-    if (item.is_named && is_pattern(item.path)) {
-      push_matches(item.path);
+    Pending& present = pending_.back();
+    if (present.names.empty()) {
+      pending_.pop_back();
       continue;
     }
-    const fs::file_status status = status_of(item.path);
+    const bool is_named = present.is_named;
+    const fs::path path = present.folder / present.names.take_last();
+    if (is_named && path == "-") return InputFile{"-", true, std::nullopt};
+    if (is_named && is_pattern(path)) {
+      push_matches(path);
+      continue;
+    }
+    const fs::file_status status = status_of(path);
     if (fs::is_directory(status)) {
-      push_entries(item.path);
+      push_entries(path);
       continue;
     }
-    if (!fs::is_regular_file(status)) return InputFile{item.path, false, std::nullopt};
-    return InputFile{item.path, false, File::open_read(item.path).size()};
+    if (!fs::is_regular_file(status)) return InputFile{path, false, std::nullopt};
+    return InputFile{path, false, File::open_read(path).size()};
   }
   return std::nullopt;
 }
 
 void InputWalk::push_matches(const fs::path& pattern) {
-  for (fs::path& path : matches_of(pattern)) pending_.push_back({std::move(path), false});
+  pending_.push_back({{}, matches_of(pattern), false});
 }
 
 void InputWalk::push_entries(const fs::path& folder) {
-  std::vector<fs::path> entries;
+  NameList names;
   std::error_code error;
   fs::directory_iterator entry(folder, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    if (entry->path().filename().native().starts_with('.')) continue;
+    const std::string name = entry->path().filename().native();
+    if (name.starts_with('.')) continue;
     std::error_code ignored;  // a dangling link is neither
     const bool is_folder = entry->is_directory(ignored) && !entry->is_symlink(ignored);
-    if (is_folder || entry->is_regular_file(ignored)) entries.push_back(entry->path());
+    if (is_folder || entry->is_regular_file(ignored)) names.add(name);
   }
   if (error) throw system_error(error.value(), "list", folder.string());
-  std::sort(entries.begin(), entries.end(),
-            [](const fs::path& a, const fs::path& b) { return a.native() > b.native(); });
-  for (fs::path& path : entries) pending_.push_back({std::move(path), false});
+  names.sort_descending();
+  pending_.push_back({folder, std::move(names), false});
 }
 
 NextInput walk_of(const std::vector<std::string>& inputs) {

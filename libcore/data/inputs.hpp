@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/files.hpp"
+#include "data/name_list.hpp"
 
 namespace dt::data {
 
@@ -46,12 +47,13 @@ class InputWalk {
 
  private:
   struct Pending {
-    fs::path path;
-    bool is_named;  // by the user, not found in a folder
+    fs::path folder;  // of the names; empty where they are paths
+    NameList names;   // the next one is last
+    bool is_named;    // by the user, not found in a folder
   };
   void push_entries(const fs::path& folder);
   void push_matches(const fs::path& pattern);
-  std::vector<Pending> pending_;  // the next one is last
+  std::vector<Pending> pending_;  // the present one is last
 };
 
 /// A walk through all of them.

@@ -8,6 +8,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "data/target_flag.hpp"
 
 namespace dt::data {
 
@@ -166,7 +167,10 @@ Batch Loader::next(std::uint64_t first, std::int64_t count, std::uint64_t first_
 }
 
 std::int64_t Loader::num_targets_ahead() {
-  return num_targets(state_->wait_for_ahead());
+  const double start = monotonic_s();
+  const Batch& batch = state_->wait_for_ahead();
+  state_->wait_s += monotonic_s() - start;
+  return num_targets(batch);
 }
 
 double Loader::wait_s() const {
@@ -199,6 +203,21 @@ Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length
   return batch;
 }
 
+namespace {
+
+/// A sample as it is digested: its tokens and last label, each marked where it is no target. The first one is
+/// the label of another sample.
+void fill_digested(const std::int32_t* tokens_T, const std::int32_t* labels_T,
+                   std::span<std::int32_t> sample) {
+  const std::size_t last = sample.size() - 1;
+  sample[0] = tokens_T[0];
+  for (std::size_t t = 1; t < last; ++t)
+    sample[t] = tokens_T[t] | (labels_T[t - 1] & static_cast<std::int32_t>(not_a_target));
+  sample[last] = labels_T[last - 1];
+}
+
+}  // namespace
+
 std::uint64_t batch_digest(const std::uint64_t* seeds_B, const std::int32_t* tokens_BT,
                            const std::int32_t* labels_BT, std::int64_t num_samples,
                            std::int64_t sequence_length) {
@@ -206,9 +225,7 @@ std::uint64_t batch_digest(const std::uint64_t* seeds_B, const std::int32_t* tok
   std::vector<std::int32_t> sample(static_cast<std::size_t>(sequence_length) + 1);
   std::uint64_t sum = 0;
   for (std::int64_t b = 0; b < num_samples; ++b) {
-    const std::int64_t end = (b + 1) * sequence_length;
-    std::copy(tokens_BT + b * sequence_length, tokens_BT + end, sample.begin());
-    sample.back() = labels_BT[end - 1];
+    fill_digested(tokens_BT + b * sequence_length, labels_BT + b * sequence_length, sample);
     sum += digest(std::as_bytes(std::span(sample)), seeds_B[b]);
   }
   return sum;

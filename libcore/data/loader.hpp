@@ -44,7 +44,7 @@ class Loader {
   /// system read in what some more batches at that distance need. Adds the time spent waiting to wait_s().
   /// Rethrows the reader's error.
   Batch next(std::uint64_t first, std::int64_t count, std::uint64_t first_ahead);
-  /// Targets of the batch that is being prepared; waits for it, which is no time of wait_s().
+  /// Targets of the batch that is being prepared; waits for it, and adds that to wait_s().
   std::int64_t num_targets_ahead();
   double wait_s() const;
 
@@ -64,8 +64,9 @@ std::uint64_t num_validation_windows(const TokenDataset& dataset, std::int64_t s
 /// Of all sources.
 std::uint64_t num_validation_windows(const Mixture& mixture, std::int64_t sequence_length);
 
-/// Σ mod 2⁶⁴ over samples of XXH3-64(tokens and last label, little-endian int32; seed = global sample index +
-/// source · 2⁵⁶), to be taken from the very buffers handed to the embedding. first_BT is no part of it.
+/// Σ mod 2⁶⁴ over samples of XXH3-64(tokens and last label, little-endian int32, all but the first negative
+/// where they are no targets; seed = global sample index + source · 2⁵⁶), to be taken from the very buffers
+/// handed to the embedding. first_BT is no part of it.
 std::uint64_t batch_digest(const std::uint64_t* seeds_B, const std::int32_t* tokens_BT,
                            const std::int32_t* labels_BT, std::int64_t num_samples,
                            std::int64_t sequence_length);

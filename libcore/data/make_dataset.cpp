@@ -53,13 +53,14 @@ class Spooling {
  public:
   Spooling(const MakeOptions& options, SpoolWriter& spool) : options_(options), spool_(spool) {}
 
-  void begin_chunk(std::uint64_t range, const Flaws& flaws) {
+  void begin_chunk(std::uint64_t range, const EncodedChunk& chunk) {
     if (range_ != range) {
       end_range();
       spool_.begin_range(range);
       range_ = range;
     }
-    flaws_ += flaws;
+    flaws_ += chunk.flaws;
+    roles_ += chunk.roles;
   }
   void append(const DocumentPart& part) {
     spool_.append(part.ids);
@@ -69,7 +70,8 @@ class Spooling {
     chars_ = 0;
   }
   void end_range() {
-    if (range_) spool_.end_range(std::exchange(flaws_, {}), std::exchange(left_out_, {}));
+    if (range_)
+      spool_.end_range(std::exchange(flaws_, {}), std::exchange(left_out_, {}), std::exchange(roles_, {}));
     range_.reset();
   }
 
@@ -92,8 +94,9 @@ class Spooling {
   const MakeOptions& options_;
   SpoolWriter& spool_;
   std::optional<std::uint64_t> range_;
-  Flaws flaws_;  // these two: of the range
+  Flaws flaws_;  // these three: of the range
   LeftOut left_out_;
+  RolesMet roles_;
   std::uint64_t chars_ = 0;
 };
 
@@ -105,13 +108,15 @@ void spool_nothing(SpoolWriter& spool, const fs::path& folder, std::uint64_t ran
   spool.end_range({}, {});
 }
 
-/// Training on nothing but what is read would be a loss of 0, to the end.
+/// A role that is misspelt would not be learned; training on nothing but what is read would be a loss of 0,
+/// to the end.
 void check_targets(const DocumentSpool& spool, const MakeOptions& options) {
+  if (options.lines.turns) check_all_met(options.lines.turns->loss_on, spool.roles());
   if (spool.has_targets()) return;
   throw Error(ErrorKind::input,
-              fmt::format("there is nothing to learn: no conversation has a turn of --loss-on {}",
+              fmt::format("there is nothing to learn: all turns of --loss-on {} are empty",
                           fmt::join(options.lines.turns->loss_on, ",")),
-              "name roles that the conversations have");
+              "name other roles that the conversations have");
 }
 
 /// What all tasks know.
@@ -145,7 +150,7 @@ void spool_ranges(const Making& making, const fs::path& folder,
   work.inputs = [walk] { return walk->next(); };
   work.total_bytes = making.ranges.total_bytes();
   work.document = [&](const DocumentPart& part) { spooling.append(part); };
-  work.chunk = [&](std::uint64_t range, const Flaws& flaws) { spooling.begin_chunk(range, flaws); };
+  work.chunk = [&](std::uint64_t range, const EncodedChunk& chunk) { spooling.begin_chunk(range, chunk); };
   encode_inputs(making.options, making.tokenizer, work, [&](std::uint64_t done, std::uint64_t total) {
     making.progress(MakePhase::read, done, total);
   });

@@ -124,17 +124,18 @@ std::uint64_t mixture_digest(const std::vector<std::uint64_t>& contents,
   return digester.value();
 }
 
-Mixture::Mixture(const std::string& text, const std::vector<std::filesystem::path>& read_from)
-    : Mixture(text, parse_mixture(text), read_from) {}
+Mixture::Mixture(const std::string& text, const std::vector<std::filesystem::path>& read_from,
+                 const ShardShare& share)
+    : Mixture(text, parse_mixture(text), read_from, share) {}
 
 Mixture::Mixture(std::string name, const std::vector<MixturePart>& parts,
-                 const std::vector<std::filesystem::path>& read_from)
+                 const std::vector<std::filesystem::path>& read_from, const ShardShare& share)
     : name_(std::move(name)), quotas_(weights_of(parts)) {
   check_meant(name_, parts);
   DT_CHECK(read_from.empty() || read_from.size() == parts.size(), "{} copies of {} datasets",
            read_from.size(), parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    datasets_.emplace_back(read_from.empty() ? parts[i].folder : read_from[i]);
+    datasets_.emplace_back(read_from.empty() ? parts[i].folder : read_from[i], share);
     source_names_.push_back(parts[i].folder.string());
   }
   check_tokenizers();

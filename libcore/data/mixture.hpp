@@ -33,8 +33,10 @@ class Mixture {
  public:
   /// As users write it; see parse_mixture. Errors: of TokenDataset and Quotas; input, where tokenizers
   /// differ.
-  /// `read_from`: where copies of the datasets lie that are read instead; empty: nowhere.
-  explicit Mixture(const std::string& text, const std::vector<std::filesystem::path>& read_from = {});
+  /// `read_from`: where copies of the datasets lie that are read instead; empty: nowhere. `share`: of the
+  /// shards of each.
+  explicit Mixture(const std::string& text, const std::vector<std::filesystem::path>& read_from = {},
+                   const ShardShare& share = {});
   /// One alone.
   explicit Mixture(TokenDataset dataset);
 
@@ -54,7 +56,7 @@ class Mixture {
 
  private:
   Mixture(std::string name, const std::vector<MixturePart>& parts,
-          const std::vector<std::filesystem::path>& read_from);
+          const std::vector<std::filesystem::path>& read_from, const ShardShare& share);
   void check_tokenizers() const;
   std::string name_;
   Quotas quotas_;

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <ranges>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <vector>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/hdf5_file.hpp"
+#include "base/mapped_file.hpp"
 #include "data/shard_writer.hpp"
 #include "data/target_flag.hpp"
 
@@ -20,31 +18,6 @@ namespace dt::data {
 namespace {
 
 constexpr const char* remedy = "make the dataset again, or restore the file from a copy";
-
-class MappedFile {
- public:
-  explicit MappedFile(const fs::path& path) {
-    const File file = File::open_read(path);
-    size_ = file.size();
-    address_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.descriptor(), 0);
-    if (address_ == MAP_FAILED) throw system_error(errno, "map", path.string());
-  }
-  ~MappedFile() { ::munmap(address_, size_); }
-  MappedFile(const MappedFile&) = delete;
-  std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(address_), size_}; }
-
-  /// `part` is one of bytes(). Advice, so what it comes to is no error.
-  void will_need(std::span<const std::byte> part) const {
-    static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    const std::size_t begin = static_cast<std::size_t>(part.data() - bytes().data());
-    const std::size_t first = begin / page * page;
-    ::madvise(static_cast<std::byte*>(address_) + first, begin - first + part.size(), MADV_WILLNEED);
-  }
-
- private:
-  void* address_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 /// A payload's offset need not be a multiple of the element's size.
 template <class Element>

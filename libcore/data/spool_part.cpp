@@ -28,6 +28,8 @@ std::string to_json(const RangeSummary& summary, const std::vector<SpoolSegment>
                      {"first_bad_line", summary.flaws.first_bad_line},
                      {"too_short", summary.left_out.too_short},
                      {"too_long", summary.left_out.too_long},
+                     {"learned_roles", summary.roles.learned},
+                     {"other_roles", summary.roles.others},
                      {"segments", list}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -37,7 +39,8 @@ RangeSummary summary_of(const Json& json) {
           json.at("tokens"),
           json.at("has_targets"),
           {json.at("invalid_sequences"), json.at("bad_lines"), json.at("first_bad_line")},
-          {json.at("too_short"), json.at("too_long"), 0}};
+          {json.at("too_short"), json.at("too_long"), 0},
+          {json.at("learned_roles"), json.at("other_roles")}};
 }
 
 /// The text between the segments and the trailer.

@@ -15,6 +15,7 @@
 #include "base/digest.hpp"
 #include "base/files.hpp"
 #include "data/flaws.hpp"
+#include "data/roles.hpp"
 
 namespace dt::data {
 
@@ -38,6 +39,7 @@ struct RangeSummary {
   bool has_targets = false;  // tokens that are
   Flaws flaws;
   LeftOut left_out;
+  RolesMet roles;
 };
 
 /// "range-00012.spool"

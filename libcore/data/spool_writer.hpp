@@ -41,7 +41,7 @@ class SpoolWriter {
   /// The same, but it will not be among those that are read.
   void drop_document();
   /// Between documents; `found`: in the range.
-  void end_range(const Flaws& found, const LeftOut& left_out);
+  void end_range(const Flaws& found, const LeftOut& left_out, const RolesMet& roles = {});
   /// Waits until all is written.
   void finish();
 

@@ -96,33 +96,50 @@ void remove_leftovers(const fs::path& storage) {
   }
 }
 
-/// False where somebody uses it.
-bool remove_copy(const fs::path& folder) {
-  const auto lock = FolderLock::take(folder, FolderLock::Kind::alone);
-  if (!lock) return false;
-  const fs::path removed = folder.parent_path() / ("." + folder.filename().string() + ".removed");
-  fs::rename(folder, removed);  // at once gone for who looks for it
+/// A copy that nobody uses, nor can while this lives.
+struct UnusedCopy {
+  fs::path folder;
+  FolderLock lock;
+};
+
+void remove_copy(const UnusedCopy& copy) {
+  const fs::path removed = copy.folder.parent_path() / ("." + copy.folder.filename().string() + ".removed");
+  fs::rename(copy.folder, removed);  // at once gone for who looks for it
   fs::remove_all(removed);
-  return true;
 }
 
+struct Room {
+  std::uint64_t limit;
+  std::uint64_t taken = 0;  // by copies
+  std::uint64_t free;
+
+  bool holds(std::uint64_t bytes) const { return bytes <= limit && taken <= limit - bytes && bytes <= free; }
+};
+
+Error no_room_error(const StageRequest& request, const Room& room, std::uint64_t bytes) {
+  return environment_error(
+      "{} has no room for {}, even without the copies of datasets that nobody uses: {} would be free, copies "
+      "take {}{}",
+      request.storage.string(), format_bytes(bytes), format_bytes(room.free), format_bytes(room.taken),
+      request.limit_bytes ? fmt::format(" of at most {}", format_bytes(room.limit)) : "");
+}
+
+/// Removes nothing unless what it removes is enough.
 void make_room(const StageRequest& request, std::uint64_t bytes) {
-  const std::uint64_t limit = request.limit_bytes.value_or(UINT64_MAX);
-  std::vector<Copy> copies = copies_in(request.storage);
-  std::uint64_t taken = 0;
-  for (const Copy& copy : copies) taken += copy.bytes;
-  const auto fits = [&] {
-    return bytes <= limit && taken <= limit - bytes && bytes <= fs::space(request.storage).available;
-  };
+  const std::vector<Copy> copies = copies_in(request.storage);
+  Room room{.limit = request.limit_bytes.value_or(UINT64_MAX), .free = fs::space(request.storage).available};
+  for (const Copy& copy : copies) room.taken += copy.bytes;
+  std::vector<UnusedCopy> unused;
   for (const Copy& copy : copies) {
-    if (fits() || bytes > limit) break;
-    if (remove_copy(copy.folder)) taken -= copy.bytes;
+    if (room.holds(bytes)) break;
+    auto lock = FolderLock::take(copy.folder, FolderLock::Kind::alone);
+    if (!lock) continue;
+    unused.push_back({copy.folder, std::move(*lock)});
+    room.taken -= copy.bytes;
+    room.free += copy.bytes;
   }
-  if (fits()) return;
-  throw environment_error("{} has no room for {}: {} are free, copies of datasets in it take {}{}",
-                          request.storage.string(), format_bytes(bytes),
-                          format_bytes(fs::space(request.storage).available), format_bytes(taken),
-                          request.limit_bytes ? fmt::format(" of at most {}", format_bytes(limit)) : "");
+  if (!room.holds(bytes)) throw no_room_error(request, room, bytes);
+  for (const UnusedCopy& copy : unused) remove_copy(copy);
 }
 
 void check_not_stopped(const StageRequest& request) {

@@ -42,10 +42,11 @@ struct StageRequest {
 
 /// The dataset's copy in `storage`, made now where it is missing: under a temporary name, verified as
 /// dt-shard-data --verify does, then renamed. Where there is no room, copies that nobody uses go, the least
-/// recently used first. One process of a node copies at a time, others that want to wait. Left-overs of
-/// crashes are removed before a copy is made. A copy belongs to its original as that is now: by dataset.json
-/// and each shard's size and time of change. Errors: input (the original cannot be read, or does not verify),
-/// environment (no room, no storage, or `stop` said so); what was begun is removed then.
+/// recently used first, and only if that makes enough. One process of a node copies at a time, others that
+/// want to wait. Left-overs of crashes are removed before a copy is made. A copy belongs to its original as
+/// that is now: by dataset.json and each shard's size and time of change. Errors: input (the original cannot
+/// be read, or does not verify), environment (no room, no storage, or `stop` said so); what was begun is
+/// removed then.
 StagedDataset stage_dataset(const fs::path& dataset, const StageRequest& request);
 
 }  // namespace dt::data

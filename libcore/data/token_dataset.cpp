@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <mutex>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,9 +17,23 @@ namespace dt::data {
 
 namespace {
 
+/// Opened by who first needs it.
+class LazyShard {
+ public:
+  template <class Open>
+  const Shard& get(Open open) const {
+    std::call_once(is_open_, [&] { shard_.emplace(open()); });
+    return *shard_;
+  }
+
+ private:
+  mutable std::once_flag is_open_;
+  mutable std::optional<Shard> shard_;
+};
+
 struct Sequence {
-  std::vector<Shard> shards;
-  std::vector<std::uint64_t> ends;  // of each shard, in the split's tokens
+  std::vector<std::size_t> shards;  // among all of the dataset
+  std::vector<std::uint64_t> ends;  // of each, in the split's tokens
 };
 
 /// What a range of a split's tokens takes from one shard: its tokens [begin, begin + count), which are those
@@ -34,16 +50,35 @@ struct Part {
 struct TokenDataset::State {
   fs::path folder;
   DatasetFile file;
+  std::vector<LazyShard> shards;
   std::array<Sequence, all_splits.size()> sequences;
+  bool masks_targets = false;
 
-  explicit State(const fs::path& path) : folder(path), file(read_dataset_file(path)) {
-    for (const ShardEntry& entry : file.shards) {
-      Shard shard(folder / entry.file);
-      shard.check_against(entry, file.tokenizer);
+  State(const fs::path& path, const ShardShare& share)
+      : folder(path), file(read_dataset_file(path)), shards(file.shards.size()) {
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+      const ShardEntry& entry = file.shards[i];
       Sequence& sequence = sequences[static_cast<std::size_t>(entry.split)];
       sequence.ends.push_back(entry.tokens + (sequence.ends.empty() ? 0 : sequence.ends.back()));
-      sequence.shards.push_back(std::move(shard));
+      sequence.shards.push_back(i);
+      if (i == 0) masks_targets = shards[0].get([&] { return open(0); }).header().masks_targets;
+      if (i % share.count == share.index) shard(i);
     }
+  }
+
+  const Shard& shard(std::size_t index) const {
+    return shards[index].get([&] {
+      Shard opened = open(index);
+      if (opened.header().masks_targets == masks_targets) return opened;
+      throw input_error("{}: {} of its tokens are marked as no targets, unlike those of {}",
+                        opened.path().string(), masks_targets ? "none" : "some", file.shards[0].file);
+    });
+  }
+
+  Shard open(std::size_t index) const {
+    Shard shard(folder / file.shards[index].file);
+    shard.check_against(file.shards[index], file.tokenizer);
+    return shard;
   }
 
   /// Calls use(part) for each shard's part of the split's tokens [begin, begin + total), in their order.
@@ -55,16 +90,17 @@ struct TokenDataset::State {
     const Sequence& sequence = sequences[static_cast<std::size_t>(split)];
     auto end = std::upper_bound(sequence.ends.begin(), sequence.ends.end(), begin);
     for (std::uint64_t position = 0; position < total; ++end) {
-      const Shard& shard = sequence.shards[static_cast<std::size_t>(end - sequence.ends.begin())];
-      const std::uint64_t shard_begin = *end - shard.header().tokens;
+      const std::size_t index = sequence.shards[static_cast<std::size_t>(end - sequence.ends.begin())];
+      const std::uint64_t shard_begin = *end - file.shards[index].tokens;
       const std::uint64_t count = std::min(total - position, *end - (begin + position));
-      use(Part{shard, begin + position - shard_begin, position, count});
+      use(Part{shard(index), begin + position - shard_begin, position, count});
       position += count;
     }
   }
 };
 
-TokenDataset::TokenDataset(const std::filesystem::path& folder) : state_(std::make_unique<State>(folder)) {}
+TokenDataset::TokenDataset(const std::filesystem::path& folder, const ShardShare& share)
+    : state_(std::make_unique<State>(folder, share)) {}
 TokenDataset::~TokenDataset() = default;
 TokenDataset::TokenDataset(TokenDataset&&) noexcept = default;
 
@@ -106,9 +142,7 @@ void TokenDataset::read_labels(Split split, std::uint64_t begin, std::span<std::
 }
 
 bool TokenDataset::masks_targets() const {
-  const auto masks = [](const Shard& shard) { return shard.header().masks_targets; };
-  return std::ranges::any_of(state_->sequences,
-                             [&](const Sequence& s) { return std::ranges::any_of(s.shards, masks); });
+  return state_->masks_targets;
 }
 
 void TokenDataset::will_need(Split split, std::uint64_t begin, std::uint64_t count) const {

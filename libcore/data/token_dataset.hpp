@@ -1,6 +1,7 @@
 #pragma once
 // A finished dataset: dataset.json and its HDF5 token shards, read as one long sequence of tokens per split.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -16,12 +17,19 @@ struct SplitInfo {
   std::uint64_t documents = 0;
 };
 
-/// Read-only, memory-mapped, safe from several threads. Opening reads dataset.json and every shard's header.
-/// Errors: input, naming file and what was expected (another version, a truncated shard, a shard that
-/// dataset.json does not describe).
+/// Of `count` that open the same dataset, each looks at the shards of its own place among them at once, and
+/// at others when it first reads them: opening a shard is slow, and there may be thousands of both.
+struct ShardShare {
+  std::size_t index = 0;
+  std::size_t count = 1;
+};
+
+/// Read-only, memory-mapped, safe from several threads. Opening reads dataset.json and the headers of a share
+/// of the shards, by default all. Errors, also of the first read of other shards: input, naming file and what
+/// was expected (another version, a truncated shard, a shard that dataset.json does not describe).
 class TokenDataset {
  public:
-  explicit TokenDataset(const std::filesystem::path& folder);
+  explicit TokenDataset(const std::filesystem::path& folder, const ShardShare& share = {});
   ~TokenDataset();
   TokenDataset(TokenDataset&&) noexcept;
 

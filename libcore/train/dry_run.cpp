@@ -17,6 +17,7 @@
 #include "plan/precision.hpp"
 #include "plan/resumable.hpp"
 #include "run/failed_loads.hpp"
+#include "train/evaluation.hpp"
 #include "train/sitting_out.hpp"
 #include "train/sources.hpp"
 #include "train/start.hpp"
@@ -174,6 +175,7 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   const plan::Plan plan = replan(settings);
   if (manifest) plan::check_resumable(plan, *manifest, dataset.content_digest());
   const checkpoint::TrainingState state = manifest ? manifest->state : checkpoint::TrainingState{};
+  if (state.step == 0) check_validation_targets(dataset, evaluation_request(settings, plan));
   Json description = describe(settings, plan, dataset, state.step, origin);
   const std::vector<SourceShare> shares = shares_by_the_end(dataset, plan, state);
   if (console.json()) {

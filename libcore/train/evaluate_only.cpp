@@ -64,6 +64,8 @@ int evaluate_together(const plan::Settings& settings, const fs::path& path, cons
     plan = replan(settings);
     plan::check_memory(settings, plan, replan, usable_memory_bytes());
   });
+  const EvaluationRequest request = evaluation_request(settings, plan, [&] { return signals.received(); });
+  comm::at_first(ranks, [&] { check_validation_targets(dataset, request); });
   plan.arithmetic = plan::choose_arithmetic(settings, plan.precision, plan.threads, &state, ranks);
   const auto groups = plan::make_groups(plan, ranks.world);
   std::unique_ptr<ModelRuntime> runtime;
@@ -73,13 +75,6 @@ int evaluate_together(const plan::Settings& settings, const fs::path& path, cons
   });
   check_same_state(ranks, runtime->spec(), runtime->storage());
 
-  EvaluationRequest request{.sequence_length = plan.sequence_length,
-                            .mask_documents = plan.mask_documents,
-                            .micro_batch = plan.micro_batch,
-                            .max_windows = {},
-                            .stop_signal = [&] { return signals.received(); }};
-  if (settings.eval_batches)
-    request.max_windows = static_cast<std::uint64_t>(*settings.eval_batches * plan.global_batch);
   if (settings.logits_out)
     write_logits(*runtime, dataset, request, settings.logits_sequences, *settings.logits_out, ranks);
   const auto result = evaluate(*runtime, dataset, request, ranks);
@@ -109,7 +104,7 @@ int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>
       settings, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
   comm::together(ranks.world, [&] {
-    dataset.emplace(settings.data, staged.folders);
+    dataset.emplace(settings.data, staged.folders, staged.share);
     plan::ranks_used(settings, ranks.world.size());
   });
   check_alike(ranks, asked, *dataset);

@@ -1,8 +1,10 @@
 #include "train/evaluation.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -77,11 +79,36 @@ Evaluation combine(const std::vector<ExactSum>& nll, const std::vector<std::int6
     result.sources.push_back(
         {dataset.source_name(source), nll[source].value() / static_cast<double>(tokens), tokens});
   }
-  result.loss = sum.value() / static_cast<double>(std::max<std::uint64_t>(1, result.tokens));
+  result.loss = result.tokens == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                   : sum.value() / static_cast<double>(result.tokens);
   return result;
 }
 
 }  // namespace
+
+EvaluationRequest evaluation_request(const plan::Settings& settings, const plan::Plan& plan,
+                                     std::function<int()> stop_signal) {
+  EvaluationRequest request{.sequence_length = plan.sequence_length,
+                            .mask_documents = plan.mask_documents,
+                            .micro_batch = plan.micro_batch,
+                            .max_windows = {},
+                            .stop_signal = std::move(stop_signal)};
+  if (settings.eval_batches)
+    request.max_windows = static_cast<std::uint64_t>(*settings.eval_batches * plan.global_batch);
+  return request;
+}
+
+void check_validation_targets(const data::Mixture& dataset, const EvaluationRequest& request) {
+  const ValidationWindows windows(dataset, request.sequence_length, request.micro_batch, request.max_windows);
+  if (windows.total() == 0 || has_targets(dataset, windows, request.sequence_length)) return;
+  throw Error(
+      ErrorKind::input,
+      fmt::format("there is nothing to evaluate: none of the tokens in the {} validation windows of {} "
+                  "is a target",
+                  windows.total(), dataset.name()),
+      "shard the data with a larger --val-fraction, or with 0 to have no validation, or take more "
+      "--eval-batches");
+}
 
 Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const EvaluationRequest& request,
                     const comm::Ranks& ranks) {

@@ -10,6 +10,7 @@
 
 #include "comm/ranks.hpp"
 #include "data/mixture.hpp"
+#include "plan/plan.hpp"
 #include "plan/settings.hpp"
 #include "run/run_directory.hpp"
 #include "train/model_runtime.hpp"
@@ -18,7 +19,7 @@
 namespace dt::train {
 
 struct Evaluation {
-  double loss = 0;  // mean over the predicted tokens, summed exactly
+  double loss = 0;  // mean over the predicted tokens, summed exactly; NaN where there are none
   std::uint64_t tokens = 0;
   std::vector<SourceLoss> sources{};  // of a mixture, those that have a window
   int stopped_by = 0;                 // the signal that ended it without a result, or 0
@@ -33,6 +34,13 @@ struct EvaluationRequest {
   /// Asked between micro-batches; a signal's number on any rank ends the evaluation without a result.
   std::function<int()> stop_signal;
 };
+
+/// What --eval-batches and the plan say.
+EvaluationRequest evaluation_request(const plan::Settings& settings, const plan::Plan& plan,
+                                     std::function<int()> stop_signal = {});
+
+/// Error{input}: there are windows, and no token of them is a target. Of this rank alone.
+void check_validation_targets(const data::Mixture& dataset, const EvaluationRequest& request);
 
 /// Called by all ranks together, each taking its part of the windows of the validation split (see
 /// data::num_validation_windows); all get the same result, which does not depend on their number.

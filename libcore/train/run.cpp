@@ -313,7 +313,11 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
   check_same_state(ranks, start.runtime->spec(), start.runtime->storage());
   const fs::path weights =
       start.checkpoint.empty() ? fs::path(settings.init_from.value_or("")) : start.checkpoint;
-  comm::at_first(ranks, [&] { check_same_tokens(weights, dataset.source_name(0), ranks.console); });
+  comm::at_first(ranks, [&] {
+    check_same_tokens(weights, dataset.source_name(0), ranks.console);
+    // What has trained goes on: its data is what it is.
+    if (start.state.step == 0) check_validation_targets(dataset, evaluation_request(settings, start.plan));
+  });
 
   std::int64_t nothing_left = 0;
   comm::at_first(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, dataset, run) ? 1 : 0; });
@@ -357,7 +361,7 @@ int run_training(const plan::Settings& settings, const std::vector<OptionValue>&
   std::optional<data::Mixture> dataset;
   bool all_take_part = true;
   comm::together(ranks.world, [&] {
-    dataset.emplace(settings.data, staged.folders);
+    dataset.emplace(settings.data, staged.folders, staged.share);
     all_take_part = plan::ranks_used(settings, ranks.world.size()) == ranks.world.size();
   });
   check_alike(ranks, asked, *dataset);

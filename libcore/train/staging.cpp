@@ -65,6 +65,13 @@ std::vector<Place> places_of(const std::string& text) {
   return places;
 }
 
+/// Ranks of a host see the same files.
+data::ShardShare share_of(const std::vector<std::string>& hosts, std::size_t rank) {
+  const auto own = hosts.begin() + static_cast<std::ptrdiff_t>(rank);
+  return {static_cast<std::size_t>(std::count(hosts.begin(), own, *own)),
+          static_cast<std::size_t>(std::count(hosts.begin(), hosts.end(), *own))};
+}
+
 /// What each host came to, told once where hosts came to the same.
 void report(const std::vector<std::string>& hosts, const std::vector<std::string>& results,
             Console& console) {
@@ -82,10 +89,11 @@ void report(const std::vector<std::string>& hosts, const std::vector<std::string
 
 StagedData stage_data(const plan::Settings& settings, const std::function<bool()>& stop,
                       const comm::Ranks& ranks) {
-  const auto hosts = comm::gather_texts(ranks.world, settings.stage_dir ? host_name() : "");
-  if (std::ranges::all_of(hosts, [](const std::string& host) { return host.empty(); })) return {};
-  StagedData staged;
   const auto rank = static_cast<std::size_t>(ranks.world.rank());
+  const auto hosts = comm::gather_texts(ranks.world, settings.stage_dir ? host_name() : "");
+  if (std::ranges::all_of(hosts, [](const std::string& host) { return host.empty(); }))
+    return {.share = share_of(comm::gather_texts(ranks.world, host_name()), rank)};
+  StagedData staged;
   const auto first = static_cast<std::size_t>(std::ranges::find(hosts, hosts[rank]) - hosts.begin());
   const bool copies = first == rank && settings.stage_dir;
   const comm::Patience patience(ranks.world.engine(), 0);  // copying takes as long as it takes

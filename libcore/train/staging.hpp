@@ -1,5 +1,5 @@
 #pragma once
-// --stage-dir: where a run reads its datasets from.
+// Where a run reads its datasets from (--stage-dir), and what of them each rank of a node looks at first.
 
 #include <functional>
 #include <vector>
@@ -7,14 +7,16 @@
 #include "base/files.hpp"
 #include "comm/ranks.hpp"
 #include "data/staging.hpp"
+#include "data/token_dataset.hpp"
 #include "plan/settings.hpp"
 
 namespace dt::train {
 
 struct StagedData {
   /// Where this rank reads each dataset of --data; empty: where --data says.
-  std::vector<fs::path> folders;
-  std::vector<data::StagedDataset> held;  // the copies that this rank keeps from removal
+  std::vector<fs::path> folders = {};
+  data::ShardShare share = {};                 // of this rank among those of its host; all of copies
+  std::vector<data::StagedDataset> held = {};  // the copies that this rank keeps from removal
 };
 
 /// Called by all ranks together, whatever they think of --stage-dir: the first of each host that has it finds

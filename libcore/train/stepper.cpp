@@ -64,14 +64,12 @@ Decision Stepper::step(const std::function<void(StepReport&)>& report, StepTimes
   control_.engine().recorder().set_step(state_.step + 1);
   if (++num_steps_ == 2)
     runtime_.executor().unit_times().clear();  // the first takes memory for the first time
-  const double waited_before_s = loader_.wait_s();
-  data::Batch batch = next_batch();
-  times.data_wait_s = loader_.wait_s() - waited_before_s;
-
-  const double started_s = monotonic_s();
+  const double started_s = monotonic_s(), waited_before_s = loader_.wait_s();
   const double exposed_before_s = exposed_communication_s();
+  data::Batch batch = next_batch();
   const Decision decision = run_actions(batch, report);
-  times.step_s = monotonic_s() - started_s;
+  times.data_wait_s = loader_.wait_s() - waited_before_s;  // also for the next batch, to count its targets
+  times.step_s = monotonic_s() - started_s - times.data_wait_s;
   times.exposed_comm_s = exposed_communication_s() - exposed_before_s;
   if ((!decision.finite && !decision.skip) || decision.superseded) return decision;
   state_.step += 1;

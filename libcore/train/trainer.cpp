@@ -207,13 +207,7 @@ void Trainer::announce(const run::SavedCheckpoint& saved) {
 
 int Trainer::evaluate() {
   finish_saving();  // an evaluation may be long, and has no decision points
-  EvaluationRequest request{.sequence_length = plan_.sequence_length,
-                            .mask_documents = plan_.mask_documents,
-                            .micro_batch = plan_.micro_batch,
-                            .max_windows = {},
-                            .stop_signal = [&] { return signals_.received(); }};
-  if (settings_.eval_batches)
-    request.max_windows = static_cast<std::uint64_t>(*settings_.eval_batches * plan_.global_batch);
+  const EvaluationRequest request = evaluation_request(settings_, plan_, [&] { return signals_.received(); });
   const Evaluation result = train::evaluate(runtime_, dataset_, request, ranks_);
   if (result.stopped_by != 0) return result.stopped_by;
   report([&] {

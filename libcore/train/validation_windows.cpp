@@ -48,4 +48,16 @@ std::uint64_t ValidationWindows::total() const {
   return std::accumulate(windows_.begin(), windows_.end(), std::uint64_t{0});
 }
 
+bool has_targets(const data::Mixture& mixture, const ValidationWindows& windows,
+                 std::int64_t sequence_length) {
+  if (!mixture.masks_targets()) return windows.total() > 0;
+  for (std::int64_t i = 0; i < windows.num_micro_batches(); ++i) {
+    const ValidationWindows::Part part = windows.micro_batch(i);
+    const data::Batch batch =
+        data::validation_batch(mixture.source(part.source), sequence_length, part.first, part.count);
+    if (data::num_targets(batch) > 0) return true;
+  }
+  return false;
+}
+
 }  // namespace dt::train

@@ -34,4 +34,8 @@ class ValidationWindows {
   std::vector<std::int64_t> micro_batch_ends_;  // of each source, among all
 };
 
+/// Whether a token of these windows of the mixture is a target. Reads until it meets one.
+bool has_targets(const data::Mixture& mixture, const ValidationWindows& windows,
+                 std::int64_t sequence_length);
+
 }  // namespace dt::train

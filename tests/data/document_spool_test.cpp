@@ -32,7 +32,7 @@ std::vector<Document> through(const std::vector<Document>& documents, const Spoo
   writer.begin_range(0);
   for (std::size_t i = 0; i < documents.size(); ++i) {
     if (i == documents.size() / 2) {
-      writer.end_range({1, 2, "first"}, {3, 4, 0});
+      writer.end_range({1, 2, "first"}, {3, 4, 0}, {{"bot"}, {"user"}});
       writer.begin_range(1);
     }
     const std::size_t half = documents[i].size() / 2;
@@ -40,7 +40,7 @@ std::vector<Document> through(const std::vector<Document>& documents, const Spoo
     writer.append(std::span(documents[i]).subspan(half));
     writer.end_document();
   }
-  writer.end_range({1, 1, "second"}, {1, 0, 0});
+  writer.end_range({1, 1, "second"}, {1, 0, 0}, {{"tool"}, {"user"}});
   writer.finish();
   CHECK(folder.num_entries() == 2);
 
@@ -49,6 +49,8 @@ std::vector<Document> through(const std::vector<Document>& documents, const Spoo
   CHECK(spool.flaws().bad_lines == 3);
   CHECK(spool.flaws().first_bad_line == "first");
   CHECK(spool.left_out().too_short == 4);
+  CHECK(spool.roles().learned == std::set<std::string>{"bot", "tool"});
+  CHECK(spool.roles().others == std::set<std::string>{"user"});
   std::vector<Document> out;
   spool.visit([&](const SpooledDocument& d) {
     std::vector<Element> elements(d.tokens);

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <fcntl.h>
+#include <limits>
 #include <set>
 #include <sys/mman.h>
 #include <thread>
@@ -75,6 +76,16 @@ TEST_CASE("a batch holds the windows of the sampler's order, labels shifted by o
     }
   }
   CHECK(loader.wait_s() > 0);
+}
+
+TEST_CASE("who counts the targets of the batch ahead waits for it, and is told how long") {
+  const Folder folder;
+  const Mixture dataset = counting_dataset(folder);
+  Loader loader(dataset, 3, 8);
+  loader.next(0, 5, 5);
+  const double before_s = loader.wait_s();
+  CHECK(loader.num_targets_ahead() == 40);
+  CHECK(loader.wait_s() > before_s);
 }
 
 TEST_CASE("reading ahead changes nothing, whatever is asked for next") {
@@ -230,6 +241,11 @@ TEST_CASE("the digest of samples is a sum over them, so it does not depend on wh
   altered = loader.next(0, 6, 6);
   std::swap(altered.digest_seeds_B[0], altered.digest_seeds_B[1]);
   CHECK(digest_of(altered) != whole);
+  for (const std::size_t masked : {0u, 6u, 7u, 8u, 47u}) {
+    altered = loader.next(0, 6, 6);
+    altered.labels_BT[masked] |= std::numeric_limits<std::int32_t>::min();
+    CHECK(digest_of(altered) != whole);
+  }
 }
 
 TEST_CASE("the digest of samples never changes silently") {

@@ -117,6 +117,20 @@ TEST_CASE("nothing is removed for a dataset that could never fit") {
   CHECK(datasets.stored().size() == 1);
 }
 
+TEST_CASE("nothing is removed where all that nobody uses would not be enough") {
+  const Datasets datasets;
+  StageRequest request = datasets.request();
+  const fs::path unused = stage(datasets / "a", request);
+  fs::last_write_time(unused, fs::last_write_time(unused) - std::chrono::hours(1));
+  const StagedDataset used = stage_dataset(datasets / "b", request);
+  request.limit_bytes = 2 * datasets.bytes() - 1;  // `used` and the new one take more
+  const auto error = caught([&] { stage(datasets / "c", request); });
+  CHECK(error.kind == ErrorKind::environment);
+  CHECK(error.says("no room"));
+  CHECK(fs::exists(unused));
+  CHECK(stage(datasets / "a", request) == unused);  // and it is not held
+}
+
 TEST_CASE("what crashes left goes before a copy is made, what others keep there stays") {
   const Datasets datasets;
   const fs::path storage = datasets.request().storage;

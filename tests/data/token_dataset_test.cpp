@@ -220,6 +220,52 @@ TEST_CASE("what is missing, of another version or damaged is named on opening") 
   CHECK_THAT(open_error(out), Contains("train-00001.h5: No such file"));
 }
 
+TEST_CASE(
+    "of several that open a dataset each looks at its share of the shards, and at others when it reads "
+    "them") {
+  const Folder folder;
+  const std::string text = make_sized(folder, 200, 50);
+  const fs::path out = folder / "out";
+  const std::string shard = content(out / "train-00002.h5");
+  put(out / "train-00002.h5", shard.substr(0, 1000));
+  CHECK(caught([&] { TokenDataset opened(out, {0, 2}); }).says("train-00002.h5"));
+  const TokenDataset dataset(out, {1, 2});
+  std::vector<std::int32_t> tokens(20);
+  dataset.read(Split::train, 80, tokens);
+  dataset.read(Split::train, 150, tokens);
+  for (int i = 0; i < 2; ++i) {
+    const auto error = caught([&] { dataset.read(Split::train, 81, tokens); });
+    CHECK(error.kind == ErrorKind::input);
+    CHECK(error.says("train-00002.h5"));
+  }
+  put(out / "train-00002.h5", content(out / "train-00001.h5"));  // whole, but another one
+  CHECK(caught([&] {
+          dataset.read(Split::train, 81, tokens);
+        }).says("its digest is not what dataset.json says"));
+  put(out / "train-00002.h5", shard);
+  dataset.read(Split::train, 81, tokens);
+  CHECK(std::equal(tokens.begin(), tokens.end(), text.begin() + 81));
+}
+
+TEST_CASE("shards of a dataset are alike in whether they mark what is no target") {
+  const Folder folder;
+  put(folder / "a.jsonl",
+      R"({"messages": [{"role": "user", "content": "12345"}, {"role": "bot", "content": "67890"}]})");
+  auto options = plain_options({folder / "a.jsonl"});
+  options.shard_tokens = 5;
+  options.lines.turns = TurnFormat{"", "", {}};
+  make(folder / "plain", options);
+  options.lines.turns->loss_on = {"bot"};
+  make(folder / "marked", options);
+  CHECK_FALSE(TokenDataset(folder / "plain").masks_targets());
+  CHECK(TokenDataset(folder / "marked").masks_targets());
+  const auto plain = nlohmann::ordered_json::parse(content(folder / "plain/dataset.json"));
+  change_json(folder / "marked/dataset.json",
+              [&](auto& object) { object["shards"][1] = plain["shards"][1]; });
+  put(folder / "marked/train-00001.h5", content(folder / "plain/train-00001.h5"));
+  CHECK_THAT(open_error(folder / "marked"), Contains("train-00001.h5: none of its tokens are marked"));
+}
+
 TEST_CASE("verification lists everything that is wrong") {
   const Folder folder;
   make_sized(folder, 200, 50);

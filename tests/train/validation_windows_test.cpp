@@ -51,6 +51,31 @@ TEST_CASE("micro-batches take each window of each source once, and mix no source
   }
 }
 
+TEST_CASE("windows have targets as soon as one of their tokens is one") {
+  const dt_test::Folder folder;
+  std::string lines;
+  for (const char* role : {"bot", "user", "user", "bot"})
+    lines += fmt::format("{{\"messages\": [{{\"role\": \"{}\", \"content\": \"12345678\"}}]}}\n", role);
+  dt_test::put(folder / "chats.jsonl", lines);
+  auto options = dt_test::plain_options({folder / "chats.jsonl"});
+  options.val_fraction = 0.75;
+  const auto has_some = [&](std::vector<std::string> loss_on, std::optional<std::uint64_t> max_windows) {
+    options.lines.turns = data::TurnFormat{"", "", std::move(loss_on)};
+    options.overwrite = true;
+    dt_test::make(folder / "out", options);
+    const data::Mixture mixture((folder / "out").string());
+    const ValidationWindows windows(mixture, 4, 2, max_windows);
+    REQUIRE(windows.total() == max_windows.value_or(5));  // of 24 tokens
+    return has_targets(mixture, windows, 4);
+  };
+  CHECK(has_some({}, 1));
+  CHECK(has_some({"bot"}, {}));
+  CHECK(has_some({"bot"}, 4));  // the label of its last token
+  CHECK_FALSE(has_some({"bot"}, 3));
+  CHECK(has_some({"user"}, 1));
+  CHECK_FALSE(has_some({}, 0));
+}
+
 TEST_CASE("where not all windows are asked for, each source gives in proportion") {
   const Folders folders;
   const data::Mixture mixture = folders.mixture();

@@ -55,6 +55,18 @@ dt-shard-data --quiet --out no_val --val-fraction 0 "$case_dir/text" >/dev/null
 expect_exit 3 train run "${usage[@]}" --data no_val --eval-every 1
 expect_match stderr "validation window"
 
+# Ranks divide the shards that they look at before they train: whichever is broken is told then.
+dt-shard-data --quiet --out parts --val-fraction 0.2 --shard-tokens 12Ki "$case_dir/text" >/dev/null
+[[ $(find parts -name '*.h5' | wc -l) -gt 4 ]] || fail "shards: $(ls parts)"
+for shard in parts/*.h5; do
+  mv "$shard" whole
+  head -c 1000 whole >"$shard"
+  expect_exit 3 train broken "${usage[@]}" --data parts --comm threads=3
+  expect_match stderr "$shard"
+  expect_absent broken
+  mv whole "$shard"
+done
+
 # Pipelines that cannot be.
 pipeline() { # RANKS OPTIONS REGEX: of 4 units, embedding, two blocks, head
   # shellcheck disable=SC2086

@@ -72,6 +72,28 @@ expect_same_model parts through
 trained on_all all 6
 ! cmp "$(merged through)" "$(merged on_all)" >/dev/null || fail "marks change nothing"
 
+# A validation loss of no tokens is none: refused before training, and where a run that has trained comes to it, absent.
+{
+  cat chats.jsonl
+  for i in $(seq 300); do echo "{\"messages\": [$(message user "say document $i")]}"; done
+  cat chats.jsonl
+} >silent.jsonl
+dt-shard-data --json --quiet --no-shuffle --val-fraction 0.6 "${sharding[@]}" --out silent --turn-format "$format" --loss-on assistant \
+  silent.jsonl >silent.json || fail "silent"
+nothing='nothing to evaluate: none of the tokens in the 8 validation windows of silent is a target; shard'
+few=("${options[@]}" --data silent --eval-batches 1)
+for how in "--run unheard --steps 1" "--run unheard --steps 1 --comm threads=2" "--dry-run --steps 1" "--eval-only --init-from $weights"; do
+  read -ra how <<<"$how"
+  [[ ${how[0]} != --eval-only ]] || few=(--data silent --eval-batches 1 --sequence-length 32 --threads 1)
+  expect_exit 3 dt-train "${few[@]}" "${how[@]}"
+  expect_match stderr "$nothing"
+  expect_absent unheard/checkpoints
+done
+trained unheard silent 2
+expect_match unheard/metrics.jsonl '"step":2,"val_loss":[0-9.]+,'
+expect_exit 0 dt-train "${options[@]}" --data silent --run unheard --steps 3 --eval-batches 1
+expect_match unheard/metrics.jsonl '"step":3,"val_loss":null,"val_tokens":0'
+
 # refused EXIT PATTERN OPTION...
 refused() {
   expect_exit "$1" dt-shard-data "${sharding[@]}" --out out "${@:3}"
@@ -98,5 +120,15 @@ expect_exit 0 dt-shard-data --encode-only "${sharding[@]}" --turn-format '{conte
 cmp stdout ids
 expect_exit 0 dt-shard-data --encode-only "${sharding[@]}" --turn-format '{content}' <chats.jsonl
 cmp stdout ids
-refused 3 'nothing to learn: no conversation has a turn of --loss-on asistant,tool' --turn-format '{content}' \
-  --loss-on asistant,tool chats.jsonl
+refused 3 'loss-on asistant,tool: no conversation has a turn of any of these roles; the roles that they have: assistant, user$' \
+  --turn-format '{content}' --loss-on asistant,tool chats.jsonl
+# One that is misspelt among others, wherever the others are; a rare one is none.
+echo "{\"messages\": [$(message tool x)]}" >tools.jsonl
+for order in "chats.jsonl tools.jsonl" "tools.jsonl chats.jsonl"; do
+  read -ra order <<<"$order"
+  refused 3 'loss-on asistant: no conversation has a turn of that role; the roles that they have: assistant, tool, user$' \
+    --turn-format '{content}' --loss-on user,asistant,tool "${order[@]}"
+done
+expect_exit 0 dt-shard-data "${sharding[@]}" --out rare --turn-format '{content}' --loss-on tool,assistant chats.jsonl tools.jsonl
+echo "{\"messages\": [$(message user x), $(message tool '')]}" >bad.jsonl
+refused 3 'nothing to learn: all turns of --loss-on tool are empty' --no-append-eos --turn-format '{content}' --loss-on tool bad.jsonl
