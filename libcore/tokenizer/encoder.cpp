@@ -7,6 +7,15 @@ namespace dt::tokenizer {
 Encoder::Encoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer), merger_(tokenizer.bpe.merges) {}
 
 void Encoder::encode(std::string_view text, std::vector<Id>& ids) {
+  encode_document(text, true, ids);
+}
+
+void Encoder::encode_without_specials(std::string_view text, std::vector<Id>& ids) {
+  encode_document(text, false, ids);
+}
+
+void Encoder::encode_document(std::string_view text, bool finds_specials, std::vector<Id>& ids) {
+  finds_specials_ = finds_specials;
   ids_ = &ids;
   forget();
   normalized_.set_max_bytes(max_grown_bytes(text.size()));
@@ -16,12 +25,6 @@ void Encoder::encode(std::string_view text, std::vector<Id>& ids) {
     const auto& normalizer = tokenizer_.normalizer;
     encode_normalized(normalizer ? changed(*normalizer, part, is_first, normalized_) : part, is_first);
   });
-}
-
-void Encoder::encode_without_specials(std::string_view text, std::vector<Id>& ids) {
-  finds_specials_ = false;
-  encode(text, ids);
-  finds_specials_ = true;
 }
 
 /// Parts of a text share its bound, so that many short ones do not become more than one long one.

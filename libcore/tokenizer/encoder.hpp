@@ -23,6 +23,7 @@ class Encoder final : private PieceSink {
   void encode_without_specials(std::string_view text, std::vector<Id>& ids);
 
  private:
+  void encode_document(std::string_view text, bool finds_specials, std::vector<Id>& ids);
   void take(std::span<const std::string_view> pieces) override;
   static std::string_view changed(const Normalizer& step, std::string_view text, bool is_first,
                                   BoundedText& buffer);
@@ -42,7 +43,7 @@ class Encoder final : private PieceSink {
   std::vector<Id> symbols_;
   std::vector<Id>* ids_ = nullptr;
   const char* text_end_ = nullptr;  // of the text that pieces lie in
-  bool finds_specials_ = true;
+  bool finds_specials_ = true;  // in the present text
 };
 
 }  // namespace dt::tokenizer

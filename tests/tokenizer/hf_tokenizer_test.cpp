@@ -241,3 +241,18 @@ TEST_CASE("tokenizer.json: steps that each make many characters of one do not ma
   CHECK(decoded(read(file), {'b' + 1}) == "<0x62>");
   CHECK(refused([&] { decoded(read(file), {300}); }));
 }
+
+TEST_CASE("tokenizer.json: a text that is refused changes nothing for the next one") {
+  json file = byte_fallback();
+  const json step = {
+      {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(2000, 'a')}};
+  file["normalizer"] = step;
+  file["added_tokens"] = json::array({{{"id", 0}, {"content", "<unk>"}, {"special", true}}});
+  const Tokenizer tokenizer = read(file);
+  Encoder encoder(tokenizer);
+  Ids ids;
+  CHECK_THROWS(encoder.encode_without_specials("a", ids));
+  ids.clear();
+  encoder.encode("b<unk>", ids);
+  CHECK(ids == Ids{'b' + 1, 0});
+}
