@@ -1,21 +1,18 @@
 #include "data/chunk_encoder.hpp"
 
 #include <algorithm>
-#include <cctype>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "data/json_line.hpp"
 #include "data/json_texts.hpp"
 #include "data/utf8.hpp"
 
 namespace dt::data {
 
 namespace {
-
-using nlohmann::json;
 
 /// "FILE:LINE: what".
 Error error_at(const Chunk& chunk, std::uint64_t line, const std::string& what, std::string context) {
@@ -33,14 +30,7 @@ void check_utf8(const Chunk& chunk) {
                  "text is expected: convert it with iconv -t UTF-8, or say what it is (--format, --invalid)");
 }
 
-/// The library's message without its own prefix: it counts lines from the start of what it was given.
-std::string reason_of(const json::exception& error) {
-  const std::string_view text = error.what();
-  const std::size_t column = text.find("column ");
-  return std::string(column == text.npos ? text.substr(text.find("] ") + 2) : text.substr(column));
-}
-
-/// What a line should have been; where it stands.
+/// Where a line stands.
 struct Line {
   const Chunk& chunk;
   std::size_t begin;
@@ -53,55 +43,14 @@ struct Line {
   }
 };
 
-json object_of(const Line& line, const std::string& expected) {
-  json document;
+/// What `read` finds in the line.
+template <class Read>
+auto read_line(const Line& line, Read read) {
   try {
-    document = json::parse(line.chunk.bytes.data() + line.begin, line.chunk.bytes.data() + line.end);
-  } catch (const json::exception& error) {
-    throw line.error("invalid JSON: " + reason_of(error), expected);
+    return read(line.text());
+  } catch (const BadLine& bad) {
+    throw line.error(bad.what, bad.expected);
   }
-  if (!document.is_object()) throw line.error(fmt::format("a JSON {}", document.type_name()), expected);
-  return document;
-}
-
-std::string text_of(const Line& line, const std::string& text_key) {
-  const std::string expected =
-      fmt::format("one JSON object a line is expected, with its text under \"{}\"", text_key);
-  json document = object_of(line, expected);
-  const auto text = document.find(text_key);
-  if (text == document.end())
-    throw line.error(fmt::format("no key \"{}\"", text_key), expected + " (--text-key)");
-  if (!text->is_string()) {
-    throw line.error(fmt::format("\"{}\" is a JSON {}", text_key, text->type_name()), "a string is expected");
-  }
-  return std::move(text->get_ref<std::string&>());
-}
-
-bool is_role(const std::string& text) {
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '-';
-  });
-}
-
-std::vector<Turn> turns_of(const Line& line) {
-  const std::string expected =
-      "a conversation a line is expected: {\"messages\": [{\"role\": \"user\", \"content\": \"…\"}, …]}";
-  const json document = object_of(line, expected);
-  const auto messages = document.find("messages");
-  if (messages == document.end() || !messages->is_array()) throw line.error("no \"messages\"", expected);
-  std::vector<Turn> turns;
-  for (const json& message : *messages) {
-    const auto text = [&](const char* key) {
-      const bool is_there = message.is_object() && message.contains(key) && message.at(key).is_string();
-      if (!is_there) throw line.error(fmt::format("message {} has no {}", turns.size(), key), expected);
-      return message.at(key).get<std::string>();
-    };
-    turns.push_back({text("role"), text("content")});
-    if (!is_role(turns.back().role))
-      throw line.error(fmt::format("message {} has the role {:?}", turns.size() - 1, turns.back().role),
-                       "a name of letters, digits, _ and - is expected");
-  }
-  return turns;
 }
 
 void encode_part(std::string_view text, bool ends_document, TextEncoder& encoder, EncodedChunk& out) {
@@ -112,7 +61,7 @@ void encode_part(std::string_view text, bool ends_document, TextEncoder& encoder
 
 void encode_conversation(const Line& line, TextEncoder& encoder, const LineOptions& options,
                          EncodedChunk& out) {
-  const std::vector<Turn> turns = turns_of(line);
+  const std::vector<Turn> turns = read_line(line, turns_of_line);
   const std::size_t first_id = out.ids.size();
   encode_turns(turns, *options.turns, encoder, out.ids);
   std::uint64_t chars = 0;
@@ -128,7 +77,8 @@ void encode_line(const Line& line, JsonTexts& texts, TextEncoder& encoder, const
   if (options.turns) return encode_conversation(line, encoder, options, out);
   if (const auto text = texts.find(line.text(), options.text_key))
     return encode_part(*text, true, encoder, out);
-  encode_part(text_of(line, options.text_key), true, encoder, out);
+  const auto read = [&](std::string_view text) { return text_of_line(text, options.text_key); };
+  encode_part(read_line(line, read), true, encoder, out);
 }
 
 void encode_lines(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options, EncodedChunk& out) {

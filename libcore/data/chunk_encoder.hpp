@@ -41,9 +41,8 @@ struct EncodedChunk {
 };
 
 /// Safe to call from several threads at once, each with its own encoder. Errors: input, naming file and line,
-/// for invalid UTF-8, and in JSON lines for invalid JSON, a line that is no object, and a `text_key` that is
-/// missing or no string, or "messages" that are no list of objects with a role, of letters, digits, _ and -,
-/// and a content (none of these where bad lines are skipped). Blank lines are passed over.
+/// for invalid UTF-8, and for JSON lines that are bad ones (see json_line.hpp; not where these are skipped).
+/// Blank lines are passed over.
 EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options);
 
 }  // namespace dt::data

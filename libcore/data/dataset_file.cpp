@@ -4,6 +4,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace dt::data {
 
@@ -139,6 +140,7 @@ DatasetFile read_dataset_file(const fs::path& folder) {
   const std::string content = read_file(path);
   std::int64_t version = 0;
   try {
+    if (json_nests_too_deep(content)) throw input_error("it nests more than {} levels deep", max_json_depth);
     const Json object = Json::parse(content);
     if (object.at("format") != dataset_format) throw input_error("its format is not {}", dataset_format);
     version = object.at("version");

@@ -172,11 +172,8 @@ std::unique_ptr<Tokenizer> make_tokenizer(const EncodeOptions& options) {
 std::vector<std::string> all_inputs(const EncodeOptions& options, const ReadProgress& progress) {
   std::vector<std::string> inputs = options.inputs;
   if (options.input_list.empty()) return inputs;
-  const std::string text = read_list(options.input_list, progress);
-  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
-    end = std::min(text.find('\n', begin), text.size());
-    if (end > begin) inputs.push_back(text.substr(begin, end - begin));
-  }
+  const std::string origin = options.input_list == "-" ? "standard input" : options.input_list;
+  append_names(read_list(options.input_list, progress), origin, inputs);
   return inputs;
 }
 

@@ -105,6 +105,20 @@ void InputWalk::push_entries(const fs::path& folder) {
   pending_.push_back({folder, std::move(names), false});
 }
 
+void append_names(std::string_view list, const std::string& origin, std::vector<std::string>& names) {
+  std::uint64_t line = 1;
+  for (std::size_t begin = 0, end = 0; begin < list.size(); begin = end + 1, ++line) {
+    end = std::min(list.find('\n', begin), list.size());
+    std::string_view name = list.substr(begin, end - begin);
+    if (name.ends_with('\r')) name.remove_suffix(1);
+    // The system would take what is before it for the name, and the rest would be lost.
+    if (name.find('\0') != name.npos)
+      throw Error(ErrorKind::input, fmt::format("{}:{}: a name holds a zero byte", origin, line),
+                  "one name a line is expected, in UTF-8 or ASCII (find without -print0)");
+    if (!name.empty()) names.emplace_back(name);
+  }
+}
+
 NextInput walk_of(const std::vector<std::string>& inputs) {
   return [walk = std::make_shared<InputWalk>(inputs)] { return walk->next(); };
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/files.hpp"
@@ -55,6 +56,10 @@ class InputWalk {
   void push_matches(const fs::path& pattern);
   std::vector<Pending> pending_;  // the present one is last
 };
+
+/// Appends the names in a list: one a line, which ends in \n or \r\n; empty lines are passed over. Errors:
+/// input, naming `origin` and the line, where a name holds a zero byte.
+void append_names(std::string_view list, const std::string& origin, std::vector<std::string>& names);
 
 /// A walk through all of them.
 NextInput walk_of(const std::vector<std::string>& inputs);

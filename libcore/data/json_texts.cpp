@@ -1,6 +1,9 @@
 #include "data/json_texts.hpp"
 
+#include <new>
 #include <simdjson.h>
+
+#include "data/json_line.hpp"
 
 namespace dt::data {
 
@@ -8,7 +11,10 @@ struct JsonTexts::Parser {
   simdjson::dom::parser parser;
 };
 
-JsonTexts::JsonTexts() : parser_(std::make_unique<Parser>()) {}
+JsonTexts::JsonTexts() : parser_(std::make_unique<Parser>()) {
+  constexpr std::size_t to_begin_with = 1024;
+  if (parser_->parser.allocate(to_begin_with, max_line_depth) != simdjson::SUCCESS) throw std::bad_alloc();
+}
 JsonTexts::~JsonTexts() = default;
 
 std::optional<std::string_view> JsonTexts::find(std::string_view line, std::string_view key) {

@@ -78,9 +78,15 @@ std::uint64_t scaled(const WrittenPart& part, std::size_t decimals) {
   return value;
 }
 
+/// "./a" and "a/" are the folder a. Links are not followed: they are names of their own.
+std::string plain_name(const std::string& folder) {
+  const std::filesystem::path name = (std::filesystem::path(folder) / "").lexically_normal();
+  return name.parent_path().string();
+}
+
 void check_different(const std::vector<WrittenPart>& parts) {
   std::vector<std::string> names;
-  for (const WrittenPart& part : parts) names.push_back(part.folder);
+  for (const WrittenPart& part : parts) names.push_back(plain_name(part.folder));
   std::ranges::sort(names);
   const auto twice = std::ranges::adjacent_find(names);
   if (twice != names.end()) throw usage_error("--data: {} is named twice", *twice);

@@ -302,6 +302,8 @@ constexpr Family families[] = {
     {"gpt2", read_gpt2}, {"llama", read_llama}, {"mistral", read_mistral}, {"qwen2", read_qwen2}};
 
 Json parse_json(std::string_view text, const std::string& origin) {
+  if (json_nests_too_deep(text))
+    throw input_error("{} nests more than {} levels deep", origin, max_json_depth);
   try {
     Json json = Json::parse(text);
     if (!json.is_object()) throw input_error("{}: the top of a config.json is an object", origin);

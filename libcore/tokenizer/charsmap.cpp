@@ -82,7 +82,7 @@ class CharsmapNormalizer final : public Normalizer {
   CharsmapNormalizer(std::string bytes, const std::vector<std::string>& kept)
       : bytes_(std::move(bytes)), charsmap_(bytes_), kept_(finder_of(kept)) {}
 
-  std::string_view apply(std::string_view text, bool, std::string& buffer) const override {
+  std::string_view apply(std::string_view text, bool, BoundedText& buffer) const override {
     buffer.clear();
     while (!text.empty()) {
       const std::size_t kept = kept_.length_at(text);
@@ -91,7 +91,7 @@ class CharsmapNormalizer final : public Normalizer {
       buffer.append(rule ? rule->text : text.substr(0, length));
       text.remove_prefix(length);
     }
-    return buffer;
+    return buffer.view();
   }
 
  private:

@@ -15,7 +15,7 @@ using Texts = std::vector<std::string>;
 
 class Fuse final : public DecodeStep {
  public:
-  void apply(Texts& texts) const override {
+  void apply(Texts& texts, std::size_t) const override {
     std::string all;
     for (const std::string& text : texts) all += text;
     texts.assign(1, std::move(all));
@@ -32,7 +32,7 @@ std::optional<char> byte_of(std::string_view token) {
 
 class ByteFallback final : public DecodeStep {
  public:
-  void apply(Texts& texts) const override {
+  void apply(Texts& texts, std::size_t) const override {
     Texts out;
     std::string bytes;
     for (std::string& text : texts) {
@@ -62,9 +62,12 @@ class DecodeReplacement final : public DecodeStep {
  public:
   explicit DecodeReplacement(std::unique_ptr<Normalizer> replacement)
       : replacement_(std::move(replacement)) {}
-  void apply(Texts& texts) const override {
-    std::string buffer;
-    for (std::string& text : texts) text = std::string(replacement_->apply(text, false, buffer));
+  void apply(Texts& texts, std::size_t max_bytes) const override {
+    BoundedText buffer(max_bytes);
+    for (std::string& text : texts) {
+      text = std::string(replacement_->apply(text, false, buffer));
+      buffer.spend(text.size());
+    }
   }
 
  private:
@@ -75,7 +78,7 @@ class DecodeStrip final : public DecodeStep {
  public:
   DecodeStrip(std::string content, std::size_t start, std::size_t stop)
       : content_(std::move(content)), start_(start), stop_(stop) {}
-  void apply(Texts& texts) const override {
+  void apply(Texts& texts, std::size_t) const override {
     for (std::string& text : texts) {
       std::string_view rest = text;
       for (std::size_t i = 0; i < start_ && rest.starts_with(content_); ++i)
@@ -112,8 +115,8 @@ class MetaspaceDecoder final : public DecodeStep {
       : to_space_(make_replacement(replacement, " ")),
         to_nothing_(make_replacement(replacement, "")),
         drops_first_(drops_first) {}
-  void apply(Texts& texts) const override {
-    std::string buffer;
+  void apply(Texts& texts, std::size_t max_bytes) const override {
+    BoundedText buffer(max_bytes);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const Normalizer& replacement = i == 0 && drops_first_ ? *to_nothing_ : *to_space_;
       texts[i] = std::string(replacement.apply(texts[i], false, buffer));
@@ -149,12 +152,14 @@ std::unique_ptr<DecodeStep> make_metaspace_decoder(std::string replacement, bool
 std::string decode(const Vocabulary& vocabulary, const Decoder& decoder, std::span<const Id> ids) {
   Texts texts;
   texts.reserve(ids.size());
+  std::size_t num_bytes = 0;
   for (const Id id : ids) {
     if (!vocabulary.has(id))
       throw input_error("token {} is outside the vocabulary of {} tokens", id, vocabulary.size());
     texts.emplace_back(vocabulary.bytes(id));
+    num_bytes += texts.back().size();
   }
-  for (const auto& step : decoder.steps) step->apply(texts);
+  for (const auto& step : decoder.steps) step->apply(texts, max_grown_bytes(num_bytes));
   std::string all;
   for (const std::string& text : texts) {
     if (&text != &texts.front()) all += decoder.separator;

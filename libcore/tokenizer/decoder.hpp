@@ -11,11 +11,12 @@
 
 namespace dt::tokenizer {
 
-/// The names are those of Hugging Face's files. Each changes a list of tokens' texts.
+/// The names are those of Hugging Face's files. Each changes a list of tokens' texts. Errors: input, texts
+/// that grow together beyond `max_bytes`.
 class DecodeStep {
  public:
   virtual ~DecodeStep() = default;
-  virtual void apply(std::vector<std::string>& texts) const = 0;
+  virtual void apply(std::vector<std::string>& texts, std::size_t max_bytes) const = 0;
 };
 
 /// All texts become one.
@@ -37,7 +38,7 @@ struct Decoder {
   std::string separator;  // between the texts that the steps leave
 };
 
-/// Errors: input, an id that no token has.
+/// Errors: input: an id that no token has, and what the steps make longer than max_grown_bytes() says.
 std::string decode(const Vocabulary& vocabulary, const Decoder& decoder, std::span<const Id> ids);
 
 }  // namespace dt::tokenizer

@@ -7,26 +7,39 @@ namespace dt::tokenizer {
 Encoder::Encoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer), merger_(tokenizer.bpe.merges) {}
 
 void Encoder::encode(std::string_view text, std::vector<Id>& ids) {
-  ids_ = &ids;
-  forget();
-  encode_around(tokenizer_.raw_added_tokens, text, [&](std::string_view part) {
-    const bool is_first = part.data() == text.data();
-    const auto& normalizer = tokenizer_.normalizer;
-    encode_normalized(normalizer ? normalizer->apply(part, is_first, normalized_) : part, is_first);
-  });
+  encode_document(text, true, ids);
 }
 
 void Encoder::encode_without_specials(std::string_view text, std::vector<Id>& ids) {
-  finds_specials_ = false;
-  encode(text, ids);
-  finds_specials_ = true;
+  encode_document(text, false, ids);
+}
+
+void Encoder::encode_document(std::string_view text, bool finds_specials, std::vector<Id>& ids) {
+  finds_specials_ = finds_specials;
+  ids_ = &ids;
+  forget();
+  normalized_.set_max_bytes(max_grown_bytes(text.size()));
+  prepared_.set_max_bytes(max_grown_bytes(text.size()));
+  encode_around(tokenizer_.raw_added_tokens, text, [&](std::string_view part) {
+    const bool is_first = part.data() == text.data();
+    const auto& normalizer = tokenizer_.normalizer;
+    encode_normalized(normalizer ? changed(*normalizer, part, is_first, normalized_) : part, is_first);
+  });
+}
+
+/// Parts of a text share its bound, so that many short ones do not become more than one long one.
+std::string_view Encoder::changed(const Normalizer& step, std::string_view text, bool is_first,
+                                  BoundedText& buffer) {
+  const std::string_view result = step.apply(text, is_first, buffer);
+  buffer.spend(result.size());
+  return result;
 }
 
 void Encoder::encode_normalized(std::string_view text, bool is_first) {
   encode_around(tokenizer_.normalized_added_tokens, text, [&](std::string_view part) {
     const bool is_first_part = is_first && part.data() == text.data();
     const auto& preparer = tokenizer_.preparer;
-    encode_plain(preparer ? preparer->apply(part, is_first_part, prepared_) : part);
+    encode_plain(preparer ? changed(*preparer, part, is_first_part, prepared_) : part);
   });
 }
 

@@ -16,13 +16,17 @@ class Encoder final : private PieceSink {
   /// `tokenizer` stays where it is. Takes 5 to 13 MiB, whatever is encoded, pieces of megabytes aside.
   explicit Encoder(const Tokenizer& tokenizer);
   /// Appends the ids of a document, without those that a model wants at its start or end. `text` is valid
-  /// UTF-8; where it is not, ids are those of some text. Errors: input (see Regex, Normalizer).
+  /// UTF-8; where it is not, ids are those of some text. Errors: input: see Regex, Normalizer; what the
+  /// normaliser makes of it may be as long as max_grown_bytes() says.
   void encode(std::string_view text, std::vector<Id>& ids);
   /// The same, but a special token that is written out in `text` is text.
   void encode_without_specials(std::string_view text, std::vector<Id>& ids);
 
  private:
+  void encode_document(std::string_view text, bool finds_specials, std::vector<Id>& ids);
   void take(std::span<const std::string_view> pieces) override;
+  static std::string_view changed(const Normalizer& step, std::string_view text, bool is_first,
+                                  BoundedText& buffer);
   void encode_normalized(std::string_view text, bool is_first);
   void encode_plain(std::string_view text);
   void encode_rarer(std::string_view piece);
@@ -35,11 +39,11 @@ class Encoder final : private PieceSink {
   Merger merger_;
   ShortPieceCache short_;
   LongPieceCache long_;
-  std::string normalized_, prepared_;
+  BoundedText normalized_{0}, prepared_{0};
   std::vector<Id> symbols_;
   std::vector<Id>* ids_ = nullptr;
   const char* text_end_ = nullptr;  // of the text that pieces lie in
-  bool finds_specials_ = true;
+  bool finds_specials_ = true;  // in the present text
 };
 
 }  // namespace dt::tokenizer

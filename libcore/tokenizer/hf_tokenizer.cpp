@@ -55,7 +55,7 @@ void read_added_tokens(const JsonValue& list, Tokenizer& tokenizer, bool is_byte
     if (token.found_in == FoundIn::nothing) continue;
     const bool is_as_is = token.found_in == FoundIn::normalized_text;
     if (token.is_normalized && !is_as_is && tokenizer.normalizer) {
-      std::string buffer;
+      BoundedText buffer(max_grown_bytes(token.content.size()));
       token.content = std::string(tokenizer.normalizer->apply(token.content, true, buffer));
     }
     if (token.content.empty()) continue;  // nothing of it is left to be found

@@ -18,7 +18,7 @@ class UnicodeNormalizer final : public Normalizer {
  public:
   explicit UnicodeNormalizer(UnicodeForm form) : form_(form) {}
 
-  std::string_view apply(std::string_view text, bool, std::string& buffer) const override {
+  std::string_view apply(std::string_view text, bool, BoundedText& buffer) const override {
     if (std::all_of(text.begin(), text.end(), [&](char c) { return is_stable(c); })) return text;
     buffer.clear();
     std::size_t begin = 0;  // of what is not yet in the buffer
@@ -26,11 +26,11 @@ class UnicodeNormalizer final : public Normalizer {
       end = at + character_length(text.substr(at));
       if (end - at == 1 || !is_new_to_normalization(first_code_point(text.substr(at)))) continue;
       append(text.substr(begin, at - begin), buffer);
-      buffer.append(text, at, end - at);
+      buffer.append(text.substr(at, end - at));
       begin = end;
     }
     append(text.substr(begin), buffer);
-    return buffer;
+    return buffer.view();
   }
 
   bool cuts_between_words() const override { return true; }
@@ -42,13 +42,13 @@ class UnicodeNormalizer final : public Normalizer {
     return static_cast<unsigned char>(c) < (form_ == UnicodeForm::nfc ? 0xCC : 0x80);
   }
 
-  void append(std::string_view text, std::string& buffer) const {
+  void append(std::string_view text, BoundedText& buffer) const {
     utf8proc_uint8_t* result = nullptr;
     const auto length = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
                                      static_cast<utf8proc_ssize_t>(text.size()), &result, options());
     const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(result, &std::free);
     if (length < 0) throw input_error("text cannot be normalised: {}", utf8proc_errmsg(length));
-    buffer.append(reinterpret_cast<const char*>(result), static_cast<std::size_t>(length));
+    buffer.append({reinterpret_cast<const char*>(result), static_cast<std::size_t>(length)});
   }
 
   utf8proc_option_t options() const {
@@ -66,15 +66,15 @@ class Replacement final : public Normalizer {
   Replacement(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {
     DT_CHECK(!from_.empty(), "nothing to replace");
   }
-  std::string_view apply(std::string_view text, bool, std::string& buffer) const override {
+  std::string_view apply(std::string_view text, bool, BoundedText& buffer) const override {
     std::size_t found = text.find(from_), at = 0;
     if (found == text.npos) return text;
     buffer.clear();
     for (; found != text.npos; found = text.find(from_, at)) {
-      buffer.append(text, at, found - at).append(to_);
+      buffer.append(text.substr(at, found - at)).append(to_);
       at = found + from_.size();
     }
-    return buffer.append(text, at);
+    return buffer.append(text.substr(at)).view();
   }
 
  private:
@@ -84,15 +84,15 @@ class Replacement final : public Normalizer {
 class RegexReplacement final : public Normalizer {
  public:
   RegexReplacement(const std::string& regex, std::string to) : regex_(regex), to_(std::move(to)) {}
-  std::string_view apply(std::string_view text, bool, std::string& buffer) const override {
+  std::string_view apply(std::string_view text, bool, BoundedText& buffer) const override {
     buffer.clear();
     std::size_t at = 0;
     Regex::Search search(regex_, text);
     while (const auto found = search.next()) {
-      buffer.append(text, at, found->begin - at).append(to_);
+      buffer.append(text.substr(at, found->begin - at)).append(to_);
       at = found->end;
     }
-    return buffer.append(text, at);
+    return buffer.append(text.substr(at)).view();
   }
 
  private:
@@ -103,11 +103,11 @@ class RegexReplacement final : public Normalizer {
 class Prefix final : public Normalizer {
  public:
   Prefix(std::string prefix, Prepend when) : prefix_(std::move(prefix)), when_(when) {}
-  std::string_view apply(std::string_view text, bool is_first, std::string& buffer) const override {
+  std::string_view apply(std::string_view text, bool is_first, BoundedText& buffer) const override {
     const bool is_there = when_ != Prepend::always && text.substr(0, prefix_.size()) == prefix_;
     if (text.empty() || is_there || (when_ == Prepend::if_first_unless_there && !is_first)) return text;
-    buffer.assign(prefix_).append(text);
-    return buffer;
+    buffer.clear();
+    return buffer.append(prefix_).append(text).view();
   }
 
  private:
@@ -118,7 +118,7 @@ class Prefix final : public Normalizer {
 class Strip final : public Normalizer {
  public:
   Strip(bool left, bool right) : left_(left), right_(right) {}
-  std::string_view apply(std::string_view text, bool, std::string&) const override {
+  std::string_view apply(std::string_view text, bool, BoundedText&) const override {
     const CharacterTable& characters = CharacterTable::get();
     const char* const end = text.data() + text.size();
     std::size_t first = text.size(), last_end = 0;  // of what is no white space
@@ -141,13 +141,14 @@ class Strip final : public Normalizer {
 class Steps final : public Normalizer {
  public:
   explicit Steps(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
-  std::string_view apply(std::string_view text, bool is_first, std::string& buffer) const override {
-    std::string other;
+  std::string_view apply(std::string_view text, bool is_first, BoundedText& buffer) const override {
+    BoundedText other(buffer.max_bytes());
     for (const auto& step : steps_) {
       text = step->apply(text, is_first, other);
-      if (text.data() != other.data()) continue;  // it did not write, or stripped what lies in `buffer`
+      if (text.data() != other.view().data())
+        continue;  // it did not write, or stripped what lies in `buffer`
       buffer.swap(other);
-      text = buffer;
+      text = buffer.view();
     }
     return text;
   }

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/bounded_text.hpp"
+
 namespace dt::tokenizer {
 
 /// Implementations are safe to use from several threads at once.
@@ -14,8 +16,8 @@ class Normalizer {
   virtual ~Normalizer() = default;
   /// The text as it shall be: `text` itself where nothing changes, else what is put into `buffer`.
   /// `is_first`: text that the document begins with. Errors: input, text that is not UTF-8 where that
-  /// matters.
-  virtual std::string_view apply(std::string_view text, bool is_first, std::string& buffer) const = 0;
+  /// matters, or becomes longer than the buffer takes.
+  virtual std::string_view apply(std::string_view text, bool is_first, BoundedText& buffer) const = 0;
   /// Whether it changes the texts on both sides of a space between letters of ASCII as it changes the whole.
   virtual bool cuts_between_words() const { return false; }
 };

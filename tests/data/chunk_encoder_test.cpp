@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"
+#include "data/json_line.hpp"
 
 using namespace dt;
 using namespace dt::data;
@@ -69,6 +70,18 @@ TEST_CASE("JSON lines: what is wrong is said with file and line") {
   CHECK_THAT(message_of(good + "{\"text\": \"x\", \"text\": 5}"),
              StartsWith("in.jsonl:3: \"text\" is a JSON number"));
   CHECK_THAT(message_of(good + "{\"text\": \"\xFF\"}"), StartsWith("in.jsonl:3: invalid UTF-8: byte 0xff"));
+}
+
+TEST_CASE("JSON lines: lines that nest too deep are bad ones") {
+  const auto nested = [](std::size_t levels, const std::string& ends) {  // and the object is one more
+    return "{\"x\": " + std::string(levels - 1, '[') + std::string(levels - 1, ']') + ", \"text\": \"a\"" +
+           ends;
+  };
+  CHECK(texts_of(nested(max_line_depth, "}")) == Strings{"a"});
+  CHECK(texts_of(nested(max_line_depth, ", \"n\": 123456789012345678901234567890}")) == Strings{"a"});
+  const std::string refused = "in.jsonl:1: invalid JSON: it nests more than 512 levels deep";
+  CHECK_THAT(message_of(nested(max_line_depth + 1, "}")), StartsWith(refused));
+  CHECK_THAT(message_of(std::string(1'000'000, '[')), StartsWith(refused));
 }
 
 TEST_CASE("JSON lines: of many bad ones each is counted, the first with its line, and none is slow") {

@@ -210,6 +210,8 @@ TEST_CASE("what is missing, of another version or damaged is named on opening") 
   put(out / "dataset.json", json);
   change_json(out / "dataset.json", [](auto& object) { object.erase("splits"); });
   CHECK_THAT(open_error(out), Contains("dataset.json is damaged: key 'splits' not found"));
+  put(out / "dataset.json", "{\"made\": " + std::string(1'000'000, '['));
+  CHECK_THAT(open_error(out), Contains("dataset.json is damaged: it nests more than 100 levels deep"));
   put(out / "dataset.json", json);
 
   put(out / "train-00001.h5", shard.substr(0, shard.size() - 1));

@@ -201,6 +201,24 @@ def dataset_json():
          "made": {"tool": "dt", "seed": 0}})
 
 
+def input_list():
+    seed("input_list", "names", "a\n\nsub/x\nb.jsonl")
+    seed("input_list", "crlf", "a\r\nsub\r\n\r\nb.jsonl\r\n")
+    seed("input_list", "patterns", "*\nsub/[xy]\n?\n[ab]\n*/deep/*\nlink/x\n")
+    seed("input_list", "zero-bytes", "a\0sub/x\0")
+    seed("input_list", "nothing-matches", "a\nnowhere/*\n")
+
+
+def input_ranges():
+    lines = '{"text":"ä"}\n\n{"text":"b"}\r\n{"text":""}\n{"text":"c\\n"}'
+    texts = ["a\n\nb\nc", "a\n\n\nb\n\n\n\nc\n", "a---b-----c--", "xababababaxaba", "abcabcabcab", "﻿aä\n日本", "<|end|>a<|end|><|end|>b<|end"]
+    for number, content in enumerate([*texts, lines]):
+        for name, chunks in [("small", 1), ("large", 7)]:
+            seed("input_ranges", f"{number}-{name}-chunks", bytes([number + 8 * chunks, 2]) + content.encode())
+    seed("input_ranges", "bad-lines", bytes([128 + 7, 2]) + b'{"text":"a"}\nx\n[]\n{"text":"b"}\n{}')
+    seed("input_ranges", "not-utf8", bytes([0, 3]) + b"abc\ndef\n\xff\nghi\n")
+
+
 for make in [hugging_face, tiktoken, tekken, sentencepiece, encoded_text, json_lines, invalid_utf8, inputs, token_ids, megatron,
-             dataset_json]:
+             dataset_json, input_list, input_ranges]:
     make()

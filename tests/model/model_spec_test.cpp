@@ -302,6 +302,8 @@ TEST_CASE("what is not a JSON object is refused with its line") {
   CHECK_THAT(error_of(std::string("{\n \"model_type\": \"gpt2\",\n \"n_layer\": ,\n}")),
              Catch::StartsWith("model/config.json:3: not valid JSON"));
   CHECK_THAT(error_of(std::string("")), Catch::StartsWith("model/config.json:1: not valid JSON"));
+  CHECK_THAT(error_of(std::string(1'000'000, '[')),
+             Catch::Contains("config.json nests more than 100 levels deep"));
   CHECK_THAT(error_of(std::string("[1]")), Catch::Contains("object"));
 }
 

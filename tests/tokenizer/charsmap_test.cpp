@@ -12,7 +12,8 @@ namespace {
 
 std::string applied(const std::string& map, const std::string& text,
                     const std::vector<std::string>& kept = {}) {
-  std::string buffer = "what was there";
+  BoundedText buffer(1000);
+  buffer.append("what was there");
   return std::string(make_charsmap_normalizer(map, kept)->apply(text, true, buffer));
 }
 

@@ -264,3 +264,44 @@ TEST_CASE("tokenizer.json: what a decoder takes away is something") {
   const json metaspace = {{"type", "Metaspace"}, {"replacement", ""}};
   CHECK(refusal(byte_fallback(), "/decoder", metaspace).starts_with("t.json: decoder.replacement: is empty"));
 }
+
+TEST_CASE("tokenizer.json: steps that each make many characters of one do not make gigabytes of a line") {
+  const json step = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aaaaaaaaaa"}};
+  json file = byte_fallback();
+  file["normalizer"] = {{"type", "Sequence"}, {"normalizers", json(12, step)}};
+  const auto refused = [](auto run) { return dt_test::caught(run).says("64 times as much text"); };
+  CHECK(encoded(read(file), "bbb").size() == 3);
+  CHECK(refused([&] { encoded(read(file), "a"); }));
+  // The parts of a text together, too.
+  file = byte_fallback();
+  file["normalizer"] = {{"type", "Prepend"}, {"prepend", std::string(900, 'a')}};
+  file["added_tokens"] = json::array({{{"id", 0}, {"content", "<unk>"}, {"special", true}}});
+  CHECK(encoded(read(file), "b<unk>").size() == 902);
+  CHECK(refused([&] {
+    std::string text;
+    for (int i = 0; i < 10; ++i) text += "b<unk>";
+    encoded(read(file), text);
+  }));
+  file["normalizer"] = nullptr;
+  file["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", std::string(900, 'a')}};
+  CHECK(refused([&] { encoded(read(file), "b<unk>c<unk>d"); }));
+  file = byte_fallback();
+  file["decoder"] = {{"type", "Sequence"}, {"decoders", json(12, step)}};
+  CHECK(decoded(read(file), {'b' + 1}) == "<0x62>");
+  CHECK(refused([&] { decoded(read(file), {300}); }));
+}
+
+TEST_CASE("tokenizer.json: a text that is refused changes nothing for the next one") {
+  json file = byte_fallback();
+  const json step = {
+      {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(2000, 'a')}};
+  file["normalizer"] = step;
+  file["added_tokens"] = json::array({{{"id", 0}, {"content", "<unk>"}, {"special", true}}});
+  const Tokenizer tokenizer = read(file);
+  Encoder encoder(tokenizer);
+  Ids ids;
+  CHECK_THROWS(encoder.encode_without_specials("a", ids));
+  ids.clear();
+  encoder.encode("b<unk>", ids);
+  CHECK(ids == Ids{'b' + 1, 0});
+}

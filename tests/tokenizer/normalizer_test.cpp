@@ -9,7 +9,8 @@ using namespace dt::tokenizer;
 namespace {
 
 std::string applied(const Normalizer& normalizer, const std::string& text, bool is_first = true) {
-  std::string buffer = "what was there";
+  BoundedText buffer(1000);  // bytes
+  buffer.append("what was there");
   return std::string(normalizer.apply(text, is_first, buffer));
 }
 
@@ -56,4 +57,20 @@ TEST_CASE("normalizers: replacements, prefixes, strips, and several of them") {
   steps.push_back(make_prefix("_", Prepend::always));
   steps.push_back(make_strip(false, true));
   CHECK(applied(*make_normalizers(std::move(steps)), " xay ") == "_xbby");
+}
+
+TEST_CASE("normalizers: no step makes more text than the buffer takes") {
+  const auto refuses = [](const Normalizer& normalizer, const std::string& text) {
+    return dt_test::caught([&] { applied(normalizer, text); }).says("64 times as much text");
+  };
+  const std::string hundred(100, 'b'), thousand(1000, 'b');
+  CHECK(applied(*make_replacement("a", hundred), std::string(10, 'a')) == thousand);
+  CHECK(refuses(*make_replacement("a", hundred), std::string(11, 'a')));
+  CHECK(refuses(*make_replacement("a", hundred), std::string(10, 'a') + "."));
+  CHECK(refuses(*make_regex_replacement("a", hundred), std::string(11, 'a')));
+  CHECK(refuses(*make_prefix(hundred, Prepend::always), std::string(901, 'a')));
+  CHECK(refuses(*make_unicode_normalizer(UnicodeForm::nfkc), std::string(998, 'a') + "\ufb01b"));
+  std::vector<std::unique_ptr<Normalizer>> steps;
+  for (int i = 0; i < 100; ++i) steps.push_back(make_replacement("a", "aa"));
+  CHECK(refuses(*make_normalizers(std::move(steps)), "a"));
 }

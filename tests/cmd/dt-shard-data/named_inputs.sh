@@ -30,6 +30,8 @@ reads_as 'b;s1;s2;z;' --input-list list
 reads_as 'c;b;s1;s2;z;' --input-list list in/c.txt
 reads_as 'b;s1;s2;z;' --input-list - <list
 reads_as 'b;s1;s2;z;' --input-list - < <(cat list)
+sed 's/$/\r/' list >crlf
+reads_as 'b;s1;s2;z;' --input-list crlf
 reads_as 'piped;b;s1;s2;z;' --input-list list - < <(printf 'piped;')
 expect_match out/dataset.json '"input_list": "list"'
 find in -name 'x.txt' | sort | reads_as 's1;s2;' --input-list -
@@ -49,6 +51,8 @@ refused 3 "nothing matches 'nowhere/\*'" 'nowhere/*'
 refused 3 'nowhere: No such file' --input-list nowhere
 printf 'in/a.txt\nnot here\n' >wrong
 refused 3 'not here: No such file' --input-list wrong
+printf 'in/a.txt\nin/b.txt\0in/c.txt\0' >zeros
+refused 3 'zeros:2: a name holds a zero byte' --input-list zeros
 : >empty
 refused 3 'no text in what empty names' --input-list empty
 refused 3 'in: Is a directory|in is a directory' --input-list in

@@ -1,0 +1,195 @@
+#include "data/json_line.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+namespace dt::data {
+
+namespace {
+
+using nlohmann::json;
+using Type = json::value_t;
+
+/// The library's message without its own prefix: it counts lines from the start of what it was given.
+std::string reason_of(const nlohmann::detail::exception& error) {
+  const std::string_view text = error.what();
+  const std::size_t column = text.find("column ");
+  return std::string(column == text.npos ? text.substr(text.find("] ") + 2) : text.substr(column));
+}
+
+std::string name_of(Type type) {
+  return json(type).type_name();
+}
+
+/// Follows a line from value to value. The line's own stands at depth 0, its members at 1.
+class LineWalk : public json::json_sax_t {
+ public:
+  /// What is wrong with the line's JSON, or "".
+  std::string walk(std::string_view line) {
+    json::json_sax_t* const events = this;
+    json::sax_parse(line.data(), line.data() + line.size(), events);
+    return std::move(error_);
+  }
+
+ protected:
+  /// A value begins, with its text where it is a string.
+  virtual void at_value(std::size_t depth, Type type, std::string* text) = 0;
+  /// A member's name, at its value's depth.
+  virtual void at_key(std::size_t depth, const std::string& name) = 0;
+  /// An object or a list ends.
+  virtual void at_end(std::size_t depth) = 0;
+
+ private:
+  bool value(Type type, std::string* text = nullptr) {
+    at_value(depth_, type, text);
+    return true;
+  }
+  bool begin(Type type) {
+    at_value(depth_, type, nullptr);
+    if (++depth_ <= max_line_depth) return true;
+    error_ = fmt::format("it nests more than {} levels deep", max_line_depth);
+    return false;
+  }
+  bool end() {
+    at_end(--depth_);
+    return true;
+  }
+
+  bool null() final { return value(Type::null); }
+  bool boolean(bool) final { return value(Type::boolean); }
+  bool number_integer(std::int64_t) final { return value(Type::number_integer); }
+  bool number_unsigned(std::uint64_t) final { return value(Type::number_unsigned); }
+  bool number_float(double, const std::string&) final { return value(Type::number_float); }
+  bool string(std::string& text) final { return value(Type::string, &text); }
+  bool binary(json::binary_t&) final { return value(Type::binary); }
+  bool start_object(std::size_t) final { return begin(Type::object); }
+  bool end_object() final { return end(); }
+  bool start_array(std::size_t) final { return begin(Type::array); }
+  bool end_array() final { return end(); }
+  bool key(std::string& name) final {
+    at_key(depth_, name);
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) final {
+    error_ = reason_of(error);
+    return false;
+  }
+
+  std::size_t depth_ = 0;
+  std::string error_;
+};
+
+/// Walks the line, which is to be an object.
+template <class Walk>
+void walk_object(Walk& walk, std::string_view line, const std::string& expected) {
+  if (const std::string error = walk.walk(line); !error.empty())
+    throw BadLine{"invalid JSON: " + error, expected};
+  if (walk.type != Type::object) throw BadLine{"a JSON " + name_of(walk.type), expected};
+}
+
+struct TextWalk final : LineWalk {
+  explicit TextWalk(const std::string& text_key) : text_key(text_key) {}
+  void at_value(std::size_t depth, Type its_type, std::string* its_text) override {
+    if (depth == 0) type = its_type;
+    if (depth != 1 || !is_asked_for) return;
+    text_type = its_type;
+    if (its_text != nullptr) text = std::move(*its_text);
+  }
+  void at_key(std::size_t depth, const std::string& name) override {
+    if (depth == 1) is_asked_for = name == text_key;
+  }
+  void at_end(std::size_t) override {}
+
+  const std::string& text_key;
+  Type type = Type::null;  // of the line
+  bool is_asked_for = false;
+  std::optional<Type> text_type;
+  std::string text;
+};
+
+bool is_role(const std::string& text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-';
+  });
+}
+
+/// Takes the turns until one is wrong.
+struct TurnsWalk final : LineWalk {
+  void at_value(std::size_t depth, Type its_type, std::string* text) override {
+    if (depth == 0) type = its_type;
+    if (!is_messages) return;
+    if (depth == 1) has_messages = its_type == Type::array;
+    if (depth == 2) begin_message(its_type);
+    if (depth == 3 && member != nullptr)
+      *member = text == nullptr ? std::nullopt : std::optional(std::move(*text));
+  }
+  void at_key(std::size_t depth, const std::string& name) override {
+    if (depth == 1) begin_member(name == "messages");
+    if (depth == 3) member = name == "role" ? &role : name == "content" ? &content : nullptr;
+  }
+  void at_end(std::size_t depth) override {
+    if (depth == 2 && is_messages && has_messages) end_message();
+  }
+
+  void begin_member(bool its_messages) {
+    is_messages = its_messages;
+    if (!its_messages) return;
+    turns.clear();
+    bad.reset();
+  }
+  void begin_message(Type its_type) {
+    role.reset();
+    content.reset();
+    member = nullptr;
+    if (its_type != Type::object && its_type != Type::array) end_message();
+  }
+  void end_message() {
+    if (bad) return;
+    if (!role || !content) {
+      bad = BadLine{fmt::format("message {} has no {}", turns.size(), role ? "content" : "role"), ""};
+    } else if (!is_role(*role)) {
+      bad = BadLine{fmt::format("message {} has the role {:?}", turns.size(), *role),
+                    "a name of letters, digits, _ and - is expected"};
+    } else {
+      turns.push_back({std::move(*role), std::move(*content)});
+    }
+  }
+
+  Type type = Type::null;                        // of the line
+  bool is_messages = false;                      // the present member
+  bool has_messages = false;                     // the last such was a list
+  std::optional<std::string> role, content;      // of the present message
+  std::optional<std::string>* member = nullptr;  // one of them, whose value comes next
+  std::vector<Turn> turns;
+  std::optional<BadLine> bad;
+};
+
+}  // namespace
+
+std::string text_of_line(std::string_view line, const std::string& text_key) {
+  const std::string expected =
+      fmt::format("one JSON object a line is expected, with its text under \"{}\"", text_key);
+  TextWalk walk(text_key);
+  walk_object(walk, line, expected);
+  if (!walk.text_type) throw BadLine{fmt::format("no key \"{}\"", text_key), expected + " (--text-key)"};
+  if (*walk.text_type != Type::string)
+    throw BadLine{fmt::format("\"{}\" is a JSON {}", text_key, name_of(*walk.text_type)),
+                  "a string is expected"};
+  return std::move(walk.text);
+}
+
+std::vector<Turn> turns_of_line(std::string_view line) {
+  const std::string expected =
+      "a conversation a line is expected: {\"messages\": [{\"role\": \"user\", \"content\": \"…\"}, …]}";
+  TurnsWalk walk;
+  walk_object(walk, line, expected);
+  if (!walk.has_messages) throw BadLine{"no \"messages\"", expected};
+  if (walk.bad) throw BadLine{walk.bad->what, walk.bad->expected.empty() ? expected : walk.bad->expected};
+  return std::move(walk.turns);
+}
+
+}  // namespace dt::data

@@ -1,0 +1,29 @@
+#pragma once
+// What a line of JSON says, read without holding the rest of it: a value that nobody asks for takes no
+// memory, however many parts it has.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/conversation.hpp"
+
+namespace dt::data {
+
+/// A line that is not what it should be.
+struct BadLine {
+  std::string what;
+  std::string expected;
+};
+
+/// Lines that nest deeper are bad ones.
+inline constexpr std::size_t max_line_depth = 512;
+
+/// The string under the last of the object's keys of this name. Throws BadLine.
+std::string text_of_line(std::string_view line, const std::string& text_key);
+
+/// The last "messages" of the object. Throws BadLine, for what is none, and for messages that are no list of
+/// objects with a role, of letters, digits, _ and -, and a content.
+std::vector<Turn> turns_of_line(std::string_view line);
+
+}  // namespace dt::data

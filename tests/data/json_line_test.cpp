@@ -1,0 +1,78 @@
+#include "data/json_line.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace dt::data;
+using Catch::Matchers::StartsWith;
+
+namespace {
+
+using Turns = std::vector<std::pair<std::string, std::string>>;
+
+Turns turns_in(const std::string& line) {
+  Turns turns;
+  for (const Turn& turn : turns_of_line(line)) turns.emplace_back(turn.role, turn.content);
+  return turns;
+}
+
+/// "" for a line that is no bad one.
+template <class Read>
+std::string wrong_with(const std::string& line, Read read) {
+  try {
+    read(line);
+  } catch (const BadLine& bad) {
+    return bad.what;
+  }
+  return "";
+}
+
+std::string wrong_with_turns(const std::string& line) {
+  return wrong_with(line, turns_of_line);
+}
+
+std::string wrong_with_text(const std::string& line) {
+  return wrong_with(line, [](const std::string& it) { text_of_line(it, "text"); });
+}
+
+}  // namespace
+
+TEST_CASE("a line's text is that of its last key, wherever else keys of the name are") {
+  CHECK(text_of_line(R"({"a": {"text": "no"}, "text": "yes", "b": [{"text": "no"}]})", "text") == "yes");
+  CHECK(text_of_line(R"({"text": 1, "text": ["x"], "te\u0078t": "\ud83d\ude00\n"})", "text") == "😀\n");
+  CHECK(wrong_with_text(R"({"text": "a", "text": ["x"]})") == "\"text\" is a JSON array");
+  CHECK(wrong_with_text(R"({"text": null})") == "\"text\" is a JSON null");
+  CHECK(wrong_with_text(R"({"a": {"text": "no"}})") == "no key \"text\"");
+  CHECK(wrong_with_text("\"text\"") == "a JSON string");
+  CHECK(wrong_with_text("17") == "a JSON number");
+  CHECK_THAT(wrong_with_text(R"({"text": "a"} {)"), StartsWith("invalid JSON: column 15: "));
+  CHECK_THAT(wrong_with_text(R"({"text": 1e999})"), StartsWith("invalid JSON: "));
+}
+
+TEST_CASE("a line's turns are the objects of its last messages") {
+  CHECK(
+      turns_in(
+          R"({"id": {"role": 1}, "messages": [{"role": "user", "name": ["x", {"role": "y"}], "content": "a"},
+                     {"content": "", "role": "a-1_B"}], "x": [{"role": "z", "content": "z"}]})") ==
+      Turns{{"user", "a"}, {"a-1_B", ""}});
+  CHECK(turns_in(R"({"messages": []})").empty());
+  CHECK(turns_in(R"({"messages": [{}], "messages": [{"role": 1, "role": "u", "content": "c"}]})") ==
+        Turns{{"u", "c"}});
+}
+
+TEST_CASE("what is wrong with a line's messages is said with their number") {
+  CHECK(wrong_with_turns(R"({"x": [{"role": "z", "content": "z"}]})") == "no \"messages\"");
+  CHECK(wrong_with_turns(R"({"messages": {"role": "u", "content": "c"}})") == "no \"messages\"");
+  CHECK(wrong_with_turns(R"({"messages": [], "messages": 1})") == "no \"messages\"");
+  CHECK(wrong_with_turns(R"([{"messages": []}])") == "a JSON array");
+  const auto second = [](const std::string& message) {
+    return wrong_with_turns(R"({"messages": [{"role": "u", "content": "c"}, )" + message + ", 5]}");
+  };
+  for (const char* message :
+       {"1", "\"x\"", "[]", R"([{"role": "u", "content": "c"}])", "{}", R"({"role": 1})",
+        R"({"content": "c", "role": {"role": "u"}})", R"({"role": "u", "role": []})"})
+    CHECK(second(message) == "message 1 has no role");
+  CHECK(second(R"({"role": "u"})") == "message 1 has no content");
+  CHECK(second(R"({"role": "u", "content": null})") == "message 1 has no content");
+  CHECK(second(R"({"role": "a b", "content": "c"})") == "message 1 has the role \"a b\"");
+  CHECK_THAT(second("}"), StartsWith("invalid JSON: "));
+}
