@@ -96,7 +96,7 @@ class DecodeStrip final : public DecodeStep {
 class StripUntilText final : public DecodeStep {
  public:
   StripUntilText(std::string content, bool each) : content_(std::move(content)), each_(each) {}
-  void apply(Texts& texts) const override {
+  void apply(Texts& texts, std::size_t) const override {
     for (std::string& text : texts) {
       const bool is_there = text.starts_with(content_);
       if (is_there) text.erase(0, content_.size());

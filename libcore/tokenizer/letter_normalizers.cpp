@@ -1,6 +1,7 @@
 #include "tokenizer/letter_normalizers.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "tokenizer/unicode_versions.hpp"
 #include "tokenizer/utf8.hpp"
@@ -25,33 +26,36 @@ std::size_t end_of_ascii(std::string_view text, std::size_t at) {
 
 class Lowercase final : public Normalizer {
  public:
-  std::string_view apply(std::string_view text, bool, std::string& buffer) const override {
+  std::string_view apply(std::string_view text, bool, BoundedText& buffer) const override {
     buffer.clear();
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = end_of_ascii(text, at);
       append_ascii(text.substr(at, end - at), buffer);
       for (at = end; at < text.size() && !is_ascii(text[at]);) at += append_other(text.substr(at), buffer);
     }
-    return buffer;
+    return buffer.view();
   }
   bool cuts_between_words() const override { return true; }
 
  private:
-  static void append_ascii(std::string_view text, std::string& buffer) {
-    const std::size_t begin = buffer.size();
-    buffer.append(text);
-    for (std::size_t i = begin; i < buffer.size(); ++i) buffer[i] = ascii_lower_case(buffer[i]);
+  static void append_ascii(std::string_view text, BoundedText& buffer) {
+    std::array<char, 256> lower;
+    for (; !text.empty(); text.remove_prefix(std::min(text.size(), lower.size()))) {
+      const std::string_view here = text.substr(0, lower.size());
+      std::transform(here.begin(), here.end(), lower.begin(), ascii_lower_case);
+      buffer.append({lower.data(), here.size()});
+    }
   }
   /// Of the first character of `text`, whose bytes it returns.
-  static std::size_t append_other(std::string_view text, std::string& buffer) {
+  static std::size_t append_other(std::string_view text, BoundedText& buffer) {
     const std::size_t length = character_length(text);
     const char32_t code_point = first_code_point(text);
     const LowerCase lower = lower_case(code_point);
     if (lower.first == code_point || length == 1) {
-      buffer.append(text, 0, length);
+      buffer.append(text.substr(0, length));
     } else {
-      buffer += to_utf8(lower.first);
-      if (lower.second != 0) buffer += to_utf8(lower.second);
+      buffer.append(to_utf8(lower.first));
+      if (lower.second != 0) buffer.append(to_utf8(lower.second));
     }
     return length;
   }
@@ -59,16 +63,16 @@ class Lowercase final : public Normalizer {
 
 class StripAccents final : public Normalizer {
  public:
-  std::string_view apply(std::string_view text, bool, std::string& buffer) const override {
+  std::string_view apply(std::string_view text, bool, BoundedText& buffer) const override {
     // The first mark is U+0300.
     if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0xCC; }))
       return text;
     buffer.clear();
     for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
       end = at + character_length(text.substr(at));
-      if (end - at == 1 || !is_accent(first_code_point(text.substr(at)))) buffer.append(text, at, end - at);
+      if (end - at == 1 || !is_accent(first_code_point(text.substr(at)))) buffer.append(text.substr(at, end - at));
     }
-    return buffer;
+    return buffer.view();
   }
   bool cuts_between_words() const override { return true; }
 };

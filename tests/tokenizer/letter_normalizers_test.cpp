@@ -7,7 +7,8 @@ using namespace dt::tokenizer;
 namespace {
 
 std::string applied(const Normalizer& normalizer, const std::string& text) {
-  std::string buffer = "what was there";
+  BoundedText buffer(1000);  // bytes
+  buffer.append("what was there");
   return std::string(normalizer.apply(text, true, buffer));
 }
 

@@ -12,7 +12,9 @@ namespace {
 
 /// Two samples of so many tokens, each its own number.
 data::Batch batch_of(std::int64_t length) {
-  data::Batch batch{.num_samples = 2, .sequence_length = length};
+  data::Batch batch;
+  batch.num_samples = 2;
+  batch.sequence_length = length;
   batch.tokens_BT.resize(static_cast<std::size_t>(2 * length));
   std::iota(batch.tokens_BT.begin(), batch.tokens_BT.end(), 0);
   batch.labels_BT = batch.tokens_BT;
