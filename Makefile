@@ -12,7 +12,7 @@ build_packages := build-essential cmake ninja-build pkg-config libboost-program-
   libxxhash-dev libzstd-dev nlohmann-json3-dev openmpi-bin zlib1g-dev
 demo_packages := procps
 # From iproute2 on: a Slurm cluster on this machine.
-test_packages := catch2 hdf5-tools procps python3-torch python3-venv xz-utils zstd \
+test_packages := catch2 hdf5-tools libboost-context-dev procps python3-torch python3-venv xz-utils zstd \
   iproute2 munge slurm-client slurmctld slurmd
 # oneDNN is what products are compared with; its CMake package asks for OpenCL.
 bench_packages := libbenchmark-dev libdnnl-dev ocl-icd-opencl-dev

@@ -8,19 +8,19 @@
 
 namespace dt {
 
-inline float bf16_to_f32(std::uint16_t half) {
+constexpr float bf16_to_f32(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
 /// To nearest, ties to even; a NaN stays one.
-inline std::uint16_t f32_to_bf16(float value) {
+constexpr std::uint16_t f32_to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
   const std::uint32_t quiet_nan = (bits >> 16) | 0x40U;
   return static_cast<std::uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? quiet_nan : rounded);
 }
 
-inline float f16_to_f32(std::uint16_t half) {
+constexpr float f16_to_f32(std::uint16_t half) {
   constexpr std::uint32_t rebias = (127U - 15U) << 23;
   const std::uint32_t magnitude = (half & 0x7fffU) << 13;
   const std::uint32_t exponent = magnitude & (31U << 23);
@@ -35,7 +35,7 @@ inline float f16_to_f32(std::uint16_t half) {
 }
 
 /// To nearest, ties to even; too large is infinite; a NaN stays one.
-inline std::uint16_t f32_to_f16(float value) {
+constexpr std::uint16_t f32_to_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & 0x7fffffffU;
   // Subnormal halves: adding this puts their last bit at the last bit of an fp32, whose addition rounds.
@@ -54,15 +54,15 @@ inline std::uint16_t f32_to_f16(float value) {
 struct BFloat16 {
   std::uint16_t bits;
   BFloat16() = default;
-  explicit BFloat16(float value) : bits(f32_to_bf16(value)) {}
-  explicit operator float() const { return bf16_to_f32(bits); }
+  constexpr explicit BFloat16(float value) : bits(f32_to_bf16(value)) {}
+  constexpr explicit operator float() const { return bf16_to_f32(bits); }
 };
 /// What the elements of an f16 tensor are (IEEE 754 binary16).
 struct Float16 {
   std::uint16_t bits;
   Float16() = default;
-  explicit Float16(float value) : bits(f32_to_f16(value)) {}
-  explicit operator float() const { return f16_to_f32(bits); }
+  constexpr explicit Float16(float value) : bits(f32_to_f16(value)) {}
+  constexpr explicit operator float() const { return f16_to_f32(bits); }
 };
 
 template <>

@@ -1,6 +1,7 @@
 #pragma once
 // Which implementation of a kernel runs: the one place that decides.
 
+#include "kernels/gpu_kernels.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
@@ -12,14 +13,21 @@ struct Implementations {
   Function* reference_f64;
   Function* reference_f32;
   Function* fast;
+  Function* GpuKernels::*gpu = nullptr;
 };
 
-/// fp64 is the reference's; fp32 and the 16-bit floats are the fast kernels', but fp32 is the reference's
-/// where the context asks for it. Errors: internal, for what no implementation takes.
+/// On a GPU, that for GPUs, of any dtype. Else: fp64 is the reference's; fp32 and the 16-bit floats are the
+/// fast kernels', but fp32 is the reference's where the context asks for it. Errors: internal, for what no
+/// implementation takes.
 template <class Function>
 Function* pick(const Implementations<Function>& implementations, const Context& context, const char* kernel,
                DType dtype) {
   context.poll();
+  if (context.device() != Device::host()) {
+    DT_CHECK(implementations.gpu != nullptr, "{}: there is no kernel for {}", kernel,
+             context.device().to_string());
+    return gpu_kernels().*implementations.gpu;
+  }
   if (dtype == DType::f64) return implementations.reference_f64;
   if (context.reference_only()) {
     DT_CHECK(dtype == DType::f32, "{}: there is no reference kernel for {}", kernel, dtype_name(dtype));

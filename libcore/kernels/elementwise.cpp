@@ -19,8 +19,8 @@ void check_alike(const char* kernel, const Tensor& a, const Tensor& b) {
 void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor& y) {
   check_alike("add", a, b);
   check_alike("add", a, y);
-  static constexpr Implementations<decltype(add)> implementations{reference::add<double>,
-                                                                  reference::add<float>, cpu::add};
+  static constexpr Implementations<decltype(add)> implementations{
+      reference::add<double>, reference::add<float>, cpu::add, &GpuKernels::add};
   pick(implementations, context, "add", y.dtype())(context, a, b, y);
 }
 
@@ -33,7 +33,8 @@ void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor&
   if (residual_RN) check_tensor("add_bias_residual", "residual_RN", residual_RN, dtype, {R, N});
   check_tensor("add_bias_residual", "y_RN", y_RN, dtype, {R, N});
   static constexpr Implementations<decltype(add_bias_residual)> implementations{
-      reference::add_bias_residual<double>, reference::add_bias_residual<float>, cpu::add_bias_residual};
+      reference::add_bias_residual<double>, reference::add_bias_residual<float>, cpu::add_bias_residual,
+      &GpuKernels::add_bias_residual};
   pick(implementations, context, "add_bias_residual", dtype)(context, x_RN, bias_N, residual_RN, y_RN);
 }
 
@@ -42,12 +43,13 @@ void accumulate(const Context& context, const Tensor& source, const Tensor& targ
            "accumulate: there is no kernel for {}", dtype_name(source.dtype()));
   check_gradient("accumulate", "target", target.flat(0, target.numel()), source.dtype(), {source.numel()});
   static constexpr Implementations<decltype(accumulate)> implementations{
-      reference::accumulate<double>, reference::accumulate<float>, cpu::accumulate};
+      reference::accumulate<double>, reference::accumulate<float>, cpu::accumulate, &GpuKernels::accumulate};
   pick(implementations, context, "accumulate", source.dtype())(context, source, target);
 }
 
 void convert(const Context& context, const Tensor& source, const Tensor& target) {
   DT_CHECK(source.numel() == target.numel(), "convert: {} elements into {}", source.numel(), target.numel());
+  if (context.device() != Device::host()) return gpu_kernels().convert(context, source, target);
   const bool has_f64 = source.dtype() == DType::f64 || target.dtype() == DType::f64;
   (has_f64 || context.reference_only() ? reference::convert : cpu::convert)(context, source, target);
 }
@@ -61,6 +63,8 @@ void convert_columns(const Context& context, const ColumnBlock& source, const Co
              "convert_columns: {} columns from {} of {}", width, block.first,
              block.rows_RS.shape().to_string());
   }
+  if (context.device() != Device::host())
+    return gpu_kernels().convert_columns(context, source, target, width);
   const bool has_f64 = source.rows_RS.dtype() == DType::f64 || target.rows_RS.dtype() == DType::f64;
   (has_f64 || context.reference_only() ? reference::convert_columns : cpu::convert_columns)(context, source,
                                                                                             target, width);
@@ -69,20 +73,22 @@ void convert_columns(const Context& context, const ColumnBlock& source, const Co
 // Moving bytes needs no reference.
 void copy(const Context& context, const Tensor& source, const Tensor& target) {
   check_alike("copy", source, target);
-  cpu::copy(context, source, target);
+  if (source.device() == Device::host() && target.device() == Device::host())
+    return cpu::copy(context, source, target);
+  accelerator().copy(context.stream(), target.raw(), source.raw(), source.bytes());
 }
 
 void zero(const Context& context, const Tensor& target) {
-  cpu::zero(context, target);
+  if (target.device() == Device::host()) return cpu::zero(context, target);
+  accelerator().zero(context.stream(), target.raw(), target.bytes());
 }
 
-void sum_squares_by_block(const Context& context, const Tensor& x, std::span<double> partials) {
-  DT_CHECK(std::ssize(partials) == num_sum_blocks(x.numel()),
-           "sum_squares_by_block: {} elements into {} partials", x.numel(), partials.size());
+void sum_squares_by_block(const Context& context, const Tensor& x, const Tensor& partials_N) {
+  check_tensor("sum_squares_by_block", "partials_N", partials_N, DType::f64, {num_sum_blocks(x.numel())});
   static constexpr Implementations<decltype(sum_squares_by_block)> implementations{
       reference::sum_squares_by_block<double>, reference::sum_squares_by_block<float>,
-      cpu::sum_squares_by_block};
-  pick(implementations, context, "sum_squares_by_block", x.dtype())(context, x, partials);
+      cpu::sum_squares_by_block, &GpuKernels::sum_squares_by_block};
+  pick(implementations, context, "sum_squares_by_block", x.dtype())(context, x, partials_N);
 }
 
 }  // namespace dt::kernels

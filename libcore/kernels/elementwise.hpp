@@ -2,7 +2,6 @@
 // Vector arithmetic over whole buffers.
 
 #include <cstdint>
-#include <span>
 
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
@@ -29,7 +28,8 @@ struct ColumnBlock {
 /// The same of some columns of rows, into as many of as many rows.
 void convert_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
                      std::int64_t width);
-/// Any dtype.
+/// Any dtype, also between the host and the context's GPU: of its stream then, the host's memory stays until
+/// it is done.
 void copy(const Context& context, const Tensor& source, const Tensor& target);
 void zero(const Context& context, const Tensor& target);
 
@@ -39,8 +39,8 @@ inline constexpr std::int64_t sum_block_elements = 4096;
 inline std::int64_t num_sum_blocks(std::int64_t elements) {
   return (elements + sum_block_elements - 1) / sum_block_elements;
 }
-/// partials[i] = Σ x² over block i, in fp64; x is f64, f32, bf16 or f16. The same bits for any number of
-/// threads.
-void sum_squares_by_block(const Context& context, const Tensor& x, std::span<double> partials);
+/// partials_N[i] = Σ x² over block i of N, in fp64; x is f64, f32, bf16 or f16. The same bits for any number
+/// of threads.
+void sum_squares_by_block(const Context& context, const Tensor& x, const Tensor& partials_N);
 
 }  // namespace dt::kernels

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/elementwise.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::parallel {
 
@@ -20,7 +21,7 @@ void add_squared_norm(const Context& context, const LocalTable& local, const Loc
       // Up to the next block's beginning, then all the rest.
       const std::int64_t end = begin % block == 0 ? last : std::min(last, (begin / block + 1) * block);
       partials.resize(static_cast<std::size_t>(kernels::num_sum_blocks(end - begin)));
-      kernels::sum_squares_by_block(context, gradient.flat(begin, end - begin), partials);
+      kernels::sum_squares_by_block(context, gradient.flat(begin, end - begin), host_tensor(partials));
       sum.add(partials);
       begin = end;
     }

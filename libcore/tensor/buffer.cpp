@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/text.hpp"
+#include "tensor/accelerator.hpp"
 
 namespace dt {
 
@@ -62,10 +63,15 @@ std::byte* allocate_large(std::size_t bytes, Pages pages) {
 Buffer::Buffer(Device device, std::size_t bytes, Pages pages)
     : bytes_(bytes), device_(device), pages_(pages) {
   if (bytes == 0) return;
+  if (device != Device::host()) {
+    data_ = accelerator().allocate(device, bytes);
+    return;
+  }
   data_ = bytes < large_bytes ? allocate_small(bytes) : allocate_large(bytes, pages);
 }
 
 void Buffer::clear() {
+  if (device_ != Device::host()) return accelerator().clear(device_, span());
   const bool gives_back = pages_ == Pages::sparse && bytes_ >= large_bytes;
   if (gives_back && ::madvise(data_, round_up(bytes_, page_bytes), MADV_DONTNEED) == 0) return;
   if (data_ != nullptr) std::memset(data_, 0, bytes_);
@@ -87,7 +93,9 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 Buffer::~Buffer() {
   if (data_ == nullptr) return;
-  if (bytes_ < large_bytes) {
+  if (device_ != Device::host()) {
+    accelerator().release(device_, data_);
+  } else if (bytes_ < large_bytes) {
     std::free(data_);
   } else {
     ::munmap(data_, round_up(bytes_, page_bytes));

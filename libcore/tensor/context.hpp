@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "tensor/accelerator.hpp"
 #include "tensor/arena.hpp"
 #include "tensor/arithmetic.hpp"
 #include "tensor/device.hpp"
@@ -18,6 +19,9 @@ class Context {
 
   int threads() const { return threads_; }
   Device device() const { return device_; }
+  /// Where a device that is not the host enqueues what it is given.
+  Stream stream() const { return stream_; }
+  void set_stream(Stream stream) { stream_ = stream; }
   Arena& scratch() const { return scratch_; }
   /// Run the reference kernels (plain loops) also where faster ones exist; for tests and proofs.
   bool reference_only() const { return reference_only_; }
@@ -35,6 +39,7 @@ class Context {
  private:
   int threads_;
   Device device_;
+  Stream stream_ = nullptr;
   bool reference_only_ = false;
   Arithmetic arithmetic_ = Arithmetic::fp32;
   std::function<void()> poll_;

@@ -6,6 +6,8 @@ std::string Device::to_string() const {
   switch (kind_) {
     case DeviceKind::cpu:
       return "cpu";
+    case DeviceKind::cuda:
+      return "cuda:" + std::to_string(index_);
   }
   return "unknown";
 }

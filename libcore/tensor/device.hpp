@@ -5,7 +5,7 @@
 
 namespace dt {
 
-enum class DeviceKind : unsigned char { cpu };
+enum class DeviceKind : unsigned char { cpu, cuda };
 
 /// There is no default: who makes a buffer, a tensor or a context says where, so that a forgotten device does
 /// not compile. Take it from the context or from what the new one stands beside; name the host for what only
@@ -14,6 +14,8 @@ class Device {
  public:
   /// The processors that run this program, and their memory.
   static constexpr Device host() { return Device(DeviceKind::cpu, 0); }
+  /// A GPU, counted among those that this program may see.
+  static constexpr Device gpu(int index) { return Device(DeviceKind::cuda, index); }
 
   DeviceKind kind() const { return kind_; }
   int index() const { return index_; }

@@ -358,7 +358,7 @@ void sum_squares_by_block(benchmark::State& state, DType dtype) {
   const Tensor x = b.elements({parameters});
   std::vector<double> partials(static_cast<std::size_t>(kernels::num_sum_blocks(parameters)));
   measure_bytes(state, b.bytes(parameters),
-                [&](const Context& c) { kernels::sum_squares_by_block(c, x, partials); });
+                [&](const Context& c) { kernels::sum_squares_by_block(c, x, host_tensor(partials)); });
 }
 /// fp32 weights; beside a 16-bit dtype their copy in it, and where it is bf16, bf16 gradients.
 void adamw(benchmark::State& state, DType dtype) {

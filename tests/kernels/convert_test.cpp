@@ -112,6 +112,7 @@ TEST_CASE("converting gives the same bits for any number of threads and wherever
     };
     check_fast_kernel(run, Threads::any, 1e-30);
     check_fast_half_kernel(run, Threads::any, 1e-30);
+    check_gpu_kernel(run);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/fixture.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::kernels::test {
 namespace {
@@ -72,6 +73,7 @@ TEST_CASE("fast add_bias_residual has its reference's bits in fp32") {
         };
         check_fast_kernel(run, Threads::any, 1e-30);
         check_fast_half_kernel(run, Threads::any, 4e-3);
+        check_gpu_kernel(run);
       }
     }
   }
@@ -105,13 +107,15 @@ TEST_CASE("fast elementwise kernels agree with their references") {
     };
     check_fast_kernel(run, Threads::any, 1e-30);
     check_fast_half_kernel(run, Threads::any, 4e-3);
+    check_gpu_kernel(run);
     const Case squares = [=](Fixture& f) -> std::vector<Tensor> {
       const Tensor partials = f.output_f64({num_sum_blocks(count)});
-      sum_squares_by_block(f.context, f.random({count}, 1), partials.span<double>());
+      sum_squares_by_block(f.context, f.random({count}, 1), partials);
       return {partials};
     };
     check_fast_kernel(squares, Threads::any, 1e-13);
     check_fast_half_kernel(squares, Threads::any, 1e-13);
+    check_gpu_kernel(squares);
   }
 }
 
@@ -121,7 +125,7 @@ TEST_CASE("sums of squares are kept apart by blocks of 4,096") {
     Fixture f(context, dtype);
     std::vector<double> values(4097, 0.0), partials(2, -1);
     values[0] = 3, values[4095] = 4, values[4096] = 5;
-    sum_squares_by_block(context, f.values({4097}, values), partials);
+    sum_squares_by_block(context, f.values({4097}, values), host_tensor(partials));
     CHECK(partials == std::vector<double>{25, 25});
   }
 }
@@ -130,7 +134,7 @@ TEST_CASE("sums of squares do not overflow fp32") {
   const Context context(1, Device::host());
   Fixture f(context, DType::f32);
   std::vector<double> partials(1);
-  sum_squares_by_block(context, f.values({2}, {1e30, 1e-30}), partials);
+  sum_squares_by_block(context, f.values({2}, {1e30, 1e-30}), host_tensor(partials));
   CHECK(partials[0] == Approx(1e60).epsilon(1e-6));
 }
 
@@ -153,7 +157,7 @@ TEST_CASE("elementwise kernels refuse tensors that differ") {
   refused(Tensor(), Tensor(), f.output({3, 2}));
   refused(g.output({3}), Tensor(), x);
   std::vector<double> partials(2);
-  check_refused("sum_squares_by_block", [&] { sum_squares_by_block(context, a, partials); });
+  check_refused("sum_squares_by_block", [&] { sum_squares_by_block(context, a, host_tensor(partials)); });
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <hwy/targets.h>
 
 #include "base/half.hpp"
+#include "device/test_device.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
 
 namespace dt::kernels::test {
@@ -123,6 +125,41 @@ void check_instruction_sets(const Case& run, const Variant& variant) {
   });
 }
 
+/// What a case wrote, on the host.
+struct Outcome {
+  std::vector<Buffer> memory;
+  std::vector<Tensor> outputs;
+};
+
+Outcome outcome(const Context& context, const std::vector<Tensor>& outputs) {
+  Outcome result;
+  for (const Tensor& output : outputs) {
+    result.memory.emplace_back(Device::host(), output.bytes());
+    result.outputs.emplace_back(result.memory.back(), output.dtype(), output.shape());
+    copy(context, output, result.outputs.back());
+  }
+  return result;
+}
+
+Outcome by_reference(const Case& run, DType dtype) {
+  Context context(1, Device::host());
+  context.set_reference_only(true);
+  Fixture fixture(context, statistics_dtype(dtype));
+  fixture.round_to(dtype);
+  return outcome(context, run(fixture));
+}
+
+Outcome on_gpu(const Case& run, DType dtype, std::uint64_t seed) {
+  const test_device::Use device(seed);
+  Context context(1, Device::gpu(0));
+  context.set_stream(accelerator().open_stream(context.device()));
+  Fixture fixture(context, dtype);
+  Outcome result = outcome(context, run(fixture));
+  accelerator().wait(context.stream());
+  accelerator().close(context.stream());
+  return result;
+}
+
 }  // namespace
 
 Tensor Fixture::allocate(DType dtype, Shape shape) {
@@ -130,6 +167,16 @@ Tensor Fixture::allocate(DType dtype, Shape shape) {
   buffers_.emplace_back(Device::host(), static_cast<std::size_t>(elements) * dtype_bytes(dtype));
   return Tensor(buffers_.back(), dtype, std::move(shape),
                 static_cast<std::size_t>(misaligned_elements_) * dtype_bytes(dtype));
+}
+
+/// Where the context is, with the values that `tensor` has on the host.
+Tensor Fixture::placed(const Tensor& tensor) {
+  if (context.device() == Device::host()) return tensor;
+  const std::size_t begin = static_cast<std::size_t>(misaligned_elements_) * dtype_bytes(tensor.dtype());
+  buffers_.emplace_back(context.device(), begin + tensor.bytes());
+  const Tensor there(buffers_.back(), tensor.dtype(), tensor.shape(), begin);
+  copy(context, tensor, there);
+  return there;
 }
 
 Tensor Fixture::random(Shape shape, std::uint64_t seed, double scale) {
@@ -150,20 +197,20 @@ Tensor Fixture::random_in(DType dtype, Shape shape, std::uint64_t seed, double s
     const double unit = static_cast<double>(next(seed) >> 40) / (1 << 23) - 1;
     set(tensor, i, rounded(static_cast<float>(unit * scale), rounding_));
   }
-  return tensor;
+  return placed(tensor);
 }
 
 Tensor Fixture::values(Shape shape, const std::vector<double>& values) {
   const Tensor tensor = allocate(dtype_, std::move(shape));
   REQUIRE(tensor.numel() == std::ssize(values));
   for (std::int64_t i = 0; i < tensor.numel(); ++i) set(tensor, i, values[static_cast<std::size_t>(i)]);
-  return tensor;
+  return placed(tensor);
 }
 
 Tensor Fixture::ids(const std::vector<std::int32_t>& values) {
   const Tensor tensor = allocate(DType::i32, {std::ssize(values)});
   std::copy(values.begin(), values.end(), tensor.data<std::int32_t>());
-  return tensor;
+  return placed(tensor);
 }
 
 Tensor Fixture::random_ids(std::int64_t count, std::int32_t lowest, std::int32_t end, std::uint64_t seed) {
@@ -171,7 +218,7 @@ Tensor Fixture::random_ids(std::int64_t count, std::int32_t lowest, std::int32_t
   for (std::int32_t& id : tensor.span<std::int32_t>()) {
     id = lowest + static_cast<std::int32_t>(next(seed) % static_cast<std::uint64_t>(end - lowest));
   }
-  return tensor;
+  return placed(tensor);
 }
 
 Tensor Fixture::output(Shape shape) {
@@ -189,7 +236,7 @@ Tensor Fixture::wide_output(Shape shape) {
 Tensor Fixture::unwritten(DType dtype, Shape shape) {
   const Tensor tensor = allocate(dtype, std::move(shape));
   for (std::int64_t i = 0; i < tensor.numel(); ++i) set(tensor, i, std::numeric_limits<double>::quiet_NaN());
-  return tensor;
+  return placed(tensor);
 }
 
 std::vector<double> to_doubles(const Tensor& tensor) {
@@ -233,6 +280,18 @@ void check_fast_half_kernel(const Case& run, Threads threads, double tolerance) 
   for (const Arithmetic multiply :
        {Arithmetic::fp32, Arithmetic::bf16, Arithmetic::amx, Arithmetic::amx_by_loops}) {
     check_instruction_sets(run, {DType::bf16, multiply, threads, tolerance});
+  }
+}
+
+void check_gpu_kernel(const Case& run) {
+  const std::pair<DType, double> tolerances[] = {
+      {DType::f64, 1e-12}, {DType::f32, 1e-6}, {DType::f16, 1.0 / (1 << 11)}, {DType::bf16, 1.0 / (1 << 8)}};
+  for (const auto& [dtype, tolerance] : tolerances) {
+    INFO("on the test device, " << dtype_name(dtype));
+    const Outcome expected = by_reference(run, dtype);
+    const Outcome first = on_gpu(run, dtype, 1), again = on_gpu(run, dtype, 2);
+    check_close(first.outputs, expected.outputs, tolerance);
+    check_same_bits(first.outputs, again.outputs);
   }
 }
 

@@ -39,6 +39,7 @@ class Fixture {
 
  private:
   Tensor allocate(DType dtype, Shape shape);
+  Tensor placed(const Tensor& tensor);
   Tensor unwritten(DType dtype, Shape shape);
   Tensor random_in(DType dtype, Shape shape, std::uint64_t seed, double scale);
   DType wide_dtype() const { return dtype_ == DType::f64 ? DType::f64 : DType::f32; }
@@ -68,6 +69,11 @@ void check_fast_kernel(const Case& run, Threads threads = Threads::any, double t
 /// The same for the kernel in bf16 and f16, multiplying in fp32 and in bf16, against the reference in fp32 of
 /// the rounded inputs.
 void check_fast_half_kernel(const Case& run, Threads threads = Threads::any, double tolerance = 2e-2);
+
+/// The kernel for GPUs agrees with its reference, in fp64, fp32 and, rounded once, the 16-bit floats; touches
+/// nothing beyond its tensors; and gives the same bits again when threads, blocks and streams take turns in
+/// other orders.
+void check_gpu_kernel(const Case& run);
 
 /// `gradient` is that of `loss` with respect to the fp64 tensor x, by central differences.
 void check_gradient(const std::function<double()>& loss, const Tensor& x, const Tensor& gradient);

@@ -9,7 +9,7 @@ step() {
   if "$@"; then echo "lint: $name ok"; else echo "lint: $name FAILED" >&2 && status=1; fi
 }
 
-mapfile -t sources < <(find libcore cmd tests -name '*.cpp' -o -name '*.hpp' | sort)
+mapfile -t sources < <(find libcore cmd tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' | sort)
 mapfile -t scripts < <(find jobs datasets tests -name '*.sh' -o -name '*.sbatch' | sort; ls .ci/run .ci/make tests/slurm/cluster)
 
 step "arrows, quarantine, circles" bash tests/lint/check_includes.sh

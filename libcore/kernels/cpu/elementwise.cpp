@@ -215,13 +215,14 @@ void zero(const Context& context, const Tensor& target) {
   });
 }
 
-void sum_squares_by_block(const Context& context, const Tensor& x, std::span<double> partials) {
+void sum_squares_by_block(const Context& context, const Tensor& x, const Tensor& partials_N) {
+  double* const partials = partials_N.data<double>();
   const std::int64_t numel = x.numel();
-  for_ranges(context, std::ssize(partials), sum_block_elements, [&](std::int64_t begin, std::int64_t end) {
+  for_ranges(context, partials_N.numel(), sum_block_elements, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = begin; block < end; ++block) {
       const std::int64_t first = block * sum_block_elements;
       const std::int64_t count = std::min(sum_block_elements, numel - first);
-      partials[static_cast<std::size_t>(block)] = HWY_DYNAMIC_DISPATCH(sum_squares_of_part)(x, first, count);
+      partials[block] = HWY_DYNAMIC_DISPATCH(sum_squares_of_part)(x, first, count);
     }
   });
 }

@@ -77,7 +77,8 @@ void convert_columns(const Context& context, const ColumnBlock& source, const Co
 }
 
 template <class T>
-void sum_squares_by_block(const Context&, const Tensor& x, std::span<double> partials) {
+void sum_squares_by_block(const Context&, const Tensor& x, const Tensor& partials_N) {
+  const std::span<double> partials = partials_N.span<double>();
   std::fill(partials.begin(), partials.end(), 0.0);
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     const double value = x.data<T>()[i];

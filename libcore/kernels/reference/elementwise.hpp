@@ -16,6 +16,6 @@ void convert(const Context&, const Tensor& source, const Tensor& target);
 void convert_columns(const Context&, const ColumnBlock& source, const ColumnBlock& target,
                      std::int64_t width);
 template <class T>
-void sum_squares_by_block(const Context&, const Tensor& x, std::span<double> partials);
+void sum_squares_by_block(const Context&, const Tensor& x, const Tensor& partials_N);
 
 }  // namespace dt::kernels::reference

@@ -1,0 +1,10 @@
+#pragma once
+// All kernels for GPUs, by the names of the public functions.
+
+#include "kernels/gpu_kernels.hpp"
+
+namespace dt::kernels::cuda {
+
+extern const GpuKernels table;
+
+}  // namespace dt::kernels::cuda

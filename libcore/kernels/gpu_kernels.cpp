@@ -1,0 +1,20 @@
+#include "kernels/gpu_kernels.hpp"
+
+#include "base/error.hpp"
+
+namespace dt::kernels {
+
+namespace {
+const GpuKernels* the_kernels = nullptr;
+}  // namespace
+
+const GpuKernels& gpu_kernels() {
+  DT_CHECK(the_kernels != nullptr, "this program has no kernels for GPUs");
+  return *the_kernels;
+}
+
+void set_gpu_kernels(const GpuKernels* kernels) {
+  the_kernels = kernels;
+}
+
+}  // namespace dt::kernels

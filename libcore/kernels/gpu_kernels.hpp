@@ -1,0 +1,23 @@
+#pragma once
+// The kernels of a program's GPUs. Most programs know of none, and link none.
+
+#include "kernels/elementwise.hpp"
+
+namespace dt::kernels {
+
+/// Each has the signature of the public function of its name, which has checked the arguments.
+struct GpuKernels {
+  decltype(kernels::add)* add;
+  decltype(kernels::add_bias_residual)* add_bias_residual;
+  decltype(kernels::accumulate)* accumulate;
+  decltype(kernels::convert)* convert;
+  decltype(kernels::convert_columns)* convert_columns;
+  decltype(kernels::sum_squares_by_block)* sum_squares_by_block;
+};
+
+/// Errors: internal, where the program has none: nobody made a context of a GPU then.
+const GpuKernels& gpu_kernels();
+/// Once, before any is asked for; nullptr: none any more.
+void set_gpu_kernels(const GpuKernels* kernels);
+
+}  // namespace dt::kernels

@@ -1,0 +1,54 @@
+#pragma once
+// The CUDA C++ that kernels are written in, for the host's compiler: included before each of their sources.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "device/fiber_block.hpp"
+#include "device/test_device.hpp"
+#include "kernels/cuda/grid.hpp"
+
+// NOLINTBEGIN: these names are CUDA's
+#define __global__
+#define __device__
+#define __host__
+#define threadIdx (::dt::test_device::thread_index())
+#define blockIdx (::dt::test_device::block_index())
+#define blockDim (::dt::test_device::block_size())
+#define gridDim (::dt::test_device::grid_size())
+
+inline void __syncthreads() {
+  dt::test_device::sync_threads();
+}
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int lane) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = dt::test_device::exchange(mask, bits, static_cast<unsigned>(lane));
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes) {
+  return __shfl_sync(mask, value, static_cast<int>(dt::test_device::own_lane()) ^ lanes);
+}
+// NOLINTEND
+
+namespace dt::kernels::cuda {
+
+inline std::byte* shared_bytes() {
+  return test_device::shared_memory();
+}
+
+template <class... Parameters, class... Arguments>
+void launch(const Context& context, const char* name, Grid grid, void (*kernel)(Parameters...),
+            Arguments... arguments) {
+  const test_device::Dim3 blocks{grid.blocks, grid.blocks_y, 1};
+  test_device::enqueue(context,
+                       {name, blocks, grid.threads, grid.shared_bytes, [=] { kernel(arguments...); }});
+}
+
+}  // namespace dt::kernels::cuda

@@ -1,0 +1,238 @@
+#include "device/fiber_block.hpp"
+
+#include <algorithm>
+#include <boost/context/fiber.hpp>
+#include <boost/context/pooled_fixedsize_stack.hpp>
+#include <cstring>
+#include <exception>
+#include <numeric>
+#include <random>
+#include <sys/mman.h>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace dt::test_device {
+
+namespace {
+
+namespace context = boost::context;
+
+constexpr unsigned warp_size = 32;
+constexpr std::size_t stack_bytes = 64 << 10, page_bytes = 4096;
+
+/// Its end is a page's end, and the next page nobody's.
+class SharedMemory {
+ public:
+  explicit SharedMemory(std::size_t bytes)
+      : bytes_((bytes + 15) / 16 * 16), pages_((bytes_ + page_bytes - 1) / page_bytes * page_bytes) {
+    void* const memory =
+        ::mmap(nullptr, pages_ + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    DT_CHECK(memory != MAP_FAILED, "no {} bytes of shared memory", bytes);
+    memory_ = static_cast<std::byte*>(memory);
+    ::mprotect(memory_ + pages_, page_bytes, PROT_NONE);
+  }
+  ~SharedMemory() { ::munmap(memory_, pages_ + page_bytes); }
+  SharedMemory(const SharedMemory&) = delete;
+  std::byte* begin() const { return memory_ + pages_ - bytes_; }
+  void spoil() { std::memset(begin(), 0xFF, bytes_); }
+
+ private:
+  std::size_t bytes_, pages_;
+  std::byte* memory_;
+};
+
+enum class State { ready, at_warp, at_block, ended };
+
+struct Thread {
+  context::fiber fiber;
+  unsigned index = 0;
+  State state = State::ready;
+  std::uint32_t mask = 0;  // at_warp: for whom it waits
+  std::uint64_t brought = 0;
+};
+
+class Block {
+ public:
+  Block(const Launch& launch, std::byte* shared)
+      : launch_(launch), shared_(shared), threads_(launch.threads) {
+    for (unsigned i = 0; i < threads_.size(); ++i) threads_[i].index = i;
+  }
+  Block(const Block&) = delete;
+
+  void run(Dim3 index, std::mt19937_64& random);
+  const Launch& launch() const { return launch_; }
+  std::byte* shared() const { return shared_; }
+  Dim3 index() const { return index_; }
+  Thread& running() { return *running_; }
+  const Thread& lane(unsigned lane) const { return threads_.at(first_of_warp(*running_) + lane); }
+  static unsigned first_of_warp(const Thread& thread) { return thread.index / warp_size * warp_size; }
+
+  /// Of the running thread: it goes on when it is ready again.
+  void wait(State state) {
+    running_->state = state;
+    scheduler_ = std::move(scheduler_).resume();
+  }
+
+ private:
+  void start(Thread& thread);
+  void resume(Thread& thread);
+  void release();
+  bool release_warps();
+  bool may_leave(const Thread& thread) const;
+
+  const Launch& launch_;
+  std::byte* shared_;
+  std::vector<Thread> threads_;
+  context::pooled_fixedsize_stack stacks_{stack_bytes};
+  context::fiber scheduler_;
+  Thread* running_ = nullptr;
+  std::exception_ptr error_;
+  Dim3 index_;
+};
+
+Block* current = nullptr;  // one at a time
+
+void Block::start(Thread& thread) {
+  thread.state = State::ready;
+  thread.fiber = context::fiber(std::allocator_arg, stacks_, [this, &thread](context::fiber&& scheduler) {
+    scheduler_ = std::move(scheduler);
+    try {
+      launch_.thread();
+    } catch (const context::detail::forced_unwind&) {
+      throw;
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    thread.state = State::ended;
+    return std::move(scheduler_);
+  });
+}
+
+void Block::resume(Thread& thread) {
+  running_ = &thread;
+  thread.fiber = std::move(thread.fiber).resume();
+  if (error_) std::rethrow_exception(error_);
+}
+
+void Block::run(Dim3 index, std::mt19937_64& random) {
+  index_ = index;
+  for (Thread& thread : threads_) start(thread);
+  std::vector<unsigned> order(threads_.size());
+  std::iota(order.begin(), order.end(), 0U);
+  const auto has_ended = [](const Thread& thread) { return thread.state == State::ended; };
+  while (!std::all_of(threads_.begin(), threads_.end(), has_ended)) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const unsigned i : order) {
+      if (threads_[i].state == State::ready) resume(threads_[i]);
+    }
+    release();
+  }
+}
+
+/// Lets go on who waited for what has come about. No thread is ready.
+void Block::release() {
+  if (release_warps()) return;
+  bool any = false;
+  for (Thread& thread : threads_) {
+    DT_CHECK(thread.state != State::at_warp, "{}: thread {} waits for lanes that are elsewhere",
+             launch_.kernel, thread.index);
+    if (thread.state != State::at_block) continue;
+    thread.state = State::ready;
+    any = true;
+  }
+  DT_CHECK(any || std::all_of(threads_.begin(), threads_.end(),
+                              [](const Thread& thread) { return thread.state == State::ended; }),
+           "{}: its threads wait for each other", launch_.kernel);
+}
+
+bool Block::release_warps() {
+  std::vector<Thread*> free;
+  for (Thread& thread : threads_) {
+    if (thread.state == State::at_warp && may_leave(thread)) free.push_back(&thread);
+  }
+  for (Thread* const thread : free) thread->state = State::ready;
+  return !free.empty();
+}
+
+bool Block::may_leave(const Thread& thread) const {
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    if ((thread.mask >> lane & 1U) == 0) continue;
+    const unsigned index = first_of_warp(thread) + lane;
+    DT_CHECK(index < threads_.size() && threads_[index].state != State::ended,
+             "{}: thread {} waits for thread {}, which has ended", launch_.kernel, thread.index, index);
+    const Thread& other = threads_[index];
+    if (other.state != State::at_warp || other.mask != thread.mask) return false;
+  }
+  return true;
+}
+
+std::vector<Dim3> shuffled_blocks(Dim3 blocks, std::mt19937_64& random) {
+  std::vector<Dim3> all;
+  for (unsigned z = 0; z < blocks.z; ++z) {
+    for (unsigned y = 0; y < blocks.y; ++y) {
+      for (unsigned x = 0; x < blocks.x; ++x) all.push_back({x, y, z});
+    }
+  }
+  std::shuffle(all.begin(), all.end(), random);
+  return all;
+}
+
+/// Also when a thread throws.
+struct Current {
+  explicit Current(Block& block) { current = &block; }
+  ~Current() { current = nullptr; }
+};
+
+}  // namespace
+
+void run(const Launch& launch, std::uint64_t seed) {
+  DT_CHECK(launch.threads >= 1 && launch.threads <= 1024, "{}: {} threads in a block", launch.kernel,
+           launch.threads);
+  std::mt19937_64 random(seed);
+  SharedMemory shared(launch.shared_bytes);
+  Block block(launch, shared.begin());
+  const Current here(block);
+  for (const Dim3 index : shuffled_blocks(launch.blocks, random)) {
+    shared.spoil();
+    block.run(index, random);
+  }
+}
+
+Dim3 thread_index() {
+  return {current->running().index, 0, 0};
+}
+Dim3 block_index() {
+  return current->index();
+}
+Dim3 block_size() {
+  return {current->launch().threads, 1, 1};
+}
+Dim3 grid_size() {
+  return current->launch().blocks;
+}
+std::byte* shared_memory() {
+  return current->shared();
+}
+unsigned own_lane() {
+  return current->running().index % warp_size;
+}
+
+void sync_threads() {
+  current->wait(State::at_block);
+}
+
+/// Twice together: until all have brought theirs, and until all have taken.
+std::uint64_t exchange(std::uint32_t mask, std::uint64_t value, unsigned lane) {
+  Thread& own = current->running();
+  DT_CHECK((mask >> own_lane() & 1U) != 0, "{}: thread {} is none of the lanes that it names",
+           current->launch().kernel, own.index);
+  own.mask = mask;
+  own.brought = value;
+  current->wait(State::at_warp);
+  const std::uint64_t taken = (mask >> lane & 1U) != 0 ? current->lane(lane).brought : value;
+  current->wait(State::at_warp);
+  return taken;
+}
+
+}  // namespace dt::test_device

@@ -1,0 +1,25 @@
+#pragma once
+// A device for tests: what a GPU does, done by threads that are fibers, in memory that the host may not
+// touch. Work waits in its streams until somebody waits for it; of several streams any may be next, as a seed
+// says. So a missing wait, a buffer that is given back too early and a look at the device's memory show on a
+// machine without a GPU. One thread of the program uses it at a time.
+
+#include <cstdint>
+
+#include "device/fiber_block.hpp"
+#include "tensor/context.hpp"
+
+namespace dt::test_device {
+
+/// Makes it the program's accelerator and its kernels those of GPUs, for as long as this lives.
+class Use {
+ public:
+  explicit Use(std::uint64_t seed);
+  ~Use();
+  Use(const Use&) = delete;
+};
+
+/// Puts it at the end of the context's stream.
+void enqueue(const Context& context, Launch launch);
+
+}  // namespace dt::test_device

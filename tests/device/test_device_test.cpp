@@ -1,0 +1,116 @@
+#include "device/test_device.hpp"
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <functional>
+#include <set>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include "kernels/elementwise.hpp"
+#include "tensor/host_tensor.hpp"
+
+namespace dt::test_device {
+namespace {
+
+constexpr Device gpu = Device::gpu(0);
+
+/// A stream that is closed with it.
+struct OwnStream {
+  const Stream stream = accelerator().open_stream(gpu);
+  ~OwnStream() { accelerator().close(stream); }
+};
+
+/// The signal that ends a process that does this; 0 where none does.
+int signal_of(const std::function<void()>& deed) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::signal(SIGSEGV, SIG_DFL);
+    deed();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+TEST_CASE("a device's memory is zero, aligned, and not the host's to touch") {
+  const Use device(1);
+  const OwnStream own;
+  const Buffer buffer(gpu, 1000);
+  CHECK(reinterpret_cast<std::uintptr_t>(buffer.data()) % 256 == 0);
+  std::vector<double> values(125, 1.0);
+  accelerator().copy(own.stream, host_tensor(values).raw(), buffer.data(), 1000);
+  accelerator().wait(own.stream);
+  CHECK(values == std::vector<double>(125, 0.0));
+  CHECK(signal_of([&] { *buffer.data() = std::byte{1}; }) == SIGSEGV);
+  CHECK(signal_of([&] { static_cast<void>(*const_cast<volatile std::byte*>(buffer.data())); }) == SIGSEGV);
+}
+
+TEST_CASE("nothing is done before somebody waits") {
+  const Use device(1);
+  Context context(1, gpu);
+  const OwnStream own;
+  context.set_stream(own.stream);
+  bool done = false;
+  enqueue(context, {"a kernel", {}, 1, 0, [&] { done = true; }});
+  CHECK(!done);
+  accelerator().wait(own.stream);
+  CHECK(done);
+}
+
+TEST_CASE("a kernel that goes beyond its memory faults") {
+  const Use device(1);
+  Context context(1, gpu);
+  const OwnStream own;
+  context.set_stream(own.stream);
+  const Buffer buffer(gpu, 4096);
+  const auto write = [&](std::size_t at) {
+    enqueue(context, {"a kernel", {}, 1, 0, [&buffer, at] { buffer.data()[at] = std::byte{1}; }});
+    accelerator().wait(own.stream);
+  };
+  CHECK(signal_of([&] { write(4095); }) == 0);
+  CHECK(signal_of([&] { write(4096); }) == SIGSEGV);
+}
+
+TEST_CASE("of two streams any may be first, unless one follows the other") {
+  std::set<std::vector<int>> orders, followed;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (const bool follows : {false, true}) {
+      const Use device(seed);
+      Context a(1, gpu), b(1, gpu);
+      const OwnStream of_a, of_b;
+      a.set_stream(of_a.stream);
+      b.set_stream(of_b.stream);
+      std::vector<int> order;
+      enqueue(a, {"first", {}, 1, 0, [&] { order.push_back(1); }});
+      if (follows) accelerator().follow(of_b.stream, of_a.stream);
+      enqueue(b, {"second", {}, 1, 0, [&] { order.push_back(2); }});
+      accelerator().wait(of_b.stream);
+      accelerator().wait(of_a.stream);
+      (follows ? followed : orders).insert(order);
+    }
+  }
+  CHECK(orders.size() == 2);
+  CHECK(followed == std::set<std::vector<int>>{{1, 2}});
+}
+
+TEST_CASE("copies and zeroes go by the stream") {
+  const Use device(1);
+  Context context(1, gpu);
+  const OwnStream own;
+  context.set_stream(own.stream);
+  std::vector<float> values{1, 2, 3}, back(3, -1);
+  const Buffer buffer(gpu, 12);
+  const Tensor there(buffer, DType::f32, {3});
+  kernels::copy(context, host_tensor(values), there);
+  kernels::zero(context, there.flat(1, 1));
+  kernels::copy(context, there, host_tensor(back));
+  CHECK(back == std::vector<float>(3, -1));
+  accelerator().wait(own.stream);
+  CHECK(back == std::vector<float>{1, 0, 3});
+}
+
+}  // namespace
+}  // namespace dt::test_device
