@@ -43,12 +43,14 @@ Dims check_inputs(const char* kernel, const AttentionShape& shape, const Queries
   return n;
 }
 
+/// first_R's own values where the host has them.
 void check_visibility(const char* kernel, const AttentionShape& shape, const Visibility& visibility) {
   const std::int64_t position = visibility.query_position;
   DT_CHECK(position >= 0 && visibility.key_position >= 0, "{}: queries at position {}, keys at {}", kernel,
            position, visibility.key_position);
   if (!visibility.first_R) return;
   check_tensor(kernel, "first_R", visibility.first_R, DType::i32, {shape.batch * shape.sequence});
+  if (visibility.first_R.device() != Device::host()) return;
   const std::int32_t* first = visibility.first_R.data<std::int32_t>();
   for (std::int64_t b = 0; b < shape.batch; ++b) {
     std::int64_t lowest = 0;
@@ -94,7 +96,7 @@ void attention(const Context& context, const AttentionShape& shape, const Visibi
   check_tensor("attention", "lse_BHT", lse_BHT, statistics_dtype(dtype),
                {shape.batch, shape.query_heads, shape.sequence});
   static constexpr Implementations<decltype(attention)> implementations{
-      reference::attention<double>, reference::attention<float>, cpu::attention};
+      reference::attention<double>, reference::attention<float>, cpu::attention, &GpuKernels::attention};
   pick(implementations, context, "attention", dtype)(context, shape, visibility, qkv, y_RQ, lse_BHT);
 }
 
@@ -110,7 +112,8 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
                {shape.batch, shape.query_heads, shape.sequence});
   check_gradients(n, dtype, gradients);
   static constexpr Implementations<decltype(attention_backward)> implementations{
-      reference::attention_backward<double>, reference::attention_backward<float>, cpu::attention_backward};
+      reference::attention_backward<double>, reference::attention_backward<float>, cpu::attention_backward,
+      &GpuKernels::attention_backward};
   pick(implementations, context, "attention_backward", dtype)(context, shape, visibility, dy_RQ, qkv, y_RQ,
                                                               lse_BHT, gradients);
 }
@@ -124,7 +127,8 @@ void merge_attention(const Context& context, const AttentionShape& shape, const 
     check_tensor("merge_attention", "lse_BHT", part->lse_BHT, sums, {shape.batch, H, shape.sequence});
   }
   static constexpr Implementations<decltype(merge_attention)> implementations{
-      reference::merge_attention<double>, reference::merge_attention<float>, cpu::merge_attention};
+      reference::merge_attention<double>, reference::merge_attention<float>, cpu::merge_attention,
+      &GpuKernels::merge_attention};
   pick(implementations, context, "merge_attention", to.y_RQ.dtype())(context, shape, a, b, to);
 }
 
@@ -162,9 +166,9 @@ void rotary(const Context& context, const AttentionShape& shape, const Tensor& p
   check_tensor("rotary", "cos_PD2", cos_PD2, statistics_dtype(qkv_RE.dtype()), {P, half});
   check_tensor("rotary", "sin_PD2", sin_PD2, statistics_dtype(qkv_RE.dtype()), {P, half});
   check_tensor("rotary", "positions_R", positions_R, DType::i32, {R});
-  check_ids("rotary", positions_R, 0, P);
-  static constexpr Implementations<decltype(rotary)> implementations{reference::rotary<double>,
-                                                                     reference::rotary<float>, cpu::rotary};
+  if (positions_R.device() == Device::host()) check_ids("rotary", positions_R, 0, P);
+  static constexpr Implementations<decltype(rotary)> implementations{
+      reference::rotary<double>, reference::rotary<float>, cpu::rotary, &GpuKernels::rotary};
   pick(implementations, context, "rotary", qkv_RE.dtype())(context, shape, positions_R, cos_PD2, sin_PD2,
                                                            inverse, qkv_RE);
 }

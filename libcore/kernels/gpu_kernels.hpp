@@ -1,12 +1,18 @@
 #pragma once
 // The kernels of a program's GPUs. Most programs know of none, and link none.
 
+#include "kernels/attention.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace dt::kernels {
 
 /// Each has the signature of the public function of its name, which has checked the arguments.
 struct GpuKernels {
+  decltype(kernels::attention)* attention;
+  decltype(kernels::attention_backward)* attention_backward;
+  decltype(kernels::merge_attention)* merge_attention;
+  decltype(kernels::rotary)* rotary;
+
   decltype(kernels::add)* add;
   decltype(kernels::add_bias_residual)* add_bias_residual;
   decltype(kernels::accumulate)* accumulate;

@@ -17,6 +17,7 @@
 #include "kernels/linear.hpp"
 #include "kernels/norm.hpp"
 #include "tensor/buffer.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace {
 

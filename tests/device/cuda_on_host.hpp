@@ -22,6 +22,10 @@ inline void __syncthreads() {
   dt::test_device::sync_threads();
 }
 
+inline void __syncwarp(unsigned mask = 0xFFFFFFFFU) {
+  dt::test_device::exchange(mask, 0, dt::test_device::own_lane());
+}
+
 template <class T>
 T __shfl_sync(unsigned mask, T value, int lane) {
   std::uint64_t bits = 0;

@@ -1,7 +1,6 @@
 // Attention a block of keys at a time, as ranks of a ring compute it. Legend: as kernels/attention.hpp.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "kernels/attention_cases.hpp"
@@ -21,11 +20,9 @@ Tensor take(Fixture& f, const Tensor& rows_RS, std::int64_t batch, const Chunk& 
             std::int64_t width, std::int64_t to, std::int64_t row, Tensor target = {}) {
   if (!target) target = f.output({batch * chunk.size(), row});
   const std::int64_t S = rows_RS.dim(1), sequence = rows_RS.dim(0) / batch;
-  const auto element = static_cast<std::int64_t>(dtype_bytes(rows_RS.dtype()));
   for (std::int64_t r = 0; r < target.dim(0); ++r) {
     const std::int64_t t = r / chunk.size() * sequence + chunk.begin + r % chunk.size();
-    std::memcpy(target.raw() + (r * row + to) * element, rows_RS.raw() + (t * S + from) * element,
-                static_cast<std::size_t>(width * element));
+    copy(f.context, rows_RS.flat(t * S + from, width), target.flat(r * row + to, width));
   }
   return target;
 }
@@ -43,12 +40,11 @@ QueriesKeysValues apart(Fixture& f, const AttentionShape& s, const Tensor& qkv_R
 Tensor first_of(Fixture& f, const Tensor& first_R, std::int64_t batch, const Chunk& queries) {
   if (!first_R) return {};
   const std::int64_t sequence = first_R.dim(0) / batch;
-  std::vector<std::int32_t> first;
-  for (std::int64_t b = 0; b < batch; ++b) {
-    const std::int32_t* row = first_R.data<std::int32_t>() + b * sequence;
-    first.insert(first.end(), row + queries.begin, row + queries.end);
-  }
-  return f.ids(first);
+  const Tensor first = f.ids(std::vector<std::int32_t>(static_cast<std::size_t>(batch * queries.size())));
+  for (std::int64_t b = 0; b < batch; ++b)
+    copy(f.context, first_R.flat(b * sequence + queries.begin, queries.size()),
+         first.flat(b * queries.size(), queries.size()));
+  return first;
 }
 
 /// A sequence in chunks, and the order in which each chunk's queries meet all chunks' keys.
@@ -138,14 +134,12 @@ ChunkGradients gradients_of(Fixture& f, const AttentionShape& s) {
 }
 
 /// Adds a chunk's part of rows or of columns to those of all: `source` is of the chunk, `target` of B·T rows.
-void put(const Tensor& source, std::int64_t from, std::int64_t batch, const Chunk& chunk,
+void put(Fixture& f, const Tensor& source, std::int64_t from, std::int64_t batch, const Chunk& chunk,
          const Tensor& target) {
   const std::int64_t sequence = target.dim(0) / batch, width = target.dim(1), S = source.dim(1);
-  const auto element = static_cast<std::int64_t>(dtype_bytes(target.dtype()));
   for (std::int64_t r = 0; r < source.dim(0); ++r) {
     const std::int64_t t = r / chunk.size() * sequence + chunk.begin + r % chunk.size();
-    std::memcpy(target.raw() + t * width * element, source.raw() + (r * S + from) * element,
-                static_cast<std::size_t>(width * element));
+    copy(f.context, source.flat(r * S + from, width), target.flat(t * width, width));
   }
 }
 
@@ -163,8 +157,8 @@ std::vector<Tensor> in_blocks(Fixture& f, const Problem& p) {
     const Chunk& queries = p.ring.chunks[c];
     const AttentionShape of_chunk = p.of(queries);
     const PartialAttention all = attend_in_blocks(f, p, qkv, first_R, c);
-    put(all.y_RQ, 0, B, queries, y);
-    put(all.lse_BHT.reshaped({B * H * queries.size(), 1}), 0, B * H, queries, lse);
+    put(f, all.y_RQ, 0, B, queries, y);
+    put(f, all.lse_BHT.reshaped({B * H * queries.size(), 1}), 0, B * H, queries, lse);
     const Tensor first = first_of(f, first_R, B, queries),
                  dy_of_chunk = take(f, dy, B, queries, 0, query(s), 0, query(s));
     for (const std::size_t block : p.ring.order[c]) {
@@ -179,9 +173,9 @@ std::vector<Tensor> in_blocks(Fixture& f, const Problem& p) {
   }
   for (std::size_t c = 0; c < p.ring.chunks.size(); ++c) {
     const auto& [q, k, v] = gradients[c].to;
-    put(q.rows_RS, q.first, B, p.ring.chunks[c], dq);
-    put(k.rows_RS, k.first, B, p.ring.chunks[c], dk);
-    put(v.rows_RS, v.first, B, p.ring.chunks[c], dv);
+    put(f, q.rows_RS, q.first, B, p.ring.chunks[c], dq);
+    put(f, k.rows_RS, k.first, B, p.ring.chunks[c], dk);
+    put(f, v.rows_RS, v.first, B, p.ring.chunks[c], dv);
   }
   return {y, lse.reshaped({B, H, s.sequence}), dq, dk, dv};
 }
@@ -229,6 +223,7 @@ TEST_CASE("fast attention to blocks of keys agrees with its reference") {
     INFO("sequence " << p.shape.sequence << ", chunks " << p.ring.chunks.size());
     check_fast_kernel([&](Fixture& f) { return in_blocks(f, p); });
     check_fast_half_kernel([&](Fixture& f) { return in_blocks(f, p); });
+    if (is_small(p.shape)) check_gpu_kernel([&](Fixture& f) { return in_blocks(f, p); }, in_parts);
   }
 }
 

@@ -41,7 +41,9 @@ inline FirstKeys window(std::int64_t size) {
 /// Documents of a few tokens, or of some `mean`, in sequences that are cut without regard to them.
 inline FirstKeys documents(std::int32_t mean) {
   return [mean](Fixture& f, const AttentionShape& s) {
-    const Tensor dice = f.random_ids(rows(s), 0, mean, 7);
+    const Context host(1, Device::host());
+    Fixture g(host, DType::f32);
+    const Tensor dice = g.random_ids(rows(s), 0, mean, 7);
     std::vector<std::int32_t> first;
     for (std::int64_t r = 0; r < rows(s); ++r) {
       const auto t = static_cast<std::int32_t>(r % s.sequence);
@@ -50,6 +52,14 @@ inline FirstKeys documents(std::int32_t mean) {
     }
     return f.ids(first);
   };
+}
+
+/// What is rounded on the way, y and its gradient, weighs in what is made of it.
+constexpr GpuTolerances in_parts{.f32 = 2e-6, .f16 = 4e-3, .bf16 = 3e-2};
+
+/// What threads that are fibers do in a moment.
+inline bool is_small(const AttentionShape& s) {
+  return rows(s) * s.query_heads <= 900;
 }
 
 /// Room for some queries' attention to some keys.

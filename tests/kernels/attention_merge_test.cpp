@@ -61,6 +61,7 @@ TEST_CASE("fast merge_attention agrees with its reference") {
     };
     check_fast_kernel(run);
     check_fast_half_kernel(run);
+    check_gpu_kernel(run);
   }
 }
 

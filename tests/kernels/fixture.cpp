@@ -169,13 +169,13 @@ Tensor Fixture::allocate(DType dtype, Shape shape) {
                 static_cast<std::size_t>(misaligned_elements_) * dtype_bytes(dtype));
 }
 
-/// Where the context is, with the values that `tensor` has on the host.
 Tensor Fixture::placed(const Tensor& tensor) {
   if (context.device() == Device::host()) return tensor;
   const std::size_t begin = static_cast<std::size_t>(misaligned_elements_) * dtype_bytes(tensor.dtype());
   buffers_.emplace_back(context.device(), begin + tensor.bytes());
   const Tensor there(buffers_.back(), tensor.dtype(), tensor.shape(), begin);
   copy(context, tensor, there);
+  accelerator().wait(context.stream());
   return there;
 }
 
@@ -283,10 +283,12 @@ void check_fast_half_kernel(const Case& run, Threads threads, double tolerance) 
   }
 }
 
-void check_gpu_kernel(const Case& run) {
-  const std::pair<DType, double> tolerances[] = {
-      {DType::f64, 1e-12}, {DType::f32, 1e-6}, {DType::f16, 1.0 / (1 << 11)}, {DType::bf16, 1.0 / (1 << 8)}};
-  for (const auto& [dtype, tolerance] : tolerances) {
+void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances) {
+  const std::pair<DType, double> by_dtype[] = {{DType::f64, tolerances.f64},
+                                               {DType::f32, tolerances.f32},
+                                               {DType::f16, tolerances.f16},
+                                               {DType::bf16, tolerances.bf16}};
+  for (const auto& [dtype, tolerance] : by_dtype) {
     INFO("on the test device, " << dtype_name(dtype));
     const Outcome expected = by_reference(run, dtype);
     const Outcome first = on_gpu(run, dtype, 1), again = on_gpu(run, dtype, 2);

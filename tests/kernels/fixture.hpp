@@ -21,6 +21,8 @@ class Fixture {
 
   /// Random values are rounded to this dtype too: what its kernels are given is given to fp32's.
   void round_to(DType dtype) { rounding_ = dtype; }
+  /// Of what kernels keep beside its tensors.
+  DType wide_dtype() const { return dtype_ == DType::f64 ? DType::f64 : DType::f32; }
   /// Values in ±scale that depend on `seed` and rounding only and are exact in fp32.
   Tensor random(Shape shape, std::uint64_t seed, double scale = 1);
   /// The given values in row-major order.
@@ -28,6 +30,8 @@ class Fixture {
   Tensor ids(const std::vector<std::int32_t>& values);
   /// int32 in [lowest, end).
   Tensor random_ids(std::int64_t count, std::int32_t lowest, std::int32_t end, std::uint64_t seed);
+  /// Where the context is, with the values that a tensor of the host has.
+  Tensor placed(const Tensor& tensor);
   /// Filled with NaN: whatever a kernel fails to write shows.
   Tensor output(Shape shape);
   Tensor output_f64(Shape shape);
@@ -39,10 +43,8 @@ class Fixture {
 
  private:
   Tensor allocate(DType dtype, Shape shape);
-  Tensor placed(const Tensor& tensor);
   Tensor unwritten(DType dtype, Shape shape);
   Tensor random_in(DType dtype, Shape shape, std::uint64_t seed, double scale);
-  DType wide_dtype() const { return dtype_ == DType::f64 ? DType::f64 : DType::f32; }
   DType dtype_, rounding_;
   std::int64_t misaligned_elements_;
   std::vector<Buffer> buffers_;
@@ -70,10 +72,13 @@ void check_fast_kernel(const Case& run, Threads threads = Threads::any, double t
 /// the rounded inputs.
 void check_fast_half_kernel(const Case& run, Threads threads = Threads::any, double tolerance = 2e-2);
 
-/// The kernel for GPUs agrees with its reference, in fp64, fp32 and, rounded once, the 16-bit floats; touches
-/// nothing beyond its tensors; and gives the same bits again when threads, blocks and streams take turns in
-/// other orders.
-void check_gpu_kernel(const Case& run);
+struct GpuTolerances {
+  double f64 = 1e-12, f32 = 1e-6, f16 = 1.0 / (1 << 11), bf16 = 1.0 / (1 << 8);
+};
+/// The kernel for GPUs agrees with its reference, in fp64, fp32 and, rounded once by default, the 16-bit
+/// floats; touches nothing beyond its tensors; and gives the same bits again when threads, blocks and streams
+/// take turns in other orders.
+void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances = {});
 
 /// `gradient` is that of `loss` with respect to the fp64 tensor x, by central differences.
 void check_gradient(const std::function<double()>& loss, const Tensor& x, const Tensor& gradient);

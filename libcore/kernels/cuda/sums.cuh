@@ -22,6 +22,14 @@ __device__ T warp_sum(T value) {
   return value;
 }
 
+/// The largest that is a number; all lanes of the warp get it.
+template <class T>
+__device__ T warp_max(T value) {
+  for (int lanes = warp_size / 2; lanes > 0; lanes /= 2)
+    value = fmax(value, __shfl_xor_sync(0xFFFFFFFFU, value, lanes));
+  return value;
+}
+
 /// All threads of the block, which has threads_per_block, get it. May be called again at once.
 template <class T>
 __device__ T block_sum(T value) {

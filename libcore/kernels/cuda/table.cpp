@@ -4,6 +4,18 @@
 
 namespace dt::kernels::cuda {
 
-const GpuKernels table{add, add_bias_residual, accumulate, convert, convert_columns, sum_squares_by_block};
+const GpuKernels table{
+    .attention = attention,
+    .attention_backward = attention_backward,
+    .merge_attention = merge_attention,
+    .rotary = rotary,
+
+    .add = add,
+    .add_bias_residual = add_bias_residual,
+    .accumulate = accumulate,
+    .convert = convert,
+    .convert_columns = convert_columns,
+    .sum_squares_by_block = sum_squares_by_block,
+};
 
 }  // namespace dt::kernels::cuda

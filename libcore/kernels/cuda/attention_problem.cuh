@@ -1,0 +1,117 @@
+#pragma once
+// What attention's kernels know of a call. Legend: as kernels/attention.hpp.
+
+#include "kernels/attention.hpp"
+#include "kernels/cuda/code.cuh"
+#include "kernels/cuda/sums.cuh"
+
+namespace dt::kernels::cuda {
+
+/// A warp has a query or a key of a head; a block has a few warps.
+inline constexpr unsigned warps_per_block = 4;
+
+struct AttentionProblem {
+  std::int64_t B, H, K, Tq, Tk, D;
+  std::int64_t query_position, key_position;
+  const std::int32_t* first_R;  // null: 0 throughout
+
+  AttentionProblem(const AttentionShape& shape, const Visibility& visibility, std::int64_t key_rows)
+      : B(shape.batch),
+        H(shape.query_heads),
+        K(shape.key_value_heads),
+        Tq(shape.sequence),
+        Tk(key_rows / shape.batch),
+        D(shape.head_dim),
+        query_position(visibility.query_position),
+        key_position(visibility.key_position),
+        first_R(elements<std::int32_t>(visibility.first_R)) {}
+
+  __device__ std::int64_t first(std::int64_t b, std::int64_t t) const {
+    return first_R == nullptr ? 0 : first_R[b * Tq + t];
+  }
+};
+
+/// [begin, end) of a call's keys or queries; empty where end is not beyond begin.
+struct Range {
+  std::int64_t begin, end;
+};
+
+/// The keys that query t sees.
+__device__ inline Range seen_keys(const AttentionProblem& p, std::int64_t b, std::int64_t t) {
+  const std::int64_t begin = p.first(b, t) - p.key_position, end = p.query_position + t - p.key_position + 1;
+  return {begin > 0 ? begin : 0, end < p.Tk ? end : p.Tk};
+}
+
+/// The queries that see key s: `first` does not fall along a sequence.
+__device__ inline Range seeing_queries(const AttentionProblem& p, std::int64_t b, std::int64_t s) {
+  const std::int64_t position = s + p.key_position, begin = position - p.query_position;
+  std::int64_t low = begin > 0 ? begin : 0, high = p.Tq;
+  const std::int64_t from = low;
+  while (low < high) {
+    const std::int64_t middle = (low + high) / 2;
+    if (p.first(b, middle) <= position) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return {from, low};
+}
+
+/// A head's rows: row i of sequence b has D elements.
+template <class T>
+struct HeadRows {
+  T* elements;
+  std::int64_t stride, rows;  // between rows, and in a sequence
+
+  HeadRows(const Columns& columns, std::int64_t batch)
+      : elements(columns.rows_RS.data<std::remove_const_t<T>>() + columns.first),
+        stride(columns.rows_RS.dim(1)),
+        rows(columns.rows_RS.dim(0) / batch) {}
+  __device__ T* row(std::int64_t b, std::int64_t i, std::int64_t head, std::int64_t D) const {
+    return elements + (b * rows + i) * stride + head * D;
+  }
+};
+
+/// Which head of which sequence, and which of its queries or keys, a warp has: the last goes fastest.
+struct Place {
+  std::int64_t b, h, i;
+};
+__device__ inline std::int64_t warp_index() {
+  return static_cast<std::int64_t>(blockIdx.x) * warps_per_block + threadIdx.x / warp_size;
+}
+__device__ inline Place place_of(std::int64_t index, std::int64_t heads, std::int64_t length) {
+  return {index / (heads * length), index / length % heads, index % length};
+}
+
+/// `count` values of the warp's own in the block's memory, of `each` that a warp has in all.
+template <class V>
+__device__ V* of_warp(std::int64_t each) {
+  return reinterpret_cast<V*>(shared_bytes()) + threadIdx.x / warp_size * each;
+}
+/// A warp for each of `places`, each with `values` of memory. Errors: internal, where a block has less.
+template <class V>
+Grid grid_of_warps(std::int64_t places, std::int64_t values) {
+  constexpr std::size_t most_bytes = 48 << 10;
+  const Grid grid{.blocks = static_cast<unsigned>((places + warps_per_block - 1) / warps_per_block),
+                  .threads = warps_per_block * warp_size,
+                  .shared_bytes = warps_per_block * static_cast<std::size_t>(values) * sizeof(V)};
+  DT_CHECK(grid.shared_bytes <= most_bytes, "attention: a head is too wide: {} bytes of a block's memory",
+           grid.shared_bytes);
+  return grid;
+}
+
+/// A row's values into the warp's memory; whoever reads them waits first.
+template <class V, class T>
+__device__ void keep(const T* row, std::int64_t D, V* values) {
+  for (std::int64_t d = threadIdx.x % warp_size; d < D; d += warp_size) values[d] = load(row + d);
+}
+
+template <class V, class T>
+__device__ V dot(const V* values, const T* row, std::int64_t D) {
+  V sum = 0;
+  for (std::int64_t d = 0; d < D; ++d) sum += values[d] * load(row + d);
+  return sum;
+}
+
+}  // namespace dt::kernels::cuda
