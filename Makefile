@@ -6,6 +6,8 @@ BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
+# Kernels for GPUs: auto, where nvcc is found, on or off.
+CUDA ?= auto
 
 build_packages := build-essential cmake ninja-build pkg-config libboost-program-options-dev libarchive-dev \
   libfmt-dev libhdf5-dev libhwy-dev liblzma-dev libopenmpi-dev libpcre2-dev libsimdjson-dev libutf8proc-dev \
@@ -35,7 +37,7 @@ endef
 
 # $(call configure,ON|OFF tests,ON|OFF benchmarks)
 define configure
-cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD)/configure.log 2>&1 \
+cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCUDA=$(CUDA) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD)/configure.log 2>&1 \
   || { cat $(BUILD)/configure.log >&2; exit 1; }
 endef
 
