@@ -1,5 +1,9 @@
 #include "device/fiber_block.hpp"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 #include <algorithm>
 #include <boost/context/fiber.hpp>
 #include <boost/context/pooled_fixedsize_stack.hpp>
@@ -42,10 +46,56 @@ class SharedMemory {
   std::byte* memory_;
 };
 
+/// Of a fiber, or the scheduler's.
+struct Stack {
+  const void* bottom = nullptr;
+  std::size_t bytes = 0;
+  void* of_sanitizer = nullptr;
+};
+
+/// AddressSanitizer is told of every change of stacks, or it takes what one leaves behind for the other's.
+void leave(Stack& from, const Stack& to, bool for_ever = false) {
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_start_switch_fiber(for_ever ? nullptr : &from.of_sanitizer, to.bottom, to.bytes);
+#else
+  static_cast<void>(from), static_cast<void>(to), static_cast<void>(for_ever);
+#endif
+}
+void arrive(Stack& at, Stack& from) {
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_finish_switch_fiber(at.of_sanitizer, &from.bottom, &from.bytes);
+#else
+  static_cast<void>(at), static_cast<void>(from);
+#endif
+}
+
+/// Stacks that are used again, of which the last that was given is known.
+class Stacks {
+ public:
+  context::stack_context allocate() {
+    const context::stack_context given = pool_.allocate();
+    last_ = {static_cast<std::byte*>(given.sp) - given.size, given.size};
+    return given;
+  }
+  void deallocate(context::stack_context& stack) { pool_.deallocate(stack); }
+  const Stack& last() const { return last_; }
+
+ private:
+  context::pooled_fixedsize_stack pool_{stack_bytes};
+  Stack last_;
+};
+/// Fibers hold a copy of their allocator.
+struct StacksOf {
+  Stacks* stacks;
+  context::stack_context allocate() { return stacks->allocate(); }
+  void deallocate(context::stack_context& stack) { stacks->deallocate(stack); }
+};
+
 enum class State { ready, at_warp, at_block, ended };
 
 struct Thread {
   context::fiber fiber;
+  Stack stack;
   unsigned index = 0;
   State state = State::ready;
   std::uint32_t mask = 0;  // at_warp: for whom it waits
@@ -70,8 +120,11 @@ class Block {
 
   /// Of the running thread: it goes on when it is ready again.
   void wait(State state) {
-    running_->state = state;
+    Thread& thread = *running_;
+    thread.state = state;
+    leave(thread.stack, own_stack_);
     scheduler_ = std::move(scheduler_).resume();
+    arrive(thread.stack, own_stack_);
   }
 
  private:
@@ -83,8 +136,9 @@ class Block {
 
   const Launch& launch_;
   std::byte* shared_;
+  Stacks stacks_;
+  Stack own_stack_;
   std::vector<Thread> threads_;
-  context::pooled_fixedsize_stack stacks_{stack_bytes};
   context::fiber scheduler_;
   Thread* running_ = nullptr;
   std::exception_ptr error_;
@@ -95,23 +149,30 @@ Block* current = nullptr;  // one at a time
 
 void Block::start(Thread& thread) {
   thread.state = State::ready;
-  thread.fiber = context::fiber(std::allocator_arg, stacks_, [this, &thread](context::fiber&& scheduler) {
-    scheduler_ = std::move(scheduler);
-    try {
-      launch_.thread();
-    } catch (const context::detail::forced_unwind&) {
-      throw;
-    } catch (...) {
-      error_ = std::current_exception();
-    }
-    thread.state = State::ended;
-    return std::move(scheduler_);
-  });
+  thread.fiber =
+      context::fiber(std::allocator_arg, StacksOf{&stacks_}, [this, &thread](context::fiber&& scheduler) {
+        arrive(thread.stack, own_stack_);
+        scheduler_ = std::move(scheduler);
+        try {
+          launch_.thread();
+        } catch (const context::detail::forced_unwind&) {
+          throw;
+        } catch (...) {
+          error_ = std::current_exception();
+        }
+        thread.state = State::ended;
+        leave(thread.stack, own_stack_, true);
+        return std::move(scheduler_);
+      });
+  thread.stack = stacks_.last();
 }
 
 void Block::resume(Thread& thread) {
   running_ = &thread;
+  Stack none;
+  leave(own_stack_, thread.stack);
   thread.fiber = std::move(thread.fiber).resume();
+  arrive(own_stack_, none);
   if (error_) std::rethrow_exception(error_);
 }
 
