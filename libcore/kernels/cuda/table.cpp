@@ -4,6 +4,10 @@
 
 namespace dt::kernels::cuda {
 
-const GpuKernels table{add, add_bias_residual, accumulate, convert, convert_columns, sum_squares_by_block};
+const GpuKernels table{
+    layer_norm,      layer_norm_backward,  rms_norm, rms_norm_backward, gelu,       gelu_backward,
+    swiglu,          swiglu_backward,      add,      add_bias_residual, accumulate, convert,
+    convert_columns, sum_squares_by_block,
+};
 
 }  // namespace dt::kernels::cuda
