@@ -1,13 +1,25 @@
 #pragma once
 // The kernels of a program's GPUs. Most programs know of none, and link none.
 
+#include "kernels/activation.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/norm.hpp"
 
 namespace dt::kernels {
 
 /// Each has the signature of the public function of its name, which has checked the arguments.
 struct GpuKernels {
+  decltype(kernels::layer_norm)* layer_norm;
+  decltype(kernels::layer_norm_backward)* layer_norm_backward;
+  decltype(kernels::rms_norm)* rms_norm;
+  decltype(kernels::rms_norm_backward)* rms_norm_backward;
+
+  decltype(kernels::gelu)* gelu;
+  decltype(kernels::gelu_backward)* gelu_backward;
+  decltype(kernels::swiglu)* swiglu;
+  decltype(kernels::swiglu_backward)* swiglu_backward;
+
   decltype(kernels::attention)* attention;
   decltype(kernels::attention_backward)* attention_backward;
   decltype(kernels::merge_attention)* merge_attention;

@@ -60,25 +60,66 @@ TEST_CASE("swiglu_backward is swiglu's gradient") {
   check_gradient([&] { return swiglu(context, x, y), weighted_sum(y, dy); }, x, dx);
 }
 
+Case gelu_case(std::int64_t R, std::int64_t F, bool in_place = false) {
+  return [=](Fixture& f) -> std::vector<Tensor> {
+    const Tensor x = f.random({R, F}, 1, 6), dy = f.random({R, F}, 2), y = f.output({R, F}),
+                 dx = in_place ? x : f.output({R, F});
+    gelu(f.context, x, y);
+    gelu_backward(f.context, dy, x, dx);
+    return {y, dx};
+  };
+}
+
+Case swiglu_case(std::int64_t R, std::int64_t F, bool in_place = false) {
+  return [=](Fixture& f) -> std::vector<Tensor> {
+    const Tensor x = f.random({R, 2 * F}, 1, 6), dy = f.random({R, F}, 2);
+    const Tensor y = f.output({R, F}), dx = in_place ? x : f.output({R, 2 * F});
+    swiglu(f.context, x, y);
+    swiglu_backward(f.context, dy, x, dx);
+    return {y, dx};
+  };
+}
+
 TEST_CASE("fast activations agree with their references") {
-  for (const auto& [R_, F_] : sizes) {
-    const std::int64_t R = R_, F = F_;
+  for (const auto& [R, F] : sizes) {
     INFO("R " << R << " F " << F);
-    check_all_dtypes([=](Fixture& f) -> std::vector<Tensor> {
-      const Tensor x = f.random({R, F}, 1, 6), dy = f.random({R, F}, 2), y = f.output({R, F}),
-                   dx = f.output({R, F});
-      gelu(f.context, x, y);
-      gelu_backward(f.context, dy, x, dx);
-      return {y, dx};
-    });
-    check_all_dtypes([=](Fixture& f) -> std::vector<Tensor> {
-      const Tensor x = f.random({R, 2 * F}, 1, 6), dy = f.random({R, F}, 2);
-      const Tensor y = f.output({R, F}), dx = f.output({R, 2 * F});
-      swiglu(f.context, x, y);
-      swiglu_backward(f.context, dy, x, dx);
-      return {y, dx};
-    });
+    check_all_dtypes(gelu_case(R, F));
+    check_all_dtypes(swiglu_case(R, F));
   }
+}
+
+TEST_CASE("activations on GPUs agree with their references") {
+  const Sizes gpu_sizes[] = {{1, 1},   {3, 5},   {4, 64},   {67, 515}, {1, 256},  {2, 257}, {5, 255},
+                             {31, 33}, {300, 7}, {9, 2048}, {7, 2049}, {64, 512}, {0, 5}};
+  for (const auto& [R, F] : gpu_sizes) {
+    INFO("R " << R << " F " << F);
+    check_gpu_kernel(gelu_case(R, F));
+    check_gpu_kernel(swiglu_case(R, F));
+  }
+}
+
+TEST_CASE("activation gradients on GPUs may be written over what the contract allows") {
+  check_gpu_kernel(gelu_case(3, 300, true));
+  check_gpu_kernel(swiglu_case(3, 300, true));
+  check_gpu_kernel([](Fixture& f) -> std::vector<Tensor> {
+    const Tensor dy = f.random({3, 300}, 2);
+    gelu_backward(f.context, dy, f.random({3, 300}, 1, 6), dy);
+    return {dy};
+  });
+}
+
+TEST_CASE("activations on GPUs stay finite at extreme inputs") {
+  check_gpu_kernel([](Fixture& f) -> std::vector<Tensor> {
+    const Tensor x = f.values({1, 8}, {-6e4, -1e4, -128, -50, 50, 128, 1e4, 6e4}), y = f.output({1, 8}),
+                 dx = f.output({1, 8}), half = f.output({1, 4}), dhalf = f.output({1, 8});
+    const Tensor one = f.values({1, 8}, std::vector<double>(8, 1));
+    const Tensor gate_up = f.values({1, 8}, {-1e4, -128, 128, 1e4, 1, 1, 1, 1});
+    gelu(f.context, x, y);
+    gelu_backward(f.context, one, x, dx);
+    swiglu(f.context, gate_up, half);
+    swiglu_backward(f.context, f.values({1, 4}, {1, 1, 1, 1}), gate_up, dhalf);
+    return {y, dx, half, dhalf};
+  });
 }
 
 TEST_CASE("activations stay finite at extreme inputs") {

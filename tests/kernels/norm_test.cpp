@@ -115,50 +115,80 @@ TEST_CASE("norms may be written over what the contract allows") {
   }
 }
 
+Case layer_norm_case(std::int64_t R, std::int64_t C, bool with_bias) {
+  return [=](Fixture& f) -> std::vector<Tensor> {
+    const Tensor y = f.output({R, C}), mean = f.wide_output({R}), rstd = f.wide_output({R});
+    layer_norm(f.context, f.random({R, C}, 1), f.random({C}, 2), with_bias ? f.random({C}, 3) : Tensor(),
+               1e-5, y, mean, rstd);
+    return {y, mean, rstd};
+  };
+}
+
+Case rms_norm_case(std::int64_t R, std::int64_t C) {
+  return [=](Fixture& f) -> std::vector<Tensor> {
+    const Tensor y = f.output({R, C}), rstd = f.wide_output({R});
+    rms_norm(f.context, f.random({R, C}, 1), f.random({C}, 2), 1e-5, y, rstd);
+    return {y, rstd};
+  };
+}
+
+/// With dresidual and dbias or without.
+Case layer_norm_backward_case(std::int64_t R, std::int64_t C, bool with_both) {
+  return [=](Fixture& f) -> std::vector<Tensor> {
+    const Tensor dy = f.random({R, C}, 1), x = f.random({R, C}, 2), w = f.random({C}, 3);
+    const Tensor mean = f.wide_random({R}, 4), rstd = f.wide_random({R}, 5), dx = f.output({R, C});
+    const Tensor around = with_both ? f.random({R, C}, 6) : Tensor();
+    const Tensor dw = f.random_gradient({C}, 7, with_both);
+    const Tensor db = with_both ? f.random_gradient({C}, 8, true) : Tensor();
+    layer_norm_backward(f.context, dy, x, w, mean, rstd, around, dx, dw, db);
+    return with_both ? std::vector<Tensor>{dx, dw, db} : std::vector<Tensor>{dx, dw};
+  };
+}
+
+Case rms_norm_backward_case(std::int64_t R, std::int64_t C, bool with_residual) {
+  return [=](Fixture& f) -> std::vector<Tensor> {
+    const Tensor dy = f.random({R, C}, 1), x = f.random({R, C}, 2), w = f.random({C}, 3);
+    const Tensor rstd = f.wide_random({R}, 5), dx = f.output({R, C});
+    const Tensor around = with_residual ? f.random({R, C}, 6) : Tensor();
+    const Tensor dw = f.random_gradient({C}, 7, !with_residual);
+    rms_norm_backward(f.context, dy, x, w, rstd, around, dx, dw);
+    return {dx, dw};
+  };
+}
+
 TEST_CASE("fast norms agree with their references") {
-  for (const auto& [R_, C_] : sizes) {
-    const std::int64_t R = R_, C = C_;
+  for (const auto& [R, C] : sizes) {
     INFO("R " << R << " C " << C);
-    for (const bool with_bias : {false, true}) {
-      check_all_dtypes([=](Fixture& f) -> std::vector<Tensor> {
-        const Tensor y = f.output({R, C}), mean = f.wide_output({R}), rstd = f.wide_output({R});
-        layer_norm(f.context, f.random({R, C}, 1), f.random({C}, 2), with_bias ? f.random({C}, 3) : Tensor(),
-                   1e-5, y, mean, rstd);
-        return {y, mean, rstd};
-      });
-    }
-    check_all_dtypes([=](Fixture& f) -> std::vector<Tensor> {
-      const Tensor y = f.output({R, C}), rstd = f.wide_output({R});
-      rms_norm(f.context, f.random({R, C}, 1), f.random({C}, 2), 1e-5, y, rstd);
-      return {y, rstd};
-    });
+    for (const bool with_bias : {false, true}) check_all_dtypes(layer_norm_case(R, C, with_bias));
+    check_all_dtypes(rms_norm_case(R, C));
   }
 }
 
 TEST_CASE("fast norms' backwards agree with their references") {
-  for (const auto& [R_, C_] : sizes) {
-    const std::int64_t R = R_, C = C_;
+  for (const auto& [R, C] : sizes) {
     INFO("R " << R << " C " << C);
     for (const bool with_both : {false, true}) {
-      check_all_dtypes([=](Fixture& f) -> std::vector<Tensor> {
-        const Tensor dy = f.random({R, C}, 1), x = f.random({R, C}, 2), w = f.random({C}, 3);
-        const Tensor mean = f.wide_random({R}, 4), rstd = f.wide_random({R}, 5), dx = f.output({R, C});
-        const Tensor around = with_both ? f.random({R, C}, 6) : Tensor();
-        const Tensor dw = f.random_gradient({C}, 7, with_both);
-        const Tensor db = with_both ? f.random_gradient({C}, 8, true) : Tensor();
-        layer_norm_backward(f.context, dy, x, w, mean, rstd, around, dx, dw, db);
-        return with_both ? std::vector<Tensor>{dx, dw, db} : std::vector<Tensor>{dx, dw};
-      });
-      check_all_dtypes([=](Fixture& f) -> std::vector<Tensor> {
-        const Tensor dy = f.random({R, C}, 1), x = f.random({R, C}, 2), w = f.random({C}, 3);
-        const Tensor rstd = f.wide_random({R}, 5), dx = f.output({R, C});
-        const Tensor around = with_both ? f.random({R, C}, 6) : Tensor();
-        const Tensor dw = f.random_gradient({C}, 7, !with_both);
-        rms_norm_backward(f.context, dy, x, w, rstd, around, dx, dw);
-        return {dx, dw};
-      });
+      check_all_dtypes(layer_norm_backward_case(R, C, with_both));
+      check_all_dtypes(rms_norm_backward_case(R, C, with_both));
     }
   }
+}
+
+// Rows that are warps' and blocks', runs of rows that are full and not.
+const Sizes gpu_sizes[] = {{1, 1},   {3, 7},   {2, 64},   {65, 17},   {16, 32},  {17, 33}, {8, 512},
+                           {9, 511}, {1, 513}, {18, 768}, {10, 1023}, {3, 2049}, {0, 5}};
+
+TEST_CASE("norms on GPUs agree with their references") {
+  for (const auto& [R, C] : gpu_sizes) {
+    INFO("R " << R << " C " << C);
+    for (const bool with_both : {false, true}) {
+      check_gpu_kernel(layer_norm_case(R, C, with_both));
+      check_gpu_kernel(layer_norm_backward_case(R, C, with_both));
+      check_gpu_kernel(rms_norm_backward_case(R, C, with_both));
+    }
+    check_gpu_kernel(rms_norm_case(R, C));
+  }
+  check_gpu_kernel(rms_norm_backward_case(4099, 3, true));  // as many runs as there may be, and longer ones
 }
 
 TEST_CASE("norms larger than the caches have the bits of small ones") {
@@ -196,6 +226,37 @@ TEST_CASE("layer_norm keeps its digits far from zero") {
         return {y, mean, rstd};
       },
       Threads::any, 2e-5);
+}
+
+TEST_CASE("layer_norm on GPUs keeps its digits far from zero") {
+  std::vector<double> values(2 * 768);  // that every dtype has, about 100
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 100 + 0.5 * (static_cast<double>(i % 3) - 1);
+  check_gpu_kernel([&](Fixture& f) -> std::vector<Tensor> {
+    const Tensor x = f.values({2, 768}, values), y = f.output({2, 768}), mean = f.wide_output({2}),
+                 rstd = f.wide_output({2});
+    layer_norm(f.context, x, f.random({768}, 2), Tensor(), 1e-5, y, mean, rstd);
+    return {y, mean, rstd};
+  });
+}
+
+TEST_CASE("norms on GPUs may be written over what the contract allows") {
+  for (const std::int64_t C : {37, 600}) {
+    for (const std::size_t over : {0, 1, 2}) {  // dresidual, dy or x
+      check_gpu_kernel([=](Fixture& f) -> std::vector<Tensor> {
+        const Tensor around = f.random({20, C}, 1), dy = f.random({20, C}, 2), x = f.random({20, C}, 6);
+        const Tensor dx = std::vector<Tensor>{around, dy, x}[over], w = f.random({C}, 3);
+        const Tensor mean = f.wide_random({20}, 4), rstd = f.wide_random({20}, 5);
+        const Tensor dw = f.random_gradient({C}, 7, true), db = f.random_gradient({C}, 8, true);
+        layer_norm_backward(f.context, dy, x, w, mean, rstd, around, dx, dw, db);
+        return {dx, dw, db};
+      });
+    }
+    check_gpu_kernel([=](Fixture& f) -> std::vector<Tensor> {
+      const Tensor x = f.random({20, C}, 6), rstd = f.wide_output({20});
+      rms_norm(f.context, x, f.random({C}, 3), 1e-5, x, rstd);
+      return {x, rstd};
+    });
+  }
 }
 
 TEST_CASE("norms refuse shapes that do not fit") {

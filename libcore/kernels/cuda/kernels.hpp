@@ -1,10 +1,22 @@
 #pragma once
 // The kernels for GPUs, with the public functions' signatures. Arguments were checked already.
 
+#include "kernels/activation.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/norm.hpp"
 
 namespace dt::kernels::cuda {
+
+decltype(kernels::layer_norm) layer_norm;
+decltype(kernels::layer_norm_backward) layer_norm_backward;
+decltype(kernels::rms_norm) rms_norm;
+decltype(kernels::rms_norm_backward) rms_norm_backward;
+
+decltype(kernels::gelu) gelu;
+decltype(kernels::gelu_backward) gelu_backward;
+decltype(kernels::swiglu) swiglu;
+decltype(kernels::swiglu_backward) swiglu_backward;
 
 decltype(kernels::attention) attention;
 decltype(kernels::attention_backward) attention_backward;

@@ -5,6 +5,16 @@
 namespace dt::kernels::cuda {
 
 const GpuKernels table{
+    .layer_norm = layer_norm,
+    .layer_norm_backward = layer_norm_backward,
+    .rms_norm = rms_norm,
+    .rms_norm_backward = rms_norm_backward,
+
+    .gelu = gelu,
+    .gelu_backward = gelu_backward,
+    .swiglu = swiglu,
+    .swiglu_backward = swiglu_backward,
+
     .attention = attention,
     .attention_backward = attention_backward,
     .merge_attention = merge_attention,
