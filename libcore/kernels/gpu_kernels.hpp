@@ -1,6 +1,7 @@
 #pragma once
 // The kernels of a program's GPUs. Most programs know of none, and link none.
 
+#include "kernels/adamw.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace dt::kernels {
@@ -13,6 +14,8 @@ struct GpuKernels {
   decltype(kernels::convert)* convert;
   decltype(kernels::convert_columns)* convert_columns;
   decltype(kernels::sum_squares_by_block)* sum_squares_by_block;
+
+  decltype(kernels::adamw)* adamw;
 };
 
 /// Errors: internal, where the program has none: nobody made a context of a GPU then.
