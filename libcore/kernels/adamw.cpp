@@ -23,8 +23,8 @@ void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const
     check_tensor("adamw", "copy", copy, copy.dtype(), {numel});
   }
   DT_CHECK(step.step >= 1, "adamw: steps are counted from 1, not {}", step.step);
-  static constexpr Implementations<decltype(adamw)> implementations{reference::adamw<double>,
-                                                                    reference::adamw<float>, cpu::adamw};
+  static constexpr Implementations<decltype(adamw)> implementations{
+      reference::adamw<double>, reference::adamw<float>, cpu::adamw, &GpuKernels::adamw};
   pick(implementations, context, "adamw", dtype)(context, step, w, grad, m, v, copy);
 }
 

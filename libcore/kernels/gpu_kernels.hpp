@@ -2,6 +2,7 @@
 // The kernels of a program's GPUs. Most programs know of none, and link none.
 
 #include "kernels/activation.hpp"
+#include "kernels/adamw.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/norm.hpp"
@@ -31,6 +32,8 @@ struct GpuKernels {
   decltype(kernels::convert)* convert;
   decltype(kernels::convert_columns)* convert_columns;
   decltype(kernels::sum_squares_by_block)* sum_squares_by_block;
+
+  decltype(kernels::adamw)* adamw;
 };
 
 /// Errors: internal, where the program has none: nobody made a context of a GPU then.

@@ -2,6 +2,7 @@
 // The kernels for GPUs, with the public functions' signatures. Arguments were checked already.
 
 #include "kernels/activation.hpp"
+#include "kernels/adamw.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/norm.hpp"
@@ -29,5 +30,7 @@ decltype(kernels::accumulate) accumulate;
 decltype(kernels::convert) convert;
 decltype(kernels::convert_columns) convert_columns;
 decltype(kernels::sum_squares_by_block) sum_squares_by_block;
+
+decltype(kernels::adamw) adamw;
 
 }  // namespace dt::kernels::cuda

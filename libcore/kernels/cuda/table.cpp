@@ -26,6 +26,8 @@ const GpuKernels table{
     .convert = convert,
     .convert_columns = convert_columns,
     .sum_squares_by_block = sum_squares_by_block,
+
+    .adamw = adamw,
 };
 
 }  // namespace dt::kernels::cuda
