@@ -2,12 +2,23 @@
 // The kernels of a program's GPUs. Most programs know of none, and link none.
 
 #include "kernels/adamw.hpp"
+#include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/embedding.hpp"
 
 namespace dt::kernels {
 
 /// Each has the signature of the public function of its name, which has checked the arguments.
 struct GpuKernels {
+  decltype(kernels::embedding)* embedding;
+  decltype(kernels::embedding_backward)* embedding_backward;
+
+  decltype(kernels::cross_entropy)* cross_entropy;
+  decltype(kernels::cross_entropy_gradient)* cross_entropy_gradient;
+  decltype(kernels::cross_entropy_part)* cross_entropy_part;
+  decltype(kernels::cross_entropy_of_parts)* cross_entropy_of_parts;
+  decltype(kernels::cross_entropy_gradient_of_parts)* cross_entropy_gradient_of_parts;
+
   decltype(kernels::add)* add;
   decltype(kernels::add_bias_residual)* add_bias_residual;
   decltype(kernels::accumulate)* accumulate;
