@@ -20,7 +20,8 @@ void check_gradient(const char* kernel, const char* name, const Tensor& gradient
 /// Error{internal} unless `tensor` has this rank.
 void check_rank(const char* kernel, const char* name, const Tensor& tensor, int rank);
 
-/// Error{internal} unless every one of the int32 ids lies in [lowest, end).
+/// Error{internal} unless every one of the int32 ids lies in [lowest, end). Not of those that lie on a
+/// GPU: reading them would wait for it.
 void check_ids(const char* kernel, const Tensor& ids, std::int64_t lowest, std::int64_t end);
 
 /// The whole dim of which a tensor has `held`. Error{internal} unless the slice lies in it.

@@ -38,7 +38,8 @@ void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor
   const DType dtype = check_logits("cross_entropy", logits_RV, labels_R, {});
   check_nll("cross_entropy", labels_R, nll_R);
   static constexpr Implementations<decltype(cross_entropy)> implementations{
-      reference::cross_entropy<double>, reference::cross_entropy<float>, cpu::cross_entropy};
+      reference::cross_entropy<double>, reference::cross_entropy<float>, cpu::cross_entropy,
+      &GpuKernels::cross_entropy};
   pick(implementations, context, "cross_entropy", dtype)(context, logits_RV, labels_R, nll_R);
 }
 
@@ -48,7 +49,7 @@ void cross_entropy_gradient(const Context& context, const Tensor& labels_R, doub
   check_nll("cross_entropy_gradient", labels_R, nll_R);
   static constexpr Implementations<decltype(cross_entropy_gradient)> implementations{
       reference::cross_entropy_gradient<double>, reference::cross_entropy_gradient<float>,
-      cpu::cross_entropy_gradient};
+      cpu::cross_entropy_gradient, &GpuKernels::cross_entropy_gradient};
   pick(implementations, context, "cross_entropy_gradient", dtype)(context, labels_R, scale, nll_R, logits_RV);
 }
 
@@ -57,15 +58,18 @@ void cross_entropy_part(const Context& context, const Tensor& logits_RV, const T
   const DType dtype = check_logits("cross_entropy_part", logits_RV, labels_R, columns);
   check_tensor("cross_entropy_part", "part_3R", part_3R, DType::f64, {3, logits_RV.dim(0)});
   static constexpr Implementations<decltype(cross_entropy_part)> implementations{
-      reference::cross_entropy_part<double>, reference::cross_entropy_part<float>, cpu::cross_entropy_part};
+      reference::cross_entropy_part<double>, reference::cross_entropy_part<float>, cpu::cross_entropy_part,
+      &GpuKernels::cross_entropy_part};
   pick(implementations, context, "cross_entropy_part", dtype)(context, logits_RV, labels_R, columns, part_3R);
 }
 
-// A few numbers a row, of which the reference takes care.
+// A few numbers a row, of which the reference takes care on the host.
 void cross_entropy_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
                             const Tensor& nll_R) {
   check_parts("cross_entropy_of_parts", parts_N3R, labels_R, nll_R);
-  reference::cross_entropy_of_parts(context, parts_N3R, labels_R, nll_R);
+  const bool is_host = context.device() == Device::host();
+  (is_host ? reference::cross_entropy_of_parts : gpu_kernels().cross_entropy_of_parts)(context, parts_N3R,
+                                                                                       labels_R, nll_R);
 }
 
 void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
@@ -76,7 +80,7 @@ void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts
   check_parts(kernel, parts_N3R, labels_R, nll_R);
   static constexpr Implementations<decltype(cross_entropy_gradient_of_parts)> implementations{
       reference::cross_entropy_gradient_of_parts<double>, reference::cross_entropy_gradient_of_parts<float>,
-      cpu::cross_entropy_gradient_of_parts};
+      cpu::cross_entropy_gradient_of_parts, &GpuKernels::cross_entropy_gradient_of_parts};
   pick(implementations, context, kernel, dtype)(context, parts_N3R, labels_R, columns, scale, nll_R,
                                                 logits_RV);
 }

@@ -8,11 +8,12 @@
 namespace dt::kernels {
 
 /// nll_R (fp64) = −log softmax(logits)[label] per row. logits are f64, f32, bf16 or f16; labels are int32; a
-/// negative label is no target: its nll is 0.
+/// negative label is no target: its nll is 0. A label beyond the vocabulary: Error{internal}; on a GPU, where
+/// nobody looks at them first, NaN.
 void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
                    const Tensor& nll_R);
 /// The same nll_R, and in the logits' place their gradient (softmax − onehot) · scale per row; zero rows
-/// where the label is negative. Each row is read from memory once.
+/// where the label is negative. Each row is read from memory once, on a GPU also from its cache.
 void cross_entropy_gradient(const Context& context, const Tensor& labels_R, double scale, const Tensor& nll_R,
                             const Tensor& logits_RV);
 

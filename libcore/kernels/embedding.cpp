@@ -15,7 +15,7 @@ void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_
   check_tensor("embedding", "y_RC", y_RC, table_VC.dtype(), {R, C});
   check_ids("embedding", ids_R, 0, check_slice("embedding", slice, V));
   static constexpr Implementations<decltype(embedding)> implementations{
-      reference::embedding<double>, reference::embedding<float>, cpu::embedding};
+      reference::embedding<double>, reference::embedding<float>, cpu::embedding, &GpuKernels::embedding};
   pick(implementations, context, "embedding", table_VC.dtype())(context, ids_R, table_VC, add, y_RC, slice);
 }
 
@@ -28,7 +28,8 @@ void embedding_backward(const Context& context, const Tensor& ids_R, const Tenso
   check_gradient("embedding_backward", "dtable_VC", dtable_VC, dy_RC.dtype(), {V, C});
   check_ids("embedding_backward", ids_R, 0, check_slice("embedding_backward", slice, V));
   static constexpr Implementations<decltype(embedding_backward)> implementations{
-      reference::embedding_backward<double>, reference::embedding_backward<float>, cpu::embedding_backward};
+      reference::embedding_backward<double>, reference::embedding_backward<float>, cpu::embedding_backward,
+      &GpuKernels::embedding_backward};
   pick(implementations, context, "embedding_backward", dy_RC.dtype())(context, ids_R, dy_RC, dtable_VC,
                                                                       slice);
 }

@@ -10,11 +10,11 @@
 namespace dt::kernels {
 
 /// y_RC = table_VC[ids_R], 0 where another rank has the row; with `add`, y += . ids are int32 in [0, the
-/// whole table's rows). Error{internal} outside.
+/// whole table's rows). Outside: Error{internal}; on a GPU, where nobody looks at them first, rows of 0.
 void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_VC, bool add,
                const Tensor& y_RC, Slice slice = {});
 /// dtable_VC[ids_R] += dy_RC for the rows that are here, in order (the same bits for any number of threads,
-/// and however the table is divided).
+/// and however the table is divided). On a GPU rows whose ids lie outside are nobody's.
 void embedding_backward(const Context& context, const Tensor& ids_R, const Tensor& dy_RC,
                         const Tensor& dtable_VC, Slice slice = {});
 

@@ -4,7 +4,9 @@
 #include "kernels/activation.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/embedding.hpp"
 #include "kernels/norm.hpp"
 
 namespace dt::kernels {
@@ -25,6 +27,15 @@ struct GpuKernels {
   decltype(kernels::attention_backward)* attention_backward;
   decltype(kernels::merge_attention)* merge_attention;
   decltype(kernels::rotary)* rotary;
+
+  decltype(kernels::embedding)* embedding;
+  decltype(kernels::embedding_backward)* embedding_backward;
+
+  decltype(kernels::cross_entropy)* cross_entropy;
+  decltype(kernels::cross_entropy_gradient)* cross_entropy_gradient;
+  decltype(kernels::cross_entropy_part)* cross_entropy_part;
+  decltype(kernels::cross_entropy_of_parts)* cross_entropy_of_parts;
+  decltype(kernels::cross_entropy_gradient_of_parts)* cross_entropy_gradient_of_parts;
 
   decltype(kernels::add)* add;
   decltype(kernels::add_bias_residual)* add_bias_residual;

@@ -11,7 +11,7 @@ struct Slice {
   std::int64_t first = 0, total = 0;
 
   /// Where in the tensor `index` lies; −1 where it lies elsewhere, or is negative.
-  std::int64_t place(std::int64_t index, std::int64_t held) const {
+  constexpr std::int64_t place(std::int64_t index, std::int64_t held) const {
     const std::int64_t at = index - first;
     return at >= 0 && at < held ? at : -1;
   }

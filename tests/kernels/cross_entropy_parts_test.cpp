@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/cross_entropy.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/fixture.hpp"
 
 namespace dt::kernels::test {
@@ -13,24 +14,19 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Tensor columns_of(Fixture& f, const Tensor& x_RV, std::int64_t begin, std::int64_t end) {
-  const std::int64_t R = x_RV.dim(0), V = x_RV.dim(1);
-  const std::vector<double> x = to_doubles(x_RV);
-  std::vector<double> columns;
-  for (std::int64_t r = 0; r < R; ++r) {
-    columns.insert(columns.end(), x.begin() + r * V + begin, x.begin() + r * V + end);
-  }
-  return f.values({R, end - begin}, columns);
+  const Tensor columns = f.output({x_RV.dim(0), end - begin});
+  convert_columns(f.context, {x_RV, begin}, {columns}, end - begin);
+  return columns;
 }
 
 Tensor joined(Fixture& f, const std::vector<Tensor>& columns, std::int64_t R, std::int64_t V) {
-  std::vector<double> values;
-  for (std::int64_t r = 0; r < R; ++r) {
-    for (const Tensor& part : columns) {
-      const std::vector<double> row = to_doubles(part.rows(r, r + 1));
-      values.insert(values.end(), row.begin(), row.end());
-    }
+  const Tensor x_RV = f.output({R, V});
+  std::int64_t begin = 0;
+  for (const Tensor& part : columns) {
+    convert_columns(f.context, {part}, {x_RV, begin}, part.dim(1));
+    begin += part.dim(1);
   }
-  return f.values({R, V}, values);
+  return x_RV;
 }
 
 struct Loss {
@@ -54,7 +50,7 @@ Loss divided_loss(Fixture& f, const Tensor& logits_RV, const Tensor& labels_R, d
     const Tensor again_R = f.output_f64({R});
     cross_entropy_gradient_of_parts(f.context, parts_N3R, labels_R, slice(n), scale, again_R,
                                     columns[static_cast<std::size_t>(n)]);
-    CHECK(same_bits(again_R, nll_R));
+    CHECK(same_bits(f.on_host(again_R), f.on_host(nll_R)));
   }
   return {nll_R, joined(f, columns, R, V)};
 }
@@ -157,12 +153,13 @@ TEST_CASE("the loss over a divided vocabulary agrees with its reference and with
       const Tensor labels = f.random_ids(R, -1, static_cast<std::int32_t>(V), 2);
       const Loss loss = divided_loss(f, logits, labels, 128, even_bounds(V, N));
       const Loss whole = whole_loss(f, logits, labels, 128);
-      CHECK(relative_error(loss.nll_R, whole.nll_R) < 1e-6);
-      CHECK(relative_error(loss.gradient_RV, whole.gradient_RV) < 2e-3);
+      CHECK(relative_error(f.on_host(loss.nll_R), f.on_host(whole.nll_R)) < 1e-6);
+      CHECK(relative_error(f.on_host(loss.gradient_RV), f.on_host(whole.gradient_RV)) < 2e-3);
       return {loss.nll_R, loss.gradient_RV};
     };
     check_fast_kernel(run);
     check_fast_half_kernel(run, Threads::any, 4e-3);
+    check_gpu_kernel(run);
   }
 }
 

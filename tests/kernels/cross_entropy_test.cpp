@@ -70,7 +70,8 @@ TEST_CASE("fast cross_entropy agrees with its reference") {
   struct Sizes {
     std::int64_t R, V;
   };
-  for (const auto& [R_, V_] : {Sizes{1, 1}, Sizes{3, 7}, Sizes{5, 64}, Sizes{9, 2049}, Sizes{7, 50257}}) {
+  for (const auto& [R_, V_] : {Sizes{1, 1}, Sizes{3, 7}, Sizes{5, 64}, Sizes{9, 2049}, Sizes{7, 50257},
+                               Sizes{4, 33}, Sizes{6, 512}, Sizes{3, 513}, Sizes{2, 4096}}) {
     const std::int64_t R = R_, V = V_;
     INFO("R " << R << " V " << V);
     const Case run = [=](Fixture& f) -> std::vector<Tensor> {
@@ -79,27 +80,39 @@ TEST_CASE("fast cross_entropy agrees with its reference") {
       const Tensor nll = f.output_f64({R}), again = f.output_f64({R});
       cross_entropy(f.context, logits, labels, nll);
       cross_entropy_gradient(f.context, labels, 128, again, logits);
-      CHECK(same_bits(again, nll));
+      CHECK(same_bits(f.on_host(again), f.on_host(nll)));
       if (V == 1) return {nll};  // the gradient is rounding alone
       return {nll, logits};
     };
     check_fast_kernel(run);
     check_fast_half_kernel(run, Threads::any, 4e-3);
+    check_gpu_kernel(run);
   }
+}
+
+/// In ±5, and alike in every dtype.
+std::vector<double> values_for_all(std::int64_t count) {
+  const Context host(1, Device::host());
+  std::vector<double> values = to_doubles(Fixture(host, DType::f64).random({count}, 1, 5));
+  for (double& value : values) value = std::round(value * 32) / 32;
+  return values;
 }
 
 TEST_CASE("cross_entropy is right wherever in a row the highest logits lie, and beside logits of −∞") {
   constexpr std::int64_t V = 3 * 2048 + 5;
   for (const std::int64_t peak : {std::int64_t{0}, std::int64_t{2048}, V / 2, V - 1}) {
-    check_fast_kernel([=](Fixture& f) -> std::vector<Tensor> {
-      const Tensor logits = f.random({2, V}, 1, 5), nll = f.output_f64({2});
-      logits.data<float>()[peak] = 60;
+    const Case run = [=](Fixture& f) -> std::vector<Tensor> {
+      std::vector<double> values = values_for_all(2 * V);
+      values[static_cast<std::size_t>(peak)] = 60;
       for (std::int64_t v = 0; v < V; ++v) {
-        if (v / 2048 != peak / 2048 && v != 7) logits.data<float>()[V + v] = -INFINITY;
+        if (v / 2048 != peak / 2048 && v != 7) values[static_cast<std::size_t>(V + v)] = -INFINITY;
       }
+      const Tensor logits = f.values({2, V}, values), nll = f.output_f64({2});
       cross_entropy_gradient(f.context, f.ids({3, 7}), 1, nll, logits);
       return {nll, logits.rows(0, 1), logits.rows(1, 2)};
-    });
+    };
+    check_fast_kernel(run);
+    check_gpu_kernel(run);
   }
 }
 
@@ -305,6 +318,22 @@ TEST_CASE("cross_entropy refuses what does not fit") {
   });
   check_refused("cross_entropy_gradient",
                 [&] { cross_entropy_gradient(context, labels, 1, f.output({2}), logits); });
+}
+
+TEST_CASE("on a GPU what is not finite shows in the loss, and so does a label beyond the vocabulary") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+    on_test_device(dtype, 1, [&](Fixture& f) {
+      std::vector<double> values(5 * 900, 1.0);
+      values[700] = NAN, values[900 + 3] = infinity;
+      for (std::size_t v = 0; v < 900; ++v) values[2 * 900 + v] = -infinity;
+      const Tensor logits = f.values({5, 900}, values), nll = f.output_f64({5});
+      cross_entropy(f.context, logits, f.ids({5, 5, 5, 900, 5}), nll);
+      const std::vector<double> losses = to_doubles(f.on_host(nll));
+      for (std::size_t r = 0; r < 4; ++r) CHECK_FALSE(std::isfinite(losses[r]));
+      CHECK(losses[4] == Approx(std::log(900.0)));
+    });
+  }
 }
 
 TEST_CASE("a logit that is not finite shows in the loss") {

@@ -33,8 +33,8 @@ TEST_CASE("fast embedding has its reference's bits in fp32, and rounds 16-bit su
   struct Sizes {
     std::int64_t R, V, C;
   };
-  for (const auto& [R_, V_, C_] :
-       {Sizes{1, 1, 1}, Sizes{9, 4, 7}, Sizes{300, 50, 65}, Sizes{128, 1000, 768}}) {
+  for (const auto& [R_, V_, C_] : {Sizes{1, 1, 1}, Sizes{9, 4, 7}, Sizes{300, 50, 65}, Sizes{128, 1000, 768},
+                                   Sizes{1025, 2000, 5}, Sizes{1500, 200, 3}}) {
     const std::int64_t R = R_, V = V_, C = C_;
     for (const bool add : {false, true}) {
       const Case run = [=](Fixture& f) -> std::vector<Tensor> {
@@ -46,6 +46,7 @@ TEST_CASE("fast embedding has its reference's bits in fp32, and rounds 16-bit su
       };
       check_fast_kernel(run, Threads::any, 1e-30);
       check_fast_half_kernel(run, Threads::any, 1e-2);
+      check_gpu_kernel(run);
     }
   }
 }
@@ -77,11 +78,12 @@ TEST_CASE("fast embedding of slices agrees with its reference, and their rows ar
         embedding(f.context, ids, table.rows(begin, end), add, y, {begin, V});
         embedding_backward(f.context, ids, dy, whole);
         embedding_backward(f.context, ids, dy, slice, {begin, V});
-        CHECK(same_bits(slice, whole.rows(begin, end)));
+        CHECK(same_bits(f.on_host(slice), f.on_host(whole.rows(begin, end))));
         return {y, slice};
       };
       check_fast_kernel(run, Threads::any, 1e-30);
       check_fast_half_kernel(run, Threads::any, 1e-2);
+      check_gpu_kernel(run);
     }
   }
 }
@@ -96,6 +98,16 @@ TEST_CASE("embedding refuses ids outside the table") {
   check_refused("embedding_backward", [&] { embedding_backward(context, f.ids({0, 3}), y, table); });
   check_refused("embedding", [&] { embedding(context, f.ids({0, 5}), table, false, y, {1, 5}); });
   check_refused("embedding_backward", [&] { embedding_backward(context, f.ids({0, 5}), y, table, {1, 5}); });
+}
+
+TEST_CASE("on a GPU ids outside the table are rows of 0, and their gradients nobody's") {
+  on_test_device(DType::f32, 1, [](Fixture& f) {
+    const Tensor ids = f.ids({3, 1, -1, 1}), table = f.values({3, 1}, {1, 2, 3}), y = f.output({4, 1});
+    embedding(f.context, ids, table, false, y);
+    embedding_backward(f.context, ids, f.values({4, 1}, {10, 20, 30, 40}), table);
+    CHECK(to_doubles(f.on_host(y)) == std::vector<double>{0, 2, 0, 2});
+    CHECK(to_doubles(f.on_host(table)) == std::vector<double>{1, 62, 3});
+  });
 }
 
 TEST_CASE("embedding refuses a slice that is not one of the table") {

@@ -150,13 +150,8 @@ Outcome by_reference(const Case& run, DType dtype) {
 }
 
 Outcome on_gpu(const Case& run, DType dtype, std::uint64_t seed) {
-  const test_device::Use device(seed);
-  Context context(1, Device::gpu(0));
-  context.set_stream(accelerator().open_stream(context.device()));
-  Fixture fixture(context, dtype);
-  Outcome result = outcome(context, run(fixture));
-  accelerator().wait(context.stream());
-  accelerator().close(context.stream());
+  Outcome result;
+  on_test_device(dtype, seed, [&](Fixture& fixture) { result = outcome(fixture.context, run(fixture)); });
   return result;
 }
 
@@ -239,6 +234,15 @@ Tensor Fixture::unwritten(DType dtype, Shape shape) {
   return placed(tensor);
 }
 
+Tensor Fixture::on_host(const Tensor& tensor) {
+  if (tensor.device() == Device::host()) return tensor;
+  buffers_.emplace_back(Device::host(), tensor.bytes());
+  const Tensor here(buffers_.back(), tensor.dtype(), tensor.shape());
+  copy(context, tensor, here);
+  accelerator().wait(context.stream());
+  return here;
+}
+
 std::vector<double> to_doubles(const Tensor& tensor) {
   std::vector<double> values(static_cast<std::size_t>(tensor.numel()));
   for (std::int64_t i = 0; i < tensor.numel(); ++i) values[static_cast<std::size_t>(i)] = get(tensor, i);
@@ -295,6 +299,16 @@ void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances) {
     check_close(first.outputs, expected.outputs, tolerance);
     check_same_bits(first.outputs, again.outputs);
   }
+}
+
+void on_test_device(DType dtype, std::uint64_t seed, const std::function<void(Fixture&)>& body) {
+  const test_device::Use device(seed);
+  Context context(1, Device::gpu(0));
+  context.set_stream(accelerator().open_stream(context.device()));
+  Fixture fixture(context, dtype);
+  body(fixture);
+  accelerator().wait(context.stream());
+  accelerator().close(context.stream());
 }
 
 void check_gradient(const std::function<double()>& loss, const Tensor& x, const Tensor& gradient) {

@@ -40,6 +40,8 @@ class Fixture {
   Tensor wide_random(Shape shape, std::uint64_t seed, double scale = 1);
   /// What parameters' gradients may be: wide, or bf16 beside bf16.
   Tensor random_gradient(Shape shape, std::uint64_t seed, bool is_wide);
+  /// With what all kernels so far wrote: `tensor` itself, or a copy of what lies on a GPU.
+  Tensor on_host(const Tensor& tensor);
 
  private:
   Tensor allocate(DType dtype, Shape shape);
@@ -79,6 +81,9 @@ struct GpuTolerances {
 /// floats; touches nothing beyond its tensors; and gives the same bits again when threads, blocks and streams
 /// take turns in other orders.
 void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances = {});
+
+/// body with a fixture of the test device, whose order of work is the seed's.
+void on_test_device(DType dtype, std::uint64_t seed, const std::function<void(Fixture&)>& body);
 
 /// `gradient` is that of `loss` with respect to the fp64 tensor x, by central differences.
 void check_gradient(const std::function<double()>& loss, const Tensor& x, const Tensor& gradient);

@@ -363,10 +363,12 @@ void cross_entropy_gradient_rows(const Tensor& labels_R, float scale, const Tens
 
 void cross_entropy_part_rows(const Tensor& logits_RV, const Tensor& labels_R, Slice columns,
                              const Tensor& part_3R, std::int64_t begin, std::int64_t end) {
+  double* part = part_3R.data<double>();
+  const std::int64_t R = part_3R.dim(1);
   for_rows(logits_RV, labels_R, columns, begin, end, [&](std::int64_t r, const auto& row) HWY_ATTR {
-    if (!row.has_target) return set_part(part_3R, r, {});
+    if (!row.has_target) return set_part(part, R, r, {});
     with_exponentials(row.logits, row.count, [&](const auto&, const SumOfExponentials& here) {
-      set_part(part_3R, r, {here, row.at_label()});
+      set_part(part, R, r, {here, row.at_label()});
     });
   });
 }
@@ -374,10 +376,12 @@ void cross_entropy_part_rows(const Tensor& logits_RV, const Tensor& labels_R, Sl
 void cross_entropy_gradient_of_parts_rows(const Tensor& parts_N3R, const Tensor& labels_R, Slice columns,
                                           float scale, const Tensor& nll_R, const Tensor& logits_RV,
                                           std::int64_t begin, std::int64_t end) {
+  const double* parts = parts_N3R.data<double>();
+  const std::int64_t N = parts_N3R.dim(0), R = parts_N3R.dim(2);
   double* nll = nll_R.data<double>();
   for_rows(logits_RV, labels_R, columns, begin, end, [&](std::int64_t r, const auto& row) HWY_ATTR {
     if (!row.has_target) return void(nll[r] = set_no_gradient(row));
-    const LossPart whole = combine_parts(parts_N3R, r);
+    const LossPart whole = combine_parts(parts, N, R, r);
     const auto finish = [&](const auto& exponential_of)
                             HWY_ATTR { nll[r] = set_gradient(row, exponential_of, whole, scale); };
     with_exponential_of_sum(row.logits, whole.exponentials.shift, finish);

@@ -1,5 +1,5 @@
 #pragma once
-// Sums over the threads of a block, always in the same tree.
+// Sums and the like over the threads of a block, always in the same tree.
 
 #include "kernels/cuda/code.cuh"
 
@@ -9,38 +9,47 @@ inline constexpr int warp_size = 32;
 
 /// As many blocks as there are sums of `T`, with the memory that block_sum takes.
 template <class T>
-Grid grid_for_sums(unsigned sums) {
-  return {.blocks = sums,
-          .threads = threads_per_block,
-          .shared_bytes = threads_per_block / warp_size * sizeof(T)};
+Grid grid_for_sums(unsigned sums, unsigned threads = threads_per_block) {
+  return {.blocks = sums, .threads = threads, .shared_bytes = threads / warp_size * sizeof(T)};
 }
 
-/// All lanes of the warp get it.
-template <class T>
-__device__ T warp_sum(T value) {
-  for (int lanes = warp_size / 2; lanes > 0; lanes /= 2) value += __shfl_xor_sync(0xFFFFFFFFU, value, lanes);
-  return value;
-}
-
-/// The largest that is a number; all lanes of the warp get it.
-template <class T>
-__device__ T warp_max(T value) {
+/// combine(a, b) over the lanes of the warp; all get it.
+template <class T, class Combine>
+__device__ T warp_combined(T value, const Combine& combine) {
   for (int lanes = warp_size / 2; lanes > 0; lanes /= 2)
-    value = fmax(value, __shfl_xor_sync(0xFFFFFFFFU, value, lanes));
+    value = combine(value, __shfl_xor_sync(0xFFFFFFFFU, value, lanes));
   return value;
 }
 
-/// All threads of the block, which has threads_per_block, get it. May be called again at once.
-template <class T>
-__device__ T block_sum(T value) {
+/// The same over the threads of the block, which are whole warps. May be called again at once.
+template <class T, class Combine>
+__device__ T block_combined(T value, const Combine& combine) {
   T* const of_warps = reinterpret_cast<T*>(shared_bytes());
-  value = warp_sum(value);
+  value = warp_combined(value, combine);
   if (threadIdx.x % warp_size == 0) of_warps[threadIdx.x / warp_size] = value;
   __syncthreads();
-  T sum = of_warps[0];
-  for (unsigned warp = 1; warp < threads_per_block / warp_size; ++warp) sum += of_warps[warp];
+  T whole = of_warps[0];
+  for (unsigned warp = 1; warp < blockDim.x / warp_size; ++warp) whole = combine(whole, of_warps[warp]);
   __syncthreads();
-  return sum;
+  return whole;
+}
+
+template <class T>
+__device__ T warp_sum(T value) {
+  return warp_combined(value, [](T a, T b) { return a + b; });
+}
+/// The largest that is a number.
+template <class T>
+__device__ T warp_max(T value) {
+  return warp_combined(value, [](T a, T b) { return fmax(a, b); });
+}
+template <class T>
+__device__ T block_sum(T value) {
+  return block_combined(value, [](T a, T b) { return a + b; });
+}
+template <class T>
+__device__ T block_max(T value) {
+  return block_combined(value, [](T a, T b) { return a > b ? a : b; });
 }
 
 }  // namespace dt::kernels::cuda

@@ -20,6 +20,15 @@ const GpuKernels table{
     .merge_attention = merge_attention,
     .rotary = rotary,
 
+    .embedding = embedding,
+    .embedding_backward = embedding_backward,
+
+    .cross_entropy = cross_entropy,
+    .cross_entropy_gradient = cross_entropy_gradient,
+    .cross_entropy_part = cross_entropy_part,
+    .cross_entropy_of_parts = cross_entropy_of_parts,
+    .cross_entropy_gradient_of_parts = cross_entropy_gradient_of_parts,
+
     .add = add,
     .add_bias_residual = add_bias_residual,
     .accumulate = accumulate,

@@ -68,7 +68,7 @@ void cross_entropy_part(const Context&, const Tensor& logits_RV, const Tensor& l
     const std::int64_t place = columns.place(label, V);
     LossPart part{};
     if (label >= 0) part = {sum_of_exponentials(logits, V), place < 0 ? 0 : double{logits[place]}};
-    set_part(part_3R, r, part);
+    set_part(part_3R.data<double>(), R, r, part);
   }
 }
 
@@ -76,7 +76,8 @@ void cross_entropy_of_parts(const Context&, const Tensor& parts_N3R, const Tenso
                             const Tensor& nll_R) {
   for (std::int64_t r = 0; r < labels_R.dim(0); ++r) {
     const bool is_target = labels_R.data<std::int32_t>()[r] >= 0;
-    nll_R.data<double>()[r] = is_target ? combine_parts(parts_N3R, r).nll() : 0;
+    nll_R.data<double>()[r] =
+        is_target ? combine_parts(parts_N3R.data<double>(), parts_N3R.dim(0), parts_N3R.dim(2), r).nll() : 0;
   }
 }
 
@@ -92,7 +93,9 @@ void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts
     if (label < 0) {
       std::fill_n(logits, V, T{0});
     } else {
-      set_gradient(logits, V, columns.place(label, V), combine_parts(parts_N3R, r).exponentials, scale);
+      set_gradient(
+          logits, V, columns.place(label, V),
+          combine_parts(parts_N3R.data<double>(), parts_N3R.dim(0), parts_N3R.dim(2), r).exponentials, scale);
     }
   }
 }

@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/cross_entropy.hpp"
+#include "kernels/cross_entropy_parts.hpp"
+#include "kernels/cuda/code.cuh"
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/sums.cuh"
+
+namespace dt::kernels::cuda {
+
+namespace {
+
+/// Of the block that has a row. So many that the rows at work are few enough for a GPU's cache to hold: a row
+/// is read from it when it becomes its gradient.
+constexpr unsigned row_threads = 512;
+
+Grid grid_for_rows(std::int64_t R) {
+  return grid_for_sums<double>(static_cast<unsigned>(std::clamp<std::int64_t>(R, 1, 1 << 16)), row_threads);
+}
+
+template <class T>
+struct Rows {
+  T* logits;
+  const std::int32_t* labels;
+  std::int64_t R, V;
+  Slice columns;
+
+  __device__ T* row(std::int64_t r) const { return logits + r * V; }
+  __device__ bool has_target(std::int64_t r) const { return labels[r] >= 0; }
+  /// The label's place among these logits, −1 where it is none of them.
+  __device__ std::int64_t place(std::int64_t r) const { return columns.place(labels[r], V); }
+  __device__ double at_label(std::int64_t r) const {
+    if (place(r) >= 0) return load(row(r) + place(r));
+    const bool is_elsewhere = labels[r] < columns.total;
+    return is_elsewhere ? 0 : std::numeric_limits<double>::quiet_NaN();  // no label at all: it shows
+  }
+};
+
+template <class T>
+Rows<T> rows_of(const Tensor& logits_RV, const Tensor& labels_R, Slice columns) {
+  return {logits_RV.data<T>(), labels_R.data<std::int32_t>(), logits_RV.dim(0), logits_RV.dim(1), columns};
+}
+
+/// In one pass; of the whole block.
+template <class T>
+__device__ SumOfExponentials sum_of_exponentials(const T* logits, std::int64_t V) {
+  Value<T> shift = std::numeric_limits<Value<T>>::lowest();  // finite, so that logits of −∞ add 0
+  double sum = 0;
+  for (std::int64_t v = threadIdx.x; v < V; v += blockDim.x) {
+    const Value<T> x = load(logits + v);
+    if (x > shift) {
+      sum *= std::exp(shift - x);
+      shift = x;
+    }
+    sum += std::exp(x - shift);
+  }
+  const double highest = block_max(static_cast<double>(shift));
+  return {highest, block_sum(sum * std::exp(shift - highest))};
+}
+
+template <class T>
+__device__ LossPart part_of_row(const Rows<T>& rows, std::int64_t r) {
+  if (!rows.has_target(r)) return {};
+  const double at_label = rows.at_label(r);  // before another thread writes its gradient
+  return {sum_of_exponentials(rows.row(r), rows.V), at_label};
+}
+
+/// One thread makes it for the whole block.
+__device__ LossPart part_of_parts(const double* parts_N3R, std::int64_t N, std::int64_t R, std::int64_t r) {
+  LossPart* const shared = reinterpret_cast<LossPart*>(shared_bytes());
+  __syncthreads();  // all have the row before
+  if (threadIdx.x == 0) *shared = combine_parts(parts_N3R, N, R, r);
+  __syncthreads();
+  return *shared;
+}
+
+template <class T>
+__device__ void set_gradient(const Rows<T>& rows, std::int64_t r, const LossPart& whole, double scale) {
+  const auto shift = static_cast<Value<T>>(whole.exponentials.shift);
+  const auto factor = static_cast<Value<T>>(scale / whole.exponentials.sum);
+  const std::int64_t label = rows.place(r);
+  T* const logits = rows.row(r);
+  for (std::int64_t v = threadIdx.x; v < rows.V; v += blockDim.x) {
+    Value<T> gradient = std::exp(load(logits + v) - shift) * factor;
+    if (v == label) gradient = static_cast<Value<T>>((std::exp(-whole.nll()) - 1) * scale);
+    logits[v] = T(gradient);
+  }
+}
+
+template <class T>
+__device__ void set_no_gradient(const Rows<T>& rows, std::int64_t r) {
+  for (std::int64_t v = threadIdx.x; v < rows.V; v += blockDim.x) rows.row(r)[v] = T{};
+}
+
+/// The row's nll, and its gradient.
+template <class T>
+__device__ void finish_row(const Rows<T>& rows, std::int64_t r, const LossPart& whole, double scale,
+                           double* nll) {
+  if (threadIdx.x == 0) nll[r] = rows.has_target(r) ? whole.nll() : 0;
+  if (rows.has_target(r)) {
+    set_gradient(rows, r, whole, scale);
+  } else {
+    set_no_gradient(rows, r);
+  }
+}
+
+template <class T>
+__global__ void loss_of_rows(Rows<T> rows, double* nll) {
+  for (std::int64_t r = blockIdx.x; r < rows.R; r += gridDim.x) {
+    const LossPart whole = part_of_row(rows, r);
+    if (threadIdx.x == 0) nll[r] = rows.has_target(r) ? whole.nll() : 0;
+  }
+}
+
+template <class T>
+__global__ void gradient_of_rows(Rows<T> rows, double scale, double* nll) {
+  for (std::int64_t r = blockIdx.x; r < rows.R; r += gridDim.x)
+    finish_row(rows, r, part_of_row(rows, r), scale, nll);
+}
+
+template <class T>
+__global__ void parts_of_rows(Rows<T> rows, double* part_3R) {
+  for (std::int64_t r = blockIdx.x; r < rows.R; r += gridDim.x) {
+    const LossPart part = part_of_row(rows, r);
+    if (threadIdx.x == 0) set_part(part_3R, rows.R, r, part);
+  }
+}
+
+__global__ void loss_of_parts(const double* parts_N3R, std::int64_t N, const std::int32_t* labels,
+                              std::int64_t R, double* nll) {
+  for (std::int64_t r = first_element(); r < R; r += element_stride())
+    nll[r] = labels[r] >= 0 ? combine_parts(parts_N3R, N, R, r).nll() : 0;
+}
+
+template <class T>
+__global__ void gradient_of_parts(const double* parts_N3R, std::int64_t N, Rows<T> rows, double scale,
+                                  double* nll) {
+  for (std::int64_t r = blockIdx.x; r < rows.R; r += gridDim.x)
+    finish_row(rows, r, part_of_parts(parts_N3R, N, rows.R, r), scale, nll);
+}
+
+}  // namespace
+
+void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
+                   const Tensor& nll_R) {
+  with_elements(logits_RV.dtype(), [&](auto element) {
+    using T = decltype(element);
+    launch(context, "cross_entropy", grid_for_rows(nll_R.numel()), loss_of_rows<T>,
+           rows_of<T>(logits_RV, labels_R, {}), nll_R.data<double>());
+  });
+}
+
+void cross_entropy_gradient(const Context& context, const Tensor& labels_R, double scale, const Tensor& nll_R,
+                            const Tensor& logits_RV) {
+  with_elements(logits_RV.dtype(), [&](auto element) {
+    using T = decltype(element);
+    launch(context, "cross_entropy_gradient", grid_for_rows(nll_R.numel()), gradient_of_rows<T>,
+           rows_of<T>(logits_RV, labels_R, {}), scale, nll_R.data<double>());
+  });
+}
+
+void cross_entropy_part(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
+                        Slice columns, const Tensor& part_3R) {
+  with_elements(logits_RV.dtype(), [&](auto element) {
+    using T = decltype(element);
+    launch(context, "cross_entropy_part", grid_for_rows(labels_R.numel()), parts_of_rows<T>,
+           rows_of<T>(logits_RV, labels_R, columns), part_3R.data<double>());
+  });
+}
+
+void cross_entropy_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
+                            const Tensor& nll_R) {
+  launch(context, "cross_entropy_of_parts", grid_for(nll_R.numel()), loss_of_parts, parts_N3R.data<double>(),
+         parts_N3R.dim(0), labels_R.data<std::int32_t>(), labels_R.numel(), nll_R.data<double>());
+}
+
+void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
+                                     Slice columns, double scale, const Tensor& nll_R,
+                                     const Tensor& logits_RV) {
+  with_elements(logits_RV.dtype(), [&](auto element) {
+    using T = decltype(element);
+    launch(context, "cross_entropy_gradient_of_parts", grid_for_rows(nll_R.numel()), gradient_of_parts<T>,
+           parts_N3R.data<double>(), parts_N3R.dim(0), rows_of<T>(logits_RV, labels_R, columns), scale,
+           nll_R.data<double>());
+  });
+}
+
+}  // namespace dt::kernels::cuda

@@ -1,0 +1,157 @@
+#include <algorithm>
+
+#include "kernels/cuda/code.cuh"
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/embedding.hpp"
+
+namespace dt::kernels::cuda {
+
+namespace {
+
+// Threads go along the columns of a row, blocks take rows in turn.
+
+Grid grid_for_columns(std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t warp = 32;
+  const std::int64_t threads =
+      std::clamp<std::int64_t>((columns + warp - 1) / warp * warp, warp, threads_per_block);
+  return {
+      .blocks = static_cast<unsigned>(std::clamp<std::int64_t>(rows, 1, 1 << 14)),
+      .blocks_y = static_cast<unsigned>(std::clamp<std::int64_t>((columns + threads - 1) / threads, 1, 1024)),
+      .threads = static_cast<unsigned>(threads)};
+}
+__device__ std::int64_t first_column() {
+  return static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x;
+}
+__device__ std::int64_t column_stride() {
+  return static_cast<std::int64_t>(gridDim.y) * blockDim.x;
+}
+
+/// Rows R of ids, whose features are C, and the V rows of the table that are here.
+struct LookUp {
+  const std::int32_t* ids;
+  std::int64_t R, V, C;
+  Slice slice;
+};
+
+template <class T>
+__global__ void look_up(LookUp of, const T* table, bool add, T* y) {
+  for (std::int64_t r = blockIdx.x; r < of.R; r += gridDim.x) {
+    const std::int64_t place = of.slice.place(of.ids[r], of.V);
+    for (std::int64_t c = first_column(); c < of.C; c += column_stride()) {
+      Value<T> sum = add ? load(y + r * of.C + c) : Value<T>(0);
+      if (place >= 0) sum += load(table + place * of.C + c);
+      y[r * of.C + c] = T(sum);
+    }
+  }
+}
+
+// The gradient's rows are sorted by their place in the table, those of one place in the batch's order, so
+// that each table row is added to by one thread a column. A key is both; rows that are elsewhere come last.
+
+using Key = std::uint64_t;
+
+__device__ std::int64_t place_of(Key key) {
+  return static_cast<std::int64_t>(key >> 32);
+}
+__device__ std::int64_t row_of(Key key) {
+  return static_cast<std::int64_t>(key & 0xFFFFFFFFU);
+}
+
+/// As many of the sorted keys as are below `key`.
+__device__ std::int64_t num_below(const Key* sorted, std::int64_t count, Key key) {
+  std::int64_t begin = 0, end = count;
+  while (begin < end) {
+    const std::int64_t middle = (begin + end) / 2;
+    if (sorted[middle] < key) {
+      begin = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return begin;
+}
+
+/// Each block sorts as many keys as it has threads: no two are equal, so a key's place is how many are below.
+__global__ void sort_runs(LookUp of, Key* keys) {
+  Key* const run = reinterpret_cast<Key*>(shared_bytes());
+  const std::int64_t r = first_element();
+  Key own = ~Key{0};
+  if (r < of.R) {
+    const std::int64_t place = of.slice.place(of.ids[r], of.V);
+    own = static_cast<Key>(place < 0 ? of.V : place) << 32 | static_cast<Key>(r);
+  }
+  run[threadIdx.x] = own;
+  __syncthreads();
+  if (r >= of.R) return;
+  unsigned below = 0;
+  for (unsigned i = 0; i < blockDim.x; ++i) below += run[i] < own ? 1 : 0;
+  keys[r - threadIdx.x + below] = own;
+}
+
+/// Each two sorted runs, of a power of two, become one: a key moves up by those of the other that are below.
+__global__ void merge_runs(const Key* from, Key* to, std::int64_t count, std::int64_t run) {
+  for (std::int64_t i = first_element(); i < count; i += element_stride()) {
+    const std::int64_t own = i & ~(run - 1), other = own ^ run, pair = own & other;
+    const std::int64_t left = count - other;
+    const std::int64_t others = left < 0 ? 0 : (left < run ? left : run);
+    to[pair + (i - own) + num_below(from + other, others, from[i])] = from[i];
+  }
+}
+
+/// One block for the first key of each place: it adds all rows of the place.
+template <class T, class G>
+__global__ void add_rows(LookUp of, const Key* keys, const T* dy, G* dtable) {
+  for (std::int64_t k = blockIdx.x; k < of.R; k += gridDim.x) {
+    const std::int64_t place = place_of(keys[k]);
+    if (place == of.V || (k > 0 && place_of(keys[k - 1]) == place)) continue;
+    const std::int64_t count = num_below(keys + k, of.R - k, static_cast<Key>(place + 1) << 32);
+    for (std::int64_t c = first_column(); c < of.C; c += column_stride()) {
+      Value<G> sum = load(dtable + place * of.C + c);
+      for (std::int64_t i = 0; i < count; ++i)
+        sum += static_cast<Value<G>>(load(dy + row_of(keys[k + i]) * of.C + c));
+      dtable[place * of.C + c] = G(sum);
+    }
+  }
+}
+
+/// In one of the two memories, of R keys each.
+const Key* sorted_keys(const Context& context, const LookUp& of, Key* memory, Key* other) {
+  const auto blocks = static_cast<unsigned>((of.R + threads_per_block - 1) / threads_per_block);
+  launch(context, "embedding_backward",
+         {.blocks = blocks, .threads = threads_per_block, .shared_bytes = threads_per_block * sizeof(Key)},
+         sort_runs, of, memory);
+  for (std::int64_t run = threads_per_block; run < of.R; run *= 2, std::swap(memory, other))
+    launch(context, "embedding_backward", grid_for(of.R), merge_runs, memory, other, of.R, run);
+  return memory;
+}
+
+}  // namespace
+
+void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_VC, bool add,
+               const Tensor& y_RC, Slice slice) {
+  const LookUp of{ids_R.data<std::int32_t>(), ids_R.dim(0), table_VC.dim(0), table_VC.dim(1), slice};
+  with_elements(y_RC.dtype(), [&](auto element) {
+    using T = decltype(element);
+    launch(context, "embedding", grid_for_columns(of.R, of.C), look_up<T>, of, table_VC.data<T>(), add,
+           y_RC.data<T>());
+  });
+}
+
+void embedding_backward(const Context& context, const Tensor& ids_R, const Tensor& dy_RC,
+                        const Tensor& dtable_VC, Slice slice) {
+  const LookUp of{ids_R.data<std::int32_t>(), ids_R.dim(0), dtable_VC.dim(0), dtable_VC.dim(1), slice};
+  if (of.R == 0) return;
+  const Arena::Scope scope(context.scratch());
+  Key* const memory = context.scratch().allocate(DType::u64, {2, of.R}).data<Key>();
+  const Key* const keys = sorted_keys(context, of, memory, memory + of.R);
+  with_elements(dy_RC.dtype(), [&](auto element) {
+    with_elements(dtable_VC.dtype(), [&](auto gradient) {
+      using T = decltype(element);
+      using G = decltype(gradient);
+      launch(context, "embedding_backward", grid_for_columns(of.R, of.C), add_rows<T, G>, of, keys,
+             dy_RC.data<T>(), dtable_VC.data<G>());
+    });
+  });
+}
+
+}  // namespace dt::kernels::cuda
