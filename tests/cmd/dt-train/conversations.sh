@@ -132,3 +132,7 @@ done
 expect_exit 0 dt-shard-data "${sharding[@]}" --out rare --turn-format '{content}' --loss-on tool,assistant chats.jsonl tools.jsonl
 echo "{\"messages\": [$(message user x), $(message tool '')]}" >bad.jsonl
 refused 3 'nothing to learn: all turns of --loss-on tool are empty' --no-append-eos --turn-format '{content}' --loss-on tool bad.jsonl
+echo "{\"messages\": [$(message user x), $(message tool long)]}" >long.jsonl
+echo "{\"messages\": [$(message user x)]}" >>long.jsonl
+refused 3 'nothing to learn: all turns of --loss-on tool are empty, or of documents that are left out; name other' --max-chars 2 \
+  --turn-format '{content}' --loss-on tool long.jsonl
