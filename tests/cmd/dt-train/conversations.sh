@@ -102,6 +102,7 @@ refused() {
 }
 refused 2 'does not say \{content\} once' --turn-format '{role}' chats.jsonl
 refused 2 'loss-on needs --turn-format' --loss-on assistant chats.jsonl
+refused 2 'loss-on names no role' --turn-format '{content}' --loss-on '' chats.jsonl
 refused 2 'turn-format is for JSON lines' --format text --turn-format '{content}' chats.jsonl
 echo '{"text": "x"}' >bad.jsonl
 refused 3 'bad.jsonl:1: no "messages"; a conversation a line is expected' --turn-format '{content}' bad.jsonl
