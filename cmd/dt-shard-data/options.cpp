@@ -133,6 +133,7 @@ void check_values(const OptionTable& table, const Options& options) {
   if (options.max_chars && *options.max_chars < options.min_chars)
     throw usage_error("--max-chars {} is below --min-chars {}", *options.max_chars, options.min_chars);
   turns_of(options);
+  if (table.given("loss-on") && options.loss_on.empty()) throw usage_error("--loss-on names no role");
   if (!options.document_separator) return;
   if (options.document_separator->empty()) throw usage_error("--document-separator is empty");
   unescape(*options.document_separator, "document-separator");

@@ -113,9 +113,11 @@ void spool_nothing(SpoolWriter& spool, const fs::path& folder, std::uint64_t ran
 void check_targets(const DocumentSpool& spool, const MakeOptions& options) {
   if (options.lines.turns) check_all_met(options.lines.turns->loss_on, spool.roles());
   if (spool.has_targets()) return;
+  const bool leaves_out = spool.left_out().too_short + spool.left_out().too_long > 0;
   throw Error(ErrorKind::input,
-              fmt::format("there is nothing to learn: all turns of --loss-on {} are empty",
-                          fmt::join(options.lines.turns->loss_on, ",")),
+              fmt::format("there is nothing to learn: all turns of --loss-on {} are empty{}",
+                          fmt::join(options.lines.turns->loss_on, ","),
+                          leaves_out ? ", or of documents that are left out" : ""),
               "name other roles that the conversations have");
 }
 

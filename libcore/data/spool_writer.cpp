@@ -63,7 +63,7 @@ void SpoolWriter::append(std::span<const std::uint32_t> ids) {
   if (document_tokens_ == 0) document_begin_ = segment_.tokens.size();
   document_tokens_ += ids.size();
   digester_.update(std::as_bytes(ids));
-  summary_.has_targets = summary_.has_targets || std::ranges::any_of(ids, is_target);
+  document_has_targets_ = document_has_targets_ || std::ranges::any_of(ids, is_target);
   if (segment_.tokens.capacity() == 0) {
     segment_.tokens = spare_buffer();
     segment_.tokens.reserve(options_.segment_bytes);
@@ -100,6 +100,7 @@ void SpoolWriter::end_document() {
   if (document_tokens_ == 0) return;
   const std::uint64_t number = summary_.documents++;
   summary_.tokens += document_tokens_;
+  summary_.has_targets = summary_.has_targets || document_has_targets_;
   const std::uint64_t place = range_ << range_shift | number;
   const std::uint64_t key =
       options_.shuffle_seed ? RandomField(*options_.shuffle_seed, "documents").bits(place) : place;
@@ -132,6 +133,7 @@ void SpoolWriter::drop_document() {
 
 void SpoolWriter::forget_document() {
   document_tokens_ = 0;
+  document_has_targets_ = false;
   streamed_offset_.reset();
   digester_.reset();
 }

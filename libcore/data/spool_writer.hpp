@@ -72,6 +72,7 @@ class SpoolWriter {
 
   // Of the document that is being written:
   std::uint64_t document_tokens_ = 0;
+  bool document_has_targets_ = false;
   std::size_t document_begin_ = 0;                // in the segment
   std::optional<std::uint64_t> streamed_offset_;  // where it is too long for a segment: in the file
   Digester128 digester_;

@@ -116,21 +116,25 @@ std::size_t AddedTokenFinder::next_start(std::string_view text, std::size_t at) 
   return text.size();
 }
 
-std::optional<AddedTokenFinder::Found> AddedTokenFinder::find(std::string_view text, std::size_t from,
+std::optional<AddedTokenFinder::Found> AddedTokenFinder::find(std::string_view text, const Found& previous,
                                                               bool specials) const {
-  for (std::size_t at = next_start(text, from); at < text.size(); at = next_start(text, at + 1)) {
+  for (std::size_t at = next_start(text, previous.next); at < text.size(); at = next_start(text, at + 1)) {
     const std::uint32_t index = longest(text.substr(at), specials);
     if (index == none) continue;
-    const AddedToken& token = tokens_[index];
-    const std::size_t end = at + token.content.size();
-    if (token.is_single_word && !stands_alone(text, at, end)) {
-      at = end - 1;
-      continue;
-    }
-    return Found{token.takes_space_before ? before_spaces(text, from, at) : at,
-                 token.takes_space_after ? after_spaces(text, end) : end, token.id, end};
+    const Found found = with_spaces(tokens_[index], text, at, previous.end);
+    const bool may_stand = !tokens_[index].is_single_word || stands_alone(text, at, found.next);
+    if (may_stand && found.begin < found.end) return found;
+    at = found.next - 1;
   }
   return std::nullopt;
+}
+
+/// Of a token whose content is at `at`, behind space that one before it took up to `taken`.
+AddedTokenFinder::Found AddedTokenFinder::with_spaces(const AddedToken& token, std::string_view text,
+                                                      std::size_t at, std::size_t taken) {
+  const std::size_t end = at + token.content.size();
+  return {token.takes_space_before ? std::max(taken, before_spaces(text, taken, at)) : at,
+          token.takes_space_after ? after_spaces(text, end) : end, token.id, end};
 }
 
 }  // namespace dt::tokenizer

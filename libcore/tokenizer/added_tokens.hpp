@@ -38,15 +38,16 @@ class AddedTokenFinder {
   bool is_empty() const { return tokens_.empty(); }
 
   struct Found {
-    std::size_t begin, end;  // with the white space that it takes, none of it before `from`
-    Id id;
-    std::size_t
-        next;  // where the search goes on: another token may begin with white space that this one takes
+    std::size_t begin = 0, end = 0;  // with the white space that it takes
+    Id id = no_id;
+    std::size_t next = 0;  // past its content
   };
   /// Whether no token holds or takes a space between letters of ASCII.
   bool cuts_between_words() const;
-  /// `specials`: also tokens that are special.
-  std::optional<Found> find(std::string_view text, std::size_t from, bool specials = true) const;
+  /// The first token behind the content of the `previous` one, by default of all. It may begin with white
+  /// space that the previous one takes, but one that takes space before itself has only what is left, and is
+  /// none where nothing is left of it. `specials`: also tokens that are special.
+  std::optional<Found> find(std::string_view text, const Found& previous, bool specials = true) const;
   /// Bytes of the longest token that `text`, which is not empty, begins with; 0 where none does.
   std::size_t length_at(std::string_view text) const;
 
@@ -57,6 +58,7 @@ class AddedTokenFinder {
   };
   static constexpr std::uint32_t none = 0xFFFFFFFF;
   std::uint32_t child(std::uint32_t node, char byte) const;
+  static Found with_spaces(const AddedToken& token, std::string_view text, std::size_t at, std::size_t taken);
   /// The next place from `at` on of a byte that some token begins with, the text's end where there is none.
   std::size_t next_start(std::string_view text, std::size_t at) const;
   /// The longest token that begins `text`, none where none does.

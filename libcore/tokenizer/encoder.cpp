@@ -46,16 +46,15 @@ void Encoder::encode_normalized(std::string_view text, bool is_first) {
 /// The added tokens' ids, and between them what `plain` does with the text that is there.
 template <class Plain>
 void Encoder::encode_around(const AddedTokenFinder& added, std::string_view text, Plain plain) {
-  std::size_t at = 0, from = 0;
+  AddedTokenFinder::Found last;
   while (!added.is_empty()) {
-    const auto found = added.find(text, from, finds_specials_);
+    const auto found = added.find(text, last, finds_specials_);
     if (!found) break;
-    if (found->begin > at) plain(text.substr(at, found->begin - at));
+    if (found->begin > last.end) plain(text.substr(last.end, found->begin - last.end));
     ids_->push_back(found->id);
-    at = found->end;
-    from = found->next;
+    last = *found;
   }
-  if (at < text.size()) plain(text.substr(at));
+  if (last.end < text.size()) plain(text.substr(last.end));
 }
 
 void Encoder::encode_plain(std::string_view text) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <optional>
 #include <utf8proc.h>
 
 #include "base/error.hpp"
@@ -138,6 +140,13 @@ class Strip final : public Normalizer {
   bool left_, right_;
 };
 
+/// Where in `whole` the part lies, if it does.
+std::optional<std::size_t> place_in(std::string_view whole, std::string_view part) {
+  const std::less<> is_before;
+  if (is_before(part.data(), whole.data()) || is_before(whole.data() + whole.size(), part.data())) return {};
+  return static_cast<std::size_t>(part.data() - whole.data());
+}
+
 class Steps final : public Normalizer {
  public:
   explicit Steps(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
@@ -145,10 +154,10 @@ class Steps final : public Normalizer {
     BoundedText other(buffer.max_bytes());
     for (const auto& step : steps_) {
       text = step->apply(text, is_first, other);
-      if (text.data() != other.view().data())
-        continue;  // it did not write, or stripped what lies in `buffer`
+      const auto begin = place_in(other.view(), text);
+      if (!begin) continue;  // it did not write, or stripped what lies in `buffer`
       buffer.swap(other);
-      text = buffer.view();
+      text = buffer.view().substr(*begin, text.size());
     }
     return text;
   }

@@ -42,7 +42,7 @@ std::vector<Id> pieces_of_merges(const SentencePieceModel& model) {
   for (Id id = 0; id < model.pieces.size(); ++id) {
     const SentencePiece& piece = model.pieces[id];
     const bool merges = piece.type == PieceType::normal || piece.type == PieceType::unused;
-    if (merges && !apart.find(piece.text, 0)) ids.push_back(id);
+    if (merges && !apart.find(piece.text, {})) ids.push_back(id);
   }
   return ids;
 }

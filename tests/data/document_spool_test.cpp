@@ -6,6 +6,7 @@
 
 #include "base/test_folder.hpp"
 #include "data/spool_writer.hpp"
+#include "data/target_flag.hpp"
 
 using namespace dt;
 using namespace dt::data;
@@ -124,6 +125,21 @@ TEST_CASE("empty documents do not exist, and a range may have none") {
   const DocumentSpool spool(folder.path(), 1, 2);
   CHECK(spool.num_documents() == 0);
   spool.visit([](const SpooledDocument&) { FAIL("a document"); });
+}
+
+TEST_CASE("targets are those of documents that are kept") {
+  const bool keeps = GENERATE(false, true);
+  const Folder folder;
+  SpoolWriter writer(folder.path(), options_with(std::nullopt), 2);
+  writer.begin_range(0);
+  writer.append(Document{not_a_target | 1, 2});
+  writer.append(Document{not_a_target | 3});
+  keeps ? writer.end_document() : writer.drop_document();
+  writer.append(Document{not_a_target | 1});
+  writer.end_document();
+  writer.end_range({}, {});
+  writer.finish();
+  CHECK(DocumentSpool(folder.path(), 1, 2).has_targets() == keeps);
 }
 
 TEST_CASE("what is dropped or said before is not read, and the rest keeps its order") {

@@ -8,10 +8,10 @@ namespace {
 
 std::vector<std::pair<std::string, Id>> found(const AddedTokenFinder& finder, std::string_view text) {
   std::vector<std::pair<std::string, Id>> all;
-  std::size_t at = 0;
-  while (const auto next = finder.find(text, at)) {
+  AddedTokenFinder::Found last;
+  while (const auto next = finder.find(text, last)) {
     all.emplace_back(text.substr(next->begin, next->end - next->begin), next->id);
-    at = next->end;
+    last = *next;
   }
   return all;
 }
@@ -29,6 +29,16 @@ TEST_CASE("added tokens: the leftmost, then the longest") {
 TEST_CASE("added tokens: white space that they take is no one else's") {
   const AddedTokenFinder finder({{1, "A", true, true, true}});
   CHECK(found(finder, "x \u3000A\t A y") == decltype(found(finder, "")){{" \u3000A\t ", 1}, {"A ", 1}});
+}
+
+TEST_CASE("added tokens: one may begin with white space that the one before it takes, and be what is left") {
+  const AddedTokenFinder finder(
+      {{1, "A", true, false, true}, {2, "  ", true, true, true}, {3, " b", true, true}});
+  using All = decltype(found(finder, ""));
+  CHECK(found(finder, "A  ") == All{{"A  ", 1}});
+  CHECK(found(finder, "A     x  ") == All{{"A     ", 1}, {"  ", 2}});
+  CHECK(found(finder, "     x") == All{{"     ", 2}});
+  CHECK(found(finder, "A b b") == All{{"A ", 1}, {"b", 3}, {" b", 3}});
 }
 
 TEST_CASE("added tokens: single words have no word's character beside them") {

@@ -59,6 +59,22 @@ TEST_CASE("normalizers: replacements, prefixes, strips, and several of them") {
   CHECK(applied(*make_normalizers(std::move(steps)), " xay ") == "_xbby");
 }
 
+TEST_CASE("normalizers: several that end in a strip may be one of several") {
+  const std::string xs(100, 'x');  // longer than a string holds without memory of its own
+  for (const bool strips_left : {false, true}) {
+    std::vector<std::unique_ptr<Normalizer>> inner, outer;
+    inner.push_back(make_replacement("a", "b"));
+    inner.push_back(make_strip(strips_left, true));
+    outer.push_back(make_normalizers(std::move(inner)));
+    outer.push_back(make_replacement("b", "cc"));
+    outer.push_back(make_replacement("c", "de"));
+    const auto both = make_normalizers(std::move(outer));
+    const std::string left = strips_left ? "" : " ";
+    CHECK(applied(*both, " a b ") == left + "dede dede");
+    CHECK(applied(*both, " a" + xs + "b ") == left + "dede" + xs + "dede");
+  }
+}
+
 TEST_CASE("normalizers: no step makes more text than the buffer takes") {
   const auto refuses = [](const Normalizer& normalizer, const std::string& text) {
     return dt_test::caught([&] { applied(normalizer, text); }).says("64 times as much text");

@@ -102,6 +102,7 @@ refused() {
 }
 refused 2 'does not say \{content\} once' --turn-format '{role}' chats.jsonl
 refused 2 'loss-on needs --turn-format' --loss-on assistant chats.jsonl
+refused 2 'loss-on names no role' --turn-format '{content}' --loss-on '' chats.jsonl
 refused 2 'turn-format is for JSON lines' --format text --turn-format '{content}' chats.jsonl
 echo '{"text": "x"}' >bad.jsonl
 refused 3 'bad.jsonl:1: no "messages"; a conversation a line is expected' --turn-format '{content}' bad.jsonl
@@ -132,3 +133,7 @@ done
 expect_exit 0 dt-shard-data "${sharding[@]}" --out rare --turn-format '{content}' --loss-on tool,assistant chats.jsonl tools.jsonl
 echo "{\"messages\": [$(message user x), $(message tool '')]}" >bad.jsonl
 refused 3 'nothing to learn: all turns of --loss-on tool are empty' --no-append-eos --turn-format '{content}' --loss-on tool bad.jsonl
+echo "{\"messages\": [$(message user x), $(message tool long)]}" >long.jsonl
+echo "{\"messages\": [$(message user x)]}" >>long.jsonl
+refused 3 'nothing to learn: all turns of --loss-on tool are empty, or of documents that are left out; name other' --max-chars 2 \
+  --turn-format '{content}' --loss-on tool long.jsonl
