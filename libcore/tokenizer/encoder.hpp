@@ -43,7 +43,7 @@ class Encoder final : private PieceSink {
   std::vector<Id> symbols_;
   std::vector<Id>* ids_ = nullptr;
   const char* text_end_ = nullptr;  // of the text that pieces lie in
-  bool finds_specials_ = true;  // in the present text
+  bool finds_specials_ = true;      // in the present text
 };
 
 }  // namespace dt::tokenizer
