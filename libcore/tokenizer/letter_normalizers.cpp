@@ -70,7 +70,8 @@ class StripAccents final : public Normalizer {
     buffer.clear();
     for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
       end = at + character_length(text.substr(at));
-      if (end - at == 1 || !is_accent(first_code_point(text.substr(at)))) buffer.append(text.substr(at, end - at));
+      if (end - at == 1 || !is_accent(first_code_point(text.substr(at))))
+        buffer.append(text.substr(at, end - at));
     }
     return buffer.view();
   }
