@@ -1,5 +1,6 @@
 #include "data/inputs.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <glob.h>
 #include <memory>

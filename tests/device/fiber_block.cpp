@@ -102,6 +102,11 @@ struct Thread {
   std::uint64_t brought = 0;
 };
 
+template <State state>
+bool is(const Thread& thread) {
+  return thread.state == state;
+}
+
 class Block {
  public:
   Block(const Launch& launch, std::byte* shared)
@@ -181,13 +186,13 @@ void Block::run(Dim3 index, std::mt19937_64& random) {
   for (Thread& thread : threads_) start(thread);
   std::vector<unsigned> order(threads_.size());
   std::iota(order.begin(), order.end(), 0U);
-  const auto has_ended = [](const Thread& thread) { return thread.state == State::ended; };
-  while (!std::all_of(threads_.begin(), threads_.end(), has_ended)) {
+  while (!std::ranges::all_of(threads_, is<State::ended>)) {
     std::shuffle(order.begin(), order.end(), random);
     for (const unsigned i : order) {
-      if (threads_[i].state == State::ready) resume(threads_[i]);
+      const bool falls_behind = random() % 4 == 0;
+      if (threads_[i].state == State::ready && !falls_behind) resume(threads_[i]);
     }
-    release();
+    if (std::ranges::none_of(threads_, is<State::ready>)) release();
   }
 }
 
@@ -202,9 +207,8 @@ void Block::release() {
     thread.state = State::ready;
     any = true;
   }
-  DT_CHECK(any || std::all_of(threads_.begin(), threads_.end(),
-                              [](const Thread& thread) { return thread.state == State::ended; }),
-           "{}: its threads wait for each other", launch_.kernel);
+  DT_CHECK(any || std::ranges::all_of(threads_, is<State::ended>), "{}: its threads wait for each other",
+           launch_.kernel);
 }
 
 bool Block::release_warps() {
