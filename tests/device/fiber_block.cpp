@@ -1,20 +1,17 @@
 #include "device/fiber_block.hpp"
 
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/common_interface_defs.h>
-#endif
-
 #include <algorithm>
+#include <array>
 #include <boost/context/fiber.hpp>
-#include <boost/context/pooled_fixedsize_stack.hpp>
-#include <cstring>
 #include <exception>
 #include <numeric>
 #include <random>
-#include <sys/mman.h>
+#include <span>
 #include <vector>
 
 #include "base/error.hpp"
+#include "device/fiber_stacks.hpp"
+#include "device/shared_memory.hpp"
 
 namespace dt::test_device {
 
@@ -23,73 +20,6 @@ namespace {
 namespace context = boost::context;
 
 constexpr unsigned warp_size = 32;
-constexpr std::size_t stack_bytes = 64 << 10, page_bytes = 4096;
-
-/// Its end is a page's end, and the next page nobody's.
-class SharedMemory {
- public:
-  explicit SharedMemory(std::size_t bytes)
-      : bytes_((bytes + 15) / 16 * 16), pages_((bytes_ + page_bytes - 1) / page_bytes * page_bytes) {
-    void* const memory =
-        ::mmap(nullptr, pages_ + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    DT_CHECK(memory != MAP_FAILED, "no {} bytes of shared memory", bytes);
-    memory_ = static_cast<std::byte*>(memory);
-    ::mprotect(memory_ + pages_, page_bytes, PROT_NONE);
-  }
-  ~SharedMemory() { ::munmap(memory_, pages_ + page_bytes); }
-  SharedMemory(const SharedMemory&) = delete;
-  std::byte* begin() const { return memory_ + pages_ - bytes_; }
-  void spoil() { std::memset(begin(), 0xFF, bytes_); }
-
- private:
-  std::size_t bytes_, pages_;
-  std::byte* memory_;
-};
-
-/// Of a fiber, or the scheduler's.
-struct Stack {
-  const void* bottom = nullptr;
-  std::size_t bytes = 0;
-  void* of_sanitizer = nullptr;
-};
-
-/// AddressSanitizer is told of every change of stacks, or it takes what one leaves behind for the other's.
-void leave(Stack& from, const Stack& to, bool for_ever = false) {
-#ifdef __SANITIZE_ADDRESS__
-  __sanitizer_start_switch_fiber(for_ever ? nullptr : &from.of_sanitizer, to.bottom, to.bytes);
-#else
-  static_cast<void>(from), static_cast<void>(to), static_cast<void>(for_ever);
-#endif
-}
-void arrive(Stack& at, Stack& from) {
-#ifdef __SANITIZE_ADDRESS__
-  __sanitizer_finish_switch_fiber(at.of_sanitizer, &from.bottom, &from.bytes);
-#else
-  static_cast<void>(at), static_cast<void>(from);
-#endif
-}
-
-/// Stacks that are used again, of which the last that was given is known.
-class Stacks {
- public:
-  context::stack_context allocate() {
-    const context::stack_context given = pool_.allocate();
-    last_ = {static_cast<std::byte*>(given.sp) - given.size, given.size};
-    return given;
-  }
-  void deallocate(context::stack_context& stack) { pool_.deallocate(stack); }
-  const Stack& last() const { return last_; }
-
- private:
-  context::pooled_fixedsize_stack pool_{stack_bytes};
-  Stack last_;
-};
-/// Fibers hold a copy of their allocator.
-struct StacksOf {
-  Stacks* stacks;
-  context::stack_context allocate() { return stacks->allocate(); }
-  void deallocate(context::stack_context& stack) { stacks->deallocate(stack); }
-};
 
 enum class State { ready, at_warp, at_block, ended };
 
@@ -106,6 +36,12 @@ template <State state>
 bool is(const Thread& thread) {
   return thread.state == state;
 }
+
+/// Some are slow, so that others are far ahead of them wherever nothing holds these.
+struct Warp {
+  std::span<Thread> threads;
+  unsigned slowness;  // a turn in so many is taken
+};
 
 class Block {
  public:
@@ -135,8 +71,9 @@ class Block {
  private:
   void start(Thread& thread);
   void resume(Thread& thread);
-  void release();
-  bool release_warps();
+  void step(const Warp& warp, std::mt19937_64& random);
+  void release(const Warp& warp);
+  void release_block();
   bool may_leave(const Thread& thread) const;
 
   const Launch& launch_;
@@ -184,40 +121,46 @@ void Block::resume(Thread& thread) {
 void Block::run(Dim3 index, std::mt19937_64& random) {
   index_ = index;
   for (Thread& thread : threads_) start(thread);
-  std::vector<unsigned> order(threads_.size());
-  std::iota(order.begin(), order.end(), 0U);
+  std::vector<Warp> warps;
+  for (std::size_t i = 0; i < threads_.size(); i += warp_size) {
+    const std::size_t lanes = std::min<std::size_t>(warp_size, threads_.size() - i);
+    warps.push_back({std::span(threads_).subspan(i, lanes), 1U << random() % 5});
+  }
   while (!std::ranges::all_of(threads_, is<State::ended>)) {
-    std::shuffle(order.begin(), order.end(), random);
-    for (const unsigned i : order) {
-      const bool falls_behind = random() % 4 == 0;
-      if (threads_[i].state == State::ready && !falls_behind) resume(threads_[i]);
+    std::shuffle(warps.begin(), warps.end(), random);
+    for (const Warp& warp : warps) {
+      if (random() % warp.slowness == 0) step(warp, random);
     }
-    if (std::ranges::none_of(threads_, is<State::ready>)) release();
+    if (std::ranges::none_of(threads_, is<State::ready>)) release_block();
   }
 }
 
-/// Lets go on who waited for what has come about. No thread is ready.
-void Block::release() {
-  if (release_warps()) return;
-  bool any = false;
-  for (Thread& thread : threads_) {
-    DT_CHECK(thread.state != State::at_warp, "{}: thread {} waits for lanes that are elsewhere",
-             launch_.kernel, thread.index);
-    if (thread.state != State::at_block) continue;
-    thread.state = State::ready;
-    any = true;
+void Block::step(const Warp& warp, std::mt19937_64& random) {
+  std::array<std::size_t, warp_size> order;
+  std::iota(order.begin(), order.end(), 0U);
+  std::shuffle(order.begin(), order.end(), random);
+  for (const std::size_t lane : order) {
+    if (lane < warp.threads.size() && warp.threads[lane].state == State::ready) resume(warp.threads[lane]);
   }
-  DT_CHECK(any || std::ranges::all_of(threads_, is<State::ended>), "{}: its threads wait for each other",
-           launch_.kernel);
+  release(warp);
 }
 
-bool Block::release_warps() {
+/// Lets lanes go on that waited for each other.
+void Block::release(const Warp& warp) {
   std::vector<Thread*> free;
-  for (Thread& thread : threads_) {
+  for (Thread& thread : warp.threads) {
     if (thread.state == State::at_warp && may_leave(thread)) free.push_back(&thread);
   }
   for (Thread* const thread : free) thread->state = State::ready;
-  return !free.empty();
+}
+
+/// Where no thread is ready, all that have not ended wait for the block's others.
+void Block::release_block() {
+  for (Thread& thread : threads_) {
+    DT_CHECK(thread.state != State::at_warp, "{}: thread {} waits for lanes that are elsewhere",
+             launch_.kernel, thread.index);
+    if (thread.state == State::at_block) thread.state = State::ready;
+  }
 }
 
 bool Block::may_leave(const Thread& thread) const {

@@ -22,7 +22,7 @@ struct Launch {
 /// Blocks run in an order that `seed` says, and so do a block's threads between the places where they wait
 /// for each other: who relies on an order that a GPU does not promise is found out. Shared memory begins as
 /// NaN and has a page behind it that nobody may touch. Errors: what a thread throws; internal, naming the
-/// kernel: threads that wait for others that never come, lanes that ask one which has ended.
+/// kernel: lanes that wait for others that never come.
 void run(const Launch& launch, std::uint64_t seed);
 
 // What a thread asks.
