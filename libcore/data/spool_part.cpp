@@ -63,10 +63,13 @@ fs::path spool_part_path(const fs::path& folder, std::uint64_t range) {
   return folder / fmt::format("range-{:05}.spool", range);
 }
 
-SpoolPart::SpoolPart(const fs::path& path) : file_(std::make_shared<const File>(File::open_read(path))) {
+SpoolPart::SpoolPart(const fs::path& path) try : file_(std::make_shared<const File>(File::open_read(path))) {
   const Json json = Json::parse(read_json(*file_));
   summary_ = summary_of(json);
   for (const Json& segment : json.at("segments")) segments_.push_back({segment.at(0), segment.at(1)});
+} catch (const Json::exception&) {
+  throw Error(ErrorKind::input, fmt::format("{} was written by another version of dt", path.string()),
+              "start without --resume, or with the version that began");
 }
 
 std::vector<SpoolEntry> SpoolPart::entries(const SpoolSegment& segment, std::uint64_t first,

@@ -193,3 +193,15 @@ TEST_CASE("a part that another writer was first with stays, and one that is cut 
   fs::resize_file(path, fs::file_size(path) - 1);
   CHECK_THROWS_AS(SpoolPart(path), Error);
 }
+
+TEST_CASE("a part that another version wrote is told as such") {
+  const Folder folder;
+  const std::string text = "{}";
+  const std::uint64_t trailer[] = {text.size(), digest(text)};
+  const fs::path path = folder.path() / "range-00000.spool";
+  write_file_atomically(path, text + std::string(reinterpret_cast<const char*>(trailer), sizeof trailer));
+  CHECK_THROWS_MATCHES(SpoolPart(path), Error, Catch::Predicate<Error>([](const Error& error) {
+                         return error.message().find("was written by another version of dt") !=
+                                std::string::npos;
+                       }));
+}
