@@ -40,6 +40,7 @@ struct Plan {
   bool overlap = true;
   int tp_chunks = 1;  // of rows, in which layers that ranks share are exchanged
   std::size_t comm_bucket_bytes = 0;
+  Device device = Device::host();  // that this rank computes on
   int threads = 1;
   std::uint64_t seed = 0;
   std::int64_t sequence_length = 0;

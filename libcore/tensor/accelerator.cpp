@@ -13,6 +13,10 @@ Accelerator& accelerator() {
   return *the_accelerator;
 }
 
+bool has_accelerator() {
+  return the_accelerator != nullptr;
+}
+
 void set_accelerator(Accelerator* accelerator) {
   the_accelerator = accelerator;
 }

@@ -3,7 +3,9 @@
 // are given it, while the host goes on.
 
 #include <cstddef>
-#include <span>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "tensor/device.hpp"
 
@@ -12,23 +14,47 @@ namespace dt {
 /// An order of work: what is enqueued on a stream begins when what was enqueued on it before has ended.
 using Stream = struct StreamState*;
 
-/// What names a stream is enqueued, and returns at once where it can. Errors: environment, naming the device
-/// and what it says.
+/// A point of a stream: the end of all that it had been given by then.
+class Mark {
+ public:
+  virtual ~Mark() = default;
+  /// Never blocks; who asks again and again will hear that it is.
+  virtual bool is_reached() = 0;
+};
+
+/// A GPU, as its driver tells.
+struct Gpu {
+  std::string name;
+  std::string address;       // on the host's bus
+  int major = 0, minor = 0;  // of the compute capability
+  std::size_t memory_bytes = 0;
+};
+
+/// What names a stream is enqueued, and returns at once where it can. Any thread may call. Errors:
+/// environment, naming the device and what it says.
 class Accelerator {
  public:
   virtual ~Accelerator() = default;
+  /// Those that this program may see, by index. Errors: environment, why there are none.
+  virtual std::vector<Gpu> gpus() = 0;
+  virtual std::size_t free_bytes(Device device) = 0;
+
   /// Zeroed and aligned to 256 bytes, for work of any stream. Errors: also of memory that is short, naming
   /// the size.
   virtual std::byte* allocate(Device device, std::size_t bytes) = 0;
-  /// Nothing that is enqueued touches it any more.
+  /// Waits until all is done that any stream of the device was given: it may use the memory.
   virtual void release(Device device, std::byte* memory) = 0;
-  /// Zeroes it now, beside all streams.
-  virtual void clear(Device device, std::span<std::byte> memory) = 0;
+  /// Of the host, zeroed, for copies from and to devices that go on beside all else. Errors: as of allocate.
+  virtual std::byte* allocate_pinned(std::size_t bytes) = 0;
+  virtual void release_pinned(std::byte* memory) = 0;
+
   virtual Stream open_stream(Device device) = 0;
+  /// Waits until all is done that it was given.
   virtual void close(Stream stream) = 0;
   /// Between the host and a device, or within one. Memory of the host stays as it is until it is done.
   virtual void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void zero(Stream stream, std::byte* memory, std::size_t bytes) = 0;
+  virtual std::unique_ptr<Mark> mark(Stream stream) = 0;
   /// What `stream` is given from now on begins after what `other` was given until now.
   virtual void follow(Stream stream, Stream other) = 0;
   /// Until all that the stream was given is done.
@@ -37,7 +63,20 @@ class Accelerator {
 
 /// That of the program's devices. Errors: environment, where it has none.
 Accelerator& accelerator();
+bool has_accelerator();
 /// Once, before any such device is named; nullptr: none any more.
 void set_accelerator(Accelerator* accelerator);
+
+/// A stream of one's own.
+class OwnStream {
+ public:
+  explicit OwnStream(Device device) : stream_(accelerator().open_stream(device)) {}
+  OwnStream(const OwnStream&) = delete;
+  ~OwnStream() { accelerator().close(stream_); }
+  operator Stream() const { return stream_; }
+
+ private:
+  Stream stream_;
+};
 
 }  // namespace dt

@@ -1,7 +1,6 @@
 #include "tensor/arena.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace dt {
 
@@ -24,8 +23,6 @@ Tensor Arena::allocate(DType dtype, Shape shape) {
   const std::size_t bytes = std::max((sized.bytes() + alignment - 1) / alignment * alignment, alignment);
   if (chunk_ == 0 && used_ == 0 && chunks_.size() > 1) {
     // All was given back: one chunk serves the same demand without gaps.
-    // Work that is enqueued on another device may still use the old ones.
-    if (device_ != Device::host()) std::move(chunks_.begin(), chunks_.end(), std::back_inserter(retired_));
     chunks_.clear();
     chunks_.emplace_back(device_, peak_bytes_);
   }

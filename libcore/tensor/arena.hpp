@@ -38,7 +38,6 @@ class Arena {
  private:
   friend class Scope;
   Device device_;
-  std::vector<Buffer> retired_;
   std::vector<Buffer> chunks_;  // earlier chunks stay where they are when the arena grows
   std::size_t chunk_ = 0;
   std::size_t used_ = 0;        // of that chunk

@@ -67,11 +67,16 @@ Buffer::Buffer(Device device, std::size_t bytes, Pages pages)
     data_ = accelerator().allocate(device, bytes);
     return;
   }
+  if (pages == Pages::pinned) {
+    data_ = accelerator().allocate_pinned(bytes);
+    return;
+  }
   data_ = bytes < large_bytes ? allocate_small(bytes) : allocate_large(bytes, pages);
 }
 
 void Buffer::clear() {
-  if (device_ != Device::host()) return accelerator().clear(device_, span());
+  DT_CHECK(device_ == Device::host(), "{} of memory on {} are cleared by the host", bytes_,
+           device_.to_string());
   const bool gives_back = pages_ == Pages::sparse && bytes_ >= large_bytes;
   if (gives_back && ::madvise(data_, round_up(bytes_, page_bytes), MADV_DONTNEED) == 0) return;
   if (data_ != nullptr) std::memset(data_, 0, bytes_);
@@ -95,6 +100,8 @@ Buffer::~Buffer() {
   if (data_ == nullptr) return;
   if (device_ != Device::host()) {
     accelerator().release(device_, data_);
+  } else if (pages_ == Pages::pinned) {
+    accelerator().release_pinned(data_);
   } else if (bytes_ < large_bytes) {
     std::free(data_);
   } else {

@@ -13,10 +13,12 @@ namespace dt {
 enum class Pages {
   huge,    // for speed
   sparse,  // small ones, each taken when it is first written, for what is mostly zero
+  pinned,  // of the host alone: what the program's devices copy from and to while all else goes on
 };
 
-/// `bytes` of zeroed memory aligned to 64 bytes (large ones to 2 MiB, for huge pages). Move-only.
-/// Errors: environment, naming the size, when memory is short.
+/// `bytes` of zeroed memory aligned to 64 bytes (large ones to 2 MiB, for huge pages). Move-only. What
+/// devices do with one of theirs is done before it goes. Errors: environment, naming the size, when memory is
+/// short.
 class Buffer {
  public:
   Buffer() = default;  // absent
@@ -25,7 +27,7 @@ class Buffer {
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
 
-  /// Zeroes it; sparse pages are given back.
+  /// Zeroes it, on the host; sparse pages are given back.
   void clear();
 
   std::byte* data() const { return data_; }

@@ -2,6 +2,7 @@
 // What every kernel, unit and collective is given: where to run, with how many threads, and scratch memory.
 
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "tensor/accelerator.hpp"
@@ -14,14 +15,15 @@ namespace dt {
 /// One per rank. On the CPU, work is done when the call returns; a device with streams enqueues.
 class Context {
  public:
-  Context(int threads, Device device) : threads_(threads), device_(device), scratch_(device) {}
+  Context(int threads, Device device) : threads_(threads), device_(device), scratch_(device) {
+    if (device != Device::host()) stream_.emplace(device);
+  }
   Context(const Context&) = delete;
 
   int threads() const { return threads_; }
   Device device() const { return device_; }
   /// Where a device that is not the host enqueues what it is given.
-  Stream stream() const { return stream_; }
-  void set_stream(Stream stream) { stream_ = stream; }
+  Stream stream() const { return stream_ ? Stream(*stream_) : nullptr; }
   Arena& scratch() const { return scratch_; }
   /// Run the reference kernels (plain loops) also where faster ones exist; for tests and proofs.
   bool reference_only() const { return reference_only_; }
@@ -39,11 +41,11 @@ class Context {
  private:
   int threads_;
   Device device_;
-  Stream stream_ = nullptr;
   bool reference_only_ = false;
   Arithmetic arithmetic_ = Arithmetic::fp32;
   std::function<void()> poll_;
   mutable Arena scratch_;
+  std::optional<OwnStream> stream_;  // after the arena: its work goes first
 };
 
 }  // namespace dt

@@ -1,11 +1,13 @@
 #include "device/test_device.hpp"
 
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <sys/mman.h>
 #include <vector>
@@ -59,45 +61,97 @@ class TestDevice final : public Accelerator {
  public:
   explicit TestDevice(std::uint64_t seed) : random_(seed) {}
 
+  std::vector<Gpu> gpus() override {
+    return std::vector<Gpu>(2, {.name = "test device", .address = "", .memory_bytes = memory_bytes});
+  }
+  std::size_t free_bytes(Device) override { return memory_bytes; }
+
   std::byte* allocate(Device, std::size_t bytes) override {
+    const Lock lock(mutex_);
     auto memory = std::make_unique<Memory>(bytes);
     std::byte* const begin = memory->begin();
     memories_.emplace(begin, std::move(memory));
     return begin;
   }
-  void release(Device, std::byte* memory) override { memories_.erase(memory); }
-
-  void clear(Device, std::span<std::byte> memory) override {
-    const Opened opened(*this);
-    std::memset(memory.data(), 0, memory.size());
+  void release(Device, std::byte* memory) override {
+    const Lock lock(mutex_);
+    {
+      const Opened opened(*this);
+      while (run_any()) continue;
+    }
+    memories_.erase(memory);
   }
+  std::byte* allocate_pinned(std::size_t bytes) override {
+    return static_cast<std::byte*>(std::calloc(bytes, 1));
+  }
+  void release_pinned(std::byte* memory) override { std::free(memory); }
 
-  Stream open_stream(Device) override { return &streams_.emplace_back(); }
+  Stream open_stream(Device) override {
+    const Lock lock(mutex_);
+    return &streams_.emplace_back();
+  }
   void close(Stream stream) override {
-    DT_CHECK(stream->work.empty(), "a stream is closed before it has done its work");
+    const Lock lock(mutex_);
+    wait(stream);
     streams_.remove_if([&](const StreamState& state) { return &state == stream; });
   }
 
+  void enqueue(Stream stream, StreamState::Work work) {
+    const Lock lock(mutex_);
+    stream->work.push_back(std::move(work));
+  }
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
-    stream->work.push_back({[=] { std::memcpy(to, from, bytes); }});
+    enqueue(stream, {[=] { std::memcpy(to, from, bytes); }});
   }
   void zero(Stream stream, std::byte* memory, std::size_t bytes) override {
-    stream->work.push_back({[=] { std::memset(memory, 0, bytes); }});
+    enqueue(stream, {[=] { std::memset(memory, 0, bytes); }});
+  }
+  std::unique_ptr<Mark> mark(Stream stream) override {
+    return std::make_unique<TestMark>(*this, end_of(stream));
   }
   void follow(Stream stream, Stream other) override {
-    auto has_come = std::make_shared<bool>(false);
-    other->work.push_back({[has_come] { *has_come = true; }});
-    stream->work.push_back({[] {}, [has_come] { return *has_come; }});
+    enqueue(stream, {[] {}, [is_over = end_of(other)] { return *is_over; }});
   }
   void wait(Stream stream) override {
+    const Lock lock(mutex_);
     const Opened opened(*this);
-    while (!stream->work.empty()) run_any();
+    while (!stream->work.empty()) DT_CHECK(run_any(), "streams wait for each other");
   }
 
-  std::uint64_t next_seed() { return random_(); }
+  std::uint64_t next_seed() {
+    const Lock lock(mutex_);
+    return random_();
+  }
 
  private:
-  /// The device works, and nobody else.
+  using Lock = std::lock_guard<std::recursive_mutex>;
+  using IsOver = std::shared_ptr<bool>;
+
+  /// Whoever asks makes the device do a little.
+  class TestMark final : public Mark {
+   public:
+    TestMark(TestDevice& device, IsOver is_over) : device_(device), is_over_(std::move(is_over)) {}
+    bool is_reached() override {
+      const Lock lock(device_.mutex_);
+      if (!*is_over_) {
+        const Opened opened(device_);
+        device_.run_any();
+      }
+      return *is_over_;
+    }
+
+   private:
+    TestDevice& device_;
+    IsOver is_over_;
+  };
+
+  IsOver end_of(Stream stream) {
+    auto is_over = std::make_shared<bool>(false);
+    enqueue(stream, {[is_over] { *is_over = true; }});
+    return is_over;
+  }
+
+  /// The device works, and of its thread nobody else.
   struct Opened {
     explicit Opened(TestDevice& of) : device(of) { device.open(true); }
     ~Opened() { device.open(false); }
@@ -107,19 +161,22 @@ class TestDevice final : public Accelerator {
     for (const auto& [begin, memory] : memories_) memory->open(is_open);
   }
 
-  /// The first piece of work of some stream that has any.
-  void run_any() {
+  /// The first piece of work of some stream; false where none has any that may begin.
+  bool run_any() {
     std::vector<StreamState*> ready;
     for (StreamState& stream : streams_) {
       if (!stream.work.empty() && stream.work.front().may_begin()) ready.push_back(&stream);
     }
-    DT_CHECK(!ready.empty(), "streams wait for each other");
+    if (ready.empty()) return false;
     StreamState& stream = *ready[random_() % ready.size()];
     const StreamState::Work work = std::move(stream.work.front());
     stream.work.pop_front();
     work.run();
+    return true;
   }
 
+  static constexpr std::size_t memory_bytes = std::size_t{1} << 30;
+  std::recursive_mutex mutex_;
   std::mt19937_64 random_;
   std::list<StreamState> streams_;
   std::map<std::byte*, std::unique_ptr<Memory>> memories_;
@@ -143,9 +200,8 @@ Use::~Use() {
 }
 
 void enqueue(const Context& context, Launch launch) {
-  DT_CHECK(context.stream() != nullptr, "{}: the context has no stream", launch.kernel);
   const std::uint64_t seed = device->next_seed();
-  context.stream()->work.push_back({[launch = std::move(launch), seed] { run(launch, seed); }});
+  device->enqueue(context.stream(), {[launch = std::move(launch), seed] { run(launch, seed); }});
 }
 
 }  // namespace dt::test_device

@@ -2,7 +2,7 @@
 // A device for tests: what a GPU does, done by threads that are fibers, in memory that the host may not
 // touch. Work waits in its streams until somebody waits for it; of several streams any may be next, as a seed
 // says. So a missing wait, a buffer that is given back too early and a look at the device's memory show on a
-// machine without a GPU. One thread of the program uses it at a time.
+// machine without a GPU. Ranks that are threads share it: while one waits, the others might touch its memory.
 
 #include <cstdint>
 

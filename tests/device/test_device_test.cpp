@@ -16,12 +16,6 @@ namespace {
 
 constexpr Device gpu = Device::gpu(0);
 
-/// A stream that is closed with it.
-struct OwnStream {
-  const Stream stream = accelerator().open_stream(gpu);
-  ~OwnStream() { accelerator().close(stream); }
-};
-
 /// The signal that ends a process that does this; 0 where none does.
 int signal_of(const std::function<void()>& deed) {
   const pid_t child = ::fork();
@@ -37,12 +31,12 @@ int signal_of(const std::function<void()>& deed) {
 
 TEST_CASE("a device's memory is zero, aligned, and not the host's to touch") {
   const Use device(1);
-  const OwnStream own;
+  const OwnStream stream(gpu);
   const Buffer buffer(gpu, 1000);
   CHECK(reinterpret_cast<std::uintptr_t>(buffer.data()) % 256 == 0);
   std::vector<double> values(125, 1.0);
-  accelerator().copy(own.stream, host_tensor(values).raw(), buffer.data(), 1000);
-  accelerator().wait(own.stream);
+  accelerator().copy(stream, host_tensor(values).raw(), buffer.data(), 1000);
+  accelerator().wait(stream);
   CHECK(values == std::vector<double>(125, 0.0));
   CHECK(signal_of([&] { *buffer.data() = std::byte{1}; }) == SIGSEGV);
   CHECK(signal_of([&] { static_cast<void>(*const_cast<volatile std::byte*>(buffer.data())); }) == SIGSEGV);
@@ -51,24 +45,20 @@ TEST_CASE("a device's memory is zero, aligned, and not the host's to touch") {
 TEST_CASE("nothing is done before somebody waits") {
   const Use device(1);
   Context context(1, gpu);
-  const OwnStream own;
-  context.set_stream(own.stream);
   bool done = false;
   enqueue(context, {"a kernel", {}, 1, 0, [&] { done = true; }});
   CHECK(!done);
-  accelerator().wait(own.stream);
+  accelerator().wait(context.stream());
   CHECK(done);
 }
 
 TEST_CASE("a kernel that goes beyond its memory faults") {
   const Use device(1);
   Context context(1, gpu);
-  const OwnStream own;
-  context.set_stream(own.stream);
   const Buffer buffer(gpu, 4096);
   const auto write = [&](std::size_t at) {
     enqueue(context, {"a kernel", {}, 1, 0, [&buffer, at] { buffer.data()[at] = std::byte{1}; }});
-    accelerator().wait(own.stream);
+    accelerator().wait(context.stream());
   };
   CHECK(signal_of([&] { write(4095); }) == 0);
   CHECK(signal_of([&] { write(4096); }) == SIGSEGV);
@@ -80,15 +70,12 @@ TEST_CASE("of two streams any may be first, unless one follows the other") {
     for (const bool follows : {false, true}) {
       const Use device(seed);
       Context a(1, gpu), b(1, gpu);
-      const OwnStream of_a, of_b;
-      a.set_stream(of_a.stream);
-      b.set_stream(of_b.stream);
       std::vector<int> order;
       enqueue(a, {"first", {}, 1, 0, [&] { order.push_back(1); }});
-      if (follows) accelerator().follow(of_b.stream, of_a.stream);
+      if (follows) accelerator().follow(b.stream(), a.stream());
       enqueue(b, {"second", {}, 1, 0, [&] { order.push_back(2); }});
-      accelerator().wait(of_b.stream);
-      accelerator().wait(of_a.stream);
+      accelerator().wait(b.stream());
+      accelerator().wait(a.stream());
       (follows ? followed : orders).insert(order);
     }
   }
@@ -96,11 +83,35 @@ TEST_CASE("of two streams any may be first, unless one follows the other") {
   CHECK(followed == std::set<std::vector<int>>{{1, 2}});
 }
 
+TEST_CASE("a mark is reached when what came before it is done, by asking alone") {
+  const Use device(1);
+  Context context(1, gpu);
+  int done = 0;
+  for (int i = 0; i < 3; ++i) enqueue(context, {"a kernel", {}, 1, 0, [&] { ++done; }});
+  const std::unique_ptr<Mark> mark = accelerator().mark(context.stream());
+  enqueue(context, {"a kernel", {}, 1, 0, [&] { ++done; }});
+  CHECK(!mark->is_reached());
+  while (!mark->is_reached()) continue;
+  CHECK(done == 3);
+}
+
+TEST_CASE("memory goes when the device is done with it") {
+  const Use device(1);
+  Context context(1, gpu);
+  bool done = false;
+  {
+    const Buffer buffer(gpu, 64);
+    enqueue(context, {"a kernel", {}, 1, 0, [&] {
+                        *buffer.data() = std::byte{1};
+                        done = true;
+                      }});
+  }
+  CHECK(done);
+}
+
 TEST_CASE("copies and zeroes go by the stream") {
   const Use device(1);
   Context context(1, gpu);
-  const OwnStream own;
-  context.set_stream(own.stream);
   std::vector<float> values{1, 2, 3}, back(3, -1);
   const Buffer buffer(gpu, 12);
   const Tensor there(buffer, DType::f32, {3});
@@ -108,7 +119,7 @@ TEST_CASE("copies and zeroes go by the stream") {
   kernels::zero(context, there.flat(1, 1));
   kernels::copy(context, there, host_tensor(back));
   CHECK(back == std::vector<float>(3, -1));
-  accelerator().wait(own.stream);
+  accelerator().wait(context.stream());
   CHECK(back == std::vector<float>{1, 0, 3});
 }
 

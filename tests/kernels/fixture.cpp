@@ -304,11 +304,9 @@ void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances) {
 void on_test_device(DType dtype, std::uint64_t seed, const std::function<void(Fixture&)>& body) {
   const test_device::Use device(seed);
   Context context(1, Device::gpu(0));
-  context.set_stream(accelerator().open_stream(context.device()));
   Fixture fixture(context, dtype);
   body(fixture);
   accelerator().wait(context.stream());
-  accelerator().close(context.stream());
 }
 
 void check_gradient(const std::function<double()>& loss, const Tensor& x, const Tensor& gradient) {
