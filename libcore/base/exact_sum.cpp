@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/exact_term.hpp"
+
 namespace dt {
 
 namespace {
@@ -66,23 +68,21 @@ double round_to_double(std::span<const std::int64_t> digits) {
 void ExactSum::add(double term) {
   if (pending_ >= max_pending) normalize();
   ++pending_;
-  const auto bits = std::bit_cast<std::uint64_t>(term);
-  const int exponent = static_cast<int>((bits >> 52) & 0x7FF);
-  if (exponent == 0x7FF) {
-    ++digits_[num_digits];
-    return;
+  add_to_digits({&term, 1}, digits_);
+}
+
+void ExactSum::add_to_digits(std::span<const double> terms, std::span<std::int64_t, num_digits + 1> digits) {
+  for (const double value : terms) {
+    const ExactTerm term = exact_term(value);
+    if (!term.is_finite) ++digits[num_digits];
+    for (std::size_t i = 0; i < 3; ++i) digits[static_cast<std::size_t>(term.first) + i] += term.digits[i];
   }
-  const std::uint64_t fraction = bits & 0x000FFFFFFFFFFFFF;
-  const std::uint64_t mantissa = exponent == 0 ? fraction : fraction | (std::uint64_t{1} << 52);
-  const int position = exponent == 0 ? 0 : exponent - 1;  // of the mantissa's lowest bit, above 2^-1074
-  const int shift = position % digit_bits;
-  const auto first = static_cast<std::size_t>(position / digit_bits);
-  const std::uint64_t low = mantissa << shift;
-  const std::uint64_t high = shift == 0 ? 0 : mantissa >> (64 - shift);
-  const std::int64_t sign = (bits >> 63) != 0 ? -1 : 1;
-  digits_[first] += sign * static_cast<std::int64_t>(low & 0xFFFFFFFF);
-  digits_[first + 1] += sign * static_cast<std::int64_t>(low >> 32);
-  digits_[first + 2] += sign * static_cast<std::int64_t>(high);
+}
+
+void ExactSum::add_digits(std::span<const std::int64_t, num_digits + 1> digits) {
+  normalize();
+  for (std::size_t i = 0; i < digits_.size(); ++i) digits_[i] += digits[i];
+  normalize();
 }
 
 void ExactSum::add(std::span<const double> terms) {

@@ -18,6 +18,10 @@ class ExactSum {
   void add(double term);
   void add(std::span<const double> terms);
   void merge(const ExactSum& other);
+  /// What add_to_digits left.
+  void add_digits(std::span<const std::int64_t, num_digits + 1> digits);
+  /// Adds terms without bringing up carries: 2^30 of them at most, to digits that were zero.
+  static void add_to_digits(std::span<const double> terms, std::span<std::int64_t, num_digits + 1> digits);
   /// The sum, rounded once to double (to nearest, ties to even). Not-a-number where any term was not finite.
   double value() const;
 

@@ -1,5 +1,6 @@
 #include "kernels/elementwise.hpp"
 
+#include "base/exact_sum.hpp"
 #include "kernels/check.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/dispatch.hpp"
@@ -89,6 +90,15 @@ void sum_squares_by_block(const Context& context, const Tensor& x, const Tensor&
       reference::sum_squares_by_block<double>, reference::sum_squares_by_block<float>,
       cpu::sum_squares_by_block, &GpuKernels::sum_squares_by_block};
   pick(implementations, context, "sum_squares_by_block", x.dtype())(context, x, partials_N);
+}
+
+void add_exactly(const Context& context, const Tensor& terms_N, const Tensor& digits_D) {
+  constexpr std::size_t num_digits = ExactSum::num_digits + 1;
+  check_tensor("add_exactly", "terms_N", terms_N, DType::f64, {terms_N.dim(0)});
+  check_tensor("add_exactly", "digits_D", digits_D, DType::i64, {num_digits});
+  if (context.device() != Device::host()) return gpu_kernels().add_exactly(context, terms_N, digits_D);
+  ExactSum::add_to_digits(terms_N.span<double>(),
+                          std::span<std::int64_t, num_digits>(digits_D.span<std::int64_t>()));
 }
 
 }  // namespace dt::kernels

@@ -42,5 +42,8 @@ inline std::int64_t num_sum_blocks(std::int64_t elements) {
 /// partials_N[i] = Σ x² over block i of N, in fp64; x is f64, f32, bf16 or f16. The same bits for any number
 /// of threads.
 void sum_squares_by_block(const Context& context, const Tensor& x, const Tensor& partials_N);
+/// Adds fp64 terms to the digits [ExactSum::num_digits + 1] of an exact sum, int64: as many as
+/// ExactSum::add_to_digits takes. Integers, so the order of terms does not matter.
+void add_exactly(const Context& context, const Tensor& terms_N, const Tensor& digits_D);
 
 }  // namespace dt::kernels

@@ -43,6 +43,7 @@ struct GpuKernels {
   decltype(kernels::convert)* convert;
   decltype(kernels::convert_columns)* convert_columns;
   decltype(kernels::sum_squares_by_block)* sum_squares_by_block;
+  decltype(kernels::add_exactly)* add_exactly;
 
   decltype(kernels::adamw)* adamw;
 };

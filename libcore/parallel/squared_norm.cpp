@@ -1,28 +1,27 @@
 #include "parallel/squared_norm.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "kernels/elementwise.hpp"
-#include "tensor/host_tensor.hpp"
 
 namespace dt::parallel {
 
 void add_squared_norm(const Context& context, const LocalTable& local, const LocalGroup& group,
-                      const Tensor& gradient, ExactSum& sum) {
+                      const Tensor& gradient, DeviceSums& sums, int index) {
   constexpr std::int64_t block = kernels::sum_block_elements;
   static_assert(shard_granule % block == 0);
   const Part share = part_of(local.replica(), local.num_replicas(), gradient.numel(), block);
-  std::vector<double> partials;
   for (const Part& run : group.counted) {
     const std::int64_t first = std::max(run.begin - group.own.begin, share.begin);
     const std::int64_t last = std::min(run.begin + run.count - group.own.begin, share.begin + share.count);
     for (std::int64_t begin = first; begin < last;) {
       // Up to the next block's beginning, then all the rest.
       const std::int64_t end = begin % block == 0 ? last : std::min(last, (begin / block + 1) * block);
-      partials.resize(static_cast<std::size_t>(kernels::num_sum_blocks(end - begin)));
-      kernels::sum_squares_by_block(context, gradient.flat(begin, end - begin), host_tensor(partials));
-      sum.add(partials);
+      const Arena::Scope scope(context.scratch());
+      const Tensor partials_N =
+          context.scratch().allocate(DType::f64, {kernels::num_sum_blocks(end - begin)});
+      kernels::sum_squares_by_block(context, gradient.flat(begin, end - begin), partials_N);
+      sums.add(index, partials_N);
       begin = end;
     }
   }

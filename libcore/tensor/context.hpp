@@ -25,6 +25,10 @@ class Context {
   /// Where a device that is not the host enqueues what it is given.
   Stream stream() const { return stream_ ? Stream(*stream_) : nullptr; }
   Arena& scratch() const { return scratch_; }
+  /// Until all is done that it was given.
+  void finish() const {
+    if (stream_) accelerator().wait(*stream_);
+  }
   /// Run the reference kernels (plain loops) also where faster ones exist; for tests and proofs.
   bool reference_only() const { return reference_only_; }
   void set_reference_only(bool value) { reference_only_ = value; }

@@ -15,6 +15,7 @@
 #include "kernels/elementwise.hpp"
 #include "model/seam.hpp"
 #include "model/zigzag.hpp"
+#include "parallel/device_sums.hpp"
 #include "plan/lists.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/reporter.hpp"
@@ -32,20 +33,22 @@ std::int64_t rounds_at_a_time(const model::Layout& layout) {
 /// Validation windows in micro-batches, which must not be more than the request's.
 struct Windows {
   std::vector<data::Batch> batches;
+  std::vector<MicroBatches> rows;  // of each batch
   std::vector<model::MicroBatch> micro_batches;
   std::vector<std::size_t> sources;  // of each
 
-  void add(const ModelRuntime& runtime, const data::Mixture& dataset, const EvaluationRequest& request,
+  void add(ModelRuntime& runtime, const data::Mixture& dataset, const EvaluationRequest& request,
            const ValidationWindows::Part& part, std::vector<std::int64_t>& targets) {
     batches.push_back(data::validation_batch(dataset.source(part.source), request.sequence_length, part.first,
                                              part.count, request.mask_documents));
     if (runtime.local().counts_targets()) targets[part.source] += data::num_targets(batches.back());
-    micro_batches.push_back(runtime.micro_batches(batches.back(), part.count).front());
+    rows.push_back(runtime.micro_batches(batches.back(), part.count));
+    micro_batches.push_back(rows.back().list().front());
     sources.push_back(part.source);
   }
 };
 
-/// Their forwards, where some rank has `rounds` micro-batches.
+/// Their forwards, which are done then, where some rank has `rounds` micro-batches.
 void forward(ModelRuntime& runtime, const Windows& windows, std::int64_t rounds,
              const parallel::StepHooks& hooks) {
   const parallel::LocalTable& local = runtime.local();
@@ -53,6 +56,7 @@ void forward(ModelRuntime& runtime, const Windows& windows, std::int64_t rounds,
       plan::evaluation_list(local.layout(), local.place(), runtime.num_units(),
                             static_cast<int>(windows.micro_batches.size()), static_cast<int>(rounds)),
       windows.micro_batches, 0, hooks);
+  runtime.context().finish();
 }
 
 /// Those that the request takes. Error{input}: there is none.
@@ -121,12 +125,15 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
   const Part own = part_of(local.place().dp, dp, micro_batches);
   const std::int64_t rounds = (micro_batches + dp - 1) / dp;
   std::vector<ExactSum> nll(dataset.size());
+  std::vector<ExactSum*> sums_of_sources;
+  for (ExactSum& sum : nll) sums_of_sources.push_back(&sum);
+  parallel::DeviceSums sums(runtime.context(), static_cast<int>(nll.size()));
   std::vector<std::int64_t> targets(dataset.size());
   Windows part;  // may be empty: the others may need this rank's part of the weights
   parallel::StepHooks hooks;
   if (local.counts_loss()) {
     hooks.loss = [&](int micro_batch, const Tensor& nll_R) {
-      nll[part.sources[static_cast<std::size_t>(micro_batch)]].add(nll_R.span<double>());
+      sums.add(static_cast<int>(part.sources[static_cast<std::size_t>(micro_batch)]), nll_R);
     };
   }
   Progress progress = ranks.console.progress("evaluating", windows.total(), "windows");
@@ -141,6 +148,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
     for (std::int64_t i = round; i < std::min(end, own.count); ++i)
       part.add(runtime, dataset, request, windows.micro_batch(own.begin + i), targets);
     forward(runtime, part, end - round, hooks);
+    sums.take(sums_of_sources);
     progress.set(std::min(windows.total(), static_cast<std::uint64_t>(end * dp * request.micro_batch)));
   }
   for (ExactSum& sum : nll) comm::all_sum(control, sum.digits());
@@ -190,7 +198,7 @@ class Logits {
 
   /// Where the head leaves this rank's columns of its rows.
   const Tensor& own() const { return own_.tensor; }
-  /// Called by all that hold the head. On the first of them: all logits into whole_TV, fp32.
+  /// Called by all that hold the head. On the first of them: all logits into whole_TV, fp32, of the host.
   void gather(const Context& context, const Tensor& whole_TV) {
     gather_columns(context);
     if (rank(tensor_) > 0) return;
@@ -224,12 +232,14 @@ class Logits {
                        rows_TV_.tensor.flat(row * vocabulary_ + columns.begin, columns.count));
   }
   void place_rows(const Context& context, int owner, const Tensor& rows, const Tensor& whole_TV) const {
-    if (size(context_ranks_) == 1) return kernels::copy(context, rows, whole_TV);
+    const bool is_whole = size(context_ranks_) == 1;
     const model::Zigzag zigzag{zigzag_.length, owner, zigzag_.size};
-    for (int chunk = 0; chunk < model::Zigzag::num_chunks; ++chunk) {
+    if (is_whole) kernels::copy(context, rows, whole_TV);
+    for (int chunk = 0; !is_whole && chunk < model::Zigzag::num_chunks; ++chunk) {
       const std::int64_t to = zigzag.position(chunk), from = chunk * zigzag.length;
       kernels::copy(context, rows.rows(from, from + zigzag.length), whole_TV.rows(to, to + zigzag.length));
     }
+    context.finish();  // others' rows come to the same place
   }
 
   comm::Communicator* tensor_;
@@ -249,7 +259,7 @@ class LogitsFile {
              const std::filesystem::path& file)
       : target_(file),
         writer_(target_.path()),
-        floats_(runtime.context().device(), {sequence_length, runtime.spec().vocabulary}, DType::f32) {
+        floats_(Device::host(), {sequence_length, runtime.spec().vocabulary}, DType::f32) {
     const auto n = static_cast<std::uint64_t>(num_sequences);
     const auto length = static_cast<std::uint64_t>(sequence_length);
     writer_.declare("/logits", DType::f32,

@@ -1,7 +1,6 @@
 #include "train/model_runtime.hpp"
 
-#include <algorithm>
-
+#include "kernels/elementwise.hpp"
 #include "model/initialise.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/context_share.hpp"
@@ -19,14 +18,18 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
                                seam_)),
       storage_(context_.device(), local_, plan.precision, lanes_ ? &*lanes_ : nullptr, groups),
       executor_(context_, units_, storage_, &seam_),
-      sequence_length_(plan.sequence_length) {
+      rows_(context_.device()),
+      num_positions_(plan.micro_batch * plan.sequence_length),
+      positions_(context_.device(), static_cast<std::size_t>(num_positions_) * sizeof(std::int32_t)) {
   context_.set_arithmetic(plan.arithmetic);
   executor_.set_overlap(plan.overlap);
   seam_.set_overlap(plan.overlap);
   if (!groups.is_alone() && plan.overlap) context_.set_poll([this] { executor_.poll(); });
-  for (std::int64_t b = 0; b < plan.micro_batch; ++b) {
-    for (std::int64_t t = 0; t < sequence_length_; ++t) positions_.push_back(static_cast<std::int32_t>(t));
-  }
+  std::vector<std::int32_t> positions;
+  for (std::int64_t i = 0; i < num_positions_; ++i)
+    positions.push_back(static_cast<std::int32_t>(i % plan.sequence_length));
+  kernels::copy(context_, host_tensor(positions), Tensor(positions_, DType::i32, Shape{num_positions_}));
+  context_.finish();
 }
 
 void ModelRuntime::initialise_weights(std::uint64_t seed) {
@@ -45,31 +48,10 @@ void ModelRuntime::load_weights(const interchange::WeightSource& source) {
   }
 }
 
-std::vector<model::MicroBatch> ModelRuntime::micro_batches(data::Batch& batch, std::int64_t size) const {
-  std::vector<model::MicroBatch> list;
+MicroBatches ModelRuntime::micro_batches(data::Batch& batch, std::int64_t size) {
   if (local_.layout().cp > 1) take_context_share(batch, size, local_.layout(), local_.place());
-  const std::int64_t length = batch.sequence_length;
-  for (std::int64_t first = 0; first < batch.num_samples; first += size) {
-    const std::int64_t count = std::min(size, batch.num_samples - first);
-    const auto rows = [&](std::vector<std::int32_t>& values) {
-      return host_tensor(values).flat(first * length, count * length);
-    };
-    model::MicroBatch micro_batch;
-    micro_batch.batch = count;
-    micro_batch.sequence = length;
-    micro_batch.tokens_R = rows(batch.tokens_BT);
-    micro_batch.labels_R = rows(batch.labels_BT);
-    // Kernels only read positions; Tensor has no const view.
-    micro_batch.positions_R = batch.positions_BT.empty()
-                                  ? Tensor(const_cast<std::int32_t*>(positions_.data()), DType::i32,
-                                           Shape{count * length}, Device::host())
-                                  : rows(batch.positions_BT);
-    if (!batch.first_BT.empty()) micro_batch.first_R = rows(batch.first_BT);
-    micro_batch.samples_B =
-        std::span(batch.samples_B).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
-    list.push_back(micro_batch);
-  }
-  return list;
+  return MicroBatches(context_, rows_, batch, size, spec_.vocabulary,
+                      Tensor(positions_, DType::i32, Shape{num_positions_}));
 }
 
 }  // namespace dt::train

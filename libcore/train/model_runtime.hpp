@@ -8,11 +8,13 @@
 #include "data/loader.hpp"
 #include "interchange/weight_source.hpp"
 #include "model/unit.hpp"
+#include "parallel/buffer_pool.hpp"
 #include "parallel/executor.hpp"
 #include "parallel/lanes.hpp"
 #include "parallel/model_storage.hpp"
 #include "plan/plan.hpp"
 #include "tensor/context.hpp"
+#include "train/micro_batches.hpp"
 
 namespace dt::train {
 
@@ -35,9 +37,10 @@ class ModelRuntime {
   /// This rank's part of a step; of a runtime for training.
   const parallel::LanePlan& lanes() const { return *lanes_; }
 
-  /// Views of a batch's rows as micro-batches of `size` samples (the last may be smaller); the batch must
-  /// outlive them. Where ranks divide sequences, it keeps this rank's part alone.
-  std::vector<model::MicroBatch> micro_batches(data::Batch& batch, std::int64_t size) const;
+  /// A batch's rows as micro-batches of `size` samples (the last may be smaller), where the rank computes;
+  /// the batch must outlive them, and what is computed with them. Where ranks divide sequences, it keeps this
+  /// rank's part alone. Error{internal}: ids beyond the model's.
+  MicroBatches micro_batches(data::Batch& batch, std::int64_t size);
 
  private:
   model::ModelSpec spec_;
@@ -49,8 +52,9 @@ class ModelRuntime {
   std::vector<std::unique_ptr<model::Unit>> units_;
   parallel::ModelStorage storage_;
   parallel::Executor executor_;
-  std::vector<std::int32_t> positions_;  // 0 … T−1, as often as a micro-batch has samples
-  std::int64_t sequence_length_;
+  parallel::BufferPool rows_;   // of batches
+  std::int64_t num_positions_;  // of a micro-batch
+  Buffer positions_;            // 0 … T−1, as often as it has samples
 };
 
 }  // namespace dt::train

@@ -1,6 +1,7 @@
 #include "train/stepper.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/error.hpp"
@@ -48,6 +49,7 @@ Stepper::Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixt
       loader_(dataset, plan.seed, plan.sequence_length, plan.mask_documents),
       actions_(plan::training_list(plan)),
       segments_(segments_of(runtime.local())),
+      sums_(runtime.context(), num_sums),
       targets_vary_(dataset.masks_targets()),
       next_targets_(targets_vary_ ? count_first_targets() : plan.tokens_per_step()) {
   if (!plan_.loss_scale) {  // an earlier start may have had one
@@ -109,8 +111,8 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
       data::batch_digest(batch.digest_seeds_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
                          batch.num_samples, batch.sequence_length);
   const std::int64_t targets = std::max<std::int64_t>(1, next_targets_);  // of a step without any, no loss
-  std::vector<model::MicroBatch> micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
-  for (model::MicroBatch& m : micro_batches) {
+  MicroBatches micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
+  for (model::MicroBatch& m : micro_batches.list()) {
     m.step = step;
     m.loss_scale = loss_scale_.value / static_cast<double>(targets);
   }
@@ -119,10 +121,10 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
   if (runtime_.local().counts_targets()) step_report.head_digest = digest;
   Decision decision;
   parallel::StepHooks hooks;
-  if (runtime_.local().counts_loss())
-    hooks.loss = [&](int, const Tensor& nll_R) { step_report.nll.add(nll_R.span<double>()); };
+  if (runtime_.local().counts_loss()) hooks.loss = [&](int, const Tensor& nll_R) { sums_.add(nll, nll_R); };
   hooks.control = [&] {
-    add_squared_norm(step_report.squared_norm);
+    add_squared_norm();
+    sums_.take(std::array{&step_report.nll, &step_report.squared_norm});
     if (report) report(step_report);
     if (targets_vary_ && runtime_.local().counts_targets())
       step_report.next_targets = loader_.num_targets_ahead();
@@ -138,19 +140,19 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
     if (decision.finite && !decision.superseded)
       take_optimizer_step(plan_.schedule.at(step), decision.grad_scale);
   };
-  runtime_.executor().run(actions_, micro_batches, static_cast<int>(runtime_.lanes().first_micro_batch()),
-                          hooks);
+  runtime_.executor().run(actions_, micro_batches.list(),
+                          static_cast<int>(runtime_.lanes().first_micro_batch()), hooks);
   if (!decision.finite && !decision.skip && !decision.superseded)
-    not_finite_ = first_not_finite(plan_, runtime_, micro_batches, state_.samples_consumed, control_);
+    not_finite_ = first_not_finite(plan_, runtime_, micro_batches.list(), state_.samples_consumed, control_);
   return decision;
 }
 
-void Stepper::add_squared_norm(ExactSum& sum) {
+void Stepper::add_squared_norm() {
   const parallel::LocalTable& local = runtime_.local();
   for (int group = 0; group < runtime_.storage().num_groups(); ++group) {
     if (local.group(group).counted.empty()) continue;
     parallel::add_squared_norm(runtime_.context(), local, local.group(group),
-                               runtime_.storage().group_gradient(group), sum);
+                               runtime_.storage().group_gradient(group), sums_, squared_norm);
   }
 }
 

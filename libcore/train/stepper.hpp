@@ -11,6 +11,7 @@
 #include "optim/adamw.hpp"
 #include "optim/loss_scale.hpp"
 #include "parallel/action.hpp"
+#include "parallel/device_sums.hpp"
 #include "plan/plan.hpp"
 #include "train/decision.hpp"
 #include "train/model_runtime.hpp"
@@ -51,8 +52,9 @@ class Stepper {
   std::int64_t count_first_targets();
   Decision run_actions(data::Batch& batch, const std::function<void(StepReport&)>& report);
   void take_optimizer_step(double lr, double grad_scale);
-  /// Of what this rank answers for.
-  void add_squared_norm(ExactSum& sum);
+  enum Sum { nll, squared_norm, num_sums };
+  /// Of the gradients that this rank answers for.
+  void add_squared_norm();
   /// Lets the loss scale follow what the gradients bear; may turn a step into one that is skipped.
   void adjust_loss_scale(Decision& decision);
   double exposed_communication_s() const;
@@ -65,6 +67,7 @@ class Stepper {
   parallel::ActionList actions_;
   std::vector<std::vector<optim::Segment>> segments_;  // of each group
   optim::LossScale loss_scale_;
+  parallel::DeviceSums sums_;
   std::string not_finite_;
   std::int64_t num_steps_ = 0;
   bool targets_vary_;          // from step to step: some tokens are none

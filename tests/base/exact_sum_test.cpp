@@ -1,6 +1,7 @@
 #include "base/exact_sum.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cfloat>
@@ -126,6 +127,18 @@ TEST_CASE("an integer all-reduce of digits is a merge") {
   result.add(1.0);
   whole.add(1.0);
   CHECK(bits(result.value()) == bits(whole.value()));
+}
+
+TEST_CASE("digits without carries are added exactly") {
+  const std::vector<double> terms{1e300, -1, 5e-324, 1e300, -1e300, 12345.678, -1e300};
+  std::array<std::int64_t, ExactSum::num_digits + 1> digits{};
+  for (int i = 0; i < 1000; ++i) ExactSum::add_to_digits(terms, digits);
+  ExactSum sum, expected;
+  sum.add(7);
+  sum.add_digits(digits);
+  expected.add(7);
+  for (int i = 0; i < 1000; ++i) expected.add(terms);
+  CHECK(sum.value() == expected.value());
 }
 
 TEST_CASE("a sum with a term that is not finite is not a number") {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "device/fiber_block.hpp"
 #include "device/test_device.hpp"
@@ -38,6 +39,12 @@ T __shfl_sync(unsigned mask, T value, int lane) {
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lanes) {
   return __shfl_sync(mask, value, static_cast<int>(dt::test_device::own_lane()) ^ lanes);
+}
+
+/// Fibers take turns where they wait for each other, and nowhere else.
+template <class T>
+T atomicAdd(T* target, T value) {
+  return std::exchange(*target, static_cast<T>(*target + value));
 }
 // NOLINTEND
 

@@ -1,8 +1,10 @@
 #include "kernels/elementwise.hpp"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "base/exact_sum.hpp"
 #include "kernels/fixture.hpp"
 #include "tensor/host_tensor.hpp"
 
@@ -136,6 +138,33 @@ TEST_CASE("sums of squares do not overflow fp32") {
   std::vector<double> partials(1);
   sum_squares_by_block(context, f.values({2}, {1e30, 1e-30}), host_tensor(partials));
   CHECK(partials[0] == Approx(1e60).epsilon(1e-6));
+}
+
+using Digits = std::array<std::int64_t, ExactSum::num_digits + 1>;
+
+Digits digits_of(const std::vector<double>& terms) {
+  Digits digits{};
+  ExactSum::add_to_digits(terms, digits);
+  return digits;
+}
+
+TEST_CASE("exact sums have the same digits on a GPU") {
+  std::vector<double> terms{0, -0.0, 5e-324, -1.7e308, 1, -1e-300, 3.25, 1e15, -7};
+  for (int i = 0; i < 3000; ++i) terms.push_back(std::ldexp(1.0 + i, i % 90 - 45) * (i % 3 - 1));
+  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{9}, terms.size()}) {
+    std::vector<double> some(terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(count));
+    if (count == 9) some.insert(some.end(), {NAN, INFINITY});
+    on_test_device(DType::f64, count, [&](Fixture& f) {
+      Digits sum = digits_of({1, 2});  // what was there before
+      const Tensor there = f.placed(host_tensor(sum)), numbers = f.placed(host_tensor(some));
+      add_exactly(f.context, numbers, there);
+      copy(f.context, there, host_tensor(sum));
+      f.context.finish();
+      std::vector<double> all = some;
+      all.insert(all.end(), {1, 2});
+      CHECK(sum == digits_of(all));
+    });
+  }
 }
 
 TEST_CASE("elementwise kernels refuse tensors that differ") {

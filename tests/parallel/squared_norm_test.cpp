@@ -1,6 +1,7 @@
 #include "parallel/squared_norm.hpp"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace {
 /// Of a gradient that is the same whoever holds what, in the flat buffers of all ranks; padding is zero.
 ExactSum squared_norm(const model::ParameterTable& table, const model::Layout& layout) {
   const Context context(1, Device::host());
-  ExactSum sum;
+  DeviceSums sums(context, 1);
   for (int rank = 0; rank < layout.size(); ++rank) {
     const LocalTable local(table, layout, layout.place_of(rank));
     for (const LocalGroup& group : local.groups()) {
@@ -28,9 +29,11 @@ ExactSum squared_norm(const model::ParameterTable& table, const model::Layout& l
                 1.0F / static_cast<float>(1 + (param.param * 31 + (run.source + i) * 7) % 101);
         }
       }
-      add_squared_norm(context, local, group, host_tensor(own), sum);
+      add_squared_norm(context, local, group, host_tensor(own), sums, 0);
     }
   }
+  ExactSum sum;
+  sums.take(std::array{&sum});
   return sum;
 }
 

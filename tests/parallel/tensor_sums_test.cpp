@@ -181,10 +181,12 @@ int run_rank(const Setting& setting, const model::ParameterTable& table, comm::C
   const bool is_traffic = make_step(setting, shape, storage, context, world);
   const std::scoped_lock lock(mutex);
   whole.is_traffic = whole.is_traffic && is_traffic;
+  DeviceSums sums(context, 1);
   for (int group = 0; group < storage.num_groups(); ++group) {
     tell_group(storage, local.group(group), group, whole);
-    add_squared_norm(context, local, local.group(group), storage.group_gradient(group), whole.squared_norm);
+    add_squared_norm(context, local, local.group(group), storage.group_gradient(group), sums, 0);
   }
+  sums.take(std::array{&whole.squared_norm});
   return 0;
 }
 

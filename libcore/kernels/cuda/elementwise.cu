@@ -1,3 +1,5 @@
+#include "base/exact_sum.hpp"
+#include "base/exact_term.hpp"
 #include "kernels/cuda/code.cuh"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/sums.cuh"
@@ -65,6 +67,25 @@ __global__ void sum_squares(const T* x, double* partials, std::int64_t count) {
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
+using Digit = unsigned long long;  // what CUDA adds atomically; two's complement
+constexpr int num_digits = ExactSum::num_digits + 1;
+
+/// Each block adds up its own terms first. Integers, so atomics leave no trace of their order.
+__global__ void add_terms(const double* terms, std::int64_t count, Digit* digits) {
+  Digit* const own = reinterpret_cast<Digit*>(shared_bytes());
+  for (unsigned i = threadIdx.x; i < num_digits; i += blockDim.x) own[i] = 0;
+  __syncthreads();
+  for (std::int64_t i = first_element(); i < count; i += element_stride()) {
+    const ExactTerm term = exact_term(terms[i]);
+    if (!term.is_finite) atomicAdd(own + ExactSum::num_digits, Digit{1});
+    for (int d = 0; d < 3; ++d) atomicAdd(own + term.first + d, static_cast<Digit>(term.digits[d]));
+  }
+  __syncthreads();
+  for (unsigned i = threadIdx.x; i < num_digits; i += blockDim.x) {
+    if (own[i] != 0) atomicAdd(digits + i, own[i]);
+  }
+}
+
 }  // namespace
 
 void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor& y) {
@@ -112,6 +133,15 @@ void convert(const Context& context, const Tensor& source, const Tensor& target)
     return ColumnBlock{tensor.reshaped({1, tensor.numel()}), 0};
   };
   cuda::convert_columns(context, as_row(source), as_row(target), source.numel());
+}
+
+void add_exactly(const Context& context, const Tensor& terms_N, const Tensor& digits_D) {
+  constexpr unsigned most_blocks = 64;  // each adds all its digits to the same few
+  Grid grid = grid_for(terms_N.numel());
+  grid.blocks = std::min(grid.blocks, most_blocks);
+  grid.shared_bytes = num_digits * sizeof(Digit);
+  launch(context, "add_exactly", grid, add_terms, terms_N.data<double>(), terms_N.numel(),
+         reinterpret_cast<Digit*>(digits_D.data<std::int64_t>()));
 }
 
 void sum_squares_by_block(const Context& context, const Tensor& x, const Tensor& partials_N) {

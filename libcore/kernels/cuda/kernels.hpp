@@ -41,6 +41,7 @@ decltype(kernels::accumulate) accumulate;
 decltype(kernels::convert) convert;
 decltype(kernels::convert_columns) convert_columns;
 decltype(kernels::sum_squares_by_block) sum_squares_by_block;
+decltype(kernels::add_exactly) add_exactly;
 
 decltype(kernels::adamw) adamw;
 

@@ -35,6 +35,7 @@ const GpuKernels table{
     .convert = convert,
     .convert_columns = convert_columns,
     .sum_squares_by_block = sum_squares_by_block,
+    .add_exactly = add_exactly,
 
     .adamw = adamw,
 };
