@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <boost/context/fiber.hpp>
 #include <exception>
-#include <numeric>
+#include <limits>
 #include <random>
 #include <span>
 #include <vector>
@@ -20,6 +21,20 @@ namespace {
 namespace context = boost::context;
 
 constexpr unsigned warp_size = 32;
+
+/// Quick to seed, as there is one a launch. Its low bits are poor.
+class Random {
+ public:
+  using result_type = std::uint64_t;
+  explicit Random(std::uint64_t seed) : engine_(seed) { engine_.discard(2); }
+  static constexpr result_type min() { return 0; }
+  static constexpr result_type max() { return std::numeric_limits<std::uint32_t>::max(); }
+  result_type operator()() { return engine_() >> 32; }
+  std::size_t below(std::size_t end) { return (*this)() * end >> 32; }
+
+ private:
+  std::linear_congruential_engine<std::uint64_t, 6364136223846793005, 1442695040888963407, 0> engine_;
+};
 
 enum class State { ready, at_warp, at_block, ended };
 
@@ -43,6 +58,14 @@ struct Warp {
   unsigned slowness;  // a turn in so many is taken
 };
 
+template <class Which>
+std::uint32_t lanes_that(const Warp& warp, const Which& which) {
+  std::uint32_t lanes = 0;
+  for (std::size_t lane = 0; lane < warp.threads.size(); ++lane)
+    lanes |= which(warp.threads[lane]) ? std::uint32_t{1} << lane : 0;
+  return lanes;
+}
+
 class Block {
  public:
   Block(const Launch& launch, std::byte* shared)
@@ -51,7 +74,7 @@ class Block {
   }
   Block(const Block&) = delete;
 
-  void run(Dim3 index, std::mt19937_64& random);
+  void run(Dim3 index, Random& random);
   const Launch& launch() const { return launch_; }
   std::byte* shared() const { return shared_; }
   Dim3 index() const { return index_; }
@@ -71,10 +94,10 @@ class Block {
  private:
   void start(Thread& thread);
   void resume(Thread& thread);
-  void step(const Warp& warp, std::mt19937_64& random);
+  void step(const Warp& warp, Random& random);
   void release(const Warp& warp);
   void release_block();
-  bool may_leave(const Thread& thread) const;
+  void check_waits(const Warp& warp, const Thread& thread, std::uint32_t missing) const;
 
   const Launch& launch_;
   std::byte* shared_;
@@ -118,40 +141,53 @@ void Block::resume(Thread& thread) {
   if (error_) std::rethrow_exception(error_);
 }
 
-void Block::run(Dim3 index, std::mt19937_64& random) {
+void Block::run(Dim3 index, Random& random) {
   index_ = index;
   for (Thread& thread : threads_) start(thread);
   std::vector<Warp> warps;
   for (std::size_t i = 0; i < threads_.size(); i += warp_size) {
     const std::size_t lanes = std::min<std::size_t>(warp_size, threads_.size() - i);
-    warps.push_back({std::span(threads_).subspan(i, lanes), 1U << random() % 5});
+    warps.push_back({std::span(threads_).subspan(i, lanes), 1U << random.below(5)});
   }
-  while (!std::ranges::all_of(threads_, is<State::ended>)) {
+  while (!warps.empty()) {
     std::shuffle(warps.begin(), warps.end(), random);
+    bool any_is_ready = false;
     for (const Warp& warp : warps) {
-      if (random() % warp.slowness == 0) step(warp, random);
+      if (random.below(warp.slowness) == 0) step(warp, random);
+      any_is_ready = any_is_ready || lanes_that(warp, is<State::ready>) != 0;
     }
-    if (std::ranges::none_of(threads_, is<State::ready>)) release_block();
+    if (!any_is_ready) release_block();
+    std::erase_if(warps,
+                  [](const Warp& warp) { return std::ranges::all_of(warp.threads, is<State::ended>); });
   }
 }
 
-void Block::step(const Warp& warp, std::mt19937_64& random) {
-  std::array<std::size_t, warp_size> order;
-  std::iota(order.begin(), order.end(), 0U);
-  std::shuffle(order.begin(), order.end(), random);
-  for (const std::size_t lane : order) {
-    if (lane < warp.threads.size() && warp.threads[lane].state == State::ready) resume(warp.threads[lane]);
+void Block::step(const Warp& warp, Random& random) {
+  std::array<Thread*, warp_size> ready;
+  std::size_t count = 0;
+  for (Thread& thread : warp.threads) {
+    if (thread.state == State::ready) ready[count++] = &thread;
+  }
+  if (count == 0) return;
+  for (std::size_t left = count; left > 0; --left) {
+    std::swap(ready[random.below(left)], ready[left - 1]);
+    resume(*ready[left - 1]);
   }
   release(warp);
 }
 
 /// Lets lanes go on that waited for each other.
 void Block::release(const Warp& warp) {
-  std::vector<Thread*> free;
-  for (Thread& thread : warp.threads) {
-    if (thread.state == State::at_warp && may_leave(thread)) free.push_back(&thread);
+  std::uint32_t left = lanes_that(warp, [](const Thread& t) { return t.state == State::at_warp; });
+  while (left != 0) {
+    const Thread& first = warp.threads[static_cast<std::size_t>(std::countr_zero(left))];
+    const std::uint32_t mask = first.mask,
+                        waiting = left & lanes_that(warp, [&](const Thread&t) { return t.mask == mask; });
+    left &= ~waiting;
+    if (waiting != mask) check_waits(warp, first, mask & ~waiting);
+    for (std::uint32_t free = waiting == mask ? mask : 0; free != 0; free &= free - 1)
+      warp.threads[static_cast<std::size_t>(std::countr_zero(free))].state = State::ready;
   }
-  for (Thread* const thread : free) thread->state = State::ready;
 }
 
 /// Where no thread is ready, all that have not ended wait for the block's others.
@@ -163,19 +199,16 @@ void Block::release_block() {
   }
 }
 
-bool Block::may_leave(const Thread& thread) const {
+/// The lanes that are not there will come.
+void Block::check_waits(const Warp& warp, const Thread& thread, std::uint32_t missing) const {
   for (unsigned lane = 0; lane < warp_size; ++lane) {
-    if ((thread.mask >> lane & 1U) == 0) continue;
-    const unsigned index = first_of_warp(thread) + lane;
-    DT_CHECK(index < threads_.size() && threads_[index].state != State::ended,
-             "{}: thread {} waits for thread {}, which has ended", launch_.kernel, thread.index, index);
-    const Thread& other = threads_[index];
-    if (other.state != State::at_warp || other.mask != thread.mask) return false;
+    const bool comes = lane < warp.threads.size() && warp.threads[lane].state != State::ended;
+    DT_CHECK((missing >> lane & 1U) == 0 || comes, "{}: thread {} waits for thread {}, which has ended",
+             launch_.kernel, thread.index, first_of_warp(thread) + lane);
   }
-  return true;
 }
 
-std::vector<Dim3> shuffled_blocks(Dim3 blocks, std::mt19937_64& random) {
+std::vector<Dim3> shuffled_blocks(Dim3 blocks, Random& random) {
   std::vector<Dim3> all;
   for (unsigned z = 0; z < blocks.z; ++z) {
     for (unsigned y = 0; y < blocks.y; ++y) {
@@ -197,7 +230,7 @@ struct Current {
 void run(const Launch& launch, std::uint64_t seed) {
   DT_CHECK(launch.threads >= 1 && launch.threads <= 1024, "{}: {} threads in a block", launch.kernel,
            launch.threads);
-  std::mt19937_64 random(seed);
+  Random random(seed);
   SharedMemory shared(launch.shared_bytes);
   Block block(launch, shared.begin());
   const Current here(block);
