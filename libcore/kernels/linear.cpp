@@ -1,5 +1,9 @@
 #include "kernels/linear.hpp"
 
+#include <algorithm>
+#include <limits>
+
+#include "base/host.hpp"
 #include "kernels/check.hpp"
 #include "kernels/cpu/gemm.hpp"
 #include "kernels/cpu/kernels.hpp"
@@ -71,6 +75,36 @@ std::string why_not(Arithmetic arithmetic) {
 
 double measure_matmul_rate(const Context& context, Arithmetic arithmetic, double seconds) {
   return cpu::measure_matmul_rate(context, arithmetic, seconds);
+}
+
+namespace {
+
+/// Seconds of the fastest of the products of so many rows, columns and terms that begin within `seconds`, two
+/// at least.
+double fastest_product_s(const Context& context, DType dtype, std::int64_t n, double seconds) {
+  const Buffer memory(context.device(), static_cast<std::size_t>(3 * n * n) * dtype_bytes(dtype));
+  const auto matrix = [&](std::int64_t i) {
+    return Tensor(memory, dtype, {3, n * n}).rows(i, i + 1).reshaped({n, n});
+  };
+  double fastest_s = std::numeric_limits<double>::infinity();
+  const double end_s = monotonic_s() + seconds;
+  for (int number = 0; number < 2 || monotonic_s() < end_s; ++number) {
+    const double before_s = monotonic_s();
+    linear(context, matrix(0), matrix(1), {}, {}, matrix(2));
+    context.finish();
+    fastest_s = std::min(fastest_s, monotonic_s() - before_s);
+  }
+  return fastest_s;
+}
+
+}  // namespace
+
+double measure_gpu_matmul_rate(const Context& context, DType dtype, double seconds) {
+  constexpr std::int64_t largest = 8192;
+  constexpr double long_enough_s = 1e-3;  // beside what it takes to start one
+  std::int64_t n = 256;
+  while (n < largest && fastest_product_s(context, dtype, n, 0) < long_enough_s) n *= 2;
+  return 2.0 * static_cast<double>(n * n * n) / fastest_product_s(context, dtype, n, seconds);
 }
 
 }  // namespace dt::kernels

@@ -39,5 +39,7 @@ void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& db
 /// FLOP/s of the fastest of a few large products multiplied in `arithmetic` (of fp32, or of bf16), measured
 /// for about `seconds`.
 double measure_matmul_rate(const Context& context, Arithmetic arithmetic, double seconds);
+/// The same of the context's GPU, of `dtype`; the products grow until one keeps it busy.
+double measure_gpu_matmul_rate(const Context& context, DType dtype, double seconds);
 
 }  // namespace dt::kernels

@@ -25,8 +25,10 @@ constexpr double matmul_measurement_s = 0.5;
 constexpr double look_for_newer_every_s = 2;
 
 /// Of all ranks together.
-double measure_peak_flops(const Context& context, comm::Communicator& world) {
-  double rate = kernels::measure_matmul_rate(context, context.arithmetic(), matmul_measurement_s);
+double measure_peak_flops(const Context& context, DType dtype, comm::Communicator& world) {
+  double rate = context.device() == Device::host()
+                    ? kernels::measure_matmul_rate(context, context.arithmetic(), matmul_measurement_s)
+                    : kernels::measure_gpu_matmul_rate(context, dtype, matmul_measurement_s);
   const Tensor value = host_tensor(rate);
   world.all_reduce(value, value).wait_host();
   return rate;
@@ -60,7 +62,7 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
       looked_for_newer_s_(monotonic_s()),
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
   peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.layout.size()
-                                    : measure_peak_flops(runtime_.context(), ranks.world);
+                                    : measure_peak_flops(runtime_.context(), plan_.precision.compute, ranks.world);
   if (settings.checkpoint_local)
     local_target_.emplace(ranks, *settings.checkpoint_local, run, generation, settings.comm_timeout.seconds);
 }
