@@ -139,7 +139,9 @@ void first_visible(const Context& context, std::int64_t sequence, std::int64_t p
   check_rank("first_visible", "first_R", first_R, 1);
   check_tensor("first_visible", "first_R", first_R, DType::i32, {first_R.dim(0)});
   if (starts_R) check_tensor("first_visible", "starts_R", starts_R, DType::i32, {first_R.dim(0)});
-  reference::first_visible(context, sequence, position, window, starts_R, first_R);
+  const bool is_on_host = context.device() == Device::host();
+  (is_on_host ? reference::first_visible : gpu_kernels().first_visible)(context, sequence, position, window,
+                                                                        starts_R, first_R);
 }
 
 void document_starts(const Context& context, const Tensor& bounds_N1, const Tensor& first_R) {

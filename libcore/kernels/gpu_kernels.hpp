@@ -26,6 +26,7 @@ struct GpuKernels {
   decltype(kernels::attention)* attention;
   decltype(kernels::attention_backward)* attention_backward;
   decltype(kernels::merge_attention)* merge_attention;
+  decltype(kernels::first_visible)* first_visible;
   decltype(kernels::rotary)* rotary;
 
   decltype(kernels::embedding)* embedding;

@@ -3,6 +3,7 @@
 #include "kernels/linear.hpp"
 #include "model/joined.hpp"
 #include "model/ring_attention.hpp"
+#include "tensor/host_copy.hpp"
 
 namespace dt::model {
 
@@ -10,10 +11,12 @@ RotaryTables::RotaryTables(Device device, const ModelSpec& spec, DType statistic
   if (spec.position != Position::rotary) return;
   const Shape shape{spec.max_positions, spec.head_dim / 2};
   const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * dtype_bytes(statistics);
-  memory = Buffer(device, 2 * bytes);
+  Buffer values(Device::host(), 2 * bytes);
+  kernels::rotary_tables({spec.rotary_theta, spec.rotary_scaling}, Tensor(values, statistics, shape),
+                         Tensor(values, statistics, shape, bytes));
+  memory = moved_to(device, std::move(values));
   cos_PD2 = Tensor(memory, statistics, shape);
   sin_PD2 = Tensor(memory, statistics, shape, bytes);
-  kernels::rotary_tables({spec.rotary_theta, spec.rotary_scaling}, cos_PD2, sin_PD2);
 }
 
 AttentionLayer::AttentionLayer(const ModelSpec& share, DType dtype,

@@ -48,17 +48,16 @@ Tensor ModelStorage::group_second_moment(int group) const {
   return state(group, states_[at(group)].second_moment);
 }
 
-void ModelStorage::set_weights(const Context& context, const LocalParam& param,
-                               const std::function<void(const Piece& piece, const Tensor& values)>& fill) {
+void ModelStorage::set_weights(const Context& context, const LocalParam& param, const FillPiece& fill) {
   weights_.changed();  // also where another rank holds all of it: ranks gather together
   if (param.part.numel() == 0) return;
   const Tensor weights = param.in_part(group_weights(param.group));
-  if (!precision_.has_masters()) return fill(param.part, weights);
+  if (!precision_.has_masters()) return fill_from_host(context, param.part, weights, fill);
   const Tensor masters = group_masters(param.group);
   const Arena::Scope scope(context.scratch());
   const Tensor values =
       masters ? param.in_part(masters) : context.scratch().allocate(precision_.master(), weights.shape());
-  fill(param.part, values);
+  fill_from_host(context, param.part, values, fill);
   kernels::convert(context, values, weights);
 }
 

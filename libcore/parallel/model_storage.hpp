@@ -15,6 +15,7 @@
 #include "parallel/weight_store.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
+#include "tensor/host_copy.hpp"
 #include "tensor/piece.hpp"
 #include "tensor/tensor.hpp"
 
@@ -47,10 +48,10 @@ class ModelStorage {
   /// Of a storage for training.
   GradientStore& gradients() { return *gradients_; }
 
-  /// Gives what this rank holds of a parameter its values: `fill` writes them, in the master's dtype; it is
-  /// not called where that is nothing. Weights in 16 bits are rounded from them.
-  void set_weights(const Context& context, const LocalParam& param,
-                   const std::function<void(const Piece& piece, const Tensor& values)>& fill);
+  /// Gives what this rank holds of a parameter its values: `fill` writes them, in the master's dtype, on the
+  /// host (see fill_from_host); it is not called where that is nothing. Weights in 16 bits are rounded from
+  /// them.
+  void set_weights(const Context& context, const LocalParam& param, const FillPiece& fill);
 
   /// This rank's part of a group's flat buffers; of the gradient, once it is complete. Without masters apart,
   /// the weights are their own. Masters and moments are absent where the group's state is another stage's.

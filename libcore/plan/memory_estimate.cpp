@@ -74,7 +74,7 @@ bool has_others_write(const Plan& plan) {
 MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   MemoryEstimate memory{.storage = storage_of(plan, local)};
   memory.batches = batch_bytes(plan);
-  if (plan.saves_in_background || has_others_write(plan))
+  if (plan.saves_in_background || has_others_write(plan) || plan.device != Device::host())
     memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
   memory.arriving = most_arriving_bytes(plan, local, memory.storage);
   return memory;

@@ -14,7 +14,7 @@ struct MemoryEstimate {
   parallel::StorageBytes storage;
   std::size_t activations = 0;  // the most that the rank's list makes it hold, and what kernels work in
   std::size_t batches = 0;
-  std::size_t copy = 0;      // of the state, to be written in the background or by another rank
+  std::size_t copy = 0;  // of the state, to be written in the background, by another rank or from a device
   std::size_t arriving = 0;  // in messages of other ranks
   std::size_t total() const { return storage.total() + activations + batches + copy + arriving; }
 };

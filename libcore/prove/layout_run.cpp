@@ -44,12 +44,12 @@ void add_difference(const Tensor& values, const Tensor& reference, double& most,
   }
 }
 
-WeightsDifference keep_or_compare(const parallel::ModelStorage& storage, comm::Communicator& world,
+WeightsDifference keep_or_compare(train::ModelRuntime& runtime, comm::Communicator& world,
                                   const LayoutRequest& request) {
   WeightsDifference difference;
   double squares = 0, reference_squares = 0;
   std::uint64_t offset = 0;
-  WholeMasters(storage, world).visit([&](const Tensor& values) {
+  WholeMasters(runtime.context(), runtime.storage(), world).visit([&](const Tensor& values) {
     if (request.is_reference) {
       request.reference->write(offset, values);
     } else {
@@ -184,7 +184,7 @@ LayoutResult run_layout(const plan::Plan& plan, const plan::Settings& settings, 
   result.storage = runtime->storage().bytes();
   result.peak_bytes = most_resident_bytes(world);
   result.all_moved_as_expected = all_agree(world, result.moved_bytes == result.expected_bytes);
-  result.weights = keep_or_compare(runtime->storage(), world, request);
+  result.weights = keep_or_compare(*runtime, world, request);
   return result;
 }
 

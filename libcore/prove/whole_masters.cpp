@@ -17,8 +17,13 @@ void copy(const Piece& piece, const Tensor& values, const Tensor& whole) {
 
 }  // namespace
 
-WholeMasters::WholeMasters(const parallel::ModelStorage& storage, comm::Communicator& world)
-    : storage_(storage), local_(storage.local()), world_(world), dtype_(storage.precision().master()) {
+WholeMasters::WholeMasters(const Context& context, const parallel::ModelStorage& storage,
+                           comm::Communicator& world)
+    : context_(context),
+      storage_(storage),
+      local_(storage.local()),
+      world_(world),
+      dtype_(storage.precision().master()) {
   if (world.rank() != 0) return;
   for (int rank = 0; rank < world.size(); ++rank) {
     const model::Layout& layout = local_.layout();
@@ -39,14 +44,14 @@ std::vector<parallel::OwnedPiece> WholeMasters::owned(const parallel::LocalTable
   return parallel::owned_pieces(local, kind_bytes);
 }
 
-Tensor WholeMasters::values_of(const parallel::OwnedPiece& own) const {
+OnHost WholeMasters::values_of(const parallel::OwnedPiece& own) const {
   const parallel::LocalParam& param = local_.param(own.param);
   const std::int64_t begin = param.part_offset + own.piece.begin - param.part.begin;
-  return storage_.group_masters(param.group).flat(begin, own.piece.numel());
+  return {context_, storage_.group_masters(param.group).flat(begin, own.piece.numel())};
 }
 
 void WholeMasters::send_all() const {
-  for (const parallel::OwnedPiece& own : owned(local_)) world_.send(0, values_of(own)).wait_host();
+  for (const parallel::OwnedPiece& own : owned(local_)) world_.send(0, values_of(own).tensor()).wait_host();
 }
 
 Tensor WholeMasters::assemble(int param) {
@@ -61,7 +66,7 @@ void WholeMasters::add(const Holding& holding, int param, const Tensor& whole) c
   if (holding.rank == 0) {
     for (const parallel::OwnedPiece& own : owned(local_)) {
       if (local_.param(own.param).param == param && own.piece == holding.piece)
-        copy(own.piece, values_of(own), whole);
+        copy(own.piece, values_of(own).tensor(), whole);
     }
     return;
   }

@@ -62,6 +62,7 @@ void Saver::begin(SaveTarget& target, const checkpoint::Manifest& header, bool s
   const fs::path folder = target.begin(header);
   comm::together(ranks_.world, [&] {
     may_change_ = !state_changes;
+    group_.follow_training();
     task_ = std::async(std::launch::async, [this, folder, state_changes, pieces = shares_.own()]() mutable {
       write(folder, std::move(pieces), state_changes);
     });
@@ -71,7 +72,7 @@ void Saver::begin(SaveTarget& target, const checkpoint::Manifest& header, bool s
 
 void Saver::write(const fs::path& folder, std::vector<checkpoint::SourcePiece> pieces, bool from_copy) {
   try {
-    if (from_copy || !group_.writes()) {
+    if (from_copy || group_.needs_copy()) {
       const Copying copying(may_change_);
       group_.copy(pieces);
     }

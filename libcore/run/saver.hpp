@@ -1,12 +1,12 @@
 #pragma once
 // Checkpoints, written by all ranks while training goes on.
 //
-// begin() hands the state of that moment to a thread on each rank. Where training goes on meanwhile, the
-// thread first copies the rank's share, which let_change() waits for before the optimizer changes the state;
-// it then writes its share, or leaves the copy to the rank that writes for it (see WritingGroup), without a
-// word to other ranks' training. What has become of it travels through the step's decision point: where all
-// have written, those commit who do for the target; where that is done, or where anyone failed, all learn of
-// it.
+// begin() hands the state of that moment to a thread on each rank. Where training goes on meanwhile, or the
+// state lies on a device, the thread first copies the rank's share (from a device by a stream of its own),
+// which let_change() waits for before the optimizer changes the state; it then writes its share, or leaves
+// the copy to the rank that writes for it (see WritingGroup), without a word to other ranks' training. What
+// has become of it travels through the step's decision point: where all have written, those commit who do for
+// the target; where that is done, or where anyone failed, all learn of it.
 
 #include <atomic>
 #include <future>

@@ -101,7 +101,8 @@ std::vector<int> files_of(std::span<const std::string> hosts, std::int64_t per_h
 }
 
 WritingGroup::WritingGroup(comm::Communicator& world, const StateShares& shares,
-                           std::optional<std::int64_t> writers_per_node, bool in_background) {
+                           std::optional<std::int64_t> writers_per_node, bool in_background)
+    : trained_by_(shares.trained_by) {
   std::vector<int> files(static_cast<std::size_t>(world.size()));
   std::iota(files.begin(), files.end(), 0);
   if (writers_per_node) files = files_of(comm::gather_texts(world, host_name()), *writers_per_node);
@@ -109,13 +110,17 @@ WritingGroup::WritingGroup(comm::Communicator& world, const StateShares& shares,
   file_ = files[static_cast<std::size_t>(world.rank())];
   writes_ = std::find(files.begin(), files.end(), file_) - files.begin() == world.rank();
   const std::vector<PieceSpec> share = shares.of_rank(world.rank());
-  comm::together(world, [&] {
-    if (!writes_) return make_shared_memory(share);
-    if (!in_background) return;
-    own_memory_ = Buffer(Device::host(), laid_out_bytes(share));
-    copies_ = lay_out(share, own_memory_.data());
-  });
+  comm::together(world, [&] { make_memory(share, in_background); });
   if (num_files_ < world.size()) map_others(world, shares, files);
+}
+
+void WritingGroup::make_memory(std::span<const PieceSpec> share, bool in_background) {
+  const bool is_on_device = trained_by_.device() != Device::host();
+  if (is_on_device) stream_.emplace(trained_by_.device());
+  if (!writes_) return make_shared_memory(share);
+  if (!in_background && !is_on_device) return;
+  own_memory_ = Buffer(Device::host(), laid_out_bytes(share), is_on_device ? Pages::pinned : Pages::huge);
+  copies_ = lay_out(share, own_memory_.data());
 }
 
 void WritingGroup::make_shared_memory(std::span<const PieceSpec> share) {
@@ -144,10 +149,22 @@ void WritingGroup::map_others(comm::Communicator& world, const StateShares& shar
   if (shared_memory_) shared_memory_->close_offer();
 }
 
+void WritingGroup::follow_training() {
+  if (stream_) accelerator().follow(*stream_, trained_by_.stream());
+}
+
+void WritingGroup::copy_piece(const Tensor& from, const Tensor& to) {
+  if (from.device() == Device::host()) {
+    std::memcpy(to.raw(), from.raw(), to.bytes());
+  } else {
+    accelerator().copy(*stream_, to.raw(), from.raw(), to.bytes());
+  }
+}
+
 void WritingGroup::copy(std::vector<SourcePiece>& pieces) {
   DT_CHECK(pieces.size() == copies_.size(), "{} pieces into memory for {}", pieces.size(), copies_.size());
-  for (std::size_t i = 0; i < copies_.size(); ++i)
-    std::memcpy(copies_[i].data.raw(), pieces[i].data.raw(), copies_[i].data.bytes());
+  for (std::size_t i = 0; i < copies_.size(); ++i) copy_piece(pieces[i].data, copies_[i].data);
+  if (stream_) accelerator().wait(*stream_);
   pieces = copies_;
   if (shared_memory_) num_copies(*shared_memory_).store(++num_copied_, std::memory_order_release);
 }

@@ -15,7 +15,9 @@
 #include "checkpoint/writer.hpp"
 #include "comm/communicator.hpp"
 #include "comm/shared_memory.hpp"
+#include "tensor/accelerator.hpp"
 #include "tensor/buffer.hpp"
+#include "tensor/context.hpp"
 
 namespace dt::run {
 
@@ -30,13 +32,15 @@ struct StateShares {
   std::function<std::vector<checkpoint::SourcePiece>()> own;
   /// What any rank's consists of, always.
   std::function<std::vector<checkpoint::PieceSpec>(int rank)> of_rank;
+  /// What changes it: its views lie on that one's device, and must outlive what is made of them.
+  const Context& trained_by;
 };
 
 class WritingGroup {
  public:
   /// Called by all ranks together. Without `writers_per_node` each is alone. Takes the memory for a copy of
-  /// this rank's share: where another writes it, or where it is written `in_background`. Errors, on all
-  /// ranks: environment, where memory is short, or ranks of one host cannot share it.
+  /// this rank's share: where another writes it, where it is written `in_background`, or where it lies on a
+  /// device. Errors, on all ranks: environment, where memory is short, or ranks of one host cannot share it.
   WritingGroup(comm::Communicator& world, const StateShares& shares,
                std::optional<std::int64_t> writers_per_node, bool in_background);
 
@@ -45,8 +49,13 @@ class WritingGroup {
   int file() const { return file_; }
   bool writes() const { return writes_; }
 
+  /// Whether copy() must be called even if the state does not change while it is written.
+  bool needs_copy() const { return !writes_ || stream_; }
+  /// By who makes the state change: the next copy() is of the state as it is after all that this thread has
+  /// made the device do by now.
+  void follow_training();
   /// Copies this rank's share, of which `pieces` become the copy. Where another rank writes it: once for each
-  /// checkpoint, and not before the one before is committed.
+  /// checkpoint, and not before the one before is committed. Any thread may call; blocks until it is copied.
   void copy(std::vector<checkpoint::SourcePiece>& pieces);
   /// Of the rank that writes, once for each checkpoint: waits until the others have copied theirs, and adds
   /// those to its own. `waiting` is called again and again meanwhile, and may throw.
@@ -58,9 +67,12 @@ class WritingGroup {
     comm::SharedMemory memory;
     std::vector<checkpoint::SourcePiece> pieces;
   };
+  void make_memory(std::span<const checkpoint::PieceSpec> share, bool in_background);
   void make_shared_memory(std::span<const checkpoint::PieceSpec> share);
+  void copy_piece(const Tensor& from, const Tensor& to);
   void map_others(comm::Communicator& world, const StateShares& shares, std::span<const int> files);
 
+  const Context& trained_by_;
   int num_files_ = 1;
   int file_ = 0;
   bool writes_ = true;
@@ -68,6 +80,7 @@ class WritingGroup {
   std::optional<comm::SharedMemory> shared_memory_;  // of one that does not
   comm::SharedMemory::Offer offer_;                  // of that
   std::vector<checkpoint::SourcePiece> copies_;      // in either
+  std::optional<OwnStream> stream_;                  // of copies from a device
   std::uint64_t num_copied_ = 0;
   std::vector<Other> others_;
   std::uint64_t num_collected_ = 0;

@@ -11,6 +11,7 @@
 #include "base/host.hpp"
 #include "checkpoint/shared_folder.hpp"
 #include "comm/exchange.hpp"
+#include "tensor/host_copy.hpp"
 
 namespace dt::train {
 
@@ -84,16 +85,19 @@ void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked
   }
 }
 
-void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec,
+void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, const Context& context,
                       const parallel::ModelStorage& storage) {
   if (ranks.world.size() == 1) return;
   Digester weights, moments;
+  const auto add = [&](Digester& digester, const Tensor& state) {
+    visit_on_host(context, state, [&](std::span<const std::byte> bytes) { digester.update(bytes); });
+  };
   for (int group = 0; group < storage.num_groups(); ++group) {
-    weights.update(storage.group_weights(group).span_bytes());
+    add(weights, storage.group_weights(group));
     if (!storage.group_first_moment(group)) continue;
-    if (storage.precision().has_masters()) weights.update(storage.group_masters(group).span_bytes());
-    moments.update(storage.group_first_moment(group).span_bytes());
-    moments.update(storage.group_second_moment(group).span_bytes());
+    if (storage.precision().has_masters()) add(weights, storage.group_masters(group));
+    add(moments, storage.group_first_moment(group));
+    add(moments, storage.group_second_moment(group));
   }
   const std::vector<Fact> facts{
       {ErrorKind::input, "the model", model::hf_config(spec)},

@@ -20,7 +20,7 @@ void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked
 
 /// Called by all ranks together, with what each is about to compute with. Error{input}, on all ranks, where
 /// model, weights or moments are not the same bits: replicas would drift apart unnoticed.
-void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec,
+void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, const Context& context,
                       const parallel::ModelStorage& storage);
 
 /// Called by all ranks together: does rank 0's `path` have the same content for everyone? Network file

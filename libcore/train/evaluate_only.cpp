@@ -73,7 +73,7 @@ int evaluate_together(const plan::Settings& settings, const fs::path& path, cons
     runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, *groups);
     runtime->load_weights(*source);
   });
-  check_same_state(ranks, runtime->spec(), runtime->storage());
+  check_same_state(ranks, runtime->spec(), runtime->context(), runtime->storage());
 
   if (settings.logits_out)
     write_logits(*runtime, dataset, request, settings.logits_sequences, *settings.logits_out, ranks);

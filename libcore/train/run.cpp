@@ -310,7 +310,7 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
   const std::vector<Candidate> candidates =
       find_candidates(settings, run, promotion.find(was_surveyed), ranks);
   Start start = prepare_start(settings, dataset, candidates, promotion, launch, ranks);
-  check_same_state(ranks, start.runtime->spec(), start.runtime->storage());
+  check_same_state(ranks, start.runtime->spec(), start.runtime->context(), start.runtime->storage());
   const fs::path weights =
       start.checkpoint.empty() ? fs::path(settings.init_from.value_or("")) : start.checkpoint;
   comm::at_first(ranks, [&] {

@@ -1,6 +1,9 @@
 #include "train/state_io.hpp"
 
 #include <array>
+#include <span>
+
+#include "tensor/host_copy.hpp"
 
 namespace dt::train {
 
@@ -19,6 +22,8 @@ struct Kind {
 constexpr std::array kinds = {Kind{checkpoint::kind_weights, &ModelStorage::group_masters},
                               Kind{checkpoint::kind_first_moment, &ModelStorage::group_first_moment},
                               Kind{checkpoint::kind_second_moment, &ModelStorage::group_second_moment}};
+
+constexpr std::span moments = std::span(kinds).subspan<1>();
 
 const Kind& kind_of(const OwnedPiece& own) {
   return kinds[static_cast<std::size_t>(own.kind)];
@@ -55,22 +60,24 @@ std::vector<checkpoint::PieceSpec> share_of_rank(const ModelStorage& storage, in
   return share;
 }
 
-run::StateShares shares_of(const ModelStorage& storage) {
+run::StateShares shares_of(const Context& context, const ModelStorage& storage) {
   return {[&storage] { return share_of_state(storage); },
-          [&storage](int rank) { return share_of_rank(storage, rank); }};
+          [&storage](int rank) { return share_of_rank(storage, rank); }, context};
 }
 
 void load_state(const Context& context, const checkpoint::Reader& reader, ModelStorage& storage) {
   const LocalTable& local = storage.local();
   for (const LocalParam& param : local.params()) {
-    const auto read = [&](const char* kind, const Tensor& values) {
-      reader.read(kind, local.spec(param).name, param.part, values);
+    const auto read = [&](const char* kind) {
+      return [&, kind](const Piece& piece, const Tensor& values) {
+        reader.read(kind, local.spec(param).name, piece, values);
+      };
     };
-    storage.set_weights(context, param,
-                        [&](const Piece&, const Tensor& values) { read(checkpoint::kind_weights, values); });
+    storage.set_weights(context, param, read(checkpoint::kind_weights));
     if (param.part.numel() == 0 || !local.group(param.group).has_state) continue;
-    read(checkpoint::kind_first_moment, param.in_part(storage.group_first_moment(param.group)));
-    read(checkpoint::kind_second_moment, param.in_part(storage.group_second_moment(param.group)));
+    for (const Kind& kind : moments)
+      fill_from_host(context, param.part, param.in_part((storage.*kind.of_group)(param.group)),
+                     read(kind.name));
   }
 }
 

@@ -16,8 +16,8 @@ std::vector<checkpoint::SourcePiece> share_of_state(const parallel::ModelStorage
 /// What that is on rank `rank` of those that this one trains with.
 std::vector<checkpoint::PieceSpec> share_of_rank(const parallel::ModelStorage& storage, int rank);
 
-/// Both, for a Saver; `storage` must outlive them.
-run::StateShares shares_of(const parallel::ModelStorage& storage);
+/// Both, for a Saver; `context`, whose work changes the state, and `storage` must outlive them.
+run::StateShares shares_of(const Context& context, const parallel::ModelStorage& storage);
 
 /// Fills weights and moments from a checkpoint. Errors: input (a digest that differs, a tensor that is
 /// missing).

@@ -57,8 +57,8 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
       reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt),
       stepper_(start.plan, *start.runtime, dataset, start.state, ranks.world),
       shared_target_(ranks, run, generation, {settings.keep_last, settings.keep_every}),
-      saver_(ranks, shares_of(start.runtime->storage()), start.plan.saves_in_background,
-             start.plan.writers_per_node),
+      saver_(ranks, shares_of(start.runtime->context(), start.runtime->storage()),
+             start.plan.saves_in_background, start.plan.writers_per_node),
       looked_for_newer_s_(monotonic_s()),
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
   peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.layout.size()

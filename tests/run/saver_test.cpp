@@ -36,7 +36,8 @@ TEST_CASE("a copy that fails keeps nobody from changing the state, and fails the
   const std::vector<checkpoint::PieceSpec> expected = {
       {"a", checkpoint::kind_weights, Piece::whole({10}), DType::f32}};
   // More than there is memory to copy it into.
-  const StateShares shares{[&] { return state.list; }, [&](int) { return expected; }};
+  const Context context(1, Device::host());
+  const StateShares shares{[&] { return state.list; }, [&](int) { return expected; }, context};
   comm::run_alone([&](comm::Communicator& world) {
     Console console(
         {.tool = "test", .json = false, .quiet = true, .verbose = false, .progress = ProgressMode::never});

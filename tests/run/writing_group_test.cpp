@@ -27,6 +27,7 @@ TEST_CASE("the ranks of each host form groups of equal size, numbered by their f
 TEST_CASE("who waits for a share that never comes can give up") {
   std::vector<float> memory(6);
   const Piece piece = Piece::whole({6});
+  const Context context(1, Device::host());
   const StateShares shares{
       [&] {
         return std::vector{
@@ -34,7 +35,8 @@ TEST_CASE("who waits for a share that never comes can give up") {
       },
       [&](int) {
         return std::vector{checkpoint::PieceSpec{"a", checkpoint::kind_weights, piece, DType::f32}};
-      }};
+      },
+      context};
   struct GivenUp {};
   const int given_up = comm::run_threads(2, [&](comm::Communicator& world) {
     WritingGroup group(world, shares, 1, false);

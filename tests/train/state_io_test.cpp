@@ -63,8 +63,9 @@ int save_twice(comm::Communicator& world, const Saving& c, const model::Paramete
   const model::Layout layout{.dp = c.ranks, .zero = c.zero, .zero_group = c.zero_group};
   const parallel::Groups groups(layout, world);
   const parallel::LocalTable local(table, layout, layout.place_of(world.rank()));
+  const Context context(1, Device::host());
   const parallel::ModelStorage storage(Device::host(), local, parallel::Precision{}, &lanes, groups);
-  run::WritingGroup group(world, train::shares_of(storage), c.writers, c.in_background);
+  run::WritingGroup group(world, train::shares_of(context, storage), c.writers, c.in_background);
   bool good = group.num_files() == std::min<std::int64_t>(c.writers, c.ranks);
   for (const int save : {1, 2}) {
     fill(storage, static_cast<float>(1000 * world.rank() + save));

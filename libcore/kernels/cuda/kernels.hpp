@@ -24,6 +24,7 @@ decltype(kernels::swiglu_backward) swiglu_backward;
 decltype(kernels::attention) attention;
 decltype(kernels::attention_backward) attention_backward;
 decltype(kernels::merge_attention) merge_attention;
+decltype(kernels::first_visible) first_visible;
 decltype(kernels::rotary) rotary;
 
 decltype(kernels::embedding) embedding;

@@ -18,6 +18,7 @@ const GpuKernels table{
     .attention = attention,
     .attention_backward = attention_backward,
     .merge_attention = merge_attention,
+    .first_visible = first_visible,
     .rotary = rotary,
 
     .embedding = embedding,

@@ -1,0 +1,68 @@
+#include "tensor/host_copy.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+void copy_and_wait(const Context& context, const Tensor& from, const Tensor& to) {
+  accelerator().copy(context.stream(), to.raw(), from.raw(), from.bytes());
+  accelerator().wait(context.stream());
+}
+
+/// body(part of the tensor, as much memory of the host, its first element) for one part after the other.
+template <class Body>
+void for_each_part(const Tensor& tensor, std::size_t most_bytes, const Body& body) {
+  const std::size_t element_bytes = dtype_bytes(tensor.dtype());
+  const auto most = static_cast<std::int64_t>(std::max<std::size_t>(most_bytes / element_bytes, 1));
+  const std::int64_t numel = tensor.numel();
+  const Buffer memory(Device::host(), static_cast<std::size_t>(std::min(most, numel)) * element_bytes);
+  for (std::int64_t begin = 0; begin < numel; begin += most) {
+    const std::int64_t count = std::min(most, numel - begin);
+    body(tensor.flat(begin, count), Tensor(memory, tensor.dtype(), Shape{count}), begin);
+  }
+}
+
+}  // namespace
+
+OnHost::OnHost(const Context& context, const Tensor& tensor) : tensor_(tensor) {
+  if (!tensor || tensor.device() == Device::host()) return;
+  memory_ = Buffer(Device::host(), tensor.bytes());
+  tensor_ = Tensor(memory_, tensor.dtype(), tensor.shape());
+  copy_and_wait(context, tensor, tensor_);
+}
+
+void visit_on_host(const Context& context, const Tensor& tensor,
+                   const std::function<void(std::span<const std::byte>)>& look, std::size_t most_bytes) {
+  if (tensor.device() == Device::host()) return look(tensor.span_bytes());
+  for_each_part(tensor, most_bytes, [&](const Tensor& part, const Tensor& here, std::int64_t) {
+    copy_and_wait(context, part, here);
+    look(here.span_bytes());
+  });
+}
+
+void fill_from_host(const Context& context, const Piece& piece, const Tensor& target, const FillPiece& fill,
+                    std::size_t most_bytes) {
+  DT_CHECK(piece.numel() == target.numel(), "{} elements for a piece of {}", target.numel(), piece.numel());
+  if (target.device() == Device::host()) return fill(piece, target);
+  for_each_part(target, most_bytes, [&](const Tensor& part, const Tensor& here, std::int64_t begin) {
+    Piece some = piece;
+    some.begin = piece.begin + begin;
+    some.end = some.begin + part.numel();
+    fill(some, here);
+    copy_and_wait(context, here, part);
+  });
+}
+
+Buffer moved_to(Device device, Buffer buffer) {
+  if (device == Device::host()) return buffer;
+  Buffer there(device, buffer.bytes());
+  const OwnStream stream(device);
+  accelerator().copy(stream, there.data(), buffer.data(), buffer.bytes());
+  accelerator().wait(stream);
+  return there;
+}
+
+}  // namespace dt
