@@ -7,6 +7,7 @@
 
 #include "base/half.hpp"
 #include "comm/exchange.hpp"
+#include "tensor/host_copy.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::train {
@@ -27,7 +28,9 @@ bool all_finite(const Tensor& values) {
   return std::all_of(span.begin(), span.end(), [](T v) { return std::isfinite(static_cast<Wide>(v)); });
 }
 
-bool is_finite(const Tensor& values) {
+bool is_finite(const Context& context, const Tensor& tensor) {
+  const OnHost here(context, tensor);
+  const Tensor& values = here.tensor();
   switch (values.dtype()) {
     case DType::f64:
       return all_finite<double, double>(values);
@@ -48,7 +51,7 @@ Finding in_outputs(const plan::Plan& plan, ModelRuntime& runtime,
   parallel::StepHooks hooks;
   hooks.output = [&](int unit, int number, const Tensor& y) {
     const std::int64_t key = std::int64_t{number} * runtime.num_units() + unit;
-    if (key >= first.key || is_finite(y)) return;
+    if (key >= first.key || is_finite(runtime.context(), y)) return;
     const auto samples = micro_batches[static_cast<std::size_t>(number - shape.first_micro_batch)].samples_B;
     first = {key, fmt::format("the output of {} on rank {}, samples {} to {}", runtime.unit_name(unit),
                               plan.launch.rank, samples.front(), samples.back())};
@@ -65,7 +68,7 @@ Finding in_gradients(const plan::Plan& plan, ModelRuntime& runtime, std::uint64_
   for (int group = 0; group < runtime.storage().num_groups(); ++group) {
     const int unit = local.group(group).holders.back();
     const std::int64_t key = runtime.num_units() - unit;
-    if (key < first.key && !is_finite(runtime.storage().group_gradient(group)))
+    if (key < first.key && !is_finite(runtime.context(), runtime.storage().group_gradient(group)))
       first = {key, fmt::format("the gradient of {} on rank {}, samples {} to {}", runtime.unit_name(unit),
                                 plan.launch.rank, first_sample,
                                 first_sample + static_cast<std::uint64_t>(plan.global_batch) - 1)};
