@@ -7,6 +7,7 @@
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
+#include "kernels/linear.hpp"
 #include "kernels/norm.hpp"
 
 namespace dt::kernels {
@@ -18,6 +19,11 @@ namespace dt::kernels {
   KERNEL(layer_norm_backward)             \
   KERNEL(rms_norm)                        \
   KERNEL(rms_norm_backward)               \
+  /* linear */                            \
+  KERNEL(linear)                          \
+  KERNEL(linear_backward_input)           \
+  KERNEL(linear_backward_weight)          \
+  KERNEL(bias_backward)                   \
   /* activation */                        \
   KERNEL(gelu)                            \
   KERNEL(gelu_backward)                   \

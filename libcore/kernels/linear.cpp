@@ -18,8 +18,8 @@ void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, cons
   check_tensor("linear", "y_RN", y_RN, dtype, {R, N});
   if (bias_N) check_tensor("linear", "bias_N", bias_N, dtype, {N});
   if (residual_RN) check_tensor("linear", "residual_RN", residual_RN, dtype, {R, N});
-  static constexpr Implementations<decltype(linear)> implementations{reference::linear<double>,
-                                                                     reference::linear<float>, cpu::linear};
+  static constexpr Implementations<decltype(linear)> implementations{
+      reference::linear<double>, reference::linear<float>, cpu::linear, &GpuKernels::linear};
   pick(implementations, context, "linear", x_RK.dtype())(context, x_RK, w_NK, bias_N, residual_RN, y_RN);
 }
 
@@ -33,7 +33,7 @@ void linear_backward_input(const Context& context, const Tensor& dy_RN, const Te
   check_tensor("linear_backward_input", "dx_RK", dx_RK, dtype, {R, K});
   static constexpr Implementations<decltype(linear_backward_input)> implementations{
       reference::linear_backward_input<double>, reference::linear_backward_input<float>,
-      cpu::linear_backward_input};
+      cpu::linear_backward_input, &GpuKernels::linear_backward_input};
   pick(implementations, context, "linear_backward_input", dy_RN.dtype())(context, dy_RN, w_NK, dx_RK);
 }
 
@@ -48,7 +48,7 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
   if (dbias_N) check_gradient("linear_backward_weight", "dbias_N", dbias_N, dtype, {N});
   static constexpr Implementations<decltype(linear_backward_weight)> implementations{
       reference::linear_backward_weight<double>, reference::linear_backward_weight<float>,
-      cpu::linear_backward_weight};
+      cpu::linear_backward_weight, &GpuKernels::linear_backward_weight};
   pick(implementations, context, "linear_backward_weight", dy_RN.dtype())(context, dy_RN, x_RK, dw_NK,
                                                                           dbias_N);
 }
@@ -57,7 +57,8 @@ void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& db
   check_rank("bias_backward", "dy_RN", dy_RN, 2);
   check_gradient("bias_backward", "dbias_N", dbias_N, dy_RN.dtype(), {dy_RN.dim(1)});
   static constexpr Implementations<decltype(bias_backward)> implementations{
-      reference::bias_backward<double>, reference::bias_backward<float>, cpu::bias_backward};
+      reference::bias_backward<double>, reference::bias_backward<float>, cpu::bias_backward,
+      &GpuKernels::bias_backward};
   pick(implementations, context, "bias_backward", dy_RN.dtype())(context, dy_RN, dbias_N);
 }
 
