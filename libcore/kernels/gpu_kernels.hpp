@@ -7,46 +7,59 @@
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
+#include "kernels/linear.hpp"
 #include "kernels/norm.hpp"
 
 namespace dt::kernels {
 
+/// All of them, by op: KERNEL(name) once for each public function that GPUs have.
+#define DT_GPU_KERNELS(KERNEL)            \
+  /* norm */                              \
+  KERNEL(layer_norm)                      \
+  KERNEL(layer_norm_backward)             \
+  KERNEL(rms_norm)                        \
+  KERNEL(rms_norm_backward)               \
+  /* linear */                            \
+  KERNEL(linear)                          \
+  KERNEL(linear_backward_input)           \
+  KERNEL(linear_backward_weight)          \
+  KERNEL(bias_backward)                   \
+  /* activation */                        \
+  KERNEL(gelu)                            \
+  KERNEL(gelu_backward)                   \
+  KERNEL(swiglu)                          \
+  KERNEL(swiglu_backward)                 \
+  /* attention */                         \
+  KERNEL(attention)                       \
+  KERNEL(attention_backward)              \
+  KERNEL(merge_attention)                 \
+  KERNEL(first_visible)                   \
+  KERNEL(rotary)                          \
+  /* embedding */                         \
+  KERNEL(embedding)                       \
+  KERNEL(embedding_backward)              \
+  /* cross-entropy */                     \
+  KERNEL(cross_entropy)                   \
+  KERNEL(cross_entropy_gradient)          \
+  KERNEL(cross_entropy_part)              \
+  KERNEL(cross_entropy_of_parts)          \
+  KERNEL(cross_entropy_gradient_of_parts) \
+  /* elementwise */                       \
+  KERNEL(add)                             \
+  KERNEL(add_bias_residual)               \
+  KERNEL(accumulate)                      \
+  KERNEL(convert)                         \
+  KERNEL(convert_columns)                 \
+  KERNEL(sum_squares_by_block)            \
+  KERNEL(add_exactly)                     \
+  /* optimizer */                         \
+  KERNEL(adamw)
+
 /// Each has the signature of the public function of its name, which has checked the arguments.
 struct GpuKernels {
-  decltype(kernels::layer_norm)* layer_norm;
-  decltype(kernels::layer_norm_backward)* layer_norm_backward;
-  decltype(kernels::rms_norm)* rms_norm;
-  decltype(kernels::rms_norm_backward)* rms_norm_backward;
-
-  decltype(kernels::gelu)* gelu;
-  decltype(kernels::gelu_backward)* gelu_backward;
-  decltype(kernels::swiglu)* swiglu;
-  decltype(kernels::swiglu_backward)* swiglu_backward;
-
-  decltype(kernels::attention)* attention;
-  decltype(kernels::attention_backward)* attention_backward;
-  decltype(kernels::merge_attention)* merge_attention;
-  decltype(kernels::first_visible)* first_visible;
-  decltype(kernels::rotary)* rotary;
-
-  decltype(kernels::embedding)* embedding;
-  decltype(kernels::embedding_backward)* embedding_backward;
-
-  decltype(kernels::cross_entropy)* cross_entropy;
-  decltype(kernels::cross_entropy_gradient)* cross_entropy_gradient;
-  decltype(kernels::cross_entropy_part)* cross_entropy_part;
-  decltype(kernels::cross_entropy_of_parts)* cross_entropy_of_parts;
-  decltype(kernels::cross_entropy_gradient_of_parts)* cross_entropy_gradient_of_parts;
-
-  decltype(kernels::add)* add;
-  decltype(kernels::add_bias_residual)* add_bias_residual;
-  decltype(kernels::accumulate)* accumulate;
-  decltype(kernels::convert)* convert;
-  decltype(kernels::convert_columns)* convert_columns;
-  decltype(kernels::sum_squares_by_block)* sum_squares_by_block;
-  decltype(kernels::add_exactly)* add_exactly;
-
-  decltype(kernels::adamw)* adamw;
+#define DT_MEMBER(name) decltype(kernels::name)* name;
+  DT_GPU_KERNELS(DT_MEMBER)
+#undef DT_MEMBER
 };
 
 /// Errors: internal, where the program has none: nobody made a context of a GPU then.

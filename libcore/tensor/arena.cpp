@@ -6,7 +6,11 @@ namespace dt {
 
 namespace {
 
-constexpr std::size_t alignment = 64;
+/// A cache line; on GPUs what libraries ask of the memory that they work in.
+std::size_t alignment_on(Device device) {
+  return device == Device::host() ? 64 : 256;
+}
+
 constexpr std::size_t min_chunk_bytes = std::size_t{1} << 20;
 constexpr std::size_t max_spare_bytes = std::size_t{64} << 20;
 
@@ -20,6 +24,7 @@ std::size_t Arena::capacity_bytes() const {
 
 Tensor Arena::allocate(DType dtype, Shape shape) {
   const Tensor sized(nullptr, dtype, shape, device_);
+  const std::size_t alignment = alignment_on(device_);
   const std::size_t bytes = std::max((sized.bytes() + alignment - 1) / alignment * alignment, alignment);
   if (chunk_ == 0 && used_ == 0 && chunks_.size() > 1) {
     // All was given back: one chunk serves the same demand without gaps.

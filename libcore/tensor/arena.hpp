@@ -15,7 +15,7 @@ class Arena {
   explicit Arena(Device device) : device_(device) {}
   Arena(const Arena&) = delete;
 
-  /// Uninitialised, 64-byte aligned; valid until the Scope around it ends.
+  /// Uninitialised, aligned to 64 bytes, on GPUs to 256; valid until the Scope around it ends.
   Tensor allocate(DType dtype, Shape shape);
   std::size_t capacity_bytes() const;
   /// The most that was allocated at a time.

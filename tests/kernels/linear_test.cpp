@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "base/half.hpp"
 #include "kernels/fixture.hpp"
 
 namespace dt::kernels::test {
@@ -123,6 +124,95 @@ TEST_CASE("bias_backward adds each column's sum to what is there") {
     const Tensor dbias = f.values({2}, {100, 200});
     bias_backward(context, f.values({3, 2}, {1, 2, 3, 4, 5, 6}), dbias);
     CHECK(to_doubles(dbias) == std::vector<double>{109, 212});
+  }
+}
+
+const Sizes gpu_sizes[] = {{1, 1, 1},    {0, 5, 7},    {3, 5, 7},     {1, 300, 40},  {40, 1, 300},
+                           {300, 40, 1}, {16, 16, 16}, {17, 33, 31},  {64, 48, 32},  {67, 129, 65},
+                           {128, 64, 8}, {256, 7, 9},  {5, 257, 128}, {130, 257, 96}};
+
+TEST_CASE("linear on a GPU agrees with its reference") {
+  for (const auto& [R, N, K] : gpu_sizes) {
+    INFO("R " << R << " N " << N << " K " << K);
+    for (const bool has_bias : {false, true}) {
+      for (const bool has_residual : {false, true}) {
+        check_gpu_kernel([=, R = R, N = N, K = K](Fixture& f) -> std::vector<Tensor> {
+          const Tensor y = f.output({R, N});
+          linear(f.context, f.random({R, K}, 1), f.random({N, K}, 2), has_bias ? f.random({N}, 3) : Tensor(),
+                 has_residual ? f.random({R, N}, 4) : Tensor(), y);
+          return {y};
+        });
+      }
+    }
+    check_gpu_kernel([=, R = R, N = N, K = K](Fixture& f) -> std::vector<Tensor> {
+      const Tensor y = f.random({R, N}, 4);
+      linear(f.context, f.random({R, K}, 1), f.random({N, K}, 2), f.random({N}, 3), y, y);
+      return {y};
+    });
+  }
+}
+
+TEST_CASE("linear's gradients on a GPU agree with their reference") {
+  for (const auto& [R, N, K] : gpu_sizes) {
+    INFO("R " << R << " N " << N << " K " << K);
+    check_gpu_kernel([=, R = R, N = N, K = K](Fixture& f) -> std::vector<Tensor> {
+      const Tensor dx = f.output({R, K});
+      linear_backward_input(f.context, f.random({R, N}, 1), f.random({N, K}, 2), dx);
+      return {dx};
+    });
+    for (const bool is_wide : {false, true}) {
+      check_gpu_kernel([=, R = R, N = N, K = K](Fixture& f) -> std::vector<Tensor> {
+        const Tensor dy = f.random({R, N}, 1), x = f.random({R, K}, 2);
+        const Tensor dw = f.random_gradient({N, K}, 3, is_wide), dbias = f.random_gradient({N}, 4, is_wide);
+        linear_backward_weight(f.context, dy, x, dw, Tensor());
+        linear_backward_weight(f.context, dy, x, dw, dbias);
+        bias_backward(f.context, dy, dbias);
+        return {dw, dbias};
+      });
+    }
+  }
+}
+
+TEST_CASE("bias_backward on a GPU agrees with its reference over more rows than it has runs") {
+  for (const std::int64_t R : {255, 4096, 4097, 9000}) {
+    check_gpu_kernel([=](Fixture& f) -> std::vector<Tensor> {
+      const Tensor dbias = f.random_gradient({33}, 2, true);
+      bias_backward(f.context, f.random({R, 33}, 1), dbias);
+      return {dbias};
+    });
+  }
+}
+
+TEST_CASE("a bias has the same bits of its gradient on a GPU with the weight's and alone") {
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    on_test_device(dtype, 1, [](Fixture& f) {
+      const Tensor dy = f.random({300, 65}, 1), dw = f.random_gradient({65, 8}, 2, true);
+      const Tensor dbias = f.random_gradient({65}, 3, false), alone = f.random_gradient({65}, 3, false);
+      linear_backward_weight(f.context, dy, f.random({300, 8}, 4), dw, dbias);
+      bias_backward(f.context, dy, alone);
+      CHECK(same_bits(f.on_host(dbias), f.on_host(alone)));
+    });
+  }
+}
+
+TEST_CASE("bf16 gradients take products of fp32 and fp16 on a GPU") {
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    on_test_device(dtype, 1, [](Fixture& f) {
+      Fixture narrow(f.context, DType::bf16);
+      const Tensor dw = narrow.random({2, 3}, 1), dbias = narrow.random({2}, 2);
+      const std::vector<double> before = to_doubles(f.on_host(dw)),
+                                bias_before = to_doubles(f.on_host(dbias));
+      const Tensor dy = f.values({2, 2}, {1, 2, 3, 4}), x = f.values({2, 3}, {1, 2, 4, 8, 16, 32});
+      linear_backward_weight(f.context, dy, x, dw, dbias);
+      const double sums[] = {25, 50, 100, 34, 68, 136}, bias_sums[] = {4, 6};
+      const auto rounded = [](double value) {
+        return static_cast<double>(static_cast<float>(BFloat16(static_cast<float>(value))));
+      };
+      const std::vector<double> after = to_doubles(f.on_host(dw)), bias_after = to_doubles(f.on_host(dbias));
+      for (std::size_t i = 0; i < 6; ++i) CHECK(after[i] == rounded(before[i] + sums[i]));
+      for (std::size_t i = 0; i < 2; ++i) CHECK(bias_after[i] == rounded(bias_before[i] + bias_sums[i]));
+      accelerator().wait(f.context.stream());
+    });
   }
 }
 

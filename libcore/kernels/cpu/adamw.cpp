@@ -1,25 +1,6 @@
-#include "kernels/adamw.hpp"
-
-#include <cmath>
-
+#include "kernels/adamw_factors.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-
-#ifndef DT_KERNELS_CPU_ADAMW_FACTORS
-#define DT_KERNELS_CPU_ADAMW_FACTORS
-namespace dt::kernels::cpu {
-
-/// What one step multiplies with, taken from the double settings once.
-struct AdamWFactors {
-  float grad_scale, beta1, one_minus_beta1, beta2, one_minus_beta2;
-  float decay;   // lr · weight_decay
-  float rate;    // lr / (1 − β₁ᵗ)
-  float spread;  // 1 / √(1 − β₂ᵗ)
-  float eps;
-};
-
-}  // namespace dt::kernels::cpu
-#endif
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/adamw.cpp"
 #include "kernels/cpu/simd.hpp"
@@ -29,7 +10,7 @@ namespace dt::kernels::cpu::HWY_NAMESPACE {
 
 /// copy may be absent: null.
 template <class G, class T>
-void adamw_elements(const AdamWFactors& f, float* w, const G* grad, float* m, float* v, T* copy,
+void adamw_elements(const AdamWFactors<float>& f, float* w, const G* grad, float* m, float* v, T* copy,
                     std::int64_t count) {
   const V grad_scale = hn::Set(floats, f.grad_scale), beta1 = hn::Set(floats, f.beta1);
   const V one_minus_beta1 = hn::Set(floats, f.one_minus_beta1), beta2 = hn::Set(floats, f.beta2);
@@ -50,7 +31,7 @@ void adamw_elements(const AdamWFactors& f, float* w, const G* grad, float* m, fl
   });
 }
 
-void adamw_part(const AdamWFactors& factors, const Tensor& w, const Tensor& grad, const Tensor& m,
+void adamw_part(const AdamWFactors<float>& factors, const Tensor& w, const Tensor& grad, const Tensor& m,
                 const Tensor& v, const Tensor& copy, std::int64_t begin, std::int64_t end) {
   with_gradients(grad.dtype(), [&](auto gradient) HWY_ATTR {
     with_elements(copy.dtype(), [&](auto element) HWY_ATTR {
@@ -70,27 +51,9 @@ namespace dt::kernels::cpu {
 
 HWY_EXPORT(adamw_part);
 
-namespace {
-
-AdamWFactors factors_of(const AdamWStep& step) {
-  const auto t = static_cast<double>(step.step);
-  const auto f = [](double value) { return static_cast<float>(value); };
-  return {.grad_scale = f(step.grad_scale),
-          .beta1 = f(step.beta1),
-          .one_minus_beta1 = f(1 - step.beta1),
-          .beta2 = f(step.beta2),
-          .one_minus_beta2 = f(1 - step.beta2),
-          .decay = f(step.lr * step.weight_decay),
-          .rate = f(step.lr / (1 - std::pow(step.beta1, t))),
-          .spread = f(1 / std::sqrt(1 - std::pow(step.beta2, t))),
-          .eps = f(step.eps)};
-}
-
-}  // namespace
-
 void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const Tensor& grad,
            const Tensor& m, const Tensor& v, const Tensor& copy) {
-  const AdamWFactors factors = factors_of(step);
+  const AdamWFactors<float> factors = factors_of<float>(step);
   for_elements(context, w.numel(), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(adamw_part)(factors, w, grad, m, v, copy, begin, end);
   });

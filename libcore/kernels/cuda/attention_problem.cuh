@@ -8,7 +8,7 @@
 namespace dt::kernels::cuda {
 
 /// A warp has a query or a key of a head; a block has a few warps.
-inline constexpr unsigned warps_per_block = 4;
+inline constexpr unsigned attention_warps = 4;
 
 struct AttentionProblem {
   std::int64_t B, H, K, Tq, Tk, D;
@@ -78,7 +78,7 @@ struct Place {
   std::int64_t b, h, i;
 };
 __device__ inline std::int64_t warp_index() {
-  return static_cast<std::int64_t>(blockIdx.x) * warps_per_block + threadIdx.x / warp_size;
+  return static_cast<std::int64_t>(blockIdx.x) * attention_warps + threadIdx.x / warp_size;
 }
 __device__ inline Place place_of(std::int64_t index, std::int64_t heads, std::int64_t length) {
   return {index / (heads * length), index / length % heads, index % length};
@@ -93,9 +93,9 @@ __device__ V* of_warp(std::int64_t each) {
 template <class V>
 Grid grid_of_warps(std::int64_t places, std::int64_t values) {
   constexpr std::size_t most_bytes = 48 << 10;
-  const Grid grid{.blocks = static_cast<unsigned>((places + warps_per_block - 1) / warps_per_block),
-                  .threads = warps_per_block * warp_size,
-                  .shared_bytes = warps_per_block * static_cast<std::size_t>(values) * sizeof(V)};
+  const Grid grid{.blocks = static_cast<unsigned>((places + attention_warps - 1) / attention_warps),
+                  .threads = attention_warps * warp_size,
+                  .shared_bytes = attention_warps * static_cast<std::size_t>(values) * sizeof(V)};
   DT_CHECK(grid.shared_bytes <= most_bytes, "attention: a head is too wide: {} bytes of a block's memory",
            grid.shared_bytes);
   return grid;

@@ -7,8 +7,6 @@
 
 namespace dt::kernels::cuda {
 
-inline constexpr int warps_per_block = threads_per_block / warp_size;
-
 /// The rows of a matrix in `count` runs of `rows` each, the last with what is left. There are enough to keep
 /// a GPU busy, and few enough that their sums are small beside the matrix.
 struct Runs {

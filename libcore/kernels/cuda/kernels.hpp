@@ -1,49 +1,12 @@
 #pragma once
 // The kernels for GPUs, with the public functions' signatures. Arguments were checked already.
 
-#include "kernels/activation.hpp"
-#include "kernels/adamw.hpp"
-#include "kernels/attention.hpp"
-#include "kernels/cross_entropy.hpp"
-#include "kernels/elementwise.hpp"
-#include "kernels/embedding.hpp"
-#include "kernels/norm.hpp"
+#include "kernels/gpu_kernels.hpp"
 
 namespace dt::kernels::cuda {
 
-decltype(kernels::layer_norm) layer_norm;
-decltype(kernels::layer_norm_backward) layer_norm_backward;
-decltype(kernels::rms_norm) rms_norm;
-decltype(kernels::rms_norm_backward) rms_norm_backward;
-
-decltype(kernels::gelu) gelu;
-decltype(kernels::gelu_backward) gelu_backward;
-decltype(kernels::swiglu) swiglu;
-decltype(kernels::swiglu_backward) swiglu_backward;
-
-decltype(kernels::attention) attention;
-decltype(kernels::attention_backward) attention_backward;
-decltype(kernels::merge_attention) merge_attention;
-decltype(kernels::first_visible) first_visible;
-decltype(kernels::rotary) rotary;
-
-decltype(kernels::embedding) embedding;
-decltype(kernels::embedding_backward) embedding_backward;
-
-decltype(kernels::cross_entropy) cross_entropy;
-decltype(kernels::cross_entropy_gradient) cross_entropy_gradient;
-decltype(kernels::cross_entropy_part) cross_entropy_part;
-decltype(kernels::cross_entropy_of_parts) cross_entropy_of_parts;
-decltype(kernels::cross_entropy_gradient_of_parts) cross_entropy_gradient_of_parts;
-
-decltype(kernels::add) add;
-decltype(kernels::add_bias_residual) add_bias_residual;
-decltype(kernels::accumulate) accumulate;
-decltype(kernels::convert) convert;
-decltype(kernels::convert_columns) convert_columns;
-decltype(kernels::sum_squares_by_block) sum_squares_by_block;
-decltype(kernels::add_exactly) add_exactly;
-
-decltype(kernels::adamw) adamw;
+#define DT_DECLARATION(name) decltype(kernels::name) name;
+DT_GPU_KERNELS(DT_DECLARATION)
+#undef DT_DECLARATION
 
 }  // namespace dt::kernels::cuda

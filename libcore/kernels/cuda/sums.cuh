@@ -6,6 +6,7 @@
 namespace dt::kernels::cuda {
 
 inline constexpr int warp_size = 32;
+inline constexpr int warps_per_block = threads_per_block / warp_size;
 
 /// As many blocks as there are sums of `T`, with the memory that block_sum takes.
 template <class T>

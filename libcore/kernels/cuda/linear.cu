@@ -1,0 +1,71 @@
+#include "kernels/cuda/column_sums.cuh"
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/products.hpp"
+
+namespace dt::kernels::cuda {
+
+namespace {
+
+/// Of each run of rows, the sum of each column.
+template <class T>
+__global__ void sum_columns_of_runs(const T* x, std::int64_t R, std::int64_t C, std::int64_t rows,
+                                    Value<T>* sums) {
+  const std::int64_t c = own_column(), run = blockIdx.y, begin = run * rows;
+  const std::int64_t end = begin + rows < R ? begin + rows : R;
+  Value<T> sum = 0;
+  if (c < C) {
+    for (std::int64_t r = begin + own_row(); r < end; r += warps_per_block) sum += load(x + r * C + c);
+  }
+  sum = sum_over_warps(sum);
+  if (own_row() == 0 && c < C) sums[run * C + c] = sum;
+}
+
+/// Gradients that a product of such factors cannot be added to at once.
+bool needs_conversion(DType factors, DType gradient) {
+  return gradient == DType::bf16 && factors != DType::bf16;
+}
+
+}  // namespace
+
+void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
+            const Tensor& residual_RN, const Tensor& y_RN) {
+  if (y_RN.numel() == 0) return;
+  multiply(context, {{x_RK}, {w_NK, true}, bias_N, residual_RN, y_RN});
+}
+
+void linear_backward_input(const Context& context, const Tensor& dy_RN, const Tensor& w_NK,
+                           const Tensor& dx_RK) {
+  if (dx_RK.numel() == 0) return;
+  multiply(context, {{dy_RN}, {w_NK}, Tensor(), Tensor(), dx_RK});
+}
+
+void linear_backward_weight(const Context& context, const Tensor& dy_RN, const Tensor& x_RK,
+                            const Tensor& dw_NK, const Tensor& dbias_N) {
+  if (dy_RN.dim(0) == 0) return;
+  if (needs_conversion(dy_RN.dtype(), dw_NK.dtype())) {
+    const Arena::Scope scope(context.scratch());
+    const Tensor product_NK = context.scratch().allocate(DType::f32, dw_NK.shape());
+    multiply(context, {{dy_RN, true}, {x_RK}, Tensor(), Tensor(), product_NK});
+    cuda::accumulate(context, product_NK, dw_NK);
+  } else {
+    multiply(context, {{dy_RN, true}, {x_RK}, Tensor(), dw_NK, dw_NK});
+  }
+  if (dbias_N) cuda::bias_backward(context, dy_RN, dbias_N);
+}
+
+void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& dbias_N) {
+  const std::int64_t R = dy_RN.dim(0), N = dy_RN.dim(1);
+  if (R == 0) return;
+  with_elements(dy_RN.dtype(), [&](auto element) {
+    using T = decltype(element);
+    using V = Value<T>;
+    const Arena::Scope scope(context.scratch());
+    const Runs runs = runs_of(R);
+    const Tensor sums_RN = context.scratch().allocate(dtype_of<V>(), {runs.count, N});
+    launch(context, "bias_backward", grid_for_columns<V>(N, runs.count), sum_columns_of_runs<T>,
+           dy_RN.data<T>(), R, N, runs.rows, sums_RN.data<V>());
+    add_sums_of_runs(context, "bias_backward", sums_RN, dbias_N);
+  });
+}
+
+}  // namespace dt::kernels::cuda

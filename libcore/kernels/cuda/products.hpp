@@ -1,0 +1,28 @@
+#pragma once
+// Products of matrices on a GPU, which a library multiplies: cuBLASLt, and for tests the reference. A program
+// is linked with one of them.
+
+#include "tensor/context.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::kernels::cuda {
+
+/// A matrix as it is stored, row by row, or its transpose.
+struct Factor {
+  Tensor stored;
+  bool transposed = false;
+};
+
+/// output_MN = left_MK · right_KN + bias_N + added_MN; all of one dtype, but of 16-bit factors the others may
+/// be fp32. M, N and K are positive. bias and added may be absent; added may be the output.
+struct Product {
+  Factor left, right;
+  Tensor bias_N, added_MN, output_MN;
+};
+
+/// Enqueues it. Sums are fp64 of fp64, else fp32; the same product of operands that are aligned alike has the
+/// same bits, on one kind of GPU with one version of the library. Errors: environment, naming the device and
+/// what the library says.
+void multiply(const Context& context, const Product& product);
+
+}  // namespace dt::kernels::cuda

@@ -1,0 +1,119 @@
+// What cuBLASLt does on GPUs, done by the reference: in fp64, of which each result is rounded once.
+
+#include "kernels/cuda/products.hpp"
+
+#include <vector>
+
+#include "base/half.hpp"
+#include "device/test_device.hpp"
+#include "kernels/cuda/grid.hpp"
+#include "kernels/reference/linear.hpp"
+
+namespace dt::test_device {
+
+namespace {
+
+/// body(T()) with the type of a tensor's elements.
+template <class Body>
+void with_type(DType dtype, const Body& body) {
+  switch (dtype) {
+    case DType::f64:
+      return body(double());
+    case DType::f32:
+      return body(float());
+    case DType::bf16:
+      return body(BFloat16());
+    case DType::f16:
+      return body(Float16());
+    default:
+      DT_CHECK(false, "the test device multiplies no {}", dtype_name(dtype));
+  }
+}
+
+template <class T>
+double widened(T value) {
+  if constexpr (std::is_same_v<T, double>) {
+    return value;
+  } else {
+    return static_cast<float>(value);
+  }
+}
+
+/// A tensor's elements in fp64, in memory of the host's; none of an absent one's.
+class Wide {
+ public:
+  explicit Wide(const Tensor& tensor) : shape_(tensor.shape()) {
+    if (!tensor) return;
+    with_type(tensor.dtype(), [&](auto element) {
+      for (const auto value : tensor.span<decltype(element)>()) values_.push_back(widened(value));
+    });
+  }
+  Wide transposed() const {
+    Wide result(*this);
+    const std::int64_t rows = shape_[0], columns = shape_[1];
+    result.shape_ = {columns, rows};
+    for (std::int64_t i = 0; i < rows * columns; ++i)
+      result.values_[static_cast<std::size_t>(i % columns * rows + i / columns)] =
+          values_[static_cast<std::size_t>(i)];
+    return result;
+  }
+  Tensor tensor() {
+    return values_.empty() ? Tensor() : Tensor(values_.data(), DType::f64, shape_, Device::host());
+  }
+  void write(const Tensor& tensor) const {
+    with_type(tensor.dtype(), [&](auto element) {
+      using T = decltype(element);
+      T* to = tensor.data<T>();
+      for (const double value : values_) {
+        if constexpr (std::is_same_v<T, double>) {
+          *to++ = value;
+        } else {
+          *to++ = T(static_cast<float>(value));
+        }
+      }
+    });
+  }
+
+ private:
+  Shape shape_;
+  std::vector<double> values_;
+};
+
+/// What cuBLASLt would not take is refused.
+void check(const kernels::cuda::Product& p) {
+  const DType factors = p.left.stored.dtype(), output = p.output_MN.dtype();
+  const bool is_wide = dtype_bytes(factors) == 2 && output == DType::f32;
+  DT_CHECK(p.right.stored.dtype() == factors && (output == factors || is_wide), "multiply: {} into {}",
+           dtype_name(factors), dtype_name(output));
+  for (const Tensor* added : {&p.bias_N, &p.added_MN})
+    DT_CHECK(!*added || added->dtype() == output, "multiply: {} to {}", dtype_name(added->dtype()),
+             dtype_name(output));
+  for (const Tensor* matrix : {&p.left.stored, &p.right.stored, &p.output_MN})
+    DT_CHECK(matrix->numel() > 0, "multiply: an empty matrix {}", matrix->shape().to_string());
+}
+
+void multiply(const kernels::cuda::Product& p) {
+  const auto wide = [](const kernels::cuda::Factor& factor, bool transposed) {
+    const Wide stored(factor.stored);
+    return factor.transposed == transposed ? stored : stored.transposed();
+  };
+  Wide left_MK = wide(p.left, false), right_NK = wide(p.right, true);
+  Wide bias(p.bias_N), added(p.added_MN), output(p.output_MN);
+  const Context context(1, Device::host());
+  kernels::reference::linear<double>(context, left_MK.tensor(), right_NK.tensor(), bias.tensor(),
+                                     added.tensor(), output.tensor());
+  output.write(p.output_MN);
+}
+
+}  // namespace
+
+}  // namespace dt::test_device
+
+namespace dt::kernels::cuda {
+
+void multiply(const Context& context, const Product& product) {
+  test_device::check(product);
+  test_device::enqueue(context, {"multiply", {}, 1, 0, [product] { test_device::multiply(product); }});
+}
+
+}  // namespace dt::kernels::cuda
