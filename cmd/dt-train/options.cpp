@@ -77,6 +77,9 @@ void add_batch(OptionTable& t, Settings& s) {
 
 void add_arithmetic(OptionTable& t, Settings& s) {
   t.group("Arithmetic")
+      .choice("device", &s.device, {"auto", "cpu", "cuda"},
+              "where ranks compute: cpu; cuda (NVIDIA GPUs, of sm_80 or newer, each rank on one); auto: cuda "
+              "where every rank has a GPU")
       .choice("precision", &s.precision, {"fp32", "bf16", "fp16", "fp64"},
               "of weights and activations; 16 bits keep fp32 masters; fp64 is slow: reference kernels, for "
               "proofs")

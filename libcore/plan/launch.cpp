@@ -43,8 +43,11 @@ Launch find_launch(comm::Communicator& world, int num_ranks) {
     ++ranks;
     for (int core = 0; lines >> core;) cores.insert(core);
   }
-  return {std::min(world.rank(), num_ranks - 1), num_ranks,
-          std::max(1, static_cast<int>(cores.size()) / std::max(1, ranks)), ranks_per_node(hosts)};
+  return {.rank = std::min(world.rank(), num_ranks - 1),
+          .num_ranks = num_ranks,
+          .cores = std::max(1, static_cast<int>(cores.size()) / std::max(1, ranks)),
+          .ranks_per_node = ranks_per_node(hosts),
+          .gpu = {}};
 }
 
 Launch of_first(const Launch& launch, int num_ranks) {

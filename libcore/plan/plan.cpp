@@ -58,6 +58,7 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mi
   plan.precision = precision_of(s);
   plan.recompute = parse_recompute(s.recompute);
   plan.launch = launch;
+  plan.device = launch.device;
   plan.threads = static_cast<int>(s.threads.value_or(launch.cores));
   plan.seed = static_cast<std::uint64_t>(s.seed);
   plan.sequence_length = s.sequence_length.value_or(spec.max_positions);

@@ -118,9 +118,10 @@ void check_arithmetic(const Settings& settings) {
     throw cannot(*asked, fmt::format("the CPU of {} {}", host_name(), why));
 }
 
-Arithmetic choose_arithmetic(const Settings& settings, const parallel::Precision& precision, int threads,
+Arithmetic choose_arithmetic(const Settings& settings, const Plan& plan,
                              const checkpoint::TrainingState* resumed, const comm::Ranks& ranks) {
-  if (precision.compute != DType::bf16 || settings.matmul == "fp32") return Arithmetic::fp32;
+  const bool is_open = plan.device == Device::host() && plan.precision.compute == DType::bf16;
+  if (!is_open || settings.matmul == "fp32") return Arithmetic::fp32;
   if (const auto asked = parse_arithmetic(settings.matmul)) {
     if (const std::string why = who_cannot(*asked, ranks); !why.empty()) throw cannot(*asked, why);
     return *asked;
@@ -132,7 +133,7 @@ Arithmetic choose_arithmetic(const Settings& settings, const parallel::Precision
     return *before;
   }
   std::int64_t choice = 0;
-  if (ranks.is_first()) choice = static_cast<std::int64_t>(fastest_of(common, threads, ranks.console));
+  if (ranks.is_first()) choice = static_cast<std::int64_t>(fastest_of(common, plan.threads, ranks.console));
   return static_cast<Arithmetic>(comm::broadcast_number(ranks.world, choice));
 }
 

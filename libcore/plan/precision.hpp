@@ -7,6 +7,7 @@
 #include "checkpoint/manifest.hpp"
 #include "comm/ranks.hpp"
 #include "parallel/precision.hpp"
+#include "plan/plan.hpp"
 #include "plan/settings.hpp"
 #include "tensor/arithmetic.hpp"
 
@@ -24,8 +25,8 @@ std::string precision_name(DType dtype);
 /// What bf16 matrices are multiplied in, decided by rank 0 for all, who call it together: as --matmul says;
 /// else as the run did before (`resumed`); else the fastest here of those that all ranks have, in doubt the
 /// one of most bits a cycle. Says what was chosen where nobody asked for it, and why. Errors: environment,
-/// naming the rank, where --matmul asks for what a CPU lacks.
-Arithmetic choose_arithmetic(const Settings& settings, const parallel::Precision& precision, int threads,
+/// naming the rank, where --matmul asks for what a CPU lacks. On GPUs there is no choice.
+Arithmetic choose_arithmetic(const Settings& settings, const Plan& plan,
                              const checkpoint::TrainingState* resumed, const comm::Ranks& ranks);
 
 }  // namespace dt::plan

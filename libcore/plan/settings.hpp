@@ -51,6 +51,7 @@ struct Settings {
   std::string grad_dtype = "fp32";
   std::string reduce_dtype = "fp32";
   std::string matmul = "auto";
+  std::string device = "auto";
   std::optional<double> loss_scale;
   std::string recompute = "none";
   std::int64_t tp = 1;

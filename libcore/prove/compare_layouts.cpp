@@ -10,6 +10,7 @@
 #include "base/host.hpp"
 #include "base/text.hpp"
 #include "comm/exchange.hpp"
+#include "plan/device.hpp"
 #include "plan/memory_fit.hpp"
 #include "plan/precision.hpp"
 #include "prove/layout.hpp"
@@ -186,7 +187,7 @@ int compare_layouts(const plan::Settings& settings, const std::vector<OptionValu
                     const StopSignals& signals, const comm::Ranks& ranks) {
   comm::Communicator& world = ranks.world;
   world.engine().set_timeout(settings.comm_timeout.seconds);
-  const plan::Launch launch = plan::find_launch(world, world.size());
+  const plan::Launch launch = plan::find_launch(settings, ranks, world.size());
   const train::StagedData staged = train::stage_data(
       settings, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
@@ -198,8 +199,7 @@ int compare_layouts(const plan::Settings& settings, const std::vector<OptionValu
     plans = make_plans(layouts, settings, *dataset, launch);
   });
   train::check_alike(ranks, asked, *dataset);
-  const Arithmetic arithmetic =
-      plan::choose_arithmetic(settings, plans.front().precision, plans.front().threads, nullptr, ranks);
+  const Arithmetic arithmetic = plan::choose_arithmetic(settings, plans.front(), nullptr, ranks);
   for (plan::Plan& plan : plans) plan.arithmetic = arithmetic;
 
   Comparisons comparisons(layouts, plans, *dataset, signals, ranks);

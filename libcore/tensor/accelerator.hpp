@@ -28,6 +28,7 @@ struct Gpu {
   std::string address;       // on the host's bus
   int major = 0, minor = 0;  // of the compute capability
   std::size_t memory_bytes = 0;
+  std::string software{};  // versions of what drives it
 };
 
 /// What names a stream is enqueued, and returns at once where it can. Any thread may call. Errors:

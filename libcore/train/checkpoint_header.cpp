@@ -13,7 +13,8 @@ checkpoint::Manifest checkpoint_header(const plan::Plan& plan, const checkpoint:
   manifest.state.micro_batch = plan.micro_batch;
   manifest.state.grad_lanes = plan.grad_lanes;
   manifest.state.precision = plan::precision_name(plan.precision.compute);
-  if (plan.precision.compute == DType::bf16) manifest.state.matmul = arithmetic_name(plan.arithmetic);
+  if (plan.precision.compute == DType::bf16 && plan.device == Device::host())
+    manifest.state.matmul = arithmetic_name(plan.arithmetic);
   manifest.state.schedule = describe_schedule(plan.schedule);
   manifest.state.conditions = describe_conditions(plan);
   manifest.model = plan.spec;

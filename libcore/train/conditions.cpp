@@ -29,10 +29,14 @@ const char* schedule_name(optim::ScheduleKind kind) {
 }  // namespace
 
 std::string describe_conditions(const plan::Plan& plan) {
-  return Json{{"threads", plan.threads},
+  const bool is_host = plan.device == Device::host();
+  return Json{{"device", is_host ? "cpu" : "cuda"},
+              {"gpu", plan.launch.gpu.name},
+              {"gpu_software", plan.launch.gpu.software},
+              {"threads", plan.threads},
               {"precision", plan::precision_name(plan.precision.compute)},
               {"grad_dtype", plan::precision_name(plan.precision.gradient)},
-              {"matmul", arithmetic_name(plan.arithmetic)},
+              {"matmul", is_host ? arithmetic_name(plan.arithmetic) : "cuda"},
               {"tp", plan.layout.tp},
               {"cp", plan.layout.cp},
               {"sequence_parallel", plan.layout.sequence_parallel},

@@ -9,6 +9,7 @@
 #include "comm/exchange.hpp"
 #include "interchange/weight_source.hpp"
 #include "plan/choose_layout.hpp"
+#include "plan/device.hpp"
 #include "plan/lists.hpp"
 #include "plan/memory_fit.hpp"
 #include "plan/precision.hpp"
@@ -50,7 +51,7 @@ checkpoint::TrainingState state_of(const fs::path& weights) {
 /// All of `ranks` take part.
 int evaluate_together(const plan::Settings& settings, const fs::path& path, const data::Mixture& dataset,
                       const StopSignals& signals, const comm::Ranks& ranks) {
-  const plan::Launch launch = plan::find_launch(ranks.world, ranks.world.size());
+  const plan::Launch launch = plan::find_launch(settings, ranks, ranks.world.size());
   plan::Plan plan;
   std::unique_ptr<interchange::WeightSource> source;
   checkpoint::TrainingState state;
@@ -66,7 +67,7 @@ int evaluate_together(const plan::Settings& settings, const fs::path& path, cons
   });
   const EvaluationRequest request = evaluation_request(settings, plan, [&] { return signals.received(); });
   comm::at_first(ranks, [&] { check_validation_targets(dataset, request); });
-  plan.arithmetic = plan::choose_arithmetic(settings, plan.precision, plan.threads, &state, ranks);
+  plan.arithmetic = plan::choose_arithmetic(settings, plan, &state, ranks);
   const auto groups = plan::make_groups(plan, ranks.world);
   std::unique_ptr<ModelRuntime> runtime;
   comm::together(ranks.world, [&] {

@@ -9,6 +9,7 @@
 #include "comm/watchdog.hpp"
 #include "data/mixture.hpp"
 #include "plan/choose_layout.hpp"
+#include "plan/device.hpp"
 #include "plan/forecast.hpp"
 #include "plan/lists.hpp"
 #include "run/run_directory.hpp"
@@ -297,7 +298,7 @@ void clear_older_local(const plan::Settings& settings, const comm::Ranks& ranks)
 int train_together(const plan::Settings& settings, const std::vector<OptionValue>& asked,
                    const data::Mixture& dataset, const StopSignals& signals, bool was_surveyed,
                    const comm::Ranks& ranks) {
-  const plan::Launch launch = plan::find_launch(ranks.world, ranks.world.size());
+  const plan::Launch launch = plan::find_launch(settings, ranks, ranks.world.size());
   const run::RunDirectory run(*settings.run);
   std::int64_t newest_seen = 0;
   comm::at_first(ranks, [&] {

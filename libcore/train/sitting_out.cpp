@@ -2,6 +2,7 @@
 
 #include "comm/exchange.hpp"
 #include "plan/choose_layout.hpp"
+#include "plan/device.hpp"
 
 namespace dt::train {
 
@@ -29,7 +30,7 @@ plan::Launch find_used_launch(const plan::Settings& settings, const comm::Ranks&
   comm::together(ranks.world, [&] { used = plan::ranks_used(settings, num_ranks); });
   if (used < num_ranks)
     ranks.console.info("{} of {} ranks would sit out: {}", num_ranks - used, num_ranks, need_of(settings));
-  return plan::find_launch(ranks.world, used);
+  return plan::find_launch(settings, ranks, used);
 }
 
 }  // namespace dt::train

@@ -62,7 +62,10 @@ class TestDevice final : public Accelerator {
   explicit TestDevice(std::uint64_t seed) : random_(seed) {}
 
   std::vector<Gpu> gpus() override {
-    return std::vector<Gpu>(2, {.name = "test device", .address = "", .memory_bytes = memory_bytes});
+    const Gpu first{.name = "test device", .address = "test:0", .memory_bytes = memory_bytes};
+    Gpu second = first;
+    second.address = "test:1";
+    return {first, second};
   }
   std::size_t free_bytes(Device) override { return memory_bytes; }
 
