@@ -55,15 +55,23 @@ Work::Work(std::shared_ptr<Engine> engine, std::shared_ptr<Operation> operation)
     : handle_(std::make_shared<const Handle>(std::move(engine), std::move(operation))) {}
 
 bool Work::done() const {
-  return handle_ == nullptr || handle_->operation->is_done();
+  if (handle_ == nullptr) return true;
+  const Operation& operation = *handle_->operation;
+  return operation.is_done() && (!operation.device || operation.device->is_over());
 }
 
-void Work::wait(const Context&) const {
-  wait_host();
+void Work::wait(const Context& context) const {
+  if (handle_ == nullptr) return;
+  Operation& operation = *handle_->operation;
+  if (!operation.is_done()) handle_->engine->wait(operation);
+  if (operation.device) operation.device->order(context);
 }
 
 void Work::wait_host() const {
-  if (!done()) handle_->engine->wait(*handle_->operation);
+  if (handle_ == nullptr) return;
+  Operation& operation = *handle_->operation;
+  if (!operation.is_done()) handle_->engine->wait(operation);
+  if (operation.device) handle_->engine->wait_for_device(operation);
 }
 
 struct Communicator::Call {
@@ -105,7 +113,26 @@ Caller Communicator::caller() const {
   return {rank_, size_, staging_, locality_, bucket_bytes_};
 }
 
-Work Communicator::start(const Call& call, Algorithm algorithm) {
+/// Where an operation's algorithm finds its tensors: on the host.
+struct Communicator::Sides {
+  Tensor in, out;
+  std::shared_ptr<DeviceSide> device;
+};
+
+Communicator::Sides Communicator::sides(std::int64_t numel, const DeviceSide::Access& in,
+                                        const DeviceSide::Access& out) const {
+  const Device device = (in.tensor.numel() > 0 ? in : out).tensor.device();
+  DT_CHECK(out.tensor.numel() == 0 || out.tensor.device() == device, "group {} is given memory of {} and {}",
+           name_, device.to_string(), out.tensor.device().to_string());
+  if (device == Device::host() || numel == 0) return {in.tensor, out.tensor, {}};
+  const std::shared_ptr<DeviceLink> link = engine_->device_link();
+  DT_CHECK(link && link->device() == device,
+           "group {} is given memory of {}, where this rank does not compute", name_, device.to_string());
+  auto side = std::make_shared<DeviceSide>(link, numel, in, out);
+  return {side->in(), side->out(), side};
+}
+
+Work Communicator::start(const Call& call, Algorithm algorithm, std::shared_ptr<DeviceSide> device) {
   const bool is_transfer = call.peer >= 0;
   auto operation = std::make_shared<Operation>();
   operation->transport = transport_.get();
@@ -114,6 +141,7 @@ Work Communicator::start(const Call& call, Algorithm algorithm) {
   operation->window = algorithm.window;
   operation->chain_bytes = algorithm.chain_bytes;
   operation->bucket_bytes = bucket_bytes_;
+  operation->device = std::move(device);
   operation->kind = call.kind;
   operation->group = name_;
   operation->bytes = static_cast<std::int64_t>(call.bytes);
@@ -123,13 +151,15 @@ Work Communicator::start(const Call& call, Algorithm algorithm) {
                                : static_cast<int>(operation->sequence % num_sequence_tags) << sequence_shift;
   operation->ticket = engine_->recorder().start(group_, call.kind, operation->bytes, call.peer);
   engine_->start(operation);
-  return operation->is_done() ? Work() : Work(engine_, std::move(operation));
+  return operation->is_done() && !operation->device ? Work() : Work(engine_, std::move(operation));
 }
 
 Work Communicator::start_transfer(OperationKind kind, int peer, const Tensor& data) {
   DT_CHECK(peer >= 0 && peer < size_ && peer != rank_, "rank {} of {} exchanges with rank {}", rank_, size_,
            peer);
-  return start({kind, data.bytes(), peer}, transfer_algorithm(peer, data, kind == OperationKind::send));
+  const bool is_send = kind == OperationKind::send;
+  const Sides at = sides(data.numel(), {data, 0, is_send}, {data, 0, !is_send});
+  return start({kind, data.bytes(), peer}, transfer_algorithm(peer, at.in, is_send), at.device);
 }
 
 Work Communicator::send(int peer, const Tensor& data) {
@@ -143,25 +173,35 @@ Work Communicator::receive(int peer, const Tensor& data) {
 Work Communicator::all_reduce(const Tensor& in, const Tensor& out, Reduction reduction) {
   check_same(in, out.numel(), out, "all_reduce");
   check_reducible(in.dtype());
-  return start({OperationKind::all_reduce, in.bytes()}, all_reduce_algorithm(caller(), in, out, reduction));
+  const Sides at = sides(in.numel(), {in}, {out});
+  return start({OperationKind::all_reduce, in.bytes()},
+               all_reduce_algorithm(caller(), at.in, at.out, reduction), at.device);
 }
 
 Work Communicator::reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction,
                                   std::int64_t granule) {
-  check_same(out, part_of(rank_, size_, in.numel(), granule).count, in, "reduce_scatter");
+  const Part own = part_of(rank_, size_, in.numel(), granule);
+  check_same(out, own.count, in, "reduce_scatter");
   check_reducible(in.dtype());
+  const Sides at = sides(in.numel(), {in}, {out, own.begin});
   return start({OperationKind::reduce_scatter, in.bytes()},
-               reduce_scatter_algorithm(caller(), in, out, reduction, granule));
+               reduce_scatter_algorithm(caller(), at.in, at.out, reduction, granule), at.device);
 }
 
 Work Communicator::all_gather(const Tensor& in, const Tensor& out, std::int64_t granule) {
-  check_same(in, part_of(rank_, size_, out.numel(), granule).count, out, "all_gather");
-  return start({OperationKind::all_gather, out.bytes()}, all_gather_algorithm(caller(), in, out, granule));
+  const Part own = part_of(rank_, size_, out.numel(), granule);
+  check_same(in, own.count, out, "all_gather");
+  const Sides at = sides(out.numel(), {in, own.begin}, {out});
+  return start({OperationKind::all_gather, out.bytes()},
+               all_gather_algorithm(caller(), at.in, at.out, granule), at.device);
 }
 
 Work Communicator::broadcast(const Tensor& data, int root) {
   DT_CHECK(root >= 0 && root < size_, "broadcast from rank {} of {}", root, size_);
-  return start({OperationKind::broadcast, data.bytes()}, broadcast_algorithm(caller(), data, root));
+  const bool is_root = rank_ == root;
+  const Sides at = sides(data.numel(), {data, 0, is_root}, {data, 0, !is_root});
+  return start({OperationKind::broadcast, data.bytes()}, broadcast_algorithm(caller(), at.in, root),
+               at.device);
 }
 
 Work Communicator::barrier() {

@@ -26,14 +26,15 @@ class Locality;
 
 /// An operation that has been started. Copies name the same one; an empty one is done. Where the last copy
 /// goes before that is done, nothing touches its buffers any more, so declare it after them; it does not
-/// wait, as the peer may be gone (see Engine::abandon).
+/// wait, as the peer may be gone (see Engine::abandon). What it leaves on a device is there when it is done,
+/// and what is computed after wait() finds it there.
 class Work {
  public:
   Work() = default;
   Work(std::shared_ptr<Engine> engine, std::shared_ptr<Operation> operation);
   bool done() const;
-  /// What is computed with this context from now on comes after it: for what is computed with next. On the
-  /// CPU, where nothing is enqueued, the same as wait_host().
+  /// Blocks until the host has done its part; what is computed with this context from now on comes after all
+  /// of it: for what is computed with next. On the CPU, where nothing is enqueued, the same as wait_host().
   void wait(const Context& context) const;
   /// Blocks, and advances everything else meanwhile: for what the host reads. Errors: see Engine::wait.
   void wait_host() const;
@@ -44,9 +45,12 @@ class Work {
 };
 
 /// For one thread at a time. All ranks of the group call the same operations in the same order; each call
-/// starts one and returns. Buffers must stay, and their contents be left alone, until the Work is done.
+/// starts one and returns. Tensors lie on the host or on the device on which the rank computes (ComputesOn):
+/// there an operation comes after what that context was given before. Buffers must stay, and their contents
+/// be left alone, until the Work is done, or the context that has waited for it comes to what follows.
 /// Results are the same bits on every rank, whatever the timing: reductions combine ranks in a fixed tree
-/// (see combine). Errors, at the start: internal where shapes do not fit, and what a transport throws; while
+/// (see combine). Errors, at the start: internal where shapes do not fit, or memory is of another device, and
+/// what a transport throws; while
 /// waiting: those of Engine::wait. What one rank passes must fit what the others pass; where it does not,
 /// ranks fail or time out.
 class Communicator {
@@ -97,7 +101,9 @@ class Communicator {
   struct Call;
   Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name,
                std::vector<int> members, std::shared_ptr<StagingPool> staging, std::string host);
-  Work start(const Call& call, Algorithm algorithm);
+  struct Sides;
+  Sides sides(std::int64_t numel, const DeviceSide::Access& in, const DeviceSide::Access& out) const;
+  Work start(const Call& call, Algorithm algorithm, std::shared_ptr<DeviceSide> device = {});
   Work start_transfer(OperationKind kind, int peer, const Tensor& data);
   Caller caller() const;
 

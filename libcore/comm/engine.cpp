@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "base/host.hpp"
@@ -92,11 +93,31 @@ void Engine::wait(Operation& operation) {
     if (operation.deadline_s > 0 && now_s > operation.deadline_s) throw_late(operation, now_s);
     if (moved) {
       in_vain_since_s = now_s;
+    } else if (some_wait_for_a_device()) {
+      lock.unlock();
+      std::this_thread::yield();  // of which no transport knows
     } else {
       lock.unlock();
       operation.transport->idle(now_s - in_vain_since_s);
     }
   }
+}
+
+void Engine::wait_for_device(Operation& operation) {
+  while (!operation.device->is_over()) {
+    progress();
+    std::this_thread::yield();
+  }
+}
+
+std::shared_ptr<DeviceLink> Engine::device_link() const {
+  const Lock lock(mutex_);
+  return device_link_;
+}
+
+void Engine::set_device_link(std::shared_ptr<DeviceLink> link) {
+  const Lock lock(mutex_);
+  device_link_ = std::move(link);
 }
 
 void Engine::throw_if_ended() const {
@@ -146,6 +167,7 @@ void Engine::give_up(Operation& operation) noexcept {
   for (Operation::Running& running : kept->running) {
     is_withdrawn = kept->transport->withdraw(running.pending) && is_withdrawn;
   }
+  if (kept->device) kept->device->stop();
   remove_active(*kept);
   kept->state = Operation::State::given_up;
   if (is_withdrawn) {
@@ -193,6 +215,7 @@ bool Engine::advance_all() {
 }
 
 bool Engine::advance(Operation& operation) {
+  if (!begins(operation)) return false;
   bool moved = false;
   do {
     begin_chains(operation);
@@ -209,12 +232,25 @@ bool Engine::advance(Operation& operation) {
     }
   } while (may_begin_chain(operation));
   if (operation.running.empty() && operation.next_chain == operation.num_chains) {
+    if (operation.device) operation.device->finish();
     remove_active(operation);
     recorder_->finish(operation.ticket);
     operation.make_chain = nullptr;
     operation.state = Operation::State::done;
   }
   return moved;
+}
+
+bool Engine::begins(Operation& operation) {
+  if (operation.has_begun) return true;
+  std::list<Operation*>& to_begin = active_of(operation).to_begin;
+  if (to_begin.front() != &operation || (operation.device && !operation.device->may_begin())) return false;
+  to_begin.pop_front();
+  return operation.has_begun = true;
+}
+
+bool Engine::some_wait_for_a_device() const {
+  return std::ranges::any_of(active_, [](const ActiveTransport& active) { return !active.to_begin.empty(); });
 }
 
 /// Only made here: their first stages begin like any other, once nothing is pending.
@@ -259,7 +295,7 @@ Engine::ActiveTransport& Engine::active_of(const Operation& operation) {
     return active.transport == operation.transport;
   });
   return place != active_.end() ? *place
-                                : active_.emplace_back(ActiveTransport{operation.transport, 0, 0, {}});
+                                : active_.emplace_back(ActiveTransport{operation.transport, 0, {}, 0, {}});
 }
 
 /// All ranks begin chains in the same order, so the oldest of all that are not done is under way everywhere.
@@ -289,6 +325,8 @@ void Engine::add_active(Operation& operation) {
            active.num_operations, operation.group);
   ++active.num_operations;
   ++num_operations_;
+  operation.has_begun = !operation.device && active.to_begin.empty();
+  if (!operation.has_begun) active.to_begin.push_back(&operation);
   if (operation.takes_turns() && operation.num_chains > 0) active.still_beginning.push_back(&operation);
 }
 
@@ -296,6 +334,7 @@ void Engine::remove_active(Operation& operation) {
   ActiveTransport& active = active_of(operation);
   active.bytes_under_way -= operation.takes_turns() ? operation.running.size() * operation.chain_bytes : 0;
   active.still_beginning.remove(&operation);
+  active.to_begin.remove(&operation);
   if (--active.num_operations == 0) {
     std::erase_if(active_, [&](const ActiveTransport& a) { return a.transport == operation.transport; });
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "comm/device_side.hpp"
 #include "comm/recorder.hpp"
 #include "comm/transport.hpp"
 
@@ -56,6 +57,9 @@ struct Operation {
   // are under way at a time (0: any), of which each takes chain_bytes (0: it does not count).
   std::size_t chain_bytes = 0;
   std::size_t bucket_bytes = 0;
+  /// Where its tensors lie on a device; it begins when that says so, and so do those behind it in its group,
+  /// whose messages might be taken for its own.
+  std::shared_ptr<DeviceSide> device = {};
   bool takes_turns() const { return chain_bytes > 0 && bucket_bytes > 0; }
 
   // What messages say of it.
@@ -67,6 +71,7 @@ struct Operation {
   Recorder::Ticket ticket = 0;
 
   // The engine's.
+  bool has_begun = false;
   std::list<Running> running;
   std::size_t next_chain = 0;
   double started_s = 0;
@@ -99,7 +104,14 @@ class Engine {
   /// Blocks until the operation is done. Errors: environment where its time is up, naming it (it is then
   /// given up; others go on); what a transport throws.
   void wait(Operation& operation);
+  /// Of an operation that is done: blocks until what it leaves on a device is there.
+  void wait_for_device(Operation& operation);
   bool idle() const;  // nothing is under way
+
+  /// Through which operations on the memory of a device go; nullptr where the rank computes on none. See
+  /// ComputesOn.
+  std::shared_ptr<DeviceLink> device_link() const;
+  void set_device_link(std::shared_ptr<DeviceLink> link);
 
   /// Ends an operation without its result: on return nothing touches its buffers any more, except where a
   /// transport cannot take transfers back; then all communication of this rank ends.
@@ -116,6 +128,7 @@ class Engine {
   struct ActiveTransport {
     Transport* transport;
     int num_operations;
+    std::list<Operation*> to_begin;         // where one waits for its device, it and all behind it
     std::size_t bytes_under_way = 0;        // of operations that take turns
     std::list<Operation*> still_beginning;  // those with chains to begin
   };
@@ -126,6 +139,8 @@ class Engine {
   void guarded(const Body& body);
   void end(const Error& reason) noexcept;
   bool advance_all();
+  bool begins(Operation& operation);
+  bool some_wait_for_a_device() const;
   bool advance(Operation& operation);
   bool advance(Operation& operation, Operation::Running& running);
   bool begin_stage(Operation& operation, Operation::Running& running);
@@ -142,6 +157,7 @@ class Engine {
   std::vector<ActiveTransport> active_;
   std::atomic<int> num_operations_ = 0;
   double timeout_s_ = 0;
+  std::shared_ptr<DeviceLink> device_link_;
   std::optional<Error> ended_;
 };
 
@@ -157,6 +173,22 @@ class Patience {
  private:
   Engine& engine_;
   double before_s_;
+};
+
+/// Says where a rank computes, until it goes: operations on memory of the context's device that are started
+/// meanwhile come after what that was given before. Of a context on the host it says nothing.
+class ComputesOn {
+ public:
+  ComputesOn(Engine& engine, const Context& context) : engine_(engine), before_(engine.device_link()) {
+    const bool is_host = context.device() == Device::host();
+    engine_.set_device_link(is_host ? nullptr : std::make_shared<DeviceLink>(context));
+  }
+  ComputesOn(const ComputesOn&) = delete;
+  ~ComputesOn() { engine_.set_device_link(std::move(before_)); }
+
+ private:
+  Engine& engine_;
+  std::shared_ptr<DeviceLink> before_;
 };
 
 }  // namespace dt::comm

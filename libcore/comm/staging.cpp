@@ -7,7 +7,6 @@ namespace dt::comm {
 
 namespace {
 
-constexpr std::size_t max_kept_bytes = std::size_t{64} << 20;
 constexpr std::size_t smallest_bytes = std::size_t{4} << 10;
 
 }  // namespace
@@ -28,7 +27,7 @@ StagingPool::Block StagingPool::take(std::size_t bytes) {
       free_bytes_ -= buffer.bytes();
     }
   }
-  if (buffer.data() == nullptr) buffer = Buffer(Device::host(), std::max(bytes, smallest_bytes));
+  if (buffer.data() == nullptr) buffer = Buffer(Device::host(), std::max(bytes, smallest_bytes), pages_);
   {
     const std::lock_guard lock(mutex_);
     in_use_ += buffer.bytes();
@@ -49,7 +48,7 @@ void StagingPool::give_back(Buffer buffer) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     in_use_ -= buffer.bytes();
-    if (free_bytes_ + buffer.bytes() > max_kept_bytes) return;
+    if (free_bytes_ + buffer.bytes() > most_kept_bytes_) return;
     const std::size_t bytes = buffer.bytes();
     free_.push_back(std::move(buffer));
     free_bytes_ += bytes;
