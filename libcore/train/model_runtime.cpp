@@ -11,7 +11,7 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
     : spec_(plan.spec),
       table_(plan.spec),
       local_(table_, plan.layout, plan.place),
-      context_(plan.threads, has_accelerator() ? Device::gpu(0) : plan.device),
+      context_(plan.threads, plan.device),
       lanes_(purpose == Purpose::training ? std::optional(plan.lanes()) : std::nullopt),
       seam_(plan.layout, plan.place, groups, plan.tp_chunks),
       units_(model::make_units(context_.device(), plan.spec, table_, plan.precision.compute, plan.kept(),
