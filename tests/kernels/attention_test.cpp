@@ -122,6 +122,34 @@ TEST_CASE("a window ends at the row's own key and does not reach behind a start"
   CHECK(values() == std::vector<std::int32_t>{0, 1, 1, 1, 4, 0, 0, 0, 3, 3});
 }
 
+TEST_CASE("GPUs find the first visible keys that the reference finds") {
+  struct Window {
+    std::int64_t sequences, sequence, position, window;
+  };
+  const auto found = [](Fixture& f, const Window& w, bool has_starts) {
+    const std::int64_t rows = w.sequences * w.sequence;
+    const Tensor starts =
+        has_starts ? f.random_ids(rows, 0, static_cast<std::int32_t>(w.position + w.sequence), 3) : Tensor();
+    const Tensor first = f.random_ids(rows, -9, -1, 4);
+    first_visible(f.context, w.sequence, w.position, w.window, starts, first);
+    const auto values = f.on_host(first).span<std::int32_t>();
+    return std::vector<std::int32_t>(values.begin(), values.end());
+  };
+  for (const Window& w :
+       {Window{1, 1, 0, 1}, Window{1, 1, 5, 2}, Window{2, 7, 0, 3}, Window{3, 5, 9, 4}, Window{1, 33, 0, 32},
+        Window{4, 64, 64, 64}, Window{1, 255, 0, 7}, Window{1, 256, 3, 100}, Window{1, 257, 0, 1},
+        Window{5, 77, 1000, 900}, Window{2, 1000, 0, 2000}, Window{1, 2049, 7, 512}}) {
+    for (const bool has_starts : {false, true}) {
+      CAPTURE(w.sequences, w.sequence, w.position, w.window, has_starts);
+      const Context context(1, Device::host());
+      Fixture host(context, DType::f32);
+      const std::vector<std::int32_t> expected = found(host, w, has_starts);
+      for (const std::uint64_t seed : {1, 2})
+        on_test_device(DType::f32, seed, [&](Fixture& f) { CHECK(found(f, w, has_starts) == expected); });
+    }
+  }
+}
+
 TEST_CASE("keys before a row's first one neither change it nor get a gradient from it") {
   const AttentionShape s{1, 40, 2, 1, 8};
   for (const bool reference : {false, true}) {

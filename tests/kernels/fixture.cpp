@@ -235,12 +235,7 @@ Tensor Fixture::unwritten(DType dtype, Shape shape) {
 }
 
 Tensor Fixture::on_host(const Tensor& tensor) {
-  if (tensor.device() == Device::host()) return tensor;
-  buffers_.emplace_back(Device::host(), tensor.bytes());
-  const Tensor here(buffers_.back(), tensor.dtype(), tensor.shape());
-  copy(context, tensor, here);
-  accelerator().wait(context.stream());
-  return here;
+  return copies_.emplace_back(context, tensor).tensor();
 }
 
 std::vector<double> to_doubles(const Tensor& tensor) {

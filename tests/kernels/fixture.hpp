@@ -7,6 +7,7 @@
 
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
+#include "tensor/host_copy.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::kernels::test {
@@ -50,6 +51,7 @@ class Fixture {
   DType dtype_, rounding_;
   std::int64_t misaligned_elements_;
   std::vector<Buffer> buffers_;
+  std::vector<OnHost> copies_;
 };
 
 std::vector<double> to_doubles(const Tensor& tensor);
