@@ -42,6 +42,7 @@ struct GpuKernels {
   decltype(kernels::accumulate)* accumulate;
   decltype(kernels::convert)* convert;
   decltype(kernels::convert_columns)* convert_columns;
+  decltype(kernels::fill)* fill;
   decltype(kernels::sum_squares_by_block)* sum_squares_by_block;
 
   decltype(kernels::adamw)* adamw;

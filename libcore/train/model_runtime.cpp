@@ -20,6 +20,7 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
       storage_(context_.device(), local_, plan.precision, lanes_ ? &*lanes_ : nullptr, groups),
       executor_(context_, units_, storage_, &seam_),
       sequence_length_(plan.sequence_length) {
+  if (groups.control()) computes_on_.emplace(groups.control()->engine(), context_);
   context_.set_arithmetic(plan.arithmetic);
   executor_.set_overlap(plan.overlap);
   seam_.set_overlap(plan.overlap);

@@ -40,6 +40,7 @@ decltype(kernels::add_bias_residual) add_bias_residual;
 decltype(kernels::accumulate) accumulate;
 decltype(kernels::convert) convert;
 decltype(kernels::convert_columns) convert_columns;
+decltype(kernels::fill) fill;
 decltype(kernels::sum_squares_by_block) sum_squares_by_block;
 
 decltype(kernels::adamw) adamw;

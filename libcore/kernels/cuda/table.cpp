@@ -34,6 +34,7 @@ const GpuKernels table{
     .accumulate = accumulate,
     .convert = convert,
     .convert_columns = convert_columns,
+    .fill = fill,
     .sum_squares_by_block = sum_squares_by_block,
 
     .adamw = adamw,
