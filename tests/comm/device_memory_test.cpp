@@ -46,6 +46,9 @@ class Computing {
     return tensor.bytes() == 0 || std::memcmp(here.raw(), expected.raw(), expected.bytes()) == 0;
   }
 
+  /// All that was placed is not needed any more.
+  void forget() { buffers_.clear(); }
+
   Context context;
 
  private:
@@ -73,9 +76,10 @@ void on_devices_of(std::uint64_t seed, int size, const HostOf& host_of,
 void on_devices(const std::function<void(Communicator&, Computing&)>& body) {
   std::uint64_t seed = 1;
   for (const int size : {1, 2, 3, 4}) {
-    for (const HostOf& host_of : {HostOf(same_host), HostOf(own_host), HostOf(two_per_host)})
-      on_devices_of(seed++, size, host_of, body);
+    on_devices_of(seed++, size, same_host, body);
+    on_devices_of(seed++, size, own_host, body);
   }
+  on_devices_of(seed, 4, two_per_host, body);
 }
 
 /// What rank `rank` brings, and room for what the host makes of it.
@@ -121,6 +125,7 @@ void check_all_reduce(Communicator& group, Computing& computing, const Case& c) 
   group.all_reduce(in, out).wait(computing.context);
   if (!c.in_place) kernels::zero(computing.context, in);
   require(computing.has_values(out, values.out), words("all_reduce", c, group));
+  computing.forget();
 }
 
 void check_parts(Communicator& group, Computing& computing, const Case& c) {
@@ -137,6 +142,7 @@ void check_parts(Communicator& group, Computing& computing, const Case& c) {
   const Tensor all = c.in_place ? in : computing.unwritten(c.dtype, c.numel);
   group.all_gather(part, all, c.granule).wait(computing.context);
   require(computing.has_values(all, values.out), words("all_gather", c, group));
+  computing.forget();
 }
 
 void check_broadcast(Communicator& group, Computing& computing, const Case& c, int root) {
@@ -144,6 +150,7 @@ void check_broadcast(Communicator& group, Computing& computing, const Case& c, i
   const Tensor data = computing.placed(values.in);
   group.broadcast(data, root).wait(computing.context);
   require(computing.has_values(data, expected.in), words("broadcast", c, group));
+  computing.forget();
 }
 
 void check_shift(Communicator& group, Computing& computing, const Case& c) {
@@ -156,6 +163,7 @@ void check_shift(Communicator& group, Computing& computing, const Case& c) {
   kernels::zero(computing.context, own);
   arrives.wait(computing.context);
   require(computing.has_values(arriving, expected.in), words("send and receive", c, group));
+  computing.forget();
 }
 
 }  // namespace
@@ -163,7 +171,7 @@ void check_shift(Communicator& group, Computing& computing, const Case& c) {
 TEST_CASE("operations on a device's memory have the bits of the host's") {
   on_devices([](Communicator& group, Computing& computing) {
     for (const bool in_place : {false, true}) {
-      for (const std::int64_t numel : {1, 5, 4099, 40'000, 700'001}) {
+      for (const std::int64_t numel : {1, 4099, 40'000, 700'001}) {
         check_all_reduce(group, computing, {numel, DType::f32, in_place});
         check_parts(group, computing, {numel, DType::f32, in_place});
       }
@@ -172,7 +180,7 @@ TEST_CASE("operations on a device's memory have the bits of the host's") {
       check_parts(group, computing, {100, DType::i64, in_place, 4096});  // some parts are empty
       check_all_reduce(group, computing, {0, DType::f32, in_place});
     }
-    for (const std::int64_t numel : {1, 4099, 700'001}) {
+    for (const std::int64_t numel : {4099, 700'001}) {
       for (int root = 0; root < group.size(); ++root)
         check_broadcast(group, computing, {numel, DType::u8}, root);
       check_shift(group, computing, {numel});
