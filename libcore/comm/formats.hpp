@@ -41,41 +41,25 @@ struct Sum {
   static T apply(T a, T b) {
     return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
   }
-  template <class T>
-  static constexpr T neutral = std::is_floating_point_v<T> ? static_cast<T>(-0.0) : T{0};
 };
 struct Product {
   template <class T>
   static T apply(T a, T b) {
     return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
   }
-  template <class T>
-  static constexpr T neutral = T{1};
 };
-template <class T>
-constexpr T largest() {
-  return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-}
-template <class T>
-constexpr T smallest() {
-  return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-}
 // a != a holds for NaN alone; where only b is NaN the comparison fails and b is taken.
 struct Min {
   template <class T>
   static T apply(T a, T b) {
     return (a <= b) | (a != a) ? a : b;
   }
-  template <class T>
-  static constexpr T neutral = largest<T>();
 };
 struct Max {
   template <class T>
   static T apply(T a, T b) {
     return (a >= b) | (a != a) ? a : b;
   }
-  template <class T>
-  static constexpr T neutral = smallest<T>();
 };
 
 /// visit(Format()) of the dtype. Errors: internal for u8, u16 (no arithmetic is defined).

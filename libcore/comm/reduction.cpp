@@ -215,16 +215,6 @@ void combine_in_slots(Reduction reduction, std::span<const Tensor> inputs, std::
   HWY_DYNAMIC_DISPATCH(combine_all_in_slots)(reduction, inputs, own, out, stores);
 }
 
-void fill_neutral(Reduction reduction, const Tensor& target) {
-  with_format(target.dtype(), [&]<class Format>(Format) {
-    with_reduction(reduction, [&]<class Op>(Op) {
-      using Value = typename Format::Value;
-      std::fill_n(reinterpret_cast<typename Format::Storage*>(target.raw()), target.numel(),
-                  Format::store(Op::template neutral<Value>));
-    });
-  });
-}
-
 DType accumulator_dtype(DType dtype) {
   return dtype == DType::bf16 || dtype == DType::f16 ? DType::f32 : dtype;
 }

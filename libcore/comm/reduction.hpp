@@ -31,9 +31,6 @@ void combine(Reduction reduction, std::span<const Tensor> inputs, const Tensor& 
 void combine_in_slots(Reduction reduction, std::span<const Tensor> inputs, std::size_t own, const Tensor& out,
                       Stores stores);
 
-/// What leaves every operand of ∘ as it is: for a sum of floats −0.
-void fill_neutral(Reduction reduction, const Tensor& target);
-
 /// What partial results are kept in, so that rounding happens once: fp32 for 16-bit floats, else the dtype.
 DType accumulator_dtype(DType dtype);
 /// out = in, between a dtype and its accumulator's, either way.

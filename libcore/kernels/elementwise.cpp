@@ -84,6 +84,10 @@ void zero(const Context& context, const Tensor& target) {
   accelerator().zero(context.stream(), target.raw(), target.bytes());
 }
 
+void fill(const Context& context, double value, const Tensor& target) {
+  (target.device() == Device::host() ? reference::fill : gpu_kernels().fill)(context, value, target);
+}
+
 void sum_squares_by_block(const Context& context, const Tensor& x, const Tensor& partials_N) {
   check_tensor("sum_squares_by_block", "partials_N", partials_N, DType::f64, {num_sum_blocks(x.numel())});
   static constexpr Implementations<decltype(sum_squares_by_block)> implementations{

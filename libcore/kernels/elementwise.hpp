@@ -32,6 +32,8 @@ void convert_columns(const Context& context, const ColumnBlock& source, const Co
 /// it is done.
 void copy(const Context& context, const Tensor& source, const Tensor& target);
 void zero(const Context& context, const Tensor& target);
+/// Every element `value`, rounded to the target's dtype: f64, f32, bf16 or f16.
+void fill(const Context& context, double value, const Tensor& target);
 
 /// Sums that cross ranks are made of fp64 partials of this many consecutive elements (the last block may be
 /// short).

@@ -50,6 +50,7 @@ namespace dt::kernels {
   KERNEL(accumulate)                      \
   KERNEL(convert)                         \
   KERNEL(convert_columns)                 \
+  KERNEL(fill)                            \
   KERNEL(sum_squares_by_block)            \
   KERNEL(add_exactly)                     \
   /* optimizer */                         \

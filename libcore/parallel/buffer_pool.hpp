@@ -9,7 +9,9 @@
 namespace dt::parallel {
 
 /// Keeps what was given back for who asks for about as much; what does not fit then is freed, so that it
-/// holds hardly more than was ever in use at one time.
+/// holds hardly more than was ever in use at one time. On a device, what used a buffer that is given back
+/// must have been given to the one stream that computes, or have been waited for with it (comm::Work::wait):
+/// who takes it next comes after that.
 class BufferPool {
  public:
   explicit BufferPool(Device device) : device_(device) {}

@@ -42,7 +42,7 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
   trains_ =
       std::any_of(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::reduce; });
   activations_.start(micro_batches, first);
-  if (trains_) storage_.gradients().start_step();
+  if (trains_) storage_.gradients().start_step(context_);
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Action& action = list[i];
     both_halves_ = shares_layers() && action.kind == ActionKind::backward_input && has_both_halves(list, i);

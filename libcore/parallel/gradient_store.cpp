@@ -68,10 +68,10 @@ GradientStore::Holder& GradientStore::holder_of(int group, int unit) {
   return groups_[at(group)][static_cast<std::size_t>(place - units.begin())];
 }
 
-void GradientStore::start_step() {
+void GradientStore::start_step(const Context& context) {
   for (std::vector<Holder>& holders : groups_) {
     for (Holder& holder : holders) {
-      if (holder.sum) holder.sum->start();
+      if (holder.sum) holder.sum->start(context);
       holder.has_sum = holder.is_reduced = holder.is_final = false;
       holder.works.clear();
     }
@@ -157,7 +157,7 @@ void GradientStore::reduce_whole(const Context& context, int group, Holder& hold
 GradientStore::Reduction GradientStore::start_divided(const Context& context, int group, Holder& holder) {
   if (!holder.whole.data()) {
     holder.whole = take(numel(group), dtype_);
-    comm::fill_neutral(comm::Reduction::sum, flat(holder.whole, numel(group)));
+    kernels::fill(context, -0.0, flat(holder.whole, numel(group)));
   }
   const Part mine = own(group);
   Reduction reduction{&holder, group, std::move(holder.whole), {}, {}, {}};

@@ -29,7 +29,7 @@ class GradientStore {
                 const Groups& ranks);
 
   /// Begins a step. The last one's gradients are gone then.
-  void start_step();
+  void start_step(const Context& context);
   /// Where a micro-batch's gradients of a unit are to be added, in UnitSpec::params order.
   std::vector<Tensor> of_unit(const Context& context, int unit, std::int64_t micro_batch);
   /// Says that they have been added.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "comm/reduction.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace dt::parallel {
@@ -87,11 +86,11 @@ bool GradientSum::is_complete() const {
   return next_ == plan_.first_micro_batch() + plan_.num_micro_batches();
 }
 
-void GradientSum::start() {
+void GradientSum::start(const Context& context) {
   alive_ = 0;
   next_ = plan_.first_micro_batch();
   is_adding_ = false;
-  if (is_complete()) comm::fill_neutral(comm::Reduction::sum, partial(alive_++));
+  if (is_complete()) kernels::fill(context, -0.0, partial(alive_++));
 }
 
 Tensor GradientSum::current(const Context& context, std::int64_t micro_batch) {

@@ -62,7 +62,7 @@ class GradientSum {
               Pages pages = Pages::huge);
   /// Begins a step: what the last one left is forgotten. Then current and finish, in turn, for each of the
   /// plan's micro-batches in order.
-  void start();
+  void start(const Context& context);
   /// Where this micro-batch's gradient is to be added; zeroed where a sum starts.
   Tensor current(const Context& context, std::int64_t micro_batch);
   /// Says that it has been added.

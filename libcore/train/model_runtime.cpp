@@ -21,6 +21,7 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
       rows_(context_.device()),
       num_positions_(plan.micro_batch * plan.sequence_length),
       positions_(context_.device(), static_cast<std::size_t>(num_positions_) * sizeof(std::int32_t)) {
+  if (groups.control()) computes_on_.emplace(groups.control()->engine(), context_);
   context_.set_arithmetic(plan.arithmetic);
   executor_.set_overlap(plan.overlap);
   seam_.set_overlap(plan.overlap);

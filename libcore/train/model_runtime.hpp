@@ -47,6 +47,7 @@ class ModelRuntime {
   model::ParameterTable table_;
   parallel::LocalTable local_;
   Context context_;
+  std::optional<comm::ComputesOn> computes_on_;
   std::optional<parallel::LanePlan> lanes_;
   parallel::TensorSeam seam_;
   std::vector<std::unique_ptr<model::Unit>> units_;

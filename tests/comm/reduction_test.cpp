@@ -103,23 +103,15 @@ TEST_CASE("min and max of a NaN and anything are NaN, on either side") {
   CHECK(combined<float>(Reduction::max, {{1, infinity}, {-2, 3}}) == std::vector<float>{1, infinity});
 }
 
-TEST_CASE("the neutral element changes no bit") {
-  for (const Reduction reduction : {Reduction::sum, Reduction::product, Reduction::min, Reduction::max}) {
-    std::vector<float> values = {0.0F,      -0.0F,    1.5F,
-                                 -infinity, infinity, std::numeric_limits<float>::denorm_min()};
-    const std::vector<float> before = values;
-    std::vector<float> neutral(values.size());
-    const Tensor view = host_tensor(values);
-    const Tensor neutral_view = host_tensor(neutral);
-    fill_neutral(reduction, neutral_view);
-    combine(reduction, std::array{neutral_view, view}, view);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      CHECK(std::bit_cast<std::uint32_t>(values[i]) == std::bit_cast<std::uint32_t>(before[i]));
-    }
+TEST_CASE("a sum with -0 changes no bit") {
+  std::vector<float> values = {0.0F,      -0.0F,    1.5F,
+                               -infinity, infinity, std::numeric_limits<float>::denorm_min()};
+  const std::vector<float> before = values;
+  std::vector<float> neutral(values.size(), -0.0F);
+  combine(Reduction::sum, std::array{host_tensor(neutral), host_tensor(values)}, host_tensor(values));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    CHECK(std::bit_cast<std::uint32_t>(values[i]) == std::bit_cast<std::uint32_t>(before[i]));
   }
-  std::uint16_t half = 1;
-  fill_neutral(Reduction::sum, Tensor(&half, DType::bf16, {1}, Device::host()));
-  CHECK(half == 0x8000);
 }
 
 TEST_CASE("a value does not depend on its place") {

@@ -33,6 +33,24 @@ TEST_CASE("add, copy and zero") {
   CHECK(same_bits(ids, other));
 }
 
+TEST_CASE("fill rounds its value to the dtype, and keeps the sign of zero") {
+  const auto check = [](Fixture& f) {
+    for (const double value : {-0.0, 1.0 / 3}) {
+      const Tensor y = f.output({1000});
+      fill(f.context, value, y);
+      const Tensor expected = f.values({1000}, std::vector<double>(1000, value));
+      CHECK(same_bits(f.on_host(y), f.on_host(expected)));
+      CHECK(std::signbit(to_doubles(f.on_host(y))[999]) == std::signbit(value));
+    }
+  };
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+    const Context context(1, Device::host());
+    Fixture host(context, dtype);
+    check(host);
+    on_test_device(dtype, 1, [&](Fixture& f) { check(f); });
+  }
+}
+
 TEST_CASE("add_bias_residual adds what there is of both, and y may lie over x or the residual") {
   const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {

@@ -84,7 +84,7 @@ std::vector<Result> results(const Setting& setting) {
         .num_micro_batches = static_cast<int>(plan.num_micro_batches()),
         .rounds = static_cast<int>((setting.micro_batches + setting.ranks - 1) / setting.ranks),
         .zero = setting.stage};
-    storage.gradients().start_step();
+    storage.gradients().start_step(context);
     for (const Action& action : build_training_step(shape)) {
       if (action.kind == ActionKind::backward_weight)
         add_terms(storage, context, action.unit, action.micro_batch);

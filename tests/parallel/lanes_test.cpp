@@ -171,7 +171,7 @@ TEST_CASE("a gradient sum follows its plan bit for bit, step after step") {
   const LanePlan plan(5, 4);  // lanes {0} {1} {2} {3,4}
   GradientSum sum(Device::host(), 3, DType::f64, plan);
   for (int step = 0; step < 2; ++step) {
-    sum.start();
+    sum.start(context);
     add_all(context, sum, plan);
     for (double g : sum.total().span<double>()) {
       CHECK(g == (terms[0] + terms[1]) + (terms[2] + (terms[3] + terms[4])));
@@ -186,7 +186,7 @@ TEST_CASE("two ranks' gradient sums add up to the bits of the whole") {
   for (std::int64_t rank : {0, 1}) {
     const LanePlan part = plan.of_rank(rank, 2);
     GradientSum sum(Device::host(), 1, DType::f64, part);
-    sum.start();
+    sum.start(context);
     add_all(context, sum, part);
     parts.push_back(sum.total().span<double>()[0]);
   }
@@ -199,7 +199,7 @@ TEST_CASE("a gradient sum refuses micro-batches out of order and a total before 
   const LanePlan plan = whole.of_rank(1, 2);  // 3, 4, 5
   GradientSum sum(Device::host(), 1, DType::f64, plan);
   CHECK_THROWS_AS(sum.current(context, 3), Error);  // not started
-  sum.start();
+  sum.start(context);
   CHECK_THROWS_AS(sum.total(), Error);
   CHECK_THROWS_AS(sum.current(context, 0), Error);
   CHECK_THROWS_AS(sum.current(context, 4), Error);
@@ -209,7 +209,7 @@ TEST_CASE("a gradient sum refuses micro-batches out of order and a total before 
   CHECK_THROWS_AS(sum.finish(context, 4), Error);
   sum.finish(context, 3);
   CHECK_THROWS_AS(sum.total(), Error);  // one sum is alive, but not all is in it
-  sum.start();
+  sum.start(context);
   add_all(context, sum, plan);
   CHECK_NOTHROW(sum.total());
   CHECK_THROWS_AS(sum.current(context, 6), Error);
@@ -221,7 +221,7 @@ TEST_CASE("a part whose lanes leave several sums adds them") {
   const LanePlan plan = LanePlan(8, 4).of_rank(1, 3);  // 2, 3, 4: a whole lane and half of one
   GradientSum sum(Device::host(), 1, DType::f64, plan);
   REQUIRE(plan.num_sums_left() == 2);
-  sum.start();
+  sum.start(context);
   for (std::int64_t m = 2; m < 5; ++m) {
     sum.current(context, m).span<double>()[0] += static_cast<double>(m);
     sum.finish(context, m);
@@ -230,10 +230,11 @@ TEST_CASE("a part whose lanes leave several sums adds them") {
 }
 
 TEST_CASE("the sum of no micro-batches changes no bit of what it is added to") {
+  const Context context(1, Device::host());
   const LanePlan plan = LanePlan(2, 4).of_rank(0, 4);
   REQUIRE(plan.num_micro_batches() == 0);
   GradientSum sum(Device::host(), 3, DType::f32, plan);
-  sum.start();
+  sum.start(context);
   for (const float g : sum.total().span<float>()) {
     CHECK((g == 0 && std::signbit(g)));
     CHECK(std::signbit(-0.0F + g));

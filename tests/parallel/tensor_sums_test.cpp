@@ -149,7 +149,7 @@ std::int64_t all_reduced_bytes(comm::Communicator& world) {
 bool make_step(const Setting& setting, const StepShape& shape, ModelStorage& storage, const Context& context,
                comm::Communicator& world) {
   const ActionList list = build_training_step(shape);
-  storage.gradients().start_step();
+  storage.gradients().start_step(context);
   for (const Action& action : list) {
     if (action.kind == ActionKind::backward_weight)
       add_terms(storage, context, action.unit, action.micro_batch);
@@ -256,7 +256,7 @@ TEST_CASE("ranks whose gradients are to be summed must know each other") {
     const LanePlan plan(1, 1);
     const Context context(1, Device::host());
     GradientStore store(context.device(), local, {}, plan, groups);
-    store.start_step();
+    store.start_step(context);
     for (const int unit : local.units()) {
       store.of_unit(context, unit, 0);
       store.finish_micro_batch(context, unit, 0);

@@ -55,6 +55,11 @@ __global__ void convert_elements(const S* source, T* target, std::int64_t count,
 }
 
 template <class T>
+__global__ void fill_elements(T* target, T value, std::int64_t count) {
+  for (std::int64_t i = first_element(); i < count; i += element_stride()) target[i] = value;
+}
+
+template <class T>
 __global__ void sum_squares(const T* x, double* partials, std::int64_t count) {
   const std::int64_t begin = blockIdx.x * sum_block_elements;
   const std::int64_t end = begin + sum_block_elements < count ? begin + sum_block_elements : count;
@@ -142,6 +147,14 @@ void add_exactly(const Context& context, const Tensor& terms_N, const Tensor& di
   grid.shared_bytes = num_digits * sizeof(Digit);
   launch(context, "add_exactly", grid, add_terms, terms_N.data<double>(), terms_N.numel(),
          reinterpret_cast<Digit*>(digits_D.data<std::int64_t>()));
+}
+
+void fill(const Context& context, double value, const Tensor& target) {
+  with_elements(target.dtype(), [&](auto element) {
+    using T = decltype(element);
+    launch(context, "fill", grid_for(target.numel()), fill_elements<T>, target.data<T>(),
+           T(static_cast<Value<T>>(value)), target.numel());
+  });
 }
 
 void sum_squares_by_block(const Context& context, const Tensor& x, const Tensor& partials_N) {

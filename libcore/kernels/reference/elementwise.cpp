@@ -76,6 +76,22 @@ void convert_columns(const Context& context, const ColumnBlock& source, const Co
   for (std::int64_t r = 0; r < source.rows_RS.dim(0); ++r) convert(context, row(source, r), row(target, r));
 }
 
+void fill(const Context&, double value, const Tensor& target) {
+  const auto fill_with = [&](auto element) {
+    std::fill_n(target.data<decltype(element)>(), target.numel(), element);
+  };
+  switch (target.dtype()) {
+    case DType::f64:
+      return fill_with(value);
+    case DType::bf16:
+      return fill_with(BFloat16(static_cast<float>(value)));
+    case DType::f16:
+      return fill_with(Float16(static_cast<float>(value)));
+    default:
+      return fill_with(static_cast<float>(value));
+  }
+}
+
 template <class T>
 void sum_squares_by_block(const Context&, const Tensor& x, const Tensor& partials_N) {
   const std::span<double> partials = partials_N.span<double>();
