@@ -99,14 +99,13 @@ void check_gpu_memory(const Settings& settings, const Plan& plan, const Replan& 
   const std::uint64_t needed = gpu_memory_bytes(plan), usable = usable_gpu_bytes(plan);
   if (needed <= usable) return;
   const std::string fitting = nearest_that_fit(settings, plan, replan, gpu_memory_bytes, usable);
-  throw Error(
-      ErrorKind::usage,
-      fmt::format("{}: ranks need {} of a GPU's memory, and of the {} of {} ({}, {}) {} can be had",
-                  plan.layout.to_string(), format_bytes(needed), format_bytes(plan.launch.gpu.memory_bytes),
-                  plan.device.to_string(), plan.launch.gpu.name, plan.launch.gpu.address,
-                  format_bytes(usable)),
-      fitting.empty() ? "no layout of these ranks would do: start more of them, on more GPUs"
-                      : fitting + " would do");
+  throw Error(ErrorKind::usage,
+              fmt::format("{}: ranks need {} of a GPU's memory, and of the {} of {} ({}, {}) {} can be had",
+                          plan.layout.to_string(), format_bytes(needed),
+                          format_bytes(plan.launch.gpu.memory_bytes), plan.device.to_string(),
+                          plan.launch.gpu.name, plan.launch.gpu.address, format_bytes(usable)),
+              fitting.empty() ? "no layout of these ranks would do: start more of them, on more GPUs"
+                              : fitting + " would do");
 }
 
 }  // namespace
@@ -150,12 +149,14 @@ void check_memory(const Settings& settings, const Plan& plan, const Replan& repl
   if (needed <= host_bytes) return;
   const int ranks = std::min(plan.layout.size(), std::max(1, plan.launch.ranks_per_node));
   const std::string fitting = nearest_that_fit(settings, plan, replan, host_state_bytes, host_bytes);
-  throw Error(ErrorKind::usage,
-              fmt::format("{}: {} of {} on a host take {}, and it has {}", plan.layout.to_string(),
-                          plan.micro_batches_per_step > 0 ? "weights, gradients and optimizer state" : "weights", ranks == 1 ? "a rank" : fmt::format("{} ranks", ranks),
-                          format_bytes(needed), format_bytes(host_bytes)),
-              fitting.empty() ? "no layout of these ranks would do: start more of them, on more hosts"
-                              : fitting + " would do");
+  throw Error(
+      ErrorKind::usage,
+      fmt::format("{}: {} of {} on a host take {}, and it has {}", plan.layout.to_string(),
+                  plan.micro_batches_per_step > 0 ? "weights, gradients and optimizer state" : "weights",
+                  ranks == 1 ? "a rank" : fmt::format("{} ranks", ranks), format_bytes(needed),
+                  format_bytes(host_bytes)),
+      fitting.empty() ? "no layout of these ranks would do: start more of them, on more hosts"
+                      : fitting + " would do");
 }
 
 }  // namespace dt::plan
