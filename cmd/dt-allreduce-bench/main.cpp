@@ -1,9 +1,15 @@
 #include "base/tool.hpp"
 #include "cmd/dt-allreduce-bench/options.hpp"
 #include "cmd/dt-allreduce-bench/run.hpp"
+#ifdef DT_CUDA
+#include "kernels/cuda/use.hpp"
+#endif
 
 int main(int argc, char** argv) {
   using namespace dt::allreduce_bench;
+#ifdef DT_CUDA
+  dt::kernels::cuda::use_gpus();
+#endif
   Options options;
   dt::OptionTable table(
       "dt-allreduce-bench",

@@ -7,6 +7,9 @@
 #include "base/tool.hpp"
 #include "cmd/dt-train/options.hpp"
 #include "cmd/dt-train/run.hpp"
+#ifdef DT_CUDA
+#include "kernels/cuda/use.hpp"
+#endif
 
 namespace {
 
@@ -29,6 +32,9 @@ void spin_shortly(char** argv) {
 int main(int argc, char** argv) {
   dt::hold_stop_signals();
   spin_shortly(argv);
+#ifdef DT_CUDA
+  dt::kernels::cuda::use_gpus();
+#endif
   dt::plan::Settings settings;
   dt::OptionTable options = dt::train_tool::make_options(settings);
   return dt::run_tool(argc, argv, options,

@@ -46,8 +46,7 @@ Launch find_launch(comm::Communicator& world, int num_ranks) {
   return {.rank = std::min(world.rank(), num_ranks - 1),
           .num_ranks = num_ranks,
           .cores = std::max(1, static_cast<int>(cores.size()) / std::max(1, ranks)),
-          .ranks_per_node = ranks_per_node(hosts),
-          .gpu = {}};
+          .ranks_per_node = ranks_per_node(hosts)};
 }
 
 Launch of_first(const Launch& launch, int num_ranks) {

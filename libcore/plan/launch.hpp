@@ -16,7 +16,7 @@ struct Launch {
   int ranks_per_node = 1;
   Device device = Device::host();  // that this rank computes on
   // Where that is a GPU:
-  Gpu gpu;
+  Gpu gpu{};
   std::size_t gpu_free_bytes = 0;  // before any rank of this job has allocated
   int gpus_per_node = 0;           // that ranks compute on, each as many; of the node with the fewest
 };

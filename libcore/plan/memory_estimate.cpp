@@ -80,16 +80,33 @@ MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   return memory;
 }
 
-std::uint64_t most_of_any_host(const Plan& plan, const std::vector<std::uint64_t>& of_stage) {
+/// Of hosts whose memory lies in so many places, at which their ranks are in turn: of the place where that is
+/// most.
+std::uint64_t most_of_any(const Plan& plan, const std::vector<std::uint64_t>& of_stage, int places) {
   const int per_host = std::max(1, plan.launch.ranks_per_node), ranks = plan.layout.size();
   std::uint64_t most = 0;
   for (int first = 0; first < ranks; first += per_host) {
-    std::uint64_t bytes = 0;
+    std::vector<std::uint64_t> bytes(static_cast<std::size_t>(places));
     for (int rank = first; rank < std::min(ranks, first + per_host); ++rank)
-      bytes += of_stage[static_cast<std::size_t>(plan.layout.place_of(rank).pp)];
-    most = std::max(most, bytes);
+      bytes[static_cast<std::size_t>((rank - first) % places)] +=
+          of_stage[static_cast<std::size_t>(plan.layout.place_of(rank).pp)];
+    most = std::max(most, *std::ranges::max_element(bytes));
   }
   return most;
+}
+
+/// Weights, gradients and the optimizer's state of each stage's ranks.
+std::vector<std::uint64_t> state_bytes(const Plan& asked) {
+  const model::ParameterTable table(asked.spec);
+  Plan plan = busiest(asked, 0);
+  std::vector<std::uint64_t> bytes;
+  for (int stage = 0; stage < plan.layout.pp; ++stage) {
+    plan.place.pp = stage;
+    const parallel::StorageBytes storage =
+        storage_of(plan, parallel::LocalTable(table, plan.layout, plan.place));
+    bytes.push_back(storage.weights + storage.gradients + storage.optimizer);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -115,20 +132,19 @@ std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
 std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstimate>& stages) {
   std::vector<std::uint64_t> bytes;
   for (const MemoryEstimate& memory : stages) bytes.push_back(memory.total());
-  return most_of_any_host(plan, bytes);
+  return most_of_any(plan, bytes, 1);
 }
 
-std::uint64_t host_state_bytes(const Plan& asked) {
-  const model::ParameterTable table(asked.spec);
-  Plan plan = busiest(asked, 0);
+std::uint64_t host_state_bytes(const Plan& plan) {
+  return most_of_any(plan, state_bytes(plan), 1);
+}
+
+std::uint64_t gpu_memory_bytes(const Plan& plan) {
+  const int gpus = std::max(1, plan.launch.gpus_per_node);
+  if (plan.micro_batches_per_step == 0) return most_of_any(plan, state_bytes(plan), gpus);
   std::vector<std::uint64_t> bytes;
-  for (int stage = 0; stage < plan.layout.pp; ++stage) {
-    plan.place.pp = stage;
-    const parallel::StorageBytes storage =
-        storage_of(plan, parallel::LocalTable(table, plan.layout, plan.place));
-    bytes.push_back(storage.weights + storage.gradients + storage.optimizer);
-  }
-  return most_of_any_host(plan, bytes);
+  for (const MemoryEstimate& memory : estimate_memory(plan)) bytes.push_back(memory.total() - memory.copy);
+  return most_of_any(plan, bytes, gpus);
 }
 
 }  // namespace dt::plan

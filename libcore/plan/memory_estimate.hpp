@@ -1,5 +1,5 @@
 #pragma once
-// What training takes of its hosts' memory, before anything is allocated.
+// What training takes of its hosts' and GPUs' memory, before anything is allocated.
 
 #include <cstdint>
 #include <vector>
@@ -28,5 +28,8 @@ std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstima
 /// The same of what no list can spare: weights, gradients and the optimizer's state; in evaluation (a plan
 /// without micro-batches) weights alone.
 std::uint64_t host_state_bytes(const Plan& plan);
+/// What all ranks that share a GPU take of it, of the one where that is most: all of the estimate but the
+/// copy, which lies on the host; in evaluation weights alone.
+std::uint64_t gpu_memory_bytes(const Plan& plan);
 
 }  // namespace dt::plan

@@ -95,7 +95,25 @@ std::string difference(const Settings& asked, const Settings& other) {
   return fmt::format("{}", fmt::join(options, " "));
 }
 
+void check_gpu_memory(const Settings& settings, const Plan& plan, const Replan& replan) {
+  const std::uint64_t needed = gpu_memory_bytes(plan), usable = usable_gpu_bytes(plan);
+  if (needed <= usable) return;
+  const std::string fitting = nearest_that_fit(settings, plan, replan, gpu_memory_bytes, usable);
+  throw Error(ErrorKind::usage,
+              fmt::format("{}: ranks need {} of a GPU's memory, and of the {} of {} ({}, {}) {} can be had",
+                          plan.layout.to_string(), format_bytes(needed),
+                          format_bytes(plan.launch.gpu.memory_bytes), plan.device.to_string(),
+                          plan.launch.gpu.name, plan.launch.gpu.address, format_bytes(usable)),
+              fitting.empty() ? "no layout of these ranks would do: start more of them, on more GPUs"
+                              : fitting + " would do");
+}
+
 }  // namespace
+
+std::uint64_t usable_gpu_bytes(const Plan& plan) {
+  const std::uint64_t margin = plan.launch.gpu.memory_bytes / 64;
+  return plan.launch.gpu_free_bytes - std::min<std::uint64_t>(plan.launch.gpu_free_bytes, margin);
+}
 
 std::string nearest_that_fit(const Settings& settings, const Plan& plan, const Replan& replan,
                              const std::function<std::uint64_t(const Plan&)>& needed_bytes,
@@ -126,6 +144,7 @@ std::string nearest_that_fit(const Settings& settings, const Plan& plan, const R
 
 void check_memory(const Settings& settings, const Plan& plan, const Replan& replan,
                   std::uint64_t host_bytes) {
+  if (plan.device != Device::host()) return check_gpu_memory(settings, plan, replan);
   const std::uint64_t needed = host_state_bytes(plan);
   if (needed <= host_bytes) return;
   const int ranks = std::min(plan.layout.size(), std::max(1, plan.launch.ranks_per_node));

@@ -67,49 +67,56 @@ Json describe(const plan::Settings& settings, const plan::Plan& plan, const data
   const plan::MemoryEstimate& memory = *most;
   const std::uint64_t tokens =
       static_cast<std::uint64_t>(plan.total_steps) * static_cast<std::uint64_t>(plan.tokens_per_step());
-  return Json{{"from", origin},
-              {"parameters", table.num_parameters()},
-              {"steps_done", done},
-              {"steps", plan.total_steps},
-              {"tokens_per_step", plan.tokens_per_step()},
-              {"tokens", tokens},
-              {"train_tokens", dataset.tokens(data::Split::train)},
-              {"val_tokens", dataset.tokens(data::Split::validation)},
-              {"sequence_length", plan.sequence_length},
-              {"global_batch", plan.global_batch},
-              {"micro_batch", plan.micro_batch},
-              {"grad_lanes", plan.grad_lanes},
-              {"precision", plan::precision_name(plan.precision.compute)},
-              {"grad_dtype", plan::precision_name(plan.precision.gradient)},
-              {"reduce_dtype", plan::precision_name(plan.precision.wire())},
-              {"matmul", settings.matmul},
-              {"recompute", settings.recompute},
-              {"mask_documents", plan.mask_documents},
-              {"warmup_steps", plan.schedule.warmup_steps},
-              {"flops_per_token", plan.flops_per_token()},
-              {"ranks", plan.layout.size()},
-              {"pp", plan.layout.pp},
-              {"pp_schedule", model::schedule_name(plan.layout.schedule)},
-              {"virtual_stages", plan.layout.virtual_stages},
-              {"stage_units", fmt::format("{}", fmt::join(model::stage_counts(plan.layout.stages), ","))},
-              {"dp", plan.layout.dp},
-              {"cp", plan.layout.cp},
-              {"tp", plan.layout.tp},
-              {"sequence_parallel", plan.layout.sequence_parallel},
-              {"zero", plan.layout.zero},
-              {"threads", plan.threads},
-              {"most_loaded_stage", most - stages.begin()},
-              {"weights_bytes", memory.storage.weights},
-              {"gradients_bytes", memory.storage.gradients},
-              {"optimizer_bytes", memory.storage.optimizer},
-              {"gathered_bytes", memory.storage.gathered},
-              {"activations_bytes", memory.activations},
-              {"batches_bytes", memory.batches},
-              {"copy_bytes", memory.copy},
-              {"arriving_bytes", memory.arriving},
-              {"memory_bytes", memory.total()},
-              {"checkpoint_bytes", memory.storage.checkpoint},
-              {"host_memory_bytes", plan::host_memory_bytes(plan, stages)}};
+  Json json{{"from", origin},
+            {"parameters", table.num_parameters()},
+            {"steps_done", done},
+            {"steps", plan.total_steps},
+            {"tokens_per_step", plan.tokens_per_step()},
+            {"tokens", tokens},
+            {"train_tokens", dataset.tokens(data::Split::train)},
+            {"val_tokens", dataset.tokens(data::Split::validation)},
+            {"sequence_length", plan.sequence_length},
+            {"global_batch", plan.global_batch},
+            {"micro_batch", plan.micro_batch},
+            {"grad_lanes", plan.grad_lanes},
+            {"precision", plan::precision_name(plan.precision.compute)},
+            {"grad_dtype", plan::precision_name(plan.precision.gradient)},
+            {"reduce_dtype", plan::precision_name(plan.precision.wire())},
+            {"matmul", settings.matmul},
+            {"recompute", settings.recompute},
+            {"mask_documents", plan.mask_documents},
+            {"warmup_steps", plan.schedule.warmup_steps},
+            {"flops_per_token", plan.flops_per_token()},
+            {"ranks", plan.layout.size()},
+            {"pp", plan.layout.pp},
+            {"pp_schedule", model::schedule_name(plan.layout.schedule)},
+            {"virtual_stages", plan.layout.virtual_stages},
+            {"stage_units", fmt::format("{}", fmt::join(model::stage_counts(plan.layout.stages), ","))},
+            {"dp", plan.layout.dp},
+            {"cp", plan.layout.cp},
+            {"tp", plan.layout.tp},
+            {"sequence_parallel", plan.layout.sequence_parallel},
+            {"zero", plan.layout.zero},
+            {"threads", plan.threads},
+            {"most_loaded_stage", most - stages.begin()},
+            {"weights_bytes", memory.storage.weights},
+            {"gradients_bytes", memory.storage.gradients},
+            {"optimizer_bytes", memory.storage.optimizer},
+            {"gathered_bytes", memory.storage.gathered},
+            {"activations_bytes", memory.activations},
+            {"batches_bytes", memory.batches},
+            {"copy_bytes", memory.copy},
+            {"arriving_bytes", memory.arriving},
+            {"memory_bytes", memory.total()},
+            {"checkpoint_bytes", memory.storage.checkpoint},
+            {"device", plan.device == Device::host() ? "cpu" : "cuda"}};
+  if (plan.device == Device::host()) {
+    json["host_memory_bytes"] = plan::host_memory_bytes(plan, stages);
+  } else {
+    json["gpu"] = plan.launch.gpu.name;
+    json["gpu_memory_bytes"] = plan::gpu_memory_bytes(plan);
+  }
+  return json;
 }
 
 void print_table(const Json& plan, Console& console) {
@@ -135,14 +142,17 @@ void add_shares(Json& plan, const std::vector<SourceShare>& shares) {
 /// The hosts that the job will run on may be others, so this is no error here.
 void warn_of_memory(const plan::Settings& settings, const plan::Plan& plan, const plan::Replan& replan,
                     Console& console) {
-  const auto needed_bytes = [](const plan::Plan& p) {
-    return plan::host_memory_bytes(p, plan::estimate_memory(p));
+  const bool is_host = plan.device == Device::host();
+  const auto needed_bytes = [is_host](const plan::Plan& p) {
+    return is_host ? plan::host_memory_bytes(p, plan::estimate_memory(p)) : plan::gpu_memory_bytes(p);
   };
-  const std::uint64_t needed = needed_bytes(plan), here = usable_memory_bytes();
+  const std::uint64_t needed = needed_bytes(plan);
+  const std::uint64_t here = is_host ? usable_memory_bytes() : plan::usable_gpu_bytes(plan);
   if (needed <= here) return;
   const std::string fitting = plan::nearest_that_fit(settings, plan, replan, needed_bytes, here);
-  console.warn("needs {} of memory on a host, at most {} can be had here{}", format_bytes(needed),
-               format_bytes(here), fitting.empty() ? "" : "; " + fitting + " would do");
+  console.warn("needs {} of memory on a {}, at most {} can be had here{}", format_bytes(needed),
+               is_host ? "host" : "GPU", format_bytes(here),
+               fitting.empty() ? "" : "; " + fitting + " would do");
 }
 
 void check_and_describe(const plan::Settings& settings, const plan::Launch& launch, Console& console) {

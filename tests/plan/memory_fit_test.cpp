@@ -97,3 +97,30 @@ TEST_CASE("ranks that share layers may divide sequences where they do not divide
   job.settings.tp = 1;
   CHECK_THAT(nearest(job.settings, limit), !Catch::Contains("--sequence-parallel"));
 }
+
+TEST_CASE("what ranks of a GPU need beyond what is free there is refused, with what would do") {
+  const auto refused = [](const Job& job, int gpus, std::uint64_t free) {
+    const Replan replan = [&](const Settings& s) {
+      Plan plan = job.plan(s);
+      plan.device = Device::gpu(0);
+      plan.launch.gpu = {.name = "G", .address = "a", .memory_bytes = free};
+      plan.launch.gpu_free_bytes = free;
+      plan.launch.gpus_per_node = gpus;
+      return plan;
+    };
+    try {
+      check_memory(job.settings, replan(job.settings), replan, 0);
+      return std::string();
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::usage);
+      return error.message();
+    }
+  };
+  const Job job(4);
+  const std::uint64_t of_rank = estimate_memory(job.plan()).front().total();
+  CHECK(refused(job, 4, of_rank * 11 / 10).empty());
+  CHECK_THAT(refused(job, 2, of_rank * 11 / 10),
+             Catch::Contains("cuda:0 (G, a)") && Catch::Contains("--pp 4 or --tp 2 would do"));
+  CHECK(refused(job, 2, of_rank * 21 / 10).empty());
+  CHECK_THAT(refused(job, 4, of_rank / 100), Catch::Contains("on more GPUs"));
+}

@@ -26,7 +26,9 @@ void launch(const Context& context, const char* name, Grid grid, void (*kernel)(
   config.blockDim = dim3(grid.threads);
   config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = reinterpret_cast<cudaStream_t>(context.stream());
-  const cudaError_t error = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+  cudaError_t error = cudaSetDevice(context.device().index());  // of this thread
+  if (error == cudaSuccess)
+    error = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
   if (error == cudaSuccess) return;
   throw Error(ErrorKind::environment,
               fmt::format("{}: {}: {}", context.device().to_string(), name, cudaGetErrorString(error)));

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Training on a device: as on the CPU, the same bits again in whatever order the device works, and checkpoints for either.
+source "$(dirname "${BASH_SOURCE[0]}")/../device.sh"
+make_shards shards
+small=(--sequence-length 16 --global-batch 2 --micro-batch 1)
+
+for family in gpt2 llama mistral qwen2; do
+  small_model "$family.json" $family
+  train "$family-cpu" --model "$family.json" "${small[@]}" --steps 6 --mask-documents 2>/dev/null
+  on_device train "$family" --model "$family.json" "${small[@]}" --steps 6 --mask-documents 2>/dev/null
+  expect_close "$(losses "$family")" "$(losses "$family-cpu")" 1e-5 "$family"
+  expect_equal "$(digest_of "$family")" "$(digest_of "$family-cpu")" "data of $family"
+done
+
+for precision in fp64 bf16 fp16; do
+  train "$precision-cpu" --model llama.json "${small[@]}" --steps 6 --precision $precision 2>/dev/null
+  on_device train $precision --model llama.json "${small[@]}" --steps 6 --precision $precision 2>/dev/null
+  bound=2e-3
+  [[ $precision != fp64 ]] || bound=1e-12
+  expect_close "$(losses $precision)" "$(losses "$precision-cpu")" $bound $precision
+done
+
+# In another order of work; in two parts; with blocks computed again.
+DT_TEST_DEVICE_SEED=7 on_device train again --model llama.json "${small[@]}" --steps 6 --precision bf16 2>/dev/null
+expect_same_model bf16 again
+on_device train parts --model llama.json "${small[@]}" --steps 6 --precision bf16 --save-every 4 2>/dev/null
+rm -r parts/checkpoints/step-00000006*
+DT_TEST_DEVICE_SEED=8 on_device train parts --model llama.json "${small[@]}" --steps 6 --precision bf16 --resume auto 2>/dev/null
+expect_same_model bf16 parts
+for recompute in selective full; do
+  on_device train $recompute --model llama.json "${small[@]}" --steps 6 --precision bf16 --recompute $recompute 2>/dev/null
+  expect_same_model bf16 $recompute
+done
+
+# A checkpoint of either is the other's, bit for bit, moments and all: what has nothing left to do saves what it loaded.
+for precision in fp32 bf16; do
+  train "cpu-$precision" --model llama.json "${small[@]}" --steps 2 --precision $precision 2>/dev/null
+  there=there-$precision back=back-$precision
+  on_device train "$there" --model llama.json "${small[@]}" --steps 2 --precision $precision --resume "$(dt-checkpoint latest "cpu-$precision")" 2>/dev/null
+  train "$back" --model llama.json "${small[@]}" --steps 2 --precision $precision --resume "$(dt-checkpoint latest "$there")" 2>/dev/null
+  for other in "$there" "$back"; do
+    expect_exit 0 dt-checkpoint diff "$(dt-checkpoint latest "cpu-$precision")" "$(dt-checkpoint latest "$other")"
+  done
+done
+
+# Logits.
+logits() { dt-train --eval-only --data shards --resume "$(dt-checkpoint latest parts)" --sequence-length 16 --global-batch 2 \
+  --micro-batch 1 --eval-batches 1 --precision fp32 --threads 1 --logits-sequences 2 --logits-out "$1" 2>/dev/null; }
+logits cpu.h5 >/dev/null
+on_device logits device.h5 >/dev/null
+h5diff -d 1e-5 cpu.h5 device.h5 || fail "logits differ"
