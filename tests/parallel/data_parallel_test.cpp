@@ -4,13 +4,17 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <vector>
 
 #include "comm/threads/thread_group.hpp"
+#include "device/test_device.hpp"
+#include "kernels/elementwise.hpp"
 #include "model/model_spec.hpp"
 #include "parallel/lanes.hpp"
 #include "parallel/model_storage.hpp"
 #include "parallel/one_rank.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
@@ -37,20 +41,34 @@ struct Result {
   std::vector<bool> mine;
 };
 
-void add_terms(ModelStorage& storage, const Context& context, int unit, std::int64_t m) {
+/// `kept` has what the context still reads.
+void add_terms(ModelStorage& storage, const Context& context, int unit, std::int64_t m,
+               std::deque<Buffer>& kept) {
   for (const Tensor& gradient : storage.gradients().of_unit(context, unit, m)) {
+    const Tensor terms(kept.emplace_back(Device::host(), gradient.bytes()), DType::f32, gradient.shape());
     std::int64_t element = 0;
-    for (float& g : gradient.span<float>()) g += term(unit, m, element++);
+    for (float& value : terms.span<float>()) value = term(unit, m, element++);
+    const Tensor there(kept.emplace_back(context.device(), gradient.bytes()), DType::f32, gradient.shape());
+    kernels::copy(context, terms, there);
+    kernels::add(context, gradient, there, gradient);
   }
   storage.gradients().finish_micro_batch(context, unit, m);
 }
 
-Result result_of(const ModelStorage& storage) {
+/// Of the host's memory or a device's.
+std::vector<float> numbers(const Context& context, const Tensor& tensor) {
+  std::vector<float> values(static_cast<std::size_t>(tensor.numel()));
+  kernels::copy(context, tensor.flat(0, tensor.numel()), host_tensor(values));
+  if (context.stream() != nullptr) accelerator().wait(context.stream());
+  return values;
+}
+
+Result result_of(const Context& context, const ModelStorage& storage) {
   Result result;
   for (int group = 0; group < storage.num_groups(); ++group) {
     const auto whole = static_cast<std::size_t>(storage.local().group(group).numel);
     const Part own = storage.local().group(group).own;
-    const auto part = storage.group_gradient(group).span<float>();
+    const std::vector<float> part = numbers(context, storage.group_gradient(group));
     const std::size_t begin = result.gradient.size() + static_cast<std::size_t>(own.begin);
     result.gradient.resize(result.gradient.size() + whole);
     result.mine.resize(result.gradient.size());
@@ -65,6 +83,7 @@ struct Setting {
   std::int64_t micro_batches = 1, lanes = 1;
   int stage = 0;
   int group = 0;  // ranks that divide the state; 0: all
+  Device device = Device::host();
 };
 
 std::vector<Result> results(const Setting& setting) {
@@ -72,7 +91,9 @@ std::vector<Result> results(const Setting& setting) {
   const model::ParameterTable table(tied_spec());
   const auto num_units = static_cast<int>(table.units().size());
   comm::run_threads(setting.ranks, [&](comm::Communicator& world) {
-    const Context context(1, Device::host());
+    const Context context(1, setting.device);
+    const comm::ComputesOn computes_on(world.engine(), context);
+    std::deque<Buffer> kept;
     const LanePlan plan = LanePlan(setting.micro_batches, setting.lanes).of_rank(world.rank(), setting.ranks);
     const model::Layout layout{.dp = setting.ranks, .zero = setting.stage, .zero_group = setting.group};
     const Groups groups(layout, world);
@@ -87,12 +108,12 @@ std::vector<Result> results(const Setting& setting) {
     storage.gradients().start_step(context);
     for (const Action& action : build_training_step(shape)) {
       if (action.kind == ActionKind::backward_weight)
-        add_terms(storage, context, action.unit, action.micro_batch);
+        add_terms(storage, context, action.unit, action.micro_batch, kept);
       if (action.kind == ActionKind::reduce) storage.gradients().reduce(context, action.unit);
       groups.poll();
     }
     storage.gradients().complete(context);
-    all[static_cast<std::size_t>(world.rank())] = result_of(storage);
+    all[static_cast<std::size_t>(world.rank())] = result_of(context, storage);
     return 0;
   });
   return all;
@@ -164,4 +185,23 @@ TEST_CASE("any number of ranks has equal bits on all of them and the sum but for
   for (const int ranks : {2, 3, 5, 6, 9}) {
     for (const int stage : {0, 1, 2, 3}) CHECK(close(gradient({ranks, 7, ranks, stage}), whole));
   }
+}
+
+TEST_CASE("gradients that lie on a device have the bits of the host's, whatever ranks divide") {
+  for (const int ranks : {2, 3}) {
+    for (const int stage : {0, 1, 2, 3}) {
+      INFO(ranks << " ranks, stage " << stage);
+      Setting setting{.ranks = ranks, .micro_batches = 4, .lanes = 4, .stage = stage};
+      const std::vector<float> on_host = gradient(setting);
+      const test_device::Use device(static_cast<std::uint64_t>(7 * ranks + stage));
+      setting.device = Device::gpu(0);
+      CHECK(same_bits(gradient(setting), on_host));
+    }
+  }
+  // A rank without a micro-batch.
+  Setting setting{.ranks = 3, .micro_batches = 2, .lanes = 2, .stage = 2};
+  const std::vector<float> on_host = gradient(setting);
+  const test_device::Use device(1);
+  setting.device = Device::gpu(0);
+  CHECK(same_bits(gradient(setting), on_host));
 }
