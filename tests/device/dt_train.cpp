@@ -1,6 +1,8 @@
-// dt-train as it is, on the test device: DT_TEST_DEVICE_SEED says in what order it works.
+// dt-train as it is, on the test device: DT_TEST_DEVICE_SEED says in what order it works;
+// DT_TEST_DEVICE_COUNTS names a file for what the host asked of it.
 
 #include <cstdlib>
+#include <fstream>
 #include <string>
 
 #include "base/signals.hpp"
@@ -15,6 +17,11 @@ int main(int argc, char** argv) {
   dt::hold_stop_signals();
   dt::plan::Settings settings;
   dt::OptionTable options = dt::train_tool::make_options(settings);
-  return dt::run_tool(argc, argv, options,
-                      [&](dt::Console& console) { return dt::train_tool::run(settings, options, console); });
+  const int result = dt::run_tool(argc, argv, options, [&](dt::Console& console) {
+    return dt::train_tool::run(settings, options, console);
+  });
+  if (const char* const file = std::getenv("DT_TEST_DEVICE_COUNTS"))
+    std::ofstream(file) << device.counts().reads << " reads, " << device.counts().allocations
+                        << " allocations\n";
+  return result;
 }

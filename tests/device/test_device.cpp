@@ -50,6 +50,7 @@ class Memory {
   ~Memory() { ::munmap(memory_, pages_ + page_bytes); }
   Memory(const Memory&) = delete;
   std::byte* begin() const { return memory_ + pages_ - bytes_; }
+  bool has(const std::byte* address) const { return address >= begin() && address < begin() + bytes_; }
   void open(bool is_open) const { ::mprotect(memory_, pages_, is_open ? PROT_READ | PROT_WRITE : PROT_NONE); }
 
  private:
@@ -73,6 +74,7 @@ class TestDevice final : public Accelerator {
     const Lock lock(mutex_);
     auto memory = std::make_unique<Memory>(bytes);
     std::byte* const begin = memory->begin();
+    ++counts_.allocations;
     memories_.emplace(begin, std::move(memory));
     return begin;
   }
@@ -104,6 +106,8 @@ class TestDevice final : public Accelerator {
     stream->work.push_back(std::move(work));
   }
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
+    const Lock lock(mutex_);
+    if (has(from) && !has(to)) ++counts_.reads;
     enqueue(stream, {[=] { std::memcpy(to, from, bytes); }});
   }
   void zero(Stream stream, std::byte* memory, std::size_t bytes) override {
@@ -120,6 +124,8 @@ class TestDevice final : public Accelerator {
     const Opened opened(*this);
     while (!stream->work.empty()) DT_CHECK(run_any(), "streams wait for each other");
   }
+
+  Use::Counts counts() const { return counts_; }
 
   std::uint64_t next_seed() {
     const Lock lock(mutex_);
@@ -147,6 +153,11 @@ class TestDevice final : public Accelerator {
     TestDevice& device_;
     IsOver is_over_;
   };
+
+  bool has(const std::byte* address) const {
+    const auto after = memories_.upper_bound(const_cast<std::byte*>(address));
+    return after != memories_.begin() && std::prev(after)->second->has(address);
+  }
 
   IsOver end_of(Stream stream) {
     auto is_over = std::make_shared<bool>(false);
@@ -183,6 +194,7 @@ class TestDevice final : public Accelerator {
   std::mt19937_64 random_;
   std::list<StreamState> streams_;
   std::map<std::byte*, std::unique_ptr<Memory>> memories_;
+  Use::Counts counts_;
 };
 
 std::unique_ptr<TestDevice> device;
@@ -200,6 +212,10 @@ Use::~Use() {
   kernels::set_gpu_kernels(nullptr);
   set_accelerator(nullptr);
   device.reset();
+}
+
+Use::Counts Use::counts() const {
+  return device->counts();
 }
 
 void enqueue(const Context& context, Launch launch) {

@@ -17,6 +17,13 @@ class Use {
   explicit Use(std::uint64_t seed);
   ~Use();
   Use(const Use&) = delete;
+
+  /// What the host asked for so far.
+  struct Counts {
+    std::int64_t allocations = 0;  // of the device's memory
+    std::int64_t reads = 0;        // copies from there to the host
+  };
+  Counts counts() const;
 };
 
 /// Puts it at the end of the context's stream.

@@ -32,6 +32,18 @@ for recompute in selective full; do
   expect_same_model bf16 $recompute
 done
 
+# The host looks at the device once a step, and nothing is allocated there after the first ones.
+counts() { # STEPS [options]
+  DT_TEST_DEVICE_COUNTS=$case_dir/counts on_device train "counts-$1-$RANDOM" --model gpt2.json "${small[@]}" --steps "$@" >/dev/null 2>&1
+  tr -dc '0-9 ' <counts
+}
+if [[ -z ${DT_GPU_TRAIN:-} ]]; then
+  read -r few_reads few_allocations <<<"$(counts 3)"
+  read -r many_reads many_allocations <<<"$(counts 10)"
+  expect_equal $((many_reads - few_reads)) 7 "reads of seven steps"
+  expect_equal "$many_allocations" "$few_allocations" "allocations"
+fi
+
 # A checkpoint of either is the other's, bit for bit, moments and all: what has nothing left to do saves what it loaded.
 for precision in fp32 bf16; do
   train "cpu-$precision" --model llama.json "${small[@]}" --steps 2 --precision $precision 2>/dev/null
