@@ -61,8 +61,9 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
              start.plan.saves_in_background, start.plan.writers_per_node),
       looked_for_newer_s_(monotonic_s()),
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
-  peak_flops_ = settings.peak_flops ? *settings.peak_flops * plan_.layout.size()
-                                    : measure_peak_flops(runtime_.context(), plan_.precision.compute, ranks.world);
+  peak_flops_ = settings.peak_flops
+                    ? *settings.peak_flops * plan_.layout.size()
+                    : measure_peak_flops(runtime_.context(), plan_.precision.compute, ranks.world);
   if (settings.checkpoint_local)
     local_target_.emplace(ranks, *settings.checkpoint_local, run, generation, settings.comm_timeout.seconds);
 }

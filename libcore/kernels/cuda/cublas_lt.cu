@@ -20,6 +20,7 @@
 
 #include "base/error.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/products.hpp"
 
 namespace dt::kernels::cuda {
@@ -255,6 +256,7 @@ Algorithms& algorithms() {
 /// False where the library has no algorithm for it.
 bool enqueued(const Context& context, const Product& p) {
   const Description d(context, p);
+  use_gpu_of(context, "cublasLtMatmul");
   const std::optional<Algorithm> chosen = algorithms().choose(context, problem_of(context, p), d);
   if (!chosen) return false;
   const Arena::Scope scope(context.scratch());

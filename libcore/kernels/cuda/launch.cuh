@@ -17,6 +17,14 @@ __device__ inline std::byte* shared_bytes() {
   return shared;
 }
 
+/// Makes the context's GPU that of this thread, which may be one of several ranks. Errors: environment.
+inline void use_gpu_of(const Context& context, const char* what) {
+  const cudaError_t error = cudaSetDevice(context.device().index());
+  if (error != cudaSuccess)
+    throw Error(ErrorKind::environment,
+                fmt::format("{}: {}: {}", context.device().to_string(), what, cudaGetErrorString(error)));
+}
+
 /// Enqueues it. Errors: environment, naming the kernel, where the GPU takes it not.
 template <class... Parameters, class... Arguments>
 void launch(const Context& context, const char* name, Grid grid, void (*kernel)(Parameters...),
@@ -26,9 +34,8 @@ void launch(const Context& context, const char* name, Grid grid, void (*kernel)(
   config.blockDim = dim3(grid.threads);
   config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = reinterpret_cast<cudaStream_t>(context.stream());
-  cudaError_t error = cudaSetDevice(context.device().index());  // of this thread
-  if (error == cudaSuccess)
-    error = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+  use_gpu_of(context, name);
+  const cudaError_t error = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
   if (error == cudaSuccess) return;
   throw Error(ErrorKind::environment,
               fmt::format("{}: {}: {}", context.device().to_string(), name, cudaGetErrorString(error)));
