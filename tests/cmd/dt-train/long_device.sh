@@ -7,8 +7,8 @@ for family in gpt2 llama mistral qwen2; do
   for kind in self threads=4; do
     layout=()
     [[ $kind == self ]] || layout=(--tp 2 --pp 2)
-    arguments "$family-$kind" --model "$family.json" --sequence-length 16 --global-batch 4 --micro-batch 1 --steps 50 --comm $kind "${layout[@]}"
-    on_device dt-train "${train_args[@]}" 2>/dev/null
+    on_device train "$family-$kind" --model "$family.json" --sequence-length 16 --global-batch 4 --micro-batch 1 --steps 50 --comm $kind "${layout[@]}" \
+      2>/dev/null
   done
   train "$family-cpu" --model "$family.json" --sequence-length 16 --global-batch 4 --micro-batch 1 --steps 50 2>/dev/null
   for kind in self threads=4; do

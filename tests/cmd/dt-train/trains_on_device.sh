@@ -34,7 +34,7 @@ done
 
 # The host looks at the device once a step, and nothing is allocated there after the first ones.
 counts() { # STEPS [options]
-  DT_TEST_DEVICE_COUNTS=$case_dir/counts on_device train "counts-$1-$RANDOM" --model gpt2.json "${small[@]}" --steps "$@" >/dev/null 2>&1
+  DT_TEST_DEVICE_COUNTS=$PWD/counts on_device train "counts-$1-$RANDOM" --model gpt2.json "${small[@]}" --steps "$@" >/dev/null 2>&1
   tr -dc '0-9 ' <counts
 }
 if [[ -z ${DT_GPU_TRAIN:-} ]]; then
