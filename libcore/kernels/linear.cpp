@@ -101,7 +101,7 @@ double fastest_product_s(const Context& context, DType dtype, std::int64_t n, do
 }  // namespace
 
 double measure_gpu_matmul_rate(const Context& context, DType dtype, double seconds) {
-  constexpr std::int64_t largest = 8192;
+  constexpr std::int64_t largest = 4096;
   constexpr double long_enough_s = 1e-3;  // beside what it takes to start one
   std::int64_t n = 256;
   while (n < largest && fastest_product_s(context, dtype, n, 0) < long_enough_s) n *= 2;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.hpp"
+
 namespace dt::parallel {
 
 Buffer BufferPool::take(std::size_t bytes) {
@@ -17,12 +19,24 @@ Buffer BufferPool::take(std::size_t bytes) {
     buffer = std::move(*best);
     spare_.erase(best);
   } else {
-    spare_.clear();
-    buffer = Buffer(device_, bytes);
+    buffer = allocate(bytes);
   }
   in_use_ += buffer.bytes();
   most_in_use_ = std::max(most_in_use_, in_use_);
   return buffer;
+}
+
+/// A device stops for whatever it gives back: there spares stay while there is room.
+Buffer BufferPool::allocate(std::size_t bytes) {
+  if (device_ != Device::host() && !spare_.empty()) {
+    try {
+      return Buffer(device_, bytes);
+    } catch (const Error&) {
+      // The spares make room.
+    }
+  }
+  spare_.clear();
+  return Buffer(device_, bytes);
 }
 
 void BufferPool::give(Buffer&& buffer) {

@@ -21,6 +21,7 @@ class BufferPool {
   std::size_t most_in_use_bytes() const { return most_in_use_; }
 
  private:
+  Buffer allocate(std::size_t bytes);
   Device device_;
   std::vector<Buffer> spare_;
   std::size_t in_use_ = 0, most_in_use_ = 0;

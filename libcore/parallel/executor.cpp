@@ -46,7 +46,7 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Action& action = list[i];
     both_halves_ = shares_layers() && action.kind == ActionKind::backward_input && has_both_halves(list, i);
-    if (trains_ && action.computes())
+    if (trains_ && action.computes() && context_.device() == Device::host())  // else it is only enqueued
       compute(action, hooks);
     else
       perform(action, hooks);

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
+#include "plan/precision.hpp"
 #include "tensor/accelerator.hpp"
 
 namespace dt::plan {
@@ -114,11 +115,12 @@ DeviceChoice on_gpus(const std::vector<SeenGpus>& ranks) {
 
 /// Error{usage}: what CPUs alone can be told.
 void check_options_of_gpus(const Settings& settings) {
-  if (settings.matmul == "auto" || settings.matmul == "fp32") return;
+  const bool is_widened = settings.matmul == "fp32" && dtype_bytes(precision_of(settings).compute) == 2;
+  if (settings.matmul == "auto" || (settings.matmul == "fp32" && !is_widened)) return;
   throw Error(ErrorKind::usage,
-              fmt::format("--matmul {} is an instruction of CPUs, and --device {} computes on GPUs",
-                          settings.matmul, settings.device),
-              "give --matmul auto or fp32, or --device cpu");
+              fmt::format("--matmul {} is how CPUs multiply {}, and --device {} computes on GPUs",
+                          settings.matmul, settings.precision, settings.device),
+              "give --matmul auto or fp32 with --precision fp32, or --device cpu");
 }
 
 }  // namespace
@@ -131,15 +133,14 @@ DeviceChoice choose_devices(const std::string& asked, const std::vector<SeenGpus
   const std::string who = fmt::format("rank {} on {}", without - ranks.begin(), without->host);
   if (asked == "cuda") {
     throw Error(ErrorKind::environment, fmt::format("--device cuda: {}: {}", who, without->why_none),
-                "without --device dt computes on the CPU where a rank has no GPU");
+                "without --device dt computes on the CPU where no rank has a GPU");
   }
-  const bool have_others =
-      std::ranges::any_of(ranks, [](const SeenGpus& seen) { return !seen.gpus.empty(); });
-  if (have_others)
-    on_cpus.warnings.push_back(fmt::format(
-        "computing on the CPU, though some ranks have GPUs: {} has none: {}", who, without->why_none));
-  else
-    on_cpus.announcement = fmt::format("computing on the CPU: {}", without->why_none);
+  // A node whose GPU has failed must not turn everyone's into idle ones.
+  if (std::ranges::any_of(ranks, [](const SeenGpus& seen) { return !seen.gpus.empty(); }))
+    throw Error(ErrorKind::environment,
+                fmt::format("some ranks have GPUs, and {} has none: {}", who, without->why_none),
+                "start ranks where there are GPUs, or give --device cpu");
+  on_cpus.announcement = fmt::format("computing on the CPU: {}", without->why_none);
   return on_cpus;
 }
 

@@ -25,13 +25,13 @@ struct DeviceChoice {
   std::vector<std::string> warnings{};
 };
 
-/// As `asked`: cpu; cuda; or auto, which is cuda where every rank sees a GPU. A rank takes the GPU of its
+/// As `asked`: cpu; cuda; or auto, which is cuda where ranks see GPUs. A rank takes the GPU of its
 /// index among the ranks of its host that see the same ones, and shares it where these are more. Errors:
-/// environment, naming the first rank that sees none where cuda is asked.
+/// environment, naming the first rank that sees none where cuda is asked, or others see some.
 DeviceChoice choose_devices(const std::string& asked, const std::vector<SeenGpus>& ranks);
 
 /// Called by all ranks together: as find_launch of launch.hpp, with the device. Rank 0 says which, and warns
-/// where ranks share one, lack one or have different ones. Errors: those of choose_devices; usage, of options
+/// where ranks share one or have different ones. Errors: those of choose_devices; usage, of options
 /// that have no use on it; environment, of a GPU that does not answer.
 Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_ranks);
 

@@ -99,13 +99,15 @@ void check_gpu_memory(const Settings& settings, const Plan& plan, const Replan& 
   const std::uint64_t needed = gpu_memory_bytes(plan), usable = usable_gpu_bytes(plan);
   if (needed <= usable) return;
   const std::string fitting = nearest_that_fit(settings, plan, replan, gpu_memory_bytes, usable);
-  throw Error(ErrorKind::usage,
-              fmt::format("{}: ranks need {} of a GPU's memory, and of the {} of {} ({}, {}) {} can be had",
-                          plan.layout.to_string(), format_bytes(needed),
-                          format_bytes(plan.launch.gpu.memory_bytes), plan.device.to_string(),
-                          plan.launch.gpu.name, plan.launch.gpu.address, format_bytes(usable)),
-              fitting.empty() ? "no layout of these ranks would do: start more of them, on more GPUs"
-                              : fitting + " would do");
+  throw Error(
+      ErrorKind::usage,
+      fmt::format("{}: ranks need {} of a GPU's memory, and of the {} of {} ({}, {}) {} can be had",
+                  plan.layout.to_string(), format_bytes(needed), format_bytes(plan.launch.gpu.memory_bytes),
+                  plan.device.to_string(), plan.launch.gpu.name, plan.launch.gpu.address,
+                  format_bytes(usable)),
+      fitting.empty()
+          ? "no layout of these ranks would do: start more of them, on more GPUs, or give --device cpu"
+          : fitting + " would do");
 }
 
 }  // namespace

@@ -120,7 +120,8 @@ std::vector<ComparedLayout> parse_layouts(const std::string& text, const plan::S
 
 Promise promise_of(const plan::Plan& a, const plan::Plan& b) {
   Promise promise;
-  promise.same_bits = a.layout.tp == b.layout.tp && a.layout.cp == b.layout.cp &&
+  const bool have_same_rows = a.device == Device::host() || a.tp_chunks == b.tp_chunks;
+  promise.same_bits = have_same_rows && a.layout.tp == b.layout.tp && a.layout.cp == b.layout.cp &&
                       a.layout.sequence_parallel == b.layout.sequence_parallel &&
                       a.micro_batch == b.micro_batch && a.threads == b.threads &&
                       a.precision == b.precision && sum_class(a) == sum_class(b);

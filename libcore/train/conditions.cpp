@@ -37,6 +37,7 @@ std::string describe_conditions(const plan::Plan& plan) {
               {"precision", plan::precision_name(plan.precision.compute)},
               {"grad_dtype", plan::precision_name(plan.precision.gradient)},
               {"matmul", is_host ? arithmetic_name(plan.arithmetic) : "cuda"},
+              {"row_chunks", is_host ? 1 : plan.tp_chunks},  // CPUs' products do not care for rows
               {"tp", plan.layout.tp},
               {"cp", plan.layout.cp},
               {"sequence_parallel", plan.layout.sequence_parallel},

@@ -240,6 +240,7 @@ int Trainer::save_and_stop(int signal) {
 }
 
 void Trainer::record_unit_times() {
+  if (plan_.device != Device::host()) return;  // they are of the host's time
   parallel::UnitTimes& times = runtime_.executor().unit_times();
   comm::all_sum(ranks_.world, times.sums());
   if (!ranks_.is_first()) return;

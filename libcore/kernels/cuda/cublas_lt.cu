@@ -155,9 +155,10 @@ class Description {
   }
 };
 
-/// Of a tensor's memory, in bytes, as far as algorithms care; 0 where it is absent.
+/// Of a tensor's memory, in bytes, as far as the widest loads care; 0 where it is absent. No further: where
+/// tensors lie depends on the layout, and algorithms, and so bits, must not.
 std::uint32_t alignment_of(const Tensor& tensor) {
-  constexpr std::uintptr_t most = 256;
+  constexpr std::uintptr_t most = 16;
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw());
   return static_cast<std::uint32_t>(std::min(address & -address, address == 0 ? 0 : most));
 }
@@ -223,9 +224,9 @@ class Algorithms {
   std::optional<Algorithm> choose(const Context& context, const Problem& problem, const Description& d) {
     const cublasLtHandle_t library_handle = handle(context);
     const std::lock_guard lock(mutex_);
-    const auto [known, is_new] = chosen_.try_emplace(problem);
-    if (is_new) known->second = ask(context, library_handle, problem, d);
-    return known->second;
+    const auto known = chosen_.find(problem);
+    if (known != chosen_.end()) return known->second;
+    return chosen_.emplace(problem, ask(context, library_handle, problem, d)).first->second;
   }
 
  private:

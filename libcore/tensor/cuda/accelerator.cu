@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <cuda_runtime.h>
 #include <map>
@@ -25,17 +24,11 @@ std::string version_text(int version) {
 /// Those after which a GPU, or what this process has on it, is of no use any more. Source: CUDA's
 /// documentation of cudaError_t.
 bool has_failed(cudaError_t error) {
-  constexpr cudaError_t failures[] = {cudaErrorECCUncorrectable,
-                                      cudaErrorNvlinkUncorrectable,
-                                      cudaErrorHardwareStackError,
-                                      cudaErrorIllegalInstruction,
-                                      cudaErrorMisalignedAddress,
-                                      cudaErrorInvalidPc,
-                                      cudaErrorLaunchFailure,
-                                      cudaErrorLaunchTimeout,
-                                      cudaErrorDevicesUnavailable,
-                                      cudaErrorSystemNotReady,
-                                      cudaErrorUnknown};
+  constexpr cudaError_t failures[] = {
+      cudaErrorECCUncorrectable,   cudaErrorNvlinkUncorrectable, cudaErrorHardwareStackError,
+      cudaErrorIllegalInstruction, cudaErrorMisalignedAddress,   cudaErrorInvalidPc,
+      cudaErrorIllegalAddress,     cudaErrorLaunchFailure,       cudaErrorLaunchTimeout,
+      cudaErrorDevicesUnavailable, cudaErrorSystemNotReady,      cudaErrorUnknown};
   return std::ranges::find(failures, error) != std::end(failures);
 }
 
@@ -121,12 +114,14 @@ class CudaAccelerator final : public Accelerator {
   }
   /// What goes wrong here was said, or will be, by who waits for work.
   void release(Device device, std::byte* memory) override {
+    {
+      const std::lock_guard lock(mutex_);  // before another may be given the same address
+      held_[device.index()] -= sizes_[memory];
+      sizes_.erase(memory);
+    }
     cudaSetDevice(device.index());
     cudaDeviceSynchronize();
     cudaFree(memory);
-    const std::lock_guard lock(mutex_);
-    held_[device.index()] -= sizes_[memory];
-    sizes_.erase(memory);
   }
   std::byte* allocate_pinned(std::size_t bytes) override {
     select(Device::gpu(used_));
@@ -153,10 +148,12 @@ class CudaAccelerator final : public Accelerator {
   }
   void close(Stream stream) override {
     cudaSetDevice(device_of(stream).index());
+    {
+      const std::lock_guard lock(mutex_);  // before another may be given the same name
+      devices_.erase(native(stream));
+    }
     cudaStreamSynchronize(native(stream));
     cudaStreamDestroy(native(stream));
-    const std::lock_guard lock(mutex_);
-    devices_.erase(native(stream));
   }
 
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
@@ -263,7 +260,7 @@ class CudaAccelerator final : public Accelerator {
   std::map<cudaStream_t, int> devices_;
   std::map<const void*, std::size_t> sizes_;
   std::map<int, std::size_t> held_;
-  inline static std::atomic<int> used_ = 0;
+  inline static thread_local int used_ = 0;
 };
 
 }  // namespace
