@@ -18,7 +18,7 @@ mkdir -p "$out"/{bin,lib,tests,torch}
 cp "${programs[@]}" "$out/bin"
 cp -r "$tests/cmd" "$tests/golden" "$out/tests"
 cp "$tests"/bench/table/torch_{models,step}.py "$out/torch"
-cp "$tests/gpu/gpu-check.sh" "$out"
+install -m 755 "$tests/gpu/gpu-check.sh" "$out"
 
 # All that programs are linked to but glibc. CUDA's own are not among it: programs load them when they need them.
 glibc='^(ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libutil|libmvec)[-.]'
@@ -26,8 +26,9 @@ ldd "${programs[@]}" | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' | sort -u |
   [[ $name =~ $glibc ]] || cp -L "$path" "$out/lib/$name"
 done
 strip --strip-debug "$out"/bin/* "$out"/lib/*
-patchelf --set-rpath '$ORIGIN/../lib' "$out"/bin/*
-patchelf --set-rpath '$ORIGIN' "$out"/lib/*
+origin="\$ORIGIN" # for the loader: where the file is that needs another
+patchelf --set-rpath "$origin/../lib" "$out"/bin/*
+patchelf --set-rpath "$origin" "$out"/lib/*
 
 tar -C "$(dirname "$out")" -czf "$out.tar.gz" "$(basename "$out")"
 bytes=$(stat -c %s "$out.tar.gz")
