@@ -51,12 +51,15 @@ outcome() {
   esac
 }
 
-# check CHECK BOUND SECONDS COMMAND...: a row of how the command ends, and with which last line. Starts it, and
-# `wait` waits for it and others.
+# start_check CHECK BOUND SECONDS COMMAND...: a row of how the command ends, and with which last line; `wait` waits for it.
 start_check() {
   local name=$1 bound=$2 budget=$3 number log
   shift 3
   printf -v number %03d $((++num_rows))
+  if ((overall_s - SECONDS < 5)); then
+    write_row "$number" "$name" "$bound" "no time left of $overall_s s: run its section by itself" skipped
+    return
+  fi
   log=$logs/$number-${name//[^a-z0-9]/-}.log
   echo "  $name ..." >&2
   {
@@ -65,6 +68,7 @@ start_check() {
     outcome "$number" "$name" "$bound" $status "$log" $((SECONDS - begin))
   } &
 }
+# check ...: the same, alone.
 check() {
   start_check "$@"
   wait
@@ -191,7 +195,7 @@ bench() {
   torch_python=$(find_torch)
   export torch_python here
   for micro in 4 16 32; do
-    check "dt-train gpt2-124m bf16, T 1024, micro-batch $micro of 32" "none" 40 bash -c "dt_speed $micro"
+    check "dt-train gpt2-124m bf16, T 1024, micro-batch $micro of 32" "none" 60 bash -c "dt_speed $micro"
     rm -rf "$work"/run-* "$work"/shards-*
     for mode in eager-autocast compiled-autocast; do
       if [[ -z $torch_python ]]; then
