@@ -263,7 +263,7 @@ TEST_CASE("what the host waits for is on the device, and pinned memory is used a
   });
 }
 
-TEST_CASE("memory of a device where a rank does not compute is refused") {
+TEST_CASE("memory of a device where a rank does not compute is refused", "[devices]") {
   const test_device::Use device(1);
   run_alone([](Communicator& group) {
     const Context context(1, Device::gpu(0)), other(1, Device::gpu(1));

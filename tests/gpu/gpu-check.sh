@@ -14,7 +14,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-check-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 torch_library_path=${LD_LIBRARY_PATH:-} # PyTorch has CUDA's libraries of its own
-export PATH=$here/bin:$PATH DT_TESTS=$here/tests DT_GPU_TRAIN=dt-train
+export here work PATH=$here/bin:$PATH DT_TESTS=$here/tests DT_GPU_TRAIN=dt-train
 num_rows=0
 
 # row CHECK BOUND MEASURED RESULT: a line of the table; results: ok, FAIL, skipped.
@@ -101,46 +101,56 @@ missing_gpu() {
 
 # --- sections
 
+# one_case RESULTS END COMMAND... CASE: of the kernels' tests, by COMMAND; a line in the file RESULTS, unless it is past END.
+one_case() {
+  local results=$1 end=$2 name=${!#} status=0 left
+  left=$((end - $(date +%s)))
+  ((left > 0)) || return 0
+  # Commas part the patterns that a program takes.
+  timeout --kill-after=5 $left "${@:3:$#-3}" "$here/bin/gpu_kernels" "${name//,/\\,}" || status=$?
+  case $status in
+    0) echo good ;;
+    124 | 137) ;;
+    *) echo bad && echo "FINDING (exit $status): $name" >&2 ;;
+  esac >>"$results"
+}
+
+# each_case SECONDS all|some COMMAND...: all of them, several at a time, while there is time. Fails where any does, or all or
+# some were not tried.
+each_case() {
+  local end=$(($(date +%s) + $1)) names results jobs=$(($(nproc) / 3)) good bad total
+  results=$(mktemp "$work/XXXXXX") names=$(mktemp "$work/XXXXXX")
+  "$here/bin/gpu_kernels" --list-test-names-only '[device]' >"$names"
+  xargs -d '\n' -n 1 -P $((jobs < 1 ? 1 : jobs)) bash -c 'one_case "$@"' _ "$results" "$end" "${@:3}" <"$names"
+  good=$(grep -c good "$results") bad=$(grep -c bad "$results")
+  total=$(wc -l <"$names")
+  echo "$bad findings in $((good + bad)) of $total cases"
+  ((bad == 0 && good > 0)) && [[ $2 == some || $good == "$total" ]]
+}
+export -f one_case each_case
+
 # Every test that uses a device: kernels against their references, copies, messages between ranks, sums, state, golden data.
 kernels() {
   local program
   for program in "$here"/bin/gpu_*; do
-    start_check "tests: $(basename "$program")" "all pass" 150 "$program" '[device]'
+    if [[ $program == */gpu_kernels ]]; then
+      start_check "tests: gpu_kernels" "all pass" 150 bash -c 'each_case 140 all env'
+    else
+      start_check "tests: $(basename "$program")" "all pass" 150 "$program" '[device]'
+    fi
   done
   wait
 }
 
-# sanitize TOOL SECONDS: one case after the other while there is time.
-sanitize() {
-  local tool=$1 end=$((SECONDS + $2)) tried=0 total findings=0 name names status
-  mapfile -t names < <("$here/bin/gpu_kernels" --list-test-names-only '[device]')
-  total=${#names[@]}
-  for name in "${names[@]}"; do
-    ((SECONDS < end)) || break
-    status=0
-    # Commas part the patterns that a program takes; 86 is no status of its own.
-    timeout --kill-after=5 $((end - SECONDS)) "$sanitizer" --tool "$tool" --error-exitcode 86 "$here/bin/gpu_kernels" "${name//,/\\,}" ||
-      status=$?
-    case $status in
-      0) ((++tried)) ;;
-      124 | 137) break ;;
-      *) echo "FINDING (exit $status): $name" && ((++findings)) && ((++tried)) ;;
-    esac
-  done
-  echo "$findings findings in $tried of $total cases that there was time for"
-  ((findings == 0 && tried > 0))
-}
-export -f sanitize
-
 sanitizer() {
   local tool
   sanitizer=$(command -v compute-sanitizer || compgen -G '/usr/local/cuda*/bin/compute-sanitizer' | tail -n 1)
-  export sanitizer here
+  export sanitizer
   for tool in memcheck racecheck initcheck; do
     if [[ -z $sanitizer ]]; then
       row "compute-sanitizer $tool" "0 findings" "compute-sanitizer is neither on PATH nor in /usr/local/cuda*/bin" skipped
-    else
-      start_check "compute-sanitizer $tool" "0 findings" 125 bash -c "sanitize $tool 110"
+    else # 86 is no status of a test's own
+      start_check "compute-sanitizer $tool" "0 findings" 125 bash -c "each_case 115 some \"\$sanitizer\" --tool $tool --error-exitcode 86"
     fi
   done
   wait
@@ -193,7 +203,7 @@ bench() {
   local micro mode
   cd "$work" || return
   torch_python=$(find_torch)
-  export torch_python here
+  export torch_python
   for micro in 4 16 32; do
     check "dt-train gpt2-124m bf16, T 1024, micro-batch $micro of 32" "none" 60 bash -c "dt_speed $micro"
     rm -rf "$work"/run-* "$work"/shards-*

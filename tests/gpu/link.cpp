@@ -59,6 +59,6 @@ int main() {
     std::cout << "a product without a GPU says \"" << why << "\", not what is missing of cuBLASLt\n";
     return 1;
   }
-  std::cout << "no GPU answers: " << cudaGetErrorString(error) << "; a product says: " << why << "\n";
+  std::cout << "SKIP: no GPU answers: " << cudaGetErrorString(error) << "; a product says: " << why << "\n";
   return 77;
 }

@@ -36,9 +36,15 @@ play() { # FILE STATUS WORDS
 }
 for program in "$bundle"/bin/gpu_*; do play "$(basename "$program")" 0 "All tests passed"; done
 play gpu_comm 42 "1 test failed"
+cat >"$bundle/bin/gpu_kernels" <<'END'
+#!/bin/bash
+if [[ $1 == --list-test-names-only ]]; then printf 'a case\nother, odd\n'; fi
+[[ $1 != other* ]] || exit "$([[ $1 == 'other\, odd' ]] && echo 3 || echo 0)"
+END
 printf '#!/bin/bash\n' >"$bundle/tests/cmd/dt-train/device_checkpoints.sh"
 expect_exit 1 "$bundle/gpu-check.sh" kernels checkpoints
 expect_match stdout '^tests: gpu_comm +all pass +FAIL +exit 42: 1 test failed'
+expect_match stdout '^tests: gpu_kernels +all pass +FAIL +exit 1: 1 findings in 2 of 2 cases'
 expect_match stdout '^tests: gpu_model +all pass +ok +All tests passed'
 expect_match stdout '^checkpoints: CPU to GPU to CPU +same bits +ok +passed'
-expect_match stdout ' ok, 1 FAIL, 0 skipped'
+expect_match stdout ' ok, 2 FAIL, 0 skipped'
