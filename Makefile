@@ -16,13 +16,15 @@ demo_packages := procps
 # From iproute2 on: a Slurm cluster on this machine.
 test_packages := catch2 hdf5-tools libboost-context-dev procps python3-torch python3-venv xz-utils zstd \
   iproute2 munge slurm-client slurmctld slurmd
+# What makes programs find their libraries beside them.
+bundle_packages := hdf5-tools patchelf
 # oneDNN is what products are compared with; its CMake package asks for OpenCL.
 bench_packages := libbenchmark-dev libdnnl-dev ocl-icd-opencl-dev
 lint_packages := clang-format shellcheck
 # Before clang 16 ranges of libstdc++ do not compile. The sanitizers are a package of their own; CMake looks for OpenMP, of which one version
 # at a time can be installed: not for everybody.
 fuzz_packages := clang-16 libclang-rt-16-dev libomp-16-dev
-all_packages := $(build_packages) $(demo_packages) $(test_packages) $(bench_packages) $(lint_packages)
+all_packages := $(build_packages) $(demo_packages) $(test_packages) $(bundle_packages) $(bench_packages) $(lint_packages)
 
 # $(call install,packages): only what is missing, through sudo where we are not root.
 define install
@@ -41,7 +43,7 @@ cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCUDA
   || { cat $(BUILD)/configure.log >&2; exit 1; }
 endef
 
-.PHONY: help demo build test test-sanitized test-long fuzz bench lint install deps clean
+.PHONY: help demo build test test-sanitized test-long gpu-bundle fuzz bench lint install deps clean
 .NOTPARALLEL:
 
 help:
@@ -49,6 +51,7 @@ help:
 	@echo 'make test       build and run every test'
 	@echo 'make test-sanitized  the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer'
 	@echo 'make test-long  the tests that take long: many more kills and starts, training quality, other tokenizers on a gigabyte'
+	@echo 'make gpu-bundle a folder for machines with a GPU, and $(BUILD)/gpu-bundle.tar.gz of it: gpu-check.sh in it tries there what dt promises'
 	@echo 'make fuzz       every format that users bring against libFuzzer, FUZZ_SECONDS ($(FUZZ_SECONDS)) each'
 	@echo 'make build      the tools, in $(BUILD)/bin'
 	@echo 'make bench      benchmarks'
@@ -71,7 +74,7 @@ demo: build
 	@PATH="$(CURDIR)/$(BUILD)/bin:$$PATH" bash jobs/demo.sh demo
 
 test: lint
-	@$(call install,$(build_packages) $(test_packages))
+	@$(call install,$(build_packages) $(test_packages) $(bundle_packages))
 	@mkdir -p $(BUILD)
 	@$(call configure,ON,OFF)
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -87,6 +90,15 @@ test-sanitized:
 
 test-long: test
 	@bash tests/run.sh $(BUILD) long
+
+# Without nvcc there is nothing to bundle.
+gpu-bundle: CUDA := on
+gpu-bundle:
+	@$(call install,$(build_packages) $(test_packages) $(bundle_packages))
+	@mkdir -p $(BUILD)
+	@$(call configure,ON,OFF)
+	@cmake --build $(BUILD) -j $(JOBS) --target tools gpu_tests
+	@bash tests/gpu/bundle.sh $(BUILD) $(BUILD)/gpu-bundle
 
 fuzz:
 	@$(call install,$(build_packages) $(fuzz_packages))

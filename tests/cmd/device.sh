@@ -3,13 +3,19 @@
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "${BASH_SOURCE[0]}")/layouts.sh"
 
-# on_device KIND COMMAND...: a helper of the other files, with the dt-train that has a device.
+# What is compared with has no GPU.
+on_cpu() {
+  dt-train() { command dt-train "$@" --device cpu; }
+}
+on_cpu
+
+# on_device COMMAND...: a helper of the other files, with the dt-train that has a device.
 on_device() {
   # shellcheck disable=SC2317 # what is called calls it
   dt-train() { command "${DT_GPU_TRAIN:-dt-train-on-test-device}" "$@" --device cuda; }
   local result=0
   "$@" || result=$?
-  unset -f dt-train
+  on_cpu
   return $result
 }
 

@@ -168,7 +168,7 @@ void check_shift(Communicator& group, Computing& computing, const Case& c) {
 
 }  // namespace
 
-TEST_CASE("operations on a device's memory have the bits of the host's") {
+TEST_CASE("operations on a device's memory have the bits of the host's", "[device]") {
   on_devices([](Communicator& group, Computing& computing) {
     for (const bool in_place : {false, true}) {
       for (const std::int64_t numel : {1, 4099, 40'000, 700'001}) {
@@ -188,8 +188,8 @@ TEST_CASE("operations on a device's memory have the bits of the host's") {
   });
 }
 
-TEST_CASE(
-    "operations of several groups on a device go side by side, and come after what was computed before") {
+TEST_CASE("operations of several groups on a device go side by side, and come after what was computed before",
+          "[device]") {
   on_devices([](Communicator& world, Computing& computing) {
     const std::unique_ptr<Communicator> half = world.split(world.rank() % 2, world.rank(), "half");
     std::deque<HostValues> values;
@@ -218,7 +218,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("messages from the host and from its device arrive in the order of their sends") {
+TEST_CASE("messages from the host and from its device arrive in the order of their sends", "[device]") {
   on_devices([](Communicator& group, Computing& computing) {
     if (group.size() == 1 || group.rank() > 1) return;
     constexpr std::int64_t numel = 1000, count = 12;
@@ -241,7 +241,7 @@ TEST_CASE("messages from the host and from its device arrive in the order of the
   });
 }
 
-TEST_CASE("what the host waits for is on the device, and pinned memory is used again") {
+TEST_CASE("what the host waits for is on the device, and pinned memory is used again", "[device]") {
   on_devices([](Communicator& group, Computing& computing) {
     constexpr std::int64_t numel = 50'000;
     HostValues values(DType::f32, numel, group.rank());
@@ -263,7 +263,7 @@ TEST_CASE("what the host waits for is on the device, and pinned memory is used a
   });
 }
 
-TEST_CASE("memory of a device where a rank does not compute is refused") {
+TEST_CASE("memory of a device where a rank does not compute is refused", "[devices]") {
   const test_device::Use device(1);
   run_alone([](Communicator& group) {
     const Context context(1, Device::gpu(0)), other(1, Device::gpu(1));
@@ -280,7 +280,7 @@ TEST_CASE("memory of a device where a rank does not compute is refused") {
   });
 }
 
-TEST_CASE("an operation on a device that is given up leaves its memory alone, and others go on") {
+TEST_CASE("an operation on a device that is given up leaves its memory alone, and others go on", "[device]") {
   on_devices_of(1, 3, own_host, [](Communicator& world, Computing& computing) {
     const std::unique_ptr<Communicator> doomed = world.split(0, world.rank(), "doomed");
     if (world.rank() > 0) {

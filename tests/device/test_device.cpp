@@ -198,11 +198,13 @@ class TestDevice final : public Accelerator {
 };
 
 std::unique_ptr<TestDevice> device;
+int num_uses = 0;
 
 }  // namespace
 
 Use::Use(std::uint64_t seed) {
   DT_CHECK(device == nullptr, "the test device is used twice");
+  ++num_uses;
   device = std::make_unique<TestDevice>(seed);
   set_accelerator(device.get());
   kernels::set_gpu_kernels(&kernels::cuda::table);
@@ -216,6 +218,10 @@ Use::~Use() {
 
 Use::Counts Use::counts() const {
   return device->counts();
+}
+
+int Use::times() {
+  return num_uses;
 }
 
 void enqueue(const Context& context, Launch launch) {

@@ -24,6 +24,9 @@ class Use {
     std::int64_t reads = 0;        // copies from there to the host
   };
   Counts counts() const;
+
+  /// How often a program has used it.
+  static int times();
 };
 
 /// Puts it at the end of the context's stream.

@@ -29,7 +29,7 @@ int signal_of(const std::function<void()>& deed) {
   return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-TEST_CASE("a device's memory is zero, aligned, and not the host's to touch") {
+TEST_CASE("a device's memory is zero, aligned, and not the host's to touch", "[test-device]") {
   const Use device(1);
   const OwnStream stream(gpu);
   const Buffer buffer(gpu, 1000);
@@ -42,7 +42,7 @@ TEST_CASE("a device's memory is zero, aligned, and not the host's to touch") {
   CHECK(signal_of([&] { static_cast<void>(*const_cast<volatile std::byte*>(buffer.data())); }) == SIGSEGV);
 }
 
-TEST_CASE("nothing is done before somebody waits") {
+TEST_CASE("nothing is done before somebody waits", "[test-device]") {
   const Use device(1);
   Context context(1, gpu);
   bool done = false;
@@ -52,7 +52,7 @@ TEST_CASE("nothing is done before somebody waits") {
   CHECK(done);
 }
 
-TEST_CASE("a kernel that goes beyond its memory faults") {
+TEST_CASE("a kernel that goes beyond its memory faults", "[test-device]") {
   const Use device(1);
   Context context(1, gpu);
   const Buffer buffer(gpu, 4096);
@@ -64,7 +64,7 @@ TEST_CASE("a kernel that goes beyond its memory faults") {
   CHECK(signal_of([&] { write(4096); }) == SIGSEGV);
 }
 
-TEST_CASE("of two streams any may be first, unless one follows the other") {
+TEST_CASE("of two streams any may be first, unless one follows the other", "[test-device]") {
   std::set<std::vector<int>> orders, followed;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     for (const bool follows : {false, true}) {
@@ -83,7 +83,7 @@ TEST_CASE("of two streams any may be first, unless one follows the other") {
   CHECK(followed == std::set<std::vector<int>>{{1, 2}});
 }
 
-TEST_CASE("a mark is reached when what came before it is done, by asking alone") {
+TEST_CASE("a mark is reached when what came before it is done, by asking alone", "[test-device]") {
   const Use device(1);
   Context context(1, gpu);
   int done = 0;
@@ -95,7 +95,7 @@ TEST_CASE("a mark is reached when what came before it is done, by asking alone")
   CHECK(done == 3);
 }
 
-TEST_CASE("memory goes when the device is done with it") {
+TEST_CASE("memory goes when the device is done with it", "[test-device]") {
   const Use device(1);
   Context context(1, gpu);
   bool done = false;
@@ -109,7 +109,7 @@ TEST_CASE("memory goes when the device is done with it") {
   CHECK(done);
 }
 
-TEST_CASE("copies and zeroes go by the stream") {
+TEST_CASE("copies and zeroes go by the stream", "[test-device]") {
   const Use device(1);
   Context context(1, gpu);
   std::vector<float> values{1, 2, 3}, back(3, -1);

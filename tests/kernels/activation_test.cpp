@@ -88,7 +88,7 @@ TEST_CASE("fast activations agree with their references") {
   }
 }
 
-TEST_CASE("activations on GPUs agree with their references") {
+TEST_CASE("activations on GPUs agree with their references", "[device]") {
   const Sizes gpu_sizes[] = {{1, 1},   {3, 5},   {4, 64},   {67, 515}, {1, 256},  {2, 257}, {5, 255},
                              {31, 33}, {300, 7}, {9, 2048}, {7, 2049}, {64, 512}, {0, 5}};
   for (const auto& [R, F] : gpu_sizes) {
@@ -98,7 +98,7 @@ TEST_CASE("activations on GPUs agree with their references") {
   }
 }
 
-TEST_CASE("activation gradients on GPUs may be written over what the contract allows") {
+TEST_CASE("activation gradients on GPUs may be written over what the contract allows", "[device]") {
   check_gpu_kernel(gelu_case(3, 300, true));
   check_gpu_kernel(swiglu_case(3, 300, true));
   check_gpu_kernel([](Fixture& f) -> std::vector<Tensor> {
@@ -108,7 +108,7 @@ TEST_CASE("activation gradients on GPUs may be written over what the contract al
   });
 }
 
-TEST_CASE("activations on GPUs stay finite at extreme inputs") {
+TEST_CASE("activations on GPUs stay finite at extreme inputs", "[device]") {
   check_gpu_kernel([](Fixture& f) -> std::vector<Tensor> {
     const Tensor x = f.values({1, 8}, {-6e4, -1e4, -128, -50, 50, 128, 1e4, 6e4}), y = f.output({1, 8}),
                  dx = f.output({1, 8}), half = f.output({1, 4}), dhalf = f.output({1, 8});

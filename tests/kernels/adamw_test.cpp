@@ -42,7 +42,7 @@ TEST_CASE("a later AdamW step corrects both moments for their start at zero") {
   }
 }
 
-TEST_CASE("fast AdamW agrees with its reference over many steps") {
+TEST_CASE("fast AdamW agrees with its reference over many steps", "[device]") {
   for (const std::int64_t count : {1, 15, 16, 17, 1000, 40001}) {
     INFO("count " << count);
     for (const bool wide_gradient : {false, true}) {

@@ -218,7 +218,7 @@ TEST_CASE("attention to blocks of keys, merged, is attention to all, and so are 
   }
 }
 
-TEST_CASE("fast attention to blocks of keys agrees with its reference") {
+TEST_CASE("fast attention to blocks of keys agrees with its reference", "[device]") {
   for (const Problem& p : {problems[0], problems[2], problems[3], problems[4]}) {
     INFO("sequence " << p.shape.sequence << ", chunks " << p.ring.chunks.size());
     check_fast_kernel([&](Fixture& f) { return in_blocks(f, p); });

@@ -49,7 +49,7 @@ TEST_CASE("merging with what saw nothing changes nothing, and nothing with nothi
   });
 }
 
-TEST_CASE("fast merge_attention agrees with its reference") {
+TEST_CASE("fast merge_attention agrees with its reference", "[device]") {
   for (const AttentionShape& s : {AttentionShape{1, 1, 1, 1, 1}, {3, 70, 6, 2, 33}, {1, 300, 4, 4, 64}}) {
     const Case run = [&](Fixture& f) -> std::vector<Tensor> {
       const PartialAttention a{f.wide_random({rows(s), query(s)}, 1),

@@ -122,7 +122,7 @@ TEST_CASE("a window ends at the row's own key and does not reach behind a start"
   CHECK(values() == std::vector<std::int32_t>{0, 1, 1, 1, 4, 0, 0, 0, 3, 3});
 }
 
-TEST_CASE("GPUs find the first visible keys that the reference finds") {
+TEST_CASE("GPUs find the first visible keys that the reference finds", "[device]") {
   struct Window {
     std::int64_t sequences, sequence, position, window;
   };
@@ -194,7 +194,7 @@ TEST_CASE("attention_backward is attention's gradient") {
   }
 }
 
-TEST_CASE("fast attention agrees with its reference") {
+TEST_CASE("fast attention agrees with its reference", "[device]") {
   for (const AttentionShape& s : shapes) {
     INFO("batch " << s.batch << " sequence " << s.sequence << " heads " << s.query_heads << "/"
                   << s.key_value_heads << " head dim " << s.head_dim);
@@ -210,7 +210,7 @@ TEST_CASE("fast attention agrees with its reference over several blocks of a lon
   check_fast_half_kernel([&](Fixture& f) { return both_passes(f, shape, 1); });
 }
 
-TEST_CASE("fast attention agrees with its reference where a window or documents hide keys") {
+TEST_CASE("fast attention agrees with its reference where a window or documents hide keys", "[device]") {
   const std::pair<AttentionShape, FirstKeys> cases[] = {
       {{2, 70, 2, 1, 8}, window(1)},         // each token sees itself
       {{1, 300, 2, 1, 33}, window(17)},      //
@@ -232,7 +232,7 @@ TEST_CASE("fast attention agrees with its reference where a window or documents 
   }
 }
 
-TEST_CASE("attention_backward over queries, keys and values gives the same bits") {
+TEST_CASE("attention_backward over queries, keys and values gives the same bits", "[device]") {
   const std::pair<AttentionShape, FirstKeys> cases[] = {
       {{1, 130, 6, 2, 33}, all_keys},
       {{1, 520, 2, 1, 64}, all_keys},     // several chunks of keys add to a query
@@ -338,7 +338,7 @@ TEST_CASE("rotary's inverse undoes it") {
   CHECK(relative_error(qkv, before) < 1e-14);
 }
 
-TEST_CASE("fast rotary agrees with its reference") {
+TEST_CASE("fast rotary agrees with its reference", "[device]") {
   for (const AttentionShape& s :
        {AttentionShape{1, 5, 1, 1, 2}, AttentionShape{2, 33, 3, 1, 10}, AttentionShape{1, 70, 4, 2, 64}}) {
     for (const bool inverse : {false, true}) {

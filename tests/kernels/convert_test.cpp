@@ -102,7 +102,8 @@ TEST_CASE("convert takes any float dtype to any") {
   CHECK(to_doubles(y)[0] == 0.1);
 }
 
-TEST_CASE("converting gives the same bits for any number of threads and wherever the buffers lie") {
+TEST_CASE("converting gives the same bits for any number of threads and wherever the buffers lie",
+          "[device]") {
   for (const std::int64_t count : {1, 17, 40001}) {
     const Case run = [=](Fixture& f) -> std::vector<Tensor> {
       const Tensor y = f.output({count}), back = f.wide_output({count});

@@ -140,7 +140,7 @@ TEST_CASE("one rank's part makes the whole kernel's nll, bit for bit") {
   });
 }
 
-TEST_CASE("the loss over a divided vocabulary agrees with its reference and with the whole one") {
+TEST_CASE("the loss over a divided vocabulary agrees with its reference and with the whole one", "[device]") {
   struct Division {
     std::int64_t R, V, N;
   };

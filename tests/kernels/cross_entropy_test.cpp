@@ -66,7 +66,7 @@ TEST_CASE("cross_entropy_gradient is the gradient of the sum times the scale") {
   check_gradient(loss, logits, dlogits);
 }
 
-TEST_CASE("fast cross_entropy agrees with its reference") {
+TEST_CASE("fast cross_entropy agrees with its reference", "[device]") {
   struct Sizes {
     std::int64_t R, V;
   };
@@ -98,7 +98,8 @@ std::vector<double> values_for_all(std::int64_t count) {
   return values;
 }
 
-TEST_CASE("cross_entropy is right wherever in a row the highest logits lie, and beside logits of −∞") {
+TEST_CASE("cross_entropy is right wherever in a row the highest logits lie, and beside logits of −∞",
+          "[device]") {
   constexpr std::int64_t V = 3 * 2048 + 5;
   for (const std::int64_t peak : {std::int64_t{0}, std::int64_t{2048}, V / 2, V - 1}) {
     const Case run = [=](Fixture& f) -> std::vector<Tensor> {
@@ -320,7 +321,8 @@ TEST_CASE("cross_entropy refuses what does not fit") {
                 [&] { cross_entropy_gradient(context, labels, 1, f.output({2}), logits); });
 }
 
-TEST_CASE("on a GPU what is not finite shows in the loss, and so does a label beyond the vocabulary") {
+TEST_CASE("on a GPU what is not finite shows in the loss, and so does a label beyond the vocabulary",
+          "[device]") {
   const double infinity = std::numeric_limits<double>::infinity();
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
     on_test_device(dtype, 1, [&](Fixture& f) {

@@ -33,7 +33,7 @@ TEST_CASE("add, copy and zero") {
   CHECK(same_bits(ids, other));
 }
 
-TEST_CASE("fill rounds its value to the dtype, and keeps the sign of zero") {
+TEST_CASE("fill rounds its value to the dtype, and keeps the sign of zero", "[device]") {
   const auto check = [](Fixture& f) {
     for (const double value : {-0.0, 1.0 / 3}) {
       const Tensor y = f.output({1000});
@@ -77,7 +77,7 @@ TEST_CASE("add_bias_residual rounds a 16-bit sum once") {
   CHECK(to_doubles(y)[0] == 258);
 }
 
-TEST_CASE("fast add_bias_residual has its reference's bits in fp32") {
+TEST_CASE("fast add_bias_residual has its reference's bits in fp32", "[device]") {
   struct Sizes {
     std::int64_t R, N;
   };
@@ -113,7 +113,7 @@ TEST_CASE("accumulate adds, and rounds a bf16 sum once") {
   CHECK(to_doubles(sum) == std::vector<double>{256, 258});
 }
 
-TEST_CASE("fast elementwise kernels agree with their references") {
+TEST_CASE("fast elementwise kernels agree with their references", "[device]") {
   for (const std::int64_t count : counts) {
     INFO("count " << count);
     const Case run = [=](Fixture& f) -> std::vector<Tensor> {
@@ -166,7 +166,7 @@ Digits digits_of(const std::vector<double>& terms) {
   return digits;
 }
 
-TEST_CASE("exact sums have the same digits on a GPU") {
+TEST_CASE("exact sums have the same digits on a GPU", "[device]") {
   std::vector<double> terms{0, -0.0, 5e-324, -1.7e308, 1, -1e-300, 3.25, 1e15, -7};
   for (int i = 0; i < 3000; ++i) terms.push_back(std::ldexp(1.0 + i, i % 90 - 45) * (i % 3 - 1));
   for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{9}, terms.size()}) {

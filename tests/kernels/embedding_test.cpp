@@ -29,7 +29,7 @@ TEST_CASE("embedding_backward adds each row to its id's, also where ids repeat")
   }
 }
 
-TEST_CASE("fast embedding has its reference's bits in fp32, and rounds 16-bit sums") {
+TEST_CASE("fast embedding has its reference's bits in fp32, and rounds 16-bit sums", "[device]") {
   struct Sizes {
     std::int64_t R, V, C;
   };
@@ -66,7 +66,8 @@ TEST_CASE("a slice of the table gives the rows that it has, and takes their grad
   }
 }
 
-TEST_CASE("fast embedding of slices agrees with its reference, and their rows are the whole table's") {
+TEST_CASE("fast embedding of slices agrees with its reference, and their rows are the whole table's",
+          "[device]") {
   constexpr std::int64_t R = 300, V = 50, C = 65;
   for (const auto& [begin_, end_] : {std::pair{0, 1}, std::pair{1, 30}, std::pair{30, 50}, std::pair{7, 7}}) {
     const std::int64_t begin = begin_, end = end_;
@@ -100,7 +101,7 @@ TEST_CASE("embedding refuses ids outside the table") {
   check_refused("embedding_backward", [&] { embedding_backward(context, f.ids({0, 5}), y, table, {1, 5}); });
 }
 
-TEST_CASE("on a GPU ids outside the table are rows of 0, and their gradients nobody's") {
+TEST_CASE("on a GPU ids outside the table are rows of 0, and their gradients nobody's", "[device]") {
   on_test_device(DType::f32, 1, [](Fixture& f) {
     const Tensor ids = f.ids({3, 1, -1, 1}), table = f.values({3, 1}, {1, 2, 3}), y = f.output({4, 1});
     embedding(f.context, ids, table, false, y);

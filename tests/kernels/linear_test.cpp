@@ -131,7 +131,7 @@ const Sizes gpu_sizes[] = {{1, 1, 1},    {0, 5, 7},    {3, 5, 7},     {1, 300, 4
                            {300, 40, 1}, {16, 16, 16}, {17, 33, 31},  {64, 48, 32},  {67, 129, 65},
                            {128, 64, 8}, {256, 7, 9},  {5, 257, 128}, {130, 257, 96}};
 
-TEST_CASE("linear on a GPU agrees with its reference") {
+TEST_CASE("linear on a GPU agrees with its reference", "[device]") {
   for (const auto& [R, N, K] : gpu_sizes) {
     INFO("R " << R << " N " << N << " K " << K);
     for (const bool has_bias : {false, true}) {
@@ -152,7 +152,7 @@ TEST_CASE("linear on a GPU agrees with its reference") {
   }
 }
 
-TEST_CASE("linear's gradients on a GPU agree with their reference") {
+TEST_CASE("linear's gradients on a GPU agree with their reference", "[device]") {
   for (const auto& [R, N, K] : gpu_sizes) {
     INFO("R " << R << " N " << N << " K " << K);
     check_gpu_kernel([=, R = R, N = N, K = K](Fixture& f) -> std::vector<Tensor> {
@@ -173,7 +173,7 @@ TEST_CASE("linear's gradients on a GPU agree with their reference") {
   }
 }
 
-TEST_CASE("bias_backward on a GPU agrees with its reference over more rows than it has runs") {
+TEST_CASE("bias_backward on a GPU agrees with its reference over more rows than it has runs", "[device]") {
   for (const std::int64_t R : {255, 4096, 4097, 9000}) {
     check_gpu_kernel([=](Fixture& f) -> std::vector<Tensor> {
       const Tensor dbias = f.random_gradient({33}, 2, true);
@@ -183,7 +183,7 @@ TEST_CASE("bias_backward on a GPU agrees with its reference over more rows than 
   }
 }
 
-TEST_CASE("a bias has the same bits of its gradient on a GPU with the weight's and alone") {
+TEST_CASE("a bias has the same bits of its gradient on a GPU with the weight's and alone", "[device]") {
   for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
     on_test_device(dtype, 1, [](Fixture& f) {
       const Tensor dy = f.random({300, 65}, 1), dw = f.random_gradient({65, 8}, 2, true);
@@ -195,7 +195,7 @@ TEST_CASE("a bias has the same bits of its gradient on a GPU with the weight's a
   }
 }
 
-TEST_CASE("bf16 gradients take products of fp32 and fp16 on a GPU") {
+TEST_CASE("bf16 gradients take products of fp32 and fp16 on a GPU", "[device]") {
   for (const DType dtype : {DType::f32, DType::f16}) {
     on_test_device(dtype, 1, [](Fixture& f) {
       Fixture narrow(f.context, DType::bf16);

@@ -178,7 +178,7 @@ TEST_CASE("fast norms' backwards agree with their references") {
 const Sizes gpu_sizes[] = {{1, 1},   {3, 7},   {2, 64},   {65, 17},   {16, 32},  {17, 33}, {8, 512},
                            {9, 511}, {1, 513}, {18, 768}, {10, 1023}, {3, 2049}, {0, 5}};
 
-TEST_CASE("norms on GPUs agree with their references") {
+TEST_CASE("norms on GPUs agree with their references", "[device]") {
   for (const auto& [R, C] : gpu_sizes) {
     INFO("R " << R << " C " << C);
     for (const bool with_both : {false, true}) {
@@ -228,7 +228,7 @@ TEST_CASE("layer_norm keeps its digits far from zero") {
       Threads::any, 2e-5);
 }
 
-TEST_CASE("layer_norm on GPUs keeps its digits far from zero") {
+TEST_CASE("layer_norm on GPUs keeps its digits far from zero", "[device]") {
   std::vector<double> values(2 * 768);  // that every dtype has, about 100
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = 100 + 0.5 * (static_cast<double>(i % 3) - 1);
   check_gpu_kernel([&](Fixture& f) -> std::vector<Tensor> {
@@ -239,7 +239,7 @@ TEST_CASE("layer_norm on GPUs keeps its digits far from zero") {
   });
 }
 
-TEST_CASE("norms on GPUs may be written over what the contract allows") {
+TEST_CASE("norms on GPUs may be written over what the contract allows", "[device]") {
   for (const std::int64_t C : {37, 600}) {
     for (const std::size_t over : {0, 1, 2}) {  // dresidual, dy or x
       check_gpu_kernel([=](Fixture& f) -> std::vector<Tensor> {

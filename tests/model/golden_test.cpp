@@ -3,12 +3,17 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
+#include <numeric>
 
 #include "base/hdf5_file.hpp"
+#include "device/test_device.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
 #include "model/hf_names.hpp"
 #include "support/unit_runner.hpp"
+#include "tensor/host_copy.hpp"
 
 using namespace dt;
 using namespace dt::model;
@@ -122,52 +127,98 @@ void check_gradients(const Hdf5Reader& file, const Decoder& decoder, double tole
   CHECK(whole <= tolerance * global);
 }
 
-void check_golden(const std::string& name, DType dtype, bool reference, double tolerance,
-                  Arithmetic multiply = Arithmetic::fp32) {
-  const Hdf5Reader file(fs::path(DT_TESTS_DIR) / "golden" /
-                        (name + "." + std::string(dtype_name(dtype)) + ".h5"));
-  INFO(file.path() << (reference ? " with reference kernels" : ""));
+/// DT_TESTS names it where it has been moved.
+fs::path golden_folder() {
+  const char* const tests = std::getenv("DT_TESTS");
+  return fs::path(tests ? tests : DT_TESTS_DIR) / "golden";
+}
+
+/// All parameters' values or gradients, from where one decoder is to where the other is.
+void copy_all(const Context& context, const Decoder& from, const Decoder& to,
+              const Tensor& (Decoder::*values)(int) const) {
+  for (int p = 0; p < std::ssize(from.table().params()); ++p)
+    kernels::copy(context, (from.*values)(p), (to.*values)(p));
+  if (context.device() != Device::host()) accelerator().wait(context.stream());
+}
+
+/// A batch's rows where the context is.
+class Placed {
+ public:
+  Placed(const Context& context, Batch& batch) : micro_batch(batch.whole()) {
+    for (Tensor* rows : {&micro_batch.tokens_R, &micro_batch.labels_R, &micro_batch.positions_R}) {
+      Buffer& buffer = buffers_.emplace_back(context.device(), rows->bytes());
+      const Tensor there(buffer, rows->dtype(), rows->shape());
+      kernels::copy(context, *rows, there);
+      *rows = there;
+    }
+  }
+  MicroBatch micro_batch;
+
+ private:
+  std::vector<Buffer> buffers_;
+};
+
+void check_golden(const std::string& name, const Context& context, DType dtype, double tolerance) {
+  const Hdf5Reader file(golden_folder() / (name + "." + std::string(dtype_name(dtype)) + ".h5"));
+  INFO(file.path() << " on " << context.device().to_string()
+                   << (context.reference_only() ? " with reference kernels" : ""));
   const ModelSpec spec = parse_hf_config(file.string_attribute("/", "config").value(), file.path().string());
-  Context context(2, Device::host());
-  context.set_reference_only(reference);
-  context.set_arithmetic(multiply);
-  Decoder decoder(spec, dtype);
-  load_weights(file, decoder);
+  const Decoder here(spec, dtype), decoder(spec, dtype, Kept::everything, context.device());
+  load_weights(file, here);
+  copy_all(context, here, decoder, &Decoder::weight);
   const auto& shape_BT = file.info("/tokens").shape;
   Batch batch(static_cast<std::int64_t>(shape_BT[0]), static_cast<std::int64_t>(shape_BT[1]),
               file.read_all<std::int32_t>("/tokens"), file.read_all<std::int32_t>("/labels"));
+  const Placed placed(context, batch);
 
-  Flight flight(decoder, batch.whole());
+  Flight flight(decoder, placed.micro_batch);
   flight.forward(context);
   const Expected logits(file, "logits", tolerance), loss(file, "loss", tolerance);
-  const double loss_error = loss.error({flight.loss_sum() / static_cast<double>(batch.targets())});
+  const OnHost nll(context, flight.nll());
+  const std::vector<double> losses = test::to_doubles(nll.tensor());
+  const double loss_sum = std::accumulate(losses.begin(), losses.end(), 0.0);
+  const double loss_error = loss.error({loss_sum / static_cast<double>(batch.targets())});
   CHECK(loss_error <= loss.tolerance);
-  const double logits_error = logits.error(test::to_doubles(flight.logits(context)));
+  const double logits_error =
+      logits.error(test::to_doubles(OnHost(context, flight.logits(context)).tensor()));
   CHECK(logits_error <= logits.tolerance);
   flight.backward(context);
   UNSCOPED_INFO("logits differ by " << logits_error << ", the loss by " << loss_error);
-  check_gradients(file, decoder, tolerance);
+  copy_all(context, decoder, here, &Decoder::grad);
+  check_gradients(file, here, tolerance);
 }
 
 const std::vector<std::string> models{"gpt2_tied",      "gpt2_untied",      "llama_mha_untied",
                                       "llama_gqa_tied", "llama_gqa_untied", "llama3_rope_biases",
                                       "mistral_window", "qwen2_tied",       "qwen2_window"};
+const std::vector<std::string> models_bf16{"gpt2_untied", "llama3_rope_biases", "mistral_window",
+                                           "qwen2_tied"};
 
 }  // namespace
 
 TEST_CASE("logits, loss and gradients are those of transformers in fp64") {
-  for (const std::string& name : models) check_golden(name, DType::f64, true, 1e-10);
-}
-TEST_CASE("logits, loss and gradients are those of transformers in fp32 with reference kernels") {
-  for (const std::string& name : models) check_golden(name, DType::f32, true, 1e-5);
+  const Context context(2, Device::host());
+  for (const std::string& name : models) check_golden(name, context, DType::f64, 1e-10);
 }
 TEST_CASE("logits, loss and gradients are those of transformers in fp32") {
-  for (const std::string& name : models) check_golden(name, DType::f32, false, 1e-5);
+  Context context(2, Device::host());
+  context.set_reference_only(GENERATE(true, false));
+  for (const std::string& name : models) check_golden(name, context, DType::f32, 1e-5);
 }
 TEST_CASE("logits, loss and gradients in bf16 are as near to the exact ones as those of transformers") {
-  for (const std::string name : {"gpt2_untied", "llama3_rope_biases", "mistral_window", "qwen2_tied"}) {
-    for (const Arithmetic multiply : {Arithmetic::fp32, Arithmetic::bf16, Arithmetic::amx}) {
-      if (kernels::multiplies_in(multiply)) check_golden(name, DType::bf16, false, 2e-2, multiply);
-    }
+  Context context(2, Device::host());
+  for (const Arithmetic multiply : {Arithmetic::fp32, Arithmetic::bf16, Arithmetic::amx}) {
+    if (!kernels::multiplies_in(multiply)) continue;
+    context.set_arithmetic(multiply);
+    for (const std::string& name : models_bf16) check_golden(name, context, DType::bf16, 2e-2);
   }
+}
+TEST_CASE("logits, loss and gradients on a device are those of transformers", "[device]") {
+  const test_device::Use device(1);
+  const Context context(1, Device::gpu(0));
+  for (const std::string& name : models) {
+    check_golden(name, context, DType::f64, 1e-10);
+    check_golden(name, context, DType::f32, 1e-5);
+  }
+  for (const std::string& name : models_bf16) check_golden(name, context, DType::bf16, 2e-2);
 }

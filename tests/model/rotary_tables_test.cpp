@@ -8,7 +8,7 @@
 using namespace dt;
 using namespace dt::model;
 
-TEST_CASE("the tables of rotary positions have the same bits on a device") {
+TEST_CASE("the tables of rotary positions have the same bits on a device", "[device]") {
   const test_device::Use device(1);
   const Context context(1, Device::gpu(0));
   const ModelSpec spec = load_model_spec("llama-tiny");

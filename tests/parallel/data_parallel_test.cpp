@@ -187,7 +187,7 @@ TEST_CASE("any number of ranks has equal bits on all of them and the sum but for
   }
 }
 
-TEST_CASE("gradients that lie on a device have the bits of the host's, whatever ranks divide") {
+TEST_CASE("gradients that lie on a device have the bits of the host's, whatever ranks divide", "[device]") {
   for (const int ranks : {2, 3}) {
     for (const int stage : {0, 1, 2, 3}) {
       INFO(ranks << " ranks, stage " << stage);

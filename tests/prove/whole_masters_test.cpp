@@ -9,7 +9,7 @@
 
 using namespace dt;
 
-TEST_CASE("what ranks hold on devices is put together on the first one's host") {
+TEST_CASE("what ranks hold on devices is put together on the first one's host", "[device]") {
   const model::Layout layout = GENERATE(model::Layout{}, model::Layout{.dp = 2, .zero = 1},
                                         model::Layout{.dp = 2, .zero = 3}, model::Layout{.tp = 2});
   const Device device = GENERATE(Device::host(), Device::gpu(0));

@@ -13,6 +13,7 @@
 #include "model/initialise.hpp"
 #include "model/unit.hpp"
 #include "support/whole_layout.hpp"
+#include "tensor/accelerator.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/host_tensor.hpp"
 
@@ -21,8 +22,8 @@ namespace dt::test {
 /// A buffer and a tensor over it.
 struct OwnedTensor {
   OwnedTensor() = default;
-  OwnedTensor(DType dtype, Shape shape)
-      : buffer(Device::host(), static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype)),
+  OwnedTensor(DType dtype, Shape shape, Device device = Device::host())
+      : buffer(device, static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype)),
         tensor(buffer, dtype, std::move(shape)) {}
   Buffer buffer;
   Tensor tensor;
@@ -99,17 +100,20 @@ struct Batch {
 /// Weights, gradients and units of a whole decoder. Both holders of a tied table share its one gradient.
 class Decoder {
  public:
-  Decoder(const model::ModelSpec& spec, DType dtype, model::Kept kept = model::Kept::everything)
+  Decoder(const model::ModelSpec& spec, DType dtype, model::Kept kept = model::Kept::everything,
+          Device device = Device::host())
       : spec_(spec),
         table_(spec),
         dtype_(dtype),
-        units_(model::make_units(Device::host(), spec, table_, dtype, kept)),
+        device_(device),
+        units_(model::make_units(device, spec, table_, dtype, kept)),
         weights_(table_.params().size()),
         grads_(table_.params().size()) {
     for (const model::GroupSpec& group : table_.groups()) {
       const model::FlatLayout flat = dt_test::whole_layout(table_, group);
       for (auto* tensors : {&weights_, &grads_}) {
-        buffers_.emplace_back(tensors == &weights_ ? dtype : statistics_dtype(dtype), Shape{flat.numel});
+        buffers_.emplace_back(tensors == &weights_ ? dtype : statistics_dtype(dtype), Shape{flat.numel},
+                              device);
         for (std::size_t i = 0; i < group.params.size(); ++i) {
           const Shape& shape = table_.params()[static_cast<std::size_t>(group.params[i])].shape;
           (*tensors)[static_cast<std::size_t>(group.params[i])] =
@@ -133,6 +137,7 @@ class Decoder {
   const model::ParameterTable& table() const { return table_; }
   const std::vector<std::unique_ptr<model::Unit>>& units() const { return units_; }
   DType dtype() const { return dtype_; }
+  Device device() const { return device_; }
   const Tensor& weight(int param) const { return weights_[static_cast<std::size_t>(param)]; }
   const Tensor& grad(int param) const { return grads_[static_cast<std::size_t>(param)]; }
   std::vector<Tensor> unit_weights(std::size_t unit) const { return of_unit(unit, weights_); }
@@ -148,6 +153,7 @@ class Decoder {
   model::ModelSpec spec_;
   model::ParameterTable table_;
   DType dtype_;
+  Device device_;
   std::vector<std::unique_ptr<model::Unit>> units_;
   std::vector<OwnedTensor> buffers_;
   std::vector<Tensor> weights_, grads_;
@@ -166,15 +172,14 @@ class Flight {
     for (std::size_t u = 0; u < num_units(); ++u) {
       const model::Unit& unit = *decoder.units()[u];
       const Shape shape = unit.output_shape(micro_batch.batch, micro_batch.sequence);
-      outputs_[u] = OwnedTensor(unit.output_dtype(), shape);
+      outputs_[u] = OwnedTensor(unit.output_dtype(), shape, device());
       const bool is_apart = gradients == OutputGradients::apart;
-      if (u + 1 < num_units() && is_apart) grads_[u] = OwnedTensor(unit.output_dtype(), shape);
+      if (u + 1 < num_units() && is_apart) grads_[u] = OwnedTensor(unit.output_dtype(), shape, device());
       if (u + 1 < num_units() && !is_apart) grads_[u].tensor = outputs_[u].tensor;
-      saved_.emplace_back(Device::host(), unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
-      handovers_.emplace_back(Device::host(), unit.handover_bytes(micro_batch.batch, micro_batch.sequence));
-      for (std::span<std::byte> memory :
-           {outputs_[u].buffer.span(), grads_[u].buffer.span(), saved_[u].span(), handovers_[u].span()})
-        fill_with_nan(memory);
+      saved_.emplace_back(device(), unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
+      handovers_.emplace_back(device(), unit.handover_bytes(micro_batch.batch, micro_batch.sequence));
+      for (const Buffer* memory : {&outputs_[u].buffer, &grads_[u].buffer, &saved_[u], &handovers_[u]})
+        fill_with_nan(*memory);
     }
   }
 
@@ -187,14 +192,15 @@ class Flight {
   }
   /// What the unit saved is forgotten and made again.
   void recompute(const Context& context, std::size_t u) {
-    fill_with_nan(saved_[u].span());
+    fill_with_nan(saved_[u]);
     decoder_.units()[u]->forward(context, micro_batch_, decoder_.unit_weights(u), input(u), {},
                                  saved_[u].span());
   }
   /// Forwards only, as evaluation has them; the logits: [R, V].
   Tensor logits(const Context& context) {
     const model::ModelSpec& spec = decoder_.spec();
-    logits_ = OwnedTensor(decoder_.dtype(), {micro_batch_.batch * micro_batch_.sequence, spec.vocabulary});
+    logits_ = OwnedTensor(decoder_.dtype(), {micro_batch_.batch * micro_batch_.sequence, spec.vocabulary},
+                          device());
     model::MicroBatch evaluated = micro_batch_;
     evaluated.logits_RV = logits_.tensor;
     for (std::size_t u = 0; u < num_units(); ++u) {
@@ -210,8 +216,8 @@ class Flight {
   }
   /// After the unit's backward_input: overwrites what its backward_weight does not need.
   void overwrite_dead(std::size_t u) {
-    if (u > 0 && grads_[u - 1].buffer.data()) fill_with_nan(outputs_[u - 1].buffer.span());
-    if (decoder_.units()[u]->has_gradients_in_forward()) fill_with_nan(saved_[u].span());
+    if (u > 0 && grads_[u - 1].buffer.data()) fill_with_nan(outputs_[u - 1].buffer);
+    if (decoder_.units()[u]->has_gradients_in_forward()) fill_with_nan(saved_[u]);
   }
   void backward_weight(const Context& context, std::size_t u) {
     decoder_.units()[u]->backward_weight(context, micro_batch_, grads_[u].tensor, decoder_.unit_grads(u),
@@ -227,15 +233,24 @@ class Flight {
     }
   }
 
-  /// Σ nll over the micro-batch's targets.
+  const Tensor& nll() const { return outputs_.back().tensor; }
+  /// Σ nll over the micro-batch's targets; on the host.
   double loss_sum() const {
     const auto nll = outputs_.back().tensor.span<double>();
     return std::accumulate(nll.begin(), nll.end(), 0.0);
   }
 
  private:
-  static void fill_with_nan(std::span<std::byte> memory) {
-    std::fill(memory.begin(), memory.end(), std::byte{0xFF});
+  Device device() const { return decoder_.device(); }
+  static void fill_with_nan(const Buffer& memory) {
+    const bool is_here = memory.device() == Device::host();
+    const Buffer nan(Device::host(), is_here ? 0 : memory.bytes());
+    const std::span<std::byte> bytes = is_here ? memory.span() : nan.span();
+    std::fill(bytes.begin(), bytes.end(), std::byte{0xFF});
+    if (is_here) return;
+    const OwnStream stream(memory.device());
+    accelerator().copy(stream, memory.data(), nan.data(), nan.bytes());
+    accelerator().wait(stream);
   }
   Tensor input(std::size_t u) const { return u == 0 ? Tensor{} : outputs_[u - 1].tensor; }
 

@@ -59,7 +59,7 @@ TEST_CASE("the host's tensors are read and written where they lie, at once") {
   CHECK(moved_to(Device::host(), std::move(same)).data() == data);
 }
 
-TEST_CASE("a device's tensors are filled and read in parts of bounded size") {
+TEST_CASE("a device's tensors are filled and read in parts of bounded size", "[device]") {
   const std::size_t most_bytes = GENERATE(1, 4, 16, 20, 56, 1000);
   const test_device::Use device(most_bytes);
   const Context context(1, gpu);
@@ -87,7 +87,7 @@ TEST_CASE("a device's tensors are filled and read in parts of bounded size") {
   CHECK(seen == counted(3, 14));
 }
 
-TEST_CASE("a copy for the host holds what the stream was given before") {
+TEST_CASE("a copy for the host holds what the stream was given before", "[device]") {
   const test_device::Use device(1);
   const Context context(1, gpu);
   const Buffer buffer(gpu, 12);
@@ -101,7 +101,7 @@ TEST_CASE("a copy for the host holds what the stream was given before") {
   CHECK_FALSE(OnHost(context, Tensor()).tensor());
 }
 
-TEST_CASE("a buffer that is moved to a device holds there what it held") {
+TEST_CASE("a buffer that is moved to a device holds there what it held", "[device]") {
   const test_device::Use device(1);
   Buffer here(Device::host(), 12);
   const std::vector<float> values{4, 5, 6};

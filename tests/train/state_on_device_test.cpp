@@ -161,7 +161,7 @@ void save_and_load(const Saving& c, const Run& run, const comm::Ranks& ranks, st
 
 }  // namespace
 
-TEST_CASE("initial values on a device have the CPU's bits") {
+TEST_CASE("initial values on a device have the CPU's bits", "[device]") {
   const parallel::Precision precision =
       GENERATE(parallel::Precision{}, half, parallel::Precision{.compute = DType::f16},
                parallel::Precision{.compute = DType::f64, .gradient = DType::f64});
@@ -176,7 +176,7 @@ TEST_CASE("initial values on a device have the CPU's bits") {
   });
 }
 
-TEST_CASE("a state that was saved on one device is the same on another") {
+TEST_CASE("a state that was saved on one device is the same on another", "[device]") {
   const auto c = GENERATE(Saving{gpu, host, true, {}, {}, 0}, Saving{gpu, host, false, {}, half, 1},
                           Saving{gpu, host, true, 1, half, 0}, Saving{gpu, host, false, 1, {}, 1},
                           Saving{gpu, gpu, true, 2, half, 1}, Saving{gpu, host, false, 2, {}, 0},
@@ -190,7 +190,8 @@ TEST_CASE("a state that was saved on one device is the same on another") {
   CHECK(differences == 0);
 }
 
-TEST_CASE("a save is of the state that the stream was making at its begin, whatever it is given later") {
+TEST_CASE("a save is of the state that the stream was making at its begin, whatever it is given later",
+          "[device]") {
   const auto seed = static_cast<std::uint64_t>(GENERATE(range(1, 9)));
   const bool in_background = GENERATE(true, false);
   const test_device::Use device(seed);
@@ -215,7 +216,8 @@ TEST_CASE("a save is of the state that the stream was making at its begin, whate
   });
 }
 
-TEST_CASE("ranks on different devices have the same digests of the same state, and others of another") {
+TEST_CASE("ranks on different devices have the same digests of the same state, and others of another",
+          "[device]") {
   const bool differs = GENERATE(false, true);
   const test_device::Use device(1);
   std::atomic<int> refused = 0;

@@ -87,7 +87,7 @@ class Decoder(nn.Module):
     def forward(self, tokens, labels):
         x = self.tokens(tokens)
         if self.positions:
-            x = x + self.positions(torch.arange(tokens.shape[1]))
+            x = x + self.positions(torch.arange(tokens.shape[1], device=tokens.device))
         for block in self.blocks:
             x = block(x)
         logits = self.head(self.norm(x))

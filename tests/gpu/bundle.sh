@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# bundle.sh BUILD OUT: a folder that runs wherever it is put, on a machine with a GPU and glibc as new as here, and OUT.tar.gz of it: the
+# tools, the tests that compute on GPUs, the tools' cases, golden data, and the shared libraries that a bare machine lacks. BUILD has tests and CUDA.
+set -euo pipefail
+build=${1:?usage: bundle.sh BUILD OUT} out=${2:?usage: bundle.sh BUILD OUT}
+tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+most_bytes=$((60 << 20))
+
+programs=("$build"/bin/{dt-train,dt-shard-data,dt-checkpoint,dt-merge,dt-allreduce-bench})
+programs+=("$build"/bin/gpu_*)
+programs+=("$(command -v h5diff)") # that cases compare files with
+for program in "${programs[@]}"; do
+  [[ -x $program ]] || { echo "bundle.sh: $program is missing; what is for GPUs takes nvcc" >&2 && exit 1; }
+done
+
+rm -rf "$out" "$out.tar.gz"
+mkdir -p "$out"/{bin,lib,tests,torch}
+cp "${programs[@]}" "$out/bin"
+cp -r "$tests/cmd" "$tests/golden" "$out/tests"
+cp "$tests"/bench/table/torch_{models,step}.py "$out/torch"
+install -m 755 "$tests/gpu/gpu-check.sh" "$out"
+
+# All that programs are linked to but glibc. CUDA's own are not among it: programs load them when they need them.
+glibc='^(ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libutil|libmvec)[-.]'
+ldd "${programs[@]}" | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' | sort -u | while read -r name path; do
+  [[ $name =~ $glibc ]] || cp -L "$path" "$out/lib/$name"
+done
+strip --strip-debug "$out"/bin/* "$out"/lib/*
+origin="\$ORIGIN" # for the loader: where the file is that needs another
+patchelf --set-rpath "$origin/../lib" "$out"/bin/*
+patchelf --set-rpath "$origin" "$out"/lib/*
+
+tar -C "$(dirname "$out")" -czf "$out.tar.gz" "$(basename "$out")"
+bytes=$(stat -c %s "$out.tar.gz")
+if ((bytes > most_bytes)); then echo "bundle.sh: $out.tar.gz has $bytes bytes, more than $most_bytes" >&2 && exit 1; fi
+echo "$out.tar.gz: $((bytes >> 20)) MiB, of $(du -sm "$out" | cut -f 1) MiB; on a machine with a GPU: gpu-check.sh in it"

@@ -1,0 +1,252 @@
+#!/usr/bin/env bash
+# gpu-check.sh [SECTION...]: what dt promises of GPUs, tried on this machine's first one in less than nine minutes, without network.
+# Sections, all by default: kernels sanitizer training layouts checkpoints bench. Ends with a table; exit status 1 if a check failed.
+# What is not there (a GPU, compute-sanitizer, a python with torch) is skipped, and said. TORCH_PYTHON names a python that has torch;
+# DT_GPU_CHECK_LOGS a folder for what the checks printed (default: gpu-check-logs in the working directory).
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+mkdir -p "${DT_GPU_CHECK_LOGS:=gpu-check-logs}" || exit 1
+logs=$(cd "$DT_GPU_CHECK_LOGS" && pwd)
+rm -f "$logs"/[0-9][0-9][0-9]*.{log,row}
+all_sections=(kernels sanitizer training layouts checkpoints bench)
+overall_s=530 # for all of it
+work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-check-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+torch_library_path=${LD_LIBRARY_PATH:-} # PyTorch has CUDA's libraries of its own
+export here work PATH=$here/bin:$PATH DT_TESTS=$here/tests DT_GPU_TRAIN=dt-train
+num_rows=0
+
+# row CHECK BOUND MEASURED RESULT: a line of the table; results: ok, FAIL, skipped.
+row() {
+  printf -v number %03d $((++num_rows))
+  write_row "$number" "$@"
+}
+write_row() { printf '%s\t%s\t%s\t%s\n' "$2" "$3" "$4" "$5" >"$logs/$1.row"; }
+
+# seconds_for N: as many, or what is left of all.
+seconds_for() {
+  local left=$((overall_s - SECONDS))
+  echo $((left < 1 ? 1 : left < $1 ? left : $1))
+}
+
+# bounded SECONDS COMMAND...: its status, 124 where it had to be ended.
+bounded() {
+  timeout --kill-after=5 "$(seconds_for "$1")" "${@:2}"
+}
+
+# last_words LOG: why it ended as it did, on one line.
+last_words() {
+  grep -v '^[[:space:]]*$' "$1" | tail -n 1 | tr '\t' ' ' | cut -c 1-150
+}
+
+# outcome NUMBER CHECK BOUND STATUS LOG TOOK_S
+outcome() {
+  local took="$6 s" log=$5
+  case $4 in
+    0) write_row "$1" "$2" "$3" "$(last_words "$log") [$took]" ok ;;
+    77) write_row "$1" "$2" "$3" "$(last_words "$log" | sed 's/^SKIP: //')" skipped ;;
+    124 | 137) write_row "$1" "$2" "$3" "not done after $took ($log)" FAIL ;;
+    *) write_row "$1" "$2" "$3" "exit $4: $(last_words "$log") ($log)" FAIL ;;
+  esac
+}
+
+# start_check CHECK BOUND SECONDS COMMAND...: a row of how the command ends, and with which last line; `wait` waits for it.
+start_check() {
+  local name=$1 bound=$2 budget=$3 number log
+  shift 3
+  printf -v number %03d $((++num_rows))
+  if ((overall_s - SECONDS < 5)); then
+    write_row "$number" "$name" "$bound" "no time left of $overall_s s: run its section by itself" skipped
+    return
+  fi
+  log=$logs/$number-${name//[^a-z0-9]/-}.log
+  echo "  $name ..." >&2
+  {
+    local begin=$SECONDS status=0
+    bounded "$budget" "$@" >"$log" 2>&1 </dev/null || status=$?
+    outcome "$number" "$name" "$bound" $status "$log" $((SECONDS - begin))
+  } &
+}
+# check ...: the same, alone.
+check() {
+  start_check "$@"
+  wait
+}
+
+# case_of FILE: one of the tools' cases, with what it measured if it says nothing: that it passed.
+case_of() { bash "$DT_TESTS/cmd/$1" && echo passed; }
+export -f case_of
+
+# Where the loader does not find cuBLASLt: a toolkit's folder, or that of a python's packages.
+find_cuda_libraries() {
+  if ldconfig -p 2>/dev/null | grep -qE 'libcublasLt\.so\.1[23]'; then return; fi
+  local folder packages
+  packages=$("${TORCH_PYTHON:-python3}" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null)
+  for folder in /usr/local/cuda*/lib64 /usr/local/cuda*/targets/*/lib "${packages:-/usr/local/lib/python3/dist-packages}"/nvidia/*/lib; do
+    if compgen -G "$folder/libcublasLt.so.1[23]" >/dev/null; then
+      export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+      return
+    fi
+  done
+}
+
+# Why nothing can run; empty where a GPU answers.
+missing_gpu() {
+  local said status=0
+  said=$("$here/bin/gpu_tensor" --list-tags 2>&1) || status=$?
+  [[ $status != 77 ]] || sed -n 's/^SKIP: //p' <<<"$said"
+  [[ $status != 126 && $status != 127 ]] || echo "$here/bin/gpu_tensor does not start: $said"
+}
+
+# --- sections
+
+# one_case RESULTS END COMMAND... CASE: of the kernels' tests, by COMMAND; a line in the file RESULTS, unless it is past END.
+one_case() {
+  local results=$1 end=$2 name=${!#} status=0 left
+  left=$((end - $(date +%s)))
+  ((left > 0)) || return 0
+  # Commas part the patterns that a program takes.
+  timeout --kill-after=5 $left "${@:3:$#-3}" "$here/bin/gpu_kernels" "${name//,/\\,}" || status=$?
+  case $status in
+    0) echo good ;;
+    124 | 137) ;;
+    *) echo bad && echo "FINDING (exit $status): $name" >&2 ;;
+  esac >>"$results"
+}
+
+# each_case SECONDS all|some COMMAND...: all of them, several at a time, while there is time. Fails where any does, or all or
+# some were not tried.
+each_case() {
+  local end=$(($(date +%s) + $1)) names results jobs=$(($(nproc) / 3)) good bad total
+  results=$(mktemp "$work/XXXXXX") names=$(mktemp "$work/XXXXXX")
+  "$here/bin/gpu_kernels" --list-test-names-only '[device]' >"$names"
+  xargs -d '\n' -n 1 -P $((jobs < 1 ? 1 : jobs)) bash -c 'one_case "$@"' _ "$results" "$end" "${@:3}" <"$names"
+  good=$(grep -c good "$results") bad=$(grep -c bad "$results")
+  total=$(wc -l <"$names")
+  echo "$bad findings in $((good + bad)) of $total cases"
+  ((bad == 0 && good > 0)) && [[ $2 == some || $good == "$total" ]]
+}
+export -f one_case each_case
+
+# Every test that uses a device: kernels against their references, copies, messages between ranks, sums, state, golden data.
+kernels() {
+  local program
+  for program in "$here"/bin/gpu_*; do
+    if [[ $program == */gpu_kernels ]]; then
+      start_check "tests: gpu_kernels" "all pass" 150 bash -c 'each_case 140 all env'
+    else
+      start_check "tests: $(basename "$program")" "all pass" 150 "$program" '[device]'
+    fi
+  done
+  wait
+}
+
+sanitizer() {
+  local tool
+  sanitizer=$(command -v compute-sanitizer || compgen -G '/usr/local/cuda*/bin/compute-sanitizer' | tail -n 1)
+  export sanitizer
+  for tool in memcheck racecheck initcheck; do
+    if [[ -z $sanitizer ]]; then
+      row "compute-sanitizer $tool" "0 findings" "compute-sanitizer is neither on PATH nor in /usr/local/cuda*/bin" skipped
+    else # 86 is no status of a test's own
+      start_check "compute-sanitizer $tool" "0 findings" 125 bash -c "each_case 115 some \"\$sanitizer\" --tool $tool --error-exitcode 86"
+    fi
+  done
+  wait
+}
+
+training() {
+  check "training as on the CPU, twice the same bits" "fp32 1e-5, fp64 1e-12, 16 bits 2e-3" 120 bash -c 'case_of dt-train/trains_on_device.sh'
+}
+
+layouts() {
+  start_check "layouts of ranks that share the GPU" "same bits as promised" 120 bash -c 'case_of dt-train/device_layouts.sh'
+  start_check "50 steps of four families, 14 layouts" "1e-5 of the CPU's" 150 bash -c 'case_of dt-train/long_device.sh'
+  wait
+}
+
+checkpoints() {
+  check "checkpoints: CPU to GPU to CPU" "same bits" 60 bash -c 'case_of dt-train/device_checkpoints.sh'
+}
+
+# A python that has torch and sees the GPU with it.
+find_torch() {
+  local python
+  for python in "${TORCH_PYTHON:-}" python3 python /opt/*/bin/python3; do
+    if [[ -n $python ]] && LD_LIBRARY_PATH=$torch_library_path "$python" -c 'import torch; exit(not torch.cuda.is_available())' 2>/dev/null; then
+      echo "$python"
+      return
+    fi
+  done
+}
+
+# dt_speed MICRO_BATCH: tokens/s of the best step after the first ones.
+dt_speed() {
+  seq 1 400000 >text && dt-shard-data --quiet --out "shards-$1" text >/dev/null || return
+  dt-train --quiet --model gpt2-124m --data "shards-$1" --run "run-$1" --device cuda --precision bf16 --sequence-length 1024 \
+    --micro-batch "$1" --global-batch 32 --steps 12 --lr 1e-4 --save-every 0 --eval-batches 1 --peak-flops 1e15 >&2 || return
+  sed -nE 's/.*"kind":"train","step":([0-9]+),.*"tokens_per_s":([0-9.e+]+).*/\1 \2/p' "run-$1/metrics.jsonl" |
+    awk '$1 > 3 && $2 > best {best = $2} END {printf "%.0f tokens/s\n", best; exit !(best > 0)}'
+}
+export -f dt_speed
+
+# torch_speed MICRO_BATCH MODE
+torch_speed() {
+  echo '{"model_type":"gpt2","vocab_size":50257,"n_embd":768,"n_layer":12,"n_head":12,"n_positions":1024}' >gpt2.json
+  "$torch_python" "$here/torch/torch_step.py" --device cuda --model gpt2.json --length 1024 --batch "$1" --steps 10 --modes "$2" |
+    sed -nE 's/.*"step_s": ([0-9.e+-]+).*/\1/p' | awk -v tokens=$(($1 * 1024)) '{printf "%.0f tokens/s\n", tokens / $1} END {exit NR == 0}'
+}
+export -f torch_speed
+
+bench() {
+  local micro mode
+  cd "$work" || return
+  torch_python=$(find_torch)
+  export torch_python
+  for micro in 4 16 32; do
+    check "dt-train gpt2-124m bf16, T 1024, micro-batch $micro of 32" "none" 60 bash -c "dt_speed $micro"
+    rm -rf "$work"/run-* "$work"/shards-*
+    for mode in eager-autocast compiled-autocast; do
+      if [[ -z $torch_python ]]; then
+        row "PyTorch $mode, gpt2-124m, batch $micro" "none" "no python with torch that sees a GPU (TORCH_PYTHON)" skipped
+      elif [[ $mode == eager* || $micro == 16 ]]; then
+        check "PyTorch $mode, gpt2-124m, batch $micro" "none" 60 env LD_LIBRARY_PATH="$torch_library_path" bash -c "torch_speed $micro $mode"
+      fi
+    done
+  done
+}
+
+table() {
+  local count
+  echo
+  cat "$logs"/*.row | awk -F '\t' 'BEGIN {printf "%-52s  %-36s  %-8s %s\n", "check", "bound", "", "measured"}
+    {printf "%-52s  %-36s  %-8s %s\n", $1, $2, $4, $3}'
+  for result in ok FAIL skipped; do
+    count=$(cat "$logs"/*.row | awk -F '\t' -v result=$result '$4 == result' | wc -l)
+    echo -n "$count $result, "
+  done
+  echo "$SECONDS s; logs in $logs"
+  ! cut -f 4 "$logs"/*.row | grep -qx FAIL
+}
+
+for section in "$@"; do
+  if [[ " ${all_sections[*]} " != *" $section "* ]]; then
+    echo "gpu-check.sh: '$section' is none of: ${all_sections[*]}" >&2
+    exit 2
+  fi
+done
+[[ $# -gt 0 ]] || set -- "${all_sections[@]}"
+find_cuda_libraries
+missing=$(missing_gpu)
+for section in "$@"; do
+  echo "$section" >&2
+  num_rows=$((num_rows / 100 * 100 + 100))
+  if [[ -n $missing ]]; then
+    row "$section" "" "$missing" skipped
+    continue
+  fi
+  # In a shell of its own: what ends one ends no other.
+  ("$section") || write_row $((num_rows + 99)) "$section" "" "the section ended early, with status $?" FAIL
+done
+table

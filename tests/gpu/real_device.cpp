@@ -1,0 +1,47 @@
+// In place of the test device, this machine's GPUs: the same cases linked to this compute there. Exit status
+// 77 where no GPU answers.
+
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+#include <iostream>
+
+#include "base/error.hpp"
+#include "device/test_device.hpp"
+#include "kernels/cuda/use.hpp"
+#include "kernels/gpu_kernels.hpp"
+#include "tensor/accelerator.hpp"
+
+namespace dt::test_device {
+
+/// A GPU takes threads and streams in its own order.
+Use::Use(std::uint64_t) {
+  kernels::cuda::use_gpus();
+}
+
+Use::~Use() {
+  kernels::set_gpu_kernels(nullptr);
+  set_accelerator(nullptr);
+}
+
+}  // namespace dt::test_device
+
+namespace {
+
+/// Empty where GPUs answer.
+std::string what_is_missing() {
+  const dt::test_device::Use device(1);
+  try {
+    return dt::accelerator().gpus().empty() ? "no GPU may be seen" : "";
+  } catch (const dt::Error& error) {
+    return error.message();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string missing = what_is_missing();
+  if (missing.empty()) return Catch::Session().run(argc, argv);
+  std::cout << "SKIP: " << missing << "\n";
+  return 77;
+}
