@@ -43,7 +43,7 @@ bench::Call MpiBackend::prepare(const bench::Problem& problem, const Tensor& in,
 }
 
 std::vector<std::unique_ptr<bench::Backend>> make_backends(const std::vector<std::string>& names,
-                                                           const comm::Ranks& ranks) {
+                                                           Device device, const comm::Ranks& ranks) {
   std::vector<std::unique_ptr<bench::Backend>> backends;
   const auto add = [&](const std::string& name) {
     const auto is_same = [&](const auto& made) { return made->name() == name; };
@@ -56,7 +56,8 @@ std::vector<std::unique_ptr<bench::Backend>> make_backends(const std::vector<std
     }
   };
   for (const std::string& name : names) add(name);
-  if (names.empty()) add(ranks.collectives != nullptr ? "mpi" : "dt");
+  const bool has_mpi = ranks.collectives != nullptr && device == Device::host();
+  if (names.empty()) add(has_mpi ? "mpi" : "dt");
   return backends;
 }
 

@@ -26,8 +26,9 @@ class MpiBackend final : public bench::Backend {
   comm::Communicator& group_;
 };
 
-/// In the order of `names`, each once; without names mpi where MPI runs, else dt.
+/// In the order of `names`, each once; without names mpi where MPI runs and takes the device's memory, else
+/// dt.
 std::vector<std::unique_ptr<bench::Backend>> make_backends(const std::vector<std::string>& names,
-                                                           const comm::Ranks& ranks);
+                                                           Device device, const comm::Ranks& ranks);
 
 }  // namespace dt::allreduce_bench

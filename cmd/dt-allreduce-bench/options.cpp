@@ -28,6 +28,17 @@ void check_names(const Options& options) {
   }
 }
 
+void check_device(const Options& options) {
+  if (options.device == "cpu") return;
+  for (const std::string& name : options.backends) {
+    if (name == "dt") continue;
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("--backend {} takes memory of hosts alone, not of --device {}", name, options.device),
+        "give --backend dt, or --device cpu");
+  }
+}
+
 void check_sizes(const OptionTable& table, const Options& options) {
   const auto element = static_cast<std::int64_t>(dtype_bytes(bench::parse_dtype_name(options.dtype)));
   const auto check_multiple = [&](const char* option, std::int64_t bytes) {
@@ -96,7 +107,9 @@ void declare(OptionTable& table, Options& options) {
       .add(
           "backend", &options.backends, "LIST",
           "mpi: the MPI library's own operations; dt: those that dt-train uses; mpi,dt: one after the other; "
-          "default: mpi under mpirun or srun, else dt")
+          "default: mpi under mpirun or srun, else dt; on GPUs dt alone")
+      .choice("device", &options.device, {"cpu", "cuda"},
+              "whose memory the elements lie in: hosts', or that of GPUs, of which each rank takes one")
       .choice("dtype,d", &options.dtype, bench::dtype_names(), "type of the elements")
       .choice("reduction,r", &options.reduction, bench::reduction_names(), "how ranks' elements are combined")
       .add("root", &options.root, "RANK", "where broadcasts start")
@@ -127,6 +140,7 @@ void declare(OptionTable& table, Options& options) {
                "dt's operations beside MPI's, for programs")
       .check([&table, &options] {
         check_names(options);
+        check_device(options);
         check_sizes(table, options);
         check_timeout(options);
         check_files(options);

@@ -22,6 +22,7 @@ struct Options {
   Duration timeout{300};  // of each size of an operation
   std::string dtype = "float";
   std::string reduction = "sum";
+  std::string device = "cpu";
   std::int64_t root = 0;
   std::optional<std::string> csv;
   std::optional<std::string> json_file;

@@ -10,6 +10,7 @@
 #include "bench/report.hpp"
 #include "bench/time_limit.hpp"
 #include "cmd/dt-allreduce-bench/backends.hpp"
+#include "cmd/dt-allreduce-bench/rank_device.hpp"
 #include "comm/exchange.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "comm/mpi/world.hpp"
@@ -85,8 +86,10 @@ std::int64_t largest_bytes(const std::vector<Sweep>& sweeps) {
   return largest;
 }
 
-void check_memory(std::int64_t max_bytes, int ranks_on_host) {
-  const double needed = static_cast<double>(bench::Workspace::bytes_needed(max_bytes)) * ranks_on_host;
+/// Of the host's memory alone: who asks a GPU for more than it has is told.
+void check_memory(std::int64_t max_bytes, Device device, int ranks_on_host) {
+  const double needed =
+      static_cast<double>(bench::Workspace::host_bytes_needed(max_bytes, device)) * ranks_on_host;
   if (needed <= static_cast<double>(usable_memory_bytes())) return;
   throw Error(
       ErrorKind::environment,
@@ -118,13 +121,15 @@ class ResultFile {
   File special_;  // a pipe or a device, which is not replaced
 };
 
-bench::RunDescription describe(const Request& request, const comm::Ranks& ranks) {
+bench::RunDescription describe(const Request& request, const RankDevice& device, const comm::Ranks& ranks) {
   bench::RunDescription run;
   run.command = bench::shell_line(request.arguments);
   run.date = utc_timestamp();
   run.dt_version = build_description();
   if (ranks.collectives != nullptr) run.mpi_version = comm::mpi::library_version();
-  run.hosts = bench::count_hosts(comm::gather_texts(ranks.world, host_name()));
+  run.hosts = bench::count_names(comm::gather_texts(ranks.world, host_name()));
+  run.device = request.options.device;
+  run.gpus = bench::count_names(device.gpu_by_rank());
   run.num_ranks = ranks.world.size();
   run.min_bytes = request.options.min_bytes;
   run.max_bytes = request.options.max_bytes;
@@ -174,7 +179,9 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
   bench::TimeLimit limit(options.timeout.seconds, ranks.abort);
   limit.begin("getting ready to measure");
   check_agreement(request, world);
-  const auto backends = make_backends(options.backends, ranks);
+  const RankDevice rank_device(options.device, ranks);
+  const Device device = rank_device.context().device();
+  const auto backends = make_backends(options.backends, device, ranks);
   const int ranks_on_host = comm::ranks_on_host(world);
   std::vector<Sweep> sweeps;
   std::optional<bench::Workspace> workspace;
@@ -185,12 +192,12 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
                   fmt::format("expected one of {} ranks: 0 to {}", world.size(), world.size() - 1));
     }
     sweeps = plan(options, ranks, backends);
-    check_memory(largest_bytes(sweeps), ranks_on_host);
-    workspace.emplace(largest_bytes(sweeps));
+    check_memory(largest_bytes(sweeps), device, ranks_on_host);
+    workspace.emplace(rank_device.context(), largest_bytes(sweeps));
     if (ranks.is_first() && options.csv) csv.emplace(*options.csv);
     if (ranks.is_first() && options.json_file) json.emplace(*options.json_file);
   });
-  const bench::RunDescription run = describe(request, ranks);
+  const bench::RunDescription run = describe(request, rank_device, ranks);
   limit.end();
   if (world.size() == 1)
     ranks.console.info(

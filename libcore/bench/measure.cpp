@@ -6,6 +6,7 @@
 #include "base/host.hpp"
 #include "bench/pattern.hpp"
 #include "comm/exchange.hpp"
+#include "tensor/host_copy.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::bench {
@@ -34,27 +35,38 @@ Timing over_ranks(comm::Communicator& group, double seconds) {
   return {extremes[0], -extremes[1], sum / group.size(), std::nullopt};
 }
 
-/// Input where this rank gives some, and no trace of a result elsewhere.
-void lay_out(const Problem& problem, int rank, const Workspace::Views& views) {
-  if (!traits(problem.operation).has_data) return;
-  fill_poison(views.out);
-  if (problem.operation != Operation::broadcast || rank == problem.root) fill_input(problem, rank, views.in);
+/// `write` is given all of it, on the host.
+template <class Write>
+void fill(const Context& context, const Tensor& target, const Write& write) {
+  const FillPiece fill_piece = [&](const Piece&, const Tensor& values) { write(values); };
+  fill_from_host(context, Piece::whole(target.shape()), target, fill_piece, target.bytes());
 }
 
-std::int64_t check_once(const Problem& problem, int rank, const Workspace::Views& views, const Call& call) {
-  lay_out(problem, rank, views);
+/// Input where this rank gives some, and no trace of a result elsewhere.
+void lay_out(const Context& context, const Problem& problem, int rank, const Workspace::Views& views) {
+  if (!traits(problem.operation).has_data) return;
+  fill(context, views.out, fill_poison);
+  if (problem.operation == Operation::broadcast && rank != problem.root) return;
+  fill(context, views.in, [&](const Tensor& in) { fill_input(problem, rank, in); });
+}
+
+std::int64_t check_once(const Context& context, const Problem& problem, int rank,
+                        const Workspace::Views& views, const Call& call) {
+  lay_out(context, problem, rank, views);
   call();
   const bool is_source = problem.operation == Operation::broadcast && rank == problem.root;
-  return count_wrong(problem, rank, is_source ? views.in : views.out);
+  const OnHost result(context, is_source ? views.in : views.out);
+  return count_wrong(problem, rank, result.tensor());
 }
 
 }  // namespace
 
-Workspace::Workspace(std::int64_t max_bytes)
-    : first_(Device::host(), std::max(least_bytes, static_cast<std::size_t>(max_bytes))),
-      second_(Device::host(), std::max(least_bytes, static_cast<std::size_t>(max_bytes))) {
+Workspace::Workspace(const Context& context, std::int64_t max_bytes)
+    : context_(context),
+      first_(context.device(), std::max(least_bytes, static_cast<std::size_t>(max_bytes))),
+      second_(context.device(), std::max(least_bytes, static_cast<std::size_t>(max_bytes))) {
   for (const Buffer* buffer : {&first_, &second_})
-    fill_poison(Tensor(*buffer, DType::u8, {static_cast<std::int64_t>(buffer->bytes())}));
+    fill(context, Tensor(*buffer, DType::u8, {static_cast<std::int64_t>(buffer->bytes())}), fill_poison);
 }
 
 Workspace::Views Workspace::views(const Problem& problem, bool in_place, int rank, int in_place_part) {
@@ -78,13 +90,15 @@ Timing measure(comm::Communicator& group, Backend& backend, const Problem& probl
   const Call call = backend.prepare(problem, views.in, views.out);
   const Call barrier = backend.prepare({.operation = Operation::barrier}, {}, {});
 
-  lay_out(problem, rank, views);
+  const Context& context = workspace.context();
+  lay_out(context, problem, rank, views);
   for (std::int64_t i = 0; i < settings.warmup; ++i) call();
   Timing timing = over_ranks(group, time_calls(call, barrier, settings.iterations));
 
   if (settings.checks > 0 && traits(problem.operation).has_data) {
     std::int64_t wrong = 0;
-    for (std::int64_t i = 0; i < settings.checks; ++i) wrong += check_once(problem, rank, views, call);
+    for (std::int64_t i = 0; i < settings.checks; ++i)
+      wrong += check_once(context, problem, rank, views, call);
     comm::all_sum(group, {&wrong, 1});
     timing.wrong = wrong;
   }

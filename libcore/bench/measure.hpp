@@ -6,6 +6,7 @@
 
 #include "bench/backend.hpp"
 #include "tensor/buffer.hpp"
+#include "tensor/context.hpp"
 
 namespace dt::bench {
 
@@ -23,12 +24,18 @@ struct Timing {
   std::optional<std::int64_t> wrong;  // elements on all ranks, in all checks
 };
 
-/// The memory that a rank's operations use: in huge pages where there are any, all of it touched.
+/// The memory that a rank's operations use, of the context's device: the host's in huge pages where there are
+/// any, all of it touched.
 class Workspace {
  public:
   /// For problems of up to so many bytes in all.
-  explicit Workspace(std::int64_t max_bytes);
-  static std::int64_t bytes_needed(std::int64_t max_bytes) { return 2 * max_bytes; }
+  Workspace(const Context& context, std::int64_t max_bytes);
+  /// For a GPU's too: a message each way is under way at a time, and patterns are written and compared on the
+  /// host.
+  static std::int64_t host_bytes_needed(std::int64_t max_bytes, Device device) {
+    return (device == Device::host() ? 2 : 3) * max_bytes;
+  }
+  const Context& context() const { return context_; }
 
   struct Views {
     Tensor in, out;
@@ -36,6 +43,7 @@ class Workspace {
   Views views(const Problem& problem, bool in_place, int rank, int in_place_part);
 
  private:
+  const Context& context_;
   Buffer first_, second_;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 // What ranks put into an operation and what must come out, to the bit: small whole numbers, chosen so that
-// every partial result in any order of ranks is exact in every element type, for any number of ranks.
+// every partial result in any order of ranks is exact in every element type, for any number of ranks. Tensors
+// lie on the host.
 
 #include <cstdint>
 

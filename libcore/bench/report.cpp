@@ -24,15 +24,15 @@ bool is_plain(const std::string& argument) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, int>> count_hosts(const std::vector<std::string>& host_by_rank) {
-  std::vector<std::pair<std::string, int>> hosts;
-  for (const std::string& name : host_by_rank) {
-    auto host =
-        std::find_if(hosts.begin(), hosts.end(), [&](const auto& known) { return known.first == name; });
-    if (host == hosts.end()) host = hosts.insert(hosts.end(), {name, 0});
-    ++host->second;
+std::vector<std::pair<std::string, int>> count_names(const std::vector<std::string>& name_by_rank) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const std::string& name : name_by_rank) {
+    auto count =
+        std::find_if(counts.begin(), counts.end(), [&](const auto& known) { return known.first == name; });
+    if (count == counts.end()) count = counts.insert(counts.end(), {name, 0});
+    ++count->second;
   }
-  return hosts;
+  return counts;
 }
 
 std::string shell_line(const std::vector<std::string>& arguments) {

@@ -17,14 +17,16 @@ struct RunDescription {
   std::string dt_version;                          // "dt 0.1.0, gcc 12.2.0"
   std::string mpi_version;                         // "" without MPI
   std::vector<std::pair<std::string, int>> hosts;  // and the ranks on each
+  std::string device = "cpu";                      // as --device says it
+  std::vector<std::pair<std::string, int>> gpus;   // their names, and the ranks on each kind
   int num_ranks = 1;
   std::int64_t min_bytes = 0, max_bytes = 0;
   std::string step;  // "2 (factor)"
   MeasureSettings settings;
 };
 
-/// The hosts of all ranks, by rank, each once.
-std::vector<std::pair<std::string, int>> count_hosts(const std::vector<std::string>& host_by_rank);
+/// What all ranks have, by rank: each name once, and of how many it is.
+std::vector<std::pair<std::string, int>> count_names(const std::vector<std::string>& name_by_rank);
 /// Arguments as a shell would take them.
 std::string shell_line(const std::vector<std::string>& arguments);
 

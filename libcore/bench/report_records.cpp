@@ -20,14 +20,17 @@ double rounded(double value) {
 }
 
 Json to_json(const RunDescription& run) {
-  Json hosts = Json::array();
+  Json hosts = Json::array(), gpus = Json::array();
   for (const auto& [name, ranks] : run.hosts) hosts.push_back({{"host", name}, {"ranks", ranks}});
+  for (const auto& [name, ranks] : run.gpus) gpus.push_back({{"gpu", name}, {"ranks", ranks}});
   return {{"date", run.date},
           {"command", run.command},
           {"dt_version", run.dt_version},
           {"mpi_version", run.mpi_version},
           {"ranks", run.num_ranks},
           {"hosts", hosts},
+          {"device", run.device},
+          {"gpus", gpus},
           {"min_bytes", run.min_bytes},
           {"max_bytes", run.max_bytes},
           {"iterations", run.settings.iterations},
@@ -94,12 +97,18 @@ void append_columns(Json& columns, const Json& row) {
   }
 }
 
+/// "n1:2 n2:2"
+std::string joined(const std::vector<std::pair<std::string, int>>& counts, const char* separator) {
+  std::string text;
+  for (const auto& [name, ranks] : counts)
+    text += fmt::format("{}{}:{}", text.empty() ? "" : separator, name, ranks);
+  return text;
+}
+
 Json run_columns(const RunDescription& run) {
   Json columns = to_json(run);
-  std::string hosts;
-  for (const auto& [name, ranks] : run.hosts)
-    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : " ", name, ranks);
-  columns["hosts"] = hosts;
+  columns["hosts"] = joined(run.hosts, " ");
+  columns["gpus"] = joined(run.gpus, ", ");  // their names have spaces
   return columns;
 }
 

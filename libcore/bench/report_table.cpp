@@ -23,12 +23,17 @@ std::string timing_cells(const Row& row, const std::optional<Timing>& timing) {
                      row.algorithm_bandwidth(*timing), row.bus_bandwidth(*timing), wrong);
 }
 
+/// "n1 (2), n2 (2)"
+std::string listed(const std::vector<std::pair<std::string, int>>& counts) {
+  std::string text;
+  for (const auto& [name, ranks] : counts)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", name, ranks);
+  return text;
+}
+
 std::string ranks_on_hosts(const RunDescription& run) {
-  std::string hosts;
-  for (const auto& [name, ranks] : run.hosts)
-    hosts += fmt::format("{}{} ({})", hosts.empty() ? "" : ", ", name, ranks);
   return fmt::format("{} {} on {} {}: {}", run.num_ranks, run.num_ranks == 1 ? "rank" : "ranks",
-                     run.hosts.size(), run.hosts.size() == 1 ? "host" : "hosts", hosts);
+                     run.hosts.size(), run.hosts.size() == 1 ? "host" : "hosts", listed(run.hosts));
 }
 
 }  // namespace
@@ -38,6 +43,7 @@ std::string table_head(const RunDescription& run) {
       fmt::format("# {}{}{}\n", run.dt_version, run.mpi_version.empty() ? "" : "; ", run.mpi_version);
   head += fmt::format("# {}  {}\n", run.date, run.command);
   head += fmt::format("# {}\n", ranks_on_hosts(run));
+  head += fmt::format("# device {}{}{}\n", run.device, run.gpus.empty() ? "" : ": ", listed(run.gpus));
   head += fmt::format("# minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} validation: {}\n",
                       run.min_bytes, run.max_bytes, run.step, run.settings.warmup, run.settings.iterations,
                       run.settings.checks);

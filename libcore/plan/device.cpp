@@ -1,117 +1,14 @@
 #include "plan/device.hpp"
 
-#include <algorithm>
-#include <fmt/format.h>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <set>
-
 #include "base/error.hpp"
-#include "base/host.hpp"
 #include "comm/exchange.hpp"
+#include "comm/gpus.hpp"
 #include "plan/precision.hpp"
 #include "tensor/accelerator.hpp"
 
 namespace dt::plan {
 
 namespace {
-
-using Json = nlohmann::json;
-
-SeenGpus look_for_gpus(bool is_wanted) {
-  SeenGpus seen{.host = host_name(), .gpus = {}};
-  if (!is_wanted) return seen;
-  if (!has_accelerator()) {
-    seen.why_none = "this program was built without CUDA";
-    return seen;
-  }
-  try {
-    seen.gpus = accelerator().gpus();
-  } catch (const Error& error) {
-    seen.why_none = error.message();
-  }
-  return seen;
-}
-
-std::string to_text(const SeenGpus& seen) {
-  Json gpus = Json::array();
-  for (const Gpu& gpu : seen.gpus) gpus.push_back({{"name", gpu.name}, {"address", gpu.address}});
-  return Json{{"host", seen.host}, {"gpus", gpus}, {"why_none", seen.why_none}}.dump();
-}
-
-SeenGpus from_text(const std::string& text) {
-  const Json json = Json::parse(text);
-  SeenGpus seen{.host = json["host"], .gpus = {}, .why_none = json["why_none"]};
-  for (const Json& gpu : json["gpus"]) seen.gpus.push_back({.name = gpu["name"], .address = gpu["address"]});
-  return seen;
-}
-
-/// What tells the GPUs of a host apart, whoever sees which of them.
-std::vector<std::string> addresses_of(const SeenGpus& seen) {
-  std::vector<std::string> addresses;
-  for (const Gpu& gpu : seen.gpus) addresses.push_back(gpu.address);
-  return addresses;
-}
-
-std::vector<Device> take_in_turn(const std::vector<SeenGpus>& ranks) {
-  std::map<std::pair<std::string, std::vector<std::string>>, int> takers;  // so far, of those that see these
-  std::vector<Device> devices;
-  for (const SeenGpus& seen : ranks) {
-    const int before = takers[{seen.host, addresses_of(seen)}]++;
-    devices.push_back(Device::gpu(before % static_cast<int>(seen.gpus.size())));
-  }
-  return devices;
-}
-
-/// The ranks of each GPU that has any, by host and address.
-using Users = std::map<std::pair<std::string, std::string>, std::vector<std::size_t>>;
-
-const Gpu& gpu_of(const std::vector<SeenGpus>& ranks, const std::vector<Device>& devices, std::size_t rank) {
-  return ranks[rank].gpus[static_cast<std::size_t>(devices[rank].index())];
-}
-
-Users users_of(const std::vector<SeenGpus>& ranks, const std::vector<Device>& devices) {
-  Users users;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
-    users[{ranks[rank].host, gpu_of(ranks, devices, rank).address}].push_back(rank);
-  return users;
-}
-
-int fewest_of_a_host(const Users& users) {
-  std::map<std::string, int> counts;
-  for (const auto& [gpu, its_ranks] : users) ++counts[gpu.first];
-  const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
-  return std::ranges::min_element(counts, less)->second;
-}
-
-void warn_of_sharing(const Users& users, DeviceChoice& choice) {
-  const auto fewer = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
-  const auto& [gpu, its_ranks] = *std::ranges::max_element(users, fewer);
-  if (its_ranks.size() == 1) return;
-  choice.warnings.push_back(
-      fmt::format("{} ranks share a GPU of {} and its memory: as many ranks as GPUs would be faster",
-                  its_ranks.size(), gpu.first));
-}
-
-void announce_gpus(const std::vector<SeenGpus>& ranks, const Users& users, DeviceChoice& choice) {
-  std::map<std::string, int> counts;
-  for (const auto& [gpu, its_ranks] : users) ++counts[gpu_of(ranks, choice.of_rank, its_ranks[0]).name];
-  std::string names;
-  for (const auto& [name, count] : counts)
-    names += fmt::format("{}{} × {}", names.empty() ? "" : ", ", count, name);
-  choice.announcement = "computing on cuda: " + names;
-  if (counts.size() > 1)
-    choice.warnings.push_back("ranks compute on GPUs of different kinds: bits may differ from those of one");
-}
-
-DeviceChoice on_gpus(const std::vector<SeenGpus>& ranks) {
-  DeviceChoice choice{.of_rank = take_in_turn(ranks)};
-  const Users users = users_of(ranks, choice.of_rank);
-  choice.gpus_per_node = fewest_of_a_host(users);
-  announce_gpus(ranks, users, choice);
-  warn_of_sharing(users, choice);
-  return choice;
-}
 
 /// Error{usage}: what CPUs alone can be told.
 void check_options_of_gpus(const Settings& settings) {
@@ -125,42 +22,21 @@ void check_options_of_gpus(const Settings& settings) {
 
 }  // namespace
 
-DeviceChoice choose_devices(const std::string& asked, const std::vector<SeenGpus>& ranks) {
-  DeviceChoice on_cpus{.of_rank = std::vector<Device>(ranks.size(), Device::host())};
-  if (asked == "cpu") return on_cpus;
-  const auto without = std::ranges::find_if(ranks, [](const SeenGpus& seen) { return seen.gpus.empty(); });
-  if (without == ranks.end()) return on_gpus(ranks);
-  const std::string who = fmt::format("rank {} on {}", without - ranks.begin(), without->host);
-  if (asked == "cuda") {
-    throw Error(ErrorKind::environment, fmt::format("--device cuda: {}: {}", who, without->why_none),
-                "without --device dt computes on the CPU where no rank has a GPU");
-  }
-  // A node whose GPU has failed must not turn everyone's into idle ones.
-  if (std::ranges::any_of(ranks, [](const SeenGpus& seen) { return !seen.gpus.empty(); }))
-    throw Error(ErrorKind::environment,
-                fmt::format("some ranks have GPUs, and {} has none: {}", who, without->why_none),
-                "start ranks where there are GPUs, or give --device cpu");
-  on_cpus.announcement = fmt::format("computing on the CPU: {}", without->why_none);
-  return on_cpus;
-}
-
 Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_ranks) {
   comm::Communicator& world = ranks.world;
   Launch launch = find_launch(world, num_ranks);
   const std::string asked = comm::broadcast_text(world, settings.device);
-  std::vector<SeenGpus> told;
-  const SeenGpus own = look_for_gpus(asked != "cpu");
-  for (const std::string& text : comm::gather_texts(world, to_text(own))) told.push_back(from_text(text));
-  told.resize(static_cast<std::size_t>(num_ranks));
-  DeviceChoice choice;
+  std::vector<comm::SeenGpus> seen = comm::see_gpus(world, asked != "cpu");
+  seen.resize(static_cast<std::size_t>(num_ranks));
+  comm::DeviceChoice choice;
   comm::together(world, [&] {
     if (asked == "cuda") check_options_of_gpus(settings);
-    choice = choose_devices(asked, told);
+    choice = comm::choose_devices(asked, seen);
     launch.device = choice.of_rank[static_cast<std::size_t>(launch.rank)];
     launch.gpus_per_node = choice.gpus_per_node;
     if (launch.device == Device::host() || world.rank() >= num_ranks) return;
     check_options_of_gpus(settings);
-    launch.gpu = own.gpus[static_cast<std::size_t>(launch.device.index())];
+    launch.gpu = accelerator().gpus().at(static_cast<std::size_t>(launch.device.index()));
     launch.gpu_free_bytes = accelerator().free_bytes(launch.device);
   });
   if (!choice.announcement.empty()) ranks.console.info("{}", choice.announcement);

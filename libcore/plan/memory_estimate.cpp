@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/products.hpp"
 #include "model/unit.hpp"
 #include "parallel/held.hpp"
 #include "parallel/tensor_seam.hpp"
@@ -42,6 +43,7 @@ std::size_t working_bytes(const Plan& plan, const Units& units, const std::vecto
   for (const int unit : held)
     scratch = std::max(
         scratch, units[static_cast<std::size_t>(unit)]->scratch_bytes(plan.micro_batch, plan.local_length()));
+  if (plan.device != Device::host()) return scratch + kernels::cuda::most_workspace_bytes;
   return scratch + packing_bytes + packing_bytes_of_thread * static_cast<std::size_t>(plan.threads);
 }
 
@@ -52,14 +54,18 @@ std::size_t batch_bytes(const Plan& plan) {
          sizeof(std::int32_t);
 }
 
-/// The bucket, unless all that can be under way at a time is less.
-std::size_t most_arriving_bytes(const Plan& plan, const parallel::LocalTable& local,
-                                const parallel::StorageBytes& storage) {
+/// All of what a rank sums or gathers with others.
+std::size_t most_under_way_bytes(const Plan& plan, const parallel::LocalTable& local,
+                                 const parallel::StorageBytes& storage) {
   if (plan.layout.data_ranks() == 1) return 0;
   std::size_t gradients = 0;
   for (const parallel::LocalParam& param : local.params())
     gradients += static_cast<std::size_t>(param.slice.numel()) * dtype_bytes(plan.precision.wire());
-  const std::size_t most = plan.layout.zero >= 2 ? storage.gathered : gradients;
+  return plan.layout.zero >= 2 ? storage.gathered : gradients;
+}
+
+/// The bucket, unless all that can be under way at a time is less.
+std::size_t most_arriving_bytes(const Plan& plan, std::size_t most) {
   return plan.comm_bucket_bytes > 0 ? std::min(most, plan.comm_bucket_bytes) : most;
 }
 
@@ -76,7 +82,9 @@ MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   memory.batches = batch_bytes(plan);
   if (plan.saves_in_background || has_others_write(plan) || plan.device != Device::host())
     memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
-  memory.arriving = most_arriving_bytes(plan, local, memory.storage);
+  const std::size_t under_way = most_under_way_bytes(plan, local, memory.storage);
+  memory.arriving = most_arriving_bytes(plan, under_way);
+  if (plan.device != Device::host()) memory.pinned = under_way;
   return memory;
 }
 
@@ -131,7 +139,9 @@ std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
 
 std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstimate>& stages) {
   std::vector<std::uint64_t> bytes;
-  for (const MemoryEstimate& memory : stages) bytes.push_back(memory.total());
+  const bool is_host = plan.device == Device::host();
+  for (const MemoryEstimate& memory : stages)
+    bytes.push_back(is_host ? memory.total() : memory.beside_device());
   return most_of_any(plan, bytes, 1);
 }
 
@@ -143,7 +153,8 @@ std::uint64_t gpu_memory_bytes(const Plan& plan) {
   const int gpus = std::max(1, plan.launch.gpus_per_node);
   if (plan.micro_batches_per_step == 0) return most_of_any(plan, state_bytes(plan), gpus);
   std::vector<std::uint64_t> bytes;
-  for (const MemoryEstimate& memory : estimate_memory(plan)) bytes.push_back(memory.total() - memory.copy);
+  for (const MemoryEstimate& memory : estimate_memory(plan))
+    bytes.push_back(memory.on_device() + memory.batches);
   return most_of_any(plan, bytes, gpus);
 }
 

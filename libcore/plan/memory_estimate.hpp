@@ -16,20 +16,24 @@ struct MemoryEstimate {
   std::size_t batches = 0;
   std::size_t copy = 0;  // of the state, to be written in the background, by another rank or from a device
   std::size_t arriving = 0;  // in messages of other ranks
-  std::size_t total() const { return storage.total() + activations + batches + copy + arriving; }
+  std::size_t pinned = 0;    // of messages of a GPU's memory, which pass through the host's
+  std::size_t total() const { return on_device() + beside_device(); }
+  /// Where a rank computes on a GPU: what lies there beside its batch, and what its host holds for it.
+  std::size_t on_device() const { return storage.total() + activations; }
+  std::size_t beside_device() const { return batches + copy + arriving + pinned; }
 };
 
 /// Of each stage's ranks: of the one that has the most micro-batches.
 std::vector<MemoryEstimate> estimate_memory(const Plan& plan);
 
-/// What all ranks of a host take together, of the host where that is most: all of the estimate. Where hosts
-/// have different numbers of ranks, of a rank alone.
+/// What all ranks of a host take together, of the host where that is most: all of the estimate, or of ranks
+/// that compute on GPUs, what lies beside these. Where hosts have different numbers of ranks, of a rank
+/// alone.
 std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstimate>& stages);
 /// The same of what no list can spare: weights, gradients and the optimizer's state; in evaluation (a plan
 /// without micro-batches) weights alone.
 std::uint64_t host_state_bytes(const Plan& plan);
-/// What all ranks that share a GPU take of it, of the one where that is most: all of the estimate but the
-/// copy, which lies on the host; in evaluation weights alone.
+/// What all ranks that share a GPU take of it, of the one where that is most; in evaluation weights alone.
 std::uint64_t gpu_memory_bytes(const Plan& plan);
 
 }  // namespace dt::plan

@@ -110,9 +110,9 @@ Json describe(const plan::Settings& settings, const plan::Plan& plan, const data
             {"memory_bytes", memory.total()},
             {"checkpoint_bytes", memory.storage.checkpoint},
             {"device", plan.device == Device::host() ? "cpu" : "cuda"}};
-  if (plan.device == Device::host()) {
-    json["host_memory_bytes"] = plan::host_memory_bytes(plan, stages);
-  } else {
+  json["host_memory_bytes"] = plan::host_memory_bytes(plan, stages);
+  if (plan.device != Device::host()) {
+    json["pinned_bytes"] = memory.pinned;
     json["gpu"] = plan.launch.gpu.name;
     json["gpu_memory_bytes"] = plan::gpu_memory_bytes(plan);
   }

@@ -6,30 +6,51 @@
 #include "base/error.hpp"
 #include "bench/pattern.hpp"
 #include "comm/threads/thread_group.hpp"
+#include "device/test_device.hpp"
+#include "tensor/host_copy.hpp"
 
 using namespace dt;
 using namespace dt::bench;
 
 namespace {
 
+/// What a rank measures on.
+struct OnDevice {
+  OnDevice(comm::Communicator& group, Device device, std::int64_t max_bytes)
+      : context(1, device), computes_on(group.engine(), context), workspace(context, max_bytes) {}
+  Context context;
+  comm::ComputesOn computes_on;
+  Workspace workspace;
+};
+
+/// Changes a byte in the middle.
+void damage(const Context& context, const Tensor& out) {
+  const Tensor byte(out.raw() + out.bytes() / 2, DType::u8, {1}, out.device());
+  const std::byte wrong = *OnHost(context, byte).tensor().raw() ^ std::byte{2};
+  fill_from_host(context, Piece::whole({1}), byte,
+                 [&](const Piece&, const Tensor& values) { *values.raw() = wrong; });
+}
+
 /// dt's operations, but the last rank damages its result.
 class DamagingBackend final : public Backend {
  public:
-  explicit DamagingBackend(comm::Communicator& group) : group_(group), inner_(group) {}
+  DamagingBackend(comm::Communicator& group, const Context& context)
+      : group_(group), context_(context), inner_(group) {}
   const char* name() const override { return "damaging"; }
   void require(Operation, DType, comm::Reduction) const override {}
   int in_place_part() const override { return inner_.in_place_part(); }
   Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) override {
     const Call call = inner_.prepare(problem, in, out);
     if (group_.rank() != group_.size() - 1 || !out) return call;
-    return [call, out] {
+    return [&context = context_, call, out] {
       call();
-      out.raw()[out.bytes() / 2] ^= std::byte{2};
+      damage(context, out);
     };
   }
 
  private:
   comm::Communicator& group_;
+  const Context& context_;
   DtBackend inner_;
 };
 
@@ -43,18 +64,18 @@ void on_ranks(int size, const Body& body) {
   });
 }
 
-}  // namespace
-
-TEST_CASE("dt's operations are right out of place and in place") {
+/// Every operation.
+void check_all(Device device, const std::vector<int>& sizes, const std::vector<std::string>& dtypes,
+               const std::vector<std::string>& reductions) {
   const MeasureSettings settings{.iterations = 2, .warmup = 1, .checks = 2};
-  for (const int size : {1, 2, 3, 4}) {
+  for (const int size : sizes) {
     on_ranks(size, [&](comm::Communicator& group, std::mutex& mutex) {
       DtBackend backend(group);
-      Workspace workspace(1 << 20);
+      OnDevice place(group, device, 1 << 20);
       for (const OperationTraits& entry : operations()) {
-        for (const std::string& dtype : dtype_names()) {
+        for (const std::string& dtype : dtypes) {
           if (entry.reduces && dtype == "uint8") continue;
-          for (const std::string& reduction : reduction_names()) {
+          for (const std::string& reduction : reductions) {
             const Problem whole{.operation = entry.operation,
                                 .dtype = parse_dtype_name(dtype),
                                 .reduction = parse_reduction_name(reduction),
@@ -63,7 +84,7 @@ TEST_CASE("dt's operations are right out of place and in place") {
             for (const Problem& problem : at_sizes(whole, std::vector<std::int64_t>{8, 6000, 200000})) {
               for (const bool in_place : {false, true}) {
                 if (in_place && !entry.has_in_place) continue;
-                const Timing timing = measure(group, backend, problem, in_place, workspace, settings);
+                const Timing timing = measure(group, backend, problem, in_place, place.workspace, settings);
                 const std::lock_guard lock(mutex);
                 INFO(entry.name << " " << dtype << " " << reduction << " " << problem.bytes() << " of "
                                 << size);
@@ -80,15 +101,15 @@ TEST_CASE("dt's operations are right out of place and in place") {
   }
 }
 
-TEST_CASE("a wrong element on one rank is known to all") {
+void check_damage(Device device) {
   for (const OperationTraits& entry : operations()) {
     if (!entry.has_data) continue;
     on_ranks(3, [&](comm::Communicator& group, std::mutex& mutex) {
-      DamagingBackend backend(group);
-      Workspace workspace(1 << 12);
+      OnDevice place(group, device, 1 << 12);
+      DamagingBackend backend(group, place.context);
       const Problem problem{.operation = entry.operation, .num_ranks = 3, .numel = 300};
       const MeasureSettings settings{.iterations = 1, .warmup = 0, .checks = 5};
-      const Timing timing = measure(group, backend, problem, false, workspace, settings);
+      const Timing timing = measure(group, backend, problem, false, place.workspace, settings);
       const std::lock_guard lock(mutex);
       INFO(entry.name);
       CHECK(timing.wrong == 5);
@@ -96,13 +117,33 @@ TEST_CASE("a wrong element on one rank is known to all") {
   }
 }
 
+}  // namespace
+
+TEST_CASE("dt's operations are right out of place and in place") {
+  check_all(Device::host(), {1, 2, 3, 4}, dtype_names(), reduction_names());
+}
+
+TEST_CASE("dt's operations on a device are right out of place and in place", "[device]") {
+  const test_device::Use device(1);
+  check_all(Device::gpu(0), {1, 3}, {"float", "half"}, {"sum"});
+}
+
+TEST_CASE("a wrong element on one rank is known to all") {
+  check_damage(Device::host());
+}
+
+TEST_CASE("a wrong element on one rank's device is known to all", "[device]") {
+  const test_device::Use device(2);
+  check_damage(Device::gpu(0));
+}
+
 TEST_CASE("without checks nothing is said about results") {
   on_ranks(2, [](comm::Communicator& group, std::mutex& mutex) {
-    DamagingBackend backend(group);
-    Workspace workspace(1 << 12);
+    OnDevice place(group, Device::host(), 1 << 12);
+    DamagingBackend backend(group, place.context);
     const Problem problem{.num_ranks = 2, .numel = 300};
     const MeasureSettings settings{.iterations = 1, .warmup = 0, .checks = 0};
-    const Timing timing = measure(group, backend, problem, true, workspace, settings);
+    const Timing timing = measure(group, backend, problem, true, place.workspace, settings);
     const std::lock_guard lock(mutex);
     CHECK_FALSE(timing.wrong.has_value());
   });
@@ -121,8 +162,8 @@ TEST_CASE("as many operations are performed as were asked for") {
         return [&counter] { ++counter; };
       }
     } backend;
-    Workspace workspace(64);
-    measure(group, backend, {.numel = 2}, true, workspace, {.iterations = 7, .warmup = 3, .checks = 2});
+    OnDevice place(group, Device::host(), 64);
+    measure(group, backend, {.numel = 2}, true, place.workspace, {.iterations = 7, .warmup = 3, .checks = 2});
     CHECK(backend.calls == 12);
     CHECK(backend.barriers == 1);
     return 0;

@@ -17,6 +17,8 @@ RunDescription sample_run() {
   run.dt_version = "dt 0.1.0, gcc 12.2.0";
   run.mpi_version = "Some \"MPI\", v4";
   run.hosts = {{"n1", 2}, {"n2", 2}};
+  run.device = "cuda";
+  run.gpus = {{"Some GPU", 3}, {"Other GPU", 1}};
   run.num_ranks = 4;
   run.min_bytes = 8;
   run.max_bytes = 1 << 20;
@@ -68,6 +70,7 @@ TEST_CASE("headings stand over their columns, and all but rows begin with #") {
   const std::string row = table_row(sample_sections()[0].rows[0]);
   for (const std::string& line : split(table_head(sample_run()) + section, '\n'))
     CHECK((line.empty() || line.starts_with("#")));
+  CHECK(table_head(sample_run()).find("\n# device cuda: Some GPU (3), Other GPU (1)\n") != std::string::npos);
   const auto lines = split(section, '\n');
   const std::string& heading = lines.at(4);
   for (const char* column : {"size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong"}) {
@@ -87,6 +90,8 @@ TEST_CASE("JSON lines and the document say the same") {
   const auto sections = sample_sections();
   const auto document = nlohmann::json::parse(json_document(sample_run(), sections));
   CHECK(document["hosts"][1] == nlohmann::json{{"host", "n2"}, {"ranks", 2}});
+  CHECK(document["device"] == "cuda");
+  CHECK(document["gpus"][0] == nlohmann::json{{"gpu", "Some GPU"}, {"ranks", 3}});
   CHECK(document["mpi_version"] == "Some \"MPI\", v4");
   REQUIRE(document["results"].size() == 2);
   auto line = nlohmann::json::parse(json_row_line(sections[0].rows[0]));
@@ -134,11 +139,13 @@ TEST_CASE("CSV has as many cells in every line as in its heading, and quotes wha
   CHECK(value(first, "in_place_wrong") == "3");
   CHECK(value(second, "in_place_time_us").empty());
   CHECK(value(first, "hosts") == "n1:2 n2:2");
+  CHECK(value(first, "device") == "cuda");
+  CHECK(value(first, "gpus") == "\"Some GPU:3, Other GPU:1\"");
   CHECK(value(first, "mpi_version") == "\"Some \"\"MPI\"\", v4\"");
   CHECK(value(first, "command") == "\"dt-allreduce-bench -b 8, 'a b'\"");
 }
 
-TEST_CASE("hosts are counted in the order of ranks, and arguments quoted as for a shell") {
-  CHECK(count_hosts({"b", "a", "b"}) == std::vector<std::pair<std::string, int>>{{"b", 2}, {"a", 1}});
+TEST_CASE("names are counted in the order of ranks, and arguments quoted as for a shell") {
+  CHECK(count_names({"b", "a", "b"}) == std::vector<std::pair<std::string, int>>{{"b", 2}, {"a", 1}});
   CHECK(shell_line({"x", "-b", "8", "a b", "it's", ""}) == "x -b 8 'a b' 'it'\\''s' ''");
 }

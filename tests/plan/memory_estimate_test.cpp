@@ -86,3 +86,21 @@ TEST_CASE("the rank with the most micro-batches is the one that is told of") {
   CHECK(stages.front().batches == 4 * 2 * 64 * 4);
   CHECK(host_memory_bytes(job.plan(), stages) == 3 * stages.front().total());
 }
+
+TEST_CASE("a GPU holds what is computed with, and its host what passes through it") {
+  Job job(4, 4);
+  Plan plan = job.plan();
+  const MemoryEstimate on_cpu = estimate_memory(plan).front();
+  plan.device = Device::gpu(0);
+  plan.launch.gpus_per_node = 2;
+  const std::vector<MemoryEstimate> stages = estimate_memory(plan);
+  const MemoryEstimate& memory = stages.front();
+  CHECK(on_cpu.pinned == 0);
+  CHECK(static_cast<double>(memory.pinned) == Approx(4 * parameters()).epsilon(1e-3));
+  CHECK(memory.copy == memory.storage.checkpoint / 4);  // a part for each replica to write
+  CHECK(host_memory_bytes(plan, stages) ==
+        4 * (memory.batches + memory.copy + memory.arriving + memory.pinned));
+  CHECK(gpu_memory_bytes(plan) == 2 * (memory.storage.total() + memory.activations + memory.batches));
+  plan.threads = 64;  // pack nothing there
+  CHECK(estimate_memory(plan).front().activations == memory.activations);
+}

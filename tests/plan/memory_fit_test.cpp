@@ -117,7 +117,8 @@ TEST_CASE("what ranks of a GPU need beyond what is free there is refused, with w
     }
   };
   const Job job(4);
-  const std::uint64_t of_rank = estimate_memory(job.plan()).front().total();
+  const MemoryEstimate memory = estimate_memory(job.plan()).front();
+  const std::uint64_t of_rank = memory.on_device() + memory.batches;
   CHECK(refused(job, 4, of_rank * 11 / 10).empty());
   CHECK_THAT(refused(job, 2, of_rank * 11 / 10),
              Catch::Contains("cuda:0 (G, a)") && Catch::Contains("--pp 4 or --tp 2 would do"));

@@ -193,8 +193,7 @@ Preference preference_for(const Context& context, const Problem& problem) {
     check(context, "cublasLtMatmulPreferenceSetAttribute",
           library().cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value));
   };
-  constexpr std::uint64_t most_workspace_bytes = std::uint64_t{32} << 20;
-  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace_bytes);
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{most_workspace_bytes});
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   const auto [right, left, added, output, bias] = problem.alignments;
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, right);

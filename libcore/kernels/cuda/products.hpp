@@ -7,6 +7,9 @@
 
 namespace dt::kernels::cuda {
 
+/// Of scratch memory that a product may take beside its tensors.
+inline constexpr std::size_t most_workspace_bytes = std::size_t{32} << 20;
+
 /// A matrix as it is stored, row by row, or its transpose.
 struct Factor {
   Tensor stored;

@@ -1,11 +1,11 @@
-#include "plan/device.hpp"
+#include "comm/gpus.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
 
 using namespace dt;
-using namespace dt::plan;
+using namespace dt::comm;
 
 namespace {
 

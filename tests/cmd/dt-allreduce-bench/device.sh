@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# --device: where there is no GPU, and among processes that have devices.
+source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
+export CUDA_VISIBLE_DEVICES=
+on_device() { mpi "$1" dt-allreduce-bench-on-test-device --device cuda "${@:2}"; }
+
+expect_exit 2 dt-allreduce-bench --device gpu
+expect_match stderr "cpu, cuda"
+for backend in mpi mpi,dt; do
+  expect_exit 2 dt-allreduce-bench --device cuda --backend $backend
+  expect_match stderr "--backend mpi takes memory of hosts alone, not of --device cuda; give --backend dt, or --device cpu"
+done
+expect_exit 4 dt-allreduce-bench --device cuda -e 8
+expect_match stderr 'rank 0 on .*: (this program was built without CUDA|there is no NVIDIA driver|CUDA_VISIBLE_DEVICES)'
+expect_exit 4 mpi 2 dt-allreduce-bench --device cuda -e 8
+expect_equal "$(grep -c 'error' stderr)" 1 "messages"
+[[ ! -s stdout ]] || fail "something was measured"
+expect_exit 0 dt-allreduce-bench --device cpu -e 8
+expect_match stdout "^# device cpu$"
+
+# All operations, right; one GPU has two of the ranks.
+for ranks in 1 3; do
+  expect_exit 0 on_device $ranks -o all -b 8 -e 40K -f 17 -n 2 -w 1 -c 2 --json
+  expect_equal "$(grep -c '"kind":"result".*"backend":"dt"' stdout)" 21 "rows"
+  expect_equal "$(grep -o '"wrong":0' stdout | wc -l)" 42 "results that are right, and sums" # 20 rows, 16 of them in place too, 6 sections
+  expect_match stdout '"device":"cuda","gpus":\[\{"gpu":"test device","ranks":'$ranks'\}\]'
+done
+expect_match stderr "2 ranks share a GPU of $(hostname)"
+expect_exit 0 on_device 2 -e 8 --csv table.csv
+expect_match stdout "^# device cuda: test device \(2\)$"
+expect_match table.csv ",cuda,test device:2,"
+[[ ! -s stderr ]] || fail "something is said on stderr"
