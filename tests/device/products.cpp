@@ -4,31 +4,14 @@
 
 #include <vector>
 
-#include "base/half.hpp"
 #include "device/test_device.hpp"
+#include "kernels/cuda/elements.hpp"
 #include "kernels/cuda/grid.hpp"
 #include "kernels/reference/linear.hpp"
 
 namespace dt::test_device {
 
 namespace {
-
-/// body(T()) with the type of a tensor's elements.
-template <class Body>
-void with_type(DType dtype, const Body& body) {
-  switch (dtype) {
-    case DType::f64:
-      return body(double());
-    case DType::f32:
-      return body(float());
-    case DType::bf16:
-      return body(BFloat16());
-    case DType::f16:
-      return body(Float16());
-    default:
-      DT_CHECK(false, "the test device multiplies no {}", dtype_name(dtype));
-  }
-}
 
 template <class T>
 double widened(T value) {
@@ -44,7 +27,7 @@ class Wide {
  public:
   explicit Wide(const Tensor& tensor) : shape_(tensor.shape()) {
     if (!tensor) return;
-    with_type(tensor.dtype(), [&](auto element) {
+    kernels::cuda::with_elements(tensor.dtype(), [&](auto element) {
       for (const auto value : tensor.span<decltype(element)>()) values_.push_back(widened(value));
     });
   }
@@ -61,7 +44,7 @@ class Wide {
     return values_.empty() ? Tensor() : Tensor(values_.data(), DType::f64, shape_, Device::host());
   }
   void write(const Tensor& tensor) const {
-    with_type(tensor.dtype(), [&](auto element) {
+    kernels::cuda::with_elements(tensor.dtype(), [&](auto element) {
       using T = decltype(element);
       T* to = tensor.data<T>();
       for (const double value : values_) {

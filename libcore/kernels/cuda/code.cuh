@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "base/half.hpp"
+#include "kernels/cuda/elements.hpp"
 #include "kernels/cuda/grid.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
@@ -31,23 +31,6 @@ __device__ inline std::int64_t first_element() {
 }
 __device__ inline std::int64_t element_stride() {
   return static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-}
-
-/// body(T()) with the type of a tensor's elements.
-template <class Body>
-void with_elements(DType dtype, const Body& body) {
-  switch (dtype) {
-    case DType::f64:
-      return body(double());
-    case DType::f32:
-      return body(float());
-    case DType::bf16:
-      return body(BFloat16());
-    case DType::f16:
-      return body(Float16());
-    default:
-      DT_CHECK(false, "there is no kernel for {}", dtype_name(dtype));
-  }
 }
 
 /// Null where the tensor is absent.
