@@ -29,7 +29,8 @@ class Context {
   void finish() const {
     if (stream_) accelerator().wait(*stream_);
   }
-  /// Run the reference kernels (plain loops) also where faster ones exist; for tests and proofs.
+  /// Run the reference kernels (plain loops) also where faster ones exist, on a GPU dt's own also where a
+  /// library has one; for tests and proofs.
   bool reference_only() const { return reference_only_; }
   void set_reference_only(bool value) { reference_only_ = value; }
   /// What bf16 operands are multiplied in: what this machine has (kernels::multiplies_in).

@@ -223,7 +223,7 @@ TEST_CASE("fast attention to blocks of keys agrees with its reference", "[device
     INFO("sequence " << p.shape.sequence << ", chunks " << p.ring.chunks.size());
     check_fast_kernel([&](Fixture& f) { return in_blocks(f, p); });
     check_fast_half_kernel([&](Fixture& f) { return in_blocks(f, p); });
-    if (is_small(p.shape)) check_gpu_kernel([&](Fixture& f) { return in_blocks(f, p); }, in_parts);
+    if (is_small(p.shape)) check_gpu_attention([&](Fixture& f) { return in_blocks(f, p); });
   }
 }
 

@@ -57,6 +57,14 @@ inline FirstKeys documents(std::int32_t mean) {
 /// What is rounded on the way, y and its gradient, weighs in what is made of it.
 constexpr GpuTolerances in_parts{.f32 = 2e-6, .f16 = 4e-3, .bf16 = 3e-2};
 
+/// By a library's kernels where it has some, and by dt's own.
+inline void check_gpu_attention(const Case& run) {
+  for (const Kernels kernels : {Kernels::any, Kernels::own}) {
+    INFO((kernels == Kernels::own ? "own kernels" : "the library's kernels"));
+    check_gpu_kernel(run, in_parts, kernels);
+  }
+}
+
 /// What threads that are fibers do in a moment.
 inline bool is_small(const AttentionShape& s) {
   return rows(s) * s.query_heads <= 900;

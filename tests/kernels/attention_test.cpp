@@ -200,7 +200,7 @@ TEST_CASE("fast attention agrees with its reference", "[device]") {
                   << s.key_value_heads << " head dim " << s.head_dim);
     check_fast_kernel([&](Fixture& f) { return both_passes(f, s, 1); });
     check_fast_half_kernel([&](Fixture& f) { return both_passes(f, s, 1); });
-    if (is_small(s)) check_gpu_kernel([&](Fixture& f) { return both_passes(f, s, 1); }, in_parts);
+    if (is_small(s)) check_gpu_attention([&](Fixture& f) { return both_passes(f, s, 1); });
   }
 }
 
@@ -228,7 +228,7 @@ TEST_CASE("fast attention agrees with its reference where a window or documents 
     };
     check_fast_kernel(run);
     check_fast_half_kernel(run);
-    if (is_small(s)) check_gpu_kernel(run, in_parts);
+    if (is_small(s)) check_gpu_attention(run);
   }
 }
 
@@ -253,7 +253,7 @@ TEST_CASE("attention_backward over queries, keys and values gives the same bits"
     };
     check_fast_kernel(run);
     check_fast_half_kernel(run);
-    if (is_small(s)) check_gpu_kernel(run, in_parts);
+    if (is_small(s)) check_gpu_attention(run);
   }
 }
 

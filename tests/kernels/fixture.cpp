@@ -149,9 +149,10 @@ Outcome by_reference(const Case& run, DType dtype) {
   return outcome(context, run(fixture));
 }
 
-Outcome on_gpu(const Case& run, DType dtype, std::uint64_t seed) {
+Outcome on_gpu(const Case& run, DType dtype, std::uint64_t seed, Kernels kernels) {
   Outcome result;
-  on_test_device(dtype, seed, [&](Fixture& fixture) { result = outcome(fixture.context, run(fixture)); });
+  const auto body = [&](Fixture& fixture) { result = outcome(fixture.context, run(fixture)); };
+  on_test_device(dtype, seed, body, kernels);
   return result;
 }
 
@@ -282,7 +283,7 @@ void check_fast_half_kernel(const Case& run, Threads threads, double tolerance) 
   }
 }
 
-void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances) {
+void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances, Kernels kernels) {
   const std::pair<DType, double> by_dtype[] = {{DType::f64, tolerances.f64},
                                                {DType::f32, tolerances.f32},
                                                {DType::f16, tolerances.f16},
@@ -290,15 +291,17 @@ void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances) {
   for (const auto& [dtype, tolerance] : by_dtype) {
     INFO("on the test device, " << dtype_name(dtype));
     const Outcome expected = by_reference(run, dtype);
-    const Outcome first = on_gpu(run, dtype, 1), again = on_gpu(run, dtype, 2);
+    const Outcome first = on_gpu(run, dtype, 1, kernels), again = on_gpu(run, dtype, 2, kernels);
     check_close(first.outputs, expected.outputs, tolerance);
     check_same_bits(first.outputs, again.outputs);
   }
 }
 
-void on_test_device(DType dtype, std::uint64_t seed, const std::function<void(Fixture&)>& body) {
+void on_test_device(DType dtype, std::uint64_t seed, const std::function<void(Fixture&)>& body,
+                    Kernels kernels) {
   const test_device::Use device(seed);
   Context context(1, Device::gpu(0));
+  context.set_reference_only(kernels == Kernels::own);
   Fixture fixture(context, dtype);
   body(fixture);
   accelerator().wait(context.stream());

@@ -76,16 +76,18 @@ void check_fast_kernel(const Case& run, Threads threads = Threads::any, double t
 /// the rounded inputs.
 void check_fast_half_kernel(const Case& run, Threads threads = Threads::any, double tolerance = 2e-2);
 
+enum class Kernels { any, own };  // own: of dt's, also where a library has one
 struct GpuTolerances {
   double f64 = 1e-12, f32 = 1e-6, f16 = 1.0 / (1 << 11), bf16 = 1.0 / (1 << 8);
 };
 /// The kernel for GPUs agrees with its reference, in fp64, fp32 and, rounded once by default, the 16-bit
 /// floats; touches nothing beyond its tensors; and gives the same bits again when threads, blocks and streams
 /// take turns in other orders.
-void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances = {});
+void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances = {}, Kernels kernels = Kernels::any);
 
 /// body with a fixture of the test device, whose order of work is the seed's.
-void on_test_device(DType dtype, std::uint64_t seed, const std::function<void(Fixture&)>& body);
+void on_test_device(DType dtype, std::uint64_t seed, const std::function<void(Fixture&)>& body,
+                    Kernels kernels = Kernels::any);
 
 /// `gradient` is that of `loss` with respect to the fp64 tensor x, by central differences.
 void check_gradient(const std::function<double()>& loss, const Tensor& x, const Tensor& gradient);

@@ -1,6 +1,7 @@
 // A warp has a query of a head and goes over the keys that it sees, 32 at a time: each lane has a key's
-// score, then each some features of the sum. For dtypes and head sizes that cuDNN has no kernel for. Source:
-// Dao et al. 2022, algorithm 1 (online softmax). Legend: as kernels/attention.hpp.
+// score, then each some features of the sum. For dtypes, head sizes and masks that cuDNN has no kernel for.
+// Source: Dao et al. 2022, algorithm 1 (online softmax). Legend: as kernels/attention.hpp.
+#include "kernels/cuda/attention_by_library.hpp"
 #include "kernels/cuda/attention_problem.cuh"
 #include "kernels/cuda/kernels.hpp"
 
@@ -69,6 +70,7 @@ __global__ void merge(AttentionProblem p, const V* y_a, const V* lse_a, const V*
 
 void attention(const Context& context, const AttentionShape& shape, const Visibility& visibility,
                const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT) {
+  if (attention_by_library(context, shape, visibility, qkv, y_RQ, lse_BHT)) return;
   const AttentionProblem p(shape, visibility, qkv.k.rows_RS.dim(0));
   with_elements(qkv.q.rows_RS.dtype(), [&](auto element) {
     using T = decltype(element);

@@ -2,6 +2,7 @@
 // dv, over the queries that see it. No sum is shared, so none has an order to lose. dq waits in scratch
 // memory: it may lie over q, which the keys' part reads; dk and dv lie over what only their own warp reads.
 // Source: Dao et al. 2022, algorithm 4. Legend: as kernels/attention.hpp.
+#include "kernels/cuda/attention_by_library.hpp"
 #include "kernels/cuda/attention_problem.cuh"
 #include "kernels/cuda/kernels.hpp"
 
@@ -86,12 +87,6 @@ __device__ void add_queries(const AttentionProblem& p, const BackwardInputs<T>& 
   }
 }
 
-/// What is there counts where gradients are added, in their own dtype then.
-template <class G, class V>
-__device__ void put(G* row, V value, bool add) {
-  *row = G(add ? load(row) + value : value);
-}
-
 template <class T, class G>
 __global__ void keys_gradients(AttentionProblem p, BackwardInputs<T> in, const Value<T>* dy_y_BHT,
                                HeadRows<G> dk, HeadRows<G> dv, bool add) {
@@ -113,23 +108,12 @@ __global__ void keys_gradients(AttentionProblem p, BackwardInputs<T> in, const V
   }
 }
 
-template <class V, class G>
-__global__ void put_queries(const V* dq_RQ, HeadRows<G> dq, std::int64_t rows, std::int64_t width, bool add) {
-  for (std::int64_t i = first_element(); i < rows * width; i += element_stride())
-    put(dq.elements + i / width * dq.stride + i % width, dq_RQ[i], add);
-}
-
-/// body(G()) with the gradient's type: the inputs' or that of sums.
-template <class T, class Body>
-void with_gradients(const Columns& gradient, const Body& body) {
-  gradient.rows_RS.dtype() == dtype_of<T>() ? body(T()) : body(Value<T>());
-}
-
 }  // namespace
 
 void attention_backward(const Context& context, const AttentionShape& shape, const Visibility& visibility,
                         const Tensor& dy_RQ, const QueriesKeysValues& qkv, const Tensor& y_RQ,
                         const Tensor& lse_BHT, const AttentionGradients& gradients) {
+  if (attention_backward_by_library(context, shape, visibility, dy_RQ, qkv, y_RQ, lse_BHT, gradients)) return;
   const AttentionProblem p(shape, visibility, qkv.k.rows_RS.dim(0));
   const std::int64_t queries = p.B * p.H * p.Tq;
   const Arena::Scope scope(context.scratch());
@@ -138,10 +122,10 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
     using V = Value<T>;
     const BackwardInputs<T> in{{qkv.q, p.B},   {qkv.k, p.B},  {qkv.v, p.B},
                                {{dy_RQ}, p.B}, {{y_RQ}, p.B}, lse_BHT.data<V>()};
-    V* const dq = context.scratch().allocate(dtype_of<V>(), {queries * p.D}).template data<V>();
+    const Tensor dq_RQ = context.scratch().allocate(dtype_of<V>(), {p.B * p.Tq, p.H * p.D});
     V* const dy_y = context.scratch().allocate(dtype_of<V>(), {queries}).template data<V>();
     launch(context, "attention_backward of queries", grid_of_warps<V>(queries, 3 * p.D + warp_size),
-           queries_gradients<T>, p, in, dq, dy_y);
+           queries_gradients<T>, p, in, dq_RQ.template data<V>(), dy_y);
     with_gradients<T>(gradients.to.k, [&](auto gradient) {
       using G = decltype(gradient);
       launch(context, "attention_backward of keys",
@@ -150,8 +134,9 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
     });
     with_gradients<T>(gradients.to.q, [&](auto gradient) {
       using G = decltype(gradient);
-      launch(context, "attention_backward's dq", grid_for(queries * p.D), put_queries<V, G>, dq,
-             HeadRows<G>(gradients.to.q, p.B), p.B * p.Tq, p.H * p.D, gradients.add_q);
+      launch(context, "attention_backward's dq", grid_for(queries * p.D), put_rows<V, G>,
+             HeadRows<const V>({dq_RQ}, p.B), HeadRows<G>(gradients.to.q, p.B), p.B * p.Tq, p.H * p.D,
+             gradients.add_q);
     });
   });
 }

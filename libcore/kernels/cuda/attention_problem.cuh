@@ -114,4 +114,25 @@ __device__ V dot(const V* values, const T* row, std::int64_t D) {
   return sum;
 }
 
+/// What is there counts where gradients are added, in their own dtype then.
+template <class G, class V>
+__device__ void put(G* row, V value, bool add) {
+  *row = G(add ? load(row) + value : value);
+}
+
+/// `width` columns of rows into those of others.
+template <class S, class G>
+__global__ void put_rows(HeadRows<const S> from, HeadRows<G> to, std::int64_t rows, std::int64_t width,
+                         bool add) {
+  for (std::int64_t i = first_element(); i < rows * width; i += element_stride())
+    put(to.elements + i / width * to.stride + i % width,
+        load(from.elements + i / width * from.stride + i % width), add);
+}
+
+/// body(G()) with the gradient's type: the inputs' or that of sums.
+template <class T, class Body>
+void with_gradients(const Columns& gradient, const Body& body) {
+  gradient.rows_RS.dtype() == dtype_of<T>() ? body(T()) : body(Value<T>());
+}
+
 }  // namespace dt::kernels::cuda

@@ -1,0 +1,188 @@
+// The library writes 16-bit rows of its own: what goes elsewhere, or in fp32, waits in scratch memory. A
+// backward pass that gives the same bits each time takes memory for a weight of each query and key, and so do
+// masks: as many sequences, or heads of one, are computed at a time as fit a bound. No head knows of another.
+// Legend: as kernels/attention.hpp; S keys.
+#include "kernels/cuda/attention_by_library.hpp"
+#include "kernels/cuda/attention_problem.cuh"
+#include "kernels/cuda/fused_attention.hpp"
+#include "kernels/cuda/kernels.hpp"
+
+namespace dt::kernels::cuda {
+
+namespace {
+
+constexpr std::int64_t most_bytes_at_a_time = std::int64_t{1} << 30;
+
+/// What is hidden has no weight beside what is seen, whatever the scores.
+template <class T>
+__global__ void add_hidden(AttentionProblem p, T* added_BTS, float hidden) {
+  for (std::int64_t i = first_element(); i < p.B * p.Tq * p.Tk; i += element_stride()) {
+    const Place at = place_of(i, p.Tq, p.Tk);  // h: the query
+    const Range seen = seen_keys(p, at.b, at.h);
+    added_BTS[i] = T(at.i >= seen.begin && at.i < seen.end ? 0 : hidden);
+  }
+}
+
+Tensor hidden_keys(const Context& context, DType dtype, const AttentionProblem& p) {
+  const Tensor added_BTS = context.scratch().allocate(dtype, {p.B, p.Tq, p.Tk});
+  const auto add = [&](auto element, float hidden) {
+    using T = decltype(element);
+    launch(context, "attention's mask", grid_for(added_BTS.numel()), add_hidden<T>, p, added_BTS.data<T>(),
+           hidden);
+  };
+  dtype == DType::bf16 ? add(BFloat16(), -1e30F) : add(Float16(), -65504.0F);
+  return added_BTS;
+}
+
+/// Nothing where a query may see no key at all, or a key no query: what the library gives them is its own
+/// affair.
+std::optional<Mask> mask_of(const AttentionProblem& p) {
+  const std::int64_t ahead = p.query_position - p.key_position;
+  if (ahead == 0 && p.Tq == p.Tk) return p.first_R != nullptr ? Mask::added : Mask::causal;
+  const bool see_all = p.first_R == nullptr && ahead >= p.Tk - 1;
+  return see_all ? std::optional(Mask::none) : std::nullopt;
+}
+
+bool is_aligned(const Columns& columns) {
+  constexpr std::int64_t elements = 8;  // of 16 bits: the widest loads
+  return reinterpret_cast<std::uintptr_t>(columns.rows_RS.raw()) % 16 == 0 && columns.first % elements == 0 &&
+         columns.rows_RS.dim(1) % elements == 0;
+}
+
+bool is_askable(const Context& context, const AttentionShape& shape, const QueriesKeysValues& qkv) {
+  return !context.reference_only() && dtype_bytes(qkv.q.rows_RS.dtype()) == 2 && shape.head_dim % 8 == 0 &&
+         is_aligned(qkv.q) && is_aligned(qkv.k) && is_aligned(qkv.v);
+}
+
+/// Some sequences with all of their heads, or some groups of one's: of key-value heads and their queries'.
+struct Slice {
+  std::int64_t batch, batches, group, groups;
+};
+
+/// The largest divisor of `count` that is at most `most`, or 1: slices are alike, so that a kernel serves
+/// all.
+std::int64_t divisor(std::int64_t count, std::int64_t most) {
+  std::int64_t result = std::clamp<std::int64_t>(most, 1, count);
+  while (count % result != 0) --result;
+  return result;
+}
+
+/// True if body(slice) was for each; the first that is false ends it.
+template <class Body>
+bool for_slices(const AttentionProblem& p, std::int64_t bytes_of_group, const Body& body) {
+  const std::int64_t fit = most_bytes_at_a_time / bytes_of_group;
+  const std::int64_t batches = divisor(p.B, fit / p.K), groups = fit >= p.K ? p.K : divisor(p.K, fit);
+  for (std::int64_t batch = 0; batch < p.B; batch += batches)
+    for (std::int64_t group = 0; group < p.K; group += groups)
+      if (!body(Slice{batch, batches, group, groups})) return false;
+  return true;
+}
+
+/// A whole problem's tensors by slices.
+struct Cut {
+  const AttentionShape& shape;
+
+  std::int64_t group() const { return shape.query_heads / shape.key_value_heads; }
+  Columns columns(const Columns& all, const Slice& s, std::int64_t heads_of_group) const {
+    const std::int64_t rows = all.rows_RS.dim(0) / shape.batch;
+    return {all.rows_RS.rows(s.batch * rows, (s.batch + s.batches) * rows),
+            all.first + s.group * heads_of_group * shape.head_dim};
+  }
+  Columns of_queries(const Columns& all, const Slice& s) const { return columns(all, s, group()); }
+  QueriesKeysValues all(const QueriesKeysValues& qkv, const Slice& s) const {
+    return {of_queries(qkv.q, s), columns(qkv.k, s, 1), columns(qkv.v, s, 1)};
+  }
+  AttentionShape part(const Slice& s) const {
+    return {s.batches, shape.sequence, s.groups * group(), s.groups, shape.head_dim};
+  }
+  Tensor lse(const Tensor& all_BHT, const Slice& s) const {
+    const AttentionShape slice = part(s);
+    const std::int64_t first = s.batch * shape.query_heads + s.group * group();
+    return all_BHT.flat(first * shape.sequence, slice.batch * slice.query_heads * slice.sequence)
+        .reshaped({slice.batch, slice.query_heads, slice.sequence});
+  }
+  Visibility visibility(const Visibility& all, const Slice& s) const {
+    if (!all.first_R) return all;
+    return {all.first_R.rows(s.batch * shape.sequence, (s.batch + s.batches) * shape.sequence),
+            all.query_position, all.key_position};
+  }
+};
+
+/// The call of a slice, with its mask in scratch memory.
+FusedAttention fused(const Context& context, const Cut& cut, const Slice& s, Mask mask,
+                     const Visibility& visibility, const QueriesKeysValues& qkv, const Columns& y,
+                     const Tensor& lse_BHT) {
+  FusedAttention call{cut.part(s), mask, cut.all(qkv, s), cut.of_queries(y, s), cut.lse(lse_BHT, s), {}};
+  if (mask == Mask::added)
+    call.added_BTT = hidden_keys(context, y.rows_RS.dtype(),
+                                 {call.shape, cut.visibility(visibility, s), call.qkv.k.rows_RS.dim(0)});
+  return call;
+}
+
+std::int64_t bytes_of_mask(const AttentionProblem& p) {
+  return 2 * p.Tq * p.Tk;
+}
+
+/// Gradients in scratch memory go where they belong.
+template <class T>
+void put_gradients(const Context& context, const AttentionProblem& p, const QueriesKeysValues& from,
+                   const AttentionGradients& to) {
+  const auto put = [&](const Columns& source, const Columns& target, std::int64_t width, bool add) {
+    with_gradients<T>(target, [&](auto gradient) {
+      using G = decltype(gradient);
+      const std::int64_t rows = source.rows_RS.dim(0);
+      launch(context, "attention_backward's gradients", grid_for(rows * width), put_rows<T, G>,
+             HeadRows<const T>(source, p.B), HeadRows<G>(target, p.B), rows, width, add);
+    });
+  };
+  put(from.q, to.to.q, p.H * p.D, to.add_q);
+  put(from.k, to.to.k, p.K * p.D, to.add_kv);
+  put(from.v, to.to.v, p.K * p.D, to.add_kv);
+}
+
+}  // namespace
+
+bool attention_by_library(const Context& context, const AttentionShape& shape, const Visibility& visibility,
+                          const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT) {
+  const AttentionProblem p(shape, visibility, qkv.k.rows_RS.dim(0));
+  const std::optional<Mask> mask = mask_of(p);
+  if (!mask || !is_askable(context, shape, qkv)) return false;
+  const DType dtype = qkv.q.rows_RS.dtype();
+  const Arena::Scope scope(context.scratch());
+  const Tensor rounded_RQ = y_RQ.dtype() == dtype ? y_RQ : context.scratch().allocate(dtype, y_RQ.shape());
+  const Cut cut{shape};
+  const bool is_done =
+      for_slices(p, *mask == Mask::added ? 1 + bytes_of_mask(p) / p.K : 1, [&](const Slice& s) {
+        const Arena::Scope scope_of_slice(context.scratch());
+        return attend(context, fused(context, cut, s, *mask, visibility, qkv, {rounded_RQ}, lse_BHT));
+      });
+  if (is_done && y_RQ.dtype() != dtype) cuda::convert(context, rounded_RQ, y_RQ);
+  return is_done;
+}
+
+bool attention_backward_by_library(const Context& context, const AttentionShape& shape,
+                                   const Visibility& visibility, const Tensor& dy_RQ,
+                                   const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT,
+                                   const AttentionGradients& gradients) {
+  const AttentionProblem p(shape, visibility, qkv.k.rows_RS.dim(0));
+  const std::optional<Mask> mask = mask_of(p);
+  if (!mask || !is_askable(context, shape, qkv)) return false;
+  const DType dtype = qkv.q.rows_RS.dtype();
+  const Arena::Scope scope(context.scratch());
+  const Tensor dq_RQ = context.scratch().allocate(dtype, {p.B * p.Tq, p.H * p.D});
+  const Tensor dkv = context.scratch().allocate(dtype, {p.B * p.Tk, 2 * p.K * p.D});
+  const QueriesKeysValues rounded{{dq_RQ}, {dkv}, {dkv, p.K * p.D}};
+  const Cut cut{shape};
+  const std::int64_t bytes_of_group = p.H / p.K * bytes_of_mask(p);  // of weights' gradients
+  const bool is_done = for_slices(p, bytes_of_group, [&](const Slice& s) {
+    const Arena::Scope scope_of_slice(context.scratch());
+    return attend_backward(context, fused(context, cut, s, *mask, visibility, qkv, {y_RQ}, lse_BHT),
+                           {cut.of_queries({dy_RQ}, s), cut.all(rounded, s)});
+  });
+  if (!is_done) return false;
+  dtype == DType::bf16 ? put_gradients<BFloat16>(context, p, rounded, gradients)
+                       : put_gradients<Float16>(context, p, rounded, gradients);
+  return true;
+}
+
+}  // namespace dt::kernels::cuda

@@ -1,0 +1,138 @@
+// Attention by NVIDIA's cuDNN, which is loaded when the first is computed: where it is absent, dt's own
+// kernels compute it.
+//
+// The same call gives the same bits: the kernel is the first that the library's heuristic names for a
+// problem, never one that measurements chose, and one that the library calls deterministic.
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/error.hpp"
+#include "kernels/cuda/cudnn_frontend.hpp"
+#include "kernels/cuda/cudnn_graphs.hpp"
+#include "tensor/accelerator.hpp"
+
+namespace cudnn_frontend {
+void* cudnn_dlhandle = nullptr;
+}
+
+namespace dt::kernels::cuda {
+
+namespace {
+
+namespace fe = cudnn_frontend;
+using Graph = fe::graph::Graph;
+using Pointers = std::unordered_map<std::int64_t, void*>;
+
+/// It stays loaded: a library that a driver knows of is not taken away.
+bool is_loaded() {
+  static const bool loaded = [] {
+    for (const char* name : {"libcudnn.so.9", "libcudnn.so", "/usr/local/cuda/lib64/libcudnn.so.9"})
+      if ((fe::cudnn_dlhandle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) != nullptr) return true;
+    return false;
+  }();
+  return loaded;
+}
+
+void check(const Context& context, const char* what, fe::error_t error) {
+  if (error.is_good()) return;
+  throw Error(ErrorKind::environment,
+              fmt::format("{}: {}: {}", context.device().to_string(), what, error.get_message()));
+}
+
+void check(const Context& context, const char* what, cudnnStatus_t status) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  throw Error(ErrorKind::environment, fmt::format("{}: {}: {}", context.device().to_string(), what,
+                                                  fe::detail::get_error_string(status)));
+}
+
+void use_gpu_of(const Context& context) {
+  const cudaError_t error = cudaSetDevice(context.device().index());
+  if (error != cudaSuccess)
+    throw Error(ErrorKind::environment,
+                fmt::format("{}: attention: {}", context.device().to_string(), cudaGetErrorString(error)));
+}
+
+/// The library's state for this thread, which is one of several ranks, and its context's GPU and stream. It
+/// stays: at the program's end the driver may have gone first.
+cudnnHandle_t handle_of(const Context& context) {
+  thread_local std::map<int, cudnnHandle_t> handles;
+  use_gpu_of(context);
+  cudnnHandle_t& handle = handles[context.device().index()];
+  if (handle == nullptr) check(context, "cudnnCreate", fe::detail::create_handle(&handle));
+  check(context, "cudnnSetStream",
+        fe::detail::set_stream(handle, reinterpret_cast<cudaStream_t>(context.stream())));
+  return handle;
+}
+
+/// Nothing where cuDNN has no kernel for the problem.
+std::shared_ptr<Graph> planned(const Context& context, const FusedProblem& problem) {
+  const Gpu gpu = accelerator().gpus().at(static_cast<std::size_t>(context.device().index()));
+  const std::shared_ptr<Graph> graph = graph_of(problem, 10 * gpu.major + gpu.minor);
+  return why_unplanned(*graph, handle_of(context)).empty() ? graph : nullptr;
+}
+
+/// What was planned so far: any rank's thread may ask.
+std::shared_ptr<Graph> graph_for(const Context& context, const FusedProblem& problem) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, FusedProblem>, std::shared_ptr<Graph>> known;
+  const std::lock_guard lock(mutex);
+  const auto [entry, is_new] = known.try_emplace({context.device().index(), problem});
+  if (is_new) entry->second = planned(context, problem);
+  return entry->second;
+}
+
+bool execute(const Context& context, const FusedProblem& problem, Pointers pointers) {
+  if (!is_loaded()) return false;
+  const std::shared_ptr<Graph> graph = graph_for(context, problem);
+  if (!graph) return false;
+  std::int64_t bytes = 0;
+  check(context, "attention's workspace", graph->get_workspace_size(bytes));
+  const Arena::Scope scope(context.scratch());
+  const Tensor workspace = context.scratch().allocate(DType::u8, {bytes});
+  check(context, "attention", graph->execute(handle_of(context), pointers, workspace.raw()));
+  return true;
+}
+
+void* address(const Columns& columns) {
+  return columns.rows_RS.raw() +
+         static_cast<std::size_t>(columns.first) * dtype_bytes(columns.rows_RS.dtype());
+}
+
+std::int64_t id(Operand operand) {
+  return static_cast<std::int64_t>(operand);
+}
+
+Pointers operands(const FusedAttention& attention) {
+  return {{id(Operand::q), address(attention.qkv.q)},  {id(Operand::k), address(attention.qkv.k)},
+          {id(Operand::v), address(attention.qkv.v)},  {id(Operand::y), address(attention.y)},
+          {id(Operand::lse), attention.lse_BHT.raw()}, {id(Operand::added), attention.added_BTT.raw()}};
+}
+
+Pointers operands(const FusedAttention& attention, const FusedAttentionGradients& gradients) {
+  Pointers pointers = operands(attention);
+  pointers.insert({{id(Operand::dy), address(gradients.dy)},
+                   {id(Operand::dq), address(gradients.to.q)},
+                   {id(Operand::dk), address(gradients.to.k)},
+                   {id(Operand::dv), address(gradients.to.v)}});
+  return pointers;
+}
+
+}  // namespace
+
+bool attend(const Context& context, const FusedAttention& attention) {
+  return execute(context, problem_of(attention), operands(attention));
+}
+
+bool attend_backward(const Context& context, const FusedAttention& attention,
+                     const FusedAttentionGradients& gradients) {
+  return execute(context, problem_of(attention, gradients), operands(attention, gradients));
+}
+
+std::string attention_library() {
+  return is_loaded() ? fmt::format("cuDNN {}", fe::detail::get_backend_version()) : "no cuDNN";
+}
+
+}  // namespace dt::kernels::cuda

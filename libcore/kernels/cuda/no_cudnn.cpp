@@ -1,0 +1,19 @@
+// In place of cudnn_attention.cpp, where cuDNN's headers or those of its front end were not found: dt's own
+// kernels compute all attention.
+#include "kernels/cuda/fused_attention.hpp"
+
+namespace dt::kernels::cuda {
+
+bool attend(const Context&, const FusedAttention&) {
+  return false;
+}
+
+bool attend_backward(const Context&, const FusedAttention&, const FusedAttentionGradients&) {
+  return false;
+}
+
+std::string attention_library() {
+  return "no cuDNN: built without its headers";
+}
+
+}  // namespace dt::kernels::cuda

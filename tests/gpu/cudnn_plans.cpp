@@ -1,0 +1,100 @@
+// Without a GPU: cuDNN makes kernels for the attention that dt asks it for, on the kinds of GPUs that dt's
+// own kernels are compiled for. Exit status: 77 where there is no cuDNN.
+
+#include <fmt/format.h>
+#include <iostream>
+
+#include "kernels/cuda/cudnn_frontend.hpp"
+#include "kernels/cuda/cudnn_graphs.hpp"
+
+namespace {
+
+namespace fe = cudnn_frontend;
+using dt::DType;
+using dt::kernels::cuda::FusedProblem;
+using dt::kernels::cuda::Mask;
+
+/// What its makers publish of a GPU.
+struct Kind {
+  const char* name;
+  int capability, processors, shared_bytes;
+};
+constexpr Kind kinds[] = {{"A100", 80, 108, 166912}, {"H100", 90, 132, 232448}};
+
+std::shared_ptr<fe::DeviceProperties> properties(const Kind& kind) {
+  const std::string text = fmt::format(
+      R"({{"deviceName": "{}", "deviceVer": {}, "multiProcessorCount": {}, "maxSharedMemoryPerBlockOptin": {},
+      "maxSharedMemoryPerBlock": 49152, "reservedSharedMemoryPerBlock": 1024, "regsPerBlock": 65536, "warpSize": 32,
+      "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
+      "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "pciDeviceId": 0,
+      "isTccDriver": 0, "supportCoopLaunch": 1, "totalGlobalMem": 85000000000, "smClockRateKHz": 1410000,
+      "memClockRateKHz": 1593000, "l2CacheSize": 41943040, "cudaDeviceId": 0, "driverVer": 13000}})",
+      kind.name, 10 * kind.capability, kind.processors, kind.shared_bytes);
+  auto result = std::make_shared<fe::DeviceProperties>();
+  const fe::error_t error = result->deserialize({text.begin(), text.end()});
+  if (error.is_bad()) std::cout << "cuDNN knows GPUs by other properties\n";
+  return error.is_bad() ? nullptr : result;
+}
+
+/// Heads that lie in packed rows, and so do their gradients.
+FusedProblem problem(DType dtype, Mask mask, std::int64_t B, std::int64_t H, std::int64_t K, std::int64_t T,
+                     std::int64_t D) {
+  const std::int64_t E = (H + 2 * K) * D;
+  return {.dtype = dtype,
+          .mask = mask,
+          .B = B,
+          .H = H,
+          .K = K,
+          .Tq = T,
+          .Tk = T,
+          .D = D,
+          .strides = {E, E, E},
+          .y_stride = H * D};
+}
+
+FusedProblem backward_of(FusedProblem p) {
+  p.is_backward = true;
+  p.dy_stride = p.y_stride;
+  p.gradient_strides = {p.H * p.D, 2 * p.K * p.D, 2 * p.K * p.D};
+  return p;
+}
+
+const FusedProblem problems[] = {
+    problem(DType::bf16, Mask::causal, 4, 12, 12, 1024, 64),  // GPT-2
+    problem(DType::bf16, Mask::causal, 2, 32, 8, 2048, 128),  // Llama 3
+    problem(DType::bf16, Mask::causal, 1, 4, 1, 8192, 128),   //
+    problem(DType::f16, Mask::causal, 2, 6, 3, 1000, 80),     // odd lengths, other widths
+    problem(DType::bf16, Mask::causal, 3, 2, 2, 17, 8),       //
+    problem(DType::bf16, Mask::none, 1, 16, 4, 1024, 128),    // of a ring
+    problem(DType::bf16, Mask::added, 2, 12, 12, 1024, 64),   // documents, windows
+    problem(DType::f16, Mask::added, 1, 8, 2, 333, 96),
+};
+
+/// Empty where cuDNN makes a kernel.
+std::string refusal(const Kind& kind, const FusedProblem& problem) {
+  const auto graph = dt::kernels::cuda::graph_of(problem, kind.capability);
+  graph->set_device_properties(properties(kind));
+  return dt::kernels::cuda::why_unplanned(*graph, nullptr);
+}
+
+}  // namespace
+
+int main() {
+  const std::string library = dt::kernels::cuda::attention_library();
+  if (library.starts_with("no ")) {
+    std::cout << "SKIP: " << library << "\n";
+    return 77;
+  }
+  bool has_all = true;
+  for (const Kind& kind : kinds)
+    for (const FusedProblem& forward : problems)
+      for (const FusedProblem& p : {forward, backward_of(forward)}) {
+        const std::string why = refusal(kind, p);
+        has_all = has_all && why.empty();
+        std::cout << fmt::format("{} on {}: {}, mask {}, {} sequences of {}, {}/{} heads of {}{}: {}\n",
+                                 library, kind.name, dt::dtype_name(p.dtype), static_cast<int>(p.mask), p.B,
+                                 p.Tq, p.H, p.K, p.D, p.is_backward ? ", backward" : "",
+                                 why.empty() ? "made" : why);
+      }
+  return has_all ? 0 : 1;
+}
