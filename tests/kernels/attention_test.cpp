@@ -5,8 +5,10 @@
 #include <cmath>
 #include <omp.h>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/attention_cases.hpp"
+#include "kernels/cuda/attention_by_library.hpp"
 #include "kernels/fixture.hpp"
 #include "kernels/linear.hpp"
 
@@ -192,6 +194,28 @@ TEST_CASE("attention_backward is attention's gradient") {
     };
     check_gradient(loss, qkv, dqkv);
   }
+}
+
+TEST_CASE("heads of a GPU's library that wait for each other have the bits of all at once", "[device]") {
+  const auto on_device = [](const AttentionShape& s, const FirstKeys& first, DType dtype) {
+    std::vector<std::vector<double>> results;
+    on_test_device(dtype, 1, [&](Fixture& f) {
+      for (const Tensor& result : both_passes(f, s, 1, first))
+        results.push_back(to_doubles(f.on_host(result)));
+    });
+    return results;
+  };
+  for (const AttentionShape& s : {AttentionShape{4, 9, 6, 3, 8}, AttentionShape{1, 17, 4, 4, 16}})
+    for (const FirstKeys& first : {FirstKeys(all_keys), documents(3)})
+      for (const DType dtype : {DType::bf16, DType::f16}) {
+        const auto at_once = on_device(s, first, dtype);
+        for (const std::int64_t most_bytes : {1, 700, 2000}) {
+          CAPTURE(s.batch, s.sequence, s.query_heads, most_bytes);
+          const std::int64_t before = std::exchange(cuda::most_bytes_at_a_time, most_bytes);
+          CHECK(on_device(s, first, dtype) == at_once);
+          cuda::most_bytes_at_a_time = before;
+        }
+      }
 }
 
 TEST_CASE("fast attention agrees with its reference", "[device]") {

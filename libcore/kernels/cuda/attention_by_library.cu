@@ -11,8 +11,6 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-constexpr std::int64_t most_bytes_at_a_time = std::int64_t{1} << 30;
-
 /// What is hidden has no weight beside what is seen, whatever the scores.
 template <class T>
 __global__ void add_hidden(AttentionProblem p, T* added_BTS, float hidden) {
