@@ -78,16 +78,18 @@ check() {
 case_of() { bash "$DT_TESTS/cmd/$1" && echo passed; }
 export -f case_of
 
-# Where the loader does not find cuBLASLt: a toolkit's folder, or that of a python's packages.
+# What the loader does not find of cuBLASLt, cuDNN and the compiler that it calls: a toolkit's folder, or those of a python's packages.
 find_cuda_libraries() {
-  if ldconfig -p 2>/dev/null | grep -qE 'libcublasLt\.so\.1[23]'; then return; fi
-  local folder packages
+  local library folder packages
   packages=$("${TORCH_PYTHON:-python3}" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null)
-  for folder in /usr/local/cuda*/lib64 /usr/local/cuda*/targets/*/lib "${packages:-/usr/local/lib/python3/dist-packages}"/nvidia/*/lib; do
-    if compgen -G "$folder/libcublasLt.so.1[23]" >/dev/null; then
-      export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-      return
-    fi
+  for library in 'libcublasLt.so.1[23]' 'libcudnn.so.9' 'libnvrtc.so.1[23]'; do
+    if ldconfig -p 2>/dev/null | grep -q "$library"; then continue; fi
+    for folder in /usr/local/cuda*/lib64 /usr/local/cuda*/targets/*/lib "${packages:-/usr/local/lib/python3/dist-packages}"/nvidia/*/lib; do
+      if compgen -G "$folder/$library" >/dev/null; then
+        export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+        break
+      fi
+    done
   done
 }
 
