@@ -25,7 +25,8 @@ class Mark {
 /// A GPU, as its driver tells.
 struct Gpu {
   std::string name;
-  std::string address;       // on the host's bus
+  std::string id{};          // no other GPU's, nor another part's of the same one
+  std::string address{};     // on the host's bus, which parts of a GPU have in common
   int major = 0, minor = 0;  // of the compute capability
   std::size_t memory_bytes = 0;
   std::string software{};  // versions of what drives it

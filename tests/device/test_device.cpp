@@ -63,8 +63,9 @@ class TestDevice final : public Accelerator {
   explicit TestDevice(std::uint64_t seed) : random_(seed) {}
 
   std::vector<Gpu> gpus() override {
-    const Gpu first{.name = "test device", .address = "test:0", .memory_bytes = memory_bytes};
+    const Gpu first{.name = "test device", .id = "test-0", .address = "test:0", .memory_bytes = memory_bytes};
     Gpu second = first;
+    second.id = "test-1";
     second.address = "test:1";
     return {first, second};
   }

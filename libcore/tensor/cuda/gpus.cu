@@ -17,6 +17,16 @@ std::string version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
+/// As nvidia-smi writes it, but for its prefix. Of a part of a GPU (MIG) it is the part's own.
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text;
+  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
 Gpu describe(int index) {
   cudaDeviceProp properties{};
   char address[32] = "";
@@ -29,6 +39,7 @@ Gpu describe(int index) {
   cudaRuntimeGetVersion(&runtime);
   cudaDriverGetVersion(&driver);
   return {.name = properties.name,
+          .id = uuid_text(properties.uuid),
           .address = address,
           .major = properties.major,
           .minor = properties.minor,
