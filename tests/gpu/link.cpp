@@ -17,11 +17,12 @@ class NoDevice final : public dt::Accelerator {
  public:
   std::vector<dt::Gpu> gpus() override { return {}; }
   std::size_t free_bytes(dt::Device) override { return 0; }
+  void set_time_limit(double) override {}
   std::byte* allocate(dt::Device, std::size_t) override { throw dt::environment_error("no memory"); }
   void release(dt::Device, std::byte*) override {}
   std::byte* allocate_pinned(std::size_t) override { throw dt::environment_error("no memory"); }
   void release_pinned(std::byte*) override {}
-  dt::Stream open_stream(dt::Device) override { return nullptr; }
+  dt::Stream open_stream(dt::Device, const std::string&) override { return nullptr; }
   void close(dt::Stream) override {}
   void copy(dt::Stream, std::byte*, const std::byte*, std::size_t) override {}
   void zero(dt::Stream, std::byte*, std::size_t) override {}

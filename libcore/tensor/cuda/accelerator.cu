@@ -11,13 +11,19 @@ class CudaAccelerator final : public Accelerator {
  public:
   std::vector<Gpu> gpus() override { return cuda::gpus(); }
   std::size_t free_bytes(Device device) override { return Memory::free_bytes(device); }
+  void set_time_limit(double seconds) override { limit_.set(seconds); }
 
   std::byte* allocate(Device device, std::size_t bytes) override { return memory_.allocate(device, bytes); }
-  void release(Device device, std::byte* memory) override { memory_.release(device, memory); }
+  void release(Device device, std::byte* memory) override {
+    streams_.settle(device);
+    if (!limit_.has_passed()) memory_.release(device, memory);
+  }
   std::byte* allocate_pinned(std::size_t bytes) override { return Memory::allocate_pinned(bytes); }
-  void release_pinned(std::byte* memory) override { Memory::release_pinned(memory); }
+  void release_pinned(std::byte* memory) override {
+    if (!limit_.has_passed()) Memory::release_pinned(memory);
+  }
 
-  Stream open_stream(Device device) override { return streams_.open(device); }
+  Stream open_stream(Device device, const std::string& work) override { return streams_.open(device, work); }
   void close(Stream stream) override { streams_.close(stream); }
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
     streams_.copy(stream, to, from, bytes);
@@ -30,8 +36,9 @@ class CudaAccelerator final : public Accelerator {
   void wait(Stream stream) override { streams_.wait(stream); }
 
  private:
+  TimeLimit limit_;
   Memory memory_;
-  Streams streams_;
+  Streams streams_{limit_};
 };
 
 }  // namespace

@@ -50,7 +50,6 @@ void Memory::release(Device device, std::byte* memory) {
     sizes_.erase(memory);
   }
   cudaSetDevice(device.index());
-  cudaDeviceSynchronize();
   cudaFree(memory);
 }
 

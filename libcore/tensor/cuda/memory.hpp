@@ -15,7 +15,7 @@ class Memory {
  public:
   static std::size_t free_bytes(Device device);
   std::byte* allocate(Device device, std::size_t bytes);
-  /// What goes wrong here was said, or will be, by who waits for work.
+  /// Once nothing uses it any more. What goes wrong here was said, or will be, by who waits for work.
   void release(Device device, std::byte* memory);
   static std::byte* allocate_pinned(std::size_t bytes);
   static void release_pinned(std::byte* memory);
