@@ -6,7 +6,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
-# Kernels for GPUs: auto, where nvcc is found, on or off.
+# Kernels for GPUs: auto, where nvcc and what it takes are found, on or off.
 CUDA ?= auto
 
 build_packages := build-essential cmake ninja-build pkg-config libboost-program-options-dev libarchive-dev \
@@ -52,7 +52,8 @@ endef
 define configure
 $(fetch_cudnn_frontend); \
 cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCUDA=$(CUDA) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD)/configure.log 2>&1 \
-  || { cat $(BUILD)/configure.log >&2; exit 1; }
+  || { cat $(BUILD)/configure.log >&2; exit 1; }; \
+sed -n 's/^-- \(CUDA=auto: \)/\1/p' $(BUILD)/configure.log >&2
 endef
 
 .PHONY: help demo build test test-sanitized test-long gpu-bundle fuzz bench lint install deps clean

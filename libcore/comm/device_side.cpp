@@ -10,8 +10,8 @@ DeviceLink::DeviceLink(const Context& context)
     : device_(context.device()),
       compute_(context.stream()),
       pool_(std::make_shared<StagingPool>(Pages::pinned, std::numeric_limits<std::size_t>::max())),
-      down_(device_),
-      up_(device_) {}
+      down_(device_, "copying to the host"),
+      up_(device_, "copying from the host") {}
 
 StagingPool::Block DeviceLink::take(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
@@ -69,7 +69,8 @@ void DeviceSide::stop() noexcept {
   try {
     accelerator().wait(link_->down_);
   } catch (const std::exception&) {
-    // A device that fails does nothing any more; whoever uses it next is told.
+    // A device that has failed does nothing any more, and to one that hangs its memory is left; whoever uses
+    // it next is told.
   }
   read_.reset();
 }

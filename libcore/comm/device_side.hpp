@@ -57,13 +57,15 @@ class DeviceSide {
   const Tensor& in() const { return in_; }
   const Tensor& out() const { return out_; }
 
-  /// Whether what is read is on the host; never blocks.
+  /// Whether what is read is on the host; never blocks. Errors, here and of is_over: environment, of a device
+  /// that fails or hangs (see Mark).
   bool may_begin();
   /// What is to be written is complete on the host: enqueues its copy.
   void finish();
   /// Once it was finished: whether that copy is done.
   bool is_over();
-  /// Nothing touches the operation's tensors any more, unless it was finished: waits for that.
+  /// Nothing touches the operation's tensors any more, unless it was finished: waits for that, but for a
+  /// device that hangs.
   void stop() noexcept;
 
   /// Once it was finished: what the context is given from now on comes after it.

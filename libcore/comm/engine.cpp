@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <exception>
-#include <thread>
 #include <utility>
 
 #include "base/host.hpp"
+#include "tensor/time_limit.hpp"
 
 namespace dt::comm {
 
@@ -95,7 +95,7 @@ void Engine::wait(Operation& operation) {
       in_vain_since_s = now_s;
     } else if (some_wait_for_a_device()) {
       lock.unlock();
-      std::this_thread::yield();  // of which no transport knows
+      pause_between_questions(now_s - in_vain_since_s);  // no transport knows of it
     } else {
       lock.unlock();
       operation.transport->idle(now_s - in_vain_since_s);
@@ -104,10 +104,10 @@ void Engine::wait(Operation& operation) {
 }
 
 void Engine::wait_for_device(Operation& operation) {
-  while (!operation.device->is_over()) {
+  ask_until([&] {
     progress();
-    std::this_thread::yield();
-  }
+    return operation.device->is_over();
+  });
 }
 
 std::shared_ptr<DeviceLink> Engine::device_link() const {

@@ -104,7 +104,8 @@ class Engine {
   /// Blocks until the operation is done. Errors: environment where its time is up, naming it (it is then
   /// given up; others go on); what a transport throws.
   void wait(Operation& operation);
-  /// Of an operation that is done: blocks until what it leaves on a device is there.
+  /// Of an operation that is done: blocks until what it leaves on a device is there. Errors: environment, of
+  /// a device that fails or hangs.
   void wait_for_device(Operation& operation);
   bool idle() const;  // nothing is under way
 

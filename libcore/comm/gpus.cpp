@@ -32,35 +32,35 @@ SeenGpus look_for_gpus(bool is_wanted) {
 
 std::string to_text(const SeenGpus& seen) {
   Json gpus = Json::array();
-  for (const Gpu& gpu : seen.gpus) gpus.push_back({{"name", gpu.name}, {"address", gpu.address}});
+  for (const Gpu& gpu : seen.gpus) gpus.push_back({{"name", gpu.name}, {"id", gpu.id}});
   return Json{{"host", seen.host}, {"gpus", gpus}, {"why_none", seen.why_none}}.dump();
 }
 
 SeenGpus from_text(const std::string& text) {
   const Json json = Json::parse(text);
   SeenGpus seen{.host = json["host"], .gpus = {}, .why_none = json["why_none"]};
-  for (const Json& gpu : json["gpus"]) seen.gpus.push_back({.name = gpu["name"], .address = gpu["address"]});
+  for (const Json& gpu : json["gpus"]) seen.gpus.push_back({.name = gpu["name"], .id = gpu["id"]});
   return seen;
 }
 
 /// What tells the GPUs of a host apart, whoever sees which of them.
-std::vector<std::string> addresses_of(const SeenGpus& seen) {
-  std::vector<std::string> addresses;
-  for (const Gpu& gpu : seen.gpus) addresses.push_back(gpu.address);
-  return addresses;
+std::vector<std::string> ids_of(const SeenGpus& seen) {
+  std::vector<std::string> ids;
+  for (const Gpu& gpu : seen.gpus) ids.push_back(gpu.id);
+  return ids;
 }
 
 std::vector<Device> take_in_turn(const std::vector<SeenGpus>& ranks) {
   std::map<std::pair<std::string, std::vector<std::string>>, int> takers;  // so far, of those that see these
   std::vector<Device> devices;
   for (const SeenGpus& seen : ranks) {
-    const int before = takers[{seen.host, addresses_of(seen)}]++;
+    const int before = takers[{seen.host, ids_of(seen)}]++;
     devices.push_back(Device::gpu(before % static_cast<int>(seen.gpus.size())));
   }
   return devices;
 }
 
-/// The ranks of each GPU that has any, by host and address.
+/// The ranks of each GPU that has any, by host and id.
 using Users = std::map<std::pair<std::string, std::string>, std::vector<std::size_t>>;
 
 const Gpu& gpu_of(const std::vector<SeenGpus>& ranks, const std::vector<Device>& devices, std::size_t rank) {
@@ -70,7 +70,7 @@ const Gpu& gpu_of(const std::vector<SeenGpus>& ranks, const std::vector<Device>&
 Users users_of(const std::vector<SeenGpus>& ranks, const std::vector<Device>& devices) {
   Users users;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
-    users[{ranks[rank].host, gpu_of(ranks, devices, rank).address}].push_back(rank);
+    users[{ranks[rank].host, gpu_of(ranks, devices, rank).id}].push_back(rank);
   return users;
 }
 

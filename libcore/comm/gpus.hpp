@@ -12,7 +12,7 @@ namespace dt::comm {
 /// What a rank tells of the GPUs that it may see.
 struct SeenGpus {
   std::string host;
-  std::vector<Gpu> gpus;  // by index; of each its name and address
+  std::vector<Gpu> gpus;  // by index; of each its name and id
   std::string why_none{};
 };
 

@@ -36,6 +36,7 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
     launch.gpus_per_node = choice.gpus_per_node;
     if (launch.device == Device::host() || world.rank() >= num_ranks) return;
     check_options_of_gpus(settings);
+    accelerator().set_time_limit(settings.comm_timeout.seconds);
     launch.gpu = accelerator().gpus().at(static_cast<std::size_t>(launch.device.index()));
     launch.gpu_free_bytes = accelerator().free_bytes(launch.device);
   });

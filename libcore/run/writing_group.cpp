@@ -116,7 +116,7 @@ WritingGroup::WritingGroup(comm::Communicator& world, const StateShares& shares,
 
 void WritingGroup::make_memory(std::span<const PieceSpec> share, bool in_background) {
   const bool is_on_device = trained_by_.device() != Device::host();
-  if (is_on_device) stream_.emplace(trained_by_.device());
+  if (is_on_device) stream_.emplace(trained_by_.device(), "copying a checkpoint");
   if (!writes_) return make_shared_memory(share);
   if (!in_background && !is_on_device) return;
   own_memory_ = Buffer(Device::host(), laid_out_bytes(share), is_on_device ? Pages::pinned : Pages::huge);

@@ -18,14 +18,16 @@ using Stream = struct StreamState*;
 class Mark {
  public:
   virtual ~Mark() = default;
-  /// Never blocks; who asks again and again will hear that it is.
+  /// Never blocks; who asks again and again will hear that it is. Errors: environment, of work that has
+  /// failed, and where the accelerator's time limit has passed since the mark was made.
   virtual bool is_reached() = 0;
 };
 
 /// A GPU, as its driver tells.
 struct Gpu {
   std::string name;
-  std::string address;       // on the host's bus
+  std::string id{};          // no other GPU's, nor another part's of the same one
+  std::string address{};     // on the host's bus, which parts of a GPU have in common
   int major = 0, minor = 0;  // of the compute capability
   std::size_t memory_bytes = 0;
   std::string software{};  // versions of what drives it
@@ -39,6 +41,10 @@ class Accelerator {
   /// Those that this program may see, by index. Errors: environment, why there are none.
   virtual std::vector<Gpu> gpus() = 0;
   virtual std::size_t free_bytes(Device device) = 0;
+  /// For how long work of a device may be waited for (0, as at first: for ever). Whoever waits longer, for it
+  /// or a mark, fails: environment, naming the device and the stream's work. Then nobody waits any more, and
+  /// memory that the device may still touch is never given back.
+  virtual void set_time_limit(double seconds) = 0;
 
   /// Zeroed and aligned to 256 bytes, for work of any stream. Errors: also of memory that is short, naming
   /// the size.
@@ -49,7 +55,8 @@ class Accelerator {
   virtual std::byte* allocate_pinned(std::size_t bytes) = 0;
   virtual void release_pinned(std::byte* memory) = 0;
 
-  virtual Stream open_stream(Device device) = 0;
+  /// `work` is what messages call that which it is given: "computing".
+  virtual Stream open_stream(Device device, const std::string& work) = 0;
   /// Waits until all is done that it was given.
   virtual void close(Stream stream) = 0;
   /// Between the host and a device, or within one. Memory of the host stays as it is until it is done.
@@ -71,7 +78,8 @@ void set_accelerator(Accelerator* accelerator);
 /// A stream of one's own.
 class OwnStream {
  public:
-  explicit OwnStream(Device device) : stream_(accelerator().open_stream(device)) {}
+  explicit OwnStream(Device device, const std::string& work = "work")
+      : stream_(accelerator().open_stream(device, work)) {}
   OwnStream(const OwnStream&) = delete;
   ~OwnStream() { accelerator().close(stream_); }
   operator Stream() const { return stream_; }

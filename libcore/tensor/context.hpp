@@ -16,7 +16,7 @@ namespace dt {
 class Context {
  public:
   Context(int threads, Device device) : threads_(threads), device_(device), scratch_(device) {
-    if (device != Device::host()) stream_.emplace(device);
+    if (device != Device::host()) stream_.emplace(device, "computing");
   }
   Context(const Context&) = delete;
 
@@ -25,7 +25,8 @@ class Context {
   /// Where a device that is not the host enqueues what it is given.
   Stream stream() const { return stream_ ? Stream(*stream_) : nullptr; }
   Arena& scratch() const { return scratch_; }
-  /// Until all is done that it was given.
+  /// Until all is done that it was given. Errors: environment, of a device that fails or hangs (see
+  /// Accelerator::set_time_limit).
   void finish() const {
     if (stream_) accelerator().wait(*stream_);
   }

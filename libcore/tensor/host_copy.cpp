@@ -7,9 +7,11 @@ namespace dt {
 
 namespace {
 
+/// A copy of memory that is not pinned may itself block, and for ever: what is before it is waited for first.
 void copy_and_wait(const Context& context, const Tensor& from, const Tensor& to) {
+  context.finish();
   accelerator().copy(context.stream(), to.raw(), from.raw(), from.bytes());
-  accelerator().wait(context.stream());
+  context.finish();
 }
 
 /// body(part of the tensor, as much memory of the host, its first element) for one part after the other.
@@ -59,7 +61,7 @@ void fill_from_host(const Context& context, const Piece& piece, const Tensor& ta
 Buffer moved_to(Device device, Buffer buffer) {
   if (device == Device::host()) return buffer;
   Buffer there(device, buffer.bytes());
-  const OwnStream stream(device);
+  const OwnStream stream(device, "copying from the host");
   accelerator().copy(stream, there.data(), buffer.data(), buffer.bytes());
   accelerator().wait(stream);
   return there;

@@ -1,11 +1,11 @@
 #include "train/micro_batches.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
 #include "kernels/check.hpp"
-#include "kernels/elementwise.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::train {
@@ -19,14 +19,24 @@ void check_ids(data::Batch& batch, std::int64_t vocabulary) {
   kernels::check_ids("labels", host_tensor(batch.labels_BT), lowest_label, vocabulary);
 }
 
+/// Absent where there are none.
+Tensor all_of(std::vector<std::int32_t>& values) {
+  return values.empty() ? Tensor() : host_tensor(values);
+}
+
 }  // namespace
 
-MicroBatches::MicroBatches(const Context& context, parallel::BufferPool& pool, data::Batch& batch,
-                           std::int64_t size, std::int64_t vocabulary, const Tensor& positions_R)
+MicroBatches::MicroBatches(const Context& context, parallel::BufferPool& pool, PinnedRows& pinned,
+                           data::Batch& batch, std::int64_t size, std::int64_t vocabulary,
+                           const Tensor& positions_R)
     : pool_(pool) {
-  if (context.device() != Device::host()) check_ids(batch, vocabulary);
-  const Tensor tokens = placed(context, batch.tokens_BT), labels = placed(context, batch.labels_BT),
-               positions = placed(context, batch.positions_BT), first_seen = placed(context, batch.first_BT);
+  std::array of_batch = {all_of(batch.tokens_BT), all_of(batch.labels_BT), all_of(batch.positions_BT),
+                         all_of(batch.first_BT)};
+  if (context.device() != Device::host()) {
+    check_ids(batch, vocabulary);
+    place(pinned, of_batch);
+  }
+  const auto& [tokens, labels, positions, first_seen] = of_batch;
   const std::int64_t length = batch.sequence_length;
   for (std::int64_t first = 0; first < batch.num_samples; first += size) {
     const std::int64_t count = std::min(size, batch.num_samples - first);
@@ -46,16 +56,22 @@ MicroBatches::MicroBatches(const Context& context, parallel::BufferPool& pool, d
 }
 
 MicroBatches::~MicroBatches() {
-  for (Buffer& buffer : memory_) pool_.give(std::move(buffer));
+  pool_.give(std::move(memory_));
 }
 
-Tensor MicroBatches::placed(const Context& context, std::vector<std::int32_t>& values) {
-  if (values.empty()) return {};
-  const Tensor here = host_tensor(values);
-  if (context.device() == Device::host()) return here;
-  const Tensor there(memory_.emplace_back(pool_.take(here.bytes())), here.dtype(), here.shape());
-  kernels::copy(context, here, there);
-  return there;
+void MicroBatches::place(PinnedRows& pinned, std::span<Tensor> of_batch) {
+  std::int64_t count = 0;
+  for (const Tensor& values : of_batch) count += values ? values.numel() : 0;
+  if (count == 0) return;
+  memory_ = pool_.take(static_cast<std::size_t>(count) * sizeof(std::int32_t));
+  const Tensor there(memory_, DType::i32, Shape{count});
+  pinned.copy(of_batch, there);
+  std::int64_t begin = 0;
+  for (Tensor& values : of_batch) {
+    if (!values) continue;
+    values = there.flat(begin, values.numel());
+    begin += values.numel();
+  }
 }
 
 }  // namespace dt::train

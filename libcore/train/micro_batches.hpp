@@ -8,28 +8,29 @@
 #include "model/unit.hpp"
 #include "parallel/buffer_pool.hpp"
 #include "tensor/context.hpp"
+#include "train/pinned_rows.hpp"
 
 namespace dt::train {
 
-/// Views of the batch itself on the host; on a device of copies, whose memory goes back to a pool.
+/// Views of the batch itself on the host; on a device of a copy, whose memory goes back to a pool.
 class MicroBatches {
  public:
   /// Of `size` samples each (the last may be smaller). `positions_R` are those of rows that lie in their
   /// order. All must outlive them; the batch, too, what is computed with them. Error{internal}: ids that lie
   /// outside of the vocabulary.
-  MicroBatches(const Context& context, parallel::BufferPool& pool, data::Batch& batch, std::int64_t size,
-               std::int64_t vocabulary, const Tensor& positions_R);
+  MicroBatches(const Context& context, parallel::BufferPool& pool, PinnedRows& pinned, data::Batch& batch,
+               std::int64_t size, std::int64_t vocabulary, const Tensor& positions_R);
   MicroBatches(MicroBatches&&) = default;
   ~MicroBatches();
 
   std::span<model::MicroBatch> list() { return list_; }
 
  private:
-  /// Where the context computes; absent where there are none.
-  Tensor placed(const Context& context, std::vector<std::int32_t>& values);
+  /// Puts what there is of a batch on the device.
+  void place(PinnedRows& pinned, std::span<Tensor> of_batch);
 
   parallel::BufferPool& pool_;
-  std::vector<Buffer> memory_;
+  Buffer memory_;
   std::vector<model::MicroBatch> list_;
 };
 

@@ -19,6 +19,7 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
       storage_(context_.device(), local_, plan.precision, lanes_ ? &*lanes_ : nullptr, groups),
       executor_(context_, units_, storage_, &seam_),
       rows_(context_.device()),
+      pinned_rows_(context_),
       num_positions_(plan.micro_batch * plan.sequence_length),
       positions_(context_.device(), static_cast<std::size_t>(num_positions_) * sizeof(std::int32_t)) {
   if (groups.control()) computes_on_.emplace(groups.control()->engine(), context_);
@@ -51,7 +52,7 @@ void ModelRuntime::load_weights(const interchange::WeightSource& source) {
 
 MicroBatches ModelRuntime::micro_batches(data::Batch& batch, std::int64_t size) {
   if (local_.layout().cp > 1) take_context_share(batch, size, local_.layout(), local_.place());
-  return MicroBatches(context_, rows_, batch, size, spec_.vocabulary,
+  return MicroBatches(context_, rows_, pinned_rows_, batch, size, spec_.vocabulary,
                       Tensor(positions_, DType::i32, Shape{num_positions_}));
 }
 

@@ -54,6 +54,7 @@ class ModelRuntime {
   parallel::ModelStorage storage_;
   parallel::Executor executor_;
   parallel::BufferPool rows_;   // of batches
+  PinnedRows pinned_rows_;      // on their way there
   std::int64_t num_positions_;  // of a micro-batch
   Buffer positions_;            // 0 … T−1, as often as it has samples
 };

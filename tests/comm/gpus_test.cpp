@@ -3,18 +3,20 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
+#include "comm/backend.hpp"
+#include "comm/threads/thread_group.hpp"
+#include "device/test_device.hpp"
 
 using namespace dt;
 using namespace dt::comm;
 
 namespace {
 
-/// Of a host's GPUs, those at these addresses.
-SeenGpus sees(const std::string& host, const std::vector<std::string>& addresses,
-              const std::string& name = "G") {
+/// Of a host's GPUs, those with these ids.
+SeenGpus sees(const std::string& host, const std::vector<std::string>& ids, const std::string& name = "G") {
   SeenGpus seen{.host = host, .gpus = {}};
-  for (const std::string& address : addresses) seen.gpus.push_back({.name = name, .address = address});
-  if (addresses.empty()) seen.why_none = "there is no NVIDIA driver";
+  for (const std::string& id : ids) seen.gpus.push_back({.name = name, .id = id, .address = "1"});
+  if (ids.empty()) seen.why_none = "there is no NVIDIA driver";
   return seen;
 }
 
@@ -60,6 +62,27 @@ TEST_CASE("ranks that are bound to sockets in turn take one each of what is near
   CHECK(indices(choice) == std::vector{0, 0, 1, 1});
   CHECK(choice.gpus_per_node == 4);
   CHECK(choice.warnings.empty());
+}
+
+TEST_CASE("parts of one GPU are not shared, though they have one address") {
+  const DeviceChoice choice = choose_devices("cuda", {sees("a", {"part 1"}), sees("a", {"part 2"})});
+  CHECK(indices(choice) == std::vector{0, 0});
+  CHECK(choice.gpus_per_node == 2);
+  CHECK(choice.warnings.empty());
+}
+
+TEST_CASE("ranks tell each other which GPUs they see", "[device]") {
+  const test_device::Use device(1);
+  const std::vector<Gpu> own = accelerator().gpus();
+  run_threads(2, [&](Communicator& group) {
+    for (const SeenGpus& seen : see_gpus(group, true)) {
+      test::require(seen.gpus.size() == own.size(), "GPUs");
+      for (std::size_t i = 0; i < own.size(); ++i)
+        test::require(seen.gpus[i].name == own[i].name && seen.gpus[i].id == own[i].id && !own[i].id.empty(),
+                      own[i].name);
+    }
+    return 0;
+  });
 }
 
 TEST_CASE("ranks beyond the GPUs share them, with one warning") {

@@ -1,5 +1,6 @@
 // dt-train as it is, on the test device: DT_TEST_DEVICE_SEED says in what order it works;
-// DT_TEST_DEVICE_COUNTS names a file for what the host asked of it.
+// DT_TEST_DEVICE_COUNTS names a file for what the host asked of it; DT_TEST_DEVICE_ERROR and
+// DT_TEST_DEVICE_HANG say which kernel fails or never ends.
 
 #include <cstdlib>
 #include <fstream>
@@ -11,9 +12,22 @@
 #include "cmd/dt-train/run.hpp"
 #include "device/test_device.hpp"
 
+namespace {
+
+void break_as_asked(dt::test_device::Use& device) {
+  using Fault = dt::test_device::Use::Fault;
+  if (const char* const kernel = std::getenv("DT_TEST_DEVICE_ERROR"))
+    device.break_at(std::stoll(kernel), Fault::error);
+  if (const char* const kernel = std::getenv("DT_TEST_DEVICE_HANG"))
+    device.break_at(std::stoll(kernel), Fault::hang);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   const char* const seed = std::getenv("DT_TEST_DEVICE_SEED");
-  const dt::test_device::Use device(seed ? std::stoull(seed) : 1);
+  dt::test_device::Use device(seed ? std::stoull(seed) : 1);
+  break_as_asked(device);
   dt::hold_stop_signals();
   dt::plan::Settings settings;
   dt::OptionTable options = dt::train_tool::make_options(settings);

@@ -8,12 +8,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <string>
 #include <sys/mman.h>
 #include <vector>
 
 #include "base/error.hpp"
 #include "kernels/cuda/table.hpp"
+#include "tensor/time_limit.hpp"
 
 namespace dt {
 
@@ -23,6 +26,8 @@ struct StreamState {
     std::function<bool()> may_begin = [] { return true; };
   };
   std::deque<Work> work;
+  Device device;
+  std::string name;
 };
 
 }  // namespace dt
@@ -63,15 +68,18 @@ class TestDevice final : public Accelerator {
   explicit TestDevice(std::uint64_t seed) : random_(seed) {}
 
   std::vector<Gpu> gpus() override {
-    const Gpu first{.name = "test device", .address = "test:0", .memory_bytes = memory_bytes};
+    const Gpu first{.name = "test device", .id = "test-0", .address = "test:0", .memory_bytes = memory_bytes};
     Gpu second = first;
+    second.id = "test-1";
     second.address = "test:1";
     return {first, second};
   }
   std::size_t free_bytes(Device) override { return memory_bytes; }
+  void set_time_limit(double seconds) override { limit_.set(seconds); }
 
   std::byte* allocate(Device, std::size_t bytes) override {
     const Lock lock(mutex_);
+    throw_if_failed();
     auto memory = std::make_unique<Memory>(bytes);
     std::byte* const begin = memory->begin();
     ++counts_.allocations;
@@ -80,10 +88,7 @@ class TestDevice final : public Accelerator {
   }
   void release(Device, std::byte* memory) override {
     const Lock lock(mutex_);
-    {
-      const Opened opened(*this);
-      while (run_any()) continue;
-    }
+    run_until([] { return false; });
     memories_.erase(memory);
   }
   std::byte* allocate_pinned(std::size_t bytes) override {
@@ -91,18 +96,20 @@ class TestDevice final : public Accelerator {
   }
   void release_pinned(std::byte* memory) override { std::free(memory); }
 
-  Stream open_stream(Device) override {
+  Stream open_stream(Device device, const std::string& work) override {
     const Lock lock(mutex_);
-    return &streams_.emplace_back();
+    throw_if_failed();
+    return &streams_.emplace_back(StreamState{{}, device, work});
   }
   void close(Stream stream) override {
     const Lock lock(mutex_);
-    wait(stream);
+    run_until([&] { return stream->work.empty(); });
     streams_.remove_if([&](const StreamState& state) { return &state == stream; });
   }
 
   void enqueue(Stream stream, StreamState::Work work) {
     const Lock lock(mutex_);
+    throw_if_failed();
     stream->work.push_back(std::move(work));
   }
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
@@ -114,15 +121,33 @@ class TestDevice final : public Accelerator {
     enqueue(stream, {[=] { std::memset(memory, 0, bytes); }});
   }
   std::unique_ptr<Mark> mark(Stream stream) override {
-    return std::make_unique<TestMark>(*this, end_of(stream));
+    return std::make_unique<TestMark>(*this, *stream, end_of(stream));
   }
   void follow(Stream stream, Stream other) override {
     enqueue(stream, {[] {}, [is_over = end_of(other)] { return *is_over; }});
   }
   void wait(Stream stream) override {
+    {
+      const Lock lock(mutex_);
+      if (run_until([&] { return stream->work.empty(); })) return throw_if_failed();
+      throw_if_failed();
+      DT_CHECK(limit_.is_set(), "streams wait for each other");
+    }
+    const std::unique_ptr<Mark> end = mark(stream);
+    ask_until([&] { return end->is_reached(); });
+  }
+
+  void break_at(std::int64_t kernel, Use::Fault fault) {
+    kernels_to_fault_ = kernel;
+    fault_ = fault;
+  }
+  void launch(Stream stream, std::function<void()> kernel) {
     const Lock lock(mutex_);
-    const Opened opened(*this);
-    while (!stream->work.empty()) DT_CHECK(run_any(), "streams wait for each other");
+    if (--kernels_to_fault_ != 0) return enqueue(stream, {std::move(kernel)});
+    if (fault_ == Use::Fault::hang) return enqueue(stream, {[] {}, [] { return false; }});
+    enqueue(stream, {[this, stream] {
+              failed_.emplace(ErrorKind::environment, name_of(stream->device) + ": a kernel has failed");
+            }});
   }
 
   Use::Counts counts() const { return counts_; }
@@ -139,20 +164,37 @@ class TestDevice final : public Accelerator {
   /// Whoever asks makes the device do a little.
   class TestMark final : public Mark {
    public:
-    TestMark(TestDevice& device, IsOver is_over) : device_(device), is_over_(std::move(is_over)) {}
+    TestMark(TestDevice& device, const StreamState& stream, IsOver is_over)
+        : device_(device),
+          of_(stream.device),
+          work_(stream.name),
+          made_s_(monotonic_s()),
+          is_over_(std::move(is_over)) {}
     bool is_reached() override {
       const Lock lock(device_.mutex_);
       if (!*is_over_) {
         const Opened opened(device_);
         device_.run_any();
       }
+      device_.throw_if_failed();
+      if (!*is_over_ && device_.limit_.is_over(made_s_)) device_.limit_.fail(made_s_, name_of(of_), work_);
       return *is_over_;
     }
 
    private:
     TestDevice& device_;
+    Device of_;
+    std::string work_;
+    double made_s_;
     IsOver is_over_;
   };
+
+  static std::string name_of(Device device) {
+    return fmt::format("{}: {} (test device)", host_name(), device.to_string());
+  }
+  void throw_if_failed() const {
+    if (failed_) throw Error(*failed_);
+  }
 
   bool has(const std::byte* address) const {
     const auto after = memories_.upper_bound(const_cast<std::byte*>(address));
@@ -175,8 +217,19 @@ class TestDevice final : public Accelerator {
     for (const auto& [begin, memory] : memories_) memory->open(is_open);
   }
 
+  /// False where nothing that is left may begin.
+  template <class Question>
+  bool run_until(const Question& is_so) {
+    const Opened opened(*this);
+    while (!is_so()) {
+      if (!run_any()) return false;
+    }
+    return true;
+  }
+
   /// The first piece of work of some stream; false where none has any that may begin.
   bool run_any() {
+    if (failed_) return false;
     std::vector<StreamState*> ready;
     for (StreamState& stream : streams_) {
       if (!stream.work.empty() && stream.work.front().may_begin()) ready.push_back(&stream);
@@ -195,6 +248,10 @@ class TestDevice final : public Accelerator {
   std::list<StreamState> streams_;
   std::map<std::byte*, std::unique_ptr<Memory>> memories_;
   Use::Counts counts_;
+  TimeLimit limit_;
+  std::int64_t kernels_to_fault_ = 0;  // from 1; none where it is less
+  Use::Fault fault_ = Use::Fault::error;
+  std::optional<Error> failed_;
 };
 
 std::unique_ptr<TestDevice> device;
@@ -220,13 +277,17 @@ Use::Counts Use::counts() const {
   return device->counts();
 }
 
+void Use::break_at(std::int64_t kernel, Fault fault) {
+  device->break_at(kernel, fault);
+}
+
 int Use::times() {
   return num_uses;
 }
 
 void enqueue(const Context& context, Launch launch) {
   const std::uint64_t seed = device->next_seed();
-  device->enqueue(context.stream(), {[launch = std::move(launch), seed] { run(launch, seed); }});
+  device->launch(context.stream(), [launch = std::move(launch), seed] { run(launch, seed); });
 }
 
 }  // namespace dt::test_device

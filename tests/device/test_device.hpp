@@ -25,6 +25,11 @@ class Use {
   };
   Counts counts() const;
 
+  /// The `kernel`-th kernel from now on (from 1) fails, and with it all that the device is given or asked
+  /// then; or never ends.
+  enum class Fault { error, hang };
+  void break_at(std::int64_t kernel, Fault fault);
+
   /// How often a program has used it.
   static int times();
 };

@@ -109,6 +109,60 @@ TEST_CASE("memory goes when the device is done with it", "[test-device]") {
   CHECK(done);
 }
 
+/// What it throws, which is of the machine.
+std::string failure_of(const std::function<void()>& deed) {
+  try {
+    deed();
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::environment);
+    return error.message();
+  }
+  return "";
+}
+
+TEST_CASE("a kernel's error shows to whoever waits, and to all that come after", "[test-device]") {
+  Use device(1);
+  device.break_at(2, Use::Fault::error);
+  Context context(1, gpu);
+  const Buffer buffer(gpu, 64);
+  int done = 0;
+  for (int i = 0; i < 3; ++i) enqueue(context, {"a kernel", {}, 1, 0, [&] { ++done; }});
+  const std::unique_ptr<Mark> mark = accelerator().mark(context.stream());
+  CHECK_THAT(failure_of([&] { context.finish(); }), Catch::Contains("cuda:0"));
+  CHECK(failure_of([&] { mark->is_reached(); }) != "");
+  CHECK(failure_of([&] { accelerator().mark(context.stream()); }) != "");
+  CHECK(failure_of([&] { Context(1, gpu).finish(); }) != "");
+  CHECK(done == 1);
+}
+
+TEST_CASE("a device that hangs is waited for until the time limit has passed, and then no more",
+          "[test-device]") {
+  Use device(1);
+  device.break_at(1, Use::Fault::hang);
+  Context context(1, gpu), other(1, gpu);
+  const Buffer buffer(gpu, 64);
+  enqueue(context, {"a kernel", {}, 1, 0, [] {}});
+  accelerator().follow(other.stream(), context.stream());
+  const std::unique_ptr<Mark> mark = accelerator().mark(other.stream());
+  CHECK(!mark->is_reached());
+  accelerator().set_time_limit(0.05);
+  const std::string reason = failure_of([&] { context.finish(); });
+  CHECK_THAT(reason, Catch::Contains("cuda:0") && Catch::Contains("computing is not done after"));
+  accelerator().set_time_limit(1000);
+  CHECK(failure_of([&] { mark->is_reached(); }) == reason);
+  CHECK(failure_of([&] { other.finish(); }) == reason);
+}
+
+TEST_CASE("work that ends in time is waited for as without a limit", "[test-device]") {
+  const Use device(1);
+  accelerator().set_time_limit(1000);
+  Context context(1, gpu);
+  int done = 0;
+  for (int i = 0; i < 3; ++i) enqueue(context, {"a kernel", {}, 1, 0, [&] { ++done; }});
+  context.finish();
+  CHECK(done == 3);
+}
+
 TEST_CASE("copies and zeroes go by the stream", "[test-device]") {
   const Use device(1);
   Context context(1, gpu);

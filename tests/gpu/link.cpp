@@ -1,13 +1,14 @@
 // What nvcc makes links into a program that starts without GPU and driver, and a product then says what is
-// missing. Exit status: 77 where no GPU answers.
+// missing. What CUDA says of a GPU becomes an error that names it. Exit status: 77 where no GPU answers.
 
 #include <array>
-#include <cuda_runtime_api.h>
 #include <iostream>
 
 #include "base/error.hpp"
+#include "base/host.hpp"
 #include "kernels/cuda/table.hpp"
 #include "kernels/linear.hpp"
+#include "tensor/cuda/check.cuh"
 
 namespace {
 
@@ -16,11 +17,12 @@ class NoDevice final : public dt::Accelerator {
  public:
   std::vector<dt::Gpu> gpus() override { return {}; }
   std::size_t free_bytes(dt::Device) override { return 0; }
+  void set_time_limit(double) override {}
   std::byte* allocate(dt::Device, std::size_t) override { throw dt::environment_error("no memory"); }
   void release(dt::Device, std::byte*) override {}
   std::byte* allocate_pinned(std::size_t) override { throw dt::environment_error("no memory"); }
   void release_pinned(std::byte*) override {}
-  dt::Stream open_stream(dt::Device) override { return nullptr; }
+  dt::Stream open_stream(dt::Device, const std::string&) override { return nullptr; }
   void close(dt::Stream) override {}
   void copy(dt::Stream, std::byte*, const std::byte*, std::size_t) override {}
   void zero(dt::Stream, std::byte*, std::size_t) override {}
@@ -42,9 +44,50 @@ std::string refusal() {
   return "";
 }
 
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Whether the error names host, GPU, deed and CUDA's name for it, and has that to advise ("": nothing).
+bool is_told(cudaError_t error, const std::string& advice) {
+  try {
+    dt::cuda::check(dt::Device::gpu(1), "layer_norm", error);
+  } catch (const dt::Error& told) {
+    const std::string what = told.what();
+    const bool names = has(what, dt::host_name() + ": cuda:1") && has(what, ": layer_norm: ") &&
+                       has(what, cudaGetErrorName(error));
+    const bool advises = advice.empty() ? told.context().empty() : has(told.context(), advice);
+    return told.kind() == dt::ErrorKind::environment && names && advises;
+  }
+  return error == cudaSuccess;
+}
+
+/// What a library says, where the GPU itself has nothing to say.
+bool is_told_of_libraries() {
+  try {
+    dt::cuda::fail(dt::Device::gpu(1), "cublasLtMatmul", "CUBLAS_STATUS_EXECUTION_FAILED");
+  } catch (const dt::Error& told) {
+    return has(told.what(), dt::host_name() + ": cuda:1") &&
+           has(told.what(), ": cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED");
+  }
+}
+
+bool all_are_told() {
+  const std::string gpu = "the GPU has failed", kernel = "a kernel has failed";
+  return is_told(cudaSuccess, "") && is_told(cudaErrorInvalidValue, "") &&
+         is_told(cudaErrorECCUncorrectable, gpu) && is_told(cudaErrorDevicesUnavailable, gpu) &&
+         is_told(cudaErrorNoDevice, gpu) && is_told(cudaErrorUnknown, gpu) &&
+         is_told(cudaErrorUnknown, "Xid") && is_told(cudaErrorIllegalAddress, kernel) &&
+         is_told(cudaErrorLaunchFailure, "Xid") && is_told_of_libraries();
+}
+
 }  // namespace
 
 int main() {
+  if (!all_are_told()) {
+    std::cout << "an error of a GPU's does not say what it should\n";
+    return 1;
+  }
   NoDevice no_device;
   dt::set_accelerator(&no_device);
   dt::kernels::set_gpu_kernels(&dt::kernels::cuda::table);

@@ -80,9 +80,8 @@ const Library& library() {
 }
 
 void check(const Context& context, const char* what, cublasStatus_t status) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw Error(ErrorKind::environment, fmt::format("{}: {}: {}", context.device().to_string(), what,
-                                                  library().cublasLtGetStatusString(status)));
+  if (status != CUBLAS_STATUS_SUCCESS)
+    dt::cuda::fail(context.device(), what, library().cublasLtGetStatusString(status));
 }
 
 /// Gives back what the library made.

@@ -5,9 +5,9 @@
 #include <cuda_runtime.h>
 #include <utility>
 
-#include "base/error.hpp"
 #include "kernels/cuda/grid.hpp"
 #include "tensor/context.hpp"
+#include "tensor/cuda/check.cuh"
 
 namespace dt::kernels::cuda {
 
@@ -19,13 +19,11 @@ __device__ inline std::byte* shared_bytes() {
 
 /// Makes the context's GPU that of this thread, which may be one of several ranks. Errors: environment.
 inline void use_gpu_of(const Context& context, const char* what) {
-  const cudaError_t error = cudaSetDevice(context.device().index());
-  if (error != cudaSuccess)
-    throw Error(ErrorKind::environment,
-                fmt::format("{}: {}: {}", context.device().to_string(), what, cudaGetErrorString(error)));
+  dt::cuda::select(context.device(), what);
 }
 
-/// Enqueues it. Errors: environment, naming the kernel, where the GPU takes it not.
+/// Enqueues it. Errors: environment, naming the GPU and the kernel, where it is not taken: also for what a
+/// kernel before it has done. What it does wrong itself shows where somebody waits.
 template <class... Parameters, class... Arguments>
 void launch(const Context& context, const char* name, Grid grid, void (*kernel)(Parameters...),
             Arguments... arguments) {
@@ -35,10 +33,8 @@ void launch(const Context& context, const char* name, Grid grid, void (*kernel)(
   config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = reinterpret_cast<cudaStream_t>(context.stream());
   use_gpu_of(context, name);
-  const cudaError_t error = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
-  if (error == cudaSuccess) return;
-  throw Error(ErrorKind::environment,
-              fmt::format("{}: {}: {}", context.device().to_string(), name, cudaGetErrorString(error)));
+  dt::cuda::check(context.device(), name,
+                  cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
 }
 
 }  // namespace dt::kernels::cuda

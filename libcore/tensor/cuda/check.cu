@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "tensor/cuda/check.cuh"
+#include "tensor/cuda/gpus.hpp"
+
+namespace dt::cuda {
+
+namespace {
+
+thread_local int used = 0;
+
+template <std::size_t count>
+bool is_one_of(const cudaError_t (&errors)[count], cudaError_t error) {
+  return std::ranges::find(errors, error) != std::end(errors);
+}
+
+// Source of both lists: CUDA's documentation of cudaError_t. Who asks had a GPU before, so that none is a
+// failure, too.
+constexpr cudaError_t gpu_failures[] = {
+#if CUDART_VERSION >= 13000
+    cudaErrorContained,
+#endif
+    cudaErrorECCUncorrectable, cudaErrorNvlinkUncorrectable, cudaErrorHardwareStackError, cudaErrorNoDevice,
+    cudaErrorInvalidDevice,    cudaErrorDevicesUnavailable,  cudaErrorSystemNotReady,     cudaErrorUnknown};
+constexpr cudaError_t kernel_failures[] = {cudaErrorIllegalAddress,      cudaErrorMisalignedAddress,
+                                           cudaErrorInvalidAddressSpace, cudaErrorIllegalInstruction,
+                                           cudaErrorInvalidPc,           cudaErrorAssert,
+                                           cudaErrorLaunchFailure,       cudaErrorLaunchTimeout};
+
+const char* remedy(cudaError_t error) {
+  if (is_one_of(gpu_failures, error))
+    return "the GPU has failed: dmesg and nvidia-smi -q of that host tell of Xid errors; start the job "
+           "again, "
+           "on another node if it happens again";
+  if (is_one_of(kernel_failures, error))
+    return "a kernel has failed, now or before: by the GPU's fault where dmesg or nvidia-smi -q of that host "
+           "tell of Xid errors of memory or links, else by dt's; start the job again, on another node if it "
+           "happens again";
+  return "";
+}
+
+}  // namespace
+
+void check(Device device, const char* doing, cudaError_t error) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();  // the next call's is its own
+  throw Error(ErrorKind::environment,
+              fmt::format("{}: {}: {} ({})", name_of(device), doing, cudaGetErrorString(error),
+                          cudaGetErrorName(error)),
+              remedy(error));
+}
+
+void fail(Device device, const char* doing, const std::string& said) {
+  const cudaError_t beneath = cudaGetLastError();
+  if (*remedy(beneath) != '\0') check(device, doing, beneath);
+  throw Error(ErrorKind::environment, fmt::format("{}: {}: {}", name_of(device), doing, said));
+}
+
+void select(Device device, const char* doing) {
+  used = device.index();
+  check(device, doing, cudaSetDevice(device.index()));
+}
+
+Device selected() {
+  return Device::gpu(used);
+}
+
+}  // namespace dt::cuda

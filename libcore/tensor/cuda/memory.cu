@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cstring>
+
+#include "base/host.hpp"
+#include "base/text.hpp"
+#include "tensor/cuda/check.cuh"
+#include "tensor/cuda/gpus.hpp"
+#include "tensor/cuda/memory.hpp"
+
+namespace dt::cuda {
+
+namespace {
+
+struct Amount {
+  std::size_t free = 0, total = 0;
+};
+
+Amount amount_of(Device device) {
+  select(device);
+  Amount amount;
+  check(device, "asking for its memory", cudaMemGetInfo(&amount.free, &amount.total));
+  return amount;
+}
+
+}  // namespace
+
+std::size_t Memory::free_bytes(Device device) {
+  return amount_of(device).free;
+}
+
+std::byte* Memory::allocate(Device device, std::size_t bytes) {
+  select(device);
+  void* memory = nullptr;
+  const cudaError_t error = cudaMalloc(&memory, std::max<std::size_t>(bytes, 1));
+  if (error == cudaErrorMemoryAllocation) throw is_short(device, bytes);
+  check(device, "allocating", error);
+  // Streams of ours do not wait for the default one, which clears it.
+  check(device, "clearing memory", cudaMemset(memory, 0, bytes));
+  check(device, "clearing memory", cudaStreamSynchronize(nullptr));
+  const std::lock_guard lock(mutex_);
+  sizes_[memory] = bytes;
+  held_[device.index()] += bytes;
+  return static_cast<std::byte*>(memory);
+}
+
+void Memory::release(Device device, std::byte* memory) {
+  {
+    const std::lock_guard lock(mutex_);  // before another may be given the same address
+    held_[device.index()] -= sizes_[memory];
+    sizes_.erase(memory);
+  }
+  cudaSetDevice(device.index());
+  cudaFree(memory);
+}
+
+std::byte* Memory::allocate_pinned(std::size_t bytes) {
+  const Device device = selected();
+  select(device);
+  void* memory = nullptr;
+  const cudaError_t error = cudaHostAlloc(&memory, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw Error(ErrorKind::environment, fmt::format("{} has no {} of memory to pin for copies to GPUs",
+                                                    host_name(), format_bytes(bytes)));
+  }
+  check(device, "pinning memory of the host", error);
+  std::memset(memory, 0, bytes);
+  return static_cast<std::byte*>(memory);
+}
+
+void Memory::release_pinned(std::byte* memory) {
+  cudaFreeHost(memory);
+}
+
+Error Memory::is_short(Device device, std::size_t bytes) {
+  cudaGetLastError();
+  const Amount amount = amount_of(device);
+  const std::lock_guard lock(mutex_);
+  return Error(ErrorKind::environment,
+               fmt::format("{} has no {} of memory left: of {} {} are free, {} are this process's",
+                           name_of(device), format_bytes(bytes), format_bytes(amount.total),
+                           format_bytes(amount.free), format_bytes(held_[device.index()])),
+               "smaller micro-batches, --recompute or more ranks need less");
+}
+
+}  // namespace dt::cuda

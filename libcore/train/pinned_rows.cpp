@@ -1,0 +1,36 @@
+#include "train/pinned_rows.hpp"
+
+#include <cstring>
+#include <limits>
+
+#include "base/error.hpp"
+
+namespace dt::train {
+
+PinnedRows::PinnedRows(const Context& context)
+    : context_(context),
+      pool_(std::make_shared<comm::StagingPool>(Pages::pinned, std::numeric_limits<std::size_t>::max())) {}
+
+PinnedRows::~PinnedRows() {
+  try {
+    if (!leaving_.empty()) context_.finish();
+  } catch (const std::exception&) {
+    // A device that has failed reads nothing any more, and to one that hangs its memory is left.
+  }
+}
+
+void PinnedRows::copy(std::span<const Tensor> rows, const Tensor& there) {
+  std::erase_if(leaving_, [](const auto& one) { return one.first->is_reached(); });
+  comm::StagingPool::Block block = pool_->take(there.bytes());
+  std::byte* to = block->data();
+  for (const Tensor& values : rows) {
+    if (!values) continue;
+    std::memcpy(to, values.raw(), values.bytes());
+    to += values.bytes();
+  }
+  DT_CHECK(to == block->data() + there.bytes(), "rows for {} bytes of a device", there.bytes());
+  accelerator().copy(context_.stream(), there.raw(), block->data(), there.bytes());
+  leaving_.emplace_back(accelerator().mark(context_.stream()), std::move(block));
+}
+
+}  // namespace dt::train

@@ -1,0 +1,35 @@
+#pragma once
+// On their way to a device: what a rank's batches are made of.
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "comm/staging.hpp"
+#include "tensor/context.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::train {
+
+/// Pinned memory that is kept from one batch to the next: copies from it go on while the host does, and it is
+/// not written again before they are done.
+class PinnedRows {
+ public:
+  /// The context must outlive it.
+  explicit PinnedRows(const Context& context);
+  ~PinnedRows();
+  PinnedRows(const PinnedRows&) = delete;
+
+  /// Enqueues it: the device's `there` holds these, one after the other. They may go when this returns.
+  void copy(std::span<const Tensor> rows, const Tensor& there);
+  std::size_t most_in_use_bytes() const { return pool_->most_in_use_bytes(); }
+
+ private:
+  const Context& context_;
+  std::shared_ptr<comm::StagingPool> pool_;
+  std::deque<std::pair<std::unique_ptr<Mark>, comm::StagingPool::Block>> leaving_;
+};
+
+}  // namespace dt::train

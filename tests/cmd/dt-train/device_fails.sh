@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# A device that fails, or hangs, ends training with exit 4 and its name, whatever ranks wait for.
+source "$(dirname "${BASH_SOURCE[0]}")/../device.sh"
+[[ -z ${DT_GPU_TRAIN:-} ]] || skip "no GPU fails when it is told to"
+make_shards shards
+small_model llama.json llama
+small=(--model llama.json --sequence-length 16 --global-batch 2 --micro-batch 1 --steps 4)
+
+# The 5th kernel, one of the first step's, one of a later step's.
+for kernel in 5 60 400; do
+  for layout in threads=1 threads=2; do
+    DT_TEST_DEVICE_ERROR=$kernel on_device expect_exit 4 train "error-$kernel-$layout" "${small[@]}" --comm $layout
+    expect_match stderr 'cuda:[01] \(test device\): a kernel has failed'
+    DT_TEST_DEVICE_HANG=$kernel on_device expect_exit 4 train "hang-$kernel-$layout" "${small[@]}" --comm $layout --comm-timeout 0.5
+    expect_match stderr 'cuda:[01] \(test device\): [a-z ]+ is not done after [0-9.]+ s'
+  done
+done
