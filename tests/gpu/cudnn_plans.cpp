@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <iostream>
 
-#include "kernels/cuda/cudnn_frontend.hpp"
-#include "kernels/cuda/cudnn_graphs.hpp"
+#include "kernels/cuda/cudnn/front_end.hpp"
+#include "kernels/cuda/cudnn/graphs.hpp"
 
 namespace {
 

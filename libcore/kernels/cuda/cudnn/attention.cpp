@@ -3,16 +3,16 @@
 //
 // The same call gives the same bits: the kernel is the first that the library's heuristic names for a
 // problem, never one that measurements chose, and one that the library calls deterministic.
-#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <map>
 #include <mutex>
 #include <unordered_map>
 
 #include "base/error.hpp"
-#include "kernels/cuda/cudnn_frontend.hpp"
-#include "kernels/cuda/cudnn_graphs.hpp"
+#include "kernels/cuda/cudnn/front_end.hpp"
+#include "kernels/cuda/cudnn/graphs.hpp"
 #include "tensor/accelerator.hpp"
+#include "tensor/cuda/check.cuh"
 
 namespace cudnn_frontend {
 void* cudnn_dlhandle = nullptr;
@@ -37,29 +37,19 @@ bool is_loaded() {
 }
 
 void check(const Context& context, const char* what, fe::error_t error) {
-  if (error.is_good()) return;
-  throw Error(ErrorKind::environment,
-              fmt::format("{}: {}: {}", context.device().to_string(), what, error.get_message()));
+  if (error.is_bad()) dt::cuda::fail(context.device(), what, error.get_message());
 }
 
 void check(const Context& context, const char* what, cudnnStatus_t status) {
-  if (status == CUDNN_STATUS_SUCCESS) return;
-  throw Error(ErrorKind::environment, fmt::format("{}: {}: {}", context.device().to_string(), what,
-                                                  fe::detail::get_error_string(status)));
-}
-
-void use_gpu_of(const Context& context) {
-  const cudaError_t error = cudaSetDevice(context.device().index());
-  if (error != cudaSuccess)
-    throw Error(ErrorKind::environment,
-                fmt::format("{}: attention: {}", context.device().to_string(), cudaGetErrorString(error)));
+  if (status != CUDNN_STATUS_SUCCESS)
+    dt::cuda::fail(context.device(), what, fe::detail::get_error_string(status));
 }
 
 /// The library's state for this thread, which is one of several ranks, and its context's GPU and stream. It
 /// stays: at the program's end the driver may have gone first.
 cudnnHandle_t handle_of(const Context& context) {
   thread_local std::map<int, cudnnHandle_t> handles;
-  use_gpu_of(context);
+  dt::cuda::select(context.device(), "attention");
   cudnnHandle_t& handle = handles[context.device().index()];
   if (handle == nullptr) check(context, "cudnnCreate", fe::detail::create_handle(&handle));
   check(context, "cudnnSetStream",

@@ -1,4 +1,4 @@
-// In place of cudnn_attention.cpp, where cuDNN's headers or those of its front end were not found: dt's own
+// In place of attention.cpp, where cuDNN's headers or those of its front end were not found: dt's own
 // kernels compute all attention.
 #include "kernels/cuda/fused_attention.hpp"
 

@@ -1,11 +1,11 @@
 // What cuDNN's kernels for attention take, and what they lack, the front end knows by the library's version
 // and the GPU. Source: NVIDIA cuDNN documentation, "Attention" (scaled dot product attention).
-#include "kernels/cuda/cudnn_graphs.hpp"
+#include "kernels/cuda/cudnn/graphs.hpp"
 
 #include <cmath>
 
 #include "base/error.hpp"
-#include "kernels/cuda/cudnn_frontend.hpp"
+#include "kernels/cuda/cudnn/front_end.hpp"
 
 namespace dt::kernels::cuda {
 
