@@ -54,10 +54,9 @@ struct Visibility {
 /// whichever block of keys comes by. Of a ring in zigzag order each pair of chunks is whole, a diagonal, or
 /// nothing.
 ///
-/// What cuDNN's scaled dot product attention takes as it is: Columns (strides), B × T rectangles, the
-/// positions' difference (diagonal alignment and bound), one window for all (left bound), lse ([B, H, T, 1],
-/// natural, fp32). Of documents it takes bounds instead (ragged offsets and lengths), which is what
-/// document_starts is given; kernels that mask by row read first_R.
+/// On GPUs cuDNN takes Columns (strides) and B × T rectangles as they are, causal or whole, and lse ([B, H,
+/// T, 1], natural, fp32); first_R becomes what is added to scores, so that documents and windows cost it as
+/// much as all keys.
 ///
 /// Dtypes: q, k and v alike f64, f32, bf16 or f16; y theirs, or f32 beside 16 bits; lse f64 for f64, else
 /// f32.  Numerics: sums and softmax in fp32; where 16-bit operands are multiplied in bf16, so are the weights
