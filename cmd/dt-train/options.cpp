@@ -158,8 +158,8 @@ void add_ranks(OptionTable& t, Settings& s) {
            "self (one rank), threads=N (N ranks as threads of this process), mpi; default: mpi under mpirun "
            "and srun, else self")
       .add("comm-timeout", &s.comm_timeout, "TIME",
-           "how long a rank waits for others, also while one reads, writes or cleans up, before it says who "
-           "is missing and the run ends");
+           "how long a rank waits for its GPU and for others, also while one reads, writes or cleans up, "
+           "before it says who is missing and the run ends");
 }
 
 void add_optimizer(OptionTable& t, Settings& s) {

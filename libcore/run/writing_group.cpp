@@ -163,6 +163,8 @@ void WritingGroup::copy_piece(const Tensor& from, const Tensor& to) {
 
 void WritingGroup::copy(std::vector<SourcePiece>& pieces) {
   DT_CHECK(pieces.size() == copies_.size(), "{} pieces into memory for {}", pieces.size(), copies_.size());
+  // Memory that ranks share is not pinned: a copy there blocks, for ever where what is before it hangs.
+  if (stream_ && shared_memory_) accelerator().wait(*stream_);
   for (std::size_t i = 0; i < copies_.size(); ++i) copy_piece(pieces[i].data, copies_[i].data);
   if (stream_) accelerator().wait(*stream_);
   pieces = copies_;

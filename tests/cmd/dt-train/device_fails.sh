@@ -15,3 +15,10 @@ for kernel in 5 60 400; do
     expect_match stderr 'cuda:[01] \(test device\): [a-z ]+ is not done after [0-9.]+ s'
   done
 done
+
+# One of two processes: the other is not waited for.
+ranks=(dt-train-on-test-device --data shards --device cuda --comm mpi --comm-timeout 2s "${small[@]}")
+for fault in ERROR HANG; do
+  expect_exit 4 mpi 1 env DT_TEST_DEVICE_$fault=60 "${ranks[@]}" --run "mpi-$fault" : -n 1 "${ranks[@]}" --run "mpi-$fault"
+  expect_match stderr 'cuda:0 \(test device\): (a kernel has failed|[a-z ]+ is not done after)'
+done
