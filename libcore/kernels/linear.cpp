@@ -66,6 +66,10 @@ void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& db
   pick(implementations, context, "bias_backward", dy_RN.dtype())(context, dy_RN, dbias_N);
 }
 
+std::string product_library() {
+  return gpu_kernels().product_library();
+}
+
 bool cpu_has(Arithmetic arithmetic) {
   return cpu::cpu_has(arithmetic);
 }

@@ -36,6 +36,9 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
 /// from the product.
 void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& dbias_N);
 
+/// What multiplies on GPUs, with its version: "cuBLASLt 13.1.0". Errors: environment, where it is missing.
+std::string product_library();
+
 /// FLOP/s of the fastest of a few large products multiplied in `arithmetic` (of fp32, or of bf16), measured
 /// for about `seconds`.
 double measure_matmul_rate(const Context& context, Arithmetic arithmetic, double seconds);

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "comm/exchange.hpp"
 #include "comm/gpus.hpp"
+#include "kernels/linear.hpp"
 #include "plan/precision.hpp"
 #include "tensor/accelerator.hpp"
 
@@ -37,6 +38,7 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
     if (launch.device == Device::host() || world.rank() >= num_ranks) return;
     check_options_of_gpus(settings);
     launch.gpu = accelerator().gpus().at(static_cast<std::size_t>(launch.device.index()));
+    launch.gpu.software += ", " + kernels::product_library();
     launch.gpu_free_bytes = accelerator().free_bytes(launch.device);
   });
   if (!choice.announcement.empty()) ranks.console.info("{}", choice.announcement);

@@ -7,6 +7,7 @@
 #include "device/test_device.hpp"
 #include "kernels/cuda/elements.hpp"
 #include "kernels/cuda/grid.hpp"
+#include "kernels/cuda/kernels.hpp"
 #include "kernels/reference/linear.hpp"
 
 namespace dt::test_device {
@@ -97,6 +98,10 @@ namespace dt::kernels::cuda {
 void multiply(const Context& context, const Product& product) {
   test_device::check(product);
   test_device::enqueue(context, {"multiply", {}, 1, 0, [product] { test_device::multiply(product); }});
+}
+
+std::string product_library() {
+  return "reference products";
 }
 
 }  // namespace dt::kernels::cuda

@@ -63,7 +63,8 @@ class TestDevice final : public Accelerator {
   explicit TestDevice(std::uint64_t seed) : random_(seed) {}
 
   std::vector<Gpu> gpus() override {
-    const Gpu first{.name = "test device", .address = "test:0", .memory_bytes = memory_bytes};
+    const Gpu first{
+        .name = "test device", .address = "test:0", .memory_bytes = memory_bytes, .software = "fibers"};
     Gpu second = first;
     second.address = "test:1";
     return {first, second};

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "kernels/cuda/cublas_lt/library.cuh"
+#include "kernels/cuda/kernels.hpp"
 
 namespace dt::kernels::cuda::cublas_lt {
 
@@ -59,3 +60,12 @@ void check(const Context& context, const char* what, cublasStatus_t status) {
 }
 
 }  // namespace dt::kernels::cuda::cublas_lt
+
+namespace dt::kernels::cuda {
+
+std::string product_library() {
+  const std::size_t version = cublas_lt::library().cublasLtGetVersion();
+  return fmt::format("cuBLASLt {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+}  // namespace dt::kernels::cuda

@@ -10,6 +10,7 @@ namespace dt::kernels::cuda::cublas_lt {
 #define DT_CUBLAS_LT(FUNCTION)                   \
   FUNCTION(cublasLtCreate)                       \
   FUNCTION(cublasLtGetStatusString)              \
+  FUNCTION(cublasLtGetVersion)                   \
   FUNCTION(cublasLtMatmul)                       \
   FUNCTION(cublasLtMatmulAlgoGetHeuristic)       \
   FUNCTION(cublasLtMatmulDescCreate)             \
