@@ -13,12 +13,22 @@ namespace {
 
 /// Error{usage}: what CPUs alone can be told.
 void check_options_of_gpus(const Settings& settings) {
-  const bool is_widened = settings.matmul == "fp32" && dtype_bytes(precision_of(settings).compute) == 2;
-  if (settings.matmul == "auto" || (settings.matmul == "fp32" && !is_widened)) return;
+  const bool is_short = dtype_bytes(precision_of(settings).compute) == 2;  // refuses tf32 of others than fp32
+  if (settings.matmul == "auto" || settings.matmul == "tf32" || (settings.matmul == "fp32" && !is_short))
+    return;
   throw Error(ErrorKind::usage,
               fmt::format("--matmul {} is how CPUs multiply {}, and --device {} computes on GPUs",
                           settings.matmul, settings.precision, settings.device),
-              "give --matmul auto or fp32 with --precision fp32, or --device cpu");
+              "give --matmul auto, or fp32 or tf32 with --precision fp32, or --device cpu");
+}
+
+/// Error{usage}: what GPUs alone can be told.
+void check_options_of_cpus(const Settings& settings) {
+  if (settings.matmul != "tf32") return;
+  throw Error(ErrorKind::usage,
+              fmt::format("--matmul tf32 is how GPUs multiply fp32, and --device {} computes on {}",
+                          settings.device, settings.device == "cpu" ? "CPUs" : "the CPUs of these hosts"),
+              "give --matmul auto, or --device cuda where ranks have GPUs");
 }
 
 }  // namespace
@@ -32,10 +42,12 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
   comm::DeviceChoice choice;
   comm::together(world, [&] {
     if (asked == "cuda") check_options_of_gpus(settings);
+    if (asked == "cpu") check_options_of_cpus(settings);
     choice = comm::choose_devices(asked, seen);
     launch.device = choice.of_rank[static_cast<std::size_t>(launch.rank)];
     launch.gpus_per_node = choice.gpus_per_node;
-    if (launch.device == Device::host() || world.rank() >= num_ranks) return;
+    if (launch.device == Device::host()) return check_options_of_cpus(settings);
+    if (world.rank() >= num_ranks) return;
     check_options_of_gpus(settings);
     launch.gpu = accelerator().gpus().at(static_cast<std::size_t>(launch.device.index()));
     launch.gpu.software += ", " + kernels::product_library();

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/products.hpp"
 
+#include <bit>
 #include <vector>
 
 #include "device/test_device.hpp"
@@ -31,6 +32,15 @@ class Wide {
     kernels::cuda::with_elements(tensor.dtype(), [&](auto element) {
       for (const auto value : tensor.span<decltype(element)>()) values_.push_back(widened(value));
     });
+  }
+  /// Of fp32: to TF32, the nearest of 10 bits of mantissa, of two the even one.
+  Wide rounded_to_tf32() const {
+    Wide result(*this);
+    for (double& value : result.values_) {
+      const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+      value = std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffU);
+    }
+    return result;
   }
   Wide transposed() const {
     Wide result(*this);
@@ -76,9 +86,10 @@ void check(const kernels::cuda::Product& p) {
     DT_CHECK(matrix->numel() > 0, "multiply: an empty matrix {}", matrix->shape().to_string());
 }
 
-void multiply(const kernels::cuda::Product& p) {
-  const auto wide = [](const kernels::cuda::Factor& factor, bool transposed) {
-    const Wide stored(factor.stored);
+void multiply(const kernels::cuda::Product& p, Arithmetic arithmetic) {
+  const bool is_tf32 = arithmetic == Arithmetic::tf32 && p.left.stored.dtype() == DType::f32;
+  const auto wide = [&](const kernels::cuda::Factor& factor, bool transposed) {
+    const Wide stored = is_tf32 ? Wide(factor.stored).rounded_to_tf32() : Wide(factor.stored);
     return factor.transposed == transposed ? stored : stored.transposed();
   };
   Wide left_MK = wide(p.left, false), right_NK = wide(p.right, true);
@@ -97,7 +108,9 @@ namespace dt::kernels::cuda {
 
 void multiply(const Context& context, const Product& product) {
   test_device::check(product);
-  test_device::enqueue(context, {"multiply", {}, 1, 0, [product] { test_device::multiply(product); }});
+  test_device::enqueue(context, {"multiply", {}, 1, 0, [product, arithmetic = context.arithmetic()] {
+                                   test_device::multiply(product, arithmetic);
+                                 }});
 }
 
 std::string product_library() {

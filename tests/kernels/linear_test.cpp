@@ -1,6 +1,7 @@
 #include "kernels/linear.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <thread>
 
 #include "base/half.hpp"
@@ -214,6 +215,36 @@ TEST_CASE("bf16 gradients take products of fp32 and fp16 on a GPU", "[device]") 
       accelerator().wait(f.context.stream());
     });
   }
+}
+
+TEST_CASE("where the context says so, a GPU multiplies fp32, and that alone, in TF32", "[device]") {
+  constexpr std::int64_t n = 256;
+  const auto product_in = [](const Fixture& device, Arithmetic arithmetic, DType dtype) {
+    Context context(1, device.context.device());
+    context.set_arithmetic(arithmetic);
+    Fixture f(context, dtype);
+    const Tensor y = f.output({n, n});
+    linear(context, f.random({n, n}, 1), f.random({n, n}, 2), Tensor(), Tensor(), y);
+    return to_doubles(f.on_host(y));
+  };
+  on_test_device(DType::f32, 1, [&](Fixture& f) {
+    const std::vector<double> exact = product_in(f, Arithmetic::fp32, DType::f64),
+                              rounded = product_in(f, Arithmetic::tf32, DType::f32);
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      difference += (rounded[i] - exact[i]) * (rounded[i] - exact[i]);
+      norm += exact[i] * exact[i];
+    }
+    const double error = std::sqrt(difference / norm);
+    CHECK(error > 1e-5);
+    CHECK(error < 2e-3);
+    for (const DType dtype : {DType::f64, DType::bf16, DType::f16})
+      CHECK(product_in(f, Arithmetic::tf32, dtype) == product_in(f, Arithmetic::fp32, dtype));
+  });
+}
+
+TEST_CASE("no CPU multiplies in TF32") {
+  CHECK(why_not(Arithmetic::tf32) == "has no TF32");
 }
 
 TEST_CASE("ranks that are threads of one process multiply at once and get the bits they get alone") {

@@ -23,7 +23,8 @@ struct Product {
   Tensor bias_N, added_MN, output_MN;
 };
 
-/// Enqueues it. Sums are fp64 of fp64, else fp32; the same product of operands that are aligned alike has the
+/// Enqueues it. Sums are fp64 of fp64, else fp32; factors of fp32 are rounded to TF32 first where the context
+/// says so (Context::arithmetic). The same product of operands that are aligned alike has the
 /// same bits, on one kind of GPU with one version of the library. Errors: environment, naming the device and
 /// what the library says.
 void multiply(const Context& context, const Product& product);

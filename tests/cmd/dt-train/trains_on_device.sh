@@ -23,6 +23,13 @@ for precision in fp64 bf16 fp16; do
   expect_close "$(losses $precision)" "$(losses "$precision-cpu")" $bound $precision
 done
 
+# Products of fp32 in TF32.
+on_device train tf32 --model gpt2.json "${small[@]}" --steps 6 --mask-documents --matmul tf32 2>/dev/null
+expect_close "$(losses tf32)" "$(losses gpt2)" 1e-2 tf32
+[[ -n ${DT_GPU_TRAIN:-} || $(losses tf32) != "$(losses gpt2)" ]] || fail "TF32 is not multiplied in"
+on_device expect_exit 0 train tf32 --model gpt2.json "${small[@]}" --steps 7 --mask-documents
+expect_match stderr 'matmul "cuda tf32" → "cuda"'
+
 # In another order of work; in two parts; with blocks computed again.
 DT_TEST_DEVICE_SEED=7 on_device train again --model llama.json "${small[@]}" --steps 6 --precision bf16 2>/dev/null
 expect_same_model bf16 again

@@ -26,6 +26,7 @@ std::uint32_t alignment_of(const Tensor& tensor) {
 /// What an algorithm is chosen for.
 struct Problem {
   int device;
+  Arithmetic arithmetic;
   DType factors, output;
   bool left_transposed, right_transposed;
   std::array<std::int64_t, 3> sizes;        // M, N, K
@@ -36,6 +37,7 @@ struct Problem {
 
 Problem problem_of(const Context& context, const Product& p) {
   return {.device = context.device().index(),
+          .arithmetic = context.arithmetic(),
           .factors = p.left.stored.dtype(),
           .output = p.output_MN.dtype(),
           .left_transposed = p.left.transposed,

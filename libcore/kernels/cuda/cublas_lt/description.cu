@@ -30,12 +30,18 @@ Layout layout_of(const Context& context, const Tensor& stored) {
   return Layout(layout);
 }
 
+cublasComputeType_t compute_type_of(const Context& context, DType factors) {
+  if (factors == DType::f64) return CUBLAS_COMPUTE_64F;
+  const bool is_tf32 = factors == DType::f32 && context.arithmetic() == Arithmetic::tf32;
+  return is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
 Operation operation_of(const Context& context, const Product& product) {
-  const bool is_f64 = product.output_MN.dtype() == DType::f64;
+  const DType factors = product.left.stored.dtype();
   cublasLtMatmulDesc_t made = nullptr;
   check(context, "cublasLtMatmulDescCreate",
-        library().cublasLtMatmulDescCreate(&made, is_f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                           is_f64 ? CUDA_R_64F : CUDA_R_32F));
+        library().cublasLtMatmulDescCreate(&made, compute_type_of(context, factors),
+                                           factors == DType::f64 ? CUDA_R_64F : CUDA_R_32F));
   return Operation(made);
 }
 
