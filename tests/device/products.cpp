@@ -24,13 +24,33 @@ double widened(T value) {
   }
 }
 
+template <class T>
+T narrowed(double value) {
+  if constexpr (std::is_same_v<T, double>) {
+    return value;
+  } else {
+    return T(static_cast<float>(value));
+  }
+}
+
+/// body(its elements) for each row of a matrix, without padding, or once for a vector.
+template <class T, class Body>
+void for_rows(const Tensor& tensor, const Body& body) {
+  if (tensor.shape().rank() == 1) return body(tensor.span<T>());
+  const auto columns = static_cast<std::size_t>(tensor.dim(1));
+  for (std::int64_t r = 0; r < tensor.dim(0); ++r)
+    body(std::span<T>(tensor.data<T>() + r * tensor.pitch(), columns));
+}
+
 /// A tensor's elements in fp64, in memory of the host's; none of an absent one's.
 class Wide {
  public:
   explicit Wide(const Tensor& tensor) : shape_(tensor.shape()) {
     if (!tensor) return;
     kernels::cuda::with_elements(tensor.dtype(), [&](auto element) {
-      for (const auto value : tensor.span<decltype(element)>()) values_.push_back(widened(value));
+      for_rows<decltype(element)>(tensor, [&](auto row) {
+        for (const auto value : row) values_.push_back(widened(value));
+      });
     });
   }
   /// Of fp32: to TF32, the nearest of 10 bits of mantissa, of two the even one.
@@ -57,14 +77,10 @@ class Wide {
   void write(const Tensor& tensor) const {
     kernels::cuda::with_elements(tensor.dtype(), [&](auto element) {
       using T = decltype(element);
-      T* to = tensor.data<T>();
-      for (const double value : values_) {
-        if constexpr (std::is_same_v<T, double>) {
-          *to++ = value;
-        } else {
-          *to++ = T(static_cast<float>(value));
-        }
-      }
+      const double* value = values_.data();
+      for_rows<T>(tensor, [&](std::span<T> row) {
+        for (T& to : row) to = narrowed<T>(*value++);
+      });
     });
   }
 

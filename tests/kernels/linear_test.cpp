@@ -174,6 +174,43 @@ TEST_CASE("linear's gradients on a GPU agree with their reference", "[device]") 
   }
 }
 
+TEST_CASE("on a GPU the rows of what products give, and of its gradient, may be padded", "[device]") {
+  for (const auto& [R, N, K] : {Sizes{3, 5, 7}, Sizes{1, 63, 8}, Sizes{17, 64, 31}, Sizes{40, 259, 16}}) {
+    INFO("R " << R << " N " << N << " K " << K);
+    check_gpu_kernel([=, R = R, N = N, K = K](Fixture& f) -> std::vector<Tensor> {
+      const Tensor x = f.random({R, K}, 1), w = f.random({N, K}, 2), y = f.padded(f.output({R, N})),
+                   dy = f.padded(f.random({R, N}, 3));
+      const Tensor dx = f.output({R, K}), dw = f.random_gradient({N, K}, 4, true),
+                   dbias = f.random_gradient({N}, 5, true);
+      linear(f.context, x, w, Tensor(), Tensor(), y);
+      linear_backward_input(f.context, dy, w, dx);
+      linear_backward_weight(f.context, dy, x, dw, dbias);
+      return {f.unpadded(y), dx, dw, dbias};
+    });
+  }
+}
+
+TEST_CASE("nothing is added to a product whose rows are padded, and no CPU knows of such rows", "[device]") {
+  on_test_device(DType::f32, 1, [](Fixture& f) {
+    const Tensor x = f.random({2, 3}, 1), w = f.random({5, 3}, 2), y = f.padded(f.output({2, 5}));
+    check_refused("linear", [&] { linear(f.context, x, w, f.random({5}, 3), Tensor(), y); });
+    check_refused("linear", [&] { linear(f.context, x, w, Tensor(), f.random({2, 5}, 3), y); });
+    check_refused("linear", [&] { linear(f.context, y, f.random({4, 5}, 3), Tensor(), Tensor(), x); });
+  });
+  const Context host(1, Device::host());
+  Fixture f(host, DType::f32);
+  const Tensor padded = f.random({2, 8}, 1).first_columns(5);
+  check_refused("linear", [&] {
+    linear(host, f.random({2, 3}, 1), f.random({5, 3}, 2), Tensor(), Tensor(), padded);
+  });
+}
+
+TEST_CASE("rows are padded on GPUs alone, to whole lines of 16-bit elements") {
+  CHECK(row_pitch(Device::host(), 50257) == 50257);
+  CHECK(row_pitch(Device::gpu(0), 50257) == 50304);
+  CHECK(row_pitch(Device::gpu(0), 50304) == 50304);
+}
+
 TEST_CASE("bias_backward on a GPU agrees with its reference over more rows than it has runs", "[device]") {
   for (const std::int64_t R : {255, 4096, 4097, 9000}) {
     check_gpu_kernel([=](Fixture& f) -> std::vector<Tensor> {

@@ -10,7 +10,7 @@ namespace dt::kernels::cuda {
 /// Of scratch memory that a product may take beside its tensors.
 inline constexpr std::size_t most_workspace_bytes = std::size_t{32} << 20;
 
-/// A matrix as it is stored, row by row, or its transpose.
+/// A matrix as it is stored, row by row, which may be padded, or its transpose.
 struct Factor {
   Tensor stored;
   bool transposed = false;
@@ -18,6 +18,7 @@ struct Factor {
 
 /// output_MN = left_MK · right_KN + bias_N + added_MN; all of one dtype, but of 16-bit factors the others may
 /// be fp32. M, N and K are positive. bias and added may be absent; added may be the output.
+/// The output's rows may be padded where nothing is added.
 struct Product {
   Factor left, right;
   Tensor bias_N, added_MN, output_MN;

@@ -30,6 +30,7 @@ struct Problem {
   DType factors, output;
   bool left_transposed, right_transposed;
   std::array<std::int64_t, 3> sizes;        // M, N, K
+  std::array<std::int64_t, 3> pitches;      // of right, left, output
   std::array<std::uint32_t, 5> alignments;  // of right, left, added, output, bias
 
   auto operator<=>(const Problem&) const = default;
@@ -43,6 +44,7 @@ Problem problem_of(const Context& context, const Product& p) {
           .left_transposed = p.left.transposed,
           .right_transposed = p.right.transposed,
           .sizes = {p.output_MN.dim(0), p.output_MN.dim(1), p.left.stored.dim(p.left.transposed ? 0 : 1)},
+          .pitches = {p.right.stored.pitch(), p.left.stored.pitch(), p.output_MN.pitch()},
           .alignments = {alignment_of(p.right.stored), alignment_of(p.left.stored), alignment_of(p.added_MN),
                          alignment_of(p.output_MN), alignment_of(p.bias_N)}};
 }

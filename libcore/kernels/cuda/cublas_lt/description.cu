@@ -25,8 +25,9 @@ Layout layout_of(const Context& context, const Tensor& stored) {
   cublasLtMatrixLayout_t layout = nullptr;
   const auto rows = static_cast<std::uint64_t>(stored.dim(0)),
              columns = static_cast<std::uint64_t>(stored.dim(1));
-  check(context, "cublasLtMatrixLayoutCreate",
-        library().cublasLtMatrixLayoutCreate(&layout, type_of(stored.dtype()), columns, rows, stored.dim(1)));
+  check(
+      context, "cublasLtMatrixLayoutCreate",
+      library().cublasLtMatrixLayoutCreate(&layout, type_of(stored.dtype()), columns, rows, stored.pitch()));
   return Layout(layout);
 }
 
