@@ -33,7 +33,8 @@ endif()
 if(NOT no_cuda AND NOT CUDA STREQUAL "off")
   set(nvcc_flags -std=c++20 -O3 --expt-relaxed-constexpr -Werror=all-warnings -Xcompiler=-Wall,-Wextra -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1
     -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[sm_90,compute_90] -I${PROJECT_SOURCE_DIR}/libcore)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/libcore/kernels/cuda/*.cu ${PROJECT_SOURCE_DIR}/libcore/tensor/cuda/*.cu)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/libcore/kernels/cuda/*.cu ${PROJECT_SOURCE_DIR}/libcore/kernels/cuda/cublas_lt/*.cu
+    ${PROJECT_SOURCE_DIR}/libcore/tensor/cuda/*.cu)
   foreach(source ${sources})
     get_filename_component(name ${source} NAME)
     set(object ${CMAKE_BINARY_DIR}/cuda/${name}.o)

@@ -118,6 +118,10 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
                                                               lse_BHT, gradients);
 }
 
+std::string attention_library() {
+  return gpu_kernels().attention_library();
+}
+
 void merge_attention(const Context& context, const AttentionShape& shape, const PartialAttention& a,
                      const PartialAttention& b, const PartialAttention& to) {
   const std::int64_t R = shape.batch * shape.sequence, H = shape.query_heads, Q = H * shape.head_dim;

@@ -5,6 +5,8 @@
 // a multiple of K), D head dim; R = B·Tq rows; Q = H·D; E = (H + 2K)·D: a packed row holds H query heads,
 // then K key heads, then K value heads, each of D values; N documents.
 
+#include <string>
+
 #include "kernels/rotary_scaling.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
@@ -80,6 +82,10 @@ struct AttentionGradients {
 void attention_backward(const Context& context, const AttentionShape& shape, const Visibility& visibility,
                         const Tensor& dy_RQ, const QueriesKeysValues& qkv, const Tensor& y_RQ,
                         const Tensor& lse_BHT, const AttentionGradients& gradients);
+
+/// What computes attention of 16 bits on GPUs where it can, with its version: "cuDNN 9.19.0"; empty where
+/// there is none, and kernels of dt's own compute it.
+std::string attention_library();
 
 /// One attention's share over some of its keys: y_RQ and lse_BHT.
 struct PartialAttention {

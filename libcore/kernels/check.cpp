@@ -4,14 +4,44 @@
 
 namespace dt::kernels {
 
-void check_tensor(const char* kernel, const char* name, const Tensor& tensor, DType dtype,
-                  std::initializer_list<std::int64_t> shape) {
+namespace {
+
+void check_type(const char* kernel, const char* name, const Tensor& tensor, DType dtype,
+                std::initializer_list<std::int64_t> shape) {
   const auto& dims = tensor.shape().dims();
   // Compared in place: building a Shape for every call would allocate.
   const bool same =
       tensor.dtype() == dtype && std::equal(dims.begin(), dims.end(), shape.begin(), shape.end());
   DT_CHECK(same, "{}: {} is {} {}, expected {} {}", kernel, name, dtype_name(tensor.dtype()),
            tensor.shape().to_string(), dtype_name(dtype), Shape(shape).to_string());
+}
+
+void check_dims(const char* kernel, const char* name, const Tensor& tensor, int rank) {
+  DT_CHECK(tensor.shape().rank() == rank, "{}: {} has the shape {}, expected {} dims", kernel, name,
+           tensor.shape().to_string(), rank);
+}
+
+void check_pitch(const char* kernel, const char* name, const Tensor& tensor, bool may_be_padded) {
+  DT_CHECK(may_be_padded || !tensor.has_padded_rows(), "{}: {} has padded rows", kernel, name);
+}
+
+}  // namespace
+
+void check_tensor(const char* kernel, const char* name, const Tensor& tensor, DType dtype,
+                  std::initializer_list<std::int64_t> shape) {
+  check_type(kernel, name, tensor, dtype, shape);
+  check_pitch(kernel, name, tensor, false);
+}
+
+void check_matrix(const char* kernel, const char* name, const Tensor& matrix) {
+  check_dims(kernel, name, matrix, 2);
+  check_pitch(kernel, name, matrix, matrix.device() != Device::host());
+}
+
+void check_matrix(const char* kernel, const char* name, const Tensor& matrix, DType dtype,
+                  std::initializer_list<std::int64_t> shape) {
+  check_type(kernel, name, matrix, dtype, shape);
+  check_matrix(kernel, name, matrix);
 }
 
 void check_gradient(const char* kernel, const char* name, const Tensor& gradient, DType dtype,
@@ -21,8 +51,8 @@ void check_gradient(const char* kernel, const char* name, const Tensor& gradient
 }
 
 void check_rank(const char* kernel, const char* name, const Tensor& tensor, int rank) {
-  DT_CHECK(tensor.shape().rank() == rank, "{}: {} has the shape {}, expected {} dims", kernel, name,
-           tensor.shape().to_string(), rank);
+  check_dims(kernel, name, tensor, rank);
+  check_pitch(kernel, name, tensor, false);
 }
 
 void check_ids(const char* kernel, const Tensor& ids, std::int64_t lowest, std::int64_t end) {

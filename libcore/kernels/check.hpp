@@ -8,7 +8,8 @@
 
 namespace dt::kernels {
 
-/// Error{internal} naming kernel, tensor and both shapes unless `tensor` has this dtype and shape.
+/// Error{internal} naming kernel, tensor and both shapes unless `tensor` has this dtype and shape, and no
+/// padded rows.
 void check_tensor(const char* kernel, const char* name, const Tensor& tensor, DType dtype,
                   std::initializer_list<std::int64_t> shape);
 
@@ -17,8 +18,15 @@ void check_tensor(const char* kernel, const char* name, const Tensor& tensor, DT
 void check_gradient(const char* kernel, const char* name, const Tensor& gradient, DType dtype,
                     std::initializer_list<std::int64_t> shape);
 
-/// Error{internal} unless `tensor` has this rank.
+/// Error{internal} unless `tensor` has this rank, and no padded rows.
 void check_rank(const char* kernel, const char* name, const Tensor& tensor, int rank);
+
+/// Of a kernel that knows Tensor::pitch on GPUs. Error{internal} unless `matrix` has two dims and, on the
+/// host, no padded rows.
+void check_matrix(const char* kernel, const char* name, const Tensor& matrix);
+/// Also unless it has this dtype and shape.
+void check_matrix(const char* kernel, const char* name, const Tensor& matrix, DType dtype,
+                  std::initializer_list<std::int64_t> shape);
 
 /// Error{internal} unless every one of the int32 ids lies in [lowest, end). Not of those that lie on a
 /// GPU: reading them would wait for it.

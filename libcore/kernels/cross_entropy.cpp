@@ -14,7 +14,7 @@ constexpr std::int64_t lowest_label = std::numeric_limits<std::int32_t>::min(); 
 
 /// Returns the logits' dtype.
 DType check_logits(const char* kernel, const Tensor& logits_RV, const Tensor& labels_R, Slice columns) {
-  check_rank(kernel, "logits_RV", logits_RV, 2);
+  check_matrix(kernel, "logits_RV", logits_RV);
   check_tensor(kernel, "labels_R", labels_R, DType::i32, {logits_RV.dim(0)});
   check_ids(kernel, labels_R, lowest_label, check_slice(kernel, columns, logits_RV.dim(1)));
   return logits_RV.dtype();

@@ -1,5 +1,6 @@
 #pragma once
 // The language-model loss. Legend: R rows, V vocabulary (or the columns of it that a rank has), N ranks.
+// On GPUs the rows of logits may be padded (Tensor::pitch): what lies there is neither read nor written.
 
 #include "kernels/slice.hpp"
 #include "tensor/context.hpp"

@@ -24,6 +24,7 @@ namespace dt::kernels {
   KERNEL(linear_backward_input)           \
   KERNEL(linear_backward_weight)          \
   KERNEL(bias_backward)                   \
+  KERNEL(product_library)                 \
   /* activation */                        \
   KERNEL(gelu)                            \
   KERNEL(gelu_backward)                   \
@@ -32,6 +33,7 @@ namespace dt::kernels {
   /* attention */                         \
   KERNEL(attention)                       \
   KERNEL(attention_backward)              \
+  KERNEL(attention_library)               \
   KERNEL(merge_attention)                 \
   KERNEL(first_visible)                   \
   KERNEL(rotary)                          \

@@ -12,6 +12,11 @@
 
 namespace dt::kernels {
 
+std::int64_t row_pitch(Device device, std::int64_t N) {
+  constexpr std::int64_t line = 64;
+  return device == Device::host() ? N : (N + line - 1) / line * line;
+}
+
 void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
             const Tensor& residual_RN, const Tensor& y_RN) {
   check_rank("linear", "x_RK", x_RK, 2);
@@ -19,7 +24,9 @@ void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, cons
   const std::int64_t R = x_RK.dim(0), K = x_RK.dim(1), N = w_NK.dim(0);
   const DType dtype = x_RK.dtype();
   check_tensor("linear", "w_NK", w_NK, dtype, {N, K});
-  check_tensor("linear", "y_RN", y_RN, dtype, {R, N});
+  check_matrix("linear", "y_RN", y_RN, dtype, {R, N});
+  DT_CHECK(!y_RN.has_padded_rows() || (!bias_N && !residual_RN),
+           "linear: added to y_RN, whose rows are padded");
   if (bias_N) check_tensor("linear", "bias_N", bias_N, dtype, {N});
   if (residual_RN) check_tensor("linear", "residual_RN", residual_RN, dtype, {R, N});
   static constexpr Implementations<decltype(linear)> implementations{
@@ -29,7 +36,7 @@ void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, cons
 
 void linear_backward_input(const Context& context, const Tensor& dy_RN, const Tensor& w_NK,
                            const Tensor& dx_RK) {
-  check_rank("linear_backward_input", "dy_RN", dy_RN, 2);
+  check_matrix("linear_backward_input", "dy_RN", dy_RN);
   check_rank("linear_backward_input", "w_NK", w_NK, 2);
   const std::int64_t R = dy_RN.dim(0), N = dy_RN.dim(1), K = w_NK.dim(1);
   const DType dtype = dy_RN.dtype();
@@ -43,7 +50,7 @@ void linear_backward_input(const Context& context, const Tensor& dy_RN, const Te
 
 void linear_backward_weight(const Context& context, const Tensor& dy_RN, const Tensor& x_RK,
                             const Tensor& dw_NK, const Tensor& dbias_N) {
-  check_rank("linear_backward_weight", "dy_RN", dy_RN, 2);
+  check_matrix("linear_backward_weight", "dy_RN", dy_RN);
   check_rank("linear_backward_weight", "x_RK", x_RK, 2);
   const std::int64_t R = dy_RN.dim(0), N = dy_RN.dim(1), K = x_RK.dim(1);
   const DType dtype = dy_RN.dtype();
@@ -58,12 +65,16 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
 }
 
 void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& dbias_N) {
-  check_rank("bias_backward", "dy_RN", dy_RN, 2);
+  check_matrix("bias_backward", "dy_RN", dy_RN);
   check_gradient("bias_backward", "dbias_N", dbias_N, dy_RN.dtype(), {dy_RN.dim(1)});
   static constexpr Implementations<decltype(bias_backward)> implementations{
       reference::bias_backward<double>, reference::bias_backward<float>, cpu::bias_backward,
       &GpuKernels::bias_backward};
   pick(implementations, context, "bias_backward", dy_RN.dtype())(context, dy_RN, dbias_N);
+}
+
+std::string product_library() {
+  return gpu_kernels().product_library();
 }
 
 bool cpu_has(Arithmetic arithmetic) {

@@ -1,6 +1,7 @@
 #pragma once
 // y = x·Wᵀ + b and its two backward halves.
 // Legend: R rows (batch × sequence), N output features, K input features.
+// On GPUs the rows of y and dy may be padded (Tensor::pitch): what lies there is neither read nor written.
 
 #include <string>
 
@@ -19,8 +20,12 @@ inline bool multiplies_in(Arithmetic arithmetic) {
   return why_not(arithmetic).empty();
 }
 
-/// y_RN = x_RK · w_NKᵀ + bias_N + residual_RN; bias and residual may be absent. y may alias the residual, not
-/// x.
+/// How far apart rows of N elements are to begin that products on the device write and read: N, but on a GPU
+/// the next multiple of 64, since rows that are not aligned to what it loads at once leave slow products.
+std::int64_t row_pitch(Device device, std::int64_t N);
+
+/// y_RN = x_RK · w_NKᵀ + bias_N + residual_RN; bias and residual may be absent, and are where y's rows are
+/// padded. y may alias the residual, not x.
 void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
             const Tensor& residual_RN, const Tensor& y_RN);
 
@@ -35,6 +40,9 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
 /// dbias_N += Σ over rows of dy, with the bits of linear_backward_weight's: for a bias that is added apart
 /// from the product.
 void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& dbias_N);
+
+/// What multiplies on GPUs, with its version: "cuBLASLt 13.1.0". Errors: environment, where it is missing.
+std::string product_library();
 
 /// FLOP/s of the fastest of a few large products multiplied in `arithmetic` (of fp32, or of bf16), measured
 /// for about `seconds`.

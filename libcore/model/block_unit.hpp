@@ -28,7 +28,7 @@ class BlockUnit final : public Unit {
 
   /// The gradients that flow within it; attention's sum of those of the queries; of divided rows what is
   /// gathered or not yet added up.
-  std::size_t scratch_bytes(std::int64_t batch, std::int64_t sequence) const override;
+  std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                const Tensor& x_LC, const Tensor& y_LC, std::span<std::byte> saved,

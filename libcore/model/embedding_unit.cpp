@@ -16,7 +16,7 @@ Shape EmbeddingUnit::output_shape(std::int64_t batch, std::int64_t sequence) con
   return {seam_.share().local_rows(batch * sequence), hidden_};
 }
 
-std::size_t EmbeddingUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) const {
+std::size_t EmbeddingUnit::scratch_bytes(Device, std::int64_t batch, std::int64_t sequence) const {
   if (!seam_.share().divides_rows) return 0;
   return static_cast<std::size_t>(batch * sequence * hidden_) * dtype_bytes(dtype_);
 }

@@ -18,7 +18,7 @@ class EmbeddingUnit final : public Unit {
   std::size_t saved_bytes(std::int64_t, std::int64_t) const override { return 0; }
   std::size_t handover_bytes(std::int64_t, std::int64_t) const override { return 0; }
   /// Of divided rows, all.
-  std::size_t scratch_bytes(std::int64_t batch, std::int64_t sequence) const override;
+  std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                const Tensor& x, const Tensor& y_LC, std::span<std::byte> saved,

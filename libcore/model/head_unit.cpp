@@ -41,11 +41,12 @@ std::size_t HeadUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) con
   return memory.used_bytes();
 }
 
-std::size_t HeadUnit::scratch_bytes(std::int64_t batch, std::int64_t sequence) const {
+std::size_t HeadUnit::scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const {
   const Share& share = seam_.share();
   const std::int64_t local = chunk_rows(share.local_rows(batch * sequence)), rows = local * share.row_ranks();
-  const auto elements = static_cast<std::size_t>(rows * columns_.count + 2 * local * hidden_ +
-                                                 (share.divides_rows ? 3 * rows * hidden_ : 0));
+  const auto elements =
+      static_cast<std::size_t>(rows * kernels::row_pitch(device, columns_.count) + 2 * local * hidden_ +
+                               (share.divides_rows ? 3 * rows * hidden_ : 0));
   const auto exchanged = static_cast<std::size_t>(share.is_whole() ? 0 : 3 * rows * (share.size + 1));
   const auto apart =
       share.divides_rows ? static_cast<std::size_t>(rows) * (sizeof(std::int32_t) + sizeof(double)) : 0;
@@ -90,7 +91,10 @@ void HeadUnit::forward_chunk(const Context& context, const MicroBatch& micro_bat
   const Tensor labels_R = rows.together(context, micro_batch.labels_R),
                nll_R = rows.together(context, nll_all_R);
   Tensor logits_RV = rows.together(context, micro_batch.logits_RV);
-  if (!logits_RV) logits_RV = scratch.allocate(dtype_, {rows.count(), columns_.count});
+  if (!logits_RV) {
+    const Shape padded{rows.count(), kernels::row_pitch(context.device(), columns_.count)};
+    logits_RV = scratch.allocate(dtype_, padded).first_columns(columns_.count);
+  }
   rows.copy_in(context, micro_batch.labels_R, labels_R);
   norm_RC.for_runs([&](std::int64_t begin, std::int64_t end, const Tensor& x_RC) {
     kernels::linear(context, x_RC, weights.back(), {}, {}, logits_RV.rows(begin, end));

@@ -24,9 +24,9 @@ class HeadUnit final : public Unit {
   /// C elements a token: the gradient of the input.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
   std::size_t handover_bytes(std::int64_t, std::int64_t) const override { return 0; }
-  /// Of a chunk the logits, and the norm's output, statistics and gradient; the same gathered, labels, and
-  /// the sums that ranks exchange.
-  std::size_t scratch_bytes(std::int64_t batch, std::int64_t sequence) const override;
+  /// Of a chunk the logits, with rows as far apart as products on the device want them, and the norm's
+  /// output, statistics and gradient; the same gathered, labels, and the sums that ranks exchange.
+  std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
   bool has_gradients_in_forward() const override { return true; }
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,

@@ -62,8 +62,9 @@ class Unit {
   virtual Shape output_shape(std::int64_t batch, std::int64_t sequence) const = 0;
   virtual std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
   virtual std::size_t handover_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
-  /// Of the context's scratch memory that the unit's methods take at once, beside what kernels pack.
-  virtual std::size_t scratch_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
+  /// Of the context's scratch memory that the unit's methods take at once on such a device, beside what
+  /// kernels pack.
+  virtual std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const = 0;
   /// Whether forward takes `grads` and adds to them, and backward_weight has nothing left to do, so that
   /// backward_input is the last to need `saved`.
   virtual bool has_gradients_in_forward() const { return false; }

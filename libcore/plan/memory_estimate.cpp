@@ -41,8 +41,8 @@ std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) 
 std::size_t working_bytes(const Plan& plan, const Units& units, const std::vector<int>& held) {
   std::size_t scratch = 0;
   for (const int unit : held)
-    scratch = std::max(
-        scratch, units[static_cast<std::size_t>(unit)]->scratch_bytes(plan.micro_batch, plan.local_length()));
+    scratch = std::max(scratch, units[static_cast<std::size_t>(unit)]->scratch_bytes(
+                                    plan.device, plan.micro_batch, plan.local_length()));
   if (plan.device != Device::host()) return scratch + kernels::cuda::most_workspace_bytes;
   return scratch + packing_bytes + packing_bytes_of_thread * static_cast<std::size_t>(plan.threads);
 }

@@ -32,7 +32,7 @@ const char* recompute_name(Recompute recompute);
 struct Plan {
   model::ModelSpec spec;
   parallel::Precision precision;
-  Arithmetic arithmetic = Arithmetic::fp32;  // of bf16 matrices; see choose_arithmetic
+  Arithmetic arithmetic = Arithmetic::fp32;  // of matrices; see choose_arithmetic
   Recompute recompute = Recompute::none;
   Launch launch;
   model::Layout layout;

@@ -79,6 +79,15 @@ Arithmetic fastest_of(const std::vector<Arithmetic>& choice, int threads, Consol
   return fastest;
 }
 
+/// Error{usage} where it multiplies numbers of another precision.
+void check_matmul(const Settings& settings, DType compute) {
+  if (settings.matmul == "auto" || settings.matmul == "fp32") return;
+  const DType needed = settings.matmul == "tf32" ? DType::f32 : DType::bf16;
+  if (compute != needed)
+    throw usage_error("--matmul {} needs --precision {}, not {}", settings.matmul, precision_name(needed),
+                      settings.precision);
+}
+
 }  // namespace
 
 parallel::Precision precision_of(const Settings& settings) {
@@ -91,8 +100,7 @@ parallel::Precision precision_of(const Settings& settings) {
     throw usage_error("--reduce-dtype {} needs another --precision than fp64", settings.reduce_dtype);
   if (is_double && settings.grad_dtype != "fp32")
     throw usage_error("--grad-dtype {} needs another --precision than fp64", settings.grad_dtype);
-  if (settings.matmul != "auto" && settings.matmul != "fp32" && precision.compute != DType::bf16)
-    throw usage_error("--matmul {} needs --precision bf16, not {}", settings.matmul, settings.precision);
+  check_matmul(settings, precision.compute);
   if (settings.loss_scale && precision.compute != DType::f16)
     throw usage_error("--loss-scale needs --precision fp16, not {}", settings.precision);
   return precision;
@@ -120,6 +128,7 @@ void check_arithmetic(const Settings& settings) {
 
 Arithmetic choose_arithmetic(const Settings& settings, const Plan& plan,
                              const checkpoint::TrainingState* resumed, const comm::Ranks& ranks) {
+  if (settings.matmul == "tf32") return Arithmetic::tf32;  // on a GPU: find_launch has seen to it
   const bool is_open = plan.device == Device::host() && plan.precision.compute == DType::bf16;
   if (!is_open || settings.matmul == "fp32") return Arithmetic::fp32;
   if (const auto asked = parse_arithmetic(settings.matmul)) {

@@ -16,7 +16,7 @@ namespace dt::plan {
 /// Error{usage}: a combination that dt does not compute.
 parallel::Precision precision_of(const Settings& settings);
 
-/// Error{environment}: --matmul asks for what this machine's CPU lacks.
+/// Of a run on CPUs. Error{environment}: --matmul asks for what this machine's lacks.
 void check_arithmetic(const Settings& settings);
 
 /// "fp32", "bf16", ...: as options name it.
@@ -25,7 +25,8 @@ std::string precision_name(DType dtype);
 /// What bf16 matrices are multiplied in, decided by rank 0 for all, who call it together: as --matmul says;
 /// else as the run did before (`resumed`); else the fastest here of those that all ranks have, in doubt the
 /// one of most bits a cycle. Says what was chosen where nobody asked for it, and why. Errors: environment,
-/// naming the rank, where --matmul asks for what a CPU lacks. On GPUs there is no choice.
+/// naming the rank, where --matmul asks for what a CPU lacks. On GPUs, of fp32 ones: fp32, or tf32 where
+/// --matmul asks for it.
 Arithmetic choose_arithmetic(const Settings& settings, const Plan& plan,
                              const checkpoint::TrainingState* resumed, const comm::Ranks& ranks);
 

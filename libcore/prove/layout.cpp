@@ -125,8 +125,9 @@ Promise promise_of(const plan::Plan& a, const plan::Plan& b) {
                       a.layout.sequence_parallel == b.layout.sequence_parallel &&
                       a.micro_batch == b.micro_batch && a.threads == b.threads &&
                       a.precision == b.precision && sum_class(a) == sum_class(b);
-  // Where anything is rounded to 16 bits, no bound on losses would say much.
-  const bool is_single = a.precision.compute == DType::f32 && a.precision.wire() == DType::f32;
+  // Where anything is rounded to 16 bits, or to TF32's, no bound on losses would say much.
+  const bool is_single = a.precision.compute == DType::f32 && a.arithmetic == Arithmetic::fp32 &&
+                         a.precision.wire() == DType::f32;
   if (a.precision.compute == DType::f64) promise.loss_difference = 1e-10;
   if (is_single) promise.loss_difference = 1e-5;
   return promise;

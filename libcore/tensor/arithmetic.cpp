@@ -6,7 +6,7 @@ namespace dt {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> names{"fp32", "bf16", "amx", "amx-by-loops"};
+constexpr std::array<std::string_view, 5> names{"fp32", "bf16", "amx", "amx-by-loops", "tf32"};
 
 }  // namespace
 

@@ -34,7 +34,8 @@ class Context {
   /// library has one; for tests and proofs.
   bool reference_only() const { return reference_only_; }
   void set_reference_only(bool value) { reference_only_ = value; }
-  /// What bf16 operands are multiplied in: what this machine has (kernels::multiplies_in).
+  /// What operands are multiplied in: bf16 ones on a CPU, in what this machine has
+  /// (kernels::multiplies_in); fp32 ones on a GPU, in fp32 or TF32.
   Arithmetic arithmetic() const { return arithmetic_; }
   void set_arithmetic(Arithmetic arithmetic) { arithmetic_ = arithmetic; }
   /// What a computing rank does besides, as messages make no progress by themselves: called by its own thread

@@ -11,6 +11,7 @@ Tensor::Tensor(const Buffer& buffer, DType dtype, Shape shape, std::size_t begin
 }
 
 Tensor Tensor::reshaped(Shape shape) const {
+  check_contiguous();
   DT_CHECK(shape.numel() == numel(), "a tensor of shape {} cannot take the shape {}", shape_.to_string(),
            shape.to_string());
   return Tensor(data_, dtype_, std::move(shape), device_);
@@ -23,11 +24,22 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
   dims[0] = 1;
   const std::int64_t row_numel = Shape(dims).numel();
   dims[0] = end - begin;
-  const auto offset = static_cast<std::size_t>(begin * row_numel) * dtype_bytes(dtype_);
-  return Tensor(data_ == nullptr ? nullptr : data_ + offset, dtype_, Shape(std::move(dims)), device_);
+  const auto offset = static_cast<std::size_t>(begin * (row_numel + padding_)) * dtype_bytes(dtype_);
+  Tensor rows(data_ == nullptr ? nullptr : data_ + offset, dtype_, Shape(std::move(dims)), device_);
+  rows.padding_ = padding_;
+  return rows;
+}
+
+Tensor Tensor::first_columns(std::int64_t count) const {
+  DT_CHECK(shape_.rank() == 2 && count >= 0 && count <= shape_[1],
+           "the first {} columns are not those of a tensor of shape {}", count, shape_.to_string());
+  Tensor columns(data_, dtype_, {shape_[0], count}, device_);
+  columns.padding_ = pitch() - count;
+  return columns;
 }
 
 Tensor Tensor::flat(std::int64_t begin, std::int64_t count) const {
+  check_contiguous();
   DT_CHECK(begin >= 0 && count >= 0 && begin <= numel() && count <= numel() - begin,
            "elements {} to {} are outside a tensor of shape {}", begin, begin + count, shape_.to_string());
   const auto offset = static_cast<std::size_t>(begin) * dtype_bytes(dtype_);

@@ -1,5 +1,5 @@
 #pragma once
-// A view of contiguous row-major elements in memory that someone else owns.
+// A view of row-major elements in memory that someone else owns: contiguous, but for matrices of padded rows.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +14,9 @@
 
 namespace dt {
 
+/// Rows that are padded are what a few kernels take, on devices alone; else whoever wants a tensor's elements
+/// as they follow each other is refused them: Error{internal}.
+///
 /// Copying a Tensor copies the view. An empty Tensor (no data) stands for "absent", such as a bias that a
 /// model lacks.
 class Tensor {
@@ -30,7 +33,10 @@ class Tensor {
   const Shape& shape() const { return shape_; }
   std::int64_t dim(int i) const { return shape_[i]; }
   std::int64_t numel() const { return shape_.numel(); }
-  std::size_t bytes() const { return static_cast<std::size_t>(numel()) * dtype_bytes(dtype_); }
+  std::size_t bytes() const {
+    check_contiguous();
+    return static_cast<std::size_t>(numel()) * dtype_bytes(dtype_);
+  }
   std::byte* raw() const { return data_; }
   std::span<std::byte> span_bytes() const { return {data_, bytes()}; }
 
@@ -43,6 +49,7 @@ class Tensor {
   }
   template <class T>
   std::span<T> span() const {
+    check_contiguous();
     return {data<T>(), static_cast<std::size_t>(numel())};
   }
 
@@ -53,11 +60,23 @@ class Tensor {
   /// `count` elements from flat index `begin`, as a vector.
   Tensor flat(std::int64_t begin, std::int64_t count) const;
 
+  /// Of a matrix its first `count` columns; the others become padding of its rows.
+  Tensor first_columns(std::int64_t count) const;
+  bool has_padded_rows() const { return padding_ != 0; }
+  /// Of a matrix: elements from the begin of a row to that of the next.
+  std::int64_t pitch() const { return shape_[1] + padding_; }
+
  private:
+  void check_contiguous() const {
+    DT_CHECK(padding_ == 0, "a matrix of shape {} has padded rows, of {} elements", shape_.to_string(),
+             pitch());
+  }
+
   std::byte* data_ = nullptr;
   DType dtype_ = DType::f32;
   Device device_ = Device::host();  // of an absent one: of no meaning
   Shape shape_;
+  std::int64_t padding_ = 0;  // elements behind each row of a matrix
 };
 
 }  // namespace dt

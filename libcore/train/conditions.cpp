@@ -26,6 +26,11 @@ const char* schedule_name(optim::ScheduleKind kind) {
   return "";
 }
 
+std::string_view matmul_of(const plan::Plan& plan) {
+  if (plan.device == Device::host()) return arithmetic_name(plan.arithmetic);
+  return plan.arithmetic == Arithmetic::tf32 ? "cuda tf32" : "cuda";
+}
+
 }  // namespace
 
 std::string describe_conditions(const plan::Plan& plan) {
@@ -36,7 +41,7 @@ std::string describe_conditions(const plan::Plan& plan) {
               {"threads", plan.threads},
               {"precision", plan::precision_name(plan.precision.compute)},
               {"grad_dtype", plan::precision_name(plan.precision.gradient)},
-              {"matmul", is_host ? arithmetic_name(plan.arithmetic) : "cuda"},
+              {"matmul", matmul_of(plan)},
               {"row_chunks", is_host ? 1 : plan.tp_chunks},  // CPUs' products do not care for rows
               {"tp", plan.layout.tp},
               {"cp", plan.layout.cp},

@@ -156,7 +156,7 @@ void warn_of_memory(const plan::Settings& settings, const plan::Plan& plan, cons
 }
 
 void check_and_describe(const plan::Settings& settings, const plan::Launch& launch, Console& console) {
-  plan::check_arithmetic(settings);
+  if (launch.device == Device::host()) plan::check_arithmetic(settings);
   const data::Mixture dataset(settings.data);
   std::optional<run::RunDirectory> run;
   if (settings.run) {

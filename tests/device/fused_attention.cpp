@@ -9,6 +9,7 @@
 
 #include "device/test_device.hpp"
 #include "kernels/cuda/elements.hpp"
+#include "kernels/cuda/kernels.hpp"
 
 namespace dt::test_device {
 
@@ -184,7 +185,7 @@ bool attend_backward(const Context& context, const FusedAttention& attention,
 }
 
 std::string attention_library() {
-  return "attention by the test device";
+  return "attention in loops";
 }
 
 }  // namespace dt::kernels::cuda

@@ -2,11 +2,13 @@
 
 #include "kernels/cuda/products.hpp"
 
+#include <bit>
 #include <vector>
 
 #include "device/test_device.hpp"
 #include "kernels/cuda/elements.hpp"
 #include "kernels/cuda/grid.hpp"
+#include "kernels/cuda/kernels.hpp"
 #include "kernels/reference/linear.hpp"
 
 namespace dt::test_device {
@@ -22,14 +24,43 @@ double widened(T value) {
   }
 }
 
+template <class T>
+T narrowed(double value) {
+  if constexpr (std::is_same_v<T, double>) {
+    return value;
+  } else {
+    return T(static_cast<float>(value));
+  }
+}
+
+/// body(its elements) for each row of a matrix, without padding, or once for a vector.
+template <class T, class Body>
+void for_rows(const Tensor& tensor, const Body& body) {
+  if (tensor.shape().rank() == 1) return body(tensor.span<T>());
+  const auto columns = static_cast<std::size_t>(tensor.dim(1));
+  for (std::int64_t r = 0; r < tensor.dim(0); ++r)
+    body(std::span<T>(tensor.data<T>() + r * tensor.pitch(), columns));
+}
+
 /// A tensor's elements in fp64, in memory of the host's; none of an absent one's.
 class Wide {
  public:
   explicit Wide(const Tensor& tensor) : shape_(tensor.shape()) {
     if (!tensor) return;
     kernels::cuda::with_elements(tensor.dtype(), [&](auto element) {
-      for (const auto value : tensor.span<decltype(element)>()) values_.push_back(widened(value));
+      for_rows<decltype(element)>(tensor, [&](auto row) {
+        for (const auto value : row) values_.push_back(widened(value));
+      });
     });
+  }
+  /// Of fp32: to TF32, the nearest of 10 bits of mantissa, of two the even one.
+  Wide rounded_to_tf32() const {
+    Wide result(*this);
+    for (double& value : result.values_) {
+      const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+      value = std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffU);
+    }
+    return result;
   }
   Wide transposed() const {
     Wide result(*this);
@@ -46,14 +77,10 @@ class Wide {
   void write(const Tensor& tensor) const {
     kernels::cuda::with_elements(tensor.dtype(), [&](auto element) {
       using T = decltype(element);
-      T* to = tensor.data<T>();
-      for (const double value : values_) {
-        if constexpr (std::is_same_v<T, double>) {
-          *to++ = value;
-        } else {
-          *to++ = T(static_cast<float>(value));
-        }
-      }
+      const double* value = values_.data();
+      for_rows<T>(tensor, [&](std::span<T> row) {
+        for (T& to : row) to = narrowed<T>(*value++);
+      });
     });
   }
 
@@ -75,9 +102,10 @@ void check(const kernels::cuda::Product& p) {
     DT_CHECK(matrix->numel() > 0, "multiply: an empty matrix {}", matrix->shape().to_string());
 }
 
-void multiply(const kernels::cuda::Product& p) {
-  const auto wide = [](const kernels::cuda::Factor& factor, bool transposed) {
-    const Wide stored(factor.stored);
+void multiply(const kernels::cuda::Product& p, Arithmetic arithmetic) {
+  const bool is_tf32 = arithmetic == Arithmetic::tf32 && p.left.stored.dtype() == DType::f32;
+  const auto wide = [&](const kernels::cuda::Factor& factor, bool transposed) {
+    const Wide stored = is_tf32 ? Wide(factor.stored).rounded_to_tf32() : Wide(factor.stored);
     return factor.transposed == transposed ? stored : stored.transposed();
   };
   Wide left_MK = wide(p.left, false), right_NK = wide(p.right, true);
@@ -96,7 +124,13 @@ namespace dt::kernels::cuda {
 
 void multiply(const Context& context, const Product& product) {
   test_device::check(product);
-  test_device::enqueue(context, {"multiply", {}, 1, 0, [product] { test_device::multiply(product); }});
+  test_device::enqueue(context, {"multiply", {}, 1, 0, [product, arithmetic = context.arithmetic()] {
+                                   test_device::multiply(product, arithmetic);
+                                 }});
+}
+
+std::string product_library() {
+  return "reference products";
 }
 
 }  // namespace dt::kernels::cuda

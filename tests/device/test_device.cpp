@@ -68,7 +68,11 @@ class TestDevice final : public Accelerator {
   explicit TestDevice(std::uint64_t seed) : random_(seed) {}
 
   std::vector<Gpu> gpus() override {
-    const Gpu first{.name = "test device", .id = "test-0", .address = "test:0", .memory_bytes = memory_bytes};
+    const Gpu first{.name = "test device",
+                    .id = "test-0",
+                    .address = "test:0",
+                    .memory_bytes = memory_bytes,
+                    .software = "fibers"};
     Gpu second = first;
     second.id = "test-1";
     second.address = "test:1";

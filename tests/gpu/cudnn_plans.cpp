@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/cudnn/front_end.hpp"
 #include "kernels/cuda/cudnn/graphs.hpp"
+#include "kernels/cuda/kernels.hpp"
 
 namespace {
 
@@ -81,8 +82,8 @@ std::string refusal(const Kind& kind, const FusedProblem& problem) {
 
 int main() {
   const std::string library = dt::kernels::cuda::attention_library();
-  if (library.starts_with("no ")) {
-    std::cout << "SKIP: " << library << "\n";
+  if (library.empty()) {
+    std::cout << "SKIP: no cuDNN\n";
     return 77;
   }
   bool has_all = true;

@@ -81,6 +81,15 @@ bool all_are_told() {
          is_told(cudaErrorLaunchFailure, "Xid") && is_told_of_libraries();
 }
 
+/// What multiplies, or why it cannot be said.
+std::string product_library() {
+  try {
+    return dt::kernels::product_library();
+  } catch (const dt::Error& error) {
+    return error.message();
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -91,10 +100,15 @@ int main() {
   NoDevice no_device;
   dt::set_accelerator(&no_device);
   dt::kernels::set_gpu_kernels(&dt::kernels::cuda::table);
+  const std::string library = product_library();
+  if (library.find("cuBLASLt") == std::string::npos) {
+    std::cout << "what multiplies is \"" << library << "\", and neither cuBLASLt nor what is missing of it\n";
+    return 1;
+  }
   int gpus = 0;
   const cudaError_t error = cudaGetDeviceCount(&gpus);
   if (error == cudaSuccess && gpus > 0) {
-    std::cout << gpus << " GPUs answer\n";
+    std::cout << gpus << " GPUs answer; products: " << library << "\n";
     return 0;
   }
   const std::string why = refusal();
@@ -102,6 +116,7 @@ int main() {
     std::cout << "a product without a GPU says \"" << why << "\", not what is missing of cuBLASLt\n";
     return 1;
   }
-  std::cout << "SKIP: no GPU answers: " << cudaGetErrorString(error) << "; a product says: " << why << "\n";
+  std::cout << "SKIP: no GPU answers: " << cudaGetErrorString(error) << "; products: " << library
+            << "; one says: " << why << "\n";
   return 77;
 }

@@ -90,6 +90,25 @@ TEST_CASE("fast cross_entropy agrees with its reference", "[device]") {
   }
 }
 
+TEST_CASE("on a GPU rows of logits may be padded", "[device]") {
+  for (const std::int64_t V : {1, 7, 63, 64, 65, 259, 2049}) {
+    INFO("V " << V);
+    check_gpu_kernel([=](Fixture& f) -> std::vector<Tensor> {
+      const std::int64_t R = 5;
+      const Tensor logits = f.padded(f.random({R, V}, 1, 5)), part_logits = f.padded(f.random({R, V}, 3, 5)),
+                   labels = f.random_ids(R, -1, static_cast<std::int32_t>(V), 2);
+      const Tensor nll = f.output_f64({R}), again = f.output_f64({R}), nll_of_parts = f.output_f64({R});
+      const Tensor parts = f.output_f64({1, 3, R});
+      cross_entropy(f.context, logits, labels, nll);
+      cross_entropy_gradient(f.context, labels, 128, again, logits);
+      cross_entropy_part(f.context, part_logits, labels, {}, parts.reshaped({3, R}));
+      cross_entropy_gradient_of_parts(f.context, parts, labels, {}, 128, nll_of_parts, part_logits);
+      if (V == 1) return {nll, nll_of_parts};  // the gradients are rounding alone
+      return {nll, f.unpadded(logits), nll_of_parts, f.unpadded(part_logits)};
+    });
+  }
+}
+
 /// In ±5, and alike in every dtype.
 std::vector<double> values_for_all(std::int64_t count) {
   const Context host(1, Device::host());

@@ -235,6 +235,30 @@ Tensor Fixture::unwritten(DType dtype, Shape shape) {
   return placed(tensor);
 }
 
+Tensor Fixture::padded(const Tensor& matrix) {
+  const std::int64_t R = matrix.dim(0), C = matrix.dim(1), pitch = row_pitch(context.device(), C);
+  if (pitch == C) return matrix;
+  const Tensor from = on_host(matrix), rows = allocate(matrix.dtype(), {R, pitch});
+  for (std::int64_t i = 0; i < R * pitch; ++i)
+    set(rows, i,
+        i % pitch < C ? get(from, i / pitch * C + i % pitch) : std::numeric_limits<double>::quiet_NaN());
+  return placed(rows).first_columns(C);
+}
+
+Tensor Fixture::unpadded(const Tensor& matrix) {
+  const std::int64_t R = matrix.dim(0), C = matrix.dim(1), pitch = matrix.pitch();
+  if (pitch == C) return matrix;
+  const Tensor rows = on_host(Tensor(matrix.raw(), matrix.dtype(), {R, pitch}, matrix.device())),
+               to = allocate(matrix.dtype(), {R, C});
+  bool is_padding_untouched = true;
+  for (std::int64_t i = 0; i < R * pitch; ++i) {
+    if (i % pitch < C) set(to, i / pitch * C + i % pitch, get(rows, i));
+    if (i % pitch >= C && !std::isnan(get(rows, i))) is_padding_untouched = false;
+  }
+  CHECK(is_padding_untouched);
+  return placed(to);
+}
+
 Tensor Fixture::on_host(const Tensor& tensor) {
   return copies_.emplace_back(context, tensor).tensor();
 }

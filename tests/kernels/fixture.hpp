@@ -41,6 +41,10 @@ class Fixture {
   Tensor wide_random(Shape shape, std::uint64_t seed, double scale = 1);
   /// What parameters' gradients may be: wide, or bf16 beside bf16.
   Tensor random_gradient(Shape shape, std::uint64_t seed, bool is_wide);
+  /// The same matrix, but on a GPU of rows that are padded with NaN; and it without padding, in which still
+  /// nothing else lies.
+  Tensor padded(const Tensor& matrix);
+  Tensor unpadded(const Tensor& matrix);
   /// With what all kernels so far wrote: `tensor` itself, or a copy of what lies on a GPU.
   Tensor on_host(const Tensor& tensor);
 

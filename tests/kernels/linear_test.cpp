@@ -1,6 +1,7 @@
 #include "kernels/linear.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <thread>
 
 #include "base/half.hpp"
@@ -173,6 +174,43 @@ TEST_CASE("linear's gradients on a GPU agree with their reference", "[device]") 
   }
 }
 
+TEST_CASE("on a GPU the rows of what products give, and of its gradient, may be padded", "[device]") {
+  for (const auto& [R, N, K] : {Sizes{3, 5, 7}, Sizes{1, 63, 8}, Sizes{17, 64, 31}, Sizes{40, 259, 16}}) {
+    INFO("R " << R << " N " << N << " K " << K);
+    check_gpu_kernel([=, R = R, N = N, K = K](Fixture& f) -> std::vector<Tensor> {
+      const Tensor x = f.random({R, K}, 1), w = f.random({N, K}, 2), y = f.padded(f.output({R, N})),
+                   dy = f.padded(f.random({R, N}, 3));
+      const Tensor dx = f.output({R, K}), dw = f.random_gradient({N, K}, 4, true),
+                   dbias = f.random_gradient({N}, 5, true);
+      linear(f.context, x, w, Tensor(), Tensor(), y);
+      linear_backward_input(f.context, dy, w, dx);
+      linear_backward_weight(f.context, dy, x, dw, dbias);
+      return {f.unpadded(y), dx, dw, dbias};
+    });
+  }
+}
+
+TEST_CASE("nothing is added to a product whose rows are padded, and no CPU knows of such rows", "[device]") {
+  on_test_device(DType::f32, 1, [](Fixture& f) {
+    const Tensor x = f.random({2, 3}, 1), w = f.random({5, 3}, 2), y = f.padded(f.output({2, 5}));
+    check_refused("linear", [&] { linear(f.context, x, w, f.random({5}, 3), Tensor(), y); });
+    check_refused("linear", [&] { linear(f.context, x, w, Tensor(), f.random({2, 5}, 3), y); });
+    check_refused("linear", [&] { linear(f.context, y, f.random({4, 5}, 3), Tensor(), Tensor(), x); });
+  });
+  const Context host(1, Device::host());
+  Fixture f(host, DType::f32);
+  const Tensor padded = f.random({2, 8}, 1).first_columns(5);
+  check_refused("linear", [&] {
+    linear(host, f.random({2, 3}, 1), f.random({5, 3}, 2), Tensor(), Tensor(), padded);
+  });
+}
+
+TEST_CASE("rows are padded on GPUs alone, to whole lines of 16-bit elements") {
+  CHECK(row_pitch(Device::host(), 50257) == 50257);
+  CHECK(row_pitch(Device::gpu(0), 50257) == 50304);
+  CHECK(row_pitch(Device::gpu(0), 50304) == 50304);
+}
+
 TEST_CASE("bias_backward on a GPU agrees with its reference over more rows than it has runs", "[device]") {
   for (const std::int64_t R : {255, 4096, 4097, 9000}) {
     check_gpu_kernel([=](Fixture& f) -> std::vector<Tensor> {
@@ -214,6 +252,36 @@ TEST_CASE("bf16 gradients take products of fp32 and fp16 on a GPU", "[device]") 
       accelerator().wait(f.context.stream());
     });
   }
+}
+
+TEST_CASE("where the context says so, a GPU multiplies fp32, and that alone, in TF32", "[device]") {
+  constexpr std::int64_t n = 256;
+  const auto product_in = [](const Fixture& device, Arithmetic arithmetic, DType dtype) {
+    Context context(1, device.context.device());
+    context.set_arithmetic(arithmetic);
+    Fixture f(context, dtype);
+    const Tensor y = f.output({n, n});
+    linear(context, f.random({n, n}, 1), f.random({n, n}, 2), Tensor(), Tensor(), y);
+    return to_doubles(f.on_host(y));
+  };
+  on_test_device(DType::f32, 1, [&](Fixture& f) {
+    const std::vector<double> exact = product_in(f, Arithmetic::fp32, DType::f64),
+                              rounded = product_in(f, Arithmetic::tf32, DType::f32);
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      difference += (rounded[i] - exact[i]) * (rounded[i] - exact[i]);
+      norm += exact[i] * exact[i];
+    }
+    const double error = std::sqrt(difference / norm);
+    CHECK(error > 1e-5);
+    CHECK(error < 2e-3);
+    for (const DType dtype : {DType::f64, DType::bf16, DType::f16})
+      CHECK(product_in(f, Arithmetic::tf32, dtype) == product_in(f, Arithmetic::fp32, dtype));
+  });
+}
+
+TEST_CASE("no CPU multiplies in TF32") {
+  CHECK(why_not(Arithmetic::tf32) == "has no TF32");
 }
 
 TEST_CASE("ranks that are threads of one process multiply at once and get the bits they get alone") {

@@ -315,6 +315,19 @@ TEST_CASE("units say what they take and give") {
   CHECK((bytes >= 4 * elements && bytes < 4 * elements + 16 * 64));
 }
 
+TEST_CASE("the head counts the padding of logits on GPUs") {
+  ModelSpec spec = tiny_gpt2(true);
+  spec.vocabulary = 259;
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const auto units = make_units(Device::host(), spec, ParameterTable(spec), dtype);
+    const auto bytes = [&](Device device, int unit) {
+      return units[static_cast<std::size_t>(unit)]->scratch_bytes(device, 2, 16);
+    };
+    CHECK(bytes(Device::gpu(0), 3) - bytes(Device::host(), 3) == 2 * 16 * (320 - 259) * dtype_bytes(dtype));
+    CHECK(bytes(Device::gpu(0), 1) == bytes(Device::host(), 1));
+  }
+}
+
 TEST_CASE("a block hands its gradients over in what it saved, and beside that only what it made again") {
   // Rows and widths of whole lines, so that bytes are exact.
   const std::int64_t B = 2, T = 16, R = B * T, C = 64, F = 96, H = 4, D = 16;

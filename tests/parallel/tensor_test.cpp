@@ -109,7 +109,7 @@ void check_scratch(const Setting& setting, const Rank& rank) {
   std::size_t told = 0;
   for (const int unit : rank.local().units()) {
     const model::Unit& held = *rank.units()[static_cast<std::size_t>(unit)];
-    told = std::max(told, held.scratch_bytes(1, setting.sequence / setting.layout.cp));
+    told = std::max(told, held.scratch_bytes(Device::host(), 1, setting.sequence / setting.layout.cp));
   }
   const auto most = static_cast<double>(rank.scratch_bytes());
   if (most > static_cast<double>(told) || most < 0.85 * static_cast<double>(told))

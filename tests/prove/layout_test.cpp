@@ -117,6 +117,10 @@ TEST_CASE("pipelines, schedules and recompute change no bit; ZeRO 2 and 3 are a 
                    sharded)
             .same_bits);
   CHECK(promise_of(sharded, one).loss_difference == 1e-5);
+  plan::Plan rounded = one;
+  rounded.arithmetic = Arithmetic::tf32;
+  CHECK(promise_of(rounded, rounded).same_bits);
+  CHECK(!promise_of(rounded, rounded).loss_difference);
   CHECK(!promise_of(plan_of({.pp = 2, .dp = 3}), one).same_bits);
 }
 

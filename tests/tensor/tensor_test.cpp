@@ -29,6 +29,25 @@ TEST_CASE("a tensor views memory that others own") {
   CHECK(n.values[5] == 50);
 }
 
+TEST_CASE("the first columns of a matrix have padded rows, and do not pass for contiguous") {
+  Numbers n;
+  const Tensor whole = n.tensor().reshaped({4, 6}), t = whole.first_columns(5);
+  CHECK(t.shape() == Shape{4, 5});
+  CHECK((t.has_padded_rows() && t.pitch() == 6));
+  CHECK(t.rows(2, 4).data<float>()[0] == 12);
+  CHECK((t.rows(2, 4).has_padded_rows() && t.rows(2, 4).pitch() == 6));
+  CHECK(t.first_columns(2).pitch() == 6);
+  CHECK_FALSE(whole.first_columns(6).has_padded_rows());
+  CHECK(whole.pitch() == 6);
+  CHECK_THROWS_AS(t.bytes(), Error);
+  CHECK_THROWS_AS(t.span_bytes(), Error);
+  CHECK_THROWS_AS(t.span<float>(), Error);
+  CHECK_THROWS_AS(t.reshaped({20}), Error);
+  CHECK_THROWS_AS(t.flat(0, 2), Error);
+  CHECK_THROWS_AS(whole.first_columns(7), Error);
+  CHECK_THROWS_AS(n.tensor().first_columns(2), Error);
+}
+
 TEST_CASE("a buffer's memory is viewed where it lies, as far as it goes") {
   const Buffer buffer(Device::host(), 100);
   const Tensor t(buffer, DType::f32, {3, 2}, 64);

@@ -31,7 +31,18 @@ TEST_CASE("what changes the bits is a condition, and told when it differs") {
   CHECK(after([](plan::Plan& p) { p.adamw.beta1 = 0.8; }) == Differences{"beta1 0.9 → 0.8"});
   CHECK(after([](plan::Plan& p) { p.adamw.beta2 = 0.99; }) == Differences{"beta2 0.95 → 0.99"});
   CHECK(after([](plan::Plan& p) { p.adamw.eps = 1e-5; }) == Differences{"adam_eps 1e-08 → 1e-05"});
+  CHECK(after([](plan::Plan& p) { p.arithmetic = Arithmetic::amx; }) ==
+        Differences{"matmul \"fp32\" → \"amx\""});
   CHECK(after([](plan::Plan& p) { p.mask_documents = true; }) == Differences{"mask_documents false → true"});
+}
+
+TEST_CASE("what a GPU multiplies fp32 in is a condition") {
+  plan::Plan plan;
+  plan.device = Device::gpu(0);
+  const std::string in_fp32 = describe_conditions(plan);
+  plan.arithmetic = Arithmetic::tf32;
+  CHECK(condition_differences(in_fp32, describe_conditions(plan)) ==
+        Differences{"matmul \"cuda\" → \"cuda tf32\""});
 }
 
 TEST_CASE("the conditions name the program by its content") {

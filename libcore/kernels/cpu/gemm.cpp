@@ -414,6 +414,7 @@ bool is_float(DType dtype) {
 
 bool cpu_has(Arithmetic arithmetic) {
   if (arithmetic == Arithmetic::fp32) return true;
+  if (arithmetic == Arithmetic::tf32) return false;
   if (!HWY_DYNAMIC_DISPATCH(is_avx512)()) return false;
   if (arithmetic == Arithmetic::amx) return cpu_has_amx();
   return arithmetic == Arithmetic::amx_by_loops || has_bf16_tiles();
@@ -422,6 +423,7 @@ bool cpu_has(Arithmetic arithmetic) {
 std::string why_not(Arithmetic arithmetic) {
   if (cpu_has(arithmetic)) return arithmetic == Arithmetic::amx ? why_no_amx() : "";
   if (arithmetic == Arithmetic::amx) return "has no AMX (amx_bf16)";
+  if (arithmetic == Arithmetic::tf32) return "has no TF32";
   return arithmetic == Arithmetic::bf16 ? "has no AVX512_BF16" : "has no AVX-512";
 }
 

@@ -24,10 +24,10 @@ template <class T>
 struct Rows {
   T* logits;
   const std::int32_t* labels;
-  std::int64_t R, V;
+  std::int64_t R, V, pitch;
   Slice columns;
 
-  __device__ T* row(std::int64_t r) const { return logits + r * V; }
+  __device__ T* row(std::int64_t r) const { return logits + r * pitch; }
   __device__ bool has_target(std::int64_t r) const { return labels[r] >= 0; }
   /// The label's place among these logits, −1 where it is none of them.
   __device__ std::int64_t place(std::int64_t r) const { return columns.place(labels[r], V); }
@@ -40,7 +40,9 @@ struct Rows {
 
 template <class T>
 Rows<T> rows_of(const Tensor& logits_RV, const Tensor& labels_R, Slice columns) {
-  return {logits_RV.data<T>(), labels_R.data<std::int32_t>(), logits_RV.dim(0), logits_RV.dim(1), columns};
+  return {logits_RV.data<T>(), labels_R.data<std::int32_t>(),
+          logits_RV.dim(0),    logits_RV.dim(1),
+          logits_RV.pitch(),   columns};
 }
 
 /// In one pass; of the whole block.

@@ -1,6 +1,6 @@
 #pragma once
-// Attention by a library's fused kernels: cuDNN, and for tests the reference. A program is linked with one of
-// them. Legend: as kernels/attention.hpp.
+// Attention by a library's fused kernels: cuDNN, and for tests loops. A program is linked with one of them,
+// which also is kernels::attention_library. Legend: as kernels/attention.hpp.
 
 #include "kernels/attention.hpp"
 
@@ -36,8 +36,5 @@ bool attend(const Context& context, const FusedAttention& attention);
 /// The same of the gradients, which follow from y and lse.
 bool attend_backward(const Context& context, const FusedAttention& attention,
                      const FusedAttentionGradients& gradients);
-
-/// Which library that is, with its version; says so where it is absent. Source of bits on a GPU.
-std::string attention_library();
 
 }  // namespace dt::kernels::cuda

@@ -8,13 +8,13 @@ namespace {
 
 /// Of each run of rows, the sum of each column.
 template <class T>
-__global__ void sum_columns_of_runs(const T* x, std::int64_t R, std::int64_t C, std::int64_t rows,
-                                    Value<T>* sums) {
+__global__ void sum_columns_of_runs(const T* x, std::int64_t R, std::int64_t C, std::int64_t pitch,
+                                    std::int64_t rows, Value<T>* sums) {
   const std::int64_t c = own_column(), run = blockIdx.y, begin = run * rows;
   const std::int64_t end = begin + rows < R ? begin + rows : R;
   Value<T> sum = 0;
   if (c < C) {
-    for (std::int64_t r = begin + own_row(); r < end; r += warps_per_block) sum += load(x + r * C + c);
+    for (std::int64_t r = begin + own_row(); r < end; r += warps_per_block) sum += load(x + r * pitch + c);
   }
   sum = sum_over_warps(sum);
   if (own_row() == 0 && c < C) sums[run * C + c] = sum;
@@ -63,7 +63,7 @@ void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& db
     const Runs runs = runs_of(R);
     const Tensor sums_RN = context.scratch().allocate(dtype_of<V>(), {runs.count, N});
     launch(context, "bias_backward", grid_for_columns<V>(N, runs.count), sum_columns_of_runs<T>,
-           dy_RN.data<T>(), R, N, runs.rows, sums_RN.data<V>());
+           dy_RN.data<T>(), R, N, dy_RN.pitch(), runs.rows, sums_RN.data<V>());
     add_sums_of_runs(context, "bias_backward", sums_RN, dbias_N);
   });
 }

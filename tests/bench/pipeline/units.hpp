@@ -28,8 +28,8 @@ class Stand : public model::Unit {
   std::size_t handover_bytes(std::int64_t batch, std::int64_t sequence) const override {
     return of_->handover_bytes(batch, sequence);
   }
-  std::size_t scratch_bytes(std::int64_t batch, std::int64_t sequence) const override {
-    return of_->scratch_bytes(batch, sequence);
+  std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override {
+    return of_->scratch_bytes(device, batch, sequence);
   }
   bool has_gradients_in_forward() const override { return of_->has_gradients_in_forward(); }
 

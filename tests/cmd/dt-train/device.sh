@@ -7,7 +7,16 @@ export CUDA_VISIBLE_DEVICES=
 expect_exit 2 train run --steps 2 --device gpu
 expect_match stderr "auto, cpu, cuda"
 expect_exit 2 train run --steps 2 --device cuda --precision bf16 --matmul amx
-expect_match stderr "--matmul auto or fp32"
+expect_match stderr "give --matmul auto, or fp32 or tf32 with --precision fp32"
+for device in cpu auto; do
+  expect_exit 2 train run --steps 2 --device $device --matmul tf32
+  expect_match stderr "--matmul tf32 is how GPUs multiply fp32, and --device $device computes on "
+done
+expect_exit 2 train run --steps 2 --device cpu --matmul tf32 --dry-run
+for device in cpu cuda; do
+  expect_exit 2 train run --steps 2 --device $device --matmul tf32 --precision bf16
+done
+expect_match stderr "needs --precision fp32"
 expect_exit 4 train run --steps 2 --device cuda
 expect_match stderr 'rank 0 on .*: (this program was built without CUDA|there is no NVIDIA driver|CUDA_VISIBLE_DEVICES)'
 expect_exit 4 train run --steps 2 --device cuda --comm threads=2

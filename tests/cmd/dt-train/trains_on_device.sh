@@ -12,6 +12,9 @@ for family in gpt2 llama mistral qwen2; do
   expect_equal "$(digest_of "$family")" "$(digest_of "$family-cpu")" "data of $family"
 done
 
+# What computed, with its version, is known of a checkpoint.
+expect_match gpt2/checkpoints/step-00000006*/manifest.json '"gpu_software": ?"[^"]+, (reference products|cuBLASLt [0-9.]+)"'
+
 for precision in fp64 bf16 fp16; do
   train "$precision-cpu" --model llama.json "${small[@]}" --steps 6 --precision $precision 2>/dev/null
   on_device train $precision --model llama.json "${small[@]}" --steps 6 --precision $precision 2>/dev/null
@@ -19,6 +22,13 @@ for precision in fp64 bf16 fp16; do
   [[ $precision != fp64 ]] || bound=1e-12
   expect_close "$(losses $precision)" "$(losses "$precision-cpu")" $bound $precision
 done
+
+# Products of fp32 in TF32.
+on_device train tf32 --model gpt2.json "${small[@]}" --steps 6 --mask-documents --matmul tf32 2>/dev/null
+expect_close "$(losses tf32)" "$(losses gpt2)" 1e-2 tf32
+[[ -n ${DT_GPU_TRAIN:-} || $(losses tf32) != "$(losses gpt2)" ]] || fail "TF32 is not multiplied in"
+on_device expect_exit 0 train tf32 --model gpt2.json "${small[@]}" --steps 7 --mask-documents
+expect_match stderr 'matmul "cuda tf32" → "cuda"'
 
 # In another order of work; in two parts; with blocks computed again.
 DT_TEST_DEVICE_SEED=7 on_device train again --model llama.json "${small[@]}" --steps 6 --precision bf16 2>/dev/null

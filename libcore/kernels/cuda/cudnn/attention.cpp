@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "kernels/cuda/cudnn/front_end.hpp"
 #include "kernels/cuda/cudnn/graphs.hpp"
+#include "kernels/cuda/kernels.hpp"
 #include "tensor/accelerator.hpp"
 #include "tensor/cuda/check.cuh"
 
@@ -122,7 +123,9 @@ bool attend_backward(const Context& context, const FusedAttention& attention,
 }
 
 std::string attention_library() {
-  return is_loaded() ? fmt::format("cuDNN {}", fe::detail::get_backend_version()) : "no cuDNN";
+  if (!is_loaded()) return "";
+  const std::size_t version = fe::detail::get_backend_version();
+  return fmt::format("cuDNN {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 }  // namespace dt::kernels::cuda

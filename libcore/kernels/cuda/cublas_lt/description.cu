@@ -1,0 +1,71 @@
+#include "base/error.hpp"
+#include "kernels/cuda/cublas_lt/description.cuh"
+
+namespace dt::kernels::cuda::cublas_lt {
+
+namespace {
+
+cudaDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return CUDA_R_64F;
+    case DType::f32:
+      return CUDA_R_32F;
+    case DType::bf16:
+      return CUDA_R_16BF;
+    case DType::f16:
+      return CUDA_R_16F;
+    default:
+      DT_CHECK(false, "cuBLASLt: there is no product of {}", dtype_name(dtype));
+      return CUDA_R_32F;
+  }
+}
+
+Layout layout_of(const Context& context, const Tensor& stored) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  const auto rows = static_cast<std::uint64_t>(stored.dim(0)),
+             columns = static_cast<std::uint64_t>(stored.dim(1));
+  check(
+      context, "cublasLtMatrixLayoutCreate",
+      library().cublasLtMatrixLayoutCreate(&layout, type_of(stored.dtype()), columns, rows, stored.pitch()));
+  return Layout(layout);
+}
+
+cublasComputeType_t compute_type_of(const Context& context, DType factors) {
+  if (factors == DType::f64) return CUBLAS_COMPUTE_64F;
+  const bool is_tf32 = factors == DType::f32 && context.arithmetic() == Arithmetic::tf32;
+  return is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+Operation operation_of(const Context& context, const Product& product) {
+  const DType factors = product.left.stored.dtype();
+  cublasLtMatmulDesc_t made = nullptr;
+  check(context, "cublasLtMatmulDescCreate",
+        library().cublasLtMatmulDescCreate(&made, compute_type_of(context, factors),
+                                           factors == DType::f64 ? CUDA_R_64F : CUDA_R_32F));
+  return Operation(made);
+}
+
+template <class T>
+void set(const Context& context, const Operation& operation, cublasLtMatmulDescAttributes_t attribute,
+         const T& value) {
+  check(context, "cublasLtMatmulDescSetAttribute",
+        library().cublasLtMatmulDescSetAttribute(operation.get(), attribute, &value, sizeof value));
+}
+
+}  // namespace
+
+Description::Description(const Context& context, const Product& p)
+    : right(layout_of(context, p.right.stored)),
+      left(layout_of(context, p.left.stored)),
+      output(layout_of(context, p.output_MN)),
+      operation(operation_of(context, p)) {
+  const auto as_stored = [](const Factor& factor) { return factor.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  set(context, operation, CUBLASLT_MATMUL_DESC_TRANSA, as_stored(p.right));
+  set(context, operation, CUBLASLT_MATMUL_DESC_TRANSB, as_stored(p.left));
+  if (!p.bias_N) return;
+  set(context, operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+  set(context, operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(p.bias_N.raw()));
+}
+
+}  // namespace dt::kernels::cuda::cublas_lt

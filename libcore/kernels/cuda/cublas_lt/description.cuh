@@ -1,0 +1,22 @@
+#pragma once
+// A product as cuBLASLt is told.
+
+#include <memory>
+
+#include "kernels/cuda/cublas_lt/library.cuh"
+#include "kernels/cuda/products.hpp"
+
+namespace dt::kernels::cuda::cublas_lt {
+
+using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<&Library::cublasLtMatmulDescDestroy>>;
+using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<&Library::cublasLtMatrixLayoutDestroy>>;
+
+/// outputᵀ = rightᵀ · leftᵀ, whose bias is a column: the library knows columns, and what lies row by row is
+/// its transpose to it.
+struct Description {
+  Description(const Context& context, const Product& product);
+  Layout right, left, output;
+  Operation operation;
+};
+
+}  // namespace dt::kernels::cuda::cublas_lt

@@ -1,0 +1,55 @@
+// Products by NVIDIA's cuBLASLt.
+//
+// The same call gives the same bits: the algorithm is the first that the library's heuristic names for a
+// problem, never one that measurements chose, and the library promises that an algorithm repeats its bits on
+// one kind of GPU. Each product's workspace is the context's own, so that streams have none in common.
+
+#include "base/error.hpp"
+#include "kernels/cuda/cublas_lt/algorithms.cuh"
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/launch.cuh"
+
+namespace dt::kernels::cuda {
+
+namespace cublas_lt {
+namespace {
+
+/// False where the library has no algorithm for it.
+bool enqueued(const Context& context, const Product& p) {
+  const Description d(context, p);
+  use_gpu_of(context, "cublasLtMatmul");
+  const std::optional<Algorithm> chosen = choose_algorithm(context, p, d);
+  if (!chosen) return false;
+  const Arena::Scope scope(context.scratch());
+  const Tensor workspace =
+      context.scratch().allocate(DType::u8, {static_cast<std::int64_t>(chosen->workspace_bytes)});
+  const auto multiply_with = [&](auto alpha, auto beta) {
+    return library().cublasLtMatmul(
+        handle_of(context), d.operation.get(), &alpha, p.right.stored.raw(), d.right.get(),
+        p.left.stored.raw(), d.left.get(), &beta, (p.added_MN ? p.added_MN : p.output_MN).raw(),
+        d.output.get(), p.output_MN.raw(), d.output.get(), &chosen->algorithm, workspace.raw(),
+        chosen->workspace_bytes, reinterpret_cast<cudaStream_t>(context.stream()));
+  };
+  check(context, "cublasLtMatmul",
+        p.output_MN.dtype() == DType::f64 ? multiply_with(1.0, p.added_MN ? 1.0 : 0.0)
+                                          : multiply_with(1.0F, p.added_MN ? 1.0F : 0.0F));
+  return true;
+}
+
+}  // namespace
+}  // namespace cublas_lt
+
+void multiply(const Context& context, const Product& product) {
+  if (cublas_lt::enqueued(context, product)) return;
+  Product without_bias = product;
+  without_bias.bias_N = Tensor();
+  if (!product.bias_N || !cublas_lt::enqueued(context, without_bias)) {
+    throw Error(ErrorKind::environment,
+                fmt::format("{}: cuBLASLt has no algorithm for a product of {} into {} {}",
+                            context.device().to_string(), dtype_name(product.left.stored.dtype()),
+                            dtype_name(product.output_MN.dtype()), product.output_MN.shape().to_string()));
+  }
+  cuda::add_bias_residual(context, product.output_MN, product.bias_N, Tensor(), product.output_MN);
+}
+
+}  // namespace dt::kernels::cuda
