@@ -2,6 +2,7 @@
 // Pinned memory of the host for messages of a device's memory: as much as a few portions of operations need,
 // by turns.
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -15,6 +16,10 @@ namespace dt::comm {
 struct PortionLimits {
   std::size_t bytes = std::size_t{8} << 20;
   std::size_t most_on_host = 8;
+  /// What a lane takes whose operations are of no more than so many bytes.
+  std::size_t most_of_lane(std::size_t operation_bytes) const {
+    return most_on_host * std::min(bytes, operation_bytes);
+  }
 };
 
 /// Of what ranks match by its order (a group's operations; its sends to a rank; what it receives of one): a

@@ -8,6 +8,7 @@
 #include "parallel/tensor_seam.hpp"
 #include "plan/forecast.hpp"
 #include "plan/lists.hpp"
+#include "plan/pinned_estimate.hpp"
 
 namespace dt::plan {
 
@@ -76,15 +77,13 @@ bool has_others_write(const Plan& plan) {
          (per_node == 0 || *plan.writers_per_node < per_node);
 }
 
-/// All but activations.
+/// All but activations, and what messages of a GPU pin.
 MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   MemoryEstimate memory{.storage = storage_of(plan, local)};
   memory.batches = batch_bytes(plan);
   if (plan.saves_in_background || has_others_write(plan) || plan.device != Device::host())
     memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
-  const std::size_t under_way = most_under_way_bytes(plan, local, memory.storage);
-  memory.arriving = most_arriving_bytes(plan, under_way);
-  if (plan.device != Device::host()) memory.pinned = under_way;
+  memory.arriving = most_arriving_bytes(plan, most_under_way_bytes(plan, local, memory.storage));
   return memory;
 }
 
@@ -133,6 +132,7 @@ std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
     MemoryEstimate& memory = stages.emplace_back(held_bytes(plan, local));
     memory.activations = static_cast<std::size_t>(parallel::most_held_bytes(list, bytes)) +
                          working_bytes(plan, units, local.units());
+    if (plan.device != Device::host()) memory.pinned = most_pinned_bytes(plan, local, list);
   }
   return stages;
 }
