@@ -80,7 +80,24 @@ void Engine::progress() {
   guarded([&] { advance_all(); });
 }
 
+void Engine::wait_until_computed(const Operation& operation) {
+  if (!operation.device) return;
+  const double started_s = monotonic_s();
+  while (!operation.device->is_computed()) {
+    progress();
+    std::this_thread::yield();
+  }
+  const Lock lock(mutex_);
+  waited_for_device_s_ += monotonic_s() - started_s;
+}
+
+double Engine::waited_for_device_s() const {
+  const Lock lock(mutex_);
+  return waited_for_device_s_;
+}
+
 void Engine::wait(Operation& operation) {
+  wait_until_computed(operation);
   double in_vain_since_s = monotonic_s();
   while (!operation.is_done()) {
     Lock lock(mutex_);

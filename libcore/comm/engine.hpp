@@ -109,6 +109,8 @@ class Engine {
   void wait(Operation& operation);
   /// Of an operation that is done: blocks until what it leaves on a device is there.
   void wait_for_device(Operation& operation);
+  /// How long wait() took so far until the device had computed what was waited for: no communication.
+  double waited_for_device_s() const;
   bool idle() const;  // nothing is under way
 
   /// Through which operations on the memory of a device go; nullptr where the rank computes on none. See
@@ -139,6 +141,7 @@ class Engine {
   };
 
   void throw_if_ended() const;
+  void wait_until_computed(const Operation& operation);
   [[noreturn]] void throw_late(Operation& operation, double now_s);
   template <class Body>
   void guarded(const Body& body);
@@ -163,6 +166,7 @@ class Engine {
   std::vector<ActiveTransport> active_;
   std::atomic<int> num_operations_ = 0;
   double timeout_s_ = 0;
+  double waited_for_device_s_ = 0;
   std::shared_ptr<DeviceLink> device_link_;
   std::optional<Error> ended_;
 };
