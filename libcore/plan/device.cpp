@@ -34,6 +34,7 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
     choice = comm::choose_devices(asked, seen);
     launch.device = choice.of_rank[static_cast<std::size_t>(launch.rank)];
     launch.gpus_per_node = choice.gpus_per_node;
+    launch.gpus = choice.gpu_of_rank;
     if (launch.device == Device::host() || world.rank() >= num_ranks) return;
     check_options_of_gpus(settings);
     launch.gpu = accelerator().gpus().at(static_cast<std::size_t>(launch.device.index()));

@@ -1,5 +1,6 @@
 #include "device/test_device.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -49,6 +50,7 @@ class Memory {
   }
   ~Memory() { ::munmap(memory_, pages_ + page_bytes); }
   Memory(const Memory&) = delete;
+  std::int64_t bytes() const { return static_cast<std::int64_t>(bytes_); }
   std::byte* begin() const { return memory_ + pages_ - bytes_; }
   bool has(const std::byte* address) const { return address >= begin() && address < begin() + bytes_; }
   void open(bool is_open) const { ::mprotect(memory_, pages_, is_open ? PROT_READ | PROT_WRITE : PROT_NONE); }
@@ -75,6 +77,8 @@ class TestDevice final : public Accelerator {
     auto memory = std::make_unique<Memory>(bytes);
     std::byte* const begin = memory->begin();
     ++counts_.allocations;
+    counts_.bytes += memory->bytes();
+    counts_.most_bytes = std::max(counts_.most_bytes, counts_.bytes);
     memories_.emplace(begin, std::move(memory));
     return begin;
   }
@@ -84,7 +88,9 @@ class TestDevice final : public Accelerator {
       const Opened opened(*this);
       while (run_any()) continue;
     }
-    memories_.erase(memory);
+    const auto place = memories_.find(memory);
+    counts_.bytes -= place->second->bytes();
+    memories_.erase(place);
   }
   std::byte* allocate_pinned(std::size_t bytes) override {
     return static_cast<std::byte*>(std::calloc(bytes, 1));

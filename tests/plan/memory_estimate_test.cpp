@@ -125,3 +125,15 @@ TEST_CASE("what messages pin is bounded, and less for small ones") {
         lane + 2 * rows + 2 * lane);  // and the tied table's, either way
   CHECK(pinned([](Settings& s) { s.cp = 4; }) == lane + 2 * 2 * rows / 4);
 }
+
+TEST_CASE("where nodes have different numbers of ranks, the fullest GPU and the fullest host count") {
+  Plan plan = Job(4).plan();
+  plan.device = Device::gpu(0);
+  plan.launch.ranks_per_node = 0;
+  plan.launch.hosts = {0, 0, 0, 1};
+  plan.launch.gpus = {0, 1, 0, 2};
+  const std::vector<MemoryEstimate> stages = estimate_memory(plan);
+  const MemoryEstimate& memory = stages.front();
+  CHECK(gpu_memory_bytes(plan) == 2 * (memory.on_device() + memory.batches));
+  CHECK(host_memory_bytes(plan, stages) == 3 * memory.beside_device());
+}
