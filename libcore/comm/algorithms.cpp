@@ -102,21 +102,19 @@ PartOf all_reduce_parts(const Tensor& tensor, int size, std::int64_t segment_par
 /// The ranks' parts of a whole tensor, in segments: segment i holds the i-th piece of each part.
 struct ScatteredParts {
   int size;
-  std::int64_t numel, granule, segment_part;
+  PartOf of;
+  std::int64_t segment_part;
 
-  ScatteredParts(const Caller& caller, const Tensor& whole, std::int64_t granule)
-      : size(caller.size),
-        numel(whole.numel()),
-        granule(granule),
-        segment_part(segment_part_of(caller, whole)) {}
-  Part of(int rank) const { return part_of(rank, size, numel, granule); }
+  ScatteredParts(const Caller& caller, const Tensor& whole, PartOf parts)
+      : size(caller.size), of(std::move(parts)), segment_part(segment_part_of(caller, whole)) {}
   PartOf segment(std::size_t number) const {
     return [*this, begin = static_cast<std::int64_t>(number) * segment_part](int rank) {
       return piece_of(of(rank), begin, segment_part);
     };
   }
   std::size_t num_segments() const {
-    const std::int64_t largest = divide_up(divide_up(numel, granule), size) * granule;
+    std::int64_t largest = 0;
+    for (int rank = 0; rank < size; ++rank) largest = std::max(largest, of(rank).count);
     return comm::num_segments(largest, segment_part);
   }
 };
@@ -174,14 +172,14 @@ Algorithm placed_algorithm(const Caller& caller, const std::shared_ptr<const Col
 
 /// Of operations that leave each rank its part.
 std::shared_ptr<const Collective> scattered(OperationKind kind, const Caller& caller, const Tensor& in,
-                                            const Tensor& out, Reduction reduction, std::int64_t granule) {
-  const ScatteredParts parts(caller, kind == OperationKind::reduce_scatter ? in : out, granule);
+                                            const Tensor& out, Reduction reduction, const PartOf& part) {
+  const ScatteredParts parts(caller, kind == OperationKind::reduce_scatter ? in : out, part);
   return std::make_shared<const Collective>(
       Collective{.kind = kind,
                  .in = in,
                  .out = out,
                  .reduction = reduction,
-                 .part = [parts](int rank) { return parts.of(rank); },
+                 .part = parts.of,
                  .segment = [parts](std::size_t number) { return parts.segment(number); },
                  .num_segments = parts.num_segments()});
 }
@@ -211,15 +209,15 @@ Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Ten
 }
 
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                                   Reduction reduction, std::int64_t granule) {
+                                   Reduction reduction, const PartOf& parts) {
   return placed_algorithm(caller,
-                          scattered(OperationKind::reduce_scatter, caller, in, out, reduction, granule));
+                          scattered(OperationKind::reduce_scatter, caller, in, out, reduction, parts));
 }
 
 Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                               std::int64_t granule) {
+                               const PartOf& parts) {
   return placed_algorithm(caller,
-                          scattered(OperationKind::all_gather, caller, in, out, Reduction::sum, granule));
+                          scattered(OperationKind::all_gather, caller, in, out, Reduction::sum, parts));
 }
 
 Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root) {

@@ -8,6 +8,7 @@
 #include "comm/communicator.hpp"
 #include "comm/engine.hpp"
 #include "comm/locality.hpp"
+#include "comm/parts.hpp"
 #include "comm/reduction.hpp"
 #include "comm/staging.hpp"
 #include "tensor/tensor.hpp"
@@ -38,10 +39,11 @@ struct Algorithm {
 /// Chooses by size, n and where the ranks are; whatever it chooses, the bits are those of combine().
 Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                Reduction reduction);
+/// `parts`: which of the N elements are each rank's, in the order of ranks.
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                                   Reduction reduction, std::int64_t granule = 1);
+                                   Reduction reduction, const PartOf& parts);
 Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                               std::int64_t granule = 1);
+                               const PartOf& parts);
 /// A binomial tree from the root, in segments that follow each other down.
 Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root);
 /// Dissemination: in round k everyone tells the rank 2^k further. Source: Hensgen, Finkel, Manber 1988.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "comm/algorithms.hpp"
+#include "comm/portions.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::comm {
@@ -37,47 +38,70 @@ void check_reducible(DType dtype) {
   DT_CHECK(dtype != DType::u8 && dtype != DType::u16, "{} elements cannot be reduced", dtype_name(dtype));
 }
 
+PartOf parts_of(const Portion& portion) {
+  return [parts = portion.parts](int rank) { return parts[static_cast<std::size_t>(rank)]; };
+}
+
 }  // namespace
 
 struct Work::Handle {
   std::shared_ptr<Engine> engine;
-  std::shared_ptr<Operation> operation;
+  std::vector<std::shared_ptr<Operation>> operations{};
 
-  Handle(std::shared_ptr<Engine> e, std::shared_ptr<Operation> o)
-      : engine(std::move(e)), operation(std::move(o)) {}
+  explicit Handle(std::shared_ptr<Engine> e) : engine(std::move(e)) {}
   Handle(const Handle&) = delete;
   ~Handle() {
-    if (!operation->is_done()) engine->abandon(*operation);
+    for (const std::shared_ptr<Operation>& operation : operations) {
+      if (!operation->is_done()) engine->abandon(*operation);
+    }
+  }
+
+  void wait() const {
+    try {
+      for (const std::shared_ptr<Operation>& operation : operations) {
+        if (!operation->is_done()) engine->wait(*operation);
+      }
+    } catch (...) {  // where one has failed, the others have no use
+      for (const std::shared_ptr<Operation>& operation : operations) engine->give_up(*operation);
+      throw;
+    }
   }
 };
 
-Work::Work(std::shared_ptr<Engine> engine, std::shared_ptr<Operation> operation)
-    : handle_(std::make_shared<const Handle>(std::move(engine), std::move(operation))) {}
+Work::Work(std::shared_ptr<Engine> engine) : handle_(std::make_shared<Handle>(std::move(engine))) {}
+
+void Work::add(std::shared_ptr<Operation> operation) const {
+  handle_->operations.push_back(std::move(operation));
+}
 
 bool Work::done() const {
-  if (handle_ == nullptr) return true;
-  const Operation& operation = *handle_->operation;
-  return operation.is_done() && (!operation.device || operation.device->is_over());
+  return !handle_ || std::ranges::all_of(handle_->operations, [](const auto& operation) {
+    return operation->is_done() && (!operation->device || operation->device->is_over());
+  });
 }
 
 void Work::wait(const Context& context) const {
   if (handle_ == nullptr) return;
-  Operation& operation = *handle_->operation;
-  if (!operation.is_done()) handle_->engine->wait(operation);
-  if (operation.device) operation.device->order(context);
+  handle_->wait();
+  for (const std::shared_ptr<Operation>& operation : handle_->operations) {
+    // Copies to the device are in one stream: to come after one is to come after all.
+    if (operation->device && operation->device->writes()) return operation->device->order(context);
+  }
 }
 
 void Work::wait_host() const {
   if (handle_ == nullptr) return;
-  Operation& operation = *handle_->operation;
-  if (!operation.is_done()) handle_->engine->wait(operation);
-  if (operation.device) handle_->engine->wait_for_device(operation);
+  handle_->wait();
+  for (const std::shared_ptr<Operation>& operation : handle_->operations) {
+    if (operation->device) handle_->engine->wait_for_device(*operation);
+  }
 }
 
 struct Communicator::Call {
   OperationKind kind;
   std::size_t bytes = 0;
   int peer = -1;
+  DType dtype = DType::u8;
 };
 
 Communicator::Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine,
@@ -113,26 +137,22 @@ Caller Communicator::caller() const {
   return {rank_, size_, staging_, locality_, bucket_bytes_};
 }
 
-/// Where an operation's algorithm finds its tensors: on the host.
-struct Communicator::Sides {
-  Tensor in, out;
-  std::shared_ptr<DeviceSide> device;
-};
-
-Communicator::Sides Communicator::sides(std::int64_t numel, const DeviceSide::Access& in,
-                                        const DeviceSide::Access& out) const {
-  const Device device = (in.tensor.numel() > 0 ? in : out).tensor.device();
-  DT_CHECK(out.tensor.numel() == 0 || out.tensor.device() == device, "group {} is given memory of {} and {}",
-           name_, device.to_string(), out.tensor.device().to_string());
-  if (device == Device::host() || numel == 0) return {in.tensor, out.tensor, {}};
-  const std::shared_ptr<DeviceLink> link = engine_->device_link();
+/// nullptr: they lie on the host, or there is nothing.
+std::shared_ptr<DeviceLink> Communicator::link_for(const Sides& sides) const {
+  const bool has_in = sides.in && sides.in.numel() > 0, has_out = sides.out && sides.out.numel() > 0;
+  if (!has_in && !has_out) return nullptr;
+  const Device device = (has_in ? sides.in : sides.out).device();
+  DT_CHECK(!has_out || sides.out.device() == device, "group {} is given memory of {} and {}", name_,
+           device.to_string(), sides.out.device().to_string());
+  if (device == Device::host()) return nullptr;
+  std::shared_ptr<DeviceLink> link = engine_->device_link();
   DT_CHECK(link && link->device() == device,
            "group {} is given memory of {}, where this rank does not compute", name_, device.to_string());
-  auto side = std::make_shared<DeviceSide>(link, numel, in, out);
-  return {side->in(), side->out(), side};
+  return link;
 }
 
-Work Communicator::start(const Call& call, Algorithm algorithm, std::shared_ptr<DeviceSide> device) {
+std::shared_ptr<Operation> Communicator::start(const Call& call, Algorithm algorithm,
+                                               std::shared_ptr<DeviceSide> device) {
   const bool is_transfer = call.peer >= 0;
   auto operation = std::make_shared<Operation>();
   operation->transport = transport_.get();
@@ -151,15 +171,41 @@ Work Communicator::start(const Call& call, Algorithm algorithm, std::shared_ptr<
                                : static_cast<int>(operation->sequence % num_sequence_tags) << sequence_shift;
   operation->ticket = engine_->recorder().start(group_, call.kind, operation->bytes, call.peer);
   engine_->start(operation);
-  return operation->is_done() && !operation->device ? Work() : Work(engine_, std::move(operation));
+  return operation;
+}
+
+Work Communicator::start_on_host(const Call& call, Algorithm algorithm) {
+  std::shared_ptr<Operation> operation = start(call, std::move(algorithm));
+  if (operation->is_done()) return {};
+  const Work work(engine_);
+  work.add(std::move(operation));
+  return work;
+}
+
+Work Communicator::start_portions(const Call& call, const std::shared_ptr<DeviceLink>& link,
+                                  const std::vector<Portion>& portions, const MakeAlgorithm& make) {
+  const Lane lane{group_, call.peer, call.kind == OperationKind::send};
+  const std::shared_ptr<Mark> computed = link->mark_computed();
+  const Work work(engine_);
+  for (const Portion& portion : portions) {
+    const auto side = std::make_shared<DeviceSide>(link, lane, call.dtype, portion.numel, portion.reads,
+                                                   portion.writes, computed);
+    work.add(start({call.kind, side->staged().bytes(), call.peer}, make(portion, side->staged()), side));
+  }
+  return work;
 }
 
 Work Communicator::start_transfer(OperationKind kind, int peer, const Tensor& data) {
   DT_CHECK(peer >= 0 && peer < size_ && peer != rank_, "rank {} of {} exchanges with rank {}", rank_, size_,
            peer);
   const bool is_send = kind == OperationKind::send;
-  const Sides at = sides(data.numel(), {data, 0, is_send}, {data, 0, !is_send});
-  return start({kind, data.bytes(), peer}, transfer_algorithm(peer, at.in, is_send), at.device);
+  const Sides sides{is_send ? data : Tensor(), is_send ? Tensor() : data};
+  const Call call{kind, data.bytes(), peer, data.dtype()};
+  const std::shared_ptr<DeviceLink> link = link_for(sides);
+  if (!link) return start_on_host(call, transfer_algorithm(peer, data, is_send));
+  return start_portions(
+      call, link, cut_alike(sides, link->portion_bytes()),
+      [=](const Portion&, const Tensor& staged) { return transfer_algorithm(peer, staged, is_send); });
 }
 
 Work Communicator::send(int peer, const Tensor& data) {
@@ -173,39 +219,59 @@ Work Communicator::receive(int peer, const Tensor& data) {
 Work Communicator::all_reduce(const Tensor& in, const Tensor& out, Reduction reduction) {
   check_same(in, out.numel(), out, "all_reduce");
   check_reducible(in.dtype());
-  const Sides at = sides(in.numel(), {in}, {out});
-  return start({OperationKind::all_reduce, in.bytes()},
-               all_reduce_algorithm(caller(), at.in, at.out, reduction), at.device);
+  const Call call{OperationKind::all_reduce, in.bytes(), -1, in.dtype()};
+  const std::shared_ptr<DeviceLink> link = link_for({in, out});
+  if (!link) return start_on_host(call, all_reduce_algorithm(caller(), in, out, reduction));
+  return start_portions(call, link, cut_alike({in, out}, link->portion_bytes()),
+                        [&](const Portion&, const Tensor& staged) {
+                          return all_reduce_algorithm(caller(), staged, staged, reduction);
+                        });
 }
 
 Work Communicator::reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction,
                                   std::int64_t granule) {
-  const Part own = part_of(rank_, size_, in.numel(), granule);
-  check_same(out, own.count, in, "reduce_scatter");
+  const Division division{rank_, size_, in.numel(), granule};
+  check_same(out, division.of(rank_).count, in, "reduce_scatter");
   check_reducible(in.dtype());
-  const Sides at = sides(in.numel(), {in}, {out, own.begin});
-  return start({OperationKind::reduce_scatter, in.bytes()},
-               reduce_scatter_algorithm(caller(), at.in, at.out, reduction, granule), at.device);
+  const Call call{OperationKind::reduce_scatter, in.bytes(), -1, in.dtype()};
+  const std::shared_ptr<DeviceLink> link = link_for({in, out});
+  if (!link)
+    return start_on_host(call, reduce_scatter_algorithm(caller(), in, out, reduction, division.parts()));
+  return start_portions(call, link, cut_parts({in, out}, division, link->portion_bytes()),
+                        [&](const Portion& portion, const Tensor& staged) {
+                          const Tensor own = cut(staged, portion.parts[static_cast<std::size_t>(rank_)]);
+                          return reduce_scatter_algorithm(caller(), staged, own, reduction,
+                                                          parts_of(portion));
+                        });
 }
 
 Work Communicator::all_gather(const Tensor& in, const Tensor& out, std::int64_t granule) {
-  const Part own = part_of(rank_, size_, out.numel(), granule);
-  check_same(in, own.count, out, "all_gather");
-  const Sides at = sides(out.numel(), {in, own.begin}, {out});
-  return start({OperationKind::all_gather, out.bytes()},
-               all_gather_algorithm(caller(), at.in, at.out, granule), at.device);
+  const Division division{rank_, size_, out.numel(), granule};
+  check_same(in, division.of(rank_).count, out, "all_gather");
+  const Call call{OperationKind::all_gather, out.bytes(), -1, out.dtype()};
+  const std::shared_ptr<DeviceLink> link = link_for({in, out});
+  if (!link) return start_on_host(call, all_gather_algorithm(caller(), in, out, division.parts()));
+  return start_portions(call, link, cut_parts({in, out}, division, link->portion_bytes()),
+                        [&](const Portion& portion, const Tensor& staged) {
+                          const Tensor own = cut(staged, portion.parts[static_cast<std::size_t>(rank_)]);
+                          return all_gather_algorithm(caller(), own, staged, parts_of(portion));
+                        });
 }
 
 Work Communicator::broadcast(const Tensor& data, int root) {
   DT_CHECK(root >= 0 && root < size_, "broadcast from rank {} of {}", root, size_);
   const bool is_root = rank_ == root;
-  const Sides at = sides(data.numel(), {data, 0, is_root}, {data, 0, !is_root});
-  return start({OperationKind::broadcast, data.bytes()}, broadcast_algorithm(caller(), at.in, root),
-               at.device);
+  const Sides sides{is_root ? data : Tensor(), is_root ? Tensor() : data};
+  const Call call{OperationKind::broadcast, data.bytes(), -1, data.dtype()};
+  const std::shared_ptr<DeviceLink> link = link_for(sides);
+  if (!link) return start_on_host(call, broadcast_algorithm(caller(), data, root));
+  return start_portions(
+      call, link, cut_alike(sides, link->portion_bytes()),
+      [&](const Portion&, const Tensor& staged) { return broadcast_algorithm(caller(), staged, root); });
 }
 
 Work Communicator::barrier() {
-  return start({OperationKind::barrier}, barrier_algorithm(caller()));
+  return start_on_host({OperationKind::barrier}, barrier_algorithm(caller()));
 }
 
 std::unique_ptr<Communicator> Communicator::split(std::optional<int> color, int key, std::string name) {

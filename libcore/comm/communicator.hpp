@@ -1,6 +1,7 @@
 #pragma once
 // A group of ranks and the operations that they perform together. Legend: n ranks, N elements.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,8 @@ namespace dt::comm {
 struct Algorithm;
 struct Caller;
 class Locality;
+struct Portion;
+struct Sides;
 
 /// An operation that has been started. Copies name the same one; an empty one is done. Where the last copy
 /// goes before that is done, nothing touches its buffers any more, so declare it after them; it does not
@@ -31,7 +34,9 @@ class Locality;
 class Work {
  public:
   Work() = default;
-  Work(std::shared_ptr<Engine> engine, std::shared_ptr<Operation> operation);
+  explicit Work(std::shared_ptr<Engine> engine);
+  /// One that was started is part of it, too.
+  void add(std::shared_ptr<Operation> operation) const;
   bool done() const;
   /// Blocks until the host has done its part; what is computed with this context from now on comes after all
   /// of it: for what is computed with next. On the CPU, where nothing is enqueued, the same as wait_host().
@@ -41,18 +46,18 @@ class Work {
 
  private:
   struct Handle;
-  std::shared_ptr<const Handle> handle_;
+  std::shared_ptr<Handle> handle_;
 };
 
 /// For one thread at a time. All ranks of the group call the same operations in the same order; each call
 /// starts one and returns. Tensors lie on the host or on the device on which the rank computes (ComputesOn):
-/// there an operation comes after what that context was given before. Buffers must stay, and their contents
-/// be left alone, until the Work is done, or the context that has waited for it comes to what follows.
-/// Results are the same bits on every rank, whatever the timing: reductions combine ranks in a fixed tree
-/// (see combine). Errors, at the start: internal where shapes do not fit, or memory is of another device, and
-/// what a transport throws; while
-/// waiting: those of Engine::wait. What one rank passes must fit what the others pass; where it does not,
-/// ranks fail or time out.
+/// there an operation comes after what that context was given before, and goes in portions (see
+/// PortionLimits): then its tensors do on all ranks, where it is no send or receive. Buffers must stay, and
+/// their contents be left alone, until the Work is done, or the context that has waited for it comes to what
+/// follows. Results are the same bits on every rank, whatever the timing: reductions combine ranks in a fixed
+/// tree (see combine). Errors, at the start: internal where shapes do not fit, or memory is of another
+/// device, and what a transport throws; while waiting: those of Engine::wait. What one rank passes must fit
+/// what the others pass; where it does not, ranks fail or time out.
 class Communicator {
  public:
   /// The group of everyone that a backend started; `name` appears in messages and records. Ranks that name
@@ -101,9 +106,13 @@ class Communicator {
   struct Call;
   Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name,
                std::vector<int> members, std::shared_ptr<StagingPool> staging, std::string host);
-  struct Sides;
-  Sides sides(std::int64_t numel, const DeviceSide::Access& in, const DeviceSide::Access& out) const;
-  Work start(const Call& call, Algorithm algorithm, std::shared_ptr<DeviceSide> device = {});
+  using MakeAlgorithm = std::function<Algorithm(const Portion& portion, const Tensor& staged)>;
+  std::shared_ptr<DeviceLink> link_for(const Sides& sides) const;
+  std::shared_ptr<Operation> start(const Call& call, Algorithm algorithm,
+                                   std::shared_ptr<DeviceSide> device = {});
+  Work start_on_host(const Call& call, Algorithm algorithm);
+  Work start_portions(const Call& call, const std::shared_ptr<DeviceLink>& link,
+                      const std::vector<Portion>& portions, const MakeAlgorithm& make);
   Work start_transfer(OperationKind kind, int peer, const Tensor& data);
   Caller caller() const;
 

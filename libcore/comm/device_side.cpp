@@ -1,82 +1,112 @@
 #include "comm/device_side.hpp"
 
-#include <limits>
-
 #include "base/error.hpp"
 
 namespace dt::comm {
 
-DeviceLink::DeviceLink(const Context& context)
+namespace {
+
+void forget_empty(std::vector<Span>& spans) {
+  std::erase_if(spans, [](const Span& span) { return span.there.numel() == 0; });
+}
+
+}  // namespace
+
+DeviceLink::DeviceLink(const Context& context, const PortionLimits& limits)
     : device_(context.device()),
       compute_(context.stream()),
-      pool_(std::make_shared<StagingPool>(Pages::pinned, std::numeric_limits<std::size_t>::max())),
+      limits_(limits),
+      pool_(std::make_shared<StagingPool>(Pages::pinned, 0)),
       down_(device_, "copying to the host"),
       up_(device_, "copying from the host") {}
 
-StagingPool::Block DeviceLink::take(std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(leaving_, [](const auto& one) { return one.first->is_reached(); });
-  return pool_->take(bytes);
+std::shared_ptr<Mark> DeviceLink::mark_computed() const {
+  return accelerator().mark(compute_);
 }
 
-void DeviceLink::give_after(std::shared_ptr<Mark> mark, StagingPool::Block block) {
+std::shared_ptr<PinnedRing::Turn> DeviceLink::take(const Lane& lane, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  leaving_.emplace_back(std::move(mark), std::move(block));
+  return rings_.try_emplace(lane, pool_, limits_.most_on_host).first->second.take(bytes);
 }
 
-bool DeviceLink::is_reached(Mark& mark) {
-  const std::lock_guard lock(mutex_);
-  return mark.is_reached();
+DeviceSide::DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType dtype, std::int64_t numel,
+                       std::vector<Span> reads, std::vector<Span> writes, std::shared_ptr<Mark> computed)
+    : link_(std::move(link)),
+      turn_(link_->take(lane, static_cast<std::size_t>(numel) * dtype_bytes(dtype))),
+      staged_(*turn_->memory(), dtype, Shape{numel}),
+      reads_(std::move(reads)),
+      writes_(std::move(writes)),
+      computed_(std::move(computed)) {
+  forget_empty(reads_);
+  forget_empty(writes_);
+  // Nothing that the host waits for comes after what was computed with the memory until now.
+  if (reads_.empty() && !writes_.empty()) accelerator().follow(link_->up_, link_->compute_);
+  if (reads_.empty()) computed_.reset();
 }
 
-DeviceSide::DeviceSide(std::shared_ptr<DeviceLink> link, std::int64_t numel, const Access& in,
-                       const Access& out)
-    : link_(std::move(link)), target_(out.tensor), writes_(out.is_used && target_.numel() > 0) {
-  const DType dtype = in.tensor.dtype();
-  block_ = link_->take(static_cast<std::size_t>(numel) * dtype_bytes(dtype));
-  const Tensor all(*block_, dtype, Shape{numel});
-  in_ = all.flat(in.begin, in.tensor.numel());
-  out_ = all.flat(out.begin, out.tensor.numel());
-  if (!in.is_used || in_.numel() == 0) {
-    // Nothing that the host waits for comes after what was computed with the memory until now.
-    if (writes_) accelerator().follow(link_->up_, link_->compute_);
-    return;
+bool DeviceSide::has_computed() {
+  if (computed_ && computed_->is_reached()) computed_.reset();
+  return computed_ == nullptr;
+}
+
+bool DeviceSide::is_computed() {
+  const std::lock_guard lock(link_->mutex_);
+  return has_computed();
+}
+
+/// Once the host knows that the device has what is read: a stream that waited for it would hold up what other
+/// portions read, which may have been there for long.
+void DeviceSide::start_reading() {
+  for (const Span& span : reads_) {
+    const Tensor here = of_host(span);
+    accelerator().copy(link_->down_, here.raw(), span.there.raw(), here.bytes());
   }
-  accelerator().follow(link_->down_, link_->compute_);
-  accelerator().copy(link_->down_, in_.raw(), in.tensor.raw(), in_.bytes());
-  read_ = accelerator().mark(link_->down_);
+  if (!reads_.empty()) read_ = accelerator().mark(link_->down_);
+  state_ = State::arriving;
 }
 
 bool DeviceSide::may_begin() {
-  if (read_ && !link_->is_reached(*read_)) return false;
-  read_.reset();
-  return true;
+  const std::lock_guard lock(link_->mutex_);
+  if (state_ == State::waiting && turn_->has_begun() && has_computed()) start_reading();
+  if (state_ == State::arriving && (!read_ || read_->is_reached())) {
+    read_.reset();
+    state_ = State::begun;
+  }
+  return state_ == State::begun;
 }
 
 void DeviceSide::finish() {
-  if (!writes_) return block_.reset();
-  accelerator().copy(link_->up_, target_.raw(), out_.raw(), out_.bytes());
-  written_ = accelerator().mark(link_->up_);
-  link_->give_after(written_, std::move(block_));
+  for (const Span& span : writes_) {
+    const Tensor here = of_host(span);
+    accelerator().copy(link_->up_, span.there.raw(), here.raw(), here.bytes());
+  }
+  if (writes()) written_ = accelerator().mark(link_->up_);
+  const std::lock_guard lock(link_->mutex_);
+  turn_->leave(written_);
+  state_ = State::left;
 }
 
 bool DeviceSide::is_over() {
-  return !written_ || link_->is_reached(*written_);
+  const std::lock_guard lock(link_->mutex_);
+  return !written_ || written_->is_reached();
 }
 
 void DeviceSide::stop() noexcept {
-  if (!read_) return;
+  if (state_ == State::left) return;
   try {
-    accelerator().wait(link_->down_);
+    if (read_) accelerator().wait(link_->down_);
   } catch (const std::exception&) {
     // A device that has failed does nothing any more, and to one that hangs its memory is left; whoever uses
     // it next is told.
   }
   read_.reset();
+  const std::lock_guard lock(link_->mutex_);
+  turn_->leave(nullptr);
+  state_ = State::left;
 }
 
 void DeviceSide::order(const Context& context) const {
-  if (writes_) accelerator().follow(context.stream(), link_->up_);
+  accelerator().follow(context.stream(), link_->up_);
 }
 
 }  // namespace dt::comm

@@ -2,11 +2,14 @@
 // Messages of what lies on a device: through pinned memory of the host, where the same algorithms work on it,
 // so that the bits are the same.
 
-#include <deque>
+#include <compare>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
+#include "comm/pinned_ring.hpp"
 #include "comm/staging.hpp"
 #include "tensor/accelerator.hpp"
 #include "tensor/context.hpp"
@@ -14,51 +17,65 @@
 
 namespace dt::comm {
 
+/// What a group's ranks match by its order: operations of all, or of a peer (from 0 on) what is sent to it
+/// or received.
+struct Lane {
+  int group = 0;
+  int peer = -1;
+  bool is_send = false;
+  auto operator<=>(const Lane&) const = default;
+};
+
 /// Between the host and the device on which a rank computes: a stream of copies either way, and the pinned
-/// memory that they need, which is kept for later ones. Thread-safe.
+/// memory that they need, of each lane so much. Thread-safe.
 class DeviceLink {
  public:
   /// While operations are started, the context must live.
-  explicit DeviceLink(const Context& context);
+  explicit DeviceLink(const Context& context, const PortionLimits& limits = {});
   Device device() const { return device_; }
-  /// Of pinned memory at a time; what a finished operation's copy still reads counts.
-  std::size_t most_in_use_bytes() const { return pool_->most_in_use_bytes(); }
+  std::size_t portion_bytes() const { return limits_.bytes; }
+  /// Of pinned memory at a time.
+  std::size_t most_pinned_bytes() const { return pool_->most_in_use_bytes(); }
+  /// The end of what the context was given until now.
+  std::shared_ptr<Mark> mark_computed() const;
 
  private:
   friend class DeviceSide;
-  StagingPool::Block take(std::size_t bytes);
-  void give_after(std::shared_ptr<Mark> mark, StagingPool::Block block);
-  bool is_reached(Mark& mark);
+  std::shared_ptr<PinnedRing::Turn> take(const Lane& lane, std::size_t bytes);
 
   Device device_;
   Stream compute_;
-  mutable std::mutex mutex_;
+  PortionLimits limits_;
+  mutable std::mutex mutex_;  // also of all marks
   std::shared_ptr<StagingPool> pool_;
-  std::deque<std::pair<std::shared_ptr<Mark>, StagingPool::Block>> leaving_;
+  std::map<Lane, PinnedRing> rings_;
   OwnStream down_, up_;  // after the memory: their work goes first
 };
 
-/// What one operation reads of a device and leaves there. The engine asks and tells it all but the first and
-/// the last.
+/// Elements of a device, and where they lie among those of a portion on the host.
+struct Span {
+  Tensor there;
+  std::int64_t begin = 0;
+};
+
+/// What one portion of an operation reads of a device and leaves there. The engine asks and tells it all but
+/// the first and the last.
 class DeviceSide {
  public:
-  /// One of the operation's tensors: from which of its N elements on; and whether they are read (written).
-  struct Access {
-    Tensor tensor;
-    std::int64_t begin = 0;
-    bool is_used = true;
-  };
-  /// From here on, `in` is what the context has computed by now, and `out` is not touched before.
-  DeviceSide(std::shared_ptr<DeviceLink> link, std::int64_t numel, const Access& in, const Access& out);
+  /// `computed`: once that is reached, what the portion reads is there. What it writes is not touched before
+  /// what the context was given by now is done.
+  DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType dtype, std::int64_t numel,
+             std::vector<Span> reads, std::vector<Span> writes, std::shared_ptr<Mark> computed);
   ~DeviceSide() { stop(); }
   DeviceSide(const DeviceSide&) = delete;
 
-  /// The tensors' places on the host. They may overlap, as a part does its whole.
-  const Tensor& in() const { return in_; }
-  const Tensor& out() const { return out_; }
+  /// All elements of the portion, on the host.
+  const Tensor& staged() const { return staged_; }
 
-  /// Whether what is read is on the host; never blocks. Errors, here and of is_over: environment, of a device
-  /// that fails or hangs (see Mark).
+  /// Whether the device has computed what is read; never blocks. Errors, here and of the two below:
+  /// environment, of a device that fails or hangs (see Mark).
+  bool is_computed();
+  /// Whether what is read is on the host, and the memory is the portion's; never blocks.
   bool may_begin();
   /// What is to be written is complete on the host: enqueues its copy.
   void finish();
@@ -68,15 +85,23 @@ class DeviceSide {
   /// device that hangs.
   void stop() noexcept;
 
-  /// Once it was finished: what the context is given from now on comes after it.
+  bool writes() const { return !writes_.empty(); }
+  /// Once it was finished: what the context is given from now on comes after it, and after all that the link
+  /// has copied to the device until now.
   void order(const Context& context) const;
 
  private:
+  enum class State { waiting, arriving, begun, left };
+  bool has_computed();
+  void start_reading();
+  Tensor of_host(const Span& span) const { return staged_.flat(span.begin, span.there.numel()); }
+
   std::shared_ptr<DeviceLink> link_;
-  StagingPool::Block block_;
-  Tensor in_, out_, target_;
-  bool writes_;
-  std::shared_ptr<Mark> read_, written_;
+  std::shared_ptr<PinnedRing::Turn> turn_;
+  Tensor staged_;
+  std::vector<Span> reads_, writes_;
+  State state_ = State::waiting;
+  std::shared_ptr<Mark> computed_, read_, written_;
 };
 
 }  // namespace dt::comm

@@ -80,7 +80,24 @@ void Engine::progress() {
   guarded([&] { advance_all(); });
 }
 
+void Engine::wait_until_computed(const Operation& operation) {
+  if (!operation.device) return;
+  const double started_s = monotonic_s();
+  while (!operation.device->is_computed()) {
+    progress();
+    std::this_thread::yield();
+  }
+  const Lock lock(mutex_);
+  waited_for_device_s_ += monotonic_s() - started_s;
+}
+
+double Engine::waited_for_device_s() const {
+  const Lock lock(mutex_);
+  return waited_for_device_s_;
+}
+
 void Engine::wait(Operation& operation) {
+  wait_until_computed(operation);
   double in_vain_since_s = monotonic_s();
   while (!operation.is_done()) {
     Lock lock(mutex_);
@@ -241,16 +258,29 @@ bool Engine::advance(Operation& operation) {
   return moved;
 }
 
+/// A device is asked of those behind, too, so that what they read comes while those in front are under way.
 bool Engine::begins(Operation& operation) {
   if (operation.has_begun) return true;
-  std::list<Operation*>& to_begin = active_of(operation).to_begin;
-  if (to_begin.front() != &operation || (operation.device && !operation.device->may_begin())) return false;
-  to_begin.pop_front();
-  return operation.has_begun = true;
+  const bool is_ready = !operation.device || operation.device->may_begin();
+  ActiveTransport& active = active_of(operation);
+  std::list<Operation*>& lane = active.to_begin[operation.lane()];
+  if (lane.front() != &operation || !is_ready) return false;
+  lane.pop_front();
+  begin(operation, active);
+  return true;
+}
+
+void Engine::begin(Operation& operation, ActiveTransport& active) {
+  DT_CHECK(active.num_begun < max_operations_of_group, "{} operations of group {} are under way",
+           active.num_begun, operation.group);
+  ++active.num_begun;
+  operation.has_begun = true;
 }
 
 bool Engine::some_wait_for_a_device() const {
-  return std::ranges::any_of(active_, [](const ActiveTransport& active) { return !active.to_begin.empty(); });
+  return std::ranges::any_of(active_, [](const ActiveTransport& active) {
+    return std::ranges::any_of(active.to_begin, [](const auto& lane) { return !lane.second.empty(); });
+  });
 }
 
 /// Only made here: their first stages begin like any other, once nothing is pending.
@@ -295,7 +325,7 @@ Engine::ActiveTransport& Engine::active_of(const Operation& operation) {
     return active.transport == operation.transport;
   });
   return place != active_.end() ? *place
-                                : active_.emplace_back(ActiveTransport{operation.transport, 0, {}, 0, {}});
+                                : active_.emplace_back(ActiveTransport{.transport = operation.transport});
 }
 
 /// All ranks begin chains in the same order, so the oldest of all that are not done is under way everywhere.
@@ -321,12 +351,13 @@ void Engine::count_chain(Operation& operation, bool begins) {
 
 void Engine::add_active(Operation& operation) {
   ActiveTransport& active = active_of(operation);
-  DT_CHECK(active.num_operations < max_operations_of_group, "{} operations of group {} are under way",
-           active.num_operations, operation.group);
+  std::list<Operation*>& lane = active.to_begin[operation.lane()];
+  if (!operation.device && lane.empty())
+    begin(operation, active);
+  else
+    lane.push_back(&operation);
   ++active.num_operations;
   ++num_operations_;
-  operation.has_begun = !operation.device && active.to_begin.empty();
-  if (!operation.has_begun) active.to_begin.push_back(&operation);
   if (operation.takes_turns() && operation.num_chains > 0) active.still_beginning.push_back(&operation);
 }
 
@@ -334,7 +365,8 @@ void Engine::remove_active(Operation& operation) {
   ActiveTransport& active = active_of(operation);
   active.bytes_under_way -= operation.takes_turns() ? operation.running.size() * operation.chain_bytes : 0;
   active.still_beginning.remove(&operation);
-  active.to_begin.remove(&operation);
+  active.to_begin[operation.lane()].remove(&operation);
+  active.num_begun -= operation.has_begun ? 1 : 0;
   if (--active.num_operations == 0) {
     std::erase_if(active_, [&](const ActiveTransport& a) { return a.transport == operation.transport; });
   }

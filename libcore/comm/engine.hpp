@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -57,10 +58,12 @@ struct Operation {
   // are under way at a time (0: any), of which each takes chain_bytes (0: it does not count).
   std::size_t chain_bytes = 0;
   std::size_t bucket_bytes = 0;
-  /// Where its tensors lie on a device; it begins when that says so, and so do those behind it in its group,
-  /// whose messages might be taken for its own.
+  /// Where its tensors lie on a device; it begins when that says so, and so do those behind it in its lane.
   std::shared_ptr<DeviceSide> device = {};
   bool takes_turns() const { return chain_bytes > 0 && bucket_bytes > 0; }
+  /// What must begin in the order of calls, for one's messages might be taken for another's, and those behind
+  /// wait for memory of those in front: sends to a peer, what is received of it, all else of the group.
+  int lane() const { return peer < 0 ? 0 : 1 + 2 * peer + (kind == OperationKind::send ? 0 : 1); }
 
   // What messages say of it.
   OperationKind kind = OperationKind::barrier;
@@ -107,6 +110,8 @@ class Engine {
   /// Of an operation that is done: blocks until what it leaves on a device is there. Errors: environment, of
   /// a device that fails or hangs.
   void wait_for_device(Operation& operation);
+  /// How long wait() took so far until the device had computed what was waited for: no communication.
+  double waited_for_device_s() const;
   bool idle() const;  // nothing is under way
 
   /// Through which operations on the memory of a device go; nullptr where the rank computes on none. See
@@ -128,19 +133,23 @@ class Engine {
   using Lock = std::unique_lock<std::recursive_mutex>;
   struct ActiveTransport {
     Transport* transport;
-    int num_operations;
-    std::list<Operation*> to_begin;         // where one waits for its device, it and all behind it
-    std::size_t bytes_under_way = 0;        // of operations that take turns
-    std::list<Operation*> still_beginning;  // those with chains to begin
+    int num_operations = 0;
+    int num_begun = 0;
+    std::map<int, std::list<Operation*>> to_begin =
+        {};                           // of a lane: one that waits for its device, and all behind it
+    std::size_t bytes_under_way = 0;  // of operations that take turns
+    std::list<Operation*> still_beginning = {};  // those with chains to begin
   };
 
   void throw_if_ended() const;
+  void wait_until_computed(const Operation& operation);
   [[noreturn]] void throw_late(Operation& operation, double now_s);
   template <class Body>
   void guarded(const Body& body);
   void end(const Error& reason) noexcept;
   bool advance_all();
   bool begins(Operation& operation);
+  void begin(Operation& operation, ActiveTransport& active);
   bool some_wait_for_a_device() const;
   bool advance(Operation& operation);
   bool advance(Operation& operation, Operation::Running& running);
@@ -158,6 +167,7 @@ class Engine {
   std::vector<ActiveTransport> active_;
   std::atomic<int> num_operations_ = 0;
   double timeout_s_ = 0;
+  double waited_for_device_s_ = 0;
   std::shared_ptr<DeviceLink> device_link_;
   std::optional<Error> ended_;
 };
@@ -180,9 +190,10 @@ class Patience {
 /// meanwhile come after what that was given before. Of a context on the host it says nothing.
 class ComputesOn {
  public:
-  ComputesOn(Engine& engine, const Context& context) : engine_(engine), before_(engine.device_link()) {
+  ComputesOn(Engine& engine, const Context& context, const PortionLimits& limits = {})
+      : engine_(engine), before_(engine.device_link()) {
     const bool is_host = context.device() == Device::host();
-    engine_.set_device_link(is_host ? nullptr : std::make_shared<DeviceLink>(context));
+    engine_.set_device_link(is_host ? nullptr : std::make_shared<DeviceLink>(context, limits));
   }
   ComputesOn(const ComputesOn&) = delete;
   ~ComputesOn() { engine_.set_device_link(std::move(before_)); }

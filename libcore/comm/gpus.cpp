@@ -105,6 +105,11 @@ DeviceChoice on_gpus(const std::vector<SeenGpus>& ranks) {
   DeviceChoice choice{.of_rank = take_in_turn(ranks)};
   const Users users = users_of(ranks, choice.of_rank);
   choice.gpus_per_node = fewest_of_a_host(users);
+  choice.gpu_of_rank.resize(ranks.size());
+  for (int number = 0; const auto& [gpu, its_ranks] : users) {
+    for (const std::size_t rank : its_ranks) choice.gpu_of_rank[rank] = number;
+    ++number;
+  }
   announce_gpus(ranks, users, choice);
   warn_of_sharing(users, choice);
   return choice;

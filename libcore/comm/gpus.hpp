@@ -19,7 +19,8 @@ struct SeenGpus {
 /// What all ranks compute on, the same on each of them.
 struct DeviceChoice {
   std::vector<Device> of_rank;
-  int gpus_per_node = 0;  // that ranks compute on, of the node with the fewest
+  std::vector<int> gpu_of_rank{};  // its number among all on which ranks compute
+  int gpus_per_node = 0;           // that ranks compute on, of the node with the fewest
   std::string announcement{};
   std::vector<std::string> warnings{};
 };

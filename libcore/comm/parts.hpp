@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "comm/communicator.hpp"
 #include "comm/engine.hpp"
 #include "comm/reduction.hpp"
 #include "tensor/part.hpp"

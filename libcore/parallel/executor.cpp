@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "parallel/exposed_time.hpp"
 
 namespace dt::parallel {
 
@@ -116,9 +117,10 @@ template <class Body>
 void Executor::communicate(const Body& body) {
   if (communicates_) return body();
   communicates_ = true;
-  const double started_s = monotonic_s();
-  body();
-  exposed_communication_s_ += monotonic_s() - started_s;
+  {
+    const ExposedTime exposed(storage_.ranks(), exposed_communication_s_);
+    body();
+  }
   communicates_ = false;
 }
 

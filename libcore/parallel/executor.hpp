@@ -43,7 +43,8 @@ class Executor {
   /// Lets messages advance.
   void poll();
   /// Time that communication has taken from this rank's computing since the beginning: waiting for weights,
-  /// gradients, other stages and the ranks that share layers, and advancing messages between kernels.
+  /// gradients, other stages and the ranks that share layers, and advancing messages between kernels. Waiting
+  /// for this rank's own device to compute what is sent is none of it.
   double exposed_communication_s() const {
     return exposed_communication_s_ + (seam_ ? seam_->waited_s() : 0);
   }

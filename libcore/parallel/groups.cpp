@@ -73,4 +73,8 @@ void Groups::poll() const {
   if (control_) control_->engine().progress();
 }
 
+double Groups::waited_for_device_s() const {
+  return control_ ? control_->engine().waited_for_device_s() : 0;
+}
+
 }  // namespace dt::parallel

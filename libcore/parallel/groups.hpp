@@ -52,6 +52,8 @@ class Groups {
   bool is_alone() const { return !control_ || control_->size() == 1; }
   /// Lets the messages of all groups advance; never blocks.
   void poll() const;
+  /// See comm::Engine.
+  double waited_for_device_s() const;
 
  private:
   comm::Communicator* make(comm::Communicator& from, int color, const std::string& name, int key = -1);

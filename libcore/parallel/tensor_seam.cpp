@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "parallel/exposed_time.hpp"
 
 namespace dt::parallel {
 
@@ -11,30 +11,22 @@ namespace {
 
 class UnderWay final : public model::Exchange {
  public:
-  UnderWay(comm::Work work, comm::Work other, double& waited_s)
-      : work_(std::move(work)), other_(std::move(other)), waited_s_(waited_s) {}
+  UnderWay(comm::Work work, comm::Work other, const Groups& groups, double& waited_s)
+      : work_(std::move(work)), other_(std::move(other)), groups_(groups), waited_s_(waited_s) {}
   void wait(const Context& context) override {
-    timed([&] {
-      work_.wait(context);
-      other_.wait(context);
-    });
+    const ExposedTime exposed(groups_, waited_s_);
+    work_.wait(context);
+    other_.wait(context);
   }
   void wait_host() {
-    timed([&] {
-      work_.wait_host();
-      other_.wait_host();
-    });
+    const ExposedTime exposed(groups_, waited_s_);
+    work_.wait_host();
+    other_.wait_host();
   }
 
  private:
-  template <class Body>
-  void timed(const Body& body) {
-    const double started_s = monotonic_s();
-    body();
-    waited_s_ += monotonic_s() - started_s;
-  }
-
   comm::Work work_, other_;
+  const Groups& groups_;
   double& waited_s_;
 };
 
@@ -47,6 +39,7 @@ model::Share share_of(const model::Layout& layout, const model::Place& place) {
 TensorSeam::TensorSeam(const model::Layout& layout, const model::Place& place, const Groups& groups,
                        int num_chunks)
     : Seam(share_of(layout, place)),
+      groups_(groups),
       tensor_(groups.tensor()),
       context_(groups.context()),
       num_chunks_(num_chunks) {
@@ -77,7 +70,7 @@ model::ExchangeHandle TensorSeam::start_shift(const Tensor& own, const Tensor& a
 }
 
 model::ExchangeHandle TensorSeam::under_way(comm::Work work, comm::Work other) const {
-  auto exchange = std::make_unique<UnderWay>(std::move(work), std::move(other), waited_s_);
+  auto exchange = std::make_unique<UnderWay>(std::move(work), std::move(other), groups_, waited_s_);
   if (!overlaps_) exchange->wait_host();
   return exchange;
 }

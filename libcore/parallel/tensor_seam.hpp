@@ -27,13 +27,14 @@ class TensorSeam final : public model::Seam {
 
   /// Off: every exchange is finished before this rank computes on.
   void set_overlap(bool value) { overlaps_ = value; }
-  /// Time that a rank's computing has waited for the others since the beginning.
+  /// Time that a rank's computing has waited for the others since the beginning; see ExposedTime.
   double waited_s() const { return waited_s_; }
 
  private:
   /// Until both are done.
   model::ExchangeHandle under_way(comm::Work work, comm::Work other = {}) const;
 
+  const Groups& groups_;
   comm::Communicator* tensor_;
   comm::Communicator* context_;
   int num_chunks_;

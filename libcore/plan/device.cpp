@@ -48,6 +48,7 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
     choice = comm::choose_devices(asked, seen);
     launch.device = choice.of_rank[static_cast<std::size_t>(launch.rank)];
     launch.gpus_per_node = choice.gpus_per_node;
+    launch.gpus = choice.gpu_of_rank;
     if (launch.device == Device::host()) return check_options_of_cpus(settings);
     if (world.rank() >= num_ranks) return;
     check_options_of_gpus(settings);

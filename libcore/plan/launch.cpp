@@ -1,6 +1,7 @@
 #include "plan/launch.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -23,7 +24,27 @@ int ranks_per_node(const std::vector<std::string>& hosts) {
   return static_cast<int>(count);
 }
 
+/// Of each, its number among those that differ.
+std::vector<int> numbers_of(const std::vector<std::string>& names) {
+  std::map<std::string, int> numbers;
+  std::vector<int> of_each;
+  for (const std::string& name : names)
+    of_each.push_back(numbers.try_emplace(name, static_cast<int>(numbers.size())).first->second);
+  return of_each;
+}
+
 }  // namespace
+
+int Launch::host_of(int rank) const {
+  const auto index = static_cast<std::size_t>(rank);
+  return index < hosts.size() ? hosts[index] : rank / std::max(1, ranks_per_node);
+}
+
+int Launch::gpu_of(int rank) const {
+  if (const auto index = static_cast<std::size_t>(rank); index < gpus.size()) return gpus[index];
+  const int of_host = std::max(1, gpus_per_node);
+  return host_of(rank) * of_host + rank % std::max(1, ranks_per_node) % of_host;
+}
 
 Launch find_launch(comm::Communicator& world, int num_ranks) {
   const std::string host = host_name();
@@ -46,7 +67,8 @@ Launch find_launch(comm::Communicator& world, int num_ranks) {
   return {.rank = std::min(world.rank(), num_ranks - 1),
           .num_ranks = num_ranks,
           .cores = std::max(1, static_cast<int>(cores.size()) / std::max(1, ranks)),
-          .ranks_per_node = ranks_per_node(hosts)};
+          .ranks_per_node = ranks_per_node(hosts),
+          .hosts = numbers_of(hosts)};
 }
 
 Launch of_first(const Launch& launch, int num_ranks) {

@@ -2,6 +2,7 @@
 // How this rank was started: with whom, and what of its host is its own.
 
 #include <cstddef>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "tensor/accelerator.hpp"
@@ -19,6 +20,11 @@ struct Launch {
   Gpu gpu{};
   std::size_t gpu_free_bytes = 0;  // before any rank of this job has allocated
   int gpus_per_node = 0;           // that ranks compute on, each as many; of the node with the fewest
+  // Of each rank, the number of its host and of its GPU among all that have ranks; of a launch on paper
+  // without any, as the numbers above say.
+  std::vector<int> hosts{}, gpus{};
+  int host_of(int rank) const;
+  int gpu_of(int rank) const;
 };
 
 /// Called by all ranks together, which compute on their CPUs (see device.hpp): how the first `num_ranks` of

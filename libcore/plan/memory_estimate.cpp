@@ -1,22 +1,21 @@
 #include "plan/memory_estimate.hpp"
 
 #include <algorithm>
+#include <map>
 
-#include "kernels/cuda/products.hpp"
 #include "model/unit.hpp"
 #include "parallel/held.hpp"
 #include "parallel/tensor_seam.hpp"
 #include "plan/forecast.hpp"
 #include "plan/lists.hpp"
+#include "plan/pinned_estimate.hpp"
+#include "plan/scratch_estimate.hpp"
 
 namespace dt::plan {
 
 namespace {
 
 using Units = std::vector<std::unique_ptr<model::Unit>>;
-
-/// About what a matrix product and attention pack of their operands, beside what each thread packs.
-constexpr std::size_t packing_bytes = std::size_t{28} << 20, packing_bytes_of_thread = std::size_t{2} << 20;
 
 /// What training all of a step's micro-batches, or evaluation, keeps of a stage.
 parallel::StorageBytes storage_of(const Plan& plan, const parallel::LocalTable& local) {
@@ -36,15 +35,6 @@ std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) 
          .handover = static_cast<std::int64_t>(unit->handover_bytes(plan.micro_batch, plan.local_length()))});
   }
   return bytes;
-}
-
-std::size_t working_bytes(const Plan& plan, const Units& units, const std::vector<int>& held) {
-  std::size_t scratch = 0;
-  for (const int unit : held)
-    scratch = std::max(scratch, units[static_cast<std::size_t>(unit)]->scratch_bytes(
-                                    plan.device, plan.micro_batch, plan.local_length()));
-  if (plan.device != Device::host()) return scratch + kernels::cuda::most_workspace_bytes;
-  return scratch + packing_bytes + packing_bytes_of_thread * static_cast<std::size_t>(plan.threads);
 }
 
 /// The batch in work and the one read ahead: tokens, labels and, where documents are masked, their starts.
@@ -76,31 +66,37 @@ bool has_others_write(const Plan& plan) {
          (per_node == 0 || *plan.writers_per_node < per_node);
 }
 
-/// All but activations.
+/// All but activations, and what messages of a GPU pin.
 MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   MemoryEstimate memory{.storage = storage_of(plan, local)};
   memory.batches = batch_bytes(plan);
   if (plan.saves_in_background || has_others_write(plan) || plan.device != Device::host())
     memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
-  const std::size_t under_way = most_under_way_bytes(plan, local, memory.storage);
-  memory.arriving = most_arriving_bytes(plan, under_way);
-  if (plan.device != Device::host()) memory.pinned = under_way;
+  memory.arriving = most_arriving_bytes(plan, most_under_way_bytes(plan, local, memory.storage));
   return memory;
 }
 
-/// Of hosts whose memory lies in so many places, at which their ranks are in turn: of the place where that is
-/// most.
-std::uint64_t most_of_any(const Plan& plan, const std::vector<std::uint64_t>& of_stage, int places) {
-  const int per_host = std::max(1, plan.launch.ranks_per_node), ranks = plan.layout.size();
+/// Of the places that ranks share the one where all of theirs together is most. Each rank has what its
+/// stage's do, and the number of its place.
+template <class PlaceOf>
+std::uint64_t most_of_any(const Plan& plan, const std::vector<std::uint64_t>& of_stage,
+                          const PlaceOf& place_of) {
+  std::map<int, std::uint64_t> bytes;
   std::uint64_t most = 0;
-  for (int first = 0; first < ranks; first += per_host) {
-    std::vector<std::uint64_t> bytes(static_cast<std::size_t>(places));
-    for (int rank = first; rank < std::min(ranks, first + per_host); ++rank)
-      bytes[static_cast<std::size_t>((rank - first) % places)] +=
-          of_stage[static_cast<std::size_t>(plan.layout.place_of(rank).pp)];
-    most = std::max(most, *std::ranges::max_element(bytes));
+  for (int rank = 0; rank < plan.layout.size(); ++rank) {
+    std::uint64_t& there = bytes[place_of(rank)];
+    there += of_stage[static_cast<std::size_t>(plan.layout.place_of(rank).pp)];
+    most = std::max(most, there);
   }
   return most;
+}
+
+std::uint64_t most_of_hosts(const Plan& plan, const std::vector<std::uint64_t>& of_stage) {
+  return most_of_any(plan, of_stage, [&](int rank) { return plan.launch.host_of(rank); });
+}
+
+std::uint64_t most_of_gpus(const Plan& plan, const std::vector<std::uint64_t>& of_stage) {
+  return most_of_any(plan, of_stage, [&](int rank) { return plan.launch.gpu_of(rank); });
 }
 
 /// Weights, gradients and the optimizer's state of each stage's ranks.
@@ -132,7 +128,8 @@ std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
     const parallel::LocalTable local(table, plan.layout, plan.place);
     MemoryEstimate& memory = stages.emplace_back(held_bytes(plan, local));
     memory.activations = static_cast<std::size_t>(parallel::most_held_bytes(list, bytes)) +
-                         working_bytes(plan, units, local.units());
+                         scratch_bytes(plan, units, local.units());
+    if (plan.device != Device::host()) memory.pinned = most_pinned_bytes(plan, local, list);
   }
   return stages;
 }
@@ -142,20 +139,19 @@ std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstima
   const bool is_host = plan.device == Device::host();
   for (const MemoryEstimate& memory : stages)
     bytes.push_back(is_host ? memory.total() : memory.beside_device());
-  return most_of_any(plan, bytes, 1);
+  return most_of_hosts(plan, bytes);
 }
 
 std::uint64_t host_state_bytes(const Plan& plan) {
-  return most_of_any(plan, state_bytes(plan), 1);
+  return most_of_hosts(plan, state_bytes(plan));
 }
 
 std::uint64_t gpu_memory_bytes(const Plan& plan) {
-  const int gpus = std::max(1, plan.launch.gpus_per_node);
-  if (plan.micro_batches_per_step == 0) return most_of_any(plan, state_bytes(plan), gpus);
+  if (plan.micro_batches_per_step == 0) return most_of_gpus(plan, state_bytes(plan));
   std::vector<std::uint64_t> bytes;
   for (const MemoryEstimate& memory : estimate_memory(plan))
     bytes.push_back(memory.on_device() + memory.batches);
-  return most_of_any(plan, bytes, gpus);
+  return most_of_gpus(plan, bytes);
 }
 
 }  // namespace dt::plan

@@ -27,8 +27,7 @@ struct MemoryEstimate {
 std::vector<MemoryEstimate> estimate_memory(const Plan& plan);
 
 /// What all ranks of a host take together, of the host where that is most: all of the estimate, or of ranks
-/// that compute on GPUs, what lies beside these. Where hosts have different numbers of ranks, of a rank
-/// alone.
+/// that compute on GPUs, what lies beside these.
 std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstimate>& stages);
 /// The same of what no list can spare: weights, gradients and the optimizer's state; in evaluation (a plan
 /// without micro-batches) weights alone.

@@ -110,6 +110,22 @@ void check_gpu_memory(const Settings& settings, const Plan& plan, const Replan& 
           : fitting + " would do");
 }
 
+/// Beside what lies on the GPUs. Most of it is pinned, and cannot be swapped either.
+void check_memory_beside(const Settings& settings, const Plan& plan, const Replan& replan,
+                         std::uint64_t host_bytes) {
+  if (plan.micro_batches_per_step == 0) return;  // evaluation: next to nothing
+  const auto needed_bytes = [](const Plan& p) { return host_memory_bytes(p, estimate_memory(p)); };
+  const std::uint64_t needed = needed_bytes(plan);
+  if (needed <= host_bytes) return;
+  const std::string fitting = nearest_that_fit(settings, plan, replan, needed_bytes, host_bytes);
+  throw Error(ErrorKind::usage,
+              fmt::format("{}: ranks on GPUs need {} of a host's memory for what they save, send and read, "
+                          "and it has {}",
+                          plan.layout.to_string(), format_bytes(needed), format_bytes(host_bytes)),
+              fitting.empty() ? "no layout of these ranks would do: start more of them, on more hosts"
+                              : fitting + " would do");
+}
+
 }  // namespace
 
 std::uint64_t usable_gpu_bytes(const Plan& plan) {
@@ -146,7 +162,10 @@ std::string nearest_that_fit(const Settings& settings, const Plan& plan, const R
 
 void check_memory(const Settings& settings, const Plan& plan, const Replan& replan,
                   std::uint64_t host_bytes) {
-  if (plan.device != Device::host()) return check_gpu_memory(settings, plan, replan);
+  if (plan.device != Device::host()) {
+    check_gpu_memory(settings, plan, replan);
+    return check_memory_beside(settings, plan, replan, host_bytes);
+  }
   const std::uint64_t needed = host_state_bytes(plan);
   if (needed <= host_bytes) return;
   const int ranks = std::min(plan.layout.size(), std::max(1, plan.launch.ranks_per_node));

@@ -24,7 +24,8 @@ std::string nearest_that_fit(const Settings& settings, const Plan& plan, const R
                              std::uint64_t host_bytes);
 
 /// Error{usage}, with the nearest that would do: the state of a host's ranks exceeds its memory, or, on GPUs,
-/// whose memory cannot be swapped, all that a GPU's ranks need what is free there.
+/// whose memory cannot be swapped, all that a GPU's ranks need what is free there, or what they need beside
+/// it their host's memory.
 void check_memory(const Settings& settings, const Plan& plan, const Replan& replan, std::uint64_t host_bytes);
 
 }  // namespace dt::plan

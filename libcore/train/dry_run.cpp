@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -142,17 +143,19 @@ void add_shares(Json& plan, const std::vector<SourceShare>& shares) {
 /// The hosts that the job will run on may be others, so this is no error here.
 void warn_of_memory(const plan::Settings& settings, const plan::Plan& plan, const plan::Replan& replan,
                     Console& console) {
-  const bool is_host = plan.device == Device::host();
-  const auto needed_bytes = [is_host](const plan::Plan& p) {
-    return is_host ? plan::host_memory_bytes(p, plan::estimate_memory(p)) : plan::gpu_memory_bytes(p);
+  using NeededBytes = std::function<std::uint64_t(const plan::Plan&)>;
+  const auto warn = [&](const char* whose, const NeededBytes& needed_bytes, std::uint64_t here) {
+    const std::uint64_t needed = needed_bytes(plan);
+    if (needed <= here) return;
+    const std::string fitting = plan::nearest_that_fit(settings, plan, replan, needed_bytes, here);
+    console.warn("needs {} of memory on a {}, at most {} can be had here{}", format_bytes(needed), whose,
+                 format_bytes(here), fitting.empty() ? "" : "; " + fitting + " would do");
   };
-  const std::uint64_t needed = needed_bytes(plan);
-  const std::uint64_t here = is_host ? usable_memory_bytes() : plan::usable_gpu_bytes(plan);
-  if (needed <= here) return;
-  const std::string fitting = plan::nearest_that_fit(settings, plan, replan, needed_bytes, here);
-  console.warn("needs {} of memory on a {}, at most {} can be had here{}", format_bytes(needed),
-               is_host ? "host" : "GPU", format_bytes(here),
-               fitting.empty() ? "" : "; " + fitting + " would do");
+  if (plan.device != Device::host()) warn("GPU", plan::gpu_memory_bytes, plan::usable_gpu_bytes(plan));
+  const auto of_host = [](const plan::Plan& p) {
+    return plan::host_memory_bytes(p, plan::estimate_memory(p));
+  };
+  warn("host", of_host, usable_memory_bytes());
 }
 
 void check_and_describe(const plan::Settings& settings, const plan::Launch& launch, Console& console) {

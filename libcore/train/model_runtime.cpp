@@ -2,6 +2,7 @@
 
 #include "kernels/elementwise.hpp"
 #include "model/initialise.hpp"
+#include "plan/scratch_estimate.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/context_share.hpp"
 
@@ -24,6 +25,7 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
       positions_(context_.device(), static_cast<std::size_t>(num_positions_) * sizeof(std::int32_t)) {
   if (groups.control()) computes_on_.emplace(groups.control()->engine(), context_);
   context_.set_arithmetic(plan.arithmetic);
+  if (plan.device != Device::host() && purpose == Purpose::training) take_scratch(plan);
   executor_.set_overlap(plan.overlap);
   seam_.set_overlap(plan.overlap);
   if (!groups.is_alone() && plan.overlap) context_.set_poll([this] { executor_.poll(); });
@@ -32,6 +34,14 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
     positions.push_back(static_cast<std::int32_t>(i % plan.sequence_length));
   kernels::copy(context_, host_tensor(positions), Tensor(positions_, DType::i32, Shape{num_positions_}));
   context_.finish();
+}
+
+/// All at once, and given back: memory of devices that grew little by little would be more for a while, and
+/// stop them when the smaller one goes.
+void ModelRuntime::take_scratch(const plan::Plan& plan) {
+  const Arena::Scope scope(context_.scratch());
+  const std::size_t bytes = plan::scratch_bytes(plan, units_, local_.units());
+  context_.scratch().allocate(DType::u8, {static_cast<std::int64_t>(bytes)});
 }
 
 void ModelRuntime::initialise_weights(std::uint64_t seed) {

@@ -43,6 +43,8 @@ class ModelRuntime {
   MicroBatches micro_batches(data::Batch& batch, std::int64_t size);
 
  private:
+  void take_scratch(const plan::Plan& plan);
+
   model::ModelSpec spec_;
   model::ParameterTable table_;
   parallel::LocalTable local_;

@@ -21,8 +21,8 @@ namespace {
 /// A rank's device: whatever it is given lies in its streams until somebody waits.
 class Computing {
  public:
-  explicit Computing(Communicator& group) : context(1, Device::gpu(group.rank() % 2)) {
-    computes_on_.emplace(group.engine(), context);
+  Computing(Communicator& group, const PortionLimits& limits) : context(1, Device::gpu(group.rank() % 2)) {
+    computes_on_.emplace(group.engine(), context, limits);
   }
   Tensor unwritten(DType dtype, std::int64_t numel) {
     return Tensor(
@@ -60,11 +60,13 @@ std::string two_per_host(int rank) {
   return "n" + std::to_string(rank / 2);
 }
 
-void on_devices_of(std::uint64_t seed, int size, const HostOf& host_of,
-                   const std::function<void(Communicator&, Computing&)>& body) {
+using Body = std::function<void(Communicator&, Computing&)>;
+
+void on_devices_of(std::uint64_t seed, int size, const HostOf& host_of, const Body& body,
+                   const PortionLimits& limits = {}) {
   const test_device::Use device(seed);
   const auto body_of_rank = [&](Communicator& group) {
-    Computing computing(group);
+    Computing computing(group, limits);
     body(group, computing);
     return 0;
   };
@@ -73,13 +75,13 @@ void on_devices_of(std::uint64_t seed, int size, const HostOf& host_of,
 }
 
 /// As ranks lie on one host, each on its own, and two on each.
-void on_devices(const std::function<void(Communicator&, Computing&)>& body) {
+void on_devices(const Body& body, const PortionLimits& limits = {}) {
   std::uint64_t seed = 1;
   for (const int size : {1, 2, 3, 4}) {
-    on_devices_of(seed++, size, same_host, body);
-    on_devices_of(seed++, size, own_host, body);
+    on_devices_of(seed++, size, same_host, body, limits);
+    on_devices_of(seed++, size, own_host, body, limits);
   }
-  on_devices_of(seed, 4, two_per_host, body);
+  on_devices_of(seed, 4, two_per_host, body, limits);
 }
 
 /// What rank `rank` brings, and room for what the host makes of it.
@@ -168,8 +170,9 @@ void check_shift(Communicator& group, Computing& computing, const Case& c) {
 
 }  // namespace
 
-TEST_CASE("operations on a device's memory have the bits of the host's", "[device]") {
-  on_devices([](Communicator& group, Computing& computing) {
+TEST_CASE("operations on a device's memory have the bits of the host's, at once and in portions",
+          "[device]") {
+  const auto body = [](Communicator& group, Computing& computing) {
     for (const bool in_place : {false, true}) {
       for (const std::int64_t numel : {1, 4099, 40'000, 700'001}) {
         check_all_reduce(group, computing, {numel, DType::f32, in_place});
@@ -185,7 +188,46 @@ TEST_CASE("operations on a device's memory have the bits of the host's", "[devic
         check_broadcast(group, computing, {numel, DType::u8}, root);
       check_shift(group, computing, {numel});
     }
-  });
+  };
+  on_devices(body);
+  on_devices(body, {.bytes = 300'000, .most_on_host = 2});
+}
+
+TEST_CASE("of operations in portions pinned memory holds few, whoever waits for whom", "[device]") {
+  static constexpr PortionLimits limits{.bytes = 4096, .most_on_host = 3};
+  const auto body = [](Communicator& world, Computing& computing) {
+    const std::unique_ptr<Communicator> half = world.split(world.rank() % 2, world.rank(), "half");
+    constexpr std::int64_t numel = 40'000;  // 40 portions
+    const int next = (world.rank() + 1) % world.size(),
+              before = (world.rank() + world.size() - 1) % world.size();
+    HostValues sum(DType::f32, numel, world.rank()), half_sum(DType::f32, numel, world.rank());
+    world.all_reduce(sum.in, sum.out).wait_host();
+    half->all_reduce(half_sum.in, half_sum.out).wait_host();
+    const HostValues arriving(DType::f32, numel, before);
+    std::vector<Work> works;
+    std::vector<std::pair<Tensor, Tensor>> expected;
+    const auto expect = [&](const Tensor& there, const Tensor& values, Work work) {
+      expected.emplace_back(there, values);
+      works.push_back(std::move(work));
+    };
+    for (int i = 0; i < 3; ++i) {
+      const Tensor all = computing.placed(sum.in), some = computing.placed(half_sum.in);
+      expect(all, sum.out, world.all_reduce(all, all));
+      expect(some, half_sum.out, half->all_reduce(some, some));
+      if (world.size() == 1) continue;
+      // All send first, so that nobody could receive if sends took all memory.
+      const Tensor own = computing.placed(sum.in), there = computing.unwritten(DType::f32, numel);
+      works.push_back(world.send(next, own));
+      expect(there, arriving.in, world.receive(before, there));
+    }
+    for (auto work = works.rbegin(); work != works.rend(); ++work) work->wait(computing.context);
+    for (const auto& [there, values] : expected)
+      require(computing.has_values(there, values), "one of several operations in portions is wrong");
+    constexpr std::size_t lanes = 4;
+    require(world.engine().device_link()->most_pinned_bytes() <= lanes * limits.most_on_host * limits.bytes,
+            "pinned memory is not bounded");
+  };
+  on_devices(body, limits);
 }
 
 TEST_CASE("operations of several groups on a device go side by side, and come after what was computed before",
@@ -258,7 +300,7 @@ TEST_CASE("what the host waits for is on the device, and pinned memory is used a
       accelerator().wait(stream);
       require(std::memcmp(host.data(), values.out.raw(), data.bytes()) == 0, "the host came too early");
     }
-    require(group.engine().device_link()->most_in_use_bytes() == values.in.bytes(),
+    require(group.engine().device_link()->most_pinned_bytes() == values.in.bytes(),
             "pinned memory is not used again");
   });
 }

@@ -43,6 +43,7 @@ TEST_CASE("ranks that see all GPUs of their node take one each") {
   const DeviceChoice choice = choose_devices(
       "auto", {sees("a", {"1", "2"}), sees("a", {"1", "2"}), sees("b", {"1", "2"}), sees("b", {"1", "2"})});
   CHECK(indices(choice) == std::vector{0, 1, 0, 1});
+  CHECK(choice.gpu_of_rank == std::vector{0, 1, 2, 3});
   CHECK(choice.gpus_per_node == 2);
   CHECK(choice.announcement == "computing on cuda: 4 × G");
   CHECK(choice.warnings.empty());
@@ -88,6 +89,7 @@ TEST_CASE("ranks tell each other which GPUs they see", "[device]") {
 TEST_CASE("ranks beyond the GPUs share them, with one warning") {
   const DeviceChoice choice = choose_devices("auto", std::vector<SeenGpus>(5, sees("a", {"1", "2"})));
   CHECK(indices(choice) == std::vector{0, 1, 0, 1, 0});
+  CHECK(choice.gpu_of_rank == std::vector{0, 1, 0, 1, 0});
   CHECK(choice.gpus_per_node == 2);
   REQUIRE(choice.warnings.size() == 1);
   CHECK_THAT(choice.warnings[0], Catch::StartsWith("3 ranks share a GPU of a"));

@@ -1,11 +1,13 @@
 // dt-train as it is, on the test device: DT_TEST_DEVICE_SEED says in what order it works;
-// DT_TEST_DEVICE_COUNTS names a file for what the host asked of it; DT_TEST_DEVICE_ERROR and
-// DT_TEST_DEVICE_HANG say which kernel fails or never ends.
+// DT_TEST_DEVICE_COUNTS names a file for what the host asked of it (of ranks that were started together, a
+// file each: with .RANK after the name, but for the first); DT_TEST_DEVICE_ERROR and DT_TEST_DEVICE_HANG say
+// which kernel fails or never ends.
 
 #include <cstdlib>
 #include <fstream>
 #include <string>
 
+#include "base/host.hpp"
 #include "base/signals.hpp"
 #include "base/tool.hpp"
 #include "cmd/dt-train/options.hpp"
@@ -34,8 +36,12 @@ int main(int argc, char** argv) {
   const int result = dt::run_tool(argc, argv, options, [&](dt::Console& console) {
     return dt::train_tool::run(settings, options, console);
   });
-  if (const char* const file = std::getenv("DT_TEST_DEVICE_COUNTS"))
-    std::ofstream(file) << device.counts().reads << " reads, " << device.counts().allocations
-                        << " allocations\n";
+  if (const char* const file = std::getenv("DT_TEST_DEVICE_COUNTS")) {
+    const int rank = dt::launched_rank();
+    const dt::test_device::Use::Counts counts = device.counts();
+    std::ofstream(file + (rank > 0 ? "." + std::to_string(rank) : std::string()))
+        << counts.reads << " reads, " << counts.allocations << " allocations, " << counts.most_bytes
+        << " bytes at a time\n";
+  }
   return result;
 }

@@ -1,5 +1,6 @@
 #include "device/test_device.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -54,6 +55,7 @@ class Memory {
   }
   ~Memory() { ::munmap(memory_, pages_ + page_bytes); }
   Memory(const Memory&) = delete;
+  std::int64_t bytes() const { return static_cast<std::int64_t>(bytes_); }
   std::byte* begin() const { return memory_ + pages_ - bytes_; }
   bool has(const std::byte* address) const { return address >= begin() && address < begin() + bytes_; }
   void open(bool is_open) const { ::mprotect(memory_, pages_, is_open ? PROT_READ | PROT_WRITE : PROT_NONE); }
@@ -87,13 +89,17 @@ class TestDevice final : public Accelerator {
     auto memory = std::make_unique<Memory>(bytes);
     std::byte* const begin = memory->begin();
     ++counts_.allocations;
+    counts_.bytes += memory->bytes();
+    counts_.most_bytes = std::max(counts_.most_bytes, counts_.bytes);
     memories_.emplace(begin, std::move(memory));
     return begin;
   }
   void release(Device, std::byte* memory) override {
     const Lock lock(mutex_);
     run_until([] { return false; });
-    memories_.erase(memory);
+    const auto place = memories_.find(memory);
+    counts_.bytes -= place->second->bytes();
+    memories_.erase(place);
   }
   std::byte* allocate_pinned(std::size_t bytes) override {
     return static_cast<std::byte*>(std::calloc(bytes, 1));

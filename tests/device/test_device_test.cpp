@@ -163,6 +163,17 @@ TEST_CASE("work that ends in time is waited for as without a limit", "[test-devi
   CHECK(done == 3);
 }
 
+TEST_CASE("the most memory at a time is counted", "[test-device]") {
+  const Use device(1);
+  {
+    const Buffer one(gpu, 1000), other(gpu, 100);
+    CHECK(device.counts().most_bytes == 1024 + 256);
+  }
+  const Buffer last(gpu, 256);
+  CHECK(device.counts().bytes == 256);
+  CHECK(device.counts().most_bytes == 1024 + 256);
+}
+
 TEST_CASE("copies and zeroes go by the stream", "[test-device]") {
   const Use device(1);
   Context context(1, gpu);

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "kernels/attention_cases.hpp"
-#include "kernels/cuda/attention_by_library.hpp"
+#include "kernels/cuda/attention_slices.hpp"
 #include "kernels/fixture.hpp"
 #include "kernels/linear.hpp"
 

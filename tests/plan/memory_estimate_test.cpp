@@ -1,6 +1,8 @@
 #include "plan/memory_estimate.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <functional>
 
 #include "plan/gpt2_job.hpp"
 
@@ -96,11 +98,42 @@ TEST_CASE("a GPU holds what is computed with, and its host what passes through i
   const std::vector<MemoryEstimate> stages = estimate_memory(plan);
   const MemoryEstimate& memory = stages.front();
   CHECK(on_cpu.pinned == 0);
-  CHECK(static_cast<double>(memory.pinned) == Approx(4 * parameters()).epsilon(1e-3));
+  CHECK(memory.pinned == std::size_t{64} << 20);        // of one lane, for gradients of all sizes
   CHECK(memory.copy == memory.storage.checkpoint / 4);  // a part for each replica to write
   CHECK(host_memory_bytes(plan, stages) ==
         4 * (memory.batches + memory.copy + memory.arriving + memory.pinned));
   CHECK(gpu_memory_bytes(plan) == 2 * (memory.storage.total() + memory.activations + memory.batches));
   plan.threads = 64;  // pack nothing there
   CHECK(estimate_memory(plan).front().activations == memory.activations);
+}
+
+TEST_CASE("what messages pin is bounded, and less for small ones") {
+  const auto pinned = [](const std::function<void(Settings&)>& ask) {
+    Job job(4);
+    ask(job.settings);
+    Plan plan = job.plan();
+    plan.device = Device::gpu(0);
+    std::size_t most = 0;
+    for (const MemoryEstimate& memory : estimate_memory(plan)) most = std::max(most, memory.pinned);
+    return most;
+  };
+  constexpr std::size_t lane = std::size_t{64} << 20,
+                        rows = 8 * 64 * 768 * 4;  // eight messages of a sequence
+  CHECK(pinned([](Settings& s) { s.zero = 3; }) == lane);
+  CHECK(pinned([](Settings& s) { s.pp = 4; }) == 2 * rows + 2 * lane);  // the ends' tied table, either way
+  CHECK(pinned([](Settings& s) { s.pp = 2; }) ==
+        lane + 2 * rows + 2 * lane);  // and the tied table's, either way
+  CHECK(pinned([](Settings& s) { s.cp = 4; }) == lane + 2 * 2 * rows / 4);
+}
+
+TEST_CASE("where nodes have different numbers of ranks, the fullest GPU and the fullest host count") {
+  Plan plan = Job(4).plan();
+  plan.device = Device::gpu(0);
+  plan.launch.ranks_per_node = 0;
+  plan.launch.hosts = {0, 0, 0, 1};
+  plan.launch.gpus = {0, 1, 0, 2};
+  const std::vector<MemoryEstimate> stages = estimate_memory(plan);
+  const MemoryEstimate& memory = stages.front();
+  CHECK(gpu_memory_bytes(plan) == 2 * (memory.on_device() + memory.batches));
+  CHECK(host_memory_bytes(plan, stages) == 3 * memory.beside_device());
 }

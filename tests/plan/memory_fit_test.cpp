@@ -12,6 +12,8 @@ using dt_test::Job, dt_test::whole_state;
 
 namespace {
 
+constexpr std::uint64_t plenty = std::uint64_t{1} << 40;
+
 std::string refusal(const Job& job, std::uint64_t host_bytes) {
   try {
     check_memory(
@@ -98,9 +100,10 @@ TEST_CASE("ranks that share layers may divide sequences where they do not divide
   CHECK_THAT(nearest(job.settings, limit), !Catch::Contains("--sequence-parallel"));
 }
 
-TEST_CASE("what ranks of a GPU need beyond what is free there is refused, with what would do") {
-  const auto refused = [](const Job& job, int gpus, std::uint64_t free) {
-    const Replan replan = [&](const Settings& s) {
+TEST_CASE(
+    "what ranks of a GPU need beyond what is free there, or on their host, is refused, with what would do") {
+  const auto on_gpus = [](const Job& job, int gpus, std::uint64_t free) {
+    return [=](const Settings& s) {
       Plan plan = job.plan(s);
       plan.device = Device::gpu(0);
       plan.launch.gpu = {.name = "G", .address = "a", .memory_bytes = free};
@@ -108,8 +111,11 @@ TEST_CASE("what ranks of a GPU need beyond what is free there is refused, with w
       plan.launch.gpus_per_node = gpus;
       return plan;
     };
+  };
+  const auto refused = [&](const Job& job, int gpus, std::uint64_t free, std::uint64_t host_bytes = plenty) {
+    const Replan replan = on_gpus(job, gpus, free);
     try {
-      check_memory(job.settings, replan(job.settings), replan, 0);
+      check_memory(job.settings, replan(job.settings), replan, host_bytes);
       return std::string();
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::usage);
@@ -117,11 +123,18 @@ TEST_CASE("what ranks of a GPU need beyond what is free there is refused, with w
     }
   };
   const Job job(4);
-  const MemoryEstimate memory = estimate_memory(job.plan()).front();
+  const MemoryEstimate memory = estimate_memory(on_gpus(job, 4, plenty)(job.settings)).front();
   const std::uint64_t of_rank = memory.on_device() + memory.batches;
   CHECK(refused(job, 4, of_rank * 11 / 10).empty());
   CHECK_THAT(refused(job, 2, of_rank * 11 / 10),
              Catch::Contains("cuda:0 (G, a)") && Catch::Contains("--pp 4 or --tp 2 would do"));
   CHECK(refused(job, 2, of_rank * 21 / 10).empty());
   CHECK_THAT(refused(job, 4, of_rank / 100), Catch::Contains("on more GPUs"));
+
+  const std::uint64_t beside = 4 * memory.beside_device();
+  CHECK(refused(job, 4, plenty, beside).empty());
+  CHECK_THAT(refused(job, 4, plenty, beside - 1),
+             Catch::Contains("of a host's memory for what they save, send and read, and it has") &&
+                 Catch::Contains("would do"));
+  CHECK_THAT(refused(job, 4, plenty, 1000), Catch::Contains("on more hosts"));
 }

@@ -4,6 +4,7 @@
 // Legend: as kernels/attention.hpp; S keys.
 #include "kernels/cuda/attention_by_library.hpp"
 #include "kernels/cuda/attention_problem.cuh"
+#include "kernels/cuda/attention_slices.hpp"
 #include "kernels/cuda/fused_attention.hpp"
 #include "kernels/cuda/kernels.hpp"
 
@@ -57,19 +58,10 @@ struct Slice {
   std::int64_t batch, batches, group, groups;
 };
 
-/// The largest divisor of `count` that is at most `most`, or 1: slices are alike, so that a kernel serves
-/// all.
-std::int64_t divisor(std::int64_t count, std::int64_t most) {
-  std::int64_t result = std::clamp<std::int64_t>(most, 1, count);
-  while (count % result != 0) --result;
-  return result;
-}
-
 /// True if body(slice) was for each; the first that is false ends it.
 template <class Body>
 bool for_slices(const AttentionProblem& p, std::int64_t bytes_of_group, const Body& body) {
-  const std::int64_t fit = most_bytes_at_a_time / bytes_of_group;
-  const std::int64_t batches = divisor(p.B, fit / p.K), groups = fit >= p.K ? p.K : divisor(p.K, fit);
+  const auto [batches, groups] = together(p.B, p.K, bytes_of_group);
   for (std::int64_t batch = 0; batch < p.B; batch += batches)
     for (std::int64_t group = 0; group < p.K; group += groups)
       if (!body(Slice{batch, batches, group, groups})) return false;
@@ -117,10 +109,6 @@ FusedAttention fused(const Context& context, const Cut& cut, const Slice& s, Mas
   return call;
 }
 
-std::int64_t bytes_of_mask(const AttentionProblem& p) {
-  return 2 * p.Tq * p.Tk;
-}
-
 /// Gradients in scratch memory go where they belong.
 template <class T>
 void put_gradients(const Context& context, const AttentionProblem& p, const QueriesKeysValues& from,
@@ -150,7 +138,7 @@ bool attention_by_library(const Context& context, const AttentionShape& shape, c
   const Tensor rounded_RQ = y_RQ.dtype() == dtype ? y_RQ : context.scratch().allocate(dtype, y_RQ.shape());
   const Cut cut{shape};
   const bool is_done =
-      for_slices(p, *mask == Mask::added ? 1 + bytes_of_mask(p) / p.K : 1, [&](const Slice& s) {
+      for_slices(p, *mask == Mask::added ? 1 + square_bytes(p.Tq, p.Tk) / p.K : 1, [&](const Slice& s) {
         const Arena::Scope scope_of_slice(context.scratch());
         return attend(context, fused(context, cut, s, *mask, visibility, qkv, {rounded_RQ}, lse_BHT));
       });
@@ -171,7 +159,7 @@ bool attention_backward_by_library(const Context& context, const AttentionShape&
   const Tensor dkv = context.scratch().allocate(dtype, {p.B * p.Tk, 2 * p.K * p.D});
   const QueriesKeysValues rounded{{dq_RQ}, {dkv}, {dkv, p.K * p.D}};
   const Cut cut{shape};
-  const std::int64_t bytes_of_group = p.H / p.K * bytes_of_mask(p);  // of weights' gradients
+  const std::int64_t bytes_of_group = p.H / p.K * square_bytes(p.Tq, p.Tk);  // of weights' gradients
   const bool is_done = for_slices(p, bytes_of_group, [&](const Slice& s) {
     const Arena::Scope scope_of_slice(context.scratch());
     return attend_backward(context, fused(context, cut, s, *mask, visibility, qkv, {y_RQ}, lse_BHT),

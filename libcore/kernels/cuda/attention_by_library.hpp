@@ -6,10 +6,6 @@
 
 namespace dt::kernels::cuda {
 
-/// Memory that masks and weights may take at a time, in bytes: beyond it sequences, and heads of one, wait for
-/// each other. Tests alone change it.
-inline std::int64_t most_bytes_at_a_time = std::int64_t{1} << 30;
-
 /// As attention and attention_backward; false where the library is not asked or has no kernel: nothing is
 /// enqueued that shows then.
 bool attention_by_library(const Context& context, const AttentionShape& shape, const Visibility& visibility,

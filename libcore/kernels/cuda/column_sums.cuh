@@ -3,21 +3,10 @@
 // warp's lanes are columns and a block's warps rows, of a run of rows that the number of rows alone decides;
 // the runs' sums are then summed the same way. No atomics: they would add in any order.
 
+#include "kernels/cuda/runs.hpp"
 #include "kernels/cuda/sums.cuh"
 
 namespace dt::kernels::cuda {
-
-/// The rows of a matrix in `count` runs of `rows` each, the last with what is left. There are enough to keep
-/// a GPU busy, and few enough that their sums are small beside the matrix.
-struct Runs {
-  std::int64_t rows, count;
-};
-
-inline Runs runs_of(std::int64_t R) {
-  constexpr std::int64_t fewest_rows = 16, most_runs = 256;
-  const std::int64_t rows = std::max(fewest_rows, (R + most_runs - 1) / most_runs);
-  return {rows, std::max<std::int64_t>(1, (R + rows - 1) / rows)};
-}
 
 /// Blocks of columns by runs, with the memory that sum_over_warps takes.
 template <class T>

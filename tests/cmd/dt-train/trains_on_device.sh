@@ -48,8 +48,8 @@ counts() { # STEPS [options]
   tr -dc '0-9 ' <counts
 }
 if [[ -z ${DT_GPU_TRAIN:-} ]]; then
-  read -r few_reads few_allocations <<<"$(counts 3)"
-  read -r many_reads many_allocations <<<"$(counts 10)"
+  read -r few_reads few_allocations _ <<<"$(counts 3)"
+  read -r many_reads many_allocations _ <<<"$(counts 10)"
   expect_equal $((many_reads - few_reads)) 7 "reads of seven steps"
   expect_equal "$many_allocations" "$few_allocations" "allocations"
 fi

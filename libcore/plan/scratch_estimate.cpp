@@ -1,0 +1,54 @@
+#include "plan/scratch_estimate.hpp"
+
+#include <algorithm>
+
+#include "kernels/cuda/attention_slices.hpp"
+#include "kernels/cuda/products.hpp"
+#include "kernels/cuda/runs.hpp"
+
+namespace dt::plan {
+
+namespace {
+
+/// About what a matrix product and attention pack of their operands, beside what each thread packs.
+constexpr std::size_t packing_bytes = std::size_t{28} << 20, packing_bytes_of_thread = std::size_t{2} << 20;
+
+/// Of its backward pass on the rank's heads; in a ring of one chunk's queries and keys.
+std::size_t attention_bytes(const Plan& plan) {
+  const std::int64_t tp = plan.layout.tp, chunks = plan.layout.cp > 1 ? 2 : 1;
+  return kernels::cuda::attention_scratch_bytes(
+      {plan.micro_batch, plan.local_length() / chunks, plan.spec.query_heads / tp,
+       std::max<std::int64_t>(1, plan.spec.key_value_heads / tp), plan.spec.head_dim},
+      plan.precision.compute);
+}
+
+/// What one kernel of a GPU takes, beside what its unit has: attention; a product's workspace, and where
+/// gradients are rounded the product itself; sums of columns (both of a norm; a bias); what the embedding
+/// sorts.
+std::size_t kernel_bytes(const Plan& plan) {
+  const model::ModelSpec& spec = plan.spec;
+  const std::int64_t rows = plan.micro_batch * plan.local_length();
+  const std::size_t value = std::max(dtype_bytes(plan.precision.compute), sizeof(float));
+  const std::int64_t widest = std::max(2 * spec.hidden, spec.mlp_hidden);
+  const bool rounds = plan.precision.gradient == DType::bf16 && plan.precision.compute != DType::bf16;
+  const auto largest = static_cast<std::size_t>(spec.hidden * std::max(spec.mlp_hidden, spec.vocabulary));
+  const std::size_t product =
+      kernels::cuda::most_workspace_bytes + (rounds ? largest * sizeof(float) : std::size_t{0});
+  const std::size_t sorted = 2 * static_cast<std::size_t>(rows) * sizeof(std::uint64_t);
+  return std::max(
+      {attention_bytes(plan), product, kernels::cuda::sums_of_runs_bytes(rows, widest, value), sorted});
+}
+
+}  // namespace
+
+std::size_t scratch_bytes(const Plan& plan, const std::vector<std::unique_ptr<model::Unit>>& units,
+                          const std::vector<int>& held) {
+  std::size_t scratch = 0;
+  for (const int unit : held)
+    scratch = std::max(scratch, units[static_cast<std::size_t>(unit)]->scratch_bytes(
+                                    plan.device, plan.micro_batch, plan.local_length()));
+  if (plan.device != Device::host()) return scratch + kernel_bytes(plan);
+  return scratch + packing_bytes + packing_bytes_of_thread * static_cast<std::size_t>(plan.threads);
+}
+
+}  // namespace dt::plan
