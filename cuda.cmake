@@ -53,7 +53,6 @@ if(NOT no_cuda AND NOT CUDA STREQUAL "off")
   find_path(CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS ${CMAKE_BINARY_DIR}/cudnn-frontend/include)
   if(CUDNN_INCLUDE AND CUDNN_FRONTEND_INCLUDE)
     set(sources libcore/kernels/cuda/cudnn/attention.cpp libcore/kernels/cuda/cudnn/graphs.cpp)
-    set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -Wno-stringop-overflow)  # a false one in the front end
     target_include_directories(dt_kernels_cuda SYSTEM PRIVATE ${CUDNN_FRONTEND_INCLUDE} ${CUDNN_INCLUDE})
     set(DT_CUDNN ON)
   else()

@@ -83,10 +83,10 @@ void Engine::progress() {
 void Engine::wait_until_computed(const Operation& operation) {
   if (!operation.device) return;
   const double started_s = monotonic_s();
-  while (!operation.device->is_computed()) {
+  ask_until([&] {
     progress();
-    std::this_thread::yield();
-  }
+    return operation.device->is_computed();
+  });
   const Lock lock(mutex_);
   waited_for_device_s_ += monotonic_s() - started_s;
 }
