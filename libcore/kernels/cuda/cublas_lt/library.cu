@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "kernels/cuda/cublas_lt/library.cuh"
 #include "kernels/cuda/kernels.hpp"
+#include "tensor/cuda/check.cuh"
 
 namespace dt::kernels::cuda::cublas_lt {
 
