@@ -52,7 +52,7 @@ class Work {
 /// For one thread at a time. All ranks of the group call the same operations in the same order; each call
 /// starts one and returns. Tensors lie on the host or on the device on which the rank computes (ComputesOn):
 /// there an operation comes after what that context was given before, and goes in portions (see
-/// PortionLimits): then its tensors do on all ranks, where it is no send or receive. Buffers must stay, and
+/// PortionLimits): so do its tensors on all ranks, then; who receives as who sends. Buffers must stay, and
 /// their contents be left alone, until the Work is done, or the context that has waited for it comes to what
 /// follows. Results are the same bits on every rank, whatever the timing: reductions combine ranks in a fixed
 /// tree (see combine). Errors, at the start: internal where shapes do not fit, or memory is of another
