@@ -39,8 +39,9 @@ endef
 
 # cuDNN's C++ front end, headers alone, which no Debian package has: beside the build, where there are nvcc and cuDNN.
 define fetch_cudnn_frontend
-folder=$(BUILD)/cudnn-frontend; nvcc=$$(command -v nvcc || echo $${CUDA_PATH:-/usr/local/cuda}/bin/nvcc); \
-if [ $(CUDA) != off ] && [ -e "$$(dirname "$$nvcc")/../include/cudnn_graph.h" ] && [ ! -e $$folder/include/cudnn_frontend.h ]; then \
+folder=$(BUILD)/cudnn-frontend; nvcc=$$(realpath "$$(command -v nvcc || echo $${CUDA_PATH:-/usr/local/cuda}/bin/nvcc)"); \
+cudnn=$$(ls "$$(dirname "$$nvcc")"/../include/cudnn_graph.h /usr/include/cudnn_graph.h /usr/include/*-linux-gnu/cudnn_graph.h 2>/dev/null); \
+if [ $(CUDA) != off ] && [ -e "$$nvcc" ] && [ -n "$$cudnn" ] && [ ! -e $$folder/include/cudnn_frontend.h ]; then \
   { $(call install,python3-venv); } && echo "fetching: nvidia-cudnn-frontend" >&2 && python3 -m venv $$folder-venv && \
   $$folder-venv/bin/python -m pip install --quiet --retries 2 --disable-pip-version-check --no-deps --target $$folder nvidia-cudnn-frontend==1.32.0 && rm -rf $$folder/cudnn \
     || echo "nvidia-cudnn-frontend could not be fetched" >&2; \
@@ -53,7 +54,7 @@ define configure
 $(fetch_cudnn_frontend); \
 cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCUDA=$(CUDA) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD)/configure.log 2>&1 \
   || { cat $(BUILD)/configure.log >&2; exit 1; }; \
-sed -n 's/^-- \(CUDA=auto: \)/\1/p' $(BUILD)/configure.log >&2
+sed -n 's/^-- \(CUDA=[a-z]*: \)/\1/p' $(BUILD)/configure.log >&2
 endef
 
 .PHONY: help demo build test test-sanitized test-long gpu-bundle fuzz bench lint install deps clean

@@ -57,7 +57,7 @@ if(NOT no_cuda AND NOT CUDA STREQUAL "off")
     set(DT_CUDNN ON)
   else()
     set(sources libcore/kernels/cuda/cudnn/absent.cpp)
-    message(WARNING "cudnn_graph.h or cudnn_frontend.h was not found: attention on GPUs is computed by dt's own kernels, which are slower")
+    message(STATUS "CUDA=${CUDA}: without cuDNN, of which cudnn_graph.h or cudnn_frontend.h was not found: attention on GPUs is slower")
   endif()
   target_sources(dt_kernels_cuda PRIVATE ${sources})
   set(dt_gpus kernels_cuda)  # for tools that compute on them

@@ -92,7 +92,7 @@ void add_arithmetic(OptionTable& t, Settings& s) {
           "matmul", &s.matmul, {"auto", "fp32", "bf16", "amx", "tf32"},
           "what matrices are multiplied in: on CPUs, of bf16: fp32; bf16 (AVX512_BF16); amx (AMX's tiles of "
           "bf16); auto: the fastest here, kept on resume; on GPUs, of fp32: fp32, or auto; tf32 (10 bits of "
-          "mantissa, on tensor cores)")
+          "mantissa, on tensor cores), which a resume asks for again")
       .add("loss-scale", &s.loss_scale, "X",
            "of fp16, for the whole run; default: from 65536 on, halved where gradients overflow, doubled "
            "after 1000 steps that did not",

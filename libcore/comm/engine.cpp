@@ -87,12 +87,10 @@ void Engine::wait_until_computed(const Operation& operation) {
     progress();
     return operation.device->is_computed();
   });
-  const Lock lock(mutex_);
   waited_for_device_s_ += monotonic_s() - started_s;
 }
 
 double Engine::waited_for_device_s() const {
-  const Lock lock(mutex_);
   return waited_for_device_s_;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // One per rank: all operations under way, advanced together by whoever has time.
 
+#include <atomic>
 #include <functional>
 #include <list>
 #include <map>
@@ -167,7 +168,7 @@ class Engine {
   std::vector<ActiveTransport> active_;
   std::atomic<int> num_operations_ = 0;
   double timeout_s_ = 0;
-  double waited_for_device_s_ = 0;
+  std::atomic<double> waited_for_device_s_ = 0;
   std::shared_ptr<DeviceLink> device_link_;
   std::optional<Error> ended_;
 };

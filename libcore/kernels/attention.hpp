@@ -58,7 +58,7 @@ struct Visibility {
 ///
 /// On GPUs cuDNN takes Columns (strides) and B × T rectangles as they are, causal or whole, and lse ([B, H,
 /// T, 1], natural, fp32); first_R becomes what is added to scores, so that documents and windows cost it as
-/// much as all keys.
+/// much as all keys. It writes 16 bits: what is asked for in fp32, of a ring, is rounded before it is merged.
 ///
 /// Dtypes: q, k and v alike f64, f32, bf16 or f16; y theirs, or f32 beside 16 bits; lse f64 for f64, else
 /// f32.  Numerics: sums and softmax in fp32; where 16-bit operands are multiplied in bf16, so are the weights

@@ -62,7 +62,9 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
   if (!choice.announcement.empty()) ranks.console.info("{}", choice.announcement);
   for (const std::string& warning : choice.warnings) ranks.console.warn("{}", warning);
   if (launch.device != Device::host() && attention.empty())
-    ranks.console.warn("there is no cuDNN (9 or newer): attention in 16 bits is computed by slower kernels");
+    ranks.console.warn(
+        "there is no cuDNN (9 or newer), or dt was built without: slower kernels compute attention in 16 "
+        "bits");
   return launch;
 }
 

@@ -31,7 +31,8 @@ std::size_t kernel_bytes(const Plan& plan) {
   const std::size_t value = std::max(dtype_bytes(plan.precision.compute), sizeof(float));
   const std::int64_t widest = std::max(2 * spec.hidden, spec.mlp_hidden);
   const bool rounds = plan.precision.gradient == DType::bf16 && plan.precision.compute != DType::bf16;
-  const auto largest = static_cast<std::size_t>(spec.hidden * std::max(spec.mlp_hidden, spec.vocabulary));
+  const auto largest =
+      static_cast<std::size_t>(spec.hidden * std::max(spec.mlp_hidden, spec.vocabulary) / plan.layout.tp);
   const std::size_t product =
       kernels::cuda::most_workspace_bytes + (rounds ? largest * sizeof(float) : std::size_t{0});
   const std::size_t sorted = 2 * static_cast<std::size_t>(rows) * sizeof(std::uint64_t);

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <iostream>
 
-#include "kernels/cuda/cudnn/front_end.hpp"
+#include "kernels/cuda/cudnn/front_end.cuh"
 #include "kernels/cuda/cudnn/graphs.hpp"
 #include "kernels/cuda/kernels.hpp"
 
@@ -33,7 +33,6 @@ std::shared_ptr<fe::DeviceProperties> properties(const Kind& kind) {
       kind.name, 10 * kind.capability, kind.processors, kind.shared_bytes);
   auto result = std::make_shared<fe::DeviceProperties>();
   const fe::error_t error = result->deserialize({text.begin(), text.end()});
-  if (error.is_bad()) std::cout << "cuDNN knows GPUs by other properties\n";
   return error.is_bad() ? nullptr : result;
 }
 
@@ -74,7 +73,9 @@ const FusedProblem problems[] = {
 /// Empty where cuDNN makes a kernel.
 std::string refusal(const Kind& kind, const FusedProblem& problem) {
   const auto graph = dt::kernels::cuda::graph_of(problem, kind.capability);
-  graph->set_device_properties(properties(kind));
+  const auto device = properties(kind);
+  if (!device) return "cuDNN knows GPUs by other properties";
+  graph->set_device_properties(device);
   return dt::kernels::cuda::why_unplanned(*graph, nullptr);
 }
 

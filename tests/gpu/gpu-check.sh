@@ -82,7 +82,7 @@ export -f case_of
 find_cuda_libraries() {
   local library folder packages
   packages=$("${TORCH_PYTHON:-python3}" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null)
-  for library in 'libcublasLt.so.1[23]' 'libcudnn.so.9' 'libnvrtc.so.1[23]'; do
+  for library in 'libcublasLt.so.1[23]' 'libcudnn.so.9' 'libcudart.so.1[23]' 'libnvrtc.so.1[23]'; do
     if ldconfig -p 2>/dev/null | grep -q "$library"; then continue; fi
     for folder in /usr/local/cuda*/lib64 /usr/local/cuda*/targets/*/lib "${packages:-/usr/local/lib/python3/dist-packages}"/nvidia/*/lib; do
       if compgen -G "$folder/$library" >/dev/null; then

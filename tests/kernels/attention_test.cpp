@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/attention_cases.hpp"
+#include "kernels/cuda/attention_by_library.hpp"
 #include "kernels/cuda/attention_slices.hpp"
 #include "kernels/fixture.hpp"
 #include "kernels/linear.hpp"
@@ -194,6 +195,20 @@ TEST_CASE("attention_backward is attention's gradient") {
     };
     check_gradient(loss, qkv, dqkv);
   }
+}
+
+TEST_CASE("a GPU's library attends where there is one", "[device]") {
+  on_test_device(DType::bf16, 1, [](Fixture& f) {
+    if (attention_library().empty()) return;
+    const AttentionShape s{2, 64, 4, 2, 64};
+    const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
+    const Tensor y = f.output({rows(s), query(s)}), lse = f.wide_output({s.batch, s.query_heads, s.sequence});
+    for (const Tensor& first : {Tensor(), window(9)(f, s)}) {
+      CHECK(cuda::attention_by_library(f.context, s, {first}, packed(s, qkv), y, lse));
+      CHECK(cuda::attention_backward_by_library(f.context, s, {first}, dy, packed(s, qkv), y, lse,
+                                                {packed(s, qkv)}));
+    }
+  });
 }
 
 TEST_CASE("heads of a GPU's library that wait for each other have the bits of all at once", "[device]") {

@@ -1,7 +1,7 @@
 // The library writes 16-bit rows of its own: what goes elsewhere, or in fp32, waits in scratch memory. A
 // backward pass that gives the same bits each time takes memory for a weight of each query and key, and so do
-// masks: as many sequences, or heads of one, are computed at a time as fit a bound. No head knows of another.
-// Legend: as kernels/attention.hpp; S keys.
+// masks: as many sequences, or heads of one, are computed at a time as fit a bound, or one. No head knows of
+// another. Legend: as kernels/attention.hpp; S keys.
 #include "kernels/cuda/attention_by_library.hpp"
 #include "kernels/cuda/attention_problem.cuh"
 #include "kernels/cuda/attention_slices.hpp"
@@ -48,9 +48,10 @@ bool is_aligned(const Columns& columns) {
          columns.rows_RS.dim(1) % elements == 0;
 }
 
-bool is_askable(const Context& context, const AttentionShape& shape, const QueriesKeysValues& qkv) {
+bool is_askable(const Context& context, const AttentionShape& shape, const QueriesKeysValues& qkv,
+                const Tensor& y_RQ) {
   return !context.reference_only() && dtype_bytes(qkv.q.rows_RS.dtype()) == 2 && shape.head_dim % 8 == 0 &&
-         is_aligned(qkv.q) && is_aligned(qkv.k) && is_aligned(qkv.v);
+         is_aligned(qkv.q) && is_aligned(qkv.k) && is_aligned(qkv.v) && is_aligned({y_RQ});
 }
 
 /// Some sequences with all of their heads, or some groups of one's: of key-value heads and their queries'.
@@ -132,7 +133,7 @@ bool attention_by_library(const Context& context, const AttentionShape& shape, c
                           const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT) {
   const AttentionProblem p(shape, visibility, qkv.k.rows_RS.dim(0));
   const std::optional<Mask> mask = mask_of(p);
-  if (!mask || !is_askable(context, shape, qkv)) return false;
+  if (!mask || !is_askable(context, shape, qkv, y_RQ)) return false;
   const DType dtype = qkv.q.rows_RS.dtype();
   const Arena::Scope scope(context.scratch());
   const Tensor rounded_RQ = y_RQ.dtype() == dtype ? y_RQ : context.scratch().allocate(dtype, y_RQ.shape());
@@ -152,7 +153,7 @@ bool attention_backward_by_library(const Context& context, const AttentionShape&
                                    const AttentionGradients& gradients) {
   const AttentionProblem p(shape, visibility, qkv.k.rows_RS.dim(0));
   const std::optional<Mask> mask = mask_of(p);
-  if (!mask || !is_askable(context, shape, qkv)) return false;
+  if (!mask || !is_askable(context, shape, qkv, y_RQ) || !is_aligned({dy_RQ})) return false;
   const DType dtype = qkv.q.rows_RS.dtype();
   const Arena::Scope scope(context.scratch());
   const Tensor dq_RQ = context.scratch().allocate(dtype, {p.B * p.Tq, p.H * p.D});

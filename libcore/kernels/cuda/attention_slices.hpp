@@ -44,13 +44,15 @@ inline std::size_t attention_scratch_bytes(const AttentionShape& s, DType dtype)
   const std::int64_t B = s.batch, H = s.query_heads, K = s.key_value_heads, T = s.sequence, D = s.head_dim;
   const auto sum = static_cast<std::int64_t>(dtype_bytes(statistics_dtype(dtype)));
   const std::int64_t own = B * T * H * (D + 1) * sum;
-  if (dtype_bytes(dtype) != 2) return static_cast<std::size_t>(own);
+  if (dtype_bytes(dtype) != 2 || D % 8 != 0) return static_cast<std::size_t>(own);
   const auto [batches, groups] = together(B, K, H / K * square_bytes(T, T));
   const std::int64_t heads = batches * groups * (H / K), tiles = (T + 127) / 128 * 128;
   const std::int64_t shared = K < H ? 2 * heads * T * D * 2 : 0;
   const std::int64_t library = heads * (square_bytes(tiles, tiles) + T * sum) + shared +
                                batches * square_bytes(T, T) + B * T * (H + 2 * K) * D * 2;
-  return static_cast<std::size_t>(std::max(own, library));
+  const std::int64_t masks =
+      together(B, K, 1 + square_bytes(T, T) / K).batches * square_bytes(T, T);  // forward
+  return static_cast<std::size_t>(std::max({own, library, masks}));
 }
 
 }  // namespace dt::kernels::cuda

@@ -13,7 +13,7 @@ for family in gpt2 llama mistral qwen2; do
 done
 
 # What computed, with its version, is known of a checkpoint.
-expect_match gpt2/checkpoints/step-00000006*/manifest.json '"gpu_software": ?"[^"]+, (reference products|cuBLASLt [0-9.]+)"'
+expect_match gpt2/checkpoints/step-00000006*/manifest.json '"gpu_software": ?"[^"]+, (reference products|cuBLASLt [0-9.]+), (attention in loops|cuDNN [0-9.]+)"'
 
 for precision in fp64 bf16 fp16; do
   train "$precision-cpu" --model llama.json "${small[@]}" --steps 6 --precision $precision 2>/dev/null

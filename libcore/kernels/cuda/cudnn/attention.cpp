@@ -3,13 +3,14 @@
 //
 // The same call gives the same bits: the kernel is the first that the library's heuristic names for a
 // problem, never one that measurements chose, and one that the library calls deterministic.
+#include <cstdio>
 #include <dlfcn.h>
 #include <map>
 #include <mutex>
 #include <unordered_map>
 
 #include "base/error.hpp"
-#include "kernels/cuda/cudnn/front_end.hpp"
+#include "kernels/cuda/cudnn/front_end.cuh"
 #include "kernels/cuda/cudnn/graphs.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "tensor/accelerator.hpp"
@@ -30,7 +31,7 @@ using Pointers = std::unordered_map<std::int64_t, void*>;
 /// It stays loaded: a library that a driver knows of is not taken away.
 bool is_loaded() {
   static const bool loaded = [] {
-    for (const char* name : {"libcudnn.so.9", "libcudnn.so", "/usr/local/cuda/lib64/libcudnn.so.9"})
+    for (const char* name : {"libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9"})
       if ((fe::cudnn_dlhandle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) != nullptr) return true;
     return false;
   }();
@@ -58,11 +59,30 @@ cudnnHandle_t handle_of(const Context& context) {
   return handle;
 }
 
-/// Nothing where cuDNN has no kernel for the problem.
+/// The front end throws what it finds missing of CUDA's own libraries.
+template <class Deed>
+auto told(const Context& context, const Deed& deed) {
+  try {
+    return deed();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    dt::cuda::fail(context.device(), "attention by cuDNN", error.what());
+  }
+}
+
+/// Nothing, which is said, where cuDNN has no kernel for the problem.
 std::shared_ptr<Graph> planned(const Context& context, const FusedProblem& problem) {
   const Gpu gpu = accelerator().gpus().at(static_cast<std::size_t>(context.device().index()));
   const std::shared_ptr<Graph> graph = graph_of(problem, 10 * gpu.major + gpu.minor);
-  return why_unplanned(*graph, handle_of(context)).empty() ? graph : nullptr;
+  const std::string why = why_unplanned(*graph, handle_of(context));
+  if (why.empty()) return graph;
+  fmt::print(stderr,
+             "warning: {}: cuDNN has no kernel for attention of {} heads of {} and {} positions, {}; slower "
+             "ones compute it: {}\n",
+             context.device().to_string(), problem.H, problem.D, problem.Tq,
+             problem.is_backward ? "backward" : "forward", why);
+  return nullptr;
 }
 
 /// What was planned so far: any rank's thread may ask.
@@ -70,21 +90,24 @@ std::shared_ptr<Graph> graph_for(const Context& context, const FusedProblem& pro
   static std::mutex mutex;
   static std::map<std::pair<int, FusedProblem>, std::shared_ptr<Graph>> known;
   const std::lock_guard lock(mutex);
-  const auto [entry, is_new] = known.try_emplace({context.device().index(), problem});
-  if (is_new) entry->second = planned(context, problem);
+  const std::pair key(context.device().index(), problem);
+  auto entry = known.find(key);
+  if (entry == known.end()) entry = known.emplace(key, planned(context, problem)).first;
   return entry->second;
 }
 
 bool execute(const Context& context, const FusedProblem& problem, Pointers pointers) {
   if (!is_loaded()) return false;
-  const std::shared_ptr<Graph> graph = graph_for(context, problem);
-  if (!graph) return false;
-  std::int64_t bytes = 0;
-  check(context, "attention's workspace", graph->get_workspace_size(bytes));
-  const Arena::Scope scope(context.scratch());
-  const Tensor workspace = context.scratch().allocate(DType::u8, {bytes});
-  check(context, "attention", graph->execute(handle_of(context), pointers, workspace.raw()));
-  return true;
+  return told(context, [&] {
+    const std::shared_ptr<Graph> graph = graph_for(context, problem);
+    if (!graph) return false;
+    std::int64_t bytes = 0;
+    check(context, "attention's workspace", graph->get_workspace_size(bytes));
+    const Arena::Scope scope(context.scratch());
+    const Tensor workspace = context.scratch().allocate(DType::u8, {bytes});
+    check(context, "attention", graph->execute(handle_of(context), pointers, workspace.raw()));
+    return true;
+  });
 }
 
 void* address(const Columns& columns) {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "kernels/cuda/cudnn/front_end.hpp"
+#include "kernels/cuda/cudnn/front_end.cuh"
 
 namespace dt::kernels::cuda {
 
@@ -22,6 +22,8 @@ std::int64_t id(Operand operand) {
 FusedProblem::Strides strides_of(const QueriesKeysValues& qkv) {
   return {qkv.q.rows_RS.dim(1), qkv.k.rows_RS.dim(1), qkv.v.rows_RS.dim(1)};
 }
+
+constexpr std::int64_t lse_alignment = 4;  // some heads' of all may begin at any element
 
 /// A head's rows, of B sequences of `rows` rows: as cuDNN orders dimensions.
 struct Heads {
@@ -43,7 +45,7 @@ class GraphBuilder {
     const auto [y, lse] = graph_.sdpa(q, k, v, options);
     emit(y, Operand::y, outputs());
     lse->set_output(true).set_uid(id(Operand::lse)).set_data_type(fe::DataType_t::FLOAT);
-    lse->set_dim(lse_dimensions()).set_stride(lse_strides());
+    lse->set_dim(lse_dimensions()).set_stride(lse_strides()).set_alignment(lse_alignment);
   }
 
   void add_backward() {
@@ -80,6 +82,7 @@ class GraphBuilder {
     return graph_.tensor(fe::graph::Tensor_attributes()
                              .set_uid(id(Operand::lse))
                              .set_data_type(fe::DataType_t::FLOAT)
+                             .set_alignment(lse_alignment)
                              .set_dim(lse_dimensions())
                              .set_stride(lse_strides()));
   }
