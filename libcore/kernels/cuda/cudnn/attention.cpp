@@ -115,10 +115,6 @@ void* address(const Columns& columns) {
          static_cast<std::size_t>(columns.first) * dtype_bytes(columns.rows_RS.dtype());
 }
 
-std::int64_t id(Operand operand) {
-  return static_cast<std::int64_t>(operand);
-}
-
 Pointers operands(const FusedAttention& attention) {
   return {{id(Operand::q), address(attention.qkv.q)},  {id(Operand::k), address(attention.qkv.k)},
           {id(Operand::v), address(attention.qkv.v)},  {id(Operand::y), address(attention.y)},

@@ -15,10 +15,6 @@ namespace fe = cudnn_frontend;
 using TensorPointer = std::shared_ptr<fe::graph::Tensor_attributes>;
 using Dimensions = std::vector<std::int64_t>;
 
-std::int64_t id(Operand operand) {
-  return static_cast<std::int64_t>(operand);
-}
-
 FusedProblem::Strides strides_of(const QueriesKeysValues& qkv) {
   return {qkv.q.rows_RS.dim(1), qkv.k.rows_RS.dim(1), qkv.v.rows_RS.dim(1)};
 }

@@ -40,6 +40,9 @@ FusedProblem problem_of(const FusedAttention& attention, const FusedAttentionGra
 
 /// The tensors of a graph, as those who execute it name them.
 enum class Operand : std::int64_t { q = 1, k, v, y, lse, added, dy, dq, dk, dv };
+inline std::int64_t id(Operand operand) {
+  return static_cast<std::int64_t>(operand);
+}
 
 /// `capability` is the GPU's, ten times its major number and the minor.
 std::shared_ptr<cudnn_frontend::graph::Graph> graph_of(const FusedProblem& problem, int capability);
