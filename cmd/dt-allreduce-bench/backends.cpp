@@ -50,6 +50,8 @@ std::vector<std::unique_ptr<bench::Backend>> make_backends(const std::vector<std
     if (std::any_of(backends.begin(), backends.end(), is_same)) return;
     if (name == "dt") {
       backends.push_back(std::make_unique<bench::DtBackend>(ranks.world));
+    } else if (name == "nccl") {
+      backends.push_back(std::make_unique<NcclBackend>(ranks.world));
     } else {
       DT_CHECK(ranks.collectives != nullptr, "these ranks have no MPI");
       backends.push_back(std::make_unique<MpiBackend>(*ranks.collectives, ranks.world));

@@ -26,6 +26,20 @@ class MpiBackend final : public bench::Backend {
   comm::Communicator& group_;
 };
 
+/// The same ranks once more.
+struct OwnGroup {
+  std::unique_ptr<comm::Communicator> group;
+};
+/// NCCL's own collectives, of ranks that have it: what combines does so in its order.
+class NcclBackend final : private OwnGroup, public bench::DtBackend {
+ public:
+  /// Called by all ranks together.
+  explicit NcclBackend(comm::Communicator& ranks)
+      : OwnGroup{ranks.split(0, ranks.rank(), "nccl")}, bench::DtBackend(*group, "nccl") {
+    group->set_reduce_order(comm::ReduceOrder::free);
+  }
+};
+
 /// In the order of `names`, each once; without names mpi where MPI runs and takes the device's memory, else
 /// dt.
 std::vector<std::unique_ptr<bench::Backend>> make_backends(const std::vector<std::string>& names,

@@ -4,11 +4,17 @@
 #ifdef DT_CUDA
 #include "kernels/cuda/use.hpp"
 #endif
+#ifdef DT_NCCL
+#include "comm/nccl/use.hpp"
+#endif
 
 int main(int argc, char** argv) {
   using namespace dt::allreduce_bench;
 #ifdef DT_CUDA
   dt::kernels::cuda::use_gpus();
+#endif
+#ifdef DT_NCCL
+  dt::comm::nccl::use_nccl();
 #endif
   Options options;
   dt::OptionTable table(

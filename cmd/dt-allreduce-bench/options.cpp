@@ -9,7 +9,7 @@ namespace dt::allreduce_bench {
 
 namespace {
 
-constexpr std::array<const char*, 2> backend_names = {"mpi", "dt"};
+constexpr std::array<const char*, 3> backend_names = {"mpi", "dt", "nccl"};
 constexpr std::int64_t max_count = 1'000'000'000;
 
 Error invalid(const std::string& value, const char* option, const std::string& expected) {
@@ -24,19 +24,22 @@ void check_names(const Options& options) {
   }
   for (const std::string& name : options.backends) {
     if (std::find(backend_names.begin(), backend_names.end(), name) == backend_names.end())
-      throw invalid(name, "backend", "mpi, dt or mpi,dt");
+      throw invalid(name, "backend", "mpi, dt or nccl, or several: mpi,dt");
   }
 }
 
+/// MPI's operations take memory of hosts alone, and NCCL's of GPUs.
 void check_device(const Options& options) {
-  if (options.device == "cpu") return;
-  for (const std::string& name : options.backends) {
-    if (name == "dt") continue;
+  const auto check = [&](const char* name, const char* device, const std::string& what) {
+    const bool is_asked = std::ranges::find(options.backends, name) != options.backends.end();
+    if (!is_asked || options.device == device) return;
     throw Error(
         ErrorKind::usage,
-        fmt::format("--backend {} takes memory of hosts alone, not of --device {}", name, options.device),
-        "give --backend dt, or --device cpu");
-  }
+        fmt::format("--backend {} takes memory of {} alone, not of --device {}", name, what, options.device),
+        fmt::format("give another --backend, or --device {}", device));
+  };
+  check("mpi", "cpu", "hosts");
+  check("nccl", "cuda", "GPUs");
 }
 
 void check_sizes(const OptionTable& table, const Options& options) {
@@ -104,10 +107,10 @@ void declare(OptionTable& table, Options& options) {
       .usage("[options]    started by mpirun or srun, one process a rank")
       .group("What to measure")
       .add("operations,o", &options.operations, "LIST", "all, or of " + bench::operation_names())
-      .add(
-          "backend", &options.backends, "LIST",
-          "mpi: the MPI library's own operations; dt: those that dt-train uses; mpi,dt: one after the other; "
-          "default: mpi under mpirun or srun, else dt; on GPUs dt alone")
+      .add("backend", &options.backends, "LIST",
+           "mpi: the MPI library's own operations; dt: those that dt-train uses; nccl: NCCL's own, of GPUs; "
+           "mpi,dt: "
+           "one after the other; default: mpi under mpirun or srun, else dt; on GPUs dt")
       .choice("device", &options.device, {"cpu", "cuda"},
               "whose memory the elements lie in: hosts', or that of GPUs, of which each rank takes one")
       .choice("dtype,d", &options.dtype, bench::dtype_names(), "type of the elements")

@@ -14,8 +14,9 @@ namespace dt::allreduce_bench {
 class RankDevice {
  public:
   /// Called by all ranks together, which ask the same: cpu, or cuda, each rank a GPU of its node. Rank 0
-  /// warns where ranks share one. Errors: environment, why a rank has none.
-  RankDevice(const std::string& asked, const comm::Ranks& ranks);
+  /// warns where ranks share one. GPUs talk through NCCL as comm::choose_streams says; others are waited for
+  /// so long. Errors: environment, why a rank has none; those of choose_streams.
+  RankDevice(const std::string& asked, const comm::Ranks& ranks, double patience_s);
 
   const Context& context() const { return *context_; }
   /// The names of all ranks' GPUs, by rank; none on CPUs.

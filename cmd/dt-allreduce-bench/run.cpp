@@ -179,7 +179,7 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
   bench::TimeLimit limit(options.timeout.seconds, ranks.abort);
   limit.begin("getting ready to measure");
   check_agreement(request, world);
-  const RankDevice rank_device(options.device, ranks);
+  const RankDevice rank_device(options.device, ranks, options.timeout.seconds);
   const Device device = rank_device.context().device();
   const auto backends = make_backends(options.backends, device, ranks);
   const int ranks_on_host = comm::ranks_on_host(world);
@@ -218,11 +218,15 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
 }  // namespace
 
 int run(const Request& request, Console& console) {
-  const std::vector<std::string>& backends = request.options.backends;
-  const bool needs_mpi = std::find(backends.begin(), backends.end(), "mpi") != backends.end();
+  const auto is_asked = [&](const char* name) {
+    return std::ranges::find(request.options.backends, name) != request.options.backends.end();
+  };
+  std::optional<std::string> kind;
+  if (is_asked("mpi")) kind = "mpi";
+  if (is_asked("nccl")) kind = "nccl";
   return comm::mpi::run_ranks(
-      needs_mpi ? std::optional<std::string>("mpi") : std::nullopt, console,
-      [&](const comm::Ranks& ranks) { return measure_all(request, ranks); }, comm::mpi::Threads::single);
+      kind, console, [&](const comm::Ranks& ranks) { return measure_all(request, ranks); },
+      comm::mpi::Threads::single);
 }
 
 }  // namespace dt::allreduce_bench

@@ -10,6 +10,9 @@
 #ifdef DT_CUDA
 #include "kernels/cuda/use.hpp"
 #endif
+#ifdef DT_NCCL
+#include "comm/nccl/use.hpp"
+#endif
 
 namespace {
 
@@ -34,6 +37,9 @@ int main(int argc, char** argv) {
   spin_shortly(argv);
 #ifdef DT_CUDA
   dt::kernels::cuda::use_gpus();
+#endif
+#ifdef DT_NCCL
+  dt::comm::nccl::use_nccl();
 #endif
   dt::plan::Settings settings;
   dt::OptionTable options = dt::train_tool::make_options(settings);

@@ -88,6 +88,9 @@ void add_arithmetic(OptionTable& t, Settings& s) {
       .no_use_with(evaluation)
       .choice("reduce-dtype", &s.reduce_dtype, {"fp32", "bf16"},
               "that gradients travel in between ranks; with bf16 bits depend on the number of ranks")
+      .choice("reduce-order", &s.reduce_order, {"tree", "free"},
+              "in which GPUs that talk through NCCL sum: tree: dt's, of the same bits in any layout that has "
+              "them, and by messages; free: NCCL's own, as NCCL_ALGO and NCCL_PROTO say")
       .choice(
           "matmul", &s.matmul, {"auto", "fp32", "bf16", "amx", "tf32"},
           "what matrices are multiplied in: on CPUs, of bf16: fp32; bf16 (AVX512_BF16); amx (AMX's tiles of "
@@ -156,8 +159,11 @@ void add_ranks(OptionTable& t, Settings& s) {
            0, std::int64_t{1} << 50)
       .no_use_with(evaluation)
       .add("comm", &s.comm, "KIND",
-           "self (one rank), threads=N (N ranks as threads of this process), mpi; default: mpi under mpirun "
-           "and srun, else self")
+           "self (one rank), threads=N (N ranks as threads of this process), mpi, nccl (mpi, whose ranks' "
+           "GPUs "
+           "talk through NCCL); default: under mpirun and srun nccl where each rank has a GPU of its own, "
+           "else "
+           "mpi; elsewhere self")
       .add("comm-timeout", &s.comm_timeout, "TIME",
            "how long a rank waits for its GPU and for others, also while one reads, writes or cleans up, "
            "before it says who is missing and the run ends");

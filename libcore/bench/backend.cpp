@@ -10,18 +10,14 @@ Call exchange(comm::Communicator& group, const Tensor& in, const Tensor& out) {
   const int n = group.size();
   if (n == 1) return [&group, in, out] { group.all_gather(in, out).wait_host(); };
   const int next = (group.rank() + 1) % n, previous = (group.rank() + n - 1) % n;
-  return [&group, next, previous, in, out] {
-    const comm::Work arrival = group.receive(previous, out);
-    group.send(next, in).wait_host();
-    arrival.wait_host();
-  };
+  return [&group, next, previous, in, out] { group.send_receive(next, in, previous, out).wait_host(); };
 }
 
 }  // namespace
 
 void DtBackend::require(Operation operation, DType dtype, comm::Reduction) const {
   if (!traits(operation).reduces || dtype != DType::u8) return;
-  throw Error(ErrorKind::usage, fmt::format("--backend dt does not reduce {}", name_of(dtype)),
+  throw Error(ErrorKind::usage, fmt::format("--backend {} does not reduce {}", name_, name_of(dtype)),
               "choose another --dtype, or --operations that only move data");
 }
 

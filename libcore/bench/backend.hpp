@@ -32,17 +32,19 @@ class Backend {
   virtual Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) = 0;
 };
 
-/// dt's own operations.
-class DtBackend final : public Backend {
+/// dt's own operations, or what a group goes through.
+class DtBackend : public Backend {
  public:
-  explicit DtBackend(comm::Communicator& group) : group_(group) {}
-  const char* name() const override { return "dt"; }
+  /// `name`: of whose operations the group's are.
+  explicit DtBackend(comm::Communicator& group, const char* name = "dt") : group_(group), name_(name) {}
+  const char* name() const override { return name_; }
   void require(Operation operation, DType dtype, comm::Reduction reduction) const override;
   int in_place_part() const override { return group_.rank(); }
   Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) override;
 
  private:
   comm::Communicator& group_;
+  const char* name_;
 };
 
 }  // namespace dt::bench

@@ -1,6 +1,7 @@
 #include "comm/communicator.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -47,6 +48,7 @@ PartOf parts_of(const Portion& portion) {
 struct Work::Handle {
   std::shared_ptr<Engine> engine;
   std::vector<std::shared_ptr<Operation>> operations{};
+  std::shared_ptr<StreamOperation> on_stream{};
 
   explicit Handle(std::shared_ptr<Engine> e) : engine(std::move(e)) {}
   Handle(const Handle&) = delete;
@@ -54,6 +56,7 @@ struct Work::Handle {
     for (const std::shared_ptr<Operation>& operation : operations) {
       if (!operation->is_done()) engine->abandon(*operation);
     }
+    if (on_stream) engine->abandon(*on_stream);
   }
 
   void wait() const {
@@ -74,7 +77,20 @@ void Work::add(std::shared_ptr<Operation> operation) const {
   handle_->operations.push_back(std::move(operation));
 }
 
+void Work::add(std::shared_ptr<StreamOperation> operation) const {
+  handle_->on_stream = std::move(operation);
+}
+
+void Work::take(Work other) const {
+  for (auto& operation : other.handle_->operations) handle_->operations.push_back(std::move(operation));
+  other.handle_->operations.clear();
+}
+
 bool Work::done() const {
+  if (handle_ && handle_->on_stream) {
+    handle_->engine->progress();
+    return handle_->on_stream->is_done;
+  }
   return !handle_ || std::ranges::all_of(handle_->operations, [](const auto& operation) {
     return operation->is_done() && (!operation->device || operation->device->is_over());
   });
@@ -82,6 +98,12 @@ bool Work::done() const {
 
 void Work::wait(const Context& context) const {
   if (handle_ == nullptr) return;
+  if (handle_->on_stream) {
+    handle_->engine->check_alive();
+    handle_->on_stream->end->hold_back(context.stream());
+    handle_->on_stream->is_followed = true;
+    return;
+  }
   handle_->wait();
   for (const std::shared_ptr<Operation>& operation : handle_->operations) {
     // Copies to the device are in one stream: to come after one is to come after all.
@@ -91,6 +113,7 @@ void Work::wait(const Context& context) const {
 
 void Work::wait_host() const {
   if (handle_ == nullptr) return;
+  if (handle_->on_stream) return handle_->engine->wait(*handle_->on_stream);
   handle_->wait();
   for (const std::shared_ptr<Operation>& operation : handle_->operations) {
     if (operation->device) handle_->engine->wait_for_device(*operation);
@@ -126,11 +149,20 @@ Communicator::Communicator(std::unique_ptr<Transport> transport, std::shared_ptr
 }
 
 Communicator::~Communicator() {
+  if (streams_) engine_->forget(streams_->transport());
   engine_->forget(*transport_);
 }
 
 void Communicator::set_bucket_bytes(std::size_t bytes) {
   bucket_bytes_ = bytes > 0 ? std::max(bytes, least_bucket_bytes(size_)) : 0;
+}
+
+void Communicator::set_streams(std::unique_ptr<StreamTransport> transport, ReduceOrder order) {
+  DT_CHECK(transport->rank() == rank_ && transport->size() == size_, "group {}: rank {} of {} is another's",
+           name_, transport->rank(), transport->size());
+  streams_ = std::make_unique<StreamGroup>(std::move(transport), order, stream_staging_bytes(bucket_bytes_),
+                                           name_, [engine = engine_.get()] { engine->progress(); });
+  engine_->streams().join(streams_->transport());
 }
 
 Caller Communicator::caller() const {
@@ -195,14 +227,42 @@ Work Communicator::start_portions(const Call& call, const std::shared_ptr<Device
   return work;
 }
 
-Work Communicator::start_transfer(OperationKind kind, int peer, const Tensor& data) {
+template <class Enqueue>
+Work Communicator::start_on_streams(std::span<const Call> calls, const DeviceLink& link,
+                                    const Enqueue& enqueue) {
+  auto operation = std::make_shared<StreamOperation>();
+  for (const Call& call : calls) {
+    const auto bytes = static_cast<std::int64_t>(call.bytes);
+    const OperationName name{call.kind, name_, call.peer < 0 ? ++sequence_ : 0, bytes, call.peer};
+    operation->text += (operation->text.empty() ? "" : " and ") + to_string(name);
+    operation->tickets.push_back(engine_->recorder().start(group_, call.kind, bytes, call.peer));
+  }
+  operation->control = transport_.get();
+  engine_->start(streams_->transport(), streams_->stream(), operation, [&] {
+    accelerator().follow(streams_->stream(), link.computing());
+    enqueue(*streams_);
+  });
+  const Work work(engine_);
+  work.add(std::move(operation));
+  return work;
+}
+
+void Communicator::check_peer(int peer) const {
   DT_CHECK(peer >= 0 && peer < size_ && peer != rank_, "rank {} of {} exchanges with rank {}", rank_, size_,
            peer);
+}
+
+Work Communicator::start_transfer(OperationKind kind, int peer, const Tensor& data) {
+  check_peer(peer);
   const bool is_send = kind == OperationKind::send;
   const Sides sides{is_send ? data : Tensor(), is_send ? Tensor() : data};
   const Call call{kind, data.bytes(), peer, data.dtype()};
   const std::shared_ptr<DeviceLink> link = link_for(sides);
   if (!link) return start_on_host(call, transfer_algorithm(peer, data, is_send));
+  if (streams_)
+    return start_on_streams({&call, 1}, *link, [&](StreamGroup& group) {
+      group.exchange({{peer, data, is_send}});
+    });
   return start_portions(
       call, link, cut_alike(sides, link->portion_bytes()),
       [=](const Portion&, const Tensor& staged) { return transfer_algorithm(peer, staged, is_send); });
@@ -216,12 +276,33 @@ Work Communicator::receive(int peer, const Tensor& data) {
   return start_transfer(OperationKind::receive, peer, data);
 }
 
+Work Communicator::send_receive(int to, const Tensor& own, int from, const Tensor& arriving) {
+  const std::shared_ptr<DeviceLink> link = link_for({own, arriving});
+  if (!link || !streams_) {
+    Work both = receive(from, arriving), sent = send(to, own);
+    if (sent.is_empty()) return both;
+    if (both.is_empty()) return sent;
+    both.take(std::move(sent));
+    return both;
+  }
+  check_peer(to);
+  check_peer(from);
+  const std::array calls{Call{OperationKind::receive, arriving.bytes(), from},
+                         Call{OperationKind::send, own.bytes(), to}};
+  return start_on_streams(calls, *link, [&](StreamGroup& group) {
+    group.exchange({{to, own, true}, {from, arriving, false}});
+  });
+}
+
 Work Communicator::all_reduce(const Tensor& in, const Tensor& out, Reduction reduction) {
   check_same(in, out.numel(), out, "all_reduce");
   check_reducible(in.dtype());
   const Call call{OperationKind::all_reduce, in.bytes(), -1, in.dtype()};
   const std::shared_ptr<DeviceLink> link = link_for({in, out});
   if (!link) return start_on_host(call, all_reduce_algorithm(caller(), in, out, reduction));
+  if (streams_)
+    return start_on_streams({&call, 1}, *link,
+                            [&](StreamGroup& group) { group.all_reduce(in, out, reduction); });
   return start_portions(call, link, cut_alike({in, out}, link->portion_bytes()),
                         [&](const Portion&, const Tensor& staged) {
                           return all_reduce_algorithm(caller(), staged, staged, reduction);
@@ -237,6 +318,10 @@ Work Communicator::reduce_scatter(const Tensor& in, const Tensor& out, Reduction
   const std::shared_ptr<DeviceLink> link = link_for({in, out});
   if (!link)
     return start_on_host(call, reduce_scatter_algorithm(caller(), in, out, reduction, division.parts()));
+  if (streams_)
+    return start_on_streams({&call, 1}, *link, [&](StreamGroup& group) {
+      group.reduce_scatter(in, out, reduction, division.parts());
+    });
   return start_portions(call, link, cut_parts({in, out}, division, link->portion_bytes()),
                         [&](const Portion& portion, const Tensor& staged) {
                           const Tensor own = cut(staged, portion.parts[static_cast<std::size_t>(rank_)]);
@@ -251,6 +336,9 @@ Work Communicator::all_gather(const Tensor& in, const Tensor& out, std::int64_t 
   const Call call{OperationKind::all_gather, out.bytes(), -1, out.dtype()};
   const std::shared_ptr<DeviceLink> link = link_for({in, out});
   if (!link) return start_on_host(call, all_gather_algorithm(caller(), in, out, division.parts()));
+  if (streams_)
+    return start_on_streams({&call, 1}, *link,
+                            [&](StreamGroup& group) { group.all_gather(in, out, division.parts()); });
   return start_portions(call, link, cut_parts({in, out}, division, link->portion_bytes()),
                         [&](const Portion& portion, const Tensor& staged) {
                           const Tensor own = cut(staged, portion.parts[static_cast<std::size_t>(rank_)]);
@@ -265,6 +353,8 @@ Work Communicator::broadcast(const Tensor& data, int root) {
   const Call call{OperationKind::broadcast, data.bytes(), -1, data.dtype()};
   const std::shared_ptr<DeviceLink> link = link_for(sides);
   if (!link) return start_on_host(call, broadcast_algorithm(caller(), data, root));
+  if (streams_)
+    return start_on_streams({&call, 1}, *link, [&](StreamGroup& group) { group.broadcast(data, root); });
   return start_portions(
       call, link, cut_alike(sides, link->portion_bytes()),
       [&](const Portion&, const Tensor& staged) { return broadcast_algorithm(caller(), staged, root); });
@@ -301,10 +391,12 @@ std::unique_ptr<Communicator> Communicator::split(std::optional<int> color, int 
   std::optional<int> color_number;
   if (color) color_number = static_cast<int>(std::distance(colors.begin(), colors.find(wished)));
   std::unique_ptr<Transport> transport = transport_->split(color_number, key, ranks);
+  std::unique_ptr<StreamTransport> streams = streams_ ? streams_->split(color_number, key) : nullptr;
   if (!transport) return {};
   auto part = std::unique_ptr<Communicator>(
       new Communicator(std::move(transport), engine_, std::move(name), std::move(members), staging_, host_));
   part->set_bucket_bytes(bucket_bytes_);
+  if (streams) part->set_streams(std::move(streams), streams_->order());
   return part;
 }
 

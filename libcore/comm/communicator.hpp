@@ -1,9 +1,11 @@
 #pragma once
 // A group of ranks and the operations that they perform together. Legend: n ranks, N elements.
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "comm/engine.hpp"
 #include "comm/reduction.hpp"
 #include "comm/staging.hpp"
+#include "comm/streams/group.hpp"
 #include "comm/transport.hpp"
 #include "tensor/part.hpp"
 #include "tensor/tensor.hpp"
@@ -37,6 +40,10 @@ class Work {
   explicit Work(std::shared_ptr<Engine> engine);
   /// One that was started is part of it, too.
   void add(std::shared_ptr<Operation> operation) const;
+  void add(std::shared_ptr<StreamOperation> operation) const;
+  /// What is part of `other` is part of this one.
+  void take(Work other) const;
+  bool is_empty() const { return handle_ == nullptr; }
   bool done() const;
   /// Blocks until the host has done its part; what is computed with this context from now on comes after all
   /// of it: for what is computed with next. On the CPU, where nothing is enqueued, the same as wait_host().
@@ -51,8 +58,9 @@ class Work {
 
 /// For one thread at a time. All ranks of the group call the same operations in the same order; each call
 /// starts one and returns. Tensors lie on the host or on the device on which the rank computes (ComputesOn):
-/// there an operation comes after what that context was given before, and goes in portions (see
-/// PortionLimits): so do its tensors on all ranks, then; who receives as who sends. Buffers must stay, and
+/// there an operation comes after what that context was given before, and goes through streams where the
+/// group has them (see set_streams), else by messages in portions (see PortionLimits): so do its tensors on
+/// all ranks, then; who receives as who sends. Buffers must stay, and
 /// their contents be left alone, until the Work is done, or the context that has waited for it comes to what
 /// follows. Results are the same bits on every rank, whatever the timing: reductions combine ranks in a fixed
 /// tree (see combine). Errors, at the start: internal where shapes do not fit, or memory is of another
@@ -79,12 +87,28 @@ class Communicator {
   /// ranks, while nothing is under way; groups made from this one begin with it.
   void set_bucket_bytes(std::size_t bytes);
   static constexpr std::size_t default_bucket_bytes = std::size_t{16} << 20;
+  /// Of a group on streams: what it keeps for what arrives to be summed.
+  static std::size_t stream_staging_bytes(std::size_t bucket_bytes) {
+    return bucket_bytes > 0 ? std::min(bucket_bytes, default_bucket_bytes) : default_bucket_bytes;
+  }
   /// The most that operations of all groups made from one borrowed at a time.
   std::size_t most_staging_bytes() const { return staging_->most_in_use_bytes(); }
+
+  /// From now on this group's operations on the memory of the transport's device, and those of groups made
+  /// from it, go through that transport, and no messages: they begin and end on a stream of the group, in the
+  /// order in which they are started. So two ranks that each send to the other and receive do that in orders
+  /// that fit, or wait for each other in vain. Called by all ranks, of which each is the transport's of its
+  /// number.
+  void set_streams(std::unique_ptr<StreamTransport> transport, ReduceOrder order = ReduceOrder::tree);
+  bool has_streams() const { return streams_ != nullptr; }
+  /// Of a group that has them; the same on all ranks.
+  void set_reduce_order(ReduceOrder order) { streams_->set_order(order); }
 
   /// Matched with the peer's receive in the order of calls. `peer` is another rank of the group.
   Work send(int peer, const Tensor& data);
   Work receive(int peer, const Tensor& data);
+  /// Both, neither of which waits for the other: so rows go round.
+  Work send_receive(int to, const Tensor& own, int from, const Tensor& arriving);
 
   /// out = in of all ranks, combined; out may be in. Reduce-scatter and all-gather in segments; small ones
   /// along a tree, of the same bits.
@@ -113,6 +137,10 @@ class Communicator {
   Work start_on_host(const Call& call, Algorithm algorithm);
   Work start_portions(const Call& call, const std::shared_ptr<DeviceLink>& link,
                       const std::vector<Portion>& portions, const MakeAlgorithm& make);
+  /// enqueue(the group on streams).
+  template <class Enqueue>
+  Work start_on_streams(std::span<const Call> calls, const DeviceLink& link, const Enqueue& enqueue);
+  void check_peer(int peer) const;
   Work start_transfer(OperationKind kind, int peer, const Tensor& data);
   Caller caller() const;
 
@@ -126,8 +154,9 @@ class Communicator {
   int size_;
   std::shared_ptr<Locality> locality_;
   std::size_t bucket_bytes_ = 0;
-  int group_;                  // of the recorder
-  std::int64_t sequence_ = 0;  // of the newest operation but sends and receives
+  std::unique_ptr<StreamGroup> streams_;  // nullptr: device memory goes by messages, too
+  int group_;                             // of the recorder
+  std::int64_t sequence_ = 0;             // of the newest operation but sends and receives
 };
 
 }  // namespace dt::comm

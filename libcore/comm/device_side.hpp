@@ -33,6 +33,7 @@ class DeviceLink {
   /// While operations are started, the context must live.
   explicit DeviceLink(const Context& context, const PortionLimits& limits = {});
   Device device() const { return device_; }
+  Stream computing() const { return compute_; }
   std::size_t portion_bytes() const { return limits_.bytes; }
   /// Of pinned memory at a time.
   std::size_t most_pinned_bytes() const { return pool_->most_in_use_bytes(); }

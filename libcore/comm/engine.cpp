@@ -32,17 +32,17 @@ bool may_go_on(const Operation::Running& running) {
   return running.pending == 0 && (!running.current.ready || running.current.ready());
 }
 
-std::string describe(const Operation& operation) {
-  std::string text = operation_name(operation.kind);
-  if (operation.sequence > 0) text += fmt::format(" {}", operation.sequence);
-  if (operation.kind == OperationKind::send) text += fmt::format(" to rank {}", operation.peer);
-  if (operation.kind == OperationKind::receive) text += fmt::format(" from rank {}", operation.peer);
-  return fmt::format("{} of {} bytes in group {}", text, operation.bytes, operation.group);
+bool has_ended(const StreamOperation& operation) noexcept {
+  try {
+    return operation.end->is_reached();
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 }  // namespace
 
-Engine::Engine(std::shared_ptr<Recorder> recorder) : recorder_(std::move(recorder)) {
+Engine::Engine(std::shared_ptr<Recorder> recorder) : recorder_(std::move(recorder)), streams_(recorder_) {
   DT_CHECK(recorder_ != nullptr, "an engine needs a recorder");
 }
 
@@ -73,11 +73,57 @@ void Engine::start(std::shared_ptr<Operation> operation) {
 }
 
 void Engine::progress() {
-  if (num_operations_ == 0) return;
+  if (num_operations_ == 0 && streams_.is_idle()) return;
   const Lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   throw_if_ended();
   guarded([&] { advance_all(); });
+}
+
+void Engine::start(StreamTransport& transport, Stream stream,
+                   const std::shared_ptr<StreamOperation>& operation, const std::function<void()>& enqueue) {
+  const Lock lock(mutex_);
+  throw_if_ended();
+  guarded([&] {
+    enqueue();
+    operation->end = accelerator().mark(stream);
+  });
+  operation->started_s = monotonic_s();
+  operation->deadline_s = timeout_s_ > 0 ? operation->started_s + timeout_s_ : 0;
+  streams_.add(transport, operation);
+}
+
+void Engine::forget(StreamTransport& transport) noexcept {
+  const Lock lock(mutex_);
+  if (std::uncaught_exceptions() > 0 && streams_.has(transport)) streams_.abort();
+  streams_.leave(transport);
+}
+
+void Engine::wait(const StreamOperation& operation) {
+  ask_until([&] {
+    if (operation.is_done) return true;
+    const Lock lock(mutex_);
+    throw_if_ended();
+    guarded([&] {
+      operation.control->progress();
+      advance_all();
+    });
+    return operation.is_done.load();
+  });
+}
+
+void Engine::abandon(const StreamOperation& operation) noexcept {
+  const Lock lock(mutex_);
+  if (operation.is_done || operation.is_followed || ended_ || has_ended(operation)) return;
+  const bool has_failed = std::uncaught_exceptions() > 0;
+  end(has_failed ? Error(ErrorKind::environment, "communication of this rank has ended",
+                         operation.text + " was given up half-way")
+                 : Error(ErrorKind::internal, "nobody has waited for " + operation.text));
+}
+
+void Engine::check_alive() const {
+  const Lock lock(mutex_);
+  throw_if_ended();
 }
 
 void Engine::wait_until_computed(const Operation& operation) {
@@ -100,7 +146,7 @@ void Engine::wait(Operation& operation) {
   while (!operation.is_done()) {
     Lock lock(mutex_);
     throw_if_ended();
-    DT_CHECK(operation.state != Operation::State::given_up, "{} was given up", describe(operation));
+    DT_CHECK(operation.state != Operation::State::given_up, "{} was given up", to_string(operation));
     bool moved = false;
     guarded([&] { moved = advance_all(); });
     if (operation.is_done()) return;
@@ -141,7 +187,7 @@ void Engine::throw_if_ended() const {
 
 void Engine::throw_late(Operation& operation, double now_s) {
   const Error error(ErrorKind::environment,
-                    fmt::format("{}, step {}, is not done after {:.1f} s", describe(operation),
+                    fmt::format("{}, step {}, is not done after {:.1f} s", to_string(operation),
                                 recorder_->snapshot().step, now_s - operation.started_s),
                     "a rank has not entered it, has died, or the network is stuck");
   // Unwinding frees the buffers.
@@ -167,6 +213,7 @@ void Engine::guarded(const Body& body) {
 
 void Engine::end(const Error& reason) noexcept {
   if (!ended_) ended_.emplace(reason);
+  streams_.abort();
   while (!operations_.empty()) give_up(*operations_.front());
 }
 
@@ -195,7 +242,7 @@ void Engine::give_up(Operation& operation) noexcept {
   static_cast<void>(new std::shared_ptr<Operation>(kept));
   if (!ended_) {
     end(Error(ErrorKind::environment, "communication of this rank has ended",
-              fmt::format("{} was given up half-way", describe(*kept))));
+              fmt::format("{} was given up half-way", to_string(*kept))));
   }
 }
 
@@ -203,7 +250,7 @@ void Engine::abandon(Operation& operation) noexcept {
   const Lock lock(mutex_);
   if (operation.state != Operation::State::under_way) return;
   if (std::uncaught_exceptions() > 0) return give_up(operation);
-  end(Error(ErrorKind::internal, fmt::format("nobody has waited for {}", describe(operation))));
+  end(Error(ErrorKind::internal, fmt::format("nobody has waited for {}", to_string(operation))));
 }
 
 void Engine::forget(const Transport& transport) noexcept {
@@ -219,6 +266,7 @@ void Engine::forget(const Transport& transport) noexcept {
 }
 
 bool Engine::advance_all() {
+  if (!streams_.is_idle()) streams_.look();
   for (const ActiveTransport& active : active_) active.transport->progress();
   bool moved = false;
   for (auto place = operations_.begin(); place != operations_.end();) {

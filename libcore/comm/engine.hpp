@@ -14,7 +14,9 @@
 
 #include "base/error.hpp"
 #include "comm/device_side.hpp"
+#include "comm/operation_name.hpp"
 #include "comm/recorder.hpp"
+#include "comm/streams/watch.hpp"
 #include "comm/transport.hpp"
 
 namespace dt::comm {
@@ -40,7 +42,7 @@ using Chain = std::function<bool(int index, Stage& stage)>;
 
 /// A started operation: chains that run side by side, at most `window` at once. Chain c of every rank of the
 /// group exchanges messages with chain c of the others.
-struct Operation {
+struct Operation : OperationName {
   enum class State { under_way, done, given_up };
   struct Running {
     std::size_t number = 0;  // of the chain
@@ -66,12 +68,6 @@ struct Operation {
   /// wait for memory of those in front: sends to a peer, what is received of it, all else of the group.
   int lane() const { return peer < 0 ? 0 : 1 + 2 * peer + (kind == OperationKind::send ? 0 : 1); }
 
-  // What messages say of it.
-  OperationKind kind = OperationKind::barrier;
-  std::string group;
-  std::int64_t sequence = 0;
-  std::int64_t bytes = 0;
-  int peer = -1;
   Recorder::Ticket ticket = 0;
 
   // The engine's.
@@ -88,8 +84,8 @@ struct Operation {
 /// MPI and TCP make no progress between calls, so operations advance only inside progress(): a rank that
 /// waits for one advances all, and a computing rank polls between kernels. Thread-safe by one lock.
 ///
-/// What a transport throws ends all communication of the rank: every operation is given up, and every later
-/// call throws the same error.
+/// What a transport throws, messages' or streams', ends all communication of the rank: every operation is
+/// given up, and every later call throws the same error.
 class Engine {
  public:
   explicit Engine(std::shared_ptr<Recorder> recorder);
@@ -102,8 +98,9 @@ class Engine {
   double timeout() const { return timeout_s_; }
 
   void start(std::shared_ptr<Operation> operation);
-  /// Advances every operation; cheap where there is none. Never blocks, not even where another thread is
-  /// advancing them.
+  /// Advances every operation, and looks at those of streams; cheap where there is none. Never blocks, not
+  /// even where another thread is advancing them. Errors: what a transport throws, and of an operation on a
+  /// stream that is not done in time.
   void progress();
   /// Blocks until the operation is done. Errors: environment where its time is up, naming it (it is then
   /// given up; others go on); what a transport throws.
@@ -111,6 +108,20 @@ class Engine {
   /// Of an operation that is done: blocks until what it leaves on a device is there. Errors: environment, of
   /// a device that fails or hangs.
   void wait_for_device(Operation& operation);
+  /// What streams carry out by themselves; see progress().
+  StreamWatch& streams() { return streams_; }
+  /// Enqueues it on that stream, and begins to watch it. Errors: those of progress(), what `enqueue` throws.
+  void start(StreamTransport& transport, Stream stream, const std::shared_ptr<StreamOperation>& operation,
+             const std::function<void()>& enqueue);
+  /// Before the transport goes. While an exception unwinds, what is under way is aborted.
+  void forget(StreamTransport& transport) noexcept;
+  /// Blocks until it is done, and advances everything else meanwhile. Errors: as of progress().
+  void wait(const StreamOperation& operation);
+  /// Ends what nobody will wait for: nothing can be taken back from a stream, so all communication of this
+  /// rank ends. Where something that it follows was computed after it, nothing needs to.
+  void abandon(const StreamOperation& operation) noexcept;
+  /// Error: why all communication of this rank has ended, if it has.
+  void check_alive() const;
   /// How long wait() took so far until the device had computed what was waited for: no communication.
   double waited_for_device_s() const;
   bool idle() const;  // nothing is under way
@@ -163,6 +174,7 @@ class Engine {
   void remove_active(Operation& operation);
 
   std::shared_ptr<Recorder> recorder_;
+  StreamWatch streams_;
   mutable std::recursive_mutex mutex_;
   std::list<std::shared_ptr<Operation>> operations_;
   std::vector<ActiveTransport> active_;

@@ -129,7 +129,7 @@ void on_first(const Ranks& ranks, int count, const std::string& name,
   std::optional<SharedError> failure;
   if (takes_part) {
     try {
-      body({*group, ranks.console, ranks.abort, ranks.are_processes, ranks.collectives});
+      body({*group, ranks.console, ranks.abort, ranks.are_processes, ranks.collectives, ranks.streams});
     } catch (const SharedError& error) {
       failure = error;
     }

@@ -1,9 +1,7 @@
 #pragma once
-// What reductions compute with: how elements are stored and in what they are combined.
+// What reductions compute with on the host: how elements are stored and in what they are combined.
 
 #include <cstdint>
-#include <limits>
-#include <type_traits>
 
 #include "base/error.hpp"
 #include "base/half.hpp"
@@ -31,37 +29,6 @@ struct F16 {
   static Storage store(Value value) { return f32_to_f16(value); }
 };
 
-/// Signed overflow is undefined, unsigned wraps.
-template <class T>
-using Wrapping =
-    typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
-
-struct Sum {
-  template <class T>
-  static T apply(T a, T b) {
-    return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
-  }
-};
-struct Product {
-  template <class T>
-  static T apply(T a, T b) {
-    return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
-  }
-};
-// a != a holds for NaN alone; where only b is NaN the comparison fails and b is taken.
-struct Min {
-  template <class T>
-  static T apply(T a, T b) {
-    return (a <= b) | (a != a) ? a : b;
-  }
-};
-struct Max {
-  template <class T>
-  static T apply(T a, T b) {
-    return (a >= b) | (a != a) ? a : b;
-  }
-};
-
 /// visit(Format()) of the dtype. Errors: internal for u8, u16 (no arithmetic is defined).
 template <class Visitor>
 void with_format(DType dtype, const Visitor& visit) {
@@ -87,21 +54,6 @@ void with_format(DType dtype, const Visitor& visit) {
       break;
   }
   throw Error(ErrorKind::internal, fmt::format("{} elements cannot be reduced", dtype_name(dtype)));
-}
-
-/// visit(Op()) of the reduction.
-template <class Visitor>
-void with_reduction(Reduction reduction, const Visitor& visit) {
-  switch (reduction) {
-    case Reduction::sum:
-      return visit(Sum{});
-    case Reduction::product:
-      return visit(Product{});
-    case Reduction::min:
-      return visit(Min{});
-    case Reduction::max:
-      return visit(Max{});
-  }
 }
 
 }  // namespace dt::comm

@@ -32,14 +32,16 @@ SeenGpus look_for_gpus(bool is_wanted) {
 
 std::string to_text(const SeenGpus& seen) {
   Json gpus = Json::array();
-  for (const Gpu& gpu : seen.gpus) gpus.push_back({{"name", gpu.name}, {"id", gpu.id}});
+  for (const Gpu& gpu : seen.gpus)
+    gpus.push_back({{"name", gpu.name}, {"id", gpu.id}, {"address", gpu.address}});
   return Json{{"host", seen.host}, {"gpus", gpus}, {"why_none", seen.why_none}}.dump();
 }
 
 SeenGpus from_text(const std::string& text) {
   const Json json = Json::parse(text);
   SeenGpus seen{.host = json["host"], .gpus = {}, .why_none = json["why_none"]};
-  for (const Json& gpu : json["gpus"]) seen.gpus.push_back({.name = gpu["name"], .id = gpu["id"]});
+  for (const Json& gpu : json["gpus"])
+    seen.gpus.push_back({.name = gpu["name"], .id = gpu["id"], .address = gpu["address"]});
   return seen;
 }
 

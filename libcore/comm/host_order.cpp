@@ -24,7 +24,7 @@ int in_host_order(const Ranks& ranks, const std::string& host, const std::functi
   if (std::is_sorted(order.begin(), order.end())) return body(ranks);
   const auto place = std::find(order.begin(), order.end(), ranks.world.rank()) - order.begin();
   const auto group = ranks.world.split(0, static_cast<int>(place), "by host");
-  return body({*group, ranks.console, ranks.abort, ranks.are_processes, ranks.collectives});
+  return body({*group, ranks.console, ranks.abort, ranks.are_processes, ranks.collectives, ranks.streams});
 }
 
 }  // namespace dt::comm

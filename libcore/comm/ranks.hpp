@@ -13,6 +13,10 @@ namespace mpi {
 class Collectives;
 }
 
+/// Whether memory of GPUs goes between ranks through NCCL (see StreamLibrary), where all have it and a GPU of
+/// their own; or must; or goes by messages.
+enum class StreamWish { never, where_possible, required };
+
 /// This rank among all. The console is rank 0's voice; other ranks only report errors on it.
 struct Ranks {
   Communicator& world;
@@ -23,6 +27,7 @@ struct Ranks {
   bool are_processes = false;
   /// MPI's own operations among these ranks; none where they are threads.
   mpi::Collectives* collectives = nullptr;
+  StreamWish streams = StreamWish::never;
 
   bool is_first() const { return world.rank() == 0; }
 };

@@ -6,11 +6,12 @@
 #include <span>
 
 #include "comm/stream_copy.hpp"
+#include "tensor/reduction.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {
 
-enum class Reduction { sum, product, min, max };
+using dt::Reduction;
 
 /// Where the tree over [begin, end), two at least, divides: [begin, middle) and [middle, end). The first of
 /// them is of the largest power of two that leaves something to the second: so each run of 2ⁿ that begins at

@@ -144,8 +144,8 @@ void first_visible(const Context& context, std::int64_t sequence, std::int64_t p
   check_tensor("first_visible", "first_R", first_R, DType::i32, {first_R.dim(0)});
   if (starts_R) check_tensor("first_visible", "starts_R", starts_R, DType::i32, {first_R.dim(0)});
   const bool is_on_host = context.device() == Device::host();
-  (is_on_host ? reference::first_visible : gpu_kernels().first_visible)(context, sequence, position, window,
-                                                                        starts_R, first_R);
+  (is_on_host ? reference::first_visible : gpu_kernels(context).first_visible)(context, sequence, position,
+                                                                               window, starts_R, first_R);
 }
 
 void document_starts(const Context& context, const Tensor& bounds_N1, const Tensor& first_R) {

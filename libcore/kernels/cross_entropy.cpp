@@ -68,8 +68,8 @@ void cross_entropy_of_parts(const Context& context, const Tensor& parts_N3R, con
                             const Tensor& nll_R) {
   check_parts("cross_entropy_of_parts", parts_N3R, labels_R, nll_R);
   const bool is_host = context.device() == Device::host();
-  (is_host ? reference::cross_entropy_of_parts : gpu_kernels().cross_entropy_of_parts)(context, parts_N3R,
-                                                                                       labels_R, nll_R);
+  (is_host ? reference::cross_entropy_of_parts : gpu_kernels(context).cross_entropy_of_parts)(
+      context, parts_N3R, labels_R, nll_R);
 }
 
 void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,

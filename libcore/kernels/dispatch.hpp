@@ -22,12 +22,12 @@ struct Implementations {
 template <class Function>
 Function* pick(const Implementations<Function>& implementations, const Context& context, const char* kernel,
                DType dtype) {
-  context.poll();
   if (context.device() != Device::host()) {
     DT_CHECK(implementations.gpu != nullptr, "{}: there is no kernel for {}", kernel,
              context.device().to_string());
-    return gpu_kernels().*implementations.gpu;
+    return gpu_kernels(context).*implementations.gpu;
   }
+  context.poll();
   if (dtype == DType::f64) return implementations.reference_f64;
   if (context.reference_only()) {
     DT_CHECK(dtype == DType::f32, "{}: there is no reference kernel for {}", kernel, dtype_name(dtype));

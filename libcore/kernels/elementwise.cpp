@@ -50,7 +50,7 @@ void accumulate(const Context& context, const Tensor& source, const Tensor& targ
 
 void convert(const Context& context, const Tensor& source, const Tensor& target) {
   DT_CHECK(source.numel() == target.numel(), "convert: {} elements into {}", source.numel(), target.numel());
-  if (context.device() != Device::host()) return gpu_kernels().convert(context, source, target);
+  if (context.device() != Device::host()) return gpu_kernels(context).convert(context, source, target);
   const bool has_f64 = source.dtype() == DType::f64 || target.dtype() == DType::f64;
   (has_f64 || context.reference_only() ? reference::convert : cpu::convert)(context, source, target);
 }
@@ -65,7 +65,7 @@ void convert_columns(const Context& context, const ColumnBlock& source, const Co
              block.rows_RS.shape().to_string());
   }
   if (context.device() != Device::host())
-    return gpu_kernels().convert_columns(context, source, target, width);
+    return gpu_kernels(context).convert_columns(context, source, target, width);
   const bool has_f64 = source.rows_RS.dtype() == DType::f64 || target.rows_RS.dtype() == DType::f64;
   (has_f64 || context.reference_only() ? reference::convert_columns : cpu::convert_columns)(context, source,
                                                                                             target, width);
@@ -76,16 +76,18 @@ void copy(const Context& context, const Tensor& source, const Tensor& target) {
   check_alike("copy", source, target);
   if (source.device() == Device::host() && target.device() == Device::host())
     return cpu::copy(context, source, target);
+  context.keep_pace();
   accelerator().copy(context.stream(), target.raw(), source.raw(), source.bytes());
 }
 
 void zero(const Context& context, const Tensor& target) {
   if (target.device() == Device::host()) return cpu::zero(context, target);
+  context.keep_pace();
   accelerator().zero(context.stream(), target.raw(), target.bytes());
 }
 
 void fill(const Context& context, double value, const Tensor& target) {
-  (target.device() == Device::host() ? reference::fill : gpu_kernels().fill)(context, value, target);
+  (target.device() == Device::host() ? reference::fill : gpu_kernels(context).fill)(context, value, target);
 }
 
 void sum_squares_by_block(const Context& context, const Tensor& x, const Tensor& partials_N) {
@@ -100,7 +102,7 @@ void add_exactly(const Context& context, const Tensor& terms_N, const Tensor& di
   constexpr std::size_t num_digits = ExactSum::num_digits + 1;
   check_tensor("add_exactly", "terms_N", terms_N, DType::f64, {terms_N.dim(0)});
   check_tensor("add_exactly", "digits_D", digits_D, DType::i64, {num_digits});
-  if (context.device() != Device::host()) return gpu_kernels().add_exactly(context, terms_N, digits_D);
+  if (context.device() != Device::host()) return gpu_kernels(context).add_exactly(context, terms_N, digits_D);
   ExactSum::add_to_digits(terms_N.span<double>(),
                           std::span<std::int64_t, num_digits>(digits_D.span<std::int64_t>()));
 }

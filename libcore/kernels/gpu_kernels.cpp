@@ -13,6 +13,11 @@ const GpuKernels& gpu_kernels() {
   return *the_kernels;
 }
 
+const GpuKernels& gpu_kernels(const Context& context) {
+  context.keep_pace();
+  return gpu_kernels();
+}
+
 void set_gpu_kernels(const GpuKernels* kernels) {
   the_kernels = kernels;
 }

@@ -4,6 +4,7 @@
 #include "kernels/activation.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/combine.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
@@ -25,6 +26,7 @@ namespace dt::kernels {
   KERNEL(linear_backward_weight)          \
   KERNEL(bias_backward)                   \
   KERNEL(product_library)                 \
+  KERNEL(product_algorithms)              \
   /* activation */                        \
   KERNEL(gelu)                            \
   KERNEL(gelu_backward)                   \
@@ -55,6 +57,8 @@ namespace dt::kernels {
   KERNEL(fill)                            \
   KERNEL(sum_squares_by_block)            \
   KERNEL(add_exactly)                     \
+  /* ranks */                             \
+  KERNEL(combine_ranks)                   \
   /* optimizer */                         \
   KERNEL(adamw)
 
@@ -67,6 +71,8 @@ struct GpuKernels {
 
 /// Errors: internal, where the program has none: nobody made a context of a GPU then.
 const GpuKernels& gpu_kernels();
+/// For one of them to be called: see Context::keep_pace.
+const GpuKernels& gpu_kernels(const Context& context);
 /// Once, before any is asked for; nullptr: none any more.
 void set_gpu_kernels(const GpuKernels* kernels);
 

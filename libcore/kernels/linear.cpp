@@ -77,6 +77,10 @@ std::string product_library() {
   return gpu_kernels().product_library();
 }
 
+std::vector<std::string> product_algorithms() {
+  return gpu_kernels().product_algorithms();
+}
+
 bool cpu_has(Arithmetic arithmetic) {
   return cpu::cpu_has(arithmetic);
 }

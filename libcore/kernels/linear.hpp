@@ -43,6 +43,9 @@ void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& db
 
 /// What multiplies on GPUs, with its version: "cuBLASLt 13.1.0". Errors: environment, where it is missing.
 std::string product_library();
+/// Which of its algorithms that has taken so far in this process, by product, sorted: what bits depend on
+/// beside the versions. A few dozen lines of text.
+std::vector<std::string> product_algorithms();
 
 /// FLOP/s of the fastest of a few large products multiplied in `arithmetic` (of fp32, or of bf16), measured
 /// for about `seconds`.

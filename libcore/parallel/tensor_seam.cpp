@@ -11,21 +11,19 @@ namespace {
 
 class UnderWay final : public model::Exchange {
  public:
-  UnderWay(comm::Work work, comm::Work other, const Groups& groups, double& waited_s)
-      : work_(std::move(work)), other_(std::move(other)), groups_(groups), waited_s_(waited_s) {}
+  UnderWay(comm::Work work, const Groups& groups, double& waited_s)
+      : work_(std::move(work)), groups_(groups), waited_s_(waited_s) {}
   void wait(const Context& context) override {
     const ExposedTime exposed(groups_, waited_s_);
     work_.wait(context);
-    other_.wait(context);
   }
   void wait_host() {
     const ExposedTime exposed(groups_, waited_s_);
     work_.wait_host();
-    other_.wait_host();
   }
 
  private:
-  comm::Work work_, other_;
+  comm::Work work_;
   const Groups& groups_;
   double& waited_s_;
 };
@@ -65,12 +63,11 @@ model::ExchangeHandle TensorSeam::start_gather_each(const Tensor& own, const Ten
 
 model::ExchangeHandle TensorSeam::start_shift(const Tensor& own, const Tensor& arriving) const {
   const int rank = context_->rank(), size = context_->size();
-  comm::Work arrives = context_->receive((rank + size - 1) % size, arriving);
-  return under_way(context_->send((rank + 1) % size, own), std::move(arrives));
+  return under_way(context_->send_receive((rank + 1) % size, own, (rank + size - 1) % size, arriving));
 }
 
-model::ExchangeHandle TensorSeam::under_way(comm::Work work, comm::Work other) const {
-  auto exchange = std::make_unique<UnderWay>(std::move(work), std::move(other), groups_, waited_s_);
+model::ExchangeHandle TensorSeam::under_way(comm::Work work) const {
+  auto exchange = std::make_unique<UnderWay>(std::move(work), groups_, waited_s_);
   if (!overlaps_) exchange->wait_host();
   return exchange;
 }

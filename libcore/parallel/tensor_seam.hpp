@@ -32,7 +32,7 @@ class TensorSeam final : public model::Seam {
 
  private:
   /// Until both are done.
-  model::ExchangeHandle under_way(comm::Work work, comm::Work other = {}) const;
+  model::ExchangeHandle under_way(comm::Work work) const;
 
   const Groups& groups_;
   comm::Communicator* tensor_;

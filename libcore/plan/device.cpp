@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "comm/exchange.hpp"
-#include "comm/gpus.hpp"
+#include "comm/streams/choose.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/linear.hpp"
 #include "plan/precision.hpp"
@@ -11,6 +11,13 @@
 namespace dt::plan {
 
 namespace {
+
+// For so long a GPU is waited for: less than for other ranks, so that of a GPU that hangs its own rank says
+// so before those that wait for that rank.
+constexpr double of_comm_timeout = 0.8;
+// Where GPUs wait for each other, though, whom they wait for is for the watchdog to say, and after it the
+// engine.
+constexpr double after_comm_timeout_s = 60;
 
 /// Error{usage}: what CPUs alone can be told.
 void check_options_of_gpus(const Settings& settings) {
@@ -30,6 +37,15 @@ void check_options_of_cpus(const Settings& settings) {
               fmt::format("--matmul tf32 is how GPUs multiply fp32, and --device {} computes on {}",
                           settings.device, settings.device == "cpu" ? "CPUs" : "the CPUs of these hosts"),
               "give --matmul auto, or --device cuda where ranks have GPUs");
+}
+
+/// Error{usage}: it would have no effect.
+void check_reduce_order(const comm::Ranks& ranks, const Settings& settings, const Launch& launch) {
+  comm::together(ranks.world, [&] {
+    if (settings.reduce_order == "free" && launch.streams.empty())
+      throw Error(ErrorKind::usage, "--reduce-order free is NCCL's, through which these ranks do not talk",
+                  "give --reduce-order tree, or --comm nccl and a GPU for each rank");
+  });
 }
 
 }  // namespace
@@ -52,20 +68,45 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
     if (launch.device == Device::host()) return check_options_of_cpus(settings);
     if (world.rank() >= num_ranks) return;
     check_options_of_gpus(settings);
-    accelerator().set_time_limit(settings.comm_timeout.seconds);
     launch.gpu = accelerator().gpus().at(static_cast<std::size_t>(launch.device.index()));
     attention = kernels::attention_library();
     launch.gpu.software +=
         fmt::format(", {}, {}", kernels::product_library(), attention.empty() ? "no cuDNN" : attention);
     launch.gpu_free_bytes = accelerator().free_bytes(launch.device);
   });
+  std::vector<std::string> software = comm::gather_texts(world, launch.gpu.software);
+  software.resize(static_cast<std::size_t>(num_ranks));
   if (!choice.announcement.empty()) ranks.console.info("{}", choice.announcement);
   for (const std::string& warning : choice.warnings) ranks.console.warn("{}", warning);
+  const comm::StreamChoice streams = comm::choose_streams(ranks, choice, seen, num_ranks);
+  launch.streams = streams.library;
+  if (!streams.library.empty()) ranks.console.info("between GPUs: {}", streams.library);
+  if (!streams.why_not.empty())
+    ranks.console.warn("messages between GPUs go through their hosts' memory, which is slow: {}",
+                       streams.why_not);
+  if (launch.device != Device::host()) {
+    const double seconds = settings.comm_timeout.seconds;
+    accelerator().set_time_limit(launch.streams.empty() ? of_comm_timeout * seconds
+                                                        : seconds + after_comm_timeout_s);
+  }
+  check_reduce_order(ranks, settings, launch);
   if (launch.device != Device::host() && attention.empty())
     ranks.console.warn(
         "there is no cuDNN (9 or newer), or dt was built without: slower kernels compute attention in 16 "
         "bits");
+  const std::string difference = difference_of_software(software, seen);
+  if (!difference.empty()) ranks.console.warn("{}", difference);
   return launch;
+}
+
+std::string difference_of_software(const std::vector<std::string>& of_ranks,
+                                   const std::vector<comm::SeenGpus>& seen) {
+  for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
+    if (of_ranks[rank] == of_ranks[0]) continue;
+    return fmt::format("{} has {}, and {} has {}: bits may differ from those of nodes that are alike",
+                       seen[0].host, of_ranks[0], seen[rank].host, of_ranks[rank]);
+  }
+  return {};
 }
 
 }  // namespace dt::plan

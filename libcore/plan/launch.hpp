@@ -2,6 +2,7 @@
 // How this rank was started: with whom, and what of its host is its own.
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -19,6 +20,7 @@ struct Launch {
   // Where that is a GPU:
   Gpu gpu{};
   std::size_t gpu_free_bytes = 0;  // before any rank of this job has allocated
+  std::string streams{};           // through what ranks' GPUs talk: see comm::choose_streams
   int gpus_per_node = 0;           // that ranks compute on, each as many; of the node with the fewest
   // Of each rank, the number of its host and of its GPU among all that have ranks; of a launch on paper
   // without any, as the numbers above say.

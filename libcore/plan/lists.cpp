@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/ranges.h>
 
+#include "comm/streams/library.hpp"
 #include "parallel/validator.hpp"
 
 namespace dt::plan {
@@ -52,6 +53,9 @@ std::string describe_stage(const Plan& plan, int stage) {
 
 std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicator& world) {
   world.engine().recorder().set_duty(describe_stage(plan, plan.place.pp));
+  if (!plan.launch.streams.empty() && !world.has_streams())
+    world.set_streams(comm::stream_library()->open(world, plan.device, plan.comm_timeout_s),
+                      plan.reduce_order);
   return std::make_unique<parallel::Groups>(plan.layout, world, parallel::channels_of(pipeline_of(plan)),
                                             plan.spec.key_value_heads);
 }

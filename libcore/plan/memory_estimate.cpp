@@ -59,6 +59,17 @@ std::size_t most_arriving_bytes(const Plan& plan, std::size_t most) {
   return plan.comm_bucket_bytes > 0 ? std::min(most, plan.comm_bucket_bytes) : most;
 }
 
+/// Of each group that sums on streams so much (see comm::StreamGroup).
+std::size_t combining_bytes(const Plan& plan, const parallel::LocalTable& local) {
+  const model::Layout& layout = plan.layout;
+  const bool has_data = layout.data_ranks() > 1;
+  const bool has_shared_heads = plan.spec.key_value_heads > 1 && plan.spec.key_value_heads < layout.tp;
+  const int groups = (has_data ? 1 : 0) + (has_data && layout.zero > 0 && local.num_replicas() > 1 ? 1 : 0) +
+                     (layout.tp > 1 ? 1 : 0) + (has_shared_heads ? 1 : 0) + (layout.cp > 1 ? 1 : 0);
+  const std::size_t each = comm::Communicator::stream_staging_bytes(plan.comm_bucket_bytes);
+  return static_cast<std::size_t>(groups) * each;
+}
+
 /// Whether there are ranks that do not write their share of a checkpoint themselves.
 bool has_others_write(const Plan& plan) {
   const int per_node = plan.launch.ranks_per_node;  // 0: nodes have different numbers of ranks
@@ -72,7 +83,10 @@ MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   memory.batches = batch_bytes(plan);
   if (plan.saves_in_background || has_others_write(plan) || plan.device != Device::host())
     memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
-  memory.arriving = most_arriving_bytes(plan, most_under_way_bytes(plan, local, memory.storage));
+  if (!plan.launch.streams.empty())
+    memory.combining = combining_bytes(plan, local);
+  else
+    memory.arriving = most_arriving_bytes(plan, most_under_way_bytes(plan, local, memory.storage));
   return memory;
 }
 
@@ -129,7 +143,8 @@ std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
     MemoryEstimate& memory = stages.emplace_back(held_bytes(plan, local));
     memory.activations = static_cast<std::size_t>(parallel::most_held_bytes(list, bytes)) +
                          scratch_bytes(plan, units, local.units());
-    if (plan.device != Device::host()) memory.pinned = most_pinned_bytes(plan, local, list);
+    if (plan.device != Device::host() && plan.launch.streams.empty())
+      memory.pinned = most_pinned_bytes(plan, local, list);
   }
   return stages;
 }

@@ -15,11 +15,12 @@ struct MemoryEstimate {
   std::size_t activations = 0;  // the most that the rank's list makes it hold, and what kernels work in
   std::size_t batches = 0;
   std::size_t copy = 0;  // of the state, to be written in the background, by another rank or from a device
-  std::size_t arriving = 0;  // in messages of other ranks
-  std::size_t pinned = 0;    // of messages of a GPU's memory, which pass through the host's
+  std::size_t arriving = 0;   // in messages of other ranks
+  std::size_t combining = 0;  // on a GPU, of what comes through streams to be summed
+  std::size_t pinned = 0;     // of messages of a GPU's memory, which pass through the host's
   std::size_t total() const { return on_device() + beside_device(); }
   /// Where a rank computes on a GPU: what lies there beside its batch, and what its host holds for it.
-  std::size_t on_device() const { return storage.total() + activations; }
+  std::size_t on_device() const { return storage.total() + activations + combining; }
   std::size_t beside_device() const { return batches + copy + arriving + pinned; }
 };
 

@@ -59,6 +59,8 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mi
   plan.recompute = parse_recompute(s.recompute);
   plan.launch = launch;
   plan.device = launch.device;
+  if (s.reduce_order == "free") plan.reduce_order = comm::ReduceOrder::free;
+  plan.comm_timeout_s = s.comm_timeout.seconds;
   plan.threads = static_cast<int>(s.threads.value_or(launch.cores));
   plan.seed = static_cast<std::uint64_t>(s.seed);
   plan.sequence_length = s.sequence_length.value_or(spec.max_positions);

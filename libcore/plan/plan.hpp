@@ -40,6 +40,8 @@ struct Plan {
   bool overlap = true;
   int tp_chunks = 1;  // of rows, in which layers that ranks share are exchanged
   std::size_t comm_bucket_bytes = 0;
+  comm::ReduceOrder reduce_order = comm::ReduceOrder::tree;  // of GPUs that talk through NCCL
+  double comm_timeout_s = 0;
   Device device = Device::host();  // that this rank computes on
   int threads = 1;
   std::uint64_t seed = 0;

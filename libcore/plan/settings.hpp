@@ -50,6 +50,7 @@ struct Settings {
   std::string precision = "fp32";
   std::string grad_dtype = "fp32";
   std::string reduce_dtype = "fp32";
+  std::string reduce_order = "tree";
   std::string matmul = "auto";
   std::string device = "auto";
   std::optional<double> loss_scale;

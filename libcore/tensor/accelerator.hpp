@@ -21,6 +21,8 @@ class Mark {
   /// Never blocks; who asks again and again will hear that it is. Errors: environment, of work that has
   /// failed, and where the accelerator's time limit has passed since the mark was made.
   virtual bool is_reached() = 0;
+  /// What `stream` is given from now on begins after this point.
+  virtual void hold_back(Stream stream) = 0;
 };
 
 /// A GPU, as its driver tells.
@@ -41,6 +43,8 @@ class Accelerator {
   /// Those that this program may see, by index. Errors: environment, why there are none.
   virtual std::vector<Gpu> gpus() = 0;
   virtual std::size_t free_bytes(Device device) = 0;
+  /// Makes it the one that libraries go to which this thread calls.
+  virtual void select(Device device) = 0;
   /// For how long work of a device may be waited for (0, as at first: for ever). Whoever waits longer, for it
   /// or a mark, fails: environment, naming the device and the stream's work. Then nobody waits any more, and
   /// memory that the device may still touch is never given back.

@@ -3,12 +3,14 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "tensor/accelerator.hpp"
 #include "tensor/arena.hpp"
 #include "tensor/arithmetic.hpp"
 #include "tensor/device.hpp"
+#include "tensor/run_ahead.hpp"
 
 namespace dt {
 
@@ -16,7 +18,14 @@ namespace dt {
 class Context {
  public:
   Context(int threads, Device device) : threads_(threads), device_(device), scratch_(device) {
-    if (device != Device::host()) stream_.emplace(device, "computing");
+    if (device == Device::host()) return;
+    stream_.emplace(device, "computing");
+    ahead_.emplace(*stream_);
+  }
+  /// Beside that with which a rank computes, of a GPU: for `work`, which is not waited for before more is
+  /// enqueued.
+  Context(Device device, const std::string& work) : threads_(1), device_(device), scratch_(device) {
+    stream_.emplace(device, work);
   }
   Context(const Context&) = delete;
 
@@ -25,11 +34,9 @@ class Context {
   /// Where a device that is not the host enqueues what it is given.
   Stream stream() const { return stream_ ? Stream(*stream_) : nullptr; }
   Arena& scratch() const { return scratch_; }
-  /// Until all is done that it was given. Errors: environment, of a device that fails or hangs (see
-  /// Accelerator::set_time_limit).
-  void finish() const {
-    if (stream_) accelerator().wait(*stream_);
-  }
+  /// Until all is done that it was given; polls meanwhile. Errors: environment, of a device that fails or
+  /// hangs (see Accelerator::set_time_limit); what polling throws.
+  void finish() const;
   /// Run the reference kernels (plain loops) also where faster ones exist, on a GPU dt's own also where a
   /// library has one; for tests and proofs.
   bool reference_only() const { return reference_only_; }
@@ -44,6 +51,12 @@ class Context {
     if (poll_) poll_();
   }
   void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }
+  /// Before each kernel and copy, by the same thread: polls, and waits where the device is far behind.
+  /// Errors: as of finish.
+  void keep_pace() const {
+    poll();
+    if (ahead_) ahead_->next([this] { poll(); });
+  }
 
  private:
   int threads_;
@@ -53,6 +66,7 @@ class Context {
   std::function<void()> poll_;
   mutable Arena scratch_;
   std::optional<OwnStream> stream_;  // after the arena: its work goes first
+  mutable std::optional<RunAhead> ahead_;
 };
 
 }  // namespace dt

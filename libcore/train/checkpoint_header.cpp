@@ -6,7 +6,8 @@
 namespace dt::train {
 
 checkpoint::Manifest checkpoint_header(const plan::Plan& plan, const checkpoint::TrainingState& state,
-                                       const run::Generation& generation) {
+                                       const run::Generation& generation,
+                                       const std::vector<std::string>& gpu_products) {
   checkpoint::Manifest manifest;
   manifest.state = state;
   manifest.state.global_batch = plan.global_batch;
@@ -16,7 +17,7 @@ checkpoint::Manifest checkpoint_header(const plan::Plan& plan, const checkpoint:
   if (plan.precision.compute == DType::bf16 && plan.device == Device::host())
     manifest.state.matmul = arithmetic_name(plan.arithmetic);
   manifest.state.schedule = describe_schedule(plan.schedule);
-  manifest.state.conditions = describe_conditions(plan);
+  manifest.state.conditions = describe_conditions(plan, gpu_products);
   manifest.model = plan.spec;
   manifest.mesh = plan.layout;
   manifest.generation = generation.number;

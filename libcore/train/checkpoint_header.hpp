@@ -6,7 +6,9 @@
 
 namespace dt::train {
 
+/// `gpu_products`: see describe_conditions.
 checkpoint::Manifest checkpoint_header(const plan::Plan& plan, const checkpoint::TrainingState& state,
-                                       const run::Generation& generation);
+                                       const run::Generation& generation,
+                                       const std::vector<std::string>& gpu_products);
 
 }  // namespace dt::train

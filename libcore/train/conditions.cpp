@@ -33,34 +33,37 @@ std::string_view matmul_of(const plan::Plan& plan) {
 
 }  // namespace
 
-std::string describe_conditions(const plan::Plan& plan) {
+std::string describe_conditions(const plan::Plan& plan, const std::vector<std::string>& gpu_products) {
   const bool is_host = plan.device == Device::host();
-  return Json{{"device", is_host ? "cpu" : "cuda"},
-              {"gpu", plan.launch.gpu.name},
-              {"gpu_software", plan.launch.gpu.software},
-              {"threads", plan.threads},
-              {"precision", plan::precision_name(plan.precision.compute)},
-              {"grad_dtype", plan::precision_name(plan.precision.gradient)},
-              {"matmul", matmul_of(plan)},
-              {"row_chunks", is_host ? 1 : plan.tp_chunks},  // CPUs' products do not care for rows
-              {"tp", plan.layout.tp},
-              {"cp", plan.layout.cp},
-              {"sequence_parallel", plan.layout.sequence_parallel},
-              {"micro_batch", plan.micro_batch},
-              {"global_batch", plan.global_batch},
-              {"grad_lanes", plan.grad_lanes},
-              {"reduce_dtype", plan::precision_name(plan.precision.wire())},
-              {"gradient_sum", plan.gradient_sum()},
-              {"beta1", plan.adamw.beta1},
-              {"beta2", plan.adamw.beta2},
-              {"adam_eps", plan.adamw.eps},
-              {"weight_decay", plan.adamw.weight_decay},
-              {"clip_norm", plan.clip_norm},
-              {"mask_documents", plan.mask_documents},
-              {"instruction_set", instruction_set()},
-              {"build", build_description()},
-              {"program", to_hex(executable_digest())}}
-      .dump();
+  Json conditions{
+      {"device", is_host ? "cpu" : "cuda"},
+      {"gpu", plan.launch.gpu.name},
+      {"gpu_software", plan.launch.gpu.software},
+      {"threads", plan.threads},
+      {"precision", plan::precision_name(plan.precision.compute)},
+      {"grad_dtype", plan::precision_name(plan.precision.gradient)},
+      {"matmul", matmul_of(plan)},
+      {"row_chunks", is_host ? 1 : plan.tp_chunks},  // CPUs' products do not care for rows
+      {"tp", plan.layout.tp},
+      {"cp", plan.layout.cp},
+      {"sequence_parallel", plan.layout.sequence_parallel},
+      {"micro_batch", plan.micro_batch},
+      {"global_batch", plan.global_batch},
+      {"grad_lanes", plan.grad_lanes},
+      {"reduce_dtype", plan::precision_name(plan.precision.wire())},
+      {"reduce_order", plan.reduce_order == comm::ReduceOrder::tree ? "tree" : plan.launch.streams},
+      {"gradient_sum", plan.gradient_sum()},
+      {"beta1", plan.adamw.beta1},
+      {"beta2", plan.adamw.beta2},
+      {"adam_eps", plan.adamw.eps},
+      {"weight_decay", plan.adamw.weight_decay},
+      {"clip_norm", plan.clip_norm},
+      {"mask_documents", plan.mask_documents},
+      {"instruction_set", instruction_set()},
+      {"build", build_description()},
+      {"program", to_hex(executable_digest())}};
+  if (!gpu_products.empty()) conditions["gpu_products"] = gpu_products;
+  return conditions.dump();
 }
 
 std::string describe_schedule(const optim::Schedule& s) {

@@ -9,8 +9,8 @@
 namespace dt::train {
 
 /// A JSON object: threads a rank, batches, the optimizer's constants, instruction set, the program's digest,
-/// ….
-std::string describe_conditions(const plan::Plan& plan);
+/// …; and, once they are known, by which algorithms GPUs multiply.
+std::string describe_conditions(const plan::Plan& plan, const std::vector<std::string>& gpu_products = {});
 
 /// The learning rate's way, as a JSON object.
 std::string describe_schedule(const optim::Schedule& schedule);

@@ -114,6 +114,7 @@ Json describe(const plan::Settings& settings, const plan::Plan& plan, const data
   json["host_memory_bytes"] = plan::host_memory_bytes(plan, stages);
   if (plan.device != Device::host()) {
     json["pinned_bytes"] = memory.pinned;
+    json["combining_bytes"] = memory.combining;
     json["gpu"] = plan.launch.gpu.name;
     json["gpu_memory_bytes"] = plan::gpu_memory_bytes(plan);
   }

@@ -28,7 +28,9 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
   if (plan.device != Device::host() && purpose == Purpose::training) take_scratch(plan);
   executor_.set_overlap(plan.overlap);
   seam_.set_overlap(plan.overlap);
-  if (!groups.is_alone() && plan.overlap) context_.set_poll([this] { executor_.poll(); });
+  const bool has_streams =
+      groups.control() && groups.control()->has_streams();  // of which somebody must hear
+  if (!groups.is_alone() && (plan.overlap || has_streams)) context_.set_poll([this] { executor_.poll(); });
   std::vector<std::int32_t> positions;
   for (std::int64_t i = 0; i < num_positions_; ++i)
     positions.push_back(static_cast<std::int32_t>(i % plan.sequence_length));

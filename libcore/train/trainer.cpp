@@ -11,6 +11,7 @@
 #include "tensor/host_tensor.hpp"
 #include "train/checkpoint_header.hpp"
 #include "train/evaluation.hpp"
+#include "train/gpu_products.hpp"
 #include "train/non_finite.hpp"
 #include "train/state_io.hpp"
 
@@ -182,7 +183,9 @@ void Trainer::save(bool goes_on) {
   const bool in_background = goes_on && plan_.saves_in_background;
   const bool is_local = goes_on && is_local_due();
   run::SaveTarget& target = is_local ? static_cast<run::SaveTarget&>(*local_target_) : shared_target_;
-  saver_.begin(target, checkpoint_header(plan_, state_, generation_), in_background);
+  const bool is_on_gpus = plan_.device != Device::host();
+  const auto products = is_on_gpus ? gpu_products(ranks_.world) : std::vector<std::string>();
+  saver_.begin(target, checkpoint_header(plan_, state_, generation_, products), in_background);
   if (!is_local) saved_step_ = state_.step;
   if (!in_background) finish_saving();
 }

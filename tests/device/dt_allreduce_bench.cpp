@@ -4,10 +4,19 @@
 #include "cmd/dt-allreduce-bench/options.hpp"
 #include "cmd/dt-allreduce-bench/run.hpp"
 #include "device/test_device.hpp"
+#ifdef DT_NCCL
+#include "comm/nccl/use.hpp"
+#include "device/nccl/stand_in.hpp"
+#endif
 
 int main(int argc, char** argv) {
   using namespace dt::allreduce_bench;
   const dt::test_device::Use device(1);
+  dt::accelerator().set_time_limit(60);
+#ifdef DT_NCCL
+  dt::comm::nccl::set_functions(&dt::test_device::nccl_stand_in());
+  dt::comm::nccl::use_nccl();
+#endif
   Options options;
   dt::OptionTable table("dt-allreduce-bench", "on the test device.");
   declare(table, options);

@@ -1,7 +1,8 @@
 // dt-train as it is, on the test device: DT_TEST_DEVICE_SEED says in what order it works;
 // DT_TEST_DEVICE_COUNTS names a file for what the host asked of it (of ranks that were started together, a
 // file each: with .RANK after the name, but for the first); DT_TEST_DEVICE_ERROR and DT_TEST_DEVICE_HANG say
-// which kernel fails or never ends.
+// which kernel fails or never ends, DT_TEST_NCCL_ERROR and DT_TEST_NCCL_HANG which of NCCL's operations,
+// which is played, too. DT_TEST_DEVICE_GPUS: how many GPUs there are.
 
 #include <cstdlib>
 #include <fstream>
@@ -13,6 +14,10 @@
 #include "cmd/dt-train/options.hpp"
 #include "cmd/dt-train/run.hpp"
 #include "device/test_device.hpp"
+#ifdef DT_NCCL
+#include "comm/nccl/use.hpp"
+#include "device/nccl/stand_in.hpp"
+#endif
 
 namespace {
 
@@ -24,12 +29,27 @@ void break_as_asked(dt::test_device::Use& device) {
     device.break_at(std::stoll(kernel), Fault::hang);
 }
 
+#ifdef DT_NCCL
+void play_nccl() {
+  using dt::test_device::NcclFault;
+  if (const char* const operation = std::getenv("DT_TEST_NCCL_ERROR"))
+    dt::test_device::break_nccl_at(std::stol(operation), NcclFault::error);
+  if (const char* const operation = std::getenv("DT_TEST_NCCL_HANG"))
+    dt::test_device::break_nccl_at(std::stol(operation), NcclFault::hang);
+  dt::comm::nccl::set_functions(&dt::test_device::nccl_stand_in());
+  dt::comm::nccl::use_nccl();
+}
+#endif
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const char* const seed = std::getenv("DT_TEST_DEVICE_SEED");
   dt::test_device::Use device(seed ? std::stoull(seed) : 1);
   break_as_asked(device);
+#ifdef DT_NCCL
+  play_nccl();
+#endif
   dt::hold_stop_signals();
   dt::plan::Settings settings;
   dt::OptionTable options = dt::train_tool::make_options(settings);

@@ -3,6 +3,9 @@
 #include "kernels/cuda/products.hpp"
 
 #include <bit>
+#include <mutex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "device/test_device.hpp"
@@ -116,6 +119,21 @@ void multiply(const kernels::cuda::Product& p, Arithmetic arithmetic) {
   output.write(p.output_MN);
 }
 
+std::mutex mutex;
+std::set<std::string> products;
+
+/// What cuBLASLt chooses an algorithm for, all the same one here.
+void note(const kernels::cuda::Product& p) {
+  const std::lock_guard lock(mutex);
+  products.insert(fmt::format("{} {} · {}: in loops", dtype_name(p.left.stored.dtype()),
+                              p.left.stored.shape().to_string(), p.right.stored.shape().to_string()));
+}
+
+std::vector<std::string> products_so_far() {
+  const std::lock_guard lock(mutex);
+  return {products.begin(), products.end()};
+}
+
 }  // namespace
 
 }  // namespace dt::test_device
@@ -124,6 +142,7 @@ namespace dt::kernels::cuda {
 
 void multiply(const Context& context, const Product& product) {
   test_device::check(product);
+  test_device::note(product);
   test_device::enqueue(context, {"multiply", {}, 1, 0, [product, arithmetic = context.arithmetic()] {
                                    test_device::multiply(product, arithmetic);
                                  }});
@@ -131,6 +150,10 @@ void multiply(const Context& context, const Product& product) {
 
 std::string product_library() {
   return "reference products";
+}
+
+std::vector<std::string> product_algorithms() {
+  return test_device::products_so_far();
 }
 
 }  // namespace dt::kernels::cuda

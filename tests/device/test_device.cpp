@@ -70,17 +70,17 @@ class TestDevice final : public Accelerator {
   explicit TestDevice(std::uint64_t seed) : random_(seed) {}
 
   std::vector<Gpu> gpus() override {
-    const Gpu first{.name = "test device",
-                    .id = "test-0",
-                    .address = "test:0",
-                    .memory_bytes = memory_bytes,
-                    .software = "fibers"};
-    Gpu second = first;
-    second.id = "test-1";
-    second.address = "test:1";
-    return {first, second};
+    const Gpu first{.name = "test device", .memory_bytes = memory_bytes, .software = "fibers"};
+    const char* const count = std::getenv("DT_TEST_DEVICE_GPUS");
+    std::vector<Gpu> gpus(count != nullptr ? std::stoul(count) : 2, first);
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      gpus[i].id = fmt::format("test-{}", i);
+      gpus[i].address = fmt::format("test:{}", i);
+    }
+    return gpus;
   }
   std::size_t free_bytes(Device) override { return memory_bytes; }
+  void select(Device) override {}
   void set_time_limit(double seconds) override { limit_.set(seconds); }
 
   std::byte* allocate(Device, std::size_t bytes) override {
@@ -94,9 +94,9 @@ class TestDevice final : public Accelerator {
     memories_.emplace(begin, std::move(memory));
     return begin;
   }
-  void release(Device, std::byte* memory) override {
+  void release(Device of, std::byte* memory) override {
+    settle(of);
     const Lock lock(mutex_);
-    run_until([] { return false; });
     const auto place = memories_.find(memory);
     counts_.bytes -= place->second->bytes();
     memories_.erase(place);
@@ -112,8 +112,8 @@ class TestDevice final : public Accelerator {
     return &streams_.emplace_back(StreamState{{}, device, work});
   }
   void close(Stream stream) override {
+    settle(stream->device);
     const Lock lock(mutex_);
-    run_until([&] { return stream->work.empty(); });
     streams_.remove_if([&](const StreamState& state) { return &state == stream; });
   }
 
@@ -125,17 +125,19 @@ class TestDevice final : public Accelerator {
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
     const Lock lock(mutex_);
     if (has(from) && !has(to)) ++counts_.reads;
-    enqueue(stream, {[=] { std::memcpy(to, from, bytes); }});
+    enqueue(stream, {[=] {
+              if (bytes > 0) std::memcpy(to, from, bytes);  // of nothing the address may be null
+            }});
   }
   void zero(Stream stream, std::byte* memory, std::size_t bytes) override {
-    enqueue(stream, {[=] { std::memset(memory, 0, bytes); }});
+    enqueue(stream, {[=] {
+              if (bytes > 0) std::memset(memory, 0, bytes);
+            }});
   }
   std::unique_ptr<Mark> mark(Stream stream) override {
     return std::make_unique<TestMark>(*this, *stream, end_of(stream));
   }
-  void follow(Stream stream, Stream other) override {
-    enqueue(stream, {[] {}, [is_over = end_of(other)] { return *is_over; }});
-  }
+  void follow(Stream stream, Stream other) override { hold_back(stream, end_of(other)); }
   void wait(Stream stream) override {
     {
       const Lock lock(mutex_);
@@ -190,6 +192,7 @@ class TestDevice final : public Accelerator {
       if (!*is_over_ && device_.limit_.is_over(made_s_)) device_.limit_.fail(made_s_, name_of(of_), work_);
       return *is_over_;
     }
+    void hold_back(Stream stream) override { device_.hold_back(stream, is_over_); }
 
    private:
     TestDevice& device_;
@@ -209,6 +212,28 @@ class TestDevice final : public Accelerator {
   bool has(const std::byte* address) const {
     const auto after = memories_.upper_bound(const_cast<std::byte*>(address));
     return after != memories_.begin() && std::prev(after)->second->has(address);
+  }
+
+  /// Until all is done that streams of that device were given, as far as others do their part in time.
+  void settle(Device of) {
+    std::vector<std::unique_ptr<Mark>> ends;
+    {
+      const Lock lock(mutex_);
+      run_until([] { return false; });
+      if (!limit_.is_set()) return;
+      for (StreamState& stream : streams_) {
+        if (stream.device == of && !stream.work.empty() && !failed_) ends.push_back(mark(&stream));
+      }
+    }
+    try {
+      for (const auto& end : ends) ask_until([&] { return end->is_reached(); });
+    } catch (const Error&) {
+      // Who waits for it is told.
+    }
+  }
+
+  void hold_back(Stream stream, IsOver until) {
+    enqueue(stream, {[] {}, [until = std::move(until)] { return *until; }});
   }
 
   IsOver end_of(Stream stream) {
@@ -293,6 +318,10 @@ void Use::break_at(std::int64_t kernel, Fault fault) {
 
 int Use::times() {
   return num_uses;
+}
+
+void enqueue(Stream stream, std::function<bool()> is_over) {
+  device->enqueue(stream, {[] {}, std::move(is_over)});
 }
 
 void enqueue(const Context& context, Launch launch) {

@@ -5,6 +5,7 @@
 // machine without a GPU. Ranks that are threads share it: while one waits, the others might touch its memory.
 
 #include <cstdint>
+#include <functional>
 
 #include "device/fiber_block.hpp"
 #include "tensor/context.hpp"
@@ -38,5 +39,7 @@ class Use {
 
 /// Puts it at the end of the context's stream.
 void enqueue(const Context& context, Launch launch);
+/// The same of what others have a part in: it is done when it says so, asked while the device works.
+void enqueue(Stream stream, std::function<bool()> is_over);
 
 }  // namespace dt::test_device

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # gpu-check.sh [SECTION...]: what dt promises of GPUs, tried on this machine's first one in less than nine minutes, without network.
-# Sections, all by default: kernels sanitizer training layouts checkpoints bench. Ends with a table; exit status 1 if a check failed.
+# Sections, all by default: kernels sanitizer training layouts checkpoints nccl bench. Ends with a table; exit status 1 if a check failed.
 # What is not there (a GPU, compute-sanitizer, a python with torch) is skipped, and said. TORCH_PYTHON names a python that has torch;
 # DT_GPU_CHECK_LOGS a folder for what the checks printed (default: gpu-check-logs in the working directory).
 set -uo pipefail
@@ -8,7 +8,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "${DT_GPU_CHECK_LOGS:=gpu-check-logs}" || exit 1
 logs=$(cd "$DT_GPU_CHECK_LOGS" && pwd)
 rm -f "$logs"/[0-9][0-9][0-9]*.{log,row}
-all_sections=(kernels sanitizer training layouts checkpoints bench)
+all_sections=(kernels sanitizer training layouts checkpoints nccl bench)
 overall_s=530 # for all of it
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-check-XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -82,7 +82,7 @@ export -f case_of
 find_cuda_libraries() {
   local library folder packages
   packages=$("${TORCH_PYTHON:-python3}" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null)
-  for library in 'libcublasLt.so.1[23]' 'libcudnn.so.9' 'libcudart.so.1[23]' 'libnvrtc.so.1[23]'; do
+  for library in 'libcublasLt.so.1[23]' 'libcudnn.so.9' 'libcudart.so.1[23]' 'libnvrtc.so.1[23]' 'libnccl.so.2'; do
     if ldconfig -p 2>/dev/null | grep -q "$library"; then continue; fi
     for folder in /usr/local/cuda*/lib64 /usr/local/cuda*/targets/*/lib "${packages:-/usr/local/lib/python3/dist-packages}"/nvidia/*/lib; do
       if compgen -G "$folder/$library" >/dev/null; then
@@ -170,6 +170,26 @@ layouts() {
 
 checkpoints() {
   check "checkpoints: CPU to GPU to CPU" "same bits" 60 bash -c 'case_of dt-train/device_checkpoints.sh'
+}
+
+# has_library NAME: where the loader looks.
+has_library() {
+  local folders folder
+  if ldconfig -p 2>/dev/null | grep -q "$1"; then return; fi
+  IFS=: read -r -a folders <<<"${LD_LIBRARY_PATH:-}"
+  for folder in "${folders[@]}"; do
+    [[ ! -e $folder/$1 ]] || return 0
+  done
+  return 1
+}
+
+# Ranks as threads, each on a GPU; on one GPU several where NCCL is 2.30 or newer and NCCL_MULTI_RANK_GPU_ENABLE=1.
+nccl() {
+  if has_library libnccl.so.2; then
+    check "sums of ranks over NCCL, in dt's order" "the bits of messages" 120 "$here/bin/gpu_comm" '[nccl]'
+  else
+    row "sums of ranks over NCCL, in dt's order" "the bits of messages" "there is no libnccl.so.2" skipped
+  fi
 }
 
 # A python that has torch and sees the GPU with it.

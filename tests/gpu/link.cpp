@@ -17,6 +17,7 @@ class NoDevice final : public dt::Accelerator {
  public:
   std::vector<dt::Gpu> gpus() override { return {}; }
   std::size_t free_bytes(dt::Device) override { return 0; }
+  void select(dt::Device) override {}
   void set_time_limit(double) override {}
   std::byte* allocate(dt::Device, std::size_t) override { throw dt::environment_error("no memory"); }
   void release(dt::Device, std::byte*) override {}

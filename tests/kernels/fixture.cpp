@@ -282,7 +282,8 @@ double relative_error(const Tensor& a, const Tensor& b) {
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && a.dtype() == b.dtype() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+  if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
+  return a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
 void for_each_instruction_set(const std::function<void()>& body) {

@@ -30,7 +30,7 @@ awk '
     arrows["base"] = ""
     arrows["tensor"] = "base"
     arrows["kernels"] = "tensor"
-    arrows["comm"] = "tensor"
+    arrows["comm"] = "kernels"
     arrows["tokenizer"] = "base"
     arrows["data"] = "tokenizer"
     arrows["model"] = "kernels"

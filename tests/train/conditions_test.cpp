@@ -45,6 +45,15 @@ TEST_CASE("what a GPU multiplies fp32 in is a condition") {
         Differences{"matmul \"cuda\" → \"cuda tf32\""});
 }
 
+TEST_CASE("by which algorithms GPUs multiply is a condition, once they have") {
+  const plan::Plan plan;
+  const std::string at_first = describe_conditions(plan), later = describe_conditions(plan, {"a", "b"});
+  CHECK(condition_differences(at_first, later).empty());
+  CHECK(condition_differences(later, at_first).empty());
+  CHECK(condition_differences(later, describe_conditions(plan, {"a", "c"})) ==
+        Differences{R"(gpu_products ["a","b"] → ["a","c"])"});
+}
+
 TEST_CASE("the conditions name the program by its content") {
   CHECK_THAT(describe_conditions(plan::Plan()),
              Catch::Contains("\"program\":\"" + to_hex(executable_digest()) + "\""));

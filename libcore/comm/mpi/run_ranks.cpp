@@ -24,7 +24,7 @@ int number_of_threads(const std::string& choice) {
   }
   if (number < 1 || number > max_threads) {
     throw Error(ErrorKind::usage, fmt::format("--comm {} is not known", choice),
-                fmt::format("allowed: self, threads=N (1 to {}), mpi", max_threads));
+                fmt::format("allowed: self, threads=N (1 to {}), mpi, nccl", max_threads));
   }
   return number;
 }
@@ -40,7 +40,8 @@ int run_as_threads(int number, Console& console, const std::function<int(const R
   });
 }
 
-int run_as_processes(Console& console, const std::function<int(const Ranks&)>& body, Threads threads) {
+int run_as_processes(Console& console, const std::function<int(const Ranks&)>& body, Threads threads,
+                     StreamWish streams) {
   std::optional<World> mpi;
   try {
     mpi.emplace(threads);
@@ -55,7 +56,7 @@ int run_as_processes(Console& console, const std::function<int(const Ranks&)>& b
     mpi->abort(error.exit_code());
   };
   try {
-    return body({world, own, abort, world.size() > 1, &mpi->collectives()});
+    return body({world, own, abort, world.size() > 1, &mpi->collectives(), streams});
   } catch (const SharedError& error) {
     if (world.rank() == 0) console.error("{}", error.message());
     return error.exit_code();
@@ -71,8 +72,10 @@ int run_as_processes(Console& console, const std::function<int(const Ranks&)>& b
 
 int run_ranks(const std::optional<std::string>& choice, Console& console,
               const std::function<int(const Ranks&)>& body, Threads threads) {
-  const std::string kind = choice.value_or(is_launched() ? "mpi" : "self");
-  if (kind == "mpi") return run_as_processes(console, body, threads);
+  if (!choice && is_launched()) return run_as_processes(console, body, threads, StreamWish::where_possible);
+  const std::string kind = choice.value_or("self");
+  if (kind == "mpi") return run_as_processes(console, body, threads, StreamWish::never);
+  if (kind == "nccl") return run_as_processes(console, body, threads, StreamWish::required);
   return run_as_threads(kind == "self" ? 1 : number_of_threads(kind), console, body);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // Products of matrices on a GPU, which a library multiplies: cuBLASLt, and for tests the reference. A program
-// is linked with one of them, which also is kernels::product_library.
+// is linked with one of them, which also is kernels::product_library and product_algorithms.
 
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"

@@ -1,4 +1,5 @@
 #include "tensor/cuda/accelerator.hpp"
+#include "tensor/cuda/check.cuh"
 #include "tensor/cuda/gpus.hpp"
 #include "tensor/cuda/memory.hpp"
 #include "tensor/cuda/streams.hpp"
@@ -11,6 +12,7 @@ class CudaAccelerator final : public Accelerator {
  public:
   std::vector<Gpu> gpus() override { return cuda::gpus(); }
   std::size_t free_bytes(Device device) override { return Memory::free_bytes(device); }
+  void select(Device device) override { cuda::select(device); }
   void set_time_limit(double seconds) override { limit_.set(seconds); }
 
   std::byte* allocate(Device device, std::size_t bytes) override { return memory_.allocate(device, bytes); }

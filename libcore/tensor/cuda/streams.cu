@@ -25,7 +25,6 @@ class EventMark final : public Mark {
   }
   ~EventMark() override { cudaEventDestroy(event_); }
   EventMark(const EventMark&) = delete;
-  cudaEvent_t event() const { return event_; }
   bool is_reached() override {
     cuda::select(device_);
     const cudaError_t error = cudaEventQuery(event_);
@@ -36,6 +35,10 @@ class EventMark final : public Mark {
     }
     check(device_, work_.c_str(), error);
     return true;
+  }
+  void hold_back(Stream stream) override {
+    cuda::select(device_);
+    check(device_, "ordering streams", cudaStreamWaitEvent(native(stream), event_, 0));
   }
 
  private:
@@ -86,9 +89,7 @@ std::unique_ptr<Mark> Streams::mark(Stream stream) {
 }
 
 void Streams::follow(Stream stream, Stream other) {
-  const EventMark end(other, select(other).work, limit_);
-  const Known at = select(stream);
-  check(Device::gpu(at.device), "ordering streams", cudaStreamWaitEvent(native(stream), end.event(), 0));
+  EventMark(other, select(other).work, limit_).hold_back(stream);
 }
 
 void Streams::wait(Stream stream) {

@@ -11,7 +11,8 @@ refuse "unknown operation 'allreduce'; expected all_reduce, broadcast, all_gathe
 refuse "unknown operation 'x'" -o all,x
 refuse "'-o|'--operations'" -o all_reduce,
 refuse "invalid value '' for option '--operations'" -o ''
-refuse "'nccl' for option '--backend'; expected mpi, dt" --backend nccl
+refuse "'gloo' for option '--backend'; expected mpi, dt or nccl" --backend gloo
+refuse "backend nccl takes memory of GPUs alone, not of --device cpu" --backend nccl
 refuse "'0' for option '.*-?b|min-bytes" -b 0
 refuse "'0' for option" -e 0
 refuse "'6' for option '--min-bytes'; expected a multiple of 4, the bytes of a float" -b 6

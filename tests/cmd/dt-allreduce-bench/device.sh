@@ -8,7 +8,7 @@ expect_exit 2 dt-allreduce-bench --device gpu
 expect_match stderr "cpu, cuda"
 for backend in mpi mpi,dt; do
   expect_exit 2 dt-allreduce-bench --device cuda --backend $backend
-  expect_match stderr "--backend mpi takes memory of hosts alone, not of --device cuda; give --backend dt, or --device cpu"
+  expect_match stderr "--backend mpi takes memory of hosts alone, not of --device cuda; give another --backend, or --device cpu"
 done
 expect_exit 4 dt-allreduce-bench --device cuda -e 8
 expect_match stderr 'rank 0 on .*: (this program was built without CUDA|there is no NVIDIA driver|CUDA_VISIBLE_DEVICES)'
@@ -30,3 +30,15 @@ expect_exit 0 on_device 2 -e 8 --csv table.csv
 expect_match stdout "^# device cuda: test device \(2\)$"
 expect_match table.csv ",cuda,test device:2,"
 [[ ! -s stderr ]] || fail "something is said on stderr"
+
+# Through NCCL, played: what dt sums over it, and its own sums.
+if grep -q dt-stand-in "$(command -v dt-allreduce-bench-on-test-device)"; then
+  for ranks in 1 3; do
+    DT_TEST_DEVICE_GPUS=3 expect_exit 0 on_device $ranks --backend dt,nccl -o all -b 8 -e 40K -f 17 -n 2 -w 1 -c 2 --json
+    expect_equal "$(grep -c '"kind":"result".*"backend":"dt"' stdout)" 21 "rows of dt"
+    expect_equal "$(grep -c '"kind":"result".*"backend":"nccl"' stdout)" 21 "rows of NCCL"
+    expect_equal "$(grep -o '"wrong":0' stdout | wc -l)" 84 "results that are right, and sums"
+  done
+  DT_TEST_DEVICE_GPUS=1 expect_exit 4 on_device 2 --backend nccl -e 8
+  expect_match stderr 'ranks share a GPU, and NCCL [0-9.]+ takes one rank a GPU'
+fi

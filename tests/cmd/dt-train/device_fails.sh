@@ -11,7 +11,7 @@ for kernel in 5 60 400; do
   for layout in threads=1 threads=2; do
     DT_TEST_DEVICE_ERROR=$kernel on_device expect_exit 4 train "error-$kernel-$layout" "${small[@]}" --comm $layout
     expect_match stderr 'cuda:[01] \(test device\): a kernel has failed'
-    DT_TEST_DEVICE_HANG=$kernel on_device expect_exit 4 train "hang-$kernel-$layout" "${small[@]}" --comm $layout --comm-timeout 0.5
+    DT_TEST_DEVICE_HANG=$kernel on_device expect_exit 4 train "hang-$kernel-$layout" "${small[@]}" --comm $layout --comm-timeout 2
     expect_match stderr 'cuda:[01] \(test device\): [a-z ]+ is not done after [0-9.]+ s'
   done
 done

@@ -14,6 +14,7 @@ done
 
 # What computed, with its version, is known of a checkpoint.
 expect_match gpt2/checkpoints/step-00000006*/manifest.json '"gpu_software": ?"[^"]+, (reference products|cuBLASLt [0-9.]+), (attention in loops|cuDNN [0-9.]+)"'
+expect_match gpt2/checkpoints/step-00000006*/manifest.json '"gpu_products": ?\[\s*"f32 [^"]+: (in loops|algorithm [0-9]+, tile)'
 
 for precision in fp64 bf16 fp16; do
   train "$precision-cpu" --model llama.json "${small[@]}" --steps 6 --precision $precision 2>/dev/null

@@ -5,6 +5,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "kernels/cuda/cublas_lt/algorithms.cuh"
 
@@ -83,18 +86,79 @@ std::optional<Algorithm> ask(const Context& context, cublasLtHandle_t handle, co
   return Algorithm{first.algo, first.workspaceSize};
 }
 
+/// Those of one process, for all its GPUs.
+struct Choices {
+  std::mutex mutex;
+  std::map<Problem, std::optional<Algorithm>> of;
+};
+
+Choices& choices() {
+  static Choices choices;
+  return choices;
+}
+
+template <class T>
+std::string setting_of(const Algorithm& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
+  T value = 0;
+  const cublasStatus_t status = library().cublasLtMatmulAlgoConfigGetAttribute(
+      &algorithm.algorithm, attribute, &value, sizeof value, nullptr);
+  return status == CUBLAS_STATUS_SUCCESS ? std::to_string(value) : "?";
+}
+
+/// Its number, then all else that it is told, by the library's names for them.
+std::string describe(const Algorithm& a) {
+  return fmt::format(
+      "algorithm {}, tile {}, stages {}, split-K {}, reduction {}, swizzling {}, option {}, inner shape {}, "
+      "cluster {}, workspace {}",
+      setting_of<std::int32_t>(a, CUBLASLT_ALGO_CONFIG_ID),
+      setting_of<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_TILE_ID),
+      setting_of<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_STAGES_ID),
+      setting_of<std::int32_t>(a, CUBLASLT_ALGO_CONFIG_SPLITK_NUM),
+      setting_of<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME),
+      setting_of<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING),
+      setting_of<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION),
+      setting_of<std::uint16_t>(a, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID),
+      setting_of<std::uint16_t>(a, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID), a.workspace_bytes);
+}
+
+/// "bf16 8×768ᵀ · 768×3072 → f32, with bias": as operands are stored, ᵀ where they are transposed.
+std::string describe(const Problem& p) {
+  const auto [rows, columns, inner] = p.sizes;
+  const auto factor = [](std::int64_t m, std::int64_t n, bool transposed) {
+    return transposed ? fmt::format("({}×{})ᵀ", n, m) : fmt::format("{}×{}", m, n);
+  };
+  const auto [right, left, added, output, bias] = p.alignments;
+  return fmt::format("{} {} · {} → {}{}{}{}", dtype_name(p.factors), factor(rows, inner, p.left_transposed),
+                     factor(inner, columns, p.right_transposed), dtype_name(p.output),
+                     bias > 0 ? " + bias" : "", added > 0 ? " + sum" : "",
+                     p.factors == DType::f32 && p.arithmetic == Arithmetic::tf32 ? " in TF32" : "");
+}
+
 }  // namespace
 
 std::optional<Algorithm> choose_algorithm(const Context& context, const Product& product,
                                           const Description& description) {
-  static std::mutex mutex;
-  static std::map<Problem, std::optional<Algorithm>> chosen;
   const Problem problem = problem_of(context, product);
   const cublasLtHandle_t handle = handle_of(context);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(choices().mutex);
+  std::map<Problem, std::optional<Algorithm>>& chosen = choices().of;
   const auto known = chosen.find(problem);
   if (known != chosen.end()) return known->second;
   return chosen.emplace(problem, ask(context, handle, problem, description)).first->second;
 }
 
 }  // namespace dt::kernels::cuda::cublas_lt
+
+namespace dt::kernels::cuda {
+
+std::vector<std::string> product_algorithms() {
+  using namespace cublas_lt;
+  const std::lock_guard lock(choices().mutex);
+  std::set<std::string> lines;  // of GPUs, pitches and addresses that differ, those that are alike once
+  for (const auto& [problem, algorithm] : choices().of) {
+    if (algorithm) lines.insert(describe(problem) + ": " + describe(*algorithm));
+  }
+  return {lines.begin(), lines.end()};
+}
+
+}  // namespace dt::kernels::cuda

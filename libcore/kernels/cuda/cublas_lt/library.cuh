@@ -12,6 +12,7 @@ namespace dt::kernels::cuda::cublas_lt {
   FUNCTION(cublasLtGetStatusString)              \
   FUNCTION(cublasLtGetVersion)                   \
   FUNCTION(cublasLtMatmul)                       \
+  FUNCTION(cublasLtMatmulAlgoConfigGetAttribute) \
   FUNCTION(cublasLtMatmulAlgoGetHeuristic)       \
   FUNCTION(cublasLtMatmulDescCreate)             \
   FUNCTION(cublasLtMatmulDescDestroy)            \

@@ -1,0 +1,66 @@
+#include "comm/nccl/functions.cuh"
+
+#include <dlfcn.h>
+
+#include "base/error.hpp"
+
+namespace dt::comm::nccl {
+
+namespace {
+
+const Functions* given = nullptr;
+
+template <class Function>
+void find(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(::dlsym(library, name));
+  if (function == nullptr) throw Error(ErrorKind::environment, fmt::format("NCCL: {}", ::dlerror()));
+}
+
+/// It stays loaded: a library that a driver knows of is not taken away.
+void* open() {
+  std::string why_not;
+  for (const char* name : {"libnccl.so.2", "libnccl.so", "/usr/local/cuda/lib64/libnccl.so.2"}) {
+    if (void* const library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
+    why_not += fmt::format("; {}", ::dlerror());
+  }
+  throw Error(ErrorKind::environment, "there is no NCCL where the loader looks" + why_not,
+              "name its folder in LD_LIBRARY_PATH, or give --comm mpi, which goes through the hosts' memory");
+}
+
+/// A newer one of the same major version takes what an older one's header says.
+void check_version(const Functions& functions) {
+  int version = 0;
+  functions.ncclGetVersion(&version);
+  if (version >= NCCL_VERSION_CODE && version / 10000 == NCCL_VERSION_CODE / 10000) return;
+  throw Error(ErrorKind::environment,
+              fmt::format("NCCL is {}, and dt was built for {} or newer of the same major version",
+                          version_text(version), version_text(NCCL_VERSION_CODE)),
+              "name another's folder in LD_LIBRARY_PATH, or give --comm mpi");
+}
+
+Functions load() {
+  void* const library = open();
+  Functions functions{};
+#define DT_FIND(function) find(library, #function, functions.function);
+  DT_NCCL_FUNCTIONS(DT_FIND)
+#undef DT_FIND
+  check_version(functions);
+  return functions;
+}
+
+}  // namespace
+
+const Functions& functions() {
+  static const Functions loaded = given != nullptr ? *given : load();
+  return loaded;
+}
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+void set_functions(const Functions* functions) {
+  given = functions;
+}
+
+}  // namespace dt::comm::nccl

@@ -1,0 +1,47 @@
+#pragma once
+// NCCL's functions, loaded when they are first asked for: the program starts, and trains on CPUs, where there
+// is none.
+
+#include <nccl.h>
+#include <string>
+
+namespace dt::comm::nccl {
+
+#define DT_NCCL_FUNCTIONS(FUNCTION) \
+  FUNCTION(ncclAllGather)           \
+  FUNCTION(ncclAllReduce)           \
+  FUNCTION(ncclBroadcast)           \
+  FUNCTION(ncclCommAbort)           \
+  FUNCTION(ncclCommCount)           \
+  FUNCTION(ncclCommDestroy)         \
+  FUNCTION(ncclCommFinalize)        \
+  FUNCTION(ncclCommGetAsyncError)   \
+  FUNCTION(ncclCommInitRankConfig)  \
+  FUNCTION(ncclCommSplit)           \
+  FUNCTION(ncclCommUserRank)        \
+  FUNCTION(ncclGetErrorString)      \
+  FUNCTION(ncclGetLastError)        \
+  FUNCTION(ncclGetUniqueId)         \
+  FUNCTION(ncclGetVersion)          \
+  FUNCTION(ncclGroupEnd)            \
+  FUNCTION(ncclGroupStart)          \
+  FUNCTION(ncclRecv)                \
+  FUNCTION(ncclReduceScatter)       \
+  FUNCTION(ncclSend)
+
+/// By its names for them.
+struct Functions {
+#define DT_MEMBER(name) decltype(&::name) name;
+  DT_NCCL_FUNCTIONS(DT_MEMBER)
+#undef DT_MEMBER
+};
+
+/// Errors: environment, where NCCL is missing, older than what the program was built with, or of another
+/// major version.
+const Functions& functions();
+/// "2.28.9"
+std::string version_text(int version);
+/// Before functions() is called: what plays NCCL in tests.
+void set_functions(const Functions* functions);
+
+}  // namespace dt::comm::nccl

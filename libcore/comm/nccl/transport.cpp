@@ -1,0 +1,241 @@
+#include "comm/nccl/transport.cuh"
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "tensor/buffer.hpp"
+#include "tensor/time_limit.hpp"
+
+namespace dt::comm::nccl {
+
+namespace {
+
+// For how long a communicator may take to go when nothing is under way; then it is aborted.
+constexpr double longest_goodbye_s = 10;
+
+cudaStream_t native(Stream stream) {
+  return reinterpret_cast<cudaStream_t>(stream);
+}
+
+ncclDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return ncclFloat64;
+    case DType::f32:
+      return ncclFloat32;
+    case DType::bf16:
+      return ncclBfloat16;
+    case DType::f16:
+      return ncclFloat16;
+    case DType::i64:
+      return ncclInt64;
+    case DType::i32:
+      return ncclInt32;
+    case DType::u64:
+      return ncclUint64;
+    case DType::u32:
+      return ncclUint32;
+    case DType::u16:
+    case DType::u8:
+      break;
+  }
+  DT_CHECK(false, "NCCL does not combine {}", dtype_name(dtype));
+  return ncclUint8;
+}
+
+/// Of what is only moved, the dtype does not matter.
+struct Count {
+  std::size_t count;
+  ncclDataType_t type;
+};
+Count bytes_of(const Tensor& tensor) {
+  return {tensor.bytes(), ncclUint8};
+}
+
+ncclRedOp_t op_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum:
+      return ncclSum;
+    case Reduction::product:
+      return ncclProd;
+    case Reduction::min:
+      return ncclMin;
+    case Reduction::max:
+      break;
+  }
+  return ncclMax;
+}
+
+}  // namespace
+
+Transport::Transport(const ncclUniqueId& id, int rank, int size, Device device, double timeout_s)
+    : device_(device), timeout_s_(timeout_s), rank_(rank), size_(size) {
+  select();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  try {
+    settle("ncclCommInitRankConfig", functions().ncclCommInitRankConfig(&comm_, size, id, rank, &config));
+    connect();
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+Transport::Transport(ncclComm_t comm, Device device, double timeout_s)
+    : device_(device), timeout_s_(timeout_s), comm_(comm) {
+  try {
+    settle("ncclCommSplit", ncclInProgress);
+    functions().ncclCommUserRank(comm_, &rank_);
+    functions().ncclCommCount(comm_, &size_);
+    connect();
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+Transport::~Transport() {
+  if (is_aborted_ || comm_ == nullptr) return;
+  ncclResult_t state = functions().ncclCommFinalize(comm_);
+  const double since_s = monotonic_s();
+  while (state == ncclInProgress && monotonic_s() - since_s < longest_goodbye_s) {
+    pause_between_questions(monotonic_s() - since_s);
+    functions().ncclCommGetAsyncError(comm_, &state);
+  }
+  if (state == ncclSuccess) {
+    functions().ncclCommDestroy(comm_);
+  } else {
+    abort();
+  }
+}
+
+/// Two ranks' first messages make NCCL wait for the peer on the host. Each of two channels between them would
+/// be opened first by one of them, perhaps; so it is now, when both are here. Larger groups' operations are
+/// begun in the same order by all.
+void Transport::connect() {
+  if (size_ != 2) return;
+  const Buffer memory(device_, 2 * 256);
+  const OwnStream stream(device_, "connecting ranks");
+  const Tensor out(memory, DType::u8, {1}), in(memory, DType::u8, {1}, 256);
+  const int peer = 1 - rank_;
+  exchange(stream, std::array{Transfer{peer, out, true}, Transfer{peer, in, false}});
+  const std::unique_ptr<Mark> end = accelerator().mark(stream);
+  const double since_s = monotonic_s();
+  try {
+    ask_until([&] {
+      check();
+      if (timeout_s_ > 0 && monotonic_s() - since_s > timeout_s_) fail_late("connecting", since_s);
+      return end->is_reached();
+    });
+  } catch (...) {
+    abort();  // before the stream waits for what would never end
+    throw;
+  }
+}
+
+void Transport::select() const {
+  if (is_aborted_)
+    throw Error(ErrorKind::environment,
+                fmt::format("{}: {}: NCCL was aborted", host_name(), device_.to_string()));
+  accelerator().select(device_);
+}
+
+void Transport::fail(const char* what, ncclResult_t result) const {
+  const char* const said = functions().ncclGetLastError(comm_);
+  const std::string details = said != nullptr && *said != '\0' ? fmt::format(" ({})", said) : "";
+  throw Error(ErrorKind::environment,
+              fmt::format("{}: {}: {}: {}{}", host_name(), device_.to_string(), what,
+                          functions().ncclGetErrorString(result), details),
+              result == ncclRemoteError ? "another rank has ended, or cannot be reached"
+                                        : "NCCL_DEBUG=WARN makes NCCL say more");
+}
+
+void Transport::fail_late(const char* what, double since_s) const {
+  throw Error(ErrorKind::environment,
+              fmt::format("{}: {}: {} of rank {} of {} is not done after {:.1f} s", host_name(),
+                          device_.to_string(), what, rank_, size_, monotonic_s() - since_s),
+              "another rank has not come to it, or cannot be reached: NCCL_DEBUG=INFO shows by which "
+              "interfaces NCCL tries");
+}
+
+void Transport::settle(const char* what, ncclResult_t result) {
+  const double since_s = monotonic_s();
+  while (result == ncclInProgress) {
+    const double waited_s = monotonic_s() - since_s;
+    if (timeout_s_ > 0 && waited_s > timeout_s_) fail_late(what, since_s);
+    if (meanwhile_) meanwhile_();
+    pause_between_questions(waited_s);
+    const ncclResult_t asked = functions().ncclCommGetAsyncError(comm_, &result);
+    if (asked != ncclSuccess) result = asked;
+  }
+  if (result != ncclSuccess) fail(what, result);
+}
+
+void Transport::exchange(Stream stream, std::span<const Transfer> transfers) {
+  select();
+  settle("ncclGroupStart", functions().ncclGroupStart());
+  ncclResult_t result = ncclSuccess;
+  for (const Transfer& transfer : transfers) {
+    const auto [count, type] = bytes_of(transfer.data);
+    std::byte* const memory = transfer.data.raw();
+    const ncclResult_t one =
+        transfer.is_send ? functions().ncclSend(memory, count, type, transfer.peer, comm_, native(stream))
+                         : functions().ncclRecv(memory, count, type, transfer.peer, comm_, native(stream));
+    if (one != ncclSuccess && one != ncclInProgress) result = one;
+  }
+  const ncclResult_t ended = functions().ncclGroupEnd();
+  settle("ncclSend and ncclRecv", result == ncclSuccess ? ended : result);
+}
+
+void Transport::broadcast(Stream stream, const Tensor& data, int root) {
+  select();
+  const auto [count, type] = bytes_of(data);
+  settle("ncclBroadcast",
+         functions().ncclBroadcast(data.raw(), data.raw(), count, type, root, comm_, native(stream)));
+}
+
+void Transport::all_gather(Stream stream, const Tensor& in, const Tensor& out) {
+  select();
+  const auto [count, type] = bytes_of(in);
+  settle("ncclAllGather", functions().ncclAllGather(in.raw(), out.raw(), count, type, comm_, native(stream)));
+}
+
+void Transport::all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) {
+  select();
+  settle("ncclAllReduce",
+         functions().ncclAllReduce(in.raw(), out.raw(), static_cast<std::size_t>(in.numel()),
+                                   type_of(in.dtype()), op_of(reduction), comm_, native(stream)));
+}
+
+void Transport::reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) {
+  select();
+  settle("ncclReduceScatter",
+         functions().ncclReduceScatter(in.raw(), out.raw(), static_cast<std::size_t>(out.numel()),
+                                       type_of(in.dtype()), op_of(reduction), comm_, native(stream)));
+}
+
+void Transport::check() {
+  if (is_aborted_) return;
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t asked = functions().ncclCommGetAsyncError(comm_, &state);
+  if (asked != ncclSuccess) fail("ncclCommGetAsyncError", asked);
+  if (state != ncclSuccess && state != ncclInProgress) fail("an operation that was under way", state);
+}
+
+void Transport::abort() noexcept {
+  if (is_aborted_.exchange(true) || comm_ == nullptr) return;
+  functions().ncclCommAbort(comm_);
+}
+
+std::unique_ptr<StreamTransport> Transport::split(std::optional<int> color, int key) {
+  select();
+  // NCCL says success where it has only begun, and names the part when it has ended: the whole tells when.
+  ncclComm_t part = nullptr;
+  const ncclResult_t begun =
+      functions().ncclCommSplit(comm_, color.value_or(NCCL_SPLIT_NOCOLOR), key, &part, nullptr);
+  settle("ncclCommSplit", begun == ncclSuccess ? ncclInProgress : begun);
+  if (!color) return nullptr;
+  return std::unique_ptr<StreamTransport>(new Transport(part, device_, timeout_s_));
+}
+
+}  // namespace dt::comm::nccl

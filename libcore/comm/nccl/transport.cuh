@@ -1,0 +1,49 @@
+#pragma once
+// NCCL's communicators: what calls NCCL.
+
+#include <atomic>
+#include <memory>
+
+#include "comm/nccl/functions.cuh"
+#include "comm/streams/transport.hpp"
+
+namespace dt::comm::nccl {
+
+/// Non-blocking ones: whoever has to wait for others does so for a while, and says whom it is for.
+class Transport final : public StreamTransport {
+ public:
+  /// As rank `rank` of `size`; all of them with the id that one has made.
+  Transport(const ncclUniqueId& id, int rank, int size, Device device, double timeout_s);
+  ~Transport() override;
+  Transport(const Transport&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  Device device() const override { return device_; }
+  void exchange(Stream stream, std::span<const Transfer> transfers) override;
+  void broadcast(Stream stream, const Tensor& data, int root) override;
+  void all_gather(Stream stream, const Tensor& in, const Tensor& out) override;
+  void all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) override;
+  void reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) override;
+  void check() override;
+  void abort() noexcept override;
+  std::unique_ptr<StreamTransport> split(std::optional<int> color, int key) override;
+
+ private:
+  /// Of one that is being split from another.
+  Transport(ncclComm_t comm, Device device, double timeout_s);
+  void select() const;
+  /// Until NCCL has done its part on this host.
+  void settle(const char* what, ncclResult_t result);
+  void connect();
+  [[noreturn]] void fail(const char* what, ncclResult_t result) const;
+  [[noreturn]] void fail_late(const char* what, double since_s) const;
+
+  Device device_;
+  double timeout_s_;
+  ncclComm_t comm_ = nullptr;
+  int rank_ = 0, size_ = 0;
+  std::atomic<bool> is_aborted_ = false;
+};
+
+}  // namespace dt::comm::nccl

@@ -1,0 +1,72 @@
+#include "comm/nccl/use.hpp"
+
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "comm/communicator.hpp"
+#include "comm/exchange.hpp"
+#include "comm/nccl/transport.cuh"
+#include "comm/streams/library.hpp"
+
+namespace dt::comm::nccl {
+
+namespace {
+
+// From here on several ranks of a communicator may be on one GPU, if NCCL_MULTI_RANK_GPU_ENABLE says so.
+constexpr int first_with_shared_gpus = NCCL_VERSION(2, 30, 0);
+
+int loaded_version() {
+  int version = 0;
+  functions().ncclGetVersion(&version);
+  return version;
+}
+
+std::string text_of(const ncclUniqueId& id) {
+  return {id.internal, sizeof id.internal};
+}
+
+/// Of rank 0's making.
+ncclUniqueId common_id(Communicator& group) {
+  ncclUniqueId id{};
+  together(group, [&] {
+    if (group.rank() > 0) return;
+    const ncclResult_t result = functions().ncclGetUniqueId(&id);
+    if (result == ncclSuccess) return;
+    const char* const said = functions().ncclGetLastError(nullptr);
+    throw Error(ErrorKind::environment,
+                fmt::format("{}: ncclGetUniqueId: {} ({})", host_name(),
+                            functions().ncclGetErrorString(result), said == nullptr ? "" : said),
+                "NCCL_SOCKET_IFNAME names the interface through which ranks first meet");
+  });
+  const std::string text = broadcast_text(group, text_of(id));
+  std::memcpy(id.internal, text.data(), sizeof id.internal);
+  return id;
+}
+
+class Nccl final : public StreamLibrary {
+ public:
+  std::string version() override { return "NCCL " + version_text(loaded_version()); }
+  bool takes_shared_gpus() override {
+    const char* const wish = ::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+    return loaded_version() >= first_with_shared_gpus && wish != nullptr && std::string(wish) == "1";
+  }
+  std::unique_ptr<StreamTransport> open(Communicator& group, Device device, double timeout_s) override {
+    const ncclUniqueId id = common_id(group);
+    return std::make_unique<Transport>(id, group.rank(), group.size(), device, timeout_s);
+  }
+  void abort(std::span<StreamTransport* const> transports) noexcept override {
+    functions().ncclGroupStart();
+    for (StreamTransport* const transport : transports) transport->abort();
+    functions().ncclGroupEnd();
+  }
+};
+
+}  // namespace
+
+void use_nccl() {
+  static Nccl library;
+  set_stream_library(&library);
+}
+
+}  // namespace dt::comm::nccl

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace dt::comm::nccl {
+
+/// Makes NCCL the program's stream library. It is loaded when it is first asked for.
+void use_nccl();
+
+}  // namespace dt::comm::nccl

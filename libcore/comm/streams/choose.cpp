@@ -1,0 +1,100 @@
+#include "comm/streams/choose.hpp"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "comm/exchange.hpp"
+#include "comm/streams/library.hpp"
+
+namespace dt::comm {
+
+namespace {
+
+/// What a rank says of its library: its version, or why there is none.
+struct Seen {
+  std::string version{}, why_none{};
+  bool takes_shared_gpus = false;
+};
+
+Seen look_for_library() {
+  StreamLibrary* const library = stream_library();
+  if (library == nullptr) return {.why_none = "dt was built without NCCL"};
+  try {
+    return {.version = library->version(), .takes_shared_gpus = library->takes_shared_gpus()};
+  } catch (const Error& error) {
+    return {.why_none = error.message()};
+  }
+}
+
+std::size_t index(int rank) {
+  return static_cast<std::size_t>(rank);
+}
+
+/// Parts of one GPU (MIG) are one to NCCL.
+bool share_gpus(const DeviceChoice& choice, const std::vector<SeenGpus>& seen) {
+  std::set<std::pair<std::string, std::string>> gpus;
+  for (std::size_t rank = 0; rank < choice.of_rank.size(); ++rank) {
+    const auto gpu = static_cast<std::size_t>(choice.of_rank[rank].index());
+    gpus.emplace(seen[rank].host, seen[rank].gpus[gpu].address);
+  }
+  return gpus.size() < choice.of_rank.size();
+}
+
+/// Error{environment}: ranks would not understand each other.
+void check_versions(const std::vector<std::string>& versions, const std::vector<SeenGpus>& seen,
+                    int num_ranks) {
+  for (int rank = 1; rank < num_ranks; ++rank) {
+    if (versions[index(rank)] == versions[0] || versions[index(rank)].empty() || versions[0].empty())
+      continue;
+    throw Error(ErrorKind::environment,
+                fmt::format("rank 0 on {} has {}, and rank {} on {} has {}", seen[0].host, versions[0], rank,
+                            seen[index(rank)].host, versions[index(rank)]),
+                "name the same one's folder in LD_LIBRARY_PATH on all nodes, or give --comm mpi");
+  }
+}
+
+/// Why ranks cannot do with it, of all that are to; empty: they can.
+std::string obstacle(const std::vector<std::string>& reasons, const std::vector<SeenGpus>& seen,
+                     int num_ranks) {
+  for (int rank = 0; rank < num_ranks; ++rank) {
+    if (!reasons[index(rank)].empty())
+      return fmt::format("rank {} on {}: {}", rank, seen[index(rank)].host, reasons[index(rank)]);
+  }
+  return {};
+}
+
+}  // namespace
+
+StreamChoice choose_streams(const Ranks& ranks, const DeviceChoice& choice, const std::vector<SeenGpus>& seen,
+                            int num_ranks) {
+  const bool is_on_gpus = !choice.gpu_of_rank.empty(), is_asked = ranks.streams == StreamWish::required;
+  together(ranks.world, [&] {
+    if (is_asked && !is_on_gpus)
+      throw Error(ErrorKind::usage, "--comm nccl is for ranks on GPUs, and these compute on CPUs",
+                  "give --device cuda, or --comm mpi");
+  });
+  if (!is_on_gpus || ranks.streams == StreamWish::never || (num_ranks == 1 && !is_asked)) return {};
+  const Seen mine = look_for_library();
+  const std::vector<std::string> versions = gather_texts(ranks.world, mine.version),
+                                 reasons = gather_texts(ranks.world, mine.why_none);
+  // What all go by must be the same.
+  const bool takes_shared_gpus = broadcast_number(ranks.world, mine.takes_shared_gpus ? 1 : 0) != 0;
+  std::string why_not;
+  bool is_crowded = false;
+  together(ranks.world, [&] {
+    check_versions(versions, seen, num_ranks);
+    why_not = obstacle(reasons, seen, num_ranks);
+    if (is_asked && !why_not.empty()) throw Error(ErrorKind::environment, "--comm nccl: " + why_not);
+    is_crowded = why_not.empty() && share_gpus(choice, seen) && !takes_shared_gpus;
+    if (is_crowded && is_asked)
+      throw Error(ErrorKind::environment,
+                  fmt::format("--comm nccl: ranks share a GPU, and {} takes one rank a GPU", versions[0]),
+                  "start as many ranks as there are GPUs; or give --comm mpi, which goes through the hosts' "
+                  "memory; or NCCL 2.30 or newer with NCCL_MULTI_RANK_GPU_ENABLE=1");
+  });
+  return {why_not.empty() && !is_crowded ? versions[0] : "", why_not};
+}
+
+}  // namespace dt::comm

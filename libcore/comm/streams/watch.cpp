@@ -1,0 +1,80 @@
+#include "comm/streams/watch.hpp"
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "comm/streams/library.hpp"
+
+namespace dt::comm {
+
+namespace {
+using Lock = std::lock_guard<std::recursive_mutex>;
+}  // namespace
+
+void StreamWatch::join(StreamTransport& transport) {
+  const Lock lock(mutex_);
+  under_way_[&transport];
+}
+
+void StreamWatch::leave(StreamTransport& transport) noexcept {
+  const Lock lock(mutex_);
+  const auto place = under_way_.find(&transport);
+  if (place == under_way_.end()) return;
+  for (const auto& operation : place->second) done(*operation);
+  under_way_.erase(place);
+}
+
+bool StreamWatch::has(StreamTransport& transport) {
+  const Lock lock(mutex_);
+  const auto place = under_way_.find(&transport);
+  return place != under_way_.end() && !place->second.empty();
+}
+
+void StreamWatch::done(StreamOperation& operation) {
+  for (const Recorder::Ticket ticket : operation.tickets) recorder_->finish(ticket);
+  operation.is_done = true;
+  --num_operations_;
+}
+
+void StreamWatch::add(StreamTransport& transport, std::shared_ptr<StreamOperation> operation) {
+  const Lock lock(mutex_);
+  under_way_.at(&transport).push_back(std::move(operation));
+  ++num_operations_;
+}
+
+void StreamWatch::look() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  for (auto& [transport, queue] : under_way_) look(*transport, queue);
+}
+
+void StreamWatch::look(StreamTransport& transport, Queue& queue) {
+  while (!queue.empty() && queue.front()->end->is_reached()) {
+    done(*queue.front());
+    queue.pop_front();
+  }
+  if (queue.empty()) return;
+  transport.check();
+  const double now_s = monotonic_s();
+  const StreamOperation& oldest = *queue.front();
+  if (oldest.deadline_s > 0 && now_s > oldest.deadline_s) throw_late(oldest, now_s);
+}
+
+void StreamWatch::throw_late(const StreamOperation& operation, double now_s) const {
+  throw Error(ErrorKind::environment,
+              fmt::format("{}, step {}, is not done after {:.1f} s", operation.text,
+                          recorder_->snapshot().step, now_s - operation.started_s),
+              "a rank has not entered it, has died, or a GPU or the network is stuck");
+}
+
+void StreamWatch::abort() noexcept {
+  const Lock lock(mutex_);
+  std::vector<StreamTransport*> transports;
+  for (auto& [transport, queue] : under_way_) {
+    transports.push_back(transport);
+    num_operations_ -= static_cast<int>(queue.size());
+    queue.clear();
+  }
+  if (!transports.empty()) stream_library()->abort(transports);
+}
+
+}  // namespace dt::comm

@@ -1,0 +1,38 @@
+# Sourced by cases in which ranks that talk through NCCL (played on the test device) are killed, meet its errors, or hang in it.
+# shellcheck shell=bash
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "${BASH_SOURCE[0]}")/kill_ranks.sh"
+
+# end_within SECONDS FAULT OPERATION: one of two ranks meets it in that operation of NCCL's. Both end in time, with exit 4 or that of
+# a rank that another has ended, and nothing is left.
+end_within() {
+  local started=$SECONDS code=0
+  arguments "broken-$2-$3" "${small[@]}" --steps 100 --quiet --comm-timeout 1s
+  mpi 1 env "DT_TEST_NCCL_$2=$3" dt-train "${train_args[@]}" : -n 1 dt-train "${train_args[@]}" >out 2>err || code=$?
+  ((SECONDS - started <= $1)) || fail "$2 in operation $3: $((SECONDS - started)) s"
+  expect_equal "$code" 4 "exit of $2 in operation $3"
+  grep -qE 'rank [01] on .*(unhandled system error|has not ended in 1.0 s|is not done after)' err || {
+    cat err >&2
+    fail "$2 in operation $3 is not told"
+  }
+  ! pgrep -f "broken-$2-$3" >/dev/null || fail "$2 in operation $3: a process is left"
+}
+
+# nccl_faults KILLS OTHERS: kills as kill_ranks has them, then as many errors and as many operations that hang.
+nccl_faults() {
+  grep -q dt-stand-in "$(command -v dt-train-on-test-device)" || skip "there is no nccl.h, with which dt takes NCCL"
+  local i
+  mkdir bin
+  ln -s "$(command -v dt-train-on-test-device)" bin/dt-train
+  PATH=$PWD/bin:$PATH
+  echo '{"model_type":"gpt2","vocab_size":259,"n_embd":32,"n_inner":67,"n_layer":2,"n_head":4,"n_positions":32}' >small.json
+  small=(--model small.json --device cuda --sequence-length 16 --global-batch 2 --micro-batch 1)
+  kill_ranks "$1" "$((20 * $1))" "${small[@]}"
+  expect_exit 0 train_as mpi=2 asked "${small[@]}" --steps 1
+  expect_match stderr 'between GPUs: NCCL' # without being asked
+  for ((i = 0; i < $2; ++i)); do
+    end_within 15 ERROR $((RANDOM % 200 + 1))
+    end_within 15 HANG $((RANDOM % 200 + 1))
+  done
+  echo "$2 errors and $2 hangs of NCCL's"
+}

@@ -1,0 +1,97 @@
+#include <catch2/catch.hpp>
+
+#include "comm/backend.hpp"
+#include "comm/streams/choose.hpp"
+#include "comm/streams/library.hpp"
+#include "comm/threads/thread_group.hpp"
+
+using namespace dt;
+using namespace dt::comm;
+using namespace dt::comm::test;
+
+namespace {
+
+/// Of each rank the one that it is told to have; none where that is empty.
+class Library final : public StreamLibrary {
+ public:
+  explicit Library(bool takes_shared) : takes_shared_(takes_shared) { set_stream_library(this); }
+  ~Library() override { set_stream_library(nullptr); }
+  std::string version() override {
+    if (version_here.empty()) throw environment_error("there is no NCCL");
+    return version_here;
+  }
+  bool takes_shared_gpus() override { return takes_shared_; }
+  std::unique_ptr<StreamTransport> open(Communicator&, Device, double) override { return nullptr; }
+  void abort(std::span<StreamTransport* const>) noexcept override {}
+  static thread_local std::string version_here;
+
+ private:
+  bool takes_shared_;
+};
+thread_local std::string Library::version_here;
+
+struct Situation {
+  StreamWish wish = StreamWish::where_possible;
+  std::vector<int> gpu_of_rank = {0, 1, 2};  // none: on CPUs
+  std::vector<std::string> versions = {"NCCL 2.28.9", "NCCL 2.28.9", "NCCL 2.28.9"};
+  bool takes_shared = false;
+};
+
+/// What all ranks choose; of an error its words.
+StreamChoice choice_in(const Situation& s) {
+  const Library library(s.takes_shared);
+  std::vector<StreamChoice> choices(3);
+  try {
+    run_threads(3, [&](Communicator& world) {
+      const auto rank = static_cast<std::size_t>(world.rank());
+      Library::version_here = s.versions[rank];
+      Console console(ConsoleSettings{});
+      const Ranks ranks{world, console, {}, true, nullptr, s.wish};
+      DeviceChoice devices;
+      devices.gpu_of_rank = s.gpu_of_rank;
+      std::vector<SeenGpus> seen(3, SeenGpus{.host = "n1", .gpus = {}});
+      for (std::size_t i = 0; i < s.gpu_of_rank.size(); ++i) {
+        devices.of_rank.push_back(Device::gpu(0));
+        seen[i].gpus.push_back(
+            {.name = "G", .id = std::to_string(i), .address = std::to_string(s.gpu_of_rank[i])});
+      }
+      choices[rank] = choose_streams(ranks, devices, seen, 3);
+      return 0;
+    });
+  } catch (const Error& error) {
+    return {.why_not = error.message()};
+  }
+  for (const StreamChoice& choice : choices) CHECK(choice.library == choices[0].library);
+  return choices[0];
+}
+
+}  // namespace
+
+TEST_CASE("ranks talk through NCCL where all have it and GPUs of their own") {
+  CHECK(choice_in({}).library == "NCCL 2.28.9");
+  CHECK(choice_in({.wish = StreamWish::required}).library == "NCCL 2.28.9");
+  CHECK(choice_in({.wish = StreamWish::never}).library.empty());
+  CHECK(choice_in({.gpu_of_rank = {}}).library.empty());
+  CHECK(choice_in({.gpu_of_rank = {0, 1, 1}}).library.empty());
+  CHECK(choice_in({.gpu_of_rank = {0, 1, 1}}).why_not.empty());  // of shared GPUs ranks are warned elsewhere
+  CHECK(choice_in({.gpu_of_rank = {0, 1, 1}, .takes_shared = true}).library == "NCCL 2.28.9");
+}
+
+TEST_CASE("where a rank lacks NCCL, messages do, but where NCCL was asked for") {
+  const Situation lacking{.versions = {"NCCL 2.28.9", "", "NCCL 2.28.9"}};
+  CHECK(choice_in(lacking).library.empty());
+  CHECK(choice_in(lacking).why_not == "rank 1 on n1: there is no NCCL");
+  Situation asked = lacking;
+  asked.wish = StreamWish::required;
+  CHECK_THAT(choice_in(asked).why_not, Catch::Contains("--comm nccl: rank 1 on n1: there is no NCCL"));
+}
+
+TEST_CASE("NCCL is refused on CPUs, where ranks share a GPU, and in different versions") {
+  CHECK_THAT(choice_in({.wish = StreamWish::required, .gpu_of_rank = {}}).why_not,
+             Catch::Contains("--comm nccl is for ranks on GPUs"));
+  CHECK_THAT(choice_in({.wish = StreamWish::required, .gpu_of_rank = {0, 0, 1}}).why_not,
+             Catch::Contains("ranks share a GPU, and NCCL 2.28.9 takes one rank a GPU"));
+  for (const StreamWish wish : {StreamWish::where_possible, StreamWish::required})
+    CHECK_THAT(choice_in({.wish = wish, .versions = {"NCCL 2.28.9", "NCCL 2.28.9", "NCCL 2.29.1"}}).why_not,
+               Catch::Contains("rank 0 on n1 has NCCL 2.28.9, and rank 2 on n1 has NCCL 2.29.1"));
+}

@@ -1,0 +1,137 @@
+#pragma once
+// Operations of ranks on the memory of their devices, held to those on the hosts'.
+
+#include <cstring>
+#include <deque>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+
+#include "comm/backend.hpp"
+#include "comm/samples.hpp"
+#include "kernels/elementwise.hpp"
+#include "tensor/host_tensor.hpp"
+
+namespace dt::comm::test {
+
+/// A rank's device: whatever it is given lies in its streams until somebody waits.
+class Computing {
+ public:
+  Computing(Communicator& group, Device device, const PortionLimits& limits = {}) : context(1, device) {
+    computes_on_.emplace(group.engine(), context, limits);
+  }
+  Tensor unwritten(DType dtype, std::int64_t numel) {
+    return Tensor(
+        buffers_.emplace_back(context.device(), static_cast<std::size_t>(numel) * dtype_bytes(dtype)), dtype,
+        {numel});
+  }
+  /// With a host tensor's values, once its stream comes to that.
+  Tensor placed(const Tensor& values) {
+    const Tensor there = unwritten(values.dtype(), values.numel());
+    kernels::copy(context, values, there);
+    return there;
+  }
+  /// What the context would read next, read when all else has been enqueued.
+  bool has_values(const Tensor& tensor, const Tensor& expected) {
+    const Tensor next = unwritten(tensor.dtype(), tensor.numel());
+    kernels::copy(context, tensor, next);
+    Buffer host(Device::host(), tensor.bytes());
+    const Tensor here(host, tensor.dtype(), tensor.shape());
+    kernels::copy(context, next, here);
+    accelerator().wait(context.stream());
+    return tensor.bytes() == 0 || std::memcmp(here.raw(), expected.raw(), expected.bytes()) == 0;
+  }
+
+  /// All that was placed is not needed any more.
+  void forget() { buffers_.clear(); }
+
+  Context context;
+
+ private:
+  std::deque<Buffer> buffers_;
+  std::optional<ComputesOn> computes_on_;
+};
+
+/// What rank `rank` brings, and room for what the host makes of it.
+struct HostValues {
+  HostValues(DType dtype, std::int64_t numel, int rank)
+      : in_(Device::host(), static_cast<std::size_t>(numel) * dtype_bytes(dtype)),
+        out_(Device::host(), in_.bytes()),
+        in(in_, dtype, {numel}),
+        out(out_, dtype, {numel}) {
+    if (dtype == DType::f32) {
+      for (std::int64_t i = 0; i < numel; ++i)
+        in.data<float>()[i] = sample<DType::f32>(Values::wild, rank, i);
+    } else {
+      for (std::int64_t i = 0; i < std::ssize(in.span_bytes()); ++i)
+        in.raw()[i] = std::byte(random_bits(rank, i) & 0x3f);  // no NaN of any dtype
+    }
+  }
+
+ private:
+  Buffer in_, out_;
+
+ public:
+  Tensor in, out;
+};
+
+struct Case {
+  std::int64_t numel;
+  DType dtype = DType::f32;
+  bool in_place = false;
+  std::int64_t granule = 1;
+};
+
+inline std::string words(const char* name, const Case& c, const Communicator& group) {
+  return fmt::format("{} of {} {} elements by {} ranks, in place: {}", name, c.numel, dtype_name(c.dtype),
+                     group.size(), c.in_place);
+}
+
+inline void check_all_reduce(Communicator& group, Computing& computing, const Case& c) {
+  HostValues values(c.dtype, c.numel, group.rank());
+  group.all_reduce(values.in, values.out).wait_host();
+  const Tensor in = computing.placed(values.in);
+  const Tensor out = c.in_place ? in : computing.unwritten(c.dtype, c.numel);
+  group.all_reduce(in, out).wait(computing.context);
+  if (!c.in_place) kernels::zero(computing.context, in);
+  require(computing.has_values(out, values.out), words("all_reduce", c, group));
+  computing.forget();
+}
+
+inline void check_parts(Communicator& group, Computing& computing, const Case& c) {
+  const Part own = part_of(group.rank(), group.size(), c.numel, c.granule);
+  HostValues values(c.dtype, c.numel, group.rank());
+  const Tensor expected = values.out.flat(own.begin, own.count);
+  group.reduce_scatter(values.in, expected, Reduction::sum, c.granule).wait_host();
+  const Tensor in = computing.placed(values.in);
+  const Tensor part = c.in_place ? in.flat(own.begin, own.count) : computing.unwritten(c.dtype, own.count);
+  group.reduce_scatter(in, part, Reduction::sum, c.granule).wait(computing.context);
+  require(computing.has_values(part, expected), words("reduce_scatter", c, group));
+
+  group.all_gather(expected, values.out, c.granule).wait_host();
+  const Tensor all = c.in_place ? in : computing.unwritten(c.dtype, c.numel);
+  group.all_gather(part, all, c.granule).wait(computing.context);
+  require(computing.has_values(all, values.out), words("all_gather", c, group));
+  computing.forget();
+}
+
+inline void check_broadcast(Communicator& group, Computing& computing, const Case& c, int root) {
+  const HostValues values(c.dtype, c.numel, group.rank()), expected(c.dtype, c.numel, root);
+  const Tensor data = computing.placed(values.in);
+  group.broadcast(data, root).wait(computing.context);
+  require(computing.has_values(data, expected.in), words("broadcast", c, group));
+  computing.forget();
+}
+
+inline void check_shift(Communicator& group, Computing& computing, const Case& c) {
+  if (group.size() == 1) return;
+  const int before = (group.rank() + group.size() - 1) % group.size();
+  const HostValues values(c.dtype, c.numel, group.rank()), expected(c.dtype, c.numel, before);
+  const Tensor own = computing.placed(values.in), arriving = computing.placed(values.in);
+  group.send_receive((group.rank() + 1) % group.size(), own, before, arriving).wait(computing.context);
+  kernels::zero(computing.context, own);
+  require(computing.has_values(arriving, expected.in), words("send and receive", c, group));
+  computing.forget();
+}
+
+}  // namespace dt::comm::test

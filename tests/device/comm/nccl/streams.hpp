@@ -1,0 +1,31 @@
+#pragma once
+// Ranks that are threads, whose groups go through NCCL.
+
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "comm/device_operations.hpp"
+#include "comm/streams/library.hpp"
+#include "comm/threads/thread_group.hpp"
+#include "device/nccl/in_tests.hpp"
+#include "device/test_device.hpp"
+
+namespace dt::comm::test {
+
+inline constexpr double patience_s = 20;
+
+/// Each with a device of its own. Throws what a rank throws.
+inline void run_on_streams(std::uint64_t seed, int size, ReduceOrder order,
+                           const std::function<void(Communicator&, Computing&)>& body) {
+  const test_device::Use device(seed);
+  accelerator().set_time_limit(patience_s);
+  test_device::use_nccl();
+  run_threads(size, [&](Communicator& group) {
+    Computing computing(group, test_device::nccl_device_of(group.rank()));
+    group.set_streams(stream_library()->open(group, computing.context.device(), patience_s), order);
+    body(group, computing);
+    return 0;
+  });
+}
+
+}  // namespace dt::comm::test

@@ -1,0 +1,419 @@
+#include "device/nccl/stand_in.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "comm/nccl/use.hpp"
+#include "comm/reduction.hpp"
+#include "device/nccl/in_tests.hpp"
+#include "device/nccl/shared_boxes.hpp"
+#include "device/test_device.hpp"
+
+namespace dt::test_device {
+namespace {
+
+std::atomic<long> operations_to_fault = 0;
+std::atomic<NcclFault> fault_to_come = NcclFault::error;
+
+/// A communicator, for as long as something of it lies in a stream.
+struct Group {
+  int rank = 0, size = 0;
+  std::string name;
+  std::unique_ptr<SharedBoxes> boxes{};
+  std::function<bool()> splits{};  // until that says it has ended, this is in progress
+  std::atomic<ncclResult_t> state = ncclSuccess;
+  std::atomic<bool> is_aborted = false;
+  int num_splits = 0;
+
+  void join() { boxes = std::make_unique<SharedBoxes>("/" + name, rank, size); }
+  bool is_ready() {
+    if (splits && !splits()) return false;
+    splits = nullptr;
+    return boxes->all_have_arrived();
+  }
+};
+using SharedGroup = std::shared_ptr<Group>;
+
+/// To a rank or from it; a header says how long.
+struct Message {
+  Message(std::byte* memory_, std::uint64_t bytes_) : memory(memory_), bytes(bytes_) {}
+  std::byte* memory;
+  std::uint64_t bytes;
+  std::size_t done = 0;   // of header and memory
+  std::uint64_t end = 0;  // in the box, once all was sent
+
+  std::size_t length() const { return sizeof bytes + bytes; }
+  bool sends(Box& box) {
+    if (done < sizeof bytes)
+      done += box.write(reinterpret_cast<const std::byte*>(&bytes) + done, sizeof bytes - done);
+    if (done >= sizeof bytes && done < length())
+      done += box.write(memory + (done - sizeof bytes), length() - done);
+    if (done == length() && end == 0) end = box.written();
+    return done == length() && box.has_read(end);
+  }
+  bool receives(Box& box) {
+    if (done < sizeof bytes) {
+      done += box.read(reinterpret_cast<std::byte*>(&header) + done, sizeof bytes - done);
+      DT_CHECK(done < sizeof bytes || header == bytes, "a message of {} bytes meets one of {}", header,
+               bytes);
+    }
+    if (done >= sizeof bytes && done < length())
+      done += box.read(memory + (done - sizeof bytes), length() - done);
+    return done == length();
+  }
+
+ private:
+  std::uint64_t header = 0;
+};
+
+/// What is done at once.
+struct Step {
+  SharedGroup group;
+  Stream stream = nullptr;
+  std::map<int, std::deque<Message>> sends{}, receives{};  // by peer, in order
+  std::function<void()> then{};
+  std::vector<std::shared_ptr<Buffer>> memory{};  // of the host
+  bool is_broken = false;
+
+  void send(int peer, const void* memory_, std::size_t bytes) {
+    sends[peer].emplace_back(static_cast<std::byte*>(const_cast<void*>(memory_)), bytes);
+  }
+  void receive(int peer, void* memory_, std::size_t bytes) {
+    receives[peer].emplace_back(static_cast<std::byte*>(memory_), bytes);
+  }
+  /// Asked again and again while the device works.
+  bool is_over() {
+    if (group->is_aborted) return true;
+    if (is_broken) return false;
+    for (auto& [peer, messages] : sends) {
+      while (!messages.empty() && messages.front().sends(group->boxes->box(group->rank, peer)))
+        messages.pop_front();
+    }
+    for (auto& [peer, messages] : receives) {
+      while (!messages.empty() && messages.front().receives(group->boxes->box(peer, group->rank)))
+        messages.pop_front();
+    }
+    const auto all_done = [](const auto& of_peers) {
+      return std::ranges::all_of(of_peers, [](const auto& entry) { return entry.second.empty(); });
+    };
+    if (!all_done(sends) || !all_done(receives)) return false;
+    if (then) std::exchange(then, nullptr)();  // who is over is asked again
+    return true;
+  }
+};
+
+/// Of this thread.
+thread_local int depth = 0;
+thread_local std::map<Group*, Step> grouped;
+
+void enqueue_step(Step&& step) {
+  if (--operations_to_fault == 0) {
+    step.is_broken = true;
+    if (fault_to_come == NcclFault::error) step.group->state = ncclSystemError;
+  }
+  const Stream stream = step.stream;
+  enqueue(stream, [step = std::make_shared<Step>(std::move(step))] { return step->is_over(); });
+}
+
+}  // namespace
+}  // namespace dt::test_device
+
+using namespace dt;
+using namespace dt::test_device;
+
+struct ncclComm {
+  SharedGroup group;
+};
+
+namespace {
+
+Stream as_stream(cudaStream_t stream) {
+  return reinterpret_cast<Stream>(stream);
+}
+
+DType dtype_of(ncclDataType_t type) {
+  static const std::map<ncclDataType_t, DType> known{
+      {ncclFloat64, DType::f64}, {ncclFloat32, DType::f32}, {ncclBfloat16, DType::bf16},
+      {ncclFloat16, DType::f16}, {ncclInt64, DType::i64},   {ncclInt32, DType::i32},
+      {ncclUint64, DType::u64},  {ncclUint32, DType::u32},  {ncclUint8, DType::u8}};
+  return known.at(type);
+}
+
+std::size_t bytes_of(std::size_t count, ncclDataType_t type) {
+  return count * dtype_bytes(dtype_of(type));
+}
+
+Reduction reduction_of(ncclRedOp_t op) {
+  static const std::map<ncclRedOp_t, Reduction> known{{ncclSum, Reduction::sum},
+                                                      {ncclProd, Reduction::product},
+                                                      {ncclMin, Reduction::min},
+                                                      {ncclMax, Reduction::max}};
+  return known.at(op);
+}
+
+/// A step of all ranks; body(step).
+template <class Body>
+ncclResult_t collective(ncclComm_t comm, cudaStream_t stream, const Body& body) {
+  Step step{.group = comm->group, .stream = as_stream(stream)};
+  body(step);
+  enqueue_step(std::move(step));
+  return ncclInProgress;
+}
+
+template <class Body>
+ncclResult_t transfer(ncclComm_t comm, cudaStream_t stream, const Body& body) {
+  Step alone{.group = comm->group, .stream = as_stream(stream)};
+  if (depth == 0) {
+    body(alone);
+    enqueue_step(std::move(alone));
+    return ncclInProgress;
+  }
+  body(grouped.try_emplace(comm->group.get(), std::move(alone)).first->second);
+  return ncclSuccess;
+}
+
+/// All ranks' elements, combined one after the other: not as dt's tree has it.
+void gather_and_combine(Step& step, const void* in, std::size_t in_begin, std::size_t count,
+                        ncclDataType_t type, ncclRedOp_t op, void* out) {
+  const Group& group = *step.group;
+  const DType dtype = dtype_of(type);
+  const auto numel = static_cast<std::int64_t>(count);
+  std::vector<Tensor> inputs;
+  for (int rank = 0; rank < group.size; ++rank) {
+    const auto memory = std::make_shared<Buffer>(Device::host(), bytes_of(count, type));
+    step.memory.push_back(memory);
+    inputs.emplace_back(*memory, dtype, Shape{numel});
+    if (rank == group.rank) continue;
+    step.receive(rank, memory->data(), memory->bytes());
+  }
+  const auto* own = static_cast<const std::byte*>(in) + bytes_of(in_begin, type);
+  const Tensor result(out, dtype, Shape{numel}, Device::host());
+  step.then = [=, rank = static_cast<std::size_t>(group.rank), reduction = reduction_of(op)] {
+    std::memcpy(inputs[rank].raw(), own, inputs[rank].bytes());
+    for (std::size_t r = 1; r < inputs.size(); ++r)
+      comm::combine(reduction, std::vector{inputs[0], inputs[r]}, inputs[0]);
+    std::memcpy(result.raw(), inputs[0].raw(), result.bytes());
+  };
+}
+
+template <class Body>
+void for_peers(const Step& step, const Body& body) {
+  for (int peer = 0; peer < step.group->size; ++peer) {
+    if (peer != step.group->rank) body(peer);
+  }
+}
+
+ncclResult_t all_gather(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclComm_t comm,
+                        cudaStream_t stream) {
+  return collective(comm, stream, [&](Step& step) {
+    const std::size_t bytes = bytes_of(count, type);
+    const auto part = [=](int rank) {
+      return static_cast<std::byte*>(out) + static_cast<std::size_t>(rank) * bytes;
+    };
+    for_peers(step, [&](int peer) {
+      step.send(peer, in, bytes);
+      step.receive(peer, part(peer), bytes);
+    });
+    step.then = [=, own = part(step.group->rank)] {
+      if (own != in) std::memcpy(own, in, bytes);
+    };
+  });
+}
+
+ncclResult_t all_reduce(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
+                        ncclComm_t comm, cudaStream_t stream) {
+  return collective(comm, stream, [&](Step& step) {
+    for_peers(step, [&](int peer) { step.send(peer, in, bytes_of(count, type)); });
+    gather_and_combine(step, in, 0, count, type, op, out);
+  });
+}
+
+ncclResult_t reduce_scatter(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
+                            ncclComm_t comm, cudaStream_t stream) {
+  return collective(comm, stream, [&](Step& step) {
+    const std::size_t bytes = bytes_of(count, type);
+    for_peers(step, [&](int peer) {
+      step.send(peer, static_cast<const std::byte*>(in) + static_cast<std::size_t>(peer) * bytes, bytes);
+    });
+    gather_and_combine(step, in, static_cast<std::size_t>(step.group->rank) * count, count, type, op, out);
+  });
+}
+
+ncclResult_t broadcast(const void* in, void* out, std::size_t count, ncclDataType_t type, int root,
+                       ncclComm_t comm, cudaStream_t stream) {
+  return collective(comm, stream, [&](Step& step) {
+    const std::size_t bytes = bytes_of(count, type);
+    if (step.group->rank != root) return step.receive(root, out, bytes);
+    for_peers(step, [&](int peer) { step.send(peer, in, bytes); });
+  });
+}
+
+ncclResult_t send_one(const void* memory, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return transfer(comm, stream, [&](Step& step) { step.send(peer, memory, bytes_of(count, type)); });
+}
+
+ncclResult_t receive_one(void* memory, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                         cudaStream_t stream) {
+  return transfer(comm, stream, [&](Step& step) { step.receive(peer, memory, bytes_of(count, type)); });
+}
+
+ncclResult_t group_start() {
+  ++depth;
+  return ncclSuccess;
+}
+
+ncclResult_t group_end() {
+  if (--depth > 0) return ncclSuccess;
+  for (auto& [group, step] : grouped) enqueue_step(std::move(step));
+  grouped.clear();
+  return ncclInProgress;
+}
+
+ncclResult_t abort_comm(ncclComm_t comm) {
+  comm->group->is_aborted = true;
+  delete comm;
+  return ncclSuccess;
+}
+
+ncclResult_t destroy_comm(ncclComm_t comm) {
+  delete comm;
+  return ncclSuccess;
+}
+
+ncclResult_t async_error(ncclComm_t comm, ncclResult_t* state) {
+  Group& group = *comm->group;
+  *state = group.state;
+  if (*state != ncclSuccess) return ncclSuccess;
+  if (group.boxes && group.boxes->some_process_has_ended())
+    *state = ncclRemoteError;
+  else if (!group.is_ready())
+    *state = ncclInProgress;
+  return ncclSuccess;
+}
+
+ncclResult_t unique_id(ncclUniqueId* id) {
+  static std::atomic<int> number = 0;
+  *id = {};
+  const std::string name = fmt::format("dt-stand-in-{}-{}", ::getpid(), number++);
+  std::memcpy(id->internal, name.data(), name.size());
+  return ncclSuccess;
+}
+
+ncclResult_t init_comm(ncclComm_t* comm, int size, ncclUniqueId id, int rank, ncclConfig_t*) {
+  *comm = new ncclComm{std::make_shared<Group>()};
+  Group& group = *(*comm)->group;
+  group.rank = rank;
+  group.size = size;
+  group.name = id.internal;
+  group.join();
+  return ncclInProgress;
+}
+
+/// Once all have said what they wish.
+bool divide(Group& whole, int split, int color, Group& part) {
+  std::vector<std::pair<int, int>> ranks;  // key, rank
+  for (int rank = 0; rank < whole.size; ++rank) {
+    const SharedBoxes::Wish& wish = whole.boxes->wish(split, rank);
+    if (!wish.is_known) return false;
+    if (wish.color == color) ranks.emplace_back(wish.key, rank);
+  }
+  std::ranges::sort(ranks);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i].second == whole.rank) part.rank = static_cast<int>(i);
+  }
+  if (color == NCCL_SPLIT_NOCOLOR) return true;
+  part.size = static_cast<int>(ranks.size());
+  part.name = fmt::format("{}.{}.{}", whole.name, split, color);
+  part.join();
+  return true;
+}
+
+ncclResult_t split_comm(ncclComm_t comm, int color, int key, ncclComm_t* part, ncclConfig_t*) {
+  const SharedGroup whole = comm->group;
+  const int number = whole->num_splits++;
+  DT_CHECK(number < SharedBoxes::most_splits, "the stand-in of NCCL divides a group {} times", number);
+  SharedBoxes::Wish& wish = whole->boxes->wish(number, whole->rank);
+  wish.color = color;
+  wish.key = key;
+  wish.is_known = true;
+  // As NCCL does it: success, though the whole is in progress, and the part is named when that has ended.
+  *part = nullptr;
+  whole->splits = [whole = whole.get(), number, color, part] {
+    const auto made = std::make_shared<Group>();
+    if (!divide(*whole, number, color, *made)) return false;
+    if (color != NCCL_SPLIT_NOCOLOR) *part = new ncclComm{made};
+    return true;
+  };
+  return ncclSuccess;
+}
+
+ncclResult_t tell_version(int* number) {
+  *number = NCCL_VERSION_CODE;
+  return ncclSuccess;
+}
+
+}  // namespace
+
+namespace dt::test_device {
+
+void break_nccl_at(long operation, NcclFault fault) {
+  fault_to_come = fault;
+  operations_to_fault = operation;
+}
+
+void use_nccl() {
+  comm::nccl::set_functions(&nccl_stand_in());
+  comm::nccl::use_nccl();
+}
+
+std::vector<int> nccl_group_sizes() {
+  return {1, 2, 3, 4, 5, 7, 8};
+}
+
+/// Each has one of its own: what lies on another's may wait for what this one does later.
+Device nccl_device_of(int rank) {
+  return Device::gpu(rank);
+}
+
+const comm::nccl::Functions& nccl_stand_in() {
+  static const comm::nccl::Functions functions{
+      .ncclAllGather = all_gather,
+      .ncclAllReduce = all_reduce,
+      .ncclBroadcast = broadcast,
+      .ncclCommAbort = abort_comm,
+      .ncclCommCount = [](const ncclComm_t comm,
+                          int* count) { return *count = comm->group->size, ncclSuccess; },
+      .ncclCommDestroy = destroy_comm,
+      .ncclCommFinalize = [](ncclComm_t) { return ncclSuccess; },
+      .ncclCommGetAsyncError = async_error,
+      .ncclCommInitRankConfig = init_comm,
+      .ncclCommSplit = split_comm,
+      .ncclCommUserRank = [](const ncclComm_t comm,
+                             int* rank) { return *rank = comm->group->rank, ncclSuccess; },
+      .ncclGetErrorString =
+          [](ncclResult_t result) {
+            return result == ncclRemoteError ? "remote process exited" : "unhandled system error";
+          },
+      .ncclGetLastError = [](ncclComm_t) { return ""; },
+      .ncclGetUniqueId = unique_id,
+      .ncclGetVersion = tell_version,
+      .ncclGroupEnd = group_end,
+      .ncclGroupStart = group_start,
+      .ncclRecv = receive_one,
+      .ncclReduceScatter = reduce_scatter,
+      .ncclSend = send_one};
+  return functions;
+}
+
+}  // namespace dt::test_device

@@ -1,0 +1,17 @@
+#pragma once
+// What plays NCCL on the test device, for ranks that are threads or processes of one host: messages go
+// through shared memory when their streams come to them. What is grouped goes at once; what is sent is done
+// when it was received; without a group, or with groups in orders that do not fit, ranks wait for ever, as
+// they would.
+
+#include "comm/nccl/functions.cuh"
+
+namespace dt::test_device {
+
+/// The `operation`-th from now on of this process (from 1) meets an asynchronous error, or never ends.
+enum class NcclFault { error, hang };
+void break_nccl_at(long operation, NcclFault fault);
+
+const comm::nccl::Functions& nccl_stand_in();
+
+}  // namespace dt::test_device
