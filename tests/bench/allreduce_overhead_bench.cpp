@@ -104,7 +104,8 @@ struct Worst {
 void compare(comm::mpi::World& world, Operation operation) {
   comm::Communicator& group = world.communicator();
   allreduce_bench::MpiBackend backend(world.collectives(), group);
-  bench::Workspace workspace(max_bytes);
+  const Context context(1, Device::host());
+  bench::Workspace workspace(context, max_bytes);
   Worst tool_worst;
   Off check_off;
   for (std::int64_t bytes = 8; bytes <= max_bytes; bytes *= 2) {
