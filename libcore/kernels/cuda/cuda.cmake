@@ -31,7 +31,7 @@ elseif(no_cuda AND NVCC AND CUDA STREQUAL "auto")
   message(STATUS "CUDA=auto: nothing for GPUs is built: ${no_cuda}")
 endif()
 if(NOT no_cuda AND NOT CUDA STREQUAL "off")
-  set(nvcc_flags -std=c++20 -O3 --expt-relaxed-constexpr -Werror=all-warnings -Xcompiler=-Wall,-Wextra -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1
+  set(nvcc_flags -std=c++20 -O3 --expt-relaxed-constexpr -Werror=all-warnings -Xptxas=-warn-spills,-warn-lmem-usage -Xcompiler=-Wall,-Wextra -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1
     -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[sm_90,compute_90] -I${PROJECT_SOURCE_DIR}/libcore)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/libcore/kernels/cuda/*.cu ${PROJECT_SOURCE_DIR}/libcore/kernels/cuda/cublas_lt/*.cu
     ${PROJECT_SOURCE_DIR}/libcore/tensor/cuda/*.cu)
