@@ -135,6 +135,7 @@ export -f one_case each_case
 kernels() {
   local program
   for program in "$here"/bin/gpu_*; do
+    [[ $program != */gpu_bytes ]] || continue # measured by bench
     if [[ $program == */gpu_kernels ]]; then
       start_check "tests: gpu_kernels" "all pass" 150 bash -c 'each_case 140 all env'
     else
@@ -221,9 +222,20 @@ torch_speed() {
 }
 export -f torch_speed
 
+# A row for each kernel that waits for memory: what it moves a second, and which part of what a copy does.
+kernel_rates() {
+  local kernel rate
+  if ! bounded 60 "$here/bin/gpu_bytes" >rates 2>&1; then
+    row "bytes that kernels move" "none" "$(last_words rates)" FAIL
+    return
+  fi
+  while read -r kernel rate; do row "bytes of $kernel" "none" "$rate" ok; done <rates
+}
+
 bench() {
   local micro mode
   cd "$work" || return
+  kernel_rates
   torch_python=$(find_torch)
   export torch_python
   for micro in 4 16 32; do
