@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
     const dt::test_device::Use::Counts counts = device.counts();
     std::ofstream(file + (rank > 0 ? "." + std::to_string(rank) : std::string()))
         << counts.reads << " reads, " << counts.allocations << " allocations, " << counts.most_bytes
-        << " bytes at a time\n";
+        << " bytes at a time, " << counts.kernels << " kernels, " << counts.moves << " copies or zeros\n";
   }
   return result;
 }

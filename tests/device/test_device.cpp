@@ -125,11 +125,14 @@ class TestDevice final : public Accelerator {
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
     const Lock lock(mutex_);
     if (has(from) && !has(to)) ++counts_.reads;
+    ++counts_.moves;
     enqueue(stream, {[=] {
               if (bytes > 0) std::memcpy(to, from, bytes);  // of nothing the address may be null
             }});
   }
   void zero(Stream stream, std::byte* memory, std::size_t bytes) override {
+    const Lock lock(mutex_);
+    ++counts_.moves;
     enqueue(stream, {[=] {
               if (bytes > 0) std::memset(memory, 0, bytes);
             }});
@@ -155,6 +158,7 @@ class TestDevice final : public Accelerator {
   }
   void launch(Stream stream, std::function<void()> kernel) {
     const Lock lock(mutex_);
+    ++counts_.kernels;
     if (--kernels_to_fault_ != 0) return enqueue(stream, {std::move(kernel)});
     if (fault_ == Use::Fault::hang) return enqueue(stream, {[] {}, [] { return false; }});
     enqueue(stream, {[this, stream] {

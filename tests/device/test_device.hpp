@@ -23,6 +23,8 @@ class Use {
   struct Counts {
     std::int64_t allocations = 0;  // of the device's memory
     std::int64_t reads = 0;        // copies from there to the host
+    std::int64_t kernels = 0;      // and products
+    std::int64_t moves = 0;        // copies of memory, and what sets it to zero
     std::int64_t bytes = 0;        // of its memory now
     std::int64_t most_bytes = 0;   // of its memory at a time
   };
