@@ -24,20 +24,20 @@ bench::Call MpiBackend::prepare(const bench::Problem& problem, const Tensor& in,
   const int n = group_.size(), rank = group_.rank();
   switch (problem.operation) {
     case Operation::all_reduce:
-      return [&mpi, in, out, reduction = problem.reduction] { mpi.all_reduce(in, out, reduction); };
+      return {[&mpi, in, out, reduction = problem.reduction] { mpi.all_reduce(in, out, reduction); }};
     case Operation::reduce_scatter:
-      return [&mpi, in, out, reduction = problem.reduction] { mpi.reduce_scatter(in, out, reduction); };
+      return {[&mpi, in, out, reduction = problem.reduction] { mpi.reduce_scatter(in, out, reduction); }};
     case Operation::all_gather:
-      return [&mpi, in, out] { mpi.all_gather(in, out); };
+      return {[&mpi, in, out] { mpi.all_gather(in, out); }};
     case Operation::broadcast:
-      return
-          [&mpi, data = rank == problem.root ? in : out, root = problem.root] { mpi.broadcast(data, root); };
+      return {
+          [&mpi, data = rank == problem.root ? in : out, root = problem.root] { mpi.broadcast(data, root); }};
     case Operation::send_receive:
-      return [&mpi, in, out, next = (rank + 1) % n, previous = (rank + n - 1) % n] {
+      return {[&mpi, in, out, next = (rank + 1) % n, previous = (rank + n - 1) % n] {
         mpi.send_receive(next, in, previous, out);
-      };
+      }};
     case Operation::barrier:
-      return [&mpi] { mpi.barrier(); };
+      return {[&mpi] { mpi.barrier(); }};
   }
   return {};
 }

@@ -10,8 +10,16 @@
 
 namespace dt::bench {
 
-/// Performs one operation, and is done when it returns.
-using Call = std::function<void()>;
+/// Performs one operation: what was started is done when finish() returns. Where operations go on by
+/// themselves, on a device's stream, several may be started in a row.
+struct Call {
+  std::function<void()> start;
+  std::function<void()> finish = [] {};
+  void operator()() const {
+    start();
+    finish();
+  }
+};
 
 /// Of one rank; all ranks call the same functions in the same order.
 class Backend {

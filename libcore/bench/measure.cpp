@@ -22,7 +22,8 @@ constexpr std::size_t least_bytes = std::size_t{4} << 20;
 double time_calls(const Call& call, const Call& barrier, std::int64_t iterations) {
   barrier();
   const double start = monotonic_s();
-  for (std::int64_t i = 0; i < iterations; ++i) call();
+  for (std::int64_t i = 0; i < iterations; ++i) call.start();
+  call.finish();
   return (monotonic_s() - start) / static_cast<double>(iterations);
 }
 

@@ -42,10 +42,10 @@ class DamagingBackend final : public Backend {
   Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) override {
     const Call call = inner_.prepare(problem, in, out);
     if (group_.rank() != group_.size() - 1 || !out) return call;
-    return [&context = context_, call, out] {
+    return {[&context = context_, call, out] {
       call();
       damage(context, out);
-    };
+    }};
   }
 
  private:
@@ -159,7 +159,7 @@ TEST_CASE("as many operations are performed as were asked for") {
       int in_place_part() const override { return 0; }
       Call prepare(const Problem& problem, const Tensor&, const Tensor&) override {
         int& counter = problem.operation == Operation::barrier ? barriers : calls;
-        return [&counter] { ++counter; };
+        return {[&counter] { ++counter; }};
       }
     } backend;
     OnDevice place(group, Device::host(), 64);

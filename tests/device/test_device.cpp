@@ -91,11 +91,13 @@ class TestDevice final : public Accelerator {
     ++counts_.allocations;
     counts_.bytes += memory->bytes();
     counts_.most_bytes = std::max(counts_.most_bytes, counts_.bytes);
+    allocations_.add(begin, bytes);
     memories_.emplace(begin, std::move(memory));
     return begin;
   }
   void release(Device of, std::byte* memory) override {
     settle(of);
+    allocations_.remove(memory);
     const Lock lock(mutex_);
     const auto place = memories_.find(memory);
     counts_.bytes -= place->second->bytes();
