@@ -4,16 +4,12 @@
 
 namespace dt::bench {
 
-namespace {
-
-Call exchange(comm::Communicator& group, const Tensor& in, const Tensor& out) {
-  const int n = group.size();
-  if (n == 1) return [&group, in, out] { group.all_gather(in, out).wait_host(); };
-  const int next = (group.rank() + 1) % n, previous = (group.rank() + n - 1) % n;
-  return [&group, next, previous, in, out] { group.send_receive(next, in, previous, out).wait_host(); };
+int next_rank(const comm::Communicator& group) {
+  return (group.rank() + 1) % group.size();
 }
-
-}  // namespace
+int previous_rank(const comm::Communicator& group) {
+  return (group.rank() + group.size() - 1) % group.size();
+}
 
 void DtBackend::require(Operation operation, DType dtype, comm::Reduction) const {
   if (!traits(operation).reduces || dtype != DType::u8) return;
@@ -39,11 +35,16 @@ Call DtBackend::prepare(const Problem& problem, const Tensor& in, const Tensor& 
         group.broadcast(data, root).wait_host();
       };
     case Operation::send_receive:
-      return exchange(group, in, out);
+      if (group.size() == 1) return [&group, in, out] { group.all_gather(in, out).wait_host(); };
+      return transfer(next_rank(group), in, previous_rank(group), out);
     case Operation::barrier:
       return [&group] { group.barrier().wait_host(); };
   }
   return {};
+}
+
+Call DtBackend::transfer(int to, const Tensor& in, int from, const Tensor& out) {
+  return [&group = group_, to, in, from, out] { group.send_receive(to, in, from, out).wait_host(); };
 }
 
 }  // namespace dt::bench
