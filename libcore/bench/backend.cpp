@@ -28,15 +28,14 @@ Call call_of(const comm::Communicator& group, StartOne start_one) {
           finish};
 }
 
-Call exchange(comm::Communicator& group, const Tensor& in, const Tensor& out) {
-  const int n = group.size();
-  if (n == 1) return call_of(group, [&group, in, out] { return group.all_gather(in, out); });
-  const int next = (group.rank() + 1) % n, previous = (group.rank() + n - 1) % n;
-  return call_of(group,
-                 [&group, next, previous, in, out] { return group.send_receive(next, in, previous, out); });
-}
-
 }  // namespace
+
+int next_rank(const comm::Communicator& group) {
+  return (group.rank() + 1) % group.size();
+}
+int previous_rank(const comm::Communicator& group) {
+  return (group.rank() + group.size() - 1) % group.size();
+}
 
 void DtBackend::require(Operation operation, DType dtype, comm::Reduction) const {
   if (!traits(operation).reduces || dtype != DType::u8) return;
@@ -62,11 +61,16 @@ Call DtBackend::prepare(const Problem& problem, const Tensor& in, const Tensor& 
         return group.broadcast(data, root);
       });
     case Operation::send_receive:
-      return exchange(group, in, out);
+      if (group.size() == 1) return call_of(group, [&group, in, out] { return group.all_gather(in, out); });
+      return transfer(next_rank(group), in, previous_rank(group), out);
     case Operation::barrier:
       return {[&group] { group.barrier().wait_host(); }};
   }
   return {};
+}
+
+Call DtBackend::transfer(int to, const Tensor& in, int from, const Tensor& out) {
+  return call_of(group_, [&group = group_, to, in, from, out] { return group.send_receive(to, in, from, out); });
 }
 
 }  // namespace dt::bench

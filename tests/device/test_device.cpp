@@ -1,6 +1,7 @@
 #include "device/test_device.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -13,6 +14,7 @@
 #include <random>
 #include <string>
 #include <sys/mman.h>
+#include <thread>
 #include <vector>
 
 #include "base/error.hpp"
@@ -128,7 +130,8 @@ class TestDevice final : public Accelerator {
     const Lock lock(mutex_);
     if (has(from) && !has(to)) ++counts_.reads;
     ++counts_.moves;
-    enqueue(stream, {[=] {
+    enqueue(stream, {[=, this] {
+              linger();
               if (bytes > 0) std::memcpy(to, from, bytes);  // of nothing the address may be null
             }});
   }
@@ -161,12 +164,19 @@ class TestDevice final : public Accelerator {
   void launch(Stream stream, std::function<void()> kernel) {
     const Lock lock(mutex_);
     ++counts_.kernels;
-    if (--kernels_to_fault_ != 0) return enqueue(stream, {std::move(kernel)});
+    if (--kernels_to_fault_ != 0) {
+      return enqueue(stream, {[this, kernel = std::move(kernel)] {
+                       linger();
+                       kernel();
+                     }});
+    }
     if (fault_ == Use::Fault::hang) return enqueue(stream, {[] {}, [] { return false; }});
     enqueue(stream, {[this, stream] {
               failed_.emplace(ErrorKind::environment, name_of(stream->device) + ": a kernel has failed");
             }});
   }
+
+  void slow_down(double seconds) { more_s_ = seconds; }
 
   Use::Counts counts() const { return counts_; }
 
@@ -207,6 +217,10 @@ class TestDevice final : public Accelerator {
     double made_s_;
     IsOver is_over_;
   };
+
+  void linger() const {
+    if (more_s_ > 0) std::this_thread::sleep_for(std::chrono::duration<double>(more_s_));
+  }
 
   static std::string name_of(Device device) {
     return fmt::format("{}: {} (test device)", host_name(), device.to_string());
@@ -292,6 +306,7 @@ class TestDevice final : public Accelerator {
   TimeLimit limit_;
   std::int64_t kernels_to_fault_ = 0;  // from 1; none where it is less
   Use::Fault fault_ = Use::Fault::error;
+  double more_s_ = 0;
   std::optional<Error> failed_;
 };
 
@@ -320,6 +335,10 @@ Use::Counts Use::counts() const {
 
 void Use::break_at(std::int64_t kernel, Fault fault) {
   device->break_at(kernel, fault);
+}
+
+void Use::slow_down(double seconds) {
+  device->slow_down(seconds);
 }
 
 int Use::times() {

@@ -35,6 +35,9 @@ class Use {
   enum class Fault { error, hang };
   void break_at(std::int64_t kernel, Fault fault);
 
+  /// From now on each kernel and each copy takes so much longer.
+  void slow_down(double seconds);
+
   /// How often a program has used it.
   static int times();
 };
