@@ -70,7 +70,8 @@ Call DtBackend::prepare(const Problem& problem, const Tensor& in, const Tensor& 
 }
 
 Call DtBackend::transfer(int to, const Tensor& in, int from, const Tensor& out) {
-  return call_of(group_, [&group = group_, to, in, from, out] { return group.send_receive(to, in, from, out); });
+  return call_of(group_,
+                 [&group = group_, to, in, from, out] { return group.send_receive(to, in, from, out); });
 }
 
 }  // namespace dt::bench
