@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "model/model_spec.hpp"
+#include "plan/step_range.hpp"
 
 namespace dt::train_tool {
 
@@ -247,6 +248,10 @@ void add_evaluation(OptionTable& t, Settings& s) {
       .add("peak-flops", &s.peak_flops, "X",
            "FLOP/s that MFU refers to; default: the best matrix multiply, measured", 1)
       .no_use_with(all_but_kept_runs)
+      .add("profile", &s.profile, "STEPS",
+           "a step, 10, or several, 10-12: each rank draws what it did in each into the run's profile/, for "
+           "ui.perfetto.dev and chrome://tracing, and rank 0 tells where the time went")
+      .no_use_with(all_but_kept_runs)
       .add("eval-only", &s.eval_only, "evaluate --init-from, or what --resume finds, and end")
       .add("logits-out", &s.logits_out, "FILE.h5",
            "with --eval-only: store logits and tokens of validation sequences")
@@ -291,6 +296,7 @@ void check(const Settings& s) {
   if (s.run && s.run->empty())
     throw Error(ErrorKind::usage, "--run '' names no folder", "name the run's folder");
   if (s.resume.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");
+  if (s.profile) plan::parse_step_range("--profile", *s.profile);
   if (s.eval_only) return;
   const bool needs_no_run = s.dry_run || s.show_schedule || s.compare_layouts;
   if (int(s.dry_run) + int(s.show_schedule) + int(s.compare_layouts.has_value()) > 1)

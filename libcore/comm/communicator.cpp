@@ -240,7 +240,10 @@ Work Communicator::start_on_streams(std::span<const Call> calls, const DeviceLin
   operation->control = transport_.get();
   engine_->start(streams_->transport(), streams_->stream(), operation, [&] {
     accelerator().follow(streams_->stream(), link.computing());
+    const auto clock = engine_->recorder().device_clock();
+    if (clock) operation->span = std::make_unique<TimedSpan>(clock, streams_->stream());
     enqueue(*streams_);
+    if (clock) operation->span->end();
   });
   const Work work(engine_);
   work.add(std::move(operation));

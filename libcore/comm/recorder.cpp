@@ -1,6 +1,7 @@
 #include "comm/recorder.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
@@ -52,16 +53,42 @@ Recorder::Ticket Recorder::start(int group, OperationKind kind, std::int64_t byt
   return newest_;
 }
 
-void Recorder::finish(Ticket ticket) {
+void Recorder::finish(Ticket ticket, const std::optional<Interval>& on_stream) {
   const std::lock_guard lock(mutex_);
   const auto found =
       std::find_if(under_way_.begin(), under_way_.end(),
                    [ticket](const OperationRecord& record) { return record.ticket == ticket; });
   if (found == under_way_.end()) return;
   if (!is_point_to_point(found->kind)) ++groups_[static_cast<std::size_t>(found->group)].finished;
+  found->finished_s = monotonic_s();
   const bool in_ring = newest_ - ticket < static_cast<Ticket>(capacity);
-  if (in_ring) ring_[static_cast<std::size_t>(ticket) % capacity].finished_s = monotonic_s();
+  if (in_ring) ring_[static_cast<std::size_t>(ticket) % capacity] = *found;
+  if (kept_ && ticket > kept_->last_before) {
+    kept_->records.push_back(*found);
+    if (on_stream) {
+      kept_->records.back().started_s = on_stream->started_s;
+      kept_->records.back().finished_s = on_stream->ended_s;
+    }
+  }
   under_way_.erase(found);
+}
+
+void Recorder::keep(std::shared_ptr<const DeviceClock> clock) {
+  const std::lock_guard lock(mutex_);
+  kept_ = Kept{.last_before = newest_, .clock = std::move(clock), .records = {}};
+}
+
+std::shared_ptr<const DeviceClock> Recorder::device_clock() const {
+  const std::lock_guard lock(mutex_);
+  return kept_ ? kept_->clock : nullptr;
+}
+
+std::vector<OperationRecord> Recorder::take_kept() {
+  const std::lock_guard lock(mutex_);
+  std::vector<OperationRecord> records;
+  if (kept_) records = std::move(kept_->records);
+  kept_.reset();
+  return records;
 }
 
 void Recorder::set_step(std::int64_t step) {

@@ -5,9 +5,13 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "tensor/device_clock.hpp"
 
 namespace dt::comm {
 
@@ -62,8 +66,9 @@ class Recorder {
   int add_group(std::string name, std::vector<int> members);
   /// `bytes` of a collective are the same on all ranks. Sends and receives leave the group's sequence alone.
   Ticket start(int group, OperationKind kind, std::int64_t bytes, int peer = -1);
-  /// Tickets that are finished already, and 0, are ignored.
-  void finish(Ticket ticket);
+  /// Tickets that are finished already, and 0, are ignored. `on_stream`: when a stream carried it out, where
+  /// one did and somebody took the time; see device_clock().
+  void finish(Ticket ticket, const std::optional<Interval>& on_stream = std::nullopt);
   void set_step(std::int64_t step);
   /// What this rank is to the training, for messages that blame it: "stage 1 of 2: layers.1 to head".
   void set_duty(std::string duty);
@@ -81,6 +86,15 @@ class Recorder {
   Snapshot snapshot() const;
   /// Start of the oldest operation under way, or 0: cheap.
   double oldest_start_s() const;
+
+  /// From now on it keeps what begins, however much that is. `clock`: of the device whose streams carry out
+  /// operations; nullptr: none does.
+  void keep(std::shared_ptr<const DeviceClock> clock = nullptr);
+  /// While it keeps: that by which to take the times of what streams carry out.
+  std::shared_ptr<const DeviceClock> device_clock() const;
+  /// Those of them that have ended, in the order of their ends; it keeps no more.
+  std::vector<OperationRecord> take_kept();
+
   /// Bytes that this rank's operations took part in, by kind, since the beginning.
   std::int64_t bytes(OperationKind kind) const;
   /// This rank begins to send a message of an operation.
@@ -90,6 +104,12 @@ class Recorder {
   std::int64_t message_bytes() const { return message_bytes_; }
 
  private:
+  struct Kept {
+    Ticket last_before = 0;
+    std::shared_ptr<const DeviceClock> clock;
+    std::vector<OperationRecord> records;
+  };
+
   mutable std::mutex mutex_;
   std::int64_t step_ = 0;
   std::string duty_;
@@ -98,6 +118,7 @@ class Recorder {
   std::vector<OperationRecord> ring_;       // ticket t lies at t mod capacity
   std::vector<OperationRecord> under_way_;  // in the order of tickets
   std::array<std::int64_t, num_operation_kinds> bytes_by_kind_{};
+  std::optional<Kept> kept_;
   std::atomic<std::int64_t> message_bytes_ = 0;
 };
 

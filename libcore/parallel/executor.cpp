@@ -5,7 +5,6 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
-#include "parallel/exposed_time.hpp"
 
 namespace dt::parallel {
 
@@ -36,7 +35,12 @@ Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Uni
       activations_(context.device(), units),
       transfers_(context, storage.ranks(), storage.local().place().pp,
                  [this](Buffer&& sent) { activations_.give_back(std::move(sent)); }),
-      unit_times_(units.size()) {}
+      unit_times_(units.size()) {
+  if (context.device() == Device::host())
+    add_observer(unit_times_);  // else it is only enqueued
+  else if (accelerator().has_audience())
+    add_observer(named_ranges_);
+}
 
 void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches, int first,
                    const StepHooks& hooks) {
@@ -47,10 +51,7 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Action& action = list[i];
     both_halves_ = shares_layers() && action.kind == ActionKind::backward_input && has_both_halves(list, i);
-    if (trains_ && action.computes() && context_.device() == Device::host())  // else it is only enqueued
-      compute(action, hooks);
-    else
-      perform(action, hooks);
+    perform_observed(action, hooks);
     if (!overlaps_) communicate([&] { finish(action); });
     poll();
   }
@@ -62,10 +63,13 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
            activations_.num_records());
 }
 
-void Executor::compute(const Action& action, const StepHooks& hooks) {
-  const double started_s = monotonic_s(), exposed_before_s = exposed_communication_s();
+void Executor::perform_observed(const Action& action, const StepHooks& hooks) {
+  if (!trains_ || observers_.empty()) return perform(action, hooks);
+  for (StepObserver* const observer : observers_) observer->begins(action);
+  const double started_s = monotonic_s(), exposed_before_s = storage_.ranks().exposed().sum_s();
   perform(action, hooks);
-  unit_times_.add(action, monotonic_s() - started_s - (exposed_communication_s() - exposed_before_s));
+  const ActionTimes times{started_s, monotonic_s(), storage_.ranks().exposed().sum_s() - exposed_before_s};
+  for (StepObserver* const observer : observers_) observer->ended(action, times);
 }
 
 void Executor::perform(const Action& action, const StepHooks& hooks) {
@@ -112,16 +116,9 @@ void Executor::finish(const Action& action) {
   if (action.kind == ActionKind::reduce) storage_.gradients().finish_started(context_);
 }
 
-/// What communicates may compute, and kernels poll: that is within, and counts once.
 template <class Body>
 void Executor::communicate(const Body& body) {
-  if (communicates_) return body();
-  communicates_ = true;
-  {
-    const ExposedTime exposed(storage_.ranks(), exposed_communication_s_);
-    body();
-  }
-  communicates_ = false;
+  storage_.ranks().exposed().of(body);
 }
 
 std::span<const Tensor> Executor::weights(int unit) {

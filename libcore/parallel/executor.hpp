@@ -10,6 +10,8 @@
 #include "parallel/action.hpp"
 #include "parallel/activations.hpp"
 #include "parallel/model_storage.hpp"
+#include "parallel/named_ranges.hpp"
+#include "parallel/step_observer.hpp"
 #include "parallel/tensor_seam.hpp"
 #include "parallel/transfers.hpp"
 #include "parallel/unit_times.hpp"
@@ -42,12 +44,10 @@ class Executor {
   void set_overlap(bool value) { overlaps_ = value; }
   /// Lets messages advance.
   void poll();
-  /// Time that communication has taken from this rank's computing since the beginning: waiting for weights,
-  /// gradients, other stages and the ranks that share layers, and advancing messages between kernels. Waiting
-  /// for this rank's own device to compute what is sent is none of it.
-  double exposed_communication_s() const {
-    return exposed_communication_s_ + (seam_ ? seam_->waited_s() : 0);
-  }
+
+  /// Of training's lists; until it is taken away.
+  void add_observer(StepObserver& observer) { observers_.push_back(&observer); }
+  void remove_observer(StepObserver& observer) { std::erase(observers_, &observer); }
 
   /// Of training's lists: what computing took, without communication. Where ranks share layers,
   /// backward_input has the whole backward's if its weight half comes at once.
@@ -58,8 +58,8 @@ class Executor {
 
  private:
   void perform(const Action& action, const StepHooks& hooks);
-  /// The same of what computes, timed.
-  void compute(const Action& action, const StepHooks& hooks);
+  /// The same, and tells whoever wants to know.
+  void perform_observed(const Action& action, const StepHooks& hooks);
   /// Waits for them where they are being gathered.
   std::span<const Tensor> weights(int unit);
   /// The previous unit's output; absent for the first. Waits for it where it is being received.
@@ -78,7 +78,7 @@ class Executor {
   void send(const Action& action);
   void receive(const Action& action);
   void finish(const Action& action);
-  /// Runs it and adds its time to what communication took.
+  /// Runs it; its time is communication's.
   template <class Body>
   void communicate(const Body& body);
 
@@ -87,9 +87,9 @@ class Executor {
   const TensorSeam* seam_;
   Activations activations_;
   Transfers transfers_;  // after what they read and write: they go first
-  double exposed_communication_s_ = 0;
-  bool communicates_ = false;  // now
   UnitTimes unit_times_;
+  NamedRanges named_ranges_;
+  std::vector<StepObserver*> observers_;
   bool overlaps_ = true;
   bool trains_ = false;       // the list at hand
   bool both_halves_ = false;  // of the backward, by the action at hand: where ranks share layers

@@ -9,7 +9,7 @@ namespace dt::parallel {
 
 Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels,
                std::int64_t key_value_heads)
-    : control_(&world), data_(&world) {
+    : control_(&world), data_(&world), exposed_(&world.engine()) {
   DT_CHECK(world.size() == layout.size(), "{} ranks for a layout of {}", world.size(), layout.size());
   const model::Place place = layout.place_of(world.rank());
   const int data_rank = layout.data_rank(place);
@@ -71,10 +71,6 @@ comm::Communicator* Groups::make(comm::Communicator& from, int color, const std:
 
 void Groups::poll() const {
   if (control_) control_->engine().progress();
-}
-
-double Groups::waited_for_device_s() const {
-  return control_ ? control_->engine().waited_for_device_s() : 0;
 }
 
 }  // namespace dt::parallel

@@ -11,6 +11,7 @@
 #include "comm/communicator.hpp"
 #include "model/layout.hpp"
 #include "parallel/channels.hpp"
+#include "parallel/exposed_time.hpp"
 
 namespace dt::parallel {
 
@@ -52,8 +53,8 @@ class Groups {
   bool is_alone() const { return !control_ || control_->size() == 1; }
   /// Lets the messages of all groups advance; never blocks.
   void poll() const;
-  /// See comm::Engine.
-  double waited_for_device_s() const;
+  /// What communication among them takes from this rank's computing.
+  ExposedTime& exposed() const { return exposed_; }
 
  private:
   comm::Communicator* make(comm::Communicator& from, int color, const std::string& name, int key = -1);
@@ -69,6 +70,7 @@ class Groups {
   comm::Communicator* context_ = nullptr;
   std::map<Channel, comm::Communicator*> channels_;
   std::vector<std::unique_ptr<comm::Communicator>> made_;
+  mutable ExposedTime exposed_;
 };
 
 }  // namespace dt::parallel

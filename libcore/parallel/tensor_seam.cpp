@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "parallel/exposed_time.hpp"
 
 namespace dt::parallel {
 
@@ -11,21 +10,17 @@ namespace {
 
 class UnderWay final : public model::Exchange {
  public:
-  UnderWay(comm::Work work, const Groups& groups, double& waited_s)
-      : work_(std::move(work)), groups_(groups), waited_s_(waited_s) {}
+  UnderWay(comm::Work work, const Groups& groups) : work_(std::move(work)), groups_(groups) {}
   void wait(const Context& context) override {
-    const ExposedTime exposed(groups_, waited_s_);
-    work_.wait(context);
+    groups_.exposed().of([&] { work_.wait(context); });
   }
   void wait_host() {
-    const ExposedTime exposed(groups_, waited_s_);
-    work_.wait_host();
+    groups_.exposed().of([&] { work_.wait_host(); });
   }
 
  private:
   comm::Work work_;
   const Groups& groups_;
-  double& waited_s_;
 };
 
 }  // namespace
@@ -67,7 +62,7 @@ model::ExchangeHandle TensorSeam::start_shift(const Tensor& own, const Tensor& a
 }
 
 model::ExchangeHandle TensorSeam::under_way(comm::Work work) const {
-  auto exchange = std::make_unique<UnderWay>(std::move(work), groups_, waited_s_);
+  auto exchange = std::make_unique<UnderWay>(std::move(work), groups_);
   if (!overlaps_) exchange->wait_host();
   return exchange;
 }

@@ -27,8 +27,6 @@ class TensorSeam final : public model::Seam {
 
   /// Off: every exchange is finished before this rank computes on.
   void set_overlap(bool value) { overlaps_ = value; }
-  /// Time that a rank's computing has waited for the others since the beginning; see ExposedTime.
-  double waited_s() const { return waited_s_; }
 
  private:
   /// Until both are done.
@@ -39,7 +37,6 @@ class TensorSeam final : public model::Seam {
   comm::Communicator* context_;
   int num_chunks_;
   bool overlaps_ = true;
-  mutable double waited_s_ = 0;
 };
 
 }  // namespace dt::parallel

@@ -6,17 +6,19 @@
 #include <span>
 #include <vector>
 
-#include "parallel/action.hpp"
 #include "parallel/stages.hpp"
+#include "parallel/step_observer.hpp"
 
 namespace dt::parallel {
 
 /// Sums over a training's steps. A recompute counts as none of the three.
-class UnitTimes {
+class UnitTimes final : public StepObserver {
  public:
   explicit UnitTimes(std::size_t num_units) : sums_(num_units * 6) {}
 
   void add(const Action& action, double seconds);
+  /// What computing took, without communication.
+  void ended(const Action& action, const ActionTimes& times) override { add(action, times.own_s()); }
   void clear() { sums_.assign(sums_.size(), 0); }
   /// Of each unit, nanoseconds and number of its forwards, backward_inputs and backward_weights in turn: what
   /// several ranks' times add up by.

@@ -9,6 +9,7 @@
 #include "model/arithmetic.hpp"
 #include "model/unit.hpp"
 #include "plan/precision.hpp"
+#include "plan/step_range.hpp"
 
 namespace dt::plan {
 
@@ -107,6 +108,11 @@ void check_countable(const Plan& plan) {
   }
 }
 
+void check_profile(const Settings& s, std::int64_t total_steps) {
+  if (!s.profile || parse_step_range("--profile", *s.profile).last <= total_steps) return;
+  throw usage_error("--profile {}: the run ends with step {}", *s.profile, total_steps);
+}
+
 optim::Schedule make_schedule(const Settings& s, const Plan& plan) {
   const double scale = s.lr_reference_batch ? static_cast<double>(plan.global_batch) /
                                                   static_cast<double>(*s.lr_reference_batch)
@@ -172,6 +178,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
   plan.comm_bucket_bytes = static_cast<std::size_t>(s.comm_bucket_bytes);
   plan.grad_lanes = s.grad_lanes.value_or(resumed ? resumed->grad_lanes : plan.layout.dp);
   plan.total_steps = last_step(s, plan, windows_of_an_epoch(s, plan, dataset), resumed);
+  check_profile(s, plan.total_steps);
   plan.saves_in_background = s.background_save && s.save_every > 0 && s.save_every < plan.total_steps;
   plan.writers_per_node = s.checkpoint_writers_per_node;
   check_countable(plan);

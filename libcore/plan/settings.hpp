@@ -88,6 +88,7 @@ struct Settings {
   std::int64_t eval_every = 0;
   std::optional<std::int64_t> eval_batches;
   std::int64_t log_every = 1;
+  std::optional<std::string> profile;
   bool eval_only = false;
   std::optional<std::string> logits_out;
   std::int64_t logits_sequences = 64;

@@ -26,6 +26,13 @@ class Mark {
   virtual void hold_back(Stream stream) = 0;
 };
 
+/// One that knows, once it is reached, when it was.
+class TimedMark : public Mark {
+ public:
+  /// Seconds from then on that `other` was reached until this one was. Both are reached, and of one device.
+  virtual double since_s(const TimedMark& other) = 0;
+};
+
 /// A GPU, as its driver tells.
 struct Gpu {
   std::string name;
@@ -70,10 +77,17 @@ class Accelerator {
   virtual void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void zero(Stream stream, std::byte* memory, std::size_t bytes) = 0;
   virtual std::unique_ptr<Mark> mark(Stream stream) = 0;
+  virtual std::unique_ptr<TimedMark> timed_mark(Stream stream) = 0;
   /// What `stream` is given from now on begins after what `other` was given until now.
   virtual void follow(Stream stream, Stream other) = 0;
   /// Until all that the stream was given is done.
   virtual void wait(Stream stream) = 0;
+
+  /// Whether a tool listens that draws what the host does beside what the device does.
+  virtual bool has_audience() = 0;
+  /// What this thread does until the end that goes with it is called so there; ranges may lie in each other.
+  virtual void begin_range(const std::string& name) = 0;
+  virtual void end_range() = 0;
 
  protected:
   Allocations allocations_;

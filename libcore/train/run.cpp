@@ -12,6 +12,7 @@
 #include "plan/device.hpp"
 #include "plan/forecast.hpp"
 #include "plan/lists.hpp"
+#include "plan/step_range.hpp"
 #include "run/run_directory.hpp"
 #include "train/agreement.hpp"
 #include "train/evaluation.hpp"
@@ -91,6 +92,8 @@ void announce(const Start& start, const plan::Settings& settings, const data::Mi
     console.info("going on from {} (step {} of {})", start.checkpoint.string(), start.state.step,
                  start.plan.total_steps);
     if (settings.init_from) console.info("--init-from is not used: the run has begun");
+    if (settings.profile && plan::parse_step_range("--profile", *settings.profile).last <= start.state.step)
+      console.warn("--profile {}: nothing is profiled, the run is past that", *settings.profile);
   }
 }
 

@@ -67,22 +67,19 @@ Decision Stepper::step(const std::function<void(StepReport&)>& report, StepTimes
   if (++num_steps_ == 2)
     runtime_.executor().unit_times().clear();  // the first takes memory for the first time
   const double started_s = monotonic_s(), waited_before_s = loader_.wait_s();
-  const double exposed_before_s = exposed_communication_s();
+  const parallel::ExposedTime& exposed = runtime_.storage().ranks().exposed();
+  const double exposed_before_s = exposed.sum_s();
   data::Batch batch = next_batch();
   const Decision decision = run_actions(batch, report);
   times.data_wait_s = loader_.wait_s() - waited_before_s;  // also for the next batch, to count its targets
   times.step_s = monotonic_s() - started_s - times.data_wait_s;
-  times.exposed_comm_s = exposed_communication_s() - exposed_before_s;
+  times.exposed_comm_s = exposed.sum_s() - exposed_before_s;
   if ((!decision.finite && !decision.skip) || decision.superseded) return decision;
   state_.step += 1;
   state_.samples_consumed += static_cast<std::uint64_t>(plan_.global_batch);
   state_.tokens_consumed += static_cast<std::uint64_t>(plan_.tokens_per_step());
   state_.data_digest += decision.data_digest;
   return decision;
-}
-
-double Stepper::exposed_communication_s() const {
-  return runtime_.executor().exposed_communication_s() + control_s_;
 }
 
 Stepper::Samples Stepper::next_samples() const {
@@ -128,9 +125,7 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
     if (report) report(step_report);
     if (targets_vary_ && runtime_.local().counts_targets())
       step_report.next_targets = loader_.num_targets_ahead();
-    const double combine_started_s = monotonic_s();
-    step_report.combine(control_);
-    control_s_ += monotonic_s() - combine_started_s;
+    runtime_.storage().ranks().exposed().of([&] { step_report.combine(control_); });
     check_same_data(step_report);
     if (targets_vary_) next_targets_ = step_report.next_targets;
     decision = decide(step_report, targets, plan_.clip_norm, loss_scale_.value);

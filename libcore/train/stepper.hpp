@@ -57,7 +57,6 @@ class Stepper {
   void add_squared_norm();
   /// Lets the loss scale follow what the gradients bear; may turn a step into one that is skipped.
   void adjust_loss_scale(Decision& decision);
-  double exposed_communication_s() const;
 
   const plan::Plan& plan_;
   ModelRuntime& runtime_;
@@ -72,7 +71,6 @@ class Stepper {
   std::int64_t num_steps_ = 0;
   bool targets_vary_;          // from step to step: some tokens are none
   std::int64_t next_targets_;  // of the step to be made, on all ranks
-  double control_s_ = 0;       // spent on combining reports
 };
 
 }  // namespace dt::train

@@ -57,6 +57,7 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
       ranks_(ranks),
       reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt),
       stepper_(start.plan, *start.runtime, dataset, start.state, ranks.world),
+      profiler_(settings, start.plan, *start.runtime, run, generation, ranks),
       shared_target_(ranks, run, generation, {settings.keep_last, settings.keep_every}),
       saver_(ranks, shares_of(start.runtime->context(), start.runtime->storage()),
              start.plan.saves_in_background, start.plan.writers_per_node),
@@ -111,6 +112,7 @@ Decision Trainer::train_step() {
   if (interval_.steps == 0) interval_.started_s = monotonic_s();
   const double scale_before = stepper_.loss_scale().value;
   StepTimes times;
+  profiler_.begin(state_.step + 1);
   const Decision decision = stepper_.step(
       [this](StepReport& report) {
         report.signal = signals_.received();
@@ -121,6 +123,7 @@ Decision Trainer::train_step() {
       },
       times);
   if ((!decision.finite && !decision.skip) || decision.superseded) return decision;
+  profiler_.end(times);
   if (decision.skip) {
     ranks_.console.info(
         "step {}: gradients are not finite at the loss scale {}: no update; the scale is now {}", state_.step,

@@ -15,6 +15,7 @@
 #include "run/saver.hpp"
 #include "run/shared_target.hpp"
 #include "train/decision.hpp"
+#include "train/profiler.hpp"
 #include "train/reporter.hpp"
 #include "train/start.hpp"
 #include "train/stepper.hpp"
@@ -70,6 +71,7 @@ class Trainer {
   const comm::Ranks& ranks_;
   Reporter reporter_;
   Stepper stepper_;
+  Profiler profiler_;
   run::SharedTarget shared_target_;
   std::optional<run::LocalTarget> local_target_;
   run::Saver saver_;

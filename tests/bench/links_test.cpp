@@ -35,13 +35,9 @@ class PlayedBackend final : public Backend {
   }
   Call transfer(int to, const Tensor& in, int from, const Tensor& out) override {
     const Pair pair{std::min(group_.rank(), to), std::max(group_.rank(), to)};
-<<<<<<< HEAD
-    return {[this, pair, call = inner_.transfer(to, in, from, out)] {
-=======
     const Call call = inner_.transfer(to, in, from, out);
     if (in.numel() == small.numel) return call;
-    return [this, pair, call] {
->>>>>>> 02697fa65a5fd8e77788591c4f73e485f41a1b5e
+    return {[this, pair, call] {
       std::this_thread::sleep_for(std::chrono::duration<double>(seconds_(pair, num_calls_[pair]++)));
       call();
     }};

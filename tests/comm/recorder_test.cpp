@@ -184,3 +184,36 @@ TEST_CASE("recording is cheap") {
   INFO("microseconds each: " << best_s / count * 1e6);
   CHECK(best_s / count < 5e-6);  // well below one; the machine may be busy
 }
+
+TEST_CASE("what begins is kept from when that is asked for, however much, until it is taken") {
+  Recorder recorder;
+  const int group = recorder.add_group("world", {0, 1});
+  const auto before = recorder.start(group, OperationKind::barrier, 0);
+  recorder.keep();
+  CHECK_FALSE(recorder.device_clock());
+  const auto under_way = recorder.start(group, OperationKind::all_gather, 8);
+  for (std::int64_t i = 0; i < 2 * ring_size; ++i)
+    recorder.finish(recorder.start(group, OperationKind::all_reduce, i));
+  recorder.finish(before);
+  const auto kept = recorder.take_kept();
+  REQUIRE(std::ssize(kept) == 2 * ring_size);
+  CHECK(kept.front().bytes == 0);
+  CHECK(kept.back().bytes == 2 * ring_size - 1);
+  CHECK(std::all_of(kept.begin(), kept.end(), [](const OperationRecord& record) {
+    return record.started_s > 0 && record.finished_s >= record.started_s;
+  }));
+  recorder.finish(under_way);
+  CHECK(recorder.take_kept().empty());
+}
+
+TEST_CASE("an operation that a stream carried out is kept with that stream's times") {
+  Recorder recorder;
+  const int group = recorder.add_group("world", {0, 1});
+  recorder.keep();
+  recorder.finish(recorder.start(group, OperationKind::all_reduce, 8), dt::Interval{3, 5});
+  const auto kept = recorder.take_kept();
+  REQUIRE(kept.size() == 1);
+  CHECK(kept[0].started_s == 3);
+  CHECK(kept[0].finished_s == 5);
+  CHECK(recorder.snapshot().newest[0].started_s != 3);
+}

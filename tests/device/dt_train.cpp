@@ -2,7 +2,8 @@
 // DT_TEST_DEVICE_COUNTS names a file for what the host asked of it (of ranks that were started together, a
 // file each: with .RANK after the name, but for the first); DT_TEST_DEVICE_ERROR and DT_TEST_DEVICE_HANG say
 // which kernel fails or never ends, DT_TEST_NCCL_ERROR and DT_TEST_NCCL_HANG which of NCCL's operations,
-// which is played, too. DT_TEST_DEVICE_GPUS: how many GPUs there are.
+// which is played, too. DT_TEST_DEVICE_GPUS: how many GPUs there are. DT_TEST_DEVICE_RANGES names a file for
+// the names that host gives to what it does, as a tool that listens would hear them.
 
 #include <cstdlib>
 #include <fstream>
@@ -41,12 +42,30 @@ void play_nccl() {
 }
 #endif
 
+void tell_counts(const dt::test_device::Use::Counts& counts) {
+  const char* const file = std::getenv("DT_TEST_DEVICE_COUNTS");
+  if (file == nullptr) return;
+  const int rank = dt::launched_rank();
+  std::ofstream(file + (rank > 0 ? "." + std::to_string(rank) : std::string()))
+      << counts.reads << " reads, " << counts.allocations << " allocations, " << counts.most_bytes
+      << " bytes at a time, " << counts.kernels << " kernels, " << counts.moves << " copies or zeros\n";
+}
+
+void tell_ranges(const dt::test_device::Use::Ranges& ranges) {
+  const char* const file = std::getenv("DT_TEST_DEVICE_RANGES");
+  if (file == nullptr) return;
+  std::ofstream out(file);
+  out << ranges.depth << " are open, at most " << ranges.most_depth << " in each other\n";
+  for (const std::string& name : ranges.names) out << name << "\n";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const char* const seed = std::getenv("DT_TEST_DEVICE_SEED");
   dt::test_device::Use device(seed ? std::stoull(seed) : 1);
   break_as_asked(device);
+  if (std::getenv("DT_TEST_DEVICE_RANGES") != nullptr) device.listen();
 #ifdef DT_NCCL
   play_nccl();
 #endif
@@ -56,12 +75,7 @@ int main(int argc, char** argv) {
   const int result = dt::run_tool(argc, argv, options, [&](dt::Console& console) {
     return dt::train_tool::run(settings, options, console);
   });
-  if (const char* const file = std::getenv("DT_TEST_DEVICE_COUNTS")) {
-    const int rank = dt::launched_rank();
-    const dt::test_device::Use::Counts counts = device.counts();
-    std::ofstream(file + (rank > 0 ? "." + std::to_string(rank) : std::string()))
-        << counts.reads << " reads, " << counts.allocations << " allocations, " << counts.most_bytes
-        << " bytes at a time, " << counts.kernels << " kernels, " << counts.moves << " copies or zeros\n";
-  }
+  tell_counts(device.counts());
+  tell_ranges(device.ranges());
   return result;
 }

@@ -142,7 +142,8 @@ class TestDevice final : public Accelerator {
               if (bytes > 0) std::memset(memory, 0, bytes);
             }});
   }
-  std::unique_ptr<Mark> mark(Stream stream) override {
+  std::unique_ptr<Mark> mark(Stream stream) override { return timed_mark(stream); }
+  std::unique_ptr<TimedMark> timed_mark(Stream stream) override {
     return std::make_unique<TestMark>(*this, *stream, end_of(stream));
   }
   void follow(Stream stream, Stream other) override { hold_back(stream, end_of(other)); }
@@ -177,6 +178,18 @@ class TestDevice final : public Accelerator {
   }
 
   void slow_down(double seconds) { more_s_ = seconds; }
+  bool has_audience() override { return is_listened_to_; }
+  void begin_range(const std::string& name) override {
+    const Lock lock(mutex_);
+    ranges_.names.push_back(name);
+    ranges_.most_depth = std::max(ranges_.most_depth, ++ranges_.depth);
+  }
+  void end_range() override {
+    const Lock lock(mutex_);
+    --ranges_.depth;
+  }
+  void listen() { is_listened_to_ = true; }
+  const Use::Ranges& ranges() const { return ranges_; }
 
   Use::Counts counts() const { return counts_; }
 
@@ -187,35 +200,42 @@ class TestDevice final : public Accelerator {
 
  private:
   using Lock = std::lock_guard<std::recursive_mutex>;
-  using IsOver = std::shared_ptr<bool>;
+  /// When what it is of was over (monotonic); 0: it is not.
+  using OverAt = std::shared_ptr<double>;
 
   /// Whoever asks makes the device do a little.
-  class TestMark final : public Mark {
+  class TestMark final : public TimedMark {
    public:
-    TestMark(TestDevice& device, const StreamState& stream, IsOver is_over)
+    TestMark(TestDevice& device, const StreamState& stream, OverAt over_at)
         : device_(device),
           of_(stream.device),
           work_(stream.name),
           made_s_(monotonic_s()),
-          is_over_(std::move(is_over)) {}
+          over_at_s_(std::move(over_at)) {}
     bool is_reached() override {
       const Lock lock(device_.mutex_);
-      if (!*is_over_) {
+      if (*over_at_s_ == 0) {
         const Opened opened(device_);
         device_.run_any();
       }
       device_.throw_if_failed();
-      if (!*is_over_ && device_.limit_.is_over(made_s_)) device_.limit_.fail(made_s_, name_of(of_), work_);
-      return *is_over_;
+      if (*over_at_s_ != 0) return true;
+      if (device_.limit_.is_over(made_s_)) device_.limit_.fail(made_s_, name_of(of_), work_);
+      return false;
     }
-    void hold_back(Stream stream) override { device_.hold_back(stream, is_over_); }
+    void hold_back(Stream stream) override { device_.hold_back(stream, over_at_s_); }
+    double since_s(const TimedMark& other) override {
+      const OverAt before_s = dynamic_cast<const TestMark&>(other).over_at_s_;
+      DT_CHECK(*before_s != 0 && *over_at_s_ != 0, "times of marks that are not reached");
+      return *over_at_s_ - *before_s;
+    }
 
    private:
     TestDevice& device_;
     Device of_;
     std::string work_;
     double made_s_;
-    IsOver is_over_;
+    OverAt over_at_s_;
   };
 
   void linger() const {
@@ -252,14 +272,14 @@ class TestDevice final : public Accelerator {
     }
   }
 
-  void hold_back(Stream stream, IsOver until) {
-    enqueue(stream, {[] {}, [until = std::move(until)] { return *until; }});
+  void hold_back(Stream stream, OverAt until_s) {
+    enqueue(stream, {[] {}, [until_s = std::move(until_s)] { return *until_s != 0; }});
   }
 
-  IsOver end_of(Stream stream) {
-    auto is_over = std::make_shared<bool>(false);
-    enqueue(stream, {[is_over] { *is_over = true; }});
-    return is_over;
+  OverAt end_of(Stream stream) {
+    auto over_at_s = std::make_shared<double>(0);
+    enqueue(stream, {[over_at_s] { *over_at_s = monotonic_s(); }});
+    return over_at_s;
   }
 
   /// The device works, and of its thread nobody else.
@@ -303,6 +323,8 @@ class TestDevice final : public Accelerator {
   std::list<StreamState> streams_;
   std::map<std::byte*, std::unique_ptr<Memory>> memories_;
   Use::Counts counts_;
+  Use::Ranges ranges_;
+  bool is_listened_to_ = false;
   TimeLimit limit_;
   std::int64_t kernels_to_fault_ = 0;  // from 1; none where it is less
   Use::Fault fault_ = Use::Fault::error;
@@ -331,6 +353,14 @@ Use::~Use() {
 
 Use::Counts Use::counts() const {
   return device->counts();
+}
+
+void Use::listen() {
+  device->listen();
+}
+
+const Use::Ranges& Use::ranges() const {
+  return device->ranges();
 }
 
 void Use::break_at(std::int64_t kernel, Fault fault) {

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "device/fiber_block.hpp"
 #include "tensor/context.hpp"
@@ -29,6 +31,14 @@ class Use {
     std::int64_t most_bytes = 0;   // of its memory at a time
   };
   Counts counts() const;
+  /// How deep ranges have lain in each other at most, and their names, in the order of their beginnings. From
+  /// listen() on somebody wants to know.
+  struct Ranges {
+    int depth = 0, most_depth = 0;
+    std::vector<std::string> names{};
+  };
+  void listen();
+  const Ranges& ranges() const;
 
   /// The `kernel`-th kernel from now on (from 1) fails, and with it all that the device is given or asked
   /// then; or never ends.

@@ -30,8 +30,12 @@ class NoDevice final : public dt::Accelerator {
   void copy(dt::Stream, std::byte*, const std::byte*, std::size_t) override {}
   void zero(dt::Stream, std::byte*, std::size_t) override {}
   std::unique_ptr<dt::Mark> mark(dt::Stream) override { return nullptr; }
+  std::unique_ptr<dt::TimedMark> timed_mark(dt::Stream) override { return nullptr; }
   void follow(dt::Stream, dt::Stream) override {}
   void wait(dt::Stream) override {}
+  bool has_audience() override { return false; }
+  void begin_range(const std::string&) override {}
+  void end_range() override {}
 };
 
 /// What a product says; empty where it says nothing.

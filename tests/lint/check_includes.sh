@@ -40,7 +40,8 @@ awk '
     arrows["interchange"] = "checkpoint"
     arrows["run"] = "checkpoint comm"
     arrows["plan"] = "parallel optim data checkpoint"
-    arrows["train"] = "run plan interchange"
+    arrows["profile"] = "parallel"
+    arrows["train"] = "run plan interchange profile"
     arrows["prove"] = "train"
     arrows["bench"] = "comm"
     for (module in arrows) allow(module, module)

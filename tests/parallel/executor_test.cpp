@@ -7,6 +7,7 @@
 
 #include "base/half.hpp"
 #include "kernels/elementwise.hpp"
+#include "parallel/executor_rig.hpp"
 #include "parallel/held.hpp"
 #include "parallel/one_rank.hpp"
 #include "support/unit_runner.hpp"
@@ -22,46 +23,6 @@ model::ModelSpec tiny(bool tied) {
   model::ModelSpec spec = model::load_model_spec("llama-tiny");
   spec.tied = tied;
   return spec;
-}
-
-/// An executor over storage of its own, with initial weights.
-struct Rig {
-  Rig(const model::ModelSpec& spec_, std::int64_t micro_batches, std::int64_t lanes)
-      : spec(spec_),
-        table(spec),
-        plan(micro_batches, lanes),
-        units(model::make_units(context.device(), spec, table, DType::f32)),
-        storage(context.device(), local, Precision{}, &plan, alone),
-        executor(context, units, storage) {
-    for (const LocalParam& param : local.params()) {
-      model::initialise(local.spec(param), 7, param.slice, param.in_part(storage.group_weights(param.group)),
-                        1);
-    }
-  }
-  int num_units() const { return static_cast<int>(units.size()); }
-  Tensor gradient(int param) {
-    return local.param(param).in_part(storage.group_gradient(local.param(param).group));
-  }
-
-  model::ModelSpec spec;
-  model::ParameterTable table;
-  LocalTable local{table, {}, {}};
-  Groups alone;
-  Context context{1, Device::host()};
-  LanePlan plan;
-  std::vector<std::unique_ptr<model::Unit>> units;
-  ModelStorage storage;
-  Executor executor;
-};
-
-StepHooks no_hooks() {
-  return {.loss = {}, .control = [] {}, .step = [] {}};
-}
-
-std::vector<model::MicroBatch> split(test::Batch& batch) {
-  std::vector<model::MicroBatch> list;
-  for (std::int64_t s = 0; s < batch.sequences; ++s) list.push_back(batch.micro_batch(s, s + 1));
-  return list;
 }
 
 double relative_difference(const Tensor& a, const Tensor& b) {

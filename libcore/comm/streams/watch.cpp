@@ -29,8 +29,8 @@ bool StreamWatch::has(StreamTransport& transport) {
   return place != under_way_.end() && !place->second.empty();
 }
 
-void StreamWatch::done(StreamOperation& operation) {
-  for (const Recorder::Ticket ticket : operation.tickets) recorder_->finish(ticket);
+void StreamWatch::done(StreamOperation& operation, const std::optional<Interval>& times) {
+  for (const Recorder::Ticket ticket : operation.tickets) recorder_->finish(ticket, times);
   operation.is_done = true;
   --num_operations_;
 }
@@ -49,7 +49,8 @@ void StreamWatch::look() {
 
 void StreamWatch::look(StreamTransport& transport, Queue& queue) {
   while (!queue.empty() && queue.front()->end->is_reached()) {
-    done(*queue.front());
+    const TimedSpan* const span = queue.front()->span.get();
+    done(*queue.front(), span ? std::optional(span->interval()) : std::nullopt);
     queue.pop_front();
   }
   if (queue.empty()) return;

@@ -6,12 +6,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/recorder.hpp"
 #include "comm/streams/transport.hpp"
 #include "comm/transport.hpp"
+#include "tensor/device_clock.hpp"
 
 namespace dt::comm {
 
@@ -21,6 +23,7 @@ struct StreamOperation {
   std::vector<Recorder::Ticket> tickets{};
   Transport* control = nullptr;  // of the group's messages, which hears of ranks that fail
   std::unique_ptr<Mark> end;
+  std::unique_ptr<TimedSpan> span{};  // where its time is taken
   double started_s = 0;
   double deadline_s = 0;  // 0: none
   std::atomic<bool> is_done = false;
@@ -49,7 +52,7 @@ class StreamWatch {
  private:
   /// The oldest of a group first: they end in this order.
   using Queue = std::deque<std::shared_ptr<StreamOperation>>;
-  void done(StreamOperation& operation);
+  void done(StreamOperation& operation, const std::optional<Interval>& times = std::nullopt);
   void look(StreamTransport& transport, Queue& queue);
   [[noreturn]] void throw_late(const StreamOperation& operation, double now_s) const;
 

@@ -11,7 +11,7 @@ else()
   cmake_path(GET nvcc_path PARENT_PATH nvcc_folder)
   set(cuda_places lib64 lib lib/${CMAKE_LIBRARY_ARCHITECTURE} targets/x86_64-linux/lib targets/sbsa-linux/lib
     include targets/x86_64-linux/include targets/sbsa-linux/include)
-  foreach(file libcudart_static.a cublasLt.h)  # of this nvcc: another one's would not fit
+  foreach(file libcudart_static.a cublasLt.h nvtx3/nvToolsExt.h)  # of this nvcc: another one's would not fit
     unset(cuda_file)
     find_file(cuda_file ${file} PATHS ${nvcc_folder}/.. PATH_SUFFIXES ${cuda_places} NO_CACHE NO_DEFAULT_PATH)
     if(NOT cuda_file)

@@ -2,6 +2,7 @@
 #include "tensor/cuda/check.cuh"
 #include "tensor/cuda/gpus.hpp"
 #include "tensor/cuda/memory.hpp"
+#include "tensor/cuda/ranges.hpp"
 #include "tensor/cuda/streams.hpp"
 
 namespace dt::cuda {
@@ -39,8 +40,13 @@ class CudaAccelerator final : public Accelerator {
     streams_.zero(stream, memory, bytes);
   }
   std::unique_ptr<Mark> mark(Stream stream) override { return streams_.mark(stream); }
+  std::unique_ptr<TimedMark> timed_mark(Stream stream) override { return streams_.timed_mark(stream); }
   void follow(Stream stream, Stream other) override { streams_.follow(stream, other); }
   void wait(Stream stream) override { streams_.wait(stream); }
+
+  bool has_audience() override { return cuda::has_audience(); }
+  void begin_range(const std::string& name) override { cuda::begin_range(name); }
+  void end_range() override { cuda::end_range(); }
 
  private:
   TimeLimit limit_;

@@ -13,12 +13,12 @@ cudaStream_t native(Stream stream) {
   return reinterpret_cast<cudaStream_t>(stream);
 }
 
-/// On the selected device.
-class EventMark final : public Mark {
+/// On the selected device. Those without a time cost a device less.
+class EventMark final : public TimedMark {
  public:
-  EventMark(Stream stream, std::string work, TimeLimit& limit)
+  EventMark(Stream stream, std::string work, TimeLimit& limit, unsigned flags = cudaEventDisableTiming)
       : device_(selected()), work_(std::move(work)), limit_(limit), made_s_(monotonic_s()) {
-    check(device_, "marking", cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
+    check(device_, "marking", cudaEventCreateWithFlags(&event_, flags));
     const cudaError_t error = cudaEventRecord(event_, native(stream));
     if (error != cudaSuccess) cudaEventDestroy(event_);
     check(device_, "marking", error);
@@ -39,6 +39,13 @@ class EventMark final : public Mark {
   void hold_back(Stream stream) override {
     cuda::select(device_);
     check(device_, "ordering streams", cudaStreamWaitEvent(native(stream), event_, 0));
+  }
+  double since_s(const TimedMark& other) override {
+    float milliseconds = 0;
+    cuda::select(device_);
+    check(device_, "taking a time",
+          cudaEventElapsedTime(&milliseconds, dynamic_cast<const EventMark&>(other).event_, event_));
+    return double{milliseconds} * 1e-3;
   }
 
  private:
@@ -86,6 +93,10 @@ void Streams::zero(Stream stream, std::byte* memory, std::size_t bytes) {
 
 std::unique_ptr<Mark> Streams::mark(Stream stream) {
   return std::make_unique<EventMark>(stream, select(stream).work, limit_);
+}
+
+std::unique_ptr<TimedMark> Streams::timed_mark(Stream stream) {
+  return std::make_unique<EventMark>(stream, select(stream).work, limit_, cudaEventDefault);
 }
 
 void Streams::follow(Stream stream, Stream other) {

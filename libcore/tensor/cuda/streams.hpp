@@ -20,6 +20,7 @@ class Streams {
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes);
   void zero(Stream stream, std::byte* memory, std::size_t bytes);
   std::unique_ptr<Mark> mark(Stream stream);
+  std::unique_ptr<TimedMark> timed_mark(Stream stream);
   void follow(Stream stream, Stream other);
   void wait(Stream stream);
   /// Until all is done that any stream of the device was given. What has failed was said, or will be, by who

@@ -21,8 +21,8 @@ evaluation="seed steps tokens epochs grad-lanes grad-dtype loss-scale recompute 
 evaluation+=" lr min-lr warmup-steps schedule decay-steps lr-reference-batch weight-decay beta1 beta2 adam-eps clip-norm"
 kept_runs="save-every background-save checkpoint-writers-per-node checkpoint-local flush-every keep-last keep-every"
 expect_equal "$(refused_with --eval-only)" \
-  "$evaluation $kept_runs eval-every log-every peak-flops dry-run compare-layouts show-schedule" "evaluation"
-proof="$kept_runs resume eval-every eval-batches log-every peak-flops"
+  "$evaluation $kept_runs eval-every log-every peak-flops profile dry-run compare-layouts show-schedule" "evaluation"
+proof="$kept_runs resume eval-every eval-batches log-every peak-flops profile"
 expect_equal "$(refused_with --show-schedule --steps 1)" "stage-dir stage-limit $proof" "a schedule that is shown"
 expect_equal "$(refused_with --compare-layouts dp=1 --steps 1)" "run $proof" "layouts that are compared"
 expect_equal "$(refused_with --dry-run --steps 1)" "" "a dry run"

@@ -4,10 +4,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 for program in cmake ninja; do
   [[ -n $(command -v $program) ]] || skip "takes $program"
 done
-mkdir -p cuda/bin cuda/lib64 cuda/include
+mkdir -p cuda/bin cuda/lib64 cuda/include/nvtx3
 printf '#!/bin/sh\nexit 1\n' >cuda/bin/nvcc
 chmod +x cuda/bin/nvcc
-touch cuda/lib64/libcudart_static.a cuda/include/cublasLt.h
+touch cuda/lib64/libcudart_static.a cuda/include/cublasLt.h cuda/include/nvtx3/nvToolsExt.h
 
 # configure auto|on
 configure() {

@@ -7,6 +7,7 @@
 #include "comm/threads/thread_group.hpp"
 #include "device/test_device.hpp"
 #include "kernels/elementwise.hpp"
+#include "parallel/groups.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
@@ -31,30 +32,28 @@ TEST_CASE("what a device still computes is no communication; what follows is", "
     const Groups groups(model::Layout{}, world);
     const Buffer memory(context.device(), 4096);
     const Tensor values(memory, DType::f32, {1024});
-    double exposed_s = 0;
+    ExposedTime& exposed = groups.exposed();
     const double started_s = monotonic_s();
     // The start of an operation asks the device once, which does one of them.
     for (int i = 0; i < 3; ++i) enqueue_slow_kernel(context);
     const comm::Work work = world.all_reduce(values, values);
-    {
-      const ExposedTime exposed(groups, exposed_s);
-      work.wait(context);
-    }
-    CHECK(groups.waited_for_device_s() >= 2 * slow_s);
-    CHECK(exposed_s <= monotonic_s() - started_s - 3 * slow_s);
+    exposed.of([&] { work.wait(context); });
+    CHECK(world.engine().waited_for_device_s() >= 2 * slow_s);
+    CHECK(exposed.sum_s() <= monotonic_s() - started_s - 3 * slow_s);
 
     // What is waited for from now on is only enqueued, or is on the device already.
-    const double waited_s = groups.waited_for_device_s(), exposed_before_s = exposed_s;
+    const double waited_s = world.engine().waited_for_device_s(), exposed_before_s = exposed.sum_s();
     context.finish();
     const comm::Work again = world.all_reduce(values, values);
     while (!again.done()) groups.poll();
-    {
-      const ExposedTime exposed(groups, exposed_s);
+    const double began_s = monotonic_s();
+    exposed.of([&] {
       again.wait(context);
-      std::this_thread::sleep_for(std::chrono::duration<double>(slow_s));
-    }
-    CHECK(groups.waited_for_device_s() == waited_s);
-    CHECK(exposed_s >= exposed_before_s + slow_s);
+      exposed.of([] { std::this_thread::sleep_for(std::chrono::duration<double>(slow_s)); });
+    });
+    CHECK(world.engine().waited_for_device_s() == waited_s);
+    CHECK(exposed.sum_s() >= exposed_before_s + slow_s);
+    CHECK(exposed.sum_s() - exposed_before_s <= monotonic_s() - began_s);  // what is within counts once
     return 0;
   });
 }

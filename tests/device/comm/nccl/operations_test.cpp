@@ -126,6 +126,25 @@ TEST_CASE("what the host waits for of streams is there, is recorded, and is no m
   });
 }
 
+TEST_CASE("an operation on a stream that is kept has the stream's times", "[devices][nccl]") {
+  on_streams([](Communicator& group, Computing& computing) {
+    Recorder& recorder = group.engine().recorder();
+    HostValues values(DType::f32, 50'000, group.rank());
+    const Tensor data = computing.placed(values.in);
+    const auto clock = std::make_shared<const DeviceClock>(computing.context.stream());
+    recorder.keep(clock);
+    group.all_reduce(data, data).wait_host();
+    const std::vector<OperationRecord> kept = recorder.take_kept();
+    const OperationRecord host = recorder.snapshot().newest.back();
+    require(kept.size() == 1 && kept[0].ticket == host.ticket, "what was kept is another operation");
+    const double error_s = clock->error_s();
+    require(kept[0].started_s > host.started_s - error_s && kept[0].started_s != host.started_s,
+            "it has not the stream's start");
+    require(kept[0].finished_s < host.finished_s + error_s && kept[0].finished_s >= kept[0].started_s,
+            "it has not the stream's end");
+  });
+}
+
 TEST_CASE("who starts many operations on a stream is held up, and all are done", "[devices][nccl]") {
   on_streams([](Communicator& group, Computing& computing) {
     const HostValues values(DType::i64, 10, 0);

@@ -1,0 +1,96 @@
+#include "profile/rows.hpp"
+
+#include <algorithm>
+#include <fmt/core.h>
+#include <iterator>
+
+namespace dt::profile {
+
+namespace {
+
+/// Shorter ones, of which polls between kernels make thousands, are seen by nobody.
+constexpr double shortest_exposure_s = 1e-6;
+
+Span span_of(const StepProfile& profile, const TracedAction& traced, const Interval& time) {
+  const parallel::Action& action = traced.action;
+  Span span{name_of(profile, action), action_name(action.kind), time};
+  if (action.unit >= 0) span.details.emplace_back("unit", action.unit);
+  if (action.micro_batch >= 0) span.details.emplace_back("micro_batch", action.micro_batch);
+  if (action.peer >= 0) span.details.emplace_back("stage_rank", action.peer);
+  return span;
+}
+
+Row actions_on_host(const StepProfile& profile) {
+  Row row{profile.is_on_device ? "enqueuing" : "computing", {}};
+  for (const TracedAction& traced : profile.actions)
+    row.spans.push_back(span_of(profile, traced, {traced.host.started_s, traced.host.ended_s}));
+  return row;
+}
+
+Row actions_on_device(const StepProfile& profile) {
+  Row row{"computing", {}};
+  for (const TracedAction& traced : profile.actions)
+    row.spans.push_back(span_of(profile, traced, traced.device));
+  return row;
+}
+
+Row waits(const StepProfile& profile) {
+  const double begin_s = profile.whole.started_s;
+  Row row{"waiting", {}};
+  if (profile.data_wait_s > 0)
+    row.spans.push_back({"data", "data_wait", {begin_s, begin_s + profile.data_wait_s}});
+  for (const Interval& exposure : profile.exposures) {
+    if (exposure.ended_s - exposure.started_s >= shortest_exposure_s)
+      row.spans.push_back({"communication", "exposed_communication", exposure});
+  }
+  return row;
+}
+
+Row operations_of(const StepProfile& profile, std::size_t group) {
+  const comm::GroupRecord& ranks = profile.groups[group];
+  Row row{"group " + ranks.name, {}};
+  for (const comm::OperationRecord& record : profile.operations) {
+    if (record.group != static_cast<int>(group)) continue;
+    const char* const kind = operation_name(record.kind);
+    row.spans.push_back({kind,
+                         kind,
+                         {record.started_s, record.finished_s},
+                         {{"bytes", record.bytes}, {"sequence", record.sequence}}});
+    if (record.peer >= 0)
+      row.spans.back().details.emplace_back("peer", ranks.members.at(static_cast<std::size_t>(record.peer)));
+  }
+  return row;
+}
+
+/// As many rows as it takes, so that spans of none overlap: each goes into the first that has room.
+void add(std::vector<Row>& rows, Row row) {
+  std::stable_sort(row.spans.begin(), row.spans.end(),
+                   [](const Span& a, const Span& b) { return a.time.started_s < b.time.started_s; });
+  std::vector<Row> parts;
+  for (Span& span : row.spans) {
+    auto part = std::find_if(parts.begin(), parts.end(), [&](const Row& candidate) {
+      return candidate.spans.back().time.ended_s <= span.time.started_s;
+    });
+    if (part == parts.end()) {
+      const std::string number = parts.empty() ? "" : fmt::format(" {}", parts.size() + 1);
+      part = parts.insert(part, Row{row.name + number, {}});
+    }
+    part->spans.push_back(std::move(span));
+  }
+  std::move(parts.begin(), parts.end(), std::back_inserter(rows));
+}
+
+}  // namespace
+
+std::vector<Row> rows_of(const StepProfile& profile) {
+  std::vector<Row> rows;
+  add(rows, {"step", {{fmt::format("step {}", profile.step), "step", profile.whole}}});
+  add(rows, actions_on_host(profile));
+  if (profile.is_on_device) add(rows, actions_on_device(profile));
+  add(rows, waits(profile));
+  for (std::size_t group = 0; group < profile.groups.size(); ++group)
+    add(rows, operations_of(profile, group));
+  return rows;
+}
+
+}  // namespace dt::profile

@@ -1,0 +1,34 @@
+#include <nvtx3/nvToolsExt.h>
+
+#include "tensor/cuda/ranges.hpp"
+
+namespace dt::cuda {
+
+namespace {
+
+/// NVTX gives none where no tool listens.
+nvtxDomainHandle_t domain() {
+  static const nvtxDomainHandle_t the_domain = nvtxDomainCreateA("dt");
+  return the_domain;
+}
+
+}  // namespace
+
+bool has_audience() {
+  return domain() != nullptr;
+}
+
+void begin_range(const std::string& name) {
+  nvtxEventAttributes_t range{};
+  range.version = NVTX_VERSION;
+  range.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  range.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  range.message.ascii = name.c_str();
+  nvtxDomainRangePushEx(domain(), &range);
+}
+
+void end_range() {
+  nvtxDomainRangePop(domain());
+}
+
+}  // namespace dt::cuda

@@ -1,0 +1,105 @@
+#include "train/profiler.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "comm/exchange.hpp"
+#include "profile/summary.hpp"
+#include "profile/trace_file.hpp"
+#include "tensor/host_tensor.hpp"
+
+namespace dt::train {
+
+using profile::StepProfile;
+
+namespace {
+
+std::optional<plan::StepRange> steps_of(const plan::Settings& settings) {
+  if (!settings.profile) return std::nullopt;
+  return plan::parse_step_range("--profile", *settings.profile);
+}
+
+}  // namespace
+
+Profiler::Profiler(const plan::Settings& settings, const plan::Plan& plan, ModelRuntime& runtime,
+                   const run::RunDirectory& run, const run::Generation& generation, const comm::Ranks& ranks)
+    : steps_(steps_of(settings)),
+      plan_(plan),
+      runtime_(runtime),
+      run_(run),
+      generation_(generation),
+      ranks_(ranks) {}
+
+void Profiler::begin(std::int64_t step) {
+  if (!steps_ || !steps_->has(step)) return;
+  const Context& context = runtime_.context();
+  const auto clock =
+      context.device() == Device::host() ? nullptr : std::make_shared<const DeviceClock>(context.stream());
+  const parallel::Groups& groups = runtime_.storage().ranks();
+  under_way_.reset(new UnderWay{clock, described(step), {runtime_.executor(), groups, context, clock}});
+  under_way_->result.clock = comm::compare_clocks(ranks_.world);
+  ranks_.world.engine().recorder().keep(clock);
+  under_way_->result.whole.started_s = monotonic_s();
+}
+
+void Profiler::end(const StepTimes& times) {
+  if (!under_way_) return;
+  const std::unique_ptr<UnderWay> step = std::move(under_way_);
+  StepProfile& result = step->result;
+  result.whole.ended_s = monotonic_s();
+  result.data_wait_s = times.data_wait_s;
+  result.exposures = step->trace.exposures();
+  result.actions = step->trace.actions();
+  if (step->device_clock) add_device(*step);
+  comm::Recorder& recorder = ranks_.world.engine().recorder();
+  result.operations = recorder.take_kept();
+  result.groups = recorder.snapshot().groups;
+  tell(result, problem_of_writing(result));
+}
+
+/// A step lasts until the device has done it.
+void Profiler::add_device(UnderWay& step) {
+  StepProfile& result = step.result;
+  result.is_on_device = true;
+  result.device_error_s = step.device_clock->error_s();
+  for (const profile::TracedAction& traced : result.actions)
+    result.whole.ended_s = std::max(result.whole.ended_s, traced.device.ended_s);
+}
+
+/// "": it is there.
+std::string Profiler::problem_of_writing(const StepProfile& profile) const {
+  try {
+    profile::write_trace(folder(), profile);
+    return "";
+  } catch (...) {
+    return fmt::format("rank {} on {}: {}", profile.rank, profile.host, current_error().message());
+  }
+}
+
+void Profiler::tell(const StepProfile& profile, const std::string& problem) const {
+  double error_s = profile.clock.error_s;
+  ranks_.world.all_reduce(host_tensor(error_s), host_tensor(error_s), Reduction::max).wait_host();
+  for (const std::string& text : comm::gather_texts(ranks_.world, problem)) {
+    if (!text.empty()) ranks_.console.warn("the profile of step {} is not whole: {}", profile.step, text);
+  }
+  const std::string clocks =
+      ranks_.world.size() > 1 ? fmt::format(", clocks within {:.0f} µs", error_s * 1e6) : "";
+  ranks_.console.info("profile of step {}, rank 0: {} ({}{})", profile.step, profile::summary_of(profile),
+                      folder().string(), clocks);
+}
+
+StepProfile Profiler::described(std::int64_t step) const {
+  StepProfile profile;
+  profile.step = step;
+  profile.generation = generation_.number;
+  profile.rank = ranks_.world.rank();
+  profile.host = host_name();
+  profile.duty = ranks_.world.engine().recorder().duty();
+  profile.layout = plan_.layout.to_string();
+  for (int unit = 0; unit < runtime_.num_units(); ++unit)
+    profile.unit_names.push_back(runtime_.unit_name(unit));
+  return profile;
+}
+
+}  // namespace dt::train

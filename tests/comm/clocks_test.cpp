@@ -1,0 +1,52 @@
+#include "comm/clocks.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <mutex>
+
+#include "comm/threads/thread_group.hpp"
+
+using namespace dt;
+using namespace dt::comm;
+
+namespace {
+
+/// What each of three ranks finds, whose clocks are ahead by so much.
+std::vector<CommonClock> compared(double ahead_each_s) {
+  std::vector<CommonClock> found(3);
+  run_threads(3, [&](Communicator& group) {
+    const double ahead_s = group.rank() * ahead_each_s;
+    found[static_cast<std::size_t>(group.rank())] =
+        compare_clocks(group, [ahead_s] { return monotonic_s() + ahead_s; });
+    return 0;
+  });
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("ranks find how far their clocks are ahead, to within what they say") {
+  const std::vector<CommonClock> clocks = compared(1000);
+  for (int rank = 0; rank < 3; ++rank) {
+    const CommonClock& clock = clocks[static_cast<std::size_t>(rank)];
+    CHECK(std::abs(clock.ahead_s - rank * 1000) <= clock.error_s + 1e-9);
+    CHECK(clock.error_s < 0.1);
+    CHECK((clock.error_s > 0) == (rank > 0));
+    CHECK(clock.zero_s - clock.ahead_s == Approx(clocks[0].zero_s).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("one host's clock is ahead of itself by nothing") {
+  for (const CommonClock& clock : compared(0)) CHECK(clock.ahead_s == 0);
+}
+
+TEST_CASE("a rank alone has its own clock") {
+  run_alone([](Communicator& group) {
+    const double before_s = monotonic_s();
+    const CommonClock clock = compare_clocks(group);
+    CHECK(clock.ahead_s == 0);
+    CHECK(clock.error_s == 0);
+    CHECK((clock.zero_s >= before_s && clock.zero_s <= monotonic_s()));
+    return 0;
+  });
+}

@@ -1,0 +1,60 @@
+#include "tensor/device_clock.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/host.hpp"
+#include "device/test_device.hpp"
+#include "tensor/buffer.hpp"
+#include "tensor/context.hpp"
+
+using namespace dt;
+
+namespace {
+
+constexpr Device gpu = Device::gpu(0);
+
+/// Whatever a device does not do in no time.
+void enqueue_work(const Context& context, const Buffer& memory) {
+  for (int i = 0; i < 10; ++i) accelerator().zero(context.stream(), memory.data(), memory.bytes());
+}
+
+}  // namespace
+
+TEST_CASE("a device's times are the host's, to within what its clock says", "[device]") {
+  const test_device::Use device(1);
+  const Context context(1, gpu);
+  const Buffer memory(gpu, 1 << 20);
+  enqueue_work(context, memory);
+  const auto clock = std::make_shared<const DeviceClock>(context.stream());
+  CHECK(clock->error_s() < 0.1);
+  const double before_s = monotonic_s();
+  TimedSpan span(clock, context.stream());
+  enqueue_work(context, memory);
+  span.end();
+  TimedSpan after(clock, context.stream());
+  after.end();
+  accelerator().wait(context.stream());
+  const double until_s = monotonic_s();
+  REQUIRE((span.is_over() && after.is_over()));
+  const Interval first = span.interval(), second = after.interval();
+  CHECK(first.started_s >= before_s - clock->error_s());
+  CHECK(first.ended_s > first.started_s);
+  CHECK(second.started_s >= first.ended_s);
+  CHECK(second.ended_s >= second.started_s);
+  CHECK(second.ended_s <= until_s + clock->error_s());
+}
+
+TEST_CASE("times of a stream are those of another's clock, too", "[device]") {
+  const test_device::Use device(2);
+  const Context context(1, gpu);
+  const OwnStream other(gpu);
+  const auto clock = std::make_shared<const DeviceClock>(context.stream());
+  TimedSpan first(clock, context.stream());
+  first.end();
+  accelerator().follow(other, context.stream());
+  TimedSpan second(clock, other);
+  second.end();
+  accelerator().wait(other);
+  REQUIRE((first.is_over() && second.is_over()));
+  CHECK(second.interval().started_s >= first.interval().ended_s);
+}
