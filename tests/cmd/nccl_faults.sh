@@ -42,7 +42,7 @@ nccl_faults() {
   fi
   echo '{"model_type":"gpt2","vocab_size":259,"n_embd":32,"n_inner":67,"n_layer":2,"n_head":4,"n_positions":32}' >small.json
   small=(--model small.json --device cuda --sequence-length 16 --global-batch 2 --micro-batch 1)
-  kill_ranks "$1" "$((20 * $1))" "${small[@]}"
+  kill_ranks "$1" "$((10 * $1))" "${small[@]}"
   expect_exit 0 train_as mpi=2 asked "${small[@]}" --steps 1
   expect_match stderr 'between GPUs: NCCL' # without being asked
   for ((i = 0; i < $2; ++i)); do stop_a_rank "$i"; done
