@@ -1,7 +1,7 @@
 // Ranges by name arrive at a tool that listens, which is this program itself, in the order in which they
 // begin and end.
 
-#define NVTX_STATIC_INJECTION_IMPL
+#define NVTX_NO_IMPL
 #include "tensor/cuda/ranges.hpp"
 
 #include <iostream>
