@@ -94,7 +94,8 @@ TEST_CASE("no event of a row begins before the one before it has ended, however 
     time_s = until_s;
   }
   double before_us = 0;
-  for (const Json& event : drawn(profile).events.at("computing")) {
+  const Drawn trace = drawn(profile);
+  for (const Json& event : trace.events.at("computing")) {
     CHECK(event.at("ts").get<double>() >= before_us - 1e-4);  // a nanosecond is 1e-3
     before_us = end_of(event);
   }
