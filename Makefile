@@ -49,9 +49,13 @@ if [ $(CUDA) != off ] && [ -e "$$nvcc" ] && [ -n "$$cudnn" ] && [ ! -e $$folder/
 fi
 endef
 
+# With ccache, where that is installed: it takes what any clone has compiled.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
 # $(call configure,ON|OFF tests,ON|OFF benchmarks)
 define configure
 $(fetch_cudnn_frontend); \
+if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi; \
 cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCUDA=$(CUDA) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD)/configure.log 2>&1 \
   || { cat $(BUILD)/configure.log >&2; exit 1; }; \
 sed -n 's/^-- \(CUDA=[a-z]*: \)/\1/p' $(BUILD)/configure.log >&2

@@ -21,25 +21,27 @@ int MpiBackend::in_place_part() const {
 
 bench::Call MpiBackend::prepare(const bench::Problem& problem, const Tensor& in, const Tensor& out) {
   comm::mpi::Collectives& mpi = library_;
-  const int n = group_.size(), rank = group_.rank();
   switch (problem.operation) {
     case Operation::all_reduce:
-      return [&mpi, in, out, reduction = problem.reduction] { mpi.all_reduce(in, out, reduction); };
+      return {[&mpi, in, out, reduction = problem.reduction] { mpi.all_reduce(in, out, reduction); }};
     case Operation::reduce_scatter:
-      return [&mpi, in, out, reduction = problem.reduction] { mpi.reduce_scatter(in, out, reduction); };
+      return {[&mpi, in, out, reduction = problem.reduction] { mpi.reduce_scatter(in, out, reduction); }};
     case Operation::all_gather:
-      return [&mpi, in, out] { mpi.all_gather(in, out); };
+      return {[&mpi, in, out] { mpi.all_gather(in, out); }};
     case Operation::broadcast:
-      return
-          [&mpi, data = rank == problem.root ? in : out, root = problem.root] { mpi.broadcast(data, root); };
+      return {[&mpi, data = group_.rank() == problem.root ? in : out, root = problem.root] {
+        mpi.broadcast(data, root);
+      }};
     case Operation::send_receive:
-      return [&mpi, in, out, next = (rank + 1) % n, previous = (rank + n - 1) % n] {
-        mpi.send_receive(next, in, previous, out);
-      };
+      return transfer(bench::next_rank(group_), in, bench::previous_rank(group_), out);
     case Operation::barrier:
-      return [&mpi] { mpi.barrier(); };
+      return {[&mpi] { mpi.barrier(); }};
   }
   return {};
+}
+
+bench::Call MpiBackend::transfer(int to, const Tensor& in, int from, const Tensor& out) {
+  return {[&mpi = library_, to, in, from, out] { mpi.send_receive(to, in, from, out); }};
 }
 
 std::vector<std::unique_ptr<bench::Backend>> make_backends(const std::vector<std::string>& names,

@@ -17,8 +17,9 @@ Error invalid(const std::string& value, const char* option, const std::string& e
                "expected " + expected);
 }
 
-void check_names(const Options& options) {
-  if (options.operations.empty()) throw invalid("", "operations", "all, or of " + bench::operation_names());
+void check_names(const OptionTable& table, const Options& options) {
+  if (options.operations.empty() && table.given("operations"))
+    throw invalid("", "operations", "all, or of " + bench::operation_names());
   for (const std::string& name : options.operations) {
     if (name != "all") bench::parse_operation(name);
   }
@@ -84,6 +85,7 @@ std::vector<bench::Operation> Options::chosen_operations() const {
   const auto add = [&](bench::Operation operation) {
     if (std::find(chosen.begin(), chosen.end(), operation) == chosen.end()) chosen.push_back(operation);
   };
+  if (operations.empty() && !devices && !pairs) return {bench::Operation::all_reduce};
   for (const std::string& name : operations) {
     if (name != "all") {
       add(bench::parse_operation(name));
@@ -103,24 +105,44 @@ std::string Options::step() const {
 }
 
 void declare(OptionTable& table, Options& options) {
+  const auto has_operations = [&options] { return !options.chosen_operations().empty(); };
+  const auto has_messages = [&options] { return options.has_messages(); };
+  constexpr const char *an_operation = "--operations beside --devices or --pairs",
+                       *a_message = "--pairs or --operations beside --devices";
   table.for_ranks()
       .usage("[options]    started by mpirun or srun, one process a rank")
       .group("What to measure")
-      .add("operations,o", &options.operations, "LIST", "all, or of " + bench::operation_names())
+      .add("operations,o", &options.operations, "LIST",
+           "all, or of " + bench::operation_names() +
+               "; default: all_reduce, or none with --devices or --pairs")
+      .add("devices", &options.devices,
+           "each rank's device by itself: matrix products, copies of --max-bytes within its memory, to its "
+           "host and from there")
+      .add(
+          "pairs", &options.pairs,
+          "send_receive between every two ranks, --min-bytes for the latency, --max-bytes for the bandwidth; "
+          "ranks of a host take turns, so with very many nodes start one rank on each")
       .add("backend", &options.backends, "LIST",
            "mpi: the MPI library's own operations; dt: those that dt-train uses; nccl: NCCL's own, of GPUs; "
            "mpi,dt: "
            "one after the other; default: mpi under mpirun or srun, else dt; on GPUs dt")
+      .needs(a_message, has_messages)
       .choice("device", &options.device, {"cpu", "cuda"},
               "whose memory the elements lie in: hosts', or that of GPUs, of which each rank takes one")
       .choice("dtype,d", &options.dtype, bench::dtype_names(), "type of the elements")
+      .needs(a_message, has_messages)
       .choice("reduction,r", &options.reduction, bench::reduction_names(), "how ranks' elements are combined")
+      .needs(an_operation, has_operations)
       .add("root", &options.root, "RANK", "where broadcasts start")
+      .needs(an_operation, has_operations)
       .group("Sizes")
       .add("min-bytes,b", &options.min_bytes, "BYTES", "the first size", 1)
+      .needs(a_message, has_messages)
       .add("max-bytes,e", &options.max_bytes, "BYTES", "no size is above this", 1, std::int64_t{1} << 40)
       .add("step-factor,f", &options.step_factor, "FACTOR", "a size is the one before times FACTOR")
+      .needs(an_operation, has_operations)
       .add("step-bytes,i", &options.step_bytes, "BYTES", "a size is the one before and BYTES more", 1)
+      .needs(an_operation, has_operations)
       .group("How to measure")
       .add("iterations,n", &options.measure.iterations, "N",
            "operations that are timed together, on the same memory: small sizes stay in caches", 1, max_count)
@@ -128,8 +150,24 @@ void declare(OptionTable& table, Options& options) {
       .add("check,c", &options.measure.checks, "N",
            "operations after that whose every element is compared; exit 5 when any is wrong; 0 for none", 0,
            max_count)
+      .needs(a_message, has_messages)
       .add("timeout", &options.timeout, "TIME",
-           "when one size of an operation takes longer, say which and end all ranks with exit 4")
+           "when one size of an operation, or of devices or pairs what is measured at once, takes longer, "
+           "say which "
+           "and end all ranks with exit 4")
+      .group("What is too slow: named, exit 5")
+      .add("slow-below", &options.slow_below, "FRACTION",
+           "a device whose rate is below this times the median of those of its name; a pair whose bandwidth "
+           "is, "
+           "of the pairs within hosts, or between them",
+           0, 1)
+      .needs("--devices or --pairs", [&options] { return options.devices || options.pairs; })
+      .add("min-bandwidth", &options.min_bandwidth, "GB/S",
+           "an operation whose bus bandwidth at its largest size is below, a pair whose bandwidth is", 0)
+      .needs(a_message, has_messages)
+      .add("max-latency", &options.max_latency, "US",
+           "an operation that takes longer at its smallest size, a pair whose latency is longer", 0)
+      .needs(a_message, has_messages)
       .group("Output")
       .add("csv", &options.csv, "FILE",
            "also write a line per row of the table, with all that identifies the run")
@@ -141,8 +179,10 @@ void declare(OptionTable& table, Options& options) {
           "one process a node: the network alone")
       .example("mpirun -n 4 dt-allreduce-bench --backend mpi,dt -d bfloat16 -o all_gather --json | jq .",
                "dt's operations beside MPI's, for programs")
+      .example("srun --mpi=pmix dt-allreduce-bench --device cuda --devices --pairs -e 64Mi",
+               "which GPU or link of an allocation is slower than the others")
       .check([&table, &options] {
-        check_names(options);
+        check_names(table, options);
         check_device(options);
         check_sizes(table, options);
         check_timeout(options);

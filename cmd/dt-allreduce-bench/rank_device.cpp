@@ -1,11 +1,35 @@
 #include "cmd/dt-allreduce-bench/rank_device.hpp"
 
+#include <algorithm>
+
+#include "base/build_info.hpp"
+#include "base/host.hpp"
 #include "comm/exchange.hpp"
 #include "comm/gpus.hpp"
 #include "comm/streams/choose.hpp"
 #include "comm/streams/library.hpp"
 
 namespace dt::allreduce_bench {
+
+namespace {
+
+int share_of_cores(comm::Communicator& world) {
+  std::string own = host_name();
+  for (const int core : available_core_numbers()) own += " " + std::to_string(core);
+  const std::vector<std::string> all = comm::gather_texts(world, own);
+  return std::max(1, available_cores() / static_cast<int>(std::ranges::count(all, own)));
+}
+
+bench::Place place_of(const comm::SeenGpus& seen, Device device, const std::string& instructions) {
+  bench::Place place{.host = seen.host, .device = device.to_string(), .name = instructions};
+  if (device == Device::host()) return place;
+  const Gpu& gpu = seen.gpus[static_cast<std::size_t>(device.index())];
+  place.name = gpu.name;
+  place.address = gpu.address;
+  return place;
+}
+
+}  // namespace
 
 RankDevice::RankDevice(const std::string& asked, const comm::Ranks& ranks, double patience_s) {
   const std::vector<comm::SeenGpus> seen = comm::see_gpus(ranks.world, asked == "cuda");
@@ -16,12 +40,14 @@ RankDevice::RankDevice(const std::string& asked, const comm::Ranks& ranks, doubl
     computes_on_.emplace(ranks.world.engine(), *context_);
   });
   for (const std::string& warning : choice.warnings) ranks.console.warn("{}", warning);
+  cores_ = share_of_cores(ranks.world);
+  const std::vector<std::string> instructions = comm::gather_texts(ranks.world, instruction_set());
+  for (std::size_t rank = 0; rank < seen.size(); ++rank)
+    places_.push_back(place_of(seen[rank], choice.of_rank[rank], instructions[rank]));
   if (asked != "cuda") return;
   const comm::StreamChoice streams = comm::choose_streams(ranks, choice, seen, ranks.world.size());
   if (!streams.library.empty())
     ranks.world.set_streams(comm::stream_library()->open(ranks.world, context_->device(), patience_s));
-  for (std::size_t rank = 0; rank < seen.size(); ++rank)
-    gpu_by_rank_.push_back(seen[rank].gpus[static_cast<std::size_t>(choice.of_rank[rank].index())].name);
 }
 
 }  // namespace dt::allreduce_bench

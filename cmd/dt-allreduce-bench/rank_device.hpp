@@ -1,10 +1,11 @@
 #pragma once
-// Where the memory lies that operations are measured on.
+// Where a rank's memory lies that operations are measured on, and what it computes on.
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/devices.hpp"
 #include "comm/ranks.hpp"
 #include "tensor/context.hpp"
 
@@ -19,11 +20,14 @@ class RankDevice {
   RankDevice(const std::string& asked, const comm::Ranks& ranks, double patience_s);
 
   const Context& context() const { return *context_; }
-  /// The names of all ranks' GPUs, by rank; none on CPUs.
-  const std::vector<std::string>& gpu_by_rank() const { return gpu_by_rank_; }
+  /// Of all ranks, by rank.
+  const std::vector<bench::Place>& places() const { return places_; }
+  /// This rank's: those that it may use, divided by the ranks of its host that may use the same.
+  int cores() const { return cores_; }
 
  private:
-  std::vector<std::string> gpu_by_rank_;
+  std::vector<bench::Place> places_;
+  int cores_ = 1;
   std::optional<Context> context_;
   std::optional<comm::ComputesOn> computes_on_;
 };

@@ -10,7 +10,10 @@
 #include "bench/report.hpp"
 #include "bench/time_limit.hpp"
 #include "cmd/dt-allreduce-bench/backends.hpp"
+#include "cmd/dt-allreduce-bench/qualify.hpp"
 #include "cmd/dt-allreduce-bench/rank_device.hpp"
+#include "cmd/dt-allreduce-bench/verdict.hpp"
+#include "comm/environment.hpp"
 #include "comm/exchange.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "comm/mpi/world.hpp"
@@ -48,15 +51,14 @@ void check_agreement(const Request& request, comm::Communicator& world) {
   });
 }
 
-void check_counts(const Options& options, const Sweep& sweep) {
-  const bench::Problem& largest = sweep.problems.back();
-  const std::int64_t most = sweep.backend->max_count();
+void check_counts(const Options& options, const bench::Backend& backend, const bench::Problem& largest) {
+  const std::int64_t most = backend.max_count();
   if (largest.count() <= most) return;
   const std::int64_t most_bytes = most * (largest.bytes() / largest.count());
   throw Error(
       ErrorKind::usage, fmt::format("invalid value '{}' for option '--max-bytes'", options.max_bytes),
       fmt::format("expected at most {}, since --backend {} counts no more than {} {}s of {}", most_bytes,
-                  sweep.backend->name(), most, options.dtype, bench::traits(largest.operation).name));
+                  backend.name(), most, options.dtype, bench::traits(largest.operation).name));
 }
 
 std::vector<Sweep> plan(const Options& options, const comm::Ranks& ranks,
@@ -72,18 +74,33 @@ std::vector<Sweep> plan(const Options& options, const comm::Ranks& ranks,
     for (const auto& backend : backends) {
       backend->require(operation, problem.dtype, problem.reduction);
       sweeps.push_back({backend.get(), bench::at_sizes(problem, sizes)});
-      check_counts(options, sweeps.back());
+      check_counts(options, *backend, sweeps.back().problems.back());
     }
   }
   return sweeps;
 }
 
-std::int64_t largest_bytes(const std::vector<Sweep>& sweeps) {
-  std::int64_t largest = 0;
+void check_pairs(const Options& options, const std::vector<std::unique_ptr<bench::Backend>>& backends) {
+  if (!options.pairs) return;
+  for (const auto& backend : backends) check_counts(options, *backend, link_settings(options).large);
+}
+
+std::int64_t largest_bytes(const Options& options, const std::vector<Sweep>& sweeps) {
+  std::int64_t largest = options.devices || options.pairs ? options.max_bytes : 0;
   for (const Sweep& sweep : sweeps) {
     for (const bench::Problem& problem : sweep.problems) largest = std::max(largest, problem.bytes());
   }
   return largest;
+}
+
+/// What one rank does by itself has no bandwidth.
+void check_bounds(const Options& options, int num_ranks) {
+  for (const auto& [option, bound] :
+       {std::pair{"min-bandwidth", options.min_bandwidth}, {"max-latency", options.max_latency}}) {
+    if (bound && num_ranks == 1)
+      throw Error(ErrorKind::usage, fmt::format("--{} needs several ranks", option),
+                  "start them with mpirun, or srun --mpi=pmix");
+  }
 }
 
 /// Of the host's memory alone: who asks a GPU for more than it has is told.
@@ -127,9 +144,15 @@ bench::RunDescription describe(const Request& request, const RankDevice& device,
   run.date = utc_timestamp();
   run.dt_version = build_description();
   if (ranks.collectives != nullptr) run.mpi_version = comm::mpi::library_version();
-  run.hosts = bench::count_names(comm::gather_texts(ranks.world, host_name()));
+  std::vector<std::string> hosts, gpus;
+  for (const bench::Place& place : device.places()) {
+    hosts.push_back(place.host);
+    if (request.options.device == "cuda") gpus.push_back(place.name);
+  }
+  run.hosts = bench::count_names(hosts);
   run.device = request.options.device;
-  run.gpus = bench::count_names(device.gpu_by_rank());
+  run.gpus = bench::count_names(gpus);
+  run.environment = comm::environment_settings();
   run.num_ranks = ranks.world.size();
   run.min_bytes = request.options.min_bytes;
   run.max_bytes = request.options.max_bytes;
@@ -161,24 +184,13 @@ bench::Section measure(const Sweep& sweep, bench::Workspace& workspace, bench::T
   return section;
 }
 
-void check_results(const std::vector<bench::Section>& sections) {
-  std::string where;
-  for (const bench::Section& section : sections) {
-    if (section.wrong() == 0) continue;
-    where += fmt::format("{}{} of {}: {}", where.empty() ? "" : ", ", bench::traits(section.operation).name,
-                         section.backend, section.wrong());
-  }
-  if (where.empty()) return;
-  throw comm::SharedError(ErrorKind::verification, "elements of results are wrong: " + where,
-                          "the table's #wrong says at which sizes");
-}
-
 int measure_all(const Request& request, const comm::Ranks& ranks) {
   const Options& options = request.options;
   comm::Communicator& world = ranks.world;
   bench::TimeLimit limit(options.timeout.seconds, ranks.abort);
   limit.begin("getting ready to measure");
   check_agreement(request, world);
+  comm::warn_of_other_settings(ranks);
   const RankDevice rank_device(options.device, ranks, options.timeout.seconds);
   const Device device = rank_device.context().device();
   const auto backends = make_backends(options.backends, device, ranks);
@@ -192,26 +204,33 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
                   fmt::format("expected one of {} ranks: 0 to {}", world.size(), world.size() - 1));
     }
     sweeps = plan(options, ranks, backends);
-    check_memory(largest_bytes(sweeps), device, ranks_on_host);
-    workspace.emplace(rank_device.context(), largest_bytes(sweeps));
+    check_pairs(options, backends);
+    check_bounds(options, world.size());
+    check_memory(largest_bytes(options, sweeps), device, ranks_on_host);
+    workspace.emplace(rank_device.context(), largest_bytes(options, sweeps));
     if (ranks.is_first() && options.csv) csv.emplace(*options.csv);
     if (ranks.is_first() && options.json_file) json.emplace(*options.json_file);
   });
   const bench::RunDescription run = describe(request, rank_device, ranks);
   limit.end();
-  if (world.size() == 1)
+  if (world.size() == 1 && options.has_messages())
     ranks.console.info(
         "one rank sends nothing; for more: mpirun -n 4 dt-allreduce-bench, or srun --mpi=pmix -n 4 ...");
   ranks.console.out(ranks.console.json() ? bench::json_run_line(run) : bench::table_head(run));
-  std::vector<bench::Section> sections;
+  bench::Results results{.places = rank_device.places()};
+  if (options.devices) results.devices = qualify_devices(options, rank_device, *workspace, limit, ranks);
+  for (const auto& backend : backends) {
+    if (options.pairs)
+      results.links.push_back(qualify_links(options, rank_device, *backend, *workspace, limit, ranks));
+  }
   for (const Sweep& sweep : sweeps)
-    sections.push_back(measure(sweep, *workspace, limit, options.measure, ranks));
+    results.sections.push_back(measure(sweep, *workspace, limit, options.measure, ranks));
   limit.begin("writing the results");
   comm::together(world, [&] {
-    if (csv) csv->write(bench::csv_document(run, sections));
-    if (json) json->write(bench::json_document(run, sections));
+    if (csv) csv->write(bench::csv_document(run, results));
+    if (json) json->write(bench::json_document(run, results));
   });
-  check_results(sections);
+  check_results(options, results, ranks.console);
   return 0;
 }
 

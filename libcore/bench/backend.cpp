@@ -1,19 +1,41 @@
 #include "bench/backend.hpp"
 
+#include <memory>
+#include <vector>
+
 #include "base/error.hpp"
 
 namespace dt::bench {
 
 namespace {
 
-Call exchange(comm::Communicator& group, const Tensor& in, const Tensor& out) {
-  const int n = group.size();
-  if (n == 1) return [&group, in, out] { group.all_gather(in, out).wait_host(); };
-  const int next = (group.rank() + 1) % n, previous = (group.rank() + n - 1) % n;
-  return [&group, next, previous, in, out] { group.send_receive(next, in, previous, out).wait_host(); };
+// Of a group on streams: how many may be started and not looked at.
+constexpr std::size_t most_under_way = 1024;
+
+/// start_one(): an operation's work.
+template <class StartOne>
+Call call_of(const comm::Communicator& group, StartOne start_one) {
+  if (!group.has_streams()) return {[start_one] { start_one().wait_host(); }};
+  const auto under_way = std::make_shared<std::vector<comm::Work>>();
+  const auto finish = [under_way] {
+    for (const comm::Work& work : *under_way) work.wait_host();
+    under_way->clear();
+  };
+  return {[start_one, under_way, finish] {
+            under_way->push_back(start_one());
+            if (under_way->size() == most_under_way) finish();
+          },
+          finish};
 }
 
 }  // namespace
+
+int next_rank(const comm::Communicator& group) {
+  return (group.rank() + 1) % group.size();
+}
+int previous_rank(const comm::Communicator& group) {
+  return (group.rank() + group.size() - 1) % group.size();
+}
 
 void DtBackend::require(Operation operation, DType dtype, comm::Reduction) const {
   if (!traits(operation).reduces || dtype != DType::u8) return;
@@ -25,25 +47,31 @@ Call DtBackend::prepare(const Problem& problem, const Tensor& in, const Tensor& 
   comm::Communicator& group = group_;
   switch (problem.operation) {
     case Operation::all_reduce:
-      return [&group, in, out, reduction = problem.reduction] {
-        group.all_reduce(in, out, reduction).wait_host();
-      };
+      return call_of(group, [&group, in, out, reduction = problem.reduction] {
+        return group.all_reduce(in, out, reduction);
+      });
     case Operation::reduce_scatter:
-      return [&group, in, out, reduction = problem.reduction] {
-        group.reduce_scatter(in, out, reduction).wait_host();
-      };
+      return call_of(group, [&group, in, out, reduction = problem.reduction] {
+        return group.reduce_scatter(in, out, reduction);
+      });
     case Operation::all_gather:
-      return [&group, in, out] { group.all_gather(in, out).wait_host(); };
+      return call_of(group, [&group, in, out] { return group.all_gather(in, out); });
     case Operation::broadcast:
-      return [&group, data = group.rank() == problem.root ? in : out, root = problem.root] {
-        group.broadcast(data, root).wait_host();
-      };
+      return call_of(group, [&group, data = group.rank() == problem.root ? in : out, root = problem.root] {
+        return group.broadcast(data, root);
+      });
     case Operation::send_receive:
-      return exchange(group, in, out);
+      if (group.size() == 1) return call_of(group, [&group, in, out] { return group.all_gather(in, out); });
+      return transfer(next_rank(group), in, previous_rank(group), out);
     case Operation::barrier:
-      return [&group] { group.barrier().wait_host(); };
+      return {[&group] { group.barrier().wait_host(); }};
   }
   return {};
+}
+
+Call DtBackend::transfer(int to, const Tensor& in, int from, const Tensor& out) {
+  return call_of(group_,
+                 [&group = group_, to, in, from, out] { return group.send_receive(to, in, from, out); });
 }
 
 }  // namespace dt::bench

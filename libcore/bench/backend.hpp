@@ -10,8 +10,20 @@
 
 namespace dt::bench {
 
-/// Performs one operation, and is done when it returns.
-using Call = std::function<void()>;
+/// Performs one operation: what was started is done when finish() returns. Where operations go on by
+/// themselves, on a device's stream, several may be started in a row.
+struct Call {
+  std::function<void()> start;
+  std::function<void()> finish = [] {};
+  void operator()() const {
+    start();
+    finish();
+  }
+};
+
+/// In the ring that send_receive goes round.
+int next_rank(const comm::Communicator& group);
+int previous_rank(const comm::Communicator& group);
 
 /// Of one rank; all ranks call the same functions in the same order.
 class Backend {
@@ -30,6 +42,9 @@ class Backend {
   /// in_begin(), or `out` is the in_place_part() of `in`. A broadcast's data leave from the root's `in` and
   /// arrive in `out`.
   virtual Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) = 0;
+  /// Sends to one other rank and receives from one, which may be the same, at once. These ranks alone call
+  /// it.
+  virtual Call transfer(int to, const Tensor& in, int from, const Tensor& out) = 0;
 };
 
 /// dt's own operations, or what a group goes through.
@@ -41,6 +56,7 @@ class DtBackend : public Backend {
   void require(Operation operation, DType dtype, comm::Reduction reduction) const override;
   int in_place_part() const override { return group_.rank(); }
   Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) override;
+  Call transfer(int to, const Tensor& in, int from, const Tensor& out) override;
 
  private:
   comm::Communicator& group_;

@@ -19,10 +19,11 @@ namespace {
 constexpr std::size_t least_bytes = std::size_t{4} << 20;
 
 /// Seconds per call.
-double time_calls(const Call& call, const Call& barrier, std::int64_t iterations) {
-  barrier();
+double time_calls(const Call& call, const Call& begin, std::int64_t iterations) {
+  begin();
   const double start = monotonic_s();
-  for (std::int64_t i = 0; i < iterations; ++i) call();
+  for (std::int64_t i = 0; i < iterations; ++i) call.start();
+  call.finish();
   return (monotonic_s() - start) / static_cast<double>(iterations);
 }
 
@@ -83,24 +84,28 @@ Workspace::Views Workspace::views(const Problem& problem, bool in_place, int ran
   }
 }
 
+OwnTiming measure_own(const Context& context, const Problem& problem, int rank, const Workspace::Views& views,
+                      const Call& call, const Call& begin, const MeasureSettings& settings) {
+  lay_out(context, problem, rank, views);
+  for (std::int64_t i = 0; i < settings.warmup; ++i) call();
+  OwnTiming own{.seconds = time_calls(call, begin, settings.iterations)};
+  if (!traits(problem.operation).has_data) return own;
+  for (std::int64_t i = 0; i < settings.checks; ++i)
+    own.wrong += check_once(context, problem, rank, views, call);
+  return own;
+}
+
 Timing measure(comm::Communicator& group, Backend& backend, const Problem& problem, bool in_place,
                Workspace& workspace, const MeasureSettings& settings) {
   const int rank = group.rank();
   const Workspace::Views views = workspace.views(problem, in_place, rank, backend.in_place_part());
   const Call call = backend.prepare(problem, views.in, views.out);
   const Call barrier = backend.prepare({.operation = Operation::barrier}, {}, {});
-
-  const Context& context = workspace.context();
-  lay_out(context, problem, rank, views);
-  for (std::int64_t i = 0; i < settings.warmup; ++i) call();
-  Timing timing = over_ranks(group, time_calls(call, barrier, settings.iterations));
-
+  OwnTiming own = measure_own(workspace.context(), problem, rank, views, call, barrier, settings);
+  Timing timing = over_ranks(group, own.seconds);
   if (settings.checks > 0 && traits(problem.operation).has_data) {
-    std::int64_t wrong = 0;
-    for (std::int64_t i = 0; i < settings.checks; ++i)
-      wrong += check_once(context, problem, rank, views, call);
-    comm::all_sum(group, {&wrong, 1});
-    timing.wrong = wrong;
+    comm::all_sum(group, {&own.wrong, 1});
+    timing.wrong = own.wrong;
   }
   return timing;
 }

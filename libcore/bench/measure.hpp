@@ -21,7 +21,7 @@ struct Timing {
   double slowest_s = 0;  // of all ranks: what a program that waits for everyone sees
   double fastest_s = 0;
   double mean_s = 0;
-  std::optional<std::int64_t> wrong;  // elements on all ranks, in all checks
+  std::optional<std::int64_t> wrong{};  // elements on all ranks, in all checks
 };
 
 /// The memory that a rank's operations use, of the context's device: the host's in huge pages where there are
@@ -47,8 +47,17 @@ class Workspace {
   Buffer first_, second_;
 };
 
-/// Called by all ranks together. Warms up, waits for everyone in the backend's own barrier, and times
-/// `iterations` calls in a row, on the same memory; then checks apart from that.
+/// What one rank finds.
+struct OwnTiming {
+  double seconds = 0;  // a call, the mean over the iterations
+  std::int64_t wrong = 0;
+};
+/// Warms up, calls `begin`, times `iterations` calls in a row, on the same memory; then checks apart from
+/// that. `rank`: of those that the problem is of. All of them call it with what they do together.
+OwnTiming measure_own(const Context& context, const Problem& problem, int rank, const Workspace::Views& views,
+                      const Call& call, const Call& begin, const MeasureSettings& settings);
+
+/// The same of all ranks, called by them together: they begin at the backend's own barrier.
 Timing measure(comm::Communicator& group, Backend& backend, const Problem& problem, bool in_place,
                Workspace& workspace, const MeasureSettings& settings);
 

@@ -50,6 +50,12 @@ std::string shell_line(const std::vector<std::string>& arguments) {
   return line;
 }
 
+std::string environment_line(const RunDescription& run) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : run.environment) words.push_back(name + "=" + value);
+  return shell_line(words);
+}
+
 double Row::algorithm_bandwidth(const Timing& timing) const {
   return timing.slowest_s > 0 ? static_cast<double>(problem.bytes()) / timing.slowest_s * 1e-9 : 0;
 }

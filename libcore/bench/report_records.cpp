@@ -31,6 +31,7 @@ Json to_json(const RunDescription& run) {
           {"hosts", hosts},
           {"device", run.device},
           {"gpus", gpus},
+          {"environment", Json(run.environment)},
           {"min_bytes", run.min_bytes},
           {"max_bytes", run.max_bytes},
           {"iterations", run.settings.iterations},
@@ -67,6 +68,40 @@ Json to_json(const Section& section) {
           {"wrong", section.wrong()}};
 }
 
+Json to_json(const RankedDevice& device) {
+  Json row = {{"rank", device.rank},
+              {"host", device.place.host},
+              {"id", device.place.device},
+              {"name", device.place.name},
+              {"address", device.place.address}};
+  Json slow = Json::array();
+  for (std::size_t metric = 0; metric < device_metrics.size(); ++metric) {
+    const auto& [name, key, unit] = device_metrics[metric];
+    const bool is_measured = device.rates[metric] > 0;
+    row[key] = is_measured ? Json(rounded(device.rates[metric])) : Json();
+    row[std::string("median_") + key] = is_measured ? Json(rounded(device.standings[metric].median)) : Json();
+    if (device.standings[metric].is_slow) slow.push_back(name);
+  }
+  row["slow"] = slow;
+  return row;
+}
+
+Json to_json(const std::string& backend, const Link& link, const std::vector<Place>& places) {
+  return {{"backend", backend},
+          {"rank", link.pair.a},
+          {"peer", link.pair.b},
+          {"host", places[static_cast<std::size_t>(link.pair.a)].host},
+          {"peer_host", places[static_cast<std::size_t>(link.pair.b)].host},
+          {"within_host", link.is_within_host},
+          {"latency_size", link.small_bytes},
+          {"latency_us", rounded(link.latency_s * 1e6)},
+          {"size", link.bytes},
+          {"bandwidth_gb_s", rounded(link.gb_s())},
+          {"median_bandwidth_gb_s", rounded(link.standing.median)},
+          {"wrong", link.wrong ? Json(*link.wrong) : Json()},
+          {"slow", link.standing.is_slow}};
+}
+
 std::string line(const char* kind, const Json& object) {
   Json whole = {{"kind", kind}};
   whole.update(object);
@@ -80,7 +115,13 @@ std::string csv_cell(const std::string& text) {
   return quoted + '"';
 }
 
+/// Lists as words.
 std::string csv_cell(const Json& value) {
+  if (value.is_array()) {
+    std::string words;
+    for (const Json& word : value) words += (words.empty() ? "" : ", ") + word.get<std::string>();
+    return csv_cell(words);
+  }
   return value.is_null() ? "" : csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
@@ -109,7 +150,33 @@ Json run_columns(const RunDescription& run) {
   Json columns = to_json(run);
   columns["hosts"] = joined(run.hosts, " ");
   columns["gpus"] = joined(run.gpus, ", ");  // their names have spaces
+  columns["environment"] = environment_line(run);
   return columns;
+}
+
+/// All rows, of each what is its own.
+std::vector<Json> row_columns(const Results& results) {
+  std::vector<Json> rows;
+  const auto add = [&](const char* kind, const Json& row) {
+    append_columns(rows.emplace_back(Json::object()), row);
+    rows.back()["kind"] = kind;
+  };
+  for (const RankedDevice& device : results.devices) add("device", to_json(device));
+  for (const LinkSection& section : results.links) {
+    for (const Link& link : section.links) add("link", to_json(section.backend, link, results.places));
+  }
+  for (const Section& section : results.sections) {
+    for (const Row& row : section.rows) add("result", to_json(row));
+  }
+  return rows;
+}
+
+std::string csv_line(const Json& headings, const Json& columns) {
+  std::string cells;
+  for (const auto& [key, unused] : headings.items())
+    cells +=
+        (key == headings.begin().key() ? "" : ",") + (columns.contains(key) ? csv_cell(columns[key]) : "");
+  return cells + "\n";
 }
 
 }  // namespace
@@ -124,33 +191,46 @@ std::string json_section_line(const Section& section) {
   return line("summary", to_json(section));
 }
 
-std::string json_document(const RunDescription& run, const std::vector<Section>& sections) {
+std::string json_device_lines(const std::vector<RankedDevice>& devices) {
+  std::string lines;
+  for (const RankedDevice& device : devices) lines += line("device", to_json(device));
+  return lines;
+}
+std::string json_link_lines(const LinkSection& section, const std::vector<Place>& places) {
+  std::string lines;
+  for (const Link& link : section.links) lines += line("link", to_json(section.backend, link, places));
+  return lines;
+}
+
+std::string json_document(const RunDescription& run, const Results& results) {
   Json document = to_json(run);
   document["results"] = Json::array();
   document["summaries"] = Json::array();
-  for (const Section& section : sections) {
+  for (const Section& section : results.sections) {
     for (const Row& row : section.rows) document["results"].push_back(to_json(row));
     document["summaries"].push_back(to_json(section));
+  }
+  for (const RankedDevice& device : results.devices) document["devices"].push_back(to_json(device));
+  for (const LinkSection& section : results.links) {
+    for (const Link& link : section.links)
+      document["links"].push_back(to_json(section.backend, link, results.places));
   }
   return dumped(document, 1);
 }
 
-std::string csv_document(const RunDescription& run, const std::vector<Section>& sections) {
+std::string csv_document(const RunDescription& run, const Results& results) {
   const Json shared = run_columns(run);
-  std::string text;
-  for (const Section& section : sections) {
-    for (const Row& row : section.rows) {
-      Json columns = Json::object();
-      append_columns(columns, to_json(row));
-      columns.update(shared);
-      std::string heading, cells;
-      for (const auto& [key, value] : columns.items()) {
-        heading += (heading.empty() ? "" : ",") + key;
-        cells += (cells.empty() ? "" : ",") + csv_cell(value);
-      }
-      if (text.empty()) text = heading + "\n";
-      text += cells + "\n";
-    }
+  const std::vector<Json> rows = row_columns(results);
+  Json headings = Json::object();
+  for (const Json& row : rows) headings.update(row);
+  headings.update(shared);
+  if (rows.empty()) return "";
+  Json names = Json::object();
+  for (const auto& [key, unused] : headings.items()) names[key] = key;
+  std::string text = csv_line(headings, names);
+  for (Json row : rows) {
+    row.update(shared);
+    text += csv_line(headings, row);
   }
   return text;
 }

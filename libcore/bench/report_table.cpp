@@ -44,6 +44,7 @@ std::string table_head(const RunDescription& run) {
   head += fmt::format("# {}  {}\n", run.date, run.command);
   head += fmt::format("# {}\n", ranks_on_hosts(run));
   head += fmt::format("# device {}{}{}\n", run.device, run.gpus.empty() ? "" : ": ", listed(run.gpus));
+  if (!run.environment.empty()) head += fmt::format("# environment {}\n", environment_line(run));
   head += fmt::format("# minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} validation: {}\n",
                       run.min_bytes, run.max_bytes, run.step, run.settings.warmup, run.settings.iterations,
                       run.settings.checks);

@@ -14,9 +14,10 @@ namespace {
 
 /// Logits at once: large enough that each pass over the matrix and its gradient serves many rows, small
 /// beside a model. The faster products are, the more rows it takes until those passes are not what is waited
-/// for.
-std::int64_t logits_at_once(DType dtype) {
+/// for: on a GPU thousands. So few that its cache held them would read the matrix many times as often.
+std::int64_t logits_at_once(Device device, DType dtype) {
   constexpr std::int64_t Mi = std::int64_t{1} << 20;
+  if (device != Device::host()) return 512 * Mi / static_cast<std::int64_t>(dtype_bytes(dtype));
   return (dtype_bytes(dtype) == 2 ? 50 : 16) * Mi;
 }
 
@@ -43,7 +44,8 @@ std::size_t HeadUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) con
 
 std::size_t HeadUnit::scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const {
   const Share& share = seam_.share();
-  const std::int64_t local = chunk_rows(share.local_rows(batch * sequence)), rows = local * share.row_ranks();
+  const std::int64_t local = chunk_rows(device, share.local_rows(batch * sequence)),
+                     rows = local * share.row_ranks();
   const auto elements =
       static_cast<std::size_t>(rows * kernels::row_pitch(device, columns_.count) + 2 * local * hidden_ +
                                (share.divides_rows ? 3 * rows * hidden_ : 0));
@@ -66,7 +68,7 @@ void HeadUnit::forward(const Context& context, const MicroBatch& micro_batch, st
   if (!grads.empty()) check(grads);
   DT_CHECK(!micro_batch.logits_RV || grads.empty(), "{}: logits are kept in evaluation only", unit_.name);
   const Tensor dx_LC = grads.empty() ? Tensor() : saved_gradient(context, saved, micro_batch);
-  const std::int64_t rows = x_LC.dim(0), step = chunk_rows(rows);
+  const std::int64_t rows = x_LC.dim(0), step = chunk_rows(context.device(), rows);
   for (std::int64_t begin = 0; begin < rows; begin += step) {
     const std::int64_t end = std::min(begin + step, rows);
     forward_chunk(context, micro_batch, weights, nll_R, grads,
@@ -142,11 +144,11 @@ void HeadUnit::backward_weight(const Context&, const MicroBatch&, const Tensor&,
                                std::span<std::byte>, std::span<std::byte>) const {}
 
 /// Of this rank's rows; the same on all ranks that share the matrix, however uneven their parts are.
-std::int64_t HeadUnit::chunk_rows(std::int64_t rows) const {
+std::int64_t HeadUnit::chunk_rows(Device device, std::int64_t rows) const {
   const Share& share = seam_.share();
   const std::int64_t columns = (vocabulary_ + share.size - 1) / share.size;
   const std::int64_t most =
-      std::max<std::int64_t>(64, logits_at_once(dtype_) / (columns * share.row_ranks()));
+      std::max<std::int64_t>(64, logits_at_once(device, dtype_) / (columns * share.row_ranks()));
   const std::int64_t chunks = std::max<std::int64_t>(1, (rows + most - 1) / most);  // of nearly equal size
   return std::min(rows, ((rows + chunks - 1) / chunks + 15) / 16 * 16);
 }

@@ -52,7 +52,7 @@ class HeadUnit final : public Unit {
   void loss(const Context& context, const Tensor& labels_R, double loss_scale, const Tensor& nll_R,
             const Tensor& logits_RV, bool trains) const;
   std::size_t norm_bytes(std::int64_t rows) const;
-  std::int64_t chunk_rows(std::int64_t rows) const;
+  std::int64_t chunk_rows(Device device, std::int64_t rows) const;
   Tensor saved_gradient(const Context& context, std::span<std::byte> saved,
                         const MicroBatch& micro_batch) const;
   void check(std::span<const Tensor> tensors) const;

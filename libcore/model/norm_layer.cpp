@@ -2,6 +2,7 @@
 
 #include "kernels/elementwise.hpp"
 #include "kernels/norm.hpp"
+#include "model/joined.hpp"
 
 namespace dt::model {
 
@@ -11,11 +12,8 @@ NormLayer::NormLayer(const ModelSpec& spec, DType statistics)
 NormLayer::Saved NormLayer::saved(SavedMemory& memory, std::int64_t rows) const {
   Saved s;
   s.rstd_R = memory.take(statistics_, {rows});
-  s.dweight_C = memory.take(statistics_, {features_});
-  if (kind_ == Norm::layer_norm) {
-    s.mean_R = memory.take(statistics_, {rows});
-    s.dbias_C = memory.take(statistics_, {features_});
-  }
+  s.dparams_PC = memory.take(statistics_, {static_cast<std::int64_t>(num_params()), features_});
+  if (kind_ == Norm::layer_norm) s.mean_R = memory.take(statistics_, {rows});
   return s;
 }
 
@@ -30,21 +28,19 @@ void NormLayer::forward(const Context& context, std::span<const Tensor> weights,
 void NormLayer::backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
                                const Tensor& dy_RC, const Tensor& dresidual_RC, const Tensor& dx_RC,
                                const Saved& saved) const {
-  kernels::zero(context, saved.dweight_C);
-  if (kind_ == Norm::layer_norm) {
-    kernels::zero(context, saved.dbias_C);
+  kernels::zero(context, saved.dparams_PC);
+  const Tensor dweight_C = saved.dparams_PC.flat(0, features_);
+  if (kind_ == Norm::layer_norm)
     kernels::layer_norm_backward(context, dy_RC, x_RC, weights[0], saved.mean_R, saved.rstd_R, dresidual_RC,
-                                 dx_RC, saved.dweight_C, saved.dbias_C);
-  } else {
+                                 dx_RC, dweight_C, saved.dparams_PC.flat(features_, features_));
+  else
     kernels::rms_norm_backward(context, dy_RC, x_RC, weights[0], saved.rstd_R, dresidual_RC, dx_RC,
-                               saved.dweight_C);
-  }
+                               dweight_C);
 }
 
 void NormLayer::backward_weight(const Context& context, std::span<const Tensor> grads,
                                 const Saved& saved) const {
-  kernels::accumulate(context, saved.dweight_C, grads[0]);
-  if (kind_ == Norm::layer_norm) kernels::accumulate(context, saved.dbias_C, grads[1]);
+  kernels::accumulate(context, saved.dparams_PC.flat(0, saved.dparams_PC.numel()), joined(grads));
 }
 
 }  // namespace dt::model

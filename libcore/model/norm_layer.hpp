@@ -1,6 +1,6 @@
 #pragma once
 // The normalisation before attention, before the MLP and before the head.
-// Legend: R rows, C hidden.
+// Legend: R rows, C hidden, P parameters.
 
 #include <span>
 
@@ -18,8 +18,7 @@ class NormLayer {
   struct Saved {
     Tensor mean_R;  // layer norm only
     Tensor rstd_R;
-    Tensor dweight_C;
-    Tensor dbias_C;  // layer norm only
+    Tensor dparams_PC;  // of each parameter
   };
 
   NormLayer(const ModelSpec& spec, DType statistics);

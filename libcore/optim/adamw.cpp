@@ -2,6 +2,14 @@
 
 namespace dt::optim {
 
+void append(std::vector<Segment>& segments, const Segment& parameter) {
+  const Segment* const last = segments.empty() ? nullptr : &segments.back();
+  if (last && last->offset + last->numel == parameter.offset && last->decays == parameter.decays)
+    segments.back().numel += parameter.numel;
+  else
+    segments.push_back(parameter);
+}
+
 void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step,
            double grad_scale, std::span<const Segment> segments, const Tensor& weights,
            const Tensor& gradient, const Tensor& first_moment, const Tensor& second_moment,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "kernels/adamw.hpp"
 
@@ -15,12 +16,16 @@ struct AdamWSettings {
   double weight_decay = 0.1;
 };
 
-/// A parameter's place in a flat buffer, in elements.
+/// Parameters' place in a flat buffer, in elements.
 struct Segment {
   std::int64_t offset;
   std::int64_t numel;
   bool decays;
 };
+
+/// Puts a parameter behind those before it: into their last segment, where it lies there and decays alike, so
+/// that one pass serves both.
+void append(std::vector<Segment>& segments, const Segment& parameter);
 
 /// One update of every segment; weight decay where a segment decays. `copy`, where present, receives the new
 /// weights rounded to its dtype. Padding between segments is left alone.

@@ -11,6 +11,7 @@
 #include "base/files.hpp"
 #include "base/host.hpp"
 #include "checkpoint/json_reader.hpp"
+#include "comm/environment.hpp"
 #include "run/run_directory.hpp"
 
 namespace dt::run {
@@ -20,7 +21,7 @@ namespace {
 constexpr const char* format_name = "dt-generation";
 constexpr std::int64_t format_version = 1;
 
-std::string to_text(const Generation& g) {
+std::string to_text(const Generation& g, const comm::EnvironmentSettings& environment) {
   const nlohmann::ordered_json object = {{"format", format_name},
                                          {"version", format_version},
                                          {"generation", g.number},
@@ -30,7 +31,8 @@ std::string to_text(const Generation& g) {
                                          {"host", g.host},
                                          {"process", g.process},
                                          {"slurm_job", g.slurm_job},
-                                         {"slurm_restarts", g.slurm_restarts}};
+                                         {"slurm_restarts", g.slurm_restarts},
+                                         {"environment", environment}};
   return object.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -145,7 +147,8 @@ Generation RunDirectory::claim(const std::string& continues, std::int64_t contin
   // A generation's file may be lost, its checkpoints not: their names must stay free of another's.
   for (const checkpoint::CheckpointEntry& entry : checkpoints())
     own.number = std::max(own.number, entry.generation + 1);
-  while (!create_file_exclusively(generation_path(own.number), to_text(own))) ++own.number;
+  const comm::EnvironmentSettings environment = comm::environment_settings();
+  while (!create_file_exclusively(generation_path(own.number), to_text(own, environment))) ++own.number;
   return own;
 }
 

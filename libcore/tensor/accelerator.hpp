@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor/allocations.hpp"
 #include "tensor/device.hpp"
 
 namespace dt {
@@ -62,6 +63,8 @@ class Accelerator {
   virtual std::byte* allocate(Device device, std::size_t bytes) = 0;
   /// Waits until all is done that any stream of the device was given: it may use the memory.
   virtual void release(Device device, std::byte* memory) = 0;
+  /// Of what it has allocated and not released.
+  Allocations& allocations() { return allocations_; }
   /// Of the host, zeroed, for copies from and to devices that go on beside all else. Errors: as of allocate.
   virtual std::byte* allocate_pinned(std::size_t bytes) = 0;
   virtual void release_pinned(std::byte* memory) = 0;
@@ -85,6 +88,9 @@ class Accelerator {
   /// What this thread does until the end that goes with it is called so there; ranges may lie in each other.
   virtual void begin_range(const std::string& name) = 0;
   virtual void end_range() = 0;
+
+ protected:
+  Allocations allocations_;
 };
 
 /// That of the program's devices. Errors: environment, where it has none.

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "checkpoint/shared_folder.hpp"
+#include "comm/environment.hpp"
 #include "comm/exchange.hpp"
 #include "tensor/host_copy.hpp"
 
@@ -83,6 +84,7 @@ void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked
         "equal ones",
         sets[0]);
   }
+  comm::warn_of_other_settings(ranks);
 }
 
 void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, const Context& context,

@@ -14,7 +14,8 @@
 namespace dt::train {
 
 /// Called by all ranks together. Errors, on all ranks, naming rank 0's host, the first other and what
-/// differs: usage, where options do; input, where data or programs do. Other instruction sets are warned of.
+/// differs: usage, where options do; input, where data or programs do. Other instruction sets, and other
+/// settings of the environment, are warned of.
 void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
                  const data::Mixture& dataset);
 

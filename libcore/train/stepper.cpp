@@ -23,7 +23,7 @@ std::vector<std::vector<optim::Segment>> segments_of(const parallel::LocalTable&
     for (const int index : group.params) {
       const parallel::LocalParam& param = local.param(index);
       if (param.part.numel() > 0)
-        list.push_back({param.part_offset, param.part.numel(), local.spec(param).decays});
+        optim::append(list, {param.part_offset, param.part.numel(), local.spec(param).decays});
     }
   }
   return segments;

@@ -1,17 +1,10 @@
-// What dt-allreduce-bench --backend mpi adds to the calls that it measures: under mpirun, its measurement and
-// a plain MPI loop of the same calls on the same memory, by turns in one process, as processes differ by more
-// than what is sought. Times are of the slowest rank, in µs. The memory and the processor change from second
-// to second, so a round is loop, tool, loop, loop, loop: the tool, and as a check another loop, are each held
-// against the mean of the loops just before and after, and the median over the rounds counts. What the check
-// shows is how much equals differ here.
+// What dt-allreduce-bench --backend mpi adds to the calls that it measures, under mpirun: see overhead.hpp.
+
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <functional>
 #include <mpi.h>
-#include <vector>
 
 #include "bench/measure.hpp"
+#include "bench/overhead.hpp"
 #include "cmd/dt-allreduce-bench/backends.hpp"
 #include "comm/mpi/world.hpp"
 
@@ -19,10 +12,6 @@ namespace {
 
 using namespace dt;
 using bench::Operation;
-
-constexpr int rounds = 41;
-constexpr std::int64_t max_bytes = 16 << 20;
-constexpr std::int64_t small_bytes = 64 << 10;
 
 /// The least program that measures MPI's operations.
 double plain_loop_us(Operation operation, const bench::Workspace::Views& views, std::int64_t iterations) {
@@ -61,84 +50,22 @@ double plain_loop_us(Operation operation, const bench::Workspace::Views& views, 
   return 0;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-/// Something beside the loops just before and after it, of each round.
-struct Beside {
-  std::vector<double> added_us, ratios;
-  void take(double before_us, double us, double after_us) {
-    const double loop_us = (before_us + after_us) / 2;
-    added_us.push_back(us - loop_us);
-    ratios.push_back(us / loop_us);
-  }
-};
-
-/// Of the check what it is off by either way: the tool's is no better known than that.
-struct Off {
-  double us = 0;
-  double share = 0;
-  void take(std::int64_t bytes, const Beside& beside) {
-    if (bytes < small_bytes) {
-      us = std::max(us, std::abs(median(beside.added_us)));
-    } else {
-      share = std::max(share, std::abs(median(beside.ratios) - 1));
-    }
-  }
-};
-
-struct Worst {
-  double added_us = -1e9;
-  double ratio = 0;
-  void take(std::int64_t bytes, const Beside& beside) {
-    if (bytes < small_bytes) {
-      added_us = std::max(added_us, median(beside.added_us));
-    } else {
-      ratio = std::max(ratio, median(beside.ratios));
-    }
-  }
-};
-
 void compare(comm::mpi::World& world, Operation operation) {
   comm::Communicator& group = world.communicator();
   allreduce_bench::MpiBackend backend(world.collectives(), group);
   const Context context(1, Device::host());
-  bench::Workspace workspace(context, max_bytes);
-  Worst tool_worst;
-  Off check_off;
-  for (std::int64_t bytes = 8; bytes <= max_bytes; bytes *= 2) {
-    const bench::Problem problem{.operation = operation, .num_ranks = group.size(), .numel = bytes / 4};
-    const auto views = workspace.views(problem, false, group.rank(), backend.in_place_part());
-    // About as long for each size: what is sought is small beside what a moment's disturbance costs.
-    const std::int64_t iterations = std::clamp<std::int64_t>((4 << 20) / bytes, 16, 2000);
-    const bench::MeasureSettings settings{.iterations = iterations, .warmup = 5, .checks = 0};
-    const auto loop_us = [&] { return plain_loop_us(operation, views, iterations); };
-    Beside tool, check;
-    std::vector<double> loop;
-    for (int round = 0; round < rounds; ++round) {
-      const double first = loop_us();
-      const double tool_us = 1e6 * measure(group, backend, problem, false, workspace, settings).slowest_s;
-      const double second = loop_us(), check_us = loop_us(), third = loop_us();
-      tool.take(first, tool_us, second);
-      check.take(second, check_us, third);
-      loop.push_back(second);
-    }
-    tool_worst.take(bytes, tool);
-    check_off.take(bytes, check);
-    if (group.rank() != 0) continue;
-    std::printf(
-        "%-14s %10lld  loop %10.3f  tool: added %8.3f  ratio %6.3f  loop again: added %8.3f  ratio %6.3f\n",
-        bench::traits(operation).name, static_cast<long long>(bytes), median(loop), median(tool.added_us),
-        median(tool.ratios), median(check.added_us), median(check.ratios));
-  }
-  if (group.rank() != 0) return;
-  std::printf(
-      "%-14s worst: %.3f us added below 64 KiB (at most 0.1), ratio %.3f from there up (at most 1.03); the "
-      "loop "
-      "against itself is off by up to %.3f us, %.3f\n",
-      bench::traits(operation).name, tool_worst.added_us, tool_worst.ratio, check_off.us, check_off.share);
+  const bench::overhead::Extent extent;
+  bench::Workspace workspace(context, extent.max_bytes);
+  bench::overhead::compare(
+      operation, group.rank(), group.size(), extent,
+      [&](const bench::Problem& problem, std::int64_t iterations) {
+        const auto views = workspace.views(problem, false, group.rank(), backend.in_place_part());
+        return plain_loop_us(operation, views, iterations);
+      },
+      [&](const bench::Problem& problem, std::int64_t iterations) {
+        const bench::MeasureSettings settings{.iterations = iterations, .warmup = 5, .checks = 0};
+        return 1e6 * measure(group, backend, problem, false, workspace, settings).slowest_s;
+      });
 }
 
 }  // namespace

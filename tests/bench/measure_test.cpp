@@ -40,15 +40,21 @@ class DamagingBackend final : public Backend {
   void require(Operation, DType, comm::Reduction) const override {}
   int in_place_part() const override { return inner_.in_place_part(); }
   Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) override {
-    const Call call = inner_.prepare(problem, in, out);
-    if (group_.rank() != group_.size() - 1 || !out) return call;
-    return [&context = context_, call, out] {
-      call();
-      damage(context, out);
-    };
+    return damaged(inner_.prepare(problem, in, out), out);
+  }
+  Call transfer(int to, const Tensor& in, int from, const Tensor& out) override {
+    return damaged(inner_.transfer(to, in, from, out), out);
   }
 
  private:
+  Call damaged(const Call& call, const Tensor& out) {
+    if (group_.rank() != group_.size() - 1 || !out) return call;
+    return {[&context = context_, call, out] {
+      call();
+      damage(context, out);
+    }};
+  }
+
   comm::Communicator& group_;
   const Context& context_;
   DtBackend inner_;
@@ -159,8 +165,9 @@ TEST_CASE("as many operations are performed as were asked for") {
       int in_place_part() const override { return 0; }
       Call prepare(const Problem& problem, const Tensor&, const Tensor&) override {
         int& counter = problem.operation == Operation::barrier ? barriers : calls;
-        return [&counter] { ++counter; };
+        return {[&counter] { ++counter; }};
       }
+      Call transfer(int, const Tensor&, int, const Tensor&) override { return {}; }
     } backend;
     OnDevice place(group, Device::host(), 64);
     measure(group, backend, {.numel = 2}, true, place.workspace, {.iterations = 7, .warmup = 3, .checks = 2});

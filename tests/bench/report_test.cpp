@@ -19,6 +19,7 @@ RunDescription sample_run() {
   run.hosts = {{"n1", 2}, {"n2", 2}};
   run.device = "cuda";
   run.gpus = {{"Some GPU", 3}, {"Other GPU", 1}};
+  run.environment = {{"NCCL_DEBUG", "INFO"}, {"UCX_TLS", "rc, sm"}};
   run.num_ranks = 4;
   run.min_bytes = 8;
   run.max_bytes = 1 << 20;
@@ -36,6 +37,24 @@ std::vector<Section> sample_sections() {
                          {3e-6, 1e-6, 2e-6, std::nullopt},
                          std::nullopt});
   return {first, second};
+}
+
+Results sample_results() {
+  Results results{.sections = sample_sections()};
+  results.places = {{"n1", "cuda:0", "Some GPU", "0000:01:00.0"},
+                    {"n2", "cuda:0", "Some GPU", "0000:41:00.0"}};
+  const Standing good{700, false}, bad{700, true}, none{};
+  results.devices = {{0, results.places[0], {700, 1000, 50, 0}, {good, good, good, none}},
+                     {1, results.places[1], {310, 1000, 12, 0}, {bad, good, bad, none}}};
+  const Link link{.pair = {0, 1},
+                  .small_bytes = 8,
+                  .bytes = 1'000'000,
+                  .latency_s = 2.5e-6,
+                  .seconds = 1e-4,
+                  .wrong = 0,
+                  .standing = {25, true}};
+  results.links = {{"dt", {link}}};
+  return results;
 }
 
 std::vector<std::string> words(const std::string& line) {
@@ -71,6 +90,9 @@ TEST_CASE("headings stand over their columns, and all but rows begin with #") {
   for (const std::string& line : split(table_head(sample_run()) + section, '\n'))
     CHECK((line.empty() || line.starts_with("#")));
   CHECK(table_head(sample_run()).find("\n# device cuda: Some GPU (3), Other GPU (1)\n") != std::string::npos);
+  CHECK(table_head(sample_run()).find("\n# environment NCCL_DEBUG=INFO 'UCX_TLS=rc, sm'\n") !=
+        std::string::npos);
+  CHECK(table_head({}).find("environment") == std::string::npos);
   const auto lines = split(section, '\n');
   const std::string& heading = lines.at(4);
   for (const char* column : {"size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong"}) {
@@ -88,10 +110,13 @@ TEST_CASE("headings stand over their columns, and all but rows begin with #") {
 
 TEST_CASE("JSON lines and the document say the same") {
   const auto sections = sample_sections();
-  const auto document = nlohmann::json::parse(json_document(sample_run(), sections));
+  const auto document = nlohmann::json::parse(json_document(sample_run(), {.sections = sections}));
   CHECK(document["hosts"][1] == nlohmann::json{{"host", "n2"}, {"ranks", 2}});
   CHECK(document["device"] == "cuda");
   CHECK(document["gpus"][0] == nlohmann::json{{"gpu", "Some GPU"}, {"ranks", 3}});
+  CHECK(document["environment"]["UCX_TLS"] == "rc, sm");
+  CHECK_FALSE(document.contains("devices"));
+  CHECK_FALSE(document.contains("links"));
   CHECK(document["mpi_version"] == "Some \"MPI\", v4");
   REQUIRE(document["results"].size() == 2);
   auto line = nlohmann::json::parse(json_row_line(sections[0].rows[0]));
@@ -110,7 +135,7 @@ TEST_CASE("JSON lines and the document say the same") {
 }
 
 TEST_CASE("CSV has as many cells in every line as in its heading, and quotes what needs it") {
-  const auto lines = split(csv_document(sample_run(), sample_sections()), '\n');
+  const auto lines = split(csv_document(sample_run(), {.sections = sample_sections()}), '\n');
   REQUIRE(lines.size() == 4);  // the last is what follows the last newline
   const auto cells = [](const std::string& line) {
     std::vector<std::string> all(1);
@@ -141,8 +166,64 @@ TEST_CASE("CSV has as many cells in every line as in its heading, and quotes wha
   CHECK(value(first, "hosts") == "n1:2 n2:2");
   CHECK(value(first, "device") == "cuda");
   CHECK(value(first, "gpus") == "\"Some GPU:3, Other GPU:1\"");
+  CHECK(value(first, "environment") == "\"NCCL_DEBUG=INFO 'UCX_TLS=rc, sm'\"");
   CHECK(value(first, "mpi_version") == "\"Some \"\"MPI\"\", v4\"");
   CHECK(value(first, "command") == "\"dt-allreduce-bench -b 8, 'a b'\"");
+}
+
+TEST_CASE("devices have a row each, with what of them is slow, and links") {
+  const Results results = sample_results();
+  const std::string devices = device_table(results.devices),
+                    links = link_table(results.links[0], results.places);
+  std::vector<std::string> rows;
+  for (const std::string& line : split(devices + links, '\n')) {
+    if (!line.empty() && !line.starts_with("#")) rows.push_back(line);
+  }
+  REQUIRE(rows.size() == 3);
+  CHECK(words(rows[0]) == words("0 700 1000 50 N/A n1, cuda:0 (Some GPU, 0000:01:00.0)"));
+  CHECK(words(rows[1]) ==
+        words("1 310 1000 12 N/A n2, cuda:0 (Some GPU, 0000:41:00.0) SLOW: product, to host"));
+  CHECK(words(rows[2]) == words("0 1 between 2.50 10 0 n1 - n2 SLOW"));
+  CHECK(devices.find("\n# median         700         700         700         N/A  Some GPU\n") !=
+        std::string::npos);
+  CHECK(links.find("latency of 8 bytes, bandwidth of 1000000") != std::string::npos);
+  CHECK(links.find("\n# median between hosts : 25 GB/s\n") != std::string::npos);
+}
+
+TEST_CASE("JSON says of devices and links what the table says") {
+  const Results results = sample_results();
+  const auto document = nlohmann::json::parse(json_document(sample_run(), results));
+  const auto device = nlohmann::json::parse(split(json_device_lines(results.devices), '\n').at(1));
+  CHECK(device["kind"] == "device");
+  CHECK(device["rank"] == 1);
+  CHECK(device["address"] == "0000:41:00.0");
+  CHECK(device["product_tflop_s"] == 310.0);
+  CHECK(device["median_product_tflop_s"] == 700.0);
+  CHECK(device["from_host_gb_s"].is_null());
+  CHECK(device["slow"] == nlohmann::json{"product", "to host"});
+  const auto link = nlohmann::json::parse(json_link_lines(results.links[0], results.places));
+  CHECK(link["kind"] == "link");
+  CHECK(link["backend"] == "dt");
+  CHECK(link["rank"] == 0);
+  CHECK(link["peer_host"] == "n2");
+  CHECK(link["latency_us"] == 2.5);
+  CHECK(link["bandwidth_gb_s"] == 10.0);
+  CHECK(link["median_bandwidth_gb_s"] == 25.0);
+  CHECK(link["slow"] == true);
+  CHECK(document["devices"].size() == 2);
+  CHECK(document["links"][0]["latency_us"] == 2.5);
+  CHECK(document["results"].size() == 2);
+}
+
+TEST_CASE("rows of several kinds share a CSV, whose columns are those of all") {
+  const auto lines = split(csv_document(sample_run(), sample_results()), '\n');
+  REQUIRE(lines.size() == 7);  // a heading, two devices, a link, two results, what follows the last newline
+  for (const char* column : {"product_tflop_s", "peer_host", "kind", "out_of_place_time_us", "date"})
+    CHECK(("," + lines[0] + ",").find("," + std::string(column) + ",") != std::string::npos);
+  CHECK(lines[2].starts_with("1,n2,cuda:0,Some GPU,0000:41:00.0,310.0,700.0,"));
+  CHECK(lines[2].find(",\"product, to host\",device,") != std::string::npos);
+  CHECK(lines[3].find(",link,") != std::string::npos);
+  CHECK(lines[4].find(",result,") != std::string::npos);
 }
 
 TEST_CASE("names are counted in the order of ranks, and arguments quoted as for a shell") {

@@ -1,14 +1,14 @@
 # Sourced by cases that kill ranks at random moments.
 # shellcheck shell=bash
 # shellcheck source-path=SCRIPTDIR
-source "$(dirname "${BASH_SOURCE[0]}")/ranks.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/lost_ranks.sh"
 
 # kill_ranks COUNT STEPS [dt-train's options]: a run of two ranks loses one, of COUNT launches each; it must end within 10 s each
 # time, leave no process, and the run must end with the bits of an undisturbed one.
 kill_ranks() {
   local count=$1 kills=0 hits=0 pids victim started
   local common=(--quiet --steps "$2" --save-every 20 --keep-last 3 --grad-lanes 2 --log-every 50 "${@:3}")
-  make_shards shards
+  [[ -d shards ]] || make_shards shards
   train whole "${common[@]}" --comm threads=2 >/dev/null || fail "undisturbed run"
   while ((kills < count)); do
     start_ranks 2 killed "${common[@]}"

@@ -60,6 +60,8 @@ TEST_CASE("a device combines ranks' values as the host does", "[device]") {
       check(computing, {num_ranks, 0, 1, DType::f32, Reduction::sum});
       check(computing, {num_ranks, num_ranks - 1, 4099, DType::bf16, Reduction::sum});
     }
+    for (const int num_ranks : {255, 256, 300})
+      check(computing, {num_ranks, 7, 5, DType::f32, Reduction::sum});
     return 0;
   };
   CHECK_NOTHROW(run_threads(1, body));

@@ -14,6 +14,7 @@
 #define __global__
 #define __device__
 #define __host__
+#define __launch_bounds__(...)
 #define threadIdx (::dt::test_device::thread_index())
 #define blockIdx (::dt::test_device::block_index())
 #define blockDim (::dt::test_device::block_size())

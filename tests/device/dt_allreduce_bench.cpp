@@ -1,4 +1,8 @@
-// dt-allreduce-bench as it is, on the test device.
+// dt-allreduce-bench as it is, on the test device: DT_TEST_DEVICE_SLOW says for how many seconds longer each
+// kernel and copy takes, DT_TEST_DEVICE_GPUS how many GPUs there are.
+
+#include <cstdlib>
+#include <string>
 
 #include "base/tool.hpp"
 #include "cmd/dt-allreduce-bench/options.hpp"
@@ -11,7 +15,8 @@
 
 int main(int argc, char** argv) {
   using namespace dt::allreduce_bench;
-  const dt::test_device::Use device(1);
+  dt::test_device::Use device(1);
+  if (const char* const seconds = std::getenv("DT_TEST_DEVICE_SLOW")) device.slow_down(std::stod(seconds));
   dt::accelerator().set_time_limit(60);
 #ifdef DT_NCCL
   dt::comm::nccl::set_functions(&dt::test_device::nccl_stand_in());

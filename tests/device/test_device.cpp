@@ -1,6 +1,7 @@
 #include "device/test_device.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -13,6 +14,7 @@
 #include <random>
 #include <string>
 #include <sys/mman.h>
+#include <thread>
 #include <vector>
 
 #include "base/error.hpp"
@@ -91,11 +93,13 @@ class TestDevice final : public Accelerator {
     ++counts_.allocations;
     counts_.bytes += memory->bytes();
     counts_.most_bytes = std::max(counts_.most_bytes, counts_.bytes);
+    allocations_.add(begin, bytes);
     memories_.emplace(begin, std::move(memory));
     return begin;
   }
   void release(Device of, std::byte* memory) override {
     settle(of);
+    allocations_.remove(memory);
     const Lock lock(mutex_);
     const auto place = memories_.find(memory);
     counts_.bytes -= place->second->bytes();
@@ -125,11 +129,15 @@ class TestDevice final : public Accelerator {
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
     const Lock lock(mutex_);
     if (has(from) && !has(to)) ++counts_.reads;
-    enqueue(stream, {[=] {
+    ++counts_.moves;
+    enqueue(stream, {[=, this] {
+              linger();
               if (bytes > 0) std::memcpy(to, from, bytes);  // of nothing the address may be null
             }});
   }
   void zero(Stream stream, std::byte* memory, std::size_t bytes) override {
+    const Lock lock(mutex_);
+    ++counts_.moves;
     enqueue(stream, {[=] {
               if (bytes > 0) std::memset(memory, 0, bytes);
             }});
@@ -156,13 +164,20 @@ class TestDevice final : public Accelerator {
   }
   void launch(Stream stream, std::function<void()> kernel) {
     const Lock lock(mutex_);
-    if (--kernels_to_fault_ != 0) return enqueue(stream, {std::move(kernel)});
+    ++counts_.kernels;
+    if (--kernels_to_fault_ != 0) {
+      return enqueue(stream, {[this, kernel = std::move(kernel)] {
+                       linger();
+                       kernel();
+                     }});
+    }
     if (fault_ == Use::Fault::hang) return enqueue(stream, {[] {}, [] { return false; }});
     enqueue(stream, {[this, stream] {
               failed_.emplace(ErrorKind::environment, name_of(stream->device) + ": a kernel has failed");
             }});
   }
 
+  void slow_down(double seconds) { more_s_ = seconds; }
   bool has_audience() override { return is_listened_to_; }
   void begin_range(const std::string& name) override {
     const Lock lock(mutex_);
@@ -222,6 +237,10 @@ class TestDevice final : public Accelerator {
     double made_s_;
     OverAt over_at_s_;
   };
+
+  void linger() const {
+    if (more_s_ > 0) std::this_thread::sleep_for(std::chrono::duration<double>(more_s_));
+  }
 
   static std::string name_of(Device device) {
     return fmt::format("{}: {} (test device)", host_name(), device.to_string());
@@ -309,6 +328,7 @@ class TestDevice final : public Accelerator {
   TimeLimit limit_;
   std::int64_t kernels_to_fault_ = 0;  // from 1; none where it is less
   Use::Fault fault_ = Use::Fault::error;
+  double more_s_ = 0;
   std::optional<Error> failed_;
 };
 
@@ -345,6 +365,10 @@ const Use::Ranges& Use::ranges() const {
 
 void Use::break_at(std::int64_t kernel, Fault fault) {
   device->break_at(kernel, fault);
+}
+
+void Use::slow_down(double seconds) {
+  device->slow_down(seconds);
 }
 
 int Use::times() {

@@ -25,6 +25,8 @@ class Use {
   struct Counts {
     std::int64_t allocations = 0;  // of the device's memory
     std::int64_t reads = 0;        // copies from there to the host
+    std::int64_t kernels = 0;      // and products
+    std::int64_t moves = 0;        // copies of memory, and what sets it to zero
     std::int64_t bytes = 0;        // of its memory now
     std::int64_t most_bytes = 0;   // of its memory at a time
   };
@@ -42,6 +44,9 @@ class Use {
   /// then; or never ends.
   enum class Fault { error, hang };
   void break_at(std::int64_t kernel, Fault fault);
+
+  /// From now on each kernel and each copy takes so much longer.
+  void slow_down(double seconds);
 
   /// How often a program has used it.
   static int times();

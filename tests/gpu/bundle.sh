@@ -14,8 +14,13 @@ for program in "${programs[@]}"; do
 done
 
 rm -rf "$out" "$out.tar.gz"
-mkdir -p "$out"/{bin,lib,tests,torch}
+mkdir -p "$out"/{bin,lib,tests,torch,mpi/plugins}
 cp "${programs[@]}" "$out/bin"
+# Open MPI's launcher and what MPI loads, but for what takes libraries of networks.
+cp -L "$(command -v orterun)" "$(command -v orted)" "$out/mpi"
+plugins=$(ompi_info --path pkglibdir --parsable | cut -d : -f 3)
+find "$plugins" -name 'mca_*.so' | grep -vE '_(ofi|ucx|usnic|openib|psm2?|monitoring|portals4)\.so$' | xargs cp -t "$out/mpi/plugins"
+programs+=("$out"/mpi/orte* "$out"/mpi/plugins/*)
 cp -r "$tests/cmd" "$tests/golden" "$out/tests"
 cp "$tests"/bench/table/torch_{models,step}.py "$out/torch"
 install -m 755 "$tests/gpu/gpu-check.sh" "$out"
@@ -25,10 +30,21 @@ glibc='^(ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libutil|libmvec)[-.
 ldd "${programs[@]}" | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' | sort -u | while read -r name path; do
   [[ $name =~ $glibc ]] || cp -L "$path" "$out/lib/$name"
 done
-strip --strip-debug "$out"/bin/* "$out"/lib/*
+strip --strip-debug "$out"/bin/* "$out"/lib/* "$out"/mpi/orte* "$out"/mpi/plugins/*
 origin="\$ORIGIN" # for the loader: where the file is that needs another
 patchelf --set-rpath "$origin/../lib" "$out"/bin/*
 patchelf --set-rpath "$origin" "$out"/lib/*
+patchelf --set-rpath "$origin/../lib" "$out"/mpi/orte*
+patchelf --set-rpath "$origin/../../lib" "$out"/mpi/plugins/*
+cat >"$out/bin/mpirun" <<'END'
+#!/usr/bin/env bash
+# Open MPI's, told where it lies.
+OPAL_PREFIX=$(cd "$(dirname "${BASH_SOURCE[0]}")/../mpi" && pwd)
+export OPAL_PREFIX OPAL_BINDIR=$OPAL_PREFIX OPAL_PKGLIBDIR=$OPAL_PREFIX/plugins OPAL_PKGDATADIR=$OPAL_PREFIX OPAL_SYSCONFDIR=$OPAL_PREFIX
+export OMPI_MCA_mca_base_component_show_load_errors=0 PMIX_MCA_pcompress_base_silence_warning=1
+exec "$OPAL_PREFIX/orterun" "$@"
+END
+chmod 755 "$out/bin/mpirun"
 
 tar -C "$(dirname "$out")" -czf "$out.tar.gz" "$(basename "$out")"
 bytes=$(stat -c %s "$out.tar.gz")

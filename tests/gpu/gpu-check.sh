@@ -74,8 +74,8 @@ check() {
   wait
 }
 
-# case_of FILE: one of the tools' cases, with what it measured if it says nothing: that it passed.
-case_of() { bash "$DT_TESTS/cmd/$1" && echo passed; }
+# case_of FILE [ARGUMENTS]: one of the tools' cases, with what it measured if it says nothing: that it passed.
+case_of() { bash "$DT_TESTS/cmd/$1" "${@:2}" && echo passed; }
 export -f case_of
 
 # What the loader does not find of cuBLASLt, cuDNN and the compiler that it calls: a toolkit's folder, or those of a python's packages.
@@ -135,6 +135,7 @@ export -f one_case each_case
 kernels() {
   local program
   for program in "$here"/bin/gpu_*; do
+    [[ $program != */gpu_bytes ]] || continue # measured by bench
     if [[ $program == */gpu_kernels ]]; then
       start_check "tests: gpu_kernels" "all pass" 150 bash -c 'each_case 140 all env'
     else
@@ -183,13 +184,20 @@ has_library() {
   return 1
 }
 
-# Ranks as threads, each on a GPU; on one GPU several where NCCL is 2.30 or newer and NCCL_MULTI_RANK_GPU_ENABLE=1.
+# Ranks as threads and as processes, each on a GPU; on one GPU several where NCCL is 2.30 or newer. Alone, the section tries more faults.
 nccl() {
-  if has_library libnccl.so.2; then
-    check "sums of ranks over NCCL, in dt's order" "the bits of messages" 120 "$here/bin/gpu_comm" '[nccl]'
-  else
-    row "sums of ranks over NCCL, in dt's order" "the bits of messages" "there is no libnccl.so.2" skipped
+  export NCCL_MULTI_RANK_GPU_ENABLE=${NCCL_MULTI_RANK_GPU_ENABLE:-1}
+  if ! has_library libnccl.so.2; then
+    row "ranks over NCCL" "as over messages" "there is no libnccl.so.2" skipped
+    return
   fi
+  local faults=3
+  [[ $num_sections -gt 1 ]] || faults=20
+  check "sums of ranks over NCCL, in dt's order" "the bits of messages" 120 "$here/bin/gpu_comm" '[nccl]'
+  check "measuring ranks over NCCL" "right results" 60 "$here/bin/gpu_bench" '[nccl]'
+  check "layouts over NCCL" "the bits of messages" 120 bash -c 'case_of dt-train/nccl.sh'
+  check "$faults ranks killed, $faults hung" "10 s; deadline + 10 s; named" 300 bash -c "case_of dt-train/nccl_faults.sh $faults $faults"
+  check "dt-allreduce-bench beside a plain loop over NCCL" "ratio 1.03 at most" 120 "$here/bin/gpu_bench" '[.nccl-overhead]'
 }
 
 # A python that has torch and sees the GPU with it.
@@ -221,9 +229,20 @@ torch_speed() {
 }
 export -f torch_speed
 
+# A row for each kernel that waits for memory: what it moves a second, and which part of what a copy does.
+kernel_rates() {
+  local kernel rate
+  if ! bounded 60 "$here/bin/gpu_bytes" >rates 2>&1; then
+    row "bytes that kernels move" "none" "$(last_words rates)" FAIL
+    return
+  fi
+  while read -r kernel rate; do row "bytes of $kernel" "none" "$rate" ok; done <rates
+}
+
 bench() {
   local micro mode
   cd "$work" || return
+  kernel_rates
   torch_python=$(find_torch)
   export torch_python
   for micro in 4 16 32; do
@@ -259,6 +278,7 @@ for section in "$@"; do
   fi
 done
 [[ $# -gt 0 ]] || set -- "${all_sections[@]}"
+num_sections=$#
 find_cuda_libraries
 missing=$(missing_gpu)
 for section in "$@"; do

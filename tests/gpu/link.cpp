@@ -2,11 +2,13 @@
 // missing. What CUDA says of a GPU becomes an error that names it. Exit status: 77 where no GPU answers.
 
 #include <array>
+#include <cstdlib>
 #include <iostream>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "kernels/cuda/table.hpp"
+#include "kernels/cuda/use.hpp"
 #include "kernels/linear.hpp"
 #include "tensor/cuda/check.cuh"
 
@@ -95,9 +97,25 @@ std::string product_library() {
   }
 }
 
+/// What is not set is set, and what is set stays.
+bool sets_connections() {
+  const auto after = [] {
+    dt::kernels::cuda::use_gpus();
+    return dt::environment_variable("CUDA_DEVICE_MAX_CONNECTIONS");
+  };
+  unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  const bool is_set = after() == "32";
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
+  return is_set && after() == "1";
+}
+
 }  // namespace
 
 int main() {
+  if (!sets_connections()) {
+    std::cout << "CUDA_DEVICE_MAX_CONNECTIONS is not what it should be\n";
+    return 1;
+  }
   if (!all_are_told()) {
     std::cout << "an error of a GPU's does not say what it should\n";
     return 1;

@@ -98,6 +98,13 @@ TEST_CASE("activations on GPUs agree with their references", "[device]") {
   }
 }
 
+TEST_CASE("activations on GPUs have the same bits wherever they lie", "[device]") {
+  for (const std::int64_t F : {43, 304}) {
+    check_gpu_places(gelu_case(3, F));
+    check_gpu_places(swiglu_case(3, F));
+  }
+}
+
 TEST_CASE("activation gradients on GPUs may be written over what the contract allows", "[device]") {
   check_gpu_kernel(gelu_case(3, 300, true));
   check_gpu_kernel(swiglu_case(3, 300, true));

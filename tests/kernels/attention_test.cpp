@@ -395,6 +395,7 @@ TEST_CASE("fast rotary agrees with its reference", "[device]") {
       check_fast_kernel(run);
       check_fast_half_kernel(run);
       check_gpu_kernel(run);
+      check_gpu_places(run);
     }
   }
 }

@@ -114,10 +114,24 @@ TEST_CASE("converting gives the same bits for any number of threads and wherever
     check_fast_kernel(run, Threads::any, 1e-30);
     check_fast_half_kernel(run, Threads::any, 1e-30);
     check_gpu_kernel(run);
+    if (count < 5000) check_gpu_places(run);
   }
 }
 
 }  // namespace
+TEST_CASE("columns of rows are converted on a GPU as on the CPU", "[device]") {
+  for (const std::int64_t width : {1, 8, 67, 600}) {
+    const Case run = [=](Fixture& f) -> std::vector<Tensor> {
+      const Tensor wide = f.wide_random({9, width + 11}, 1), y = f.random({9, width + 8}, 2);
+      convert_columns(f.context, {wide, 8}, {y, 5}, width);
+      convert_columns(f.context, {y, 5}, {wide, 0}, width);
+      return {y, wide};
+    };
+    check_gpu_kernel(run);
+    check_gpu_places(run);
+  }
+}
+
 TEST_CASE("columns of rows are converted as all of them are, and no others") {
   const Context context(GENERATE(1, 3), Device::host());
   constexpr std::int64_t rows = 700, stride = 150, width = 67, first = 5, other_stride = 90, other = 20;

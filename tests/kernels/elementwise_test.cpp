@@ -94,6 +94,7 @@ TEST_CASE("fast add_bias_residual has its reference's bits in fp32", "[device]")
         check_fast_kernel(run, Threads::any, 1e-30);
         check_fast_half_kernel(run, Threads::any, 4e-3);
         check_gpu_kernel(run);
+        check_gpu_places(run);
       }
     }
   }
@@ -128,6 +129,7 @@ TEST_CASE("fast elementwise kernels agree with their references", "[device]") {
     check_fast_kernel(run, Threads::any, 1e-30);
     check_fast_half_kernel(run, Threads::any, 4e-3);
     check_gpu_kernel(run);
+    if (count < 5000) check_gpu_places(run);
     const Case squares = [=](Fixture& f) -> std::vector<Tensor> {
       const Tensor partials = f.output_f64({num_sum_blocks(count)});
       sum_squares_by_block(f.context, f.random({count}, 1), partials);
@@ -136,6 +138,7 @@ TEST_CASE("fast elementwise kernels agree with their references", "[device]") {
     check_fast_kernel(squares, Threads::any, 1e-13);
     check_fast_half_kernel(squares, Threads::any, 1e-13);
     check_gpu_kernel(squares);
+    if (count < 5000) check_gpu_places(squares);
   }
 }
 

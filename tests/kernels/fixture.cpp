@@ -149,10 +149,11 @@ Outcome by_reference(const Case& run, DType dtype) {
   return outcome(context, run(fixture));
 }
 
-Outcome on_gpu(const Case& run, DType dtype, std::uint64_t seed, Kernels kernels) {
+Outcome on_gpu(const Case& run, DType dtype, std::uint64_t seed, Kernels kernels,
+               std::int64_t misaligned_elements = 0) {
   Outcome result;
   const auto body = [&](Fixture& fixture) { result = outcome(fixture.context, run(fixture)); };
-  on_test_device(dtype, seed, body, kernels);
+  on_test_device(dtype, seed, body, kernels, misaligned_elements);
   return result;
 }
 
@@ -322,12 +323,22 @@ void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances, Kernels 
   }
 }
 
+void check_gpu_places(const Case& run) {
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    const Outcome aligned = on_gpu(run, dtype, 1, Kernels::any);
+    for (const std::int64_t misaligned : {1, 4}) {
+      INFO("on the test device, " << dtype_name(dtype) << " misaligned by " << misaligned);
+      check_same_bits(on_gpu(run, dtype, 1, Kernels::any, misaligned).outputs, aligned.outputs);
+    }
+  }
+}
+
 void on_test_device(DType dtype, std::uint64_t seed, const std::function<void(Fixture&)>& body,
-                    Kernels kernels) {
+                    Kernels kernels, std::int64_t misaligned_elements) {
   const test_device::Use device(seed);
   Context context(1, Device::gpu(0));
   context.set_reference_only(kernels == Kernels::own);
-  Fixture fixture(context, dtype);
+  Fixture fixture(context, dtype, misaligned_elements);
   body(fixture);
   accelerator().wait(context.stream());
 }

@@ -89,9 +89,13 @@ struct GpuTolerances {
 /// take turns in other orders.
 void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances = {}, Kernels kernels = Kernels::any);
 
+/// The kernel for GPUs gives the same bits wherever its buffers lie: also where they are not aligned to what
+/// is loaded at once.
+void check_gpu_places(const Case& run);
+
 /// body with a fixture of the test device, whose order of work is the seed's.
 void on_test_device(DType dtype, std::uint64_t seed, const std::function<void(Fixture&)>& body,
-                    Kernels kernels = Kernels::any);
+                    Kernels kernels = Kernels::any, std::int64_t misaligned_elements = 0);
 
 /// `gradient` is that of `loss` with respect to the fp64 tensor x, by central differences.
 void check_gradient(const std::function<double()>& loss, const Tensor& x, const Tensor& gradient);

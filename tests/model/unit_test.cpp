@@ -328,6 +328,17 @@ TEST_CASE("the head counts the padding of logits on GPUs") {
   }
 }
 
+TEST_CASE("the head goes over thousands of rows at once on a GPU, and over fewer on the CPU") {
+  ModelSpec spec = tiny_gpt2(true);
+  spec.vocabulary = 50304;
+  const auto units = make_units(Device::host(), spec, ParameterTable(spec), DType::bf16);
+  const auto rows = [&](Device device) {  // beside a row's logits the rest is nothing
+    return units[3]->scratch_bytes(device, 16, 1024) / (50304 * sizeof(std::uint16_t));
+  };
+  CHECK(rows(Device::host()) == 1024);
+  CHECK(rows(Device::gpu(0)) == 4096);
+}
+
 TEST_CASE("a block hands its gradients over in what it saved, and beside that only what it made again") {
   // Rows and widths of whole lines, so that bytes are exact.
   const std::int64_t B = 2, T = 16, R = B * T, C = 64, F = 96, H = 4, D = 16;

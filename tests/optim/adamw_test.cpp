@@ -1,5 +1,6 @@
 #include "optim/adamw.hpp"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <vector>
@@ -16,6 +17,16 @@ TEST_CASE("decay touches only segments that decay, and padding stays") {
   optim::adamw(context, {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.5}, 0.1, 1, 1.0,
                segments, host_tensor(w), host_tensor(g), host_tensor(m), host_tensor(v));
   CHECK(w == std::vector<double>{0.95, 0.95, 7, 1});
+}
+
+TEST_CASE("parameters that lie beside each other and decay alike are one segment") {
+  std::vector<optim::Segment> segments;
+  for (const optim::Segment& parameter :
+       {optim::Segment{8, 2, true}, {10, 3, true}, {13, 1, false}, {16, 4, false}, {20, 1, false}})
+    optim::append(segments, parameter);
+  std::vector<std::array<std::int64_t, 3>> places;
+  for (const optim::Segment& s : segments) places.push_back({s.offset, s.numel, s.decays});
+  CHECK(places == std::vector<std::array<std::int64_t, 3>>{{8, 5, 1}, {13, 1, 0}, {16, 5, 0}});
 }
 
 TEST_CASE("the first step moves every weight by the learning rate against its gradient's sign") {

@@ -27,10 +27,8 @@ void* open() {
               "name its folder in LD_LIBRARY_PATH, or give --comm mpi, which goes through the hosts' memory");
 }
 
-/// A newer one of the same major version takes what an older one's header says.
-void check_version(const Functions& functions) {
-  int version = 0;
-  functions.ncclGetVersion(&version);
+/// A newer one of the same major version does what an older header says; an older one may lack functions.
+void check_version(int version) {
   if (version >= NCCL_VERSION_CODE && version / 10000 == NCCL_VERSION_CODE / 10000) return;
   throw Error(ErrorKind::environment,
               fmt::format("NCCL is {}, and dt was built for {} or newer of the same major version",
@@ -41,10 +39,13 @@ void check_version(const Functions& functions) {
 Functions load() {
   void* const library = open();
   Functions functions{};
+  find(library, "ncclGetVersion", functions.ncclGetVersion);
+  int version = 0;
+  functions.ncclGetVersion(&version);
+  check_version(version);
 #define DT_FIND(function) find(library, #function, functions.function);
   DT_NCCL_FUNCTIONS(DT_FIND)
 #undef DT_FIND
-  check_version(functions);
   return functions;
 }
 

@@ -13,10 +13,12 @@ namespace dt::comm::nccl {
   FUNCTION(ncclBroadcast)           \
   FUNCTION(ncclCommAbort)           \
   FUNCTION(ncclCommCount)           \
+  FUNCTION(ncclCommDeregister)      \
   FUNCTION(ncclCommDestroy)         \
   FUNCTION(ncclCommFinalize)        \
   FUNCTION(ncclCommGetAsyncError)   \
   FUNCTION(ncclCommInitRankConfig)  \
+  FUNCTION(ncclCommRegister)        \
   FUNCTION(ncclCommSplit)           \
   FUNCTION(ncclCommUserRank)        \
   FUNCTION(ncclGetErrorString)      \

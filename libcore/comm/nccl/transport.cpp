@@ -96,6 +96,7 @@ Transport::Transport(ncclComm_t comm, Device device, double timeout_s)
 
 Transport::~Transport() {
   if (is_aborted_ || comm_ == nullptr) return;
+  registrations_->clear(true);
   ncclResult_t state = functions().ncclCommFinalize(comm_);
   const double since_s = monotonic_s();
   while (state == ncclInProgress && monotonic_s() - since_s < longest_goodbye_s) {
@@ -109,11 +110,24 @@ Transport::~Transport() {
   }
 }
 
+void Transport::begin(std::initializer_list<Tensor> tensors) {
+  select();
+  for (const Tensor& tensor : tensors) enroll(tensor);
+}
+
+void Transport::enroll(const Tensor& data) {
+  if (registrations_) settle("ncclCommRegister", registrations_->add(data));
+}
+
 /// Two ranks' first messages make NCCL wait for the peer on the host. Each of two channels between them would
 /// be opened first by one of them, perhaps; so it is now, when both are here. Larger groups' operations are
 /// begun in the same order by all.
 void Transport::connect() {
-  if (size_ != 2) return;
+  if (size_ == 2) meet();
+  registrations_.emplace(comm_);
+}
+
+void Transport::meet() {
   const Buffer memory(device_, 2 * 256);
   const OwnStream stream(device_, "connecting ranks");
   const Tensor out(memory, DType::u8, {1}), in(memory, DType::u8, {1}, 256);
@@ -173,6 +187,7 @@ void Transport::settle(const char* what, ncclResult_t result) {
 
 void Transport::exchange(Stream stream, std::span<const Transfer> transfers) {
   select();
+  for (const Transfer& transfer : transfers) enroll(transfer.data);
   settle("ncclGroupStart", functions().ncclGroupStart());
   ncclResult_t result = ncclSuccess;
   for (const Transfer& transfer : transfers) {
@@ -188,27 +203,27 @@ void Transport::exchange(Stream stream, std::span<const Transfer> transfers) {
 }
 
 void Transport::broadcast(Stream stream, const Tensor& data, int root) {
-  select();
+  begin({data});
   const auto [count, type] = bytes_of(data);
   settle("ncclBroadcast",
          functions().ncclBroadcast(data.raw(), data.raw(), count, type, root, comm_, native(stream)));
 }
 
 void Transport::all_gather(Stream stream, const Tensor& in, const Tensor& out) {
-  select();
+  begin({in, out});
   const auto [count, type] = bytes_of(in);
   settle("ncclAllGather", functions().ncclAllGather(in.raw(), out.raw(), count, type, comm_, native(stream)));
 }
 
 void Transport::all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) {
-  select();
+  begin({in, out});
   settle("ncclAllReduce",
          functions().ncclAllReduce(in.raw(), out.raw(), static_cast<std::size_t>(in.numel()),
                                    type_of(in.dtype()), op_of(reduction), comm_, native(stream)));
 }
 
 void Transport::reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) {
-  select();
+  begin({in, out});
   settle("ncclReduceScatter",
          functions().ncclReduceScatter(in.raw(), out.raw(), static_cast<std::size_t>(out.numel()),
                                        type_of(in.dtype()), op_of(reduction), comm_, native(stream)));
@@ -224,6 +239,7 @@ void Transport::check() {
 
 void Transport::abort() noexcept {
   if (is_aborted_.exchange(true) || comm_ == nullptr) return;
+  if (registrations_) registrations_->clear(false);  // they go with it
   functions().ncclCommAbort(comm_);
 }
 

@@ -2,9 +2,12 @@
 // NCCL's communicators: what calls NCCL.
 
 #include <atomic>
+#include <initializer_list>
 #include <memory>
+#include <optional>
 
 #include "comm/nccl/functions.cuh"
+#include "comm/nccl/registrations.cuh"
 #include "comm/streams/transport.hpp"
 
 namespace dt::comm::nccl {
@@ -36,6 +39,10 @@ class Transport final : public StreamTransport {
   /// Until NCCL has done its part on this host.
   void settle(const char* what, ncclResult_t result);
   void connect();
+  void meet();
+  /// Before an operation of these.
+  void begin(std::initializer_list<Tensor> tensors);
+  void enroll(const Tensor& data);
   [[noreturn]] void fail(const char* what, ncclResult_t result) const;
   [[noreturn]] void fail_late(const char* what, double since_s) const;
 
@@ -44,6 +51,7 @@ class Transport final : public StreamTransport {
   ncclComm_t comm_ = nullptr;
   int rank_ = 0, size_ = 0;
   std::atomic<bool> is_aborted_ = false;
+  std::optional<Registrations> registrations_;  // once connected
 };
 
 }  // namespace dt::comm::nccl

@@ -27,7 +27,7 @@ std::string text_of(const ncclUniqueId& id) {
 }
 
 /// Of rank 0's making.
-ncclUniqueId common_id(Communicator& group) {
+ncclUniqueId common_id(Communicator& group, Device device) {
   ncclUniqueId id{};
   together(group, [&] {
     if (group.rank() > 0) return;
@@ -35,7 +35,7 @@ ncclUniqueId common_id(Communicator& group) {
     if (result == ncclSuccess) return;
     const char* const said = functions().ncclGetLastError(nullptr);
     throw Error(ErrorKind::environment,
-                fmt::format("{}: ncclGetUniqueId: {} ({})", host_name(),
+                fmt::format("{}: {}: ncclGetUniqueId: {} ({})", host_name(), device.to_string(),
                             functions().ncclGetErrorString(result), said == nullptr ? "" : said),
                 "NCCL_SOCKET_IFNAME names the interface through which ranks first meet");
   });
@@ -52,7 +52,7 @@ class Nccl final : public StreamLibrary {
     return loaded_version() >= first_with_shared_gpus && wish != nullptr && std::string(wish) == "1";
   }
   std::unique_ptr<StreamTransport> open(Communicator& group, Device device, double timeout_s) override {
-    const ncclUniqueId id = common_id(group);
+    const ncclUniqueId id = common_id(group, device);
     return std::make_unique<Transport>(id, group.rank(), group.size(), device, timeout_s);
   }
   void abort(std::span<StreamTransport* const> transports) noexcept override {

@@ -1,5 +1,5 @@
-#include "kernels/cuda/code.cuh"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/packs.cuh"
 
 namespace dt::kernels::cuda {
 
@@ -30,52 +30,53 @@ __device__ V gelu_slope(V x) {
 
 template <class T>
 __global__ void gelu_elements(const T* x, T* y, std::int64_t count) {
-  for (std::int64_t i = first_element(); i < count; i += element_stride()) {
-    const Value<T> value = load(x + i);
-    y[i] = T(value * gelu_gate(value));
-  }
+  constexpr int N = pack_size<T>;
+  for_packs<N>(count, [&](std::int64_t i, std::int64_t left) {
+    auto values = load_pack<N>(x + i, left);
+    for (auto& value : values.at) value *= gelu_gate(value);
+    store_pack<N>(y + i, left, values);
+  });
 }
 
 template <class T>
 __global__ void gelu_backward_elements(const T* dy, const T* x, T* dx, std::int64_t count) {
-  for (std::int64_t i = first_element(); i < count; i += element_stride())
-    dx[i] = T(load(dy + i) * gelu_slope(load(x + i)));
-}
-
-/// A thread for every column of some rows, which are blockIdx.y's: nobody divides to find out where it is.
-Grid grid_for_rows(std::int64_t R, std::int64_t F) {
-  constexpr std::int64_t rows_of_thread = 4, most_blocks = 65535;
-  const std::int64_t blocks = (F + threads_per_block - 1) / threads_per_block;
-  const std::int64_t blocks_y = (R + rows_of_thread - 1) / rows_of_thread;
-  return {.blocks = static_cast<unsigned>(std::max<std::int64_t>(blocks, 1)),
-          .blocks_y = static_cast<unsigned>(std::clamp<std::int64_t>(blocks_y, 1, most_blocks)),
-          .threads = threads_per_block};
+  constexpr int N = pack_size<T>;
+  for_packs<N>(count, [&](std::int64_t i, std::int64_t left) {
+    const auto values = load_pack<N>(x + i, left);
+    auto gradients = load_pack<N>(dy + i, left);
+    for (int e = 0; e < N; ++e) gradients.at[e] *= gelu_slope(values.at[e]);
+    store_pack<N>(dx + i, left, gradients);
+  });
 }
 
 template <class T>
 __global__ void swiglu_rows(const T* gate_up, T* y, std::int64_t R, std::int64_t F) {
-  const std::int64_t f = first_element();
-  if (f >= F) return;
-  for (std::int64_t r = blockIdx.y; r < R; r += gridDim.y) {
-    const T* const row = gate_up + r * 2 * F;
-    const Value<T> gate = load(row + f);
-    y[r * F + f] = T(gate * sigmoid(gate) * load(row + F + f));
-  }
+  constexpr int N = pack_size<T>;
+  for_packs<N>(R, F, [&](std::int64_t r, std::int64_t f, std::int64_t left) {
+    const T* const row = gate_up + r * 2 * F + f;
+    const auto gate = load_pack<N>(row, left);
+    auto up = load_pack<N>(row + F, left);
+    for (int e = 0; e < N; ++e) up.at[e] *= gate.at[e] * sigmoid(gate.at[e]);
+    store_pack<N>(y + r * F + f, left, up);
+  });
 }
 
 template <class T>
 __global__ void swiglu_backward_rows(const T* dy, const T* gate_up, T* dgate_up, std::int64_t R,
                                      std::int64_t F) {
-  using V = Value<T>;
-  const std::int64_t f = first_element();
-  if (f >= F) return;
-  for (std::int64_t r = blockIdx.y; r < R; r += gridDim.y) {
+  constexpr int N = pack_size<T>;
+  for_packs<N>(R, F, [&](std::int64_t r, std::int64_t f, std::int64_t left) {
     const std::int64_t at = r * 2 * F + f;
-    const V gradient = load(dy + r * F + f), gate = load(gate_up + at), up = load(gate_up + at + F);
-    const V s = sigmoid(gate);
-    dgate_up[at] = T(gradient * up * (s + gate * (s - s * s)));
-    dgate_up[at + F] = T(gradient * gate * s);
-  }
+    const auto gradient = load_pack<N>(dy + r * F + f, left);
+    auto gate = load_pack<N>(gate_up + at, left), up = load_pack<N>(gate_up + at + F, left);
+    for (int e = 0; e < N; ++e) {
+      const Value<T> g = gate.at[e], s = sigmoid(g);
+      gate.at[e] = gradient.at[e] * up.at[e] * (s + g * (s - s * s));
+      up.at[e] = gradient.at[e] * g * s;
+    }
+    store_pack<N>(dgate_up + at, left, gate);
+    store_pack<N>(dgate_up + at + F, left, up);
+  });
 }
 
 }  // namespace
@@ -83,16 +84,16 @@ __global__ void swiglu_backward_rows(const T* dy, const T* gate_up, T* dgate_up,
 void gelu(const Context& context, const Tensor& x_RF, const Tensor& y_RF) {
   with_elements(x_RF.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "gelu", grid_for(x_RF.numel()), gelu_elements<T>, x_RF.data<T>(), y_RF.data<T>(),
-           x_RF.numel());
+    launch(context, "gelu", grid_for_packs<pack_size<T>>(x_RF.numel()), gelu_elements<T>, x_RF.data<T>(),
+           y_RF.data<T>(), x_RF.numel());
   });
 }
 
 void gelu_backward(const Context& context, const Tensor& dy_RF, const Tensor& x_RF, const Tensor& dx_RF) {
   with_elements(x_RF.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "gelu_backward", grid_for(x_RF.numel()), gelu_backward_elements<T>, dy_RF.data<T>(),
-           x_RF.data<T>(), dx_RF.data<T>(), x_RF.numel());
+    launch(context, "gelu_backward", grid_for_packs<pack_size<T>>(x_RF.numel()), gelu_backward_elements<T>,
+           dy_RF.data<T>(), x_RF.data<T>(), dx_RF.data<T>(), x_RF.numel());
   });
 }
 
@@ -100,8 +101,8 @@ void swiglu(const Context& context, const Tensor& gate_up_RG, const Tensor& y_RF
   const std::int64_t R = y_RF.dim(0), F = y_RF.dim(1);
   with_elements(y_RF.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "swiglu", grid_for_rows(R, F), swiglu_rows<T>, gate_up_RG.data<T>(), y_RF.data<T>(), R,
-           F);
+    launch(context, "swiglu", grid_for_packs<pack_size<T>>(R, F), swiglu_rows<T>, gate_up_RG.data<T>(),
+           y_RF.data<T>(), R, F);
   });
 }
 
@@ -110,8 +111,8 @@ void swiglu_backward(const Context& context, const Tensor& dy_RF, const Tensor& 
   const std::int64_t R = dy_RF.dim(0), F = dy_RF.dim(1);
   with_elements(dy_RF.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "swiglu_backward", grid_for_rows(R, F), swiglu_backward_rows<T>, dy_RF.data<T>(),
-           gate_up_RG.data<T>(), dgate_up_RG.data<T>(), R, F);
+    launch(context, "swiglu_backward", grid_for_packs<pack_size<T>>(R, F), swiglu_backward_rows<T>,
+           dy_RF.data<T>(), gate_up_RG.data<T>(), dgate_up_RG.data<T>(), R, F);
   });
 }
 

@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "kernels/adamw_factors.hpp"
-#include "kernels/cuda/code.cuh"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/packs.cuh"
 
 namespace dt::kernels::cuda {
 
@@ -12,18 +12,24 @@ namespace {
 template <class W, class G, class T>
 __global__ void adamw_elements(AdamWFactors<W> f, W* w, const G* grad, W* m, W* v, T* copy,
                                std::int64_t count) {
-  for (std::int64_t i = first_element(); i < count; i += element_stride()) {
-    const W g = load(grad + i) * f.grad_scale;
-    const W first = f.beta1 * m[i] + f.one_minus_beta1 * g;
-    const W second = f.beta2 * v[i] + f.one_minus_beta2 * g * g;
-    // Decay and step are added first: 1 − lr · weight_decay would lose most of its digits in fp32.
-    const W step = f.rate * first / (std::sqrt(second) * f.spread + f.eps);
-    const W updated = w[i] - (f.decay * w[i] + step);
-    w[i] = updated;
-    m[i] = first;
-    v[i] = second;
-    if (copy != nullptr) copy[i] = T(static_cast<Value<T>>(updated));
-  }
+  constexpr int N = pack_size<W>;
+  for_packs<N>(count, [&](std::int64_t i, std::int64_t left) {
+    const auto gradient = load_pack<N>(grad + i, left);
+    auto weight = load_pack<N>(w + i, left), first = load_pack<N>(m + i, left),
+         second = load_pack<N>(v + i, left);
+    for (int e = 0; e < N; ++e) {
+      const W g = gradient.at[e] * f.grad_scale;
+      first.at[e] = f.beta1 * first.at[e] + f.one_minus_beta1 * g;
+      second.at[e] = f.beta2 * second.at[e] + f.one_minus_beta2 * g * g;
+      // Decay and step are added first: 1 − lr · weight_decay would lose most of its digits in fp32.
+      const W step = f.rate * first.at[e] / (std::sqrt(second.at[e]) * f.spread + f.eps);
+      weight.at[e] -= f.decay * weight.at[e] + step;
+    }
+    store_pack<N>(w + i, left, weight);
+    store_pack<N>(m + i, left, first);
+    store_pack<N>(v + i, left, second);
+    if (copy != nullptr) store_pack<N>(copy + i, left, weight);
+  });
 }
 
 }  // namespace
@@ -35,8 +41,9 @@ void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const
       using G = decltype(gradient);
       using W = Value<G>;
       using T = decltype(element);
-      launch(context, "adamw", grid_for(w.numel()), adamw_elements<W, G, T>, factors_of<W>(step), w.data<W>(),
-             grad.data<G>(), m.data<W>(), v.data<W>(), elements<T>(copy), w.numel());
+      launch(context, "adamw", grid_for_packs<pack_size<W>>(w.numel()), adamw_elements<W, G, T>,
+             factors_of<W>(step), w.data<W>(), grad.data<G>(), m.data<W>(), v.data<W>(), elements<T>(copy),
+             w.numel());
     });
   });
 }

@@ -23,23 +23,56 @@ struct Inputs {
   }
 };
 
-/// Ranks come one by one, as digits are carried when one counts in binary: whatever whole subtree has an
-/// equal to its right is combined with it. What is left at the end are the tree's left sides, largest first.
-template <class Op, class T>
-__global__ void combine_elements(Inputs<T> inputs, T* out, std::int64_t count) {
-  constexpr int most_levels = 31;
-  for (std::int64_t i = first_element(); i < count; i += element_stride()) {
-    Combined<T> left[most_levels];
-    int level = 0;
-    for (int rank = 0; rank < inputs.num_ranks; ++rank) {
-      Combined<T> sum = inputs.at(rank, i);
-      for (int carry = rank; (carry & 1) != 0; carry >>= 1) sum = Op::apply(left[--level], sum);
-      left[level++] = sum;
+/// What whole subtrees have come to, of 2^level ranks each, at most one of a level at a time. Levels are
+/// known when it is compiled, so that all of it lies in registers.
+template <class Op, class V, int levels>
+class Subtrees {
+ public:
+  /// Those of the levels at which `rank` has a digit 1, from the first 0 on down, are left of it, smallest
+  /// next: so digits are carried when one counts in binary.
+  template <int level = 0>
+  __device__ void add(int rank, V sum) {
+    if constexpr (level < levels) {
+      if ((rank >> level & 1) != 0) return add<level + 1>(rank, Op::apply(of_[level], sum));
+      of_[level] = sum;
     }
-    Combined<T> sum = left[--level];
-    while (level > 0) sum = Op::apply(left[--level], sum);
-    out[i] = T(sum);
   }
+  /// Of so many ranks, whose digits 1 say which there are: the smallest is the rightmost.
+  __device__ V total(int ranks) const { return from<0>(ranks); }
+
+ private:
+  template <int level>
+  __device__ V from(int ranks) const {
+    if constexpr (level < levels) {
+      return (ranks >> level & 1) != 0 ? left_of<level + 1>(ranks, of_[level]) : from<level + 1>(ranks);
+    }
+    return V{};
+  }
+  template <int level>
+  __device__ V left_of(int ranks, V sum) const {
+    if constexpr (level < levels) {
+      return left_of<level + 1>(ranks, (ranks >> level & 1) != 0 ? Op::apply(of_[level], sum) : sum);
+    }
+    return sum;
+  }
+
+  V of_[levels] = {};
+};
+
+template <class Op, class T, int levels>
+__global__ void combine_elements(Inputs<T> inputs, T* out, std::int64_t count) {
+  for (std::int64_t i = first_element(); i < count; i += element_stride()) {
+    Subtrees<Op, Combined<T>, levels> subtrees;
+    for (int rank = 0; rank < inputs.num_ranks; ++rank) subtrees.add(rank, inputs.at(rank, i));
+    out[i] = T(subtrees.total(inputs.num_ranks));
+  }
+}
+
+/// body(levels) as a constant, enough for so many ranks: few where few do, since each takes a register.
+template <class Body>
+void with_levels(int num_ranks, const Body& body) {
+  if (num_ranks < 1 << 8) return body(std::integral_constant<int, 8>());
+  body(std::integral_constant<int, 31>());
 }
 
 template <class Body>
@@ -67,8 +100,10 @@ void combine_ranks(const Context& context, Reduction reduction, const RankInputs
     const Inputs<T> from{inputs.own_N.data<T>(), inputs.others_RS.data<T>(), inputs.others_RS.dim(1),
                          inputs.own_rank, static_cast<int>(inputs.others_RS.dim(0)) + 1};
     with_reduction(reduction, [&](auto op) {
-      launch(context, "combine_ranks", grid_for(out_N.numel()), combine_elements<decltype(op), T>, from,
-             out_N.data<T>(), out_N.numel());
+      with_levels(from.num_ranks, [&](auto levels) {
+        launch(context, "combine_ranks", grid_for(out_N.numel()), combine_elements<decltype(op), T, levels()>,
+               from, out_N.data<T>(), out_N.numel());
+      });
     });
   });
 }

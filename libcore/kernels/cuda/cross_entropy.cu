@@ -4,20 +4,26 @@
 
 #include "kernels/cross_entropy.hpp"
 #include "kernels/cross_entropy_parts.hpp"
-#include "kernels/cuda/code.cuh"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/sums.cuh"
 
 namespace dt::kernels::cuda {
 
 namespace {
 
-/// Of the block that has a row. So many that the rows at work are few enough for a GPU's cache to hold: a row
-/// is read from it when it becomes its gradient.
-constexpr unsigned row_threads = 512;
+/// Of the block that has a row, of which a GPU's processor takes two: so many that few rows are at work.
+constexpr unsigned row_threads = 768, blocks_at_once = 2;
 
-Grid grid_for_rows(std::int64_t R) {
-  return grid_for_sums<double>(static_cast<unsigned>(std::clamp<std::int64_t>(R, 1, 1 << 16)), row_threads);
+/// A row is read from a GPU's cache when it becomes its gradient: no more rows are at work than that holds,
+/// as long as that keeps a GPU busy; each block has about as many.
+Grid grid_for_rows(const Tensor& logits_RV) {
+  constexpr std::int64_t cache_bytes = 32 << 20, fewest_at_work = 128, most_at_work = 1 << 16;
+  const std::int64_t R = std::max<std::int64_t>(logits_RV.dim(0), 1);
+  const std::int64_t row_bytes = logits_RV.dim(1) * static_cast<std::int64_t>(dtype_bytes(logits_RV.dtype()));
+  const std::int64_t at_work = std::clamp(cache_bytes / row_bytes, fewest_at_work, most_at_work);
+  const std::int64_t of_block = (R + at_work - 1) / at_work;
+  return grid_for_sums<double>(static_cast<unsigned>((R + of_block - 1) / of_block), row_threads);
 }
 
 template <class T>
@@ -45,19 +51,32 @@ Rows<T> rows_of(const Tensor& logits_RV, const Tensor& labels_R, Slice columns) 
           logits_RV.pitch(),   columns};
 }
 
+/// body(column, how many from there on) for the packs of this thread of the row's block.
+template <int N, class Body>
+__device__ void for_columns(std::int64_t V, const Body& body) {
+  for (std::int64_t v = threadIdx.x * N; v < V; v += blockDim.x * N) body(v, V - v);
+}
+
 /// In one pass; of the whole block.
 template <class T>
 __device__ SumOfExponentials sum_of_exponentials(const T* logits, std::int64_t V) {
+  constexpr int N = pack_size<T>;
   Value<T> shift = std::numeric_limits<Value<T>>::lowest();  // finite, so that logits of −∞ add 0
   double sum = 0;
-  for (std::int64_t v = threadIdx.x; v < V; v += blockDim.x) {
-    const Value<T> x = load(logits + v);
-    if (x > shift) {
-      sum *= std::exp(shift - x);
-      shift = x;
+  for_columns<N>(V, [&](std::int64_t v, std::int64_t left) {
+    const auto x = load_pack<N>(logits + v, left);
+    Value<T> highest = shift;
+    for (int e = 0; e < N; ++e) {
+      if (e < left && x.at[e] > highest) highest = x.at[e];
     }
-    sum += std::exp(x - shift);
-  }
+    if (highest > shift) {
+      sum *= std::exp(shift - highest);
+      shift = highest;
+    }
+    for (int e = 0; e < N; ++e) {
+      if (e < left) sum += std::exp(x.at[e] - shift);
+    }
+  });
   const double highest = block_max(static_cast<double>(shift));
   return {highest, block_sum(sum * std::exp(shift - highest))};
 }
@@ -84,16 +103,22 @@ __device__ void set_gradient(const Rows<T>& rows, std::int64_t r, const LossPart
   const auto factor = static_cast<Value<T>>(scale / whole.exponentials.sum);
   const std::int64_t label = rows.place(r);
   T* const logits = rows.row(r);
-  for (std::int64_t v = threadIdx.x; v < rows.V; v += blockDim.x) {
-    Value<T> gradient = std::exp(load(logits + v) - shift) * factor;
-    if (v == label) gradient = static_cast<Value<T>>((std::exp(-whole.nll()) - 1) * scale);
-    logits[v] = T(gradient);
-  }
+  const auto at_label = static_cast<Value<T>>((std::exp(-whole.nll()) - 1) * scale);
+  constexpr int N = pack_size<T>;
+  for_columns<N>(rows.V, [&](std::int64_t v, std::int64_t left) {
+    auto values = load_pack<N>(logits + v, left);
+    for (int e = 0; e < N; ++e)
+      values.at[e] = v + e == label ? at_label : std::exp(values.at[e] - shift) * factor;
+    store_pack<N>(logits + v, left, values);
+  });
 }
 
 template <class T>
 __device__ void set_no_gradient(const Rows<T>& rows, std::int64_t r) {
-  for (std::int64_t v = threadIdx.x; v < rows.V; v += blockDim.x) rows.row(r)[v] = T{};
+  constexpr int N = pack_size<T>;
+  for_columns<N>(rows.V, [&](std::int64_t v, std::int64_t left) {
+    store_pack<N>(rows.row(r) + v, left, Pack<Value<T>, N>{});
+  });
 }
 
 /// The row's nll, and its gradient.
@@ -109,7 +134,7 @@ __device__ void finish_row(const Rows<T>& rows, std::int64_t r, const LossPart& 
 }
 
 template <class T>
-__global__ void loss_of_rows(Rows<T> rows, double* nll) {
+__global__ void __launch_bounds__(row_threads, blocks_at_once) loss_of_rows(Rows<T> rows, double* nll) {
   for (std::int64_t r = blockIdx.x; r < rows.R; r += gridDim.x) {
     const LossPart whole = part_of_row(rows, r);
     if (threadIdx.x == 0) nll[r] = rows.has_target(r) ? whole.nll() : 0;
@@ -117,13 +142,14 @@ __global__ void loss_of_rows(Rows<T> rows, double* nll) {
 }
 
 template <class T>
-__global__ void gradient_of_rows(Rows<T> rows, double scale, double* nll) {
+__global__ void __launch_bounds__(row_threads, blocks_at_once)
+    gradient_of_rows(Rows<T> rows, double scale, double* nll) {
   for (std::int64_t r = blockIdx.x; r < rows.R; r += gridDim.x)
     finish_row(rows, r, part_of_row(rows, r), scale, nll);
 }
 
 template <class T>
-__global__ void parts_of_rows(Rows<T> rows, double* part_3R) {
+__global__ void __launch_bounds__(row_threads, blocks_at_once) parts_of_rows(Rows<T> rows, double* part_3R) {
   for (std::int64_t r = blockIdx.x; r < rows.R; r += gridDim.x) {
     const LossPart part = part_of_row(rows, r);
     if (threadIdx.x == 0) set_part(part_3R, rows.R, r, part);
@@ -137,8 +163,8 @@ __global__ void loss_of_parts(const double* parts_N3R, std::int64_t N, const std
 }
 
 template <class T>
-__global__ void gradient_of_parts(const double* parts_N3R, std::int64_t N, Rows<T> rows, double scale,
-                                  double* nll) {
+__global__ void __launch_bounds__(row_threads, blocks_at_once)
+    gradient_of_parts(const double* parts_N3R, std::int64_t N, Rows<T> rows, double scale, double* nll) {
   for (std::int64_t r = blockIdx.x; r < rows.R; r += gridDim.x)
     finish_row(rows, r, part_of_parts(parts_N3R, N, rows.R, r), scale, nll);
 }
@@ -149,7 +175,7 @@ void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor
                    const Tensor& nll_R) {
   with_elements(logits_RV.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "cross_entropy", grid_for_rows(nll_R.numel()), loss_of_rows<T>,
+    launch(context, "cross_entropy", grid_for_rows(logits_RV), loss_of_rows<T>,
            rows_of<T>(logits_RV, labels_R, {}), nll_R.data<double>());
   });
 }
@@ -158,7 +184,7 @@ void cross_entropy_gradient(const Context& context, const Tensor& labels_R, doub
                             const Tensor& logits_RV) {
   with_elements(logits_RV.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "cross_entropy_gradient", grid_for_rows(nll_R.numel()), gradient_of_rows<T>,
+    launch(context, "cross_entropy_gradient", grid_for_rows(logits_RV), gradient_of_rows<T>,
            rows_of<T>(logits_RV, labels_R, {}), scale, nll_R.data<double>());
   });
 }
@@ -167,7 +193,7 @@ void cross_entropy_part(const Context& context, const Tensor& logits_RV, const T
                         Slice columns, const Tensor& part_3R) {
   with_elements(logits_RV.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "cross_entropy_part", grid_for_rows(labels_R.numel()), parts_of_rows<T>,
+    launch(context, "cross_entropy_part", grid_for_rows(logits_RV), parts_of_rows<T>,
            rows_of<T>(logits_RV, labels_R, columns), part_3R.data<double>());
   });
 }
@@ -183,7 +209,7 @@ void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts
                                      const Tensor& logits_RV) {
   with_elements(logits_RV.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "cross_entropy_gradient_of_parts", grid_for_rows(nll_R.numel()), gradient_of_parts<T>,
+    launch(context, "cross_entropy_gradient_of_parts", grid_for_rows(logits_RV), gradient_of_parts<T>,
            parts_N3R.data<double>(), parts_N3R.dim(0), rows_of<T>(logits_RV, labels_R, columns), scale,
            nll_R.data<double>());
   });

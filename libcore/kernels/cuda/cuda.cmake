@@ -31,14 +31,14 @@ elseif(no_cuda AND NVCC AND CUDA STREQUAL "auto")
   message(STATUS "CUDA=auto: nothing for GPUs is built: ${no_cuda}")
 endif()
 if(NOT no_cuda AND NOT CUDA STREQUAL "off")
-  set(nvcc_flags -std=c++20 -O3 --expt-relaxed-constexpr -Werror=all-warnings -Xcompiler=-Wall,-Wextra -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1
+  set(nvcc_flags -std=c++20 -O3 --expt-relaxed-constexpr -Werror=all-warnings -Xptxas=-warn-spills,-warn-lmem-usage -Xcompiler=-Wall,-Wextra -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1
     -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[sm_90,compute_90] -I${PROJECT_SOURCE_DIR}/libcore)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/libcore/kernels/cuda/*.cu ${PROJECT_SOURCE_DIR}/libcore/kernels/cuda/cublas_lt/*.cu
     ${PROJECT_SOURCE_DIR}/libcore/tensor/cuda/*.cu)
   foreach(source ${sources})
     get_filename_component(name ${source} NAME)
     set(object ${CMAKE_BINARY_DIR}/cuda/${name}.o)
-    add_custom_command(OUTPUT ${object} COMMAND ${NVCC} ${nvcc_flags} -MD -MF ${object}.d -c ${source} -o ${object}
+    add_custom_command(OUTPUT ${object} COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${NVCC} ${nvcc_flags} -MD -MF ${object}.d -c ${source} -o ${object}
       DEPENDS ${source} DEPFILE ${object}.d COMMENT "nvcc ${name}" VERBATIM)
     list(APPEND cuda_objects ${object})
   endforeach()
@@ -64,7 +64,7 @@ if(NOT no_cuda AND NOT CUDA STREQUAL "off")
   # Ranks on many GPUs talk through NCCL, which is loaded when it is needed, too.
   find_path(NCCL_INCLUDE nccl.h HINTS ${nvcc_folder}/../include)
   if(NCCL_INCLUDE)
-    add_library(dt_comm_nccl STATIC libcore/comm/nccl/functions.cpp libcore/comm/nccl/transport.cpp libcore/comm/nccl/use.cpp)
+    add_library(dt_comm_nccl STATIC libcore/comm/nccl/functions.cpp libcore/comm/nccl/registrations.cpp libcore/comm/nccl/transport.cpp libcore/comm/nccl/use.cpp)
     target_include_directories(dt_comm_nccl SYSTEM PUBLIC ${NCCL_INCLUDE} ${nvcc_folder}/../include)
     target_compile_definitions(dt_comm_nccl INTERFACE DT_NCCL)
     target_link_libraries(dt_comm_nccl PUBLIC dt_comm PRIVATE ${CMAKE_DL_LIBS})

@@ -1,7 +1,7 @@
 #include "base/exact_sum.hpp"
 #include "base/exact_term.hpp"
-#include "kernels/cuda/code.cuh"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/sums.cuh"
 
 namespace dt::kernels::cuda {
@@ -10,63 +10,72 @@ namespace {
 
 template <class T>
 __global__ void add_elements(const T* a, const T* b, T* y, std::int64_t count) {
-  for (std::int64_t i = first_element(); i < count; i += element_stride())
-    y[i] = T(load(a + i) + load(b + i));
-}
-
-template <class T>
-__global__ void add_to_rows(const T* x, const T* bias, const T* residual, T* y, std::int64_t count,
-                            std::int64_t N) {
-  for (std::int64_t i = first_element(); i < count; i += element_stride()) {
-    Value<T> sum = load(x + i);
-    if (bias != nullptr) sum += load(bias + i % N);
-    if (residual != nullptr) sum += load(residual + i);
-    y[i] = T(sum);
-  }
+  constexpr int N = pack_size<T>;
+  for_packs<N>(count, [&](std::int64_t i, std::int64_t left) {
+    auto sum = load_pack<N>(a + i, left);
+    const auto added = load_pack<N>(b + i, left);
+    for (int e = 0; e < N; ++e) sum.at[e] += added.at[e];
+    store_pack<N>(y + i, left, sum);
+  });
 }
 
 template <class S, class T>
 __global__ void accumulate_elements(const S* source, T* target, std::int64_t count) {
-  for (std::int64_t i = first_element(); i < count; i += element_stride())
-    target[i] = T(load(target + i) + source[i]);
+  constexpr int N = pack_size<S>;
+  for_packs<N>(count, [&](std::int64_t i, std::int64_t left) {
+    auto sum = load_pack<N>(target + i, left);
+    const auto added = load_pack<N>(source + i, left);
+    for (int e = 0; e < N; ++e) sum.at[e] += added.at[e];
+    store_pack<N>(target + i, left, sum);
+  });
 }
 
-/// Between fp64 and the 16-bit floats by way of fp32.
-template <class T, class S>
-__device__ T converted(S value) {
-  if constexpr (std::is_same_v<S, double> && std::is_same_v<T, double>) {
-    return value;
-  } else {
-    return T(static_cast<float>(value));
-  }
+template <class T>
+__global__ void add_to_rows(const T* x, const T* bias, const T* residual, T* y, std::int64_t R,
+                            std::int64_t C) {
+  constexpr int N = pack_size<T>;
+  for_packs<N>(R, C, [&](std::int64_t r, std::int64_t c, std::int64_t left) {
+    auto sum = load_pack<N>(x + r * C + c, left);
+    const auto add = [&](const T* p) {
+      const auto added = load_pack<N>(p, left);
+      for (int e = 0; e < N; ++e) sum.at[e] += added.at[e];
+    };
+    if (bias != nullptr) add(bias + c);
+    if (residual != nullptr) add(residual + r * C + c);
+    store_pack<N>(y + r * C + c, left, sum);
+  });
 }
 
-/// Columns of rows of any strides: a whole tensor is one row.
-struct Strides {
-  std::int64_t width, source, target;
+/// Columns of R rows, each of which begins so far from the one before.
+struct Strided {
+  std::int64_t R, width, source, target;
 };
 
 template <class S, class T>
-__global__ void convert_elements(const S* source, T* target, std::int64_t count, Strides strides) {
-  for (std::int64_t i = first_element(); i < count; i += element_stride()) {
-    const std::int64_t r = i / strides.width, c = i % strides.width;
-    target[r * strides.target + c] = converted<T>(source[r * strides.source + c]);
-  }
+__global__ void convert_rows(const S* source, T* target, Strided rows) {
+  constexpr int N = std::min(pack_size<S>, pack_size<T>);
+  for_packs<N>(rows.R, rows.width, [&](std::int64_t r, std::int64_t c, std::int64_t left) {
+    store_pack<N>(target + r * rows.target + c, left, load_pack<N>(source + r * rows.source + c, left));
+  });
 }
 
 template <class T>
 __global__ void fill_elements(T* target, T value, std::int64_t count) {
-  for (std::int64_t i = first_element(); i < count; i += element_stride()) target[i] = value;
+  constexpr int N = pack_size<T>;
+  Pack<Value<T>, N> values;
+  for (auto& element : values.at) element = static_cast<Value<T>>(value);
+  for_packs<N>(count, [&](std::int64_t i, std::int64_t left) { store_pack<N>(target + i, left, values); });
 }
 
+/// The block's threads take packs in turn.
 template <class T>
 __global__ void sum_squares(const T* x, double* partials, std::int64_t count) {
+  constexpr int N = pack_size<T>;
   const std::int64_t begin = blockIdx.x * sum_block_elements;
   const std::int64_t end = begin + sum_block_elements < count ? begin + sum_block_elements : count;
   double sum = 0;
-  for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
-    const double value = load(x + i);
-    sum += value * value;
+  for (std::int64_t i = begin + threadIdx.x * N; i < end; i += blockDim.x * N) {
+    for (const double value : load_pack<N>(x + i, end - i).at) sum += value * value;
   }
   sum = block_sum(sum);
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
@@ -96,8 +105,8 @@ __global__ void add_terms(const double* terms, std::int64_t count, Digit* digits
 void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor& y) {
   with_elements(y.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "add", grid_for(y.numel()), add_elements<T>, a.data<T>(), b.data<T>(), y.data<T>(),
-           y.numel());
+    launch(context, "add", grid_for_packs<pack_size<T>>(y.numel()), add_elements<T>, a.data<T>(), b.data<T>(),
+           y.data<T>(), y.numel());
   });
 }
 
@@ -105,8 +114,9 @@ void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor&
                        const Tensor& residual_RN, const Tensor& y_RN) {
   with_elements(x_RN.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "add_bias_residual", grid_for(x_RN.numel()), add_to_rows<T>, x_RN.data<T>(),
-           elements<T>(bias_N), elements<T>(residual_RN), y_RN.data<T>(), x_RN.numel(), x_RN.dim(1));
+    launch(context, "add_bias_residual", grid_for_packs<pack_size<T>>(x_RN.dim(0), x_RN.dim(1)),
+           add_to_rows<T>, x_RN.data<T>(), elements<T>(bias_N), elements<T>(residual_RN), y_RN.data<T>(),
+           x_RN.dim(0), x_RN.dim(1));
   });
 }
 
@@ -114,21 +124,21 @@ void accumulate(const Context& context, const Tensor& source, const Tensor& targ
   with_elements(target.dtype(), [&](auto element) {
     using T = decltype(element);
     using S = Value<T>;
-    launch(context, "accumulate", grid_for(target.numel()), accumulate_elements<S, T>, source.data<S>(),
-           target.data<T>(), target.numel());
+    launch(context, "accumulate", grid_for_packs<pack_size<S>>(target.numel()), accumulate_elements<S, T>,
+           source.data<S>(), target.data<T>(), target.numel());
   });
 }
 
 void convert_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
                      std::int64_t width) {
-  const std::int64_t count = source.rows_RS.dim(0) * width;
   with_elements(source.rows_RS.dtype(), [&](auto from) {
     with_elements(target.rows_RS.dtype(), [&](auto to) {
       using S = decltype(from);
       using T = decltype(to);
-      launch(context, "convert_columns", grid_for(count), convert_elements<S, T>,
-             source.rows_RS.data<S>() + source.first, target.rows_RS.data<T>() + target.first, count,
-             Strides{width, source.rows_RS.dim(1), target.rows_RS.dim(1)});
+      const Strided rows{source.rows_RS.dim(0), width, source.rows_RS.dim(1), target.rows_RS.dim(1)};
+      launch(context, "convert_columns", grid_for_packs<std::min(pack_size<S>, pack_size<T>)>(rows.R, width),
+             convert_rows<S, T>, source.rows_RS.data<S>() + source.first,
+             target.rows_RS.data<T>() + target.first, rows);
     });
   });
 }
@@ -152,7 +162,7 @@ void add_exactly(const Context& context, const Tensor& terms_N, const Tensor& di
 void fill(const Context& context, double value, const Tensor& target) {
   with_elements(target.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "fill", grid_for(target.numel()), fill_elements<T>, target.data<T>(),
+    launch(context, "fill", grid_for_packs<pack_size<T>>(target.numel()), fill_elements<T>, target.data<T>(),
            T(static_cast<Value<T>>(value)), target.numel());
   });
 }

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "kernels/cuda/code.cuh"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/packs.cuh"
 #include "kernels/embedding.hpp"
 
 namespace dt::kernels::cuda {
@@ -35,14 +35,18 @@ struct LookUp {
 
 template <class T>
 __global__ void look_up(LookUp of, const T* table, bool add, T* y) {
-  for (std::int64_t r = blockIdx.x; r < of.R; r += gridDim.x) {
+  constexpr int N = pack_size<T>;
+  for_packs<N>(of.R, of.C, [&](std::int64_t r, std::int64_t c, std::int64_t left) {
     const std::int64_t place = of.slice.place(of.ids[r], of.V);
-    for (std::int64_t c = first_column(); c < of.C; c += column_stride()) {
-      Value<T> sum = add ? load(y + r * of.C + c) : Value<T>(0);
-      if (place >= 0) sum += load(table + place * of.C + c);
-      y[r * of.C + c] = T(sum);
-    }
-  }
+    Pack<Value<T>, N> sum{};
+    const auto take = [&](const T* p) {
+      const auto values = load_pack<N>(p + c, left);
+      for (int e = 0; e < N; ++e) sum.at[e] += values.at[e];
+    };
+    if (add) take(y + r * of.C);
+    if (place >= 0) take(table + place * of.C);
+    store_pack<N>(y + r * of.C + c, left, sum);
+  });
 }
 
 // The gradient's rows are sorted by their place in the table, those of one place in the batch's order, so
@@ -132,8 +136,8 @@ void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_
   const LookUp of{ids_R.data<std::int32_t>(), ids_R.dim(0), table_VC.dim(0), table_VC.dim(1), slice};
   with_elements(y_RC.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "embedding", grid_for_columns(of.R, of.C), look_up<T>, of, table_VC.data<T>(), add,
-           y_RC.data<T>());
+    launch(context, "embedding", grid_for_packs<pack_size<T>>(of.R, of.C), look_up<T>, of, table_VC.data<T>(),
+           add, y_RC.data<T>());
   });
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/products.hpp"
 
 namespace dt::kernels::cuda {
@@ -10,14 +11,16 @@ namespace {
 template <class T>
 __global__ void sum_columns_of_runs(const T* x, std::int64_t R, std::int64_t C, std::int64_t pitch,
                                     std::int64_t rows, Value<T>* sums) {
-  const std::int64_t c = own_column(), run = blockIdx.y, begin = run * rows;
+  constexpr int N = pack_size<T>;
+  const std::int64_t c = own_column<N>(), run = blockIdx.y, begin = run * rows;
   const std::int64_t end = begin + rows < R ? begin + rows : R;
-  Value<T> sum = 0;
-  if (c < C) {
-    for (std::int64_t r = begin + own_row(); r < end; r += warps_per_block) sum += load(x + r * pitch + c);
+  Pack<Value<T>, N> sum{};
+  for (std::int64_t r = begin + own_row(); r < end && c < C; r += warps_per_block) {
+    const auto added = load_pack<N>(x + r * pitch + c, C - c);
+    for (int e = 0; e < N; ++e) sum.at[e] += added.at[e];
   }
-  sum = sum_over_warps(sum);
-  if (own_row() == 0 && c < C) sums[run * C + c] = sum;
+  for (auto& value : sum.at) value = sum_over_warps(value);
+  if (own_row() == 0) store_pack<N>(sums + run * C + c, C - c, sum);
 }
 
 /// Gradients that a product of such factors cannot be added to at once.
@@ -62,7 +65,7 @@ void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& db
     const Arena::Scope scope(context.scratch());
     const Runs runs = runs_of(R);
     const Tensor sums_RN = context.scratch().allocate(dtype_of<V>(), {runs.count, N});
-    launch(context, "bias_backward", grid_for_columns<V>(N, runs.count), sum_columns_of_runs<T>,
+    launch(context, "bias_backward", grid_for_columns<V, pack_size<T>>(N, runs.count), sum_columns_of_runs<T>,
            dy_RN.data<T>(), R, N, dy_RN.pitch(), runs.rows, sums_RN.data<V>());
     add_sums_of_runs(context, "bias_backward", sums_RN, dbias_N);
   });

@@ -18,7 +18,8 @@ struct Factor {
 
 /// output_MN = left_MK · right_KN + bias_N + added_MN; all of one dtype, but of 16-bit factors the others may
 /// be fp32. M, N and K are positive. bias and added may be absent; added may be the output.
-/// The output's rows may be padded where nothing is added.
+/// The output's rows may be padded where nothing is added. No activation is made of it: that of a sum which
+/// is not rounded yet would have other bits than one that is made again of what was kept (--recompute).
 struct Product {
   Factor left, right;
   Tensor bias_N, added_MN, output_MN;

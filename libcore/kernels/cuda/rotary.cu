@@ -1,43 +1,52 @@
 #include "kernels/attention.hpp"
-#include "kernels/cuda/code.cuh"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/packs.cuh"
 
 namespace dt::kernels::cuda {
 
 namespace {
 
-/// E elements a row, of which the first heads are turned, in pairs of features that lie `half` apart.
+/// E elements a row, of which the first heads are turned, in pairs of features that lie `half` apart: so many
+/// packs a head.
 struct RotaryShape {
-  std::int64_t rows, E, heads, half;
+  std::int64_t rows, E, half;
+  unsigned heads, packs;
 };
 
 template <class T>
 __global__ void turn_pairs(RotaryShape shape, const std::int32_t* positions_R, const Value<T>* cos_PD2,
                            const Value<T>* sin_PD2, bool inverse, T* qkv_RE) {
-  const std::int64_t pairs = shape.heads * shape.half;
-  for (std::int64_t n = first_element(); n < shape.rows * pairs; n += element_stride()) {
-    const std::int64_t r = n / pairs, h = n % pairs / shape.half, i = n % shape.half;
-    const std::int64_t angle = positions_R[r] * shape.half + i;
+  constexpr int N = pack_size<T>;
+  for_packs<1>(shape.rows, shape.heads * shape.packs, [&](std::int64_t r, std::int64_t n, std::int64_t) {
+    const unsigned h = static_cast<unsigned>(n) / shape.packs, i = static_cast<unsigned>(n) % shape.packs * N;
+    const std::int64_t angle = positions_R[r] * shape.half + i, left = shape.half - i;
     T* const a = qkv_RE + r * shape.E + 2 * h * shape.half + i;
     T* const b = a + shape.half;
-    const Value<T> c = cos_PD2[angle], s = inverse ? -sin_PD2[angle] : sin_PD2[angle], x = load(a),
-                   y = load(b);
-    *a = T(x * c - y * s);
-    *b = T(y * c + x * s);
-  }
+    const auto cos = load_pack<N>(cos_PD2 + angle, left), sin = load_pack<N>(sin_PD2 + angle, left);
+    auto x = load_pack<N>(a, left), y = load_pack<N>(b, left);
+    for (int e = 0; e < N; ++e) {
+      const Value<T> c = cos.at[e], s = inverse ? -sin.at[e] : sin.at[e], turned = x.at[e] * c - y.at[e] * s;
+      y.at[e] = y.at[e] * c + x.at[e] * s;
+      x.at[e] = turned;
+    }
+    store_pack<N>(a, left, x);
+    store_pack<N>(b, left, y);
+  });
 }
 
 }  // namespace
 
 void rotary(const Context& context, const AttentionShape& shape, const Tensor& positions_R,
             const Tensor& cos_PD2, const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE) {
-  const RotaryShape turned{qkv_RE.dim(0), qkv_RE.dim(1), shape.query_heads + shape.key_value_heads,
-                           shape.head_dim / 2};
+  const std::int64_t half = shape.head_dim / 2;
   with_elements(qkv_RE.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "rotary", grid_for(turned.rows * turned.heads * turned.half), turn_pairs<T>, turned,
-           positions_R.data<std::int32_t>(), cos_PD2.data<Value<T>>(), sin_PD2.data<Value<T>>(), inverse,
-           qkv_RE.data<T>());
+    const RotaryShape turned{qkv_RE.dim(0), qkv_RE.dim(1), half,
+                             static_cast<unsigned>(shape.query_heads + shape.key_value_heads),
+                             static_cast<unsigned>((half + pack_size<T> - 1) / pack_size<T>)};
+    launch(context, "rotary", grid_for_packs<1>(turned.rows, turned.heads * turned.packs), turn_pairs<T>,
+           turned, positions_R.data<std::int32_t>(), cos_PD2.data<Value<T>>(), sin_PD2.data<Value<T>>(),
+           inverse, qkv_RE.data<T>());
   });
 }
 

@@ -16,10 +16,15 @@ class CudaAccelerator final : public Accelerator {
   void select(Device device) override { cuda::select(device); }
   void set_time_limit(double seconds) override { limit_.set(seconds); }
 
-  std::byte* allocate(Device device, std::size_t bytes) override { return memory_.allocate(device, bytes); }
+  std::byte* allocate(Device device, std::size_t bytes) override {
+    std::byte* const memory = memory_.allocate(device, bytes);
+    allocations_.add(memory, bytes);
+    return memory;
+  }
   void release(Device device, std::byte* memory) override {
     streams_.settle(device);
-    if (!limit_.has_passed()) memory_.release(device, memory);
+    const std::size_t bytes = allocations_.remove(memory);
+    if (!limit_.has_passed()) memory_.release(device, memory, bytes);
   }
   std::byte* allocate_pinned(std::size_t bytes) override { return Memory::allocate_pinned(bytes); }
   void release_pinned(std::byte* memory) override {

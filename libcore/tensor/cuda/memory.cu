@@ -38,16 +38,14 @@ std::byte* Memory::allocate(Device device, std::size_t bytes) {
   check(device, "clearing memory", cudaMemset(memory, 0, bytes));
   check(device, "clearing memory", cudaStreamSynchronize(nullptr));
   const std::lock_guard lock(mutex_);
-  sizes_[memory] = bytes;
   held_[device.index()] += bytes;
   return static_cast<std::byte*>(memory);
 }
 
-void Memory::release(Device device, std::byte* memory) {
+void Memory::release(Device device, std::byte* memory, std::size_t bytes) {
   {
-    const std::lock_guard lock(mutex_);  // before another may be given the same address
-    held_[device.index()] -= sizes_[memory];
-    sizes_.erase(memory);
+    const std::lock_guard lock(mutex_);
+    held_[device.index()] -= bytes;
   }
   cudaSetDevice(device.index());
   cudaFree(memory);

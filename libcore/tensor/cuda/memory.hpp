@@ -16,7 +16,7 @@ class Memory {
   static std::size_t free_bytes(Device device);
   std::byte* allocate(Device device, std::size_t bytes);
   /// Once nothing uses it any more. What goes wrong here was said, or will be, by who waits for work.
-  void release(Device device, std::byte* memory);
+  void release(Device device, std::byte* memory, std::size_t bytes);
   static std::byte* allocate_pinned(std::size_t bytes);
   static void release_pinned(std::byte* memory);
 
@@ -24,7 +24,6 @@ class Memory {
   Error is_short(Device device, std::size_t bytes);
 
   std::mutex mutex_;
-  std::map<const void*, std::size_t> sizes_;
   std::map<int, std::size_t> held_;  // by device
 };
 

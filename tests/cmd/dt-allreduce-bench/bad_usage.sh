@@ -31,9 +31,20 @@ refuse "same file, 'x'" --csv x --json-file x
 refuse "'1' for option '--root'; expected one of 1 ranks: 0 to 0" --root 1 -e 8
 refuse "backend dt does not reduce uint8" -d uint8
 refuse "backend mpi does not reduce half.*--backend dt" -d half --backend mpi
-refuse "unknown option '--pairs'" --pairs
 refuse "unexpected argument 'all_reduce'" all_reduce
-for later in --baseline --min-bandwidth --max-latency --plot; do refuse "unknown option '$later'" "$later" x; done
+for later in --baseline --plot; do refuse "unknown option '$later'" "$later" x; done
+refuse "'1.5' for option '--slow-below'; expected a number from 0 to 1" --pairs --slow-below 1.5
+refuse "slow-below needs --devices or --pairs" --slow-below 0.5
+refuse "min-bandwidth needs several ranks" --min-bandwidth 1
+refuse "max-latency needs several ranks" --pairs --max-latency 1
+for alone in "--root 0" "-r sum" "-f 2" "-i 8"; do
+  # shellcheck disable=SC2086
+  refuse "needs --operations beside --devices or --pairs" --pairs $alone
+done
+for alone in "--backend dt" "-d float" "-b 8" "-c 1" "--min-bandwidth 1" "--max-latency 1"; do
+  # shellcheck disable=SC2086
+  refuse "needs --pairs or --operations beside --devices" --devices $alone
+done
 
 # Among ranks: one message, the same exit code.
 expect_exit 2 mpi 3 dt-allreduce-bench --root 3
@@ -58,6 +69,10 @@ expect_exit 2 mpi 3 dt-allreduce-bench -o broadcast,all_gather -d uint8 -e 2Gi -
 expect_match stderr "expected at most $most, .* uint8s of broadcast"
 expect_exit 2 mpi 3 dt-allreduce-bench -o all_gather -d uint8 -b 7G -e 7G --backend dt,mpi
 expect_match stderr "expected at most $((3 * most)), .* uint8s of all_gather"
+expect_exit 2 mpi 2 dt-allreduce-bench --pairs -d uint8 -e 3G --backend mpi
+expect_match stderr "expected at most $most, .* uint8s of send_receive"
 
 # More than there is memory.
-expect_exit 4 dt-allreduce-bench -b 1T -e 1T; expect_match stderr "1 ranks on .* need .* of memory.*--max-bytes"
+for what in -b1T --devices; do
+  expect_exit 4 dt-allreduce-bench "$what" -e 1T; expect_match stderr "1 ranks on .* need .* of memory.*--max-bytes"
+done

@@ -31,6 +31,15 @@ expect_match stdout "^# device cuda: test device \(2\)$"
 expect_match table.csv ",cuda,test device:2,"
 [[ ! -s stderr ]] || fail "something is said on stderr"
 
+# A GPU that takes longer for all it does is named, and what it measures is told of it.
+qualify=(dt-allreduce-bench-on-test-device --device cuda --devices -e 4Ki -n 1 -w 0 --slow-below 0.3)
+DT_TEST_DEVICE_GPUS=3 expect_exit 5 mpi 2 env DT_TEST_DEVICE_SLOW=0.05 "${qualify[@]}" : -n 1 env DT_TEST_DEVICE_SLOW=2 "${qualify[@]}"
+expect_match stdout "^ +0 +[0-9.e+-]+ +[0-9.e+-]+ +[0-9.e+-]+ +[0-9.e+-]+  $(hostname), cuda:0 \(test device, test:0\)$"
+expect_match stdout "^ +2 .* $(hostname), cuda:2 \(test device, test:2\)  SLOW: product, copy, to host, from host$"
+expect_match stderr "warning: rank 2 on $(hostname), cuda:2 \(test device, test:2\): slow product: [0-9.e+-]+ TFLOP/s, the median is [0-9.e+-]+"
+expect_match stderr "error: too slow: 4 of devices, links and operations; named above"
+expect_equal "$(grep -c SLOW stdout)" 1 "slow GPUs"
+
 # Through NCCL, played: what dt sums over it, and its own sums.
 if grep -q dt-stand-in "$(command -v dt-allreduce-bench-on-test-device)"; then
   for ranks in 1 3; do
@@ -39,6 +48,8 @@ if grep -q dt-stand-in "$(command -v dt-allreduce-bench-on-test-device)"; then
     expect_equal "$(grep -c '"kind":"result".*"backend":"nccl"' stdout)" 21 "rows of NCCL"
     expect_equal "$(grep -o '"wrong":0' stdout | wc -l)" 84 "results that are right, and sums"
   done
+  DT_TEST_DEVICE_GPUS=3 expect_exit 0 on_device 3 --backend dt,nccl --pairs -e 40K -n 2 -w 1 -c 2 --slow-below 0 --json
+  expect_equal "$(grep -c '"kind":"link".*"wrong":0' stdout)" 6 "links that are right"
   DT_TEST_DEVICE_GPUS=1 expect_exit 4 on_device 2 --backend nccl -e 8
   expect_match stderr 'ranks share a GPU, and NCCL [0-9.]+ takes one rank a GPU'
 fi

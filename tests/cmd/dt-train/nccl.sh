@@ -1,26 +1,14 @@
 #!/usr/bin/env bash
-# Ranks whose GPUs talk through NCCL (played on the test device): the bits of messages in every layout, its own order where that is
-# asked for, and an end in good order where it fails.
-source "$(dirname "${BASH_SOURCE[0]}")/../device.sh"
-[[ -z ${DT_GPU_TRAIN:-} ]] || skip "what plays NCCL is on the test device"
-grep -q dt-stand-in "$(command -v dt-train-on-test-device)" || skip "there is no nccl.h, with which dt takes NCCL"
+# Ranks whose GPUs talk through NCCL: the bits of messages in every layout, its own order where that is asked for, and an end in good
+# order where it fails.
+source "$(dirname "${BASH_SOURCE[0]}")/../nccl_layouts.sh"
 make_shards shards
+need_nccl 4
 small_model llama.json llama
-export DT_TEST_DEVICE_GPUS=4
 small=(--data shards --model llama.json --sequence-length 16 --global-batch 4 --micro-batch 1)
-# on_gpus RANKS COMM ...
-on_gpus() {
-  mpi "$1" dt-train-on-test-device "${small[@]}" --device cuda --comm "$2" "${@:3}"
-}
 
-layouts='dp=2; dp=4,zero=1; dp=2,zero=3; pp=2,dp=2,zero=1; pp=2,dp=1,schedule=zero-bubble; tp=2,sp=on,dp=2; cp=2,tp=2,dp=1'
-for comm in mpi nccl; do
-  expect_exit 0 on_gpus 4 $comm --compare-layouts "$layouts" --steps 3 --json
-  expect_equal "$(grep -c '"holds":true' stdout)" 7 "layouts by $comm"
-  sed -n 's/.*"layout":"\([^"]*\)".*"losses":\(\[[^]]*\]\).*/\1 \2/p' stdout >"$comm.losses"
-done
-expect_match stderr 'between GPUs: NCCL [0-9.]+'
-expect_equal "$(cat nccl.losses)" "$(cat mpi.losses)" "losses by NCCL and by messages"
+expect_bits_of_messages 3 \
+  'dp=2; dp=4,zero=1; dp=2,zero=3; pp=2,dp=2,zero=1; pp=2,dp=1,schedule=zero-bubble; tp=2,sp=on,dp=2; cp=2,tp=2,dp=1' 7
 
 # The same weights, to the bit; and in NCCL's order others, which is known of the checkpoint.
 for comm in mpi nccl; do on_gpus 4 $comm --steps 3 --run $comm >/dev/null 2>&1; done
@@ -30,10 +18,11 @@ expect_match free/checkpoints/step-00000003*/manifest.json '"reduce_order": ?"NC
 expect_close "$(losses free)" "$(losses nccl)" 1e-5 "in NCCL's order"
 
 # What is asked for and cannot be.
-expect_exit 2 mpi 2 dt-train-on-test-device "${small[@]}" --device cpu --comm nccl --steps 1 --run none
+expect_exit 2 mpi 2 "${DT_GPU_TRAIN:-dt-train-on-test-device}" "${small[@]}" --device cpu --comm nccl --steps 1 --run none
 expect_match stderr '--comm nccl is for ranks on GPUs'
 expect_exit 2 on_gpus 2 mpi --steps 1 --run none --reduce-order free
 expect_match stderr '--reduce-order free is NCCL'
+[[ -z ${DT_GPU_TRAIN:-} ]] || exit 0 # what follows is played
 DT_TEST_DEVICE_GPUS=1 expect_exit 4 on_gpus 2 nccl --steps 1 --run none
 expect_match stderr 'ranks share a GPU, and NCCL [0-9.]+ takes one rank a GPU'
 

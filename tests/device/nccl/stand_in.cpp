@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ namespace {
 
 std::atomic<long> operations_to_fault = 0;
 std::atomic<NcclFault> fault_to_come = NcclFault::error;
+std::atomic<long> num_registrations = 0;
 
 /// A communicator, for as long as something of it lies in a stream.
 struct Group {
@@ -34,7 +36,17 @@ struct Group {
   std::atomic<ncclResult_t> state = ncclSuccess;
   std::atomic<bool> is_aborted = false;
   int num_splits = 0;
+  std::map<std::byte*, std::size_t> registered{};  // by where it begins
 
+  /// All ranks register what they exchange, from the first on, or none does.
+  void check_registered(const void* memory, std::size_t count) const {
+    if (registered.empty()) return;
+    const std::span<std::byte> whole =
+        accelerator().allocations().around(static_cast<const std::byte*>(memory));
+    const auto place = registered.find(whole.data());
+    DT_CHECK(place != registered.end() && place->second == whole.size(),
+             "{} bytes are exchanged that are not registered, and others were", count);
+  }
   void join() { boxes = std::make_unique<SharedBoxes>("/" + name, rank, size); }
   bool is_ready() {
     if (splits && !splits()) return false;
@@ -86,9 +98,14 @@ struct Step {
   bool is_broken = false;
 
   void send(int peer, const void* memory_, std::size_t bytes) {
+    group->check_registered(memory_, bytes);
     sends[peer].emplace_back(static_cast<std::byte*>(const_cast<void*>(memory_)), bytes);
   }
   void receive(int peer, void* memory_, std::size_t bytes) {
+    group->check_registered(memory_, bytes);
+    receive_on_host(peer, memory_, bytes);
+  }
+  void receive_on_host(int peer, void* memory_, std::size_t bytes) {
     receives[peer].emplace_back(static_cast<std::byte*>(memory_), bytes);
   }
   /// Asked again and again while the device works.
@@ -194,7 +211,7 @@ void gather_and_combine(Step& step, const void* in, std::size_t in_begin, std::s
     step.memory.push_back(memory);
     inputs.emplace_back(*memory, dtype, Shape{numel});
     if (rank == group.rank) continue;
-    step.receive(rank, memory->data(), memory->bytes());
+    step.receive_on_host(rank, memory->data(), memory->bytes());
   }
   const auto* own = static_cast<const std::byte*>(in) + bytes_of(in_begin, type);
   const Tensor result(out, dtype, Shape{numel}, Device::host());
@@ -280,13 +297,28 @@ ncclResult_t group_end() {
   return ncclInProgress;
 }
 
+ncclResult_t register_memory(ncclComm_t comm, void* memory, std::size_t bytes, void** handle) {
+  const bool is_new = comm->group->registered.emplace(static_cast<std::byte*>(memory), bytes).second;
+  DT_CHECK(is_new, "memory of {} bytes is registered where some is that has gone", bytes);
+  *handle = memory;
+  ++num_registrations;
+  return ncclSuccess;
+}
+
+ncclResult_t deregister_memory(ncclComm_t comm, void* handle) {
+  num_registrations -= static_cast<long>(comm->group->registered.erase(static_cast<std::byte*>(handle)));
+  return ncclSuccess;
+}
+
 ncclResult_t abort_comm(ncclComm_t comm) {
   comm->group->is_aborted = true;
+  num_registrations -= static_cast<long>(comm->group->registered.size());
   delete comm;
   return ncclSuccess;
 }
 
 ncclResult_t destroy_comm(ncclComm_t comm) {
+  DT_CHECK(comm->group->registered.empty(), "memory is registered still");
   delete comm;
   return ncclSuccess;
 }
@@ -372,6 +404,10 @@ void break_nccl_at(long operation, NcclFault fault) {
   operations_to_fault = operation;
 }
 
+long num_nccl_registrations() {
+  return num_registrations;
+}
+
 void use_nccl() {
   comm::nccl::set_functions(&nccl_stand_in());
   comm::nccl::use_nccl();
@@ -394,10 +430,12 @@ const comm::nccl::Functions& nccl_stand_in() {
       .ncclCommAbort = abort_comm,
       .ncclCommCount = [](const ncclComm_t comm,
                           int* count) { return *count = comm->group->size, ncclSuccess; },
+      .ncclCommDeregister = deregister_memory,
       .ncclCommDestroy = destroy_comm,
       .ncclCommFinalize = [](ncclComm_t) { return ncclSuccess; },
       .ncclCommGetAsyncError = async_error,
       .ncclCommInitRankConfig = init_comm,
+      .ncclCommRegister = register_memory,
       .ncclCommSplit = split_comm,
       .ncclCommUserRank = [](const ncclComm_t comm,
                              int* rank) { return *rank = comm->group->rank, ncclSuccess; },

@@ -1,0 +1,173 @@
+#include "cmd/dt-allreduce-bench/verdict.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "comm/exchange.hpp"
+
+namespace dt::allreduce_bench {
+
+namespace {
+
+/// Of the rest the table tells.
+constexpr std::size_t most_warnings = 20;
+
+std::string who(int rank, const std::vector<bench::Place>& places) {
+  return fmt::format("rank {} on {}", rank, places[static_cast<std::size_t>(rank)].describe());
+}
+
+void add_devices(const bench::Results& results, std::vector<std::string>& complaints) {
+  for (const bench::RankedDevice& device : results.devices) {
+    for (std::size_t metric = 0; metric < device.rates.size(); ++metric) {
+      if (!device.standings[metric].is_slow) continue;
+      const auto& [name, key, unit] = bench::device_metrics[metric];
+      complaints.push_back(fmt::format("{}: slow {}: {:.4g} {}, the median is {:.4g}",
+                                       who(device.rank, results.places), name, device.rates[metric], unit,
+                                       device.standings[metric].median));
+    }
+  }
+}
+
+const char* kind_of(const bench::Link& link) {
+  return link.is_within_host ? "within hosts" : "between hosts";
+}
+
+/// A rank's links of a kind.
+struct Ends {
+  std::size_t num_links = 0, num_slow = 0;
+  bool are_all_slow() const { return num_links > 1 && num_slow == num_links; }
+};
+using EndsOf = std::map<std::pair<int, bool>, Ends>;
+
+EndsOf count_ends(const bench::LinkSection& section) {
+  EndsOf ends;
+  for (const bench::Link& link : section.links) {
+    for (const int rank : {link.pair.a, link.pair.b}) {
+      Ends& its = ends[{rank, link.is_within_host}];
+      ++its.num_links;
+      its.num_slow += link.standing.is_slow ? 1 : 0;
+    }
+  }
+  return ends;
+}
+
+/// Of a rank all of whose links of a kind are slow: the fastest of these.
+const bench::Link& fastest_of(const bench::LinkSection& section, int rank, bool is_within_host) {
+  const auto rate = [&](const bench::Link& link) {
+    const bool is_its = link.pair.a == rank || link.pair.b == rank;
+    return is_its && link.is_within_host == is_within_host ? link.gb_s() : 0;
+  };
+  return *std::ranges::max_element(section.links, {}, rate);
+}
+
+void add_links(const bench::LinkSection& section, const std::vector<bench::Place>& places,
+               std::vector<std::string>& complaints) {
+  const EndsOf ends = count_ends(section);
+  for (const auto& [end, its] : ends) {
+    if (!its.are_all_slow()) continue;
+    const bench::Link& link = fastest_of(section, end.first, end.second);
+    complaints.push_back(
+        fmt::format("{}: all its {} links {} by {} are slow: {:.4g} GB/s at most, the median is {:.4g}",
+                    who(end.first, places), its.num_links, kind_of(link), section.backend, link.gb_s(),
+                    link.standing.median));
+  }
+  for (const bench::Link& link : section.links) {
+    const auto is_named = [&](int rank) { return ends.at({rank, link.is_within_host}).are_all_slow(); };
+    if (!link.standing.is_slow || is_named(link.pair.a) || is_named(link.pair.b)) continue;
+    complaints.push_back(
+        fmt::format("slow link by {}: {:.4g} GB/s between {} and {}, the median {} is {:.4g}",
+                    section.backend, link.gb_s(), who(link.pair.a, places), who(link.pair.b, places),
+                    kind_of(link), link.standing.median));
+  }
+}
+
+/// The slower of out of place and in place.
+double slowest_s(const bench::Row& row) {
+  return std::max(row.out_of_place.slowest_s, row.in_place ? row.in_place->slowest_s : 0);
+}
+
+/// Says what is beyond the options' bounds.
+class Bounds {
+ public:
+  Bounds(const Options& options, std::vector<std::string>& complaints)
+      : options_(options), complaints_(complaints) {}
+
+  void check_bandwidth(const std::string& what, double gb_s) {
+    if (!options_.min_bandwidth || gb_s >= *options_.min_bandwidth) return;
+    complaints_.push_back(
+        fmt::format("{}: {:.4g} GB/s, below --min-bandwidth {}", what, gb_s, *options_.min_bandwidth));
+  }
+  void check_latency(const std::string& what, double seconds) {
+    if (!options_.max_latency || seconds * 1e6 <= *options_.max_latency) return;
+    complaints_.push_back(
+        fmt::format("{}: {:.4g} us, above --max-latency {}", what, seconds * 1e6, *options_.max_latency));
+  }
+
+ private:
+  const Options& options_;
+  std::vector<std::string>& complaints_;
+};
+
+void add_bounds(const bench::Section& section, Bounds& bounds) {
+  const bench::OperationTraits& operation = bench::traits(section.operation);
+  const auto name = [&](const bench::Row& row) {
+    return fmt::format("{} of {} bytes by {}", operation.name, row.problem.bytes(), section.backend);
+  };
+  const bench::Row &first = section.rows.front(), &last = section.rows.back();
+  bounds.check_latency(name(first), slowest_s(first));
+  if (operation.has_data)
+    bounds.check_bandwidth(name(last), last.bus_bandwidth({.slowest_s = slowest_s(last)}));
+}
+
+void add_bounds(const bench::LinkSection& section, const std::vector<bench::Place>& places, Bounds& bounds) {
+  for (const bench::Link& link : section.links) {
+    const std::string name = fmt::format("link by {} between {} and {}", section.backend,
+                                         who(link.pair.a, places), who(link.pair.b, places));
+    bounds.check_latency(name, link.latency_s);
+    bounds.check_bandwidth(name, link.gb_s());
+  }
+}
+
+void check_elements(const bench::Results& results) {
+  std::string where;
+  const auto add = [&](const char* what, const std::string& backend, std::int64_t wrong) {
+    if (wrong > 0) where += fmt::format("{}{} of {}: {}", where.empty() ? "" : ", ", what, backend, wrong);
+  };
+  for (const bench::LinkSection& section : results.links) {
+    std::int64_t wrong = 0;
+    for (const bench::Link& link : section.links) wrong += link.wrong.value_or(0);
+    add("links", section.backend, wrong);
+  }
+  for (const bench::Section& section : results.sections)
+    add(bench::traits(section.operation).name, section.backend, section.wrong());
+  if (where.empty()) return;
+  throw comm::SharedError(ErrorKind::verification, "elements of results are wrong: " + where,
+                          "the table's #wrong says where");
+}
+
+}  // namespace
+
+std::vector<std::string> complaints(const Options& options, const bench::Results& results) {
+  std::vector<std::string> all;
+  Bounds bounds(options, all);
+  add_devices(results, all);
+  for (const bench::LinkSection& section : results.links) {
+    add_links(section, results.places, all);
+    add_bounds(section, results.places, bounds);
+  }
+  for (const bench::Section& section : results.sections) add_bounds(section, bounds);
+  return all;
+}
+
+void check_results(const Options& options, const bench::Results& results, Console& console) {
+  const std::vector<std::string> all = complaints(options, results);
+  for (std::size_t i = 0; i < std::min(all.size(), most_warnings); ++i) console.warn("{}", all[i]);
+  check_elements(results);
+  if (all.empty()) return;
+  throw comm::SharedError(
+      ErrorKind::verification, fmt::format("too slow: {} of devices, links and operations", all.size()),
+      all.size() > most_warnings ? fmt::format("the first {} are named above", most_warnings)
+                                 : "named above");
+}
+
+}  // namespace dt::allreduce_bench

@@ -1,0 +1,135 @@
+#include "bench/links.hpp"
+
+#include <algorithm>
+
+#include "comm/exchange.hpp"
+#include "tensor/host_tensor.hpp"
+
+namespace dt::bench {
+
+namespace {
+
+/// One rank's part in measuring.
+class Player {
+ public:
+  Player(comm::Communicator& group, Backend& backend, const LinkSettings& settings, Workspace& workspace)
+      : group_(group), backend_(backend), settings_(settings), workspace_(workspace) {}
+
+  /// With this rank's times, where it has a part in the pair.
+  Link meet(const Pair& pair) {
+    Link link{.pair = pair, .wrong = 0};
+    if (pair.a != group_.rank() && pair.b != group_.rank()) return link;
+    const OwnTiming small = exchange(pair, settings_.small), large = exchange(pair, settings_.large);
+    link.latency_s = small.seconds;
+    link.seconds = large.seconds;
+    link.wrong = small.wrong + large.wrong;
+    return link;
+  }
+
+ private:
+  OwnTiming exchange(const Pair& pair, const Problem& problem) {
+    const int place = group_.rank() == pair.a ? 0 : 1, peer = place == 0 ? pair.b : pair.a;
+    const Workspace::Views views = workspace_.views(problem, false, place, 0);
+    const Call call = backend_.transfer(peer, views.in, peer, views.out);
+    return measure_own(workspace_.context(), problem, place, views, call, call, settings_.measure);
+  }
+
+  comm::Communicator& group_;
+  Backend& backend_;
+  const LinkSettings& settings_;
+  Workspace& workspace_;
+};
+
+/// What each rank knows of its own becomes what all know.
+void share(comm::Communicator& group, std::vector<Link>& links) {
+  std::vector<double> seconds;
+  std::vector<std::int64_t> wrong;
+  for (const Link& link : links) {
+    seconds.insert(seconds.end(), {link.latency_s, link.seconds});
+    wrong.push_back(*link.wrong);
+  }
+  if (links.empty()) return;
+  const Tensor all = host_tensor(seconds);
+  group.all_reduce(all, all, comm::Reduction::max).wait_host();
+  comm::all_sum(group, wrong);
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    links[i].latency_s = seconds[2 * i];
+    links[i].seconds = seconds[2 * i + 1];
+    links[i].wrong = wrong[i];
+  }
+}
+
+std::vector<Link> play(comm::Communicator& group, Player& player, const std::vector<Round>& rounds,
+                       const std::string& what, TimeLimit& limit) {
+  std::vector<Link> links;
+  for (std::size_t round = 0; round < rounds.size(); ++round) {
+    limit.begin(fmt::format("{}, round {} of {}", what, round + 1, rounds.size()));
+    group.barrier().wait_host();
+    for (const Pair& pair : rounds[round]) links.push_back(player.meet(pair));
+  }
+  share(group, links);
+  limit.end();
+  return links;
+}
+
+void judge(std::vector<Link>& links, double slow_below) {
+  std::vector<std::string> likes;
+  std::vector<double> rates;
+  for (const Link& link : links) {
+    likes.emplace_back(link.is_within_host ? "within" : "between");
+    rates.push_back(link.gb_s());
+  }
+  const std::vector<Standing> standings = stand(likes, rates, slow_below);
+  for (std::size_t i = 0; i < links.size(); ++i) links[i].standing = standings[i];
+}
+
+void describe(std::vector<Link>& links, const LinkSettings& settings,
+              const std::vector<std::string>& host_by_rank) {
+  for (Link& link : links) {
+    link.is_within_host = host_by_rank[static_cast<std::size_t>(link.pair.a)] ==
+                          host_by_rank[static_cast<std::size_t>(link.pair.b)];
+    link.small_bytes = settings.small.bytes();
+    link.bytes = settings.large.bytes();
+  }
+}
+
+/// A round for each link that seems slow.
+std::vector<Round> suspects(const std::vector<Link>& links) {
+  std::vector<Round> rounds;
+  for (const Link& link : links) {
+    if (link.standing.is_slow) rounds.push_back({link.pair});
+  }
+  return rounds;
+}
+
+/// `again`: of some links, in their order.
+void take_better(std::vector<Link>& links, const std::vector<Link>& again) {
+  auto link = links.begin();
+  for (const Link& better : again) {
+    link = std::find_if(link, links.end(), [&](const Link& known) { return known.pair == better.pair; });
+    link->latency_s = std::min(link->latency_s, better.latency_s);
+    link->seconds = std::min(link->seconds, better.seconds);
+    *link->wrong += *better.wrong;
+  }
+}
+
+}  // namespace
+
+std::vector<Link> measure_links(comm::Communicator& group, Backend& backend, const LinkSettings& settings,
+                                const std::vector<std::string>& host_by_rank, Workspace& workspace,
+                                TimeLimit& limit) {
+  Player player(group, backend, settings, workspace);
+  const std::string what = fmt::format("links by {}", backend.name());
+  std::vector<Link> links = play(group, player, rounds_of_pairs(host_by_rank), what, limit);
+  describe(links, settings, host_by_rank);
+  judge(links, settings.slow_below);
+  take_better(links, play(group, player, suspects(links), what + " that seem slow", limit));
+  judge(links, settings.slow_below);
+  std::ranges::sort(links, {}, &Link::pair);
+  for (Link& link : links) {
+    if (settings.measure.checks == 0) link.wrong.reset();
+  }
+  return links;
+}
+
+}  // namespace dt::bench

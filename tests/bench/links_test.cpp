@@ -1,0 +1,135 @@
+#include "bench/links.hpp"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "comm/threads/thread_group.hpp"
+
+using namespace dt;
+using namespace dt::bench;
+
+namespace {
+
+const Problem small{.operation = Operation::send_receive, .num_ranks = 2, .numel = 2};
+const Problem large{.operation = Operation::send_receive, .num_ranks = 2, .numel = 1000};
+const MeasureSettings once{.iterations = 1, .warmup = 0, .checks = 1};
+/// Large messages of a pair while it is measured once: the begin, what is timed, the check.
+constexpr int calls = 3;
+/// Beside each other, and beside what a busy machine adds.
+constexpr double quick_s = 0.03, slow_s = 0.8;
+constexpr double slow_below = 0.2;
+
+/// dt's messages; a large one between two ranks takes as much longer as is said, counted from their first.
+class PlayedBackend final : public Backend {
+ public:
+  using Seconds = std::function<double(Pair, int call)>;
+  PlayedBackend(comm::Communicator& group, Seconds seconds)
+      : group_(group), inner_(group), seconds_(std::move(seconds)) {}
+  const char* name() const override { return "played"; }
+  void require(Operation, DType, comm::Reduction) const override {}
+  int in_place_part() const override { return 0; }
+  Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) override {
+    return inner_.prepare(problem, in, out);
+  }
+  Call transfer(int to, const Tensor& in, int from, const Tensor& out) override {
+    const Pair pair{std::min(group_.rank(), to), std::max(group_.rank(), to)};
+    const Call call = inner_.transfer(to, in, from, out);
+    if (in.numel() == small.numel) return call;
+    return {[this, pair, call] {
+      std::this_thread::sleep_for(std::chrono::duration<double>(seconds_(pair, num_calls_[pair]++)));
+      call();
+    }};
+  }
+
+ private:
+  comm::Communicator& group_;
+  DtBackend inner_;
+  Seconds seconds_;
+  std::map<Pair, int> num_calls_;
+};
+
+/// As rank 0 has them; all have the same.
+std::vector<Link> played(const std::vector<std::string>& hosts, const PlayedBackend::Seconds& seconds,
+                         const MeasureSettings& settings = once) {
+  std::vector<std::vector<Link>> of_rank(hosts.size());
+  comm::run_threads(static_cast<int>(hosts.size()), [&](comm::Communicator& group) {
+    const Context context(1, Device::host());
+    Workspace workspace(context, large.bytes());
+    PlayedBackend backend(group, seconds);
+    TimeLimit limit(60, [](const Error&) {});
+    of_rank[static_cast<std::size_t>(group.rank())] =
+        measure_links(group, backend, {small, large, settings, slow_below}, hosts, workspace, limit);
+    return 0;
+  });
+  for (const std::vector<Link>& links : of_rank) {
+    REQUIRE(links.size() == of_rank[0].size());
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      CHECK(links[i].pair == of_rank[0][i].pair);
+      CHECK(links[i].seconds == of_rank[0][i].seconds);
+      CHECK(links[i].latency_s == of_rank[0][i].latency_s);
+    }
+  }
+  return of_rank[0];
+}
+
+std::vector<Pair> slow_ones(const std::vector<Link>& links) {
+  std::vector<Pair> pairs;
+  for (const Link& link : links) {
+    if (link.standing.is_slow) pairs.push_back(link.pair);
+  }
+  return pairs;
+}
+
+}  // namespace
+
+TEST_CASE("every link is measured and right, and a slow one is found") {
+  const std::vector<std::string> hosts{"n1", "n1", "n2", "n2", "n3", "n3"};
+  const auto is_within = [&](Pair p) {
+    return hosts[static_cast<std::size_t>(p.a)] == hosts[static_cast<std::size_t>(p.b)];
+  };
+  const std::vector<Link> links = played(hosts, [](Pair pair, int) {
+    return pair == Pair{1, 4} ? slow_s : quick_s;
+  });
+  REQUIRE(links.size() == 15);
+  CHECK(std::is_sorted(links.begin(), links.end(), [](auto& a, auto& b) { return a.pair < b.pair; }));
+  for (const Link& link : links) {
+    CHECK(link.wrong == 0);
+    CHECK(link.is_within_host == is_within(link.pair));
+    CHECK(link.small_bytes == 8);
+    CHECK(link.bytes == 4000);
+    CHECK(link.latency_s > 0);
+    CHECK(link.gb_s() == Approx(4000e-9 / link.seconds));
+  }
+  CHECK(slow_ones(links) == std::vector<Pair>{{1, 4}});
+}
+
+TEST_CASE("links between hosts are held to each other, not to those within") {
+  const std::vector<std::string> hosts{"n1", "n1", "n1", "n1", "n2"};
+  CHECK(slow_ones(played(hosts, [](Pair pair, int) { return pair.b == 4 ? slow_s : quick_s; })).empty());
+}
+
+TEST_CASE("a link that was slow while others talked, and is not by itself, is not blamed") {
+  const auto slow_for = [](int num_calls) {
+    return [=](Pair pair, int call) { return pair == Pair{0, 3} && call < num_calls ? slow_s : quick_s; };
+  };
+  CHECK(slow_ones(played({"n1", "n2", "n3", "n4"}, slow_for(calls))).empty());
+  CHECK(slow_ones(played({"n1", "n2", "n3", "n4"}, slow_for(2 * calls))) == std::vector<Pair>{{0, 3}});
+}
+
+TEST_CASE("latency is the small message's, bandwidth the large one's") {
+  const std::vector<Link> links = played({"n1", "n2"}, [](Pair, int) { return slow_s; });
+  REQUIRE(links.size() == 1);
+  CHECK(links[0].latency_s < slow_s);
+  CHECK(links[0].seconds >= slow_s);
+}
+
+TEST_CASE("one rank has no links, and without checks nothing is said of results") {
+  CHECK(played({"n1"}, [](Pair, int) { return 0; }).empty());
+  const MeasureSettings unchecked{.iterations = 1, .warmup = 0, .checks = 0};
+  CHECK_FALSE(played(
+                  {"n1", "n1"}, [](Pair, int) { return 0; }, unchecked)
+                  .at(0)
+                  .wrong.has_value());
+}
