@@ -7,6 +7,7 @@ export DT_TEST_DEVICE_GPUS=4
 
 # on_gpus RANKS COMM ...: dt-train's options; $small says of what.
 on_gpus() {
+  # shellcheck disable=SC2154 # the case's
   mpi "$1" "${DT_GPU_TRAIN:-dt-train-on-test-device}" "${small[@]}" --device cuda --comm "$2" "${@:3}"
 }
 

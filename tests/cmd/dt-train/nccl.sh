@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Ranks whose GPUs talk through NCCL: the bits of messages in every layout, its own order where that is asked for, and an end in good
 # order where it fails.
+# What follows is long to follow.
+# shellcheck source=/dev/null
 source "$(dirname "${BASH_SOURCE[0]}")/../nccl_layouts.sh"
 make_shards shards
 need_nccl 4
