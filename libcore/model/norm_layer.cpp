@@ -2,7 +2,6 @@
 
 #include "kernels/elementwise.hpp"
 #include "kernels/norm.hpp"
-#include "model/joined.hpp"
 
 namespace dt::model {
 
@@ -40,7 +39,9 @@ void NormLayer::backward_input(const Context& context, std::span<const Tensor> w
 
 void NormLayer::backward_weight(const Context& context, std::span<const Tensor> grads,
                                 const Saved& saved) const {
-  kernels::accumulate(context, saved.dparams_PC.flat(0, saved.dparams_PC.numel()), joined(grads));
+  for (std::size_t i = 0; i < grads.size(); ++i)
+    kernels::accumulate(context, saved.dparams_PC.flat(static_cast<std::int64_t>(i) * features_, features_),
+                        grads[i]);
 }
 
 }  // namespace dt::model

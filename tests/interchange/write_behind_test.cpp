@@ -2,8 +2,11 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 
 namespace dt::interchange {
 namespace {
@@ -45,6 +48,17 @@ TEST_CASE("what a write throws comes back, and nothing is written after it") {
   CHECK_THROWS_WITH(writes.finish(), "full");
   CHECK_THROWS_WITH(writes.take(1), "full");
   CHECK(count == 1);
+}
+
+TEST_CASE("what is given after a write has thrown is not written either, whenever its memory was taken") {
+  WriteBehind writes;
+  WriteBehind::Buffer taken = writes.take(8);
+  writes.give(writes.take(8), [](std::span<const std::byte>) { throw std::runtime_error("full"); });
+  CHECK_THROWS_WITH(writes.finish(), "full");
+  std::atomic<bool> is_written = false;
+  writes.give(std::move(taken), [&](std::span<const std::byte>) { is_written = true; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK_FALSE(is_written);
 }
 
 }  // namespace

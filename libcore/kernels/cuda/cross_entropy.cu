@@ -20,7 +20,8 @@ constexpr unsigned row_threads = 768, blocks_at_once = 2;
 Grid grid_for_rows(const Tensor& logits_RV) {
   constexpr std::int64_t cache_bytes = 32 << 20, fewest_at_work = 128, most_at_work = 1 << 16;
   const std::int64_t R = std::max<std::int64_t>(logits_RV.dim(0), 1);
-  const std::int64_t row_bytes = logits_RV.dim(1) * static_cast<std::int64_t>(dtype_bytes(logits_RV.dtype()));
+  const std::int64_t row_bytes =
+      std::max<std::int64_t>(1, logits_RV.dim(1)) * static_cast<std::int64_t>(dtype_bytes(logits_RV.dtype()));
   const std::int64_t at_work = std::clamp(cache_bytes / row_bytes, fewest_at_work, most_at_work);
   const std::int64_t of_block = (R + at_work - 1) / at_work;
   return grid_for_sums<double>(static_cast<unsigned>((R + of_block - 1) / of_block), row_threads);
