@@ -26,7 +26,8 @@ for row, result, cells in zip(rows, document["results"], table):
     assert None not in row and None not in row.values()
     assert row["size"] == str(result["size"]) == cells[0] and row["operation"] == result["operation"]
     assert float(row["out_of_place_time_us"]) == result["out_of_place"]["time_us"]
-    assert abs(float(cells[5]) - result["out_of_place"]["time_us"]) <= 0.06
+    digits = len(cells[5].partition(".")[2])  # of a long time fewer are shown
+    assert abs(float(cells[5]) - result["out_of_place"]["time_us"]) <= 0.6 * 10**-digits
     if result["operation"] == "all_reduce":
         assert row["in_place_wrong"] == "0" == cells[12] and result["in_place"]["wrong"] == 0
         busbw, algbw = (result["in_place"][key] for key in ("busbw_gb_s", "algbw_gb_s"))

@@ -12,7 +12,7 @@ refuse soon "a number of seconds"
 for backend in mpi dt; do
   for victim in 1 2; do
     : >table # the last one's would be taken for this one's
-    mpirun --oversubscribe --bind-to none -n 2 dt-allreduce-bench --backend "$backend" -b 8 -e 64Mi -i 8 --timeout 3s >table 2>launcher.err &
+    mpirun --oversubscribe --bind-to none -n 2 dt-allreduce-bench --backend "$backend" -b 8 -e 8Mi -i 8 --timeout 3s >table 2>launcher.err &
     launcher=$!
     deadline=$((SECONDS + 60))
     until [[ $(grep -c '^ ' table) -gt 5 ]]; do
