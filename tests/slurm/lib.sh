@@ -3,10 +3,13 @@
 # Sourced by the cases in tests/slurm: a cluster of the case's own, up from the start and down at its end, and ways to send it the
 # scripts of jobs/ and to watch them. All of a case's files lie in its folder, which the nodes see.
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# Long to follow.
+# shellcheck source=/dev/null
 source "$tests/../cmd/training.sh"
 
 # shellcheck disable=SC2034
 jobs=$(cd "$tests/../../jobs" && pwd) # for the cases
+# shellcheck disable=SC2154 # the folder is the other file's
 export DT_CLUSTER=$case_dir/cluster DT_CLUSTER_SHARE=$case_dir
 
 at_exit() {
