@@ -8,7 +8,8 @@ trap 'rm -f "$log"' EXIT
 select=(-LE long)
 [[ $kind != long ]] || select=(-L long)
 
-ctest --test-dir "$build" --output-on-failure --no-tests=error "${select[@]}" | tee "$log"
+# Tests with ranks, or that watch the time, are alone all the same.
+ctest --test-dir "$build" --parallel "$(nproc)" --output-on-failure --no-tests=error "${select[@]}" | tee "$log"
 status=${PIPESTATUS[0]}
 
 # A case that skips prints "SKIP: reason" last; ctest keeps its output in its own log.
