@@ -69,7 +69,7 @@ help:
 	@echo 'make test       build and run every test'
 	@echo 'make test-sanitized  the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer'
 	@echo 'make test-long  the tests that take long: many more kills and starts, training quality, other tokenizers on a gigabyte'
-	@echo 'make gpu-bundle a folder for machines with a GPU, and $(BUILD)/gpu-bundle.tar.gz of it: gpu-check.sh in it tries there what dt promises'
+	@echo 'make gpu-bundle a folder for machines with a GPU, and $(BUILD)/gpu-bundle.tar.xz of it: gpu-check.sh in it tries there what dt promises'
 	@echo 'make fuzz       every format that users bring against libFuzzer, FUZZ_SECONDS ($(FUZZ_SECONDS)) each'
 	@echo 'make build      the tools, in $(BUILD)/bin'
 	@echo 'make bench      benchmarks'

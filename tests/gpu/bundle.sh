@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bundle.sh BUILD OUT: a folder that runs wherever it is put, on a machine with a GPU and glibc as new as here, and OUT.tar.gz of it: the
+# bundle.sh BUILD OUT: a folder that runs wherever it is put, on a machine with a GPU and glibc as new as here, and OUT.tar.xz of it: the
 # tools, the tests that compute on GPUs, the tools' cases, golden data, and the shared libraries that a bare machine lacks. BUILD has tests and CUDA.
 set -euo pipefail
 build=${1:?usage: bundle.sh BUILD OUT} out=${2:?usage: bundle.sh BUILD OUT}
@@ -13,7 +13,7 @@ for program in "${programs[@]}"; do
   [[ -x $program ]] || { echo "bundle.sh: $program is missing; what is for GPUs takes nvcc" >&2 && exit 1; }
 done
 
-rm -rf "$out" "$out.tar.gz"
+rm -rf "$out" "$out.tar.xz"
 mkdir -p "$out"/{bin,lib,tests,torch,mpi/plugins}
 cp "${programs[@]}" "$out/bin"
 # Open MPI's launcher and what MPI loads, but for what takes libraries of networks.
@@ -46,7 +46,8 @@ exec "$OPAL_PREFIX/orterun" "$@"
 END
 chmod 755 "$out/bin/mpirun"
 
-tar -C "$(dirname "$out")" -czf "$out.tar.gz" "$(basename "$out")"
-bytes=$(stat -c %s "$out.tar.gz")
-if ((bytes > most_bytes)); then echo "bundle.sh: $out.tar.gz has $bytes bytes, more than $most_bytes" >&2 && exit 1; fi
-echo "$out.tar.gz: $((bytes >> 20)) MiB, of $(du -sm "$out" | cut -f 1) MiB; on a machine with a GPU: gpu-check.sh in it"
+# The programs have most of their code in common: where the compressor remembers a whole one, the others cost little.
+tar -C "$(dirname "$out")" -cf - "$(basename "$out")" | xz --lzma2=preset=1,dict=64MiB >"$out.tar.xz"
+bytes=$(stat -c %s "$out.tar.xz")
+if ((bytes > most_bytes)); then echo "bundle.sh: $out.tar.xz has $bytes bytes, more than $most_bytes" >&2 && exit 1; fi
+echo "$out.tar.xz: $((bytes >> 20)) MiB, of $(du -sm "$out" | cut -f 1) MiB; on a machine with a GPU: gpu-check.sh in it"

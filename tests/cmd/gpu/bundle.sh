@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 export CUDA_VISIBLE_DEVICES=
 
 expect_exit 0 bash "$DT_TESTS/gpu/bundle.sh" "$DT_BUILD" bundle
-mkdir "a place" && tar -C "a place" -xf bundle.tar.gz
+mkdir "a place" && tar -C "a place" -xf bundle.tar.xz
 rm -r bundle
 bundle="$case_dir/a place/bundle"
 unset DT_TESTS DT_BUILD
