@@ -5,8 +5,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/nccl.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/kill_ranks.sh"
 
-# end_within SECONDS FAULT OPERATION: one of two ranks meets it in that operation of NCCL's. Both end in time, with exit 4 or that of
-# a rank that another has ended, and nothing is left.
+# end_within SECONDS FAULT OPERATION: one of two ranks meets it in that operation of NCCL's. Both end in time, which has their start and
+# what they train until then in it, with exit 4 or that of a rank that another has ended, and nothing is left.
 end_within() {
   local started=$SECONDS code=0
   arguments "broken-$2-$3" "${small[@]}" --steps 100 --quiet --comm-timeout 1s
@@ -48,8 +48,8 @@ nccl_faults() {
   for ((i = 0; i < $2; ++i)); do stop_a_rank "$i"; done
   [[ -z ${DT_GPU_TRAIN:-} ]] || { echo "$1 ranks killed, $2 stopped" && return; }
   for ((i = 0; i < $2; ++i)); do
-    end_within 15 ERROR $((RANDOM % 200 + 1))
-    end_within 15 HANG $((RANDOM % 200 + 1))
+    end_within 30 ERROR $((RANDOM % 50 + 1))
+    end_within 30 HANG $((RANDOM % 50 + 1))
   done
   echo "$2 ranks stopped, $2 errors and $2 hangs of NCCL's"
 }
