@@ -3,12 +3,14 @@
 // are given it, while the host goes on.
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tensor/allocations.hpp"
 #include "tensor/device.hpp"
+#include "tensor/work_key.hpp"
 
 namespace dt {
 
@@ -73,6 +75,13 @@ class Accelerator {
   virtual Stream open_stream(Device device, const std::string& work) = 0;
   /// Waits until all is done that it was given.
   virtual void close(Stream stream) = 0;
+  /// From now on what is given or copied within the device, or zeroed, may wait until the stream is used
+  /// otherwise or somebody marks it or waits for it: RepeatingWork.
+  virtual void keep_back(Stream stream) = 0;
+  /// Work of the device's that `enqueue` gives the stream, now or later, on the thread that uses the stream
+  /// then. It depends on nothing that `key` does not hold: what an earlier piece with the same key gave may
+  /// be given in its place.
+  virtual void give(Stream stream, const WorkKey& key, std::function<void()> enqueue) = 0;
   /// Between the host and a device, or within one. Memory of the host stays as it is until it is done.
   virtual void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void zero(Stream stream, std::byte* memory, std::size_t bytes) = 0;

@@ -25,13 +25,23 @@ std::size_t Allocations::remove(std::byte* begin) {
   return memory.size();
 }
 
+bool Allocations::has(const std::byte* address) const {
+  const Lock lock(mutex_);
+  return find(address) != memories_.end();
+}
+
 std::span<std::byte> Allocations::around(const std::byte* address) const {
   const Lock lock(mutex_);
+  const auto memory = find(address);
+  DT_CHECK(memory != memories_.end(), "memory of a device is asked for that nobody has allocated");
+  return memory->second;
+}
+
+Allocations::Memories::const_iterator Allocations::find(const std::byte* address) const {
   const auto after = memories_.upper_bound(address);
   const bool is_known =
       after != memories_.begin() && address < std::to_address(std::prev(after)->second.end());
-  DT_CHECK(is_known, "memory of a device is asked for that nobody has allocated");
-  return std::prev(after)->second;
+  return is_known ? std::prev(after) : memories_.end();
 }
 
 Allocations::Watch::Watch(Allocations& of, Watcher watcher) : of_(of) {

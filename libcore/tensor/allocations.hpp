@@ -19,6 +19,7 @@ class Allocations {
   void add(std::byte* begin, std::size_t bytes);
   /// Tells the watchers, and forgets it: before another may be given the same address. How many bytes it had.
   std::size_t remove(std::byte* begin);
+  bool has(const std::byte* address) const;
   /// What `address` lies in. Error{internal}: nothing.
   std::span<std::byte> around(const std::byte* address) const;
 
@@ -34,8 +35,12 @@ class Allocations {
   };
 
  private:
+  using Memories = std::map<const std::byte*, std::span<std::byte>>;
+  /// What it lies in, or the end.
+  Memories::const_iterator find(const std::byte* address) const;
+
   mutable std::recursive_mutex mutex_;
-  std::map<const std::byte*, std::span<std::byte>> memories_;  // by where they begin
+  Memories memories_;  // by where they begin
   std::map<const Watch*, Watcher> watchers_;
 };
 

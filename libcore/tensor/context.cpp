@@ -6,12 +6,16 @@ namespace dt {
 
 void Context::finish() const {
   if (!stream_) return;
-  if (!poll_) return accelerator().wait(*stream_);
-  const std::unique_ptr<Mark> end = accelerator().mark(*stream_);
-  ask_until([&] {
-    poll();
-    return end->is_reached();
-  });
+  if (poll_) {
+    const std::unique_ptr<Mark> end = accelerator().mark(*stream_);
+    ask_until([&] {
+      poll();
+      return end->is_reached();
+    });
+  } else {
+    accelerator().wait(*stream_);
+  }
+  if (ahead_) ahead_.emplace(*stream_);  // what each step does from here on is then divided alike
 }
 
 }  // namespace dt

@@ -20,6 +20,8 @@ class Context {
   Context(int threads, Device device) : threads_(threads), device_(device), scratch_(device) {
     if (device == Device::host()) return;
     stream_.emplace(device, "computing");
+    // Who draws what the host does beside what the device does wants kernels where they were asked for.
+    if (!accelerator().has_audience()) accelerator().keep_back(*stream_);
     ahead_.emplace(*stream_);
   }
   /// Beside that with which a rank computes, of a GPU: for `work`, which is not waited for before more is

@@ -12,8 +12,9 @@ namespace dt {
 /// Of one stream.
 class RunAhead {
  public:
-  /// A kernel may be several pieces of work.
-  static constexpr int kernels_between_marks = 64;
+  /// A kernel may be several pieces of work. The first mark is an early one: what is kept back (see
+  /// Accelerator::keep_back) goes with it to a device that has nothing to do yet.
+  static constexpr int kernels_between_marks = 64, kernels_before_first_mark = 8;
 
   explicit RunAhead(Stream stream) : stream_(stream) {}
   /// Before each kernel: at most twice as many as between two marks are under way. `meanwhile` is called
@@ -22,7 +23,7 @@ class RunAhead {
 
  private:
   Stream stream_;
-  int given_ = 0;  // since the last mark
+  int given_ = kernels_between_marks - kernels_before_first_mark;  // since the last mark
   std::unique_ptr<Mark> last_;
 };
 

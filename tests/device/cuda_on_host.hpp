@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "device/fiber_block.hpp"
 #include "device/test_device.hpp"
 #include "kernels/cuda/grid.hpp"
+#include "kernels/cuda/keys.hpp"
 
 // NOLINTBEGIN: these names are CUDA's
 #define __global__
@@ -58,9 +60,10 @@ inline std::byte* shared_bytes() {
 template <class... Parameters, class... Arguments>
 void launch(const Context& context, const char* name, Grid grid, void (*kernel)(Parameters...),
             Arguments... arguments) {
+  const std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
   const test_device::Dim3 blocks{grid.blocks, grid.blocks_y, 1};
-  test_device::enqueue(context,
-                       {name, blocks, grid.threads, grid.shared_bytes, [=] { kernel(arguments...); }});
+  test_device::give(context, key_of(grid, kernel, values),
+                    {name, blocks, grid.threads, grid.shared_bytes, [=] { std::apply(kernel, values); }});
 }
 
 }  // namespace dt::kernels::cuda

@@ -48,7 +48,8 @@ void tell_counts(const dt::test_device::Use::Counts& counts) {
   const int rank = dt::launched_rank();
   std::ofstream(file + (rank > 0 ? "." + std::to_string(rank) : std::string()))
       << counts.reads << " reads, " << counts.allocations << " allocations, " << counts.most_bytes
-      << " bytes at a time, " << counts.kernels << " kernels, " << counts.moves << " copies or zeros\n";
+      << " bytes at a time, " << counts.kernels << " kernels, " << counts.moves << " copies or zeros, "
+      << counts.graphs << " graphs of " << counts.in_graphs << " of these\n";
 }
 
 void tell_ranges(const dt::test_device::Use::Ranges& ranges) {

@@ -10,6 +10,7 @@
 #include "device/test_device.hpp"
 #include "kernels/cuda/elements.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/keys.hpp"
 
 namespace dt::test_device {
 
@@ -159,10 +160,11 @@ bool has_kernel(const FusedAttention& attention) {
 
 /// work(T()) on the context's stream.
 template <class Work>
-bool play(const Context& context, const FusedAttention& attention, const char* name, const Work& work) {
+bool play(const Context& context, const FusedAttention& attention, const char* name, const WorkKey& key,
+          const Work& work) {
   if (!has_kernel(attention)) return false;
   const DType dtype = attention.y.rows_RS.dtype();
-  enqueue(context, {name, {}, 1, 0, [=] { dtype == DType::bf16 ? work(BFloat16()) : work(Float16()); }});
+  give(context, key, {name, {}, 1, 0, [=] { dtype == DType::bf16 ? work(BFloat16()) : work(Float16()); }});
   return true;
 }
 
@@ -173,15 +175,15 @@ bool play(const Context& context, const FusedAttention& attention, const char* n
 namespace dt::kernels::cuda {
 
 bool attend(const Context& context, const FusedAttention& attention) {
-  return test_device::play(context, attention, "attend",
+  return test_device::play(context, attention, "attend", key_of(attention),
                            [=](auto element) { test_device::forward<decltype(element)>(attention); });
 }
 
 bool attend_backward(const Context& context, const FusedAttention& attention,
                      const FusedAttentionGradients& gradients) {
-  return test_device::play(context, attention, "attend_backward", [=](auto element) {
-    test_device::backward<decltype(element)>(attention, gradients);
-  });
+  return test_device::play(
+      context, attention, "attend_backward", key_of(attention, gradients),
+      [=](auto element) { test_device::backward<decltype(element)>(attention, gradients); });
 }
 
 std::string attention_library() {

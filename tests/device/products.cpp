@@ -12,6 +12,7 @@
 #include "kernels/cuda/elements.hpp"
 #include "kernels/cuda/grid.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/keys.hpp"
 #include "kernels/reference/linear.hpp"
 
 namespace dt::test_device {
@@ -143,9 +144,10 @@ namespace dt::kernels::cuda {
 void multiply(const Context& context, const Product& product) {
   test_device::check(product);
   test_device::note(product);
-  test_device::enqueue(context, {"multiply", {}, 1, 0, [product, arithmetic = context.arithmetic()] {
-                                   test_device::multiply(product, arithmetic);
-                                 }});
+  test_device::give(context, key_of(context, product),
+                    {"multiply", {}, 1, 0, [product, arithmetic = context.arithmetic()] {
+                       test_device::multiply(product, arithmetic);
+                     }});
 }
 
 std::string product_library() {

@@ -19,6 +19,7 @@
 
 #include "base/error.hpp"
 #include "kernels/cuda/table.hpp"
+#include "tensor/repeating_work.hpp"
 #include "tensor/time_limit.hpp"
 
 namespace dt {
@@ -31,6 +32,7 @@ struct StreamState {
   std::deque<Work> work;
   Device device;
   std::string name;
+  std::unique_ptr<RepeatingWork> kept{};  // null: nothing is kept back
 };
 
 }  // namespace dt
@@ -113,7 +115,7 @@ class TestDevice final : public Accelerator {
   Stream open_stream(Device device, const std::string& work) override {
     const Lock lock(mutex_);
     throw_if_failed();
-    return &streams_.emplace_back(StreamState{{}, device, work});
+    return &streams_.emplace_back(StreamState{.work = {}, .device = device, .name = work});
   }
   void close(Stream stream) override {
     settle(stream->device);
@@ -121,26 +123,46 @@ class TestDevice final : public Accelerator {
     streams_.remove_if([&](const StreamState& state) { return &state == stream; });
   }
 
-  void enqueue(Stream stream, StreamState::Work work) {
+  void keep_back(Stream stream) override {
+    const Lock lock(mutex_);
+    stream->kept = std::make_unique<RepeatingWork>(
+        [this, stream](const RepeatingWork::Enqueue& enqueue) { return capture(stream, enqueue); });
+  }
+  void give(Stream stream, const WorkKey& key, std::function<void()> enqueue) override {
     const Lock lock(mutex_);
     throw_if_failed();
-    stream->work.push_back(std::move(work));
+    stream->kept ? stream->kept->keep(key, std::move(enqueue)) : enqueue();
+  }
+  /// `deed` after what is kept back.
+  void use(Stream stream, const std::function<void()>& deed) {
+    const Lock lock(mutex_);
+    stream->kept ? stream->kept->use(deed) : deed();
+  }
+  void enqueue(Stream stream, StreamState::Work work) {
+    use(stream, [&] {
+      throw_if_failed();
+      stream->work.push_back(std::move(work));
+    });
   }
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
     const Lock lock(mutex_);
-    if (has(from) && !has(to)) ++counts_.reads;
+    const auto move = [=, this] {
+      linger();
+      if (bytes > 0) std::memcpy(to, from, bytes);  // of nothing the address may be null
+    };
+    if (has(from) && has(to))
+      return give(stream, WorkKey("copy", to, from, bytes), [=, this] { take(stream, {move, false}); });
+    if (has(from)) ++counts_.reads;
     ++counts_.moves;
-    enqueue(stream, {[=, this] {
-              linger();
-              if (bytes > 0) std::memcpy(to, from, bytes);  // of nothing the address may be null
-            }});
+    enqueue(stream, {move});
   }
   void zero(Stream stream, std::byte* memory, std::size_t bytes) override {
-    const Lock lock(mutex_);
-    ++counts_.moves;
-    enqueue(stream, {[=] {
-              if (bytes > 0) std::memset(memory, 0, bytes);
-            }});
+    give(stream, WorkKey("zero", memory, bytes), [=, this] {
+      take(stream, {[=] {
+                      if (bytes > 0) std::memset(memory, 0, bytes);
+                    },
+                    false});
+    });
   }
   std::unique_ptr<Mark> mark(Stream stream) override { return timed_mark(stream); }
   std::unique_ptr<TimedMark> timed_mark(Stream stream) override {
@@ -150,6 +172,7 @@ class TestDevice final : public Accelerator {
   void wait(Stream stream) override {
     {
       const Lock lock(mutex_);
+      use(stream, [] {});
       if (run_until([&] { return stream->work.empty(); })) return throw_if_failed();
       throw_if_failed();
       DT_CHECK(limit_.is_set(), "streams wait for each other");
@@ -162,19 +185,30 @@ class TestDevice final : public Accelerator {
     kernels_to_fault_ = kernel;
     fault_ = fault;
   }
-  void launch(Stream stream, std::function<void()> kernel) {
-    const Lock lock(mutex_);
+  /// What can be kept back, as it is: given to its stream, or to the graph that is being made of it.
+  struct Piece {
+    std::function<void()> run;
+    bool is_kernel = true;
+  };
+  void take(Stream stream, Piece piece) {
+    if (captured_ != nullptr) return captured_->push_back(std::move(piece));
+    throw_if_failed();
+    if (piece.is_kernel) return launch(*stream, std::move(piece.run));
+    ++counts_.moves;
+    stream->work.push_back({std::move(piece.run)});
+  }
+  void launch(StreamState& stream, std::function<void()> kernel) {
     ++counts_.kernels;
     if (--kernels_to_fault_ != 0) {
-      return enqueue(stream, {[this, kernel = std::move(kernel)] {
-                       linger();
-                       kernel();
-                     }});
+      return stream.work.push_back({[this, kernel = std::move(kernel)] {
+        linger();
+        kernel();
+      }});
     }
-    if (fault_ == Use::Fault::hang) return enqueue(stream, {[] {}, [] { return false; }});
-    enqueue(stream, {[this, stream] {
-              failed_.emplace(ErrorKind::environment, name_of(stream->device) + ": a kernel has failed");
-            }});
+    if (fault_ == Use::Fault::hang) return stream.work.push_back({[] {}, [] { return false; }});
+    stream.work.push_back({[this, device = stream.device] {
+      failed_.emplace(ErrorKind::environment, name_of(device) + ": a kernel has failed");
+    }});
   }
 
   void slow_down(double seconds) { more_s_ = seconds; }
@@ -193,9 +227,9 @@ class TestDevice final : public Accelerator {
 
   Use::Counts counts() const { return counts_; }
 
-  std::uint64_t next_seed() {
-    const Lock lock(mutex_);
-    return random_();
+  /// A kernel, to be given or kept.
+  Piece piece_of(Launch launch) {
+    return {[this, launch = std::move(launch)] { run(launch, random_()); }};
   }
 
  private:
@@ -259,6 +293,7 @@ class TestDevice final : public Accelerator {
     std::vector<std::unique_ptr<Mark>> ends;
     {
       const Lock lock(mutex_);
+      give_all_of(of);
       run_until([] { return false; });
       if (!limit_.is_set()) return;
       for (StreamState& stream : streams_) {
@@ -270,6 +305,29 @@ class TestDevice final : public Accelerator {
     } catch (const Error&) {
       // Who waits for it is told.
     }
+  }
+
+  void give_all_of(Device device) {
+    try {
+      for (StreamState& stream : streams_) {
+        if (stream.device == device) use(&stream, [] {});
+      }
+    } catch (const Error&) {
+      // Who uses it is told.
+    }
+  }
+
+  /// Launched again, its pieces are as new ones, but that nobody is asked for them.
+  RepeatingWork::Enqueue capture(Stream stream, const RepeatingWork::Enqueue& enqueue) {
+    const auto pieces = std::make_shared<std::vector<Piece>>();
+    captured_ = pieces.get();
+    enqueue();
+    captured_ = nullptr;
+    return [this, stream, pieces] {
+      ++counts_.graphs;
+      counts_.in_graphs += static_cast<std::int64_t>(pieces->size());
+      for (const Piece& piece : *pieces) take(stream, piece);
+    };
   }
 
   void hold_back(Stream stream, OverAt until_s) {
@@ -322,6 +380,7 @@ class TestDevice final : public Accelerator {
   std::mt19937_64 random_;
   std::list<StreamState> streams_;
   std::map<std::byte*, std::unique_ptr<Memory>> memories_;
+  std::vector<Piece>* captured_ = nullptr;  // of the graph that is being made, if any
   Use::Counts counts_;
   Use::Ranges ranges_;
   bool is_listened_to_ = false;
@@ -379,9 +438,14 @@ void enqueue(Stream stream, std::function<bool()> is_over) {
   device->enqueue(stream, {[] {}, std::move(is_over)});
 }
 
+void give(const Context& context, const WorkKey& key, Launch launch) {
+  const Stream stream = context.stream();
+  device->give(stream, key,
+               [stream, piece = device->piece_of(std::move(launch))] { device->take(stream, piece); });
+}
+
 void enqueue(const Context& context, Launch launch) {
-  const std::uint64_t seed = device->next_seed();
-  device->launch(context.stream(), [launch = std::move(launch), seed] { run(launch, seed); });
+  device->use(context.stream(), [&] { device->take(context.stream(), device->piece_of(std::move(launch))); });
 }
 
 }  // namespace dt::test_device

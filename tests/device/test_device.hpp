@@ -27,6 +27,8 @@ class Use {
     std::int64_t reads = 0;        // copies from there to the host
     std::int64_t kernels = 0;      // and products
     std::int64_t moves = 0;        // copies of memory, and what sets it to zero
+    std::int64_t graphs = 0;       // of kernels and moves, that were launched as one
+    std::int64_t in_graphs = 0;    // kernels and moves among these
     std::int64_t bytes = 0;        // of its memory now
     std::int64_t most_bytes = 0;   // of its memory at a time
   };
@@ -52,7 +54,9 @@ class Use {
   static int times();
 };
 
-/// Puts it at the end of the context's stream.
+/// Puts it at the end of the context's stream: a kernel, which may be kept back (Accelerator::give), or
+/// anything else.
+void give(const Context& context, const WorkKey& key, Launch launch);
 void enqueue(const Context& context, Launch launch);
 /// The same of what others have a part in: it is done when it says so, asked while the device works.
 void enqueue(Stream stream, std::function<bool()> is_over);

@@ -188,5 +188,45 @@ TEST_CASE("copies and zeroes go by the stream", "[test-device]") {
   CHECK(back == std::vector<float>{1, 0, 3});
 }
 
+TEST_CASE("kernels, zeros and copies within the device that come again are launched as graphs",
+          "[test-device]") {
+  const Use device(1);
+  Context context(1, gpu);
+  const Buffer buffer(gpu, 4096);
+  const Tensor a = Tensor(buffer, DType::f32, {1024}).flat(0, 100),
+               b = Tensor(buffer, DType::f32, {1024}).flat(512, 100);
+  std::vector<float> back(100);
+  const auto step = [&](double value) {
+    kernels::fill(context, 1, a);
+    kernels::zero(context, b);
+    kernels::add(context, a, b, b);
+    kernels::copy(context, b, a);
+    kernels::accumulate(context, a, b);
+    kernels::copy(context, b, host_tensor(back));
+    kernels::fill(context, value, a);
+    context.finish();
+    CHECK(back == std::vector<float>(100, 2));
+  };
+  for (int i = 0; i < 10; ++i) step(i);
+  CHECK(device.counts().graphs == 9);
+  CHECK(device.counts().in_graphs == 9 * 5);
+  CHECK(device.counts().kernels == 10 * 4);
+  CHECK(device.counts().moves == 10 * 3);
+}
+
+TEST_CASE("a kernel of a graph may fail as any other", "[test-device]") {
+  Use device(1);
+  Context context(1, gpu);
+  const Buffer buffer(gpu, 400);
+  const Tensor data(buffer, DType::f32, {100});
+  const auto step = [&] {
+    for (int i = 0; i < 6; ++i) kernels::fill(context, i, data);
+    context.finish();
+  };
+  for (int i = 0; i < 3; ++i) step();
+  device.break_at(4, Use::Fault::error);
+  CHECK_THAT(failure_of(step), Catch::Contains("a kernel has failed"));
+}
+
 }  // namespace
 }  // namespace dt::test_device

@@ -229,14 +229,14 @@ torch_speed() {
 }
 export -f torch_speed
 
-# A row for each kernel that waits for memory: what it moves a second, and which part of what a copy does.
+# A row for each kernel that waits for memory: what it moves a second, and which part of what a copy does. Then what launching takes.
 kernel_rates() {
-  local kernel rate
+  local what measured
   if ! bounded 60 "$here/bin/gpu_bytes" >rates 2>&1; then
     row "bytes that kernels move" "none" "$(last_words rates)" FAIL
     return
   fi
-  while read -r kernel rate; do row "bytes of $kernel" "none" "$rate" ok; done <rates
+  while IFS=$'\t' read -r what measured; do row "$what" "none" "$measured" ok; done <rates
 }
 
 bench() {

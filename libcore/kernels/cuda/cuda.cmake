@@ -1,6 +1,7 @@
-# What runs on GPUs, wherever there is a compiler for them: CUDA=auto|on|off. Defines dt_kernels_cuda, DT_CUDNN, and dt_gpus: what tools
-# that compute on GPUs are linked to. nvcc is called as it is, since Debian 12's CMake does not know
-# the newest; nor does fmt 9, which takes it for a compiler without constexpr.
+#What runs on GPUs, wherever there is a compiler for them : CUDA = auto | on | off.Defines dt_kernels_cuda, \
+                                                            DT_CUDNN, and dt_gpus : what tools
+#that compute on GPUs are linked to.nvcc is called as it is, since Debian 12's CMake does not know
+#the newest; nor does fmt 9, which takes it for a compiler without constexpr.
 set(CUDA auto CACHE STRING "Kernels for GPUs: auto, where all that they take is found, on or off")
 find_program(NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
 set(no_cuda "")
@@ -43,7 +44,7 @@ if(NOT no_cuda AND NOT CUDA STREQUAL "off")
     list(APPEND cuda_objects ${object})
   endforeach()
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
-  add_library(dt_kernels_cuda STATIC ${cuda_objects} libcore/kernels/cuda/table.cpp libcore/kernels/cuda/use.cpp)
+  add_library(dt_kernels_cuda STATIC ${cuda_objects} libcore/kernels/cuda/keys.cpp libcore/kernels/cuda/table.cpp libcore/kernels/cuda/use.cpp)
   target_compile_definitions(dt_kernels_cuda INTERFACE DT_CUDA)
   # CUDA's runtime comes along and looks for a driver when it is first used; its libraries are loaded when they are needed: programs
   # start where there is nothing of CUDA.

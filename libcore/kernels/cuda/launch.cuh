@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <cuda_runtime.h>
-#include <utility>
+#include <tuple>
 
 #include "kernels/cuda/grid.hpp"
-#include "tensor/context.hpp"
-#include "tensor/cuda/check.cuh"
+#include "kernels/cuda/keys.hpp"
+#include "kernels/cuda/on_stream.hpp"
 
 namespace dt::kernels::cuda {
 
@@ -17,24 +17,27 @@ __device__ inline std::byte* shared_bytes() {
   return shared;
 }
 
-/// Makes the context's GPU that of this thread, which may be one of several ranks. Errors: environment.
-inline void use_gpu_of(const Context& context, const char* what) {
-  dt::cuda::select(context.device(), what);
-}
-
-/// Enqueues it. Errors: environment, naming the GPU and the kernel, where it is not taken: also for what a
-/// kernel before it has done. What it does wrong itself shows where somebody waits.
+/// Gives it to the context's stream. Errors, when it is enqueued: environment, naming the GPU and the kernel,
+/// where it is not taken: also for what a kernel before it has done. What it does wrong itself shows where
+/// somebody waits.
 template <class... Parameters, class... Arguments>
 void launch(const Context& context, const char* name, Grid grid, void (*kernel)(Parameters...),
             Arguments... arguments) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(grid.blocks, grid.blocks_y);
-  config.blockDim = dim3(grid.threads);
-  config.dynamicSmemBytes = grid.shared_bytes;
-  config.stream = reinterpret_cast<cudaStream_t>(context.stream());
-  use_gpu_of(context, name);
-  dt::cuda::check(context.device(), name,
-                  cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
+  const std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
+  const auto enqueue = [name, grid, kernel, values, at = OnStream(context)] {
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(grid.blocks, grid.blocks_y);
+    config.blockDim = dim3(grid.threads);
+    config.dynamicSmemBytes = grid.shared_bytes;
+    config.stream = at.native();
+    at.use(name);
+    std::apply(
+        [&](const Parameters&... value) {
+          dt::cuda::check(at.device, name, cudaLaunchKernelEx(&config, kernel, value...));
+        },
+        values);
+  };
+  accelerator().give(context.stream(), key_of(grid, kernel, values), enqueue);
 }
 
 }  // namespace dt::kernels::cuda

@@ -10,8 +10,9 @@ template <class T>
 struct Norm {
   const T *x, *weight, *bias;
   T* y;
-  Value<T>*mean, *rstd, eps;
+  Value<T>*mean, *rstd;
   std::int64_t R, C;
+  double eps;
 };
 
 /// A row is read once from memory; its squares about the mean, which keep their digits far from zero, and
@@ -38,7 +39,7 @@ __global__ void normalise_rows(Norm<T> p) {
     }
   });
   variance = Row::sum(variance) / static_cast<V>(p.C);
-  const V rstd = 1 / std::sqrt(variance + p.eps);
+  const V rstd = 1 / std::sqrt(variance + static_cast<V>(p.eps));
   for_columns<N, Row>(p.C, [&](std::int64_t c, std::int64_t left) {
     auto values = load_pack<N>(x + c, left);
     const auto weight = load_pack<N>(p.weight + c, left);
@@ -65,9 +66,9 @@ void norm(const Context& context, const char* name, const Tensor& x_RC, const Te
                     y_RC.data<T>(),
                     elements<V>(mean_R),
                     rstd_R.data<V>(),
-                    static_cast<V>(eps),
                     R,
-                    C};
+                    C,
+                    eps};
     with_rows<T>(C, [&](auto row) {
       using Row = decltype(row);
       constexpr std::int64_t rows = threads_per_block / Row::width;

@@ -16,9 +16,11 @@ struct NormBackward {
   T* dx;
   std::int64_t R, C, rows;
   Value<T>* sums;
-  bool sums_dy, in_shared;  // where a block adds up: in shared memory, for each of its rows apart, or in sums
+  std::uint32_t sums_dy;  // whether
+  std::uint32_t
+      in_shared;  // whether a block adds up in shared memory, for each of its rows apart, or in sums
 
-  __host__ __device__ std::int64_t num_sums() const { return sums_dy ? 2 * C : C; }
+  __host__ __device__ std::int64_t num_sums() const { return sums_dy != 0 ? 2 * C : C; }
 };
 
 /// With x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)), of RMS norm
@@ -55,7 +57,7 @@ __device__ void backward_of_row(const NormBackward<T>& p, std::int64_t r, Value<
     }
     store_pack<N>(p.dx + begin + c, left, dx);
     store_pack<N>(sums + c, left, dweight);
-    if (!p.sums_dy) return;
+    if (p.sums_dy == 0) return;
     auto dbias = load_pack<N>(sums + p.C + c, left);
     for (int e = 0; e < N; ++e) dbias.at[e] += dy.at[e];
     store_pack<N>(sums + p.C + c, left, dbias);
@@ -69,12 +71,12 @@ __global__ void backward_of_runs(NormBackward<T> p) {
   const std::int64_t run = blockIdx.x, begin = run * p.rows, num_sums = p.num_sums();
   const std::int64_t end = begin + p.rows < p.R ? begin + p.rows : p.R;
   V* const of_run = p.sums + run * num_sums;
-  V* const of_rows = p.in_shared ? reinterpret_cast<V*>(shared_bytes() + Row::sum_bytes) : of_run;
+  V* const of_rows = p.in_shared != 0 ? reinterpret_cast<V*>(shared_bytes() + Row::sum_bytes) : of_run;
   for (std::int64_t i = threadIdx.x; i < num_sums * Row::rows(); i += blockDim.x) of_rows[i] = 0;
   __syncthreads();
   for (std::int64_t r = begin + Row::row(); r < end; r += Row::rows())
     backward_of_row<Row>(p, r, of_rows + Row::row() * num_sums);
-  if (!p.in_shared) return;
+  if (p.in_shared == 0) return;
   __syncthreads();
   for (std::int64_t i = threadIdx.x; i < num_sums; i += blockDim.x) {
     V sum = of_rows[i];
@@ -91,11 +93,11 @@ void launch_backward(const Context& context, const char* name, std::int64_t runs
   const std::size_t bytes_of_row = static_cast<std::size_t>(p.num_sums()) * sizeof(Value<T>);
   const auto fit = static_cast<std::int64_t>((most_bytes - Row::sum_bytes) / bytes_of_row);
   const std::int64_t rows = std::clamp<std::int64_t>(fit, 1, most_rows);
-  p.in_shared = fit > 0;
+  p.in_shared = fit > 0 ? 1 : 0;
   launch(context, name,
          {.blocks = static_cast<unsigned>(runs),
           .threads = static_cast<unsigned>(rows * Row::width),
-          .shared_bytes = Row::sum_bytes + (p.in_shared ? static_cast<std::size_t>(rows) * bytes_of_row : 0)},
+          .shared_bytes = Row::sum_bytes + (fit > 0 ? static_cast<std::size_t>(rows) * bytes_of_row : 0)},
          backward_of_runs<Row, T>, p);
 }
 
@@ -124,8 +126,8 @@ void norm_backward(const Context& context, const char* name, const BackwardTenso
                             .C = C,
                             .rows = runs.rows,
                             .sums = sums_NC.data<V>(),
-                            .sums_dy = static_cast<bool>(t.dbias_C),
-                            .in_shared = false};
+                            .sums_dy = t.dbias_C ? 1U : 0U,
+                            .in_shared = 0};
     with_rows<T>(C, [&](auto row) { launch_backward<decltype(row)>(context, name, runs.count, p); });
     add_sums_of_runs(context, name, sums_NC, t.dweight_C, t.dbias_C);
   });

@@ -33,8 +33,13 @@ class CudaAccelerator final : public Accelerator {
 
   Stream open_stream(Device device, const std::string& work) override { return streams_.open(device, work); }
   void close(Stream stream) override { streams_.close(stream); }
+  void keep_back(Stream stream) override { streams_.keep_back(stream); }
+  void give(Stream stream, const WorkKey& key, std::function<void()> enqueue) override {
+    streams_.give(stream, key, std::move(enqueue));
+  }
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
-    streams_.copy(stream, to, from, bytes);
+    const bool is_theirs = allocations_.has(to) && allocations_.has(from);
+    is_theirs ? streams_.copy_on_devices(stream, to, from, bytes) : streams_.copy(stream, to, from, bytes);
   }
   void zero(Stream stream, std::byte* memory, std::size_t bytes) override {
     streams_.zero(stream, memory, bytes);

@@ -3,6 +3,7 @@
 
 #include "tensor/cuda/check.cuh"
 #include "tensor/cuda/gpus.hpp"
+#include "tensor/cuda/graph.hpp"
 #include "tensor/cuda/streams.hpp"
 
 namespace dt::cuda {
@@ -13,16 +14,16 @@ cudaStream_t native(Stream stream) {
   return reinterpret_cast<cudaStream_t>(stream);
 }
 
-/// On the selected device. Those without a time cost a device less.
+/// On the selected device.
 class EventMark final : public TimedMark {
  public:
-  EventMark(Stream stream, std::string work, TimeLimit& limit, unsigned flags = cudaEventDisableTiming)
-      : device_(selected()), work_(std::move(work)), limit_(limit), made_s_(monotonic_s()) {
-    check(device_, "marking", cudaEventCreateWithFlags(&event_, flags));
-    const cudaError_t error = cudaEventRecord(event_, native(stream));
-    if (error != cudaSuccess) cudaEventDestroy(event_);
-    check(device_, "marking", error);
-  }
+  EventMark(Streams& streams, cudaEvent_t event, std::string work, TimeLimit& limit)
+      : streams_(streams),
+        event_(event),
+        device_(selected()),
+        work_(std::move(work)),
+        limit_(limit),
+        made_s_(monotonic_s()) {}
   ~EventMark() override { cudaEventDestroy(event_); }
   EventMark(const EventMark&) = delete;
   bool is_reached() override {
@@ -37,8 +38,8 @@ class EventMark final : public TimedMark {
     return true;
   }
   void hold_back(Stream stream) override {
-    cuda::select(device_);
-    check(device_, "ordering streams", cudaStreamWaitEvent(native(stream), event_, 0));
+    streams_.use(stream,
+                 [&] { check(device_, "ordering streams", cudaStreamWaitEvent(native(stream), event_, 0)); });
   }
   double since_s(const TimedMark& other) override {
     float milliseconds = 0;
@@ -49,11 +50,12 @@ class EventMark final : public TimedMark {
   }
 
  private:
+  Streams& streams_;
+  cudaEvent_t event_;
   Device device_;
   std::string work_;
   TimeLimit& limit_;
   double made_s_;
-  cudaEvent_t event_ = nullptr;
 };
 
 }  // namespace
@@ -63,7 +65,7 @@ Stream Streams::open(Device device, const std::string& work) {
   cudaStream_t stream = nullptr;
   check(device, "opening a stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   const std::lock_guard lock(mutex_);
-  known_[reinterpret_cast<Stream>(stream)] = {device.index(), work};
+  known_.insert_or_assign(reinterpret_cast<Stream>(stream), Known{device, work});
   return reinterpret_cast<Stream>(stream);
 }
 
@@ -80,27 +82,59 @@ void Streams::close(Stream stream) {
   if (!limit_.has_passed()) cudaStreamDestroy(native(stream));
 }
 
+void Streams::keep_back(Stream stream) {
+  const std::lock_guard lock(mutex_);
+  Known& at = known_.at(stream);
+  at.kept = std::make_shared<RepeatingWork>(
+      [device = at.device, stream](const auto& enqueue) { return capture(device, stream, enqueue); });
+}
+
+void Streams::give(Stream stream, const WorkKey& key, std::function<void()> enqueue) {
+  const Known at = known(stream);
+  at.kept ? at.kept->keep(key, std::move(enqueue)) : enqueue();
+}
+
 void Streams::copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) {
-  const Known at = select(stream);
-  check(Device::gpu(at.device), "copying",
-        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)));
+  use(stream, [&] {
+    check(selected(), "copying", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)));
+  });
+}
+
+void Streams::copy_on_devices(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) {
+  give(stream, WorkKey("copy", to, from, bytes), [=, device = known(stream).device] {
+    cuda::select(device);
+    check(device, "copying", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)));
+  });
 }
 
 void Streams::zero(Stream stream, std::byte* memory, std::size_t bytes) {
-  const Known at = select(stream);
-  check(Device::gpu(at.device), "clearing memory", cudaMemsetAsync(memory, 0, bytes, native(stream)));
+  give(stream, WorkKey("zero", memory, bytes), [=, device = known(stream).device] {
+    cuda::select(device);
+    check(device, "clearing memory", cudaMemsetAsync(memory, 0, bytes, native(stream)));
+  });
 }
 
-std::unique_ptr<Mark> Streams::mark(Stream stream) {
-  return std::make_unique<EventMark>(stream, select(stream).work, limit_);
+std::unique_ptr<Mark> Streams::mark(Stream stream) {  // without a time it costs a device less
+  return mark(stream, known(stream), cudaEventDisableTiming);
 }
 
 std::unique_ptr<TimedMark> Streams::timed_mark(Stream stream) {
-  return std::make_unique<EventMark>(stream, select(stream).work, limit_, cudaEventDefault);
+  return mark(stream, known(stream), cudaEventDefault);
+}
+
+std::unique_ptr<TimedMark> Streams::mark(Stream stream, const Known& at, unsigned flags) {
+  cudaEvent_t event = nullptr;
+  use(at, [&] {
+    check(at.device, "marking", cudaEventCreateWithFlags(&event, flags));
+    const cudaError_t error = cudaEventRecord(event, native(stream));
+    if (error != cudaSuccess) cudaEventDestroy(event);
+    check(at.device, "marking", error);
+  });
+  return std::make_unique<EventMark>(*this, event, at.work, limit_);
 }
 
 void Streams::follow(Stream stream, Stream other) {
-  EventMark(other, select(other).work, limit_).hold_back(stream);
+  mark(other)->hold_back(stream);
 }
 
 void Streams::wait(Stream stream) {
@@ -108,24 +142,28 @@ void Streams::wait(Stream stream) {
     const std::unique_ptr<Mark> end = mark(stream);
     return ask_until([&] { return end->is_reached(); });
   }
-  const Known at = select(stream);
-  check(Device::gpu(at.device), at.work.c_str(), cudaStreamSynchronize(native(stream)));
+  const Known at = known(stream);
+  use(at, [] {});
+  check(at.device, at.work.c_str(), cudaStreamSynchronize(native(stream)));
 }
 
 void Streams::settle(Device device) noexcept {
-  try {
-    std::vector<std::unique_ptr<Mark>> ends;
-    {
-      const std::lock_guard lock(mutex_);  // while they are marked none is closed
-      cuda::select(device);
-      for (const auto& [stream, at] : known_) {
-        if (at.device == device.index()) ends.push_back(std::make_unique<EventMark>(stream, at.work, limit_));
-      }
+  // Work that has failed touches nothing any more.
+  const auto attempt = [](const auto& deed) {
+    try {
+      deed();
+    } catch (const std::exception&) {
     }
-    for (const std::unique_ptr<Mark>& end : ends) ask_until([&] { return end->is_reached(); });
-  } catch (const std::exception&) {
-    // Work that has failed touches nothing any more.
+  };
+  std::vector<std::unique_ptr<Mark>> ends;
+  {
+    const std::lock_guard lock(mutex_);  // while they are marked none is closed
+    for (const auto& [stream, at] : known_) {
+      if (at.device == device) attempt([&] { ends.push_back(mark(stream, at, cudaEventDisableTiming)); });
+    }
   }
+  for (const std::unique_ptr<Mark>& end : ends)
+    attempt([&] { ask_until([&] { return end->is_reached(); }); });
 }
 
 Streams::Known Streams::known(Stream stream) {
@@ -133,10 +171,13 @@ Streams::Known Streams::known(Stream stream) {
   return known_.at(stream);
 }
 
-Streams::Known Streams::select(Stream stream) {
-  Known at = known(stream);
-  cuda::select(Device::gpu(at.device));
-  return at;
+void Streams::use(Stream stream, const std::function<void()>& deed) {
+  use(known(stream), deed);
+}
+
+void Streams::use(const Known& at, const std::function<void()>& deed) {
+  cuda::select(at.device);
+  at.kept ? at.kept->use(deed) : deed();
 }
 
 }  // namespace dt::cuda

@@ -1,12 +1,14 @@
 #pragma once
 // Streams of GPUs, and what they are given that is no kernel.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "tensor/accelerator.hpp"
+#include "tensor/repeating_work.hpp"
 #include "tensor/time_limit.hpp"
 
 namespace dt::cuda {
@@ -17,7 +19,10 @@ class Streams {
   explicit Streams(TimeLimit& limit) : limit_(limit) {}
   Stream open(Device device, const std::string& work);
   void close(Stream stream);
+  void keep_back(Stream stream);
+  void give(Stream stream, const WorkKey& key, std::function<void()> enqueue);
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes);
+  void copy_on_devices(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes);
   void zero(Stream stream, std::byte* memory, std::size_t bytes);
   std::unique_ptr<Mark> mark(Stream stream);
   std::unique_ptr<TimedMark> timed_mark(Stream stream);
@@ -27,14 +32,19 @@ class Streams {
   /// waits for it.
   void settle(Device device) noexcept;
 
+  /// Gives it what is kept back, then calls `deed`, which uses it: on its device, and nobody else does
+  /// meanwhile.
+  void use(Stream stream, const std::function<void()>& deed);
+
  private:
   struct Known {
-    int device;
+    Device device;
     std::string work;
+    std::shared_ptr<RepeatingWork> kept{};  // null: nothing is kept back
   };
   Known known(Stream stream);
-  /// Makes its device that of this thread.
-  Known select(Stream stream);
+  static void use(const Known& at, const std::function<void()>& deed);
+  std::unique_ptr<TimedMark> mark(Stream stream, const Known& at, unsigned flags);
 
   TimeLimit& limit_;
   std::mutex mutex_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cuda/cublas_lt/algorithms.cuh"
+#include "kernels/cuda/cublas_lt/description.cuh"
 
 namespace dt::kernels::cuda::cublas_lt {
 
@@ -54,12 +55,12 @@ Problem problem_of(const Context& context, const Product& p) {
 
 /// Of the ways to add what parts of the inner dimension give, one alone is let: in the compute type, in the
 /// workspace, by a step of its own. Others would round partial sums to the output's type.
-Preference preference_for(const Context& context, const Problem& problem) {
+Preference preference_for(Device device, const Problem& problem) {
   cublasLtMatmulPreference_t made = nullptr;
-  check(context, "cublasLtMatmulPreferenceCreate", library().cublasLtMatmulPreferenceCreate(&made));
+  check(device, "cublasLtMatmulPreferenceCreate", library().cublasLtMatmulPreferenceCreate(&made));
   Preference preference(made);
   const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-    check(context, "cublasLtMatmulPreferenceSetAttribute",
+    check(device, "cublasLtMatmulPreferenceSetAttribute",
           library().cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value));
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{most_workspace_bytes});
@@ -72,16 +73,16 @@ Preference preference_for(const Context& context, const Problem& problem) {
   return preference;
 }
 
-std::optional<Algorithm> ask(const Context& context, cublasLtHandle_t handle, const Problem& problem,
-                             const Description& d) {
-  const Preference preference = preference_for(context, problem);
+std::optional<Algorithm> ask(Device device, const Problem& problem, const Product& product) {
+  const Description d(device, problem.arithmetic, product);
+  const Preference preference = preference_for(device, problem);
   cublasLtMatmulHeuristicResult_t first{};
   int count = 0;
   const cublasStatus_t status = library().cublasLtMatmulAlgoGetHeuristic(
-      handle, d.operation.get(), d.right.get(), d.left.get(), d.output.get(), d.output.get(),
+      handle_of(device), d.operation.get(), d.right.get(), d.left.get(), d.output.get(), d.output.get(),
       preference.get(), 1, &first, &count);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return std::nullopt;
-  check(context, "cublasLtMatmulAlgoGetHeuristic", status);
+  check(device, "cublasLtMatmulAlgoGetHeuristic", status);
   if (count == 0 || first.state != CUBLAS_STATUS_SUCCESS) return std::nullopt;
   return Algorithm{first.algo, first.workspaceSize};
 }
@@ -136,15 +137,13 @@ std::string describe(const Problem& p) {
 
 }  // namespace
 
-std::optional<Algorithm> choose_algorithm(const Context& context, const Product& product,
-                                          const Description& description) {
+std::optional<Algorithm> choose_algorithm(const Context& context, const Product& product) {
   const Problem problem = problem_of(context, product);
-  const cublasLtHandle_t handle = handle_of(context);
   const std::lock_guard lock(choices().mutex);
   std::map<Problem, std::optional<Algorithm>>& chosen = choices().of;
   const auto known = chosen.find(problem);
   if (known != chosen.end()) return known->second;
-  return chosen.emplace(problem, ask(context, handle, problem, description)).first->second;
+  return chosen.emplace(problem, ask(context.device(), problem, product)).first->second;
 }
 
 }  // namespace dt::kernels::cuda::cublas_lt

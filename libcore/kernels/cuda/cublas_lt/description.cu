@@ -21,51 +21,51 @@ cudaDataType_t type_of(DType dtype) {
   }
 }
 
-Layout layout_of(const Context& context, const Tensor& stored) {
+Layout layout_of(Device device, const Tensor& stored) {
   cublasLtMatrixLayout_t layout = nullptr;
   const auto rows = static_cast<std::uint64_t>(stored.dim(0)),
              columns = static_cast<std::uint64_t>(stored.dim(1));
   check(
-      context, "cublasLtMatrixLayoutCreate",
+      device, "cublasLtMatrixLayoutCreate",
       library().cublasLtMatrixLayoutCreate(&layout, type_of(stored.dtype()), columns, rows, stored.pitch()));
   return Layout(layout);
 }
 
-cublasComputeType_t compute_type_of(const Context& context, DType factors) {
+cublasComputeType_t compute_type_of(Arithmetic arithmetic, DType factors) {
   if (factors == DType::f64) return CUBLAS_COMPUTE_64F;
-  const bool is_tf32 = factors == DType::f32 && context.arithmetic() == Arithmetic::tf32;
+  const bool is_tf32 = factors == DType::f32 && arithmetic == Arithmetic::tf32;
   return is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
-Operation operation_of(const Context& context, const Product& product) {
+Operation operation_of(Device device, Arithmetic arithmetic, const Product& product) {
   const DType factors = product.left.stored.dtype();
   cublasLtMatmulDesc_t made = nullptr;
-  check(context, "cublasLtMatmulDescCreate",
-        library().cublasLtMatmulDescCreate(&made, compute_type_of(context, factors),
+  check(device, "cublasLtMatmulDescCreate",
+        library().cublasLtMatmulDescCreate(&made, compute_type_of(arithmetic, factors),
                                            factors == DType::f64 ? CUDA_R_64F : CUDA_R_32F));
   return Operation(made);
 }
 
 template <class T>
-void set(const Context& context, const Operation& operation, cublasLtMatmulDescAttributes_t attribute,
+void set(Device device, const Operation& operation, cublasLtMatmulDescAttributes_t attribute,
          const T& value) {
-  check(context, "cublasLtMatmulDescSetAttribute",
+  check(device, "cublasLtMatmulDescSetAttribute",
         library().cublasLtMatmulDescSetAttribute(operation.get(), attribute, &value, sizeof value));
 }
 
 }  // namespace
 
-Description::Description(const Context& context, const Product& p)
-    : right(layout_of(context, p.right.stored)),
-      left(layout_of(context, p.left.stored)),
-      output(layout_of(context, p.output_MN)),
-      operation(operation_of(context, p)) {
+Description::Description(Device device, Arithmetic arithmetic, const Product& p)
+    : right(layout_of(device, p.right.stored)),
+      left(layout_of(device, p.left.stored)),
+      output(layout_of(device, p.output_MN)),
+      operation(operation_of(device, arithmetic, p)) {
   const auto as_stored = [](const Factor& factor) { return factor.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  set(context, operation, CUBLASLT_MATMUL_DESC_TRANSA, as_stored(p.right));
-  set(context, operation, CUBLASLT_MATMUL_DESC_TRANSB, as_stored(p.left));
+  set(device, operation, CUBLASLT_MATMUL_DESC_TRANSA, as_stored(p.right));
+  set(device, operation, CUBLASLT_MATMUL_DESC_TRANSB, as_stored(p.left));
   if (!p.bias_N) return;
-  set(context, operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-  set(context, operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(p.bias_N.raw()));
+  set(device, operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+  set(device, operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(p.bias_N.raw()));
 }
 
 }  // namespace dt::kernels::cuda::cublas_lt

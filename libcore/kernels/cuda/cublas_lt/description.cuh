@@ -14,7 +14,7 @@ using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<&Library::c
 /// outputᵀ = rightᵀ · leftᵀ, whose bias is a column: the library knows columns, and what lies row by row is
 /// its transpose to it.
 struct Description {
-  Description(const Context& context, const Product& product);
+  Description(Device device, Arithmetic arithmetic, const Product& product);
   Layout right, left, output;
   Operation operation;
 };

@@ -45,18 +45,18 @@ const Library& library() {
   return loaded;
 }
 
-cublasLtHandle_t handle_of(const Context& context) {
+cublasLtHandle_t handle_of(Device device) {
   static std::mutex mutex;
   static std::map<int, cublasLtHandle_t> handles;  // by the GPU's index
   const std::lock_guard lock(mutex);
-  cublasLtHandle_t& handle = handles[context.device().index()];
-  if (handle == nullptr) check(context, "cublasLtCreate", library().cublasLtCreate(&handle));
+  cublasLtHandle_t& handle = handles[device.index()];
+  if (handle == nullptr) check(device, "cublasLtCreate", library().cublasLtCreate(&handle));
   return handle;
 }
 
-void check(const Context& context, const char* what, cublasStatus_t status) {
+void check(Device device, const char* what, cublasStatus_t status) {
   if (status != CUBLAS_STATUS_SUCCESS)
-    dt::cuda::fail(context.device(), what, library().cublasLtGetStatusString(status));
+    dt::cuda::fail(device, what, library().cublasLtGetStatusString(status));
 }
 
 }  // namespace dt::kernels::cuda::cublas_lt

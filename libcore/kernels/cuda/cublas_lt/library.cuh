@@ -3,7 +3,7 @@
 
 #include <cublasLt.h>
 
-#include "tensor/context.hpp"
+#include "tensor/device.hpp"
 
 namespace dt::kernels::cuda::cublas_lt {
 
@@ -42,11 +42,11 @@ struct Destroy {
   }
 };
 
-/// The library's state for the context's GPU, which must be the thread's current one; any thread may ask. It
+/// The library's state for a GPU, which must be the thread's current one; any thread may ask. It
 /// stays: at the program's end the driver may have gone first.
-cublasLtHandle_t handle_of(const Context& context);
+cublasLtHandle_t handle_of(Device device);
 
 /// Error{environment}, naming the GPU, what was tried and what the library says, unless it succeeded.
-void check(const Context& context, const char* what, cublasStatus_t status);
+void check(Device device, const char* what, cublasStatus_t status);
 
 }  // namespace dt::kernels::cuda::cublas_lt

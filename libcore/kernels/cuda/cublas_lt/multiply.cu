@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "kernels/cuda/cublas_lt/algorithms.cuh"
+#include "kernels/cuda/cublas_lt/description.cuh"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/launch.cuh"
 
@@ -14,25 +15,42 @@ namespace dt::kernels::cuda {
 namespace cublas_lt {
 namespace {
 
+struct Call {
+  OnStream at;
+  Arithmetic arithmetic;
+  Product product;
+  Algorithm chosen;
+  Tensor workspace;
+
+  void operator()() const {
+    const Product& p = product;
+    at.use("cublasLtMatmul");
+    const Description d(at.device, arithmetic, p);
+    const auto multiply_with = [&](auto alpha, auto beta) {
+      return library().cublasLtMatmul(handle_of(at.device), d.operation.get(), &alpha, p.right.stored.raw(),
+                                      d.right.get(), p.left.stored.raw(), d.left.get(), &beta,
+                                      (p.added_MN ? p.added_MN : p.output_MN).raw(), d.output.get(),
+                                      p.output_MN.raw(), d.output.get(), &chosen.algorithm, workspace.raw(),
+                                      chosen.workspace_bytes, at.native());
+    };
+    check(at.device, "cublasLtMatmul",
+          p.output_MN.dtype() == DType::f64 ? multiply_with(1.0, p.added_MN ? 1.0 : 0.0)
+                                            : multiply_with(1.0F, p.added_MN ? 1.0F : 0.0F));
+  }
+};
+
 /// False where the library has no algorithm for it.
-bool enqueued(const Context& context, const Product& p) {
-  const Description d(context, p);
-  use_gpu_of(context, "cublasLtMatmul");
-  const std::optional<Algorithm> chosen = choose_algorithm(context, p, d);
+bool enqueued(const Context& context, const Product& product) {
+  const OnStream at(context);
+  at.use("cublasLtMatmul");
+  const std::optional<Algorithm> chosen = choose_algorithm(context, product);
   if (!chosen) return false;
   const Arena::Scope scope(context.scratch());
   const Tensor workspace =
       context.scratch().allocate(DType::u8, {static_cast<std::int64_t>(chosen->workspace_bytes)});
-  const auto multiply_with = [&](auto alpha, auto beta) {
-    return library().cublasLtMatmul(
-        handle_of(context), d.operation.get(), &alpha, p.right.stored.raw(), d.right.get(),
-        p.left.stored.raw(), d.left.get(), &beta, (p.added_MN ? p.added_MN : p.output_MN).raw(),
-        d.output.get(), p.output_MN.raw(), d.output.get(), &chosen->algorithm, workspace.raw(),
-        chosen->workspace_bytes, reinterpret_cast<cudaStream_t>(context.stream()));
-  };
-  check(context, "cublasLtMatmul",
-        p.output_MN.dtype() == DType::f64 ? multiply_with(1.0, p.added_MN ? 1.0 : 0.0)
-                                          : multiply_with(1.0F, p.added_MN ? 1.0F : 0.0F));
+  WorkKey key = key_of(context, product);
+  key.add(workspace.raw());
+  accelerator().give(at.stream, key, Call{at, context.arithmetic(), product, *chosen, workspace});
   return true;
 }
 

@@ -13,8 +13,8 @@
 #include "kernels/cuda/cudnn/front_end.cuh"
 #include "kernels/cuda/cudnn/graphs.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "tensor/accelerator.hpp"
-#include "tensor/cuda/check.cuh"
+#include "kernels/cuda/keys.hpp"
+#include "kernels/cuda/on_stream.hpp"
 
 namespace cudnn_frontend {
 void* cudnn_dlhandle = nullptr;
@@ -38,36 +38,34 @@ bool is_loaded() {
   return loaded;
 }
 
-void check(const Context& context, const char* what, fe::error_t error) {
-  if (error.is_bad()) dt::cuda::fail(context.device(), what, error.get_message());
+void check(Device device, const char* what, fe::error_t error) {
+  if (error.is_bad()) dt::cuda::fail(device, what, error.get_message());
 }
 
-void check(const Context& context, const char* what, cudnnStatus_t status) {
-  if (status != CUDNN_STATUS_SUCCESS)
-    dt::cuda::fail(context.device(), what, fe::detail::get_error_string(status));
+void check(Device device, const char* what, cudnnStatus_t status) {
+  if (status != CUDNN_STATUS_SUCCESS) dt::cuda::fail(device, what, fe::detail::get_error_string(status));
 }
 
-/// The library's state for this thread, which is one of several ranks, and its context's GPU and stream. It
-/// stays: at the program's end the driver may have gone first.
-cudnnHandle_t handle_of(const Context& context) {
+/// The library's state for this thread, which is one of several ranks, and that GPU and stream. It stays: at
+/// the program's end the driver may have gone first.
+cudnnHandle_t handle_of(const OnStream& at) {
   thread_local std::map<int, cudnnHandle_t> handles;
-  dt::cuda::select(context.device(), "attention");
-  cudnnHandle_t& handle = handles[context.device().index()];
-  if (handle == nullptr) check(context, "cudnnCreate", fe::detail::create_handle(&handle));
-  check(context, "cudnnSetStream",
-        fe::detail::set_stream(handle, reinterpret_cast<cudaStream_t>(context.stream())));
+  at.use("attention");
+  cudnnHandle_t& handle = handles[at.device.index()];
+  if (handle == nullptr) check(at.device, "cudnnCreate", fe::detail::create_handle(&handle));
+  check(at.device, "cudnnSetStream", fe::detail::set_stream(handle, at.native()));
   return handle;
 }
 
 /// The front end throws what it finds missing of CUDA's own libraries.
 template <class Deed>
-auto told(const Context& context, const Deed& deed) {
+auto told(Device device, const Deed& deed) {
   try {
     return deed();
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    dt::cuda::fail(context.device(), "attention by cuDNN", error.what());
+    dt::cuda::fail(device, "attention by cuDNN", error.what());
   }
 }
 
@@ -75,7 +73,7 @@ auto told(const Context& context, const Deed& deed) {
 std::shared_ptr<Graph> planned(const Context& context, const FusedProblem& problem) {
   const Gpu gpu = accelerator().gpus().at(static_cast<std::size_t>(context.device().index()));
   const std::shared_ptr<Graph> graph = graph_of(problem, 10 * gpu.major + gpu.minor);
-  const std::string why = why_unplanned(*graph, handle_of(context));
+  const std::string why = why_unplanned(*graph, handle_of(OnStream(context)));
   if (why.empty()) return graph;
   fmt::print(stderr,
              "warning: {}: cuDNN has no kernel for attention of {} heads of {} and {} positions, {}; slower "
@@ -96,16 +94,20 @@ std::shared_ptr<Graph> graph_for(const Context& context, const FusedProblem& pro
   return entry->second;
 }
 
-bool execute(const Context& context, const FusedProblem& problem, Pointers pointers) {
+bool execute(const Context& context, const FusedProblem& problem, WorkKey key, const Pointers& pointers) {
   if (!is_loaded()) return false;
-  return told(context, [&] {
+  return told(context.device(), [&] {
     const std::shared_ptr<Graph> graph = graph_for(context, problem);
     if (!graph) return false;
     std::int64_t bytes = 0;
-    check(context, "attention's workspace", graph->get_workspace_size(bytes));
+    check(context.device(), "attention's workspace", graph->get_workspace_size(bytes));
     const Arena::Scope scope(context.scratch());
     const Tensor workspace = context.scratch().allocate(DType::u8, {bytes});
-    check(context, "attention", graph->execute(handle_of(context), pointers, workspace.raw()));
+    key.add(workspace.raw());
+    accelerator().give(context.stream(), key, [at = OnStream(context), graph, pointers, workspace]() mutable {
+      told(at.device,
+           [&] { check(at.device, "attention", graph->execute(handle_of(at), pointers, workspace.raw())); });
+    });
     return true;
   });
 }
@@ -133,12 +135,13 @@ Pointers operands(const FusedAttention& attention, const FusedAttentionGradients
 }  // namespace
 
 bool attend(const Context& context, const FusedAttention& attention) {
-  return execute(context, problem_of(attention), operands(attention));
+  return execute(context, problem_of(attention), key_of(attention), operands(attention));
 }
 
 bool attend_backward(const Context& context, const FusedAttention& attention,
                      const FusedAttentionGradients& gradients) {
-  return execute(context, problem_of(attention, gradients), operands(attention, gradients));
+  return execute(context, problem_of(attention, gradients), key_of(attention, gradients),
+                 operands(attention, gradients));
 }
 
 std::string attention_library() {

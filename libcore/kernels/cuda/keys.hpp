@@ -1,0 +1,26 @@
+#pragma once
+// What tells one piece of a GPU's work from another (Accelerator::give).
+
+#include <tuple>
+#include <type_traits>
+
+#include "kernels/cuda/fused_attention.hpp"
+#include "kernels/cuda/grid.hpp"
+#include "kernels/cuda/products.hpp"
+#include "tensor/work_key.hpp"
+
+namespace dt::kernels::cuda {
+
+/// A kernel's parameters have no bytes between their members: those would be anything.
+template <class... Parameters>
+WorkKey key_of(Grid grid, void (*kernel)(Parameters...), const std::tuple<Parameters...>& values) {
+  WorkKey key(kernel, grid.blocks, grid.blocks_y, grid.threads, grid.shared_bytes);
+  std::apply([&](const Parameters&... value) { (key.add(value), ...); }, values);
+  return key;
+}
+
+WorkKey key_of(const Context& context, const Product& product);
+WorkKey key_of(const FusedAttention& attention);
+WorkKey key_of(const FusedAttention& attention, const FusedAttentionGradients& gradients);
+
+}  // namespace dt::kernels::cuda

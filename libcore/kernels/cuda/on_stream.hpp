@@ -1,0 +1,19 @@
+#pragma once
+// Where a GPU's work is enqueued: what is given later does not ask a context, which may have gone.
+
+#include "tensor/context.hpp"
+#include "tensor/cuda/check.cuh"
+
+namespace dt::kernels::cuda {
+
+struct OnStream {
+  Device device;
+  Stream stream;
+
+  explicit OnStream(const Context& context) : device(context.device()), stream(context.stream()) {}
+  cudaStream_t native() const { return reinterpret_cast<cudaStream_t>(stream); }
+  /// Makes its GPU that of this thread, which may be one of several ranks.
+  void use(const char* what) const { dt::cuda::select(device, what); }
+};
+
+}  // namespace dt::kernels::cuda

@@ -1,0 +1,72 @@
+#include <atomic>
+#include <cstdio>
+#include <memory>
+
+#include "base/error.hpp"
+#include "tensor/cuda/check.cuh"
+#include "tensor/cuda/gpus.hpp"
+#include "tensor/cuda/graph.hpp"
+
+namespace dt::cuda {
+
+namespace {
+
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
+};
+struct DestroyExecutable {
+  void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
+};
+using Graph = std::unique_ptr<CUgraph_st, DestroyGraph>;
+using Executable = std::shared_ptr<CUgraphExec_st>;
+
+/// What ends a capture must be called whatever happens in it. Only this thread is kept from what no capture
+/// may meet.
+Graph captured(Device device, cudaStream_t stream, const RepeatingWork::Enqueue& enqueue) {
+  check(device, "capturing work", cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  cudaGraph_t graph = nullptr;
+  try {
+    enqueue();
+  } catch (...) {
+    cudaStreamEndCapture(stream, &graph);
+    cudaGetLastError();  // of a capture that is given up
+    const Graph given_up(graph);
+    throw;
+  }
+  const cudaError_t error = cudaStreamEndCapture(stream, &graph);
+  Graph whole(graph);
+  check(device, "capturing work", error);
+  return whole;
+}
+
+Executable executable(Device device, const Graph& graph) {
+  cudaGraphExec_t made = nullptr;
+  check(device, "making a graph", cudaGraphInstantiate(&made, graph.get(), 0));
+  return {made, DestroyExecutable()};
+}
+
+void warn(const Error& error) {
+  static std::atomic<bool> was_said = false;
+  if (was_said.exchange(true)) return;
+  std::fprintf(stderr, "warning: kernels are launched one by one, which takes the host longer: %s\n",
+               error.what());
+}
+
+}  // namespace
+
+RepeatingWork::Enqueue capture(Device device, Stream stream, const RepeatingWork::Enqueue& enqueue) {
+  const auto native = reinterpret_cast<cudaStream_t>(stream);
+  select(device);
+  try {
+    const Executable graph = executable(device, captured(device, native, enqueue));
+    return [device, native, graph] {
+      select(device);
+      check(device, "launching a graph", cudaGraphLaunch(graph.get(), native));
+    };
+  } catch (const Error& error) {
+    warn(error);
+    return {};
+  }
+}
+
+}  // namespace dt::cuda

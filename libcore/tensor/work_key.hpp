@@ -1,0 +1,32 @@
+#pragma once
+// What a piece of a device's work depends on, as bytes: two with the same are the same work.
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace dt {
+
+class WorkKey {
+ public:
+  template <class... Values>
+  explicit WorkKey(const Values&... values) {
+    bytes_.reserve(typical_bytes);
+    (add(values), ...);
+  }
+  /// Bytes between its members, where it has any, must be the same each time: else what comes again is taken
+  /// for something new.
+  template <class Value>
+  WorkKey& add(const Value& value) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    return *this;
+  }
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  static constexpr std::size_t typical_bytes = 256;
+  std::string bytes_;
+};
+
+}  // namespace dt

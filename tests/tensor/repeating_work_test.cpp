@@ -1,0 +1,126 @@
+#include "tensor/repeating_work.hpp"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace dt {
+namespace {
+
+/// Notes what a stream gets: pieces as they are, "[" and "]" around those of a graph.
+class Player {
+ public:
+  explicit Player(bool can_capture = true,
+                  RepeatingWork::Limits limits = {.least_pieces = 2, .most_graphs = 2})
+      : work(
+            [this, can_capture](const RepeatingWork::Enqueue& enqueue) {
+              ++captures;
+              return can_capture ? capture(enqueue) : RepeatingWork::Enqueue();
+            },
+            limits) {}
+  /// A piece for each letter.
+  void keep(const std::string& pieces) {
+    for (const char name : pieces) {
+      work.keep(WorkKey(name), [this, name] {
+        ++asked;
+        *to += name;
+      });
+    }
+  }
+  std::string use() {
+    given.clear();
+    work.use([this] { given += '.'; });
+    return given;
+  }
+  std::string stretch(const std::string& pieces) {
+    keep(pieces);
+    return use();
+  }
+
+  RepeatingWork work;
+  int asked = 0, captures = 0;
+
+ private:
+  RepeatingWork::Enqueue capture(const RepeatingWork::Enqueue& enqueue) {
+    std::string captured;
+    to = &captured;
+    enqueue();
+    to = &given;
+    return [this, captured] { given += "[" + captured + "]"; };
+  }
+
+  std::string given;
+  std::string* to = &given;
+};
+
+TEST_CASE("a stretch that comes again is captured, and then launched without its pieces", "[repeating]") {
+  Player player;
+  CHECK(player.stretch("abc") == "abc.");
+  CHECK(player.asked == 3);
+  CHECK(player.stretch("abc") == "[abc].");
+  CHECK(player.asked == 6);
+  for (int i = 0; i < 3; ++i) CHECK(player.stretch("abc") == "[abc].");
+  CHECK(player.asked == 6);
+  CHECK(player.captures == 1);
+}
+
+TEST_CASE("what is kept comes before what uses the stream, in its order", "[repeating]") {
+  Player player;
+  CHECK(player.use() == ".");
+  player.keep("ab");
+  player.keep("c");
+  CHECK(player.use() == "abc.");
+  CHECK(player.use() == ".");
+}
+
+TEST_CASE("only the same pieces in the same order are the same stretch", "[repeating]") {
+  Player player;
+  for (const char* pieces : {"abc", "acb", "ab", "abcd"})
+    CHECK(player.stretch(pieces) == pieces + std::string("."));
+  CHECK(player.stretch("abc") == "[abc].");
+  CHECK(player.stretch("cb") == "cb.");
+  CHECK(player.stretch("ab") == "[ab].");
+}
+
+TEST_CASE("keys do not run into each other", "[repeating]") {
+  Player player;
+  for (int i = 0; i < 2; ++i) {
+    player.work.keep(WorkKey('a', 'b'), [] {});
+    player.work.keep(WorkKey('c'), [] {});
+    player.use();
+  }
+  CHECK(player.captures == 1);
+  player.work.keep(WorkKey('a'), [] {});
+  player.work.keep(WorkKey('b', 'c'), [] {});
+  CHECK(player.use() == ".");
+}
+
+TEST_CASE("short stretches are given as they are, and so are new ones beyond the most graphs",
+          "[repeating]") {
+  Player player;
+  for (int i = 0; i < 3; ++i) CHECK(player.stretch("a") == "a.");
+  for (int i = 0; i < 2; ++i) {
+    for (const char* pieces : {"ab", "cd"}) player.stretch(pieces);
+  }
+  for (int i = 0; i < 3; ++i) CHECK(player.stretch("ef") == "ef.");
+  CHECK(player.stretch("cd") == "[cd].");
+}
+
+TEST_CASE("what cannot be captured is given as it is, and tried once", "[repeating]") {
+  Player player(false);
+  for (int i = 0; i < 4; ++i) CHECK(player.stretch("ab") == "ab.");
+  CHECK(player.captures == 1);
+}
+
+TEST_CASE("a stream that has lost what was kept for it takes nothing any more", "[repeating]") {
+  Player player;
+  player.work.keep(WorkKey('a'), [] { throw std::runtime_error("not taken"); });
+  CHECK_THROWS_WITH(player.use(), "not taken");
+  CHECK_THROWS_WITH(player.use(), "not taken");
+  CHECK_THROWS_WITH(player.keep("b"), "not taken");
+}
+
+}  // namespace
+}  // namespace dt
