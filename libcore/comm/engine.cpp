@@ -85,7 +85,13 @@ void Engine::start(StreamTransport& transport, Stream stream,
   const Lock lock(mutex_);
   throw_if_ended();
   guarded([&] {
-    enqueue();
+    try {
+      enqueue();
+    } catch (const Error& error) {
+      throw Error(error.kind(),
+                  fmt::format("{}, step {}: {}", operation->text, recorder_->snapshot().step, error.what()),
+                  error.context());
+    }
     operation->end = accelerator().mark(stream);
   });
   operation->started_s = monotonic_s();

@@ -13,6 +13,9 @@
 
 namespace dt::comm {
 
+/// For so much longer than a watchdog's timeout others wait, who do not know who is to blame.
+inline constexpr double watchdog_grace_s = 30;
+
 struct WatchdogSettings {
   fs::path folder;         // exists; files of former starts are left alone (see remove_stale_heartbeats)
   std::string start_name;  // tells this start's files from others': "g3"

@@ -163,22 +163,23 @@ ActionList with_recompute(const ActionList& list, int last_unit) {
 }
 
 ActionList with_transfers(const ActionList& list, const Pipeline& pipeline, int rank) {
-  std::map<std::pair<int, Payload>, ActionList> receives;  // of each communicator, in the order of use
-  for (const Action& a : list) {
-    const Action needed = receive_for(a, pipeline, rank);
-    if (needed.peer >= 0) receives[{needed.peer, needed.payload}].push_back(needed);
+  std::vector<ActionList> starting(list.size());        // receives, before each action
+  std::map<std::pair<int, Payload>, std::size_t> used;  // of each communicator: who uses what came last
+  std::map<int, std::size_t> sent;                      // of each micro-batch: who follows its last send
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Action needed = receive_for(list[i], pipeline, rank);
+    if (needed.peer >= 0) {
+      std::size_t& last = used[{needed.peer, needed.payload}];
+      starting[std::max(last, sent[list[i].micro_batch])].push_back(needed);
+      last = i;
+    }
+    if (send_after(list[i], pipeline, rank).peer >= 0) sent[list[i].micro_batch] = i + 1;
   }
   ActionList out;
-  for (const auto& [from, all] : receives) out.push_back(all.front());
-  std::map<std::pair<int, Payload>, std::size_t> used;
-  for (const Action& a : list) {
-    const Action needed = receive_for(a, pipeline, rank), made = send_after(a, pipeline, rank);
-    if (needed.peer >= 0) {
-      const std::pair from{needed.peer, needed.payload};
-      if (const std::size_t next = ++used[from]; next < receives[from].size())
-        out.push_back(receives[from][next]);
-    }
-    out.push_back(a);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    out.insert(out.end(), starting[i].begin(), starting[i].end());
+    out.push_back(list[i]);
+    const Action made = send_after(list[i], pipeline, rank);
     if (made.peer >= 0) out.push_back(made);
   }
   return out;

@@ -31,9 +31,10 @@ ActionList without_missing(const ActionList& list, int first, int num_micro_batc
 /// 1F1B's last rank.
 ActionList with_recompute(const ActionList& list, int last_unit);
 
-/// An output or a gradient that another rank needs is sent as soon as it is made. The first receive from a
-/// rank comes first of all, each further one before its predecessor is used, so that one is under way while
-/// the other is in use.
+/// An output or a gradient that another rank needs is sent as soon as it is made. A receive from a rank comes
+/// before its predecessor is used, so that one is under way while the other is in use; but after what this
+/// rank has sent of the micro-batch, without which there is nothing to receive: a GPU waits for a message
+/// with a part of itself, and CUDA may hold up a kernel's first launch for as long.
 ActionList with_transfers(const ActionList& list, const Pipeline& pipeline, int rank);
 
 /// The tied table's gradients meet on its owner before the decision point, and its other holder gets the new

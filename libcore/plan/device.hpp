@@ -14,9 +14,10 @@ namespace dt::plan {
 /// Called by all ranks together: as find_launch of launch.hpp, with the device (see comm/gpus.hpp). Rank 0
 /// says which, and warns where ranks share one, or have different ones or other software, or where attention
 /// has no library.
-/// From then on a GPU is waited for a little less long than messages are (Settings::comm_timeout). Errors:
-/// those of comm::choose_devices; usage, of options that have no use on it; environment, of a GPU that does
-/// not answer, or where a library that computes on it is missing.
+/// From then on a GPU is waited for a little less long than messages are (Settings::comm_timeout), and with
+/// NCCL, whose operations it takes part in, longer: who watches these knows more. Errors: those of
+/// comm::choose_devices; usage, of options that have no use on it; environment, of a GPU that does not
+/// answer, or where a library that computes on it is missing.
 Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_ranks);
 
 /// What to warn of where the nodes of a cluster were brought up to date one by one: the first rank whose GPU

@@ -107,9 +107,7 @@ std::unique_ptr<comm::Watchdog> watch(const plan::Settings& settings, const run:
     fs::create_directories(folder);
     comm::remove_stale_heartbeats(folder, start_name);
   });
-  // The watchdog comes first: it knows who is to blame.
-  constexpr double grace_s = 30;
-  ranks.world.engine().set_timeout(settings.comm_timeout.seconds + grace_s);
+  ranks.world.engine().set_timeout(settings.comm_timeout.seconds + comm::watchdog_grace_s);
   return std::make_unique<comm::Watchdog>(comm::WatchdogSettings{.folder = folder,
                                                                  .start_name = start_name,
                                                                  .rank = ranks.world.rank(),

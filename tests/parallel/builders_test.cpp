@@ -117,7 +117,9 @@ TEST_CASE("passes over one rank's accumulation give the lists that are written o
   }
 }
 
-TEST_CASE("a receive comes before what the one before it brought is used") {
+TEST_CASE(
+    "a receive comes when what the one before it brought is about to be used, and its data's origin is "
+    "sent") {
   using enum ActionKind;
   const StepShape shape{.num_units = 2, .num_micro_batches = 3, .rounds = 3};
   const auto lists = build_training_steps(shape, {one_f_one_b(2, 3), {{0, 1, 2}}});
@@ -127,9 +129,9 @@ TEST_CASE("a receive comes before what the one before it brought is used") {
   const auto gradient = [](ActionKind kind, int m) {
     return Action{kind, 0, m, Payload::gradient, kind == send ? 0 : 1};
   };
-  CHECK(lists[0] == ActionList{gradient(receive, 0),
-                               {forward, 0, 0},
+  CHECK(lists[0] == ActionList{{forward, 0, 0},
                                activation(send, 0),
+                               gradient(receive, 0),
                                {forward, 0, 1},
                                activation(send, 1),
                                gradient(receive, 1),

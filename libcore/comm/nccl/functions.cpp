@@ -57,6 +57,9 @@ const Functions& functions() {
 }
 
 std::string version_text(int version) {
+  constexpr int first_of_the_new_form = 20900;  // 2.8.4 is 2804
+  if (version < first_of_the_new_form)
+    return fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 

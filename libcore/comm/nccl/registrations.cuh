@@ -1,5 +1,6 @@
 #pragma once
-// What NCCL is told of the memory that a group exchanges, so that it may read and write it in place.
+// What NCCL is told of the memory that a group exchanges, so that network adapters may read and write it in
+// place. Within a host that takes memory of another kind (ncclMemAlloc), and nothing changes.
 
 #include <cstddef>
 #include <map>

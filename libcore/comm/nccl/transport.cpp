@@ -1,7 +1,12 @@
 #include "comm/nccl/transport.cuh"
 
+#include <array>
+#include <exception>
+
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "comm/nccl/abort.cuh"
+#include "comm/watchdog.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/time_limit.hpp"
 
@@ -94,8 +99,10 @@ Transport::Transport(ncclComm_t comm, Device device, double timeout_s)
   }
 }
 
+/// Where an error goes on its way the peers know nothing of it, and NCCL's farewell may wait for them: the
+/// communicator is left as it is, for the program ends.
 Transport::~Transport() {
-  if (is_aborted_ || comm_ == nullptr) return;
+  if (is_aborted_ || comm_ == nullptr || std::uncaught_exceptions() > 0) return;
   registrations_->clear(true);
   ncclResult_t state = functions().ncclCommFinalize(comm_);
   const double since_s = monotonic_s();
@@ -173,10 +180,10 @@ void Transport::fail_late(const char* what, double since_s) const {
 }
 
 void Transport::settle(const char* what, ncclResult_t result) {
-  const double since_s = monotonic_s();
+  const double since_s = monotonic_s(), grace_s = registrations_ ? watchdog_grace_s : 0;
   while (result == ncclInProgress) {
     const double waited_s = monotonic_s() - since_s;
-    if (timeout_s_ > 0 && waited_s > timeout_s_) fail_late(what, since_s);
+    if (timeout_s_ > 0 && waited_s > timeout_s_ + grace_s) fail_late(what, since_s);
     if (meanwhile_) meanwhile_();
     pause_between_questions(waited_s);
     const ncclResult_t asked = functions().ncclCommGetAsyncError(comm_, &result);
@@ -238,20 +245,30 @@ void Transport::check() {
 }
 
 void Transport::abort() noexcept {
-  if (is_aborted_.exchange(true) || comm_ == nullptr) return;
+  abort_all({{give_up()}});
+}
+
+ncclComm_t Transport::give_up() noexcept {
+  if (is_aborted_.exchange(true)) return nullptr;
   if (registrations_) registrations_->clear(false);  // they go with it
-  functions().ncclCommAbort(comm_);
+  return comm_;
 }
 
 std::unique_ptr<StreamTransport> Transport::split(std::optional<int> color, int key) {
   select();
   // NCCL says success where it has only begun, and names the part when it has ended: the whole tells when.
-  ncclComm_t part = nullptr;
+  auto part = std::make_unique<ncclComm_t>();
   const ncclResult_t begun =
-      functions().ncclCommSplit(comm_, color.value_or(NCCL_SPLIT_NOCOLOR), key, &part, nullptr);
-  settle("ncclCommSplit", begun == ncclSuccess ? ncclInProgress : begun);
+      functions().ncclCommSplit(comm_, color.value_or(NCCL_SPLIT_NOCOLOR), key, part.get(), nullptr);
+  try {
+    settle("ncclCommSplit", begun == ncclSuccess ? ncclInProgress : begun);
+  } catch (...) {
+    static_cast<void>(part.release());  // NCCL may name it there yet
+    abort();
+    throw;
+  }
   if (!color) return nullptr;
-  return std::unique_ptr<StreamTransport>(new Transport(part, device_, timeout_s_));
+  return std::unique_ptr<StreamTransport>(new Transport(*part, device_, timeout_s_));
 }
 
 }  // namespace dt::comm::nccl

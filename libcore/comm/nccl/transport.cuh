@@ -30,13 +30,16 @@ class Transport final : public StreamTransport {
   void reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) override;
   void check() override;
   void abort() noexcept override;
+  /// For abort_all: from now on good for nothing. Null where it was given up before.
+  ncclComm_t give_up() noexcept;
   std::unique_ptr<StreamTransport> split(std::optional<int> color, int key) override;
 
  private:
   /// Of one that is being split from another.
   Transport(ncclComm_t comm, Device device, double timeout_s);
   void select() const;
-  /// Until NCCL has done its part on this host.
+  /// Until NCCL has done its part on this host. Of ranks that are connected the watchdog knows more: it comes
+  /// first.
   void settle(const char* what, ncclResult_t result);
   void connect();
   void meet();

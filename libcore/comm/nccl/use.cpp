@@ -1,11 +1,14 @@
 #include "comm/nccl/use.hpp"
 
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "comm/communicator.hpp"
 #include "comm/exchange.hpp"
+#include "comm/nccl/abort.cuh"
 #include "comm/nccl/transport.cuh"
 #include "comm/streams/library.hpp"
 
@@ -56,9 +59,10 @@ class Nccl final : public StreamLibrary {
     return std::make_unique<Transport>(id, group.rank(), group.size(), device, timeout_s);
   }
   void abort(std::span<StreamTransport* const> transports) noexcept override {
-    functions().ncclGroupStart();
-    for (StreamTransport* const transport : transports) transport->abort();
-    functions().ncclGroupEnd();
+    std::vector<ncclComm_t> comms;
+    for (StreamTransport* const transport : transports)
+      comms.push_back(static_cast<Transport*>(transport)->give_up());
+    abort_all(std::move(comms));
   }
 };
 

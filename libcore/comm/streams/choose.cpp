@@ -1,6 +1,6 @@
 #include "comm/streams/choose.hpp"
 
-#include <set>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -32,14 +32,20 @@ std::size_t index(int rank) {
   return static_cast<std::size_t>(rank);
 }
 
-/// Parts of one GPU (MIG) are one to NCCL.
-bool share_gpus(const DeviceChoice& choice, const std::vector<SeenGpus>& seen) {
-  std::set<std::pair<std::string, std::string>> gpus;
+/// The first two ranks that are on one GPU, by their names; empty where none are. Parts of one GPU (MIG) are
+/// one to NCCL.
+std::string sharers(const DeviceChoice& choice, const std::vector<SeenGpus>& seen) {
+  std::map<std::pair<std::string, std::string>, std::size_t>
+      first;  // rank on the GPU of that host and address
   for (std::size_t rank = 0; rank < choice.of_rank.size(); ++rank) {
-    const auto gpu = static_cast<std::size_t>(choice.of_rank[rank].index());
-    gpus.emplace(seen[rank].host, seen[rank].gpus[gpu].address);
+    const std::string& address =
+        seen[rank].gpus[static_cast<std::size_t>(choice.of_rank[rank].index())].address;
+    const auto [place, is_new] = first.emplace(std::pair(seen[rank].host, address), rank);
+    if (!is_new)
+      return fmt::format("ranks {} and {} on {} share the GPU {}", place->second, rank, seen[rank].host,
+                         address);
   }
-  return gpus.size() < choice.of_rank.size();
+  return {};
 }
 
 /// Error{environment}: ranks would not understand each other.
@@ -82,19 +88,19 @@ StreamChoice choose_streams(const Ranks& ranks, const DeviceChoice& choice, cons
   // What all go by must be the same.
   const bool takes_shared_gpus = broadcast_number(ranks.world, mine.takes_shared_gpus ? 1 : 0) != 0;
   std::string why_not;
-  bool is_crowded = false;
+  std::string sharing;
   together(ranks.world, [&] {
     check_versions(versions, seen, num_ranks);
     why_not = obstacle(reasons, seen, num_ranks);
     if (is_asked && !why_not.empty()) throw Error(ErrorKind::environment, "--comm nccl: " + why_not);
-    is_crowded = why_not.empty() && share_gpus(choice, seen) && !takes_shared_gpus;
-    if (is_crowded && is_asked)
+    if (why_not.empty() && !takes_shared_gpus) sharing = sharers(choice, seen);
+    if (!sharing.empty() && is_asked)
       throw Error(ErrorKind::environment,
-                  fmt::format("--comm nccl: ranks share a GPU, and {} takes one rank a GPU", versions[0]),
+                  fmt::format("--comm nccl: {}, and {} takes one rank a GPU", sharing, versions[0]),
                   "start as many ranks as there are GPUs; or give --comm mpi, which goes through the hosts' "
                   "memory; or NCCL 2.30 or newer with NCCL_MULTI_RANK_GPU_ENABLE=1");
   });
-  return {why_not.empty() && !is_crowded ? versions[0] : "", why_not};
+  return {why_not.empty() && sharing.empty() ? versions[0] : "", why_not};
 }
 
 }  // namespace dt::comm

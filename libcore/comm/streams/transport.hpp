@@ -44,8 +44,8 @@ class StreamTransport {
   virtual void reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) = 0;
   /// Throws what has gone wrong since it was last asked, here or at a peer. Cheap; from any thread.
   virtual void check() = 0;
-  /// All that is under way ends, though not as it should, whatever peers do; this object is good for nothing
-  /// any more. From any thread.
+  /// All that is under way ends, though not as it should, within seconds, whatever peers do; this object is
+  /// good for nothing any more. From any thread.
   virtual void abort() noexcept = 0;
   /// Called by all ranks together. Those of one colour (from 0) form a group, ordered by key, then by rank.
   /// Null where a rank has none.

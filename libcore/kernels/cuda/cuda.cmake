@@ -1,7 +1,6 @@
-#What runs on GPUs, wherever there is a compiler for them : CUDA = auto | on | off.Defines dt_kernels_cuda, \
-                                                            DT_CUDNN, and dt_gpus : what tools
-#that compute on GPUs are linked to.nvcc is called as it is, since Debian 12's CMake does not know
-#the newest; nor does fmt 9, which takes it for a compiler without constexpr.
+# What runs on GPUs, wherever there is a compiler for them: CUDA=auto|on|off. Defines dt_kernels_cuda, DT_CUDNN, and dt_gpus: what tools
+# that compute on GPUs are linked to. nvcc is called as it is, since Debian 12's CMake does not know
+# the newest; nor does fmt 9, which takes it for a compiler without constexpr.
 set(CUDA auto CACHE STRING "Kernels for GPUs: auto, where all that they take is found, on or off")
 find_program(NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
 set(no_cuda "")
@@ -65,7 +64,7 @@ if(NOT no_cuda AND NOT CUDA STREQUAL "off")
   # Ranks on many GPUs talk through NCCL, which is loaded when it is needed, too.
   find_path(NCCL_INCLUDE nccl.h HINTS ${nvcc_folder}/../include)
   if(NCCL_INCLUDE)
-    add_library(dt_comm_nccl STATIC libcore/comm/nccl/functions.cpp libcore/comm/nccl/registrations.cpp libcore/comm/nccl/transport.cpp libcore/comm/nccl/use.cpp)
+    add_library(dt_comm_nccl STATIC libcore/comm/nccl/abort.cpp libcore/comm/nccl/functions.cpp libcore/comm/nccl/registrations.cpp libcore/comm/nccl/transport.cpp libcore/comm/nccl/use.cpp)
     target_include_directories(dt_comm_nccl SYSTEM PUBLIC ${NCCL_INCLUDE} ${nvcc_folder}/../include)
     target_compile_definitions(dt_comm_nccl INTERFACE DT_NCCL)
     target_link_libraries(dt_comm_nccl PUBLIC dt_comm PRIVATE ${CMAKE_DL_LIBS})

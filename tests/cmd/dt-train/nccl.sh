@@ -26,7 +26,7 @@ expect_exit 2 on_gpus 2 mpi --steps 1 --run none --reduce-order free
 expect_match stderr '--reduce-order free is NCCL'
 [[ -z ${DT_GPU_TRAIN:-} ]] || exit 0 # what follows is played
 DT_TEST_DEVICE_GPUS=1 expect_exit 4 on_gpus 2 nccl --steps 1 --run none
-expect_match stderr 'ranks share a GPU, and NCCL [0-9.]+ takes one rank a GPU'
+expect_match stderr 'ranks 0 and 1 on .* share the GPU .*, and NCCL [0-9.]+ takes one rank a GPU'
 
 # An error that NCCL meets meanwhile, and an operation that hangs, on one of two ranks.
 ranks=(dt-train-on-test-device "${small[@]}" --device cuda --comm nccl --steps 5 --comm-timeout 2s)
