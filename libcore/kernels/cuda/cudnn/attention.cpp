@@ -94,7 +94,7 @@ std::shared_ptr<Graph> graph_for(const Context& context, const FusedProblem& pro
   return entry->second;
 }
 
-bool execute(const Context& context, const FusedProblem& problem, WorkKey key, const Pointers& pointers) {
+bool execute(const Context& context, const FusedProblem& problem, WorkKey key, Pointers pointers) {
   if (!is_loaded()) return false;
   return told(context.device(), [&] {
     const std::shared_ptr<Graph> graph = graph_for(context, problem);
