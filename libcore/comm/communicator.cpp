@@ -104,6 +104,7 @@ void Work::wait(const Context& context) const {
     handle_->on_stream->is_followed = true;
     return;
   }
+  context.start();
   handle_->wait();
   for (const std::shared_ptr<Operation>& operation : handle_->operations) {
     // Copies to the device are in one stream: to come after one is to come after all.

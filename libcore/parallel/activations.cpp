@@ -64,16 +64,17 @@ Tensor Activations::output_gradient(int unit, const Action& action) {
 Buffer Activations::take(std::size_t bytes) {
   if (bytes == 0) return {};
   // A larger one that another kind of buffer will need is not to be taken where each can have its own.
-  const auto found = is_exact_ ? pool_.find(bytes) : pool_.lower_bound(bytes);
-  if (found != pool_.end()) return std::move(pool_.extract(found).mapped());
+  const auto found = pool_.lower_bound({bytes, nullptr});
+  if (found != pool_.end() && (!is_exact_ || found->second.bytes() == bytes))
+    return std::move(pool_.extract(found).mapped());
   pool_bytes_ += bytes;
   return Buffer(device_, bytes);
 }
 
 void Activations::give_back(Buffer&& buffer) {
   if (!buffer.data()) return;
-  const std::size_t bytes = buffer.bytes();
-  pool_.emplace(bytes, std::move(buffer));
+  const std::pair place(buffer.bytes(), buffer.data());
+  pool_.emplace(place, std::move(buffer));
   buffer = Buffer();
 }
 

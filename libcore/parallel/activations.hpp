@@ -70,7 +70,8 @@ class Activations {
   std::span<const model::MicroBatch> micro_batches_;
   int first_ = 0;
   std::map<std::pair<int, int>, Record> records_;  // by unit and micro-batch
-  std::multimap<std::size_t, Buffer> pool_;        // by size
+  /// By size, then by where they lie: what each step takes is the same, whatever the last one gave back when.
+  std::map<std::pair<std::size_t, const std::byte*>, Buffer> pool_;
   std::size_t pool_bytes_ = 0;
   std::int64_t pool_tokens_ = 0;  // of the micro-batches that its buffers were made for
   bool is_exact_ = true;          // those under way are as large, so that each kind of buffer has its size

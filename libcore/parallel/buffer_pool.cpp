@@ -7,12 +7,16 @@
 
 namespace dt::parallel {
 
+/// Of equals the one that lies first, so that what each step takes is the same.
 Buffer BufferPool::take(std::size_t bytes) {
   if (bytes == 0) return {};
+  const auto comes_first = [](const Buffer& a, const Buffer& b) {
+    return std::pair(a.bytes(), a.data()) < std::pair(b.bytes(), b.data());
+  };
   auto best = spare_.end();
   for (auto one = spare_.begin(); one != spare_.end(); ++one) {
     const bool fits = one->bytes() >= bytes && one->bytes() / 2 <= bytes;
-    if (fits && (best == spare_.end() || one->bytes() < best->bytes())) best = one;
+    if (fits && (best == spare_.end() || comes_first(*one, *best))) best = one;
   }
   Buffer buffer;
   if (best != spare_.end()) {

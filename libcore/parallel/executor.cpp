@@ -59,6 +59,7 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
     storage_.weights().finish_gathers(context_);
     transfers_.finish();
   });
+  context_.start();
   DT_CHECK(activations_.num_records() == 0, "{} units still hold activations after the step",
            activations_.num_records());
 }

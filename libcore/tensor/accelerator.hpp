@@ -78,6 +78,11 @@ class Accelerator {
   /// From now on what is given or copied within the device, or zeroed, may wait until the stream is used
   /// otherwise or somebody marks it or waits for it: RepeatingWork.
   virtual void keep_back(Stream stream) = 0;
+  /// Gives the stream what it keeps back: before the host waits for anything else.
+  virtual void give_kept(Stream stream) = 0;
+  /// When nothing is under way that waits for what this program has yet to do (messages): what comes again
+  /// and again is made graphs of.
+  virtual void make_graphs(Stream stream) = 0;
   /// Work of the device's that `enqueue` gives the stream, now or later, on the thread that uses the stream
   /// then. It depends on nothing that `key` does not hold: what an earlier piece with the same key gave may
   /// be given in its place.

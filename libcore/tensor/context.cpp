@@ -15,7 +15,9 @@ void Context::finish() const {
   } else {
     accelerator().wait(*stream_);
   }
-  if (ahead_) ahead_.emplace(*stream_);  // what each step does from here on is then divided alike
+  if (!ahead_) return;
+  accelerator().make_graphs(*stream_);
+  ahead_.emplace(*stream_);  // what each step does from here on is then divided alike
 }
 
 }  // namespace dt

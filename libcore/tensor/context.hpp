@@ -39,6 +39,10 @@ class Context {
   /// Until all is done that it was given; polls meanwhile. Errors: environment, of a device that fails or
   /// hangs (see Accelerator::set_time_limit); what polling throws.
   void finish() const;
+  /// Before the host waits for something else: a device does meanwhile what it was given.
+  void start() const {
+    if (stream_) accelerator().give_kept(*stream_);
+  }
   /// Run the reference kernels (plain loops) also where faster ones exist, on a GPU dt's own also where a
   /// library has one; for tests and proofs.
   bool reference_only() const { return reference_only_; }

@@ -5,7 +5,13 @@
 namespace dt {
 
 namespace {
+
 constexpr std::size_t most_seen = 65536;
+
+void enqueue_all(const std::vector<RepeatingWork::Enqueue>& pieces) {
+  for (const RepeatingWork::Enqueue& piece : pieces) piece();
+}
+
 }  // namespace
 
 void RepeatingWork::keep(const WorkKey& key, Enqueue enqueue) {
@@ -23,33 +29,48 @@ void RepeatingWork::use(const Enqueue& deed) {
   deed();
 }
 
+void RepeatingWork::make_graphs() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, pieces] : std::exchange(to_make_, {})) {
+    if (has_room()) graphs_[key] = {capture_([&] { enqueue_all(pieces); }), num_stretches_};
+  }
+}
+
 void RepeatingWork::give() {
   const std::string key = std::exchange(key_, {});
-  const std::vector<Enqueue> pieces = std::exchange(pieces_, {});
+  Pieces pieces = std::exchange(pieces_, {});
   try {
-    give(key, pieces);
+    give(key, std::move(pieces));
   } catch (...) {
     failed_ = std::current_exception();
     throw;
   }
 }
 
-void RepeatingWork::give(const std::string& key, const std::vector<Enqueue>& pieces) {
-  const Enqueue all = [&] {
-    for (const Enqueue& piece : pieces) piece();
-  };
-  if (pieces.size() < limits_.least_pieces) return all();
-  auto graph = graphs_.find(key);
-  if (graph == graphs_.end()) {
-    if (!comes_again(key) || graphs_.size() == limits_.most_graphs) return all();
-    graph = graphs_.emplace(key, capture_(all)).first;
+void RepeatingWork::give(const std::string& key, Pieces&& pieces) {
+  ++num_stretches_;
+  if (pieces.size() < limits_.least_pieces) return enqueue_all(pieces);
+  const auto graph = graphs_.find(key);
+  if (graph != graphs_.end()) {
+    graph->second.last_stretch = num_stretches_;
+    return graph->second.launch ? graph->second.launch() : enqueue_all(pieces);
   }
-  (graph->second ? graph->second : all)();
+  enqueue_all(pieces);
+  if (comes_again(key)) to_make_.emplace(key, std::move(pieces));
 }
 
 bool RepeatingWork::comes_again(const std::string& key) {
   if (seen_.size() == most_seen) seen_.clear();
   return !seen_.insert(std::hash<std::string>{}(key)).second;
+}
+
+/// Those that have not come for as many stretches as a few steps' make room.
+bool RepeatingWork::has_room() {
+  if (graphs_.size() < limits_.most_graphs) return true;
+  const std::size_t recent = 4 * limits_.most_graphs;
+  std::erase_if(graphs_,
+                [&](const auto& graph) { return graph.second.last_stretch + recent < num_stretches_; });
+  return graphs_.size() < limits_.most_graphs;
 }
 
 void RepeatingWork::throw_if_failed() const {

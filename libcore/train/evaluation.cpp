@@ -234,6 +234,7 @@ class Logits {
   void place_rows(const Context& context, int owner, const Tensor& rows, const Tensor& whole_TV) const {
     const bool is_whole = size(context_ranks_) == 1;
     const model::Zigzag zigzag{zigzag_.length, owner, zigzag_.size};
+    context.finish();  // a copy to memory that is not pinned may itself block
     if (is_whole) kernels::copy(context, rows, whole_TV);
     for (int chunk = 0; !is_whole && chunk < model::Zigzag::num_chunks; ++chunk) {
       const std::int64_t to = zigzag.position(chunk), from = chunk * zigzag.length;

@@ -128,6 +128,13 @@ class TestDevice final : public Accelerator {
     stream->kept = std::make_unique<RepeatingWork>(
         [this, stream](const RepeatingWork::Enqueue& enqueue) { return capture(stream, enqueue); });
   }
+  void give_kept(Stream stream) override {
+    use(stream, [] {});
+  }
+  void make_graphs(Stream stream) override {
+    const Lock lock(mutex_);
+    if (stream->kept) stream->kept->make_graphs();
+  }
   void give(Stream stream, const WorkKey& key, std::function<void()> enqueue) override {
     const Lock lock(mutex_);
     throw_if_failed();
@@ -172,7 +179,7 @@ class TestDevice final : public Accelerator {
   void wait(Stream stream) override {
     {
       const Lock lock(mutex_);
-      use(stream, [] {});
+      give_kept(stream);
       if (run_until([&] { return stream->work.empty(); })) return throw_if_failed();
       throw_if_failed();
       DT_CHECK(limit_.is_set(), "streams wait for each other");
@@ -310,7 +317,7 @@ class TestDevice final : public Accelerator {
   void give_all_of(Device device) {
     try {
       for (StreamState& stream : streams_) {
-        if (stream.device == device) use(&stream, [] {});
+        if (stream.device == device) give_kept(&stream);
       }
     } catch (const Error&) {
       // Who uses it is told.

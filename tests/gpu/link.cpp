@@ -28,6 +28,8 @@ class NoDevice final : public dt::Accelerator {
   dt::Stream open_stream(dt::Device, const std::string&) override { return nullptr; }
   void close(dt::Stream) override {}
   void keep_back(dt::Stream) override {}
+  void give_kept(dt::Stream) override {}
+  void make_graphs(dt::Stream) override {}
   void give(dt::Stream, const dt::WorkKey&, std::function<void()> enqueue) override { enqueue(); }
   void copy(dt::Stream, std::byte*, const std::byte*, std::size_t) override {}
   void zero(dt::Stream, std::byte*, std::size_t) override {}

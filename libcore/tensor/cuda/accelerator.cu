@@ -34,6 +34,10 @@ class CudaAccelerator final : public Accelerator {
   Stream open_stream(Device device, const std::string& work) override { return streams_.open(device, work); }
   void close(Stream stream) override { streams_.close(stream); }
   void keep_back(Stream stream) override { streams_.keep_back(stream); }
+  void give_kept(Stream stream) override {
+    streams_.use(stream, [] {});
+  }
+  void make_graphs(Stream stream) override { streams_.make_graphs(stream); }
   void give(Stream stream, const WorkKey& key, std::function<void()> enqueue) override {
     streams_.give(stream, key, std::move(enqueue));
   }

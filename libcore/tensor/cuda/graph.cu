@@ -39,10 +39,13 @@ Graph captured(Device device, cudaStream_t stream, const RepeatingWork::Enqueue&
   return whole;
 }
 
-Executable executable(Device device, const Graph& graph) {
+/// Uploaded, so that its first launch does not wait for that.
+Executable executable(Device device, cudaStream_t stream, const Graph& graph) {
   cudaGraphExec_t made = nullptr;
   check(device, "making a graph", cudaGraphInstantiate(&made, graph.get(), 0));
-  return {made, DestroyExecutable()};
+  const Executable whole(made, DestroyExecutable());
+  check(device, "making a graph", cudaGraphUpload(made, stream));
+  return whole;
 }
 
 void warn(const Error& error) {
@@ -58,7 +61,7 @@ RepeatingWork::Enqueue capture(Device device, Stream stream, const RepeatingWork
   const auto native = reinterpret_cast<cudaStream_t>(stream);
   select(device);
   try {
-    const Executable graph = executable(device, captured(device, native, enqueue));
+    const Executable graph = executable(device, native, captured(device, native, enqueue));
     return [device, native, graph] {
       select(device);
       check(device, "launching a graph", cudaGraphLaunch(graph.get(), native));

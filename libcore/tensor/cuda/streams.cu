@@ -72,7 +72,7 @@ Stream Streams::open(Device device, const std::string& work) {
 void Streams::close(Stream stream) {
   try {
     wait(stream);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // As for settle.
   }
   {
@@ -87,6 +87,11 @@ void Streams::keep_back(Stream stream) {
   Known& at = known_.at(stream);
   at.kept = std::make_shared<RepeatingWork>(
       [device = at.device, stream](const auto& enqueue) { return capture(device, stream, enqueue); });
+}
+
+void Streams::make_graphs(Stream stream) {
+  const Known at = known(stream);
+  if (at.kept) at.kept->make_graphs();
 }
 
 void Streams::give(Stream stream, const WorkKey& key, std::function<void()> enqueue) {

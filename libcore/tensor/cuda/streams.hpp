@@ -20,6 +20,7 @@ class Streams {
   Stream open(Device device, const std::string& work);
   void close(Stream stream);
   void keep_back(Stream stream);
+  void make_graphs(Stream stream);
   void give(Stream stream, const WorkKey& key, std::function<void()> enqueue);
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes);
   void copy_on_devices(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes);
