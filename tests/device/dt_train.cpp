@@ -49,7 +49,8 @@ void tell_counts(const dt::test_device::Use::Counts& counts) {
   std::ofstream(file + (rank > 0 ? "." + std::to_string(rank) : std::string()))
       << counts.reads << " reads, " << counts.allocations << " allocations, " << counts.most_bytes
       << " bytes at a time, " << counts.kernels << " kernels, " << counts.moves << " copies or zeros, "
-      << counts.graphs << " graphs of " << counts.in_graphs << " of these\n";
+      << counts.graphs << " graphs launched " << counts.launches << " times with " << counts.in_graphs
+      << " of these\n";
 }
 
 void tell_ranges(const dt::test_device::Use::Ranges& ranges) {

@@ -327,11 +327,12 @@ class TestDevice final : public Accelerator {
   /// Launched again, its pieces are as new ones, but that nobody is asked for them.
   RepeatingWork::Enqueue capture(Stream stream, const RepeatingWork::Enqueue& enqueue) {
     const auto pieces = std::make_shared<std::vector<Piece>>();
+    ++counts_.graphs;
     captured_ = pieces.get();
     enqueue();
     captured_ = nullptr;
     return [this, stream, pieces] {
-      ++counts_.graphs;
+      ++counts_.launches;
       counts_.in_graphs += static_cast<std::int64_t>(pieces->size());
       for (const Piece& piece : *pieces) take(stream, piece);
     };

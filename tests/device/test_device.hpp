@@ -27,8 +27,9 @@ class Use {
     std::int64_t reads = 0;        // copies from there to the host
     std::int64_t kernels = 0;      // and products
     std::int64_t moves = 0;        // copies of memory, and what sets it to zero
-    std::int64_t graphs = 0;       // of kernels and moves, that were launched as one
-    std::int64_t in_graphs = 0;    // kernels and moves among these
+    std::int64_t graphs = 0;       // that were made, of kernels and moves
+    std::int64_t launches = 0;     // of these
+    std::int64_t in_graphs = 0;    // kernels and moves of these launches
     std::int64_t bytes = 0;        // of its memory now
     std::int64_t most_bytes = 0;   // of its memory at a time
   };

@@ -46,23 +46,29 @@ done
 # The host looks at the device once a step, and nothing is allocated there after the first ones. A step of two layers and two
 # micro-batches is so many kernels, and so many copies and zeros: one more per layer and micro-batch is noticed. All but the optimizer's
 # and what is between host and device is launched as a few graphs.
-counts() { # FAMILY STEPS
-  DT_TEST_DEVICE_COUNTS=$PWD/counts on_device train "counts-$1-$2" --model "$1.json" "${small[@]}" --precision bf16 --steps "$2" >/dev/null 2>&1
+counts() { # FAMILY STEPS MICRO-BATCHES
+  DT_TEST_DEVICE_COUNTS=$PWD/counts on_device train "counts-$1-$2-$3" --model "$1.json" --sequence-length 16 --global-batch "$3" --micro-batch 1 \
+    --precision bf16 --steps "$2" >/dev/null 2>&1
   tr -dc '0-9 ' <counts
 }
-expect_counts() { # FAMILY KERNELS MOVES GRAPHS OF
-  read -r few_reads few_allocations _ few_kernels few_moves few_graphs few_of <<<"$(counts "$1" 3)"
-  read -r many_reads many_allocations _ many_kernels many_moves many_graphs many_of <<<"$(counts "$1" 10)"
+# expect_counts FAMILY MICRO-BATCHES LAUNCHES WITH KERNELS MOVES: of each step after the third: graphs, in which so many of the kernels
+# and moves are; no graph is new.
+expect_counts() {
+  read -r few_reads few_allocations _ few_kernels few_moves few_graphs few_launches few_with <<<"$(counts "$1" 4 "$2")"
+  read -r many_reads many_allocations _ many_kernels many_moves many_graphs many_launches many_with <<<"$(counts "$1" 11 "$2")"
   expect_equal $((many_reads - few_reads)) 7 "reads of seven steps of $1"
   expect_equal "$many_allocations" "$few_allocations" "allocations of $1"
-  expect_equal $(((many_kernels - few_kernels) / 7)) "$2" "kernels of a step of $1"
-  expect_equal $(((many_moves - few_moves) / 7)) "$3" "copies and zeros of a step of $1"
-  expect_equal $(((many_graphs - few_graphs) / 7)) "$4" "graphs of a step of $1"
-  expect_equal $(((many_of - few_of) / 7)) "$5" "kernels, copies and zeros in graphs of a step of $1"
+  expect_equal "$many_graphs" "$few_graphs" "graphs of $1 with $2 micro-batches"
+  expect_equal $(((many_launches - few_launches) / 7)) "$3" "graphs of a step of $1 with $2 micro-batches"
+  expect_equal $(((many_with - few_with) / 7)) "$4" "kernels, copies and zeros in graphs of a step of $1 with $2 micro-batches"
+  expect_equal $(((many_kernels - few_kernels) / 7)) "$5" "kernels of a step of $1 with $2 micro-batches"
+  expect_equal $(((many_moves - few_moves) / 7)) "$6" "copies and zeros of a step of $1 with $2 micro-batches"
 }
 if [[ -z ${DT_GPU_TRAIN:-} ]]; then
-  expect_counts gpt2 212 21 3 209
-  expect_counts llama 159 19 3 164
+  expect_counts gpt2 1 2 113 122 15
+  expect_counts gpt2 2 3 209 212 21
+  expect_counts gpt2 3 4 305 302 27
+  expect_counts llama 2 3 164 159 19
 fi
 
 # Logits.
