@@ -211,23 +211,47 @@ find_torch() {
   done
 }
 
-# dt_speed MICRO_BATCH: tokens/s of the best step after the first ones.
-dt_speed() {
-  seq 1 400000 >text && dt-shard-data --quiet --out "shards-$1" text >/dev/null || return
-  dt-train --quiet --model gpt2-124m --data "shards-$1" --run "run-$1" --device cuda --precision bf16 --sequence-length 1024 \
-    --micro-batch "$1" --global-batch 32 --steps 12 --lr 1e-4 --save-every 0 --eval-batches 1 --peak-flops 1e15 >&2 || return
-  sed -nE 's/.*"kind":"train","step":([0-9]+),.*"tokens_per_s":([0-9.e+]+).*/\1 \2/p' "run-$1/metrics.jsonl" |
-    awk '$1 > 3 && $2 > best {best = $2} END {printf "%.0f tokens/s\n", best; exit !(best > 0)}'
+# A model of each family, with the positions that it is measured at.
+write_models() {
+  echo '{"model_type":"gpt2","vocab_size":50257,"n_embd":768,"n_layer":12,"n_head":12,"n_positions":1024}' >gpt2-124m.json
+  echo '{"model_type":"llama","vocab_size":32000,"hidden_size":2048,"intermediate_size":5632,"num_hidden_layers":22,"num_attention_heads":32,
+    "num_key_value_heads":4,"max_position_embeddings":4096}' >llama-1b.json
 }
-export -f dt_speed
 
-# torch_speed MICRO_BATCH MODE
-torch_speed() {
-  echo '{"model_type":"gpt2","vocab_size":50257,"n_embd":768,"n_layer":12,"n_head":12,"n_positions":1024}' >gpt2.json
-  "$torch_python" "$here/torch/torch_step.py" --device cuda --model gpt2.json --length 1024 --batch "$1" --steps 10 --modes "$2" |
-    sed -nE 's/.*"step_s": ([0-9.e+-]+).*/\1/p' | awk -v tokens=$(($1 * 1024)) '{printf "%.0f tokens/s\n", tokens / $1} END {exit NR == 0}'
+# dt_speed MODEL LENGTH MICRO_BATCH GLOBAL_BATCH: of the best step after the first ones; in those that are profiled, for how long the
+# GPU has nothing to do.
+dt_speed() {
+  seq 1 400000 >text && dt-shard-data --quiet --out shards text >/dev/null || return
+  dt-train --model "$1.json" --data shards --run run --device cuda --precision bf16 --sequence-length "$2" --micro-batch "$3" \
+    --global-batch "$4" --steps 14 --profile 12-14 --lr 1e-4 --save-every 0 --eval-batches 1 --peak-flops 989e12 2>said >&2 ||
+    { cat said >&2 && return 1; }
+  sed -nE 's/.*"kind":"train","step":([0-9]+),.*"tokens_per_s":([0-9.e+]+),"mfu":([0-9.e+-]+).*/\1 \2 \3/p' run/metrics.jsonl |
+    awk -v idle="$(sed -nE 's/.*the GPU between ([0-9.]+ %).*/\1/p' said | tail -n 1)" '$1 > 3 && $1 < 12 && $2 > best {best = $2; mfu = $3}
+      END {printf "%.0f tokens/s, MFU %.3f, the GPU idle %s\n", best, mfu, idle; exit !(best > 0)}'
 }
-export -f torch_speed
+
+# torch_speed MODEL LENGTH MICRO_BATCH MODE
+torch_speed() {
+  "$torch_python" "$here/torch/torch_step.py" --device cuda --model "$1.json" --length "$2" --batch "$3" --steps 10 --modes "$4" |
+    sed -nE 's/.*"step_s": ([0-9.e+-]+).*/\1/p' | awk -v tokens=$(($3 * $2)) '{printf "%.0f tokens/s\n", tokens / $1} END {exit NR == 0}'
+}
+export -f dt_speed torch_speed
+
+# speeds MODEL LENGTH GLOBAL_BATCH MICRO_BATCH...: dt's and PyTorch's, whose compiled model comes with the last alone.
+speeds() {
+  local model=$1 length=$2 global=$3 micro mode
+  for micro in "${@:4}"; do
+    check "dt-train $model bf16, T $length, micro-batch $micro of $global" "none" 90 bash -c "dt_speed $model $length $micro $global"
+    rm -rf "$work/run" "$work/shards"
+    for mode in eager-autocast compiled-autocast; do
+      if [[ -z $torch_python ]]; then
+        row "PyTorch $mode, $model, batch $micro" "none" "no python with torch that sees a GPU (TORCH_PYTHON)" skipped
+      elif [[ $mode == eager* || $micro == "${!#}" ]]; then
+        check "PyTorch $mode, $model, batch $micro" "none" 60 env LD_LIBRARY_PATH="$torch_library_path" bash -c "torch_speed $model $length $micro $mode"
+      fi
+    done
+  done
+}
 
 # A row for each kernel that waits for memory: what it moves a second, and which part of what a copy does. Then what launching takes.
 kernel_rates() {
@@ -240,22 +264,13 @@ kernel_rates() {
 }
 
 bench() {
-  local micro mode
   cd "$work" || return
   kernel_rates
   torch_python=$(find_torch)
   export torch_python
-  for micro in 4 16 32; do
-    check "dt-train gpt2-124m bf16, T 1024, micro-batch $micro of 32" "none" 60 bash -c "dt_speed $micro"
-    rm -rf "$work"/run-* "$work"/shards-*
-    for mode in eager-autocast compiled-autocast; do
-      if [[ -z $torch_python ]]; then
-        row "PyTorch $mode, gpt2-124m, batch $micro" "none" "no python with torch that sees a GPU (TORCH_PYTHON)" skipped
-      elif [[ $mode == eager* || $micro == 16 ]]; then
-        check "PyTorch $mode, gpt2-124m, batch $micro" "none" 60 env LD_LIBRARY_PATH="$torch_library_path" bash -c "torch_speed $micro $mode"
-      fi
-    done
-  done
+  write_models
+  speeds gpt2-124m 1024 32 4 16 32
+  speeds llama-1b 4096 16 2 4
 }
 
 table() {
