@@ -115,6 +115,17 @@ void Promotion::promote(const LocalCheckpoint& local) const {
   });
 }
 
+void Promotion::promote_newest(std::span<const LocalCheckpoint> newest_first) const {
+  for (const LocalCheckpoint& local : newest_first) {
+    try {
+      return promote(local);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::input) throw;
+      ranks_.console.warn("{}", error.what());
+    }
+  }
+}
+
 void Promotion::clear(std::int64_t newest_generation) const {
   remove([&](const LocalStore& store) { store.clear(newest_generation); });
 }

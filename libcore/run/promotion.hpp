@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ class Promotion {
   /// saved, under its name, whoever else starts meanwhile. A crash leaves the checkpoint or a hidden folder.
   /// Errors, on all ranks: input, where what a writer wrote is nowhere whole; environment.
   void promote(const LocalCheckpoint& local) const;
+  /// The same of the first of `newest_first` with which that succeeds: a save that was cut off is newer than
+  /// what was announced. Those before it are warned of. Errors, on all ranks: environment.
+  void promote_newest(std::span<const LocalCheckpoint> newest_first) const;
 
   /// Called by all ranks together: nothing of these generations is left on the nodes. What cannot be removed
   /// is warned of.

@@ -261,8 +261,8 @@ std::vector<Candidate> find_candidates(const plan::Settings& settings, const run
   return from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
 }
 
-/// The newest that nodes alone hold becomes a checkpoint like any other while all of them are asked: nodes
-/// whose ranks sit out may hold what the others lack. What cannot be brought in, the search passes over.
+/// The newest that nodes alone hold whole becomes a checkpoint like any other while all of them are asked:
+/// nodes whose ranks sit out may hold what the others lack. What cannot be brought in, the search passes over.
 void bring_in_local(const plan::Settings& settings, const comm::Ranks& ranks) {
   if (!settings.checkpoint_local || settings.resume == "never") return;
   const run::RunDirectory run(*settings.run);
@@ -271,14 +271,12 @@ void bring_in_local(const plan::Settings& settings, const comm::Ranks& ranks) {
     run.restore_replaced();
   });
   const run::Promotion promotion(ranks, settings.checkpoint_local, run);
-  const std::vector<Candidate> candidates = find_candidates(settings, run, promotion.survey(), ranks);
-  if (candidates.empty() || candidates.front().local.empty()) return;
-  try {
-    promotion.promote(run::parse_local_checkpoint(candidates.front().local));
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::input) throw;
-    ranks.console.warn("{}", error.what());
+  std::vector<run::LocalCheckpoint> newer_than_the_runs_own;
+  for (const Candidate& candidate : find_candidates(settings, run, promotion.survey(), ranks)) {
+    if (candidate.local.empty()) break;
+    newer_than_the_runs_own.push_back(run::parse_local_checkpoint(candidate.local));
   }
+  promotion.promote_newest(newer_than_the_runs_own);
 }
 
 /// What the nodes of ranks that sit out held before the run went on is of no use once it has ended in good

@@ -168,6 +168,25 @@ TEST_CASE("two neighbours lost are too many, and that is said") {
   CHECK(cluster.is_right(10));
 }
 
+TEST_CASE("where the newest was cut off while it was saved, the one before it is brought together") {
+  const Cluster cluster;
+  const std::vector<std::string> hosts = {"a", "b", "c", "d"};
+  cluster.save(hosts, {10});
+  for (const std::string& host : hosts) fs::rename(cluster.share(host, 10), cluster.folder / host);
+  cluster.save(hosts, {20});
+  for (const std::string& host : hosts) fs::rename(cluster.folder / host, cluster.share(host, 10));
+  fs::remove_all(cluster.disk("a"));  // rank 0's, which b had not yet
+  fs::remove(cluster.share("b", 20) / checkpoint::piece_file_name(0));
+  cluster.job(hosts, [&](const comm::Ranks& ranks, const std::string& host) {
+    const Promotion promotion(ranks, cluster.disk(host).string(), cluster.run, host);
+    const std::vector<LocalCheckpoint> found = promotion.find();
+    comm::together(ranks.world, [&] { REQUIRE(found.size() == 2); });
+    promotion.promote_newest(found);
+  });
+  CHECK(cluster.is_right(10));
+  CHECK(cluster.entries(cluster.run.checkpoints_path()) == 1);
+}
+
 TEST_CASE("where a share is damaged, another node's is taken; where both are, nothing appears") {
   const Cluster cluster;
   cluster.save({"a", "b", "c"}, {10});
