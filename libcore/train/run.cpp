@@ -262,7 +262,7 @@ std::vector<Candidate> find_candidates(const plan::Settings& settings, const run
 }
 
 /// The newest that nodes alone hold whole becomes a checkpoint like any other while all of them are asked:
-/// nodes whose ranks sit out may hold what the others lack. What cannot be brought in, the search passes over.
+/// nodes whose ranks sit out may hold what the others lack. The search passes over the rest.
 void bring_in_local(const plan::Settings& settings, const comm::Ranks& ranks) {
   if (!settings.checkpoint_local || settings.resume == "never") return;
   const run::RunDirectory run(*settings.run);
