@@ -118,6 +118,10 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
                                                               lse_BHT, gradients);
 }
 
+bool has_gradients_apart(Device device, DType dtype) {
+  return device != Device::host() && dtype_bytes(dtype) == 2;
+}
+
 std::string attention_library() {
   return gpu_kernels().attention_library();
 }

@@ -35,10 +35,15 @@ AttentionLayer::Saved AttentionLayer::saved(SavedMemory& memory, std::int64_t ba
                                             std::int64_t sequence) const {
   const std::int64_t rows = batch * sequence;
   Saved s;
-  s.qkv_RE = memory.take(dtype_, {rows, (query_heads_ + 2 * key_value_heads_) * head_dim_});
+  s.qkv_RE = s.dqkv_RE = memory.take(dtype_, {rows, packed_features()});
   s.y_RQ = memory.take(dtype_, {rows, query_heads_ * head_dim_});
   s.lse_BHT = memory.take(statistics_dtype(dtype_), {batch, query_heads_, sequence});
   return s;
+}
+
+Tensor AttentionLayer::take_gradient(Device device, SavedMemory& handover, std::int64_t rows) const {
+  const bool is_apart = !is_ring() && kernels::has_gradients_apart(device, dtype_);
+  return is_apart ? handover.take(dtype_, {rows, packed_features()}) : Tensor();
 }
 
 void AttentionLayer::forward(const Context& context, const MicroBatch& micro_batch,
@@ -72,16 +77,17 @@ void AttentionLayer::backward_input(const Context& context, const MicroBatch& mi
     RingAttention(seam_, heads, first_R)
         .backward(context, dheads_RQ, saved.qkv_RE, saved.y_RQ, saved.lse_BHT);
   else
-    kernels::attention_backward(context, heads, {first_R}, dheads_RQ, qkv, saved.y_RQ, saved.lse_BHT, {qkv});
-  rotate(context, micro_batch, true, saved.qkv_RE);
-  column_parallel_backward_input(context, seam_, saved.qkv_RE, w.qkv_weight_EC, dx_LC, {}, meanwhile);
+    kernels::attention_backward(context, heads, {first_R}, dheads_RQ, qkv, saved.y_RQ, saved.lse_BHT,
+                                {kernels::packed(heads, saved.dqkv_RE)});
+  rotate(context, micro_batch, true, saved.dqkv_RE);
+  column_parallel_backward_input(context, seam_, saved.dqkv_RE, w.qkv_weight_EC, dx_LC, {}, meanwhile);
 }
 
 void AttentionLayer::backward_weight(const Context& context, std::span<const Tensor> grads,
                                      ArrivingRows& x_RC, const Tensor& dy_RC, const Saved& saved) const {
   const Params g = params(grads);
   row_parallel_backward_weight(context, seam_, dy_RC, saved.y_RQ, g.output_weight_CQ, g.output_bias_C);
-  kernels::linear_backward_weight(context, saved.qkv_RE, x_RC.all(), g.qkv_weight_EC, g.qkv_bias_E);
+  kernels::linear_backward_weight(context, saved.dqkv_RE, x_RC.all(), g.qkv_weight_EC, g.qkv_bias_E);
 }
 
 AttentionLayer::Params AttentionLayer::params(std::span<const Tensor> tensors) const {

@@ -31,8 +31,9 @@ class AttentionLayer {
  public:
   /// E + Q elements a token, and H of statistics.
   struct Saved {
-    Tensor qkv_RE;  // rotated; backward_input puts its gradient in its place
-    Tensor y_RQ;    // of the heads
+    Tensor qkv_RE;   // rotated
+    Tensor dqkv_RE;  // in its place, unless the backward is given memory for it
+    Tensor y_RQ;     // of the heads
     Tensor lse_BHT;
   };
 
@@ -41,6 +42,8 @@ class AttentionLayer {
                  const Seam& seam);
   std::size_t num_params() const { return 4 + (qkv_bias_ ? 3 : 0) + (output_bias_ ? 1 : 0); }
   Saved saved(SavedMemory& memory, std::int64_t batch, std::int64_t sequence) const;
+  /// From what backward_input hands to backward_weight, for dqkv; absent where that lies over qkv.
+  Tensor take_gradient(Device device, SavedMemory& handover, std::int64_t rows) const;
   /// Of scratch memory, what keys and values take that go round.
   std::size_t ring_bytes(std::int64_t batch, std::int64_t sequence) const;
 
@@ -63,6 +66,7 @@ class AttentionLayer {
   /// from scratch.
   Tensor first_visible(const Context& context, const MicroBatch& micro_batch) const;
   bool is_ring() const { return seam_.share().context_size > 1; }
+  std::int64_t packed_features() const { return (query_heads_ + 2 * key_value_heads_) * head_dim_; }  // E
   kernels::AttentionShape shape(std::int64_t batch, std::int64_t sequence) const;
   void rotate(const Context& context, const MicroBatch& micro_batch, bool inverse,
               const Tensor& qkv_RE) const;

@@ -52,9 +52,10 @@ std::size_t BlockUnit::remade_bytes(std::int64_t batch, std::int64_t sequence) c
   return remade.used_bytes();
 }
 
-std::size_t BlockUnit::handover_bytes(std::int64_t batch, std::int64_t sequence) const {
+std::size_t BlockUnit::handover_bytes(Device device, std::int64_t batch, std::int64_t sequence) const {
   SavedMemory count;
   for (int layer = 0; divides_rows() && layer < 2; ++layer) count.take(dtype_, {batch * sequence, hidden_});
+  attention_.take_gradient(device, count, batch * sequence);
   return count.used_bytes() + (keeps_everything() ? 0 : remade_bytes(batch, sequence));
 }
 
@@ -207,12 +208,13 @@ BlockUnit::Saved BlockUnit::for_backward(const Context& context, std::span<std::
                                          std::span<std::byte> handover_memory, const MicroBatch& micro_batch,
                                          const Tensor& dy_LC) const {
   const std::int64_t B = micro_batch.batch, T = micro_batch.sequence;
-  DT_CHECK(saved_memory.data() && (handover_memory.data() || handover_bytes(B, T) == 0), "{}: no memory",
-           unit_.name);
+  DT_CHECK(saved_memory.data() && (handover_memory.data() || handover_bytes(context.device(), B, T) == 0),
+           "{}: no memory", unit_.name);
   SavedMemory kept(context.device(), saved_memory), handed(context.device(), handover_memory);
   Saved s = saved(kept, keeps_everything() ? kept : handed, B, T);
   s.mlp_dy_RC = divides_rows() ? handed.take(dtype_, {B * T, hidden_}) : dy_LC;
   s.attention_dy_RC = divides_rows() ? handed.take(dtype_, {B * T, hidden_}) : s.x1_LC;
+  if (const Tensor own = attention_.take_gradient(context.device(), handed, B * T)) s.attention.dqkv_RE = own;
   return s;
 }
 

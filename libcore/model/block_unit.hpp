@@ -23,8 +23,9 @@ class BlockUnit final : public Unit {
   /// statistics are of its rows.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
   /// What is made again: a token takes 2C + F elements where only matmuls are kept; and of divided rows the
-  /// gradients of the two layers' outputs, gathered: 2C. All gradients lie over what they are gradients of.
-  std::size_t handover_bytes(std::int64_t batch, std::int64_t sequence) const override;
+  /// gradients of the two layers' outputs, gathered: 2C. Gradients lie over what they are gradients of, but
+  /// for those of queries, keys and values where kernels are faster so: (H + 2K)·D.
+  std::size_t handover_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
 
   /// The gradients that flow within it; attention's sum of those of the queries; of divided rows what is
   /// gathered or not yet added up.

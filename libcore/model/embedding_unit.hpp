@@ -16,7 +16,7 @@ class EmbeddingUnit final : public Unit {
   DType output_dtype() const override { return dtype_; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
   std::size_t saved_bytes(std::int64_t, std::int64_t) const override { return 0; }
-  std::size_t handover_bytes(std::int64_t, std::int64_t) const override { return 0; }
+  std::size_t handover_bytes(Device, std::int64_t, std::int64_t) const override { return 0; }
   /// Of divided rows, all.
   std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
 

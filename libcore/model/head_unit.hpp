@@ -23,7 +23,7 @@ class HeadUnit final : public Unit {
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
   /// C elements a token: the gradient of the input.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
-  std::size_t handover_bytes(std::int64_t, std::int64_t) const override { return 0; }
+  std::size_t handover_bytes(Device, std::int64_t, std::int64_t) const override { return 0; }
   /// Of a chunk the logits, with rows as far apart as products on the device want them, and the norm's
   /// output, statistics and gradient; the same gathered, labels, and the sums that ranks exchange.
   std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;

@@ -61,7 +61,7 @@ class Unit {
   virtual DType output_dtype() const = 0;
   virtual Shape output_shape(std::int64_t batch, std::int64_t sequence) const = 0;
   virtual std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
-  virtual std::size_t handover_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
+  virtual std::size_t handover_bytes(Device device, std::int64_t batch, std::int64_t sequence) const = 0;
   /// Of the context's scratch memory that the unit's methods take at once on such a device, beside what
   /// kernels pack.
   virtual std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const = 0;

@@ -184,7 +184,8 @@ void Executor::backward_input(const Action& action) {
   const MicroBatch& micro_batch = activations_.micro_batch(action);
   const Tensor x = input(action), dy = output_gradient(action);
   Activations::Record& mine = activations_.of(action);
-  mine.handover = activations_.take(unit.handover_bytes(micro_batch.batch, micro_batch.sequence));
+  mine.handover =
+      activations_.take(unit.handover_bytes(context_.device(), micro_batch.batch, micro_batch.sequence));
   const Tensor dx = action.unit > 0 ? activations_.gradient_over_output(action.unit - 1, action) : Tensor();
   const bool needs_weights = unit.spec().kind != model::UnitKind::embedding;
   const auto w = needs_weights ? weights(action.unit) : std::span<const Tensor>();

@@ -32,7 +32,8 @@ std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) 
     bytes.push_back(
         {.output = shape.numel() * static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
          .saved = static_cast<std::int64_t>(unit->saved_bytes(plan.micro_batch, plan.local_length())),
-         .handover = static_cast<std::int64_t>(unit->handover_bytes(plan.micro_batch, plan.local_length()))});
+         .handover = static_cast<std::int64_t>(
+             unit->handover_bytes(plan.device, plan.micro_batch, plan.local_length()))});
   }
   return bytes;
 }

@@ -19,7 +19,7 @@ std::size_t attention_bytes(const Plan& plan) {
   return kernels::cuda::attention_scratch_bytes(
       {plan.micro_batch, plan.local_length() / chunks, plan.spec.query_heads / tp,
        std::max<std::int64_t>(1, plan.spec.key_value_heads / tp), plan.spec.head_dim},
-      plan.precision.compute);
+      plan.precision.compute, plan.layout.cp == 1);
 }
 
 /// What one kernel of a GPU takes, beside what its unit has: attention; a product's workspace, and where

@@ -358,11 +358,14 @@ TEST_CASE("a block hands its gradients over in what it saved, and beside that on
       const auto bytes = [&](Kept kept) {
         const auto units = make_units(Device::host(), s, table, dtype, kept);
         return std::pair<std::int64_t, std::int64_t>(units[1]->saved_bytes(B, T),
-                                                     units[1]->handover_bytes(B, T));
+                                                     units[1]->handover_bytes(Device::host(), B, T));
       };
       INFO(family << " element " << element);
       CHECK(bytes(Kept::everything) == std::pair(matmuls + remade, std::int64_t{0}));
       CHECK(bytes(Kept::matmuls) == std::pair(matmuls, remade));
+      const auto block = std::move(make_units(Device::host(), s, table, dtype)[1]);
+      const std::int64_t apart = dtype == DType::bf16 ? element * R * (H + 2 * K) * D : 0;
+      CHECK(static_cast<std::int64_t>(block->handover_bytes(Device::gpu(0), B, T)) == apart);
     }
   }
 }

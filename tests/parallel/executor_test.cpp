@@ -75,7 +75,7 @@ TEST_CASE("the walk of a list finds the memory that running it takes") {
       const std::int64_t output =
           unit->output_shape(1, 8).numel() * static_cast<std::int64_t>(dtype_bytes(unit->output_dtype()));
       bytes.push_back({output, static_cast<std::int64_t>(unit->saved_bytes(1, 8)),
-                       static_cast<std::int64_t>(unit->handover_bytes(1, 8))});
+                       static_cast<std::int64_t>(unit->handover_bytes(Device::host(), 1, 8))});
     }
     const auto held = static_cast<double>(most_held_bytes(list, bytes));
     const auto pool = static_cast<double>(rig.executor.activation_bytes());

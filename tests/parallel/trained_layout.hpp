@@ -267,7 +267,7 @@ inline void check_held(const Setting& setting, const Rank& rank) {
     bytes.push_back({.output = unit->output_shape(1, length).numel() *
                                static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
                      .saved = static_cast<std::int64_t>(unit->saved_bytes(1, length)),
-                     .handover = static_cast<std::int64_t>(unit->handover_bytes(1, length))});
+                     .handover = static_cast<std::int64_t>(unit->handover_bytes(Device::host(), 1, length))});
   }
   const auto held = static_cast<double>(most_held_bytes(rank.list(), bytes));
   const auto pool = static_cast<double>(rank.executor().activation_bytes());

@@ -1,4 +1,4 @@
-// The library writes 16-bit rows of its own: what goes elsewhere, or in fp32, waits in scratch memory. A
+// The library writes 16-bit rows: what is in fp32, added or lies over its inputs waits in scratch memory. A
 // backward pass that gives the same bits each time takes memory for a weight of each query and key, and so do
 // masks: as many sequences, or heads of one, are computed at a time as fit a bound, or one. No head knows of
 // another. Legend: as kernels/attention.hpp; S keys.
@@ -110,7 +110,22 @@ FusedAttention fused(const Context& context, const Cut& cut, const Slice& s, Mas
   return call;
 }
 
-/// Gradients in scratch memory go where they belong.
+/// The gradients are what the library writes, where it need not leave alone what is there.
+bool is_writable(DType dtype, const QueriesKeysValues& qkv, const AttentionGradients& gradients) {
+  const auto is_apart = [&](const Columns& to, const Columns& from) {
+    return to.rows_RS.dtype() == dtype && to.rows_RS.raw() != from.rows_RS.raw() && is_aligned(to);
+  };
+  const auto& [q, k, v] = gradients.to;
+  return !gradients.add_q && !gradients.add_kv && is_apart(q, qkv.q) && is_apart(k, qkv.k) &&
+         is_apart(v, qkv.v);
+}
+
+QueriesKeysValues gradients_in_scratch(const Context& context, DType dtype, const AttentionProblem& p) {
+  const Tensor dq_RQ = context.scratch().allocate(dtype, {p.B * p.Tq, p.H * p.D});
+  const Tensor dkv = context.scratch().allocate(dtype, {p.B * p.Tk, 2 * p.K * p.D});
+  return {{dq_RQ}, {dkv}, {dkv, p.K * p.D}};
+}
+/// They go where they belong.
 template <class T>
 void put_gradients(const Context& context, const AttentionProblem& p, const QueriesKeysValues& from,
                    const AttentionGradients& to) {
@@ -156,19 +171,18 @@ bool attention_backward_by_library(const Context& context, const AttentionShape&
   if (!mask || !is_askable(context, shape, qkv, y_RQ) || !is_aligned({dy_RQ})) return false;
   const DType dtype = qkv.q.rows_RS.dtype();
   const Arena::Scope scope(context.scratch());
-  const Tensor dq_RQ = context.scratch().allocate(dtype, {p.B * p.Tq, p.H * p.D});
-  const Tensor dkv = context.scratch().allocate(dtype, {p.B * p.Tk, 2 * p.K * p.D});
-  const QueriesKeysValues rounded{{dq_RQ}, {dkv}, {dkv, p.K * p.D}};
+  const bool in_place = is_writable(dtype, qkv, gradients);
+  const QueriesKeysValues written = in_place ? gradients.to : gradients_in_scratch(context, dtype, p);
   const Cut cut{shape};
   const std::int64_t bytes_of_group = p.H / p.K * square_bytes(p.Tq, p.Tk);  // of weights' gradients
   const bool is_done = for_slices(p, bytes_of_group, [&](const Slice& s) {
     const Arena::Scope scope_of_slice(context.scratch());
     return attend_backward(context, fused(context, cut, s, *mask, visibility, qkv, {y_RQ}, lse_BHT),
-                           {cut.of_queries({dy_RQ}, s), cut.all(rounded, s)});
+                           {cut.of_queries({dy_RQ}, s), cut.all(written, s)});
   });
-  if (!is_done) return false;
-  dtype == DType::bf16 ? put_gradients<BFloat16>(context, p, rounded, gradients)
-                       : put_gradients<Float16>(context, p, rounded, gradients);
+  if (!is_done || in_place) return is_done;
+  dtype == DType::bf16 ? put_gradients<BFloat16>(context, p, written, gradients)
+                       : put_gradients<Float16>(context, p, written, gradients);
   return true;
 }
 

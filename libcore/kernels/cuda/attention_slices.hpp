@@ -37,10 +37,10 @@ inline std::int64_t square_bytes(std::int64_t Tq, std::int64_t Tk) {
   return 2 * Tq * Tk;
 }
 
-/// Scratch memory of the backward pass in bytes, about, where Tk is Tq: gradients in rows of their own, and
-/// of a library's kernels the weights' gradients in whole tiles, the mask, sums of rows, and what query heads
-/// that share keys give these.
-inline std::size_t attention_scratch_bytes(const AttentionShape& s, DType dtype) {
+/// Scratch memory of the backward pass in bytes, about, where Tk is Tq: of a library's kernels the weights'
+/// gradients in whole tiles, the mask, sums of rows, what query heads that share keys give these, and, unless
+/// they are written where they belong (`in_place`), gradients in rows of their own.
+inline std::size_t attention_scratch_bytes(const AttentionShape& s, DType dtype, bool in_place) {
   const std::int64_t B = s.batch, H = s.query_heads, K = s.key_value_heads, T = s.sequence, D = s.head_dim;
   const auto sum = static_cast<std::int64_t>(dtype_bytes(statistics_dtype(dtype)));
   const std::int64_t own = B * T * H * (D + 1) * sum;
@@ -49,7 +49,7 @@ inline std::size_t attention_scratch_bytes(const AttentionShape& s, DType dtype)
   const std::int64_t heads = batches * groups * (H / K), tiles = (T + 127) / 128 * 128;
   const std::int64_t shared = K < H ? 2 * heads * T * D * 2 : 0;
   const std::int64_t library = heads * (square_bytes(tiles, tiles) + T * sum) + shared +
-                               batches * square_bytes(T, T) + B * T * (H + 2 * K) * D * 2;
+                               batches * square_bytes(T, T) + (in_place ? 0 : B * T * (H + 2 * K) * D * 2);
   const std::int64_t masks =
       together(B, K, 1 + square_bytes(T, T) / K).batches * square_bytes(T, T);  // forward
   return static_cast<std::size_t>(std::max({own, library, masks}));

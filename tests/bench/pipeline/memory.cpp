@@ -24,10 +24,11 @@ struct Found {
 double walked(const Rank& rank, std::int64_t sequence) {
   std::vector<parallel::UnitBytes> bytes;
   for (const auto& unit : rank.units()) {
-    bytes.push_back({.output = unit->output_shape(1, sequence).numel() *
-                               static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
-                     .saved = static_cast<std::int64_t>(unit->saved_bytes(1, sequence)),
-                     .handover = static_cast<std::int64_t>(unit->handover_bytes(1, sequence))});
+    bytes.push_back(
+        {.output = unit->output_shape(1, sequence).numel() *
+                   static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
+         .saved = static_cast<std::int64_t>(unit->saved_bytes(1, sequence)),
+         .handover = static_cast<std::int64_t>(unit->handover_bytes(Device::host(), 1, sequence))});
   }
   return static_cast<double>(parallel::most_held_bytes(rank.list(), bytes));
 }
