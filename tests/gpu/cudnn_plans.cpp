@@ -52,10 +52,15 @@ FusedProblem problem(DType dtype, Mask mask, std::int64_t B, std::int64_t H, std
           .y_stride = H * D};
 }
 
+/// With gradients in rows of their own.
 FusedProblem backward_of(FusedProblem p) {
   p.is_backward = true;
   p.dy_stride = p.y_stride;
   p.gradient_strides = {p.H * p.D, 2 * p.K * p.D, 2 * p.K * p.D};
+  return p;
+}
+FusedProblem with_packed_gradients(FusedProblem p) {
+  p.gradient_strides = p.strides;
   return p;
 }
 
@@ -90,7 +95,8 @@ int main() {
   bool has_all = true;
   for (const Kind& kind : kinds)
     for (const FusedProblem& forward : problems)
-      for (const FusedProblem& p : {forward, backward_of(forward)}) {
+      for (const FusedProblem& p :
+           {forward, backward_of(forward), with_packed_gradients(backward_of(forward))}) {
         const std::string why = refusal(kind, p);
         has_all = has_all && why.empty();
         std::cout << fmt::format("{} on {}: {}, mask {}, {} sequences of {}, {}/{} heads of {}{}: {}\n",
