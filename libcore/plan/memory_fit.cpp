@@ -133,6 +133,14 @@ std::uint64_t usable_gpu_bytes(const Plan& plan) {
   return plan.launch.gpu_free_bytes - std::min<std::uint64_t>(plan.launch.gpu_free_bytes, margin);
 }
 
+std::string describe_gpu_memory(const Plan& plan) {
+  const std::uint64_t before = plan.launch.gpu_free_bytes, now = accelerator().free_bytes(plan.device);
+  const std::uint64_t taken = before - std::min(before, now), estimate = gpu_memory_bytes(plan);
+  return fmt::format("{} of {}'s memory were taken, {} were estimated ({:.3f} of it)", format_bytes(taken),
+                     plan.device.to_string(), format_bytes(estimate),
+                     static_cast<double>(estimate) / static_cast<double>(std::max<std::uint64_t>(taken, 1)));
+}
+
 std::string nearest_that_fit(const Settings& settings, const Plan& plan, const Replan& replan,
                              const std::function<std::uint64_t(const Plan&)>& needed_bytes,
                              std::uint64_t host_bytes) {

@@ -15,6 +15,9 @@ using Replan = std::function<Plan(const Settings&)>;
 /// Of the plan's GPU what was free at the start, less what drivers and libraries take.
 std::uint64_t usable_gpu_bytes(const Plan& plan);
 
+/// Of the plan's GPU what has been taken since the start, by whomever, and what was estimated of this job.
+std::string describe_gpu_memory(const Plan& plan);
+
 /// Options that would bring what a host, or a GPU, needs within its memory, each the least of its kind: more
 /// computed again, sequence parallelism, a higher stage of ZeRO, a longer pipeline, layers or sequences
 /// divided among more ranks, or, where none of these will do alone, a longer pipeline and ZeRO together.

@@ -7,6 +7,7 @@
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 #include "kernels/linear.hpp"
+#include "plan/memory_fit.hpp"
 #include "plan/unit_times_file.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/checkpoint_header.hpp"
@@ -269,6 +270,7 @@ void Trainer::stop(const char* reason) {
     reporter_.close();
   });
   record_unit_times();
+  if (plan_.device != Device::host()) ranks_.console.info("{}", plan::describe_gpu_memory(plan_));
   comm::together(ranks_.world, [&] {
     if (output_failure_) std::rethrow_exception(output_failure_);
   });

@@ -83,7 +83,10 @@ class TestDevice final : public Accelerator {
     }
     return gpus;
   }
-  std::size_t free_bytes(Device) override { return memory_bytes; }
+  std::size_t free_bytes(Device) override {
+    const Lock lock(mutex_);
+    return memory_bytes - std::min(memory_bytes, static_cast<std::size_t>(counts_.bytes));
+  }
   void select(Device) override {}
   void set_time_limit(double seconds) override { limit_.set(seconds); }
 

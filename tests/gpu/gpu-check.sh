@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # gpu-check.sh [SECTION...]: what dt promises of GPUs, tried on this machine's first one in less than nine minutes, without network.
-# Sections, all by default: kernels sanitizer training layouts checkpoints nccl bench. Ends with a table; exit status 1 if a check failed.
+# Sections, all by default: kernels sanitizer training layouts checkpoints nccl bench saving. Ends with a table; exit status 1 if a check
+# failed.
 # What is not there (a GPU, compute-sanitizer, a python with torch) is skipped, and said. TORCH_PYTHON names a python that has torch;
 # DT_GPU_CHECK_LOGS a folder for what the checks printed (default: gpu-check-logs in the working directory).
 set -uo pipefail
@@ -8,7 +9,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "${DT_GPU_CHECK_LOGS:=gpu-check-logs}" || exit 1
 logs=$(cd "$DT_GPU_CHECK_LOGS" && pwd)
 rm -f "$logs"/[0-9][0-9][0-9]*.{log,row}
-all_sections=(kernels sanitizer training layouts checkpoints nccl bench)
+all_sections=(kernels sanitizer training layouts checkpoints nccl bench saving)
 overall_s=530 # for all of it
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-check-XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -135,7 +136,7 @@ export -f one_case each_case
 kernels() {
   local program
   for program in "$here"/bin/gpu_*; do
-    [[ $program != */gpu_bytes ]] || continue # measured by bench
+    [[ $program != */gpu_rates ]] || continue # measured by bench
     if [[ $program == */gpu_kernels ]]; then
       start_check "tests: gpu_kernels" "all pass" 150 bash -c 'each_case 140 all env'
     else
@@ -184,6 +185,17 @@ has_library() {
   return 1
 }
 
+# cost_of_order RANKS: times of dt's order over those of NCCL's own.
+cost_of_order() {
+  # shellcheck source=/dev/null
+  source "$DT_TESTS/cmd/nccl_layouts.sh"
+  need_nccl "$1"
+  mpi "$1" dt-allreduce-bench --device cuda --backend dt,nccl -b 1Mi -e 256Mi -f 16 --json --quiet >rows || return
+  sed -nE 's/.*"backend":"([a-z]+)","size":([0-9]+),.*"out_of_place":\{"time_us":([0-9.e+]+).*/\1 \2 \3/p' rows |
+    awk '$1 == "dt" {dt[$2] = $3} $1 == "nccl" && dt[$2] {printf "%d MiB %.2f; ", $2 / 2^20, dt[$2] / $3; found = 1} END {print "dt ÷ NCCL"; exit !found}'
+}
+export -f cost_of_order
+
 # Ranks as threads and as processes, each on a GPU; on one GPU several where NCCL is 2.30 or newer. Alone, the section tries more faults.
 nccl() {
   export NCCL_MULTI_RANK_GPU_ENABLE=${NCCL_MULTI_RANK_GPU_ENABLE:-1}
@@ -197,6 +209,9 @@ nccl() {
   check "measuring ranks over NCCL" "right results" 60 "$here/bin/gpu_bench" '[nccl]'
   check "layouts over NCCL" "the bits of messages" 120 bash -c 'case_of dt-train/nccl.sh'
   check "$faults ranks killed, $faults hung" "10 s; deadline + 10 s; named" 300 bash -c "case_of dt-train/nccl_faults.sh $faults $faults"
+  for ((ranks = 2; ranks <= 4; ++ranks)); do
+    check "all-reduce of $ranks ranks of one GPU, dt's order beside NCCL's" "none: nothing of links" 60 bash -c "cost_of_order $ranks"
+  done
   check "dt-allreduce-bench beside a plain loop over NCCL" "ratio 1.03 at most" 120 "$here/bin/gpu_bench" '[.nccl-overhead]'
 }
 
@@ -218,6 +233,9 @@ write_models() {
     "num_key_value_heads":4,"max_position_embeddings":4096}' >llama-1b.json
 }
 
+# said PATTERN: of dt-train's messages, with sed.
+said() { sed -nE "$1" said | tail -n 1; }
+
 # dt_speed MODEL LENGTH MICRO_BATCH GLOBAL_BATCH: of the best step after the first ones; in those that are profiled, for how long the
 # GPU has nothing to do.
 dt_speed() {
@@ -226,8 +244,9 @@ dt_speed() {
     --global-batch "$4" --steps 14 --profile 12-14 --lr 1e-4 --save-every 0 --eval-batches 1 --peak-flops 989e12 2>said >&2 ||
     { cat said >&2 && return 1; }
   sed -nE 's/.*"kind":"train","step":([0-9]+),.*"tokens_per_s":([0-9.e+]+),"mfu":([0-9.e+-]+).*/\1 \2 \3/p' run/metrics.jsonl |
-    awk -v idle="$(sed -nE 's/.*the GPU between ([0-9.]+ %).*/\1/p' said | tail -n 1)" '$1 > 3 && $1 < 12 && $2 > best {best = $2; mfu = $3}
-      END {printf "%.0f tokens/s, MFU %.3f, the GPU idle %s\n", best, mfu, idle; exit !(best > 0)}'
+    awk -v idle="$(said 's/.*the GPU between ([0-9.]+ %).*/\1/p')" -v memory="$(said 's/.*were estimated \(([0-9.]+) of it\)/\1/p')" \
+      '$1 > 3 && $1 < 12 && $2 > best {best = $2; mfu = $3}
+      END {printf "%.0f tokens/s, MFU %.3f, the GPU idle %s, memory estimated ÷ taken %s\n", best, mfu, idle, memory; exit !(best > 0)}'
 }
 
 # torch_speed MODEL LENGTH MICRO_BATCH MODE
@@ -235,7 +254,7 @@ torch_speed() {
   "$torch_python" "$here/torch/torch_step.py" --device cuda --model "$1.json" --length "$2" --batch "$3" --steps 10 --modes "$4" |
     sed -nE 's/.*"step_s": ([0-9.e+-]+).*/\1/p' | awk -v tokens=$(($3 * $2)) '{printf "%.0f tokens/s\n", tokens / $1} END {exit NR == 0}'
 }
-export -f dt_speed torch_speed
+export -f said dt_speed torch_speed
 
 # speeds MODEL LENGTH GLOBAL_BATCH MICRO_BATCH...: dt's and PyTorch's, whose compiled model comes with the last alone.
 speeds() {
@@ -256,7 +275,7 @@ speeds() {
 # A row for each kernel that waits for memory: what it moves a second, and which part of what a copy does. Then what launching takes.
 kernel_rates() {
   local what measured
-  if ! bounded 60 "$here/bin/gpu_bytes" >rates 2>&1; then
+  if ! bounded 60 "$here/bin/gpu_rates" >rates 2>&1; then
     row "bytes that kernels move" "none" "$(last_words rates)" FAIL
     return
   fi
@@ -271,6 +290,31 @@ bench() {
   write_models
   speeds gpt2-124m 1024 32 4 16 32
   speeds llama-1b 4096 16 2 4
+}
+
+# What steps of GPT-2 1.5B take while its state is saved, over what they take otherwise; and for how long they stop for it.
+save_beside_steps() {
+  echo '{"model_type":"gpt2","vocab_size":50257,"n_embd":1600,"n_layer":48,"n_head":25,"n_positions":1024}' >gpt2-1.5b.json
+  seq 1 400000 >text && dt-shard-data --quiet --out shards text >/dev/null || return
+  dt-train --model gpt2-1.5b.json --data shards --run run --device cuda --precision bf16 --sequence-length 1024 --micro-batch 4 \
+    --global-batch 16 --steps 60 --save-every 30 --lr 1e-4 --eval-batches 1 --keep-last 1 --quiet >/dev/null || return
+  values() { sed -nE "s/.*\"kind\":\"$1\",\"step\":([0-9]+),.*\"$2\":([0-9.e-]+).*/\1 \2/p" run/metrics.jsonl; }
+  local saved
+  saved=$(values checkpoint write_s | head -n 1)
+  values train step_s | awk -v began="${saved% *}" -v took="${saved#* }" -v stalled="$(values checkpoint stall_s | head -n 1)" '
+    $1 > 3 && $1 <= began {before += $2; ++before_count}
+    $1 > began && since < took {since += $2; ++during}
+    END {
+      sub(/.* /, "", stalled)
+      if (!during || !before_count) exit 1
+      printf "%.3f over %d steps, stalled for %.0f ms, saved in %.1f s\n", since / during / (before / before_count), during, 1e3 * stalled, took
+    }'
+}
+export -f save_beside_steps
+
+saving() {
+  cd "$work" || return
+  check "steps of GPT-2 1.5B while saved ÷ otherwise" "1.05, stalled for 20 ms at most" 300 bash -c save_beside_steps
 }
 
 table() {

@@ -286,7 +286,7 @@ HWY_INLINE void for_lanes(std::int64_t count, Body body) {
 /// is computed.
 template <class Lanes, class T>
 HWY_INLINE void fetch_ahead(Lanes, const T* p) {
-  __builtin_prefetch(reinterpret_cast<const char*>(p) + 2048, 0, 2);
+  __builtin_prefetch(reinterpret_cast<const char*>(p) + 2048, 0, 3);
 }
 template <class T>
 HWY_INLINE void fetch_ahead(OneOfTwo, const T* p) {

@@ -17,12 +17,13 @@ expect_estimate() {
   arguments "$1" --model "$3.json" --device cuda --steps 2 --sequence-length 128 --global-batch 4 --micro-batch 2 --save-every 0 "${@:4}"
   DT_TEST_DEVICE_COUNTS=$PWD/counts mpi "$2" dt-train-on-test-device "${train_args[@]}" --dry-run --json >plan.json 2>/dev/null || fail "$1"
   rm -f counts*
-  DT_TEST_DEVICE_COUNTS=$PWD/counts mpi "$2" dt-train-on-test-device "${train_args[@]}" --quiet >/dev/null || fail "$1"
+  DT_TEST_DEVICE_COUNTS=$PWD/counts mpi "$2" dt-train-on-test-device "${train_args[@]}" >/dev/null 2>said || fail "$1"
   estimate=$(($(json_value plan.json gpu_memory_bytes) - workspace))
   most=$(($(sed -E 's/.*allocations, ([0-9]+) bytes.*/\1/' counts* | sort -n | tail -1) - workspace))
   echo "$1: estimate $estimate, most $most"
   awk -v e="$estimate" -v m="$most" -v l="$least" 'BEGIN { exit !(e >= l * m && e <= 1.1 * m) }' ||
     fail "$1: $estimate bytes were to be allocated, and $most were"
+  [[ $2 != 1 ]] || expect_match said "of cuda:0's memory were taken, .* were estimated \((0\.9[5-9]|1\.0)[0-9]* of it\)"
 }
 
 least=0.95

@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <map>
 #include <mutex>
-#include <unordered_map>
 
 #include "base/error.hpp"
 #include "kernels/cuda/cudnn/front_end.cuh"
@@ -26,7 +25,6 @@ namespace {
 
 namespace fe = cudnn_frontend;
 using Graph = fe::graph::Graph;
-using Pointers = std::unordered_map<std::int64_t, void*>;
 
 /// It stays loaded: a library that a driver knows of is not taken away.
 bool is_loaded() {
@@ -110,26 +108,6 @@ bool execute(const Context& context, const FusedProblem& problem, WorkKey key, P
     });
     return true;
   });
-}
-
-void* address(const Columns& columns) {
-  return columns.rows_RS.raw() +
-         static_cast<std::size_t>(columns.first) * dtype_bytes(columns.rows_RS.dtype());
-}
-
-Pointers operands(const FusedAttention& attention) {
-  return {{id(Operand::q), address(attention.qkv.q)},  {id(Operand::k), address(attention.qkv.k)},
-          {id(Operand::v), address(attention.qkv.v)},  {id(Operand::y), address(attention.y)},
-          {id(Operand::lse), attention.lse_BHT.raw()}, {id(Operand::added), attention.added_BTT.raw()}};
-}
-
-Pointers operands(const FusedAttention& attention, const FusedAttentionGradients& gradients) {
-  Pointers pointers = operands(attention);
-  pointers.insert({{id(Operand::dy), address(gradients.dy)},
-                   {id(Operand::dq), address(gradients.to.q)},
-                   {id(Operand::dk), address(gradients.to.k)},
-                   {id(Operand::dv), address(gradients.to.v)}});
-  return pointers;
 }
 
 }  // namespace

@@ -19,6 +19,11 @@ FusedProblem::Strides strides_of(const QueriesKeysValues& qkv) {
   return {qkv.q.rows_RS.dim(1), qkv.k.rows_RS.dim(1), qkv.v.rows_RS.dim(1)};
 }
 
+void* address(const Columns& columns) {
+  return columns.rows_RS.raw() +
+         static_cast<std::size_t>(columns.first) * dtype_bytes(columns.rows_RS.dtype());
+}
+
 constexpr std::int64_t lse_alignment = 4;  // some heads' of all may begin at any element
 
 /// A head's rows, of B sequences of `rows` rows: as cuDNN orders dimensions.
@@ -44,9 +49,9 @@ class GraphBuilder {
     lse->set_dim(lse_dimensions()).set_stride(lse_strides()).set_alignment(lse_alignment);
   }
 
-  void add_backward() {
+  void add_backward(bool repeats_bits) {
     auto options = fe::graph::SDPA_backward_attributes().set_name("attention_backward");
-    options.set_deterministic_algorithm(true);
+    options.set_deterministic_algorithm(repeats_bits);
     set_mask(options);
     const auto [q, k, v] = queries_keys_values();
     const TensorPointer y = input(Operand::y, outputs());
@@ -126,19 +131,34 @@ FusedProblem problem_of(const FusedAttention& attention, const FusedAttentionGra
   return problem;
 }
 
-std::shared_ptr<fe::graph::Graph> graph_of(const FusedProblem& problem, int capability) {
+Pointers operands(const FusedAttention& attention) {
+  return {{id(Operand::q), address(attention.qkv.q)},  {id(Operand::k), address(attention.qkv.k)},
+          {id(Operand::v), address(attention.qkv.v)},  {id(Operand::y), address(attention.y)},
+          {id(Operand::lse), attention.lse_BHT.raw()}, {id(Operand::added), attention.added_BTT.raw()}};
+}
+
+Pointers operands(const FusedAttention& attention, const FusedAttentionGradients& gradients) {
+  Pointers pointers = operands(attention);
+  pointers.insert({{id(Operand::dy), address(gradients.dy)},
+                   {id(Operand::dq), address(gradients.to.q)},
+                   {id(Operand::dk), address(gradients.to.k)},
+                   {id(Operand::dv), address(gradients.to.v)}});
+  return pointers;
+}
+
+std::shared_ptr<fe::graph::Graph> graph_of(const FusedProblem& problem, int capability, bool repeats_bits) {
   auto graph = std::make_shared<fe::graph::Graph>();
   graph->set_sm_version(capability);
   GraphBuilder builder(problem, *graph);
-  problem.is_backward ? builder.add_backward() : builder.add_forward();
+  problem.is_backward ? builder.add_backward(repeats_bits) : builder.add_forward();
   return graph;
 }
 
-std::string why_unplanned(fe::graph::Graph& graph, cudnnContext* state) {
+std::string why_unplanned(fe::graph::Graph& graph, cudnnContext* state, bool repeats_bits) {
   fe::error_t error = graph.validate();
   if (error.is_good()) error = graph.build_operation_graph(state);
   if (error.is_good()) error = graph.create_execution_plans({fe::HeurMode_t::A});
-  graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+  if (repeats_bits) graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
   if (error.is_good()) error = graph.check_support();
   if (error.is_good()) error = graph.build_plans(fe::BuildPlanPolicy_t::HEURISTICS_CHOICE);
   return error.is_good() ? "" : error.get_message();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "base/dtype.hpp"
 #include "kernels/cuda/fused_attention.hpp"
@@ -44,11 +45,18 @@ inline std::int64_t id(Operand operand) {
   return static_cast<std::int64_t>(operand);
 }
 
-/// `capability` is the GPU's, ten times its major number and the minor.
-std::shared_ptr<cudnn_frontend::graph::Graph> graph_of(const FusedProblem& problem, int capability);
+/// Where they lie.
+using Pointers = std::unordered_map<std::int64_t, void*>;
+Pointers operands(const FusedAttention& attention);
+Pointers operands(const FusedAttention& attention, const FusedAttentionGradients& gradients);
+
+/// `capability` is the GPU's, ten times its major number and the minor. What need not repeat its bits is what
+/// others are compared with, as in the next.
+std::shared_ptr<cudnn_frontend::graph::Graph> graph_of(const FusedProblem& problem, int capability,
+                                                       bool repeats_bits = true);
 
 /// Has cuDNN make a kernel for a graph, on the device of its state or, without one, of the graph's own. Empty
 /// where it did; else what it says.
-std::string why_unplanned(cudnn_frontend::graph::Graph& graph, cudnnContext* state);
+std::string why_unplanned(cudnn_frontend::graph::Graph& graph, cudnnContext* state, bool repeats_bits = true);
 
 }  // namespace dt::kernels::cuda

@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <array>
+
+#include "gpu/comparisons.hpp"
+#include "kernels/cuda/cublas_lt/description.cuh"
+#include "kernels/cuda/on_stream.hpp"
+
+namespace dt::test_device {
+
+namespace {
+
+using namespace kernels::cuda::cublas_lt;
+using kernels::cuda::Product;
+
+constexpr int most_algorithms = 64;
+
+using Found = std::array<cublasLtMatmulHeuristicResult_t, most_algorithms>;
+
+int find(Device device, const Description& d, Found& found) {
+  cublasLtMatmulPreference_t made = nullptr;
+  check(device, "cublasLtMatmulPreferenceCreate", library().cublasLtMatmulPreferenceCreate(&made));
+  const std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroy<&Library::cublasLtMatmulPreferenceDestroy>>
+      preference(made);
+  constexpr std::uint64_t workspace_bytes = kernels::cuda::most_workspace_bytes;
+  check(device, "cublasLtMatmulPreferenceSetAttribute",
+        library().cublasLtMatmulPreferenceSetAttribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                       &workspace_bytes, sizeof workspace_bytes));
+  int count = 0;
+  const cublasStatus_t status = library().cublasLtMatmulAlgoGetHeuristic(
+      handle_of(device), d.operation.get(), d.right.get(), d.left.get(), d.output.get(), d.output.get(), made,
+      most_algorithms, found.data(), &count);
+  return status == CUBLAS_STATUS_SUCCESS ? count : 0;
+}
+
+}  // namespace
+
+std::optional<Fastest> fastest_of_cublas_lt(const Measure& measure, const Product& product) {
+  const Context& context = measure.context();
+  const kernels::cuda::OnStream at(context);
+  at.use("cublasLtMatmul");
+  const Description d(at.device, context.arithmetic(), product);
+  Found found{};
+  Fastest fastest;
+  const Arena::Scope scope(context.scratch());
+  const Tensor workspace =
+      context.scratch().allocate(DType::u8, {static_cast<std::int64_t>(kernels::cuda::most_workspace_bytes)});
+  const float alpha = 1, beta = product.added_MN ? 1 : 0;
+  const int count = find(at.device, d, found);
+  for (int i = 0; i < count; ++i) {
+    const cublasLtMatmulHeuristicResult_t& way = found.at(static_cast<std::size_t>(i));
+    cublasStatus_t status = way.state;
+    const auto run = [&] {
+      if (status != CUBLAS_STATUS_SUCCESS) return;
+      status = library().cublasLtMatmul(handle_of(at.device), d.operation.get(), &alpha,
+                                        product.right.stored.raw(), d.right.get(), product.left.stored.raw(),
+                                        d.left.get(), &beta,
+                                        (product.added_MN ? product.added_MN : product.output_MN).raw(),
+                                        d.output.get(), product.output_MN.raw(), d.output.get(), &way.algo,
+                                        workspace.raw(), way.workspaceSize, at.native());
+    };
+    const double seconds = measure.seconds(run);
+    if (status != CUBLAS_STATUS_SUCCESS) continue;  // named, and not there
+    fastest.seconds = fastest.ways == 0 ? seconds : std::min(fastest.seconds, seconds);
+    ++fastest.ways;
+  }
+  return fastest.ways > 0 ? std::optional(fastest) : std::nullopt;
+}
+
+}  // namespace dt::test_device

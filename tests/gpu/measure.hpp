@@ -1,0 +1,50 @@
+#pragma once
+// What takes how long on a GPU.
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/host.hpp"
+#include "kernels/elementwise.hpp"
+#include "tensor/buffer.hpp"
+#include "tensor/context.hpp"
+
+namespace dt::test_device {
+
+/// The tensors of what is measured, until they are cleared, and its time. References must outlive it.
+class Measure {
+ public:
+  /// `times` of each deed, one after the other.
+  Measure(const Context& context, int times) : context_(context), times_(times) {}
+
+  /// Of ones; integers are zeros.
+  Tensor tensor(Shape shape, DType dtype = DType::bf16) {
+    const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype);
+    const Tensor made(memory_.emplace_back(context_.device(), bytes), dtype, std::move(shape));
+    if (dtype == DType::i32)
+      kernels::zero(context_, made);
+    else
+      kernels::fill(context_, 1, made);
+    return made;
+  }
+  void clear() { memory_.clear(); }
+
+  /// Of one, in seconds, after a first that is not counted.
+  double seconds(const std::function<void()>& run) const {
+    run();
+    context_.finish();
+    const double before_s = monotonic_s();
+    for (int i = 0; i < times_; ++i) run();
+    context_.finish();
+    return (monotonic_s() - before_s) / times_;
+  }
+  const Context& context() const { return context_; }
+
+ private:
+  const Context& context_;
+  int times_;
+  std::vector<Buffer> memory_;
+};
+
+}  // namespace dt::test_device
