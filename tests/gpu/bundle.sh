@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # bundle.sh BUILD OUT: a folder that runs wherever it is put, on a machine with a GPU and glibc as new as here, and OUT.tar.xz of it: the
 # tools, the tests that compute on GPUs, the tools' cases, golden data, and the shared libraries that a bare machine lacks. BUILD has tests and CUDA.
+# DT_SHAKESPEARE names a text that one of them trains on, which is not part of the project.
 set -euo pipefail
 build=${1:?usage: bundle.sh BUILD OUT} out=${2:?usage: bundle.sh BUILD OUT}
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -22,6 +23,7 @@ plugins=$(ompi_info --path pkglibdir --parsable | cut -d : -f 3)
 find "$plugins" -name 'mca_*.so' | grep -vE '_(ofi|ucx|usnic|openib|psm2?|monitoring|portals4)\.so$' | xargs cp -t "$out/mpi/plugins"
 programs+=("$out"/mpi/orte* "$out"/mpi/plugins/*)
 cp -r "$tests/cmd" "$tests/golden" "$out/tests"
+if [[ -f ${DT_SHAKESPEARE:-} ]]; then cp "$DT_SHAKESPEARE" "$out/tests/tinyshakespeare.txt"; fi
 cp "$tests"/bench/table/torch_{models,step}.py "$out/torch"
 install -m 755 "$tests/gpu/gpu-check.sh" "$out"
 

@@ -161,7 +161,9 @@ sanitizer() {
 }
 
 training() {
+  export DT_SHAKESPEARE=${DT_SHAKESPEARE:-$DT_TESTS/tinyshakespeare.txt}
   check "training as on the CPU, twice the same bits" "fp32 1e-5, fp64 1e-12, 16 bits 2e-3" 120 bash -c 'case_of dt-train/trains_on_device.sh'
+  check "tiny Shakespeare in fp32, bf16, fp16" "within 0.02 of fp32's loss" 200 bash "$DT_TESTS/cmd/dt-train/long_shakespeare.sh"
 }
 
 layouts() {

@@ -177,7 +177,8 @@ class Flight {
       if (u + 1 < num_units() && is_apart) grads_[u] = OwnedTensor(unit.output_dtype(), shape, device());
       if (u + 1 < num_units() && !is_apart) grads_[u].tensor = outputs_[u].tensor;
       saved_.emplace_back(device(), unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
-      handovers_.emplace_back(device(), unit.handover_bytes(device(), micro_batch.batch, micro_batch.sequence));
+      handovers_.emplace_back(device(),
+                              unit.handover_bytes(device(), micro_batch.batch, micro_batch.sequence));
       for (const Buffer* memory : {&outputs_[u].buffer, &grads_[u].buffer, &saved_[u], &handovers_[u]})
         fill_with_nan(*memory);
     }
