@@ -35,7 +35,7 @@ expect_exit 0 "$bundle/gpu-check.sh"
 for section in kernels sanitizer training layouts checkpoints nccl bench; do
   expect_match stdout "^$section +skipped +[^ ].*"
 done
-expect_match stdout '^0 ok, 0 FAIL, 7 skipped'
+expect_match stdout '^0 ok, 0 FAIL, 8 skipped'
 expect_exit 0 "$bundle/gpu-check.sh" bench layouts
 expect_match stdout '^0 ok, 0 FAIL, 2 skipped'
 expect_exit 2 "$bundle/gpu-check.sh" kernel
