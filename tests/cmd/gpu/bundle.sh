@@ -32,7 +32,7 @@ expect_exit 0 run_ranks "${hide[@]}"
 expect_match stdout '^# .*3 ranks'
 
 expect_exit 0 "$bundle/gpu-check.sh"
-for section in kernels sanitizer training layouts checkpoints nccl bench; do
+for section in kernels sanitizer training layouts checkpoints nccl bench saving; do
   expect_match stdout "^$section +skipped +[^ ].*"
 done
 expect_match stdout '^0 ok, 0 FAIL, 8 skipped'
