@@ -59,24 +59,12 @@ struct Product {
   V power, rest;
 };
 
-/// The same exponentials times a factor.
-template <class Exponential>
-struct Times {
-  Exponential exponential_of;
-  V factor;
-  HWY_INLINE Product operator()(V x) const {
-    const auto [power, rest] = exponential_of(x);
-    return {power, hn::Mul(rest, factor)};
-  }
-};
-
 /// For any x ≤ shift, or not much above it.
 struct FromHighest {
   double shift;
   V highest;
   explicit FromHighest(float h) : shift(double{h}), highest(hn::Set(floats, h)) {}
   HWY_INLINE Product operator()(V x) const { return {exponential(hn::Sub(x, highest)), hn::Set(floats, 1)}; }
-  Times<FromHighest> times(float by) const { return {*this, hn::Set(floats, by)}; }
 };
 
 // In half as many operations, for a shift anywhere near x: what lies 87 or more above it comes out huge or
@@ -127,13 +115,6 @@ struct Quick {
     const V power = hn::Set(floats, is_far ? 1 : static_cast<float>(std::exp2(-exponent)));
     low = hn::Mul(hn::LoadU(floats, table.data()), power);
     high = hn::Mul(hn::LoadU(floats, table.data() + 16), power);
-  }
-  /// Where there is a table, the factor goes into it.
-  Quick times(float by) const {
-    Quick result = *this;
-    result.low = hn::Mul(low, hn::Set(floats, by));
-    result.high = hn::Mul(high, hn::Set(floats, by));
-    return result;
   }
 
   HWY_INLINE Product operator()(V x) const {
@@ -189,7 +170,6 @@ struct Quick {
     const V power = hn::BitCast(floats, hn::ShiftLeft<23>(hn::BitCast(integers, shifted)));
     return {power, hn::MulAdd(r, p, c(1))};
   }
-  Times<Quick> times(float by) const { return {*this, hn::Set(floats, by)}; }
 };
 
 #endif
@@ -208,13 +188,10 @@ HWY_INLINE bool with_quick([[maybe_unused]] float about, [[maybe_unused]] const 
 /// A quick exponential for x of −∞, too: e^−200 is as much 0.
 template <class Exponential>
 struct Floored {
-  Exponential exponential_of;
-  double shift;
+  const Exponential& exponential_of;
+  double shift = exponential_of.shift;
   float least = static_cast<float>(shift) - 200;
   HWY_INLINE Product operator()(V x) const { return exponential_of(at_least(least, x)); }
-  auto times(float by) const {
-    return Floored<decltype(exponential_of.times(by))>{exponential_of.times(by), shift};
-  }
 };
 
 template <class T, class Exponential>
@@ -292,7 +269,7 @@ template <class T, class Body>
 HWY_INLINE void with_exponential_of_sum(const T*, double shift, const Body& body) {
   const auto about = static_cast<float>(shift);
   const auto run = [&](const auto& quick) HWY_ATTR {
-    body(Floored<std::remove_cvref_t<decltype(quick)>>{quick, quick.shift});
+    body(Floored<std::remove_cvref_t<decltype(quick)>>{quick});
     return true;
   };
   if (!with_quick<T>(about, run)) body(FromHighest(about));
@@ -303,10 +280,10 @@ HWY_INLINE void with_exponential_of_sum(const T*, double shift, const Body& body
 template <class T, class Exponential>
 HWY_INLINE void softmax_row(T* logits, std::int64_t count, const Exponential& exponential_of, float by,
                             const T* next) {
-  const auto scaled = exponential_of.times(by);
+  const V factor = hn::Set(floats, by);
   const auto value = [&](V x) HWY_ATTR {
-    const auto [power, rest] = scaled(x);
-    return hn::Mul(power, rest);
+    const auto [power, rest] = exponential_of(x);
+    return hn::Mul(hn::Mul(power, rest), factor);
   };
   std::int64_t i = 0;
   for (; i + 2 * num_lanes <= count; i += 2 * num_lanes) {
