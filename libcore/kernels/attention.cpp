@@ -118,8 +118,8 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
                                                               lse_BHT, gradients);
 }
 
-bool has_gradients_apart(Device device, DType dtype) {
-  return device != Device::host() && dtype_bytes(dtype) == 2;
+bool has_gradients_apart(Device device, DType dtype, std::int64_t head_dim) {
+  return device != Device::host() && dtype_bytes(dtype) == 2 && head_dim % 8 == 0;
 }
 
 std::string attention_library() {

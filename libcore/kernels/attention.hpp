@@ -83,9 +83,9 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
                         const Tensor& dy_RQ, const QueriesKeysValues& qkv, const Tensor& y_RQ,
                         const Tensor& lse_BHT, const AttentionGradients& gradients);
 
-/// Whether attention_backward had better not write gradients over what they are gradients of: a GPU's library
-/// reads its inputs to the end, and what lies over them would be copied there.
-bool has_gradients_apart(Device device, DType dtype);
+/// Whether attention_backward had better not write gradients over what they are gradients of: a GPU's
+/// library, where it is, reads its inputs to the end, and what lies over them would be copied there.
+bool has_gradients_apart(Device device, DType dtype, std::int64_t head_dim);
 
 /// What computes attention of 16 bits on GPUs where it can, with its version: "cuDNN 9.19.0"; empty where
 /// there is none, and kernels of dt's own compute it.

@@ -42,7 +42,7 @@ AttentionLayer::Saved AttentionLayer::saved(SavedMemory& memory, std::int64_t ba
 }
 
 Tensor AttentionLayer::take_gradient(Device device, SavedMemory& handover, std::int64_t rows) const {
-  const bool is_apart = !is_ring() && kernels::has_gradients_apart(device, dtype_);
+  const bool is_apart = !is_ring() && kernels::has_gradients_apart(device, dtype_, head_dim_);
   return is_apart ? handover.take(dtype_, {rows, packed_features()}) : Tensor();
 }
 

@@ -15,7 +15,8 @@ using Replan = std::function<Plan(const Settings&)>;
 /// Of the plan's GPU what was free at the start, less what drivers and libraries take.
 std::uint64_t usable_gpu_bytes(const Plan& plan);
 
-/// Of the plan's GPU what has been taken since the start, by whomever, and what was estimated of this job.
+/// What has been taken of the plan's GPU since the start, by whomever, beside what was estimated of this
+/// job's GPU that needs most. Errors: environment.
 std::string describe_gpu_memory(const Plan& plan);
 
 /// Options that would bring what a host, or a GPU, needs within its memory, each the least of its kind: more

@@ -270,10 +270,19 @@ void Trainer::stop(const char* reason) {
     reporter_.close();
   });
   record_unit_times();
-  if (plan_.device != Device::host()) ranks_.console.info("{}", plan::describe_gpu_memory(plan_));
+  tell_memory();
   comm::together(ranks_.world, [&] {
     if (output_failure_) std::rethrow_exception(output_failure_);
   });
+}
+
+void Trainer::tell_memory() const {
+  if (plan_.device == Device::host() || !ranks_.is_first()) return;
+  try {
+    ranks_.console.info("{}", plan::describe_gpu_memory(plan_));
+  } catch (const Error& error) {  // the run has ended all the same
+    ranks_.console.warn("{}", error.message());
+  }
 }
 
 }  // namespace dt::train

@@ -56,6 +56,8 @@ class Trainer {
   int save_and_stop(int signal);
   /// What units' computations took on all ranks, into the run directory.
   void record_unit_times();
+  /// Of its GPU, by rank 0.
+  void tell_memory() const;
   /// Reports the end; throws what kept the account from being written.
   void stop(const char* reason);
 

@@ -24,8 +24,9 @@ std::vector<Comparison> compare_products(Measure& measure, const std::vector<Lay
   };
   for (const auto& [name, R, K, N, has_bias, adds_residual] : layers) {
     const Tensor x_RK = measure.tensor({R, K}), w_NK = measure.tensor({N, K});
-    const std::int64_t pitch = kernels::row_pitch(measure.context().device(), N);  // as logits have it
-    const Tensor y_RN = pitch == N ? measure.tensor({R, N}) : measure.tensor({R, pitch}).first_columns(N);
+    const std::int64_t pitch = kernels::row_pitch(measure.context().device(), N);
+    const bool is_padded = pitch != N && !has_bias && !adds_residual;  // as logits are
+    const Tensor y_RN = is_padded ? measure.tensor({R, pitch}).first_columns(N) : measure.tensor({R, N});
     const Tensor bias_N = has_bias ? measure.tensor({N}) : Tensor();
     const Tensor residual_RN = adds_residual ? measure.tensor({R, N}) : Tensor();
     const Tensor dw_NK = measure.tensor({N, K}, DType::f32);

@@ -21,7 +21,7 @@ struct Fastest {
 
 struct Comparison {
   std::string what;
-  double seconds;  // dt's
+  double seconds;  // dt's, of ones, which cost a GPU less power than other numbers
   std::optional<Fastest> library;
 };
 
@@ -44,7 +44,7 @@ std::vector<Comparison> compare_attention(Measure& measure,
                                           const std::vector<kernels::AttentionShape>& shapes,
                                           const FastestAttention& fastest);
 
-/// Of all algorithms that cuBLASLt names for a product, whatever they do with sums.
+/// Of the algorithms that cuBLASLt names for a product, 64 at most, whatever they do with sums.
 std::optional<Fastest> fastest_of_cublas_lt(const Measure& measure, const kernels::cuda::Product& product);
 /// cuDNN's first, all heads at a time, whose backward need not repeat its bits.
 std::optional<Fastest> fastest_of_cudnn(const Measure& measure, const kernels::cuda::FusedAttention& forward,

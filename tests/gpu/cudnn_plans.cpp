@@ -99,10 +99,11 @@ int main() {
            {forward, backward_of(forward), with_packed_gradients(backward_of(forward))}) {
         const std::string why = refusal(kind, p);
         has_all = has_all && why.empty();
-        std::cout << fmt::format("{} on {}: {}, mask {}, {} sequences of {}, {}/{} heads of {}{}: {}\n",
-                                 library, kind.name, dt::dtype_name(p.dtype), static_cast<int>(p.mask), p.B,
-                                 p.Tq, p.H, p.K, p.D, p.is_backward ? ", backward" : "",
-                                 why.empty() ? "made" : why);
+        std::cout << fmt::format(
+            "{} on {}: {}, mask {}, {} sequences of {}, {}/{} heads of {}{}: {}\n", library, kind.name,
+            dt::dtype_name(p.dtype), static_cast<int>(p.mask), p.B, p.Tq, p.H, p.K, p.D,
+            p.is_backward ? p.gradient_strides == p.strides ? ", backward, packed" : ", backward" : "",
+            why.empty() ? "made" : why);
       }
   return has_all ? 0 : 1;
 }

@@ -31,14 +31,16 @@ class Measure {
   void clear() { memory_.clear(); }
 
   /// Of one, in seconds, after a first that is not counted.
-  double seconds(const std::function<void()>& run) const {
+  double seconds(const std::function<void()>& run) const { return seconds(run, times_); }
+  double seconds(const std::function<void()>& run, int times) const {
     run();
     context_.finish();
     const double before_s = monotonic_s();
-    for (int i = 0; i < times_; ++i) run();
+    for (int i = 0; i < times; ++i) run();
     context_.finish();
-    return (monotonic_s() - before_s) / times_;
+    return (monotonic_s() - before_s) / times;
   }
+  int times() const { return times_; }
   const Context& context() const { return context_; }
 
  private:

@@ -3,6 +3,7 @@
 // products and attention as models have them which part of the fastest that their libraries have. What is
 // measured follows a tab. Exit status 77 where no GPU answers.
 
+#include <cstdio>
 #include <fmt/core.h>
 
 #include "base/error.hpp"
@@ -72,6 +73,7 @@ void print_bytes(const Context& context, int times) {
 int main() {
   using namespace dt::test_device;
   constexpr int times = 50;
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was measured stays, whatever comes after
   dt::kernels::cuda::use_gpus();
   const std::string missing = what_is_missing();
   if (!missing.empty()) {

@@ -16,12 +16,12 @@
 namespace dt::kernels::test {
 namespace {
 
-/// Runs forward and backward on random inputs: y, lse, dqkv.
+/// Runs forward and backward on random inputs: y, lse, dqkv, which lies over qkv where `over_inputs`.
 std::vector<Tensor> both_passes(Fixture& f, const AttentionShape& s, double scale,
-                                const FirstKeys& first_keys = all_keys) {
+                                const FirstKeys& first_keys = all_keys, bool over_inputs = false) {
   const Tensor qkv = f.random({rows(s), packed(s)}, 1, scale), dy = f.random({rows(s), query(s)}, 2);
   const Tensor y = f.output({rows(s), query(s)}), lse = f.wide_output({s.batch, s.query_heads, s.sequence});
-  const Tensor dqkv = f.output({rows(s), packed(s)}), first = first_keys(f, s);
+  const Tensor dqkv = over_inputs ? qkv : f.output({rows(s), packed(s)}), first = first_keys(f, s);
   attention(f.context, s, {first}, packed(s, qkv), y, lse);
   attention_backward(f.context, s, {first}, dy, packed(s, qkv), y, lse, {packed(s, dqkv)});
   return {y, lse, dqkv};
@@ -212,10 +212,11 @@ TEST_CASE("a GPU's library attends where there is one", "[device]") {
 }
 
 TEST_CASE("heads of a GPU's library that wait for each other have the bits of all at once", "[device]") {
-  const auto on_device = [](const AttentionShape& s, const FirstKeys& first, DType dtype) {
+  const bool over_inputs = GENERATE(false, true);
+  const auto on_device = [&](const AttentionShape& s, const FirstKeys& first, DType dtype) {
     std::vector<std::vector<double>> results;
     on_test_device(dtype, 1, [&](Fixture& f) {
-      for (const Tensor& result : both_passes(f, s, 1, first))
+      for (const Tensor& result : both_passes(f, s, 1, first, over_inputs))
         results.push_back(to_doubles(f.on_host(result)));
     });
     return results;

@@ -267,6 +267,28 @@ TEST_CASE("cross_entropy has its digits where later logits are far higher or low
   });
 }
 
+TEST_CASE("cross_entropy_gradient has its digits where later logits are far higher and the scale is small") {
+  const Context context(1, Device::host());
+  constexpr std::int64_t V = 4096;
+  Fixture f(context, DType::f32);
+  const Tensor x = f.random({1, V}, 1, 1), p = f.output({1, V}), nll = f.output_f64({1});
+  for (float& value : x.span<float>()) value += 59;
+  x.data<float>()[3000] = 100;
+  for (const double scale : {1.0, 0x1p-19}) {
+    for_each_instruction_set([&] {
+      copy(context, x, p);
+      cross_entropy_gradient(context, f.ids({0}), scale, nll, p);
+      const double log_sum = to_doubles(nll)[0] + double{x.data<float>()[0]};
+      double worst = 0;
+      for (std::int64_t i = 1; i < V; ++i) {
+        const double exact = scale * std::exp(double{x.data<float>()[i]} - log_sum);
+        worst = std::max(worst, std::abs(p.data<float>()[i] / exact - 1));
+      }
+      CHECK(worst < 3 * std::pow(2.0, -23));
+    });
+  }
+}
+
 TEST_CASE("a logit that is not a number shows in the loss") {
   for_each_instruction_set([] {
     for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {

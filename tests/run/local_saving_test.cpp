@@ -168,15 +168,21 @@ TEST_CASE("two neighbours lost are too many, and that is said") {
   CHECK(cluster.is_right(10));
 }
 
-TEST_CASE("where the newest was cut off while it was saved, the one before it is brought together") {
+TEST_CASE(
+    "where the newest was cut off while it was saved, or is damaged, the one before it is brought together") {
+  const bool is_cut_off = GENERATE(true, false);
   const Cluster cluster;
   const std::vector<std::string> hosts = {"a", "b", "c", "d"};
   cluster.save(hosts, {10});
   for (const std::string& host : hosts) fs::rename(cluster.share(host, 10), cluster.folder / host);
   cluster.save(hosts, {20});
   for (const std::string& host : hosts) fs::rename(cluster.folder / host, cluster.share(host, 10));
-  fs::remove_all(cluster.disk("a"));  // rank 0's, which b had not yet
-  fs::remove(cluster.share("b", 20) / checkpoint::piece_file_name(0));
+  fs::remove_all(cluster.disk("a"));
+  const fs::path copy = cluster.share("b", 20) / checkpoint::piece_file_name(0);  // of rank 0's
+  if (is_cut_off)
+    fs::remove(copy);
+  else
+    flip(copy);
   cluster.job(hosts, [&](const comm::Ranks& ranks, const std::string& host) {
     const Promotion promotion(ranks, cluster.disk(host).string(), cluster.run, host);
     const std::vector<LocalCheckpoint> found = promotion.find();

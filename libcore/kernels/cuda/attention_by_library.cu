@@ -110,7 +110,8 @@ FusedAttention fused(const Context& context, const Cut& cut, const Slice& s, Mas
   return call;
 }
 
-/// The gradients are what the library writes, where it need not leave alone what is there.
+/// Whether the library can write where the gradients go: aligned rows of its dtype that lie over none of its
+/// inputs and are not added to.
 bool is_writable(DType dtype, const QueriesKeysValues& qkv, const AttentionGradients& gradients) {
   const auto is_apart = [&](const Columns& to, const Columns& from) {
     return to.rows_RS.dtype() == dtype && to.rows_RS.raw() != from.rows_RS.raw() && is_aligned(to);

@@ -66,15 +66,17 @@ play dt-shard-data 0 ""
 cat >"$bundle/bin/dt-train" <<'END'
 #!/bin/bash
 mkdir -p run
-for ((step = 1; step <= 60; ++step)); do
+for ((step = 1; step <= 119; ++step)); do
   printf '{"kind":"train","step":%d,"loss":1.0,"tokens_per_s":%d,"mfu":0.5,"step_s":%s}\n' $step $((1000 + step)) \
-    "$((step > 30 && step <= 33 ? 11 : 10))e-2"
+    "$((step > 60 && step <= 63 ? ${SLOWER:-1040} : 1000))e-4"
 done >run/metrics.jsonl
-echo '{"kind":"checkpoint","step":30,"path":"p","bytes":8,"stall_s":0.012,"write_s":0.33}' >>run/metrics.jsonl
+echo '{"kind":"checkpoint","step":60,"path":"p","bytes":8,"stall_s":0.012,"write_s":0.31}' >>run/metrics.jsonl
 echo 'dt-train: profile of step 14, rank 0: the GPU between 1.5 % of it
 dt-train: 9.9 GiB of cuda:0 were taken, 9.8 GiB were estimated (0.990 of it)' >&2
 END
 TORCH_PYTHON=/nowhere expect_exit 0 "$bundle/gpu-check.sh" bench saving
 expect_match stdout '^product of a head +none +ok +1.000 ms, 97.0 %'
 expect_match stdout '^dt-train llama-1b bf16, T 4096, micro-batch 4 of 16 +none +ok +1011 tokens/s, MFU 0.500, the GPU idle 1.5 %, memory estimated ÷ taken 0.990'
-expect_match stdout '^steps of GPT-2 1.5B while saved ÷ otherwise .* ok +1.100 over 3 steps, stalled for 12 ms, saved in 0.3 s'
+expect_match stdout '^steps of GPT-2 1.5B while saved ÷ otherwise .* ok +1.040 over 3 steps, stalled for 12 ms, saved in 0.3 s'
+SLOWER=1100 expect_exit 1 "$bundle/gpu-check.sh" saving
+expect_match stdout ' FAIL +exit 1: 1.100 over 3 steps, stalled for 12 ms'
