@@ -102,6 +102,8 @@ void check(const kernels::cuda::Product& p) {
   for (const Tensor* added : {&p.bias_N, &p.added_MN})
     DT_CHECK(!*added || added->dtype() == output, "multiply: {} to {}", dtype_name(added->dtype()),
              dtype_name(output));
+  DT_CHECK(!p.added_MN || p.added_MN.pitch() == p.output_MN.pitch(), "multiply: {} and {} elements a row",
+           p.added_MN.pitch(), p.output_MN.pitch());
   for (const Tensor* matrix : {&p.left.stored, &p.right.stored, &p.output_MN})
     DT_CHECK(matrix->numel() > 0, "multiply: an empty matrix {}", matrix->shape().to_string());
 }
