@@ -131,14 +131,21 @@ void fetch_to_write(const void* from, std::int64_t bytes) {
   for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 1, 2);
 }
 
-/// [0, extent) in equal parts, multiples of `granule`, the last one shorter.
+/// [0, extent) in parts that differ by one granule at the most; the last one ends with extent.
 struct Split {
-  Split(std::int64_t extent, std::int64_t parts, std::int64_t granule)
-      : extent(extent), part(round_up(ceil_div(extent, parts), granule)), parts(ceil_div(extent, part)) {}
-  std::int64_t begin(std::int64_t i) const { return i * part; }
-  std::int64_t length(std::int64_t i) const { return std::min(part, extent - i * part); }
+  Split(std::int64_t extent, std::int64_t most_parts, std::int64_t granule)
+      : extent(extent),
+        granule(granule),
+        granules(ceil_div(extent, granule)),
+        parts(std::min(most_parts, granules)),
+        most(ceil_div(granules, parts) * granule) {}
+  std::int64_t begin(std::int64_t i) const { return granules * i / parts * granule; }
+  std::int64_t end(std::int64_t i) const { return std::min(begin(i + 1), extent); }
+  std::int64_t length(std::int64_t i) const { return end(i) - begin(i); }
+  std::int64_t mean() const { return ceil_div(granules * granule, parts); }
 
-  std::int64_t extent, part, parts;
+  std::int64_t extent, granule, granules, parts;
+  std::int64_t most;  // that a part is long
 };
 
 /// How rows and columns of C are cut into blocks, one job each: equal work for every thread, large blocks.
@@ -160,10 +167,11 @@ struct Blocks {
   }
   /// Elements that the busiest thread computes, and those that it packs or loads at the price of some.
   std::int64_t cost(std::int64_t threads) const {
-    return ceil_div(count(), threads) * (rows.part * columns.part + 48 * rows.part + 8 * columns.part);
+    const std::int64_t height = rows.mean(), width = columns.mean();
+    return ceil_div(count(), threads) * (height * width + 48 * height + 8 * width);
   }
   std::int64_t count() const { return rows.parts * columns.parts; }
-  std::int64_t floats() const { return rows.part * columns.part; }
+  std::int64_t floats() const { return rows.most * columns.most; }
 };
 
 /// One operand as panels (gemm_pack.hpp, gemm_pack_tiles.hpp): stretches of a chain's units of k one after
@@ -257,17 +265,17 @@ class Multiplication {
            dtype_bytes(product.operands)),
         parts_n_(product.N, ceil_div(product.N, std::max(most_packed / packed_units_, kernels.b.group)),
                  kernels.b.group),
-        parts_m_(product.M, sums_are_kept() ? ceil_div(product.M * parts_n_.part, most_sums) : 1,
+        parts_m_(product.M, sums_are_kept() ? ceil_div(product.M * parts_n_.most, most_sums) : 1,
                  kernels.a.group),
         blocks_(Blocks::choose(
-            parts_m_.part, parts_n_.part,
+            parts_m_.most, parts_n_.most,
             std::clamp(kernels.most_block_units / packed_units_ / kernels.a.width * kernels.a.width,
                        kernels.a.width, kernels.most_block_rows),
             kernels, threads)) {}
 
   void allocate(Arena& arena, int threads) {
-    a_.allocate(arena, blocks_.rows.part, packed_units_, threads);
-    b_.allocate(arena, parts_n_.part, packed_units_, 1);
+    a_.allocate(arena, blocks_.rows.most, packed_units_, threads);
+    b_.allocate(arena, parts_n_.most, packed_units_, 1);
     const std::int64_t sums = sums_are_kept() ? blocks_.count() * blocks_.floats() : threads * panel_floats();
     sums_ = arena.allocate(DType::f32, {sums}).data<float>();
     if (p_.bias) {
@@ -306,10 +314,10 @@ class Multiplication {
     std::int64_t packed = -1;  // rows of A that this thread holds
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t job = 0; job < blocks_.count(); ++job) {
-      const std::int64_t i = blocks_.rows.begin(job / blocks_.columns.parts);
-      const std::int64_t j = blocks_.columns.begin(job % blocks_.columns.parts);
-      const std::int64_t rows = std::min(blocks_.rows.part, parts_m_.length(m) - i);
-      const std::int64_t columns = std::min(blocks_.columns.part, parts_n_.length(n) - j);
+      const std::int64_t block_row = job / blocks_.columns.parts, block_column = job % blocks_.columns.parts;
+      const std::int64_t i = blocks_.rows.begin(block_row), j = blocks_.columns.begin(block_column);
+      const std::int64_t rows = std::min(blocks_.rows.end(block_row), parts_m_.length(m)) - i;
+      const std::int64_t columns = std::min(blocks_.columns.end(block_column), parts_n_.length(n)) - j;
       if (rows <= 0 || columns <= 0) continue;
       poll_(thread);
       const std::int64_t k = unit * kernels_.unit_elements;
@@ -385,7 +393,7 @@ class Multiplication {
   }
 
   std::int64_t panel_floats() const {
-    return blocks_.rows.part * kernels_.b.width;
+    return blocks_.rows.most * kernels_.b.width;
   }
 
   std::byte* c_at(std::int64_t i, std::int64_t j) const {
