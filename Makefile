@@ -75,7 +75,7 @@ help:
 	@echo 'make bench      benchmarks'
 	@echo 'make lint       layering, headers, formatting, shell scripts'
 	@echo 'make install    the tools, in PREFIX/bin (default $(PREFIX))'
-	@echo 'make deps       the Debian packages of all of the above'
+	@echo 'make deps       the Debian packages of all of the above but fuzz'
 	@echo 'make clean      remove $(BUILD)/ and demo/'
 
 deps:

@@ -9,7 +9,8 @@
 #   DT_RUN          run directory (default: run)
 #   DT_OUT          the model (default: model)
 #   DT_SHARD_ARGS   more options of dt-shard-data, as words
-#   DT_TRAIN_ARGS   more options of dt-train, as words
+#   DT_TRAIN_ARGS   more options of dt-train, as words (default, where no argument is given either: --epochs 1 --save-every 500
+#                   --keep-last 3)
 #   DT_MERGE_ARGS   more options of dt-merge, as words: --overwrite where the chain is submitted again
 #   DT_BIN          where the tools are (default: on PATH)
 #   DT_SBATCH       sbatch's options for every stage, as words: -p long -A project

@@ -86,10 +86,11 @@ OptionTable make_options(Options& options) {
       &options.arguments, "COMMAND PATH...",
       "RUN is a run directory, CKPT (A, B) a checkpoint in it: RUN/checkpoints/step-00001000.g1");
   table.group("reshard")
-      .add("layout", &options.layout, "LAYOUT",
-           "pp, schedule, virtual-stages, dp, cp, tp, zero, zero-group as in tp=2,pp=2,dp=1,zero=1; what is "
-           "left "
-           "out is 1, schedule 1f1b, zero 0, zero-group all; a schedule says which ranks have which stages")
+      .add(
+          "layout", &options.layout, "LAYOUT",
+          "pp, schedule, virtual-stages, dp, cp, tp, sp, zero, zero-group as in tp=2,pp=2,dp=1,zero=1; what "
+          "is left out is 1, schedule 1f1b, sp off, zero 0, zero-group all; a schedule says which ranks have "
+          "which stages")
       .add("overwrite", &options.overwrite, "replace OUT where it is a checkpoint")
       .group("prune")
       .add("keep-last", &options.keep_last, "N", "newest checkpoints to keep (required); at least 2 are", 1)

@@ -43,7 +43,8 @@ model::StageUnits lay_units(const Layout& layout, const model::ModelSpec& spec) 
 /// "tp=2,pp=2"
 Layout parse_layout(const std::string& text) {
   constexpr std::int64_t most_ranks = 1 << 16;
-  constexpr std::array keys = {"pp", "schedule", "virtual-stages", "dp", "cp", "tp", "zero", "zero-group"};
+  constexpr std::array keys = {"pp", "schedule", "virtual-stages", "dp",        "cp",
+                               "tp", "sp",       "zero",           "zero-group"};
   const model::LayoutText given(text, "--layout " + (text.empty() ? "''" : text), keys);
   if (given.empty()) throw given.error("names nothing", "for example --layout tp=2,pp=2,dp=1,zero=1");
   Layout layout;
@@ -52,6 +53,8 @@ Layout parse_layout(const std::string& text) {
   given.read("dp", 1, most_ranks, layout.dp);
   given.read("tp", 1, most_ranks, layout.tp);
   given.read("cp", 1, most_ranks, layout.cp);
+  given.read("sp", layout.sequence_parallel);
+  if (layout.sequence_parallel && layout.tp == 1) throw given.error("sp=on without tp", "add tp=2 or more");
   given.read("zero", 0, 3, layout.zero);
   if (!given.has("zero-group") || given.value("zero-group") != "all")
     given.read("zero-group", 1, most_ranks, layout.zero_group);

@@ -36,8 +36,7 @@ void add_what(OptionTable& t, Settings& s) {
            "alone: x=1/) (required)")
       .add("stage-dir", &s.stage_dir, "DIR",
            "storage of each node's own to which one of its ranks copies the data before it begins, and from "
-           "which "
-           "all read; what cannot be copied is read where it is; the others wait for --comm-timeout at most")
+           "which all read; what cannot be copied is read where it is; the others wait as long as that takes")
       .no_use_with({"show-schedule"})
       .add("stage-limit", &s.stage_limit, "SIZE",
            "bytes of all that is copied there; the least recently used goes; default: what is free", 0)
@@ -273,8 +272,9 @@ void add_proof(OptionTable& t, Settings& s) {
           "stages than its, stage-units to those by FLOPs")
       .no_use_with(evaluation)
       .add("show-schedule", &s.show_schedule,
-           "draw what each stage does in a step, by predicted times or, with --run, those that it measured, "
-           "with the bubble, memory and bytes that ranks move; then what rank 0 does, an action a line")
+           "draw what each stage does in a step, by predicted times or, with --run, those that it measured "
+           "on CPUs, with the bubble, memory and bytes that ranks move; then what rank 0 does, an action a "
+           "line")
       .no_use_with(evaluation)
       .add("svg", &s.svg, "FILE", "with --show-schedule: draw into a picture, too")
       .needs("--show-schedule", [&s] { return s.show_schedule; })

@@ -76,7 +76,7 @@ std::vector<parallel::UnitCost> read_unit_times(const fs::path& run, const Plan&
   const fs::path path = run / file_name;
   if (!fs::exists(path)) {
     throw Error(ErrorKind::input, fmt::format("{} does not exist", path.string()),
-                "a run writes it as it ends; without --run, times are predicted");
+                "a run on CPUs writes it as it ends; without --run, times are predicted");
   }
   const std::string origin = path.string();
   const auto file = checkpoint::JsonObject::parse(read_file(path), origin, "train again to measure anew");

@@ -3,7 +3,7 @@
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 
-# "ranks zero-stage". Those of exact_layouts make the same bits as one rank, by DESIGN; the others the same up to rounding.
+# "ranks zero-stage". Those of exact_layouts make the same bits as one rank; the others the same up to rounding.
 exact_layouts=("1 0" "1 1" "2 0" "2 1" "4 0" "4 1")
 any_layouts=("${exact_layouts[@]}" "1 2" "1 3" "2 2" "2 3" "3 0" "3 1" "3 2" "3 3" "4 2" "4 3")
 

@@ -25,7 +25,7 @@ expect_exit 0 dt-checkpoint show "to tp=2,pp=2,dp=1,zero=1"; expect_match stdout
 expect_exit 0 dt-checkpoint show --json "to pp=4"
 expect_match stdout '"stages": ?\[\{"stage": ?0,"begin": ?0,"end": ?1\}.*\{"stage": ?3,"begin": ?3,"end": ?4\}\]'
 # A layout is read as it is printed, with every stage that its schedule spreads over the ranks.
-for layout in pp=2,schedule=zero-bubble,virtual-stages=2,dp=1,tp=1,zero=0 pp=2,schedule=gpipe,dp=4,tp=1,zero=1,zero-group=2; do
+for layout in pp=2,schedule=zero-bubble,virtual-stages=2,dp=1,tp=1,zero=0 pp=2,schedule=gpipe,dp=4,tp=1,zero=1,zero-group=2 pp=1,dp=2,tp=2,sp=on,zero=1; do
   expect_exit 0 reshard "$source" printed --layout "$layout" --json
   expect_match stdout "\"layout\":\"$layout\""
   expect_exit 0 dt-checkpoint verify printed
@@ -52,10 +52,11 @@ expect_match stderr "step-00000011.g1 would name step 11 .* is of step 10, gener
 layout() { expect_exit 2 reshard "$source" refused --layout "$1"; expect_match stderr "$2"; }
 expect_exit 2 reshard "$source" refused; expect_match stderr "--layout is missing"
 layout tp "--layout tp: 'tp' is not a layout's"
-layout ep=2 "a layout has pp=, schedule=, virtual-stages=, dp=, cp=, tp=, zero=, zero-group="
+layout ep=2 "a layout has pp=, schedule=, virtual-stages=, dp=, cp=, tp=, sp=, zero=, zero-group="
 layout pp=2,schedule=none "schedule is one of gpipe, 1f1b, interleaved, zero-bubble"
 layout pp=2,virtual-stages=2 "schedule=interleaved or virtual-stages=1 would do"
 layout tp=2,tp=3 "tp is given twice"
+layout sp=on "sp=on without tp.*add tp=2"
 layout tp=0 "tp is a number from 1 to"
 layout zero=4 "zero is a number from 0 to 3"
 layout dp=x "dp is a number"

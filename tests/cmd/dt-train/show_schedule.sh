@@ -74,7 +74,7 @@ awk -v fast="$fast" -v slow="$(step_s)" 'BEGIN {exit !(slow > 2 * fast)}' || fai
 
 # After a run, by the times that it measured: of all stages' units, whatever the layout that is drawn.
 expect_exit 3 show 1 --run run
-expect_match stderr 'unit_times.json does not exist; a run writes it as it ends'
+expect_match stderr 'unit_times.json does not exist; a run on CPUs writes it as it ends'
 expect_exit 0 dt-train --model llama-tiny --data shards --sequence-length 32 --steps 4 --threads 1 --comm threads=2 --pp 2 --run run
 expect_equal "$(grep -c '_weight_s' run/unit_times.json)" 4 "units that were measured"
 for pp in 1 2 4; do
