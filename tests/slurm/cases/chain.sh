@@ -28,11 +28,13 @@ undisturbed whole
 cmp chain.h5 "$(merged whole)" || fail "the chain's model differs from the undisturbed run's"
 
 # A merge that is started again leaves the model that it finds, unless it was to replace another.
-echo other >chain.h5
+touch --date=2001-01-01 chain.h5
 SLURM_RESTART_COUNT=1 expect_exit 0 bash "$jobs/merge.sbatch"
 expect_match stdout 'chain.h5 is there already'
+expect_equal "$(date --reference=chain.h5 +%Y)" 2001
 SLURM_RESTART_COUNT=1 expect_exit 0 bash "$jobs/merge.sbatch" --overwrite
-cmp chain.h5 "$(merged whole)" || fail "a merge that is started again with --overwrite left another model"
+[[ $(date --reference=chain.h5 +%Y) != 2001 ]] || fail "a merge that is started again with --overwrite left the model that it found"
+cmp chain.h5 "$(merged whole)" || fail "a merge that is started again with --overwrite made another model"
 
 # Shards that are there are checked, not made again.
 again=$(on_login sbatch --parsable "$jobs/shard.sbatch")
