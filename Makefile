@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 600
 CUDA ?= auto
 
 build_packages := build-essential cmake ninja-build pkg-config libboost-program-options-dev libarchive-dev \
-  libfmt-dev libhdf5-dev libhwy-dev liblzma-dev libopenmpi-dev libpcre2-dev libsimdjson-dev libutf8proc-dev \
+  libfmt-dev libhdf5-dev libhwy-dev liblzma-dev libonig-dev libopenmpi-dev libpcre2-dev libsimdjson-dev libutf8proc-dev \
   libxxhash-dev libzstd-dev nlohmann-json3-dev openmpi-bin zlib1g-dev
 demo_packages := procps
 # From iproute2 on: a Slurm cluster on this machine.
