@@ -1,0 +1,17 @@
+#pragma once
+// Paths, and other words of a command line, in texts that must be UTF-8 (JSON, attributes of HDF5 files).
+
+#include <string>
+#include <string_view>
+
+namespace dt {
+
+/// The bytes as UTF-8: a byte that is part of no valid UTF-8 becomes \xHH, with two capital hexadecimal
+/// digits, and a backslash before "x" and two of those becomes \x5C, so that bytes_of() reads back what this
+/// wrote. Other bytes stay what they are. FORMATS.md specifies it.
+std::string utf8_of(std::string_view bytes);
+
+/// What utf8_of() was given.
+std::string bytes_of(std::string_view utf8);
+
+}  // namespace dt
