@@ -97,7 +97,9 @@ OptionTable make_options(Options& options) {
       .add("keep-every", &options.keep_every, "M", "keep those whose step is a multiple of M", 1)
       .add("dry-run", &options.dry_run, "only say what would be removed")
       .group("repair")
-      .add("from", &options.from, "REPLICA", "another copy of the checkpoint (required)");
+      .add("from", &options.from, "REPLICA", "another copy of the checkpoint (required)")
+      .group("Tasks of one srun")
+      .add("share-tasks", &options.share_tasks, share_tasks_help);
   table.example("dt-checkpoint verify \"$(dt-checkpoint latest runs/a)\"", "is the newest checkpoint sound?");
   table.example("dt-checkpoint list runs/a --json | jq -r 'select(.complete) | .path'", "for scripts");
   table.example("dt-checkpoint diff runs/a/checkpoints/step-00000100.g1 runs/b/checkpoints/step-00000100.g1",
@@ -106,7 +108,10 @@ OptionTable make_options(Options& options) {
   table.example("srun -n 16 dt-checkpoint verify runs/a/checkpoints/step-*", "tasks divide the files");
   table.example("dt-checkpoint reshard \"$(dt-checkpoint latest runs/a)\" wide --layout dp=64,zero=3",
                 "one file for each of 64 ranks");
-  table.check([&options] { check(options); });
+  table.check([&options] {
+    check(options);
+    options.task = sharing_task(options.share_tasks);
+  });
   return table;
 }
 

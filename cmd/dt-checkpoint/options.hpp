@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/options.hpp"
+#include "base/tasks.hpp"
 
 namespace dt::checkpoint_tool {
 
@@ -17,6 +18,9 @@ struct Options {
   std::optional<std::string> from;         // of repair
   std::optional<std::string> layout;       // of reshard
   bool overwrite = false;                  // of reshard
+  std::optional<bool> share_tasks;
+
+  Task task;  // as --share-tasks and the launcher say
 };
 
 /// Its check refuses unknown commands and wrong numbers of paths (usage errors).

@@ -37,12 +37,12 @@ int run_writing(const Writing& command, const Options& options, Console& console
 int run(const Options& options, Console& console) {
   const std::string& command = options.arguments.at(0);
   const std::vector<std::string> paths(options.arguments.begin() + 1, options.arguments.end());
-  if (command == "verify") return verify(paths, this_task(), console);
+  if (command == "verify") return verify(paths, options.task, console);
   if (command == "list") return list(paths[0], console);
   if (command == "show") return show(paths[0], console);
   if (command == "latest") return latest(paths[0], console);
   if (command == "diff") return diff(paths[0], paths[1], console);
-  if (this_task().number != 0) return 0;  // what writes and cannot be shared is one task's business
+  if (is_left_to_first(options.task, console)) return 0;
   for (const Writing& candidate : writing) {
     if (command == candidate.name) return run_writing(candidate, options, console);
   }

@@ -90,6 +90,10 @@ OptionTable make_options(Options& options) {
       .add("with-optimizer", &options.with_optimizer,
            "Adam's moments too, as stored: optimizer.safetensors, or /adam_m/NAME and /adam_v/NAME")
       .add("overwrite", &options.overwrite, "replace PATH where it is a model")
+      .add("share-tasks", &options.share_tasks,
+           "leave the work to task 0 of one srun, all of whose tasks give this command; default: on where "
+           "srun "
+           "starts the tool itself, off in a shell or container that srun starts")
       .group("Averaging")
       .add("average", &options.average, "HOW",
            "the mean of several checkpoints of one model, in fp64, rounded once: uniform; "
@@ -103,6 +107,7 @@ OptionTable make_options(Options& options) {
       .check([&options] {
         check_checkpoints(options);
         check_output(options);
+        options.task = sharing_task(options.share_tasks);
       });
   return table;
 }

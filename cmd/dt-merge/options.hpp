@@ -8,6 +8,7 @@
 
 #include "base/dtype.hpp"
 #include "base/options.hpp"
+#include "base/tasks.hpp"
 
 namespace dt::merge_tool {
 
@@ -21,6 +22,8 @@ struct Options {
   std::string average;
   std::vector<double> weights = {1};  // of the checkpoints, as --average says
   bool overwrite = false;
+  std::optional<bool> share_tasks;
+  Task task;  // as --share-tasks and the launcher say
 
   /// Without --format: where --out ends in .h5.
   bool is_h5() const;

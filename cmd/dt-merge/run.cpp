@@ -61,6 +61,7 @@ std::string summary(const Options& options, std::int64_t step, std::int64_t para
 }  // namespace
 
 int run(const Options& options, Console& console) {
+  if (is_left_to_first(options.task, console)) return 0;
   const StopSignals signals;  // before other threads
   const ExportSource source({options.checkpoints.begin(), options.checkpoints.end()}, options.weights);
   const ExportOptions how = export_options(options, source, console);

@@ -67,7 +67,7 @@ void check_mode(const OptionTable& table, const Options& options) {
   const std::string mode = std::find_if(modes.begin(), modes.end(), is_given)->first;
   if (mode == "out" || mode == "encode-only" || mode == "save-tokenizer") return;
   for (const OptionValue& option : table.values()) {
-    if (option.given && option.name != mode)
+    if (option.given && option.name != mode && option.name != "share-tasks")
       throw usage_error("--{} says nothing together with --{}", option.name, mode);
   }
   if (!options.inputs.empty()) throw usage_error("--{} takes no inputs: '{}'", mode, options.inputs.front());
@@ -99,6 +99,13 @@ void check_format(const OptionTable& table, const Options& options) {
 bool reads_stdin(const Options& options) {
   const bool is_default = options.inputs.empty() && !options.input_list;
   return is_default || std::count(options.inputs.begin(), options.inputs.end(), "-") > 0;
+}
+
+/// A mode without inputs reads none from standard input either.
+Task task_of(const Options& options) {
+  const bool takes_inputs = options.out || options.encode_only || options.save_tokenizer;
+  const bool reads = takes_inputs && (reads_stdin(options) || options.input_list == "-");
+  return sharing_task(options.share_tasks, reads);
 }
 
 /// Names say what is JSON lines, and standard input has none.
@@ -245,6 +252,7 @@ void declare(OptionTable& table, Options& options) {
       .add("shard-tokens", &options.shard_tokens, "N", "tokens in a shard", 1, std::int64_t{1} << 40)
       .no_use_with({"encode-only", "save-tokenizer"})
       .add("threads", &options.threads, "N", "the output does not depend on it", 1, max_threads)
+      .add("share-tasks", &options.share_tasks, share_tasks_help)
       .example("dt-shard-data --out data/books books/ more.txt.d/ crawl.jsonl", "folders and files")
       .example("dt-shard-data --out data/books --tokenizer hf/tokenizer.json books/",
                "with a model's own tokenizer")
@@ -271,6 +279,7 @@ void declare(OptionTable& table, Options& options) {
         check_says_format(table, options);
         check_values(table, options);
         if (options.decode) parse_range(*options.decode);
+        options.task = task_of(options);
       });
 }
 
@@ -307,8 +316,8 @@ data::MakeOptions make_options(const Options& options) {
   make.threads = static_cast<int>(options.threads);
   make.overwrite = options.overwrite;
   make.resumes = options.resume;
-  make.task = this_task();
-  make.step = this_step();
+  make.task = options.task;
+  make.step = options.task.count > 1 ? this_step() : "";
   make.tool = "dt-shard-data " + dt_version();
   return make;
 }

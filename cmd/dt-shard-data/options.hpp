@@ -8,6 +8,7 @@
 
 #include "base/console.hpp"
 #include "base/options.hpp"
+#include "base/tasks.hpp"
 #include "data/make_dataset.hpp"
 
 namespace dt::shard_data {
@@ -50,6 +51,8 @@ struct Options {
   std::int64_t threads = 1;
   bool overwrite = false;
   bool resume = false;
+  std::optional<bool> share_tasks;
+  Task task;  // as --share-tasks and the launcher say
 };
 
 /// `table` and `options` must outlive the parsing.

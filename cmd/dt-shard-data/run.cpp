@@ -146,7 +146,7 @@ int help_to_make(const Options& options, Console& console) {
   try {
     const bool helped =
         data::help_to_make_dataset(*options.out, make_options(options), [&](auto...) { signals.check(); });
-    if (!helped) console.warn("task {} found nothing to do", this_task().number);
+    if (!helped) console.warn("task {} found nothing to do", options.task.number);
     return 0;
   } catch (const Interrupted& interrupted) {
     return interrupted.exit_code();
@@ -154,7 +154,7 @@ int help_to_make(const Options& options, Console& console) {
 }
 
 int make(const Options& options, Console& console) {
-  if (this_task().number > 0) return help_to_make(options, console);
+  if (options.task.number > 0) return help_to_make(options, console);
   data::MadeDataset made;
   const std::string remains =
       options.resume ? fmt::format("--resume goes on with {}", partial_path(*options.out).string())
@@ -273,7 +273,7 @@ std::string flaws_text(const data::Flaws& flaws, const Options& options) {
 
 int run(const Options& options, Console& console) {
   if (options.out) return make(options, console);
-  if (this_task().number > 0) return 0;  // what tasks cannot share is one's business
+  if (is_left_to_first(options.task, console)) return 0;
   if (options.save_tokenizer) return save_tokenizer(options, console);
   if (options.show) return show(*options.show, console);
   if (options.verify) return verify(*options.verify, console);

@@ -52,6 +52,7 @@ class OptionTable {
                    const std::string& help);
   OptionTable& add(const std::string& name, std::vector<std::string>* target, const std::string& metavar,
                    const std::string& help);
+  OptionTable& add(const std::string& name, std::optional<bool>* target, const std::string& help);
   OptionTable& add(const std::string& name, std::optional<std::string>* target, const std::string& metavar,
                    const std::string& help);
   OptionTable& add(const std::string& name, std::optional<std::int64_t>* target, const std::string& metavar,

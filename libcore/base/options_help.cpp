@@ -14,8 +14,7 @@ constexpr std::size_t max_name_column = 34;
 
 std::string left_column(const OptionEntry& entry) {
   std::string text = entry.letter.empty() ? "  " : fmt::format("  -{}, ", entry.letter);
-  const bool can_be_turned_off = entry.is_flag && !entry.default_text.empty();
-  text += can_be_turned_off ? "--[no-]" + entry.name : "--" + entry.name;
+  text += entry.shows_no ? "--[no-]" + entry.name : "--" + entry.name;
   return entry.metavar.empty() ? text : text + " " + entry.metavar;
 }
 

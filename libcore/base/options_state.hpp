@@ -21,6 +21,7 @@ struct OptionEntry {
   std::string default_text;  // as --help shows it; "" when there is none
   std::size_t group = 0;
   bool is_flag = false;      // --name and --no-name
+  bool shows_no = false;     // --help names --no-name, too
   bool is_standard = false;  // every tool has it
   bool in_config = true;     // may stand in a --config file
   bool given = false;

@@ -243,9 +243,19 @@ OptionTable& OptionTable::add(const std::string& name, double* target, const std
 OptionTable& OptionTable::add(const std::string& name, bool* target, const std::string& help) {
   OptionEntry& entry = state_->add(name, "", help);
   entry.is_flag = true;
+  entry.shows_no = *target;
   entry.default_text = *target ? "on" : "";
   entry.text = [target] { return *target ? "true" : "false"; };
   entry.assign = [target](const std::string& value) { return assign_bool(value, target); };
+  return *this;
+}
+
+OptionTable& OptionTable::add(const std::string& name, std::optional<bool>* target, const std::string& help) {
+  OptionEntry& entry = state_->add(name, "", help);
+  entry.is_flag = true;
+  entry.shows_no = true;
+  entry.text = [target] { return !*target ? "" : **target ? "true" : "false"; };
+  entry.assign = [target](const std::string& value) { return assign_bool(value, &target->emplace()); };
   return *this;
 }
 

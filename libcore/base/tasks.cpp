@@ -1,6 +1,8 @@
 #include "base/tasks.hpp"
 
 #include <charconv>
+#include <fstream>
+#include <unistd.h>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
@@ -19,13 +21,29 @@ int number_in(const char* name, int missing) {
   return value;
 }
 
+/// Returns whether the parent process is Slurm's, not a shell that runs a command of its own in each task.
+bool slurm_started_this() {
+  std::ifstream file("/proc/" + std::to_string(::getppid()) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name == "slurmstepd";
+}
+
 }  // namespace
 
-Task this_task() {
+Task sharing_task(std::optional<bool> wish, bool reads_stdin) {
+  if (number_in("SLURM_STEP_NUM_TASKS", 1) <= 1) return {};
+  if (!wish.value_or(!reads_stdin && slurm_started_this())) return {};
   const Task task{number_in("SLURM_PROCID", 0), number_in("SLURM_STEP_NUM_TASKS", 1)};
-  if (task.count <= 1) return {};
   if (task.number < task.count) return task;
   throw environment_error("SLURM_PROCID is {} in a step of {} tasks", task.number, task.count);
+}
+
+bool is_left_to_first(const Task& task, Console& console) {
+  if (task.number == 0) return false;
+  console.info("task {} of {} leaves this to task 0; with --no-share-tasks each task works alone",
+               task.number, task.count);
+  return true;
 }
 
 std::string this_step() {

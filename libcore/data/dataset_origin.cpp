@@ -1,5 +1,6 @@
 #include "data/dataset_origin.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace dt::data {
@@ -55,6 +56,14 @@ std::string origin_of(const MakeOptions& options, const Flaws& flaws, const Left
   if (left_out.duplicates > 0) made["duplicates"] = left_out.duplicates;
   if (options.train_vocabulary > 0) made["train_bpe"] = options.train_vocabulary;
   return text_of(made);
+}
+
+bool was_made_with(const std::string& made, const MakeOptions& options) {
+  const Json found = Json::parse(made);
+  const Json asked = Json::parse(origin_of(options));
+  return std::all_of(asked.items().begin(), asked.items().end(), [&](const auto& item) {
+    return found.contains(item.key()) && found.at(item.key()) == item.value();
+  });
 }
 
 }  // namespace dt::data

@@ -239,6 +239,13 @@ void check_can_be_shared(const InputRanges& ranges, const MakeOptions& options) 
   throw Error(ErrorKind::input, fmt::format("{}, and a pipe is read once", why), "give files");
 }
 
+/// Returns whether `folder` is a finished dataset that was made with these options.
+bool is_made(const fs::path& folder, const MakeOptions& options) {
+  std::error_code missing;
+  if (!fs::exists(folder / dataset_file_name, missing)) return false;
+  return was_made_with(read_dataset_file(folder).made, options);
+}
+
 InputRanges ranges_of(const MakeOptions& options, const MakeProgress& progress) {
   const auto idle = [&](auto...) { progress(MakePhase::read, 0, 0); };
   return InputRanges(all_inputs(options, idle), options.read, options.min_range_bytes, idle);
@@ -273,15 +280,26 @@ MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, con
 }
 
 bool help_to_make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
-  std::error_code missing;
-  if (!options.overwrite && fs::exists(folder / dataset_file_name, missing)) return false;
+  if (!options.overwrite) {
+    if (is_made(folder, options)) return false;
+    check_replaceable(folder, false);
+  }
   const auto tokenizer = tokenizer_of(options, progress);
   const InputRanges ranges = ranges_of(options, progress);
   check_can_be_shared(ranges, options);
-  const auto spool =
-      UnfinishedDataset::join(folder, {origin_of(options), tokenizer->info(), ranges.digest()},
-                              options.resumes, options.step, [&] { progress(MakePhase::read, 0, 0); });
-  if (!spool) return false;
+  const auto spool = UnfinishedDataset::join(folder, {origin_of(options), tokenizer->info(), ranges.digest()},
+                                             options.resumes, options.step, options.helper_wait_s,
+                                             [&] { progress(MakePhase::read, 0, 0); });
+  if (!spool) {
+    if (is_made(folder, options)) return false;
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("task {} waited {:.0f} s, and task 0 has not begun {}", options.task.number,
+                    options.helper_wait_s, folder.string()),
+        "tasks that share their work are given one command, --out included; with --no-share-tasks each "
+        "works alone");
+  }
+  std::error_code missing;
   try {
     spool_inputs({options, *tokenizer, ranges, progress}, *spool);
   } catch (const Error&) {

@@ -24,10 +24,11 @@ struct MakeOptions : EncodeOptions {
   bool deduplicate = false;     // of documents with the same tokens the first one stays
   std::uint64_t min_chars = 0;  // documents of fewer, or more, Unicode characters are left out
   std::uint64_t max_chars = no_chars;
-  bool overwrite = false;  // only ever another dataset
-  bool resumes = false;    // goes on with what an interrupted run left, and leaves it when interrupted
-  Task task;               // of those that share the work
-  std::string step;        // that the tasks are of
+  bool overwrite = false;     // only ever another dataset
+  bool resumes = false;       // goes on with what an interrupted run left, and leaves it when interrupted
+  Task task;                  // of those that share the work
+  std::string step;           // that the tasks are of
+  double helper_wait_s = 60;  // how long a task waits for task 0 to begin
   std::uint64_t min_range_bytes = std::uint64_t{64} << 20;  // of the inputs, done at a time
   std::string tool;                                         // name and version, for dataset.json
 };
@@ -57,9 +58,9 @@ using MakeProgress = std::function<void(MakePhase phase, std::uint64_t done, std
 /// (unreadable, empty or malformed inputs, naming file and line; `folder` exists), environment (a full disk).
 MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress);
 
-/// What tasks but the first do: encode inputs for it. Nothing passes between them but files in the
-/// unfinished dataset; where one dies, the others do its work. False where the first one has begun nothing in
-/// a minute, or has ended already.
+/// Encodes inputs for task 0, as every other task does. Nothing passes between tasks but files in the
+/// unfinished dataset; where one dies, the others do its work. Returns false where task 0 has finished
+/// already. Errors: usage, where task 0 was given another command or begins nothing in `helper_wait_s`.
 bool help_to_make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress);
 
 }  // namespace dt::data

@@ -17,7 +17,6 @@ using Json = nlohmann::json;
 constexpr const char* lock_name = "lock";
 constexpr const char* begun_name = "begun.json";
 constexpr const char* spool_prefix = "spool-";
-constexpr double patience_s = 60;
 constexpr double dying_s = 2;
 constexpr std::chrono::milliseconds poll_time{100};
 
@@ -60,6 +59,14 @@ void check_same(const fs::path& folder, const Json& begun, const Json& now) {
   if (differs.empty()) return;
   throw Error(ErrorKind::input, fmt::format("{} was begun with {}", folder.string(), differs),
               "give --resume what it was begun with, or leave it out to begin anew");
+}
+
+/// Two tasks that make different datasets must not take each other's work for theirs.
+void check_same_command(const Json& begun, const Json& now) {
+  const std::string differs = difference(begun.value("identity", Json::object()), now);
+  if (differs.empty()) return;
+  throw Error(ErrorKind::usage, fmt::format("this task's command is not task 0's ({})", differs),
+              "tasks that share their work are given one command; with --no-share-tasks each works alone");
 }
 
 void remove_tree(const fs::path& path) {
@@ -121,15 +128,18 @@ void UnfinishedDataset::commit(bool overwrite) {
 }
 
 std::optional<fs::path> UnfinishedDataset::join(const fs::path& folder, const DatasetIdentity& identity,
-                                                bool resumes, const std::string& step,
+                                                bool resumes, const std::string& step, double wait_s,
                                                 const std::function<void()>& idle) {
   const fs::path path = partial_path(folder);
   const Json now = json_of(identity);
-  for (const double give_up = monotonic_s() + patience_s; monotonic_s() < give_up;) {
+  for (const double give_up = monotonic_s() + wait_s; monotonic_s() < give_up;) {
     const Json begun = read_begun(path);
     const bool is_ours = begun.is_object() && begun.value("step", "") == step;
-    if (is_ours || (resumes && begun.is_object())) check_same(path, begun, now);
-    if (is_ours) return spool_in(path, now);
+    if (is_ours) {
+      check_same_command(begun, now);
+      return spool_in(path, now);
+    }
+    if (resumes && begun.is_object()) check_same(path, begun, now);
     idle();
     std::this_thread::sleep_for(poll_time);
   }

@@ -36,10 +36,12 @@ class UnfinishedDataset {
   /// Gives it its name.
   void commit(bool overwrite);
 
-  /// For another task of the step: the spool of the dataset that the first one has begun; waits a minute for
-  /// it, and calls `idle` meanwhile. Errors: input, where that, or what is to be resumed, is another one.
+  /// Returns, for another task of the step, the spool of the dataset that task 0 has begun. Waits `wait_s`
+  /// for it and calls `idle` meanwhile. Errors: usage, where task 0 makes another dataset; input, where what
+  /// is to be resumed is another one.
   static std::optional<fs::path> join(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
-                                      const std::string& step, const std::function<void()>& idle);
+                                      const std::string& step, double wait_s,
+                                      const std::function<void()>& idle);
 
  private:
   void lock(const fs::path& folder);

@@ -133,15 +133,30 @@ std::vector<Generation> RunDirectory::generations() const {
   return result;
 }
 
-Generation RunDirectory::claim(const std::string& continues, std::int64_t continues_step) const {
+/// Returns this process's start, before it has claimed a number.
+static Generation this_start() {
   Generation own;
-  own.continues = continues;
-  own.continues_step = continues_step;
   own.started = utc_timestamp();
   own.host = host_name();
   own.process = ::getpid();
   own.slurm_job = environment_variable("SLURM_JOB_ID").value_or("");
   own.slurm_restarts = environment_variable("SLURM_RESTART_COUNT").value_or("");
+  return own;
+}
+
+std::vector<std::int64_t> RunDirectory::earlier_lives() const {
+  const Generation own = this_start();
+  std::vector<std::int64_t> numbers;
+  for (const Generation& g : generations()) {
+    if (g.is_earlier_life_of(own)) numbers.push_back(g.number);
+  }
+  return numbers;
+}
+
+Generation RunDirectory::claim(const std::string& continues, std::int64_t continues_step) const {
+  Generation own = this_start();
+  own.continues = continues;
+  own.continues_step = continues_step;
   const std::vector<std::int64_t> taken = claimed_numbers(generations_path());
   own.number = taken.empty() ? 1 : taken.back() + 1;
   // A generation's file may be lost, its checkpoints not: their names must stay free of another's.

@@ -57,6 +57,9 @@ class RunDirectory {
 
   /// Sorted by number, without withdrawn claims. Error{input}: a file of another format.
   std::vector<Generation> generations() const;
+  /// Numbers of the generations that earlier lives of this Slurm job claimed: it has been started again
+  /// since.
+  std::vector<std::int64_t> earlier_lives() const;
   /// Folders under a checkpoint's final name, sorted by step, then generation. All were complete when they
   /// got it.
   std::vector<checkpoint::CheckpointEntry> checkpoints() const;

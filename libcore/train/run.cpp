@@ -200,6 +200,30 @@ void refuse_moved_storage(const plan::Settings& settings, const run::RunDirector
               "with --resume");
 }
 
+/// Returns what --resume means in this life of the job. A job that Slurm starts again repeats its command:
+/// where an earlier life has saved, `never` or a checkpoint would throw that away, so both then mean `auto`.
+/// Collective: all ranks; rank 0 reads the run's folder.
+std::string resume_in_this_life(const plan::Settings& settings, const comm::Ranks& ranks) {
+  std::string resume = settings.resume;
+  comm::at_first(ranks, [&] {
+    if (resume == "auto") return;
+    const run::RunDirectory run(*settings.run);
+    const std::vector<std::int64_t> earlier = run.earlier_lives();
+    if (earlier.empty()) return;
+    std::vector<checkpoint::CheckpointEntry> saved = run.checkpoints();
+    const auto local = announced_local_checkpoints(run.path() / "metrics.jsonl");
+    saved.insert(saved.end(), local.begin(), local.end());
+    const bool has_saved = std::any_of(saved.begin(), saved.end(), [&](const auto& entry) {
+      return std::find(earlier.begin(), earlier.end(), entry.generation) != earlier.end();
+    });
+    if (!has_saved) return;
+    ranks.console.info("--resume {} acts as auto: this Slurm job was started again and has saved before",
+                       resume);
+    resume = "auto";
+  });
+  return comm::broadcast_text(ranks.world, resume);
+}
+
 /// Started again by a script, the same command would lose each time what the run did since.
 void warn_of_own_checkpoints(const plan::Settings& settings, const run::RunDirectory& run, Console& console) {
   if (settings.resume == "auto" || settings.resume == "never") return;
@@ -353,9 +377,11 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
 
 }  // namespace
 
-int run_training(const plan::Settings& settings, const std::vector<OptionValue>& asked,
+int run_training(const plan::Settings& given, const std::vector<OptionValue>& asked,
                  const StopSignals& signals, const comm::Ranks& ranks) {
-  ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
+  ranks.world.engine().set_timeout(given.comm_timeout.seconds);
+  plan::Settings settings = given;
+  settings.resume = resume_in_this_life(given, ranks);
   const StagedData staged = stage_data(
       settings, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;

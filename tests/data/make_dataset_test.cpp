@@ -437,6 +437,34 @@ TEST_CASE("a pipe is neither shared by tasks nor resumed") {
   CHECK(folder.num_entries() == 0);
 }
 
+TEST_CASE("a task helps only with the command that task 0 was given") {
+  const Folder folder;
+  MakeOptions options = lines_in_ranges(folder / "a.jsonl");
+  options.task = {1, 2};
+  options.step = "7.0";
+  options.helper_wait_s = 0.1;
+  const auto help = [&] { return help_to_make_dataset(folder / "out", options, [](auto...) {}); };
+  CHECK(caught(help).kind == ErrorKind::usage);
+  CHECK(caught(help).says("task 1 waited 0 s, and task 0 has not begun"));
+
+  MakeOptions first = options;
+  first.task.number = 0;
+  first.seed = 5;
+  first.resumes = true;
+  make_until(400, folder / "out", first);
+  CHECK(caught(help).kind == ErrorKind::usage);
+  CHECK(caught(help).says("this task's command is not task 0's (seed 5, now 0)"));
+  options.seed = 5;
+  CHECK(help());  // what task 0 left undone
+
+  make(folder / "out", first);
+  CHECK_FALSE(help());
+  options.seed = 6;
+  CHECK(caught(help).kind == ErrorKind::input);  // as a second run is refused
+  options.overwrite = true;
+  CHECK(caught(help).kind == ErrorKind::usage);
+}
+
 TEST_CASE("what is wrong in the middle of a large file is said with its line") {
   const Folder folder;
   MakeOptions options = lines_in_ranges(folder / "a.jsonl");

@@ -37,7 +37,9 @@ bool is_under_mpirun() {
 Error strangers(int num_tasks) {
   return Error(ErrorKind::environment,
                fmt::format("srun started {} tasks, but MPI cannot see that they belong together", num_tasks),
-               "add --mpi=pmix to srun (srun --mpi=list shows what this Slurm offers), or start with mpirun");
+               "add --mpi=pmix to srun (srun --mpi=list shows what this Slurm offers), or start with mpirun; "
+               "where each "
+               "task is to train a run of its own, give dt-train --comm self");
 }
 
 /// A launcher of another MPI, such as MPICH's, whose processes this library would take for lone ones.

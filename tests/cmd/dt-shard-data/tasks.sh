@@ -11,7 +11,7 @@ task() {
   local number=$1
   shift
   exec env SLURM_JOB_ID=1 SLURM_STEP_ID="$step" SLURM_PROCID="$number" SLURM_STEP_NUM_TASKS=3 \
-    dt-shard-data --quiet --json --threads 1 "$@" >"stdout.$number" 2>"stderr.$number"
+    dt-shard-data --quiet --json --threads 1 --share-tasks "$@" >"stdout.$number" 2>"stderr.$number"
 }
 # share ARGUMENT...: three tasks, of which the first comes last
 share() {
@@ -52,5 +52,25 @@ step=2
 code=0
 (task 0 --out killed "${inputs[@]}") || code=$?
 expect_equal "$code" 3
-expect_exit 3 env SLURM_STEP_NUM_TASKS=3 SLURM_PROCID=1 dt-shard-data --out piped < <(cat text.jsonl)
+expect_exit 3 env SLURM_STEP_NUM_TASKS=3 SLURM_PROCID=1 dt-shard-data --share-tasks --out piped < <(cat text.jsonl)
 expect_match stderr 'tasks share inputs, and a pipe is read once'
+
+# A task whose parent is a shell works alone: each of these makes its own dataset. Two that make the same one are two runs.
+head -n 1000 text.jsonl >few.jsonl
+for number in 0 1; do
+  expect_exit 0 env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID="$number" dt-shard-data --quiet --out "own$number" few.jsonl
+  expect_exit 0 env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID="$number" dt-shard-data --quiet --out "piped$number" <few.jsonl
+  cmp own0/dataset.json "own$number/dataset.json"
+done
+expect_exit 3 env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1 dt-shard-data --out own0 few.jsonl
+
+# A helper that was given other inputs than task 0 says so.
+step=3
+task 0 --out differs "${inputs[@]}" &
+first=$!
+until [[ -e .differs.partial/begun.json ]]; do sleep 0.01; done
+code=0
+(task 1 --out differs few.jsonl) || code=$?
+expect_equal "$code" 2
+expect_match stderr.1 "this task's command is not task 0's .inputs"
+wait "$first"

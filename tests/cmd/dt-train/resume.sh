@@ -60,3 +60,15 @@ expect_match stderr 'nothing is left to do'
 expect_equal "$(find outside/generations -type f | wc -l)" 2 "generations"
 expect_exit 0 train whole --steps 2 --resume never
 expect_match whole/metrics.jsonl '"kind":"start".*"generation":2'
+
+# A Slurm job that is started again repeats its command. What an earlier life has saved counts more than --resume never or a
+# checkpoint; another job that says so means it.
+life() { SLURM_JOB_ID=7 SLURM_RESTART_COUNT=${1#0} expect_exit 0 train lives "${@:2}"; }
+life 0 --steps 3 --resume never
+life 1 --steps 5 --resume never
+expect_match stderr '^dt-train: --resume never acts as auto: this Slurm job was started again and has saved before$'
+expect_match stderr 'going on from .*step-00000003.g1 '
+life 2 --steps 6 --resume lives/checkpoints/step-00000003.g1
+expect_match stderr 'going on from .*step-00000005.g2 '
+SLURM_JOB_ID=8 SLURM_RESTART_COUNT=3 expect_exit 0 train lives --steps 6 --resume lives/checkpoints/step-00000003.g1
+expect_match stderr 'going on from .*step-00000003.g1 '

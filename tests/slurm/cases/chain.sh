@@ -6,7 +6,12 @@ make_shards shards
 job_options 160
 slow_links 20mbit
 export DT_INPUT=text DT_DATA=chain_shards DT_SHARD_ARGS="--val-fraction 0.2" DT_RUN=chain DT_OUT=chain.h5
-export NCCL_SOCKET_IFNAME=lo # whatever a site needs reaches the ranks
+# Whatever a site needs reaches the ranks: variables of a file to source, options of srun's, words before each tool.
+cat >site.sh <<'END'
+export NCCL_SOCKET_IFNAME=lo
+: $NOT_SET_BEFORE # as modules' scripts do
+END
+export DT_PRELUDE=site.sh DT_SRUN="--label --mpi=pmix" DT_WRAPPER="env NCCL_DEBUG=WARN"
 
 id_of() { sed -nE "s/^$1=([0-9]+)$/\1/p" stdout; }
 
@@ -21,9 +26,11 @@ wait_for_job "$train" 60
 wait_for_job "$merge" 30
 (($(job_field "$train" Restarts) >= 1)) || fail "the time limit did not strike"
 expect_match "dt-train-$train.log" '^requeue: exit code 75'
+expect_match "dt-train-$train.log" '^0: +step +loss'
 expect_match "chain/metrics.jsonl" '"kind":"stop","reason":"SIGUSR1"'
 expect_equal "$(num_generations chain)" "$(($(job_field "$train" Restarts) + 1))" "starts"
 expect_match chain/generations/0001.json '"NCCL_SOCKET_IFNAME": "lo"'
+expect_match chain/generations/0001.json '"NCCL_DEBUG": "WARN"'
 undisturbed whole
 cmp chain.h5 "$(merged whole)" || fail "the chain's model differs from the undisturbed run's"
 
@@ -43,6 +50,18 @@ expect_match "dt-shard-$again.log" 'is there already'
 rm chain_shards/train-00000.h5
 again=$(on_login sbatch --parsable "$jobs/shard.sbatch")
 wait_for_job "$again" 30 FAILED
+
+# A job that Slurm may not start again saves, says so and ends with 75. A file to source that is not there is named.
+job=$(DT_TRAIN_ARGS="$DT_TRAIN_ARGS --steps 100000 --log-every 1" submit_training never_again 1 --no-requeue)
+wait_until 60 "a step" grep -qs '"kind":"train"' never_again/metrics.jsonl
+on_login scancel --signal=USR1 "$job"
+wait_for_job "$job" 30 FAILED
+expect_equal "$(job_field "$job" ExitCode)" "75:0"
+expect_match "dt-train-$job.log" '^no requeue: exit code 75, .*sbatch --no-requeue'
+job=$(DT_PRELUDE=no-such-file on_login sbatch --parsable "$jobs/merge.sbatch")
+wait_for_job "$job" 30 FAILED
+expect_equal "$(job_field "$job" ExitCode)" "4:0"
+expect_match "dt-merge-$job.log" 'DT_PRELUDE=no-such-file'
 
 # No text: no job for shards. Arguments reach dt-train; its failure ends the chain.
 unset DT_INPUT
