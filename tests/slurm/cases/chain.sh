@@ -52,7 +52,7 @@ again=$(on_login sbatch --parsable "$jobs/shard.sbatch")
 wait_for_job "$again" 30 FAILED
 
 # A job that Slurm may not start again saves, says so and ends with 75. A file to source that is not there is named.
-job=$(DT_TRAIN_ARGS="$DT_TRAIN_ARGS --steps 100000 --log-every 1" submit_training never_again 1 --no-requeue)
+job=$(DT_TRAIN_ARGS=${DT_TRAIN_ARGS/--steps 160/--steps 100000} submit_training never_again 1 --no-requeue)
 wait_until 60 "a step" grep -qs '"kind":"train"' never_again/metrics.jsonl
 on_login scancel --signal=USR1 "$job"
 wait_for_job "$job" 30 FAILED
