@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.hpp"
 #include "data/loader.hpp"
@@ -113,6 +114,20 @@ void check_profile(const Settings& s, std::int64_t total_steps) {
   throw usage_error("--profile {}: the run ends with step {}", *s.profile, total_steps);
 }
 
+/// Where it vanishes in the update's type, an update of moments that are zero is 0/0.
+void check_adam_eps(double eps, DType type) {
+  const bool is_double = type == DType::f64;
+  const double least =
+      is_double ? std::numeric_limits<double>::min() : double{std::numeric_limits<float>::min()};
+  const double most =
+      is_double ? std::numeric_limits<double>::max() : double{std::numeric_limits<float>::max()};
+  if (eps >= least && eps <= most) return;
+  throw Error(ErrorKind::usage,
+              fmt::format("--adam-eps {} is no normal number of {}, in which weights are updated", eps,
+                          is_double ? "fp64" : "fp32"),
+              fmt::format("give at least {:.3g}; 1e-8 is usual", least));
+}
+
 optim::Schedule make_schedule(const Settings& s, const Plan& plan) {
   const double scale = s.lr_reference_batch ? static_cast<double>(plan.global_batch) /
                                                   static_cast<double>(*s.lr_reference_batch)
@@ -189,6 +204,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
                 "shard the data with a larger --val-fraction");
   }
   plan.schedule = make_schedule(s, plan);
+  check_adam_eps(s.adam_eps, plan.precision.master());
   plan.adamw = {.beta1 = s.beta1, .beta2 = s.beta2, .eps = s.adam_eps, .weight_decay = s.weight_decay};
   plan.clip_norm = s.clip_norm;
   if (plan.precision.compute == DType::f16) plan.loss_scale = {.fixed = s.loss_scale};

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/error.hpp"
 #include "data/test_dataset.hpp"
 
 using namespace dt;
@@ -64,4 +65,26 @@ TEST_CASE("evaluation divides no state") {
   CHECK(hosts.training().layout.zero == 3);
   CHECK(hosts.evaluation().layout.zero == 0);
   CHECK(hosts.evaluation().micro_batches_per_step == 0);
+}
+
+TEST_CASE("--adam-eps must be a normal number of the type that weights are updated in") {
+  TwoHosts hosts(4);
+  const auto accepts = [&](const char* precision, double eps) {
+    hosts.settings.precision = precision;
+    hosts.settings.adam_eps = eps;
+    try {
+      hosts.training();
+      return true;
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::usage);
+      return false;
+    }
+  };
+  for (const char* precision : {"fp32", "bf16", "fp16"}) {
+    CHECK(accepts(precision, 1.18e-38));
+    for (const double eps : {0.0, 1.17e-38, 1e-300, 1e39, -1e-8}) CHECK_FALSE(accepts(precision, eps));
+  }
+  CHECK(accepts("fp64", 2.3e-308));
+  CHECK_FALSE(accepts("fp64", 2.2e-308));
+  CHECK_FALSE(accepts("fp64", 0));
 }
