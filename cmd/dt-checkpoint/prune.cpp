@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
+#include "run/not_finite.hpp"
 
 namespace dt::checkpoint_tool {
 
@@ -25,6 +27,7 @@ class Judge {
   Judge(const StopSignals& signals, Console& console) : signals_(signals), console_(console) {}
 
   std::string operator()(const CheckpointEntry& entry) {
+    if (std::string why = run::why_not_finite(entry.path); !why.empty()) return why;
     if (num_verified >= min_verified) return run::why_incomplete(entry.path);
     const std::string path = entry.path.string();
     Progress progress = console_.progress("verifying " + path, manifest_bytes(path), "B");
@@ -39,7 +42,7 @@ class Judge {
     }
     console_.warn("{} is damaged: {}: {}{}", path, problems[0].where, problems[0].what,
                   problems.size() > 1 ? fmt::format(", and {} more", problems.size() - 1) : "");
-    return problems[0].where + ": " + problems[0].what;
+    return fmt::format("damaged: {}: {}", problems[0].where, problems[0].what);
   }
 
   std::int64_t num_verified = 0;
@@ -62,6 +65,39 @@ void refuse_if_taken_over(const RunDirectory& run, std::int64_t generation) {
               fmt::format("{} was started again meanwhile: nothing was removed", run.path().string()),
               "let it end, then prune again");
 }
+
+/// Removes checkpoints; goes on with the rest where one cannot be removed.
+class Remover {
+ public:
+  Remover(const RunDirectory& run, Console& console) : run_(run), console_(console) {}
+
+  /// Returns "" or why a checkpoint keeps its name. What is left of others is warned of, once.
+  std::string remove(std::span<const fs::path> checkpoints) {
+    std::string why;
+    for (const checkpoint::Problem& problem : run_.remove(checkpoints).problems) {
+      if (!checkpoints.empty() && problem.where == checkpoints.front().string() &&
+          fs::exists(problem.where)) {
+        why = problem.what;
+        if (kept_.empty()) kept_ = problem.what;
+      } else if (told_.insert(problem.where).second) {
+        console_.warn("{} stays: {}", problem.where, problem.what);
+      }
+    }
+    return why;
+  }
+
+  /// Error{environment}: a checkpoint was to go and is still there.
+  void check_all_gone() const {
+    if (!kept_.empty())
+      throw Error(ErrorKind::environment, kept_, "the others are removed; prune again once that is mended");
+  }
+
+ private:
+  const RunDirectory& run_;
+  Console& console_;
+  std::set<std::string> told_;
+  std::string kept_;  // why the first of them is
+};
 
 void print(const CheckpointEntry& entry, const char* action, const std::string& why, Console& console) {
   if (console.json()) {
@@ -110,14 +146,16 @@ int prune(const Options& options, const StopSignals& signals, Console& console) 
   const auto num_removed = static_cast<std::uint64_t>(
       std::count_if(decisions.begin(), decisions.end(), [](const PruneDecision& d) { return !d.keep; }));
   Progress progress = console.progress("removing", num_removed, "checkpoints");
-  if (!options.dry_run) run.remove({});  // what an earlier one left half done
+  Remover remover(run, console);
+  if (!options.dry_run) remover.remove({});  // what an earlier one left half done
   for (const PruneDecision& d : decisions) {
     if (d.keep) continue;
     signals.check();
-    if (!options.dry_run) run.remove(std::span(&d.entry.path, 1));
-    print(d.entry, options.dry_run ? "would remove" : "removed", "", console);
+    const std::string why = options.dry_run ? "" : remover.remove(std::span(&d.entry.path, 1));
+    print(d.entry, options.dry_run ? "would remove" : why.empty() ? "removed" : "kept", why, console);
     progress.advance(1);
   }
+  remover.check_all_gone();
   return 0;
 }
 

@@ -168,6 +168,23 @@ std::string read_file(const fs::path& path) {
   return content;
 }
 
+std::string remove_tree(const fs::path& path) {
+  std::error_code error;
+  std::vector<fs::path> entries;
+  if (fs::is_directory(fs::symlink_status(path, error))) {
+    for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
+      entries.push_back(entry->path());
+  }
+  std::string why;
+  for (const fs::path& entry : entries) {
+    const std::string stays = remove_tree(entry);
+    if (why.empty()) why = stays;
+  }
+  if (!why.empty()) return why;
+  fs::remove(path, error);
+  return error ? fmt::format("{}: {}", path.string(), error.message()) : "";
+}
+
 FileLock::Outcome FileLock::try_lock(const fs::path& path) {
   file_ = File();
   File file = File::open_append(path);

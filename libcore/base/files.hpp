@@ -61,6 +61,11 @@ void sync_directory(const fs::path& path);
 /// after this returns. Where it exists already, nothing is done.
 void make_folders(const fs::path& path);
 
+/// Removes a folder with everything in it, or a file. Goes on with the rest where an entry cannot be removed
+/// (an NFS client's .nfs file, another user's file, a mount). Returns "" or the first such entry and why it
+/// stays. An entry that is gone already is no failure.
+std::string remove_tree(const fs::path& path);
+
 /// Creates or overwrites `path` and syncs it, but not its folder: for folders that get their name later.
 void write_synced(const fs::path& path, std::string_view content);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <functional>
 #include <limits>
 #include <unistd.h>
 
@@ -42,11 +43,26 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
 }
 
 void remove_folder(const fs::path& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (error && error != std::errc::no_such_file_or_directory)
-    throw system_error(error.value(), "remove", path.string());
+  if (const std::string why = remove_tree(path); !why.empty())
+    throw environment_error("cannot remove {}", why);
 }
+
+/// Removes one after the other; what cannot be removed does not keep the rest. Returns "" or the first
+/// failure.
+class Removals {
+ public:
+  void attempt(const std::function<void()>& removal) {
+    try {
+      removal();
+    } catch (const Error& error) {
+      if (failure_.empty()) failure_ = error.message();
+    }
+  }
+  const std::string& failure() const { return failure_; }
+
+ private:
+  std::string failure_;
+};
 
 /// No share must be found that has lost half of its files: its name goes first.
 fs::path hide(const fs::path& share) {
@@ -111,17 +127,20 @@ int num_writers(const checkpoint::Manifest& header) {
 LocalStore::LocalStore(const fs::path& folder, const RunDirectory& run, const std::string& host)
     : run_(run), run_path_(folder / folder_name(run.path())), path_(run_path_ / host) {}
 
-void LocalStore::open() const {
+std::string LocalStore::open() const {
   make_folders(path_);
   write_file_atomically(path_ / "run", fs::weakly_canonical(fs::absolute(run_.path())).string() + "\n");
+  Removals removals;
   for (const fs::path& host : folders_in(run_path_)) {
     for (const fs::path& folder : folders_in(host)) {
-      if (folder.filename().string().starts_with(".step-")) remove_folder(folder);
+      if (folder.filename().string().starts_with(".step-")) removals.attempt([&] { remove_folder(folder); });
     }
   }
   for (const checkpoint::CheckpointEntry& share : all_shares()) {
-    if (origin_of(share.path, share.generation) == Origin::another_run) remove_folder(hide(share.path));
+    if (origin_of(share.path, share.generation) == Origin::another_run)
+      removals.attempt([&] { remove_folder(hide(share.path)); });
   }
+  return removals.failure();
 }
 
 void LocalStore::require() const {
@@ -209,11 +228,13 @@ std::vector<fs::path> LocalStore::share_paths(std::int64_t step, std::int64_t ge
 }
 
 void LocalStore::remove_older(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest) const {
+  Removals removals;
   for (const checkpoint::CheckpointEntry& share : all_shares()) {
     if (share.generation <= own_generation && is_newer(newest, share) &&
         origin_of(share.path, share.generation) == Origin::this_run)
-      remove_folder(hide(share.path));
+      removals.attempt([&] { remove_folder(hide(share.path)); });
   }
+  if (!removals.failure().empty()) throw environment_error("{}", removals.failure());
 }
 
 void LocalStore::clear(std::int64_t own_generation) const {

@@ -30,8 +30,9 @@ class LocalStore {
   const fs::path& path() const { return path_; }
 
   /// Makes the folder and those above it; removes what killed saves left, and shares of another run that had
-  /// the same path. Only while holding LiveRun and before the first save. Errors: environment.
-  void open() const;
+  /// the same path. Returns "" or what of these cannot be removed, and why. Only while holding LiveRun and
+  /// before the first save. Errors: environment, where the folder cannot be made.
+  std::string open() const;
 
   /// Makes the folder, for a node that is new. A start calls it before it chooses what to go on from: storage
   /// that cannot be read and written at the moment must not pass for storage that holds nothing. Errors:
@@ -55,7 +56,8 @@ class LocalStore {
   std::vector<fs::path> share_paths(std::int64_t step, std::int64_t generation) const;
 
   /// Removes the run's shares of this and older generations that are older than `newest`. Those of a newer
-  /// generation stay: whoever removes may be a zombie. Errors: environment.
+  /// generation stay: whoever removes may be a zombie. Errors: environment, once all are gone that can be
+  /// removed.
   void remove_older(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest) const;
   /// The same, and the folder where nothing is left in it; what is newer than any checkpoint: all of them.
   void clear(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest) const;

@@ -18,13 +18,14 @@ LocalTarget::LocalTarget(const comm::Ranks& ranks, const fs::path& folder, const
       nodes_(find_nodes(ranks.world, host)),
       is_leader_(nodes_.leader(nodes_.own) == ranks.world.rank()),
       store_(folder, run, host) {
-  std::string offer;
+  std::string offer, stays;
   comm::together(ranks.world, [&] {
     if (!is_leader_) return;
     claim_ = read_file(run.generation_path(own.number));
-    store_.open();
+    stays = store_.open();
     if (nodes_.size() > 1) offer = listen();
   });
+  warn_of(stays.empty() ? stays : at_own_node(stays));
   if (nodes_.size() == 1) {
     ranks.console.info("all ranks are on one node: local checkpoints have no copy on another");
     return;
@@ -97,9 +98,20 @@ void LocalTarget::commit(SavedCheckpoint& saved, int) {
 }
 
 void LocalTarget::end(bool is_announced) {
+  if (is_announced) {
+    unproven_ = header_.state.step;
+  } else if (is_leader_) {
+    store_.abandon(header_.state.step, own_.number);
+  }
+}
+
+void LocalTarget::tell_proven(std::int64_t step) {
+  if (!unproven_ || *unproven_ > step) return;
+  const std::int64_t newest = *unproven_;
+  unproven_.reset();
+  proven_step_ = newest;
   if (!is_leader_) return;
-  if (!is_announced) return store_.abandon(header_.state.step, own_.number);
-  removal_ = std::async(std::launch::async, [this, newest = header_.state.step] {
+  removal_ = std::async(std::launch::async, [this, newest] {
     return why_failed([&] { store_.remove_older(own_.number, {{}, newest, own_.number}); });
   });
 }
@@ -110,8 +122,12 @@ std::string LocalTarget::why_failed(const std::function<void()>& removal) const 
     removal();
     return {};
   } catch (const Error& error) {
-    return fmt::format("{}: {}", nodes_.hosts[static_cast<std::size_t>(nodes_.own)], error.message());
+    return at_own_node(error.message());
   }
+}
+
+std::string LocalTarget::at_own_node(const std::string& text) const {
+  return fmt::format("{}: {}", nodes_.hosts[static_cast<std::size_t>(nodes_.own)], text);
 }
 
 void LocalTarget::finish_removal() {

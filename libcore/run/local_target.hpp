@@ -32,8 +32,12 @@ class LocalTarget : public SaveTarget {
   bool is_committer() const override { return is_leader_; }
   /// There are as many parts as ranks.
   void commit(SavedCheckpoint& saved, int num_parts) override;
-  /// Older ones go once all nodes have the newer one.
   void end(bool is_announced) override;
+  /// Older ones go once all nodes have the newer one, and its weights are proven.
+  void tell_proven(std::int64_t step) override;
+  void finish_removal() override;
+  /// The step of the newest one whose weights are proven; -1 before there is one.
+  std::int64_t proven_step() const { return proven_step_; }
 
   /// Called by all ranks together, once the state is in the run directory: nothing is left on the nodes. What
   /// cannot be removed is warned of.
@@ -48,9 +52,9 @@ class LocalTarget : public SaveTarget {
   };
   std::string listen();
   void find_partner(const std::string& offer);
+  std::string at_own_node(const std::string& text) const;
   std::string why_failed(const std::function<void()>& removal) const;
   /// Called by all ranks together.
-  void finish_removal();
   void warn_of(const std::string& failure);
 
   const comm::Ranks& ranks_;
@@ -64,7 +68,9 @@ class LocalTarget : public SaveTarget {
   PartToken token_{};
   std::unique_ptr<TcpListener> listener_;  // of a leader
   std::optional<Partner> partner_;
-  checkpoint::Manifest header_;       // of the save under way
+  checkpoint::Manifest header_;           // of the save under way
+  std::optional<std::int64_t> unproven_;  // the step saved last, until it is proven
+  std::int64_t proven_step_ = -1;
   std::future<std::string> removal_;  // why it failed
 };
 

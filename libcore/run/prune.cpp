@@ -15,7 +15,8 @@ std::vector<PruneDecision> decide_prune(
     if (kept < rule.keep_last) {
       const std::string why = why_unsound(entry);
       if (why.empty()) ++kept;
-      decision.why = why.empty() ? fmt::format("one of the newest {}", rule.keep_last) : "damaged: " + why;
+      decision.why =
+          why.empty() ? fmt::format("one of the newest {}", rule.keep_last) : "does not count: " + why;
     } else if (rule.keep_every > 0 && entry.step % rule.keep_every == 0) {
       decision.why = fmt::format("its step is a multiple of {}", rule.keep_every);
     } else {
@@ -25,8 +26,8 @@ std::vector<PruneDecision> decide_prune(
   return decisions;
 }
 
-std::vector<fs::path> RunDirectory::prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
-                                          std::int64_t keep_every) const {
+Removal RunDirectory::prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
+                            std::int64_t keep_every) const {
   if (!keep_last) return {};
   // The lineage first: where another start claims in between, what is removed is still what the caller's own
   // lineage can spare, never a checkpoint that the other wrote.

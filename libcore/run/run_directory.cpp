@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <limits>
 #include <set>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/error.hpp"
 #include "checkpoint/writer.hpp"
 #include "run/failed_loads.hpp"
+#include "run/not_finite.hpp"
 
 namespace dt::run {
 
@@ -17,14 +19,6 @@ namespace {
 
 constexpr const char* removed_suffix = ".removed";
 constexpr const char* unfinished_infix = ".tmp-";  // of AtomicDirectory
-
-void remove_folder(const fs::path& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  // Of two that remove the same leftovers, one finds them gone.
-  if (error && error != std::errc::no_such_file_or_directory)
-    throw environment_error("cannot remove {}: {}", path.string(), error.message());
-}
 
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> paths;
@@ -40,8 +34,8 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
 
 /// Of the hidden folders that checkpoints leave, those that `is_garbage` says. That they have left their
 /// final names must be on disk before the first of their files goes.
-std::vector<fs::path> remove_hidden(const fs::path& folder, bool (*is_garbage)(const std::string&)) {
-  std::vector<fs::path> removed;
+Removal remove_hidden(const fs::path& folder, bool (*is_garbage)(const std::string&)) {
+  Removal result;
   std::vector<fs::path> hidden;
   for (const fs::path& path : entries_of(folder)) {
     const std::string name = path.filename().string();
@@ -50,24 +44,55 @@ std::vector<fs::path> remove_hidden(const fs::path& folder, bool (*is_garbage)(c
     fs::path gone = path;
     if (!name.ends_with(removed_suffix)) {
       gone += removed_suffix;
-      if (::rename(path.c_str(), gone.c_str()) != 0) continue;  // it has just become a checkpoint, or is gone
+      if (::rename(path.c_str(), gone.c_str()) != 0) {
+        // ENOENT: it has just become a checkpoint, or is gone.
+        if (errno != ENOENT) result.problems.push_back({path.string(), std::strerror(errno)});
+        continue;
+      }
     }
     hidden.push_back(gone);
-    removed.push_back(path);
+    result.removed.push_back(path);
   }
   if (!hidden.empty()) sync_directory(folder);
-  for (const fs::path& path : hidden) remove_folder(path);
-  return removed;
+  for (const fs::path& path : hidden) {
+    if (const std::string why = remove_tree(path); !why.empty())
+      result.problems.push_back({path.string(), why});
+  }
+  return result;
 }
 
-/// Of failed loads, where the checkpoint has been removed since.
+/// Takes a checkpoint's name from it: it becomes a hidden folder, which remove_hidden() removes. What is left
+/// of an earlier removal and cannot be removed keeps its name, so several are tried. False where it is gone
+/// already. Errors: environment.
+bool hide(const fs::path& checkpoint) {
+  constexpr int most_leftovers = 100;
+  for (int number = 0; number < most_leftovers; ++number) {
+    const std::string infix = number == 0 ? "" : fmt::format(".{}", number);
+    const fs::path hidden = checkpoint.parent_path() /
+                            fmt::format(".{}{}{}", checkpoint.filename().string(), infix, removed_suffix);
+    if (::rename(checkpoint.c_str(), hidden.c_str()) == 0) return true;
+    if (errno == ENOENT) return false;
+    if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) break;
+  }
+  throw system_error(errno, "remove", checkpoint.string());
+}
+
+/// Removes the files beside a checkpoint that say something about it. Errors: environment.
+void forget_records(const fs::path& checkpoint) {
+  forget_failed_loads(checkpoint);
+  forget_not_finite(checkpoint);
+}
+
+/// Removes records about checkpoints that have been removed since.
 void remove_orphaned_records(const fs::path& folder) {
   for (const fs::path& path : entries_of(folder)) {
-    std::string name = path.filename().string();
-    if (!name.ends_with(failed_loads_suffix)) continue;
-    name.resize(name.size() - std::string_view(failed_loads_suffix).size());
-    std::error_code ignored;  // the next start meets it again
-    if (!fs::exists(folder / name, ignored)) fs::remove(path, ignored);
+    for (const std::string_view suffix : {failed_loads_suffix, not_finite_suffix}) {
+      std::string name = path.filename().string();
+      if (!name.ends_with(suffix)) continue;
+      name.resize(name.size() - suffix.size());
+      std::error_code ignored;  // the next start meets it again
+      if (!fs::exists(folder / name, ignored)) fs::remove(path, ignored);
+    }
   }
 }
 
@@ -77,9 +102,14 @@ bool is_newer(const checkpoint::CheckpointEntry& a, const checkpoint::Checkpoint
   return a.generation != b.generation ? a.generation > b.generation : a.step > b.step;
 }
 
+std::string why_shunned(const fs::path& checkpoint) {
+  std::string why = why_set_aside(checkpoint);
+  return why.empty() ? why_not_finite(checkpoint) : why;
+}
+
 std::string why_incomplete(const fs::path& checkpoint) {
   try {
-    if (std::string why = why_set_aside(checkpoint); !why.empty()) return why;
+    if (std::string why = why_shunned(checkpoint); !why.empty()) return why;
     const checkpoint::Reader reader(checkpoint);
     return {};
   } catch (const Error& error) {
@@ -185,20 +215,21 @@ std::optional<checkpoint::CheckpointEntry> RunDirectory::newest_complete(
   return std::nullopt;
 }
 
-std::vector<fs::path> RunDirectory::remove(std::span<const fs::path> checkpoints) const {
-  std::vector<fs::path> removed;
+Removal RunDirectory::remove(std::span<const fs::path> checkpoints) const {
+  Removal result;
   for (const fs::path& path : checkpoints) {
-    const fs::path hidden = checkpoints_path() / ("." + path.filename().string() + removed_suffix);
-    remove_folder(hidden);
-    if (::rename(path.c_str(), hidden.c_str()) == 0) {
-      forget_failed_loads(path);
-      removed.push_back(path);
-    } else if (errno != ENOENT) {  // else already gone
-      throw system_error(errno, "remove", path.string());
+    try {
+      if (!hide(path)) continue;
+      result.removed.push_back(path);
+      forget_records(path);
+    } catch (const Error& error) {
+      result.problems.push_back({path.string(), error.message()});
     }
   }
-  remove_hidden(checkpoints_path(), [](const std::string& name) { return name.ends_with(removed_suffix); });
-  return removed;
+  const Removal hidden = remove_hidden(
+      checkpoints_path(), [](const std::string& name) { return name.ends_with(removed_suffix); });
+  result.problems.insert(result.problems.end(), hidden.problems.begin(), hidden.problems.end());
+  return result;
 }
 
 void RunDirectory::restore_replaced() const {
@@ -210,7 +241,7 @@ void RunDirectory::restore_replaced() const {
   }
 }
 
-std::vector<fs::path> RunDirectory::remove_leftovers() const {
+Removal RunDirectory::remove_leftovers() const {
   restore_replaced();
   remove_orphaned_records(checkpoints_path());
   return remove_hidden(checkpoints_path(), [](const std::string& name) {

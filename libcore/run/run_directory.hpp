@@ -35,9 +35,19 @@ std::string describe(const Generation& generation);
 /// In the order of a lineage: by generation, then by step.
 bool is_newer(const checkpoint::CheckpointEntry& a, const checkpoint::CheckpointEntry& b);
 
-/// "" where the manifest is readable, each file is there with its size, and failed loads have not set it
-/// aside; else why a resume passes it over. Errors: environment, where that cannot be found out.
+/// "" or why no start goes on from a checkpoint of its own accord, whether or not it is whole: failed loads
+/// have set it aside, or its weights gave a loss that is not finite. Cheap.
+std::string why_shunned(const fs::path& checkpoint);
+
+/// "" where why_shunned() finds nothing, the manifest is readable and each file is there with its size; else
+/// why a resume passes it over. Errors: environment, where that cannot be found out.
 std::string why_incomplete(const fs::path& checkpoint);
+
+/// What a removal has done: an entry that cannot be removed does not keep the others from going.
+struct Removal {
+  std::vector<fs::path> removed;              // under the names that they had
+  std::vector<checkpoint::Problem> problems;  // what stays, and why
+};
 
 class RunDirectory {
  public:
@@ -87,26 +97,28 @@ class RunDirectory {
   /// taken.
   void withdraw(const Generation& own) const;
 
-  /// Removes these checkpoints of the run and returns those that were still there; also what a crash left of
-  /// earlier removals. One leaves its final name first, then, once that is on disk, its files go: a crash at
-  /// any time leaves every checkpoint whole or without its name. Errors: environment.
-  std::vector<fs::path> remove(std::span<const fs::path> checkpoints) const;
+  /// Removes these checkpoints of the run, of which those count that were still there; also what a crash left
+  /// of earlier removals. One leaves its final name first, then, once that is on disk, its files go: a crash
+  /// at any time leaves every checkpoint whole or without its name. One whose files cannot all be removed
+  /// counts as removed; the rest of it is a problem. Errors: environment, where the folder cannot be listed
+  /// or synced.
+  Removal remove(std::span<const fs::path> checkpoints) const;
 
   /// Removes checkpoints of the lineage beyond the newest `keep_last` complete ones (none: keep all; at least
-  /// 1), except those whose step is a multiple of `keep_every` (0: none), as remove() does. Returns what was
-  /// removed. Does nothing once a generation newer than `own_generation` is claimed: the run is no longer the
-  /// caller's. Errors: environment.
-  std::vector<fs::path> prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
-                              std::int64_t keep_every) const;
+  /// 1), except those whose step is a multiple of `keep_every` (0: none), as remove() does. Does nothing once
+  /// a generation newer than `own_generation` is claimed: the run is no longer the caller's. Errors:
+  /// environment.
+  Removal prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
+                std::int64_t keep_every) const;
 
   /// Gives checkpoints back their names of which an overwriting died half-way, where the file system cannot
   /// exchange names (see AtomicDirectory). Errors: environment.
   void restore_replaced() const;
 
-  /// Removes the hidden folders of checkpoints whose writers were killed, and returns them; also records of
-  /// failed loads whose checkpoint is gone. Only while holding LiveRun and before the first write: whoever
-  /// still writes then is a zombie. Errors: environment.
-  std::vector<fs::path> remove_leftovers() const;
+  /// Removes the hidden folders of checkpoints whose writers were killed; also records about checkpoints that
+  /// are gone. Only while holding LiveRun and before the first write: whoever still writes then is a zombie.
+  /// Errors: environment, where the folder cannot be listed or synced.
+  Removal remove_leftovers() const;
 
  private:
   std::optional<Generation> find_generation(std::int64_t number, const std::vector<Generation>& claimed,

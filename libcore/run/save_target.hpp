@@ -12,7 +12,7 @@ namespace dt::run {
 
 namespace fs = std::filesystem;
 
-/// What all ranks learn of a save that has ended well; path, size and what was removed on rank 0 alone.
+/// What all ranks learn of a save that has ended well; path and size on rank 0 alone.
 struct SavedCheckpoint {
   fs::path path;
   std::uint64_t bytes = 0;
@@ -20,16 +20,14 @@ struct SavedCheckpoint {
   double stall_s = 0;  // that this rank's training stood still
   double write_s = 0;  // from its beginning to the commit
   int num_nodes = 0;   // of a local checkpoint: that hold a share; else 0
-  std::vector<fs::path> removed;
-  std::string why_not_removed;  // "": all that was to go is gone
 };
 
 /// Of all files in a folder.
 std::uint64_t folder_bytes(const fs::path& folder);
 
 /// The Saver calls, for each save: begin(); write_part() into the folder and then finish_part(), on a thread
-/// of each rank; where all have returned, commit() and prune() on a thread of each rank that is_committer();
-/// end(). It may stop after any of them.
+/// of each rank; where all have returned, commit() on a thread of each rank that is_committer(); end(). It
+/// may stop after any of them. What a save makes superfluous stays until its weights are proven.
 class SaveTarget {
  public:
   virtual ~SaveTarget() = default;
@@ -44,11 +42,14 @@ class SaveTarget {
   virtual bool is_committer() const = 0;
   /// Of so many parts. Blocks. Errors: environment.
   virtual void commit(SavedCheckpoint& saved, int num_parts) = 0;
-  /// After commit(), on the same thread: removes what the new checkpoint makes superfluous. Errors:
-  /// environment.
-  virtual void prune(SavedCheckpoint&) {}
   /// On all ranks, each for itself: the save is announced, or has failed.
   virtual void end(bool is_announced) = 0;
+  /// On all ranks, each for itself: the weights of `step` have given a finite loss, and so have all before.
+  /// Where what was saved last is of such a step, starts to remove what it makes superfluous. What cannot be
+  /// removed is warned of at the next begin() or finish_removal().
+  virtual void tell_proven([[maybe_unused]] std::int64_t step) {}
+  /// Called by all ranks together: waits for a removal under way, and warns of what stays.
+  virtual void finish_removal() {}
 };
 
 }  // namespace dt::run

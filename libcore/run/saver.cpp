@@ -158,11 +158,6 @@ void Saver::commit() {
     has_failed_ = true;
     throw;
   }
-  try {
-    target_->prune(saved_);
-  } catch (const Error& error) {  // the checkpoint is there all the same
-    saved_.why_not_removed = error.message();
-  }
 }
 
 SavedCheckpoint Saver::end() {

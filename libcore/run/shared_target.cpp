@@ -8,6 +8,7 @@ namespace dt::run {
 
 fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
   header_ = header;
+  finish_removal();
   comm::at_first(ranks_,
                  [&] { unfinished_.emplace(run_.checkpoints_path(), header.state.step, own_.number); });
   return comm::broadcast_text(ranks_.world, unfinished_ ? unfinished_->path().string() : std::string());
@@ -20,8 +21,32 @@ void SharedTarget::commit(SavedCheckpoint& saved, int num_parts) {
   saved.bytes = folder_bytes(saved.path);
 }
 
-void SharedTarget::prune(SavedCheckpoint& saved) {
-  saved.removed = run_.prune(own_.number, retention_.keep_last, retention_.keep_every);
+void SharedTarget::end(bool is_announced) {
+  unfinished_.reset();
+  if (is_announced) unproven_ = header_.state.step;
+}
+
+void SharedTarget::tell_proven(std::int64_t step) {
+  if (!unproven_ || *unproven_ > step) return;
+  unproven_.reset();
+  if (ranks_.is_first()) removal_ = std::async(std::launch::async, [this] { return prune(); });
+}
+
+/// Training does not end for what stays.
+Removal SharedTarget::prune() const {
+  try {
+    return run_.prune(own_.number, retention_.keep_last, retention_.keep_every);
+  } catch (const Error& error) {
+    return {{}, {{run_.checkpoints_path().string(), error.message()}}};
+  }
+}
+
+void SharedTarget::finish_removal() {
+  if (!removal_.valid()) return;
+  const Removal done = removal_.get();
+  for (const fs::path& removed : done.removed) ranks_.console.debug("removed {}", removed.string());
+  for (const checkpoint::Problem& problem : done.problems)
+    ranks_.console.warn("{} stays: {}", problem.where, problem.what);
 }
 
 void confirm_ownership(const RunDirectory& run, const Generation& own) {

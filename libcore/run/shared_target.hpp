@@ -1,6 +1,8 @@
 #pragma once
 // Saving into the run directory, which all ranks see: a checkpoint under its final name.
 
+#include <cstdint>
+#include <future>
 #include <optional>
 
 #include "checkpoint/writer.hpp"
@@ -29,17 +31,23 @@ class SharedTarget : public SaveTarget {
   /// Errors: environment, also where a newer generation has taken the run over; nothing is under the final
   /// name then (all of it where only the last sync failed).
   void commit(SavedCheckpoint& saved, int num_parts) override;
-  void prune(SavedCheckpoint& saved) override;
   /// Nothing of a save that failed is under its final name, or all.
-  void end(bool) override { unfinished_.reset(); }
+  void end(bool is_announced) override;
+  /// Prunes.
+  void tell_proven(std::int64_t step) override;
+  void finish_removal() override;
 
  private:
+  Removal prune() const;
+
   const comm::Ranks& ranks_;
   const RunDirectory& run_;
   const Generation& own_;
   Retention retention_;
   checkpoint::Manifest header_;
   std::optional<checkpoint::UnfinishedCheckpoint> unfinished_;  // on rank 0
+  std::optional<std::int64_t> unproven_;                        // the step saved last, until it is proven
+  std::future<Removal> removal_;                                // on rank 0
 };
 
 /// By rank 0 before each commit. Error{environment}: another start has taken the run over. What starts that

@@ -34,6 +34,7 @@ struct Decision {
   double grad_norm = 0;
   double grad_scale = 1;    // clipping, and the loss scale taken off
   bool finite = true;       // loss and norm; otherwise the optimizer must not run
+  bool has_loss = true;     // false: no token of the step is a target, so its loss proves nothing
   bool skip = false;        // gradients are not finite, but may be at a lower loss scale
   bool stop = false;        // save and stop after this step
   int stop_signal = 0;      // that asked for it, or 0

@@ -17,7 +17,7 @@
 #include "plan/memory_fit.hpp"
 #include "plan/precision.hpp"
 #include "plan/resumable.hpp"
-#include "run/failed_loads.hpp"
+#include "run/run_directory.hpp"
 #include "train/evaluation.hpp"
 #include "train/sitting_out.hpp"
 #include "train/sources.hpp"
@@ -45,7 +45,7 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
                                                     std::string& path, Console& console) {
   for (const Candidate& candidate : candidates) {
     try {
-      const std::string why = candidate.required ? "" : run::why_set_aside(candidate.path);
+      const std::string why = candidate.required ? "" : run::why_shunned(candidate.path);
       if (!why.empty()) throw Error(ErrorKind::input, why);
       const checkpoint::Reader reader(candidate.path);
       checkpoint::require_moments(reader);

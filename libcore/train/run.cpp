@@ -117,9 +117,11 @@ std::unique_ptr<comm::Watchdog> watch(const plan::Settings& settings, const run:
 }
 
 void remove_leftovers(const run::RunDirectory& run, Console& console) {
-  for (const fs::path& leftover : run.remove_leftovers()) {
+  const run::Removal done = run.remove_leftovers();
+  for (const fs::path& leftover : done.removed)
     console.info("removed {}, which a killed save left behind", leftover.string());
-  }
+  for (const checkpoint::Problem& problem : done.problems)
+    console.warn("{}, which a killed save left behind, stays: {}", problem.where, problem.what);
 }
 
 /// --resume never leaves what is there alone.
@@ -298,6 +300,9 @@ void bring_in_local(const plan::Settings& settings, const comm::Ranks& ranks) {
   std::vector<run::LocalCheckpoint> newer_than_the_runs_own;
   for (const Candidate& candidate : find_candidates(settings, run, promotion.survey(), ranks)) {
     if (candidate.local.empty()) break;
+    std::int64_t is_shunned = 0;
+    comm::at_first(ranks, [&] { is_shunned = run::why_shunned(candidate.path).empty() ? 0 : 1; });
+    if (comm::broadcast_number(ranks.world, is_shunned) != 0) continue;
     newer_than_the_runs_own.push_back(run::parse_local_checkpoint(candidate.local));
   }
   promotion.promote_newest(newer_than_the_runs_own);

@@ -8,6 +8,7 @@
 #include "comm/exchange.hpp"
 #include "plan/resumable.hpp"
 #include "run/failed_loads.hpp"
+#include "run/not_finite.hpp"
 #include "train/agreement.hpp"
 #include "train/conditions.hpp"
 #include "train/state_io.hpp"
@@ -67,12 +68,18 @@ bool Search::succeeds(const Candidate& candidate, const std::function<void()>& a
 void Search::pass_over(const Candidate& candidate, const Error& error) {
   passed_over_.push_back({candidate.path.string(), error.message()});
   ranks_.console.warn("passing over {}: {}", candidate.path.string(), error.message());
-  std::int64_t is_damaged = 0;
+  enum Verdict : std::int64_t { is_neither, is_damaged, is_not_finite };
+  std::int64_t verdict = is_neither;
   comm::at_first(ranks_, [&] {
     std::error_code error;
-    is_damaged = fs::exists(candidate.path, error) && !is_sound_but_stateless(candidate.path) ? 1 : 0;
+    if (!run::why_not_finite(candidate.path).empty())
+      verdict = is_not_finite;
+    else if (fs::exists(candidate.path, error) && !is_sound_but_stateless(candidate.path))
+      verdict = is_damaged;
   });
-  if (comm::broadcast_number(ranks_.world, is_damaged) == 0) return;
+  verdict = comm::broadcast_number(ranks_.world, verdict);
+  if (verdict == is_not_finite && not_finite_.empty()) not_finite_ = candidate.path.string();
+  if (verdict != is_damaged) return;
   if (damaged_.empty()) damaged_ = candidate.path.string();
   if (ranks_.is_first()) count(candidate, error);
 }
@@ -83,6 +90,15 @@ void Search::count(const Candidate& candidate, const Error& error) const {
   } catch (const Error& failure) {  // it costs the next start a reading
     ranks_.console.warn("cannot keep account of that: {}", failure.message());
   }
+}
+
+bool Search::is_shunned(const Candidate& candidate) {
+  if (candidate.required) return false;
+  std::string why;
+  return !succeeds(candidate, [&] {
+    if (ranks_.is_first()) why = run::why_shunned(candidate.path);
+    if (!why.empty()) throw Error(ErrorKind::input, why);
+  });
 }
 
 bool Search::is_at_hand(const Candidate& candidate) {
@@ -102,8 +118,6 @@ std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
   std::optional<checkpoint::Reader> reader;
   if (!succeeds(candidate, [&] {
         if (!ranks_.is_first()) return;
-        const std::string why = candidate.required ? "" : run::why_set_aside(candidate.path);
-        if (!why.empty()) throw Error(ErrorKind::input, why);
         reader.emplace(candidate.path);
         check_permitted(*reader);
         checkpoint::require_moments(*reader);
@@ -145,7 +159,7 @@ void Search::tell(const Start& start) const {
 }
 
 std::optional<Start> Search::start_from(const Candidate& candidate) {
-  if (!is_at_hand(candidate)) return std::nullopt;
+  if (is_shunned(candidate) || !is_at_hand(candidate)) return std::nullopt;
   const std::optional<checkpoint::Reader> reader = open(candidate);
   if (!reader) return std::nullopt;
   Start start;
@@ -168,16 +182,23 @@ std::optional<Start> Search::start_from(const Candidate& candidate) {
 }
 
 void Search::give_up() const {
-  throw comm::SharedError(
-      ErrorKind::input,
-      fmt::format("none of the run's {} checkpoints can be loaded, for the reasons above",
-                  passed_over_.size()),
-      damaged_.empty()
-          ? "--resume never begins anew"
-          : fmt::format(
-                "'dt-checkpoint verify {}' lists all that is wrong with it, 'dt-checkpoint repair' mends it "
-                "from a copy; --resume never begins anew",
-                damaged_));
+  std::string advice = "--resume never begins anew";
+  if (!damaged_.empty()) {
+    advice = fmt::format(
+        "'dt-checkpoint verify {}' lists all that is wrong with it, 'dt-checkpoint repair' mends it "
+        "from a copy; --resume never begins anew",
+        damaged_);
+  } else if (!not_finite_.empty()) {
+    advice = fmt::format(
+        "--resume never begins anew: give it a lower --lr or longer --warmup-steps; the weights of {} are "
+        "lost "
+        "unless another --precision or other data give them a finite loss (--resume {})",
+        not_finite_, not_finite_);
+  }
+  throw comm::SharedError(ErrorKind::input,
+                          fmt::format("none of the run's {} checkpoints can be loaded, for the reasons above",
+                                      passed_over_.size()),
+                          advice);
 }
 
 }  // namespace dt::train

@@ -62,6 +62,8 @@ class Search {
   bool succeeds(const Candidate& candidate, const std::function<void()>& attempt);
   void pass_over(const Candidate& candidate, const Error& error);
   void count(const Candidate& candidate, const Error& error) const;
+  /// On all ranks: whether no start takes the candidate of its own accord, though it may load.
+  bool is_shunned(const Candidate& candidate);
   /// On all ranks: whether the candidate is in a folder that all see, by now at least.
   bool is_at_hand(const Candidate& candidate);
   /// On all ranks; rank 0's verdict stands for all.
@@ -72,7 +74,8 @@ class Search {
   const Origin& origin_;
   const comm::Ranks& ranks_;
   std::vector<checkpoint::Problem> passed_over_;
-  std::string damaged_;  // the first of them that is, and is there to be mended
+  std::string damaged_;     // the first of them that is, and is there to be mended
+  std::string not_finite_;  // the first of them whose weights gave a loss that is not finite
 };
 
 }  // namespace dt::train

@@ -102,12 +102,31 @@ std::int64_t Stepper::count_first_targets() {
   return targets.front();
 }
 
+std::optional<double> Stepper::forward_loss() {
+  if (next_targets_ == 0) return std::nullopt;
+  const Samples own = next_samples();
+  data::Batch batch = loader_.next(own.first, own.count, own.first);
+  MicroBatches micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
+  const parallel::StepShape shape = plan::step_shape(plan_, runtime_.num_units());
+  const auto lists = parallel::build_evaluations(shape, plan::pipeline_of(plan_));
+  parallel::StepHooks hooks;
+  if (runtime_.local().counts_loss()) hooks.loss = [&](int, const Tensor& nll_R) { sums_.add(nll, nll_R); };
+  runtime_.executor().run(lists[static_cast<std::size_t>(plan_.place.pp)], micro_batches.list(),
+                          shape.first_micro_batch, hooks);
+  runtime_.context().finish();
+  StepReport report;
+  sums_.take(std::array{&report.nll, &report.squared_norm});
+  report.combine(control_);
+  return report.nll.value() / static_cast<double>(next_targets_);
+}
+
 Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepReport&)>& report) {
   const std::int64_t step = state_.step + 1;
   const std::uint64_t digest =
       data::batch_digest(batch.digest_seeds_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
                          batch.num_samples, batch.sequence_length);
-  const std::int64_t targets = std::max<std::int64_t>(1, next_targets_);  // of a step without any, no loss
+  const std::int64_t num_targets = next_targets_;
+  const std::int64_t targets = std::max<std::int64_t>(1, num_targets);  // of a step without any, no loss
   MicroBatches micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
   for (model::MicroBatch& m : micro_batches.list()) {
     m.step = step;
@@ -129,6 +148,7 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
     check_same_data(step_report);
     if (targets_vary_) next_targets_ = step_report.next_targets;
     decision = decide(step_report, targets, plan_.clip_norm, loss_scale_.value);
+    decision.has_loss = num_targets > 0;
     adjust_loss_scale(decision);
   };
   hooks.step = [&] {

@@ -3,6 +3,7 @@
 // It knows nothing of runs, checkpoints or logs.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ class Stepper {
   /// gradients that are not finite, or `superseded`. `report` adds what else this rank has to tell the
   /// others.
   Decision step(const std::function<void(StepReport&)>& report, StepTimes& times);
+
+  /// Called by all ranks together: the loss that the next step would have, by its forward pass alone. None
+  /// where no token of that step is a target.
+  std::optional<double> forward_loss();
 
   const optim::LossScale& loss_scale() const { return loss_scale_; }
   /// Where in the last step a value that is not finite came up first, if one did and was not skipped; see

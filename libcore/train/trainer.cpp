@@ -63,7 +63,9 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
       saver_(ranks, shares_of(start.runtime->context(), start.runtime->storage()),
              start.plan.saves_in_background, start.plan.writers_per_node),
       looked_for_newer_s_(monotonic_s()),
-      saved_step_(is_own_name(generation.continues) ? start.state.step : -1) {
+      saved_step_(is_own_name(generation.continues) ? start.state.step : -1),
+      first_step_(start.state.step) {
+  if (saved_step_ >= 0) newest_ = {saved_step_, generation.continues};
   peak_flops_ = settings.peak_flops
                     ? *settings.peak_flops * plan_.layout.size()
                     : measure_peak_flops(runtime_.context(), plan_.precision.compute, ranks.world);
@@ -94,7 +96,12 @@ int Trainer::run() {
   while (state_.step < plan_.total_steps) {
     const Decision decision = train_step();
     if (decision.superseded) run::give_way(run_, generation_);
-    if (!decision.finite && !decision.skip) refuse_not_finite(decision);
+    if (!std::isfinite(decision.loss)) {
+      refuse_weights({decision.loss, fmt::format("the loss of step {}", state_.step + 1)},
+                     describe_not_finite(state_.step + 1, decision, stepper_.not_finite()));
+    }
+    if (!decision.finite && !decision.skip) refuse_gradients(decision);
+    if (decision.finite && decision.has_loss) tell_proven(state_.step - 1);
     if (const auto saved = saver_.advance(decision.save)) announce(*saved);
     if (decision.stop) return save_and_stop(decision.stop_signal);
     const bool is_due = settings_.save_every > 0 && state_.step % settings_.save_every == 0;
@@ -105,6 +112,7 @@ int Trainer::run() {
     }
   }
   save();  // where the run began at its end, with another run's checkpoint
+  prove();
   stop("finished");
   return 0;
 }
@@ -140,16 +148,87 @@ bool Trainer::is_superseded() {
   return run_.is_superseded(generation_);
 }
 
-void Trainer::refuse_not_finite(const Decision& decision) {
-  if (state_.step > 0) save();  // what was good is kept
+void Trainer::refuse_gradients(const Decision& decision) {
+  if (state_.step > 0) save();  // the weights are good; nothing is pruned for them
+  std::string advice;
+  comm::at_first(ranks_, [&] { advice = advise_on_gradients(standing()); });
   stop("not finite");
-  throw comm::SharedError(
-      ErrorKind::input, describe_not_finite(state_.step + 1, decision, stepper_.not_finite()),
-      fmt::format(
-          "the weights of step {} are kept; {}", state_.step,
-          plan_.loss_scale && std::isfinite(decision.loss)
-              ? fmt::format("lower --loss-scale, which is {}, or leave it out", stepper_.loss_scale().value)
-              : "lower --lr or lengthen --warmup-steps"));
+  throw comm::SharedError(ErrorKind::input,
+                          describe_not_finite(state_.step + 1, decision, stepper_.not_finite()),
+                          comm::broadcast_text(ranks_.world, advice));
+}
+
+void Trainer::refuse_weights(const run::NotFiniteLoss& found, const std::string& text) {
+  finish_saving();
+  std::string advice;
+  comm::at_first(ranks_, [&] {
+    mark(found);
+    advice = advise_on_weights(standing());
+  });
+  stop("not finite");
+  throw comm::SharedError(ErrorKind::input, text, comm::broadcast_text(ranks_.world, advice));
+}
+
+void Trainer::mark(const run::NotFiniteLoss& found) {
+  if (newest_.step != state_.step) return;
+  try {
+    run::mark_not_finite(run_.checkpoints_path() / newest_.name, found);
+  } catch (const Error& error) {
+    ranks_.console.warn("{} is not marked: {}", newest_.name, error.message());
+  }
+}
+
+Standing Trainer::standing() const {
+  Standing s;
+  s.step = state_.step;
+  s.first_step = first_step_;
+  s.lr = settings_.lr;
+  s.precision = settings_.precision;
+  s.init_from = settings_.init_from.value_or("");
+  if (plan_.loss_scale && plan_.loss_scale->fixed) s.fixed_loss_scale = stepper_.loss_scale().value;
+  if (newest_.step == state_.step) s.checkpoint = (run_.checkpoints_path() / newest_.name).string();
+  if (!is_own_name(generation_.continues)) s.outside = generation_.continues;
+  std::int64_t older_step = -1;
+  try {
+    for (const checkpoint::CheckpointEntry& entry : run_.lineage()) {
+      if (entry.step >= state_.step || !run::why_incomplete(entry.path).empty()) continue;
+      s.older = entry.path.string();
+      older_step = entry.step;
+      break;
+    }
+  } catch (const Error&) {  // the message is the poorer for it
+  }
+  if (local_target_ && local_target_->proven_step() > older_step) {
+    s.older = fmt::format("step {} on the nodes' own storage", local_target_->proven_step());
+    s.older_is_local = true;
+  }
+  return s;
+}
+
+void Trainer::tell_proven(std::int64_t step) {
+  if (step <= proven_step_) return;
+  proven_step_ = step;
+  tell_targets();
+  if (step != first_step_ || newest_.step != step || !ranks_.is_first()) return;
+  try {
+    run::forget_not_finite(run_.checkpoints_path() / newest_.name);  // another precision may bear them
+  } catch (const Error& error) {
+    ranks_.console.warn("{} is still marked: {}", newest_.name, error.message());
+  }
+}
+
+void Trainer::tell_targets() {
+  shared_target_.tell_proven(proven_step_);
+  if (local_target_) local_target_->tell_proven(proven_step_);
+}
+
+void Trainer::prove() {
+  if (proven_step_ >= state_.step) return;
+  const std::optional<double> loss = stepper_.forward_loss();
+  if (!loss) return;
+  const std::string found = fmt::format("the loss of the weights of step {}", state_.step);
+  if (!std::isfinite(*loss)) refuse_weights({*loss, found}, fmt::format("{} is {}", found, *loss));
+  tell_proven(state_.step);
 }
 
 void Trainer::log_step(const Decision& decision, const StepTimes& times) {
@@ -191,6 +270,7 @@ void Trainer::save(bool goes_on) {
   const auto products = is_on_gpus ? gpu_products(ranks_.world) : std::vector<std::string>();
   saver_.begin(target, checkpoint_header(plan_, state_, generation_, products), in_background);
   if (!is_local) saved_step_ = state_.step;
+  newest_ = {state_.step, checkpoint::checkpoint_name(state_.step, generation_.number)};
   if (!in_background) finish_saving();
 }
 
@@ -211,8 +291,7 @@ void Trainer::announce(const run::SavedCheckpoint& saved) {
                           .write_s = saved.write_s,
                           .num_nodes = saved.num_nodes});
   });
-  for (const fs::path& removed : saved.removed) ranks_.console.debug("removed {}", removed.string());
-  if (!saved.why_not_removed.empty()) ranks_.console.warn("old checkpoints stay: {}", saved.why_not_removed);
+  tell_targets();  // a save in the background may end after the step that proves it
 }
 
 int Trainer::evaluate() {
@@ -226,6 +305,12 @@ int Trainer::evaluate() {
                     .val_tokens = result.tokens,
                     .sources = result.sources});
   });
+  if (result.tokens == 0) return 0;
+  const std::string found = fmt::format("the validation loss of step {}", state_.step);
+  if (!std::isfinite(result.loss))
+    refuse_weights({result.loss, found}, fmt::format("{} is {}", found, result.loss));
+  // While training goes on the next step says more: its gradients must be finite, too.
+  if (state_.step >= plan_.total_steps) tell_proven(state_.step);
   return 0;
 }
 
@@ -240,6 +325,7 @@ void Trainer::report(const std::function<void()>& write) {
 
 int Trainer::save_and_stop(int signal) {
   save();
+  if (local_target_) prove();  // what the nodes hold may go only then; else the next start proves it
   const char* reason = signal != 0 ? signal_name(signal) : "output cannot be written";
   ranks_.console.warn("{}: stopped after step {}; the run can go on", reason, state_.step);
   stop(reason);
@@ -259,8 +345,10 @@ void Trainer::record_unit_times() {
 }
 
 void Trainer::stop(const char* reason) {
-  // What the nodes hold is older than what was just saved, where anything was.
-  if (local_target_ && saved_step_ == state_.step) local_target_->clear();
+  // What the nodes hold is older than what was just saved, where anything was and is good.
+  if (local_target_ && saved_step_ == state_.step && proven_step_ >= state_.step) local_target_->clear();
+  shared_target_.finish_removal();
+  if (local_target_) local_target_->finish_removal();
   report([&] {
     reporter_.event({.kind = "stop",
                      .reason = reason,

@@ -11,10 +11,12 @@
 #include "data/mixture.hpp"
 #include "plan/settings.hpp"
 #include "run/local_target.hpp"
+#include "run/not_finite.hpp"
 #include "run/run_directory.hpp"
 #include "run/saver.hpp"
 #include "run/shared_target.hpp"
 #include "train/decision.hpp"
+#include "train/not_finite_advice.hpp"
 #include "train/profiler.hpp"
 #include "train/reporter.hpp"
 #include "train/start.hpp"
@@ -30,16 +32,31 @@ class Trainer {
           const run::Generation& generation, Start& start, const StopSignals& signals,
           const comm::Ranks& ranks);
 
-  /// 0 when the run is complete, exit_requeue when a signal ended it after a save. Errors: input, where loss
-  /// or gradients are not finite (the weights stay those of the step before); environment, where output could
-  /// not be written (after a save), or where a newer generation has taken the run over (nothing is saved).
+  /// 0 when the run is complete, exit_requeue when a signal ended it after a save. Errors: input, where a
+  /// loss is not finite (its weights are not saved; their checkpoint, if there is one, is marked) or
+  /// gradients are not (the weights, which are those of the step before, are saved); environment, where
+  /// output could not be written (after a save), or where a newer generation has taken the run over (nothing
+  /// is saved).
   int run();
 
  private:
   Decision train_step();
   /// Asked of the file system on rank 0, and not at each step.
   bool is_superseded();
-  [[noreturn]] void refuse_not_finite(const Decision& decision);
+  [[noreturn]] void refuse_gradients(const Decision& decision);
+  /// `found`: what was computed from the weights, `text`: the whole of it for the message.
+  [[noreturn]] void refuse_weights(const run::NotFiniteLoss& found, const std::string& text);
+  /// On rank 0: marks the checkpoint of the weights, where there is one. What keeps it from that is warned
+  /// of: the next start finds the same.
+  void mark(const run::NotFiniteLoss& found);
+  /// On rank 0, for messages.
+  Standing standing() const;
+  /// Called by all ranks together: the weights of this step have given a finite loss, and so have all before.
+  void tell_proven(std::int64_t step);
+  /// What has been saved up to proven_step_ may make older ones superfluous.
+  void tell_targets();
+  /// Called by all ranks together at a run's end: a forward pass.
+  void prove();
   void log_step(const Decision& decision, const StepTimes& times);
   /// Unless this step has been saved. `goes_on`: training need not wait for its end.
   void save(bool goes_on = false);
@@ -80,6 +97,13 @@ class Trainer {
   double peak_flops_ = 0;      // of all ranks
   double looked_for_newer_s_;  // when is_superseded looked last
   std::int64_t saved_step_;    // in the run directory
+  /// The newest checkpoint and its step, wherever it is; the name that generations call it by.
+  struct {
+    std::int64_t step = -1;
+    std::string name;
+  } newest_;
+  std::int64_t first_step_;        // where this start began
+  std::int64_t proven_step_ = -1;  // weights up to this step have given a finite loss
   std::exception_ptr output_failure_;
 
   struct Interval {  // since the last logged step

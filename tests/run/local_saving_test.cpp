@@ -65,6 +65,7 @@ struct Cluster {
       if (target.is_committer()) target.commit(saved, ranks.world.size());
     });
     target.end(true);
+    target.tell_proven(step);
   }
 
   std::vector<LocalCheckpoint> find(const std::vector<std::string>& hosts) const {

@@ -20,9 +20,10 @@ std::vector<std::string> names(const std::vector<checkpoint::CheckpointEntry>& e
   return result;
 }
 
-std::vector<std::string> names(const std::vector<fs::path>& paths) {
+std::vector<std::string> names(const Removal& removal) {
   std::vector<std::string> result;
-  for (const fs::path& path : paths) result.push_back(path.filename());
+  CHECK(removal.problems.empty());
+  for (const fs::path& path : removal.removed) result.push_back(path.filename());
   return result;
 }
 
@@ -158,7 +159,7 @@ TEST_CASE("prune keeps the newest complete ones, chosen steps, and what is not o
   const TempFolder folder;
   const auto run =
       told(folder / "run", {{"", 0, {5, 10, 15, 20, 25}}, {"step-00000020.g1", 20, {30, 35, 40}}});
-  CHECK(run.prune(2, std::nullopt, 5).empty());
+  CHECK(names(run.prune(2, std::nullopt, 5)).empty());
   CHECK(names(run.prune(2, 2, 10)) == std::vector<std::string>{"step-00000015.g1", "step-00000005.g1"});
   CHECK(names(run.lineage()) == std::vector<std::string>{"step-00000040.g2", "step-00000035.g2",
                                                          "step-00000030.g2", "step-00000020.g1",
@@ -168,7 +169,7 @@ TEST_CASE("prune keeps the newest complete ones, chosen steps, and what is not o
   CHECK(names(run.prune(2, 1, 0)) ==
         std::vector<std::string>{"step-00000030.g2", "step-00000020.g1", "step-00000010.g1"});
   CHECK(run.newest_complete()->step == 35);
-  CHECK(run.prune(2, 1, 0).empty());
+  CHECK(names(run.prune(2, 1, 0)).empty());
 }
 
 TEST_CASE("prune does nothing for a process whose run a newer generation has taken over") {
@@ -178,12 +179,12 @@ TEST_CASE("prune does nothing for a process whose run a newer generation has tak
   const fs::path removed = run.checkpoints_path() / ".step-00000001.g1.removed";
   fs::create_directories(removed);
   const std::vector<std::string> all = names(run.checkpoints());
-  CHECK(run.prune(1, 1, 0).empty());
+  CHECK(names(run.prune(1, 1, 0)).empty());
   CHECK(names(run.checkpoints()) == all);
   CHECK(fs::exists(removed));
 
   const Generation refused = run.claim("step-00000020.g2", 20);
-  CHECK(run.prune(2, 1, 0).empty());
+  CHECK(names(run.prune(2, 1, 0)).empty());
   CHECK(names(run.checkpoints()) == all);
   run.withdraw(refused);
   CHECK(names(run.prune(2, 1, 0)) ==

@@ -1,0 +1,70 @@
+#include "run/not_finite.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/host.hpp"
+
+namespace dt::run {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* format_name = "dt-not-finite";
+
+/// "the loss of step 21 was nan (2026-01-31T12:00:00Z)"; "" where the mark does not say.
+std::string describe(const fs::path& mark) {
+  try {
+    const Json object = Json::parse(read_file(mark), nullptr, /*allow_exceptions=*/false);
+    const auto text = [&](const char* member) {
+      return object.is_object() && object.contains(member) && object[member].is_string()
+                 ? object[member].get<std::string>()
+                 : "";
+    };
+    if (text("found").empty()) return {};
+    return fmt::format(": {} was {} ({})", text("found"), text("loss"), text("at"));
+  } catch (const Error&) {  // the mark itself says enough
+    return {};
+  }
+}
+
+}  // namespace
+
+fs::path not_finite_path(const fs::path& checkpoint) {
+  fs::path path = without_slash(checkpoint);
+  path += not_finite_suffix;
+  return path;
+}
+
+void mark_not_finite(const fs::path& checkpoint, const NotFiniteLoss& loss) {
+  const Json object = {{"format", format_name},
+                       {"version", 1},
+                       {"at", utc_timestamp()},
+                       {"host", host_name()},
+                       {"process", ::getpid()},
+                       {"found", loss.found},
+                       {"loss", fmt::format("{}", loss.loss)}};
+  write_file_atomically(not_finite_path(checkpoint),
+                        object.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+std::string why_not_finite(const fs::path& checkpoint) {
+  const fs::path mark = not_finite_path(checkpoint);
+  std::error_code error;
+  if (!fs::exists(mark, error)) return {};
+  return fmt::format("its weights gave a loss that is not finite{}; --resume {} takes it all the same",
+                     describe(mark), checkpoint.string());
+}
+
+void forget_not_finite(const fs::path& checkpoint) {
+  const fs::path mark = not_finite_path(checkpoint);
+  std::error_code error;
+  if (fs::remove(mark, error)) sync_directory(mark.parent_path());
+  if (error) throw system_error(error.value(), "remove", mark.string());
+}
+
+}  // namespace dt::run
