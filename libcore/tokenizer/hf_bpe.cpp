@@ -1,24 +1,9 @@
-#include <unordered_map>
-
 #include "tokenizer/byte_alphabet.hpp"
 #include "tokenizer/hf_parts.hpp"
 
 namespace dt::tokenizer {
 
 namespace {
-
-/// Ids by the tokens' texts as the file has them: that is how it names them in merges.
-using IdsByText = std::unordered_map<std::string, Id>;
-
-IdsByText read_vocabulary(const JsonValue& vocab) {
-  IdsByText ids;
-  vocab.each_natural([&](const std::string& text, std::uint64_t id) {
-    if (id >= max_vocabulary)
-      throw vocab.error(fmt::format("the id of \"{}\" is not below {}", text, max_vocabulary));
-    ids[text] = static_cast<Id>(id);
-  });
-  return ids;
-}
 
 void set_tokens(const IdsByText& ids, Bpe& bpe) {
   for (const auto& [text, id] : ids) {
@@ -99,9 +84,19 @@ void refuse_options(const JsonValue& model) {
 
 }  // namespace
 
-Bpe read_bpe(const JsonValue& model, bool is_byte_level) {
+IdsByText read_vocabulary(const JsonValue& model) {
   refuse_options(model);
-  const IdsByText ids = read_vocabulary(model.at("vocab"));
+  const JsonValue vocab = model.at("vocab");
+  IdsByText ids;
+  vocab.each_natural([&](const std::string& text, std::uint64_t id) {
+    if (id >= max_vocabulary)
+      throw vocab.error(fmt::format("the id of \"{}\" is not below {}", text, max_vocabulary));
+    ids[text] = static_cast<Id>(id);
+  });
+  return ids;
+}
+
+Bpe read_bpe(const JsonValue& model, const IdsByText& ids, bool is_byte_level) {
   Bpe bpe;
   bpe.is_byte_level = is_byte_level;
   bpe.takes_whole_pieces = model.boolean("ignore_merges", false);

@@ -2,6 +2,8 @@
 // The parts of a tokenizer.json, each read from its member.
 
 #include <memory>
+#include <string>
+#include <unordered_map>
 
 #include "tokenizer/json_value.hpp"
 #include "tokenizer/tokenizer.hpp"
@@ -23,8 +25,12 @@ HfPreTokenizer read_pre_tokenizer(const JsonValue& step);
 /// `is_byte_level`: texts of tokens are bytes already.
 Decoder read_decoder(const JsonValue& step, bool is_byte_level);
 
-/// The model's vocabulary and merges.
-Bpe read_bpe(const JsonValue& model, bool is_byte_level);
+/// Ids by the tokens' texts as the file has them, which is how it names them in merges and added tokens.
+using IdsByText = std::unordered_map<std::string, Id>;
+IdsByText read_vocabulary(const JsonValue& model);
+
+/// The model's merges, over its vocabulary `ids`.
+Bpe read_bpe(const JsonValue& model, const IdsByText& ids, bool is_byte_level);
 
 /// The pattern of a Replace or Split step as a regular expression, {"String": …} with nothing special in it.
 std::string regex_of_pattern(const JsonValue& step);

@@ -1,5 +1,7 @@
 #include "tokenizer/hf_tokenizer.hpp"
 
+#include <unordered_set>
+
 #include "tokenizer/byte_alphabet.hpp"
 #include "tokenizer/hf_parts.hpp"
 #include "tokenizer/word_splitter.hpp"
@@ -16,13 +18,11 @@ FoundIn read_found_in(const JsonValue& token) {
   throw token.at("dt_found_in").error("is not \"text\", \"normalized text\" or \"nothing\"");
 }
 
+/// All but the id, which follows from the content (see AddedTokenIds).
 AddedToken read_added_token(const JsonValue& token) {
   AddedToken added;
-  const std::uint64_t id = token.at("id").natural();
-  if (id >= max_vocabulary) throw token.at("id").error(fmt::format("is not below {}", max_vocabulary));
-  added.id = static_cast<Id>(id);
+  token.at("id").natural();
   added.content = token.at("content").string();
-  if (added.content.empty()) throw token.at("content").error("is empty");
   added.is_special = token.boolean("special", false);
   added.takes_space_before = token.boolean("lstrip", false);
   added.takes_space_after = token.boolean("rstrip", false);
@@ -43,15 +43,74 @@ Id find_end_of_text(const std::vector<AddedToken>& added) {
   return no_id;
 }
 
+/// The added tokens of a file with the ids that Hugging Face's tokenizers give them, whatever the file says:
+/// a content that the vocabulary has keeps the vocabulary's id, any other takes the next number from the
+/// vocabulary's size on, be it another token's. Of several with one id the last is found in text.
+/// Source: tokenizers 0.23, AddedVocabulary::add_tokens.
+class AddedTokenIds {
+ public:
+  explicit AddedTokenIds(const IdsByText& vocabulary)
+      : vocabulary_(vocabulary), next_(static_cast<Id>(vocabulary.size())) {}
+
+  void add(AddedToken token) {
+    const auto [known, is_new] = ids_.try_emplace(token.content, no_id);
+    if (is_new) {
+      const auto found = vocabulary_.find(token.content);
+      known->second = found == vocabulary_.end() ? next_++ : found->second;
+    }
+    token.id = known->second;
+    if (token.is_special) specials_.insert(token.content);
+    const auto [place, is_first] = places_.try_emplace(token.id, tokens_.size());
+    if (is_first) {
+      tokens_.push_back(std::move(token));
+    } else {
+      tokens_[place->second] = std::move(token);
+    }
+  }
+
+  bool is_new(const AddedToken& token) const { return !vocabulary_.contains(token.content); }
+  /// One for each id. A content that is special once is special.
+  std::vector<AddedToken> take() {
+    for (AddedToken& token : tokens_) token.is_special = specials_.contains(token.content);
+    return std::move(tokens_);
+  }
+
+ private:
+  const IdsByText& vocabulary_;
+  Id next_;
+  IdsByText ids_;
+  std::unordered_set<std::string> specials_;
+  std::unordered_map<Id, std::size_t> places_;
+  std::vector<AddedToken> tokens_;
+};
+
+/// Tokens that are looked for in the same text by the same content cannot be told apart.
+void check_distinct(const std::vector<AddedToken>& found, const JsonValue& list) {
+  std::unordered_map<std::string_view, Id> ids;
+  for (const AddedToken& token : found) {
+    const auto [other, is_new] = ids.try_emplace(token.content, token.id);
+    if (!is_new)
+      throw list.error(fmt::format("the tokens {} and {} are both found in text as \"{}\"", other->second,
+                                   token.id, token.content),
+                       "remove one of them");
+  }
+}
+
 /// The added tokens' texts, and where they are looked for.
-void read_added_tokens(const JsonValue& list, Tokenizer& tokenizer, bool is_byte_level) {
-  std::vector<AddedToken> all, raw, normalized;
+void read_added_tokens(const JsonValue& list, const IdsByText& ids, Tokenizer& tokenizer,
+                       bool is_byte_level) {
+  AddedTokenIds read(ids);
   for (const JsonValue& item : list.items()) {
     AddedToken token = read_added_token(item);
-    all.push_back(token);
+    if (!token.content.empty()) read.add(std::move(token));
+  }
+  const std::vector<AddedToken> all = read.take();
+  std::vector<AddedToken> raw, normalized;
+  for (AddedToken token : all) {
+    if (token.id >= max_vocabulary)
+      throw list.error(fmt::format("has ids that are not below {}", max_vocabulary));
     const auto bytes = is_byte_level ? bytes_of_alphabet(token.content) : std::nullopt;
-    Vocabulary& vocabulary = tokenizer.bpe.vocabulary;
-    if (!vocabulary.has(token.id)) vocabulary.set_unfindable(token.id, bytes.value_or(token.content));
+    if (read.is_new(token)) tokenizer.bpe.vocabulary.set_unfindable(token.id, bytes.value_or(token.content));
     if (token.found_in == FoundIn::nothing) continue;
     const bool is_as_is = token.found_in == FoundIn::normalized_text;
     if (token.is_normalized && !is_as_is && tokenizer.normalizer) {
@@ -61,6 +120,8 @@ void read_added_tokens(const JsonValue& list, Tokenizer& tokenizer, bool is_byte
     if (token.content.empty()) continue;  // nothing of it is left to be found
     (token.is_normalized || is_as_is ? normalized : raw).push_back(std::move(token));
   }
+  check_distinct(raw, list);
+  check_distinct(normalized, list);
   tokenizer.end_of_text = find_end_of_text(all);
   tokenizer.raw_added_tokens = AddedTokenFinder(std::move(raw));
   tokenizer.normalized_added_tokens = AddedTokenFinder(std::move(normalized));
@@ -94,12 +155,14 @@ Tokenizer read_hugging_face(std::string_view text, const std::string& origin) {
     tokenizer.pre_tokenizer = std::move(pre_tokenizer.splitter);
     is_byte_level = pre_tokenizer.is_byte_level;
   }
-  tokenizer.bpe = read_bpe(root.at("model"), is_byte_level);
+  const JsonValue model = root.at("model");
+  const IdsByText ids = read_vocabulary(model);
+  tokenizer.bpe = read_bpe(model, ids, is_byte_level);
   if (!tokenizer.pre_tokenizer) tokenizer.pre_tokenizer = make_word_splitter(tokenizer.bpe);
   if (const auto step = root.find("post_processor")) check_post_processor(*step);
   const auto decoder = root.find("decoder");
   tokenizer.decoder = decoder ? read_decoder(*decoder, is_byte_level) : Decoder{{}, " "};
-  if (const auto list = root.find("added_tokens")) read_added_tokens(*list, tokenizer, is_byte_level);
+  if (const auto list = root.find("added_tokens")) read_added_tokens(*list, ids, tokenizer, is_byte_level);
   return tokenizer;
 }
 

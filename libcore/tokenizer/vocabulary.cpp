@@ -23,16 +23,18 @@ void Vocabulary::set_unfindable(Id id, std::string_view bytes) {
 
 void Vocabulary::set(Id id, std::string_view bytes) {
   set_unfindable(id, bytes);
-  if ((num_findable_ + 1) * 2 > slots_.size()) grow();
+  if ((findable_.size() + 1) * 2 > slots_.size()) grow();
   const std::uint64_t key = digest(bytes);
   Slot& slot = slots_[slot_of(bytes, key)];
-  if (slot.id != no_id) return;
-  slot = {id, tag_of(key)};
-  ++num_findable_;
+  if (slot.index != none) return;
+  slot = {static_cast<std::uint32_t>(findable_.size()), tag_of(key)};
+  findable_.push_back({std::string(bytes), id});
 }
 
 Id Vocabulary::find(std::string_view bytes) const {
-  return slots_.empty() ? no_id : slots_[slot_of(bytes, digest(bytes))].id;
+  if (slots_.empty()) return no_id;
+  const std::uint32_t index = slots_[slot_of(bytes, digest(bytes))].index;
+  return index == none ? no_id : findable_[index].id;
 }
 
 /// The slot of the token that is these bytes, or the empty one where it would go.
@@ -40,7 +42,7 @@ std::size_t Vocabulary::slot_of(std::string_view bytes, std::uint64_t digest) co
   const std::size_t mask = slots_.size() - 1;
   std::size_t slot = digest & mask;
   const auto is_other = [&](const Slot& s) {
-    return s.id != no_id && (s.tag != tag_of(digest) || tokens_[s.id].bytes != bytes);
+    return s.index != none && (s.tag != tag_of(digest) || findable_[s.index].bytes != bytes);
   };
   while (is_other(slots_[slot])) slot = (slot + 1) & mask;
   return slot;
@@ -50,8 +52,8 @@ void Vocabulary::grow() {
   std::vector<Slot> old(std::max(first_slots, slots_.size() * 2));
   old.swap(slots_);
   for (const Slot& slot : old) {
-    if (slot.id == no_id) continue;
-    const std::string_view bytes = tokens_[slot.id].bytes;
+    if (slot.index == none) continue;
+    const std::string_view bytes = findable_[slot.index].bytes;
     slots_[slot_of(bytes, digest(bytes))] = slot;
   }
 }

@@ -17,10 +17,10 @@ inline constexpr Id max_vocabulary = 1 << 22;
 /// Ids may have gaps, as files have: an id without a token has no bytes.
 class Vocabulary {
  public:
-  /// Gives `id` its bytes, or other ones. Of several ids with the same bytes `find` knows the first.
-  /// Ids are below max_vocabulary. Errors: internal where they are not.
+  /// Lets `find` know `id` by these bytes and decodes it to them. Of several ids with the same bytes `find`
+  /// knows the first. Ids are below max_vocabulary. Errors: internal where they are not.
   void set(Id id, std::string_view bytes);
-  /// As `set`, for a token that no text is looked up as: it only decodes.
+  /// Decodes `id` to these bytes, or to other ones than before. What `find` knows stays as it is.
   void set_unfindable(Id id, std::string_view bytes);
 
   /// One more than the largest id that was set.
@@ -36,16 +36,21 @@ class Vocabulary {
     std::string bytes;
     bool is_set = false;
   };
+  struct Findable {
+    std::string bytes;
+    Id id = no_id;
+  };
   /// `tag` are bits of the bytes' digest that do not say which slot it is: they tell most others apart.
   struct Slot {
-    Id id = no_id;
+    std::uint32_t index = none;  // of findable_
     std::uint32_t tag = 0;
   };
+  static constexpr std::uint32_t none = 0xFFFFFFFF;
   std::size_t slot_of(std::string_view bytes, std::uint64_t digest) const;
   void grow();
   std::vector<Token> tokens_;
+  std::vector<Findable> findable_;
   std::vector<Slot> slots_;  // open addressing, a power of two of them, at most half full
-  std::size_t num_findable_ = 0;
 };
 
 }  // namespace dt::tokenizer

@@ -27,6 +27,9 @@ TEST_CASE("vocabulary: ids may have gaps, and tokens that are only decoded") {
   CHECK(vocabulary.find("b") == no_id);
   CHECK(vocabulary.bytes(5) == "b");
   CHECK(vocabulary.find("a") == 3);
+  vocabulary.set_unfindable(3, "c");
+  CHECK(vocabulary.find("a") == 3);
+  CHECK(vocabulary.bytes(3) == "c");
   CHECK(vocabulary.bytes(4).empty());
   CHECK(vocabulary.bytes(99).empty());
 }
