@@ -12,10 +12,14 @@ namespace dt::tokenizer {
 /// One bit each, so that a run of several is one test.
 enum CharClass : std::uint8_t {
   char_other = 1,
-  char_letter = 2,   // \p{L}
-  char_number = 4,   // \p{N}
-  char_space = 8,    // \s, but for
-  char_newline = 16  // \r and \n
+  char_letter = 2,      // \p{L}; not of the table by case, which has instead of it
+  char_upper = 32,      // \p{Lu} and \p{Lt},
+  char_lower = 64,      // \p{Ll},
+  char_caseless = 128,  // \p{Lm} and \p{Lo},
+  char_mark = 2,        // and \p{M}, which is char_other elsewhere
+  char_number = 4,      // \p{N}
+  char_space = 8,       // \s, but for
+  char_newline = 16     // \r and \n
 };
 
 inline constexpr std::uint8_t char_whitespace = char_space | char_newline;
@@ -29,6 +33,8 @@ class CharacterTable {
  public:
   /// Made at the first use, some milliseconds.
   static const CharacterTable& get();
+  /// The same with letters by their case, and marks.
+  static const CharacterTable& by_case();
 
   std::uint8_t of_ascii(unsigned char byte) const { return blocks_[byte]; }
   std::uint8_t of(char32_t code_point) const {
@@ -44,7 +50,7 @@ class CharacterTable {
 
  private:
   static constexpr char32_t block_size = 128, end_of_unicode = 0x110000;
-  CharacterTable();
+  explicit CharacterTable(const std::vector<std::uint8_t>& classes);
   Character beyond_ascii(const char* text, const char* end) const;
   std::array<std::uint16_t, end_of_unicode / block_size> index_;
   std::vector<std::uint8_t> blocks_;  // no two are the same; the first is ASCII

@@ -16,7 +16,8 @@ namespace {
 /// The text of one call, and what the patterns are made of. Pointers are places in it.
 class Text {
  public:
-  explicit Text(std::string_view text) : end_(text.data() + text.size()) {}
+  explicit Text(std::string_view text, const CharacterTable& characters = CharacterTable::get())
+      : characters_(characters), end_(text.data() + text.size()) {}
   const char* end() const { return end_; }
   bool ends_at(const char* at) const { return at == end_; }
   /// Of the character at `at`; no bits at the end.
@@ -64,6 +65,13 @@ class Text {
     return last > at ? last : run_end;
   }
 
+  /// \s*[\r\n]+|\s+(?!\S)|\s+ of the same: up to the last line's end, where there is one.
+  const char* lines(const char* at, const char* run_end) const {
+    const char* line_end = run_end;
+    while (line_end > at && line_end[-1] != '\n' && line_end[-1] != '\r') --line_end;
+    return line_end > at ? line_end : spaces(at, run_end);
+  }
+
  private:
   /// Past ASCII's letters, eight at a time: where a word ends is no branch to foresee. The text's last few
   /// bytes are left to the caller.
@@ -87,12 +95,13 @@ class Text {
   static_assert(std::endian::native == std::endian::little);
   static constexpr std::uint64_t each_byte = 0x0101010101010101, high_bits = 0x80 * each_byte;
 
-  const CharacterTable& characters_ = CharacterTable::get();
+  const CharacterTable& characters_;
   const char* end_;
 };
 
 class Gpt2Rules {
  public:
+  static Text text_of(std::string_view bytes) { return Text(bytes); }
   static const char* next(const Text& text, const char* at) {
     if (*at == '\'') {
       if (const std::size_t bytes = text.contraction(at, false)) return at + 1 + bytes;
@@ -107,6 +116,7 @@ class Gpt2Rules {
 template <int max_digits, bool joins_last_spaces>
 class Cl100kRules {
  public:
+  static Text text_of(std::string_view bytes) { return Text(bytes); }
   static const char* next(const Text& text, const char* at) {
     if (*at == '\'') {
       if (const std::size_t bytes = text.contraction(at, true)) return at + 1 + bytes;
@@ -120,16 +130,58 @@ class Cl100kRules {
       return text.run(second + then.length, char_letter);
     if (first.char_class == char_other || (*at == ' ' && then.char_class == char_other))
       return text.run(text.run(second, char_other), char_newline);
-    return whitespace(text, at);
+    const char* const end = text.run(at, char_whitespace);
+    return joins_last_spaces && text.ends_at(end) ? end : text.lines(at, end);
+  }
+};
+
+template <int max_digits, bool has_contractions>
+class O200kRules {
+ public:
+  static Text text_of(std::string_view bytes) { return Text(bytes, CharacterTable::by_case()); }
+  static const char* next(const Text& text, const char* at) {
+    const Character first = text.character(at);
+    const char* const second = at + first.length;
+    if ((first.char_class & letters) != 0) return behind_word(text, word(text, at));
+    if (first.char_class == char_number) return text.run(second, char_number, max_digits - 1);
+    if (first.char_class != char_newline && text.is(second, letters | char_mark)) {
+      if (const char* const end = word(text, second, first.char_class != char_mark))
+        return behind_word(text, end);
+    }
+    if (first.char_class == char_mark) return behind_word(text, second);
+    if (first.char_class == char_other || (*at == ' ' && text.is(second, char_other)))
+      return behind_symbols(text, text.run(second, char_other | char_mark));
+    return text.lines(at, text.run(at, char_whitespace));
   }
 
  private:
-  static const char* whitespace(const Text& text, const char* at) {
-    const char* const end = text.run(at, char_whitespace);
-    if (joins_last_spaces && text.ends_at(end)) return end;
-    const char* line_end = end;
-    while (line_end > at && line_end[-1] != '\n' && line_end[-1] != '\r') --line_end;
-    return line_end > at ? line_end : text.spaces(at, end);
+  static constexpr std::uint8_t letters = char_upper | char_lower | char_caseless;
+  static constexpr std::uint8_t in_any_case = char_caseless | char_mark;
+
+  /// Past U*l+ at `at`, where a letter or mark is, else past U+. What has neither a small letter behind U*
+  /// nor one without case to go back to is U+; without `may_be_upper`, null.
+  static const char* word(const Text& text, const char* at, bool may_be_upper = true) {
+    const char* behind_caseless = nullptr;
+    while (true) {
+      const char* const capitals_end = text.run(at, char_upper);
+      at = text.run(capitals_end, in_any_case);
+      if (at == capitals_end) break;
+      behind_caseless = at;
+    }
+    if (text.is(at, char_lower)) return text.run(at, char_lower | in_any_case);
+    if (behind_caseless != nullptr) return behind_caseless;
+    return may_be_upper ? at : nullptr;
+  }
+
+  static const char* behind_word(const Text& text, const char* at) {
+    if (!has_contractions || text.ends_at(at) || *at != '\'') return at;
+    const std::size_t bytes = text.contraction(at, true);
+    return bytes == 0 ? at : at + 1 + bytes;
+  }
+
+  static const char* behind_symbols(const Text& text, const char* at) {
+    while (!text.ends_at(at) && (*at == '\r' || *at == '\n' || *at == '/')) ++at;
+    return at;
   }
 };
 
@@ -137,7 +189,7 @@ template <class Rules>
 class Scanner final : public PreTokenizer {
  public:
   void split(std::string_view bytes, PieceSink& sink) const override {
-    const Text text(bytes);
+    const Text text = Rules::text_of(bytes);
     for (const char* at = bytes.data(); !text.ends_at(at);) {
       const char* const end = Rules::next(text, at);
       sink.add({at, static_cast<std::size_t>(end - at)});
@@ -163,7 +215,11 @@ constexpr Known known_regexes[] = {
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+\z|\s*[\r\n]+|\s+(?!\S)|\s+)",
      Pattern::cl100k},
     {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s)",
-     Pattern::cl100k}};
+     Pattern::cl100k},
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     Pattern::o200k},
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     Pattern::tekken}};
 
 }  // namespace
 
@@ -183,6 +239,8 @@ std::optional<Pattern> pattern_of_name(std::string_view name) {
   if (name == "cl100k") return Pattern::cl100k;
   if (name == "llama3") return Pattern::llama3;
   if (name == "qwen2") return Pattern::qwen2;
+  if (name == "o200k") return Pattern::o200k;
+  if (name == "tekken") return Pattern::tekken;
   return std::nullopt;
 }
 
@@ -203,6 +261,10 @@ std::unique_ptr<PreTokenizer> make_scanner(Pattern pattern) {
       return std::make_unique<Scanner<Cl100kRules<3, false>>>();
     case Pattern::qwen2:
       return std::make_unique<Scanner<Cl100kRules<1, false>>>();
+    case Pattern::o200k:
+      return std::make_unique<Scanner<O200kRules<3, true>>>();
+    case Pattern::tekken:
+      return std::make_unique<Scanner<O200kRules<1, false>>>();
   }
   DT_CHECK(false, "no such pattern");
 }

@@ -17,8 +17,12 @@ namespace dt::tokenizer {
 ///   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
 ///   ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 /// qwen2 differs from it in \p{N}, one number a piece. cl100k, as tiktoken has it, keeps white space at the
-/// text's end together.
-enum class Pattern { gpt2, cl100k, llama3, qwen2 };
+/// text's end together. o200k is, with U for [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], l for [\p{Ll}\p{Lm}\p{Lo}\p{M}]
+/// and c for llama3's first alternative,
+///   [^\r\n\p{L}\p{N}]?U*l+c?|[^\r\n\p{L}\p{N}]?U+l*c?|\p{N}{1,3}|
+///   ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
+/// and tekken the same without c, one number a piece.
+enum class Pattern { gpt2, cl100k, llama3, qwen2, o200k, tekken };
 
 /// By the name that users write; nothing where it is none.
 std::optional<Pattern> pattern_of_name(std::string_view name);
