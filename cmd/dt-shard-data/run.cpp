@@ -191,7 +191,8 @@ int show(const std::string& folder, Console& console) {
   }
   const data::TokenizerInfo& tokenizer = dataset.tokenizer;
   console.print("tokenizer {}, {} tokens, {} ends a document\n", tokenizer.name,
-                format_count(tokenizer.vocabulary_size), tokenizer.eos);
+                format_count(tokenizer.vocabulary_size),
+                tokenizer.eos ? std::to_string(*tokenizer.eos) : "none");
   console.print("digest {}\n", to_hex(dataset.content_digest()));
   const Json made = Json::parse(dataset.made);
   for (const auto& [key, value] : made.items()) console.print("{} {}\n", key, value.dump());

@@ -28,7 +28,7 @@ Json to_object(const DatasetFile& dataset) {
                   {{"name", dataset.tokenizer.name},
                    {"digest", to_hex(dataset.tokenizer.digest)},
                    {"vocabulary_size", dataset.tokenizer.vocabulary_size},
-                   {"eos", dataset.tokenizer.eos}}},
+                   {"eos", dataset.tokenizer.eos ? Json(*dataset.tokenizer.eos) : Json()}}},
                  {"documents", dataset.documents()},
                  {"tokens", dataset.tokens()},
                  {"digest", to_hex(dataset.content_digest())}};
@@ -82,8 +82,8 @@ void check_sums(const DatasetFile& dataset) {
 DatasetFile from_object(const Json& object) {
   DatasetFile dataset;
   const Json& tokenizer = object.at("tokenizer");
-  dataset.tokenizer = {tokenizer.at("name"), digest_of(tokenizer), tokenizer.at("vocabulary_size"),
-                       tokenizer.at("eos")};
+  dataset.tokenizer = {tokenizer.at("name"), digest_of(tokenizer), tokenizer.at("vocabulary_size"), {}};
+  if (const Json& eos = tokenizer.at("eos"); !eos.is_null()) dataset.tokenizer.eos = eos.get<std::uint32_t>();
   for (const Split split : all_splits) {
     const Json& entry = object.at("splits").at(split_name(split));
     dataset.split(split) = {entry.at("tokens"), entry.at("documents"), digest_of(entry)};

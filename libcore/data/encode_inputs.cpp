@@ -90,7 +90,7 @@ class Encoding {
         work_(work),
         progress_(progress),
         info_(tokenizer.info()),
-        documents_(options.append_eos ? std::optional(tokenizer.info().eos) : std::nullopt, work.document),
+        documents_(options.append_eos ? tokenizer.info().eos : std::nullopt, work.document),
         reader_(work.inputs, options.read, tokenizer, [this] { progress_(done_, work_.total_bytes); }),
         encoders_(tokenizer),
         pool_(options.threads - 1) {}  // and the caller's thread
@@ -166,7 +166,7 @@ class Encoding {
 }  // namespace
 
 std::unique_ptr<Tokenizer> make_tokenizer(const EncodeOptions& options) {
-  return make_tokenizer(options.tokenizer, options.tokenizer_pattern, options.eos_token);
+  return make_tokenizer(options.tokenizer, options.tokenizer_pattern, options.eos_token, options.append_eos);
 }
 
 std::vector<std::string> all_inputs(const EncodeOptions& options, const ReadProgress& progress) {

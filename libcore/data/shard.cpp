@@ -80,6 +80,12 @@ void check_shape(const Hdf5Reader& file, const std::string& dataset, std::uint64
   }
 }
 
+/// -1 where no token ends documents.
+std::optional<std::uint32_t> eos_attribute(const Hdf5Reader& file) {
+  if (file.int_attribute("/", "eos") == -1) return std::nullopt;
+  return static_cast<std::uint32_t>(count_attribute(file, "eos"));
+}
+
 ShardHeader read_header(const Hdf5Reader& file) {
   check_format(file);
   ShardHeader header;
@@ -87,7 +93,7 @@ ShardHeader read_header(const Hdf5Reader& file) {
   header.split = split == split_name(Split::train) ? Split::train : Split::validation;
   header.tokenizer = {text_attribute(file, "tokenizer"), from_hex(text_attribute(file, "tokenizer_digest")),
                       static_cast<std::uint32_t>(count_attribute(file, "vocabulary_size")),
-                      static_cast<std::uint32_t>(count_attribute(file, "eos"))};
+                      eos_attribute(file)};
   header.dtype = file.info("/tokens").dtype;
   if (header.dtype != DType::u16 && header.dtype != DType::u32) {
     throw input_error("{}: /tokens holds {} elements; u16 or u32 is expected", file.path().string(),

@@ -67,7 +67,7 @@ ShardWriter::ShardWriter(const fs::path& path, const ShardPlan& plan, const Toke
   file_.attribute("/", "tokenizer", tokenizer.name);
   file_.attribute("/", "tokenizer_digest", to_hex(tokenizer.digest));
   file_.attribute("/", "vocabulary_size", std::int64_t{tokenizer.vocabulary_size});
-  file_.attribute("/", "eos", std::int64_t{tokenizer.eos});
+  file_.attribute("/", "eos", tokenizer.eos ? std::int64_t{*tokenizer.eos} : -1);
   file_.attribute("/", "num_tokens", static_cast<std::int64_t>(plan.tokens));
   file_.attribute("/", "num_documents", static_cast<std::int64_t>(plan.documents));
   file_.attribute("/", "document_offsets_digest", to_hex(plan.offsets_digest));

@@ -1,6 +1,7 @@
 #include "data/token_encoder.hpp"
 
 #include <cstring>
+#include <optional>
 
 #include "base/error.hpp"
 
@@ -63,7 +64,7 @@ std::vector<EncodedPart> split_at(std::uint32_t eos, const std::vector<std::uint
 
 /// The chunk's own parts, in ids, without the EOS that a document may end with.
 std::vector<EncodedPart> parts_of(const Chunk& chunk, const std::vector<std::uint32_t>& ids,
-                                  std::uint32_t eos) {
+                                  std::optional<std::uint32_t> eos) {
   const std::size_t bytes = token_bytes(*chunk.stream->tokens);
   std::vector<EncodedPart> parts;
   for (const Part& of_bytes : chunk.parts) {
@@ -80,8 +81,16 @@ EncodedChunk encode_tokens(const Chunk& chunk, const TokenizerInfo& tokenizer) {
   EncodedChunk out;
   out.file_bytes = chunk.file_bytes;
   out.ids = ids_of(chunk, tokenizer.vocabulary_size);
-  out.parts = chunk.stream->has_documents ? parts_of(chunk, out.ids, tokenizer.eos)
-                                          : split_at(tokenizer.eos, out.ids, chunk.ends_stream);
+  if (chunk.stream->has_documents) {
+    out.parts = parts_of(chunk, out.ids, tokenizer.eos);
+    return out;
+  }
+  if (!tokenizer.eos) {
+    throw Error(ErrorKind::input,
+                fmt::format("{}: the tokenizer does not say which token ends a document", chunk.stream->name),
+                "ids are divided into documents by it: name it with --eos-token");
+  }
+  out.parts = split_at(*tokenizer.eos, out.ids, chunk.ends_stream);
   return out;
 }
 

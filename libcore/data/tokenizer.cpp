@@ -74,7 +74,7 @@ class FileEncoder final : public TextEncoder {
 
 class FileTokenizer final : public Tokenizer {
  public:
-  FileTokenizer(tokenizer::TokenizerFile file, std::uint32_t eos)
+  FileTokenizer(tokenizer::TokenizerFile file, std::optional<std::uint32_t> eos)
       : file_(std::move(file)),
         info_{file_tokenizer_name, digest(file_.text), file_.tokenizer->bpe.vocabulary.size(), eos} {}
   const TokenizerInfo& info() const override { return info_; }
@@ -94,11 +94,13 @@ class FileTokenizer final : public Tokenizer {
   TokenizerInfo info_;
 };
 
-std::uint32_t eos_of(const tokenizer::Tokenizer& tokenizer, const std::string& path, const std::string& eos) {
+std::optional<std::uint32_t> eos_of(const tokenizer::Tokenizer& tokenizer, const std::string& path,
+                                    const std::string& eos, bool needs_eos) {
   if (eos.empty()) {
     if (tokenizer.end_of_text != tokenizer::no_id) return tokenizer.end_of_text;
+    if (!needs_eos) return std::nullopt;
     throw Error(ErrorKind::input, path + " does not say which token ends a document",
-                "name it with --eos-token");
+                "name it with --eos-token, or append none: --no-append-eos");
   }
   const auto& vocabulary = tokenizer.bpe.vocabulary;
   for (tokenizer::Id id = 0; id < vocabulary.size(); ++id) {
@@ -110,7 +112,7 @@ std::uint32_t eos_of(const tokenizer::Tokenizer& tokenizer, const std::string& p
 }  // namespace
 
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const std::string& pattern,
-                                          const std::string& eos) {
+                                          const std::string& eos, bool needs_eos) {
   if (name == "bytes") {
     if (!pattern.empty() || !eos.empty())
       throw input_error("the tokenizer 'bytes' has no pattern and no token to name");
@@ -120,8 +122,8 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const std::st
   if (!fs::exists(name, error))
     throw Error(ErrorKind::input, fmt::format("the tokenizer '{}' is unknown", name),
                 "expected: bytes, or a file");
-  tokenizer::TokenizerFile file = tokenizer::read_tokenizer(name, pattern);
-  const std::uint32_t end = eos_of(*file.tokenizer, name, eos);
+  tokenizer::TokenizerFile file = tokenizer::read_tokenizer(name, pattern, eos);
+  const auto end = eos_of(*file.tokenizer, name, eos, needs_eos);
   return std::make_unique<FileTokenizer>(std::move(file), end);
 }
 

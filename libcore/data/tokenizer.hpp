@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,7 +19,8 @@ struct TokenizerInfo {
   std::string name;
   std::uint64_t digest = 0;  // XXH3-64 of tokenizer.json
   std::uint32_t vocabulary_size = 0;
-  std::uint32_t eos = 0;  // the id that ends a document
+  /// The id that ends a document; nothing where none is known, so that none is appended.
+  std::optional<std::uint32_t> eos;
   bool fits_u16() const { return vocabulary_size <= 65536; }
   bool operator==(const TokenizerInfo&) const = default;
 };
@@ -58,9 +60,9 @@ inline constexpr const char* file_tokenizer_name = "tokenizer.json";
 /// `name` is "bytes" (ids 0..255 are the bytes of UTF-8, 256 is EOS, decoded as "<|endoftext|>"), or the path
 /// of a file (see tokenizer::read_tokenizer, as for `pattern`). `eos` is the text of the token that ends a
 /// document; "" leaves it to the file. Errors: input, a file that is none, or in which no token is `eos`, or
-/// which does not say; a pattern or an `eos` for bytes.
+/// which does not say, where `needs_eos`; a pattern or an `eos` for bytes.
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const std::string& pattern = {},
-                                          const std::string& eos = {});
+                                          const std::string& eos = {}, bool needs_eos = true);
 
 /// Of a tokenizer.json's text in which `eos` ends a document. Errors: input, naming `origin`.
 std::unique_ptr<Tokenizer> tokenizer_of_text(std::string text, const std::string& origin, std::uint32_t eos);

@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds poll_time{100};
 Json json_of(const DatasetIdentity& identity) {
   Json json = Json::parse(identity.origin);
   json["tokenizer_digest"] = to_hex(identity.tokenizer.digest);
-  json["end_of_document"] = identity.tokenizer.eos;
+  json["end_of_document"] = identity.tokenizer.eos ? Json(*identity.tokenizer.eos) : Json();
   json["inputs_digest"] = to_hex(identity.inputs_digest);
   return json;
 }

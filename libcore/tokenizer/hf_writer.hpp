@@ -11,7 +11,7 @@ namespace dt::tokenizer {
 
 /// Of a byte-level encoding, what read_hugging_face and Hugging Face's tokenizers read. `regex` says how text
 /// is split, what it does not match is dropped. `special_tokens` are of the vocabulary, or have the ids that
-/// follow it, in order and without a gap: Hugging Face's reader gives them these, whatever the file says.
+/// follow it, in order and without a gap: readers give them these, whatever the file says.
 std::string hugging_face_text(const Bpe& bpe, const std::string& regex,
                               const std::vector<AddedToken>& special_tokens);
 

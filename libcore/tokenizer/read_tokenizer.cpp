@@ -17,7 +17,8 @@ bool is_json_object(std::string_view text) {
 }
 
 /// The file's text as a tokenizer.json.
-std::string as_hugging_face(std::string text, const std::string& origin, const std::string& pattern) {
+std::string as_hugging_face(std::string text, const std::string& origin, const std::string& pattern,
+                            const std::string& eos) {
   const bool is_json = is_json_object(text);
   if (is_json || is_sentencepiece_model(text)) {
     if (!pattern.empty())
@@ -32,16 +33,16 @@ std::string as_hugging_face(std::string text, const std::string& origin, const s
   }
   if (pattern.empty()) {
     throw Error(ErrorKind::input, origin + " does not say how text is split",
-                "a pattern is expected: gpt2, cl100k, llama3, qwen2 or a regular expression");
+                "a pattern is expected: gpt2, cl100k, o200k, llama3, qwen2, tekken or a regular expression");
   }
-  return tiktoken_as_hugging_face(text, origin, pattern);
+  return tiktoken_as_hugging_face(text, origin, pattern, eos);
 }
 
 }  // namespace
 
-TokenizerFile read_tokenizer(const fs::path& path, const std::string& pattern) {
+TokenizerFile read_tokenizer(const fs::path& path, const std::string& pattern, const std::string& eos) {
   TokenizerFile file;
-  file.text = as_hugging_face(read_file(path), path.string(), pattern);
+  file.text = as_hugging_face(read_file(path), path.string(), pattern, eos);
   file.tokenizer = std::make_unique<const Tokenizer>(read_hugging_face(file.text, path.string()));
   return file;
 }

@@ -17,8 +17,10 @@ struct TokenizerFile {
 
 /// Knows the format by the content: Hugging Face's tokenizer.json, or what becomes one: SentencePiece's
 /// tokenizer.model, Mistral's tekken.json, or tiktoken's ranks, which need `pattern`: a name (see
-/// scanners.hpp) or a regular expression. Errors: input, naming the file: none of these, a `pattern` for a
-/// file that has its own, or none for one that has none; whatever is wrong in it.
-TokenizerFile read_tokenizer(const fs::path& path, const std::string& pattern = {});
+/// scanners.hpp) or a regular expression; ranks get `eos` as a token where they have none of this text.
+/// Errors: input, naming the file: none of these, a `pattern` for a file that has its own, or none for one
+/// that has none; whatever is wrong in it.
+TokenizerFile read_tokenizer(const fs::path& path, const std::string& pattern = {},
+                             const std::string& eos = {});
 
 }  // namespace dt::tokenizer

@@ -81,14 +81,64 @@ std::unique_ptr<PreTokenizer> splitter_of(const std::string& pattern) {
   return known ? make_scanner(*known) : make_regex_splitter(pattern, SplitBehavior::matches_only);
 }
 
-/// Their ids follow the file's. Llama 3 and cl100k have one before the text's end.
-std::vector<AddedToken> special_tokens(std::optional<Pattern> pattern, Id first) {
-  std::vector<std::string> contents = {"<|endoftext|>"};
-  if (pattern == Pattern::llama3) contents = {"<|begin_of_text|>", "<|end_of_text|>"};
-  if (pattern == Pattern::cl100k) contents = {"<|reserved|>", "<|endoftext|>"};
-  std::vector<AddedToken> tokens;
-  for (const std::string& content : contents) tokens.push_back({first++, content, true});
-  return tokens;
+struct SpecialToken {
+  const char* content;
+  Id id;
+};
+
+/// A published encoding, told by its pattern and number of ranks, with the special tokens that it has.
+/// Source: tiktoken_ext/openai_public.py; Llama 3's and Qwen's own tokenizers.
+struct KnownEncoding {
+  Pattern pattern;
+  Id num_ranks;
+  std::initializer_list<SpecialToken> special_tokens;
+};
+
+const KnownEncoding known_encodings[] = {
+    {Pattern::gpt2, 50256, {{"<|endoftext|>", 50256}}},  // r50k, GPT-2
+    {Pattern::gpt2, 50280, {{"<|endoftext|>", 50256}}},  // p50k
+    {Pattern::cl100k,
+     100256,
+     {{"<|endoftext|>", 100257},
+      {"<|fim_prefix|>", 100258},
+      {"<|fim_middle|>", 100259},
+      {"<|fim_suffix|>", 100260},
+      {"<|endofprompt|>", 100276}}},
+    {Pattern::o200k, 199998, {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}},
+    {Pattern::llama3,
+     128000,
+     {{"<|begin_of_text|>", 128000},
+      {"<|end_of_text|>", 128001},
+      {"<|start_header_id|>", 128006},
+      {"<|end_header_id|>", 128007},
+      {"<|eot_id|>", 128009}}},
+    {Pattern::qwen2, 151643, {{"<|endoftext|>", 151643}, {"<|im_start|>", 151644}, {"<|im_end|>", 151645}}}};
+
+Id number_of_tokens(const Vocabulary& vocabulary) {
+  Id count = 0;
+  for (Id id = 0; id < vocabulary.size(); ++id) count += vocabulary.has(id) ? 1 : 0;
+  return count;
+}
+
+std::vector<AddedToken> special_tokens(std::optional<Pattern> pattern, const Vocabulary& vocabulary) {
+  const Id num_ranks = number_of_tokens(vocabulary);
+  for (const KnownEncoding& known : known_encodings) {
+    if (known.pattern != pattern || known.num_ranks != num_ranks) continue;
+    std::vector<AddedToken> tokens;
+    for (const SpecialToken& token : known.special_tokens) {
+      if (vocabulary.has(token.id)) return {};  // another one with as many ranks
+      tokens.push_back({token.id, token.content, true});
+    }
+    return tokens;
+  }
+  return {};
+}
+
+/// Adds `eos` behind all others, unless it is a token already.
+void add_eos(const std::string& eos, const Vocabulary& vocabulary, std::vector<AddedToken>& tokens) {
+  const auto is_eos = [&](const AddedToken& token) { return token.content == eos; };
+  if (eos.empty() || std::ranges::any_of(tokens, is_eos) || vocabulary.find(eos) != no_id) return;
+  tokens.push_back({std::max(vocabulary.size(), tokens.empty() ? 0 : tokens.back().id + 1), eos, true});
 }
 
 }  // namespace
@@ -114,16 +164,14 @@ Tokenizer read_tiktoken(std::string_view text, const std::string& origin, const 
 }
 
 std::string tiktoken_as_hugging_face(std::string_view text, const std::string& origin,
-                                     const std::string& pattern) {
-  const Tokenizer tokenizer = read_tiktoken(text, origin, pattern);
-  const Vocabulary& vocabulary = tokenizer.bpe.vocabulary;
-  for (Id id = 0; id < vocabulary.size(); ++id) {
-    if (!vocabulary.has(id))
-      throw input_error("{}: no token has the rank {}, which a tokenizer.json cannot say", origin, id);
-  }
+                                     const std::string& pattern, const std::string& eos) {
+  Bpe bpe = read_tiktoken(text, origin, pattern).bpe;
   const auto known = known_pattern(pattern);
-  return hugging_face_text(tokenizer.bpe, known ? regex_of_pattern(*known) : pattern,
-                           special_tokens(known, vocabulary.size()));
+  std::vector<AddedToken> tokens = special_tokens(known, bpe.vocabulary);
+  add_eos(eos, bpe.vocabulary, tokens);
+  // In the vocabulary, ids hold whatever gaps there are before them.
+  for (const AddedToken& token : tokens) bpe.vocabulary.set_unfindable(token.id, token.content);
+  return hugging_face_text(bpe, known ? regex_of_pattern(*known) : pattern, tokens);
 }
 
 }  // namespace dt::tokenizer

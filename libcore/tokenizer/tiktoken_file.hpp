@@ -16,11 +16,12 @@ bool is_tiktoken_file(std::string_view text);
 /// token, an id or token that is there twice; a pattern that is none.
 Tokenizer read_tiktoken(std::string_view text, const std::string& origin, const std::string& pattern);
 
-/// The same as a tokenizer.json. To the file's tokens come those that the pattern's own models have after
-/// them: up to
-/// <|endoftext|>, or <|end_of_text|> of llama3. Errors: as read_tiktoken; where ids have a gap.
+/// The same as a tokenizer.json. Where pattern and number of ranks are those of a published encoding (r50k,
+/// p50k, cl100k, o200k, Llama 3, Qwen), its special tokens come with their own ids. `eos`, where it is not ""
+/// and no token yet, comes with the id behind all others. Ranks without a token stay ids without one. Errors:
+/// as read_tiktoken.
 std::string tiktoken_as_hugging_face(std::string_view text, const std::string& origin,
-                                     const std::string& pattern);
+                                     const std::string& pattern, const std::string& eos = {});
 
 /// The encoding of tokens whose ids say which goes first. Errors: input, a byte without a token.
 Bpe bpe_of_ranks(Vocabulary vocabulary, const std::string& origin);

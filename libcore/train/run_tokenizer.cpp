@@ -2,6 +2,7 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
@@ -42,10 +43,10 @@ void copy_what_lies_beside(const fs::path& model, const fs::path& folder) {
 }
 
 /// What AutoTokenizer needs to know beside tokenizer.json.
-void write_config(const fs::path& file, const std::string& end_of_document) {
-  const nlohmann::ordered_json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                                         {"eos_token", end_of_document},
-                                         {"clean_up_tokenization_spaces", false}};
+void write_config(const fs::path& file, const std::optional<std::string>& end_of_document) {
+  nlohmann::ordered_json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                                   {"clean_up_tokenization_spaces", false}};
+  if (end_of_document) config["eos_token"] = *end_of_document;
   File target = File::create(file);
   target.write(config.dump(2) + "\n");
   target.sync();
@@ -78,8 +79,9 @@ void keep_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const
   checkpoint::copy_companion(dataset / data::tokenizer_file_name, file);
   const fs::path config = made.path() / "tokenizer_config.json";
   if (!fs::exists(config)) {
-    const std::array eos = {info.eos};
-    write_config(config, data::open_tokenizer(dataset, info)->decode(eos));
+    std::optional<std::string> end_of_document;
+    if (info.eos) end_of_document = data::open_tokenizer(dataset, info)->decode(std::array{*info.eos});
+    write_config(config, end_of_document);
   }
   made.commit(/*overwrite=*/true);
 }

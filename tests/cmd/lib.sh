@@ -65,6 +65,16 @@ scratch_weights() {
   printf 'xxxx' | dd of="$1/$2" bs=1 seek="${offset:?}" conv=notrunc status=none
 }
 
+# make_tokenizer FILE: the same as a tokenizer.json, with the special tokens <|begin_of_text|> and <|end_of_text|>.
+make_tokenizer() {
+  make_ranks "$1.ranks"
+  printf x | dt-shard-data --quiet --tokenizer "$1.ranks" --tokenizer-pattern llama3 --no-append-eos --out "$1.data" >/dev/null ||
+    fail "dt-shard-data --tokenizer $1.ranks"
+  local tokens='{"id": 264, "content": "<|begin_of_text|>", "special": true}, {"id": 265, "content": "<|end_of_text|>", "special": true}'
+  sed "s/\"added_tokens\": \[\]/\"added_tokens\": [$tokens]/" "$1.data/tokenizer.json" >"$1"
+  rm -r "$1.ranks" "$1.data"
+}
+
 # make_ranks FILE: a tokenizer in tiktoken's format: bytes, and pairs of them that begin words.
 make_ranks() {
   local i id=256 token

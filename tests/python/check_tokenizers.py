@@ -25,8 +25,25 @@ PATTERNS = {
     "qwen2": r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+""",
     "cl100k": r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
 }
-# What comes after the ranks.
-SPECIAL = {"llama3": ["<|begin_of_text|>", "<|end_of_text|>"], "cl100k": ["<|reserved|>", "<|endoftext|>"]}
+O200K_WORD = r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"""
+O200K_CAPITALS = r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"""
+O200K_REST = r""" ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"""
+CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+PATTERNS |= {
+    "o200k": "|".join([O200K_WORD + CONTRACTIONS, O200K_CAPITALS + CONTRACTIONS, r"\p{N}{1,3}", O200K_REST]),
+    "tekken": "|".join([O200K_WORD, O200K_CAPITALS, r"\p{N}", O200K_REST]),
+}
+END = "<|endoftext|>"  # which comes after ranks that are no published encoding's
+# The published encodings' special tokens by their names and numbers of ranks.
+SPECIAL = {
+    ("gpt2", 50256): {END: 50256},
+    ("gpt2", 50280): {END: 50256},
+    ("cl100k", 100256): {END: 100257, "<|fim_prefix|>": 100258, "<|fim_middle|>": 100259, "<|fim_suffix|>": 100260, "<|endofprompt|>": 100276},
+    ("o200k", 199998): {END: 199999, "<|endofprompt|>": 200018},
+    ("llama3", 128000): {"<|begin_of_text|>": 128000, "<|end_of_text|>": 128001, "<|start_header_id|>": 128006, "<|end_header_id|>": 128007,
+                         "<|eot_id|>": 128009},
+    ("qwen2", 151643): {END: 151643, "<|im_start|>": 151644, "<|im_end|>": 151645},
+}
 # What no file writes out by hand: a known pattern's neighbour.
 OTHER_PATTERN = r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s+(?!\S)|\s+"""
 DEEPSEEK = (r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+",
@@ -186,9 +203,8 @@ def main():
         for token, rank in ranks.items():
             file.write(base64.b64encode(token) + b" %d\n" % rank)
     for name, regex in [*PATTERNS.items(), (OTHER_PATTERN, OTHER_PATTERN)]:
-        special = {text: len(ranks) + i for i, text in enumerate(SPECIAL.get(name, ["<|endoftext|>"]))}
-        encoding = tiktoken.Encoding(name, pat_str=regex, mergeable_ranks=ranks, special_tokens=special)
-        wrong += differences(f"tiktoken {name[:8]}", program, [path, name], texts,
+        encoding = tiktoken.Encoding(name, pat_str=regex, mergeable_ranks=ranks, special_tokens={END: len(ranks)})
+        wrong += differences(f"tiktoken {name[:8]}", program, [path, name, END], texts,
                              lambda text: encoding.encode(text, allowed_special="all"),
                              lambda text, ids, out: out == text.encode())
     return 1 if wrong else 0

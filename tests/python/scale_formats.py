@@ -22,11 +22,7 @@ try:
 except ImportError:
     Tekkenizer = None
 
-O200K = "|".join([
-    r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
-    r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
-    r"""\p{N}{1,3}""", r""" ?[^\s\p{L}\p{N}]+[\r\n/]*""", r"""\s*[\r\n]+""", r"""\s+(?!\S)""", r"""\s+"""])
-PATTERNS = check_tokenizers.PATTERNS | {"o200k": O200K}
+PATTERNS, END = check_tokenizers.PATTERNS, check_tokenizers.END
 TRAINING_BYTES = 16 << 20
 scratch = tempfile.TemporaryDirectory()
 
@@ -34,7 +30,7 @@ scratch = tempfile.TemporaryDirectory()
 @dataclasses.dataclass
 class Format:
     name: str
-    arguments: list[str]  # of encode_texts: a file, and a pattern
+    arguments: list[str]  # of encode_texts: a file, a pattern and the token that ends documents
     encode: Callable  # texts to lists of ids
     decode: Callable | None = None  # lists of ids to texts; None: ids decode to the very text
     end_of_document: str | None = None  # what the file does not say itself
@@ -70,9 +66,9 @@ def read_ranks(path):
 def of_ranks(name, path):
     ranks = read_ranks(path)
     pattern = PATTERNS[name]
-    special = {text: len(ranks) + i for i, text in enumerate(check_tokenizers.SPECIAL.get(name, ["<|endoftext|>"]))}
+    special = check_tokenizers.SPECIAL.get((name, len(ranks)), {END: len(ranks)})
     encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
-    arguments = [path, name if name in check_tokenizers.PATTERNS else pattern]
+    arguments = [path, name] + ([] if (name, len(ranks)) in check_tokenizers.SPECIAL else [END])
     yield Format(f"tiktoken {name}", arguments, lambda texts: encoding.encode_batch(texts, num_threads=2, allowed_special="all"))
 
     def normalize(tokenizer):
@@ -110,7 +106,7 @@ def of_tekken(name, path):
 
 def tokenizer_options(arguments):
     """encode_texts' arguments as dt-shard-data's."""
-    return [part for pair in zip(["--tokenizer", "--tokenizer-pattern"], arguments) for part in pair]
+    return [part for pair in zip(["--tokenizer", "--tokenizer-pattern", "--eos-token"], arguments) for part in pair]
 
 
 def as_tokenizer_json(arguments):

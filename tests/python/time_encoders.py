@@ -58,7 +58,7 @@ def as_ranks(path):
 def others(ranks, pattern):
     mergeable = scale_formats.read_ranks(ranks)
     encoding = tiktoken.Encoding(pattern, pat_str=check_tokenizers.PATTERNS[pattern], mergeable_ranks=mergeable, special_tokens={})
-    tokenizer = Tokenizer.from_file(scale_formats.as_tokenizer_json([ranks, pattern]))
+    tokenizer = Tokenizer.from_file(scale_formats.as_tokenizer_json([ranks, pattern, check_tokenizers.END]))
     return {
         "tiktoken": (6, encoding.encode_ordinary),
         "Hugging Face's tokenizers": (20, lambda part: tokenizer.encode_batch_fast([part], add_special_tokens=False)),

@@ -1,6 +1,6 @@
-// encode_texts TOKENIZER [PATTERN]: for comparisons with other tokenizers. Reads texts from standard input,
-// each after its length in 8 bytes; writes for each its ids and their decoded text, each after their number,
-// and how many seconds the encoding took to standard error.
+// encode_texts TOKENIZER [PATTERN [EOS]]: for comparisons with other tokenizers. Reads texts from standard
+// input, each after its length in 8 bytes; writes for each its ids and their decoded text, each after their
+// number, and how many seconds the encoding took to standard error.
 
 #include <chrono>
 #include <cstdint>
@@ -26,7 +26,7 @@ void write(const void* data, std::size_t count, std::size_t size) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const auto tokenizer = read_tokenizer(argv[1], argc > 2 ? argv[2] : "").tokenizer;
+  const auto tokenizer = read_tokenizer(argv[1], argc > 2 ? argv[2] : "", argc > 3 ? argv[3] : "").tokenizer;
   Encoder encoder(*tokenizer);
   std::uint64_t length = 0;
   std::chrono::duration<double> encoding{0};

@@ -92,12 +92,57 @@ TEST_CASE("tiktoken: as a tokenizer.json it is the same, and has the tokens that
     for (const char* text : {"abc abcd zzz", "zzzz a \n ", "\u00e9", ""})
       CHECK(encoded(from_json, text) == encoded(from_ranks, text));
   }
-  const Tokenizer llama3 = read_hugging_face(tiktoken_as_hugging_face(ranks, "t", "llama3"), "j");
-  CHECK(llama3.end_of_text == 262);
-  CHECK(encoded(llama3, "ab<|end_of_text|>") == Ids{257, 262});
-  CHECK(dt_test::caught([&] {
-          tiktoken_as_hugging_face(ranks + "eHg= 300\n", "t", "gpt2");
-        }).says("t: no token has the rank 261"));
+}
+
+namespace {
+
+/// A token of six letters for each id.
+std::string word_of(Id id) {
+  std::string word = "z";
+  for (int i = 0; i < 5; ++i, id /= 25) word += static_cast<char>('a' + id % 25);
+  return word;
+}
+
+/// Ranks 0 to `count` − 1, without `hole`: the bytes, then word_of each.
+std::string many_ranks(Id count, Id hole = no_id) {
+  std::vector<std::string> tokens;
+  for (Id id = 256; id < count; ++id) tokens.push_back(word_of(id));
+  std::string text = file_of(tokens);
+  if (hole == no_id) return text;
+  const std::string line = fmt::format("{} {}\n", to_base64(tokens[hole - 256]), hole);
+  return text.erase(text.find(line), line.size());
+}
+
+Tokenizer known(const char* pattern, const std::string& ranks, const std::string& eos = {}) {
+  return read_hugging_face(tiktoken_as_hugging_face(ranks, "t", pattern, eos), "j");
+}
+
+}  // namespace
+
+TEST_CASE("tiktoken: ranks and pattern of a published encoding have its special tokens with their ids") {
+  const Tokenizer p50k = known("gpt2", many_ranks(50281, 50256));
+  CHECK(p50k.end_of_text == 50256);
+  CHECK(p50k.bpe.vocabulary.size() == 50281);
+  CHECK(encoded(p50k, "a<|endoftext|>" + word_of(50257)) == Ids{'a', 50256, 50257});
+  CHECK(encoded(p50k, word_of(50280)) == Ids{50280});
+  CHECK(known("gpt2", many_ranks(50256)).end_of_text == 50256);
+  const Tokenizer cl100k = known("cl100k", many_ranks(100256));
+  CHECK(encoded(cl100k, "<|endoftext|><|endofprompt|><|reserved|>").size() == 2 + 12);
+  CHECK(cl100k.end_of_text == 100257);
+  CHECK(cl100k.bpe.vocabulary.size() == 100277);
+  CHECK_FALSE(cl100k.bpe.vocabulary.has(100256));
+  CHECK(known("o200k", many_ranks(199998)).end_of_text == 199999);
+}
+
+TEST_CASE("tiktoken: other ranks have the end of text that is asked for, behind the last") {
+  for (const auto& [pattern, ranks] : {std::pair("llama3", 50256), {"gpt2", 50255}, {"gpt2", 100256}})
+    CHECK(known(pattern, many_ranks(static_cast<Id>(ranks))).end_of_text == no_id);
+  CHECK(known("gpt2", many_ranks(50281, 50255)).end_of_text == no_id);  // p50k's number, another hole
+  const Tokenizer added = known("cl100k", many_ranks(300, 290), "<|endoftext|>");
+  CHECK(added.end_of_text == 300);
+  CHECK(encoded(added, word_of(299) + "<|endoftext|>") == Ids{299, 300});
+  CHECK_FALSE(added.bpe.vocabulary.has(290));
+  CHECK(known("gpt2", many_ranks(300), "a").bpe.vocabulary.size() == 300);  // a token already
 }
 
 TEST_CASE("tiktoken: what a pattern does not match is dropped") {

@@ -54,8 +54,8 @@ done
 # Tokenizer and model load from one folder, whichever kind of file the data were made with.
 make_ranks ranks
 seq -f 'a document %g says ä, 中文 and so on' 1 300 >one.txt
-for pattern in gpt2 llama3 qwen2; do
-  dt-shard-data --quiet --tokenizer ranks --tokenizer-pattern "$pattern" --val-fraction 0 --overwrite --out tokens one.txt >/dev/null ||
+for pattern in gpt2 llama3 qwen2 o200k; do
+  dt-shard-data --quiet --tokenizer ranks --tokenizer-pattern "$pattern" --eos-token '<|endoftext|>' --val-fraction 0 --overwrite --out tokens one.txt >/dev/null ||
     fail "dt-shard-data --tokenizer-pattern $pattern"
   dt-train --quiet --model llama.json --data tokens --run "with_$pattern" --sequence-length 32 --steps 2 >/dev/null || fail "training"
   dt-merge --quiet "$(dt-checkpoint latest "with_$pattern")" --out "folder_$pattern" >/dev/null || fail "dt-merge"

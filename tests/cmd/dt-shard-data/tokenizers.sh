@@ -6,7 +6,7 @@ make_ranks ranks
 for i in $(seq 60000); do printf 'a document %d says ä%d\n' "$i" $((i * i)); done >text
 bytes=$(wc -c <text)
 
-expect_exit 0 dt-shard-data --json --quiet --no-shuffle --val-fraction 0 --tokenizer ranks --tokenizer-pattern llama3 --out by_ranks text
+expect_exit 0 dt-shard-data --json --quiet --no-shuffle --val-fraction 0 --tokenizer ranks --tokenizer-pattern llama3 --eos-token '<|end_of_text|>' --out by_ranks text
 tokens=$(json_value stdout tokens)
 ((tokens < bytes * 9 / 10)) || fail "$tokens tokens of $bytes bytes"
 expect_exit 0 dt-shard-data --verify by_ranks
@@ -21,10 +21,14 @@ for threads in 1 3; do
   cmp "by_json$threads/tokenizer.json" by_ranks/tokenizer.json
 done
 
-# Documents end in what the user says.
-expect_exit 0 dt-shard-data --quiet --val-fraction 0 --tokenizer by_ranks/tokenizer.json --eos-token '<|begin_of_text|>' --out other text
+# Documents end in what the user says; in nothing, where no token is known to end them and none is asked for.
+expect_exit 0 dt-shard-data --quiet --val-fraction 0 --tokenizer by_ranks/tokenizer.json --eos-token ' doc' --out other text
 expect_exit 0 dt-shard-data --decode "other/train-00000.h5:$((tokens - 1)):1"
-expect_equal "$(cat stdout)" '<|begin_of_text|>'
+expect_equal "$(cat stdout)" ' doc'
+expect_exit 0 dt-shard-data --quiet --val-fraction 0 --tokenizer ranks --tokenizer-pattern llama3 --no-append-eos --out endless text
+expect_exit 0 dt-shard-data --verify endless
+expect_exit 0 dt-shard-data --show endless
+expect_match stdout ', none ends a document'
 
 # refused PATTERN ARGUMENT...
 refused() {
@@ -36,6 +40,7 @@ refused() {
 }
 refused "'nowhere' is unknown; expected: bytes, or a file" --tokenizer nowhere
 refused 'ranks does not say how text is split' --tokenizer ranks
+refused 'ranks does not say which token ends a document; name it with --eos-token, or append none' --tokenizer ranks --tokenizer-pattern o200k
 refused "text is no tokenizer that is known" --tokenizer text
 refused "no token '<eod>' to end documents with" --tokenizer by_ranks/tokenizer.json --eos-token '<eod>'
 refused 'a pattern beside it has no use' --tokenizer by_ranks/tokenizer.json --tokenizer-pattern gpt2

@@ -97,7 +97,7 @@ expect_match stderr 'round them'
 expect_exit 3 train bad --data "a=0.5,b" --steps 1
 expect_match stderr 'a=0.7,b=0.3'
 python3 -c 'import base64; [print(base64.b64encode(bytes([i])).decode(), i) for i in range(256)]' >bytes.ranks
-dt-shard-data --quiet --out tokens --tokenizer bytes.ranks --tokenizer-pattern gpt2 --val-fraction 0.2 a.text >/dev/null || fail "dt-shard-data"
+dt-shard-data --quiet --out tokens --tokenizer bytes.ranks --tokenizer-pattern gpt2 --eos-token '<|endoftext|>' --val-fraction 0.2 a.text >/dev/null || fail "dt-shard-data"
 expect_exit 3 train bad --data "a=1,b=1,tokens=1" --steps 1
 expect_match stderr 'a and tokens have different tokenizers'
 expect_absent bad

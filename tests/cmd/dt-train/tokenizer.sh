@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # A tokenizer's files travel from the data through every checkpoint to the merged folder; a model and data of other tokens are refused.
 source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
-make_ranks ranks
+make_tokenizer tokenizer.json
 make_shards bytes
-dt-shard-data --quiet --tokenizer ranks --tokenizer-pattern llama3 --val-fraction 0.2 --out shards text >/dev/null || fail "dt-shard-data"
+dt-shard-data --quiet --tokenizer tokenizer.json --val-fraction 0.2 --out shards text >/dev/null || fail "dt-shard-data"
 printf '{"model_type":"llama","vocab_size":600,"hidden_size":32,"intermediate_size":64,"num_hidden_layers":2,"num_attention_heads":2,"max_position_embeddings":64}' \
   >model.json
 
