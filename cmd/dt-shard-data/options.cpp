@@ -9,6 +9,7 @@
 #include "base/host.hpp"
 #include "base/tasks.hpp"
 #include "base/text.hpp"
+#include "data/chat_template.hpp"
 #include "tokenizer/vocabulary.hpp"
 
 namespace dt::shard_data {
@@ -41,9 +42,13 @@ std::string unescape(const std::string& text, const char* option) {
   return out;
 }
 
+constexpr const char* as_chat_template = "chat-template";
+
 std::optional<data::TurnFormat> turns_of(const Options& options) {
   if (!options.turn_format) return std::nullopt;
-  data::TurnFormat turns = data::parse_turn_format(unescape(*options.turn_format, "turn-format"));
+  data::TurnFormat turns = *options.turn_format == as_chat_template
+                               ? data::turn_format_beside(options.tokenizer)
+                               : data::parse_turn_format(unescape(*options.turn_format, "turn-format"));
   turns.loss_on = options.loss_on;
   return turns;
 }
@@ -139,7 +144,13 @@ void check_values(const OptionTable& table, const Options& options) {
   }
   if (options.max_chars && *options.max_chars < options.min_chars)
     throw usage_error("--max-chars {} is below --min-chars {}", *options.max_chars, options.min_chars);
-  turns_of(options);
+  if (options.turn_format == as_chat_template) {
+    if (options.tokenizer == "bytes")
+      throw Error(ErrorKind::usage, "--turn-format chat-template needs --tokenizer",
+                  "name the model's tokenizer.json");
+  } else {
+    turns_of(options);
+  }
   if (table.given("loss-on") && options.loss_on.empty()) throw usage_error("--loss-on names no role");
   if (!options.document_separator) return;
   if (options.document_separator->empty()) throw usage_error("--document-separator is empty");
@@ -189,12 +200,16 @@ void declare(OptionTable& table, Options& options) {
           "end documents with its end-of-document token: npy, one row of whole numbers; bin, ids alone "
           "(nanoGPT) or llm.c's, never unpacked; megatron, X.bin with X.idx, which says where documents end")
       .add("text-key", &options.text_key, "KEY", "where a JSON line has its text")
-      .add("turn-format", &options.turn_format, "FORMAT",
-           "inputs are JSON lines, and conversations: lists \"messages\" of objects with a role and a "
-           "content. What is "
-           "written for each turn: {role} and {content} in it are the turn's (\\n, \\t, \\r, \\\\ "
-           "understood). "
-           "Special tokens are those that FORMAT writes out; in contents they are text")
+      .add(
+          "turn-format", &options.turn_format, "FORMAT",
+          "inputs are JSON lines, and conversations: lists \"messages\" of objects with a role and a "
+          "content. What is "
+          "written for each turn: {role} and {content} in it are the turn's (\\n, \\t, \\r, \\\\ "
+          "understood). "
+          "Special tokens are those that FORMAT writes out; in contents they are text. Turns of weight 0 are "
+          "not learned, messages without text left out. chat-template: as the template beside the "
+          "tokenizer's "
+          "file, where that is ChatML's, Qwen 2's, Llama 3's or Gemma's")
       .no_use_with({"text-key"})
       .add("loss-on", &options.loss_on, "ROLES",
            "what models learn to write: the contents of these roles' turns and what FORMAT has behind them; "
@@ -216,10 +231,11 @@ void declare(OptionTable& table, Options& options) {
            "tokenizer.model (bpe), Mistral's tekken.json, or tiktoken's ranks")
       .add("tokenizer-pattern", &options.tokenizer_pattern, "PATTERN",
            "how text is split before tiktoken's ranks merge it, or --train-bpe's (default gpt2): gpt2, "
-           "cl100k, "
-           "llama3, qwen2 or a regular expression")
+           "cl100k, o200k, llama3, qwen2, tekken or a regular expression")
       .add("eos-token", &options.eos_token, "TEXT",
-           "the token that ends a document; default: the tokenizer's own, <|endoftext|> for --train-bpe")
+           "the token that ends a document; default: the tokenizer's own, <|endoftext|> for --train-bpe. "
+           "Ranks "
+           "that are no published encoding's get it as a token")
       .add("train-bpe", &options.train_bpe, "N",
            "learn a byte-pair encoding of N tokens from the inputs, bytes and the token that ends a document "
            "among them, and encode with it; for --out they are read twice, so pipes are not taken",

@@ -59,11 +59,17 @@ void encode_part(std::string_view text, bool ends_document, TextEncoder& encoder
   out.parts.push_back({first_id, out.ids.size(), num_characters(text), ends_document});
 }
 
-void encode_conversation(const Line& line, TextEncoder& encoder, const LineOptions& options,
+void encode_conversation(const Line& line, TurnEncoder& encoder, const LineOptions& options,
                          EncodedChunk& out) {
   const std::vector<Turn> turns = read_line(line, turns_of_line);
   const std::size_t first_id = out.ids.size();
-  encode_turns(turns, *options.turns, encoder, out.ids);
+  try {
+    encoder.append(turns, out.ids);
+  } catch (const Error& error) {
+    out.ids.resize(first_id);
+    if (error.kind() != ErrorKind::input) throw;
+    throw line.error(error.what(), error.context());
+  }
   std::uint64_t chars = 0;
   for (const Turn& turn : turns) {
     chars += num_characters(turn.content);
@@ -72,9 +78,8 @@ void encode_conversation(const Line& line, TextEncoder& encoder, const LineOptio
   out.parts.push_back({first_id, out.ids.size(), chars, true});
 }
 
-void encode_line(const Line& line, JsonTexts& texts, TextEncoder& encoder, const LineOptions& options,
-                 EncodedChunk& out) {
-  if (options.turns) return encode_conversation(line, encoder, options, out);
+void encode_text_line(const Line& line, JsonTexts& texts, TextEncoder& encoder, const LineOptions& options,
+                      EncodedChunk& out) {
   if (const auto text = texts.find(line.text(), options.text_key))
     return encode_part(*text, true, encoder, out);
   const auto read = [&](std::string_view text) { return text_of_line(text, options.text_key); };
@@ -84,12 +89,19 @@ void encode_line(const Line& line, JsonTexts& texts, TextEncoder& encoder, const
 void encode_lines(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options, EncodedChunk& out) {
   const std::string_view bytes = chunk.bytes;
   JsonTexts texts;
+  std::optional<TurnEncoder> turns;
+  if (options.turns) turns.emplace(*options.turns, encoder);
   std::uint64_t number = chunk.first_line;  // counted as it goes: every line may be a bad one
   for (std::size_t begin = 0, end = 0; begin < bytes.size(); begin = end + 1, ++number) {
     end = std::min(bytes.find('\n', begin), bytes.size());
     if (bytes.substr(begin, end - begin).find_first_not_of(" \t\r") == bytes.npos) continue;
     try {
-      encode_line({chunk, begin, end, number}, texts, encoder, options, out);
+      const Line line{chunk, begin, end, number};
+      if (turns) {
+        encode_conversation(line, *turns, options, out);
+      } else {
+        encode_text_line(line, texts, encoder, options, out);
+      }
     } catch (const Error& error) {
       if (!options.skip_bad || error.kind() != ErrorKind::input) throw;
       out.flaws += {0, 1, error.what()};

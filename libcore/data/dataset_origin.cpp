@@ -21,7 +21,8 @@ Json options_of(const MakeOptions& options) {
   made["invalid"] = invalid[static_cast<std::size_t>(options.read.invalid)];
   made["skip_bad_lines"] = options.lines.skip_bad;
   if (const auto& turns = options.lines.turns) {
-    made["turn_format"] = turns->before + "{content}" + turns->after;
+    made["turn_format"] =
+        turns->name.empty() ? turns->before + "{content}" + turns->after : "chat-template " + turns->name;
     made["loss_on"] = turns->loss_on;
   }
   made["shuffle"] = options.shuffle;

@@ -93,7 +93,9 @@ class Encoding {
         documents_(options.append_eos ? tokenizer.info().eos : std::nullopt, work.document),
         reader_(work.inputs, options.read, tokenizer, [this] { progress_(done_, work_.total_bytes); }),
         encoders_(tokenizer),
-        pool_(options.threads - 1) {}  // and the caller's thread
+        pool_(options.threads - 1) {  // and the caller's thread
+    if (options.lines.turns) check_specials(*options.lines.turns, *tokenizer.encoder());
+  }
 
   Flaws run() {
     while (auto chunk = next_chunk()) {

@@ -36,6 +36,8 @@ class LineWalk : public json::json_sax_t {
   }
 
  protected:
+  /// The number that a value is, for at_value.
+  double number_ = 0;
   /// A value begins, with its text where it is a string.
   virtual void at_value(std::size_t depth, Type type, std::string* text) = 0;
   /// A member's name, at its value's depth.
@@ -47,6 +49,10 @@ class LineWalk : public json::json_sax_t {
   bool value(Type type, std::string* text = nullptr) {
     at_value(depth_, type, text);
     return true;
+  }
+  bool at_number(Type type, double number) {
+    number_ = number;
+    return value(type);
   }
   bool begin(Type type) {
     at_value(depth_, type, nullptr);
@@ -61,9 +67,13 @@ class LineWalk : public json::json_sax_t {
 
   bool null() final { return value(Type::null); }
   bool boolean(bool) final { return value(Type::boolean); }
-  bool number_integer(std::int64_t) final { return value(Type::number_integer); }
-  bool number_unsigned(std::uint64_t) final { return value(Type::number_unsigned); }
-  bool number_float(double, const std::string&) final { return value(Type::number_float); }
+  bool number_integer(std::int64_t number) final {
+    return at_number(Type::number_integer, static_cast<double>(number));
+  }
+  bool number_unsigned(std::uint64_t number) final {
+    return at_number(Type::number_unsigned, static_cast<double>(number));
+  }
+  bool number_float(double number, const std::string&) final { return at_number(Type::number_float, number); }
   bool string(std::string& text) final { return value(Type::string, &text); }
   bool binary(json::binary_t&) final { return value(Type::binary); }
   bool start_object(std::size_t) final { return begin(Type::object); }
@@ -117,6 +127,50 @@ bool is_role(const std::string& text) {
   });
 }
 
+/// What a message says, as it is walked through.
+struct Message {
+  void at_value(std::size_t depth, Type type, std::string* text, double number) {
+    if (depth == 3) at_member(type, text, number);
+    if (key != "content" || !is_parts) return;
+    if (depth == 4 && text != nullptr) add(*text);  // a part that is text alone
+    if (depth == 4) part_is_text = false, part_text.reset();
+    if (depth == 5 && part_key == "type") part_is_text = text != nullptr && *text == "text";
+    if (depth == 5 && part_key == "text" && text != nullptr) part_text = std::move(*text);
+  }
+  void at_key(std::size_t depth, const std::string& name) {
+    if (depth == 3) key = name;
+    if (depth == 5) part_key = name;
+  }
+  void at_end(std::size_t depth) {
+    if (depth == 4 && key == "content" && is_parts && part_is_text && part_text) add(*part_text);
+    if (depth == 4) part_is_text = false, part_text.reset();
+  }
+  bool has_no_text() const { return !content && (is_parts || calls_tools); }
+
+  std::string key, part_key;  // of the present value
+  std::optional<std::string> role, content;
+  bool is_parts = false;  // the content is a list
+  bool calls_tools = false;
+  bool part_is_text = false;
+  std::optional<std::string> part_text;
+  std::optional<double> weight;
+
+ private:
+  void at_member(Type type, std::string* text, double number) {
+    if (key == "role") role = text == nullptr ? std::nullopt : std::optional(std::move(*text));
+    if (key == "content") {
+      is_parts = type == Type::array;
+      content = text == nullptr ? std::nullopt : std::optional(std::move(*text));
+    }
+    if (key == "tool_calls" || key == "function_call")
+      calls_tools = type == Type::array || type == Type::object;
+    const bool is_number =
+        type == Type::number_integer || type == Type::number_unsigned || type == Type::number_float;
+    if (key == "weight" && type != Type::null) weight = is_number ? number : -1;
+  }
+  void add(const std::string& text) { content = content.value_or("") + text; }
+};
+
 /// Takes the turns until one is wrong.
 struct TurnsWalk final : LineWalk {
   void at_value(std::size_t depth, Type its_type, std::string* text) override {
@@ -124,14 +178,14 @@ struct TurnsWalk final : LineWalk {
     if (!is_messages) return;
     if (depth == 1) has_messages = its_type == Type::array;
     if (depth == 2) begin_message(its_type);
-    if (depth == 3 && member != nullptr)
-      *member = text == nullptr ? std::nullopt : std::optional(std::move(*text));
+    message.at_value(depth, its_type, text, number_);
   }
   void at_key(std::size_t depth, const std::string& name) override {
     if (depth == 1) begin_member(name == "messages");
-    if (depth == 3) member = name == "role" ? &role : name == "content" ? &content : nullptr;
+    message.at_key(depth, name);
   }
   void at_end(std::size_t depth) override {
+    message.at_end(depth);
     if (depth == 2 && is_messages && has_messages) end_message();
   }
 
@@ -139,31 +193,34 @@ struct TurnsWalk final : LineWalk {
     is_messages = its_messages;
     if (!its_messages) return;
     turns.clear();
+    num_messages = 0;
     bad.reset();
   }
   void begin_message(Type its_type) {
-    role.reset();
-    content.reset();
-    member = nullptr;
+    message = {};
     if (its_type != Type::object && its_type != Type::array) end_message();
   }
   void end_message() {
     if (bad) return;
-    if (!role || !content) {
-      bad = BadLine{fmt::format("message {} has no {}", turns.size(), role ? "content" : "role"), ""};
+    const std::size_t number = num_messages++;
+    const std::optional<std::string>& role = message.role;
+    if (!role || (!message.content && !message.has_no_text())) {
+      bad = BadLine{fmt::format("message {} has no {}", number, role ? "content" : "role"), ""};
     } else if (!is_role(*role)) {
-      bad = BadLine{fmt::format("message {} has the role {:?}", turns.size(), *role),
+      bad = BadLine{fmt::format("message {} has the role {:?}", number, *role),
                     "a name of letters, digits, _ and - is expected"};
-    } else {
-      turns.push_back({std::move(*role), std::move(*content)});
+    } else if (message.weight && *message.weight != 0 && *message.weight != 1) {
+      bad = BadLine{fmt::format("message {} has another weight than 0 and 1", number), "0 or 1 is expected"};
+    } else if (message.content) {
+      turns.push_back({*role, std::move(*message.content), message.weight != 0});
     }
   }
 
-  Type type = Type::null;                        // of the line
-  bool is_messages = false;                      // the present member
-  bool has_messages = false;                     // the last such was a list
-  std::optional<std::string> role, content;      // of the present message
-  std::optional<std::string>* member = nullptr;  // one of them, whose value comes next
+  Type type = Type::null;     // of the line
+  bool is_messages = false;   // the present member
+  bool has_messages = false;  // the last such was a list
+  std::size_t num_messages = 0;
+  Message message;  // the present one
   std::vector<Turn> turns;
   std::optional<BadLine> bad;
 };

@@ -22,8 +22,12 @@ inline constexpr std::size_t max_line_depth = 512;
 /// The string under the last of the object's keys of this name. Throws BadLine.
 std::string text_of_line(std::string_view line, const std::string& text_key);
 
-/// The last "messages" of the object. Throws BadLine, for what is none, and for messages that are no list of
-/// objects with a role, of letters, digits, _ and -, and a content.
+/// The turns of the object's last "messages", a list of objects with a role, of letters, digits, _ and -, and
+/// a content: a string, or a list of parts, of which the texts ({"type": "text", "text": …}) follow each
+/// other and others are passed over. A message without any text is left out where it has a list of parts, or
+/// calls tools ("tool_calls", "function_call") and its content is null or missing. "weight" may be 0 or 1;
+/// other members, such as names and the ids of tools' calls, are passed over. Throws BadLine for what is
+/// none.
 std::vector<Turn> turns_of_line(std::string_view line);
 
 }  // namespace dt::data

@@ -29,7 +29,8 @@ std::string encoded(const std::string& format_text, std::vector<std::string> los
   format.loss_on = std::move(loss_on);
   std::vector<std::uint32_t> ids;
   const auto tokenizer = make_tokenizer("bytes");
-  encode_turns({{"user", "Hi {role}?"}, {"bot", "Yes."}, {"user", ""}}, format, *tokenizer->encoder(), ids);
+  const auto encoder = tokenizer->encoder();
+  TurnEncoder(format, *encoder).append({{"user", "Hi {role}?"}, {"bot", "Yes."}, {"user", ""}}, ids);
   return shown(ids);
 }
 
@@ -45,6 +46,47 @@ TEST_CASE("what a role's turns say, and what stands behind it, are targets") {
   CHECK(encoded("<{role}>{content}; ", {"bot", "user"}) == "[<user>]Hi {role}?; [<bot>]Yes.; [<user>]; ");
   CHECK(encoded("{content}", {"bot", "user"}) == "Hi {role}?Yes.");
   CHECK(encoded("{content}", {"nobody"}) == "[Hi {role}?Yes.]");
+}
+
+TEST_CASE("a turn without weight is no target, and refused where everything is learned") {
+  const auto tokenizer = make_tokenizer("bytes");
+  const auto encoder = tokenizer->encoder();
+  TurnFormat format = parse_turn_format("{role}: {content}; ");
+  const std::vector<Turn> turns = {{"bot", "a"}, {"bot", "b", false}, {"bot", "c"}};
+  std::vector<std::uint32_t> ids;
+  const auto error = dt_test::caught([&] { TurnEncoder(format, *encoder).append(turns, ids); });
+  CHECK(error.kind == ErrorKind::input);
+  CHECK(
+      error.says("a turn of bot has the weight 0: it is not to be learned; name the roles that are, with "
+                 "--loss-on"));
+  format.loss_on = {"bot"};
+  ids.clear();
+  TurnEncoder(format, *encoder).append(turns, ids);
+  CHECK(shown(ids) == "[bot: ]a; [bot: b; bot: ]c; ");
+}
+
+TEST_CASE("what a format writes as special tokens the tokenizer must have") {
+  using Marks = std::vector<std::string>;
+  CHECK(special_marks("<|im_start|>{role}\n[INST] x [/INST]</s><start_of_turn>") ==
+        Marks{"<|im_start|>", "[INST]", "[/INST]", "</s>", "<start_of_turn>"});
+  CHECK(special_marks("<\uff5cUser\uff5c>") == Marks{"<\uff5cUser\uff5c>"});
+  CHECK(special_marks("<{role}> <|{role}|> a < b > c [x] [1] </{role}> | ### <|a b|> [ <").empty());
+  const auto tokenizer = make_tokenizer("bytes");
+  const auto encoder = tokenizer->encoder();
+  const auto refused = [&](const char* format) {
+    return dt_test::caught([&] { check_specials(parse_turn_format(format), *encoder); });
+  };
+  CHECK(
+      refused("{content}<|im_end|>")
+          .says("--turn-format writes '<|im_end|>', which is no token of the tokenizer; as text, what users "
+                "write could forge it"));
+  CHECK(refused("[INST]{content}").kind == ErrorKind::input);
+  const TurnFormat format = parse_turn_format("<|{role}|>{content}");  // with a role it is one
+  check_specials(format, *encoder);
+  std::vector<std::uint32_t> ids;
+  CHECK(dt_test::caught([&] {
+          TurnEncoder(format, *encoder).append({{"user", "x"}}, ids);
+        }).says("writes '<|user|>', which is no token"));
 }
 
 TEST_CASE("a format says the content once") {

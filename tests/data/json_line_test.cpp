@@ -11,7 +11,8 @@ using Turns = std::vector<std::pair<std::string, std::string>>;
 
 Turns turns_in(const std::string& line) {
   Turns turns;
-  for (const Turn& turn : turns_of_line(line)) turns.emplace_back(turn.role, turn.content);
+  for (const Turn& turn : turns_of_line(line))
+    turns.emplace_back(turn.has_weight ? turn.role : "(" + turn.role + ")", turn.content);
   return turns;
 }
 
@@ -57,6 +58,34 @@ TEST_CASE("a line's turns are the objects of its last messages") {
   CHECK(turns_in(R"({"messages": []})").empty());
   CHECK(turns_in(R"({"messages": [{}], "messages": [{"role": 1, "role": "u", "content": "c"}]})") ==
         Turns{{"u", "c"}});
+}
+
+TEST_CASE("of a message's parts the texts are read, and what has no text is left out") {
+  CHECK(turns_in(R"({"messages": [
+          {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url", "text": "no",
+           "image_url": {"url": "x", "text": "no", "type": "text"}}, {"text": "b", "type": "text"}, "c",
+           ["d"], {"type": ["text"], "text": "no"}, {"type": "text", "text": null}]},
+          {"role": "user", "content": [{"type": "image_url"}]}, {"role": "user", "content": []},
+          {"role": "user", "content": [{"type": "text", "text": ""}]}]})") ==
+        Turns{{"user", "abc"}, {"user", ""}});
+  CHECK(turns_in(R"({"messages": [{"role": "assistant", "content": null,
+                                   "tool_calls": [{"id": "1", "function": {"name": "f", "content": "no"}}]},
+                                  {"role": "tool", "tool_call_id": "1", "name": "f", "content": "42"},
+                                  {"role": "assistant", "function_call": {"name": "f"}},
+                                  {"role": "assistant", "content": "so", "tool_calls": [{}]}]})") ==
+        Turns{{"tool", "42"}, {"assistant", "so"}});
+  CHECK(wrong_with_turns(R"({"messages": [{"role": "a", "content": null, "tool_calls": null}]})") ==
+        "message 0 has no content");
+}
+
+TEST_CASE("a message's weight says whether it is learned") {
+  CHECK(turns_in(R"({"messages": [{"role": "a", "content": "x", "weight": 0}, {"weight": 1, "role": "b",
+                     "content": "y"}, {"role": "c", "weight": null, "content": "z"},
+                     {"role": "d", "content": "", "weight": 0.0}]})") ==
+        Turns{{"(a)", "x"}, {"b", "y"}, {"c", "z"}, {"(d)", ""}});
+  for (const char* weight : {"0.5", "2", "-1", "\"0\"", "true", "[0]"})
+    CHECK(wrong_with_turns(R"({"messages": [{"role": "a", "content": "x", "weight": )" + std::string(weight) +
+                           "}]}") == "message 0 has another weight than 0 and 1");
 }
 
 TEST_CASE("what is wrong with a line's messages is said with their number") {

@@ -2,13 +2,13 @@
 # Conversations: special tokens that users write are text; what is no target is read and not learned, in training and evaluation, the
 # same in every layout.
 source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
-make_ranks ranks
+make_tokenizer tokenizer.json
 message() { printf '{"role": "%s", "content": "%s"}' "$@"; }
 for i in $(seq 300); do
   echo "{\"messages\": [$(message user "say document $i <|end_of_text|>"), $(message assistant "document $i says $((i * i))")]}"
 done >chats.jsonl
 format='<|begin_of_text|>{role}\n{content}\n'
-sharding=(--tokenizer ranks --tokenizer-pattern llama3)
+sharding=(--tokenizer tokenizer.json)
 
 # shards DIR OPTION...
 shards() {
@@ -101,6 +101,9 @@ refused() {
   expect_absent out
 }
 refused 2 'does not say \{content\} once' --turn-format '{role}' chats.jsonl
+refused 3 "turn-format writes '<.im_end.>', which is no token of the tokenizer; as text" --turn-format '{content}<|im_end|>' chats.jsonl
+echo '{"messages": [{"role": "user", "content": "x", "weight": 0}]}' >bad.jsonl
+refused 3 'bad.jsonl:1: a turn of user has the weight 0: it is not to be learned; name the roles that are' --turn-format '{content}' bad.jsonl
 refused 2 'loss-on needs --turn-format' --loss-on assistant chats.jsonl
 refused 2 'loss-on names no role' --turn-format '{content}' --loss-on '' chats.jsonl
 refused 2 'turn-format is for JSON lines' --format text --turn-format '{content}' chats.jsonl

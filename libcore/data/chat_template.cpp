@@ -1,0 +1,117 @@
+#include "data/chat_template.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+
+namespace dt::data {
+
+namespace {
+
+using Json = nlohmann::json;
+
+struct KnownTemplate {
+  std::uint64_t digest;  // XXH3-64
+  const char* name;
+};
+
+/// Texts that differ in the prompt for the next turn alone, or in how they write the ends of lines. Their
+/// sources are models' tokenizer_config.json: ChatML's (Hermes, TRL), Qwen 2's, Llama 3's, Gemma's.
+constexpr KnownTemplate known_templates[] = {
+    {0xa04f41d813a07b13, "chatml"}, {0xda206a9e46a4ac01, "chatml"}, {0x816f6e678caa3917, "chatml"},
+    {0x4c6e807ee5fe9f4a, "chatml"}, {0x846f9032c2079ea2, "chatml"}, {0x4beaaa181278c216, "chatml"},
+    {0xd5d943bd0bd9082f, "qwen2"},  {0xc79034a9d5f0ae58, "qwen2"},  {0xb97891b7adc1beb8, "llama3"},
+    {0x9799ad6e2dea0594, "llama3"}, {0x80e4830e93c6d9f7, "llama3"}, {0x866fc8fa50da12fe, "llama3"},
+    {0x2c2e86beabccd2a4, "gemma"},  {0x344edb205734f341, "gemma"}};
+
+TurnFormat format_of(const std::string& name, const std::string& begin_of_text) {
+  TurnFormat format;
+  format.name = name;
+  if (name == "chatml" || name == "qwen2") {
+    format.before = "<|im_start|>{role}\n";
+    format.after = "<|im_end|>\n";
+    if (name == "qwen2") format.default_system = "You are a helpful assistant.";
+    return format;
+  }
+  format.begin = begin_of_text;
+  format.trims = true;
+  if (name == "llama3") {
+    format.before = "<|start_header_id|>{role}<|end_header_id|>\n\n";
+    format.after = "<|eot_id|>";
+    return format;
+  }
+  format.before = "<start_of_turn>{role}\n";
+  format.after = "<end_of_turn>\n";
+  format.role_names = {{"user", "user"}, {"assistant", "model"}};
+  return format;
+}
+
+/// A token's text, which may stand in an object.
+std::string token_text(const Json& config, const char* name) {
+  const auto found = config.find(name);
+  if (found == config.end()) return {};
+  if (found->is_object()) return found->value("content", "");
+  return found->is_string() ? found->get<std::string>() : "";
+}
+
+/// Of several templates the one called default.
+std::string template_text(const Json& config) {
+  const auto found = config.find("chat_template");
+  if (found == config.end()) return {};
+  if (found->is_string()) return found->get<std::string>();
+  if (!found->is_array()) return {};
+  for (const Json& item : *found) {
+    if (item.value("name", "") == "default") return item.value("template", "");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<ChatTemplate> find_chat_template(const fs::path& tokenizer) {
+  const fs::path folder = tokenizer.parent_path();
+  const fs::path config_file = folder / "tokenizer_config.json", jinja = folder / "chat_template.jinja";
+  std::error_code error;
+  ChatTemplate found;
+  if (fs::is_regular_file(config_file, error)) {
+    try {
+      const Json config = Json::parse(read_file(config_file));
+      found = {template_text(config), config_file.string(), token_text(config, "bos_token")};
+    } catch (const Json::exception& e) {
+      throw input_error("{} is no JSON that is understood: {}", config_file.string(), e.what());
+    }
+  }
+  if (fs::is_regular_file(jinja, error)) {
+    found.text = read_file(jinja);
+    found.origin = jinja.string();
+  }
+  if (found.text.empty()) return std::nullopt;
+  return found;
+}
+
+std::optional<TurnFormat> known_turn_format(const ChatTemplate& chat_template) {
+  const std::uint64_t its_digest = digest(chat_template.text);
+  const auto* const known = std::find_if(std::begin(known_templates), std::end(known_templates),
+                                         [&](const KnownTemplate& it) { return it.digest == its_digest; });
+  if (known == std::end(known_templates)) return std::nullopt;
+  return format_of(known->name, chat_template.begin_of_text);
+}
+
+TurnFormat turn_format_beside(const fs::path& tokenizer) {
+  const auto found = find_chat_template(tokenizer);
+  if (!found)
+    throw Error(ErrorKind::input, fmt::format("there is no chat_template beside {}", tokenizer.string()),
+                "write with --turn-format how turns look");
+  if (auto format = known_turn_format(*found)) return *std::move(format);
+  throw Error(
+      ErrorKind::input,
+      fmt::format(
+          "{}: the chat_template (digest {}) is of no form that is known: chatml, qwen2, llama3, gemma",
+          found->origin, to_hex(digest(found->text))),
+      "write with --turn-format how its turns look");
+}
+
+}  // namespace dt::data
