@@ -95,7 +95,7 @@ void add_arithmetic(OptionTable& t, Settings& s) {
           "matmul", &s.matmul, {"auto", "fp32", "bf16", "amx", "tf32"},
           "what matrices are multiplied in: on CPUs, of bf16: fp32; bf16 (AVX512_BF16); amx (AMX's tiles of "
           "bf16); auto: the fastest here, kept on resume; on GPUs, of fp32: fp32, or auto; tf32 (10 bits of "
-          "mantissa, on tensor cores), which a resume asks for again")
+          "mantissa, on tensor cores)")
       .add("loss-scale", &s.loss_scale, "X",
            "of fp16, for the whole run; default: from 65536 on, halved where gradients overflow, doubled "
            "after 1000 steps that did not",
@@ -141,7 +141,9 @@ void add_ranks(OptionTable& t, Settings& s) {
            "default: so that the slowest stage is as fast as can be, by FLOPs")
       .add("zero", &s.zero, "STAGE",
            "what data-parallel ranks divide among them instead of each holding it (ZeRO): 0 nothing; 1 the "
-           "optimizer's state; 2 gradients too; 3 weights too",
+           "optimizer's state; 2 gradients too; 3 weights too; with several micro-batches a rank, bits of 2 "
+           "and 3 "
+           "depend on the number of ranks",
            0, 3)
       .no_use_with(evaluation)
       .add("zero-group", &s.zero_group, "WHO",
@@ -322,7 +324,8 @@ OptionTable make_options(Settings& settings) {
   table.for_ranks();
   table.usage(
       "--model PRESET|CONFIG.json --data DIR --run DIR --steps N [options]   (also under srun or mpirun)");
-  table.usage("--eval-only --data DIR (--init-from PATH | --run DIR) [options]");
+  table.usage("--run DIR [options]   (goes on with a run)");
+  table.usage("--eval-only (--run DIR | --data DIR --init-from PATH) [options]");
   add_what(table, settings);
   add_how_long(table, settings);
   add_batch(table, settings);
@@ -334,6 +337,7 @@ OptionTable make_options(Settings& settings) {
   add_proof(table, settings);
   table.example("dt-train --model gpt2-124m --data shards --run runs/a --tokens 100M --save-every 100",
                 "trains; the same command again goes on where it stopped");
+  table.example("dt-train --run runs/a", "goes on with a run: options that are left out are the run's");
   table.example("dt-train --model llama-1b --data shards --run runs/b --steps 1000 --dry-run",
                 "checks everything and estimates memory");
   table.example("srun --mpi=pmix dt-train --model gpt2-124m --data shards --run runs/c --steps 1000",
@@ -342,12 +346,12 @@ OptionTable make_options(Settings& settings) {
       "srun --mpi=pmix dt-train … --save-every 20 --checkpoint-local /local/scratch --flush-every 50",
       "saves often, on the nodes; in runs/… every 1000 steps and at the end");
   table.example(
-      "mpirun -n 4 dt-train --model llama-tiny --data shards --steps 50 --compare-layouts \"dp=1; "
-      "dp=4,zero=3\"",
-      "proves that the layout changes nothing");
-  table.example("dt-train --eval-only --run runs/a --data shards --json",
-                "the validation loss of the newest checkpoint");
+      "mpirun -n 4 dt-train --model llama-tiny --data shards --steps 50 --micro-batch 2 --compare-layouts "
+      "\"dp=1; dp=4,zero=3\"",
+      "proves that the layout changes no bit");
+  table.example("dt-train --eval-only --run runs/a --json", "the validation loss of the newest checkpoint");
   table.check([&settings] { check(settings); });
+  table.checked_later();  // a resume takes from its run what is left out
   return table;
 }
 

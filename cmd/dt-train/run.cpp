@@ -8,11 +8,13 @@
 #include "comm/exchange.hpp"
 #include "comm/host_order.hpp"
 #include "comm/mpi/run_ranks.hpp"
+#include "plan/launch.hpp"
 #include "plan/precision.hpp"
 #include "prove/compare_layouts.hpp"
 #include "prove/show_schedule.hpp"
 #include "train/dry_run.hpp"
 #include "train/evaluate_only.hpp"
+#include "train/inherit_options.hpp"
 #include "train/run.hpp"
 
 namespace dt::train_tool {
@@ -30,13 +32,18 @@ void check_values(const Settings& s, const OptionTable& options) {
 
 }  // namespace
 
-int run(const plan::Settings& settings, const OptionTable& options, Console& console) {
+int run(const plan::Settings& settings, OptionTable& options, Console& console) {
   const StopSignals signals([&](int signal) {  // before MPI, which starts threads
     if (launched_rank() != 0) return;
     const char* what = settings.eval_only || settings.compare_layouts ? "stopping" : "saving after this step";
     console.info("{}: {}{}", signal_name(signal), what, signal == SIGINT ? "; again to end at once" : "");
   });
   const auto work = [&](const comm::Ranks& ranks) {
+    train::inherit_options(settings, options, plan::find_launch(ranks.world, ranks.world.size()), ranks);
+    comm::together(ranks.world, [&] {
+      if (ranks.are_processes || ranks.is_first()) options.check_all();
+      check_values(settings, options);
+    });
     if (settings.eval_only) return train::evaluate_only(settings, options.values(), signals, ranks);
     if (settings.compare_layouts) return prove::compare_layouts(settings, options.values(), signals, ranks);
     if (settings.show_schedule) return prove::show_schedule(settings, ranks);
@@ -44,7 +51,6 @@ int run(const plan::Settings& settings, const OptionTable& options, Console& con
     return train::run_training(settings, options.values(), signals, ranks);
   };
   return comm::mpi::run_ranks(settings.comm, console, [&](const comm::Ranks& ranks) {
-    comm::together(ranks.world, [&] { check_values(settings, options); });
     // Ranks that disagree about --placement still call the same.
     return comm::in_host_order(ranks, settings.placement == "hosts" ? host_name() : "", work);
   });

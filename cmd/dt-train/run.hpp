@@ -6,6 +6,8 @@
 
 namespace dt::train_tool {
 
-int run(const plan::Settings& settings, const OptionTable& options, Console& console);
+/// Runs what the options ask for; `settings` are those that they fill. Options that a resume leaves out are
+/// supplied from its run first.
+int run(const plan::Settings& settings, OptionTable& options, Console& console);
 
 }  // namespace dt::train_tool

@@ -243,6 +243,9 @@ void follow_rules(const OptionEntry& entry) {
 
 OptionTable::Outcome OptionTable::parse(int argc, const char* const* argv) {
   State& state = *state_;
+  for (OptionEntry& entry : state.entries) {
+    if (entry.text) entry.initial = entry.text();
+  }
   CommandLine line = read_command_line(argc, argv, state);
   if (line.find("help") != nullptr) return Outcome::help;
   if (line.find("version") != nullptr) return Outcome::version;
@@ -251,9 +254,24 @@ OptionTable::Outcome OptionTable::parse(int argc, const char* const* argv) {
   }
   for (const Written& option : line.options) assign(option);
   if (state.positional != nullptr && !line.positional.empty()) *state.positional = std::move(line.positional);
-  for (const auto& check : state.checks) check();
-  for (const OptionEntry& entry : state.entries) follow_rules(entry);
+  if (!state.is_checked_later) check_all();
   return Outcome::run;
+}
+
+void OptionTable::check_all() {
+  for (const auto& check : state_->checks) check();
+  for (const OptionEntry& entry : state_->entries) follow_rules(entry);
+}
+
+bool OptionTable::supply(const std::string& name, const std::string& value, const std::string& place) {
+  OptionEntry* entry = state_->find(name);
+  DT_CHECK(entry != nullptr, "{} has no option --{}", state_->tool, name);
+  const auto refuses = [](const OptionRule& rule) { return !rule().empty(); };
+  if (entry->given || std::any_of(entry->rules.begin(), entry->rules.end(), refuses)) return false;
+  assign({entry, value, name, place});
+  entry->given = false;
+  entry->supplied = true;
+  return true;
 }
 
 }  // namespace dt

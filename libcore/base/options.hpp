@@ -21,8 +21,9 @@ struct Duration {
 
 struct OptionValue {
   std::string name;
-  std::string value;  // as text; "" when unset
-  bool given;         // on the command line or in --config
+  std::string value;      // as text; "" when unset
+  bool given;             // on the command line, in --config, or supplied
+  std::string initial{};  // its value where it is not given
 };
 
 /// Options write into variables that the caller owns; a variable's value at the time of `add` is the default
@@ -75,8 +76,10 @@ class OptionTable {
   OptionTable& for_ranks();
   bool runs_as_ranks() const;
   OptionTable& example(std::string command, std::string explanation);
-  /// A check over several options, run after parsing; it throws usage errors.
+  /// Adds a check over several options, run after parsing; it throws usage errors.
   OptionTable& check(std::function<void()> check);
+  /// Leaves all checks and rules to check_all(), so that left-out options can be supplied before.
+  OptionTable& checked_later();
 
   const std::string& tool() const;
 
@@ -84,6 +87,12 @@ class OptionTable {
   /// Parses argv (and --config). The standard options --json --quiet --verbose --progress go into the
   /// settings.
   Outcome parse(int argc, const char* const* argv);
+  /// Runs what checked_later() put off. Errors: usage.
+  void check_all();
+  /// Sets an option that was left out to a value from `place`, which errors name ("run.json: "). Returns
+  /// false, and sets nothing, where the option is given or its rules refuse it beside those that are. Errors:
+  /// usage, for an invalid value.
+  bool supply(const std::string& name, const std::string& value, const std::string& place);
   const ConsoleSettings& console_settings() const;
   std::string help() const;
   std::string version() const;

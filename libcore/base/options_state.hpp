@@ -25,6 +25,8 @@ struct OptionEntry {
   bool is_standard = false;  // every tool has it
   bool in_config = true;     // may stand in a --config file
   bool given = false;
+  bool supplied = false;  // see OptionTable::supply
+  std::string initial;    // the value where it is neither
   /// Takes a value as text; answers what was expected where it is unusable.
   std::function<std::optional<std::string>(const std::string&)> assign;
   std::function<std::string()> text;  // the value now
@@ -48,6 +50,7 @@ struct OptionTable::State {
   std::string positional_help;
   ConsoleSettings settings;
   bool runs_as_ranks = false;
+  bool is_checked_later = false;
 
   OptionEntry* find(const std::string& name);
   /// The tool's option that was added last.

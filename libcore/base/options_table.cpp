@@ -364,6 +364,11 @@ OptionTable& OptionTable::check(std::function<void()> check) {
   return *this;
 }
 
+OptionTable& OptionTable::checked_later() {
+  state_->is_checked_later = true;
+  return *this;
+}
+
 const std::string& OptionTable::tool() const {
   return state_->tool;
 }
@@ -381,7 +386,8 @@ bool OptionTable::given(const std::string& name) const {
 std::vector<OptionValue> OptionTable::values() const {
   std::vector<OptionValue> values;
   for (const OptionEntry& entry : state_->entries) {
-    if (!entry.is_standard) values.push_back({entry.name, entry.text(), entry.given});
+    if (entry.is_standard) continue;
+    values.push_back({entry.name, entry.text(), entry.given || entry.supplied, entry.initial});
   }
   return values;
 }

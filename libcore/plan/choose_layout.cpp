@@ -178,6 +178,18 @@ int ranks_used(const Settings& s, int num_ranks) {
               fmt::format("{} would do, or start {} ranks", fewer_ranks(s, num_ranks), each));
 }
 
+bool allows_zero_group(const Settings& s, const Launch& launch) {
+  model::Layout layout{.pp = static_cast<int>(s.pp), .tp = static_cast<int>(s.tp)};
+  layout.cp = static_cast<int>(s.cp);
+  try {
+    const Launch used = of_first(launch, ranks_used(s, launch.num_ranks));
+    layout.dp = static_cast<int>(used.num_ranks / s.ranks_per_model());
+    return parse_zero_group(s, used, layout) > 0;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 model::Layout choose_layout(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
                             const Launch& launch) {
   DT_CHECK(ranks_used(s, launch.num_ranks) == launch.num_ranks, "{} ranks do not make up models of {}",

@@ -14,6 +14,10 @@ namespace dt::plan {
 /// there are fewer than one takes.
 int ranks_used(const Settings& settings, int num_ranks);
 
+/// Returns whether the launch's ranks make up groups of --zero-group, for the layout's --pp, --cp, --tp and
+/// --zero.
+bool allows_zero_group(const Settings& settings, const Launch& launch);
+
 /// Of the launch's ranks, all of which take part: dp is what --pp, --cp and --tp leave of them. The table of
 /// stages is filled where there is more than one: from --stage-units, else by cost for samples of that
 /// length. Error{usage}: ranks or units that it does not fit, with the rule and the nearest that would do, in

@@ -48,8 +48,13 @@ checkpoint::TrainingState state_of(const fs::path& weights) {
   return checkpoint::load_manifest(weights).state;
 }
 
+/// Returns "run/checkpoints/step-00000100.g1 (step 100)".
+std::string describe(const fs::path& weights, const checkpoint::TrainingState& state) {
+  return state.step > 0 ? fmt::format("{} (step {})", weights.string(), state.step) : weights.string();
+}
+
 /// All of `ranks` take part.
-int evaluate_together(const plan::Settings& settings, const fs::path& path, const data::Mixture& dataset,
+int evaluate_together(plan::Settings settings, const fs::path& path, const data::Mixture& dataset,
                       const StopSignals& signals, const comm::Ranks& ranks) {
   const plan::Launch launch = plan::find_launch(settings, ranks, ranks.world.size());
   plan::Plan plan;
@@ -57,6 +62,8 @@ int evaluate_together(const plan::Settings& settings, const fs::path& path, cons
   checkpoint::TrainingState state;
   comm::together(ranks.world, [&] {
     state = state_of(path);
+    if (!settings.sequence_length && state.sequence_length > 0)
+      settings.sequence_length = state.sequence_length;
     source = interchange::open_weights(path);
     if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
     const plan::Replan replan = [&](const plan::Settings& s) {
@@ -65,6 +72,7 @@ int evaluate_together(const plan::Settings& settings, const fs::path& path, cons
     plan = replan(settings);
     plan::check_memory(settings, plan, replan, usable_memory_bytes());
   });
+  ranks.console.info("evaluating {} on samples of {} tokens", describe(path, state), plan.sequence_length);
   const EvaluationRequest request = evaluation_request(settings, plan, [&] { return signals.received(); });
   comm::at_first(ranks, [&] { check_validation_targets(dataset, request); });
   plan.arithmetic = plan::choose_arithmetic(settings, plan, &state, ranks);
@@ -88,7 +96,8 @@ int evaluate_together(const plan::Settings& settings, const fs::path& path, cons
         .eval({.step = state.step,
                .val_loss = result.loss,
                .val_tokens = result.tokens,
-               .sources = result.sources});
+               .sources = result.sources,
+               .checkpoint = state.step > 0 ? path.string() : ""});
   });
   return 0;
 }

@@ -1,9 +1,11 @@
 #include "train/reporter.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/digest.hpp"
 #include "base/text.hpp"
+#include "train/metrics_lineage.hpp"
 
 namespace dt::train {
 
@@ -23,16 +25,19 @@ void cut_torn_line(const fs::path& path) {
 
 }  // namespace
 
-Reporter::Reporter(Console& console, const std::optional<fs::path>& metrics) : console_(console) {
+Reporter::Reporter(Console& console, const std::optional<fs::path>& metrics, std::int64_t generation)
+    : console_(console), generation_(generation) {
   if (!metrics) return;
   cut_torn_line(*metrics);
   metrics_ = File::open_append(*metrics);
   sync_directory(metrics->parent_path());  // it may be new
 }
 
-void Reporter::line(const std::string& json) {
-  if (metrics_.is_open()) metrics_.write(json + "\n");
-  if (console_.json()) console_.out(json + "\n");
+void Reporter::line(std::string json) {
+  if (generation_ > 0) json.insert(json.size() - 1, fmt::format(",\"generation\":{}", generation_));
+  json += '\n';
+  if (metrics_.is_open()) metrics_.write(json);
+  if (console_.json()) console_.out(json);
 }
 
 void Reporter::row(const std::string& text) {
@@ -66,7 +71,10 @@ void Reporter::train(const TrainRecord& r) {
 }
 
 void Reporter::eval(const EvalRecord& r) {
-  Json json{{"kind", "eval"}, {"step", r.step}, {"val_loss", r.val_loss}, {"val_tokens", r.val_tokens}};
+  Json json{{"kind", "eval"}, {"step", r.step}};
+  if (!r.checkpoint.empty()) json["checkpoint"] = r.checkpoint;
+  json["val_loss"] = r.val_loss;
+  json["val_tokens"] = r.val_tokens;
   std::string rows =
       fmt::format("{:>8}  {:>9.5f}  validation, {} tokens\n", r.step, r.val_loss, format_count(r.val_tokens));
   for (const SourceLoss& s : r.sources) {
@@ -94,7 +102,7 @@ void Reporter::checkpoint(const CheckpointRecord& r) {
 }
 
 void Reporter::event(const EventRecord& r) {
-  Json json{{"kind", r.kind}, {"reason", r.reason}, {"step", r.step}, {"generation", r.generation}};
+  Json json{{"kind", r.kind}, {"reason", r.reason}, {"step", r.step}};
   if (!r.checkpoint.empty()) json["checkpoint"] = r.checkpoint;
   for (const checkpoint::Problem& problem : r.passed_over) {
     json["passed_over"].push_back({{"path", problem.where}, {"reason", problem.what}});
@@ -124,13 +132,15 @@ std::vector<checkpoint::CheckpointEntry> announced_local_checkpoints(const fs::p
 
 bool has_evaluation(const fs::path& metrics, std::int64_t step) {
   if (!fs::exists(metrics)) return false;
-  bool found = false;
+  const std::string beginning = fmt::format("{{\"kind\":\"eval\",\"step\":{},", step);
+  MetricsLineage lineage;
+  std::vector<std::int64_t> generations;  // that evaluated the step
   for (const std::string& text : split(read_file(metrics), '\n')) {
-    const bool is_start = text.starts_with("{\"kind\":\"start\"");
-    const bool is_evaluation = text.starts_with(fmt::format("{{\"kind\":\"eval\",\"step\":{},", step));
-    found = !is_start && (found || is_evaluation);
+    lineage.add(text);
+    if (text.starts_with(beginning)) generations.push_back(lineage.generation_of(text));
   }
-  return found;
+  return std::any_of(generations.begin(), generations.end(),
+                     [&](std::int64_t generation) { return lineage.counts(generation, step); });
 }
 
 }  // namespace dt::train

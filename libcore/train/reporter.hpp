@@ -43,6 +43,7 @@ struct EvalRecord {
   double val_loss = 0;
   std::uint64_t val_tokens = 0;
   std::vector<SourceLoss> sources{};  // of a mixture
+  std::string checkpoint{};           // that --eval-only evaluates
 };
 
 struct CheckpointRecord {
@@ -59,7 +60,6 @@ struct EventRecord {
   std::string kind;
   std::string reason;
   std::int64_t step = 0;
-  std::int64_t generation = 0;
   std::string checkpoint;                          // that a resume goes on from
   std::vector<checkpoint::Problem> passed_over{};  // newer ones that it could not load, and why
 };
@@ -68,8 +68,8 @@ struct EventRecord {
 class Reporter {
  public:
   /// Appends to `metrics`; a line that a crash left torn is cut off first. Without a path only stdout is
-  /// told.
-  Reporter(Console& console, const std::optional<fs::path>& metrics);
+  /// told. Lines carry the generation, unless it is 0: outside a run.
+  Reporter(Console& console, const std::optional<fs::path>& metrics, std::int64_t generation = 0);
   void train(const TrainRecord& record);
   void eval(const EvalRecord& record);
   /// On disk before it is told: no power failure takes the line from a checkpoint that was announced. Local
@@ -80,15 +80,16 @@ class Reporter {
   void close();
 
  private:
-  void line(const std::string& json);
+  void line(std::string json);
   /// For people; nothing with --json.
   void row(const std::string& text);
   Console& console_;
   File metrics_;
+  std::int64_t generation_;
   bool has_heading_ = false;
 };
 
-/// Whether metrics.jsonl holds an evaluation of this step since the run last began from nothing.
+/// Returns whether metrics.jsonl holds an evaluation of this step on the newest generation's lineage.
 bool has_evaluation(const fs::path& metrics, std::int64_t step);
 
 /// Local checkpoints that metrics.jsonl announces, as their paths name them, in the order of its lines.

@@ -258,10 +258,10 @@ void take_over(OwnedRun& owned, const run::RunDirectory& run, const Start& start
   }
 }
 
-void record_options(const run::RunDirectory& run, const std::vector<OptionValue>& asked, const Start& start,
-                    const run::Generation& generation, Console& console) {
+void record_options(const run::RunDirectory& run, const std::vector<OptionValue>& asked, bool goes_on,
+                    const Start& start, const run::Generation& generation, Console& console) {
   for (const OptionChange& change :
-       record_run(run.path(), asked, start.plan.layout, generation.number, start.state.step)) {
+       record_run(run.path(), asked, goes_on, start.plan.layout, generation.number, start.state.step)) {
     console.info("--{}: {} → {}", change.option, change.from.empty() ? "unset" : change.from,
                  change.to.empty() ? "unset" : change.to);
   }
@@ -362,7 +362,7 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
   comm::at_first(ranks, [&] {
     take_over(owned, run, start, newest_seen, ranks.console);
     keep_tokenizer(run, dataset.source_name(0), weights);
-    record_options(run, asked, start, owned.generation, ranks.console);
+    record_options(run, asked, settings.resume != "never", start, owned.generation, ranks.console);
   });
   share(owned.generation, run, ranks);
   const auto watchdog = watch(settings, run, owned.generation, ranks);

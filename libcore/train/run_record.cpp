@@ -1,9 +1,11 @@
 #include "train/run_record.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "train/inheritance.hpp"
 
 namespace dt::train {
 
@@ -46,54 +48,120 @@ bool add_layout(Json& record, const model::Layout& layout, std::int64_t generati
 }
 
 /// The options as the last start left them: what was asked first, then every change.
-Json current_options(const Json& record) {
-  Json options = record["asked"];
+RecordedOptions current_options(const Json& record) {
+  RecordedOptions options;
+  const Json given = record.value("given", Json()), paths = record.value("paths", Json::object());
+  for (const auto& [name, value] : record["asked"].items()) {
+    RecordedOption& option = options[name];
+    option.value = text_of(record["asked"], name.c_str());
+    if (given.is_array()) option.given = std::find(given.begin(), given.end(), name) != given.end();
+    if (paths.is_object() && paths.contains(name)) option.path = text_of(paths, name.c_str());
+  }
   for (const Json& change : record.value("changes", Json::array())) {
-    options[text_of(change, "option")] = text_of(change, "to");
+    RecordedOption& option = options[text_of(change, "option")];
+    option = {.value = text_of(change, "to")};
+    if (change.contains("given") && change["given"].is_boolean()) option.given = change["given"].get<bool>();
+    if (change.contains("path")) option.path = text_of(change, "path");
   }
   return options;
 }
 
-}  // namespace
-
-std::string recorded_option(const fs::path& run, const std::string& name) {
-  if (!fs::exists(run / "run.json")) return {};
-  const Json options = current_options(load(run / "run.json"));
-  return options.contains(name) ? text_of(options, name.c_str()) : "";
+const OptionValue* find(const std::vector<OptionValue>& asked, const std::string& name) {
+  const auto found = std::find_if(asked.begin(), asked.end(), [&](const auto& o) { return o.name == name; });
+  return found == asked.end() ? nullptr : &*found;
 }
 
-std::vector<OptionChange> record_run(const fs::path& run, const std::vector<OptionValue>& asked,
+/// Whether the start gives another value to an option that this one comes after: units are of other stages
+/// then.
+bool is_reset(const OptionKind& kind, const std::vector<OptionValue>& asked, const RecordedOptions& before) {
+  if (kind.after.empty()) return false;
+  const OptionValue* leader = find(asked, kind.after);
+  const auto was = before.find(kind.after);
+  const bool is_other =
+      leader != nullptr && leader->given && was != before.end() && was->second.value != leader->value;
+  return is_other || is_reset(kind_of(kind.after), asked, before);
+}
+
+bool is_replaced(const OptionValue& option, const std::vector<OptionValue>& asked) {
+  return std::any_of(asked.begin(), asked.end(), [&](const OptionValue& other) {
+    return other.given && replaces(other.name, option.name);
+  });
+}
+
+/// What the start makes of an option that was as `before` says.
+RecordedOption now_of(const OptionValue& option, const std::vector<OptionValue>& asked,
+                      const RecordedOptions& before, bool goes_on) {
+  const OptionKind& kind = kind_of(option.name);
+  RecordedOption now{option.value, option.given, absolute_value(kind, option.value)};
+  const auto was = before.find(option.name);
+  if (was == before.end()) return now;
+  const bool is_kept = goes_on && !option.given && kind.inheritance != Inheritance::never &&
+                       !is_replaced(option, asked) && !is_reset(kind, asked, before);
+  const bool is_same_place = !now.path.empty() && now.path == was->second.path;
+  return is_kept || is_same_place ? was->second : now;
+}
+
+Json new_record(const std::vector<OptionValue>& asked) {
+  Json record{{"format", "dt-run"},      {"version", 1},           {"created", utc_timestamp()},
+              {"asked", Json::object()}, {"given", Json::array()}, {"paths", Json::object()},
+              {"changes", Json::array()}};
+  for (const OptionValue& option : asked) {
+    const RecordedOption now = now_of(option, asked, {}, false);
+    record["asked"][option.name] = now.value;
+    if (option.given) record["given"].push_back(option.name);
+    if (!now.path.empty()) record["paths"][option.name] = now.path;
+  }
+  return record;
+}
+
+/// Whether a start has another value, or says for the first time that it was given.
+bool differ(const RecordedOption& before, const RecordedOption& now, const std::string& initial) {
+  return before.value != now.value || before.is_given(initial) != now.is_given(initial);
+}
+
+}  // namespace
+
+RecordedOptions recorded_options(const fs::path& run) {
+  if (!fs::exists(run / "run.json")) return {};
+  return current_options(load(run / "run.json"));
+}
+
+std::string recorded_option(const fs::path& run, const std::string& name) {
+  const RecordedOptions options = recorded_options(run);
+  const auto found = options.find(name);
+  return found == options.end() ? "" : found->second.value;
+}
+
+std::vector<OptionChange> record_run(const fs::path& run, const std::vector<OptionValue>& asked, bool goes_on,
                                      const model::Layout& layout, std::int64_t generation,
                                      std::int64_t step) {
   const fs::path path = run / "run.json";
-  Json now = Json::object();
-  for (const OptionValue& option : asked) now[option.name] = option.value;
   if (!fs::exists(path)) {
-    Json record{{"format", "dt-run"},
-                {"version", 1},
-                {"created", utc_timestamp()},
-                {"asked", now},
-                {"changes", Json::array()}};
+    Json record = new_record(asked);
     add_layout(record, layout, generation, step);
     write_file_atomically(path, record.dump(2) + "\n");
     return {};
   }
   Json record = load(path);
-  const Json before = current_options(record);
+  const RecordedOptions before = current_options(record);
   std::vector<OptionChange> changes;
-  for (const auto& [name, value] : now.items()) {
-    const std::string from = before.contains(name) ? text_of(before, name.c_str()) : "";
-    if (from == value.get<std::string>()) continue;
-    changes.push_back({name, from, value.get<std::string>()});
-    record["changes"].push_back({{"generation", generation},
-                                 {"step", step},
-                                 {"at", utc_timestamp()},
-                                 {"option", name},
-                                 {"from", from},
-                                 {"to", value}});
+  bool is_changed = add_layout(record, layout, generation, step);
+  for (const OptionValue& option : asked) {
+    const auto found = before.find(option.name);
+    const bool is_new = found == before.end();  // to a run that an older dt began
+    if (is_new && !option.given) continue;
+    const RecordedOption from = is_new ? RecordedOption{.value = "", .given = false} : found->second;
+    const RecordedOption now = now_of(option, asked, before, goes_on);
+    if (!differ(from, now, option.initial)) continue;
+    if (from.value != now.value) changes.push_back({option.name, from.value, now.value});
+    Json change{{"generation", generation}, {"step", step},       {"at", utc_timestamp()},
+                {"option", option.name},    {"from", from.value}, {"to", now.value},
+                {"given", option.given}};
+    if (!now.path.empty()) change["path"] = now.path;
+    record["changes"].push_back(change);
+    is_changed = true;
   }
-  if (add_layout(record, layout, generation, step) || !changes.empty())
-    write_file_atomically(path, record.dump(2) + "\n");
+  if (is_changed) write_file_atomically(path, record.dump(2) + "\n");
   return changes;
 }
 

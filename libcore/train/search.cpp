@@ -11,6 +11,7 @@
 #include "run/not_finite.hpp"
 #include "train/agreement.hpp"
 #include "train/conditions.hpp"
+#include "train/schedule_change.hpp"
 #include "train/state_io.hpp"
 
 namespace dt::train {
@@ -149,10 +150,9 @@ void Search::tell(const Start& start) const {
        condition_differences(start.state.conditions, describe_conditions(start.plan))) {
     ranks_.console.info("not bit for bit as before: {}", difference);
   }
-  for (const std::string& difference :
-       condition_differences(start.state.schedule, describe_schedule(start.plan.schedule))) {
-    ranks_.console.info("the learning rate goes another way than before: {}", difference);
-  }
+  const std::string change =
+      schedule_change(start.state.schedule, start.plan.schedule, origin_.settings, start.state.step);
+  if (!change.empty()) ranks_.console.info("the learning rate goes another way than before: {}", change);
   if (damaged_.empty()) return;
   ranks_.console.warn("step {} is what can be loaded; once {} is repaired, --resume {} takes it up",
                       start.state.step, damaged_, damaged_);

@@ -56,7 +56,8 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
       passed_over_(start.passed_over),
       signals_(signals),
       ranks_(ranks),
-      reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt),
+      reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt,
+                generation.number),
       stepper_(start.plan, *start.runtime, dataset, start.state, ranks.world),
       profiler_(settings, start.plan, *start.runtime, run, generation, ranks),
       shared_target_(ranks, run, generation, {settings.keep_last, settings.keep_every}),
@@ -81,7 +82,6 @@ int Trainer::run() {
                                : settings_.init_from ? "init-from"
                                                      : "new",
                      .step = state_.step,
-                     .generation = generation_.number,
                      .checkpoint = generation_.continues,
                      .passed_over = passed_over_});
   });
@@ -350,11 +350,7 @@ void Trainer::stop(const char* reason) {
   shared_target_.finish_removal();
   if (local_target_) local_target_->finish_removal();
   report([&] {
-    reporter_.event({.kind = "stop",
-                     .reason = reason,
-                     .step = state_.step,
-                     .generation = generation_.number,
-                     .checkpoint = {}});
+    reporter_.event({.kind = "stop", .reason = reason, .step = state_.step, .checkpoint = {}});
     reporter_.close();
   });
   record_unit_times();

@@ -7,11 +7,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 exact_layouts=("1 0" "1 1" "2 0" "2 1" "4 0" "4 1")
 any_layouts=("${exact_layouts[@]}" "1 2" "1 3" "2 2" "2 3" "3 0" "3 1" "3 2" "3 3" "4 2" "4 3")
 
-# digests RUN: "step data_digest" of every logged step, later lines of a step taking the place of earlier ones.
-digests() {
-  sed -nE 's/.*"kind":"train","step":([0-9]+),.*"data_digest":"([^"]*)".*/\1 \2/p' "$1/metrics.jsonl" |
-    awk '{digest[$1] = $2} END {for (s in digest) print s, digest[s]}' | sort -n
-}
+# digests RUN: "step data_digest" of every logged step that counts.
+digests() { counted "$1" | sed -nE 's/.*"kind":"train","step":([0-9]+),.*"data_digest":"([^"]*)".*/\1 \2/p' | sort -n; }
 
 # ranks_at_random LAYOUT...: into $ranks, the options of one of them.
 ranks_at_random() {

@@ -60,11 +60,35 @@ expect_same_model() {
   cmp "$(merged "$1")" "$(merged "$2")" || fail "the models of $1 and $2 differ"
 }
 
-# losses RUN: "step loss" of every step, later lines of a step taking the place of earlier ones.
-losses() {
-  sed -nE 's/.*"kind":"train","step":([0-9]+),"loss":([^,]+),.*/\1 \2/p' "$1/metrics.jsonl" |
-    awk '{loss[$1] = $2} END {for (s in loss) print s, loss[s]}' | sort -n
+# counted RUN: the lines of its metrics that count, as FORMATS.md says: those of the newest generation's lineage.
+counted() {
+  awk '
+    function number(name) {
+      return match($0, "\"" name "\":[0-9]+") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3) + 0 : 0
+    }
+    {
+      generation = number("generation")
+      if ($0 ~ /^[{]"kind":"(start|resume)"/) {
+        last = generation
+        began[last] = number("step")
+        parent[last] = match($0, /"checkpoint":"step-[0-9]+[.]g[0-9]+"/) ? substr($0, RSTART + 14, RLENGTH - 15) : ""
+        sub(/.*[.]g/, "", parent[last])
+        if (last > newest) newest = last
+      }
+      line[NR] = $0; step[NR] = number("step"); of[NR] = generation ? generation : last
+    }
+    END {
+      limit[newest] = 1e18
+      for (g = newest; parent[g] != "" && parent[g] + 0 < g; g = before) {
+        before = parent[g] + 0
+        limit[before] = began[g] < limit[g] ? began[g] : limit[g]
+      }
+      for (i = 1; i <= NR; ++i) if (of[i] in limit && step[i] <= limit[of[i]]) print line[i]
+    }' <"$1/metrics.jsonl"
 }
+
+# losses RUN: "step loss" of every step.
+losses() { counted "$1" | sed -nE 's/.*"kind":"train","step":([0-9]+),"loss":([^,]+),.*/\1 \2/p' | sort -n; }
 
 # digest_of RUN: of all data seen.
 digest_of() { sed -nE 's/.*"kind":"train".*"data_digest":"([^"]*)".*/\1/p' "$1/metrics.jsonl" | tail -n 1; }

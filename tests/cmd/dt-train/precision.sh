@@ -52,7 +52,7 @@ near "$(sed -nE 's/.*"val_loss":([^,]+),.*/\1/p' stdout)" "$(validation whole)" 
 expect_exit 0 train chosen --steps 2 --precision bf16 --matmul fp32
 expect_exit 0 dt-checkpoint show "$(dt-checkpoint latest chosen)"
 expect_match stdout "multiplied in fp32"
-expect_exit 0 train chosen --steps 4 --precision bf16
+expect_exit 0 train chosen --steps 4 --precision bf16 --matmul auto
 if grep -qs avx512_bf16 /proc/cpuinfo; then
   expect_match stderr "multiplying bf16 in fp32, as the run did before"
   expect_exit 0 train native --quiet --steps 2 --precision bf16 --matmul bf16

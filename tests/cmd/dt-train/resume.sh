@@ -34,9 +34,9 @@ if cmp -s "$(merged lanes_whole)" "$(merged one_lane)"; then fail "four lanes an
 # --resume says where it goes on; auto starts anew in an empty folder; a checkpoint can be named from another run.
 expect_exit 0 train lanes --steps 41 --schedule constant --warmup-steps 0
 expect_match stderr 'going on from .*step-00000040.g2'
-expect_exit 0 train branch --steps 41 --resume lanes/checkpoints/step-00000020.g1
+expect_exit 0 train branch --steps 41 --schedule cosine --resume lanes/checkpoints/step-00000020.g1
 expect_match branch/metrics.jsonl '"kind":"resume".*"checkpoint":"/.*lanes/checkpoints/step-00000020.g1"'
-expect_match stderr 'the learning rate goes another way than before: kind "constant" → "cosine"'
+expect_match stderr 'the learning rate goes another way than before: --schedule \(kind "constant" → "cosine"\)'
 if grep 'checkpoints of its own' stderr; then fail "a new run has none"; fi
 expect_exit 0 train branch --steps 42 --resume lanes/checkpoints/step-00000020.g1
 expect_match stderr 'branch has checkpoints of its own, the newest step-00000041.g1: --resume auto would go on from that'

@@ -25,11 +25,11 @@ mpi=4 --tp 4 --sequence-parallel
 threads=8 --tp 2 --sequence-parallel --pp 2 --zero 1 --recompute full
 self --no-background-save
 mpi=8 --tp 4 --pp 2 --pp-schedule zero-bubble --recompute selective
-threads=8 --tp 4 --sequence-parallel --zero 3 --checkpoint-writers-per-node 3
+threads=8 --tp 4 --sequence-parallel --pp 1 --zero 3 --checkpoint-writers-per-node 3
 mpi=4 --tp 2 --zero 2 --checkpoint-writers-per-node 2
 threads=7 --tp 2 --zero 1 --no-overlap --no-background-save
 threads=8 --tp 2 --sequence-parallel --pp 2 --pp-schedule interleaved --virtual-stages 2 --zero 3 --zero-group 1
-threads=8 --pp 4 --zero 1
+threads=8 --tp 1 --pp 4 --zero 1
 mpi=6 --tp 2 --pp 3 --pp-schedule gpipe --recompute selective --checkpoint-writers-per-node 1
 STARTS
 expect_close "$(losses changes)" "$(losses one)" 1e-5 "losses"

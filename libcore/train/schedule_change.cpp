@@ -1,0 +1,101 @@
+#include "train/schedule_change.hpp"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "base/error.hpp"
+#include "train/conditions.hpp"
+
+namespace dt::train {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using optim::Schedule;
+
+std::optional<Schedule> parse(const Json& json) {
+  Schedule s;
+  try {
+    s.kind = optim::parse_schedule(json.at("kind").get<std::string>());
+    json.at("lr").get_to(s.lr);
+    json.at("min_lr").get_to(s.min_lr);
+    json.at("warmup_steps").get_to(s.warmup_steps);
+    json.at("decay_steps").get_to(s.decay_steps);
+    json.at("total_steps").get_to(s.total_steps);
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  } catch (const Error&) {  // a kind that this dt does not know
+    return std::nullopt;
+  }
+  return s;
+}
+
+/// Whether two schedules have another rate at a step from `first` to `last`. Of long ranges some steps are
+/// looked at: schedules that cross agree at single steps alone.
+bool differ(const Schedule& a, const Schedule& b, std::int64_t first, std::int64_t last) {
+  constexpr std::int64_t max_looks = 1000;
+  const std::int64_t stride = std::max<std::int64_t>(1, (last - first) / max_looks);
+  const auto at = [&](std::int64_t step) { return a.at(step) != b.at(step); };
+  for (std::int64_t step = first; step <= last; step += stride) {
+    if (at(step)) return true;
+  }
+  for (const Schedule& s : {a, b}) {
+    for (const std::int64_t step : {s.warmup_steps, s.total_steps - s.decay_steps + 1, s.total_steps, last}) {
+      if (step >= first && step <= last && at(step)) return true;
+    }
+  }
+  return false;
+}
+
+std::string length_option(const plan::Settings& s) {
+  if (s.tokens) return "--tokens";
+  return s.epochs ? "--epochs" : "--steps";
+}
+
+/// The option that a member of the schedule comes from.
+std::string option_of(const std::string& member, const plan::Settings& s) {
+  const bool is_lr = member == "lr" || (member == "min_lr" && !s.min_lr);
+  if (is_lr) return s.lr_reference_batch ? "--lr or --global-batch with --lr-reference-batch" : "--lr";
+  if (member == "kind") return "--schedule";
+  if (member == "min_lr") return "--min-lr";
+  if (member == "warmup_steps" && s.warmup_steps) return "--warmup-steps";
+  if (member == "decay_steps" && s.decay_steps) return "--decay-steps";
+  return length_option(s);
+}
+
+}  // namespace
+
+std::string schedule_change(const std::string& then, const Schedule& now, const plan::Settings& settings,
+                            std::int64_t step) {
+  const Json before = Json::parse(then, nullptr, /*allow_exceptions=*/false);
+  const auto old = parse(before);
+  if (!old) return "";
+  const std::int64_t first = step + 1, last = std::max(first, now.total_steps);
+  if (!differ(*old, now, first, last)) return "";
+  const Json after = Json::parse(describe_schedule(now));
+  std::vector<std::pair<std::string, std::string>> options;  // and what each changes
+  for (const auto& [member, value] : after.items()) {
+    if (before[member] == value) continue;
+    Json with_old = after, with_new = before;
+    with_old[member] = before[member];
+    with_new[member] = value;
+    const bool matters =
+        differ(*parse(with_old), now, first, last) || differ(*parse(with_new), *old, first, last);
+    if (!matters) continue;
+    const std::string option = option_of(member, settings);
+    const std::string change = fmt::format("{} {} → {}", member, before[member].dump(), value.dump());
+    const auto found = std::ranges::find(options, option, &std::pair<std::string, std::string>::first);
+    if (found == options.end())
+      options.emplace_back(option, change);
+    else
+      found->second += ", " + change;
+  }
+  std::vector<std::string> texts;
+  for (const auto& [option, changes] : options) texts.push_back(fmt::format("{} ({})", option, changes));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+}  // namespace dt::train
