@@ -188,7 +188,7 @@ std::vector<Supply> choose(const plan::Settings& settings, const OptionTable& op
     recorded = recorded_options(run);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
-    console.warn("{}: options that are left out take their defaults", error.message());
+    console.warn("{}: it is passed over, and options that are left out take their defaults", error.message());
     return {};
   }
   const bool can_go_on = has_checkpoint(settings, run);

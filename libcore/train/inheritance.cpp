@@ -25,7 +25,12 @@ std::string absolute_mixture(const std::string& text) {
   for (const data::MixturePart& part : parts)
     absolute.push_back(fmt::format("{}={}", absolute_path(part.folder.string()), part.weight));
   const std::string joined = fmt::format("{}", fmt::join(absolute, ","));
-  const std::vector<data::MixturePart> read = data::parse_mixture(joined);
+  std::vector<data::MixturePart> read;
+  try {
+    read = data::parse_mixture(joined);
+  } catch (const Error&) {  // which reads a folder's name as several
+    return "";
+  }
   const bool is_same =
       std::equal(read.begin(), read.end(), parts.begin(), parts.end(),
                  [](const data::MixturePart& a, const data::MixturePart& b) {

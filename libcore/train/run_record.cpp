@@ -13,6 +13,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Whether a file is no JSON: a crash or a full disk tore it. One of another format or version is whole.
+bool is_torn(const fs::path& path) {
+  return !Json::accept(read_file(path));
+}
+
 Json load(const fs::path& path) {
   const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.value("format", "") != "dt-run" || !json.contains("asked") ||
@@ -127,6 +132,7 @@ RecordedOptions recorded_options(const fs::path& run) {
 }
 
 std::string recorded_option(const fs::path& run, const std::string& name) {
+  if (fs::exists(run / "run.json") && is_torn(run / "run.json")) return "";
   const RecordedOptions options = recorded_options(run);
   const auto found = options.find(name);
   return found == options.end() ? "" : found->second.value;
@@ -136,6 +142,7 @@ std::vector<OptionChange> record_run(const fs::path& run, const std::vector<Opti
                                      const model::Layout& layout, std::int64_t generation,
                                      std::int64_t step) {
   const fs::path path = run / "run.json";
+  if (fs::exists(path) && is_torn(path)) fs::rename(path, run / fmt::format("run.json.torn.g{}", generation));
   if (!fs::exists(path)) {
     Json record = new_record(asked);
     add_layout(record, layout, generation, step);

@@ -35,13 +35,13 @@ using RecordedOptions = std::map<std::string, RecordedOption>;
 /// something else.
 RecordedOptions recorded_options(const fs::path& run);
 
-/// As which the last start gave an option; "" where none did.
+/// As which the last start gave an option; "" where none did, or run.json is torn.
 std::string recorded_option(const fs::path& run, const std::string& name);
 
 /// Writes run.json where there is none; otherwise appends what differs from the last known values as changes
 /// of this generation, and the layout where it is another than the last start's. Where the start `goes_on`,
-/// an option that it leaves out and may inherit is as it was. Returns the changes. Atomic: a crash leaves the
-/// old file or the new one.
+/// an option that it leaves out and may inherit is as it was. A torn run.json is renamed and begun anew.
+/// Returns the changes. Atomic: a crash leaves the old file or the new one.
 std::vector<OptionChange> record_run(const fs::path& run, const std::vector<OptionValue>& asked, bool goes_on,
                                      const model::Layout& layout, std::int64_t generation, std::int64_t step);
 

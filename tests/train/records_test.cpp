@@ -203,6 +203,15 @@ TEST_CASE("a run.json from before layouts goes on with them") {
   CHECK(Json::parse(read_file(folder / "run.json"))["layouts"].size() == 1);
 }
 
+TEST_CASE("a torn run.json is kept aside and begun anew") {
+  const dt_test::Folder folder;
+  std::ofstream(folder / "run.json") << R"({"format":"dt-run","ver)";
+  CHECK(recorded_option(folder.path(), "lr").empty());
+  record_run(folder.path(), {{"lr", "0.001", true}}, true, {}, 3, 5);
+  CHECK(recorded_option(folder.path(), "lr") == "0.001");
+  CHECK(fs::exists(folder / "run.json.torn.g3"));
+}
+
 TEST_CASE("a run.json of something else is refused") {
   const dt_test::Folder folder;
   std::ofstream(folder / "run.json") << "{}";

@@ -18,7 +18,7 @@ done <<'STARTS'
 threads=2 --cp 2
 mpi=4 --cp 4 --recompute selective
 threads=8 --cp 2 --tp 2 --sequence-parallel --pp 2 --zero 1 --recompute full
-threads=5 --cp 2 --zero 3 --zero-group node --checkpoint-writers-per-node 1
+threads=5 --cp 2 --tp 1 --pp 1 --zero 3 --zero-group node --checkpoint-writers-per-node 1
 mpi=4 --cp 2 --zero 1 --no-background-save
 STARTS
 expect_close "$(losses changes)" "$(losses one)" 1e-5 "losses"

@@ -110,6 +110,13 @@ expect_exit 0 dt-train --run older "${machine[@]}"
 expect_match stderr 'as in older/run.json: --data shards --seed 3 --steps 400 and [0-9]+ more'
 expect_match stderr 'nothing is left to do'
 
+# A torn run.json stops no resume: it is told, and what is left out has its default.
+printf '{"format":"dt-r' >other/run.json
+expect_exit 0 dt-train --run other "${begun[@]}" "${machine[@]}" --steps 416
+expect_match stderr "warning: other/run.json is not a run.json of dt: it is passed over"
+expect_exit 0 dt-train --run other "${machine[@]}" --steps 417
+expect_match stderr 'as in other/run.json: --data shards'
+
 # What began with other weights, and has saved nothing, does not begin without them.
 stop_after_start() {
   dt-train "${laid[@]}" --run "$1" --steps 100000 --init-from alone >/dev/null 2>&1 &

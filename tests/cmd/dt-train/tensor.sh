@@ -99,7 +99,7 @@ evaluate() { # KIND LOGITS OPTIONS...
     --micro-batch 2 --logits-out "$2" --logits-sequences 3 "${@:3}")
   if [[ $1 == mpi=* ]]; then mpi "${1#mpi=}" "${alone[@]}"; else "${alone[@]}" --comm "$1"; fi
 }
-validation() { sed -E 's/.*"step":([0-9]+),"val_loss":([^,]+),.*/\1 \2/' "$1"; }
+validation() { sed -E 's/.*"step":([0-9]+),.*"val_loss":([^,]+),.*/\1 \2/' "$1"; }
 for from in "--run|$steady" "--init-from|weights" "--run|$steady|--mask-documents"; do
   IFS='|' read -ra from <<<"$from"
   evaluate self one.h5 "${from[@]}" >one.json || fail "evaluation"
