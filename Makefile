@@ -9,12 +9,12 @@ FUZZ_SECONDS ?= 600
 # Kernels for GPUs: auto, where nvcc and what it takes are found, on or off.
 CUDA ?= auto
 
-build_packages := build-essential cmake ninja-build pkg-config libboost-program-options-dev libarchive-dev \
-  libfmt-dev libhdf5-dev libhwy-dev liblzma-dev libonig-dev libopenmpi-dev libpcre2-dev libsimdjson-dev libutf8proc-dev \
-  libxxhash-dev libzstd-dev nlohmann-json3-dev openmpi-bin zlib1g-dev
+build_packages := build-essential cmake ninja-build pkg-config libarchive-dev libboost-program-options-dev libbz2-dev \
+  libfmt-dev libhdf5-dev libhwy-dev liblz4-dev liblzma-dev libonig-dev libopenmpi-dev libpcre2-dev libsimdjson-dev \
+  libutf8proc-dev libxxhash-dev libzstd-dev nettle-dev nlohmann-json3-dev openmpi-bin zlib1g-dev
 demo_packages := procps
 # From iproute2 on: a Slurm cluster on this machine.
-test_packages := catch2 hdf5-tools libboost-context-dev procps python3-torch python3-venv xz-utils zstd \
+test_packages := bzip2 catch2 hdf5-tools libboost-context-dev lz4 procps python3-torch python3-venv xz-utils zstd \
   iproute2 munge slurm-client slurmctld slurmd
 # What makes programs find their libraries beside them.
 bundle_packages := hdf5-tools patchelf

@@ -165,11 +165,13 @@ void declare(OptionTable& table, Options& options) {
       .usage("--encode-only [options] [INPUT...]")
       .usage("--save-tokenizer FILE --train-bpe N [options] [INPUT...]")
       .usage("--show DIR | --verify DIR | --decode SHARD:OFFSET:COUNT")
-      .positional(&options.inputs, "INPUT",
-                  "file, folder (all that is in it, without hidden files), pattern ('in/*.gz', where no "
-                  "shell has done it), "
-                  "or - for standard input; none means -. "
-                  "gzip, zstd, xz and tar, told by their content, are read as what is in them")
+      .positional(
+          &options.inputs, "INPUT",
+          "file, folder (all that is in it, without hidden files), pattern ('in/*.gz', where no "
+          "shell has done it), "
+          "or - for standard input; none means -. "
+          "gzip, zstd, xz, lzma, lzip, bzip2, lz4, tar and zip, told by their content, are read as what "
+          "is in them; links are followed, a folder is read once")
       .group("What to do")
       .add("out", &options.out, "DIR",
            "make the dataset DIR; it appears only when whole. Tasks of one srun share the work")
@@ -189,14 +191,19 @@ void declare(OptionTable& table, Options& options) {
       .add("show", &options.show, "DIR", "what a dataset consists of")
       .add("verify", &options.verify, "DIR", "check all of a dataset; exit 5 and the names of what is wrong")
       .add("decode", &options.decode, "SHARD:OFFSET:COUNT",
-           "print COUNT tokens of a shard file from OFFSET on as text")
+           "print COUNT tokens of a shard file from OFFSET on as text; of conversations with --loss-on, what "
+           "is "
+           "learned stands between ⟦ and ⟧")
       .group("Input")
       .add("input-list", &options.input_list, "FILE",
            "more inputs: a file that names them, one a line, or - for standard input")
       .choice(
           "format", &options.format, {formats.begin(), formats.end()},
-          "auto: what is named .jsonl or .ndjson (.jsonl.gz, …) is JSON lines, NumPy's and llm.c's token ids "
-          "are known by their content, all else is UTF-8 text. Ids need the --tokenizer that made them, and "
+          "auto: JSON lines are known by name (.jsonl, .ndjson, .jsonl.gz, …) or by a first line that is an "
+          "object "
+          "with the text key, NumPy's and llm.c's token ids by their content; other JSON is refused, all "
+          "else "
+          "is UTF-8 text. Ids need the --tokenizer that made them, and "
           "end documents with its end-of-document token: npy, one row of whole numbers; bin, ids alone "
           "(nanoGPT) or llm.c's, never unpacked; megatron, X.bin with X.idx, which says where documents end")
       .add("text-key", &options.text_key, "KEY", "where a JSON line has its text")
@@ -225,6 +232,8 @@ void declare(OptionTable& table, Options& options) {
            "leave out and count lines that are no JSON object with a text")
       .add("token-type", &options.token_type, "u16|u32",
            "of --format bin without a header; default: u16 for tokenizers of up to 65,536 tokens, else u32")
+      .add("decompress-memory", &options.decompress_memory, "SIZE",
+           "memory that decompressing a file may take; what takes more is refused", 1)
       .group("Output")
       .add("tokenizer", &options.tokenizer, "FILE",
            "bytes: a token is a byte of UTF-8; or a file: Hugging Face's tokenizer.json, SentencePiece's "
@@ -299,7 +308,7 @@ void declare(OptionTable& table, Options& options) {
       });
 }
 
-data::MakeOptions make_options(const Options& options) {
+data::MakeOptions make_options(const Options& options, Console& console) {
   data::MakeOptions make;
   make.inputs = options.inputs;
   make.input_list = options.input_list.value_or("");
@@ -314,6 +323,13 @@ data::MakeOptions make_options(const Options& options) {
   make.read.invalid = options.invalid == "replace" ? data::InvalidUtf8::replace
                       : options.invalid == "skip"  ? data::InvalidUtf8::skip
                                                    : data::InvalidUtf8::fail;
+  make.read.text_key = options.text_key;
+  make.read.decompress_memory = static_cast<std::uint64_t>(options.decompress_memory);
+  make.read.notes = std::make_shared<data::InputNotes>(
+      [&console, is_first = options.task.number == 0](const std::string& text) {
+        if (is_first) return console.info("{}", text);
+        console.debug("{}", text);
+      });
   make.lines = {options.text_key, options.skip_bad_lines, turns_of(options)};
   make.tokenizer = options.tokenizer;
   make.tokenizer_pattern = options.tokenizer_pattern.value_or("");

@@ -29,6 +29,7 @@ struct Options {
   std::string text_key = "text";
   std::string invalid = "fail";
   std::optional<std::string> token_type;
+  std::int64_t decompress_memory = std::int64_t{4} << 30;
   bool skip_bad_lines = false;
   std::optional<std::string> document_separator;
   std::string tokenizer = "bytes";
@@ -58,8 +59,8 @@ struct Options {
 /// `table` and `options` must outlive the parsing.
 void declare(OptionTable& table, Options& options);
 
-/// The options that make a dataset.
-data::MakeOptions make_options(const Options& options);
+/// The options that make a dataset. `console` outlives them; it tells what is met in the inputs.
+data::MakeOptions make_options(const Options& options, Console& console);
 
 /// COUNT tokens from OFFSET on of a shard.
 struct TokenRange {

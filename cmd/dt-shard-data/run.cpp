@@ -126,7 +126,7 @@ int save_tokenizer(const Options& options, Console& console) {
   write_synced(file.path(), "");  // where it cannot be made, that is said before the work
   std::string text;
   const auto signal = stopped_by_signal("nothing is left of " + path, console, [&](MakeProgressBars& bars) {
-    text = data::train_tokenizer(make_options(options), std::ref(bars));
+    text = data::train_tokenizer(make_options(options, console), std::ref(bars));
   });
   if (signal) return *signal;
   write_synced(file.path(), text);
@@ -144,8 +144,8 @@ int save_tokenizer(const Options& options, Console& console) {
 int help_to_make(const Options& options, Console& console) {
   const StopSignals signals;
   try {
-    const bool helped =
-        data::help_to_make_dataset(*options.out, make_options(options), [&](auto...) { signals.check(); });
+    const bool helped = data::help_to_make_dataset(*options.out, make_options(options, console),
+                                                   [&](auto...) { signals.check(); });
     if (!helped) console.warn("task {} found nothing to do", options.task.number);
     return 0;
   } catch (const Interrupted& interrupted) {
@@ -160,7 +160,7 @@ int make(const Options& options, Console& console) {
       options.resume ? fmt::format("--resume goes on with {}", partial_path(*options.out).string())
                      : "nothing is left of " + *options.out;
   const auto signal = stopped_by_signal(remains, console, [&](MakeProgressBars& bars) {
-    made = data::make_dataset(*options.out, make_options(options), std::ref(bars));
+    made = data::make_dataset(*options.out, make_options(options, console), std::ref(bars));
   });
   if (signal) return *signal;
   const data::DatasetFile& dataset = made.dataset;

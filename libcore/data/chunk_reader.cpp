@@ -11,8 +11,6 @@ namespace dt::data {
 
 namespace {
 
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-
 /// What std::count does, but in bytes, of which a vector holds more.
 std::uint64_t count_newlines(std::string_view text) {
   std::uint64_t sum = 0;

@@ -173,9 +173,11 @@ std::unique_ptr<Tokenizer> make_tokenizer(const EncodeOptions& options) {
 
 std::vector<std::string> all_inputs(const EncodeOptions& options, const ReadProgress& progress) {
   std::vector<std::string> inputs = options.inputs;
-  if (options.input_list.empty()) return inputs;
-  const std::string origin = options.input_list == "-" ? "standard input" : options.input_list;
-  append_names(read_list(options.input_list, progress), origin, inputs);
+  if (!options.input_list.empty()) {
+    const std::string origin = options.input_list == "-" ? "standard input" : options.input_list;
+    append_names(read_list(options.input_list, progress), origin, inputs);
+  }
+  if (options.read.format == InputFormat::megatron) check_indexes(inputs);
   return inputs;
 }
 

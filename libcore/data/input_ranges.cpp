@@ -7,6 +7,7 @@
 #include "base/digest.hpp"
 #include "data/input/byte_source.hpp"
 #include "data/input/content.hpp"
+#include "data/input/sniff_json.hpp"
 #include "data/input/token_head.hpp"
 
 namespace dt::data {
@@ -22,10 +23,10 @@ std::string separator_of(const InputFile& input, const ReadOptions& options) {
                            options.format == InputFormat::jsonl;
   if (!input.bytes || !may_be_text || options.invalid != InvalidUtf8::fail) return {};
   FileSource file(input, [] {});
-  const PeekedSource peeked(file);
+  PeekedSource peeked(file);
   if (content_of(peeked.first()) != Content::plain || is_npy(peeked.first()) || is_llmc(peeked.first()))
     return {};
-  return is_jsonl(input.name(), options.format) ? "\n" : options.document_separator;
+  return is_json_lines(peeked, input.name(), input.name(), options) ? "\n" : options.document_separator;
 }
 
 std::string state_of(const fs::path& path) {

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <glob.h>
 #include <memory>
+#include <sys/stat.h>
 #include <utility>
 
 #include "base/error.hpp"
@@ -50,11 +51,6 @@ NameList matches_of(const fs::path& pattern) {
 
 }  // namespace
 
-bool is_jsonl(const std::string& name, InputFormat format) {
-  if (format != InputFormat::automatic) return format == InputFormat::jsonl;
-  return name.ends_with(".jsonl") || name.ends_with(".ndjson");
-}
-
 InputWalk::InputWalk(const std::vector<std::string>& inputs) {
   NameList names;
   for (auto input = inputs.rbegin(); input != inputs.rend(); ++input) names.add(*input);
@@ -69,6 +65,7 @@ std::optional<InputFile> InputWalk::next() {
       continue;
     }
     const bool is_named = present.is_named;
+    if (is_named) met_.clear();
     const fs::path path = present.folder / present.names.take_last();
     if (is_named && path == "-") return InputFile{"-", true, std::nullopt};
     if (is_named && is_pattern(path)) {
@@ -91,6 +88,9 @@ void InputWalk::push_matches(const fs::path& pattern) {
 }
 
 void InputWalk::push_entries(const fs::path& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) throw system_error(errno, "list", folder.string());
+  if (!met_.emplace(status.st_dev, status.st_ino).second) return;
   NameList names;
   std::error_code error;
   fs::directory_iterator entry(folder, error);
@@ -98,8 +98,7 @@ void InputWalk::push_entries(const fs::path& folder) {
     const std::string name = entry->path().filename().native();
     if (name.starts_with('.')) continue;
     std::error_code ignored;  // a dangling link is neither
-    const bool is_folder = entry->is_directory(ignored) && !entry->is_symlink(ignored);
-    if (is_folder || entry->is_regular_file(ignored)) names.add(name);
+    if (entry->is_directory(ignored) || entry->is_regular_file(ignored)) names.add(name);
   }
   if (error) throw system_error(error.value(), "list", folder.string());
   names.sort_descending();
@@ -117,6 +116,17 @@ void append_names(std::string_view list, const std::string& origin, std::vector<
       throw Error(ErrorKind::input, fmt::format("{}:{}: a name holds a zero byte", origin, line),
                   "one name a line is expected, in UTF-8 or ASCII (find without -print0)");
     if (!name.empty()) names.emplace_back(name);
+  }
+}
+
+void check_indexes(const std::vector<std::string>& names) {
+  const std::set<std::string> all(names.begin(), names.end());
+  for (const std::string& name : names) {
+    if (!name.ends_with(".idx")) continue;
+    const std::string ids = name.substr(0, name.size() - 4) + ".bin";
+    if (all.contains(ids)) continue;
+    throw Error(ErrorKind::input, name + " is an index of Megatron's, which is read with its ids",
+                fmt::format("name {} instead", ids));
   }
 }
 

@@ -25,13 +25,51 @@ std::string name_of(Type type) {
   return json(type).type_name();
 }
 
+/// Whether JSON's readers refuse a number that others write: NaN, Infinity, or one with an exponent, which
+/// may be too large.
+bool is_odd_number(std::string_view word) {
+  if (word.starts_with('-')) word.remove_prefix(1);
+  if (word == "NaN" || word == "Infinity") return true;
+  const std::size_t exponent = word.find_first_of("eE");
+  if (exponent == word.npos) return false;
+  // JSON's grammar decides, with an exponent that is small.
+  std::string_view digits = word.substr(exponent + 1);
+  if (digits.starts_with('+') || digits.starts_with('-')) digits.remove_prefix(1);
+  const bool is_whole = !digits.empty() && digits.find_first_not_of("0123456789") == digits.npos;
+  return is_whole && json::accept(std::string(word.substr(0, exponent)) + "e0");
+}
+
+/// The line with a 0 and blanks for each of them, so that everything else stays in its column. dt asks for
+/// the value of no number.
+std::string without_odd_numbers(std::string_view line) {
+  const auto is_in_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-' || c == '.';
+  };
+  std::string out(line);
+  for (std::size_t i = 0; i < out.size();) {
+    if (out[i] == '"') {
+      for (++i; i < out.size() && out[i] != '"'; ++i) i += out[i] == '\\' ? 1 : 0;
+      ++i;
+      continue;
+    }
+    const std::size_t begin = i;
+    while (i < out.size() && is_in_word(out[i])) ++i;
+    const std::size_t length = i - begin;
+    if (length > 2 && is_odd_number(std::string_view(out).substr(begin, length)))
+      out.replace(begin, length, "0" + std::string(length - 1, ' '));
+    if (length == 0) ++i;
+  }
+  return out;
+}
+
 /// Follows a line from value to value. The line's own stands at depth 0, its members at 1.
 class LineWalk : public json::json_sax_t {
  public:
   /// What is wrong with the line's JSON, or "".
   std::string walk(std::string_view line) {
     json::json_sax_t* const events = this;
-    json::sax_parse(line.data(), line.data() + line.size(), events);
+    const std::string plain = without_odd_numbers(line);
+    json::sax_parse(plain.data(), plain.data() + plain.size(), events);
     return std::move(error_);
   }
 
@@ -119,6 +157,19 @@ struct TextWalk final : LineWalk {
   bool is_asked_for = false;
   std::optional<Type> text_type;
   std::string text;
+};
+
+struct KeysWalk final : LineWalk {
+  void at_value(std::size_t depth, Type its_type, std::string*) override {
+    if (depth == 0) type = its_type;
+  }
+  void at_key(std::size_t depth, const std::string& name) override {
+    if (depth == 1) keys.push_back(name);
+  }
+  void at_end(std::size_t) override {}
+
+  Type type = Type::null;  // of the line
+  std::vector<std::string> keys;
 };
 
 bool is_role(const std::string& text) {
@@ -226,6 +277,12 @@ struct TurnsWalk final : LineWalk {
 };
 
 }  // namespace
+
+LineKeys keys_of_line(std::string_view line) {
+  KeysWalk walk;
+  const bool is_json = walk.walk(line).empty();
+  return {is_json && walk.type == Type::object, std::move(walk.keys)};
+}
 
 std::string text_of_line(std::string_view line, const std::string& text_key) {
   const std::string expected =

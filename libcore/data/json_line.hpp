@@ -19,6 +19,12 @@ struct BadLine {
 /// Lines that nest deeper are bad ones.
 inline constexpr std::size_t max_line_depth = 512;
 
+struct LineKeys {
+  bool is_whole = false;          // the line is one JSON object
+  std::vector<std::string> keys;  // its own, up to the end or what is wrong
+};
+LineKeys keys_of_line(std::string_view line);
+
 /// The string under the last of the object's keys of this name. Throws BadLine.
 std::string text_of_line(std::string_view line, const std::string& text_key);
 

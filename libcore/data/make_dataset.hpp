@@ -50,7 +50,7 @@ using MakeProgress = std::function<void(MakePhase phase, std::uint64_t done, std
 /// is. Memory does not grow with the input: about 150 MiB, 20 MiB more for each thread beyond two (with a
 /// tokenizer's file some 10 MiB more each, and the tokenizer; training it takes more:
 /// see train_tokenizer), for JSON lines some times the longest
-/// line, and a decompressor's window (zstd: up to 128 MiB, xz: what its -1 to -9 took, 1 GiB at most); disk:
+/// line, and a decompressor's window (up to `read.decompress_memory`); disk:
 /// up to twice the finished dataset's. The validation split is the last max(1, round(f · D)) of the D
 /// documents in their final order, never all of them; of a single document its last ⌈f · tokens⌉ tokens.
 /// `folder` appears only when whole. Whatever happens before, what was written is removed, unless

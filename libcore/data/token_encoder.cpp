@@ -16,6 +16,33 @@ namespace {
               "was it another tokenizer, or are tokens of another type (--token-type)?");
 }
 
+/// Ids of 32 bits that are read as 16 have a zero, or the few bits that are left of an id, in every second
+/// place; so have ids of 64 bits that are read as 32.
+bool are_halves(const std::vector<std::uint32_t>& numbers, std::uint64_t vocabulary_size, unsigned bits) {
+  constexpr std::size_t few = 8;
+  if (numbers.size() < few || numbers.size() % 2 != 0) return false;
+  const std::uint64_t max_high = (vocabulary_size - 1) >> bits;
+  std::uint32_t low = 0;
+  for (std::size_t i = 0; i < numbers.size(); i += 2) {
+    if (numbers[i + 1] > max_high) return false;
+    low |= numbers[i];
+  }
+  return low > max_high;
+}
+
+void check_width(const Chunk& chunk, const std::vector<std::uint32_t>& ids, std::uint32_t vocabulary_size) {
+  if (!chunk.stream->is_raw || chunk.first_token > 0) return;
+  const auto bits = static_cast<unsigned>(8 * token_bytes(*chunk.stream->tokens));
+  if (!are_halves(ids, vocabulary_size, bits)) return;
+  throw Error(
+      ErrorKind::input,
+      fmt::format("{} holds wider ids than {} bits: its numbers have next to nothing but zeros in every "
+                  "second place",
+                  chunk.stream->name, bits),
+      bits == 16 ? "give --token-type u32; ids of 64 bits become such by numpy's astype(\"<u4\")"
+                 : "make ids of 32 bits of it by numpy's astype(\"<u4\")");
+}
+
 template <class Number>
 std::vector<std::uint32_t> ids_of(const Chunk& chunk, std::uint32_t vocabulary_size) {
   std::vector<std::uint32_t> ids(chunk.bytes.size() / sizeof(Number));
@@ -81,6 +108,7 @@ EncodedChunk encode_tokens(const Chunk& chunk, const TokenizerInfo& tokenizer) {
   EncodedChunk out;
   out.file_bytes = chunk.file_bytes;
   out.ids = ids_of(chunk, tokenizer.vocabulary_size);
+  check_width(chunk, out.ids, tokenizer.vocabulary_size);
   if (chunk.stream->has_documents) {
     out.parts = parts_of(chunk, out.ids, tokenizer.eos);
     return out;

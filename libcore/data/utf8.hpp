@@ -8,6 +8,9 @@
 
 namespace dt::data {
 
+/// Left out where it begins a text.
+inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
 /// As RFC 3629 has it: no surrogates, no overlong forms, no unfinished character at the end.
 bool is_valid_utf8(std::string_view text);
 

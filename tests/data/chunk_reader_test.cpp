@@ -137,24 +137,29 @@ TEST_CASE("text that cannot be cut is held whole, to a limit") {
   CHECK(error.says("there is no place to cut text in 256"));
 }
 
-TEST_CASE("folders are walked in the order of their names, without hidden files and links to folders") {
+TEST_CASE("folders are walked in the order of their names, each once, without hidden files") {
   const Folder folder;
+  const Folder elsewhere;
+  put(elsewhere / "e", "e");
+  std::filesystem::create_directory_symlink(folder.path(), elsewhere / "back");
   for (const char* name : {"b", "a", ".hidden", "sub/z", "sub/y.jsonl", ".git/x", "sub/deep/w"}) {
     std::filesystem::create_directories((folder / name).parent_path());
     put(folder / name, std::string(name) == "sub/y.jsonl" ? "{}" : name);
   }
   std::filesystem::create_directory_symlink(folder.path(), folder / "sub/loop");
+  std::filesystem::create_directory_symlink(elsewhere.path(), folder / "linked");
+  std::filesystem::create_directory_symlink(elsewhere.path(), folder / "sub/again");
   std::filesystem::create_symlink("nowhere", folder / "dangling");
   std::filesystem::create_symlink("a", folder / "link");
   mkfifo((folder / "fifo").c_str(), 0600);
 
-  InputWalk walk({folder.path(), folder / "a"});
+  InputWalk walk({folder.path(), folder / "a", folder / "linked"});
   std::vector<std::string> names;
   while (const auto input = walk.next()) {
     names.push_back(input->path.lexically_relative(folder.path()).string());
     CHECK(input->bytes == std::filesystem::file_size(input->path));
   }
-  CHECK(names == Strings{"a", "b", "link", "sub/deep/w", "sub/y.jsonl", "sub/z", "a"});
+  CHECK(names == Strings{"a", "b", "link", "linked/e", "sub/deep/w", "sub/y.jsonl", "sub/z", "a", "linked/e"});
 }
 
 TEST_CASE("a missing input is named") {

@@ -24,6 +24,30 @@ TEST_CASE("content is told by the first bytes, and what is too short to tell is 
   CHECK(content_of("ARROW1\0\0"s) == Content::arrow_file);
   CHECK(content_of(std::string(257, 'x') + "ustar") == Content::tar);
   CHECK(content_of(std::string(258, 'x') + "ustar") == Content::plain);
+  CHECK(content_of("BZh9") == Content::plain);
+  CHECK(content_of("BZh91AY&SY") == Content::bzip2);
+  CHECK(content_of("\x04\x22\x4D\x18") == Content::lz4);
+  CHECK(content_of("LZIP\1") == Content::lzip);
+  CHECK(content_of("PK\3\4") == Content::zip);
+  CHECK(content_of("PK") == Content::plain);
+}
+
+TEST_CASE("lzma alone is told by its header's values, and text is none") {
+  const std::string unknown_size(8, '\xFF');
+  CHECK(content_of("\x5D\0\0\x80\0"s + unknown_size + '\0') == Content::lzma);
+  CHECK(content_of("\x5D\0\0\xC0\0"s + "\1\0\0\0\0\0\0\0"s + '\0') == Content::lzma);
+  CHECK(content_of("\x5D\0\0\x90\0"s + unknown_size + '\0') == Content::plain);  // a size of no dictionary
+  CHECK(content_of("\x5D\0\0\x80\0"s + std::string(9, '\x7F')) == Content::plain);
+  CHECK(content_of("] and more text after it") == Content::plain);
+  CHECK(content_of(std::string(100, '\0')) == Content::plain);
+}
+
+TEST_CASE("frames that are passed over may stand before zstd's and lz4's") {
+  const std::string skipped = "\x5A\x2A\x4D\x18\3\0\0\0abc"s;
+  CHECK(content_of(skipped) == Content::zstd);
+  CHECK(content_of(skipped + skipped + "\x28\xB5\x2F\xFD") == Content::zstd);
+  CHECK(content_of(skipped + "\x04\x22\x4D\x18") == Content::lz4);
+  CHECK(content_of("\x50\x2A\x4D\x18\xFF\xFF\xFF\xFF"s) == Content::zstd);
 }
 
 TEST_CASE("blocks say how much of their file was read, all of it in the end") {

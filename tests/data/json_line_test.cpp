@@ -46,7 +46,25 @@ TEST_CASE("a line's text is that of its last key, wherever else keys of the name
   CHECK(wrong_with_text("\"text\"") == "a JSON string");
   CHECK(wrong_with_text("17") == "a JSON number");
   CHECK_THAT(wrong_with_text(R"({"text": "a"} {)"), StartsWith("invalid JSON: column 15: "));
-  CHECK_THAT(wrong_with_text(R"({"text": 1e999})"), StartsWith("invalid JSON: "));
+}
+
+TEST_CASE("numbers that are not JSON's, or too large, keep no text from being read") {
+  for (const char* number :
+       {"NaN", "Infinity", "-Infinity", "1e999", "-1.5E+4000", "1e-999", "[NaN,{\"a\":-Infinity}]"}) {
+    const std::string line = std::string("{\"score\": ") + number + R"(, "text": "NaN \"1e999"})";
+    CHECK(text_of_line(line, "text") == "NaN \"1e999");
+    CHECK(keys_of_line(line).is_whole);
+  }
+  CHECK(turns_in(R"({"loss": NaN, "messages": [{"role": "user", "content": "a", "weight": Infinity}]})") ==
+        Turns{{"user", "a"}});
+  CHECK(wrong_with_text(R"({"text": 1e999})") == "\"text\" is a JSON number");
+  CHECK(wrong_with_text(R"({"text": NaN})") == "\"text\" is a JSON number");
+  for (const char* number :
+       {"nan", "NaNs", "1NaN", "--Infinity", "1e", "01e5", "1.2.3e4", "+1e4", "N", "Inf"}) {
+    const std::string line = std::string("{\"score\": ") + number + R"(, "text": "a"})";
+    CHECK_THAT(wrong_with_text(line), StartsWith("invalid JSON: "));
+  }
+  CHECK_THAT(wrong_with_text(R"({"a": NaN, "text": "a"} {)"), StartsWith("invalid JSON: column 25: "));
 }
 
 TEST_CASE("a line's turns are the objects of its last messages") {

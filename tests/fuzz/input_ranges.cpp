@@ -49,7 +49,11 @@ void Reading::read(const NextInput& inputs, const ReadOptions& options, const Li
 ReadOptions options_of(std::uint8_t byte) {
   static const std::array<std::string, 7> separators = {"\n", "\n\n", "--", "aba", "abcab", "", "<|end|>"};
   ReadOptions options;
-  options.format = byte % 8 == 7 ? InputFormat::jsonl : InputFormat::text;
+  options.format = byte % 8 < 7 ? InputFormat::text
+                   : byte < 192 ? InputFormat::jsonl
+                                : InputFormat::automatic;
+  options.takes_tokens = false;
+  options.decompress_memory = 0;
   if (byte % 8 < 7) options.document_separator = separators[byte % 8];
   options.chunk_bytes = std::size_t{1} << (byte / 8 % 8);
   return options;
@@ -65,7 +69,15 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const LineOptions lines = {"text", bytes[0] >= 128};
   Reading whole, parts;
   whole.read(walk_of({path}), options, lines);
-  const InputRanges ranges({path}, options, 1U + bytes[1]);
+  std::optional<InputRanges> made;
+  try {
+    made.emplace(std::vector<std::string>{path}, options, 1U + bytes[1]);
+  } catch (const dt::Error& error) {
+    dt_fuzz::require(error.kind() == dt::ErrorKind::input && whole.is_refused,
+                     "ranges are refused where the whole is");
+    return 0;
+  }
+  const InputRanges& ranges = *made;
   for (std::uint64_t i = 0; i < ranges.count() && !parts.is_refused; ++i) {
     const auto walk = std::make_shared<RangeWalk>(ranges, [i](std::uint64_t range) { return range == i; });
     parts.read([walk] { return walk->next(); }, options, lines);

@@ -1,5 +1,5 @@
-// A file as dt-shard-data takes it, known by its content: gzip, zstd, xz and tar, within each other, tables
-// of columns, token ids, text.
+// A file as dt-shard-data takes it, known by its content: compressions and archives, within each other,
+// what is named and not read, token ids, JSON lines, text.
 #include "data/chunk_encoder.hpp"
 #include "data/token_encoder.hpp"
 #include "fuzz/fuzz.hpp"
@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   ReadOptions options;
   options.chunk_bytes = 4096;
   options.max_chunk_bytes = std::size_t{1} << 20;
+  options.decompress_memory = std::uint64_t{256} << 20;
   return dt_fuzz::accepted([&] {
     ChunkReader reader(walk_of({path}), options, *tokenizer, [] {});
     while (const auto chunk = reader.next()) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """make_seeds.py: writes the files of corpus/ that are called seed-…: small sound files of every format, from which
 fuzzing begins and which replay holds to be read. The others are inputs that once did harm."""
-import base64, gzip, io, json, lzma, pathlib, struct, subprocess, tarfile
+import base64, bz2, gzip, io, json, lzma, pathlib, struct, subprocess, tarfile, zipfile
 
 corpus = pathlib.Path(__file__).parent / "corpus"
 
@@ -126,6 +126,7 @@ def encoded_text():
 def json_lines():
     seed("json_lines", "texts", '{"text":"a"}\n\n{"id":1.5e3,"text":"\\u00e4\\ud83d\\ude00\\n","x":[true,null,{}]}\n')
     turns = [{"role": r, "content": c} for r, c in [("user", "hi <|end|>"), ("assistant", "hello")]]
+    seed("json_lines", "odd-numbers", '{"a":NaN,"b":[-Infinity,1e999],"text":"a"}\n{"a":1NaN,"text":"b"}\n')
     seed("json_lines", "messages", {"messages": turns})
 
 
@@ -144,8 +145,20 @@ def tar(members):
     return out.getvalue()[:-8192]  # it pads to 10 KiB
 
 
+def filtered(content, *command):
+    return subprocess.run(command, input=content, stdout=subprocess.PIPE, check=True).stdout
+
+
 def zstd(content):
-    return subprocess.run(["zstd", "-q", "--check"], input=content, stdout=subprocess.PIPE, check=True).stdout
+    return filtered(content, "zstd", "-q", "--check")
+
+
+def zipped(members):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name), content, compress_type=zipfile.ZIP_DEFLATED)
+    return out.getvalue()
 
 
 def npy(ids, shape=None):
@@ -159,11 +172,25 @@ def llmc(ids):
 
 def inputs():
     text = "Some text, ä.\n".encode()
-    packed = {"gzip": lambda b: gzip.compress(b, mtime=0), "zstd": zstd, "xz": lzma.compress}
+    packed = {"gzip": lambda b: gzip.compress(b, mtime=0), "zstd": zstd, "xz": lzma.compress, "bzip2": bz2.compress,
+              "lz4": lambda b: filtered(b, "lz4", "-q"), "lzma": lambda b: lzma.compress(b, format=lzma.FORMAT_ALONE)}
     seed("inputs", "text", b"\xef\xbb\xbf" + text)
     for name, pack in packed.items():
         seed("inputs", name, pack(text))
-        seed("inputs", f"two-frames-{name}", pack(text) + b"\0\0" + pack(text))
+        if name != "lzma":
+            seed("inputs", f"two-frames-{name}", pack(text) + b"\0\0" + pack(text))
+    skipped = b"\x5a\x2a\x4d\x18\x03\0\0\0abc"
+    seed("inputs", "skippable-zstd", skipped + zstd(text))
+    seed("inputs", "skippable-lz4", skipped + filtered(text, "lz4", "-q"))
+    seed("inputs", "window-zstd", filtered(text, "zstd", "-q", "--long=27", "--no-content-size"))
+    seed("inputs", "zip", zipped({"a.txt": text, "b.jsonl": b'{"text":"a"}\n', "c.txt.gz": gzip.compress(text, mtime=0)}))
+    seed("inputs", "office", zipped({"[Content_Types].xml": b"<Types/>"}))
+    seed("inputs", "7zip", b"7z\xbc\xaf\x27\x1c and more")
+    seed("inputs", "json-lines", b'\n{"id":NaN,"text":"a"}\n{"text":"b"}\n')
+    seed("inputs", "json-array", b'[{"text":"a"}]')
+    seed("inputs", "json-pretty", b'{\n  "text": "a"\n}\n')
+    seed("inputs", "json-other-key", b'{"id":1,"content":"a"}\n')
+    seed("inputs", "zeros", b"a\0b\0c\0d\0e\0f\0g\0h\0i\0")
     seed("inputs", "tar", tar({"a.txt": text, "b.jsonl": b'{"text":"a"}\n', ".hidden": b"", "c.txt.gz": gzip.compress(text, mtime=0)}))
     seed("inputs", "tar-long-name", tar({"d/" * 60 + "ä.txt": text}))
     seed("inputs", "tar-gzip", gzip.compress(tar({"a.jsonl.xz": lzma.compress(b'{"text":"a"}\n')}), mtime=0))
@@ -216,6 +243,8 @@ def input_ranges():
         for name, chunks in [("small", 1), ("large", 7)]:
             seed("input_ranges", f"{number}-{name}-chunks", bytes([number + 8 * chunks, 2]) + content.encode())
     seed("input_ranges", "bad-lines", bytes([128 + 7, 2]) + b'{"text":"a"}\nx\n[]\n{"text":"b"}\n{}')
+    for name, content in [("lines", lines), ("array", '[{"text":"a"}]'), ("text", "a\nb\n"), ("pretty", '{\n"text":"a"}\n')]:
+        seed("input_ranges", f"automatic-{name}", bytes([192 + 7, 2]) + content.encode())
     seed("input_ranges", "not-utf8", bytes([0, 3]) + b"abc\ndef\n\xff\nghi\n")
 
 

@@ -13,7 +13,6 @@ namespace dt::data {
 namespace {
 
 constexpr int poll_ms = 200;
-constexpr std::size_t peeked_bytes = 512;
 
 }  // namespace
 
@@ -31,6 +30,7 @@ FileSource::FileSource(const InputFile& input, std::function<void()> check)
     : file_(input.is_stdin ? File() : File::open_unblocked(input.path)),
       descriptor_(input.is_stdin ? STDIN_FILENO : file_.descriptor()),
       name_(input.name()),
+      size_(input.bytes),
       may_wait_(!input.bytes),
       check_(std::move(check)) {
   if (input.begin > 0 && ::lseek(descriptor_, static_cast<off_t>(input.begin), SEEK_SET) < 0)
@@ -52,6 +52,11 @@ std::size_t FileSource::read(std::span<char> out) {
   }
 }
 
+void FileSource::seek(std::uint64_t offset) {
+  if (::lseek(descriptor_, static_cast<off_t>(offset), SEEK_SET) < 0)
+    throw system_error(errno, "read", name_);
+}
+
 void FileSource::wait_for_pipe() const {
   pollfd waiting{descriptor_, POLLIN, 0};
   while (::poll(&waiting, 1, poll_ms) <= 0) check_();
@@ -59,6 +64,27 @@ void FileSource::wait_for_pipe() const {
 
 PeekedSource::PeekedSource(ByteSource& source) : source_(source), first_(peeked_bytes, '\0') {
   first_.resize(read_full(source, first_));
+}
+
+std::string_view PeekedSource::peek_line(std::size_t max_bytes) {
+  DT_CHECK(taken_ == 0, "peeked after a read");
+  const auto has_line = [this] {
+    const std::size_t begin = first_.find_first_not_of(" \t\r\n\xEF\xBB\xBF");  // nor a byte order mark
+    return begin != first_.npos && first_.find('\n', begin) != first_.npos;
+  };
+  while (first_.size() < max_bytes && !has_line()) {
+    const std::size_t size = first_.size();
+    first_.resize(std::min(std::max(size, peeked_bytes) * 4, max_bytes));
+    const std::size_t count = read_full(source_, std::span(first_).subspan(size));
+    first_.resize(size + count);
+    if (count == 0) break;
+  }
+  return first_;
+}
+
+void PeekedSource::seek(std::uint64_t offset) {
+  source_.seek(offset);
+  taken_ = first_.size();
 }
 
 std::size_t PeekedSource::read(std::span<char> out) {

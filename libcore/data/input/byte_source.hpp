@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.hpp"
 #include "base/files.hpp"
 #include "data/inputs.hpp"
 
@@ -19,6 +20,10 @@ class ByteSource {
   virtual ~ByteSource() = default;
   /// Reads at least one and at most out.size() bytes; returns the count, 0 at the end.
   virtual std::size_t read(std::span<char> out) = 0;
+  /// How many bytes there are, where seek() may be called; nothing where bytes only come in order.
+  virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
+  /// Goes to the byte that the next read() begins with.
+  virtual void seek(std::uint64_t) { DT_CHECK(false, "these bytes come in order"); }
 };
 
 /// Reads until `out` is full or the source ends; returns the count.
@@ -31,6 +36,8 @@ class FileSource final : public ByteSource {
  public:
   FileSource(const InputFile& input, std::function<void()> check);
   std::size_t read(std::span<char> out) override;
+  std::optional<std::uint64_t> size() const override { return may_wait_ || end_ ? std::nullopt : size_; }
+  void seek(std::uint64_t offset) override;
   std::uint64_t bytes_read() const { return bytes_read_; }
 
  private:
@@ -38,6 +45,7 @@ class FileSource final : public ByteSource {
   File file_;
   int descriptor_;
   std::string name_;
+  std::optional<std::uint64_t> size_;
   bool may_wait_;
   std::function<void()> check_;
   std::optional<std::uint64_t> end_;  // of what is meant, after its begin
@@ -49,11 +57,17 @@ class PeekedSource final : public ByteSource {
  public:
   explicit PeekedSource(ByteSource& source);
   /// The first 512 bytes, or all where there are fewer.
-  std::string_view first() const { return first_; }
+  std::string_view first() const { return std::string_view(first_).substr(0, peeked_bytes); }
+  /// Looks further, until the end of the first line that is not blank, at most at `max_bytes`; returns all
+  /// that was looked at. Call before the first read.
+  std::string_view peek_line(std::size_t max_bytes);
   std::size_t read(std::span<char> out) override;
+  std::optional<std::uint64_t> size() const override { return source_.size(); }
+  void seek(std::uint64_t offset) override;
 
  private:
   ByteSource& source_;
+  static constexpr std::size_t peeked_bytes = 512;
   std::string first_;
   std::size_t taken_ = 0;
 };

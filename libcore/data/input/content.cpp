@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 
 namespace dt::data {
 
@@ -23,20 +25,65 @@ constexpr std::array magics = {
     Magic{Content::xz,
           "\xFD"
           "7zXZ\0"sv},
+    Magic{Content::lzip, "LZIP\1"sv},
+    Magic{Content::lz4, "\x04\x22\x4D\x18"sv},
     Magic{Content::tar, "ustar"sv, 257},
+    Magic{Content::zip, "PK\3\4"sv},
+    Magic{Content::zip, "PK\5\6"sv},  // of no files
     Magic{Content::parquet, "PAR1"sv},
     Magic{Content::arrow_file, "ARROW1\0\0"sv},
     Magic{Content::arrow_stream, "\xFF\xFF\xFF\xFF"sv},
     Magic{Content::feather_v1, "FEA1"sv},
 };
 
+std::uint64_t little_endian(std::string_view bytes) {
+  std::uint64_t number = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) number = number << 8 | static_cast<unsigned char>(bytes[i]);
+  return number;
+}
+
+/// "BZh1" to "BZh9", and the magic of a block or of the stream's end: without it text could begin so.
+bool is_bzip2(std::string_view first) {
+  return first.size() >= 10 && first.starts_with("BZh") && first[3] >= '1' && first[3] <= '9' &&
+         (first.substr(4, 6) == "\x31\x41\x59\x26\x53\x59" ||
+          first.substr(4, 6) == "\x17\x72\x45\x38\x50\x90");
+}
+
+/// .lzma has no magic: a byte of properties, the dictionary's size, 2^n or 2^n + 2^(n-1), and the content's,
+/// which may be unknown. Source: liblzma's lzma_alone_decoder, which refuses all else.
+bool is_lzma(std::string_view first) {
+  constexpr unsigned max_properties = (4 * 5 + 4) * 9 + 8;
+  constexpr std::uint64_t max_size = std::uint64_t{1} << 38;
+  if (first.size() < 14 || static_cast<unsigned char>(first[0]) > max_properties) return false;
+  const std::uint64_t dictionary = little_endian(first.substr(1, 4));
+  const std::uint64_t size = little_endian(first.substr(5, 8));
+  const int bits = std::popcount(dictionary);
+  const bool is_size = bits == 1 || (bits == 2 && std::has_single_bit(dictionary / 3));
+  return dictionary >= 4096 && is_size && (size == ~std::uint64_t{0} || size < max_size) && first[13] == 0;
+}
+
+/// Frames that zstd and lz4 pass over: a magic, the size of what follows, which is anybody's.
+bool is_skippable(std::string_view first) {
+  return first.size() >= 8 && (static_cast<unsigned char>(first[0]) & 0xF0U) == 0x50 &&
+         first.substr(1, 3) == "\x2A\x4D\x18";
+}
+
 }  // namespace
 
 Content content_of(std::string_view first) {
+  if (is_skippable(first)) {
+    const std::uint64_t size = 8 + little_endian(first.substr(4, 4));
+    // zstd's writers begin with them (pzstd, seekable formats), lz4's do not.
+    if (size >= first.size()) return Content::zstd;
+    const Content next = content_of(first.substr(size));
+    return next == Content::lz4 ? next : Content::zstd;
+  }
+  if (is_bzip2(first)) return Content::bzip2;
   const auto* found = std::find_if(magics.begin(), magics.end(), [&](const Magic& magic) {
     return first.size() >= magic.offset && first.substr(magic.offset).starts_with(magic.bytes);
   });
-  return found == magics.end() ? Content::plain : found->content;
+  if (found != magics.end()) return found->content;
+  return is_lzma(first) ? Content::lzma : Content::plain;
 }
 
 }  // namespace dt::data

@@ -5,7 +5,22 @@
 
 namespace dt::data {
 
-enum class Content { plain, gzip, zstd, xz, tar, parquet, arrow_file, arrow_stream, feather_v1 };
+enum class Content {
+  plain,
+  gzip,
+  zstd,
+  xz,
+  lzma,
+  lzip,
+  bzip2,
+  lz4,
+  tar,
+  zip,
+  parquet,
+  arrow_file,
+  arrow_stream,
+  feather_v1
+};
 
 /// `first` is the first 512 bytes of a file, or all of a shorter one. What is none of the others is plain.
 Content content_of(std::string_view first);

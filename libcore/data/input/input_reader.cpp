@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "data/input/archive_reader.hpp"
 #include "data/input/content.hpp"
 #include "data/input/decompressor.hpp"
-#include "data/input/tables.hpp"
-#include "data/input/tar_reader.hpp"
+#include "data/input/sniff_json.hpp"
+#include "data/input/unread.hpp"
 #include "data/input/utf8_mender.hpp"
 
 namespace dt::data {
@@ -29,7 +30,8 @@ constexpr std::chrono::milliseconds idle_time{200};
 
 /// "a.jsonl.gz" is "a.jsonl" compressed.
 std::string without_suffix(const std::string& name) {
-  constexpr std::array<std::string_view, 4> suffixes = {".gz", ".zst", ".zstd", ".xz"};
+  constexpr std::array<std::string_view, 8> suffixes = {".gz",  ".zst", ".zstd", ".xz",
+                                                        ".bz2", ".lz4", ".lzma", ".lz"};
   for (const std::string_view suffix : suffixes) {
     if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
   }
@@ -115,7 +117,7 @@ void InputReader::read_file(const InputFile& input) {
   file_ = &file;
   reported_bytes_ = 0;
   // The middle of text may look like anything.
-  if (input.begin > 0) return read_documents(file, input.name(), input.name());
+  if (input.begin > 0) return read_documents(file, input.name(), is_json_lines(input, options_));
   read_stream(file, input.name(), input.name());
 }
 
@@ -128,29 +130,35 @@ void InputReader::read_stream(ByteSource& source, const std::string& name, const
   if (read_if_tokens(peeked, name)) return;
   const Content content = content_of(peeked.first());
   if (codec_name(content) != nullptr) {
-    Decompressor decompressor(peeked, content, name);
+    Decompressor decompressor(peeked, content, name, options_);
     return read_stream(decompressor, name, without_suffix(plain_name), depth + 1);
   }
-  if (content == Content::tar) return read_archive(peeked, name, depth);
+  if (content == Content::tar || content == Content::zip) return read_archive(peeked, content, name, depth);
+  if (content == Content::plain) {
+    check_is_read(peeked.first(), name);
+    if (options_.format == InputFormat::automatic) check_is_text(peeked.first(), name, plain_name);
+  }
   if (content != Content::plain)
     throw table_error(content, name, &source == file_ && fs::is_regular_file(name));
-  read_documents(peeked, name, plain_name);
+  if (options_.format == InputFormat::npy) throw input_error("{} is no file of NumPy's (.npy)", name);
+  read_documents(peeked, name, is_json_lines(peeked, name, plain_name, options_));
 }
 
-void InputReader::read_archive(ByteSource& source, const std::string& name, int depth) {
-  TarReader archive(source, name);
+void InputReader::read_archive(ByteSource& source, Content content, const std::string& name, int depth) {
+  ArchiveReader archive(source, content, name);
+  bool is_first = true;
   while (const auto member = archive.next()) {
+    if (content == Content::zip) check_is_no_document(name, *member, std::exchange(is_first, false));
     if (!is_hidden(*member)) read_stream(archive, name + ":" + *member, *member, depth + 1);
   }
 }
 
-void InputReader::read_documents(ByteSource& source, const std::string& name, const std::string& plain_name) {
-  InputStream made{name, is_jsonl(plain_name, options_.format)};
+void InputReader::read_documents(ByteSource& source, const std::string& name, bool is_jsonl) {
+  InputStream made{name, is_jsonl};
   made.begin = input_.begin;
   made.range = input_.range;
   if (made.begin > 0) made.lines_before = std::make_shared<InputStream::LinesBefore>();
   const auto stream = std::make_shared<const InputStream>(std::move(made));
-  if (options_.format == InputFormat::npy) throw input_error("{} is no file of NumPy's (.npy)", name);
   Utf8Mender mender(options_.invalid);
   for (bool ends = false; !ends;) {
     std::string bytes(block_bytes, '\0');
@@ -200,8 +208,8 @@ void InputReader::read_tokens(ByteSource& source, const std::string& name, Token
     throw Error(ErrorKind::input, name + " holds token ids, and nothing says what they mean",
                 "name the tokenizer that made them (--tokenizer)");
   }
-  const auto stream = std::make_shared<const InputStream>(
-      InputStream{name, false, head.type, index != nullptr, 0, input_.range});
+  const auto stream = std::make_shared<const InputStream>(InputStream{
+      name, false, head.type, index != nullptr, 0, input_.range, index == nullptr && !head.num_tokens});
   TokenReader reader(source, name, head, index);
   for (bool ends = false; !ends;) {
     TokenBlock tokens = reader.next();

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "data/input/byte_source.hpp"
+#include "data/input/content.hpp"
+#include "data/input/input_options.hpp"
 #include "data/input/token_reader.hpp"
 #include "data/inputs.hpp"
 
@@ -27,19 +29,13 @@ struct InputStream {
   bool has_documents = false;                      // of tokens: an index says where they end
   std::uint64_t begin = 0;                         // of the file, in bytes, where reading began
   std::uint64_t range = 0;                         // of the inputs, that it belongs to
+  bool is_raw = false;                             // of tokens: nothing in the file says their type
   /// Where it begins in the middle of the file: the lines before, once somebody asks.
   struct LinesBefore {
     std::once_flag counted;
     std::uint64_t count = 0;
   };
   std::shared_ptr<LinesBefore> lines_before = {};
-};
-
-struct InputOptions {
-  InputFormat format = InputFormat::automatic;
-  InvalidUtf8 invalid = InvalidUtf8::fail;
-  bool takes_tokens = true;           // false: they are an error, since nobody said what they mean
-  std::optional<TokenType> raw_type;  // of ids without a header; they need it
 };
 
 /// Some bytes of a stream, in order. Where blocks end does not depend on how a pipe delivers.
@@ -70,8 +66,8 @@ class InputReader {
   void check() const;
   void read_file(const InputFile& input);
   void read_stream(ByteSource& source, const std::string& name, const std::string& plain_name, int depth = 0);
-  void read_archive(ByteSource& source, const std::string& name, int depth);
-  void read_documents(ByteSource& source, const std::string& name, const std::string& plain_name);
+  void read_archive(ByteSource& source, Content content, const std::string& name, int depth);
+  void read_documents(ByteSource& source, const std::string& name, bool is_jsonl);
   bool read_if_tokens(PeekedSource& source, const std::string& name);
   void read_megatron(const InputFile& input);
   void read_tokens(ByteSource& source, const std::string& name, TokenHead head,

@@ -1,10 +1,12 @@
 #include "data/input/token_head.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <regex>
 
 #include "base/error.hpp"
+#include "data/utf8.hpp"
 
 namespace dt::data {
 
@@ -53,6 +55,27 @@ bool is_npy(std::string_view first) {
 
 bool is_llmc(std::string_view first) {
   return first.starts_with(llmc_gpt2) || first.starts_with(llmc_llama3);
+}
+
+void check_is_text(std::string_view first, const std::string& name, const std::string& plain_name) {
+  constexpr const char* raw = "ids alone are read by --format bin, --token-type u16 or u32, and --tokenizer";
+  constexpr std::size_t few = 16;
+  if (first.starts_with("MMIDIDX"))
+    throw Error(ErrorKind::input, name + " is an index of Megatron's",
+                "give --format megatron, and the .bin file that it is of");
+  if (plain_name.ends_with(".npy") && !first.empty())
+    throw Error(ErrorKind::input, name + " has no header of NumPy's, as numpy.save writes it",
+                std::string("is it a memmap? ") + raw);
+  const auto zeros = static_cast<std::size_t>(std::ranges::count(first, '\0'));
+  const bool is_binary = zeros > 0 || find_invalid_utf8(first.substr(0, whole_characters(first))).has_value();
+  if (plain_name.ends_with(".bin") && is_binary)
+    throw Error(ErrorKind::input, name + " is neither text nor token ids of llm.c's",
+                std::string(raw) + "; Megatron's, with an .idx beside them, by --format megatron");
+  if (first.size() >= few && zeros * 4 >= first.size())
+    throw Error(
+        ErrorKind::input,
+        fmt::format("{} is hardly text: {} of its first {} bytes are zeros", name, zeros, first.size()),
+        std::string(raw) + "; convert UTF-16 with iconv -t UTF-8; text with zeros by --format text");
 }
 
 TokenHead read_npy_head(ByteSource& bytes, const std::string& name) {

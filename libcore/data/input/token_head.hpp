@@ -20,6 +20,11 @@ struct TokenHead {
 bool is_npy(std::string_view first);
 bool is_llmc(std::string_view first);
 
+/// Errors: input, with what to give, where a file that is to be known by its content is no text but looks
+/// like ids, or like an index, whose type nothing in it says. `first` are its first 512 bytes, `plain_name`
+/// is the name without the suffix of a compression.
+void check_is_text(std::string_view first, const std::string& name, const std::string& plain_name);
+
 /// Reads the header of NumPy's format (versions 1 to 3) off the front. Errors: input, naming what is not one
 /// row of whole numbers.
 TokenHead read_npy_head(ByteSource& bytes, const std::string& name);

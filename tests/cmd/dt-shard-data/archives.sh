@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The files of a tar archive are inputs, each of its own name's format, in whatever form the archive is.
+# The files of a tar or zip archive are inputs, each of its own name's format, in whatever form the archive is.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 for tool in tar gzip zstd xz python3; do
@@ -47,8 +47,29 @@ tar -cf outer.tar gnu.tgz
 reads_as "$text" outer.tar
 truncate -s 1M sparse && printf 'end' >>sparse
 tar -Scf sparse.tar sparse
-expect_exit 0 dt-shard-data --out sparse_data --json sparse.tar
+expect_exit 0 dt-shard-data --out sparse_data --format text --json sparse.tar
 expect_equal "$(json_value stdout tokens)" $((1024 * 1024 + 4))
+
+# Zip, its directory read where it can be: links are no documents.
+zip() {
+  python3 - "$@" <<'END'
+import os, sys, zipfile
+with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as archive:
+    for name in sys.argv[2:]:
+        path = "in/" + name
+        if os.path.islink(path):
+            link = zipfile.ZipInfo(name)
+            link.create_system, link.external_attr = 3, 0o120777 << 16
+            archive.writestr(link, os.readlink(path))
+        else:
+            archive.write(path, name)
+END
+}
+zip all.zip a.txt b.jsonl c.jsonl.gz .d link "$long" sub/empty.txt sub/z.txt
+reads_as "${text/<|endoftext|>*/<|endoftext|>second<|endoftext|>third<|endoftext|>fourth<|endoftext|>fifth<|endoftext|>first
+<|endoftext|>}" all.zip
+zip some.zip a.txt b.jsonl
+reads_as $'first\n<|endoftext|>second<|endoftext|>third<|endoftext|>' - < <(cat some.zip)
 
 mkdir work
 # refused REGEX ARGUMENT...
@@ -59,6 +80,19 @@ refused() {
   expect_match stderr "$pattern"
   expect_equal "$(ls -A work)" ""
 }
+head -c 60 some.zip >short.zip
+refused 'short.zip is damaged: zip at byte ' short.zip
+python3 -c '
+import zipfile
+with zipfile.ZipFile("a.docx", "w") as archive:
+    archive.writestr("[Content_Types].xml", "<Types/>")'
+refused 'a.docx is an Office document, which dt does not read; extract its text' a.docx
+printf '7z\xbc\xaf\x27\x1c and so on' >a.7z
+refused 'a.7z is a 7-Zip archive, which dt does not read; unpack it \(7z x FILE\)' a.7z
+printf 'Rar!\x1a\x07\x01\0' >a.rar
+refused 'a.rar is a RAR archive' a.rar
+printf 'WARC/1.0\r\n' | gzip -c >a.warc.gz
+refused 'a.warc.gz is a WARC file of web pages' a.warc.gz
 head -c 515 ustar.tar >short.tar
 refused 'short.tar is damaged: tar at byte 515: Truncated' short.tar
 head -c 700 pax.tar >header.tar

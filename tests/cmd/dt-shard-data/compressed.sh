@@ -3,7 +3,7 @@
 # ends with 3 and says which file and where.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-for tool in gzip xz zstd python3; do
+for tool in gzip xz zstd bzip2 lz4 lzma python3; do
   command -v "$tool" >/dev/null || skip "there is no $tool"
 done
 for i in $(seq 30000); do
@@ -18,8 +18,8 @@ digest_of() {
   json_value stdout digest
 }
 plain=$(digest_of plain text.jsonl)
-declare -A suffix=([gzip]=gz [xz]=xz [zstd]=zst)
-for tool in gzip xz zstd; do
+declare -A suffix=([gzip]=gz [xz]=xz [zstd]=zst [bzip2]=bz2 [lz4]=lz4)
+for tool in gzip xz zstd bzip2 lz4; do
   # Several members, frames, streams; empty ones among them, and zeros at the end.
   { "$tool" -c <first && : | "$tool" -c && "$tool" -c <rest; } >"text.jsonl.${suffix[$tool]}"
   expect_equal "$(digest_of "$tool" "text.jsonl.${suffix[$tool]}")" "$plain" "$tool"
@@ -33,6 +33,21 @@ xz -c text.jsonl.gz >twice.jsonl.gz.xz
 expect_equal "$(digest_of twice twice.jsonl.gz.xz)" "$plain"
 : | gzip -c >empty.gz
 expect_equal "$(digest_of with_empty empty.gz text.jsonl)" "$plain"
+lzma -c text.jsonl >text.jsonl.lzma
+expect_equal "$(digest_of lzma text.jsonl.lzma)" "$plain"
+# A skippable frame first, and a window above 128 MiB, whose memory is told, and may be too much.
+{ printf '\x5a\x2a\x4d\x18\x03\0\0\0abc' && cat text.jsonl.zst; } >skipped.jsonl.zst
+expect_equal "$(digest_of skipped skipped.jsonl.zst)" "$plain"
+zstd -q --long=28 --no-content-size -c - <text.jsonl >window.jsonl.zst
+expect_equal "$(digest_of window window.jsonl.zst)" "$plain"
+expect_exit 0 dt-shard-data --out told window.jsonl.zst
+expect_match stderr 'window.jsonl.zst takes 256.[0-9] MiB of memory to decompress \(zstd\)'
+expect_exit 3 dt-shard-data --out too_much --decompress-memory 200Mi window.jsonl.zst
+expect_match stderr 'window.jsonl.zst takes 256.[0-9] MiB of memory to decompress \(zstd\), more than --decompress-memory 200.0 MiB'
+xz -c --lzma2=dict=256MiB text.jsonl >window.jsonl.xz
+expect_exit 3 dt-shard-data --out too_much --decompress-memory 200Mi window.jsonl.xz
+expect_match stderr 'window.jsonl.xz takes 256.[0-9] MiB of memory to decompress \(xz\), more than'
+expect_absent too_much
 # The content decides, not the name.
 cp text.jsonl.gz misnamed
 expect_equal "$(digest_of by_content --format jsonl misnamed)" "$plain"
@@ -46,7 +61,7 @@ refused() {
   expect_match stderr "$pattern"
   expect_equal "$(ls -A work)" ""
 }
-for tool in gzip xz zstd; do
+for tool in gzip xz zstd bzip2 lz4; do
   file=text.jsonl.${suffix[$tool]}
   size=$(wc -c <"$file")
   head -c $((size / 2)) "$file" >"cut.${suffix[$tool]}"

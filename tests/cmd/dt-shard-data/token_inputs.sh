@@ -68,6 +68,8 @@ npy("more.npy", "<u2", "H", [1, 2], shape=(1,))
 npy("v9.npy", "<u2", "H", [1], 9)
 raw("header.npy", "B", b"\x93NUMPY\1\0\xff")
 raw("long.npy", "B", b"\x93NUMPY\2\0" + struct.pack("<I", 1 << 20) + b"{'descr': '" + bytes(1 << 20))
+raw("narrow.bin", "H", [i % 200 for i in range(100)])
+raw("wide64.bin", "q", after)
 raw("odd.bin", "B", [1, 0, 2])
 raw("cut_gpt2.bin", "H", before[:-1], head)
 raw("head_gpt2.bin", "H", [], head[:100])
@@ -153,7 +155,16 @@ refused 'cut.idx is truncated' --format megatron cut.bin
 refused 'none.idx: No such file' --format megatron none.bin
 refused 'magic.idx is no index of Megatron' --format megatron magic.bin
 refused 'standard input is no .bin file' --format megatron <plain.bin
-refused 'no text in plain.idx' --format megatron plain.idx
+refused 'plain.idx is an index of Megatron.s, which is read with its ids; name plain.bin instead' --format megatron plain.idx
+expect_equal "$(digest_of megatron_both "${tokenizer[@]}" --format megatron plain.bin plain.idx)" "$expect"
+refused 'wide.bin holds wider ids than 16 bits: .*--token-type u32' --format bin wide.bin
+refused 'wide64.bin holds wider ids than 16 bits' --format bin wide64.bin
+refused 'wide64.bin holds wider ids than 32 bits: .*astype' --format bin --token-type u32 wide64.bin
+refused 'narrow.bin: token [0-9]+, number 0, is outside' --format bin --token-type u32 narrow.bin
+refused 'nano.bin is neither text nor token ids of llm.c.s; .*--format bin' nano.bin
+cp nano.bin memmap.npy
+refused 'memmap.npy has no header of NumPy.s.*--format bin' memmap.npy
+refused 'plain.idx is an index of Megatron.s; give --format megatron' plain.idx
 
 tokenizer=()
 refused 'u2.npy holds token ids, and nothing says what they mean; .*--tokenizer' u2.npy

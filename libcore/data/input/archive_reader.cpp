@@ -1,0 +1,105 @@
+#include "data/input/archive_reader.hpp"
+
+#include <algorithm>
+#include <archive.h>
+#include <archive_entry.h>
+#include <cstdio>
+
+namespace dt::data {
+
+namespace {
+
+constexpr std::size_t buffer_bytes = std::size_t{128} << 10;
+
+std::string path_of(archive_entry* entry) {
+  const char* path = archive_entry_pathname_utf8(entry);
+  if (path == nullptr) path = archive_entry_pathname(entry);
+  return path == nullptr ? "" : path;
+}
+
+}  // namespace
+
+ArchiveReader::ArchiveReader(ByteSource& bytes, Content content, std::string name)
+    : bytes_(bytes),
+      content_(content),
+      name_(std::move(name)),
+      buffer_(buffer_bytes),
+      archive_(archive_read_new()) {
+  DT_CHECK(archive_ != nullptr, "libarchive does not begin");
+  if (content == Content::tar) {
+    archive_read_support_format_tar(archive_);
+    // To the end of the bytes: `cat a.tar b.tar`, and checksums at the end of what is compressed.
+    archive_read_set_options(archive_, "read_concatenated_archives");
+  } else if (bytes.size()) {
+    archive_read_support_format_zip_seekable(archive_);
+    archive_read_set_seek_callback(archive_, seek);
+  } else {
+    archive_read_support_format_zip_streamable(archive_);
+  }
+  // Opening reads the first bytes, so what is wrong with them is told by next().
+  archive_read_open(archive_, this, nullptr, fill, nullptr);
+}
+
+ArchiveReader::~ArchiveReader() {
+  archive_read_free(archive_);
+}
+
+std::optional<std::string> ArchiveReader::next() {
+  for (;;) {
+    archive_entry* entry = nullptr;
+    const int result = archive_read_next_header(archive_, &entry);
+    if (result == ARCHIVE_EOF) return std::nullopt;
+    if (result != ARCHIVE_OK && result != ARCHIVE_WARN) throw failure();
+    if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr) continue;
+    const std::string path = path_of(entry);
+    if (archive_entry_is_encrypted(entry) != 0)
+      throw Error(ErrorKind::input, fmt::format("{}:{} is encrypted, which dt does not read", name_, path),
+                  "unpack it with its password (7z x FILE), and give the folder");
+    return path;
+  }
+}
+
+std::size_t ArchiveReader::read(std::span<char> out) {
+  const la_ssize_t count = archive_read_data(archive_, out.data(), out.size());
+  if (count < 0) throw failure();
+  return static_cast<std::size_t>(count);
+}
+
+long ArchiveReader::fill(archive*, void* self, const void** bytes) {
+  auto& reader = *static_cast<ArchiveReader*>(self);
+  try {
+    *bytes = reader.buffer_.data();
+    const std::size_t count = reader.bytes_.read(reader.buffer_);
+    reader.position_ += static_cast<std::int64_t>(count);
+    return static_cast<long>(count);
+  } catch (...) {  // C is between here and who catches it
+    reader.thrown_ = std::current_exception();
+    return ARCHIVE_FATAL;
+  }
+}
+
+std::int64_t ArchiveReader::seek(archive*, void* self, std::int64_t offset, int whence) {
+  auto& reader = *static_cast<ArchiveReader*>(self);
+  try {
+    const auto size = static_cast<std::int64_t>(reader.bytes_.size().value());
+    const std::int64_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? reader.position_ : size;
+    const std::int64_t target = std::clamp<std::int64_t>(base + offset, 0, size);
+    reader.bytes_.seek(static_cast<std::uint64_t>(target));
+    return reader.position_ = target;
+  } catch (...) {
+    reader.thrown_ = std::current_exception();
+    return ARCHIVE_FATAL;
+  }
+}
+
+Error ArchiveReader::failure() const {
+  if (thrown_) std::rethrow_exception(thrown_);
+  const char* reason = archive_error_string(archive_);
+  return Error(
+      ErrorKind::input,
+      fmt::format("{} is damaged: {} at byte {}: {}", name_, content_ == Content::tar ? "tar" : "zip",
+                  archive_filter_bytes(archive_, 0), reason != nullptr ? reason : "it cannot be read"),
+      "fetch it again, or make it again");
+}
+
+}  // namespace dt::data

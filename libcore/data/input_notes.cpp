@@ -1,0 +1,28 @@
+#include "data/input_notes.hpp"
+
+#include <fmt/format.h>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace dt::data {
+
+InputNotes::InputNotes(std::function<void(const std::string&)> tell) : tell_(std::move(tell)) {}
+
+void InputNotes::json_lines(const std::string& name, const std::string& text_key) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(has_told_lines_, true)) return;
+  tell_(fmt::format(
+      "{} is read as JSON lines, since its first line is an object with \"{}\", and so is every such file; "
+      "--format text or --format jsonl reads all inputs alike",
+      name, text_key));
+}
+
+void InputNotes::decompress_memory(const std::string& name, const std::string& codec, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes <= memory_told_) return;
+  memory_told_ = bytes;
+  tell_(fmt::format("{} takes {} of memory to decompress ({})", name, format_bytes(bytes), codec));
+}
+
+}  // namespace dt::data
