@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "cmd/dt-shard-data/options.hpp"
 #include "data/shard.hpp"
+#include "data/target_flag.hpp"
 #include "data/token_dataset.hpp"
 #include "data/train_tokenizer.hpp"
 #include "data/verify_dataset.hpp"
@@ -56,12 +57,15 @@ class MakeProgressBars {
 
 std::string split_table(const data::DatasetFile& dataset) {
   Rows rows = {{"split", "documents", "tokens", "shards"}};
+  const bool has_targets = dataset.targets().has_value();
+  if (has_targets) rows.front().emplace_back("learned");
   for (const data::Split split : data::all_splits) {
     const auto shards = std::count_if(dataset.shards.begin(), dataset.shards.end(),
                                       [&](const data::ShardEntry& shard) { return shard.split == split; });
     const data::SplitEntry& entry = dataset.split(split);
     rows.push_back({std::string(data::split_name(split)), format_count(entry.documents),
                     format_count(entry.tokens), format_count(static_cast<std::uint64_t>(shards))});
+    if (has_targets) rows.back().push_back(format_count(entry.targets.value_or(0)));
   }
   return format_table(rows);
 }
@@ -176,6 +180,7 @@ int make(const Options& options, Console& console) {
                   {"train_tokens", dataset.split(data::Split::train).tokens},
                   {"val_tokens", dataset.split(data::Split::validation).tokens},
                   {"digest", to_hex(dataset.content_digest())}};
+  if (const auto targets = dataset.targets()) summary["targets"] = *targets;
   add_flaws(summary, made.flaws);
   for (const auto& [why, count] : counts_of(made.left_out)) summary[why] = count;
   console.out(compact(summary));
@@ -227,6 +232,54 @@ int verify(const std::string& folder, Console& console) {
   return 0;
 }
 
+/// Text for people, with what is learned between ⟦ and ⟧ where a shard masks some of it, or for programs,
+/// with a list of its stretches.
+class MarkedText {
+ public:
+  MarkedText(const data::Tokenizer& tokenizer, bool marks, bool lists)
+      : tokenizer_(tokenizer), marks_(marks), lists_(lists) {}
+
+  /// As labels: those that are no targets are negative.
+  void append(std::span<const std::int32_t> labels) {
+    for (std::size_t begin = 0, end = 0; begin < labels.size(); begin = end) {
+      const bool is_target = labels[begin] >= 0;
+      while (end < labels.size() && (labels[end] >= 0) == is_target) ++end;
+      append(labels.subspan(begin, end - begin), is_target);
+    }
+  }
+  /// What was appended since the last call.
+  std::string take() { return std::exchange(text_, {}); }
+  /// Stretches of text, in order.
+  Json parts() const { return parts_; }
+  void finish() {
+    if (is_open_) text_ += "⟧";
+    is_open_ = false;
+  }
+
+ private:
+  void append(std::span<const std::int32_t> labels, bool is_target) {
+    std::vector<std::uint32_t> ids;
+    for (const std::int32_t label : labels) ids.push_back(data::token_of(static_cast<std::uint32_t>(label)));
+    const std::string text = tokenizer_.decode(ids);
+    if (marks_ && is_target != is_open_) text_ += is_target ? "⟦" : "⟧";
+    is_open_ = marks_ && is_target;
+    text_ += text;
+    if (!lists_) return;
+    if (!parts_.empty() && parts_.back()["learned"] == is_target) {
+      parts_.back()["text"] = parts_.back()["text"].get<std::string>() + text;
+    } else {
+      parts_.push_back({{"text", text}, {"learned", is_target}});
+    }
+  }
+
+  const data::Tokenizer& tokenizer_;
+  bool marks_;
+  bool lists_;
+  bool is_open_ = false;
+  std::string text_;
+  Json parts_ = Json::array();
+};
+
 int decode(const TokenRange& range, Console& console) {
   const data::Shard shard(range.shard);
   const data::ShardHeader& header = shard.header();
@@ -238,21 +291,24 @@ int decode(const TokenRange& range, Console& console) {
   }
   const auto tokenizer = data::open_tokenizer(fs::path(range.shard).parent_path(), header.tokenizer);
   constexpr std::uint64_t max_part = std::uint64_t{1} << 20;
-  std::string text;
+  MarkedText text(*tokenizer, header.masks_targets && !console.json(),
+                  header.masks_targets && console.json());
   for (std::uint64_t done = 0; done < range.count;) {
-    std::vector<std::int32_t> tokens(std::min(range.count - done, max_part));
-    shard.read(range.offset + done, tokens);
-    const std::vector<std::uint32_t> ids(tokens.begin(), tokens.end());
-    text += tokenizer->decode(ids);
-    done += tokens.size();
-    if (console.json()) continue;
-    console.out(text);
-    text.clear();
+    std::vector<std::int32_t> labels(std::min(range.count - done, max_part));
+    shard.read_labels(range.offset + done, labels);
+    text.append(labels);
+    done += labels.size();
+    if (!console.json()) console.out(text.take());
   }
-  if (console.json()) {
-    console.out(
-        compact({{"shard", range.shard}, {"offset", range.offset}, {"count", range.count}, {"text", text}}));
+  text.finish();
+  if (!console.json()) {
+    console.out(text.take());
+    return 0;
   }
+  Json json = {
+      {"shard", range.shard}, {"offset", range.offset}, {"count", range.count}, {"text", text.take()}};
+  if (header.masks_targets) json["parts"] = text.parts();
+  console.out(compact(json));
   return 0;
 }
 

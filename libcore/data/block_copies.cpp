@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/digest.hpp"
+
 namespace dt::data {
 
 namespace {
@@ -23,8 +25,9 @@ void read(const std::vector<TokenRun>& runs, std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-BlockCopies::BlockCopies(int num_threads)
+BlockCopies::BlockCopies(int num_threads, bool masks_targets)
     : max_in_flight_(num_threads == 1 ? 1 : static_cast<std::size_t>(std::min(num_threads + 1, max_blocks))),
+      tally_(masks_targets),
       pool_(num_threads - 1) {}
 
 void BlockCopies::submit(Hdf5Writer& shard, std::uint64_t offset, std::vector<TokenRun> runs) {
@@ -58,7 +61,7 @@ void BlockCopies::finish_first() {
   runs_in_flight_ -= in_flight_.front().runs;
   in_flight_.pop_front();
   digests_.push_back(block.digest);
-  digester_.update(block.bytes);
+  tally_.update(block.bytes);
   spare_buffers_.push_back(std::move(block.bytes));
 }
 

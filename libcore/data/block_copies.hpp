@@ -7,10 +7,10 @@
 #include <future>
 #include <vector>
 
-#include "base/digest.hpp"
 #include "base/hdf5_file.hpp"
 #include "data/task_pool.hpp"
 #include "data/token_run.hpp"
+#include "data/token_tally.hpp"
 
 namespace dt::data {
 
@@ -18,15 +18,15 @@ namespace dt::data {
 /// each has a run. Errors of all calls: environment.
 class BlockCopies {
  public:
-  /// Of which the caller's is one.
-  explicit BlockCopies(int num_threads);
+  /// The caller's thread is one of `num_threads`.
+  BlockCopies(int num_threads, bool masks_targets);
   /// What the runs hold goes to `offset` of the shard's tokens, in the background. The shard stays until
   /// finish() or the end of this object.
   void submit(Hdf5Writer& shard, std::uint64_t offset, std::vector<TokenRun> runs);
   /// Waits for all; the digests of the blocks since the last call, in the order of submission.
   std::vector<std::uint64_t> finish();
   /// Has been given the tokens of all blocks that finish() waited for.
-  Digester& digester() { return digester_; }
+  TokenTally& tally() { return tally_; }
 
  private:
   struct Copied {
@@ -46,7 +46,7 @@ class BlockCopies {
   std::size_t runs_in_flight_ = 0;
   std::vector<std::vector<std::byte>> spare_buffers_;
   std::vector<std::uint64_t> digests_;
-  Digester digester_;
+  TokenTally tally_;
   TaskPool<Copied> pool_;  // ends first
 };
 

@@ -36,6 +36,7 @@ Json to_object(const DatasetFile& dataset) {
     const SplitEntry& entry = dataset.split(split);
     object["splits"][split_name(split)] = {
         {"tokens", entry.tokens}, {"documents", entry.documents}, {"digest", to_hex(entry.digest)}};
+    if (entry.targets) object["splits"][split_name(split)]["targets"] = *entry.targets;
   }
   object["shards"] = Json::array();
   for (const ShardEntry& shard : dataset.shards) {
@@ -76,6 +77,8 @@ void check_sums(const DatasetFile& dataset) {
     if (tokens != entry.tokens || documents != entry.documents) {
       throw input_error("its shards do not add up to the {} split", split_name(split));
     }
+    if (entry.targets.value_or(0) > entry.tokens)
+      throw input_error("the {} split has more targets than tokens", split_name(split));
   }
 }
 
@@ -87,6 +90,7 @@ DatasetFile from_object(const Json& object) {
   for (const Split split : all_splits) {
     const Json& entry = object.at("splits").at(split_name(split));
     dataset.split(split) = {entry.at("tokens"), entry.at("documents"), digest_of(entry)};
+    if (entry.contains("targets")) dataset.split(split).targets = entry.at("targets");
   }
   for (const Json& shard : object.at("shards")) dataset.shards.push_back(shard_of(shard));
   dataset.made = object.at("made").dump();
@@ -113,6 +117,11 @@ std::uint64_t DatasetFile::tokens() const {
 
 std::uint64_t DatasetFile::documents() const {
   return splits[0].documents + splits[1].documents;
+}
+
+std::optional<std::uint64_t> DatasetFile::targets() const {
+  if (!splits[0].targets || !splits[1].targets) return std::nullopt;
+  return *splits[0].targets + *splits[1].targets;
 }
 
 std::uint64_t DatasetFile::content_digest() const {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct SplitEntry {
   std::uint64_t tokens = 0;
   std::uint64_t documents = 0;
   std::uint64_t digest = 0;  // of its tokens in order, as the shards store them
+  /// Tokens that models learn to predict; nothing where all are, and in what older versions made.
+  std::optional<std::uint64_t> targets = {};
 };
 
 struct DatasetFile {
@@ -40,6 +43,8 @@ struct DatasetFile {
   SplitEntry& split(Split which) { return splits[static_cast<std::size_t>(which)]; }
   std::uint64_t tokens() const;
   std::uint64_t documents() const;
+  /// The sum over splits; nothing where they do not say.
+  std::optional<std::uint64_t> targets() const;
   /// Identifies the data: equal for the same tokens in the same order, however they are cut into shards.
   std::uint64_t content_digest() const;
 };

@@ -38,7 +38,7 @@ bool is_intact(const Shard& shard) {
 
 std::optional<std::uint64_t> take_finished_shard(const fs::path& path, const ShardPlan& plan,
                                                  const TokenizerInfo& tokenizer, TokenStorage storage,
-                                                 Digester& all) {
+                                                 TokenTally& all) {
   const auto shard = open_shard(path);
   if (!shard || !is_as_planned(shard->header(), plan, tokenizer, storage) || !is_intact(*shard))
     return std::nullopt;

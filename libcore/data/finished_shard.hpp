@@ -11,6 +11,6 @@ namespace dt::data {
 /// to `all`. The digest of its block digests; nothing where it must be written anew.
 std::optional<std::uint64_t> take_finished_shard(const fs::path& path, const ShardPlan& plan,
                                                  const TokenizerInfo& tokenizer, TokenStorage storage,
-                                                 Digester& all);
+                                                 TokenTally& all);
 
 }  // namespace dt::data

@@ -129,7 +129,7 @@ ShardSeries::ShardSeries(fs::path folder, std::vector<ShardPlan> plans, Tokenize
       plans_(std::move(plans)),
       tokenizer_(std::move(tokenizer)),
       storage_(storage),
-      copies_(num_threads) {
+      copies_(num_threads, storage.masks_targets) {
   for (const ShardPlan& plan : plans_) room_ += plan.tokens * dtype_bytes(storage.dtype);
 }
 
@@ -140,7 +140,7 @@ void ShardSeries::open_next_if_full() {
   const ShardPlan& plan = plans_[entries_.size()];
   const std::string name = fmt::format("{}-{:05}.h5", split_name(plan.split), entries_.size());
   entries_.push_back({name, plan.split, plan.tokens, plan.documents, 0, 0});
-  const auto finished = take_finished_shard(folder_ / name, plan, tokenizer_, storage_, copies_.digester());
+  const auto finished = take_finished_shard(folder_ / name, plan, tokenizer_, storage_, copies_.tally());
   if (finished) {
     entries_.back().digest = *finished;
     finished_room_ = plan.tokens * dtype_bytes(storage_.dtype);
@@ -185,7 +185,8 @@ void ShardSeries::finish(Split split, DatasetFile& dataset) {
   close_current();
   DT_CHECK(entries_.size() == plans_.size(), "{} shards of {} planned", entries_.size(), plans_.size());
   SplitEntry& sum = dataset.split(split);
-  sum.digest = copies_.digester().value();
+  sum.digest = copies_.tally().digest();
+  sum.targets = copies_.tally().targets();
   for (const ShardEntry& entry : entries_) {
     sum.tokens += entry.tokens;
     sum.documents += entry.documents;

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "data/dataset_file.hpp"
 #include "data/shard.hpp"
+#include "data/token_tally.hpp"
 
 namespace dt::data {
 
@@ -29,9 +30,13 @@ class Verification {
     for (const ShardEntry& entry : dataset_.shards) check_shard(entry);
     for (const Split split : all_splits) {
       const std::size_t i = static_cast<std::size_t>(split);
-      if (is_complete_ && digests_[i].value() != dataset_.splits[i].digest) {
+      if (is_complete_ && tallies_[i].digest() != dataset_.splits[i].digest) {
         add(dataset_file_name,
             fmt::format("the digest of the {} split is not that of its tokens", split_name(split)));
+      }
+      if (is_complete_ && tallies_[i].targets() != dataset_.splits[i].targets) {
+        add(dataset_file_name, fmt::format("the {} split has {} targets, not {}", split_name(split),
+                                           *tallies_[i].targets(), *dataset_.splits[i].targets));
       }
     }
     return std::move(problems_);
@@ -83,7 +88,7 @@ class Verification {
         add(file, fmt::format("token {} is outside the vocabulary of {}", token,
                               dataset_.tokenizer.vocabulary_size));
       }
-      digests_[static_cast<std::size_t>(shard.header().split)].update(shard.block(i));
+      tallies_[static_cast<std::size_t>(shard.header().split)].update(shard.block(i));
       done_bytes_ += shard.block(i).size();
       progress_(done_bytes_, total_bytes_);
     }
@@ -96,7 +101,8 @@ class Verification {
   std::uint64_t done_bytes_ = 0;
   Problems problems_;
   bool is_complete_ = true;  // all tokens were read: the digests of the splits mean something
-  std::array<Digester, all_splits.size()> digests_;
+  std::array<TokenTally, all_splits.size()> tallies_ = {TokenTally(dataset_.splits[0].targets.has_value()),
+                                                        TokenTally(dataset_.splits[1].targets.has_value())};
 };
 
 }  // namespace

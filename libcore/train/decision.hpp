@@ -30,11 +30,11 @@ struct StepReport {
 
 /// What every rank then does.
 struct Decision {
-  double loss = 0;  // Σ nll ÷ the step's targets
+  double loss = 0;           // Σ nll ÷ the step's targets
+  std::int64_t targets = 0;  // of the step, on all ranks; without any its loss proves nothing
   double grad_norm = 0;
   double grad_scale = 1;    // clipping, and the loss scale taken off
   bool finite = true;       // loss and norm; otherwise the optimizer must not run
-  bool has_loss = true;     // false: no token of the step is a target, so its loss proves nothing
   bool skip = false;        // gradients are not finite, but may be at a lower loss scale
   bool stop = false;        // save and stop after this step
   int stop_signal = 0;      // that asked for it, or 0

@@ -51,6 +51,7 @@ void Reporter::train(const TrainRecord& r) {
             {"lr", r.lr},
             {"grad_norm", r.grad_norm},
             {"tokens", r.tokens},
+            {"targets", r.targets},
             {"step_s", r.step_s},
             {"tokens_per_s", r.tokens_per_s},
             {"mfu", r.mfu},

@@ -27,6 +27,7 @@ struct TrainRecord {
   double lr = 0;
   double grad_norm = 0;
   std::uint64_t tokens = 0;  // seen since the run's beginning
+  std::int64_t targets = 0;  // of the step: those of its tokens whose prediction makes the loss
   double step_s = 0;
   double tokens_per_s = 0;
   double mfu = 0;

@@ -148,7 +148,7 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
     check_same_data(step_report);
     if (targets_vary_) next_targets_ = step_report.next_targets;
     decision = decide(step_report, targets, plan_.clip_norm, loss_scale_.value);
-    decision.has_loss = num_targets > 0;
+    decision.targets = num_targets;
     adjust_loss_scale(decision);
   };
   hooks.step = [&] {

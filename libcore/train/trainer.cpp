@@ -101,7 +101,7 @@ int Trainer::run() {
                      describe_not_finite(state_.step + 1, decision, stepper_.not_finite()));
     }
     if (!decision.finite && !decision.skip) refuse_gradients(decision);
-    if (decision.finite && decision.has_loss) tell_proven(state_.step - 1);
+    if (decision.finite && decision.targets > 0) tell_proven(state_.step - 1);
     if (const auto saved = saver_.advance(decision.save)) announce(*saved);
     if (decision.stop) return save_and_stop(decision.stop_signal);
     const bool is_due = settings_.save_every > 0 && state_.step % settings_.save_every == 0;
@@ -137,6 +137,10 @@ Decision Trainer::train_step() {
     ranks_.console.info(
         "step {}: gradients are not finite at the loss scale {}: no update; the scale is now {}", state_.step,
         scale_before, stepper_.loss_scale().value);
+  }
+  if (decision.targets == 0) {
+    ranks_.console.info("step {}: none of its tokens is a target (--loss-on): its loss and gradients are 0",
+                        state_.step);
   }
   log_step(decision, times);
   return decision;
@@ -247,6 +251,7 @@ void Trainer::log_step(const Decision& decision, const StepTimes& times) {
          .lr = plan_.schedule.at(state_.step),
          .grad_norm = decision.grad_norm,
          .tokens = state_.tokens_consumed,
+         .targets = decision.targets,
          .step_s = mean_step_s,
          .tokens_per_s = tokens_per_s,
          .mfu = plan_.flops_per_token() * tokens_per_s / peak_flops_,

@@ -153,13 +153,13 @@ TEST_CASE("folders are walked in the order of their names, each once, without hi
   std::filesystem::create_symlink("a", folder / "link");
   mkfifo((folder / "fifo").c_str(), 0600);
 
-  InputWalk walk({folder.path(), folder / "a", folder / "linked"});
+  InputWalk walk({folder.path(), folder / "a"});
   std::vector<std::string> names;
   while (const auto input = walk.next()) {
     names.push_back(input->path.lexically_relative(folder.path()).string());
     CHECK(input->bytes == std::filesystem::file_size(input->path));
   }
-  CHECK(names == Strings{"a", "b", "link", "linked/e", "sub/deep/w", "sub/y.jsonl", "sub/z", "a", "linked/e"});
+  CHECK(names == Strings{"a", "b", "link", "linked/e", "sub/deep/w", "sub/y.jsonl", "sub/z", "a"});
 }
 
 TEST_CASE("a missing input is named") {

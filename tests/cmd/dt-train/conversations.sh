@@ -20,11 +20,15 @@ text_of() { dt-shard-data --decode "$1/train-00000.h5:0:$(json_value "$1.json" t
 shards all --turn-format "$format"
 shards assistant --turn-format "$format" --loss-on assistant
 text_of assistant >text
-expect_equal "$(head -n 4 text)" "<|begin_of_text|>user
+expect_equal "$(head -n 5 text)" "<|begin_of_text|>user
 say document 1 <|end_of_text|>
 <|begin_of_text|>assistant
-document 1 says 1"
-text_of all | cmp - text || fail "marked tokens are others"
+⟦document 1 says 1
+<|end_of_text|>⟧<|begin_of_text|>user"
+sed 's/[⟦⟧]//g' text >unmarked
+text_of all | cmp - unmarked || fail "marked tokens are others"
+expect_exit 0 dt-shard-data --decode assistant/train-00000.h5:0:60 --json
+expect_match stdout '"text":"<.begin_of_text.>user.nsay .*"parts":\[\{"text":"<.begin_of_text.>user.*assistant.n","learned":false\},\{"text":"document 1 says 1.n<.end_of_text.>","learned":true\}'
 expect_exit 0 dt-shard-data --verify assistant
 # What the format writes out is one token; what a user writes is as many as its letters at most, and more than one.
 dt-shard-data --encode-only "${sharding[@]}" --turn-format "$format" chats.jsonl >ids
@@ -54,6 +58,13 @@ shards said_all --turn-format '{content}' --loss-on user,assistant
 shards said_by_user --turn-format '{content}' --loss-on user
 shards said_by_assistant --turn-format '{content}' --loss-on assistant
 expect_equal "$(evaluated said_all)" "$(evaluated said)"
+# The summaries count what is learned.
+expect_equal "$(json_value said_all.json targets)" "$(json_value said.json tokens)"
+expect_equal $(($(json_value said_by_user.json targets) + $(json_value said_by_assistant.json targets))) "$(json_value said.json tokens)"
+expect_equal "$(grep -c targets said.json)" 0
+expect_exit 0 dt-shard-data --show said_all
+expect_match stdout '^split .* learned$'
+expect_match stdout "^train .* $(dt-shard-data --show said_all --json | sed -nE 's/.*"train":.."tokens":([0-9]+),.*/\1/p' | sed -E ':a; s/([0-9])([0-9]{3})($|,)/\1,\2\3/; ta')$"
 echo "$(evaluated said) $(evaluated said_by_user) $(evaluated said_by_assistant)" >losses
 awk '{ sum = $3 * $4 + $5 * $6; off = ($1 * $2 - sum) / sum; exit !($2 == $4 + $6 && $4 > 0 && $6 > 0 && off < 1e-9 && off > -1e-9) }' losses ||
   fail "losses: $(cat losses)"
@@ -70,6 +81,8 @@ trained parts assistant 6
 trained through assistant 6
 expect_same_model parts through
 trained on_all all 6
+expect_equal "$(grep -c '"targets":256,' on_said_all/metrics.jsonl)" 4
+expect_equal "$(grep '"kind":"train"' through/metrics.jsonl | grep -c '"targets":256,')" 0
 ! cmp "$(merged through)" "$(merged on_all)" >/dev/null || fail "marks change nothing"
 
 # A validation loss of no tokens is none: refused before training, and where a run that has trained comes to it, absent.
@@ -90,6 +103,11 @@ for how in "--run unheard --steps 1" "--run unheard --steps 1 --comm threads=2" 
   expect_absent unheard/checkpoints
 done
 trained unheard silent 2
+# Steps without a target are told.
+expect_exit 0 dt-train "${options[@]}" --global-batch 1 --micro-batch 1 --data silent --run quiet --steps 60 --eval-batches 40
+step=$(sed -nE 's/.*"kind":"train","step":([0-9]+),"loss":0(\.0)?,.*"targets":0,.*/\1/p' quiet/metrics.jsonl | head -n 1)
+[[ -n $step ]] || fail "no step without targets"
+expect_match stderr "step $step: none of its tokens is a target"
 expect_match unheard/metrics.jsonl '"step":2,"val_loss":[0-9.]+,'
 expect_exit 0 dt-train "${options[@]}" --data silent --run unheard --steps 3 --eval-batches 1
 expect_match unheard/metrics.jsonl '"step":3,"val_loss":null,"val_tokens":0'
