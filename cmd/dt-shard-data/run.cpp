@@ -7,6 +7,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/path_text.hpp"
 #include "base/signals.hpp"
 #include "base/tasks.hpp"
 #include "base/text.hpp"
@@ -24,6 +25,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
+/// What a model wrote may end in the middle of a character.
 std::string compact(const Json& object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -97,7 +99,7 @@ void add_flaws(Json& summary, const data::Flaws& flaws) {
   if (flaws.invalid_sequences > 0) summary["invalid_sequences"] = flaws.invalid_sequences;
   if (flaws.bad_lines == 0) return;
   summary["bad_lines"] = flaws.bad_lines;
-  summary["first_bad_line"] = flaws.first_bad_line;
+  summary["first_bad_line"] = utf8_of(flaws.first_bad_line);
 }
 
 /// The exit code where a signal ended the work; `remains`: what is left of it.
@@ -219,7 +221,9 @@ int verify(const std::string& folder, Console& console) {
       });
   bar.reset();
   if (console.json()) {
-    console.out(compact({{"ok", problems.empty()}, {"problems", problems}}));
+    Json list = Json::array();
+    for (const std::string& problem : problems) list.push_back(utf8_of(problem));
+    console.out(compact({{"ok", problems.empty()}, {"problems", list}}));
   } else if (problems.empty()) {
     console.print("{} is whole\n", folder);
   } else {
@@ -305,8 +309,10 @@ int decode(const TokenRange& range, Console& console) {
     console.out(text.take());
     return 0;
   }
-  Json json = {
-      {"shard", range.shard}, {"offset", range.offset}, {"count", range.count}, {"text", text.take()}};
+  Json json = {{"shard", utf8_of(range.shard)},
+               {"offset", range.offset},
+               {"count", range.count},
+               {"text", text.take()}};
   if (header.masks_targets) json["parts"] = text.parts();
   console.out(compact(json));
   return 0;

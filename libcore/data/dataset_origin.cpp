@@ -3,27 +3,35 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/path_text.hpp"
+
 namespace dt::data {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+std::vector<std::string> utf8_of_each(const std::vector<std::string>& words) {
+  std::vector<std::string> texts;
+  for (const std::string& word : words) texts.push_back(utf8_of(word));
+  return texts;
+}
+
 Json options_of(const MakeOptions& options) {
   constexpr const char* formats[] = {"auto", "text", "jsonl", "npy", "bin", "megatron"};
   constexpr const char* invalid[] = {"fail", "replace", "skip"};
-  Json made = {{"tool", options.tool}, {"inputs", options.inputs}};
-  if (!options.input_list.empty()) made["input_list"] = options.input_list;
+  Json made = {{"tool", options.tool}, {"inputs", utf8_of_each(options.inputs)}};
+  if (!options.input_list.empty()) made["input_list"] = utf8_of(options.input_list);
   made["format"] = formats[static_cast<std::size_t>(options.read.format)];
   if (options.read.raw_type) made["token_type"] = *options.read.raw_type == TokenType::u16 ? "u16" : "u32";
-  made["text_key"] = options.lines.text_key;
-  made["document_separator"] = options.read.document_separator;
+  made["text_key"] = utf8_of(options.lines.text_key);
+  made["document_separator"] = utf8_of(options.read.document_separator);
   made["invalid"] = invalid[static_cast<std::size_t>(options.read.invalid)];
   made["skip_bad_lines"] = options.lines.skip_bad;
   if (const auto& turns = options.lines.turns) {
-    made["turn_format"] =
-        turns->name.empty() ? turns->before + "{content}" + turns->after : "chat-template " + turns->name;
-    made["loss_on"] = turns->loss_on;
+    made["turn_format"] = utf8_of(turns->name.empty() ? turns->before + "{content}" + turns->after
+                                                      : "chat-template " + turns->name);
+    made["loss_on"] = utf8_of_each(turns->loss_on);
   }
   made["shuffle"] = options.shuffle;
   made["seed"] = options.seed;
@@ -37,15 +45,10 @@ Json options_of(const MakeOptions& options) {
   return made;
 }
 
-/// A name need not be UTF-8, but JSON must be.
-std::string text_of(const Json& made) {
-  return made.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 }  // namespace
 
 std::string origin_of(const MakeOptions& options) {
-  return text_of(options_of(options));
+  return options_of(options).dump();
 }
 
 std::string origin_of(const MakeOptions& options, const Flaws& flaws, const LeftOut& left_out) {
@@ -56,7 +59,7 @@ std::string origin_of(const MakeOptions& options, const Flaws& flaws, const Left
   if (left_out.too_long > 0) made["too_long"] = left_out.too_long;
   if (left_out.duplicates > 0) made["duplicates"] = left_out.duplicates;
   if (options.train_vocabulary > 0) made["train_bpe"] = options.train_vocabulary;
-  return text_of(made);
+  return made.dump();
 }
 
 bool was_made_with(const std::string& made, const MakeOptions& options) {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/path_text.hpp"
 
 namespace dt::data {
 
@@ -25,20 +26,21 @@ std::string to_json(const RangeSummary& summary, const std::vector<SpoolSegment>
                      {"has_targets", summary.has_targets},
                      {"invalid_sequences", summary.flaws.invalid_sequences},
                      {"bad_lines", summary.flaws.bad_lines},
-                     {"first_bad_line", summary.flaws.first_bad_line},
+                     {"first_bad_line", utf8_of(summary.flaws.first_bad_line)},
                      {"too_short", summary.left_out.too_short},
                      {"too_long", summary.left_out.too_long},
                      {"learned_roles", summary.roles.learned},
                      {"other_roles", summary.roles.others},
                      {"segments", list}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump();
 }
 
 RangeSummary summary_of(const Json& json) {
   return {json.at("documents"),
           json.at("tokens"),
           json.at("has_targets"),
-          {json.at("invalid_sequences"), json.at("bad_lines"), json.at("first_bad_line")},
+          {json.at("invalid_sequences"), json.at("bad_lines"),
+           bytes_of(json.at("first_bad_line").get<std::string>())},
           {json.at("too_short"), json.at("too_long"), 0},
           {json.at("learned_roles"), json.at("other_roles")}};
 }

@@ -10,9 +10,9 @@
 using namespace dt;
 using namespace dt::data;
 using namespace std::string_literals;
+using Catch::Matchers::Contains;
 using dt_test::Folder;
 using dt_test::put;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -39,9 +39,10 @@ TEST_CASE("a file whose first line is an object with the text key is JSON lines,
   const std::string long_line = "{\"text\": \"" + std::string(3000000, 'x') + "\"}\n";
   for (const char* name : {"a", "a.json", "a.txt", "a.jsonl"}) {
     for (const std::string& content :
-         {line, line + "\n" + line, "\xEF\xBB\xBF" + line, "\n \r\n\t" + line + "\r\n", "\xEF\xBB\xBF\n\n" + line,
-          std::string(2000, '\n') + line, R"({"score": NaN, "text": "a"})"s, R"({"text": null})"s, long_line,
-          "{\"text\": \"\xFF\"}"s, R"({"url": ")"s + std::string(1000, 'u') + R"(", "text": "a"})"}) {
+         {line, line + "\n" + line, "\xEF\xBB\xBF" + line, "\n \r\n\t" + line + "\r\n",
+          "\xEF\xBB\xBF\n\n" + line, std::string(2000, '\n') + line, R"({"score": NaN, "text": "a"})"s,
+          R"({"text": null})"s, long_line, "{\"text\": \"\xFF\"}"s,
+          R"({"url": ")"s + std::string(1000, 'u') + R"(", "text": "a"})"}) {
       INFO(name << ": " << content.substr(0, 60));
       CHECK(kind_of(name, content) == "lines");
     }
@@ -61,14 +62,16 @@ TEST_CASE("other JSON is refused with what makes JSON lines of it, or says that 
                Contains("without the key \"text\": it has id, content") && Contains("--text-key"));
     CHECK_THAT(refusal(R"({"messages": []})"), Contains("--turn-format"));
     CHECK_THAT(refusal(R"({"text": "a)"), Contains("--format jsonl") && Contains("--format text"));
-    CHECK_THAT(refusal(R"({"a": ")" + std::string(2000000, 'x')), Contains("it has a") && Contains("--format text"));
+    CHECK_THAT(refusal(R"({"a": ")" + std::string(2000000, 'x')),
+               Contains("in its first MiB") && Contains("--format jsonl"));
   }
   CHECK_THAT(kind_of("a.json", "some text"), Contains("is named .json") && Contains("--format text"));
   CHECK_THAT(kind_of("a.json", "[1, 2]"), Contains("array"));
   CHECK_THAT(kind_of("a.json", "{}"), Contains("it has none"));
   CHECK(kind_of("a.json", " \n") == "text");
   CHECK(kind_of("a.json", "") == "text");
-  for (const char* text : {"", "{", "{}", "{a: 1}", "[1]", "[x]: see {\"text\"", "{% raw %}\n", "\"text\": 1", "{\"text\"} x"}) {
+  for (const char* text :
+       {"", "{", "{}", "{a: 1}", "[1]", "[x]: see {\"text\"", "{% raw %}\n", "\"text\": 1", "{\"text\"} x"}) {
     INFO(text);
     CHECK(kind_of("a.txt", text) == "text");
   }

@@ -140,7 +140,9 @@ void InputReader::read_stream(ByteSource& source, const std::string& name, const
   }
   if (content != Content::plain)
     throw table_error(content, name, &source == file_ && fs::is_regular_file(name));
-  if (options_.format == InputFormat::npy) throw input_error("{} is no file of NumPy's (.npy)", name);
+  if (options_.format == InputFormat::npy)
+    throw Error(ErrorKind::input, name + " is no file of NumPy's (.npy)",
+                "ids alone, such as a memmap, are read by --format bin");
   read_documents(peeked, name, is_json_lines(peeked, name, plain_name, options_));
 }
 

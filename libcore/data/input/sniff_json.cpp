@@ -100,6 +100,10 @@ bool is_json_lines(PeekedSource& source, const std::string& name, const std::str
         if (options.notes) options.notes->json_lines(name, options.text_key);
         return true;
       }
+      if (is_cut && (is_named_json || begins_object(text)))
+        throw doubtful(fmt::format("{} begins with a JSON object that has no key \"{}\" in its first MiB",
+                                   name, options.text_key),
+                       "say that it is JSON lines (--format jsonl)");
       if (is_named_json || begins_object(text)) throw no_key_error(name, line.keys, options);
     }
   }
