@@ -331,9 +331,13 @@ OptionTable& OptionTable::no_use_with(std::initializer_list<const char*> others,
 }
 
 OptionTable& OptionTable::needs(std::string what, std::function<bool()> holds) {
-  state_->last().rules.push_back([what = std::move(what), holds = std::move(holds)] {
-    return holds() ? std::string() : "needs " + what;
-  });
+  State& state = *state_;
+  state.last().rules.push_back(
+      [&state, name = state.last().name, what = std::move(what), holds = std::move(holds)] {
+        const OptionEntry* entry = state.find(name);
+        const bool is_turned_off = entry->given && !state.is_on(name);  // --no-NAME needs nothing
+        return is_turned_off || holds() ? std::string() : "needs " + what;
+      });
   return *this;
 }
 

@@ -30,6 +30,7 @@ std::string as_asked(const Settings& s, std::string text) {
   put("\\bsp=off", "--no-sequence-parallel");
   put("\\bschedule=", "pp-schedule=");  // --schedule is the learning rate's
   put("\\b([a-z-]+)=([0-9a-z-]+)", "--$1 $2");
+  put("without stage-units", "without --stage-units");
   return text;
 }
 
@@ -72,11 +73,12 @@ int parse_zero_group(const Settings& s, const Launch& launch, const model::Layou
   for (int n = 1; n <= ranks; ++n) {
     if (ranks % n == 0) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", n);
   }
+  const char* const node = data_ranks_of_node(launch, layout) > 0 ? "node, " : "";
   throw Error(ErrorKind::usage,
               fmt::format("{}: groups of equal size must make up the {} {}ranks",
                           named(s, "zero-group", s.zero_group), ranks,
                           s.ranks_per_model() > 1 ? "data-parallel " : ""),
-              fmt::format("allowed are all, node, {}", allowed));
+              fmt::format("allowed are all, {}{}", node, allowed));
 }
 
 void set_zero(const Settings& s, const Launch& launch, model::Layout& layout) {
@@ -86,12 +88,12 @@ void set_zero(const Settings& s, const Launch& launch, model::Layout& layout) {
   if (layout.zero > 0 && group < layout.data_ranks()) layout.zero_group = group;
 }
 
-/// "--tp 2 --pp 4"; what is 1 is left out, if anything is not.
-std::string ranks_text(std::int64_t tp, std::int64_t pp, std::int64_t cp) {
+/// "--tp 2 --pp 4": of the three, those that `asked` has more than 1 of.
+std::string ranks_text(const Settings& asked, const Settings& s) {
   std::string text;
-  if (tp > 1) text += fmt::format(" --tp {}", tp);
-  if (cp > 1) text += fmt::format(" --cp {}", cp);
-  if (pp > 1 || text.empty()) text += fmt::format(" --pp {}", pp);
+  if (asked.tp > 1) text += fmt::format(" --tp {}", s.tp);
+  if (asked.cp > 1) text += fmt::format(" --cp {}", s.cp);
+  if (asked.pp > 1) text += fmt::format(" --pp {}", s.pp);
   return text.substr(1);
 }
 
@@ -99,16 +101,6 @@ std::string ranks_text(std::int64_t tp, std::int64_t pp, std::int64_t cp) {
 template <class Counts>
 std::string named_units(const Settings& s, const Counts& counts) {
   return named(s, "stage-units", fmt::format("{}", fmt::join(counts, s.compare_layouts ? "+" : ",")));
-}
-
-/// The nearest that so many ranks can hold: of fewer stages first, then of fewer ranks that share a layer.
-std::string fewer_ranks(const Settings& s, std::int64_t num_ranks) {
-  if (s.tp * s.cp == 1) return fmt::format("--pp of at most {}", num_ranks);
-  std::int64_t tp = std::min(s.tp, num_ranks);
-  while (s.tp % tp != 0) --tp;
-  const std::int64_t cp = std::min(s.cp, num_ranks / tp);
-  const std::string text = ranks_text(tp, std::min(s.pp, num_ranks / tp / cp), cp);
-  return tp * cp == 1 && num_ranks / tp / cp == 1 ? fmt::format("--tp {}", tp) : text;
 }
 
 /// Error{usage}, beginning with what was asked for.
@@ -167,15 +159,163 @@ model::StageUnits lay_units(const Settings& s, const model::ModelSpec& spec, std
   return parallel::ranges_of(stages, parallel::schedule_of(layout, 1));
 }
 
+model::Layout lay_out(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
+                      const Launch& launch, bool suggests);
+
+/// Whether the ranks that there are would be laid out so.
+bool is_accepted(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
+                 const Launch& launch) {
+  if (launch.num_ranks < s.ranks_per_model()) return false;
+  try {
+    const Launch used = of_first(launch, ranks_used(s, launch.num_ranks));
+    lay_out(s, spec, sequence_length, used, /*suggests=*/false);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// What follows from a change: rows are not divided within one rank, and units that were given are of the
+/// stages that were. Returns these as changes of a layout's text.
+std::string adapt(Settings& s, const Settings& asked) {
+  std::string changes;
+  if (s.tp == 1 && asked.tp > 1 && s.sequence_parallel) {
+    s.sequence_parallel = false;
+    changes += ",sp=off";
+  }
+  if (s.pp * s.virtual_stages != asked.pp * asked.virtual_stages && !s.stage_units.empty()) {
+    s.stage_units.clear();
+    changes += " without stage-units";
+  }
+  return changes;
+}
+
+/// Makes a change of a layout's text, "tp=4,sp=off" or "a length of 32", in settings. Returns false for
+/// others.
+bool make_change(const std::string& text, Settings& s, std::int64_t& length) {
+  static const std::string of_length = "a length of ", at_most = "at most ";
+  if (text.starts_with(of_length)) {
+    length = parse_count(text.substr(of_length.size()));
+    return true;
+  }
+  for (const std::string& part : split(text.starts_with(at_most) ? text.substr(at_most.size()) : text, ',')) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos) return false;
+    const std::string key = part.substr(0, equals), value = part.substr(equals + 1);
+    if (key == "tp")
+      s.tp = parse_count(value);
+    else if (key == "cp")
+      s.cp = parse_count(value);
+    else if (key == "pp")
+      s.pp = parse_count(value);
+    else if (key == "virtual-stages")
+      s.virtual_stages = parse_count(value);
+    else if (key == "schedule")
+      s.pp_schedule = value;
+    else if (key == "sp")
+      s.sequence_parallel = value == "on";
+    else
+      return false;
+  }
+  return true;
+}
+
+/// Of "why; A, B or C would do" the alternatives that these ranks accept; where none is, one rank a model.
+std::string with_accepted(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
+                          const Launch& launch, const std::string& why) {
+  static const std::string end = " would do";
+  const std::size_t begin = why.rfind("; ");
+  if (!why.ends_with(end) || begin == std::string::npos) return why;
+  const std::string list = why.substr(begin + 2, why.size() - begin - 2 - end.size());
+  std::vector<std::string> accepted;
+  const auto offer = [&](const std::string& change) {
+    Settings other = s;
+    std::int64_t length = sequence_length;
+    if (!make_change(change, other, length)) return;
+    // Which ranks would then sit out is not known here, and groups of --zero-group depend on it.
+    const bool is_of_groups = s.zero > 0 && s.zero_group != "all";
+    if (is_of_groups && other.ranks_per_model() != s.ranks_per_model()) return;
+    const std::string changes = change + adapt(other, s);
+    if (is_accepted(other, spec, length, launch) && std::ranges::find(accepted, changes) == accepted.end())
+      accepted.push_back(changes);
+  };
+  for (const std::string& change : split(std::regex_replace(list, std::regex(", | or "), ";"), ';'))
+    offer(change);
+  if (accepted.empty()) offer("pp=1,schedule=1f1b,virtual-stages=1,cp=1,tp=1");
+  if (accepted.empty()) return why.substr(0, begin);
+  const std::string last = accepted.back();
+  accepted.pop_back();
+  return fmt::format("{}; {}{}{}{}", why.substr(0, begin), fmt::join(accepted, ", "),
+                     accepted.empty() ? "" : " or ", last, end);
+}
+
+model::Layout lay_out(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
+                      const Launch& launch, bool suggests) {
+  DT_CHECK(ranks_used(s, launch.num_ranks) == launch.num_ranks, "{} ranks do not make up models of {}",
+           launch.num_ranks, s.ranks_per_model());
+  model::Layout layout{.pp = static_cast<int>(s.pp), .tp = static_cast<int>(s.tp)};
+  layout.cp = static_cast<int>(s.cp);
+  layout.dp = static_cast<int>(launch.num_ranks / s.ranks_per_model());
+  layout.sequence_parallel = s.sequence_parallel && s.tp > 1;
+  layout.schedule = model::parse_pipeline_schedule(s.pp_schedule).value();
+  layout.virtual_stages = static_cast<int>(s.virtual_stages);
+  for (const std::string& why : {parallel::why_impossible(layout, spec),
+                                 parallel::why_sequence_impossible(layout, spec, sequence_length)}) {
+    if (!why.empty())
+      throw usage_error("{}",
+                        as_asked(s, suggests ? with_accepted(s, spec, sequence_length, launch, why) : why));
+  }
+  try {
+    layout.stages = lay_units(s, spec, sequence_length, layout);
+  } catch (const Error& error) {
+    Settings by_cost = s;
+    by_cost.stage_units.clear();
+    if (suggests && !is_accepted(by_cost, spec, sequence_length, launch))
+      throw Error(ErrorKind::usage, error.what());
+    throw;
+  }
+  set_zero(s, launch, layout);
+  return layout;
+}
+
+/// The nearest that so many ranks can hold: of fewer stages first, then of fewer ranks that divide sequences,
+/// then that share a layer. "" where the model is not known, or nothing is accepted.
+std::string fewer_ranks(const Settings& asked, std::int64_t num_ranks) {
+  if (!asked.model) return "";
+  try {
+    const model::ModelSpec spec = model::load_model_spec(*asked.model);
+    const std::int64_t length = asked.sequence_length.value_or(spec.max_positions);
+    const Launch launch{.num_ranks = static_cast<int>(num_ranks),
+                        .ranks_per_node = 0};  // so that no group of --zero-group node is
+    Settings s = asked;
+    for (s.tp = std::min(asked.tp, num_ranks); s.tp > 0; --s.tp) {
+      if (asked.tp % s.tp != 0) continue;
+      for (s.cp = std::min(asked.cp, num_ranks / s.tp); s.cp > 0; --s.cp) {
+        for (s.pp = std::min(asked.pp, num_ranks / s.tp / s.cp); s.pp > 0; --s.pp) {
+          Settings other = s;
+          const std::string changes = adapt(other, asked);
+          if (is_accepted(other, spec, length, launch))
+            return ranks_text(asked, other) +
+                   as_asked(asked, std::regex_replace(changes, std::regex(","), " "));
+        }
+      }
+    }
+  } catch (const Error&) {  // of the model, which who loads it says
+  }
+  return "";
+}
+
 }  // namespace
 
 int ranks_used(const Settings& s, int num_ranks) {
   const std::int64_t each = s.ranks_per_model();
   if (num_ranks >= each) return static_cast<int>(num_ranks / each * each);
   const std::string there = num_ranks == 1 ? "is one" : fmt::format("are {}", num_ranks);
-  const std::string asked = ranks_text(s.tp, s.pp, s.cp) + (s.tp * s.cp == 1 ? ": a pipeline" : ": a model");
-  throw Error(ErrorKind::usage, fmt::format("{} of {} ranks, and there {}", asked, each, there),
-              fmt::format("{} would do, or start {} ranks", fewer_ranks(s, num_ranks), each));
+  const std::string what = s.tp * s.cp == 1 ? "a pipeline" : "a model", fewer = fewer_ranks(s, num_ranks);
+  throw Error(ErrorKind::usage,
+              fmt::format("{}: {} of {} ranks, and there {}", ranks_text(s, s), what, each, there),
+              fewer.empty() ? fmt::format("start {} ranks, or ask for fewer", each)
+                            : fmt::format("{} would do, or start {} ranks", fewer, each));
 }
 
 bool allows_zero_group(const Settings& s, const Launch& launch) {
@@ -192,21 +332,7 @@ bool allows_zero_group(const Settings& s, const Launch& launch) {
 
 model::Layout choose_layout(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
                             const Launch& launch) {
-  DT_CHECK(ranks_used(s, launch.num_ranks) == launch.num_ranks, "{} ranks do not make up models of {}",
-           launch.num_ranks, s.ranks_per_model());
-  model::Layout layout{.pp = static_cast<int>(s.pp), .tp = static_cast<int>(s.tp)};
-  layout.cp = static_cast<int>(s.cp);
-  layout.dp = static_cast<int>(launch.num_ranks / s.ranks_per_model());
-  layout.sequence_parallel = s.sequence_parallel && s.tp > 1;
-  layout.schedule = model::parse_pipeline_schedule(s.pp_schedule).value();
-  layout.virtual_stages = static_cast<int>(s.virtual_stages);
-  set_zero(s, launch, layout);
-  if (const std::string why = parallel::why_impossible(layout, spec); !why.empty())
-    throw usage_error("{}", as_asked(s, why));
-  if (const std::string why = parallel::why_sequence_impossible(layout, spec, sequence_length); !why.empty())
-    throw usage_error("{}", as_asked(s, why));
-  layout.stages = lay_units(s, spec, sequence_length, layout);
-  return layout;
+  return lay_out(s, spec, sequence_length, launch, /*suggests=*/true);
 }
 
 }  // namespace dt::plan

@@ -1,8 +1,11 @@
 #include "plan/choose_layout.hpp"
 
 #include <catch2/catch.hpp>
+#include <regex>
+#include <sstream>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "parallel/pipeline.hpp"
 #include "plan/lists.hpp"
 
@@ -48,7 +51,10 @@ TEST_CASE("as many ranks take part as make up whole pipelines") {
   CHECK(ranks_used(asked(2), 7) == 6);
   CHECK(ranks_used(asked(4), 7) == 4);
   CHECK_THROWS_WITH(ranks_used(asked(8), 7), Catch::Contains("--pp 8") && Catch::Contains("there are 7"));
-  CHECK_THAT(refusal(asked(8), 7), Catch::EndsWith("--pp of at most 7 would do, or start 8 ranks"));
+  CHECK_THAT(refusal(asked(8), 7), Catch::EndsWith("start 8 ranks, or ask for fewer"));
+  Settings known = asked(8);
+  known.model = "llama-tiny";  // of 4 units
+  CHECK_THAT(refusal(known, 7), Catch::EndsWith("--pp 4 would do, or start 8 ranks"));
   CHECK_THAT(refusal(asked(2), 1), Catch::Contains("there is one"));
 }
 
@@ -56,12 +62,16 @@ TEST_CASE("too few ranks for a model are told what they can hold") {
   const auto cut = [](std::int64_t tp, std::int64_t pp) {
     Settings s = asked(pp);
     s.tp = tp;
+    s.model = "gpt2-124m";  // of 12 heads
     return s;
   };
   CHECK(ranks_used(cut(2, 3), 13) == 12);
   CHECK_THAT(refusal(cut(8, 1), 7), Catch::EndsWith("--tp 4 would do, or start 8 ranks"));
   CHECK_THAT(refusal(cut(4, 4), 9), Catch::EndsWith("--tp 4 --pp 2 would do, or start 16 ranks"));
-  CHECK_THAT(refusal(cut(6, 2), 5), Catch::EndsWith("--tp 3 would do, or start 12 ranks"));
+  CHECK_THAT(refusal(cut(6, 2), 5), Catch::EndsWith("--tp 3 --pp 1 would do, or start 12 ranks"));
+  Settings rows = cut(2, 1);
+  rows.sequence_parallel = true;
+  CHECK_THAT(refusal(rows, 1), Catch::EndsWith("--tp 1 --no-sequence-parallel would do, or start 2 ranks"));
   CHECK_THAT(refusal(cut(2, 2), 1), Catch::StartsWith("--tp 2 --pp 2: a model of 4 ranks, and there is one"));
 }
 
@@ -218,4 +228,109 @@ TEST_CASE("a stage is told with its units, by name") {
   CHECK(stage(s, 0) == "stage 0 of 2: embedding to layers.0, layers.5 to head");
   CHECK(stage(s, 1) == "stage 1 of 2: layers.1, layers.2 to layers.4");
   CHECK(stage(asked(1), 0).empty());
+}
+
+namespace {
+
+/// Makes what a message suggests, "--tp 2 --no-sequence-parallel", in settings.
+void follow(const std::string& suggestion, Settings& s, std::int64_t& length) {
+  std::istringstream words(suggestion);
+  for (std::string word, value; words >> word;) {
+    if (word == "at" || word == "most") continue;
+    if (word == "--no-sequence-parallel") {
+      s.sequence_parallel = false;
+      continue;
+    }
+    if (word == "without") {
+      words >> word;
+      REQUIRE(word == "--stage-units");
+      s.stage_units.clear();
+      continue;
+    }
+    if (word == "a") words >> word >> word;  // "a length of 32"
+    words >> value;
+    if (word == "of")
+      length = std::stoll(value);
+    else if (word == "--tp")
+      s.tp = std::stoll(value);
+    else if (word == "--cp")
+      s.cp = std::stoll(value);
+    else if (word == "--pp")
+      s.pp = std::stoll(value);
+    else if (word == "--virtual-stages")
+      s.virtual_stages = std::stoll(value);
+    else if (word == "--pp-schedule")
+      s.pp_schedule = value;
+    else if (word == "--zero-group")
+      s.zero_group = value;
+    else if (word == "--stage-units")
+      s.stage_units = split(value, ',');
+    else
+      FAIL("a suggestion that cannot be followed: " << suggestion);
+  }
+}
+
+/// What a message suggests, in its order.
+std::vector<std::string> suggestions(const std::string& message) {
+  static const std::string allowed = "allowed are ";
+  const std::size_t list = message.find(allowed);
+  if (list != std::string::npos) {
+    std::vector<std::string> groups;
+    for (const std::string& group : split(message.substr(list + allowed.size()), ','))
+      groups.push_back("--zero-group " + std::string(trim(group)));
+    return groups;
+  }
+  const std::size_t end = message.rfind(" would do"), begin = message.rfind("; ", end);
+  if (end == std::string::npos || begin == std::string::npos) return {};
+  return split(std::regex_replace(message.substr(begin + 2, end - begin - 2), std::regex(", | or "), ";"),
+               ';');
+}
+
+}  // namespace
+
+TEST_CASE("what a refusal suggests is accepted by the same ranks") {
+  int refused = 0, followed = 0;
+  const auto lay = [](const Settings& s, std::int64_t length, int ranks, int per_node) {
+    const Launch launch{.num_ranks = ranks, .ranks_per_node = per_node};
+    choose_layout(s, model::load_model_spec(*s.model), length, of_first(launch, ranks_used(s, ranks)));
+    if (s.sequence_parallel && s.tp == 1) throw usage_error("--sequence-parallel needs --tp 2 or more");
+  };
+  for (const char* model : {"llama-tiny", "gpt2-124m"})
+    for (const int ranks : {1, 6, 8})
+      for (const std::int64_t tp : {1, 2, 3, 5, 8})
+        for (const std::int64_t cp : {1, 3, 4})
+          for (const std::int64_t pp : {1, 2, 5})
+            for (const auto& [schedule, virtual_stages] : {std::pair{"1f1b", 1},
+                                                           {"1f1b", 2},
+                                                           {"interleaved", 1},
+                                                           {"interleaved", 3},
+                                                           {"zero-bubble", 3}})
+              for (const char* group : {"all", "node", "7"})
+                for (const std::int64_t length : {36, 64}) {
+                  Settings s = asked(pp, schedule, virtual_stages);
+                  s.model = model, s.tp = tp, s.cp = cp;
+                  s.sequence_length = length;
+                  s.sequence_parallel = tp > 1;
+                  s.zero = 1, s.zero_group = group;
+                  if (pp == 2 && virtual_stages == 1) s.stage_units = {"1", "3"};
+                  std::string message;
+                  try {
+                    lay(s, length, ranks, 4);
+                    continue;
+                  } catch (const Error& error) {
+                    message = error.message();
+                  }
+                  ++refused;
+                  for (const std::string& suggestion : suggestions(message)) {
+                    CAPTURE(model, ranks, message, suggestion);
+                    Settings other = s;
+                    std::int64_t other_length = length;
+                    follow(suggestion, other, other_length);
+                    other.sequence_length = other_length;
+                    CHECK_NOTHROW(lay(other, other_length, ranks, 4));
+                    ++followed;
+                  }
+                }
+  CHECK(refused > 1000);
+  CHECK(followed > 1000);
 }

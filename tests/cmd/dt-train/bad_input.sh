@@ -74,7 +74,7 @@ pipeline() { # RANKS OPTIONS REGEX: of 4 units, embedding, two blocks, head
   expect_match stderr "$3"
 }
 pipeline 5 "--pp 5" '--pp 5 for 4 units .*at most --pp 4 would do'
-pipeline 2 "--pp 3" '--pp 3: a pipeline of 3 ranks, and there are 2; --pp of at most 2 would do, or start 3 ranks'
+pipeline 2 "--pp 3" '--pp 3: a pipeline of 3 ranks, and there are 2; --pp 2 would do, or start 3 ranks'
 pipeline 2 "--pp 2 --virtual-stages 2" '--pp-schedule 1f1b with --virtual-stages 2: 1f1b gives each rank 1 stage; --pp-schedule interleaved or --virtual-stages 1 would do'
 pipeline 2 "--pp 2 --pp-schedule interleaved" 'virtual-stages 2 or --pp-schedule 1f1b would do'
 pipeline 2 "--pp 2 --pp-schedule interleaved --virtual-stages 3" '4 units .*; --pp 1 or --virtual-stages 2 would do'
@@ -100,18 +100,18 @@ cut() { # RANKS MODEL OPTIONS REGEX
   expect_match stderr "$4"
 }
 divide='it must divide the former, and divide the latter or be a multiple of them'
-cut 5 six.json "--tp 5" "--tp 5 for 12 query heads over 6 key-value heads: $divide; --tp 3 or --tp 6 would do\$"
-cut 4 six.json "--tp 4" "12 query heads over 6 key-value heads: $divide; --tp 3 or --tp 6 would do\$"
-cut 2 three.json "--tp 2" "12 query heads over 3 key-value heads: $divide; --tp 1 or --tp 3 would do\$"
+cut 5 six.json "--tp 5" "--tp 5 for 12 query heads over 6 key-value heads: $divide; --tp 3 would do\$"
+cut 4 six.json "--tp 4" "12 query heads over 6 key-value heads: $divide; --tp 3 would do\$"
+cut 2 three.json "--tp 2" "12 query heads over 3 key-value heads: $divide; --tp 1 would do\$"
 cut 24 six.json "--tp 24 --dry-run" "$divide; --tp 12 would do\$"
-cut 16 three.json "--tp 8 --sequence-parallel --pp 2" "--tp 8 .*; --tp 6 or --tp 12 would do\$"
+cut 16 three.json "--tp 8 --sequence-parallel --pp 2" "--tp 8 .*; --pp 1 --pp-schedule 1f1b --virtual-stages 1 --cp 1 --tp 1 --no-sequence-parallel would do\$"
 cut 3 narrow.json "--tp 3" '--tp 3 for an MLP of 2 features and a vocabulary of 257: each has one of both at least; --tp 2 would do$'
 cut 2 six.json "--tp 2 --sequence-parallel --sequence-length 33" \
-  '--sequence-parallel with --tp 2 for sequences of 33: it must divide them; --tp 1, a length of 32, a length of 34 or --no-sequence-parallel would do$'
+  '--sequence-parallel with --tp 2 for sequences of 33: it must divide them; --tp 1 --no-sequence-parallel, a length of 32, a length of 34 or --no-sequence-parallel would do$'
 cut 6 six.json "--tp 6 --sequence-parallel --sequence-length 64" 'for sequences of 64: it must divide them; --tp 2, a length of 60 or --no-sequence-parallel would do$'
 cut 1 six.json "--tp 2" '--tp 2: a model of 2 ranks, and there is one; --tp 1 would do, or start 2 ranks$'
 cut 5 six.json "--tp 6" '--tp 6: a model of 6 ranks, and there are 5; --tp 3 would do, or start 6 ranks$'
-cut 3 six.json "--tp 2 --pp 2" '--tp 2 --pp 2: a model of 4 ranks, and there are 3; --tp 2 would do, or start 4 ranks$'
+cut 3 six.json "--tp 2 --pp 2" '--tp 2 --pp 2: a model of 4 ranks, and there are 3; --tp 2 --pp 1 would do, or start 4 ranks$'
 cut 7 six.json "--tp 2 --pp 4" '--tp 2 --pp 4: a model of 8 ranks, and there are 7; --tp 2 --pp 3 would do, or start 8 ranks$'
 cut 4 six.json "--tp 2 --zero 1 --zero-group 4" 'must make up the 2 data-parallel ranks; allowed are all, node, 1, 2$'
 cut 4 six.json "--cp 4 --sequence-length 36" '--cp 4 for sequences of 36: each rank has two of 8 equal chunks; --cp 3, a length of 32 or a length of 40 would do$'
@@ -119,7 +119,7 @@ cut 12 six.json "--cp 4 --tp 3 --sequence-parallel --sequence-length 31" \
   '--cp 4 for sequences of 31: each rank has two of 8 equal chunks; a length of 24 or a length of 48 would do$'
 cut 6 six.json "--cp 2 --tp 3 --sequence-parallel --sequence-length 32" \
   'with --tp 3 for sequences of 32, of which --cp 2 leaves 16: .*; --tp 2, a length of 24, a length of 36 or --no-sequence-parallel would do$'
-cut 3 six.json "--cp 4" '--cp 4: a model of 4 ranks, and there are 3; --cp 3 would do, or start 4 ranks$'
+cut 3 six.json "--cp 4" '--cp 4: a model of 4 ranks, and there are 3; --cp 2 would do, or start 4 ranks$'
 cut 2 six.json "--cp 0" "invalid value '0' for option '--cp'"
 cut 2 six.json "--sequence-parallel" '--sequence-parallel needs --tp 2 or more$'
 cut 2 six.json "--tp-overlap-chunks 2" '--tp-overlap-chunks needs --tp 2 or more$'

@@ -113,7 +113,7 @@ refused "dp=9" 'dp=9.: needs 9 ranks, there are 4; dp of at most 4 would do'
 refused "dp=2; dp=2,zero=4" 'zero is a number from 0 to 3'
 refused "dp=2,micro-batch=3" 'micro-batch=2 or micro-batch=4 would do'
 refused "dp=4,zero=1,zero-group=3" 'allowed are all, node, 1, 2, 4'
-refused "tp=3" "layout 'tp=3': tp=3 for 4 query heads over 2 key-value heads: .*; tp=2 or tp=4 would do\$"
+refused "tp=3" "layout 'tp=3': tp=3 for 4 query heads over 2 key-value heads: .*; tp=2 would do\$"
 refused "tp=8" 'needs 8 ranks, there are 4; pp × cp × tp of at most 4 would do, or start with 8 ranks'
 refused "tp=2,dp=3" 'needs 6 ranks, there are 4; dp of at most 2 would do, or start with 6 ranks'
 refused "tp=2,sp=maybe" 'sp=maybe; sp is on or off$'
