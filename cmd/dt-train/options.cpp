@@ -33,7 +33,7 @@ void add_what(OptionTable& t, Settings& s) {
       .add("data", &s.data, "DIR|MIX",
            "a folder that dt-shard-data wrote, or several with weights, such as web=0.7,code=0.3 (a folder "
            "x=1 "
-           "alone: x=1/) (required)")
+           "alone: x=1/) (required, but for plans)")
       .add("stage-dir", &s.stage_dir, "DIR",
            "storage of each node's own to which one of its ranks copies the data before it begins, and from "
            "which all read; what cannot be copied is read where it is; the others wait as long as that takes")
@@ -264,6 +264,8 @@ void add_evaluation(OptionTable& t, Settings& s) {
 }
 
 void add_proof(OptionTable& t, Settings& s) {
+  const std::string planning = "--dry-run or --show-schedule";
+  const auto is_planning = [&s] { return s.dry_run || s.show_schedule; };
   t.group("Proof")
       .add(
           "compare-layouts", &s.compare_layouts, "LIST",
@@ -280,18 +282,29 @@ void add_proof(OptionTable& t, Settings& s) {
       .no_use_with(evaluation)
       .add("svg", &s.svg, "FILE", "with --show-schedule: draw into a picture, too")
       .needs("--show-schedule", [&s] { return s.show_schedule; })
-      .add("rank-flops", &s.rank_flops, "X", "with --show-schedule: FLOP/s that a rank is taken to compute",
-           1)
-      .needs("--show-schedule, without --run", [&s] { return s.show_schedule && !s.run; })
+      .add("ranks", &s.ranks, "N",
+           "plan for so many ranks, of which none is there; nothing of this machine is asked, --device cuda "
+           "is a "
+           "GPU a rank",
+           1, max_stages)
+      .no_use_with({"comm"}, "it starts the ranks that there are")
+      .needs(planning, is_planning)
+      .add("ranks-per-node", &s.ranks_per_node, "M", "with --ranks: on each node; default: all on one", 1,
+           max_stages)
+      .needs("--ranks", [&s] { return s.ranks.has_value(); })
+      .add("rank-flops", &s.rank_flops, "X", "FLOP/s that a rank is taken to compute in plans", 1)
+      .needs("--dry-run, or --show-schedule without --run",
+             [&s] { return s.dry_run || (s.show_schedule && !s.run); })
       .add("link-bandwidth", &s.link_bandwidth, "X",
-           "with --show-schedule: bytes/s that a rank is taken to send to another (dt-allreduce-bench "
-           "measures it)",
+           "bytes/s that a rank is taken to send to another node in plans (dt-allreduce-bench measures it)",
            1)
-      .needs("--show-schedule", [&s] { return s.show_schedule; });
+      .needs(planning, is_planning)
+      .add("node-bandwidth", &s.node_bandwidth, "X", "the same within a node; default: --link-bandwidth", 1)
+      .needs(planning, is_planning);
 }
 
 void check(const Settings& s) {
-  if (s.data.empty())
+  if (s.data.empty() && !s.dry_run && !s.show_schedule)
     throw Error(ErrorKind::usage, "--data is missing", "give a folder that dt-shard-data wrote");
   if (s.stage_dir && s.stage_dir->empty())
     throw Error(ErrorKind::usage, "--stage-dir names no folder", "give one on storage of each node's own");
@@ -299,6 +312,12 @@ void check(const Settings& s) {
     throw Error(ErrorKind::usage, "--run '' names no folder", "name the run's folder");
   if (s.resume.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");
   if (s.profile) plan::parse_step_range("--profile", *s.profile);
+  if (s.ranks && s.ranks_per_node && *s.ranks % *s.ranks_per_node != 0)
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("--ranks {} do not fill nodes of --ranks-per-node {}", *s.ranks, *s.ranks_per_node),
+        fmt::format("give --ranks {}, whole nodes",
+                    (*s.ranks + *s.ranks_per_node - 1) / *s.ranks_per_node * *s.ranks_per_node));
   if (s.eval_only) return;
   const bool needs_no_run = s.dry_run || s.show_schedule || s.compare_layouts;
   if (int(s.dry_run) + int(s.show_schedule) + int(s.compare_layouts.has_value()) > 1)
@@ -339,7 +358,10 @@ OptionTable make_options(Settings& settings) {
                 "trains; the same command again goes on where it stopped");
   table.example("dt-train --run runs/a", "goes on with a run: options that are left out are the run's");
   table.example("dt-train --model llama-1b --data shards --run runs/b --steps 1000 --dry-run",
-                "checks everything and estimates memory");
+                "checks everything and estimates memory, time and disk");
+  table.example(
+      "dt-train --model llama-8b --steps 1000 --tp 8 --ranks 64 --ranks-per-node 8 --device cuda --dry-run",
+      "plans for 8 nodes of 8 GPUs, without them and without data");
   table.example("srun --mpi=pmix dt-train --model gpt2-124m --data shards --run runs/c --steps 1000",
                 "one rank a task, each with its share of every batch (see jobs/train.sbatch)");
   table.example(

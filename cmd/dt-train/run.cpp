@@ -8,6 +8,7 @@
 #include "comm/exchange.hpp"
 #include "comm/host_order.hpp"
 #include "comm/mpi/run_ranks.hpp"
+#include "comm/mpi/world.hpp"
 #include "plan/launch.hpp"
 #include "plan/precision.hpp"
 #include "prove/compare_layouts.hpp"
@@ -30,6 +31,22 @@ void check_values(const Settings& s, const OptionTable& options) {
     throw usage_error("--eval-only takes --init-from or --resume, not both");
 }
 
+/// Error{usage}: what is started as ranks plans for these.
+void refuse_ranks_on_paper(const Settings& s, const comm::Ranks& ranks) {
+  if (!s.ranks || !comm::mpi::is_launched()) return;
+  throw Error(ErrorKind::usage,
+              fmt::format("--ranks {} plans without ranks, and a launcher has started {}", *s.ranks,
+                          ranks.world.size()),
+              "leave --ranks out to plan for those, or start dt-train without a launcher");
+}
+
+plan::Launch launch_to_inherit_for(const Settings& s, const comm::Ranks& ranks) {
+  const int num_ranks = ranks.world.size();
+  if (!s.ranks) return plan::find_launch(ranks.world, num_ranks);
+  return {.num_ranks = static_cast<int>(*s.ranks),
+          .ranks_per_node = static_cast<int>(s.ranks_per_node.value_or(*s.ranks))};
+}
+
 }  // namespace
 
 int run(const plan::Settings& settings, OptionTable& options, Console& console) {
@@ -39,7 +56,8 @@ int run(const plan::Settings& settings, OptionTable& options, Console& console) 
     console.info("{}: {}{}", signal_name(signal), what, signal == SIGINT ? "; again to end at once" : "");
   });
   const auto work = [&](const comm::Ranks& ranks) {
-    train::inherit_options(settings, options, plan::find_launch(ranks.world, ranks.world.size()), ranks);
+    comm::together(ranks.world, [&] { refuse_ranks_on_paper(settings, ranks); });
+    train::inherit_options(settings, options, launch_to_inherit_for(settings, ranks), ranks);
     comm::together(ranks.world, [&] {
       if (ranks.are_processes || ranks.is_first()) options.check_all();
       check_values(settings, options);

@@ -99,6 +99,23 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
   return launch;
 }
 
+Launch launch_on_paper(const Settings& settings, int num_ranks) {
+  const bool is_cuda = settings.device == "cuda";
+  is_cuda ? check_options_of_gpus(settings) : check_options_of_cpus(settings);
+  if (settings.reduce_order == "free" && !is_cuda)
+    throw Error(ErrorKind::usage, "--reduce-order free is NCCL's, through which CPUs do not talk",
+                "give --reduce-order tree, or --device cuda");
+  Launch all{.num_ranks = static_cast<int>(*settings.ranks),
+             .ranks_per_node = static_cast<int>(settings.ranks_per_node.value_or(*settings.ranks))};
+  if (is_cuda) {
+    all.device = Device::gpu(0);
+    all.gpu.name = "on paper";
+    all.streams = "NCCL";
+    all.gpus_per_node = all.ranks_per_node;
+  }
+  return of_first(all, num_ranks);
+}
+
 std::string difference_of_software(const std::vector<std::string>& of_ranks,
                                    const std::vector<comm::SeenGpus>& seen) {
   for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {

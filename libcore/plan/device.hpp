@@ -20,6 +20,10 @@ namespace dt::plan {
 /// answer, or where a library that computes on it is missing.
 Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_ranks);
 
+/// The launch of `num_ranks` of --ranks on paper: nothing of this machine is asked. --device auto is the CPU;
+/// cuda is a GPU a rank, that talk through NCCL. Errors: usage, of options that have no use on the device.
+Launch launch_on_paper(const Settings& settings, int num_ranks);
+
 /// What to warn of where the nodes of a cluster were brought up to date one by one: the first rank whose GPU
 /// has other software (Gpu::software) than rank 0's, with its host. Empty: none has.
 std::string difference_of_software(const std::vector<std::string>& of_ranks,

@@ -21,15 +21,63 @@ using parallel::ActionList;
 
 using parallel::Traffic;
 
-/// The most that an action of a kind sends; what has been brought together already sends nothing.
-using BytesByAction = std::map<std::tuple<ActionKind, int, parallel::Payload>, double>;
+/// What a rank sends within its node, and to others.
+struct Sent {
+  double within = 0, between = 0;
+  double total() const { return within + between; }
+  double seconds(Links links) const { return within / links.within_node + between / links.between_nodes; }
+};
 
-BytesByAction sent_by_action(const Traffic& traffic, const ActionList& list,
-                             const std::vector<std::int64_t>& bytes) {
-  BytesByAction most;
+/// The most that an action of a kind sends; what has been brought together already sends nothing.
+using SentByAction = std::map<std::tuple<ActionKind, int, parallel::Payload>, Sent>;
+
+/// The first rank of a stage lies on that node; 0 where all lie on one.
+int node_of_stage(const Plan& plan, int stage) {
+  const int per_node = plan.launch.ranks_per_node, ranks = plan.layout.size();
+  const int first = stage * (ranks / plan.layout.pp) + plan.place.dp * plan.layout.tp;
+  return per_node > 0 ? first / per_node : 0;
+}
+
+bool is_on_one_node(const Plan& plan) {
+  return plan.launch.ranks_per_node >= plan.layout.size();
+}
+
+/// What is summed or gathered over `ranks` data ranks: in each node's k of them first, (k − 1)/k of it, then
+/// among n nodes a k-th of (n − 1)/n.
+Sent among_data_ranks(const Plan& plan, int ranks, double bytes) {
+  if (is_on_one_node(plan) || ranks == 1) return {.within = bytes};
+  const int on_node = std::clamp(plan.launch.ranks_per_node / plan.layout.tp, 1, ranks);
+  const double k = on_node, nodes = ranks / k, all = (ranks - 1.0) / ranks;
+  return {.within = bytes * (k - 1) / k / all, .between = bytes * (nodes - 1) / nodes / k / all};
+}
+
+Sent sent_of(const Plan& plan, const Traffic& traffic, const Action& action, std::int64_t bytes) {
+  const double sent = traffic.sent_of(action, bytes);
+  if (action.computes()) {
+    const parallel::LayerBytes layer = traffic.layer_bytes(action);
+    const double tensor = layer.sent_among_sharers(plan.layout), context = sent - tensor;
+    Sent parts;
+    (plan.has_tensor_within_nodes() ? parts.within : parts.between) += tensor;
+    (plan.has_context_within_nodes() ? parts.within : parts.between) += context;
+    return parts;
+  }
+  if (action.kind == ActionKind::send) {
+    const bool is_near =
+        is_on_one_node(plan) || (plan.launch.ranks_per_node > 0 &&
+                                 node_of_stage(plan, plan.place.pp) == node_of_stage(plan, action.peer));
+    return is_near ? Sent{.within = sent} : Sent{.between = sent};
+  }
+  if (action.kind == ActionKind::control) return among_data_ranks(plan, plan.layout.data_ranks(), sent);
+  return among_data_ranks(plan, plan.layout.group_size(), sent);
+}
+
+SentByAction sent_by_action(const Plan& plan, const Traffic& traffic, const ActionList& list,
+                            const std::vector<std::int64_t>& bytes) {
+  SentByAction most;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    double& known = most[{list[i].kind, list[i].unit, list[i].payload}];
-    known = std::max(known, traffic.sent_of(list[i], bytes[i]));
+    Sent& known = most[{list[i].kind, list[i].unit, list[i].payload}];
+    const Sent sent = sent_of(plan, traffic, list[i], bytes[i]);
+    if (sent.total() > known.total()) known = sent;
   }
   return most;
 }
@@ -58,16 +106,16 @@ class PlanTraffic {
   Traffic traffic_;
 };
 
-/// `visit(traffic, list)` of each stage.
+/// `visit(plan, traffic, list)` of each stage.
 template <class Visit>
 void for_stages(Plan plan, const std::vector<ActionList>& lists, const Visit& visit) {
   for (plan.place.pp = 0; plan.place.pp < plan.layout.pp; ++plan.place.pp)
-    visit(*PlanTraffic(plan), lists[static_cast<std::size_t>(plan.place.pp)]);
+    visit(plan, *PlanTraffic(plan), lists[static_cast<std::size_t>(plan.place.pp)]);
 }
 
 std::int64_t most_for_zero(const Plan& plan) {
   std::int64_t most = 0;
-  for_stages(plan, training_lists(plan), [&](const Traffic& traffic, const ActionList& list) {
+  for_stages(plan, training_lists(plan), [&](const Plan&, const Traffic& traffic, const ActionList& list) {
     const parallel::MovedBytes moved = parallel::by_purpose(list, traffic.bytes_of(list));
     most = std::max(most, moved.weights + moved.weight_gradients);
   });
@@ -82,7 +130,7 @@ struct Sharing {
 
 Sharing sharing_of(const Plan& plan) {
   Sharing most;
-  for_stages(plan, training_lists(plan), [&](const Traffic& traffic, const ActionList& list) {
+  for_stages(plan, training_lists(plan), [&](const Plan&, const Traffic& traffic, const ActionList& list) {
     double tensor = 0, context = 0;
     for (const Action& action : list) {
       const parallel::LayerBytes bytes = traffic.layer_bytes(action);
@@ -127,21 +175,24 @@ Plan busiest(Plan plan, int stage) {
   return plan;
 }
 
-Forecast forecast_step(const Plan& asked, const std::vector<parallel::UnitCost>& unit_times,
-                       double link_bandwidth) {
+Links links_of(const Settings& s) {
+  return {s.node_bandwidth.value_or(s.link_bandwidth), s.link_bandwidth};
+}
+
+Forecast forecast_step(const Plan& asked, const std::vector<parallel::UnitCost>& unit_times, Links links) {
   const Plan plan = busiest(asked, 0);
   Forecast forecast{pipeline_of(plan), training_lists(plan), {}, {}};
-  std::vector<BytesByAction> sent;
-  for_stages(plan, forecast.lists, [&](const Traffic& traffic, const ActionList& list) {
+  std::vector<SentByAction> sent;
+  for_stages(plan, forecast.lists, [&](const Plan& of_stage, const Traffic& traffic, const ActionList& list) {
     const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
-    sent.push_back(sent_by_action(traffic, list, bytes));
+    sent.push_back(sent_by_action(of_stage, traffic, list, bytes));
     forecast.moved.push_back(parallel::by_purpose(list, bytes));
   });
   const auto seconds = [&](int rank, const Action& a) {
     const double computing = a.computes() ? computing_s(a, unit_times) : 0;
-    const BytesByAction& bytes = sent[static_cast<std::size_t>(rank)];
-    const auto found = bytes.find({a.kind, a.unit, a.payload});
-    return found == bytes.end() ? computing : computing + found->second / link_bandwidth;
+    const SentByAction& actions = sent[static_cast<std::size_t>(rank)];
+    const auto found = actions.find({a.kind, a.unit, a.payload});
+    return found == actions.end() ? computing : computing + found->second.seconds(links);
   };
   forecast.timeline = parallel::walk_together(forecast.lists, 1, {seconds, plan.overlap});
   return forecast;

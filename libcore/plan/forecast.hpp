@@ -26,10 +26,20 @@ struct Forecast {
 /// Bytes that each action of a list of the plan's rank moves; see parallel::Traffic.
 std::vector<std::int64_t> moved_bytes_of(const Plan& plan, const parallel::ActionList& list);
 
-/// `unit_times` are seconds a micro-batch. Over a rank's link of `link_bandwidth` bytes/s goes what it sends;
-/// see Traffic::sent_of.
-Forecast forecast_step(const Plan& plan, const std::vector<parallel::UnitCost>& unit_times,
-                       double link_bandwidth);
+/// Bytes/s that a rank sends to others.
+struct Links {
+  double within_node = 0;
+  double between_nodes = 0;
+  Links(double everywhere) : Links(everywhere, everywhere) {}
+  Links(double within, double between) : within_node(within), between_nodes(between) {}
+};
+
+/// --node-bandwidth, which is --link-bandwidth by default, and --link-bandwidth.
+Links links_of(const Settings& settings);
+
+/// `unit_times` are seconds a micro-batch. Over a rank's links goes what it sends; see Traffic::sent_of. Sums
+/// and gathers over several nodes go within each first, so that 1/k goes between nodes of k ranks.
+Forecast forecast_step(const Plan& plan, const std::vector<parallel::UnitCost>& unit_times, Links links);
 
 /// That plan for the stage's first rank that has the most micro-batches, and the most of layers cut unevenly.
 Plan busiest(Plan plan, int stage);

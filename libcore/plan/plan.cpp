@@ -47,12 +47,12 @@ void set_layout(Plan& plan, const Settings& s, const model::Layout& layout) {
 }
 
 /// What training and evaluation share.
-Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture& dataset,
+Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture* dataset,
                  const Launch& launch) {
-  if (dataset.vocabulary_size() > spec.vocabulary) {
+  if (dataset && dataset->vocabulary_size() > spec.vocabulary) {
     throw Error(ErrorKind::input,
-                fmt::format("the data in {} has a vocabulary of {} tokens, the model only {}", dataset.name(),
-                            dataset.vocabulary_size(), spec.vocabulary),
+                fmt::format("the data in {} has a vocabulary of {} tokens, the model only {}",
+                            dataset->name(), dataset->vocabulary_size(), spec.vocabulary),
                 "choose a model with at least that vocabulary or another tokenizer");
   }
   Plan plan;
@@ -77,9 +77,14 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mi
 }
 
 /// Of the one dataset; of a mixture's no epoch is the run's. Errors: of data::samplers_of; usage.
-std::uint64_t windows_of_an_epoch(const Settings& s, const Plan& plan, const data::Mixture& mixture) {
-  const std::vector<data::Sampler> samplers = data::samplers_of(mixture, plan.seed, plan.sequence_length);
-  if (s.epochs && mixture.size() > 1)
+std::uint64_t windows_of_an_epoch(const Settings& s, const Plan& plan, const data::Mixture* mixture) {
+  if (!mixture && s.epochs)
+    throw Error(ErrorKind::usage,
+                fmt::format("--epochs {} needs --data, which says how long one is", *s.epochs),
+                "give --data, or --steps or --tokens");
+  if (!mixture) return 0;
+  const std::vector<data::Sampler> samplers = data::samplers_of(*mixture, plan.seed, plan.sequence_length);
+  if (s.epochs && mixture->size() > 1)
     throw Error(ErrorKind::usage,
                 fmt::format("--epochs {}: each dataset of a mixture has its own", *s.epochs),
                 "give --steps or --tokens; --dry-run shows how many epochs of each dataset they make");
@@ -181,7 +186,7 @@ parallel::StepShape step_shape(const Plan& plan, int num_units) {
           .zero = plan.layout.zero};
 }
 
-Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture& dataset,
+Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture* dataset,
                const Launch& launch, const checkpoint::TrainingState* resumed) {
   Plan plan = common_plan(s, spec, dataset, launch);
   if (plan.global_batch % plan.micro_batch != 0) {
@@ -197,10 +202,10 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
   plan.saves_in_background = s.background_save && s.save_every > 0 && s.save_every < plan.total_steps;
   plan.writers_per_node = s.checkpoint_writers_per_node;
   check_countable(plan);
-  if (s.eval_every > 0 && data::num_validation_windows(dataset, plan.sequence_length) == 0) {
+  if (dataset && s.eval_every > 0 && data::num_validation_windows(*dataset, plan.sequence_length) == 0) {
     throw Error(ErrorKind::input,
                 fmt::format("--eval-every {}: {} has no validation window of {} tokens", s.eval_every,
-                            dataset.name(), plan.sequence_length + 1),
+                            dataset->name(), plan.sequence_length + 1),
                 "shard the data with a larger --val-fraction");
   }
   plan.schedule = make_schedule(s, plan);
@@ -213,7 +218,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
 
 Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture& dataset,
                           const Launch& launch) {
-  Plan plan = common_plan(s, spec, dataset, launch);
+  Plan plan = common_plan(s, spec, &dataset, launch);
   Settings whole = s;
   whole.zero = 0;  // nothing but weights, which each stage has whole
   set_layout(plan, s, choose_layout(whole, spec, plan.sequence_length, launch));

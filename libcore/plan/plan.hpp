@@ -90,8 +90,9 @@ parallel::StepShape step_shape(const Plan& plan, int num_units);
 
 /// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide); input,
 /// where data and model do not fit each other (vocabulary, positions, too little data). `resumed` is the
-/// state that the run goes on from, if any.
-Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const data::Mixture& dataset,
+/// state that the run goes on from, if any. Without a dataset, which a plan on paper need not have, nothing
+/// is checked of it, and --epochs is refused.
+Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const data::Mixture* dataset,
                const Launch& launch, const checkpoint::TrainingState* resumed);
 
 /// The part of a plan that evaluation needs: no steps, no schedule.

@@ -97,6 +97,9 @@ struct Settings {
   std::optional<std::string> svg;
   double rank_flops = 1e12;
   double link_bandwidth = 10e9;
+  std::optional<double> node_bandwidth;
+  std::optional<std::int64_t> ranks;
+  std::optional<std::int64_t> ranks_per_node;
   std::optional<std::string> compare_layouts;
 };
 

@@ -118,7 +118,7 @@ std::vector<plan::Plan> make_plans(const std::vector<ComparedLayout>& layouts, c
   for (const ComparedLayout& layout : layouts) {
     const plan::Launch own = plan::of_first(launch, layout.ranks);
     const plan::Replan replan = [&](const plan::Settings& s) {
-      return plan::make_plan(s, spec, dataset, own, nullptr);
+      return plan::make_plan(s, spec, &dataset, own, nullptr);
     };
     try {
       plans.push_back(replan(layout.settings));

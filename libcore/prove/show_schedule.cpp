@@ -137,7 +137,8 @@ void print_json(const Shown& shown, Console& console) {
                   {"times", shown.is_measured ? "measured" : "predicted"},
                   {"step_s", shown.forecast.timeline.end_s()},
                   {"bubble", shown.forecast.timeline.bubble()},
-                  {"bubble_of_schedule", shown.bubble_of_schedule}};
+                  {"bubble_of_schedule", shown.bubble_of_schedule},
+                  {"total_s", shown.forecast.timeline.end_s() * static_cast<double>(shown.plan.total_steps)}};
   console.print("{}\n", step.dump());
 }
 
@@ -146,8 +147,15 @@ void print_text(const Shown& shown, const plan::Settings& s, Console& console) {
   print_stages(shown, console);
   const std::string computing = s.run ? "computations as measured in " + *s.run
                                       : fmt::format("{:.3g} FLOP/s a rank (--rank-flops)", s.rank_flops);
-  console.print("a step takes {}: {}, {:.3g} bytes/s between ranks (--link-bandwidth)\n",
-                parallel::format_short_time(shown.forecast.timeline.end_s()), computing, s.link_bandwidth);
+  const double step_s = shown.forecast.timeline.end_s();
+  console.print(
+      "a step takes {}: {}, {:.3g} bytes/s between ranks of a node (--node-bandwidth), {:.3g} between nodes "
+      "(--link-bandwidth)\n",
+      parallel::format_short_time(step_s), computing, plan::links_of(s).within_node,
+      plan::links_of(s).between_nodes);
+  console.print("the run's {} steps take {}\n",
+                format_count(static_cast<std::uint64_t>(shown.plan.total_steps)),
+                format_duration(step_s * static_cast<double>(shown.plan.total_steps)));
   console.print("bubble {:.1f} % over the busiest stage; {:.1f} % if nothing took time to move\n\n",
                 100 * shown.forecast.timeline.bubble(), 100 * shown.bubble_of_schedule);
 }
@@ -196,9 +204,10 @@ model::ModelSpec spec_to_draw(const plan::Settings& settings) {
 }
 
 void check_and_print(const plan::Settings& settings, const plan::Launch& launch, Console& console) {
-  const data::Mixture dataset(settings.data);
+  std::optional<data::Mixture> dataset;
+  if (!settings.data.empty()) dataset.emplace(settings.data);
   const model::ModelSpec spec = spec_to_draw(settings);
-  const plan::Plan plan = plan::make_plan(settings, spec, dataset, launch, nullptr);
+  const plan::Plan plan = plan::make_plan(settings, spec, dataset ? &*dataset : nullptr, launch, nullptr);
   const model::ParameterTable table(spec);
   validate(plan, static_cast<int>(table.units().size()));
   const std::vector<parallel::UnitCost> times = settings.run
@@ -206,7 +215,7 @@ void check_and_print(const plan::Settings& settings, const plan::Launch& launch,
                                                     : predicted_unit_times(plan, settings.rank_flops);
   const Shown shown{plan,
                     table,
-                    forecast_step(plan, times, settings.link_bandwidth),
+                    forecast_step(plan, times, plan::links_of(settings)),
                     estimate_memory(plan),
                     settings.run.has_value(),
                     forecast_step(plan, times, std::numeric_limits<double>::infinity()).timeline.bubble()};

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <unistd.h>
 
 #include "base/error.hpp"
@@ -11,8 +12,11 @@
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
+#include "data/loader.hpp"
 #include "interchange/weight_source.hpp"
 #include "model/parameter_table.hpp"
+#include "parallel/drawing/drawing.hpp"
+#include "plan/forecast.hpp"
 #include "plan/memory_estimate.hpp"
 #include "plan/memory_fit.hpp"
 #include "plan/precision.hpp"
@@ -59,8 +63,58 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
   return std::nullopt;
 }
 
-Json describe(const plan::Settings& settings, const plan::Plan& plan, const data::Mixture& dataset,
-              std::int64_t done, const std::string& origin) {
+/// Checkpoints that lie in the run directory at most: those that --keep-last and --keep-every keep of all,
+/// and the one that is written before an old one goes.
+std::int64_t num_checkpoints(const plan::Settings& s, std::int64_t steps) {
+  const std::int64_t saves = s.save_every > 0 ? (steps + s.save_every - 1) / s.save_every : 1;
+  if (!s.keep_last || saves <= *s.keep_last) return saves;
+  const std::int64_t kept_apart =
+      s.keep_every > 0 && s.save_every > 0 ? steps / std::lcm(s.keep_every, s.save_every) : 0;
+  return std::min(saves, *s.keep_last + kept_apart + 1);
+}
+
+/// Of all ranks together: weights and two moments.
+std::uint64_t checkpoint_bytes(const model::ParameterTable& table, const plan::Plan& plan) {
+  const std::size_t each = dtype_bytes(plan.precision.master());
+  return 3 * each * static_cast<std::uint64_t>(table.num_parameters());
+}
+
+double step_seconds(const plan::Settings& settings, const plan::Plan& plan) {
+  return plan::forecast_step(plan, plan::predicted_unit_times(plan, settings.rank_flops),
+                             plan::links_of(settings))
+      .timeline.end_s();
+}
+
+void add_times_and_disk(Json& json, const plan::Settings& settings, const plan::Plan& plan,
+                        std::int64_t done) {
+  const double step_s = step_seconds(settings, plan);
+  const std::int64_t checkpoints = num_checkpoints(settings, plan.total_steps);
+  json["step_s"] = step_s;
+  json["total_s"] = step_s * static_cast<double>(std::max<std::int64_t>(0, plan.total_steps - done));
+  json["checkpoints"] = checkpoints;
+  json["disk_bytes"] =
+      static_cast<std::uint64_t>(checkpoints) * checkpoint_bytes(model::ParameterTable(plan.spec), plan);
+}
+
+/// Passes over the one dataset by the run's end.
+double epochs_by_the_end(const data::Mixture& dataset, const plan::Plan& plan,
+                         const checkpoint::TrainingState& state) {
+  const std::int64_t steps = std::max<std::int64_t>(0, plan.total_steps - state.step);
+  const double samples = static_cast<double>(state.samples_consumed) +
+                         static_cast<double>(steps) * static_cast<double>(plan.global_batch);
+  const auto samplers = data::samplers_of(dataset, plan.seed, plan.sequence_length);
+  return samples / static_cast<double>(samplers.front().num_windows());
+}
+
+void add_data(Json& json, const data::Mixture& dataset, const plan::Plan& plan,
+              const checkpoint::TrainingState& state) {
+  json["train_tokens"] = dataset.tokens(data::Split::train);
+  json["val_tokens"] = dataset.tokens(data::Split::validation);
+  if (dataset.size() == 1) json["epochs"] = epochs_by_the_end(dataset, plan, state);
+}
+
+Json describe(const plan::Settings& settings, const plan::Plan& plan, std::int64_t done,
+              const std::string& origin) {
   const model::ParameterTable table(plan.spec);
   const std::vector<plan::MemoryEstimate> stages = plan::estimate_memory(plan);
   const auto most = std::max_element(stages.begin(), stages.end(),
@@ -74,8 +128,6 @@ Json describe(const plan::Settings& settings, const plan::Plan& plan, const data
             {"steps", plan.total_steps},
             {"tokens_per_step", plan.tokens_per_step()},
             {"tokens", tokens},
-            {"train_tokens", dataset.tokens(data::Split::train)},
-            {"val_tokens", dataset.tokens(data::Split::validation)},
             {"sequence_length", plan.sequence_length},
             {"global_batch", plan.global_batch},
             {"micro_batch", plan.micro_batch},
@@ -123,9 +175,13 @@ Json describe(const plan::Settings& settings, const plan::Plan& plan, const data
 
 void print_table(const Json& plan, Console& console) {
   for (const auto& [name, value] : plan.items()) {
-    std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    std::string text = value.is_string()         ? value.get<std::string>()
+                       : value.is_number_float() ? fmt::format("{:.4g}", value.get<double>())
+                                                 : value.dump();
     if (name.ends_with("_bytes"))
       text = format_bytes(value.get<std::uint64_t>());
+    else if (name.ends_with("_s"))
+      text = value < 1 ? parallel::format_short_time(value) : format_duration(value);
     else if (value.is_number_unsigned() || value.is_number_integer())
       text = format_count(value.get<std::uint64_t>());
     console.print("{:<18} {}\n", name, text);
@@ -160,8 +216,13 @@ void warn_of_memory(const plan::Settings& settings, const plan::Plan& plan, cons
 }
 
 void check_and_describe(const plan::Settings& settings, const plan::Launch& launch, Console& console) {
-  if (launch.device == Device::host()) plan::check_arithmetic(settings);
-  const data::Mixture dataset(settings.data);
+  const bool is_on_paper = settings.ranks.has_value();
+  if (launch.device == Device::host() && !is_on_paper) plan::check_arithmetic(settings);
+  std::optional<data::Mixture> dataset;
+  if (settings.data.empty())
+    console.info("without --data nothing is known of it: neither epochs nor whether it fits the model");
+  else
+    dataset.emplace(settings.data);
   std::optional<run::RunDirectory> run;
   if (settings.run) {
     check_writable("run", *settings.run);
@@ -184,23 +245,33 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
     throw input_error("none of the run's {} checkpoints can be read", candidates.size());
   }
   const plan::Replan replan = [&](const plan::Settings& s) {
-    return plan::make_plan(s, spec, dataset, launch, manifest ? &manifest->state : nullptr);
+    return plan::make_plan(s, spec, dataset ? &*dataset : nullptr, launch,
+                           manifest ? &manifest->state : nullptr);
   };
   const plan::Plan plan = replan(settings);
-  if (manifest) plan::check_resumable(plan, *manifest, dataset.content_digest());
+  if (manifest)
+    plan::check_resumable(plan, *manifest,
+                          dataset ? dataset->content_digest() : manifest->state.dataset_digest);
   const checkpoint::TrainingState state = manifest ? manifest->state : checkpoint::TrainingState{};
-  if (state.step == 0) check_validation_targets(dataset, evaluation_request(settings, plan));
-  Json description = describe(settings, plan, dataset, state.step, origin);
-  const std::vector<SourceShare> shares = shares_by_the_end(dataset, plan, state);
+  if (state.step == 0 && dataset) check_validation_targets(*dataset, evaluation_request(settings, plan));
+  Json description = describe(settings, plan, state.step, origin);
+  if (dataset) add_data(description, *dataset, plan, state);
+  add_times_and_disk(description, settings, plan, state.step);
+  const std::vector<SourceShare> shares =
+      dataset ? shares_by_the_end(*dataset, plan, state) : std::vector<SourceShare>();
   if (console.json()) {
     add_shares(description, shares);
     console.print("{}\n", description.dump());
   } else {
     print_table(description, console);
     for (const SourceShare& share : shares)
-      console.print("{:<18} {}\n", share.name, describe(share, dataset));
+      console.print("{:<18} {}\n", share.name, describe(share, *dataset));
   }
-  warn_of_memory(settings, plan, replan, console);
+  console.info(
+      "times are predicted for {:.3g} FLOP/s a rank (--rank-flops), {:.3g} bytes/s between ranks of a node "
+      "(--node-bandwidth), {:.3g} between nodes (--link-bandwidth)",
+      settings.rank_flops, plan::links_of(settings).within_node, plan::links_of(settings).between_nodes);
+  if (!is_on_paper) warn_of_memory(settings, plan, replan, console);
 }
 
 }  // namespace

@@ -116,6 +116,9 @@ const std::vector<OptionKind>& option_kinds() {
       {"svg", never, Names::path},
       {"rank-flops", never},
       {"link-bandwidth", never},
+      {"node-bandwidth", never},
+      {"ranks", never},
+      {"ranks-per-node", never},
   };
   return kinds;
 }

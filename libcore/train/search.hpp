@@ -31,7 +31,7 @@ struct Origin {
   /// Error{usage}, beside those of plan::make_plan: more than the hosts' memory holds.
   plan::Plan make_plan(const checkpoint::TrainingState* resumed) const {
     const plan::Replan replan = [&](const plan::Settings& s) {
-      return plan::make_plan(s, spec, dataset, launch, resumed);
+      return plan::make_plan(s, spec, &dataset, launch, resumed);
     };
     plan::Plan plan = replan(settings);
     plan::check_memory(settings, plan, replan, usable_memory_bytes());

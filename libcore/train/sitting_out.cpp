@@ -25,12 +25,12 @@ int on_used_ranks(const plan::Settings& settings, const comm::Ranks& ranks,
 }
 
 plan::Launch find_used_launch(const plan::Settings& settings, const comm::Ranks& ranks) {
-  const int num_ranks = ranks.world.size();
+  const int num_ranks = settings.ranks ? static_cast<int>(*settings.ranks) : ranks.world.size();
   int used = num_ranks;
   comm::together(ranks.world, [&] { used = plan::ranks_used(settings, num_ranks); });
   if (used < num_ranks)
     ranks.console.info("{} of {} ranks would sit out: {}", num_ranks - used, num_ranks, need_of(settings));
-  return plan::find_launch(settings, ranks, used);
+  return settings.ranks ? plan::launch_on_paper(settings, used) : plan::find_launch(settings, ranks, used);
 }
 
 }  // namespace dt::train

@@ -15,7 +15,8 @@ namespace dt::train {
 int on_used_ranks(const plan::Settings& settings, const comm::Ranks& ranks,
                   const std::function<int(const comm::Ranks&)>& body);
 
-/// Called by all ranks together: how those that make up whole pipelines would train. Tells of others.
+/// Called by all ranks together: how those that make up whole pipelines would train, of --ranks where that is
+/// given. Tells of others.
 /// Error{usage}, on all ranks: there is no whole pipeline.
 plan::Launch find_used_launch(const plan::Settings& settings, const comm::Ranks& ranks);
 

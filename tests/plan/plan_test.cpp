@@ -20,7 +20,10 @@ struct TwoHosts : dt_test::Folder {
     settings.steps = 1;
     settings.sequence_length = 64;
   }
-  Plan training() const { return make_plan(settings, spec, mixture(), launch, nullptr); }
+  Plan training() const {
+    const data::Mixture dataset = mixture();
+    return make_plan(settings, spec, &dataset, launch, nullptr);
+  }
   Plan evaluation() const { return make_evaluation_plan(settings, spec, mixture(), launch); }
 
   Settings settings;

@@ -29,6 +29,36 @@ expect_equal "$(json_value stdout most_loaded_stage)" 0
 (($(json_value stdout host_memory_bytes) > $(json_value stdout memory_bytes))) || fail "a host holds no more than a rank"
 expect_exit 2 dt-train --model llama-tiny --data shards --steps 1 --dry-run --global-batch 3 --micro-batch 2
 expect_exit 3 dt-train --model llama-tiny --data shards --steps 1 --dry-run --sequence-length 1000
+# Passes over the one dataset, time and disk.
+expect_exit 0 train run --steps 100 --dry-run --json --save-every 10 --keep-last 2 --keep-every 50 --rank-flops 1e9
+expect_equal "$(json_value stdout checkpoints)" 5 "checkpoints: two, those of steps 50 and 100, and one that is written"
+expect_equal "$(json_value stdout disk_bytes)" "$((5 * 12 * $(json_value stdout parameters)))" "bytes on disk"
+windows=$(($(json_value stdout train_tokens) / 32))
+awk -v e="$(json_value stdout epochs)" -v w="$windows" 'BEGIN { x = 800 / w; exit !(e > x * 0.99 && e < x * 1.01) }' || fail "epochs"
+awk -v s="$(json_value stdout step_s)" -v t="$(json_value stdout total_s)" 'BEGIN { exit !(s > 0 && t > 99 * s && t < 101 * s) }' || fail "times"
+
+# For ranks that are not there, without data, on GPUs: nothing of this machine is asked.
+paper=(dt-train --model llama-8b --steps 1000 --tp 8 --global-batch 64 --device cuda --ranks 32 --ranks-per-node 8)
+expect_exit 0 "${paper[@]}" --dry-run --json
+expect_match stderr 'without --data nothing is known of it'
+for line in '"ranks":32,' '"dp":4,' '"tp":8,' '"device":"cuda"' '"gpu_memory_bytes":[0-9]+'; do expect_match stdout "$line"; done
+if grep -q 'warning' stderr; then cat stderr; fail "a warning of this machine"; fi
+slow=$("${paper[@]}" --dry-run --quiet --json --node-bandwidth 1e9 --link-bandwidth 1e9 | sed -nE 's/.*"step_s":([0-9.e+-]+).*/\1/p')
+near=$("${paper[@]}" --dry-run --quiet --json --node-bandwidth 1e12 --link-bandwidth 1e9 | sed -nE 's/.*"step_s":([0-9.e+-]+).*/\1/p')
+far=$("${paper[@]}" --dry-run --quiet --json --node-bandwidth 1e9 --link-bandwidth 1e12 | sed -nE 's/.*"step_s":([0-9.e+-]+).*/\1/p')
+awk -v slow="$slow" -v near="$near" -v far="$far" 'BEGIN { exit !(near < slow && far < slow && near < far) }' || fail "links: $slow $near $far"
+expect_exit 0 "${paper[@]}" --show-schedule --json
+expect_match stdout '"kind":"step".*"total_s":'
+expect_exit 2 "${paper[@]}" --dry-run --ranks-per-node 7
+expect_match stderr -- '--ranks 32 do not fill nodes of --ranks-per-node 7; give --ranks 35'
+expect_exit 2 dt-train --model llama-tiny --epochs 1 --dry-run --ranks 2
+expect_match stderr -- '--epochs 1 needs --data'
+expect_exit 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 2 --tp 4
+expect_match stderr 'a model of 4 ranks, and there are 2'
+expect_exit 2 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2 \
+  dt-train --model llama-tiny --steps 1 --dry-run --ranks 2
+expect_match stderr -- '--ranks 2 plans without ranks, and a launcher has started 2'
+
 train run --steps 4 >/dev/null || fail "a run"
 expect_exit 0 train run --steps 100 --dry-run
 expect_match stdout 'from +run/checkpoints/step-00000004.g1'

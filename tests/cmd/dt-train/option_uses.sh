@@ -44,8 +44,13 @@ needs "--schedule wsd" --decay-steps 5
 needs "a schedule that falls" --min-lr 1e-5 --schedule constant
 needs "--zero 1, 2 or 3" --zero-group 2
 needs --show-schedule --svg x.svg
-needs "--show-schedule, without --run" --rank-flops 1e12
-needs --show-schedule --link-bandwidth 1e9
+needs "--dry-run, or --show-schedule without --run" --rank-flops 1e12
+needs "--dry-run or --show-schedule" --link-bandwidth 1e9
+needs "--dry-run or --show-schedule" --node-bandwidth 1e9
+needs "--dry-run or --show-schedule" --ranks 4
+needs --ranks --ranks-per-node 4
+expect_exit 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 4 --comm threads=4
+expect_match stderr "--ranks has no use with --comm: it starts the ranks that there are$"
 expect_exit 2 dt-train --model llama-tiny --data nowhere --run run --steps 1 --save-every 1 --checkpoint-local x \
   --checkpoint-writers-per-node 2
 expect_match stderr "--checkpoint-writers-per-node has no use with --checkpoint-local: each rank writes its own$"
