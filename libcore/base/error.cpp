@@ -2,9 +2,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
+#include <exception>
 #include <new>
 #include <system_error>
+
+#include "base/threads.hpp"
 
 namespace dt {
 
@@ -18,7 +20,7 @@ bool starts_with_any(const std::string& text, std::initializer_list<const char*>
 }
 
 bool is_reading(const std::string& action) {
-  return action == "open" || starts_with_any(action, {"read", "list", "inspect", "map"});
+  return action == "open" || starts_with_any(action, {"read", "list", "inspect", "look at", "map"});
 }
 
 bool is_about_the_path(int error_number) {
@@ -26,8 +28,6 @@ bool is_about_the_path(int error_number) {
     case ENOENT:
     case ENOTDIR:
     case EISDIR:
-    case EACCES:
-    case EPERM:
     case ELOOP:
     case ENAMETOOLONG:
     case ENXIO:
@@ -63,12 +63,13 @@ const char* remedy(int error_number, bool reading) {
     case EMFILE:
       return "too many files are open in this process: raise the limit (ulimit -n)";
     case ENFILE:
-      return "too many files are open on this node";
+      return "too many files are open on this node (sysctl fs.file-max)";
     case EIO:
-    case ESTALE:
       return "the device or the file server failed: look at the node's system log";
+    case ESTALE:
+      return "the file server has replaced or lost it: look at the mount, and start again";
     case ENOMEM:
-      return "memory is short on this node";
+      return "memory is short on this node, or limited (ulimit -v)";
     default:
       return "";
   }
@@ -76,8 +77,8 @@ const char* remedy(int error_number, bool reading) {
 
 }  // namespace
 
-Error::Error(ErrorKind kind, std::string what, std::string context)
-    : std::runtime_error(what), kind_(kind), context_(std::move(context)) {}
+Error::Error(ErrorKind kind, std::string what, std::string context, int error_number)
+    : std::runtime_error(what), kind_(kind), context_(std::move(context)), error_number_(error_number) {}
 
 std::string Error::message() const {
   return context_.empty() ? std::string(what()) : fmt::format("{}; {}", what(), context_);
@@ -88,21 +89,41 @@ Error system_error(int error_number, const std::string& action, const std::strin
   const auto kind = reading && is_about_the_path(error_number) ? ErrorKind::input : ErrorKind::environment;
   return Error(kind,
                fmt::format("cannot {} {}: {}", action, object, std::generic_category().message(error_number)),
-               remedy(error_number, reading));
+               remedy(error_number, reading), error_number);
 }
+
+namespace {
+
+bool is_errno(const std::error_code& code) {
+  return code.category() == std::generic_category() || code.category() == std::system_category();
+}
+
+/// Threads are what throws most of these: the standard library says no more than the error's number.
+Error error_of(const std::system_error& error) {
+  const int number = error.code().value();
+  if (number == EAGAIN) return thread_error(number);
+  return Error(ErrorKind::environment, error.what(), remedy(number, false), number);
+}
+
+Error internal_error(const std::exception& error) {
+  return Error(ErrorKind::internal, fmt::format("internal error: {}", error.what()),
+               "this is a defect of dt: please report it");
+}
+
+}  // namespace
 
 Error current_error() {
   try {
     throw;
   } catch (const Error& error) {
     return error;
-  } catch (const std::filesystem::filesystem_error& error) {
-    return Error(ErrorKind::environment, error.what());
   } catch (const std::bad_alloc&) {
-    return Error(ErrorKind::environment, "out of memory", "ask for less at a time, or for more memory");
+    return Error(ErrorKind::environment, "out of memory", "ask for less at a time, or for more memory",
+                 ENOMEM);
+  } catch (const std::system_error& error) {
+    return is_errno(error.code()) ? error_of(error) : internal_error(error);
   } catch (const std::exception& error) {
-    return Error(ErrorKind::internal, fmt::format("internal error: {}", error.what()),
-                 "this is a defect of dt: please report it");
+    return internal_error(error);
   }
 }
 

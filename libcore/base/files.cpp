@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <optional>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -16,13 +18,29 @@ namespace {
 // The kernel moves at most 2 GiB a call; smaller parts also let a signal through.
 constexpr std::size_t max_part_bytes = std::size_t{1} << 30;
 
+/// Repeats a call that a signal has interrupted, and once one that met a file that its server has replaced.
+template <class Call>
+auto repeated(Call call) {
+  bool was_stale = false;
+  for (;;) {
+    const auto result = call();
+    if (result >= 0 || (errno != EINTR && (errno != ESTALE || was_stale))) return result;
+    was_stale = errno == ESTALE;
+  }
+}
+
 int open_checked(const fs::path& path, int flags, const char* action) {
-  int descriptor = -1;
-  do {
-    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
-  } while (descriptor < 0 && errno == EINTR);
+  const int descriptor = repeated([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
   if (descriptor < 0) throw system_error(errno, action, path.string());
   return descriptor;
+}
+
+/// Nothing where nothing has the name.
+std::optional<struct stat> status_at(const fs::path& path) {
+  struct stat status {};
+  if (repeated([&] { return ::stat(path.c_str(), &status); }) == 0) return status;
+  if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return std::nullopt;
+  throw system_error(errno, "look at", path.string());
 }
 
 struct stat status_of(int descriptor, const fs::path& path) {
@@ -32,6 +50,31 @@ struct stat status_of(int descriptor, const fs::path& path) {
 }
 
 }  // namespace
+
+bool path_exists(const fs::path& path) {
+  return status_at(path).has_value();
+}
+
+bool folder_exists(const fs::path& path) {
+  const auto status = status_at(path);
+  return status && S_ISDIR(status->st_mode);
+}
+
+bool file_exists(const fs::path& path) {
+  const auto status = status_at(path);
+  return status && S_ISREG(status->st_mode);
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    paths.push_back(entry->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+    throw system_error(error.value(), "list", folder.string());
+  return paths;
+}
 
 File::File(int descriptor, fs::path path) : descriptor_(descriptor), path_(std::move(path)) {}
 
@@ -103,13 +146,30 @@ void File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   }
 }
 
+/// Whether the failed call is to be made again: the path may name what the server has put in the file's
+/// place.
+bool File::reopens(int error_number, bool& was_reopened) const {
+  if (error_number == EINTR) return true;
+  if (error_number != ESTALE || std::exchange(was_reopened, true)) return false;
+  const off_t position = ::lseek(descriptor_, 0, SEEK_CUR);
+  const int fresh = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fresh < 0) return false;
+  const bool is_in_place =
+      ::lseek(fresh, position, SEEK_SET) == position && ::dup3(fresh, descriptor_, O_CLOEXEC) == descriptor_;
+  ::close(fresh);
+  return is_in_place;
+}
+
 std::size_t File::read(std::span<std::byte> bytes) {
   std::size_t total = 0;
+  bool was_reopened = false;
   while (total < bytes.size()) {
     const ssize_t count =
         ::read(descriptor_, bytes.data() + total, std::min(bytes.size() - total, max_part_bytes));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw system_error(errno, "read", path_.string());
+    if (const int error = errno; count < 0) {
+      if (reopens(error, was_reopened)) continue;
+      throw system_error(error, "read", path_.string());
+    }
     if (count == 0) break;
     total += static_cast<std::size_t>(count);
   }
@@ -118,11 +178,14 @@ std::size_t File::read(std::span<std::byte> bytes) {
 
 void File::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
   const std::uint64_t end = offset + bytes.size();
+  bool was_reopened = false;
   while (!bytes.empty()) {
     const ssize_t count = ::pread(descriptor_, bytes.data(), std::min(bytes.size(), max_part_bytes),
                                   static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw system_error(errno, "read", path_.string());
+    if (const int error = errno; count < 0) {
+      if (reopens(error, was_reopened)) continue;
+      throw system_error(error, "read", path_.string());
+    }
     if (count == 0) {
       throw Error(ErrorKind::input, fmt::format("{} is truncated", path_.string()),
                   fmt::format("it ends at byte {}, but bytes up to {} are expected", size(), end));

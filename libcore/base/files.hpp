@@ -13,7 +13,17 @@ namespace dt {
 
 namespace fs = std::filesystem;
 
-/// An owned file descriptor with checked calls; every failure is a system_error naming the path.
+/// Whether something has the name, links followed. Errors: environment, where that cannot be found out: what
+/// may not be looked at must never pass for what is not there.
+bool path_exists(const fs::path& path);
+/// The same of a folder, and of a regular file.
+bool folder_exists(const fs::path& path);
+bool file_exists(const fs::path& path);
+/// What is in a folder, in no order; nothing where there is no such folder. Errors: of path_exists.
+std::vector<fs::path> entries_of(const fs::path& folder);
+
+/// An owned file descriptor with checked calls; every failure is a system_error naming the path. A file that
+/// its server has replaced (ESTALE) is opened anew once when it is opened or read.
 class File {
  public:
   File() = default;
@@ -48,6 +58,7 @@ class File {
  private:
   File(int descriptor, fs::path path);
   static File open_readable(const fs::path& path, int flags);
+  bool reopens(int error_number, bool& was_reopened) const;
   int descriptor_ = -1;
   fs::path path_;
 };

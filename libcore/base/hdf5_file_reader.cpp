@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <variant>
 
@@ -62,6 +63,12 @@ struct Hdf5Reader::State {
   Error error(const std::string& what, std::string context = {}) const {
     return Error(ErrorKind::input, fmt::format("{} {}", file.path().string(), what), std::move(context));
   }
+  /// What the library's last failure means: what the system refuses is no damage.
+  Error failure(const std::string& what = {}) const {
+    const Hdf5Failure f = last_hdf5_failure();
+    if (f.error_number != 0) return system_error(f.error_number, "read", file.path().string());
+    return error(fmt::format("is damaged: {}{}", what, f.description));
+  }
   void scan(hid_t hdf5);
   void add_attributes(hid_t object, const std::string& path);
   void add_dataset(hid_t dataset, const std::string& path);
@@ -78,11 +85,11 @@ void Hdf5Reader::State::scan(hid_t hdf5) {
         return 0;
       },
       &objects);
-  if (visited < 0) throw error("is damaged: " + innermost_hdf5_description());
+  if (visited < 0) throw failure();
   std::sort(objects.begin(), objects.end());
   for (const auto& [path, type] : objects) {
     const Hdf5Handle object(H5Oopen(hdf5, path.c_str(), H5P_DEFAULT), H5Oclose);
-    if (!object.valid()) throw error(fmt::format("is damaged: {}: {}", path, innermost_hdf5_description()));
+    if (!object.valid()) throw failure(path + ": ");
     add_attributes(object.id(), path);
     if (type == H5O_TYPE_DATASET) add_dataset(object.id(), path);
   }
@@ -97,12 +104,16 @@ void Hdf5Reader::State::add_attributes(hid_t object, const std::string& path) {
         return 0;
       },
       &names);
-  if (visited < 0)
-    throw error(fmt::format("is damaged: attributes of {}: {}", path, innermost_hdf5_description()));
+  if (visited < 0) throw failure(fmt::format("attributes of {}: ", path));
   for (const std::string& name : names) {
     const Hdf5Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
-    if (!attribute.valid()) throw error(fmt::format("is damaged: attribute {} of {}", name, path));
-    if (auto value = read_attribute(attribute.id())) attributes[{path, name}] = *std::move(value);
+    if (!attribute.valid()) throw failure(fmt::format("attribute {} of {}: ", name, path));
+    H5Eclear2(H5E_DEFAULT);
+    if (auto value = read_attribute(attribute.id())) {
+      attributes[{path, name}] = *std::move(value);
+    } else if (last_hdf5_failure().error_number != 0) {  // not one of a kind that dt does not read
+      throw failure();
+    }
   }
 }
 
@@ -110,8 +121,7 @@ void Hdf5Reader::State::add_dataset(hid_t dataset, const std::string& path) {
   const Hdf5Handle type(H5Dget_type(dataset), H5Tclose);
   const Hdf5Handle space(H5Dget_space(dataset), H5Sclose);
   const int rank = space.valid() ? H5Sget_simple_extent_ndims(space.id()) : -1;
-  if (!type.valid() || rank < 0)
-    throw error(fmt::format("is damaged: {}: {}", path, innermost_hdf5_description()));
+  if (!type.valid() || rank < 0) throw failure(path + ": ");
   std::vector<hsize_t> extents(static_cast<std::size_t>(rank));
   H5Sget_simple_extent_dims(space.id(), extents.data(), nullptr);
   const std::optional<DType> dtype = dtype_of_hdf5_type(type.id());
@@ -148,14 +158,19 @@ std::string Hdf5Reader::State::why_unreadable(hid_t dataset, const DatasetInfo& 
 
 Hdf5Reader::Hdf5Reader(const fs::path& path) : state_(std::make_unique<State>(path)) {
   const Hdf5Calls calls;
-  const Hdf5Handle hdf5(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  Hdf5Handle hdf5(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  if (!hdf5.valid() && last_hdf5_failure().error_number == ESTALE)
+    hdf5 = Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (!hdf5.valid()) {
-    const std::string description = innermost_hdf5_description();
-    if (description.find("truncated") != std::string::npos) throw state_->error("is truncated", description);
-    const bool locked = description.find("unable to lock") != std::string::npos;
+    const Hdf5Failure failure = last_hdf5_failure();
+    if (failure.description.find("truncated") != std::string::npos)
+      throw state_->error("is truncated", failure.description);
+    if (failure.error_number != 0 && failure.remedy.empty())
+      throw system_error(failure.error_number, "open", path.string());
+    const bool locked = failure.description.find("unable to lock") != std::string::npos;
     throw Error(locked ? ErrorKind::environment : ErrorKind::input,
-                fmt::format("{} cannot be opened as an HDF5 file: {}", path.string(), description),
-                hdf5_remedy(description));
+                fmt::format("{} cannot be opened as an HDF5 file: {}", path.string(), failure.description),
+                failure.remedy, failure.error_number);
   }
   state_->scan(hdf5.id());
 }

@@ -17,40 +17,45 @@ Hdf5Handle float_type(std::size_t bytes, std::size_t exponent_bits, std::size_t 
   return type;
 }
 
-/// "file write failed: time = ..., errno = 28, ..." is "file write failed: No space left on device".
-std::string without_clutter(const std::string& description) {
+/// The library tells errno in its descriptions alone: "file write failed: time = ..., errno = 28, ...".
+int error_number_in(std::string_view description) {
   constexpr std::string_view marker = "errno = ";
   const std::size_t at = description.find(marker);
-  if (at == std::string::npos) return description;
-  const int error_number = std::atoi(description.c_str() + at + marker.size());
-  return description.substr(0, description.find_first_of(",:")) + ": " +
-         std::generic_category().message(error_number);
+  return at == description.npos ? 0 : std::atoi(description.data() + at + marker.size());
 }
 
-}  // namespace
-
-std::string innermost_hdf5_description() {
-  std::string text;
-  H5Ewalk2(
-      H5E_DEFAULT, H5E_WALK_UPWARD,
-      [](unsigned depth, const H5E_error2_t* entry, void* out) -> herr_t {
-        if (depth == 0 && entry->desc != nullptr) *static_cast<std::string*>(out) = entry->desc;
-        return 0;
-      },
-      &text);
-  return text.empty() ? "no description" : without_clutter(text);
-}
-
-std::string hdf5_remedy(const std::string& description) {
-  const auto says = [&](const char* part) { return description.find(part) != std::string::npos; };
+std::string remedy_of(std::string_view description) {
+  const auto says = [&](std::string_view part) { return description.find(part) != description.npos; };
   if (says("unable to lock file")) {
     return "another process has it open; or, where the file system has no locks, set "
            "HDF5_USE_FILE_LOCKING=FALSE";
   }
   if (says("already open for write"))
     return "its writer is still at work, or died before the file was complete";
-  if (says("No space left")) return "free space there or choose another place";
   return {};
+}
+
+}  // namespace
+
+Hdf5Failure last_hdf5_failure() {
+  Hdf5Failure failure;
+  H5Ewalk2(
+      H5E_DEFAULT, H5E_WALK_UPWARD,
+      [](unsigned depth, const H5E_error2_t* entry, void* out) -> herr_t {
+        if (entry->desc == nullptr) return 0;
+        auto& found = *static_cast<Hdf5Failure*>(out);
+        if (depth == 0) found.description = entry->desc;
+        if (found.error_number == 0) found.error_number = error_number_in(entry->desc);
+        return 0;
+      },
+      &failure);
+  if (failure.description.empty()) failure.description = "no description";
+  failure.remedy = remedy_of(failure.description);
+  if (failure.error_number != 0 && error_number_in(failure.description) != 0) {
+    failure.description = failure.description.substr(0, failure.description.find_first_of(",:")) + ": " +
+                          std::generic_category().message(failure.error_number);
+  }
+  return failure;
 }
 
 Hdf5Handle hdf5_type(DType dtype) {

@@ -38,10 +38,13 @@ class Hdf5Calls {
   void* data_ = nullptr;
 };
 
-/// The library's description of where a call failed first.
-std::string innermost_hdf5_description();
-/// What to do about it; "" where nothing is known.
-std::string hdf5_remedy(const std::string& description);
+/// Why the library's last call failed.
+struct Hdf5Failure {
+  std::string description;  // of where it failed first
+  int error_number = 0;     // errno of the system call that failed; 0 where none did
+  std::string remedy;       // "" where nothing is known
+};
+Hdf5Failure last_hdf5_failure();
 
 /// An HDF5 identifier that is closed with its owner.
 class Hdf5Handle {

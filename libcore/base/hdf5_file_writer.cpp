@@ -70,10 +70,12 @@ struct Hdf5Writer::State {
     }
   }
   Error error(const std::string& object) const {
-    const std::string description = innermost_hdf5_description();
-    return Error(ErrorKind::environment,
-                 fmt::format("cannot write {} of {}: {}", object, file.path().string(), description),
-                 hdf5_remedy(description));
+    const Hdf5Failure failure = last_hdf5_failure();
+    const std::string name = fmt::format("{} of {}", object, file.path().string());
+    if (failure.error_number != 0 && failure.remedy.empty())
+      return system_error(failure.error_number, "write", name);
+    return Error(ErrorKind::environment, fmt::format("cannot write {}: {}", name, failure.description),
+                 failure.remedy, failure.error_number);
   }
   void attribute(const std::string& object, const std::string& name, const Hdf5Handle& type,
                  const void* value) {

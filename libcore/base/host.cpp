@@ -4,8 +4,10 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <fmt/core.h>
 #include <fstream>
 #include <memory>
 #include <sched.h>
@@ -44,7 +46,17 @@ std::vector<int> available_core_numbers() {
 }
 
 int available_cores() {
-  return static_cast<int>(available_core_numbers().size());
+  const int cores = static_cast<int>(available_core_numbers().size());
+  const auto quota = cgroup_cpu_quota();
+  return quota ? std::min(cores, static_cast<int>(std::ceil(std::min(quota->cpus, 1e6)))) : cores;
+}
+
+std::string describe_ignored_omp_num_threads(int threads) {
+  const auto asked = environment_variable("OMP_NUM_THREADS");
+  // A list is of nested teams: the first number is the outer one's.
+  if (!asked || std::atoi(asked->c_str()) == threads) return {};
+  return fmt::format("OMP_NUM_THREADS={} is not followed: {} thread{} at work, --threads changes that",
+                     *asked, threads, threads == 1 ? " is" : "s are");
 }
 
 std::uint64_t peak_resident_bytes() {
@@ -76,6 +88,16 @@ int launched_rank() {
     if (const auto value = environment_variable(name)) return std::atoi(value->c_str());
   }
   return 0;
+}
+
+int launched_ranks_on_host() {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
+    if (const auto value = environment_variable(name)) return std::max(0, std::atoi(value->c_str()));
+  }
+  // "4(x2),3": of a step with as many tasks on each host the first number is that of this host.
+  const auto tasks = environment_variable("SLURM_STEP_TASKS_PER_NODE");
+  if (!tasks || tasks->find(',') != std::string::npos) return 0;
+  return std::max(0, std::atoi(tasks->c_str()));
 }
 
 double monotonic_s() {

