@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "comm/exchange.hpp"
+
 namespace dt::allreduce_bench {
 
 bench::LinkSettings link_settings(const Options& options) {
@@ -22,6 +24,7 @@ std::vector<bench::RankedDevice> qualify_devices(const Options& options, const R
     return bench::measure_devices(ranks.world, context, settings, device.places(), workspace, limit);
   };
   const bool is_gpu = device.context().device() != Device::host();
+  if (!is_gpu) comm::require_threads(ranks, device.cores());
   std::vector<bench::RankedDevice> devices =
       is_gpu ? measure(device.context()) : measure(Context(device.cores(), Device::host()));
   ranks.console.out(ranks.console.json() ? bench::json_device_lines(devices) : bench::device_table(devices));

@@ -7,6 +7,7 @@
 #include "base/files.hpp"
 #include "base/host.hpp"
 #include "base/text.hpp"
+#include "base/threads.hpp"
 #include "bench/report.hpp"
 #include "bench/time_limit.hpp"
 #include "cmd/dt-allreduce-bench/backends.hpp"
@@ -243,6 +244,8 @@ int run(const Request& request, Console& console) {
   std::optional<std::string> kind;
   if (is_asked("mpi")) kind = "mpi";
   if (is_asked("nccl")) kind = "nccl";
+  constexpr int of_mpi = 8;  // which ends the process where it cannot have one
+  require_threads(of_mpi);
   return comm::mpi::run_ranks(
       kind, console, [&](const comm::Ranks& ranks) { return measure_all(request, ranks); },
       comm::mpi::Threads::single);

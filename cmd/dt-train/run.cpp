@@ -1,10 +1,13 @@
 #include "cmd/dt-train/run.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <signal.h>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/signals.hpp"
+#include "base/threads.hpp"
 #include "comm/exchange.hpp"
 #include "comm/host_order.hpp"
 #include "comm/mpi/run_ranks.hpp"
@@ -47,6 +50,18 @@ plan::Launch launch_to_inherit_for(const Settings& s, const comm::Ranks& ranks) 
           .ranks_per_node = static_cast<int>(s.ranks_per_node.value_or(*s.ranks))};
 }
 
+/// Threads of this process as far as they are known before MPI starts, which ends the process where it cannot
+/// have one: those of its ranks, and MPI's own.
+int num_threads_expected(const Settings& s) {
+  constexpr int of_mpi = 8;
+  const std::string threads = "threads=";
+  const bool has_thread_ranks = s.comm && s.comm->starts_with(threads);
+  if (has_thread_ranks) return std::clamp(std::atoi(s.comm->c_str() + threads.size()), 1, 1024);
+  const int ranks = comm::mpi::is_launched() ? launched_ranks_on_host() : 1;
+  const int share = ranks > 0 ? std::max(1, available_cores() / ranks) : 1;
+  return static_cast<int>(s.threads.value_or(share)) + of_mpi;
+}
+
 }  // namespace
 
 int run(const plan::Settings& settings, OptionTable& options, Console& console) {
@@ -55,6 +70,7 @@ int run(const plan::Settings& settings, OptionTable& options, Console& console) 
     const char* what = settings.eval_only || settings.compare_layouts ? "stopping" : "saving after this step";
     console.info("{}: {}{}", signal_name(signal), what, signal == SIGINT ? "; again to end at once" : "");
   });
+  require_threads(num_threads_expected(settings));
   const auto work = [&](const comm::Ranks& ranks) {
     comm::together(ranks.world, [&] { refuse_ranks_on_paper(settings, ranks); });
     train::inherit_options(settings, options, launch_to_inherit_for(settings, ranks), ranks);

@@ -6,6 +6,7 @@
 
 #include "base/host.hpp"
 #include "base/signals.hpp"
+#include "base/threads.hpp"
 
 namespace dt::bench {
 
@@ -21,7 +22,7 @@ TimeLimit::TimeLimit(double seconds, std::function<void(const Error&)> on_timeou
   try {
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   } catch (const std::system_error& error) {
-    throw environment_error("cannot start a thread: {}", error.what());
+    throw thread_error(error.code().value());
   }
 }
 

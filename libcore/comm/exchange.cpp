@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/host.hpp"
+#include "base/threads.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::comm {
@@ -135,6 +136,11 @@ void on_first(const Ranks& ranks, int count, const std::string& name,
     }
   }
   share(world, failure);
+}
+
+void require_threads(const Ranks& ranks, int count) {
+  std::optional<HeldThreads> held;
+  together(ranks.world, [&] { held.emplace(count); });
 }
 
 int ranks_on_host(Communicator& group) {

@@ -46,6 +46,11 @@ void at_first(const Ranks& ranks, const std::function<void()>& body);
 void on_first(const Ranks& ranks, int count, const std::string& name,
               const std::function<void(const Ranks&)>& body);
 
+/// Called by all ranks together before they start threads that end the process where the system refuses one
+/// (OpenMP's): each starts `count`, and all hold theirs at once, since ranks of a host share its limits.
+/// Errors: environment, naming the limit.
+void require_threads(const Ranks& ranks, int count);
+
 /// How many ranks of the group are on this rank's host.
 int ranks_on_host(Communicator& group);
 

@@ -13,6 +13,7 @@
 
 #include "base/host.hpp"
 #include "base/signals.hpp"
+#include "base/threads.hpp"
 #include "comm/diagnosis.hpp"
 
 namespace dt::comm {
@@ -98,7 +99,7 @@ void Watchdog::State::start() {
     thread = std::jthread([this](const std::stop_token& stop) { run(stop); });
   } catch (const std::system_error& error) {
     heartbeat.remove();
-    throw environment_error("cannot start the watchdog's thread: {}", error.what());
+    throw thread_error(error.code().value());
   }
 }
 

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/error.hpp"
+#include "base/threads.hpp"
 
 namespace dt::data {
 
@@ -26,10 +26,7 @@ class TaskPool {
       for (int i = 0; i < num_threads; ++i) threads_.emplace_back([this] { work(); });
     } catch (const std::system_error& error) {
       end();
-      throw Error(ErrorKind::environment,
-                  fmt::format("the system begins {} threads, not {}: {}", threads_.size(), num_threads,
-                              error.code().message()),
-                  "ask for fewer (--threads), or look at ulimit -u and ulimit -v");
+      throw thread_error(error.code().value(), num_threads);
     }
   }
   ~TaskPool() { end(); }

@@ -1,11 +1,14 @@
 #include "plan/launch.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
 #include <map>
 #include <set>
 #include <sstream>
 #include <vector>
 
+#include "base/cgroup.hpp"
 #include "base/host.hpp"
 #include "comm/exchange.hpp"
 
@@ -33,6 +36,38 @@ std::vector<int> numbers_of(const std::vector<std::string>& names) {
   return of_each;
 }
 
+/// What a rank may compute with.
+struct Bounds {
+  std::string host;
+  std::string quota_group;  // the cgroup that bounds its processor time, "" where none does
+  int quota_cores = 0;      // that this lasts for, rounded up
+  std::vector<int> cores;
+};
+
+Bounds own_bounds() {
+  Bounds own{.host = host_name(), .cores = available_core_numbers()};
+  if (const auto quota = cgroup_cpu_quota()) {
+    own.quota_group = quota->group;
+    own.quota_cores = static_cast<int>(std::ceil(std::min(quota->cpus, 1e6)));
+  }
+  return own;
+}
+
+std::string to_text(const Bounds& bounds) {
+  return fmt::format("{}\n{}\n{} {}", bounds.host, bounds.quota_group, bounds.quota_cores,
+                     fmt::join(bounds.cores, " "));
+}
+
+Bounds parse_bounds(const std::string& text) {
+  std::istringstream lines(text);
+  Bounds bounds;
+  std::getline(lines, bounds.host);
+  std::getline(lines, bounds.quota_group);
+  lines >> bounds.quota_cores;
+  for (int core = 0; lines >> core;) bounds.cores.push_back(core);
+  return bounds;
+}
+
 }  // namespace
 
 int Launch::host_of(int rank) const {
@@ -47,26 +82,25 @@ int Launch::gpu_of(int rank) const {
 }
 
 Launch find_launch(comm::Communicator& world, int num_ranks) {
-  const std::string host = host_name();
-  std::string own = host + "\n";
-  for (const int core : available_core_numbers()) own += std::to_string(core) + " ";
+  const Bounds own = own_bounds();
   std::set<int> cores;
-  int ranks = 0;
+  int ranks = 0, with_quota = 0;   // on this host
   std::vector<std::string> hosts;  // of each rank
-  std::vector<std::string> texts = comm::gather_texts(world, own);
+  std::vector<std::string> texts = comm::gather_texts(world, to_text(own));
   texts.resize(static_cast<std::size_t>(num_ranks));
   for (const std::string& text : texts) {
-    std::istringstream lines(text);
-    std::string other;
-    std::getline(lines, other);
-    hosts.push_back(other);
-    if (other != host) continue;
+    const Bounds other = parse_bounds(text);
+    hosts.push_back(other.host);
+    if (other.host != own.host) continue;
     ++ranks;
-    for (int core = 0; lines >> core;) cores.insert(core);
+    with_quota += other.quota_group == own.quota_group ? 1 : 0;
+    cores.insert(other.cores.begin(), other.cores.end());
   }
+  int share = static_cast<int>(cores.size()) / std::max(1, ranks);
+  if (own.quota_cores > 0) share = std::min(share, own.quota_cores / std::max(1, with_quota));
   return {.rank = std::min(world.rank(), num_ranks - 1),
           .num_ranks = num_ranks,
-          .cores = std::max(1, static_cast<int>(cores.size()) / std::max(1, ranks)),
+          .cores = std::max(1, share),
           .ranks_per_node = ranks_per_node(hosts),
           .hosts = numbers_of(hosts)};
 }

@@ -31,7 +31,8 @@ struct Launch {
 
 /// Called by all ranks together, which compute on their CPUs (see device.hpp): how the first `num_ranks` of
 /// them are started; of another rank: as the last of those. Cores: those that any of them on the host may use
-/// (launchers bind ranks to some), divided by their number there; at least 1.
+/// (launchers bind ranks to some), divided by their number there, or their share of what a cgroup's quota
+/// lasts for where that is less; at least 1.
 Launch find_launch(comm::Communicator& world, int num_ranks);
 
 /// The same where only the first `num_ranks` take part, each with as many cores as before.

@@ -126,6 +126,11 @@ void check_arithmetic(const Settings& settings) {
     throw cannot(*asked, fmt::format("the CPU of {} {}", host_name(), why));
 }
 
+void require_team(const Plan& plan, const comm::Ranks& ranks) {
+  constexpr int beside = 4;  // reading ahead, saving, watching, and one that ends a little later than joined
+  comm::require_threads(ranks, plan.threads - 1 + beside);
+}
+
 Arithmetic choose_arithmetic(const Settings& settings, const Plan& plan,
                              const checkpoint::TrainingState* resumed, const comm::Ranks& ranks) {
   if (settings.matmul == "tf32") return Arithmetic::tf32;  // on a GPU: find_launch has seen to it

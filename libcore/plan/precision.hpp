@@ -22,6 +22,11 @@ void check_arithmetic(const Settings& settings);
 /// "fp32", "bf16", ...: as options name it.
 std::string precision_name(DType dtype);
 
+/// Called by all ranks together before any computes with the plan's threads, which end the process where the
+/// system refuses one: sees that it grants them, and those that work beside them. Errors: environment, naming
+/// the limit.
+void require_team(const Plan& plan, const comm::Ranks& ranks);
+
 /// What bf16 matrices are multiplied in, decided by rank 0 for all, who call it together: as --matmul says;
 /// else as the run did before (`resumed`); else the fastest here of those that all ranks have, in doubt the
 /// one of most bits a cycle. Says what was chosen where nobody asked for it, and why. Errors: environment,

@@ -74,7 +74,7 @@ void write_unit_times(const fs::path& run, const Plan& plan, const parallel::Uni
 
 std::vector<parallel::UnitCost> read_unit_times(const fs::path& run, const Plan& plan) {
   const fs::path path = run / file_name;
-  if (!fs::exists(path)) {
+  if (!path_exists(path)) {
     throw Error(ErrorKind::input, fmt::format("{} does not exist", path.string()),
                 "a run on CPUs writes it as it ends; without --run, times are predicted");
   }

@@ -199,6 +199,7 @@ int compare_layouts(const plan::Settings& settings, const std::vector<OptionValu
     plans = make_plans(layouts, settings, *dataset, launch);
   });
   train::check_alike(ranks, asked, *dataset);
+  for (const plan::Plan& plan : plans) plan::require_team(plan, ranks);
   const Arithmetic arithmetic = plan::choose_arithmetic(settings, plans.front(), nullptr, ranks);
   for (plan::Plan& plan : plans) plan.arithmetic = arithmetic;
 

@@ -44,7 +44,7 @@ fs::path weights_path(const plan::Settings& settings, Console& console) {
 
 /// Of a checkpoint; as before any step where the weights lie in no checkpoint.
 checkpoint::TrainingState state_of(const fs::path& weights) {
-  if (!fs::exists(weights / checkpoint::manifest_name)) return {};
+  if (!path_exists(weights / checkpoint::manifest_name)) return {};
   return checkpoint::load_manifest(weights).state;
 }
 
@@ -75,6 +75,7 @@ int evaluate_together(plan::Settings settings, const fs::path& path, const data:
   ranks.console.info("evaluating {} on samples of {} tokens", describe(path, state), plan.sequence_length);
   const EvaluationRequest request = evaluation_request(settings, plan, [&] { return signals.received(); });
   comm::at_first(ranks, [&] { check_validation_targets(dataset, request); });
+  plan::require_team(plan, ranks);
   plan.arithmetic = plan::choose_arithmetic(settings, plan, &state, ranks);
   const auto groups = plan::make_groups(plan, ranks.world);
   std::unique_ptr<ModelRuntime> runtime;

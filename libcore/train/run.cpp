@@ -73,6 +73,9 @@ void announce(const Start& start, const plan::Settings& settings, const data::Mi
   }
   console.info("{} steps of {} tokens; {} rank{} of {} thread{}", plan.total_steps, plan.tokens_per_step(),
                num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
+  if (const std::string ignored = describe_ignored_omp_num_threads(plan.threads);
+      !settings.threads && !ignored.empty())
+    console.info("{}", ignored);
   for (const SourceShare& share : shares_by_the_end(mixture, plan, start.state))
     console.info("{}: {} by the end", share.name, describe(share, mixture));
   if (plan.layout.pp > 1) console.info("{}", plan::describe_pipeline(plan));

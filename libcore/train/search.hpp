@@ -26,6 +26,7 @@ struct Origin {
   const comm::Ranks& ranks;
 
   Arithmetic choose_arithmetic(const plan::Plan& plan, const checkpoint::TrainingState* resumed) const {
+    plan::require_team(plan, ranks);
     return plan::choose_arithmetic(settings, plan, resumed, ranks);
   }
   /// Error{usage}, beside those of plan::make_plan: more than the hosts' memory holds.

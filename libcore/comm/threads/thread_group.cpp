@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/host.hpp"
+#include "base/threads.hpp"
 #include "comm/threads/hub.hpp"
 
 namespace dt::comm {
@@ -34,9 +35,7 @@ class Run {
     try {
       for (int rank = 1; rank < hub_->size(); ++rank) threads.emplace_back([this, rank] { one(rank); });
     } catch (const std::system_error& error) {
-      fail(0,
-           std::make_exception_ptr(Error(ErrorKind::environment, fmt::format("cannot start {} threads: {}",
-                                                                             hub_->size(), error.what()))));
+      fail(0, std::make_exception_ptr(thread_error(error.code().value(), hub_->size())));
     }
     one(0);
     for (std::thread& thread : threads) thread.join();
