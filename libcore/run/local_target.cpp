@@ -1,6 +1,7 @@
 #include "run/local_target.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -8,6 +9,17 @@
 #include "run/shared_target.hpp"
 
 namespace dt::run {
+
+namespace {
+
+/// Which running kernel this process is on; "" where that cannot be known.
+std::string machine_id() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
+
+}  // namespace
 
 LocalTarget::LocalTarget(const comm::Ranks& ranks, const fs::path& folder, const RunDirectory& run,
                          const Generation& own, double timeout_s, const std::string& host)
@@ -25,6 +37,7 @@ LocalTarget::LocalTarget(const comm::Ranks& ranks, const fs::path& folder, const
     stays = store_.open();
     if (nodes_.size() > 1) offer = listen();
   });
+  check_nodes();
   warn_of(stays.empty() ? stays : at_own_node(stays));
   if (nodes_.size() == 1) {
     ranks.console.info("all ranks are on one node: local checkpoints have no copy on another");
@@ -34,6 +47,28 @@ LocalTarget::LocalTarget(const comm::Ranks& ranks, const fs::path& folder, const
   const int partner = (nodes_.own + 1) % nodes_.size();
   comm::together(ranks.world,
                  [&] { find_partner(offers[static_cast<std::size_t>(nodes_.leader(partner))]); });
+}
+
+/// Hosts that bear one name pass for one node, but each has storage of its own: what the node's first rank
+/// makes there, the others do not find.
+void LocalTarget::check_nodes() const {
+  const std::vector<std::string> machines = comm::gather_texts(ranks_.world, machine_id());
+  comm::together(ranks_.world, [&] {
+    const auto leader = static_cast<std::size_t>(nodes_.leader(nodes_.own));
+    const std::string& its = machines[leader];
+    const std::string& own = machines[static_cast<std::size_t>(ranks_.world.rank())];
+    const bool is_same = its == own || its.empty() || own.empty();
+    if (is_same && folder_exists(store_.path())) return;
+    throw Error(
+        ErrorKind::environment,
+        fmt::format("ranks {} and {} both name their host '{}', but {}", leader, ranks_.world.rank(),
+                    nodes_.hosts[static_cast<std::size_t>(nodes_.own)],
+                    is_same ? fmt::format("the second does not see {}, which the first has made there",
+                                          store_.path().string())
+                            : "are on different machines"),
+        "--checkpoint-local takes hosts of one name for one node: give each a name of its own (hostname), or "
+        "leave --checkpoint-local out");
+  });
 }
 
 /// Where this node takes copies, as a text: port, token, addresses.

@@ -50,6 +50,7 @@ class LocalTarget : public SaveTarget {
     std::uint16_t port = 0;
     PartToken token{};
   };
+  void check_nodes() const;
   std::string listen();
   void find_partner(const std::string& offer);
   std::string at_own_node(const std::string& text) const;
