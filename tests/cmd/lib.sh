@@ -53,6 +53,27 @@ expect_absent() {
   done
 }
 
+# bound COMMAND...: runs it bound by the permissions of files, which root is not by default.
+bound() {
+  if [[ $(id -u) = 0 ]]; then
+    setpriv --inh-caps=-dac_override,-dac_read_search --bounding-set=-dac_override,-dac_read_search "$@"
+  else
+    "$@"
+  fi
+}
+
+# failing_reads ERRNO FILE COMMAND...: reads of a file below the working directory fail so (a number) while the command runs.
+failing_reads() {
+  local state
+  state=$(mktemp -p "$case_dir")
+  LD_PRELOAD=$DT_BUILD/lib/libfaults.so FAULTS_ROOT=$(realpath .) FAULTS_STATE=$state FAULTS_KINDS=${kinds:-read} \
+    FAULTS_PATH="^$2\$" FAULTS_ACTION="fail=$1" FAULTS_LAST=${last:-1000000} "${@:3}"
+}
+
+# A process that is to end has this long before it counts as one that hangs; a busy machine needs some of it.
+# shellcheck disable=SC2034 # for cases
+hang_s=120
+
 # json_value FILE KEY: the number or string of a key in one-line JSON.
 json_value() {
   sed -nE 's/.*"'"$2"'": ?"?([^",}]*)"?.*/\1/p' "$1"

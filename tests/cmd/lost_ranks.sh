@@ -7,11 +7,11 @@ at_exit() {
   [[ -z ${launcher:-} ]] || { ranks_of "$launcher"; echo "$launcher"; } | xargs -r kill -KILL 2>/dev/null || true
 }
 
-# expect_over SECONDS WHAT: the launcher and every rank that it had (in $pids) are gone by then; its exit code in $code.
+# expect_over WHAT: the launcher and every rank that it had (in $pids) end by themselves; its exit code in $code.
 expect_over() {
-  local deadline=$((SECONDS + $1)) pid
+  local deadline=$((SECONDS + hang_s)) pid
   while kill -0 "$launcher" 2>/dev/null; do
-    ((SECONDS <= deadline)) || fail "$2: the job still runs after $1 s: $(cat launcher.err)"
+    ((SECONDS <= deadline)) || fail "$1: the job hangs: $(cat launcher.err)"
     sleep 0.1
   done
   code=0
@@ -19,7 +19,7 @@ expect_over() {
   wait "$launcher" || code=$?
   for pid in $pids; do
     while kill -0 "$pid" 2>/dev/null; do
-      ((SECONDS <= deadline)) || fail "$2: process $pid is left"
+      ((SECONDS <= deadline)) || fail "$1: process $pid is left"
       sleep 0.1
     done
   done

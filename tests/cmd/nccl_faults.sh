@@ -5,21 +5,18 @@
 source "$(dirname "${BASH_SOURCE[0]}")/nccl.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/kill_ranks.sh"
 
-# end_within SECONDS FAULT OPERATION: one of two ranks meets it in that operation of NCCL's. Both end that long after the last step
-# before it, with exit 4 or that of a rank that another has ended, and nothing is left.
-end_within() {
-  local since code=0 run=broken-$2-$3
-  since=$(date +%s)
+# end_after FAULT OPERATION: one of two ranks meets it in that operation of NCCL's. Both end, with exit 4 or that of a rank that
+# another has ended, and nothing is left.
+end_after() {
+  local code=0 run=broken-$1-$2
   arguments "$run" "${small[@]}" --steps 100 --quiet --comm-timeout 1s
-  mpi 1 env "DT_TEST_NCCL_$2=$3" dt-train "${train_args[@]}" : -n 1 dt-train "${train_args[@]}" >out 2>err || code=$?
-  [[ ! -e $run/metrics.jsonl ]] || since=$(stat -c %Y "$run/metrics.jsonl")
-  (($(date +%s) - since <= $1)) || fail "$2 in operation $3: $(($(date +%s) - since)) s"
-  expect_equal "$code" 4 "exit of $2 in operation $3"
+  mpi 1 env "DT_TEST_NCCL_$1=$2" dt-train "${train_args[@]}" : -n 1 dt-train "${train_args[@]}" >out 2>err || code=$?
+  expect_equal "$code" 4 "exit of $1 in operation $2"
   grep -qE 'rank [01] on .*(unhandled system error|has not ended in 1.0 s|is not done after)' err || {
     cat err >&2
-    fail "$2 in operation $3 is not told"
+    fail "$1 in operation $2 is not told"
   }
-  ! pgrep -f "broken-$2-$3" >/dev/null || fail "$2 in operation $3: a process is left"
+  ! pgrep -f "broken-$1-$2" >/dev/null || fail "$1 in operation $2: a process is left"
 }
 
 # stop_a_rank NUMBER: of two that train; the other names it, and both end.
@@ -27,7 +24,7 @@ stop_a_rank() {
   local victim=$((RANDOM % 2 + 1))
   start 2 "stopped-$1" "${small[@]}" --steps 1000000 --schedule constant --quiet --comm-timeout 2s
   kill -STOP "$(nth $victim)"
-  expect_over 12 "SIGSTOP of rank $((victim - 1))"
+  expect_over "SIGSTOP of rank $((victim - 1))"
   expect_equal "$code" 4 "exit after SIGSTOP of rank $((victim - 1))"
   expect_match launcher.err "rank $((victim - 1)) on $(hostname) .*silent"
 }
@@ -50,8 +47,8 @@ nccl_faults() {
   for ((i = 0; i < $2; ++i)); do stop_a_rank "$i"; done
   [[ -z ${DT_GPU_TRAIN:-} ]] || { echo "$1 ranks killed, $2 stopped" && return; }
   for ((i = 0; i < $2; ++i)); do
-    end_within 11 ERROR $((RANDOM % 200 + 1))
-    end_within 11 HANG $((RANDOM % 200 + 1))
+    end_after ERROR $((RANDOM % 200 + 1))
+    end_after HANG $((RANDOM % 200 + 1))
   done
   echo "$2 ranks stopped, $2 errors and $2 hangs of NCCL's"
 }

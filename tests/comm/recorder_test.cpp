@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <ctime>
 #include <thread>
 
 #include "base/host.hpp"
@@ -175,14 +176,14 @@ TEST_CASE("recording is cheap") {
   constexpr int count = 100'000;
   double best_s = 1;
   for (int attempt = 0; attempt < 5; ++attempt) {
-    const double before_s = dt::monotonic_s();
+    const std::clock_t before = std::clock();  // the processor's time: the machine may be busy
     for (int i = 0; i < count; ++i) {
       recorder.finish(recorder.start(group, OperationKind::all_reduce, 4));
     }
-    best_s = std::min(best_s, dt::monotonic_s() - before_s);
+    best_s = std::min(best_s, static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC);
   }
   INFO("microseconds each: " << best_s / count * 1e6);
-  CHECK(best_s / count < 5e-6);  // well below one; the machine may be busy
+  CHECK(best_s / count < 5e-6);  // well below one
 }
 
 TEST_CASE("what begins is kept from when that is asked for, however much, until it is taken") {

@@ -8,7 +8,7 @@ for ranks in 1 2; do
   make_shards shards
   start "$ranks" "lost$ranks" "${forever[@]}"
   truncate -s 0 shards/train-00000.h5
-  expect_over 10 "the loss of a shard in a job of $ranks"
+  expect_over "the loss of a shard in a job of $ranks"
   expect_equal "$code" 4 "exit"
   expect_match launcher.err "dt-train: error: shards/$lost"
   rm -r shards

@@ -9,7 +9,7 @@ first='stage 0 of 2: embedding to layers\.0' second='stage 1 of 2: layers\.1 to 
 # A killed rank: the launcher names it, and the start has said what it holds.
 start 4 killed "${forever[@]}"
 kill -KILL "$(nth 4)"
-expect_over 10 "SIGKILL of rank 3"
+expect_over "SIGKILL of rank 3"
 # shellcheck disable=SC2154
 [[ $code != 0 ]] || fail "exit 0 after a killed rank"
 expect_match launcher.err "rank 3 .*signal 9"
@@ -18,7 +18,7 @@ expect_match launcher.err "ranks 2 to 3: $second$"
 # One that only sits out takes the others along, as any lost rank does.
 start 3 sitting "${forever[@]}"
 kill -KILL "$(nth 3)"
-expect_over 10 "SIGKILL of a rank that sits out"
+expect_over "SIGKILL of a rank that sits out"
 [[ $code != 0 ]] || fail "exit 0 after a killed rank that sat out"
 
 # A rank that stops answering, of either stage, of two pipelines and beside one that sits out. Whoever waits says so, and in what: it
@@ -27,7 +27,7 @@ for way in "4 2 $first" "3 2 $second"; do
   read -r ranks victim stage <<<"$way"
   start "$ranks" "stopped$ranks$victim" "${forever[@]}" --comm-timeout 3s
   kill -STOP "$(nth "$victim")"
-  expect_over 13 "SIGSTOP of rank $((victim - 1))"
+  expect_over "SIGSTOP of rank $((victim - 1))"
   expect_equal "$code" 4 "exit"
   expect_match launcher.err "rank $((victim - 1)) on $(hostname) \(process [0-9]*, $stage\) is silent"
 done
