@@ -1,11 +1,16 @@
-// The C library's calls that change files, each by its own name.
+// The C library's calls that change files or read them, or start threads, each by its own name.
 
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
+#include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <functional>
+#include <pthread.h>
 #include <stdio.h>
 #include <string_view>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -18,6 +23,7 @@ namespace {
 using faults::intercept;
 using faults::Operation;
 using faults::watched;
+using faults::watches;
 
 int result(long value) {
   return static_cast<int>(value);
@@ -46,12 +52,48 @@ std::uint64_t position(int descriptor) {
 
 int open_file(int folder, const char* path, int flags, mode_t mode) {
   const auto perform = [&](std::size_t) { return ::syscall(SYS_openat, folder, path, flags, mode); };
-  if ((flags & (O_CREAT | O_TRUNC)) == 0) return result(perform(0));
+  const bool changes = (flags & (O_CREAT | O_TRUNC)) != 0;
+  if (!changes && !watches("open")) return result(perform(0));
   const std::string name = watched(folder, path);
   if (name.empty()) return result(perform(0));
-  if (!exists(folder, path)) return result(intercept({.kind = "create", .path = name}, perform));
-  if ((flags & O_TRUNC) == 0) return result(perform(0));
-  return result(intercept({.kind = "truncate", .path = name}, perform));
+  if (changes && !exists(folder, path)) return result(intercept({.kind = "create", .path = name}, perform));
+  if (changes && (flags & O_TRUNC) != 0)
+    return result(intercept({.kind = "truncate", .path = name}, perform));
+  return result(watches("open") ? intercept({.kind = "open", .path = name}, perform) : perform(0));
+}
+
+/// The library's own function of a name that leads here.
+template <class Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+/// Through intercept() where its kind is watched, and the path.
+long look_at(const char* kind, int folder, const char* path,
+             const std::function<long(std::size_t)>& perform) {
+  const std::string name = watches(kind) ? watched(folder, path) : "";
+  return name.empty() ? perform(0) : intercept({.kind = kind, .path = name}, perform);
+}
+
+long read_from(int descriptor, const std::function<long(std::size_t)>& perform) {
+  const std::string name = watches("read") ? watched(descriptor) : "";
+  return name.empty() ? perform(0) : intercept({.kind = "read", .path = name}, perform);
+}
+
+/// What `open` answers, a pointer, where the operation is done.
+template <class Result>
+Result* opened(const char* kind, const char* path, const std::function<Result*()>& open) {
+  Result* answer = nullptr;
+  look_at(kind, AT_FDCWD, path, [&](std::size_t) {
+    answer = open();
+    return answer == nullptr ? -1L : 0L;
+  });
+  return answer;
+}
+
+int status_of(int folder, const char* path, struct stat* status, int flags) {
+  return result(look_at("look", folder, path,
+                        [&](std::size_t) { return ::syscall(SYS_newfstatat, folder, path, status, flags); }));
 }
 
 int sync_file(int descriptor, long call) {
@@ -234,6 +276,88 @@ int open64(const char* path, int flags, ...) {
   va_end(rest);
   return open_file(AT_FDCWD, path, flags, mode);
 }
+FILE* fopen(const char* path, const char* mode) {
+  return opened<FILE>("open", path, [&] { return next<decltype(fopen)>("fopen")(path, mode); });
+}
+FILE* fopen64(const char* path, const char* mode) {
+  return opened<FILE>("open", path, [&] { return next<decltype(fopen)>("fopen64")(path, mode); });
+}
+DIR* opendir(const char* path) {
+  return opened<DIR>("list", path, [&] { return next<decltype(opendir)>("opendir")(path); });
+}
+
+ssize_t read(int descriptor, void* data, size_t bytes) {
+  return read_from(descriptor, [&](std::size_t) { return ::syscall(SYS_read, descriptor, data, bytes); });
+}
+ssize_t pread(int descriptor, void* data, size_t bytes, off_t offset) {
+  return read_from(descriptor,
+                   [&](std::size_t) { return ::syscall(SYS_pread64, descriptor, data, bytes, offset); });
+}
+ssize_t pread64(int descriptor, void* data, size_t bytes, off64_t offset) {
+  return pread(descriptor, data, bytes, offset);
+}
+ssize_t readv(int descriptor, const struct iovec* parts, int count) {
+  return read_from(descriptor, [&](std::size_t) { return ::syscall(SYS_readv, descriptor, parts, count); });
+}
+
+void* mmap(void* address, size_t bytes, int protection, int flags, int descriptor, off_t offset) noexcept {
+  const auto perform = [&](std::size_t) {
+    return ::syscall(SYS_mmap, address, bytes, protection, flags, descriptor, offset);
+  };
+  const std::string name = descriptor >= 0 && watches("map") ? watched(descriptor) : "";
+  return reinterpret_cast<void*>(name.empty() ? perform(0)
+                                              : intercept({.kind = "map", .path = name}, perform));
+}
+void* mmap64(void* address, size_t bytes, int protection, int flags, int descriptor,
+             off64_t offset) noexcept {
+  return mmap(address, bytes, protection, flags, descriptor, offset);
+}
+
+int stat(const char* path, struct stat* status) noexcept {
+  return status_of(AT_FDCWD, path, status, 0);
+}
+int stat64(const char* path, struct stat64* status) noexcept {
+  return status_of(AT_FDCWD, path, reinterpret_cast<struct stat*>(status), 0);
+}
+int lstat(const char* path, struct stat* status) noexcept {
+  return status_of(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
+}
+int lstat64(const char* path, struct stat64* status) noexcept {
+  return status_of(AT_FDCWD, path, reinterpret_cast<struct stat*>(status), AT_SYMLINK_NOFOLLOW);
+}
+int fstatat(int folder, const char* path, struct stat* status, int flags) noexcept {
+  return status_of(folder, path, status, flags);
+}
+int access(const char* path, int mode) noexcept {
+  return result(look_at("look", AT_FDCWD, path,
+                        [&](std::size_t) { return ::syscall(SYS_faccessat, AT_FDCWD, path, mode); }));
+}
+
+/// Of this process.
+long num_threads() {
+  char text[4096];
+  const long file = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
+  const long bytes = file < 0 ? 0 : ::syscall(SYS_read, file, text, sizeof text);
+  ::syscall(SYS_close, file);
+  const std::string_view status(text, bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
+  const std::size_t at = status.find("Threads:");
+  return at == status.npos ? 0 : std::atol(status.data() + at + std::string_view("Threads:").size());
+}
+
+/// Answers its errors by their number, not by errno.
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
+  static auto* const create = next<decltype(pthread_create)>("pthread_create");
+  const char* const most = std::getenv("FAULTS_MAX_THREADS");
+  if (!watches("thread") || (most != nullptr && num_threads() < std::atol(most)))
+    return create(thread, attributes, run, argument);
+  int error = EAGAIN;
+  intercept({.kind = "thread", .path = "."}, [&](std::size_t) {
+    error = create(thread, attributes, run, argument);
+    return error == 0 ? 0L : -1L;
+  });
+  return error;
+}
+
 int creat(const char* path, mode_t mode) {
   return open_file(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
 }

@@ -48,11 +48,13 @@ struct Orders {
     if (::regcomp(&path, variable("FAULTS_PATH").c_str(), REG_EXTENDED | REG_NOSUB) != 0)
       end("FAULTS_PATH is no regular expression");
   }
+  bool names(const char* kind) const {
+    return ("," + kinds + ",").find(std::string(",") + kind + ",") != std::string::npos;
+  }
   bool match(const Operation& operation) const {
-    const bool is_kind = kinds.empty() || ("," + kinds + ",").find(std::string(",") + operation.kind + ",") !=
-                                              std::string::npos;
-    return is_kind && (::regexec(&path, operation.path.c_str(), 0, nullptr, 0) == 0 ||
-                       (!operation.to.empty() && ::regexec(&path, operation.to.c_str(), 0, nullptr, 0) == 0));
+    return (kinds.empty() || names(operation.kind)) &&
+           (::regexec(&path, operation.path.c_str(), 0, nullptr, 0) == 0 ||
+            (!operation.to.empty() && ::regexec(&path, operation.to.c_str(), 0, nullptr, 0) == 0));
   }
 };
 
@@ -118,6 +120,7 @@ std::string action_for(const Turn& turn, const Operation& operation) {
 std::string relative(const std::string& path) {
   const std::string& root = orders().root;
   if (path == root) return ".";
+  if (root == "/") return path.substr(1);
   return path.starts_with(root + "/") ? path.substr(root.size() + 1) : "";
 }
 
@@ -129,6 +132,10 @@ std::string path_of(int descriptor) {
 }
 
 }  // namespace
+
+bool watches(const char* kind) {
+  return !orders().root.empty() && orders().names(kind);
+}
 
 std::string watched(int folder, const char* path) {
   if (orders().root.empty() || path == nullptr) return "";

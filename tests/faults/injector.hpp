@@ -5,8 +5,8 @@
 //   FAULTS_ROOT    the folder, by its real path; without it nothing is watched
 //   FAULTS_STATE   a file that exists: how many operations have matched, over all processes (u64); their lock
 //   FAULTS_KINDS   which kinds match, comma separated: create write truncate sync rename link unlink mkdir
-//   close;
-//                  all where it is not set
+//                  close; all of these where it is not set. Only where they are named: open (of what exists),
+//                  read, map, list (a folder), look (stat, access), thread (the start of one: of no path)
 //   FAULTS_PATH    which paths, relative to the root, match: an extended regular expression; all where not
 //   set FAULTS_FIRST, FAULTS_LAST
 //                  of the matching operations, counted from 1, those that the action befalls; all where not
@@ -16,6 +16,8 @@
 //                  fail=ERRNO             a number; the operation is not done (close: done, but fails)
 //                  short                  a write takes its first half
 //                  pretend                answers success, does nothing
+//   FAULTS_MAX_THREADS
+//                  the start of a thread matches only where the process has as many already, as under a limit
 //   FAULTS_OLD_RENAMES
 //                  where it is set, renaming knows no flags, as on some network file systems
 //   FAULTS_LOG     a file to which every operation that was done is appended, with its data:
@@ -37,6 +39,9 @@ struct Operation {
   const void* data = nullptr;
   std::size_t bytes = 0;
 };
+
+/// Whether operations of this kind, which change nothing, are watched at all.
+bool watches(const char* kind);
 
 /// Below the root, relative to it; else "". "." is the root itself.
 std::string watched(int folder, const char* path);

@@ -1,0 +1,144 @@
+"""refusals.py EVERY [SUBJECT...]: the system refuses every EVERYth open, read, listing or look of a tool's work, or lets it have only so
+many threads: permissions (EACCES), limits (EMFILE, EAGAIN), a file that its server has replaced (ESTALE).
+
+The tool must end with exit 4, saying why in the system's words, or do without and leave the same result. Nothing may be called damage, bad
+input or a defect of dt."""
+
+import errno
+import hashlib
+import os
+import re
+import sys
+
+import faults
+import subjects
+
+STEP1, STEP2 = "root/run/checkpoints/step-00000001.g1", "root/run/checkpoints/step-00000002.g2"
+BLAMED = re.compile("internal error|defect of dt|damaged|terminate called|libgomp|is missing|does not exist|not a checkpoint")
+# Timings, and what ranks leave for each other while they live.
+VARYING = re.compile(r"metrics[.]jsonl|manifest[.]json|run[.]json|generations|unit-times|/flight|[.]failed-loads")
+
+TRAIN = ["dt-train", "--quiet", "--data", "root/shards", "--threads", "3", "--global-batch", "8", "--micro-batch", "4",
+         "--sequence-length", "32", "--peak-flops", "1e9", "--eval-batches", "1", "--comm", "self"]
+SUBJECTS = {
+    "shard-data": ["dt-shard-data", "--quiet", "--threads", "3", "--tokenizer", "root/tokenizer.json", "--out", "root/made", "root/text.txt"],
+    "train-bpe": ["dt-shard-data", "--quiet", "--threads", "3", "--train-bpe", "300", "--save-tokenizer", "root/made.json", "root/text.txt"],
+    "shard-verify": ["dt-shard-data", "--verify", "root/shards"],
+    "shard-decode": ["dt-shard-data", "--decode", "root/shards/train-00000.h5:0:20"],
+    "train": [*TRAIN, "--model", "root/model.json", "--run", "root/new", "--steps", "1", "--save-every", "1"],
+    "resume": [*TRAIN, "--run", "root/run", "--steps", "3", "--save-every", "1"],
+    "thread-ranks": [*TRAIN[:-1], "threads=2", "--run", "root/run", "--steps", "3", "--checkpoint-local", "root/local"],
+    "evaluate": [*TRAIN, "--eval-only", "--init-from", STEP2],
+    "list": ["dt-checkpoint", "list", "root/run"],
+    "latest": ["dt-checkpoint", "latest", "root/run"],
+    "show": ["dt-checkpoint", "show", STEP2],
+    "verify": ["dt-checkpoint", "verify", STEP1, STEP2],
+    "diff": ["dt-checkpoint", "diff", STEP2, STEP2],
+    "prune": ["dt-checkpoint", "prune", "root/run", "--keep-last", "1"],
+    "reshard": ["dt-checkpoint", "reshard", STEP2, "root/resharded", "--layout", "tp=2"],
+    "repair": ["dt-checkpoint", "repair", STEP2, "--from", "root/copy/step-00000002.g2"],
+    "import": ["dt-checkpoint", "import", "root/model", "root/imported"],
+    "merge": ["dt-merge", "--quiet", STEP2, "--out", "root/merged"],
+    "merge-h5": ["dt-merge", "--quiet", STEP2, "--out", "root/merged.h5"],
+    "bench": ["dt-allreduce-bench", "-e", "64", "-n", "1", "-w", "0", "--devices", "--csv", "root/bench.csv"],
+}
+
+
+def prepare():
+    """Everything that a subject reads, in ./base."""
+    os.environ["GOMP_SPINCOUNT"] = "1000"  # else dt-train starts over with it
+    subjects.prepare()
+    os.mkdir("base")
+    for name in ("model.json", "text.txt"):
+        os.rename(name, "base/" + name)
+    os.symlink("base", "root")
+    check(["dt-shard-data", "--quiet", "--train-bpe", "300", "--save-tokenizer", "root/tokenizer.json", "root/text.txt"])
+    check(["dt-shard-data", "--quiet", "--val-fraction", "0.1", "--out", "root/shards", "root/text.txt"])
+    for steps in "1", "2":
+        check([*TRAIN, "--model", "root/model.json", "--run", "root/run", "--steps", steps, "--save-every", "1"])
+    check(["dt-merge", "--quiet", STEP2, "--out", "root/model"])
+    os.mkdir("root/copy")
+    faults.fresh_copy(STEP2, "root/copy/step-00000002.g2")
+    os.remove("root")
+
+
+def check(command):
+    outcome = faults.tool(*command)
+    if outcome.code != 0:
+        faults.fail(f"{command}: {outcome}")
+
+
+def left():
+    """Every file under root that does not vary by itself: its name and digest."""
+    found = {}
+    for folder, _, names in os.walk("root"):
+        for name in names:
+            path = os.path.join(folder, name)
+            if not VARYING.search(path):
+                with open(path, "rb") as file:
+                    found[path] = hashlib.sha256(file.read()).hexdigest()
+    if "root/bench.csv" in found:
+        found["root/bench.csv"] = ""
+    return found
+
+
+class Subject:
+    def __init__(self, name):
+        self.name, self.command = name, SUBJECTS[name]
+        whole = self.run(kinds="none")
+        if whole.code != 0:
+            faults.fail(f"{name}: undisturbed: {whole}")
+        self.whole = left()
+        self.refused = self.did_without = 0
+
+    def run(self, everywhere=False, **orders):
+        faults.fresh_copy("base", "root")
+        return faults.run(self.command, "/" if everywhere else "root", **orders)
+
+    def check(self, outcome, error, where):
+        said = outcome.stdout + outcome.stderr
+        if BLAMED.search(said):
+            faults.fail(f"{self.name}: {where}: is blamed on something else: {outcome}")
+        if outcome.code == 4 and os.strerror(error) in said:
+            self.refused += 1
+        elif outcome.code == 0 and left() == self.whole:
+            self.did_without += 1
+        else:
+            faults.fail(f"{self.name}: {where}: neither exit 4 with '{os.strerror(error)}' nor the same result: {outcome}")
+
+    def sweep(self, kinds, error, every, lasting=False, **orders):
+        matched = self.run(kinds=kinds, **orders).matched
+        for n in range(1, matched + 1, every):
+            last = {} if lasting else {"last": n}
+            outcome = self.run(kinds=kinds, action=f"fail={error}", first=n, **last, **orders)
+            self.check(outcome, error, f"{errno.errorcode[error]} at {kinds} {n}{' and after' if lasting else ''}")
+
+    def limit_threads(self, every):
+        most = 1
+        while True:
+            outcome = self.run(kinds="thread", action=f"fail={errno.EAGAIN}", max_threads=most)
+            if outcome.matched == 0:
+                break
+            self.check(outcome, errno.EAGAIN, f"at most {most} threads")
+            if outcome.code == 4 and not re.search("ulimit -u|pids.max", outcome.stderr):
+                faults.fail(f"{self.name}: at most {most} threads: the limit is not named: {outcome}")
+            most += every
+
+
+def main():
+    every = int(sys.argv[1])
+    prepare()
+    for name in sys.argv[2:] or SUBJECTS:
+        subject = Subject(name)
+        subject.sweep("open,list", errno.EACCES, every)
+        subject.sweep("look", errno.EACCES, every)
+        subject.sweep("read,map", errno.EACCES, 2 * every)
+        subject.sweep("open,list,create", errno.EMFILE, 2 * every, everywhere=True)
+        subject.sweep("open,list,create", errno.EMFILE, 3 * every, lasting=True)
+        subject.sweep("create,mkdir,rename,link,write,unlink", errno.EACCES, 4 * every)
+        subject.sweep("open,read", errno.ESTALE, 2 * every)
+        subject.limit_threads(max(1, every // 8))
+        print(f"{name}: {subject.refused} refusals told, {subject.did_without} done without")
+
+
+main()
