@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/path_text.hpp"
 #include "base/text.hpp"
 #include "checkpoint/companions.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
@@ -30,7 +31,7 @@ int import_model(const Options& options, const StopSignals& signals, Console& co
   console.info("wrote {}: {}, {} parameters, {}; train from it with --init-from", out, manifest.model.family,
                format_count(static_cast<std::uint64_t>(parameters)), format_bytes(bytes));
   if (console.json()) {
-    const json object = {{"path", out},
+    const json object = {{"path", utf8_of(out)},
                          {"step", manifest.state.step},
                          {"family", manifest.model.family},
                          {"parameters", parameters},

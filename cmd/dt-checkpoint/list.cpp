@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/path_text.hpp"
 #include "base/text.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "run/run_directory.hpp"
@@ -22,13 +23,14 @@ struct Row {
   std::string layout;   // "" where the manifest cannot be read
   std::string created;  // UTC; "" likewise
   double age_s = 0;
-  std::string problem;  // "" where it is complete
+  std::string problem;         // "" where it is complete
+  bool is_unreadable = false;  // then the problem is the machine's
   bool on_lineage = false;
 };
 
 std::uint64_t folder_bytes(const fs::path& folder) {
   std::uint64_t total = 0;
-  std::error_code error;
+  std::error_code error;  // what cannot be read is said by why_incomplete
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code gone;
     const std::uint64_t bytes = entry->is_regular_file(gone) ? entry->file_size(gone) : 0;
@@ -64,6 +66,7 @@ Row describe(const CheckpointEntry& entry) {
     row.problem = run::why_incomplete(entry.path);
   } catch (const Error& error) {  // the machine's fault: the other rows are to be seen all the same
     row.problem = error.message();
+    row.is_unreadable = true;
   }
   row.age_s = age_s(row.created, entry.path);
   return row;
@@ -77,7 +80,7 @@ std::string short_age(double seconds) {
 }
 
 void print_json(const Row& row, Console& console) {
-  nlohmann::ordered_json object = {{"path", row.entry.path.string()},
+  nlohmann::ordered_json object = {{"path", utf8_of(row.entry.path.native())},
                                    {"step", row.entry.step},
                                    {"generation", row.entry.generation},
                                    {"bytes", row.bytes},
@@ -86,7 +89,7 @@ void print_json(const Row& row, Console& console) {
                                    {"age_s", row.age_s},
                                    {"complete", row.problem.empty()},
                                    {"lineage", row.on_lineage}};
-  if (!row.problem.empty()) object["problem"] = row.problem;
+  if (!row.problem.empty()) object["problem"] = utf8_of(row.problem);
   console.out(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
@@ -120,7 +123,8 @@ int list(const std::string& run, Console& console) {
   } else {
     for (const Row& row : rows) print_json(row, console);
   }
-  return 0;
+  const bool all_readable = std::ranges::none_of(rows, &Row::is_unreadable);
+  return all_readable ? 0 : static_cast<int>(ErrorKind::environment);
 }
 
 int latest(const std::string& run, Console& console) {
@@ -137,7 +141,7 @@ int latest(const std::string& run, Console& console) {
   }
   if (console.json()) {
     const nlohmann::ordered_json object = {
-        {"path", found->path.string()}, {"step", found->step}, {"generation", found->generation}};
+        {"path", utf8_of(found->path.native())}, {"step", found->step}, {"generation", found->generation}};
     console.out(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
     console.out(found->path.string() + "\n");

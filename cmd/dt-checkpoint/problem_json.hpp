@@ -1,13 +1,15 @@
 #pragma once
 // A Problem as JSON, wherever a command prints one: nlohmann's conversion, found by its argument's namespace.
 
+#include "base/path_text.hpp"
 #include "checkpoint/reader.hpp"
 
 namespace dt::checkpoint {
 
 template <class Json>
 void to_json(Json& json, const Problem& problem) {
-  json = Json{{"where", problem.where}, {"what", problem.what}};
+  json = Json{{"where", utf8_of(problem.where)}, {"what", utf8_of(problem.what)}};
+  if (problem.is_unreadable) json["unreadable"] = true;
 }
 
 }  // namespace dt::checkpoint

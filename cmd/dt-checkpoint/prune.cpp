@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/path_text.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "run/not_finite.hpp"
 
@@ -40,6 +41,10 @@ class Judge {
       ++num_verified;
       return {};
     }
+    if (std::ranges::all_of(problems, &checkpoint::Problem::is_unreadable))
+      throw Error(ErrorKind::environment,
+                  fmt::format("cannot verify {}: {}: {}", path, problems[0].where, problems[0].what),
+                  "nothing was removed");
     console_.warn("{} is damaged: {}: {}{}", path, problems[0].where, problems[0].what,
                   problems.size() > 1 ? fmt::format(", and {} more", problems.size() - 1) : "");
     return fmt::format("damaged: {}: {}", problems[0].where, problems[0].what);
@@ -101,7 +106,7 @@ class Remover {
 
 void print(const CheckpointEntry& entry, const char* action, const std::string& why, Console& console) {
   if (console.json()) {
-    json object = {{"path", entry.path.string()},
+    json object = {{"path", utf8_of(entry.path.native())},
                    {"step", entry.step},
                    {"generation", entry.generation},
                    {"action", action}};

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/path_text.hpp"
 #include "cmd/dt-checkpoint/problem_json.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "run/failed_loads.hpp"
@@ -19,7 +20,7 @@ using checkpoint::Problem;
 
 void print(const std::string& path, const checkpoint::Repair& repair, Console& console) {
   if (console.json()) {
-    const json object = {{"path", path},
+    const json object = {{"path", utf8_of(path)},
                          {"ok", repair.problems.empty()},
                          {"repaired", repair.repaired},
                          {"problems", repair.problems}};
@@ -37,7 +38,7 @@ int repair(const Options& options, const StopSignals& signals, Console& console)
   const std::string& path = options.arguments.at(1);
   const std::string& replica = options.from.value();
   for (const std::string& folder : {path, replica}) {
-    if (!fs::is_directory(folder)) throw input_error("{} is not a folder; a checkpoint is one", folder);
+    if (!folder_exists(folder)) throw input_error("{} is not a folder; a checkpoint is one", folder);
   }
   checkpoint::Repair result;
   {
@@ -52,6 +53,10 @@ int repair(const Options& options, const StopSignals& signals, Console& console)
   if (result.problems.empty()) {
     run::forget_failed_loads(path);  // a resume takes it again
     return 0;
+  }
+  if (std::ranges::all_of(result.problems, &Problem::is_unreadable)) {
+    console.info("not all of {} can be read, which says nothing of its bytes", path);
+    return static_cast<int>(ErrorKind::environment);
   }
   console.info("{} still has {} damages: {} does not hold those parts whole either", path,
                result.problems.size(), replica);

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/path_text.hpp"
 #include "base/text.hpp"
 #include "checkpoint/compare.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
@@ -116,7 +117,7 @@ void report(const Manifest& source, const checkpoint::Resharding& how, std::uint
   console.info("wrote {}: step {}, {} → {}, {} in {} files", how.out.string(), result.state.step,
                source.mesh.to_string(), result.mesh.to_string(), format_bytes(bytes), result.files.size());
   if (!console.json()) return;
-  const nlohmann::ordered_json object = {{"path", how.out.string()},
+  const nlohmann::ordered_json object = {{"path", utf8_of(how.out.native())},
                                          {"step", result.state.step},
                                          {"generation", result.generation},
                                          {"layout", result.mesh.to_string()},

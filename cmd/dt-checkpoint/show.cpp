@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/digest.hpp"
+#include "base/path_text.hpp"
 #include "base/text.hpp"
 #include "checkpoint/layout_json.hpp"
 #include "checkpoint/manifest.hpp"
@@ -54,9 +55,9 @@ json document(const std::string& path, const Manifest& m) {
     files.push_back({{"name", file.name}, {"bytes", file.bytes}});
   json tensors = json::array();
   for (const auto& pieces : tensors_of(m)) tensors.push_back(tensor_json(pieces));
-  return {{"path", path},
+  return {{"path", utf8_of(path)},
           {"generation", m.generation},
-          {"parent", m.parent},
+          {"parent", utf8_of(m.parent)},
           {"created", m.created},
           {"dt_version", m.dt_version},
           {"state", json::parse(to_json(m.state))},

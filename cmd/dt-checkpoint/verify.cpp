@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/path_text.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"
 #include "cmd/dt-checkpoint/problem_json.hpp"
@@ -15,13 +17,12 @@ namespace {
 
 using checkpoint::Problem;
 
-/// What was never a checkpoint is bad input; what was one and is damaged is a finding.
+/// What was never a checkpoint is bad input; what was one and is damaged, or cannot be read, is a finding.
 void require_checkpoint(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) throw input_error("{} does not exist", path);
-  if (!fs::is_directory(path, error)) throw input_error("{} is not a folder; a checkpoint is one", path);
-  const bool has_manifest = fs::exists(fs::path(path) / checkpoint::manifest_name, error);
-  if (!has_manifest && fs::is_directory(fs::path(path) / "checkpoints", error)) {
+  if (!path_exists(path)) throw input_error("{} does not exist", path);
+  if (!folder_exists(path)) throw input_error("{} is not a folder; a checkpoint is one", path);
+  const bool has_manifest = path_exists(fs::path(path) / checkpoint::manifest_name);
+  if (!has_manifest && folder_exists(fs::path(path) / "checkpoints")) {
     throw Error(ErrorKind::input, fmt::format("{} is a run directory, not a checkpoint", path),
                 fmt::format("try: dt-checkpoint verify {}/checkpoints/*", path));
   }
@@ -58,8 +59,8 @@ Finding examine(const std::string& path, Task task, int& turn, Console& console)
 
 void print(const Finding& f, Task task, Console& console) {
   if (console.json()) {
-    json object = {{"path", f.path}, {"ok", f.problems.empty()}, {"problems", f.problems}};
-    if (!f.foreign.empty()) object["foreign"] = f.foreign;
+    json object = {{"path", utf8_of(f.path)}, {"ok", f.problems.empty()}, {"problems", f.problems}};
+    for (const std::string& name : f.foreign) object["foreign"].push_back(utf8_of(name));
     if (task.count > 1) object.update({{"task", task.number}, {"tasks", task.count}, {"files", f.num_mine}});
     console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     return;
@@ -85,17 +86,28 @@ std::uint64_t manifest_bytes(const std::string& checkpoint) {
 }
 
 int verify(const std::vector<std::string>& checkpoints, Task task, Console& console) {
-  for (const std::string& path : checkpoints) require_checkpoint(path);
-  std::size_t damaged = 0;
+  for (const std::string& path : checkpoints) {
+    try {
+      require_checkpoint(path);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::input) throw;
+    }
+  }
+  std::size_t damaged = 0, unreadable = 0;
   int turn = 0;
   for (const std::string& path : checkpoints) {
     const Finding finding = examine(path, task, turn, console);
     print(finding, task, console);
-    if (!finding.problems.empty()) ++damaged;
+    const auto num_unreadable = std::ranges::count(finding.problems, true, &Problem::is_unreadable);
+    if (num_unreadable < std::ssize(finding.problems)) ++damaged;
+    if (num_unreadable > 0) ++unreadable;
   }
-  if (damaged == 0) return 0;
-  console.info("{} of {} checkpoints are damaged", damaged, checkpoints.size());
-  return static_cast<int>(ErrorKind::verification);
+  if (damaged > 0) console.info("{} of {} checkpoints are damaged", damaged, checkpoints.size());
+  if (unreadable > 0)
+    console.info("{} of {} checkpoints cannot be read whole, which says nothing of their bytes", unreadable,
+                 checkpoints.size());
+  if (damaged > 0) return static_cast<int>(ErrorKind::verification);
+  return unreadable > 0 ? static_cast<int>(ErrorKind::environment) : 0;
 }
 
 }  // namespace dt::checkpoint_tool

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/path_text.hpp"
 #include "base/signals.hpp"
 #include "base/text.hpp"
 #include "checkpoint/companions.hpp"
@@ -76,7 +77,7 @@ int run(const Options& options, Console& console) {
   const std::int64_t step = source.manifest().state.step;
   console.info("wrote {}: {}", options.out, summary(options, step, parameters, result));
   if (console.json()) {
-    const nlohmann::ordered_json object = {{"path", options.out},
+    const nlohmann::ordered_json object = {{"path", utf8_of(options.out)},
                                            {"format", options.is_h5() ? "h5" : "hf"},
                                            {"step", step},
                                            {"parameters", parameters},

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/path_text.hpp"
 #include "data/dataset_file.hpp"
 #include "data/mixture.hpp"
 
@@ -23,7 +24,7 @@ std::string data_of(const fs::path& run_record) {
     }
   } catch (const nlohmann::json::exception&) {  // of another kind of run: it names no dataset
   }
-  return data;
+  return bytes_of(data);
 }
 
 /// Whether the datasets, which lie in `base` where their paths are relative, are still those of the digest.
@@ -45,14 +46,13 @@ bool is_data(const fs::path& base, const std::vector<data::MixturePart>& parts, 
 FoundTokenizer find_tokenizer(const fs::path& checkpoint, const checkpoint::Manifest& manifest) {
   std::error_code error;
   const fs::path run = fs::canonical(checkpoint, error).parent_path().parent_path();
-  if (error || !fs::is_regular_file(run / "run.json", error)) return {};
+  if (error || !file_exists(run / "run.json")) return {};
   const std::string data = data_of(run / "run.json");
   if (data.empty()) return {};
   const std::vector<data::MixturePart> parts = data::parse_mixture(data);
   for (const fs::path& base : {fs::path(), run.parent_path()}) {
     const fs::path file = base / parts.front().folder / data::tokenizer_file_name;  // alike in all
-    if (is_data(base, parts, manifest.state.dataset_digest) && fs::is_regular_file(file, error))
-      return {file, ""};
+    if (is_data(base, parts, manifest.state.dataset_digest) && file_exists(file)) return {file, ""};
   }
   return {{},
           fmt::format("{} names the dataset {}, which is not there as it was", (run / "run.json").string(),

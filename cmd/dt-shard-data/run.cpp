@@ -124,8 +124,7 @@ void warn_of_fewer_tokens(const Options& options, const data::TokenizerInfo& tok
 
 int save_tokenizer(const Options& options, Console& console) {
   const std::string& path = *options.save_tokenizer;
-  std::error_code ignored;
-  if (fs::is_regular_file(path, ignored) && !options.overwrite)
+  if (file_exists(path) && !options.overwrite)
     throw Error(ErrorKind::input, path + " exists already",
                 "give another name, or --overwrite to replace it");
   AtomicFile file(path);
@@ -214,26 +213,28 @@ int show(const std::string& folder, Console& console) {
 
 int verify(const std::string& folder, Console& console) {
   std::optional<Progress> bar;
-  const std::vector<std::string> problems =
+  const std::vector<data::DatasetProblem> problems =
       data::verify_dataset(folder, [&](std::uint64_t done, std::uint64_t total) {
         if (!bar) bar.emplace(console.progress("verifying", total, "B"));
         bar->set(done);
       });
   bar.reset();
   if (console.json()) {
-    Json list = Json::array();
-    for (const std::string& problem : problems) list.push_back(utf8_of(problem));
-    console.out(compact({{"ok", problems.empty()}, {"problems", list}}));
+    Json texts = Json::array();
+    for (const data::DatasetProblem& problem : problems) texts.push_back(utf8_of(problem.what));
+    console.out(compact({{"ok", problems.empty()}, {"problems", texts}}));
   } else if (problems.empty()) {
     console.print("{} is whole\n", folder);
   } else {
-    for (const std::string& problem : problems) console.print("{}\n", problem);
+    for (const data::DatasetProblem& problem : problems) console.print("{}\n", problem.what);
   }
-  if (!problems.empty()) {
-    throw Error(ErrorKind::verification, fmt::format("{} is damaged: {}", folder, problems.front()),
-                "make the dataset again, or restore what is wrong from a copy");
-  }
-  return 0;
+  if (problems.empty()) return 0;
+  const auto damage = std::ranges::find(problems, false, &data::DatasetProblem::is_unreadable);
+  if (damage == problems.end())
+    throw Error(ErrorKind::environment,
+                fmt::format("not all of {} can be read: {}", folder, problems.front().what));
+  throw Error(ErrorKind::verification, fmt::format("{} is damaged: {}", folder, damage->what),
+              "make the dataset again, or restore what is wrong from a copy");
 }
 
 /// Text for people, with what is learned between ⟦ and ⟧ where a shard masks some of it, or for programs,

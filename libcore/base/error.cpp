@@ -20,7 +20,7 @@ bool starts_with_any(const std::string& text, std::initializer_list<const char*>
 }
 
 bool is_reading(const std::string& action) {
-  return action == "open" || starts_with_any(action, {"read", "list", "inspect", "look at", "map"});
+  return action == "open" || starts_with_any(action, {"read", "list", "inspect", "map"});
 }
 
 bool is_about_the_path(int error_number) {
@@ -89,7 +89,7 @@ Error system_error(int error_number, const std::string& action, const std::strin
   const auto kind = reading && is_about_the_path(error_number) ? ErrorKind::input : ErrorKind::environment;
   return Error(kind,
                fmt::format("cannot {} {}: {}", action, object, std::generic_category().message(error_number)),
-               remedy(error_number, reading), error_number);
+               remedy(error_number, reading || action == "look at"), error_number);
 }
 
 namespace {

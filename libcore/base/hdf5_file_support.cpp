@@ -1,5 +1,6 @@
 #include "base/hdf5_file_support.hpp"
 
+#include <cerrno>
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
@@ -38,6 +39,7 @@ std::string remedy_of(std::string_view description) {
 }  // namespace
 
 Hdf5Failure last_hdf5_failure() {
+  const int last_error = errno;
   Hdf5Failure failure;
   H5Ewalk2(
       H5E_DEFAULT, H5E_WALK_UPWARD,
@@ -51,7 +53,10 @@ Hdf5Failure last_hdf5_failure() {
       &failure);
   if (failure.description.empty()) failure.description = "no description";
   failure.remedy = remedy_of(failure.description);
-  if (failure.error_number != 0 && error_number_in(failure.description) != 0) {
+  // Of stat(2) alone it tells no number.
+  if (failure.error_number == 0 && failure.description.find("stat info") != std::string::npos)
+    failure.error_number = last_error;
+  if (failure.error_number != 0) {
     failure.description = failure.description.substr(0, failure.description.find_first_of(",:")) + ": " +
                           std::generic_category().message(failure.error_number);
   }

@@ -29,9 +29,8 @@ constexpr std::array names = {"tokenizer.json",
 
 std::vector<std::string> find_companions(const fs::path& hf_folder) {
   std::vector<std::string> found;
-  std::error_code error;
   for (const char* name : names) {
-    if (fs::is_regular_file(hf_folder / name, error)) found.push_back(name);
+    if (file_exists(hf_folder / name)) found.push_back(name);
   }
   return found;
 }

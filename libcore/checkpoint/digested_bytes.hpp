@@ -32,7 +32,8 @@ std::vector<DigestedBytes> digested_bytes(const StoredFile& file,
 
 /// That the bytes have another digest than theirs.
 std::string describe(const DigestedBytes& part, std::uint64_t actual);
-/// "" where the bytes have their digest, else what is wrong with them; bytes that cannot be read are wrong.
+/// "" where the bytes have their digest, else what is wrong with them; bytes that the device fails to read
+/// are wrong. Errors: environment, where the file cannot be read for another reason.
 std::string why_damaged(const File& file, const DigestedBytes& part);
 
 }  // namespace dt::checkpoint

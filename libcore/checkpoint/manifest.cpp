@@ -1,10 +1,12 @@
 #include "checkpoint/manifest.hpp"
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/path_text.hpp"
 #include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/json_reader.hpp"
 #include "checkpoint/layout_json.hpp"
@@ -83,6 +85,19 @@ bool is_readable(const File& file) {
   return ends_with_seal(end);
 }
 
+/// Whether the device reads a byte of any file of the folder that the failure does not name.
+bool is_another_readable(const fs::path& checkpoint, const std::string& failure) {
+  for (const fs::path& path : entries_of(checkpoint)) {
+    if (failure.find(path.filename().string()) != failure.npos) continue;
+    try {
+      std::byte byte{};
+      if (file_exists(path) && File::open_read(path).read({&byte, 1}) == 1) return true;
+    } catch (const Error&) {  // the next may be
+    }
+  }
+  return false;
+}
+
 void check_length(const fs::path& path) {
   const File file = File::open_read(path);
   const std::uint64_t bytes = file.size();
@@ -113,7 +128,7 @@ std::string to_json(const Manifest& m) {
   text.text("dt_version", m.dt_version);
   text.text("created", m.created);
   text.integer("generation", m.generation);
-  text.text("parent", m.parent);
+  text.text("parent", utf8_of(m.parent));
   text.json("state", to_json(m.state));
   text.json("model", dump(object_from_text(model::hf_config(m.model), "model")));
   text.json("mesh", to_json(m.mesh));
@@ -126,7 +141,7 @@ Manifest parse_manifest(const std::string& text, const std::string& origin) {
   m.dt_version = root.string("dt_version");
   m.created = root.string("created");
   m.generation = root.integer("generation");
-  m.parent = root.string("parent");
+  m.parent = bytes_of(root.string("parent"));
   m.state = parse_state(root.object("state"));
   m.model = model::parse_hf_config(root.object_text("model"), origin);
   m.mesh = parse_layout(root.object("mesh"), static_cast<int>(m.model.layers) + 2);
@@ -136,29 +151,44 @@ Manifest parse_manifest(const std::string& text, const std::string& origin) {
 
 Manifest load_manifest(const fs::path& checkpoint) {
   const fs::path path = checkpoint / manifest_name;
-  std::error_code error;
-  if (!fs::exists(path, error)) {
-    const bool is_run = fs::is_directory(checkpoint / "checkpoints", error);
+  if (!path_exists(path)) {
+    const bool is_run = folder_exists(checkpoint / "checkpoints");
     const std::string name = checkpoint.string();
     if (is_run) {
       throw Error(
           ErrorKind::input, fmt::format("{} is a run directory, not a checkpoint", name),
           fmt::format("name one of its checkpoints; 'dt-checkpoint latest {}' prints the newest", name));
     }
-    if (!fs::exists(checkpoint, error)) throw Error(ErrorKind::input, fmt::format("{} does not exist", name));
+    if (!path_exists(checkpoint)) throw Error(ErrorKind::input, fmt::format("{} does not exist", name));
     throw Error(ErrorKind::input, fmt::format("{} is not a checkpoint: it holds no {}", name, manifest_name),
                 "expected a folder such as RUN/checkpoints/step-00001000.g1");
   }
-  check_length(path);
-  Manifest manifest = parse_manifest(read_file(path), path.string());
+  std::string text;
+  try {
+    check_length(path);
+    text = read_file(path);
+  } catch (const Error& error) {
+    throw judge_read(error, checkpoint);
+  }
+  Manifest manifest = parse_manifest(text, path.string());
   check_place(manifest, checkpoint);
   return manifest;
 }
 
+Error judge_read(const Error& error, const fs::path& checkpoint) {
+  if (error.error_number() != EIO || !is_another_readable(checkpoint, error.what())) return error;
+  return {ErrorKind::input, error.what(), "other files beside it can be read, so it counts as damaged",
+          error.error_number()};
+}
+
 bool is_manifest_whole(const fs::path& checkpoint) {
   const fs::path path = checkpoint / manifest_name;
-  std::error_code error;
-  return fs::is_regular_file(path, error) && is_readable(File::open_read(path)) && is_sealed(read_file(path));
+  try {
+    return file_exists(path) && is_readable(File::open_read(path)) && is_sealed(read_file(path));
+  } catch (const Error& error) {
+    if (error.error_number() == EIO) return false;  // load_manifest() says what that means
+    throw;
+  }
 }
 
 }  // namespace dt::checkpoint

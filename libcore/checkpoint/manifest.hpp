@@ -84,8 +84,12 @@ std::string to_json(const Manifest& manifest);
 /// Errors: input, naming file and member: a digest that differs, another format or version, missing members.
 Manifest parse_manifest(const std::string& text, const std::string& origin);
 /// Errors: those of parse_manifest; input where the folder is missing, is no checkpoint, or is a run
-/// directory.
+/// directory; environment, as judge_read() has it.
 Manifest load_manifest(const fs::path& checkpoint);
+
+/// What a failure to read a file of the checkpoint means: where the device fails to read it (EIO) but reads
+/// others of the folder, it is damaged, Error{input}; else the error as it is.
+Error judge_read(const Error& error, const fs::path& checkpoint);
 
 /// Whether the manifest is as it was written, by whatever version: where load_manifest refuses it all the
 /// same, it is not damaged, but of a format that this dt does not read. Errors: environment.

@@ -15,6 +15,7 @@ namespace dt::checkpoint {
 struct Problem {
   std::string where;  // file, and tensor where known
   std::string what;
+  bool is_unreadable = false;  // not damage: a permission or a limit keeps it from being read
 };
 
 class Reader {

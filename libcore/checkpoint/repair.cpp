@@ -18,6 +18,7 @@ struct Copy {
       manifest = load_manifest(folder);
       text = read_file(folder / manifest_name);
     } catch (const Error& error) {
+      if (!error.is_of_damage()) throw;
       why = error.message();
     }
   }
@@ -126,6 +127,7 @@ class Repairer {
         if (done_) done_(part.bytes());
       }
     } catch (const Error& error) {
+      if (!error.is_of_damage()) throw;
       damage.why = error.message();
     }
     if (!damage.why.empty()) {
@@ -172,8 +174,7 @@ class Repairer {
   }
 
   bool copy_if_sound(const fs::path& path, const DigestedBytes& part, File& target) {
-    std::error_code error;
-    if (!fs::exists(path, error)) return false;
+    if (!path_exists(path)) return false;
     const File source = File::open_read(path);
     if (!why_damaged(source, part).empty()) return false;
     copy(source, part, target);

@@ -30,7 +30,7 @@ void check_place(const fs::path& out, bool overwrite) {
   if (!overwrite) {
     throw Error(ErrorKind::input, out.string() + " exists already", "choose another name, or --overwrite it");
   }
-  if (fs::is_directory(status) && fs::is_regular_file(out / manifest_name, error)) return;
+  if (fs::is_directory(status) && file_exists(out / manifest_name)) return;
   throw Error(ErrorKind::input, out.string() + " is not a checkpoint and will not be overwritten",
               "choose another name");
 }
@@ -79,7 +79,7 @@ void reshard(const Reader& source, const Resharding& how, const std::function<vo
   check_place(out, how.overwrite);
   const Manifest header = header_of(source, how, out);
   auto unfinished =
-      UnfinishedCheckpoint::at(out, header.state.step, header.generation, how.overwrite && fs::exists(out));
+      UnfinishedCheckpoint::at(out, header.state.step, header.generation, how.overwrite && path_exists(out));
   for (int writer = 0; writer < how.num_writers; ++writer) {
     const std::vector<PieceSpec> pieces = how.pieces(writer);
     Payload payload(source, pieces);

@@ -24,7 +24,7 @@ void verify_file(const fs::path& path, const StoredFile& stored,
       if (checked) checked(part.bytes());
     }
   } catch (const Error& error) {
-    problems.push_back({stored.name, error.message()});
+    problems.push_back({stored.name, error.message(), !error.is_of_damage()});
   }
 }
 
@@ -43,16 +43,15 @@ std::vector<Problem> verify_checkpoint(const fs::path& checkpoint,
       if (is_mine()) verify_file(checkpoint / file.name, file, pieces[file.name], checked, problems);
     }
   } catch (const Error& error) {
-    problems.push_back({manifest_name, error.message()});
+    problems.push_back({manifest_name, error.message(), error.kind() != ErrorKind::input});
   }
   return problems;
 }
 
 std::vector<std::string> foreign_files(const fs::path& checkpoint, const Manifest& manifest) {
   std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(checkpoint, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  for (const fs::path& path : entries_of(checkpoint)) {
+    const std::string name = path.filename().string();
     const auto is_named = [&](const StoredFile& file) { return file.name == name; };
     if (name != manifest_name && std::none_of(manifest.files.begin(), manifest.files.end(), is_named))
       names.push_back(name);

@@ -141,8 +141,7 @@ void write_dataset_file(const fs::path& folder, const DatasetFile& dataset) {
 
 DatasetFile read_dataset_file(const fs::path& folder) {
   const fs::path path = folder / dataset_file_name;
-  std::error_code ignored;
-  if (fs::is_directory(folder, ignored) && !fs::exists(path, ignored)) {
+  if (folder_exists(folder) && !path_exists(path)) {
     throw Error(ErrorKind::input, fmt::format("{} holds no {}", folder.string(), dataset_file_name),
                 "a folder that dt-shard-data made is expected");
   }

@@ -50,8 +50,7 @@ void DuplicateFinder::mark_and_leave_out(std::vector<Entry>& entries, std::vecto
 void DuplicateFinder::find_in(std::size_t part, std::vector<bool>& is_duplicate) {
   std::vector<Entry> entries = std::exchange(buffers_[part], {});
   mark_and_leave_out(entries, is_duplicate);
-  std::error_code missing;
-  if (!fs::exists(path(part), missing)) return;
+  if (!path_exists(path(part))) return;
   File file = File::open_read(path(part));
   std::vector<Entry> block;
   for (std::uint64_t rest = file.size() / sizeof(Entry); rest > 0; rest -= block.size()) {

@@ -203,8 +203,7 @@ Error read_once_error(const std::string& name) {
 }  // namespace
 
 void check_readable_again(const EncodeOptions& options) {
-  std::error_code error;
-  if (!options.input_list.empty() && !fs::is_regular_file(options.input_list, error))
+  if (!options.input_list.empty() && !file_exists(options.input_list))
     throw read_once_error("--input-list " + options.input_list);
   InputWalk walk(all_inputs(options, [](auto...) {}));
   while (const auto input = walk.next()) {

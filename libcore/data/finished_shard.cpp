@@ -1,7 +1,5 @@
 #include "data/finished_shard.hpp"
 
-#include <system_error>
-
 #include "base/error.hpp"
 #include "data/shard.hpp"
 
@@ -11,11 +9,11 @@ namespace {
 
 /// A shard that was being written cannot be opened.
 std::optional<Shard> open_shard(const fs::path& path) {
-  std::error_code missing;
-  if (!fs::exists(path, missing)) return std::nullopt;
+  if (!path_exists(path)) return std::nullopt;
   try {
     return Shard(path);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (!error.is_of_damage()) throw;
     return std::nullopt;
   }
 }

@@ -22,8 +22,7 @@ fs::file_status status_of(const fs::path& path) {
 
 /// Whether a name stands for others: a file of that name is meant where there is one.
 bool is_pattern(const fs::path& name) {
-  std::error_code ignored;
-  return name.native().find_first_of("*?[") != std::string::npos && !fs::exists(name, ignored);
+  return name.native().find_first_of("*?[") != std::string::npos && !path_exists(name);
 }
 
 /// A folder that is not there matches nothing; one that cannot be read is an error.

@@ -36,12 +36,12 @@ TokenStorage storage_of(const TokenizerInfo& tokenizer, const MakeOptions& optio
 void check_replaceable(const fs::path& folder, bool overwrite) {
   std::error_code ignored;
   if (!fs::exists(fs::symlink_status(folder, ignored))) return;
-  if (fs::is_directory(folder, ignored) && fs::is_empty(folder, ignored)) return;
+  if (folder_exists(folder) && entries_of(folder).empty()) return;
   if (!overwrite) {
     throw Error(ErrorKind::input, fmt::format("{} exists already", folder.string()),
                 "give another --out, or --overwrite to replace it");
   }
-  if (!fs::exists(folder / dataset_file_name, ignored)) {
+  if (!path_exists(folder / dataset_file_name)) {
     throw Error(ErrorKind::input,
                 fmt::format("{} is not a dataset, so it is not overwritten", folder.string()),
                 "give another --out, or remove it yourself");
@@ -102,8 +102,7 @@ class Spooling {
 
 /// A range whose files hold nothing to read has an empty part.
 void spool_nothing(SpoolWriter& spool, const fs::path& folder, std::uint64_t range) {
-  std::error_code missing;
-  if (fs::exists(spool_part_path(folder, range), missing)) return;
+  if (path_exists(spool_part_path(folder, range))) return;
   spool.begin_range(range);
   spool.end_range({}, {});
 }
@@ -141,8 +140,7 @@ void spool_ranges(const Making& making, const fs::path& folder,
                   const std::function<bool(std::uint64_t range)>& wants) {
   std::vector<std::uint64_t> taken;
   const auto walk = std::make_shared<RangeWalk>(making.ranges, [&](std::uint64_t range) {
-    std::error_code missing;
-    if (!wants(range) || fs::exists(spool_part_path(folder, range), missing)) return false;
+    if (!wants(range) || path_exists(spool_part_path(folder, range))) return false;
     taken.push_back(range);
     return true;
   });
@@ -241,8 +239,7 @@ void check_can_be_shared(const InputRanges& ranges, const MakeOptions& options) 
 
 /// Returns whether `folder` is a finished dataset that was made with these options.
 bool is_made(const fs::path& folder, const MakeOptions& options) {
-  std::error_code missing;
-  if (!fs::exists(folder / dataset_file_name, missing)) return false;
+  if (!path_exists(folder / dataset_file_name)) return false;
   return was_made_with(read_dataset_file(folder).made, options);
 }
 
@@ -299,11 +296,10 @@ bool help_to_make_dataset(const fs::path& folder, const MakeOptions& options, co
         "tasks that share their work are given one command, --out included; with --no-share-tasks each "
         "works alone");
   }
-  std::error_code missing;
   try {
     spool_inputs({options, *tokenizer, ranges, progress}, *spool);
   } catch (const Error&) {
-    if (fs::exists(*spool, missing)) throw;  // else the first task has ended: well, or saying why not
+    if (path_exists(*spool)) throw;  // else the first task has ended: well, or saying why not
   }
   return true;
 }

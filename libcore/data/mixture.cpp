@@ -9,6 +9,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/files.hpp"
 #include "base/text.hpp"
 
 namespace dt::data {
@@ -100,10 +101,7 @@ std::vector<std::uint64_t> weights_of(const std::vector<MixturePart>& parts) {
 
 /// A mixture with a slip in it reads as the name of a folder.
 void check_meant(const std::string& text, const std::vector<MixturePart>& parts) {
-  std::error_code error;
-  if (parts.size() > 1 || text.find_first_of("=,") == text.npos ||
-      std::filesystem::exists(parts[0].folder, error))
-    return;
+  if (parts.size() > 1 || text.find_first_of("=,") == text.npos || path_exists(parts[0].folder)) return;
   throw Error(ErrorKind::input, fmt::format("there is no folder {}", parts[0].folder.string()),
               "name one folder, or several with a weight each: a=0.7,b=0.3 (a folder x=1 alone: x=1/)");
 }

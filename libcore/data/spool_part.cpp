@@ -86,8 +86,7 @@ namespace {
 
 /// A spool that has gone is not made again.
 const fs::path& in_a_folder(const fs::path& path) {
-  std::error_code missing;
-  if (!fs::is_directory(path.parent_path(), missing)) throw system_error(ENOENT, "create", path.string());
+  if (!folder_exists(path.parent_path())) throw system_error(ENOENT, "create", path.string());
   return path;
 }
 

@@ -39,7 +39,7 @@ bool is_same(int descriptor, const fs::path& folder) {
 std::vector<fs::path> files_of(const fs::path& dataset) {
   std::vector<fs::path> files;
   for (const ShardEntry& shard : read_dataset_file(dataset).shards) files.emplace_back(shard.file);
-  if (fs::exists(dataset / tokenizer_file_name)) files.emplace_back(tokenizer_file_name);
+  if (path_exists(dataset / tokenizer_file_name)) files.emplace_back(tokenizer_file_name);
   files.emplace_back(dataset_file_name);
   return files;
 }
@@ -163,7 +163,7 @@ void copy_file(const fs::path& from, const fs::path& to, const StageRequest& req
 void check_copy(const fs::path& folder, const StageRequest& request) {
   const auto problems =
       verify_dataset(folder, [&](std::uint64_t, std::uint64_t) { check_not_stopped(request); });
-  if (!problems.empty()) throw input_error("a copy does not verify: {}", problems.front());
+  if (!problems.empty()) throw input_error("a copy does not verify: {}", problems.front().what);
 }
 
 /// By who holds the lock on copying.
@@ -194,7 +194,7 @@ StagedDataset find_or_make(const Original& original, const StageRequest& request
     if (outcome == FileLock::Outcome::unsupported)
       throw environment_error("{} knows no locks", request.storage.string());
     if (outcome == FileLock::Outcome::held) {
-      if (!fs::exists(folder)) make_copy(original, request);  // another process may have, just now
+      if (!path_exists(folder)) make_copy(original, request);  // another process may have, just now
       if (auto made = find_copy(folder)) return std::move(*made);
     }
     check_not_stopped(request);

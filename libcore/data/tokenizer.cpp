@@ -118,8 +118,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const std::st
       throw input_error("the tokenizer 'bytes' has no pattern and no token to name");
     return std::make_unique<ByteTokenizer>();
   }
-  std::error_code error;
-  if (!fs::exists(name, error))
+  if (!path_exists(name))
     throw Error(ErrorKind::input, fmt::format("the tokenizer '{}' is unknown", name),
                 "expected: bytes, or a file");
   tokenizer::TokenizerFile file = tokenizer::read_tokenizer(name, pattern, eos);

@@ -34,11 +34,11 @@ fs::path spool_in(const fs::path& folder, const Json& identity) {
 
 /// Nothing where it is missing or was not made by this program.
 Json read_begun(const fs::path& folder) {
-  std::error_code missing;
-  if (!fs::exists(folder / begun_name, missing)) return {};
+  if (!path_exists(folder / begun_name)) return {};
   try {
     return Json::parse(read_file(folder / begun_name), nullptr, false);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (!error.is_of_damage()) throw;
     return {};  // it went just now
   }
 }
@@ -81,9 +81,8 @@ bool is_half_written(const std::string& name) {
 }
 
 void remove_in(const fs::path& folder, const std::function<bool(const std::string& name)>& which) {
-  std::error_code missing;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing)) {
-    if (which(entry.path().filename().string())) remove_tree(entry.path());
+  for (const fs::path& path : entries_of(folder)) {
+    if (which(path.filename().string())) remove_tree(path);
   }
 }
 

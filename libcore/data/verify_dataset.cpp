@@ -14,7 +14,7 @@ namespace dt::data {
 
 namespace {
 
-using Problems = std::vector<std::string>;
+using Problems = std::vector<DatasetProblem>;
 
 class Verification {
  public:
@@ -44,24 +44,32 @@ class Verification {
 
  private:
   void add(const std::string& file, const std::string& what) {
-    problems_.push_back(fmt::format("{}: {}", (folder_ / file).string(), what));
+    problems_.push_back({fmt::format("{}: {}", (folder_ / file).string(), what)});
+    is_complete_ = false;
+  }
+
+  void add(const Error& error) {
+    problems_.push_back({error.message(), !error.is_of_damage()});
     is_complete_ = false;
   }
 
   void check_tokenizer() {
     const fs::path path = folder_ / tokenizer_file_name;
-    std::error_code ignored;
-    if (!fs::exists(path, ignored)) {
-      add(tokenizer_file_name, "is missing");
-    } else if (digest(read_file(path)) != dataset_.tokenizer.digest) {
-      add(tokenizer_file_name, fmt::format("its digest is not what {} says", dataset_file_name));
+    try {
+      if (!path_exists(path)) {
+        add(tokenizer_file_name, "is missing");
+      } else if (digest(read_file(path)) != dataset_.tokenizer.digest) {
+        add(tokenizer_file_name, fmt::format("its digest is not what {} says", dataset_file_name));
+      }
+    } catch (const Error& error) {
+      add(error);
     }
   }
 
   void check_other_files() {
     std::set<std::string> names;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
-      if (entry.path().extension() == ".h5") names.insert(entry.path().filename().string());
+    for (const fs::path& path : entries_of(folder_)) {
+      if (path.extension() == ".h5") names.insert(path.filename().string());
     }
     for (const ShardEntry& entry : dataset_.shards) names.erase(entry.file);
     for (const std::string& name : names) add(name, fmt::format("{} does not list it", dataset_file_name));
@@ -73,8 +81,7 @@ class Verification {
       shard.check_against(entry, dataset_.tokenizer);
       check_contents(entry.file, shard);
     } catch (const Error& error) {
-      problems_.push_back(error.what());
-      is_complete_ = false;
+      add(error);
     }
   }
 
@@ -107,15 +114,14 @@ class Verification {
 
 }  // namespace
 
-std::vector<std::string> verify_dataset(const fs::path& folder,
-                                        const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+std::vector<DatasetProblem> verify_dataset(
+    const fs::path& folder, const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
   std::optional<DatasetFile> dataset;
   try {
     dataset = read_dataset_file(folder);
   } catch (const Error& error) {
-    std::error_code ignored;
-    if (!fs::exists(folder / dataset_file_name, ignored)) throw;
-    return {error.message()};
+    if (!error.is_of_damage() || !path_exists(folder / dataset_file_name)) throw;
+    return {{error.message()}};
   }
   return Verification(folder, *dataset, progress).run();
 }

@@ -142,7 +142,7 @@ class Exporter {
 /// --overwrite must not cost anybody a home folder or a run: a model has its config, safetensors and no
 /// folders.
 bool is_model_folder(const fs::path& folder) {
-  if (!fs::exists(folder / "config.json") || fs::exists(folder / checkpoint::manifest_name)) return false;
+  if (!path_exists(folder / "config.json") || path_exists(folder / checkpoint::manifest_name)) return false;
   bool has_weights = false;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.is_directory() && !entry.is_symlink()) return false;
@@ -157,7 +157,7 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
   const std::string name = folder.string();
   if (!overwrite)
     throw Error(ErrorKind::input, name + " exists already", "choose another name, or --overwrite it");
-  if (fs::is_directory(folder, error) && (fs::is_empty(folder, error) || is_model_folder(folder))) return;
+  if (folder_exists(folder) && (entries_of(folder).empty() || is_model_folder(folder))) return;
   throw Error(ErrorKind::input, fmt::format("{} is not a model's folder and will not be overwritten", name),
               "choose another name, or remove it yourself");
 }

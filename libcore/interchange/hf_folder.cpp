@@ -35,9 +35,8 @@ std::set<std::string> shard_names(const fs::path& index) {
 
 model::ModelSpec load_spec(const fs::path& folder) {
   const fs::path config = folder / "config.json";
-  std::error_code error;
-  const bool is_folder = fs::is_directory(folder, error);
-  if (is_folder && fs::exists(config, error)) return model::load_model_spec(config.string());
+  const bool is_folder = folder_exists(folder);
+  if (is_folder && path_exists(config)) return model::load_model_spec(config.string());
   throw Error(ErrorKind::input,
               fmt::format("{} {}", folder.string(), is_folder ? "holds no config.json" : "is not a folder"),
               "expected a Hugging Face model: a folder with config.json and safetensors");
@@ -51,10 +50,9 @@ HfFolder::HfFolder(const fs::path& folder) : folder_(folder), spec_(load_spec(fo
 }
 
 void HfFolder::open_files(const fs::path& folder) {
-  std::error_code error;
   std::set<std::string> names = {single_name};
-  if (!fs::exists(folder / single_name, error)) {
-    if (!fs::exists(folder / index_name, error)) {
+  if (!path_exists(folder / single_name)) {
+    if (!path_exists(folder / index_name)) {
       throw Error(ErrorKind::input,
                   fmt::format("{} holds neither {} nor {}", folder.string(), single_name, index_name),
                   "dt reads Hugging Face models as safetensors");

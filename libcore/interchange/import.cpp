@@ -52,8 +52,7 @@ void write_weights(const HfFolder& source, const fs::path& folder, const checkpo
 /// There it would pass for a generation that the run does not have.
 void refuse_in_run(const fs::path& out) {
   const fs::path folder = fs::absolute(out).parent_path();
-  std::error_code error;
-  if (folder.filename() != "checkpoints" || !fs::exists(folder.parent_path() / "generations", error)) return;
+  if (folder.filename() != "checkpoints" || !path_exists(folder.parent_path() / "generations")) return;
   throw Error(ErrorKind::input, fmt::format("{} is the place of a run's own checkpoints", folder.string()),
               "import to another, and begin a run with --init-from");
 }

@@ -23,8 +23,7 @@ class CheckpointWeights : public WeightSource {
 }  // namespace
 
 std::unique_ptr<WeightSource> open_weights(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!fs::exists(path / checkpoint::manifest_name, error) && fs::exists(path / "config.json", error)) {
+  if (!path_exists(path / checkpoint::manifest_name) && path_exists(path / "config.json")) {
     return std::make_unique<HfFolder>(path);
   }
   return std::make_unique<CheckpointWeights>(path);

@@ -136,8 +136,7 @@ ModelSpec load_model_spec(const std::string& preset_or_path) {
   for (const Preset& preset : presets()) {
     if (preset.name == preset_or_path) return preset.spec;
   }
-  std::error_code ignored;
-  if (!fs::exists(preset_or_path, ignored)) {
+  if (!path_exists(preset_or_path)) {
     throw Error(
         ErrorKind::input, fmt::format("'{}' is neither a model preset nor a file", preset_or_path),
         fmt::format("presets: {}; or give the path of a Hugging Face config.json", listed(preset_names())));

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/host.hpp"
+#include "base/path_text.hpp"
 #include "base/text.hpp"
 
 namespace dt::run {
@@ -24,15 +25,14 @@ struct FailedLoad {
 
 std::string to_line(const std::string& reason) {
   const Json object = {{"format", format_name}, {"version", 1},          {"at", utc_timestamp()},
-                       {"host", host_name()},   {"process", ::getpid()}, {"reason", reason}};
+                       {"host", host_name()},   {"process", ::getpid()}, {"reason", utf8_of(reason)}};
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 /// Lines that are no such record (torn, or of another version) do not count.
 std::vector<FailedLoad> failed_loads(const fs::path& checkpoint) {
   const fs::path path = failed_loads_path(checkpoint);
-  std::error_code error;
-  if (!fs::exists(path, error)) return {};
+  if (!path_exists(path)) return {};
   std::vector<FailedLoad> loads;
   for (const std::string& line : split(read_file(path), '\n')) {
     const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -43,7 +43,7 @@ std::vector<FailedLoad> failed_loads(const fs::path& checkpoint) {
     const auto text = [&](const char* member) {
       return object.contains(member) && object[member].is_string() ? object[member].get<std::string>() : "";
     };
-    loads.push_back({text("at"), text("reason")});
+    loads.push_back({text("at"), bytes_of(text("reason"))});
   }
   return loads;
 }
@@ -57,8 +57,7 @@ fs::path failed_loads_path(const fs::path& checkpoint) {
 }
 
 void record_failed_load(const fs::path& checkpoint, const std::string& reason) {
-  std::error_code error;
-  if (!fs::is_directory(checkpoint, error) || failed_loads(checkpoint).size() >= max_failed_loads) return;
+  if (!folder_exists(checkpoint) || failed_loads(checkpoint).size() >= max_failed_loads) return;
   const fs::path path = failed_loads_path(checkpoint);
   File file = File::open_append(path);
   file.write(to_line(reason));  // one write, which O_APPEND keeps whole

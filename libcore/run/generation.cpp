@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/host.hpp"
+#include "base/path_text.hpp"
 #include "checkpoint/json_reader.hpp"
 #include "comm/environment.hpp"
 #include "run/run_directory.hpp"
@@ -25,7 +26,7 @@ std::string to_text(const Generation& g, const comm::EnvironmentSettings& enviro
   const nlohmann::ordered_json object = {{"format", format_name},
                                          {"version", format_version},
                                          {"generation", g.number},
-                                         {"continues", g.continues},
+                                         {"continues", utf8_of(g.continues)},
                                          {"continues_step", g.continues_step},
                                          {"started", g.started},
                                          {"host", g.host},
@@ -47,7 +48,7 @@ Generation parse_generation(const std::string& text, const std::string& origin) 
   }
   Generation g;
   g.number = o.integer("generation");
-  g.continues = o.string("continues");
+  g.continues = bytes_of(o.string("continues"));
   g.continues_step = o.integer("continues_step");
   g.started = o.string("started");
   g.host = o.string("host");
@@ -91,12 +92,8 @@ bool is_of_later_life(const fs::path& path, const Generation& own) {
 
 std::vector<std::int64_t> claimed_numbers(const fs::path& folder) {
   std::vector<std::int64_t> numbers;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (const std::int64_t number = number_of(entry->path().filename().string())) numbers.push_back(number);
-  }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    throw system_error(error.value(), "list", folder.string());
+  for (const fs::path& path : entries_of(folder)) {
+    if (const std::int64_t number = number_of(path.filename().string())) numbers.push_back(number);
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;

@@ -31,13 +31,9 @@ std::string folder_name(const fs::path& run) {
 
 std::vector<fs::path> folders_in(const fs::path& folder) {
   std::vector<fs::path> paths;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code gone;
-    if (entry->is_directory(gone)) paths.push_back(entry->path());
+  for (const fs::path& path : entries_of(folder)) {
+    if (folder_exists(path)) paths.push_back(path);
   }
-  const bool is_none = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
-  if (error && !is_none) throw environment_error("cannot list {}: {}", folder.string(), error.message());
   std::sort(paths.begin(), paths.end());
   return paths;
 }
@@ -89,15 +85,16 @@ bool holds(const fs::path& share, const checkpoint::Manifest& header, int writer
     return std::all_of(part.files.begin(), part.files.end(), [&](const checkpoint::StoredFile& file) {
       return File::open_read(share / file.name).size() == file.bytes;
     });
-  } catch (const Error&) {  // another node may hold it
-    return false;
+  } catch (const Error& error) {
+    if (!error.is_of_damage()) throw;
+    return false;  // another node may hold it
   }
 }
 
 std::vector<int> writers_in(const fs::path& share, const checkpoint::Manifest& header) {
   std::vector<int> writers;
-  for (const fs::directory_entry& entry : fs::directory_iterator(share)) {
-    const int writer = writer_of(entry.path().filename().string());
+  for (const fs::path& path : entries_of(share)) {
+    const int writer = writer_of(path.filename().string());
     if (writer >= 0 && writer < num_writers(header) && holds(share, header, writer))
       writers.push_back(writer);
   }

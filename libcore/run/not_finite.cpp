@@ -54,8 +54,7 @@ void mark_not_finite(const fs::path& checkpoint, const NotFiniteLoss& loss) {
 
 std::string why_not_finite(const fs::path& checkpoint) {
   const fs::path mark = not_finite_path(checkpoint);
-  std::error_code error;
-  if (!fs::exists(mark, error)) return {};
+  if (!path_exists(mark)) return {};
   return fmt::format("its weights gave a loss that is not finite{}; --resume {} takes it all the same",
                      describe(mark), checkpoint.string());
 }

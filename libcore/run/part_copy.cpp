@@ -132,7 +132,7 @@ void send_part(TcpConnection& connection, const PartToken& token, const fs::path
   const fs::path pieces_path = folder / checkpoint::piece_file_name(writer);
   const File part = File::open_read(folder / checkpoint::part_file_name(writer));
   File pieces;
-  if (fs::exists(pieces_path)) pieces = File::open_read(pieces_path);
+  if (path_exists(pieces_path)) pieces = File::open_read(pieces_path);
   Greeting greeting{magic, token, step, generation, writer, no_file, part.size()};
   if (pieces.is_open()) greeting.piece_file_bytes = pieces.size();
   Digester digester;

@@ -20,18 +20,6 @@ namespace {
 constexpr const char* removed_suffix = ".removed";
 constexpr const char* unfinished_infix = ".tmp-";  // of AtomicDirectory
 
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> paths;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    paths.push_back(entry->path());
-  }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    throw system_error(error.value(), "list", folder.string());
-  }
-  return paths;
-}
-
 /// Of the hidden folders that checkpoints leave, those that `is_garbage` says. That they have left their
 /// final names must be on disk before the first of their files goes.
 Removal remove_hidden(const fs::path& folder, bool (*is_garbage)(const std::string&)) {
@@ -91,7 +79,7 @@ void remove_orphaned_records(const fs::path& folder) {
       if (!name.ends_with(suffix)) continue;
       name.resize(name.size() - suffix.size());
       std::error_code ignored;  // the next start meets it again
-      if (!fs::exists(folder / name, ignored)) fs::remove(path, ignored);
+      if (!path_exists(folder / name)) fs::remove(path, ignored);
     }
   }
 }
@@ -129,14 +117,13 @@ void RunDirectory::create() const {
 }
 
 void RunDirectory::require() const {
-  std::error_code error;
   const std::string name = path_.string();
-  if (!fs::is_directory(path_, error)) {
+  if (!folder_exists(path_)) {
     throw Error(ErrorKind::input, fmt::format("{} is not a folder", name),
                 "expected a run directory of dt-train");
   }
-  if (fs::is_directory(checkpoints_path(), error) || fs::is_directory(generations_path(), error)) return;
-  const bool is_checkpoint = fs::exists(path_ / checkpoint::manifest_name, error);
+  if (folder_exists(checkpoints_path()) || folder_exists(generations_path())) return;
+  const bool is_checkpoint = path_exists(path_ / checkpoint::manifest_name);
   throw Error(
       ErrorKind::input,
       fmt::format("{} is {}", name, is_checkpoint ? "a checkpoint" : "not a run directory of dt-train"),
@@ -177,7 +164,8 @@ std::optional<Generation> RunDirectory::find_generation(
       const auto parent = checkpoint::parse_checkpoint_name(g.continues);
       g.continues_step = parent ? parent->step : 0;
       return g;
-    } catch (const Error&) {  // another of its checkpoints may tell
+    } catch (const Error& error) {  // else another of its checkpoints may tell
+      if (error.kind() != ErrorKind::input) throw;
     }
   }
   return std::nullopt;

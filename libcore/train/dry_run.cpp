@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/path_text.hpp"
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
@@ -35,10 +36,9 @@ using Json = nlohmann::ordered_json;
 
 /// The nearest folder that exists must be writable.
 void check_writable(const char* option, const fs::path& path) {
-  std::error_code error;
   fs::path folder = fs::absolute(path);
-  while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
-  if (!fs::is_directory(folder) || ::access(folder.c_str(), W_OK | X_OK) != 0) {
+  while (!path_exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
+  if (!folder_exists(folder) || ::access(folder.c_str(), W_OK | X_OK) != 0) {
     throw environment_error("cannot write to {}, where --{} {} would lie", folder.string(), option,
                             path.string());
   }
@@ -122,7 +122,7 @@ Json describe(const plan::Settings& settings, const plan::Plan& plan, std::int64
   const plan::MemoryEstimate& memory = *most;
   const std::uint64_t tokens =
       static_cast<std::uint64_t>(plan.total_steps) * static_cast<std::uint64_t>(plan.tokens_per_step());
-  Json json{{"from", origin},
+  Json json{{"from", utf8_of(origin)},
             {"parameters", table.num_parameters()},
             {"steps_done", done},
             {"steps", plan.total_steps},
@@ -190,10 +190,10 @@ void print_table(const Json& plan, Console& console) {
 
 void add_shares(Json& plan, const std::vector<SourceShare>& shares) {
   for (const SourceShare& share : shares) {
-    plan["sources"][share.name] = {{"weight", share.weight},
-                                   {"samples", share.samples},
-                                   {"windows", share.windows},
-                                   {"epochs", share.epochs()}};
+    plan["sources"][utf8_of(share.name)] = {{"weight", share.weight},
+                                            {"samples", share.samples},
+                                            {"windows", share.windows},
+                                            {"epochs", share.epochs()}};
   }
 }
 

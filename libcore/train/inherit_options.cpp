@@ -25,8 +25,7 @@ struct Supply {
 };
 
 bool has_record(const fs::path& folder) {
-  std::error_code error;
-  return fs::is_regular_file(folder / "run.json", error);
+  return file_exists(folder / "run.json");
 }
 
 /// The run directory whose options are inherited; "" for none.
@@ -49,10 +48,9 @@ bool has_checkpoint(const plan::Settings& s, const fs::path& run) {
 }
 
 bool exists(const OptionKind& kind, const std::string& value) {
-  std::error_code error;
-  if (kind.names != Names::mixture) return fs::exists(value, error);
+  if (kind.names != Names::mixture) return path_exists(value);
   return std::ranges::all_of(data::parse_mixture(value),
-                             [&](const data::MixturePart& part) { return fs::exists(part.folder, error); });
+                             [&](const data::MixturePart& part) { return path_exists(part.folder); });
 }
 
 /// As it was written where that means the same here; else where it lay.

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/digest.hpp"
+#include "base/path_text.hpp"
 #include "base/text.hpp"
 #include "train/metrics_lineage.hpp"
 
@@ -16,7 +17,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* local_checkpoint_kind = "local_checkpoint";
 
 void cut_torn_line(const fs::path& path) {
-  if (!fs::exists(path)) return;
+  if (!path_exists(path)) return;
   const std::string text = read_file(path);
   const std::size_t end = text.rfind('\n');
   const std::size_t whole = end == std::string::npos ? 0 : end + 1;
@@ -60,7 +61,7 @@ void Reporter::train(const TrainRecord& r) {
             {"data_wait_s", r.data_wait_s},
             {"data_digest", to_hex(r.data_digest)}};
   if (r.loss_scale) json["loss_scale"] = *r.loss_scale;
-  for (const SourceShare& source : r.sources) json["samples"][source.name] = source.samples;
+  for (const SourceShare& source : r.sources) json["samples"][utf8_of(source.name)] = source.samples;
   line(json.dump());
   if (!has_heading_) {
     row(fmt::format("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}\n", "step", "loss", "lr", "grad norm",
@@ -73,13 +74,13 @@ void Reporter::train(const TrainRecord& r) {
 
 void Reporter::eval(const EvalRecord& r) {
   Json json{{"kind", "eval"}, {"step", r.step}};
-  if (!r.checkpoint.empty()) json["checkpoint"] = r.checkpoint;
+  if (!r.checkpoint.empty()) json["checkpoint"] = utf8_of(r.checkpoint);
   json["val_loss"] = r.val_loss;
   json["val_tokens"] = r.val_tokens;
   std::string rows =
       fmt::format("{:>8}  {:>9.5f}  validation, {} tokens\n", r.step, r.val_loss, format_count(r.val_tokens));
   for (const SourceLoss& s : r.sources) {
-    json["sources"][s.name] = {{"val_loss", s.loss}, {"val_tokens", s.tokens}};
+    json["sources"][utf8_of(s.name)] = {{"val_loss", s.loss}, {"val_tokens", s.tokens}};
     rows += fmt::format("{:>8}  {:>9.5f}  of {}, {} tokens\n", "", s.loss, s.name, format_count(s.tokens));
   }
   line(json.dump());
@@ -89,7 +90,7 @@ void Reporter::eval(const EvalRecord& r) {
 void Reporter::checkpoint(const CheckpointRecord& r) {
   Json json{{"kind", r.num_nodes > 0 ? local_checkpoint_kind : "checkpoint"},
             {"step", r.step},
-            {"path", r.path},
+            {"path", utf8_of(r.path)},
             {"bytes", r.bytes},
             {"stall_s", r.stall_s},
             {"write_s", r.write_s}};
@@ -103,12 +104,12 @@ void Reporter::checkpoint(const CheckpointRecord& r) {
 }
 
 void Reporter::event(const EventRecord& r) {
-  Json json{{"kind", r.kind}, {"reason", r.reason}, {"step", r.step}};
+  Json json{{"kind", r.kind}, {"reason", utf8_of(r.reason)}, {"step", r.step}};
   if (!r.checkpoint.empty()) json["checkpoint"] = r.checkpoint;
   for (const checkpoint::Problem& problem : r.passed_over) {
-    json["passed_over"].push_back({{"path", problem.where}, {"reason", problem.what}});
+    json["passed_over"].push_back({{"path", utf8_of(problem.where)}, {"reason", utf8_of(problem.what)}});
   }
-  line(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  line(json.dump());
 }
 
 void Reporter::close() {
@@ -119,20 +120,20 @@ void Reporter::close() {
 
 std::vector<checkpoint::CheckpointEntry> announced_local_checkpoints(const fs::path& metrics) {
   std::vector<checkpoint::CheckpointEntry> found;
-  if (!fs::exists(metrics)) return found;
+  if (!path_exists(metrics)) return found;
   const std::string beginning = fmt::format("{{\"kind\":\"{}\"", local_checkpoint_kind);
   for (const std::string& text : split(read_file(metrics), '\n')) {
     if (!text.starts_with(beginning)) continue;
     const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object() || !json.contains("path") || !json["path"].is_string()) continue;  // torn
-    if (const auto entry = checkpoint::parse_checkpoint_name(json["path"].get<std::string>()))
+    if (const auto entry = checkpoint::parse_checkpoint_name(bytes_of(json["path"].get<std::string>())))
       found.push_back(*entry);
   }
   return found;
 }
 
 bool has_evaluation(const fs::path& metrics, std::int64_t step) {
-  if (!fs::exists(metrics)) return false;
+  if (!path_exists(metrics)) return false;
   const std::string beginning = fmt::format("{{\"kind\":\"eval\",\"step\":{},", step);
   MetricsLineage lineage;
   std::vector<std::int64_t> generations;  // that evaluated the step

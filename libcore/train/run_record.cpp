@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/path_text.hpp"
 #include "train/inheritance.hpp"
 
 namespace dt::train {
@@ -29,12 +30,12 @@ Json load(const fs::path& path) {
   return json;
 }
 
-/// A member of a change as text; Error{input} where it is none.
+/// A member of a change as text, without its escapes; Error{input} where it is none.
 std::string text_of(const Json& object, const char* member) {
   if (!object.is_object() || !object.contains(member) || !object[member].is_string()) {
     throw input_error("run.json: a change lacks the text '{}'", member);
   }
-  return object[member].get<std::string>();
+  return bytes_of(object[member].get<std::string>());
 }
 
 /// Appends the layout where it is not the last start's.
@@ -112,9 +113,9 @@ Json new_record(const std::vector<OptionValue>& asked) {
               {"changes", Json::array()}};
   for (const OptionValue& option : asked) {
     const RecordedOption now = now_of(option, asked, {}, false);
-    record["asked"][option.name] = now.value;
+    record["asked"][option.name] = utf8_of(now.value);
     if (option.given) record["given"].push_back(option.name);
-    if (!now.path.empty()) record["paths"][option.name] = now.path;
+    if (!now.path.empty()) record["paths"][option.name] = utf8_of(now.path);
   }
   return record;
 }
@@ -127,12 +128,12 @@ bool differ(const RecordedOption& before, const RecordedOption& now, const std::
 }  // namespace
 
 RecordedOptions recorded_options(const fs::path& run) {
-  if (!fs::exists(run / "run.json")) return {};
+  if (!path_exists(run / "run.json")) return {};
   return current_options(load(run / "run.json"));
 }
 
 std::string recorded_option(const fs::path& run, const std::string& name) {
-  if (fs::exists(run / "run.json") && is_torn(run / "run.json")) return "";
+  if (path_exists(run / "run.json") && is_torn(run / "run.json")) return "";
   const RecordedOptions options = recorded_options(run);
   const auto found = options.find(name);
   return found == options.end() ? "" : found->second.value;
@@ -142,8 +143,9 @@ std::vector<OptionChange> record_run(const fs::path& run, const std::vector<Opti
                                      const model::Layout& layout, std::int64_t generation,
                                      std::int64_t step) {
   const fs::path path = run / "run.json";
-  if (fs::exists(path) && is_torn(path)) fs::rename(path, run / fmt::format("run.json.torn.g{}", generation));
-  if (!fs::exists(path)) {
+  if (path_exists(path) && is_torn(path))
+    fs::rename(path, run / fmt::format("run.json.torn.g{}", generation));
+  if (!path_exists(path)) {
     Json record = new_record(asked);
     add_layout(record, layout, generation, step);
     write_file_atomically(path, record.dump(2) + "\n");
@@ -161,10 +163,11 @@ std::vector<OptionChange> record_run(const fs::path& run, const std::vector<Opti
     const RecordedOption now = now_of(option, asked, before, goes_on);
     if (!differ(from, now, option.initial)) continue;
     if (from.value != now.value) changes.push_back({option.name, from.value, now.value});
-    Json change{{"generation", generation}, {"step", step},       {"at", utc_timestamp()},
-                {"option", option.name},    {"from", from.value}, {"to", now.value},
+    Json change{{"generation", generation},    {"step", step},
+                {"at", utc_timestamp()},       {"option", option.name},
+                {"from", utf8_of(from.value)}, {"to", utf8_of(now.value)},
                 {"given", option.given}};
-    if (!now.path.empty()) change["path"] = now.path;
+    if (!now.path.empty()) change["path"] = utf8_of(now.path);
     record["changes"].push_back(change);
     is_changed = true;
   }

@@ -16,23 +16,21 @@ namespace {
 
 /// Of a model's folder, the file that says its tokens; "" where there is none.
 fs::path tokenizer_of(const fs::path& model) {
-  std::error_code error;
   for (const char* name : {data::tokenizer_file_name, "tokenizer.model"}) {
-    if (!model.empty() && fs::is_regular_file(model / name, error)) return model / name;
+    if (!model.empty() && file_exists(model / name)) return model / name;
   }
   return {};
 }
 
 bool has_tokenizer(const fs::path& folder, const data::TokenizerInfo& info) {
-  std::error_code error;
   const fs::path file = folder / data::tokenizer_file_name;
-  return fs::is_regular_file(file, error) && digest(read_file(file)) == info.digest;
+  return file_exists(file) && digest(read_file(file)) == info.digest;
 }
 
 /// All but what says the tokens, which is the data's.
 void copy_what_lies_beside(const fs::path& model, const fs::path& folder) {
   if (model.empty()) return;
-  if (fs::exists(model / checkpoint::manifest_name)) {
+  if (path_exists(model / checkpoint::manifest_name)) {
     checkpoint::copy_companions(checkpoint::Reader(model), folder);
     fs::remove(folder / data::tokenizer_file_name);
     return;
@@ -78,7 +76,7 @@ void keep_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const
   const fs::path file = made.path() / data::tokenizer_file_name;
   checkpoint::copy_companion(dataset / data::tokenizer_file_name, file);
   const fs::path config = made.path() / "tokenizer_config.json";
-  if (!fs::exists(config)) {
+  if (!path_exists(config)) {
     std::optional<std::string> end_of_document;
     if (info.eos) end_of_document = data::open_tokenizer(dataset, info)->decode(std::array{*info.eos});
     write_config(config, end_of_document);

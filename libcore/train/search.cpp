@@ -20,9 +20,7 @@ namespace {
 
 /// A file that is there but may not be read is no damage: an older checkpoint would be the wrong answer.
 void check_permitted(const fs::path& path) {
-  if (::access(path.c_str(), R_OK) == 0 || errno == ENOENT) return;
-  const Error error = system_error(errno, "read", path.string());
-  throw Error(ErrorKind::environment, error.what(), error.context());
+  if (::access(path.c_str(), R_OK) != 0 && errno != ENOENT) throw system_error(errno, "read", path.string());
 }
 
 void check_permitted(const checkpoint::Reader& reader) {
@@ -52,7 +50,13 @@ bool is_sound_but_stateless(const fs::path& checkpoint) {
 
 bool Search::succeeds(const Candidate& candidate, const std::function<void()>& attempt) {
   try {
-    comm::together(ranks_.world, attempt);
+    comm::together(ranks_.world, [&] {
+      try {
+        attempt();
+      } catch (const Error& error) {
+        throw checkpoint::judge_read(error, candidate.path);
+      }
+    });
     return true;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::environment && !candidate.required) {
@@ -72,10 +76,9 @@ void Search::pass_over(const Candidate& candidate, const Error& error) {
   enum Verdict : std::int64_t { is_neither, is_damaged, is_not_finite };
   std::int64_t verdict = is_neither;
   comm::at_first(ranks_, [&] {
-    std::error_code error;
     if (!run::why_not_finite(candidate.path).empty())
       verdict = is_not_finite;
-    else if (fs::exists(candidate.path, error) && !is_sound_but_stateless(candidate.path))
+    else if (path_exists(candidate.path) && !is_sound_but_stateless(candidate.path))
       verdict = is_damaged;
   });
   verdict = comm::broadcast_number(ranks_.world, verdict);

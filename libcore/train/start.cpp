@@ -108,8 +108,8 @@ model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<C
         return checkpoint::parse_manifest(header, candidate.path.string()).model;
       }
       return checkpoint::load_manifest(candidate.path).model;
-    } catch (const Error&) {
-      if (candidate.required) throw;
+    } catch (const Error& error) {
+      if (candidate.required || error.kind() != ErrorKind::input) throw;
     }
   }
   if (settings.init_from) return interchange::open_weights(*settings.init_from)->spec();

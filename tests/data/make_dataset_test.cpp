@@ -72,7 +72,10 @@ std::uint64_t make_until(std::size_t calls, const fs::path& folder, const MakeOp
 }
 
 std::vector<std::string> problems_of(const fs::path& folder) {
-  return verify_dataset(folder, [](std::uint64_t, std::uint64_t) {});
+  std::vector<std::string> texts;
+  for (const DatasetProblem& problem : verify_dataset(folder, [](std::uint64_t, std::uint64_t) {}))
+    texts.push_back(problem.what);
+  return texts;
 }
 
 }  // namespace

@@ -35,7 +35,10 @@ std::string make_sized(const Folder& folder, std::size_t size, std::uint64_t sha
 }
 
 std::vector<std::string> problems_of(const fs::path& folder) {
-  return verify_dataset(folder, [](std::uint64_t, std::uint64_t) {});
+  std::vector<std::string> texts;
+  for (const DatasetProblem& problem : verify_dataset(folder, [](std::uint64_t, std::uint64_t) {}))
+    texts.push_back(problem.what);
+  return texts;
 }
 
 void change_json(const fs::path& path, const std::function<void(nlohmann::ordered_json&)>& change) {

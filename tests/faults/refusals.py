@@ -16,7 +16,7 @@ import subjects
 STEP1, STEP2 = "root/run/checkpoints/step-00000001.g1", "root/run/checkpoints/step-00000002.g2"
 BLAMED = re.compile("internal error|defect of dt|damaged|terminate called|libgomp|is missing|does not exist|not a checkpoint")
 # Timings, and what ranks leave for each other while they live.
-VARYING = re.compile(r"metrics[.]jsonl|manifest[.]json|run[.]json|generations|unit-times|/flight|[.]failed-loads")
+VARYING = re.compile(r"metrics[.]jsonl|manifest[.]json|run[.]json|generations|unit_times|/flight|[.]failed-loads")
 
 TRAIN = ["dt-train", "--quiet", "--data", "root/shards", "--threads", "3", "--global-batch", "8", "--micro-batch", "4",
          "--sequence-length", "32", "--peak-flops", "1e9", "--eval-batches", "1", "--comm", "self"]
@@ -27,7 +27,7 @@ SUBJECTS = {
     "shard-decode": ["dt-shard-data", "--decode", "root/shards/train-00000.h5:0:20"],
     "train": [*TRAIN, "--model", "root/model.json", "--run", "root/new", "--steps", "1", "--save-every", "1"],
     "resume": [*TRAIN, "--run", "root/run", "--steps", "3", "--save-every", "1"],
-    "thread-ranks": [*TRAIN[:-1], "threads=2", "--run", "root/run", "--steps", "3", "--checkpoint-local", "root/local"],
+    "thread-ranks": [*TRAIN[:-1], "threads=2", "--run", "root/run", "--steps", "3", "--save-every", "1", "--checkpoint-local", "root/local"],
     "evaluate": [*TRAIN, "--eval-only", "--init-from", STEP2],
     "list": ["dt-checkpoint", "list", "root/run"],
     "latest": ["dt-checkpoint", "latest", "root/run"],

@@ -44,12 +44,6 @@ printf '{"text": null}\n' >null.jsonl
 refused 'null.jsonl:1: "text" is a JSON null; ' null.jsonl
 refused 'good:1: invalid JSON' --format jsonl good
 
-if [[ $(id -u) != 0 ]]; then
-  echo secret >locked
-  chmod 000 locked
-  refused 'locked: Permission denied' locked
-fi
-
 expect_exit 3 dt-shard-data --show nowhere
 expect_match stderr 'nowhere'
 expect_exit 3 dt-shard-data --verify nowhere

@@ -19,3 +19,21 @@ expect_exit 0 train run --steps 2
 ! grep -q differs stderr || fail "one rank differs from itself"
 expect_match run/generations/0002.json '"environment": \{'
 ! grep -q NCCL_ run/generations/0002.json || fail "the second start keeps the first's environment"
+
+# A cgroup's quota of processor time bounds the default number of threads; OMP_NUM_THREADS does not change it, which is said.
+# with_quota COMMAND...: half a processor, as version 1 or 2 has it.
+with_quota() {
+  # shellcheck disable=SC2016
+  unshare --mount bash -c 'mount -t tmpfs none /sys/fs/cgroup && cd /sys/fs/cgroup && mkdir cpu cpu,cpuacct unified &&
+    for v1 in cpu cpu,cpuacct; do echo 50000 >"$v1/cpu.cfs_quota_us" && echo 100000 >"$v1/cpu.cfs_period_us" || exit; done &&
+    echo 50000 100000 | tee cpu.max >unified/cpu.max && cd "$OLDPWD" && exec "$@"' bash "$@"
+}
+args=(--run quota --model llama-tiny --data shards --sequence-length 32 --steps 1 --peak-flops 1e9 --eval-batches 1)
+if [[ $(nproc) -gt 1 ]] && with_quota true 2>/dev/null; then
+  expect_exit 0 with_quota env OMP_NUM_THREADS=7 dt-train "${args[@]}"
+  expect_match stderr '1 rank of 1 thread$'
+  expect_match stderr 'OMP_NUM_THREADS=7 is not followed: 1 thread is at work, --threads changes that'
+  expect_exit 0 with_quota env OMP_NUM_THREADS=7 dt-train "${args[@]}" --resume never --threads 2
+  expect_match stderr '1 rank of 2 threads$'
+  ! grep -q OMP_NUM_THREADS stderr || fail "what --threads says is not OMP_NUM_THREADS's"
+fi

@@ -129,3 +129,12 @@ expect_exit 2 dt-train --eval-only --run run --data shards --checkpoint-local lo
 touch file
 expect_exit 4 train wrong "${steps[@]}" --steps 4 --save-every 2 --checkpoint-local file
 expect_match stderr 'file.*Not a directory'
+
+# Hosts of one name pass for one node, but each has storage of its own: that is named.
+if unshare --mount true 2>/dev/null; then
+  mkdir own
+  arguments twins "${steps[@]}" --steps 2 --checkpoint-local own --save-every 1
+  # shellcheck disable=SC2016
+  expect_exit 4 mpi 2 unshare --mount bash -c 'mount -t tmpfs none own && exec "$@"' bash dt-train "${train_args[@]}"
+  expect_match stderr "ranks 0 and 1 both name their host '$(hostname)', but the second does not see own/.*give each a name of its own"
+fi

@@ -102,14 +102,29 @@ expect_equal "$(generations newer)" 1 "generations"
 expect_absent "$(at newer 40.g1).failed-loads.jsonl"
 
 # A file that may not be read is no damage.
-if [[ $(id -u) = 0 ]] && command -v setpriv >/dev/null; then
-  cp -r good forbidden
-  chmod 0 "$(at forbidden 30.g1)/rank-00000.h5"
-  chmod -R o+rwX . forbidden && chmod 0 "$(at forbidden 30.g1)/rank-00000.h5"
-  arguments forbidden "${steps[@]}" --steps 40
-  expect_exit 4 setpriv --reuid 65534 --regid 65534 --clear-groups dt-train "${train_args[@]}"
-  expect_match stderr 'step-00000030.g1.*rank-00000.h5: Permission denied'
-fi
+cp -r good forbidden
+chmod 0 "$(at forbidden 30.g1)/rank-00000.h5"
+arguments forbidden "${steps[@]}" --steps 40
+expect_exit 4 bound dt-train "${train_args[@]}"
+expect_match stderr 'step-00000030.g1.*rank-00000.h5: Permission denied'
+expect_absent "$(at forbidden 30.g1).failed-loads.jsonl"
+
+# One that the device fails to read is, where it reads others; a disk that reads none ends the start.
+for file in rank-00000.h5 manifest.json; do
+  cp -r good failing
+  arguments failing "${steps[@]}" --steps 31
+  expect_exit 0 failing_reads 5 "failing/checkpoints/step-00000030.g1/$file" dt-train "${train_args[@]}"
+  expect_match stderr "passing over .*step-00000030.g1.*$file: Input/output error"
+  expect_match stderr 'going on from failing/checkpoints/step-00000020.g1'
+  rm -r failing
+done
+cp -r good failing
+arguments failing "${steps[@]}" --steps 31
+expect_exit 4 failing_reads 5 'failing/checkpoints/step-00000030.g1/.*' dt-train "${train_args[@]}"
+expect_match stderr 'step-00000030.g1/manifest.json: Input/output error'
+# What its server has replaced is opened anew, once.
+last=1 expect_exit 0 failing_reads 116 'failing/checkpoints/step-00000030.g1/manifest.json' dt-train "${train_args[@]}"
+expect_match stderr 'going on from failing/checkpoints/step-00000030.g1'
 
 # Beginning anew is asked for, and said; what it left aside is not forgotten by the next start.
 cp -r good anew && rm anew/metrics.jsonl
