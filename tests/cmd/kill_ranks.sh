@@ -23,13 +23,13 @@ kill_ranks() {
       kill -KILL "$launcher" 2>/dev/null || true # before it had any
     fi
     while kill -0 "$launcher" 2>/dev/null; do
-      ((SECONDS - started <= hang_s)) || fail "kill $kills: the job hangs"
+      ((SECONDS - started <= ${hang_s:?})) || fail "kill $kills: the job hangs"
       sleep 0.05
     done
     wait "$launcher" 2>/dev/null || true
     for victim in "${pids[@]}"; do
       while kill -0 "$victim" 2>/dev/null; do
-        ((SECONDS - started <= hang_s)) || fail "kill $kills: process $victim is left"
+        ((SECONDS - started <= ${hang_s:?})) || fail "kill $kills: process $victim is left"
         sleep 0.05
       done
     done

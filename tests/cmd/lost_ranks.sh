@@ -9,7 +9,7 @@ at_exit() {
 
 # expect_over WHAT: the launcher and every rank that it had (in $pids) end by themselves; its exit code in $code.
 expect_over() {
-  local deadline=$((SECONDS + hang_s)) pid
+  local deadline=$((SECONDS + ${hang_s:?})) pid
   while kill -0 "$launcher" 2>/dev/null; do
     ((SECONDS <= deadline)) || fail "$1: the job hangs: $(cat launcher.err)"
     sleep 0.1

@@ -39,7 +39,7 @@ start_racers() {
 
 # one_survives: until all racers but one have ended with exit 4; that one's number is in $winner.
 one_survives() {
-  local deadline=$((SECONDS + hang_s)) i alive code
+  local deadline=$((SECONDS + ${hang_s:?})) i alive code
   while :; do
     alive=()
     for i in "${!racers[@]}"; do

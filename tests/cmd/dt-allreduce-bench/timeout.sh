@@ -14,7 +14,7 @@ for backend in mpi dt; do
     : >table # the last one's would be taken for this one's
     mpirun --oversubscribe --bind-to none -n 2 dt-allreduce-bench --backend "$backend" -b 8 -e 8Mi -i 8 --timeout 3s >table 2>launcher.err &
     launcher=$!
-    deadline=$((SECONDS + hang_s))
+    deadline=$((SECONDS + ${hang_s:?}))
     until [[ $(grep -c '^ ' table) -gt 5 ]]; do
       ((SECONDS <= deadline)) || fail "nothing is measured: $(cat launcher.err)"
       sleep 0.1
@@ -22,7 +22,7 @@ for backend in mpi dt; do
     pids=$(pgrep -P "$launcher" -f '^dt-allreduce-bench')
     expect_equal "$(wc -w <<<"$pids")" 2 "ranks"
     kill -STOP "$(sed -n "${victim}p" <<<"$pids")"
-    deadline=$((SECONDS + hang_s))
+    deadline=$((SECONDS + ${hang_s:?}))
     for pid in $launcher $pids; do
       while kill -0 "$pid" 2>/dev/null; do
         ((SECONDS <= deadline)) || fail "$backend: process $pid is left: $(cat launcher.err)"
