@@ -1,7 +1,8 @@
 // bench_tokenizer: bytes a second of text to ids, one thread, an encoder that begins without any memory of
 // pieces. DT_BENCH_TOKENIZER, with DT_BENCH_PATTERN for tiktoken's ranks, names a real vocabulary,
 // DT_BENCH_ENGLISH and DT_BENCH_CODE real texts, of some ten megabytes to say much; without them it is this
-// repository's own texts, with the beginnings of their pieces for tokens.
+// repository's own texts, with the beginnings of their pieces for tokens. BM_split is bytes a second of
+// splitting alone, by a pattern's scanner and by its regular expression.
 #include <algorithm>
 #include <benchmark/benchmark.h>
 #include <cctype>
@@ -12,6 +13,7 @@
 #include "base/files.hpp"
 #include "tokenizer/encoder.hpp"
 #include "tokenizer/read_tokenizer.hpp"
+#include "tokenizer/regex_splitter.hpp"
 #include "tokenizer/scanners.hpp"
 
 using namespace dt;
@@ -121,6 +123,28 @@ std::string joined_words() {
   return text;
 }
 
+class PieceCounter final : public PieceSink {
+ public:
+  std::size_t count = 0;
+
+ protected:
+  void take(std::span<const std::string_view> pieces) override { count += pieces.size(); }
+};
+
+void BM_split(benchmark::State& state, Pattern pattern, bool by_scanner, const std::string& (*text_of)()) {
+  const auto splitter = by_scanner ? make_scanner(pattern)
+                                   : make_regex_splitter(regex_of_pattern(pattern), SplitBehavior::isolated);
+  const std::string_view text = std::string_view(text_of()).substr(0, std::size_t{4} << 20);
+  PieceCounter counter;
+  for (auto _ : state) {
+    counter.count = 0;
+    splitter->split(text, counter);
+    counter.flush();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
+  state.counters["pieces"] = static_cast<double>(counter.count);
+}
+
 void BM_english(benchmark::State& state) {
   encode(state, english());
 }
@@ -143,6 +167,14 @@ void BM_random_bytes(benchmark::State& state) {
   encode(state, random_text('\0', 256));
 }
 
+BENCHMARK_CAPTURE(BM_split, llama3_scanner_english, Pattern::llama3, true, english);
+BENCHMARK_CAPTURE(BM_split, llama3_regex_english, Pattern::llama3, false, english);
+BENCHMARK_CAPTURE(BM_split, o200k_scanner_english, Pattern::o200k, true, english);
+BENCHMARK_CAPTURE(BM_split, o200k_regex_english, Pattern::o200k, false, english);
+BENCHMARK_CAPTURE(BM_split, o200k_scanner_code, Pattern::o200k, true, code);
+BENCHMARK_CAPTURE(BM_split, o200k_regex_code, Pattern::o200k, false, code);
+BENCHMARK_CAPTURE(BM_split, tekken_scanner_code, Pattern::tekken, true, code);
+BENCHMARK_CAPTURE(BM_split, tekken_regex_code, Pattern::tekken, false, code);
 BENCHMARK(BM_english)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_code)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_words_without_spaces)->Unit(benchmark::kMillisecond);
