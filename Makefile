@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 600
 CUDA ?= auto
 
 build_packages := build-essential cmake ninja-build pkg-config libarchive-dev libboost-program-options-dev libbz2-dev \
-  libfmt-dev libhdf5-dev libhwy-dev liblz4-dev liblzma-dev libonig-dev libopenmpi-dev libpcre2-dev libsimdjson-dev \
+  libfmt-dev libhdf5-dev libhwy-dev liblz4-dev liblzma-dev libonig-dev libopenmpi-dev libsimdjson-dev \
   libutf8proc-dev libxxhash-dev libzstd-dev nettle-dev nlohmann-json3-dev openmpi-bin zlib1g-dev
 demo_packages := procps
 # From iproute2 on: a Slurm cluster on this machine.

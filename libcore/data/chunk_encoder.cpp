@@ -53,9 +53,25 @@ auto read_line(const Line& line, Read read) {
   }
 }
 
-void encode_part(std::string_view text, bool ends_document, TextEncoder& encoder, EncodedChunk& out) {
+/// What `encode` appends to the ids of `out`. Where the tokenizer cannot encode a text, the error names the
+/// line that it begins in, and nothing is appended.
+template <class LineOf, class Encode>
+void encode_at(const Chunk& chunk, LineOf line, EncodedChunk& out, Encode encode) {
   const std::size_t first_id = out.ids.size();
-  encoder.encode(text, out.ids);
+  try {
+    encode();
+  } catch (const Error& error) {
+    out.ids.resize(first_id);
+    if (error.kind() != ErrorKind::input) throw;
+    throw error_at(chunk, line(), error.what(), error.context());
+  }
+}
+
+template <class LineOf>
+void encode_part(const Chunk& chunk, LineOf line, std::string_view text, bool ends_document,
+                 TextEncoder& encoder, EncodedChunk& out) {
+  const std::size_t first_id = out.ids.size();
+  encode_at(chunk, line, out, [&] { encoder.encode(text, out.ids); });
   out.parts.push_back({first_id, out.ids.size(), num_characters(text), ends_document});
 }
 
@@ -63,13 +79,8 @@ void encode_conversation(const Line& line, TurnEncoder& encoder, const LineOptio
                          EncodedChunk& out) {
   const std::vector<Turn> turns = read_line(line, turns_of_line);
   const std::size_t first_id = out.ids.size();
-  try {
-    encoder.append(turns, out.ids);
-  } catch (const Error& error) {
-    out.ids.resize(first_id);
-    if (error.kind() != ErrorKind::input) throw;
-    throw line.error(error.what(), error.context());
-  }
+  encode_at(
+      line.chunk, [&] { return line.number; }, out, [&] { encoder.append(turns, out.ids); });
   std::uint64_t chars = 0;
   for (const Turn& turn : turns) {
     chars += num_characters(turn.content);
@@ -80,10 +91,11 @@ void encode_conversation(const Line& line, TurnEncoder& encoder, const LineOptio
 
 void encode_text_line(const Line& line, JsonTexts& texts, TextEncoder& encoder, const LineOptions& options,
                       EncodedChunk& out) {
+  const auto number = [&] { return line.number; };
   if (const auto text = texts.find(line.text(), options.text_key))
-    return encode_part(*text, true, encoder, out);
+    return encode_part(line.chunk, number, *text, true, encoder, out);
   const auto read = [&](std::string_view text) { return text_of_line(text, options.text_key); };
-  encode_part(read_line(line, read), true, encoder, out);
+  encode_part(line.chunk, number, read_line(line, read), true, encoder, out);
 }
 
 void encode_lines(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options, EncodedChunk& out) {
@@ -123,7 +135,8 @@ EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const LineOp
   }
   for (const Part& part : chunk.parts) {
     const auto text = std::string_view(chunk.bytes).substr(part.begin, part.end - part.begin);
-    encode_part(text, part.ends_document, encoder, out);
+    const auto line = [&] { return chunk.first_line + line_at(chunk.bytes, part.begin) - 1; };
+    encode_part(chunk, line, text, part.ends_document, encoder, out);
   }
   return out;
 }

@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 #include "tokenizer/characters.hpp"
+#include "tokenizer/code_point_set.hpp"
 #include "tokenizer/utf8.hpp"
-#include "tokenizer/word_characters.hpp"
 
 namespace dt::tokenizer {
 
@@ -37,6 +37,12 @@ std::size_t before_spaces(std::string_view text, std::size_t from, std::size_t a
 std::size_t after_spaces(std::string_view text, std::size_t at) {
   for (std::size_t length = 0; at < text.size() && is_space(text, at, length);) at += length;
   return at;
+}
+
+/// Whether the character is one that words are made of, as Rust's regular expressions have it.
+bool is_word_character(std::string_view character) {
+  static const CodePointTable words(rust_word_characters());
+  return is_utf8(character) && words.contains(first_code_point(character));
 }
 
 /// Whether no character of a word is beside [begin, end).

@@ -12,8 +12,8 @@ namespace {
 
 std::unique_ptr<Normalizer> read_replacement(const JsonValue& step) {
   const auto plain = step.at("pattern").find("String");
-  if (!plain) return make_regex_replacement(regex_of_pattern(step), step.at("content").string());
-  if (plain->string().empty()) throw plain->error("is empty");
+  if (!plain || plain->string().empty())
+    return make_regex_replacement(regex_of_pattern(step), step.at("content").string());
   return make_replacement(plain->string(), step.at("content").string());
 }
 

@@ -1,19 +1,26 @@
 #include "tokenizer/alphabet_splitter.hpp"
+#include "tokenizer/character_splitter.hpp"
 #include "tokenizer/hf_parts.hpp"
 #include "tokenizer/regex_splitter.hpp"
 #include "tokenizer/scanners.hpp"
-#include "tokenizer/word_characters.hpp"
 
 namespace dt::tokenizer {
 
 namespace {
 
 /// Punctuation of ASCII and of the Unicode 8 that Hugging Face's tokenizers have for it.
-constexpr const char* punctuation =
-    R"((?![\x{61d}\x{9fd}\x{a76}\x{c77}\x{c84}\x{1b4e}\x{1b4f}\x{1b7d}-\x{1b7f}\x{2e43}-\x{2e4f}\x{2e52}-\x{2e5d}\x{10d6e}\x{10ead})"
-    R"(\x{10f55}-\x{10f59}\x{10f86}-\x{10f89}\x{113d4}-\x{113d8}\x{1144b}-\x{1145d}\x{11660}-\x{1166c}\x{116b9}\x{1183b})"
-    R"(\x{11944}-\x{11946}\x{119e2}\x{11a3f}-\x{11b09}\x{11be1}\x{11c41}-\x{11c71}\x{11ef7}-\x{11fff}\x{12ff1}\x{12ff2})"
-    R"(\x{16d6d}-\x{16d6f}\x{16e97}-\x{16e9a}\x{16fe2}\x{1e5ff}\x{1e95e}\x{1e95f}])[!-/:-@\[-`{-~\p{P}\x{166d}\x{111c9}])";
+CodePointSet punctuation() {
+  const CodePointSet newer = {
+      {0x61d, 0x61d},     {0x9fd, 0x9fd},     {0xa76, 0xa76},     {0xc77, 0xc77},     {0xc84, 0xc84},
+      {0x1b4e, 0x1b4f},   {0x1b7d, 0x1b7f},   {0x2e43, 0x2e4f},   {0x2e52, 0x2e5d},   {0x10d6e, 0x10d6e},
+      {0x10ead, 0x10ead}, {0x10f55, 0x10f59}, {0x10f86, 0x10f89}, {0x113d4, 0x113d8}, {0x1144b, 0x1145d},
+      {0x11660, 0x1166c}, {0x116b9, 0x116b9}, {0x1183b, 0x1183b}, {0x11944, 0x11946}, {0x119e2, 0x119e2},
+      {0x11a3f, 0x11b09}, {0x11be1, 0x11be1}, {0x11c41, 0x11c71}, {0x11ef7, 0x11fff}, {0x12ff1, 0x12ff2},
+      {0x16d6d, 0x16d6f}, {0x16e97, 0x16e9a}, {0x16fe2, 0x16fe2}, {0x1e5ff, 0x1e5ff}, {0x1e95e, 0x1e95f}};
+  const CodePointSet more = {{'!', '/'}, {':', '@'},       {'[', '`'},
+                             {'{', '~'}, {0x166d, 0x166d}, {0x111c9, 0x111c9}};
+  return (property("p") | more) - newer;
+}
 
 constexpr const char* known_kinds =
     "ByteLevel, Split, Digits, Punctuation, Whitespace, WhitespaceSplit, Metaspace, Sequence";
@@ -29,14 +36,17 @@ SplitBehavior read_behavior(const JsonValue& step, const std::string& otherwise)
 }
 
 std::unique_ptr<PreTokenizer> read_split(const JsonValue& step) {
-  const std::string regex = regex_of_pattern(step);
   const bool invert = step.boolean("invert", false);
   const SplitBehavior behavior = read_behavior(step, "Isolated");
+  const auto text = step.at("pattern").find("String");
+  if (text && !text->string().empty()) return make_text_splitter(text->string(), behavior, invert);
+  const std::string regex = regex_of_pattern(step);
   // The known patterns match all of a text: what lies between is nothing.
   const bool takes_matches =
       invert ? behavior == SplitBehavior::removed : behavior == SplitBehavior::isolated;
   const auto known = takes_matches ? pattern_of_regex(regex) : std::nullopt;
-  return known ? make_scanner(*known) : make_regex_splitter(regex, behavior, invert);
+  return known ? make_scanner(*known)
+               : make_regex_splitter(regex, behavior, invert, step.boolean("dt_must_cover", false));
 }
 
 /// A step that only splits; null where it is of another kind.
@@ -45,13 +55,12 @@ std::unique_ptr<PreTokenizer> read_splitter(const JsonValue& step) {
   if (type == "Split") return read_split(step);
   if (type == "Digits") {
     const bool each = step.boolean("individual_digits", false);
-    return make_regex_splitter(each ? "\\p{N}" : "\\p{N}+", SplitBehavior::isolated);
+    return make_character_splitter(property("n"), each ? SplitBehavior::isolated : SplitBehavior::contiguous);
   }
-  if (type == "Punctuation") return make_regex_splitter(punctuation, read_behavior(step, "Isolated"));
-  if (type == "Whitespace")
-    return make_regex_splitter(fmt::format(R"([{0}]+|[^{0}\s]+)", word_characters),
-                               SplitBehavior::matches_only);
-  if (type == "WhitespaceSplit") return make_regex_splitter("\\s", SplitBehavior::removed);
+  if (type == "Punctuation") return make_character_splitter(punctuation(), read_behavior(step, "Isolated"));
+  if (type == "Whitespace") return make_word_and_punctuation_splitter();
+  if (type == "WhitespaceSplit")
+    return make_character_splitter(property("whitespace"), SplitBehavior::removed);
   return nullptr;
 }
 
@@ -72,6 +81,7 @@ Prepend read_prepend_scheme(const JsonValue& step) {
 
 HfPreTokenizer read_metaspace(const JsonValue& step) {
   const std::string replacement = step.string("replacement", "\u2581");
+  if (replacement.empty()) throw step.at("replacement").error("is empty");
   std::vector<std::unique_ptr<Normalizer>> steps;
   steps.push_back(make_replacement(" ", replacement));
   const bool prepends =
@@ -80,7 +90,7 @@ HfPreTokenizer read_metaspace(const JsonValue& step) {
   HfPreTokenizer result;
   result.preparer = make_normalizers(std::move(steps));
   if (step.boolean("split", true))
-    result.splitter = make_regex_splitter(escaped_for_regex(replacement), SplitBehavior::merged_with_next);
+    result.splitter = make_text_splitter(replacement, SplitBehavior::merged_with_next);
   return result;
 }
 

@@ -12,8 +12,11 @@ namespace {
 using json = nlohmann::ordered_json;
 
 json split_by(const std::string& regex) {
-  const json split = {
-      {"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Removed"}, {"invert", true}};
+  const json split = {{"type", "Split"},
+                      {"pattern", {{"Regex", regex}}},
+                      {"behavior", "Removed"},
+                      {"invert", true},
+                      {"dt_must_cover", true}};
   const json bytes = {
       {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
   return {{"type", "Sequence"}, {"pretokenizers", json::array({split, bytes})}};

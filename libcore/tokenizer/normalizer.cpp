@@ -89,7 +89,8 @@ class RegexReplacement final : public Normalizer {
   std::string_view apply(std::string_view text, bool, BoundedText& buffer) const override {
     buffer.clear();
     std::size_t at = 0;
-    Regex::Search search(regex_, text);
+    Regex::Search search(regex_);
+    if (!text.empty()) search.start(text);
     while (const auto found = search.next()) {
       buffer.append(text.substr(at, found->begin - at)).append(to_);
       at = found->end;

@@ -1,147 +1,298 @@
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include "tokenizer/regex.hpp"
 
 #include <algorithm>
-#include <pcre2.h>
+#include <array>
+#include <map>
+#include <mutex>
+#include <oniguruma.h>
+#include <vector>
 
 #include "base/error.hpp"
-#include "tokenizer/unicode_versions.hpp"
+#include "tokenizer/code_point_set.hpp"
 #include "tokenizer/utf8.hpp"
 
 namespace dt::tokenizer {
 
 namespace {
 
-/// \s of Unicode's White_Space; PCRE2's is a little more.
-constexpr std::string_view spaces =
-    R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
+/// Entries of the stack of one match; 40 bytes each.
+constexpr unsigned long max_stack_entries = 1UL << 24;
 
-/// The inside of a set of characters for "\s", "\p{…}" or, outside of sets, "\S", "\P{…}": by Unicode 16.
-/// Nothing for what needs no change.
-std::string set_of(std::string_view escape, bool by_newest) {
-  if (escape == "\\s" || escape == "\\S") return std::string(spaces);
-  const std::size_t open = escape.find('{');
-  if (open == escape.npos || !by_newest) return {};
-  const std::string_view category = escape.substr(open + 1, escape.size() - open - 2);
-  std::string set;
-  for (const CategoryRange& range : assigned_since_unicode_14()) {
-    if (!std::string_view(range.category).starts_with(category)) continue;
-    set += fmt::format("\\x{{{:x}}}-\\x{{{:x}}}", std::uint32_t{range.first}, std::uint32_t{range.last});
+constexpr int first_property = 256;  // the class of property_at(0); those below are Oniguruma's own
+constexpr std::array<const char*, 15> own_classes = {"",      "alpha",  "blank", "cntrl",     "digit",
+                                                     "graph", "lower",  "print", "[:punct:]", "space",
+                                                     "upper", "xdigit", "word",  "alnum",     "ascii"};
+static_assert(ONIGENC_CTYPE_ALPHA == 1 && ONIGENC_CTYPE_WORD == 12 && ONIGENC_CTYPE_ASCII == 14);
+
+using Ranges = std::vector<OnigCodePoint>;  // their number, then the first and the last of each
+
+const CodePointSet* set_of_class(OnigCtype type) {
+  if (type >= static_cast<OnigCtype>(first_property)) return &property_at(type - first_property);
+  if (type == ONIGENC_CTYPE_NEWLINE || type >= own_classes.size()) return nullptr;
+  return &property(own_classes[type]);
+}
+
+/// Oniguruma keeps the address.
+const Ranges& ranges_of_class(OnigCtype type, const CodePointSet& set) {
+  static std::map<OnigCtype, Ranges> known;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  Ranges& ranges = known[type];
+  if (ranges.empty()) {
+    ranges.push_back(static_cast<OnigCodePoint>(set.ranges().size()));
+    for (const CodePointRange& range : set.ranges()) ranges.insert(ranges.end(), {range.first, range.last});
   }
-  return set.empty() ? set : fmt::format("\\p{{{}}}{}", category, set);
+  return ranges;
 }
 
-/// "\s", "\p{Lu}" and what else an escape is, at the start of `text`.
-std::string_view first_escape(std::string_view text) {
-  const bool is_property = text.starts_with("\\p{") || text.starts_with("\\P{");
-  const std::size_t close = is_property ? text.find('}') : text.npos;
-  return text.substr(0, close == text.npos ? 2 : close + 1);
+int class_of_name(OnigEncodingTypeST*, OnigUChar* begin, OnigUChar* end) {
+  const std::string_view name(reinterpret_cast<const char*>(begin), static_cast<std::size_t>(end - begin));
+  for (std::size_t type = 1; type < own_classes.size(); ++type) {
+    if (property_index(name) && property_index(name) == property_index(own_classes[type]))
+      return static_cast<int>(type);
+  }
+  const auto index = property_index(name);
+  return index ? first_property + static_cast<int>(*index) : ONIGERR_INVALID_CHAR_PROPERTY_NAME;
 }
 
-/// With white space, and `by_newest` other classes of characters too, as sets that do not depend on what
-/// PCRE2 knows.
-std::string with_plain_sets(std::string_view pattern, bool by_newest) {
-  std::string out;
-  bool in_set = false;
-  while (!pattern.empty()) {
-    const bool is_escape = pattern.front() == '\\';
-    const std::string_view part = is_escape ? first_escape(pattern) : pattern.substr(0, 1);
-    const bool is_negated = is_escape && part.size() > 1 && (part[1] == 'S' || part[1] == 'P');
-    const std::string set = is_escape && !(in_set && is_negated) ? set_of(part, by_newest) : std::string();
-    if (set.empty()) {
-      out += part;
-    } else {
-      out += in_set ? set : fmt::format("[{}{}]", is_negated ? "^" : "", set);
+int class_ranges(OnigCtype type, OnigCodePoint* single_byte_end, const OnigCodePoint** ranges) {
+  const CodePointSet* const set = set_of_class(type);
+  if (set == nullptr) return ONIG_ENCODING_UTF8->get_ctype_code_range(type, single_byte_end, ranges);
+  *single_byte_end = 0x80;
+  *ranges = ranges_of_class(type, *set).data();
+  return 0;
+}
+
+/// Of characters below U+0100 Oniguruma asks a table of its own, which has more words than \w in a set.
+int is_of_class(OnigCodePoint code_point, OnigCtype type) {
+  const CodePointSet* const set = set_of_class(type);
+  if (set == nullptr || (code_point < 0x100 && type < static_cast<OnigCtype>(first_property)))
+    return ONIG_ENCODING_UTF8->is_code_ctype(code_point, type);
+  if (type != ONIGENC_CTYPE_WORD) return set->contains(code_point) ? 1 : 0;
+  static const CodePointTable words(*set);  // \w and \b ask character by character
+  return words.contains(code_point) ? 1 : 0;
+}
+
+/// Letters with another case since Unicode 15 and 16, which an older library does not know.
+struct CasePair {
+  OnigCodePoint from, to;
+};
+const std::vector<CasePair>& new_case_pairs() {
+  static const std::vector<CasePair> pairs = [] {
+    std::vector<CasePair> list = {
+        {0x1c89, 0x1c8a}, {0xa7cb, 0x264}, {0xa7cc, 0xa7cd}, {0xa7da, 0xa7db}, {0xa7dc, 0x19b}};
+    for (OnigCodePoint i = 0; i < 22; ++i) list.push_back({0x10d50 + i, 0x10d70 + i});
+    return list;
+  }();
+  return pairs;
+}
+
+bool is_assigned(OnigCodePoint code_point) {
+  static const CodePointTable table(property("assigned"));
+  return table.contains(code_point);
+}
+
+struct FoldCallback {
+  OnigApplyAllCaseFoldFunc function;
+  void* argument;
+};
+
+int fold_if_assigned(OnigCodePoint from, OnigCodePoint* to, int length, void* argument) {
+  const auto& callback = *static_cast<FoldCallback*>(argument);
+  if (!is_assigned(from) || !std::all_of(to, to + length, is_assigned)) return 0;
+  return callback.function(from, to, length, callback.argument);
+}
+
+int all_folds(OnigCaseFoldType flag, OnigApplyAllCaseFoldFunc function, void* argument) {
+  FoldCallback callback{function, argument};
+  int result = ONIG_ENCODING_UTF8->apply_all_case_fold(flag, fold_if_assigned, &callback);
+  for (CasePair pair : new_case_pairs()) {
+    if (result == 0) result = function(pair.from, &pair.to, 1, argument);
+    if (result == 0) result = function(pair.to, &pair.from, 1, argument);
+  }
+  return result;
+}
+
+int folds_at(OnigCaseFoldType flag, const OnigUChar* begin, const OnigUChar* end,
+             OnigCaseFoldCodeItem* items) {
+  const int count = ONIG_ENCODING_UTF8->get_case_fold_codes_by_str(flag, begin, end, items);
+  const auto* const last = std::remove_if(items, items + std::max(count, 0), [](const auto& item) {
+    return !std::all_of(item.code, item.code + item.code_len, is_assigned);
+  });
+  if (count > 0) return static_cast<int>(last - items);
+  const OnigCodePoint code_point = ONIG_ENCODING_UTF8->mbc_to_code(begin, end);
+  for (const CasePair& pair : new_case_pairs()) {
+    if (code_point != pair.from && code_point != pair.to) continue;
+    items[0].byte_len = ONIG_ENCODING_UTF8->mbc_enc_len(begin);
+    items[0].code_len = 1;
+    items[0].code[0] = code_point == pair.from ? pair.to : pair.from;
+    return 1;
+  }
+  return count;
+}
+
+int folded(OnigCaseFoldType flag, const OnigUChar** at, const OnigUChar* end, OnigUChar* to) {
+  const OnigCodePoint code_point = ONIG_ENCODING_UTF8->mbc_to_code(*at, end);
+  for (const CasePair& pair : new_case_pairs()) {
+    if (code_point != pair.from) continue;
+    *at += ONIG_ENCODING_UTF8->mbc_enc_len(*at);
+    return ONIG_ENCODING_UTF8->code_to_mbc(pair.to, to);
+  }
+  return ONIG_ENCODING_UTF8->mbc_case_fold(flag, at, end, to);
+}
+
+/// UTF-8 with the classes of Unicode 16. Oniguruma takes every class from its encoding.
+OnigEncoding utf8_of_unicode_16() {
+  static OnigEncodingType encoding = [] {
+    OnigEncodingType made = *ONIG_ENCODING_UTF8;
+    made.name = "UTF-8 of Unicode 16";
+    made.property_name_to_ctype = class_of_name;
+    made.get_ctype_code_range = class_ranges;
+    made.is_code_ctype = is_of_class;
+    made.apply_all_case_fold = all_folds;
+    made.get_case_fold_codes_by_str = folds_at;
+    made.mbc_case_fold = folded;
+    return made;
+  }();
+  static const int initialized = [] {
+    OnigEncoding used[] = {ONIG_ENCODING_UTF8, &encoding};
+    return onig_initialize(used, 2);
+  }();
+  DT_CHECK(initialized == ONIG_NORMAL, "Oniguruma does not start: {}", initialized);
+  return &encoding;
+}
+
+std::string message_of(int error, OnigErrorInfo* info) {
+  OnigUChar text[ONIG_MAX_ERROR_MESSAGE_LEN];
+  const int length =
+      info == nullptr ? onig_error_code_to_str(text, error) : onig_error_code_to_str(text, error, info);
+  return {reinterpret_cast<const char*>(text), static_cast<std::size_t>(length)};
+}
+
+/// The expression as Oniguruma of every version reads it alike. \p{Word} outside of brackets is \w, which has
+/// a few more characters there; 6.9.8 loses matches of a repeated \R. Errors: input, for text segments, which
+/// end where the library's Unicode says.
+std::string of_one_version(const std::string& pattern) {
+  std::string result;
+  int depth = 0;  // of brackets
+  for (std::size_t at = 0, length = 1; at < pattern.size(); at += length) {
+    const std::string_view here = std::string_view(pattern).substr(at);
+    length = here[0] == '\\' && here.size() > 1 ? 2 : 1;
+    if (here[0] == '[') ++depth;
+    if (here[0] == ']' && depth > 0) --depth;
+    const char escaped = length == 2 ? here[1] : '\0';
+    if (escaped == 'X' || escaped == 'y' || escaped == 'Y')
+      throw input_error("the regular expression {} uses \\{}, which dt does not follow", pattern, escaped);
+    if (depth == 0 && escaped == 'R') {
+      result += "(?>\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])";
+      continue;
     }
-    if (part == "[") in_set = true;
-    if (part == "]") in_set = false;
-    pattern.remove_prefix(part.size());
+    const std::size_t end = here.find('}');
+    if (depth == 0 && (escaped == 'p' || escaped == 'P') && here.size() > 2 && here[2] == '{' &&
+        end != here.npos) {
+      const bool is_negated = here[3] == '^';
+      const auto index = property_index(here.substr(is_negated ? 4 : 3, end - (is_negated ? 4 : 3)));
+      if (index && index == property_index("word")) {
+        result += is_negated != (escaped == 'P') ? "\\W" : "\\w";
+        length = end + 1;
+        continue;
+      }
+    }
+    result += here.substr(0, length);
   }
-  return out;
+  return result;
 }
 
-std::string message_of(int error) {
-  PCRE2_UCHAR text[256];
-  pcre2_get_error_message(error, text, sizeof text);
-  return reinterpret_cast<const char*>(text);
+const OnigUChar* bytes_of(std::string_view text) {
+  return reinterpret_cast<const OnigUChar*>(text.data());
 }
 
-pcre2_code* compiled(const std::string& pattern, const std::string& written) {
-  int error = 0;
-  PCRE2_SIZE offset = 0;
-  // Text that is not UTF-8 matches nothing, instead of harming.
-  constexpr std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY;
-  pcre2_code* const code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                                         options, &error, &offset, nullptr);
-  if (code == nullptr) {
-    throw input_error("the regular expression {} is not one that PCRE2 knows: {} before \"{}\"", written,
-                      message_of(error), pattern.substr(offset, 20));
+/// With a control character for each byte that is not UTF-8.
+std::string mended(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::string_view character = text.substr(0, character_length(text));
+    const bool is_valid = is_utf8(character);
+    result += is_valid ? character : std::string_view("\x1A");
+    text.remove_prefix(is_valid ? character.size() : 1);
   }
-  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // where it cannot, matching is interpreted
-  return code;
-}
-
-/// Whether Unicode 14 says less of `text` than 16.
-bool has_new_characters(std::string_view text) {
-  const auto ranges = assigned_since_unicode_14();
-  for (std::size_t at = 0; at < text.size(); at += character_length(text.substr(at))) {
-    if (static_cast<unsigned char>(text[at]) < 0xE0) continue;  // none is below U+0800
-    const char32_t code_point = first_code_point(text.substr(at));
-    const auto range = std::lower_bound(ranges.begin(), ranges.end(), code_point,
-                                        [](const CategoryRange& r, char32_t c) { return r.last < c; });
-    if (range != ranges.end() && range->first <= code_point) return true;
-  }
-  return false;
+  return result;
 }
 
 }  // namespace
 
-Regex::Regex(const std::string& pattern)
-    : pattern_(pattern),
-      code_(compiled(with_plain_sets(pattern, false), pattern), Free()),
-      code_for_new_(compiled(with_plain_sets(pattern, true), pattern), Free()) {}
-
-void Regex::Free::operator()(void* code) const {
-  pcre2_code_free(static_cast<pcre2_code*>(code));
+Regex::Regex(const std::string& pattern) : pattern_(pattern) {
+  if (!is_utf8(pattern)) throw input_error("the regular expression {} is not UTF-8", pattern);
+  const std::string read = of_one_version(pattern);
+  const OnigEncoding encoding = utf8_of_unicode_16();
+  OnigErrorInfo info{};
+  OnigRegex code = nullptr;
+  const int result = onig_new(&code, bytes_of(read), bytes_of(read) + read.size(), ONIG_OPTION_NONE, encoding,
+                              ONIG_SYNTAX_ONIGURUMA, &info);
+  if (result != ONIG_NORMAL) {
+    throw input_error("the regular expression {} is not one that Oniguruma knows: {}", pattern,
+                      message_of(result, &info));
+  }
+  code_.reset(code);
 }
 
-Regex::Search::Search(const Regex& regex, std::string_view text)
-    : regex_(regex),
-      code_(has_new_characters(text) ? regex.code_for_new_.get() : regex.code_.get()),
-      text_(text),
-      found_(pcre2_match_data_create(1, nullptr)) {
-  if (found_ == nullptr) throw std::bad_alloc();
+void Regex::Free::operator()(void* code) const {
+  onig_free(static_cast<OnigRegex>(code));
+}
+
+Regex::Search::Search(const Regex& regex)
+    : regex_(regex), found_(onig_region_new()), limits_(onig_new_match_param()) {
+  if (found_ == nullptr || limits_ == nullptr) throw std::bad_alloc();
+  auto* const limits = static_cast<OnigMatchParam*>(limits_);
+  onig_initialize_match_param(limits);
+  onig_set_match_stack_limit_size_of_match_param(limits, max_stack_entries);
 }
 
 Regex::Search::~Search() {
-  pcre2_match_data_free(static_cast<pcre2_match_data*>(found_));
+  onig_region_free(static_cast<OnigRegion*>(found_), 1);
+  onig_free_match_param(static_cast<OnigMatchParam*>(limits_));
 }
 
-int Regex::Search::match() {
-  const auto run = [&](std::uint32_t options) {
-    return pcre2_match(static_cast<pcre2_code*>(code_), reinterpret_cast<PCRE2_SPTR>(text_.data()),
-                       text_.size(), at_, options, static_cast<pcre2_match_data*>(found_), nullptr);
-  };
-  const int result = run(0);
-  return result == PCRE2_ERROR_JIT_STACKLIMIT ? run(PCRE2_NO_JIT) : result;  // the interpreter has the heap
+void Regex::Search::start(std::string_view text) {
+  text_ = text;
+  if (!is_utf8(text)) {
+    mended_ = mended(text);
+    text_ = mended_;
+  }
+  at_ = 0;
+  last_end_.reset();
+}
+
+int Regex::Search::search() {
+  const OnigUChar *const begin = bytes_of(text_), *const end = begin + text_.size();
+  return onig_search_with_param(static_cast<OnigRegex>(regex_.code_.get()), begin, end, begin + at_, end,
+                                static_cast<OnigRegion*>(found_), ONIG_OPTION_NONE,
+                                static_cast<OnigMatchParam*>(limits_));
 }
 
 std::optional<Regex::Match> Regex::Search::next() {
-  while (at_ < text_.size()) {
-    const int result = match();
-    if (result == PCRE2_ERROR_NOMATCH) break;
+  while (at_ <= text_.size()) {
+    const int result = search();
+    if (result == ONIG_MISMATCH) break;
     if (result < 0) {
       throw input_error("the regular expression {} fails on the text: {}", regex_.pattern_,
-                        message_of(result));
+                        message_of(result, nullptr));
     }
-    const PCRE2_SIZE* const bounds = pcre2_get_ovector_pointer(static_cast<pcre2_match_data*>(found_));
-    at_ = bounds[1];
-    if (bounds[1] > bounds[0]) return Match{bounds[0], bounds[1]};
-    do {
-      ++at_;
-    } while (at_ < text_.size() && (static_cast<unsigned char>(text_[at_]) & 0xC0) == 0x80);
+    const auto* const found = static_cast<const OnigRegion*>(found_);
+    const auto begin = static_cast<std::size_t>(found->beg[0]), end = static_cast<std::size_t>(found->end[0]);
+    if (begin > end || begin < last_end_.value_or(0)) {
+      throw input_error("the regular expression {} matches text that it matched before, or backwards",
+                        regex_.pattern_);
+    }
+    if (begin == end && last_end_ == end) {
+      at_ += at_ < text_.size() ? character_length(text_.substr(at_)) : 1;
+      continue;
+    }
+    at_ = end;
+    last_end_ = end;
+    return Match{begin, end};
   }
-  at_ = text_.size();
+  at_ = text_.size() + 1;
   return std::nullopt;
 }
 

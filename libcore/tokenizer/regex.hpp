@@ -1,5 +1,5 @@
 #pragma once
-// A compiled regular expression and its matches in a text. PCRE2 stays behind it.
+// A compiled regular expression and its matches in a text. Oniguruma stays behind it.
 
 #include <cstddef>
 #include <memory>
@@ -9,41 +9,44 @@
 
 namespace dt::tokenizer {
 
-/// By Unicode 16, $ is the text's end. Safe to use from several threads at once.
+/// An expression of Oniguruma's own syntax over UTF-8, without options, as Hugging Face's tokenizers read it.
+/// Every class of characters is Unicode 16's, whatever Unicode the library knows.
+/// Thread safety: may be searched with from several threads at once.
 class Regex {
  public:
-  /// Errors: input, where PCRE2 cannot compile it, with the place.
+  /// Errors: input, where Oniguruma cannot compile it, with the reason.
   explicit Regex(const std::string& pattern);
 
   struct Match {
     std::size_t begin, end;
   };
-  /// The matches in a text, one after another; none is empty.
+  /// The matches in a text, one after another. An empty one directly behind the last one is none.
   class Search {
    public:
-    Search(const Regex& regex, std::string_view text);
+    explicit Search(const Regex& regex);
     ~Search();
     Search(const Search&) = delete;
-    /// Errors: input, where the expression needs more than PCRE2's limits allow.
+    /// Goes on with another text. Bytes in it that are not UTF-8 are taken for control characters.
+    void start(std::string_view text);
+    /// Errors: input, where the expression needs more than Oniguruma's limits allow.
     std::optional<Match> next();
 
    private:
-    int match();
+    int search();
     const Regex& regex_;
-    void* code_;
     std::string_view text_;
+    std::string mended_;  // the text, where it is not UTF-8
     std::size_t at_ = 0;
-    void* found_;
+    std::optional<std::size_t> last_end_;
+    void *found_, *limits_;
   };
 
  private:
   struct Free {
     void operator()(void* code) const;
   };
-  using Code = std::unique_ptr<void, Free>;
   std::string pattern_;
-  Code code_;
-  Code code_for_new_;  // of characters that PCRE2 may not know; slower
+  std::unique_ptr<void, Free> code_;
 };
 
 }  // namespace dt::tokenizer

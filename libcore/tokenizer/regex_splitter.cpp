@@ -2,97 +2,59 @@
 
 #include "base/error.hpp"
 #include "tokenizer/regex.hpp"
+#include "tokenizer/utf8.hpp"
 
 namespace dt::tokenizer {
 
 namespace {
 
-/// Matches and the stretches between them, joined to pieces as the behavior says.
-class Joiner {
- public:
-  Joiner(SplitBehavior behavior, PieceSink& sink) : behavior_(behavior), sink_(sink) {}
-  ~Joiner() { release(); }
-  Joiner(const Joiner&) = delete;
-
-  void match(std::string_view piece) {
-    switch (behavior_) {
-      case SplitBehavior::removed:
-        return;
-      case SplitBehavior::isolated:
-      case SplitBehavior::matches_only:
-        return sink_.add(piece);
-      case SplitBehavior::merged_with_previous:
-        hold(piece);
-        return release();
-      case SplitBehavior::merged_with_next:
-        release();
-        return hold(piece);
-      case SplitBehavior::contiguous:
-        return hold(piece);
-    }
-  }
-
-  void between(std::string_view piece) {
-    switch (behavior_) {
-      case SplitBehavior::matches_only:
-        return;
-      case SplitBehavior::removed:
-      case SplitBehavior::isolated:
-        return sink_.add(piece);
-      case SplitBehavior::merged_with_previous:
-        return hold(piece);
-      case SplitBehavior::merged_with_next:
-        hold(piece);
-        return release();
-      case SplitBehavior::contiguous:
-        release();
-        return sink_.add(piece);
-    }
-  }
-
- private:
-  /// Neighbours in the text become one piece.
-  void hold(std::string_view piece) {
-    held_ = held_.empty() ? piece : std::string_view(held_.data(), held_.size() + piece.size());
-  }
-  void release() {
-    if (!held_.empty()) sink_.add(held_);
-    held_ = {};
-  }
-  SplitBehavior behavior_;
-  PieceSink& sink_;
-  std::string_view held_;
-};
-
 class RegexSplitter final : public PreTokenizer {
  public:
-  RegexSplitter(const std::string& regex, SplitBehavior behavior, bool invert)
-      : regex_(regex), behavior_(behavior), invert_(invert) {}
+  RegexSplitter(const std::string& regex, SplitBehavior behavior, bool invert, bool must_cover)
+      : pattern_(regex), regex_(regex), behavior_(behavior), invert_(invert), must_cover_(must_cover) {}
 
-  void split(std::string_view text, PieceSink& sink) const override {
-    Joiner joiner(behavior_, sink);
-    const auto add = [&](std::string_view piece, bool is_match) {
-      if (piece.empty()) return;
-      if (is_match != invert_) {
-        joiner.match(piece);
-      } else {
-        joiner.between(piece);
-      }
-    };
-    Regex::Search search(regex_, text);
-    std::size_t at = 0;
-    while (const auto found = search.next()) {
-      add(text.substr(at, found->begin - at), false);
-      add(text.substr(found->begin, found->end - found->begin), true);
-      at = found->end;
+  void split(std::string_view text, PieceSink& sink) const override { split_each({&text, 1}, sink); }
+  void split_each(std::span<const std::string_view> texts, PieceSink& sink) const override {
+    Regex::Search search(regex_);
+    SplitJoiner joiner(behavior_, invert_, sink);
+    for (const std::string_view text : texts) {
+      if (text.empty()) continue;
+      search.start(text);
+      split_one(text, search, joiner);
     }
-    add(text.substr(at), false);
   }
 
  private:
+  void split_one(std::string_view text, Regex::Search& search, SplitJoiner& joiner) const {
+    std::size_t at = 0;
+    const auto add_between = [&](std::size_t end) {
+      if (end == at) return;
+      if (must_cover_) refuse("leaves out", text.substr(at, end - at));
+      joiner.add(text.substr(at, end - at), false);
+    };
+    while (const auto found = search.next()) {
+      add_between(found->begin);
+      if (must_cover_ && found->begin == found->end)
+        refuse("matches nothing before", text.substr(found->end));
+      joiner.add(text.substr(found->begin, found->end - found->begin), true);
+      at = found->end;
+    }
+    add_between(text.size());
+    joiner.finish();
+  }
+
+  [[noreturn]] void refuse(std::string_view fault, std::string_view text) const {
+    std::size_t end = 0;
+    for (int i = 0; i < 20 && end < text.size(); ++i) end += character_length(text.substr(end));
+    throw Error(ErrorKind::input,
+                fmt::format("the pattern {} {} \"{}\"", pattern_, fault, text.substr(0, end)),
+                "expected: a pattern whose matches are never empty and cover every text");
+  }
+
+  std::string pattern_;
   Regex regex_;
   SplitBehavior behavior_;
-  bool invert_;
+  bool invert_, must_cover_;
 };
 
 /// Splits further what it is handed.
@@ -131,8 +93,8 @@ class SequenceSplitter final : public PreTokenizer {
 }  // namespace
 
 std::unique_ptr<PreTokenizer> make_regex_splitter(const std::string& regex, SplitBehavior behavior,
-                                                  bool invert) {
-  return std::make_unique<RegexSplitter>(regex, behavior, invert);
+                                                  bool invert, bool must_cover) {
+  return std::make_unique<RegexSplitter>(regex, behavior, invert, must_cover);
 }
 
 std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> splitters) {

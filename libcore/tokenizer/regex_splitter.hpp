@@ -1,29 +1,19 @@
 #pragma once
-// Pre-tokenizers that are regular expressions, by PCRE2's compiler to machine code.
+// Pre-tokenizers that are regular expressions.
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "tokenizer/pre_tokenizer.hpp"
+#include "tokenizer/split_joiner.hpp"
 
 namespace dt::tokenizer {
 
-/// What becomes of what a pattern matches, and of what lies between: Hugging Face's names.
-enum class SplitBehavior {
-  removed,
-  isolated,
-  merged_with_previous,
-  merged_with_next,
-  contiguous,
-  matches_only
-};
-
-/// `regex` as Rust's and Oniguruma's engines read it: by Unicode, $ is the text's end. With `invert` matches
-/// and what lies between change roles. Errors:
-/// input, where PCRE2 cannot compile it.
+/// Splits by what a regular expression of Oniguruma matches (see Regex). With `invert`, matches and what lies
+/// between change roles. Where it `must_cover` text, as tiktoken's do, it is an error that it leaves some out
+/// or matches nothing. Errors: input, where Oniguruma cannot compile the expression.
 std::unique_ptr<PreTokenizer> make_regex_splitter(const std::string& regex, SplitBehavior behavior,
-                                                  bool invert = false);
+                                                  bool invert = false, bool must_cover = false);
 
 /// Each splits the pieces of the one before it.
 std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> splitters);

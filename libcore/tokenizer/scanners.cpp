@@ -202,6 +202,7 @@ class Scanner final : public PreTokenizer {
 struct Known {
   std::string_view regex;
   Pattern pattern;
+  bool is_tiktokens = false;  // Oniguruma reads it otherwise
 };
 
 constexpr Known known_regexes[] = {
@@ -215,7 +216,7 @@ constexpr Known known_regexes[] = {
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+\z|\s*[\r\n]+|\s+(?!\S)|\s+)",
      Pattern::cl100k},
     {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s)",
-     Pattern::cl100k},
+     Pattern::cl100k, true},
     {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
      Pattern::o200k},
     {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
@@ -245,6 +246,13 @@ std::optional<Pattern> pattern_of_name(std::string_view name) {
 }
 
 std::optional<Pattern> pattern_of_regex(std::string_view regex) {
+  for (const Known& known : known_regexes) {
+    if (known.regex == regex && !known.is_tiktokens) return known.pattern;
+  }
+  return std::nullopt;
+}
+
+std::optional<Pattern> pattern_of_tiktoken_regex(std::string_view regex) {
   for (const Known& known : known_regexes) {
     if (known.regex == regex) return known.pattern;
   }

@@ -26,10 +26,13 @@ enum class Pattern { gpt2, cl100k, llama3, qwen2, o200k, tekken };
 
 /// By the name that users write; nothing where it is none.
 std::optional<Pattern> pattern_of_name(std::string_view name);
-/// By the regular expression, in the forms that tokenizers' files have it; nothing where it is another.
+/// By the regular expression, in the forms that tokenizers' files have it; nothing where it is another. A
+/// tokenizer.json means Oniguruma's syntax.
 std::optional<Pattern> pattern_of_regex(std::string_view regex);
+/// The same for tiktoken, which means fancy-regex's syntax: {1,3}+ is possessive there.
+std::optional<Pattern> pattern_of_tiktoken_regex(std::string_view regex);
 
-/// As Oniguruma, PCRE2 and Rust's engines understand it alike.
+/// As Oniguruma and Rust's engines understand it alike.
 std::string regex_of_pattern(Pattern pattern);
 /// The regular expression that a user names or writes out.
 std::string regex_of_text(const std::string& name_or_regex);

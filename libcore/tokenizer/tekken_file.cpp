@@ -80,7 +80,7 @@ std::string tekken_as_hugging_face(std::string_view text, const std::string& ori
   const std::vector<AddedToken> special_tokens = read_special_tokens(root, sizes.special);
   Bpe bpe = bpe_of_ranks(read_vocabulary(root.at("vocab"), sizes), origin);
   for (const AddedToken& token : special_tokens) bpe.vocabulary.set_unfindable(token.id, token.content);
-  return hugging_face_text(bpe, config.at("pattern").string(), special_tokens);
+  return hugging_face_text(bpe, regex_of_tiktoken_pattern(config.at("pattern").string()), special_tokens);
 }
 
 }  // namespace dt::tokenizer

@@ -11,6 +11,7 @@
 #include "tokenizer/learn_merges.hpp"
 #include "tokenizer/regex_splitter.hpp"
 #include "tokenizer/scanners.hpp"
+#include "tokenizer/tiktoken_regex.hpp"
 
 namespace dt::tokenizer {
 
@@ -73,12 +74,13 @@ void add_merges(Bpe& bpe) {
 
 std::optional<Pattern> known_pattern(const std::string& pattern) {
   const auto named = pattern_of_name(pattern);
-  return named ? named : pattern_of_regex(pattern);
+  return named ? named : pattern_of_tiktoken_regex(pattern);
 }
 
 std::unique_ptr<PreTokenizer> splitter_of(const std::string& pattern) {
   const auto known = known_pattern(pattern);
-  return known ? make_scanner(*known) : make_regex_splitter(pattern, SplitBehavior::matches_only);
+  if (known) return make_scanner(*known);
+  return make_regex_splitter(regex_of_tiktoken(pattern), SplitBehavior::removed, true, true);
 }
 
 struct SpecialToken {
@@ -163,6 +165,11 @@ Tokenizer read_tiktoken(std::string_view text, const std::string& origin, const 
   return tokenizer;
 }
 
+std::string regex_of_tiktoken_pattern(const std::string& pattern) {
+  const auto known = known_pattern(pattern);
+  return known ? regex_of_pattern(*known) : regex_of_tiktoken(pattern);
+}
+
 std::string tiktoken_as_hugging_face(std::string_view text, const std::string& origin,
                                      const std::string& pattern, const std::string& eos) {
   Bpe bpe = read_tiktoken(text, origin, pattern).bpe;
@@ -171,7 +178,7 @@ std::string tiktoken_as_hugging_face(std::string_view text, const std::string& o
   add_eos(eos, bpe.vocabulary, tokens);
   // In the vocabulary, ids hold whatever gaps there are before them.
   for (const AddedToken& token : tokens) bpe.vocabulary.set_unfindable(token.id, token.content);
-  return hugging_face_text(bpe, known ? regex_of_pattern(*known) : pattern, tokens);
+  return hugging_face_text(bpe, regex_of_tiktoken_pattern(pattern), tokens);
 }
 
 }  // namespace dt::tokenizer

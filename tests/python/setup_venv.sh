@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup_venv.sh VENV_DIR: the Python environment of the tests, as requirements.txt says.
+# setup_venv.sh VENV_DIR [FILE]: the Python environment of the tests, as requirements.txt, or FILE beside it, says.
 # Does nothing when VENV_DIR already has it; several may run at once.
 # Needs the Debian packages python3-venv and python3-torch.
 # Exit codes: 0 ok, 2 usage, 4 a Debian package or the package index is missing.
@@ -10,9 +10,9 @@ fail() {
   exit "$1"
 }
 
-[[ $# -eq 1 && $1 != -* && -n $1 ]] || fail 2 "usage: setup_venv.sh VENV_DIR"
+[[ $# -ge 1 && $# -le 2 && $1 != -* && -n $1 ]] || fail 2 "usage: setup_venv.sh VENV_DIR [FILE]"
 venv=${1%/}
-requirements=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/requirements.txt
+requirements=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/${2:-requirements.txt}
 stamp=$venv/requirements.installed
 
 if cmp -s "$requirements" "$stamp"; then exit 0; fi

@@ -23,23 +23,22 @@ TEST_CASE("regex splitter: what becomes of matches") {
   CHECK(split(SplitBehavior::merged_with_previous) == Strings{"the-", "final-", "-", "countdown-"});
   CHECK(split(SplitBehavior::merged_with_next) == Strings{"the", "-final", "-", "-countdown", "-"});
   CHECK(split(SplitBehavior::contiguous) == Strings{"the", "-", "final", "--", "countdown", "-"});
-  CHECK(split(SplitBehavior::matches_only) == Strings{"-", "-", "-", "-"});
   CHECK(split(SplitBehavior::removed, true) == Strings{"-", "-", "-", "-"});
 }
 
-TEST_CASE("regex splitter: white space is Unicode's, $ the text's end") {
+TEST_CASE("regex splitter: white space is Unicode's") {
   const auto spaces = make_regex_splitter("\\s", SplitBehavior::removed);
   CHECK(pieces_of(*spaces, "a\u180eb\u2003c\u0085d") == Strings{"a\u180eb", "c", "d"});
-  CHECK(pieces_of(*make_regex_splitter("[^\\s]+", SplitBehavior::matches_only), "a\u3000b") ==
+  CHECK(pieces_of(*make_regex_splitter("[^\\s]+", SplitBehavior::removed, true), "a\u3000b") ==
         Strings{"a", "b"});
-  CHECK(pieces_of(*make_regex_splitter("\\S+", SplitBehavior::matches_only), "a\u3000b") ==
+  CHECK(pieces_of(*make_regex_splitter("\\S+", SplitBehavior::removed, true), "a\u3000b") ==
         Strings{"a", "b"});
-  CHECK(pieces_of(*make_regex_splitter("a$", SplitBehavior::matches_only), "a\na\n").empty());
 }
 
-TEST_CASE("regex splitter: matches of nothing are none, text that is not UTF-8 is left as it is") {
+TEST_CASE(
+    "regex splitter: a match of nothing separates its neighbours, text that is not UTF-8 is left as it is") {
   CHECK(pieces_of(*make_regex_splitter("x*", SplitBehavior::isolated), "a\u00e9xx") ==
-        Strings{"a\u00e9", "xx"});
+        Strings{"a", "\u00e9", "xx"});
   CHECK(pieces_of(*make_regex_splitter("b", SplitBehavior::isolated),
                   "a\xFF\xE4"
                   "bc") == Strings{"a\xFF\xE4", "b", "c"});
@@ -58,8 +57,8 @@ TEST_CASE("regex splitter: a sequence splits what the one before found") {
   CHECK(pieces_of(*make_sequence(std::move(splitters)), "a.b1c.d2") == Strings{"a.", "1", "c.", "d", "2"});
 }
 
-TEST_CASE("regex splitter: what PCRE2 cannot compile is refused") {
+TEST_CASE("regex splitter: what Oniguruma cannot compile is refused") {
   CHECK(dt_test::caught([] {
           make_regex_splitter("a(", SplitBehavior::isolated);
-        }).says("a( is not one that PCRE2 knows"));
+        }).says("a( is not one that Oniguruma knows"));
 }

@@ -70,9 +70,9 @@ TEST_CASE("scanners: pieces are what the regular expressions match") {
       {Pattern::cl100k, cl100k_regex}, {Pattern::o200k, o200k_regex},   {Pattern::tekken, tekken_regex}};
   std::mt19937 random(1);
   for (const auto& [pattern, regex] : all) {
-    CHECK(pattern_of_regex(regex) == pattern);
+    CHECK(pattern_of_tiktoken_regex(regex) == pattern);
     const auto scanner = make_scanner(pattern);
-    const auto splitter = make_regex_splitter(regex, SplitBehavior::isolated);
+    const auto splitter = make_regex_splitter(regex_of_pattern(pattern), SplitBehavior::isolated);
     for (int round = 0; round < 5000; ++round) {
       const std::string text = random_text(random);
       CAPTURE(text, regex);
@@ -121,4 +121,6 @@ TEST_CASE("scanners: names and regular expressions that nobody knows have none")
   CHECK(pattern_of_name("qwen2") == Pattern::qwen2);
   CHECK_FALSE(pattern_of_name("gpt5"));
   CHECK_FALSE(pattern_of_regex("\\w+"));
+  CHECK(pattern_of_regex(llama3_regex) == Pattern::llama3);
+  CHECK_FALSE(pattern_of_regex(cl100k_regex));  // {1,3}+ repeats there
 }

@@ -86,7 +86,7 @@ TEST_CASE("tiktoken: merges of any tokens in any order are those of their bytes"
 TEST_CASE("tiktoken: as a tokenizer.json it is the same, and has the tokens that come after it") {
   const std::string ranks =
       file_of({"bc", "ab", "abc", " a", "zzz"});  // the last is met as a whole piece only
-  for (const char* pattern : {"gpt2", "cl100k", "\\w+"}) {
+  for (const char* pattern : {"gpt2", "cl100k", "\\w+|\\W"}) {
     const Tokenizer from_ranks = read_tiktoken(ranks, "t", pattern);
     const Tokenizer from_json = read_hugging_face(tiktoken_as_hugging_face(ranks, "t", pattern), "j");
     for (const char* text : {"abc abcd zzz", "zzzz a \n ", "\u00e9", ""})
@@ -145,8 +145,16 @@ TEST_CASE("tiktoken: other ranks have the end of text that is asked for, behind 
   CHECK(known("gpt2", many_ranks(300), "a").bpe.vocabulary.size() == 300);  // a token already
 }
 
-TEST_CASE("tiktoken: what a pattern does not match is dropped") {
-  CHECK(encoded(read_tiktoken(file_of({}), "t", "\\d+"), "a12b3") == Ids{'1', '2', '3'});
+TEST_CASE("tiktoken: a pattern that leaves text out, or matches nothing, is refused") {
+  const auto refused = [](const char* pattern) {
+    const Tokenizer tokenizer = read_tiktoken(file_of({}), "t", pattern);
+    return dt_test::caught([&] { encoded(tokenizer, "a12b3"); });
+  };
+  CHECK(refused("\\d+").says("the pattern \\d+ leaves out \"a\""));
+  CHECK(refused("\\d+|a").says("the pattern \\d+|a leaves out \"b\""));
+  CHECK(refused("\\w|(?=3)").message.empty());
+  CHECK(refused("\\p{Ll}|(?=1)|\\d").says("matches nothing before \"12b3\""));
+  CHECK(refused("\\d+").kind == dt::ErrorKind::input);
 }
 
 TEST_CASE("tiktoken: broken files are refused with the line") {
@@ -160,5 +168,7 @@ TEST_CASE("tiktoken: broken files are refused with the line") {
        {"YWJj\n", "Y*Jj 300", "YWJj 3x", "YWJj -1", "YWJj 4000000000", " 300", "YWJj 99999999999999"})
     CHECK(refusal(whole + line).starts_with("t:258: a token in base64 and its rank are expected"));
   CHECK(refusal("AA== 0\n").starts_with("t: no token is the byte 0x01"));
-  CHECK(refusal(whole, "a(").find("a( is not one that PCRE2 knows") != std::string::npos);
+  CHECK(refusal(whole, "a(")
+            .find("the pattern a( is not one that dt can follow: a parenthesis is not closed") !=
+        std::string::npos);
 }

@@ -48,6 +48,12 @@ sed 's/"type": "ByteLevel"/"type": "ByteLevels"/' by_ranks/tokenizer.json >unkno
 refused 'unknown.json: pre_tokenizer.pretokenizers\[1\].type: the kind "ByteLevels" is unknown' --tokenizer unknown.json
 head -n 100 ranks >short
 refused 'short: no token is the byte 0x64' --tokenizer short --tokenizer-pattern gpt2
+# Text that a pattern leaves out, or that the regular expressions' engine gives up on, is no text lost: the error names pattern and place.
+refused 'text:[0-9]*: the pattern \[a-z\] leaves out " "; expected: a pattern whose matches' --tokenizer ranks --eos-token '<|end|>' --tokenizer-pattern '[a-z]'
+refused 'the pattern \(\?:a\)\* can match nothing' --tokenizer ranks --eos-token '<|end|>' --tokenizer-pattern '(?:a)*'
+{ seq 9 && printf 'a%.0s' {1..40} && echo b; } >deep
+expect_exit 3 dt-shard-data --quiet --tokenizer ranks --eos-token '<|end|>' --tokenizer-pattern '(a|a)+$|[\s\S]' --out out deep
+expect_match stderr 'deep:[0-9]*: the regular expression \(\?:a\|a\)\+\\z\|\\O fails on the text: retry-limit-in-match over'
 
 # Another tokenizer beside the shards is noticed.
 sed -i 's/<|end_of_text|>/<|end_of_texts|>/' by_json1/tokenizer.json

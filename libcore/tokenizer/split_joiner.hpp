@@ -1,0 +1,67 @@
+#pragma once
+// What becomes of what a pattern matches, and of what lies between.
+
+#include <string_view>
+
+#include "tokenizer/pre_tokenizer.hpp"
+
+namespace dt::tokenizer {
+
+/// Hugging Face's names.
+enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
+
+/// Takes matches and the stretches between them, in order, and hands on pieces as the behavior says. A match
+/// may be empty: it separates its neighbours.
+class SplitJoiner {
+ public:
+  /// With `invert`, matches and what lies between change roles.
+  SplitJoiner(SplitBehavior behavior, bool invert, PieceSink& sink)
+      : behavior_(behavior), invert_(invert), sink_(sink) {}
+  SplitJoiner(const SplitJoiner&) = delete;
+
+  void add(std::string_view piece, bool is_match) {
+    is_match = is_match != invert_;
+    switch (behavior_) {
+      case SplitBehavior::removed:
+        if (!is_match) hand_on(piece);
+        return;
+      case SplitBehavior::isolated:
+        return hand_on(piece);
+      case SplitBehavior::merged_with_previous:
+        return join(piece, is_match && !last_is_match_, is_match);
+      case SplitBehavior::merged_with_next:
+        return join(piece, last_is_match_ && !is_match, is_match);
+      case SplitBehavior::contiguous:
+        return join(piece, is_match == last_is_match_, is_match);
+    }
+  }
+  /// Call after the last piece.
+  void finish() {
+    hand_on(held_);
+    held_ = {};
+    last_is_match_ = false;
+  }
+
+ private:
+  void hand_on(std::string_view piece) {
+    if (!piece.empty()) sink_.add(piece);
+  }
+  /// `with_held`: the piece belongs to the one before it, if there is one.
+  void join(std::string_view piece, bool with_held, bool is_match) {
+    if (with_held && held_.data() != nullptr) {
+      held_ = std::string_view(held_.data(), held_.size() + piece.size());
+    } else {
+      hand_on(held_);
+      held_ = piece;
+    }
+    last_is_match_ = is_match;
+  }
+
+  SplitBehavior behavior_;
+  bool invert_;
+  PieceSink& sink_;
+  std::string_view held_;
+  bool last_is_match_ = false;
+};
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,31 @@
+#pragma once
+// The characters of every class that a regular expression can name (\p{…}, POSIX brackets), by Unicode 16.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dt::tokenizer {
+
+/// Each is ranges of code points, half open, surrogates left out: every boundary as its distance from the one
+/// before, in digits of 5 bits, the lowest first. A digit is one of 0-9A-Za-z+/; its sixth bit says that
+/// another follows.
+extern const char* const property_sets[];
+
+struct PropertyName {
+  const char* name;   // lower case, without spaces, - and _
+  std::size_t index;  // of its set
+};
+/// In the order of their names.
+extern const PropertyName property_names[];
+extern const std::size_t num_property_names;
+
+/// Characters that match each other under (?i), by simple case folding: every `step`th one from `first` to
+/// `last`, with the one that is `shift` beyond it. Of three or more each is with the next.
+struct CaseShift {
+  char32_t first, last;
+  std::uint32_t step, shift;
+};
+extern const CaseShift case_shifts[];
+extern const std::size_t num_case_shifts;
+
+}  // namespace dt::tokenizer
