@@ -72,7 +72,7 @@ TEST_CASE("a trained tokenizer has the pattern, the token and the least count th
   put(folder / "text", "ab12345 ab12345 ab12345 xyz");
   MakeOptions options = training({folder / "text"});
   REQUIRE(trained(options).find(" ?\\\\p{L}+") != std::string::npos);
-  options.tokenizer_pattern = "[a-z]+|[0-9]";
+  options.tokenizer_pattern = "[a-z]+|[0-9]| ";
   options.eos_token = "<end of text>";
   options.min_pair_count = 3;
   const auto tokenizer = trained_tokenizer(trained(options));
