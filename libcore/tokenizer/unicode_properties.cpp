@@ -1,5 +1,5 @@
-// Made by tests/python/make_unicode_properties.py from Oniguruma 6.9.10, as it is in Hugging Face's tokenizers 0.23.3, and, for case, from
-// Rust's regex, as it is in tiktoken 0.14.0: Unicode 16.
+// Made by tests/python/make_unicode_properties.py from Oniguruma 6.9.10, as it is in Hugging Face's
+// tokenizers 0.23.3, and, for case, from Rust's regex, as it is in tiktoken 0.14.0: Unicode 16.
 
 #include "tokenizer/unicode_properties.hpp"
 
