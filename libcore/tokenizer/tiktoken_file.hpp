@@ -23,8 +23,8 @@ Tokenizer read_tiktoken(std::string_view text, const std::string& origin, const 
 std::string tiktoken_as_hugging_face(std::string_view text, const std::string& origin,
                                      const std::string& pattern, const std::string& eos = {});
 
-/// What a tokenizer.json says for a pattern of tiktoken's: a known one's regular expression, or the pattern as
-/// Oniguruma reads it. Errors: see regex_of_tiktoken.
+/// What a tokenizer.json says for a pattern of tiktoken's: a known one's regular expression, or the pattern
+/// as Oniguruma reads it. Errors: see regex_of_tiktoken.
 std::string regex_of_tiktoken_pattern(const std::string& pattern);
 
 /// The encoding of tokens whose ids say which goes first. Errors: input, a byte without a token.
