@@ -31,6 +31,7 @@ std::string to_text(const Generation& g, const comm::EnvironmentSettings& enviro
                                          {"started", g.started},
                                          {"host", g.host},
                                          {"process", g.process},
+                                         {"folder", utf8_of(g.folder)},
                                          {"slurm_job", g.slurm_job},
                                          {"slurm_restarts", g.slurm_restarts},
                                          {"environment", environment}};
@@ -53,6 +54,7 @@ Generation parse_generation(const std::string& text, const std::string& origin) 
   g.started = o.string("started");
   g.host = o.string("host");
   g.process = o.integer("process");
+  if (o.has("folder")) g.folder = bytes_of(o.string("folder"));
   g.slurm_job = o.string("slurm_job");
   g.slurm_restarts = o.string("slurm_restarts");
   return g;
@@ -152,6 +154,7 @@ std::vector<std::int64_t> RunDirectory::earlier_lives() const {
 
 Generation RunDirectory::claim(const std::string& continues, std::int64_t continues_step) const {
   Generation own = this_start();
+  own.folder = fs::canonical(path_).string();
   own.continues = continues;
   own.continues_step = continues_step;
   const std::vector<std::int64_t> taken = claimed_numbers(generations_path());

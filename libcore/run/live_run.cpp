@@ -1,4 +1,7 @@
+#include <cerrno>
 #include <chrono>
+#include <optional>
+#include <sys/stat.h>
 #include <thread>
 
 #include "base/error.hpp"
@@ -27,6 +30,26 @@ bool is_earlier_life(const Generation& holder) {
   own.slurm_job = environment_variable("SLURM_JOB_ID").value_or("");
   own.slurm_restarts = environment_variable("SLURM_RESTART_COUNT").value_or("");
   return holder.is_earlier_life_of(own);
+}
+
+/// Whether two open files are one.
+bool is_same_file(const File& a, const File& b) {
+  struct stat of_a {
+  }, of_b{};
+  if (::fstat(a.descriptor(), &of_a) != 0) throw system_error(errno, "inspect", a.path().string());
+  if (::fstat(b.descriptor(), &of_b) != 0) throw system_error(errno, "inspect", b.path().string());
+  return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+/// None where the path leads nowhere.
+std::optional<File> open_if_there(const fs::path& path) {
+  try {
+    return File::open_read(path);
+  } catch (const Error&) {
+    std::error_code error;
+    if (fs::exists(path, error) || error) throw;
+    return std::nullopt;
+  }
 }
 
 Error alive_error(const RunDirectory& run, const Generation& holder) {
@@ -67,6 +90,9 @@ void LiveRun::hold(const RunDirectory& run, const Generation& own) {
   const Outcome outcome = lock_patiently(lock_, run.generation_path(own.number), patience_s);
   DT_CHECK(outcome != Outcome::busy, "generation {} is locked by another process", own.number);
   supported_ = outcome == Outcome::held;
+  path_ = run.generation_path(own.number);
+  file_ = File::open_read(path_);
+  claim_ = read_file(path_);
   if (!supported_) return;
   if (read_file(run.generation_path(own.number)).empty())
     throw Error(ErrorKind::environment,
@@ -84,6 +110,26 @@ void LiveRun::hold(const RunDirectory& run, const Generation& own) {
     refuse_if_alive(run);
     throw alive_error(run, other);  // which has yet to lock its file
   }
+}
+
+void LiveRun::check_in_place() const {
+  std::string what;
+  if (const std::optional<File> found = open_if_there(path_); !found) {
+    what = "is gone";
+  } else if (!is_same_file(file_, *found)) {
+    FileLock probe;
+    if (read_file(path_) != claim_)
+      what = "is another start's";
+    else if (probe.try_lock(path_) == Outcome::held)
+      what = "is a copy";
+  }
+  if (what.empty()) return;
+  throw Error(
+      ErrorKind::environment,
+      fmt::format("{} {}: the run's folder has been moved or replaced while this job trains", path_.string(),
+                  what),
+      "nothing is saved there; what this job has saved is where the folder went: start again with --run "
+      "naming that");
 }
 
 }  // namespace dt::run

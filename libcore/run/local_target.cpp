@@ -22,10 +22,12 @@ std::string machine_id() {
 }  // namespace
 
 LocalTarget::LocalTarget(const comm::Ranks& ranks, const fs::path& folder, const RunDirectory& run,
-                         const Generation& own, double timeout_s, const std::string& host)
+                         const Generation& own, double timeout_s, const std::string& host,
+                         const LiveRun* alive)
     : ranks_(ranks),
       run_(run),
       own_(own),
+      alive_(alive),
       timeout_s_(timeout_s),
       nodes_(find_nodes(ranks.world, host)),
       is_leader_(nodes_.leader(nodes_.own) == ranks.world.rank()),
@@ -126,7 +128,7 @@ void LocalTarget::finish_part(const std::function<void()>& check) {
 }
 
 void LocalTarget::commit(SavedCheckpoint& saved, int) {
-  if (ranks_.is_first()) confirm_ownership(run_, own_);
+  if (ranks_.is_first()) confirm_ownership(run_, own_, alive_);
   saved.path = store_.commit(header_, claim_);
   saved.bytes = folder_bytes(saved.path);
   saved.num_nodes = nodes_.size();

@@ -19,11 +19,12 @@ namespace dt::run {
 /// All references must outlive it.
 class LocalTarget : public SaveTarget {
  public:
-  /// Called by all ranks together, while the run is held. Opens the nodes' stores in `folder` and finds each
-  /// rank a way to its node's partner. `timeout_s`: after which a partner that does not answer has failed.
-  /// Errors, on all ranks: environment, naming the node.
+  /// Called by all ranks together, while the run is held (by `alive`, on rank 0). Opens the nodes' stores in
+  /// `folder` and finds each rank a way to its node's partner. `timeout_s`: after which a partner that does
+  /// not answer has failed. Errors, on all ranks: environment, naming the node.
   LocalTarget(const comm::Ranks& ranks, const fs::path& folder, const RunDirectory& run,
-              const Generation& own, double timeout_s, const std::string& host = host_name());
+              const Generation& own, double timeout_s, const std::string& host = host_name(),
+              const LiveRun* alive = nullptr);
 
   fs::path begin(const checkpoint::Manifest& header) override;
   /// Sends the copy.
@@ -61,6 +62,7 @@ class LocalTarget : public SaveTarget {
   const comm::Ranks& ranks_;
   const RunDirectory& run_;
   const Generation& own_;
+  const LiveRun* alive_;
   double timeout_s_;
   Nodes nodes_;
   bool is_leader_;

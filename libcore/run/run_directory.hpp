@@ -23,6 +23,7 @@ struct Generation {
   std::string started;  // UTC
   std::string host;
   std::int64_t process = 0;
+  std::string folder;     // the run's, absolute, when it started; "" of an older dt
   std::string slurm_job;  // "" outside Slurm
   std::string slurm_restarts;
   /// Whether Slurm has started the same job again since: its former life may live on, on a node it lost.
@@ -140,10 +141,20 @@ class LiveRun {
   LiveRun(const RunDirectory& run, const Generation& own);
   bool supported() const { return supported_; }
 
+  /// Before each save: opens the generation's file by its path again (a network file system answers stat(2)
+  /// from memory) and compares it with the one that is held. Error{environment}: the path leads to another
+  /// file, which is not this start's claim, or which nobody holds: the run's folder has been moved away, and
+  /// perhaps another put in its place. A file server may give the file that is held another number; then
+  /// nothing is wrong.
+  void check_in_place() const;
+
  private:
   void hold(const RunDirectory& run, const Generation& own);
 
   FileLock lock_;
+  fs::path path_;      // of the generation's file
+  File file_;          // as it was when the run was taken over
+  std::string claim_;  // its content
   bool supported_ = true;
 };
 

@@ -9,13 +9,15 @@ namespace dt::run {
 fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
   header_ = header;
   finish_removal();
-  comm::at_first(ranks_,
-                 [&] { unfinished_.emplace(run_.checkpoints_path(), header.state.step, own_.number); });
+  comm::at_first(ranks_, [&] {
+    if (alive_ != nullptr) alive_->check_in_place();  // not even the unfinished part is another run's
+    unfinished_.emplace(run_.checkpoints_path(), header.state.step, own_.number);
+  });
   return comm::broadcast_text(ranks_.world, unfinished_ ? unfinished_->path().string() : std::string());
 }
 
 void SharedTarget::commit(SavedCheckpoint& saved, int num_parts) {
-  confirm_ownership(run_, own_);
+  confirm_ownership(run_, own_, alive_);
   saved.path =
       unfinished_->commit(header_, add_tokenizer_part(run_, unfinished_->path(), header_, num_parts));
   saved.bytes = folder_bytes(saved.path);
@@ -49,7 +51,8 @@ void SharedTarget::finish_removal() {
     ranks_.console.warn("{} stays: {}", problem.where, problem.what);
 }
 
-void confirm_ownership(const RunDirectory& run, const Generation& own) {
+void confirm_ownership(const RunDirectory& run, const Generation& own, const LiveRun* alive) {
+  if (alive != nullptr) alive->check_in_place();
   if (run.is_superseded(own)) give_way(run, own);
   run.withdraw_abandoned(own);
 }

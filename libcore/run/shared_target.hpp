@@ -21,8 +21,10 @@ struct Retention {
 /// All references must outlive it.
 class SharedTarget : public SaveTarget {
  public:
-  SharedTarget(const comm::Ranks& ranks, const RunDirectory& run, const Generation& own, Retention retention)
-      : ranks_(ranks), run_(run), own_(own), retention_(retention) {}
+  /// `alive`: on rank 0, what holds the run; none where nothing does.
+  SharedTarget(const comm::Ranks& ranks, const RunDirectory& run, const Generation& own, Retention retention,
+               const LiveRun* alive = nullptr)
+      : ranks_(ranks), run_(run), own_(own), alive_(alive), retention_(retention) {}
 
   fs::path begin(const checkpoint::Manifest& header) override;
   void finish_part(const std::function<void()>&) override {}
@@ -43,6 +45,7 @@ class SharedTarget : public SaveTarget {
   const comm::Ranks& ranks_;
   const RunDirectory& run_;
   const Generation& own_;
+  const LiveRun* alive_;
   Retention retention_;
   checkpoint::Manifest header_;
   std::optional<checkpoint::UnfinishedCheckpoint> unfinished_;  // on rank 0
@@ -50,9 +53,10 @@ class SharedTarget : public SaveTarget {
   std::future<Removal> removal_;                                // on rank 0
 };
 
-/// By rank 0 before each commit. Error{environment}: another start has taken the run over. What starts that
-/// died have claimed is withdrawn: later ones would follow it past what is saved now.
-void confirm_ownership(const RunDirectory& run, const Generation& own);
+/// By rank 0 before each commit. Error{environment}: the run's folder is another now (`alive` knows, where
+/// there is one), or another start has taken the run over. What starts that died have claimed is withdrawn:
+/// later ones would follow it past what is saved now.
+void confirm_ownership(const RunDirectory& run, const Generation& own, const LiveRun* alive);
 
 /// What a start says that finds its run taken over.
 [[noreturn]] void give_way(const RunDirectory& run, const Generation& own);

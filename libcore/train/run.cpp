@@ -140,6 +140,17 @@ void tell_of_others(const run::RunDirectory& run, const std::vector<run::LocalCh
       others, others == 1 ? "" : "s");
 }
 
+/// What another folder's run.json says is inherited and compared with; a copy looks like the run itself.
+void tell_of_copy(const run::RunDirectory& run, Console& console) {
+  const std::vector<run::Generation> claimed = run.generations();
+  std::error_code error;
+  if (claimed.empty() || claimed.back().folder.empty() || !fs::exists(run.path() / "run.json", error)) return;
+  const fs::path here = fs::canonical(run.path());
+  if (here == claimed.back().folder) return;
+  console.info("{} is a copy of {}, or was moved from there: going on by the run.json found here, {}",
+               run.path().string(), claimed.back().folder, (here / "run.json").string());
+}
+
 std::int64_t newest_generation(const run::RunDirectory& run) {
   const std::vector<run::Generation> generations = run.generations();
   return generations.empty() ? 0 : generations.back().number;
@@ -336,6 +347,7 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
     run::LiveRun::refuse_if_alive(run);
     run.restore_replaced();
     warn_of_own_checkpoints(settings, run, ranks.console);
+    tell_of_copy(run, ranks.console);
     newest_seen = newest_generation(run);
   });
   const run::Promotion promotion(ranks, settings.checkpoint_local, run);
@@ -371,7 +383,8 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
   const auto watchdog = watch(settings, run, owned.generation, ranks);
   std::optional<Trainer> trainer;  // outlives the handlers: its end may wait for a file
   try {
-    trainer.emplace(settings, dataset, run, owned.generation, start, signals, ranks);
+    trainer.emplace(settings, dataset, run, owned.generation, owned.alive ? &*owned.alive : nullptr, start,
+                    signals, ranks);
     return trainer->run();
   } catch (const comm::SharedError&) {
     throw;  // all ranks know

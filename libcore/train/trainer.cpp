@@ -44,8 +44,8 @@ bool is_own_name(const std::string& continues) {
 }  // namespace
 
 Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, const run::RunDirectory& run,
-                 const run::Generation& generation, Start& start, const StopSignals& signals,
-                 const comm::Ranks& ranks)
+                 const run::Generation& generation, const run::LiveRun* alive, Start& start,
+                 const StopSignals& signals, const comm::Ranks& ranks)
     : settings_(settings),
       dataset_(dataset),
       run_(run),
@@ -60,7 +60,7 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
                 generation.number),
       stepper_(start.plan, *start.runtime, dataset, start.state, ranks.world),
       profiler_(settings, start.plan, *start.runtime, run, generation, ranks),
-      shared_target_(ranks, run, generation, {settings.keep_last, settings.keep_every}),
+      shared_target_(ranks, run, generation, {settings.keep_last, settings.keep_every}, alive),
       saver_(ranks, shares_of(start.runtime->context(), start.runtime->storage()),
              start.plan.saves_in_background, start.plan.writers_per_node),
       looked_for_newer_s_(monotonic_s()),
@@ -71,7 +71,8 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
                     ? *settings.peak_flops * plan_.layout.size()
                     : measure_peak_flops(runtime_.context(), plan_.precision.compute, ranks.world);
   if (settings.checkpoint_local)
-    local_target_.emplace(ranks, *settings.checkpoint_local, run, generation, settings.comm_timeout.seconds);
+    local_target_.emplace(ranks, *settings.checkpoint_local, run, generation, settings.comm_timeout.seconds,
+                          host_name(), alive);
 }
 
 int Trainer::run() {

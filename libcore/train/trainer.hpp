@@ -28,9 +28,10 @@ namespace dt::train {
 /// it.
 class Trainer {
  public:
+  /// `alive`: on rank 0, what holds the run.
   Trainer(const plan::Settings& settings, const data::Mixture& dataset, const run::RunDirectory& run,
-          const run::Generation& generation, Start& start, const StopSignals& signals,
-          const comm::Ranks& ranks);
+          const run::Generation& generation, const run::LiveRun* alive, Start& start,
+          const StopSignals& signals, const comm::Ranks& ranks);
 
   /// 0 when the run is complete, exit_requeue when a signal ended it after a save. Errors: input, where a
   /// loss is not finite (its weights are not saved; their checkpoint, if there is one, is marked) or

@@ -214,5 +214,43 @@ TEST_CASE("of many starts at once exactly one goes on, and its generation is the
   }
 }
 
+std::string moved(const LiveRun& alive) {
+  return error_of(ErrorKind::environment, [&] { alive.check_in_place(); });
+}
+
+TEST_CASE(
+    "a job whose folder was moved, replaced or copied over is told, and one whose folder is in place is "
+    "not") {
+  const TempFolder folder;
+  const fs::path path = folder / "run", away = folder / "away";
+  const RunDirectory run = made(path);
+  const Generation own = run.claim("", 0);
+  const LiveRun alive(run, own);
+  CHECK(own.folder == fs::canonical(path));
+  CHECK(run.generations().at(0).folder == own.folder);
+  CHECK(moved(alive).empty());
+  fs::rename(path, away);
+  CHECK(contains(moved(alive), "0001.json is gone: the run's folder has been moved or replaced"));
+  SECTION("a new run has the name") {
+    made(path).claim("", 0);
+    CHECK(contains(moved(alive), "is another start's"));
+  }
+  SECTION("a copy of the run has the name") {
+    fs::copy(away, path, fs::copy_options::recursive);
+    CHECK(contains(moved(alive), "is a copy"));
+  }
+  SECTION("the file has another number, but is the one that is held") {
+    // As after a file server's failure: another file that is locked, with the same content.
+    fs::copy(away, path, fs::copy_options::recursive);
+    FileLock held;
+    REQUIRE(held.try_lock(run.generation_path(1)) == FileLock::Outcome::held);
+    CHECK(moved(alive).empty());
+  }
+  SECTION("it is back") {
+    fs::rename(away, path);
+    CHECK(moved(alive).empty());
+  }
+}
+
 }  // namespace
 }  // namespace dt::run

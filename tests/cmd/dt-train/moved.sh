@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# A run's folder that is moved or replaced while a job trains in it: the job ends, and leaves nothing in what has its name now.
+source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
+make_shards shards
+endless=(--quiet --schedule constant --warmup-steps 0 --steps 1000000 --save-every 20 --keep-last 1)
+# begin RUN: in the background, as process $trainer, until it has saved.
+begin() {
+  arguments "$1" "${endless[@]}"
+  dt-train "${train_args[@]}" >/dev/null 2>"$1.err" &
+  trainer=$!
+  wait_for_step "$1" 50
+}
+# expect_told RUN WHAT
+expect_told() {
+  local code=0
+  wait "$trainer" || code=$?
+  expect_equal "$code" 4 "exit of the job whose folder went: $(cat "$1.err")"
+  expect_match "$1.err" "$1/generations/0001.json $2: the run's folder has been moved or replaced while this job trains"
+}
+
+begin run
+mv run away
+expect_told run 'is gone'
+expect_absent run
+expect_exit 0 dt-checkpoint verify "$(dt-checkpoint latest away)"
+
+begin replaced
+mv replaced was
+train replaced --quiet --steps 3 >/dev/null || fail "a new run"
+expect_told replaced "is another start's"
+expect_equal "$(find replaced/checkpoints -mindepth 1 -maxdepth 1 -printf '%f ')" "step-00000003.g1 " "the new run's checkpoints"
+
+begin copied
+cp -r copied copy && mv copied original && mv copy copied
+expect_told copied 'is a copy'
+
+# What was moved goes on under its new name, and says so.
+step=$(dt-checkpoint latest away | sed -nE 's/.*step-0*([0-9]+)\..*/\1/p')
+expect_exit 0 train away --steps $((step + 1)) --schedule constant --warmup-steps 0
+expect_match stderr "away is a copy of .*/run, or was moved from there: going on by the run.json found here, .*/away/run.json"
+expect_exit 0 train away --steps $((step + 2)) --schedule constant --warmup-steps 0
+if grep -q 'is a copy of' stderr; then fail "it has been here before"; fi
