@@ -232,7 +232,7 @@ TEST_CASE(
   fs::rename(path, away);
   CHECK(contains(moved(alive), "0001.json is gone: the run's folder has been moved or replaced"));
   SECTION("a new run has the name") {
-    made(path).claim("", 0);
+    made(path).claim("/other/step-00000010.g1", 10);
     CHECK(contains(moved(alive), "is another start's"));
   }
   SECTION("a copy of the run has the name") {
