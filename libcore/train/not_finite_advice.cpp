@@ -54,7 +54,7 @@ std::string advise_on_gradients(const Standing& s) {
                                ? std::string("nothing is saved")
                                : fmt::format("the weights of step {} are kept in {}", s.step, s.checkpoint);
   if (s.fixed_loss_scale)
-    return fmt::format("{}; lower --loss-scale, which is {}, or leave it out", kept, *s.fixed_loss_scale);
+    return fmt::format("{}; lower --loss-scale, which is {}", kept, *s.fixed_loss_scale);
   if (s.step == 0) {
     return fmt::format("{}; {}", kept,
                        s.precision == "fp32" ? "give other weights or data" : "try " + wider_precision(s));

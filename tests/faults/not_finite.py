@@ -105,7 +105,7 @@ def check(first, options, stderr):
     if "are kept in" in stderr:  # gradients; the weights are good
         good = made
         if options.get("--loss-scale"):
-            advised = {}
+            advised = {"--loss-scale": "128"}
         else:
             advised = {"--resume": re.search(r"start again with --resume (\S+) and a lower --lr", stderr).group(1)}
             if step_of(advised["--resume"]) >= made:

@@ -43,7 +43,7 @@ expect_match stdout 'kept .*step-00000020.g1: does not count: its weights gave'
 expect_exit 3 dt-train --eval-only --data shards --run run --sequence-length 32 --threads 1
 expect_match stderr 'passing over run/checkpoints/step-00000020.g1'
 expect_exit 0 train run "${constant[@]}" --quiet --steps 22 --resume run/checkpoints/step-00000020.g1
-expect_equal "$(left run)" "step-00000020.g1 step-00000022.g2 " "after a finite loss"
+expect_equal "$(left run)" "step-00000022.g2 " "after a finite loss, by the run's --keep-last 1"
 
 # Finite loss, gradients that are not: the weights are saved, and the older checkpoint that the message names is there.
 rm -rf run && cp -r good run
