@@ -39,8 +39,8 @@ std::vector<int> numbers_of(const std::vector<std::string>& names) {
 /// What a rank may compute with.
 struct Bounds {
   std::string host;
-  std::string quota_group;  // the cgroup that bounds its processor time, "" where none does
-  int quota_cores = 0;      // that this lasts for, rounded up
+  std::string quota_group{};  // the cgroup that bounds its processor time, "" where none does
+  int quota_cores = 0;        // that this lasts for, rounded up
   std::vector<int> cores;
 };
 
