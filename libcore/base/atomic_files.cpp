@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/host.hpp"
+#include "base/output_file.hpp"
 
 namespace dt {
 
@@ -287,6 +288,13 @@ void AtomicDirectory::commit(bool overwrite) {
   sync_directory(parent_of(final_path_));
   std::error_code ignored;
   if (!old.empty()) fs::remove_all(old, ignored);
+}
+
+void require_folder_of(const fs::path& file) {
+  std::error_code ignored;
+  const fs::path parent = parent_of(file);
+  if (!fs::exists(parent, ignored)) throw system_error(ENOENT, "create", file.string());
+  if (!fs::is_directory(parent, ignored)) throw system_error(ENOTDIR, "create", file.string());
 }
 
 AtomicFile::AtomicFile(fs::path final_path) : final_path_(named(std::move(final_path))) {

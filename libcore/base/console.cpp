@@ -5,6 +5,7 @@
 #include <cmath>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <sys/ioctl.h>
 #include <system_error>
 #include <unistd.h>
@@ -20,7 +21,6 @@ namespace {
 constexpr double redraw_interval_s = 0.1;
 constexpr double first_draw_s = 0.3;  // shorter work needs no bar
 constexpr double line_interval_s = 10;
-constexpr std::string_view erase_line = "\r\033[K";
 
 /// 0, or the errno of what could not be written.
 int write_all(int descriptor, std::string_view text) {
@@ -31,6 +31,12 @@ int write_all(int descriptor, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(count));
   }
   return 0;
+}
+
+/// "12:34:56Z " for a log file; "" on a terminal, or where no time is wanted.
+std::string time_of_day(bool is_wanted) {
+  constexpr std::size_t date = 11;  // of 2026-01-31T
+  return is_wanted && isatty(STDERR_FILENO) != 1 ? utc_timestamp().substr(date) + " " : "";
 }
 
 std::size_t terminal_width() {
@@ -54,16 +60,20 @@ std::string clipped(std::string line, std::size_t width) {
 
 }  // namespace
 
-/// What is on stderr's last line.
+/// What is on stderr's last line. Blanks take a bar away: terminals' own codes would stay in log files.
 struct Console::Screen {
   std::mutex mutex;
-  std::string bar;  // "" when none is drawn
+  std::string bar;                 // "" when none is drawn
+  std::set<std::string> warnings;  // said before
+
+  std::string erasure() const { return "\r" + std::string(display_width(bar), ' ') + "\r"; }
 };
 
 struct Progress::State {
   enum class Style { none, bar, lines };
   State(const Console& console, std::string the_label, std::uint64_t the_total, std::string the_unit)
       : screen(console.screen_),
+        timed(console.settings_.timed),
         tool(console.settings_.tool),
         style(choose_style(console.settings_)),
         label(std::move(the_label)),
@@ -88,16 +98,19 @@ struct Progress::State {
   void finish();
 
   std::shared_ptr<Console::Screen> screen;
+  bool timed;
   std::string tool;
   Style style;
   std::string label;
   std::uint64_t total;
   std::string unit;
   std::uint64_t done = 0;
+  std::uint64_t done_before = 0;
   std::string note;
   double start_s = monotonic_s();
   double shown_s = start_s;
   std::uint64_t shown_tenth = 0;
+  std::uint64_t shown_done = 0;
   bool shown = false;
 };
 
@@ -108,8 +121,8 @@ std::string Progress::State::counts() const {
   if (total > 0) text += " of " + amount(total);
   if (unit != "B" && !unit.empty()) text += " " + unit;
   if (!note.empty()) text += ", " + note;
-  if (elapsed_s > 0 && done > 0) {
-    const double rate = static_cast<double>(done) / elapsed_s;
+  if (elapsed_s > 0 && done > done_before) {
+    const double rate = static_cast<double>(done - done_before) / elapsed_s;
     text += rate < 10 && unit != "B" ? fmt::format(", {:.1f}/s", rate)
                                      : fmt::format(", {}/s", amount(static_cast<std::uint64_t>(rate)));
     if (total > done)
@@ -131,16 +144,21 @@ std::string Progress::State::bar_line() const {
 
 void Progress::State::draw() {
   const std::lock_guard lock(screen->mutex);
+  const std::size_t before = display_width(screen->bar);
   screen->bar = bar_line();
-  write_all(STDERR_FILENO, std::string(erase_line) + screen->bar);
+  const std::size_t now = display_width(screen->bar);
+  write_all(STDERR_FILENO,
+            fmt::format("\r{}{}", screen->bar, std::string(before - std::min(before, now), ' ')));
   shown = true;
 }
 
 void Progress::State::print_line() {
   const std::string percent = total > 0 ? fmt::format(" {:.0f}%", std::floor(fraction() * 100)) : "";
   const std::lock_guard lock(screen->mutex);
-  write_all(STDERR_FILENO, fmt::format("{}: {}{}: {}\n", tool, label, percent, counts()));
+  write_all(STDERR_FILENO,
+            fmt::format("{}: {}{}{}: {}\n", tool, time_of_day(timed), label, percent, counts()));
   shown = true;
+  shown_done = done;
 }
 
 void Progress::State::update() {
@@ -159,7 +177,7 @@ void Progress::State::update() {
 }
 
 void Progress::State::finish() {
-  if (style == Style::lines && shown) print_line();
+  if (style == Style::lines && shown && done != shown_done) print_line();
   if (style != Style::bar || !shown) return;
   draw();
   const std::lock_guard lock(screen->mutex);
@@ -192,6 +210,10 @@ void Progress::set(std::uint64_t done) {
   state_->update();
 }
 
+void Progress::start_at(std::uint64_t done) {
+  state_->done = state_->done_before = done;
+}
+
 void Progress::note(std::string text) {
   state_->note = std::move(text);
 }
@@ -211,7 +233,7 @@ void Console::out(std::string_view text) {
   // On a terminal both streams share the line that a bar is on.
   const std::lock_guard lock(screen_->mutex);
   const bool over_bar = !screen_->bar.empty() && isatty(STDOUT_FILENO) == 1;
-  if (over_bar) write_all(STDERR_FILENO, erase_line);
+  if (over_bar) write_all(STDERR_FILENO, screen_->erasure());
   const int error_number = write_all(STDOUT_FILENO, text);
   if (over_bar) write_all(STDERR_FILENO, screen_->bar);
   if (error_number == EPIPE) {
@@ -223,11 +245,14 @@ void Console::out(std::string_view text) {
 
 void Console::message(std::string_view prefix, std::string_view text) {
   const std::lock_guard lock(screen_->mutex);
-  const std::string line = fmt::format("{}: {}{}\n", settings_.tool, prefix, text);
+  const bool is_warning = prefix == warning_prefix;
+  if (is_warning && !screen_->warnings.emplace(text).second) return;
+  const std::string line =
+      fmt::format("{}: {}{}{}\n", settings_.tool, time_of_day(settings_.timed), prefix, text);
   if (screen_->bar.empty()) {
     write_all(STDERR_FILENO, line);
   } else {
-    write_all(STDERR_FILENO, fmt::format("{}{}{}", erase_line, line, screen_->bar));
+    write_all(STDERR_FILENO, fmt::format("{}{}{}", screen_->erasure(), line, screen_->bar));
   }
 }
 

@@ -17,6 +17,7 @@ struct ConsoleSettings {
   bool json = false;
   bool quiet = false;
   bool verbose = false;
+  bool timed = false;  // messages carry the time of day where stderr is no terminal
   ProgressMode progress = ProgressMode::automatic;
 };
 
@@ -30,6 +31,8 @@ class Progress {
   ~Progress();
   void advance(std::uint64_t amount);
   void set(std::uint64_t done);
+  /// What was done before this work began: the rate and the time that is left do not count it.
+  void start_at(std::uint64_t done);
   /// Text shown behind the bar (a loss, a rate).
   void note(std::string text);
 
@@ -41,7 +44,7 @@ class Progress {
 };
 
 /// Messages may come from any thread; each is one write, and a live bar is taken away before it and drawn
-/// again after.
+/// again after. A warning of the same words is given once.
 class Console {
  public:
   explicit Console(ConsoleSettings settings);
@@ -72,7 +75,7 @@ class Console {
   }
   template <class... Args>
   void warn(fmt::format_string<Args...> format, Args&&... args) {
-    if (!is_silent_) message("warning: ", fmt::format(format, std::forward<Args>(args)...));
+    if (!is_silent_) message(warning_prefix, fmt::format(format, std::forward<Args>(args)...));
   }
   template <class... Args>
   void error(fmt::format_string<Args...> format, Args&&... args) {
@@ -85,6 +88,7 @@ class Console {
  private:
   struct Screen;
   friend struct Progress::State;
+  static constexpr std::string_view warning_prefix = "warning: ";
   void message(std::string_view prefix, std::string_view text);
   ConsoleSettings settings_;
   bool is_silent_ = false;

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <numeric>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/options_state.hpp"
+#include "base/suggest.hpp"
 #include "base/text.hpp"
 
 namespace dt {
@@ -38,49 +38,45 @@ struct CommandLine {
   }
 };
 
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-/// The name that was probably meant: one that `name` abbreviates, or one at a small edit distance; "" without
-/// any.
-std::string nearest_name(const std::vector<OptionEntry>& entries, const std::string& name) {
-  std::string nearest;
-  std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
-  for (const OptionEntry& entry : entries) {
-    const bool abbreviated = name.size() >= 2 && entry.name.starts_with(name);
-    const std::size_t distance = abbreviated ? 0 : edit_distance(name, entry.name);
-    if (distance < best) {
-      best = distance;
-      nearest = entry.name;
-    }
-  }
-  return nearest;
-}
-
 /// "lr" of "--lr=1".
 std::string bare_name(const std::string& token) {
   const std::size_t begin = std::min(token.find_first_not_of('-'), token.size());
   return token.substr(begin, token.find('=') - begin);
 }
 
-Error unknown_option(const std::vector<OptionEntry>& entries, const std::string& place,
-                     const std::string& token) {
-  const std::string nearest = nearest_name(entries, bare_name(token));
-  const char* dashes = place.empty() ? "--" : "";
-  return Error(
-      ErrorKind::usage, fmt::format("{}unknown option '{}'", place, token.substr(0, token.find('='))),
-      nearest.empty() ? "see --help" : fmt::format("did you mean '{}{}'? see --help", dashes, nearest));
+/// "--lr or --min-lr", those that other tools call `name`; else the nearest; "" without any.
+std::string meant_options(const OptionTable::State& state, const std::string& name, const char* dashes) {
+  std::string meant;
+  std::vector<std::string> names;
+  for (const OptionEntry& entry : state.entries) {
+    names.push_back(entry.name);
+    const bool is_meant = std::ranges::any_of(
+        entry.other_names, [&](const std::string& other) { return is_same_name(name, other); });
+    if (is_meant) meant += fmt::format("{}'{}{}'", meant.empty() ? "" : " or ", dashes, entry.name);
+  }
+  if (!meant.empty()) return meant;
+  const std::string nearest = nearest_name(name, names);
+  return nearest.empty() ? "" : fmt::format("'{}{}'", dashes, nearest);
+}
+
+/// What to do in place of an option that this tool has not; "" where nothing is known.
+std::string foreign_advice(const OptionTable::State& state, const std::string& name) {
+  for (const OptionTable::State::Foreign& foreign : state.foreign) {
+    const auto is_it = [&](const std::string& other) { return is_same_name(name, other); };
+    if (std::ranges::any_of(foreign.names, is_it)) return foreign.advice;
+  }
+  return "";
+}
+
+Error unknown_option(const OptionTable::State& state, const std::string& place, const std::string& token) {
+  const std::string name = bare_name(token);
+  const std::string advice = foreign_advice(state, name);
+  const std::string meant = advice.empty() ? meant_options(state, name, place.empty() ? "--" : "") : "";
+  return Error(ErrorKind::usage,
+               fmt::format("{}unknown option '{}'", place, token.substr(0, token.find('='))),
+               !advice.empty()  ? advice
+               : !meant.empty() ? fmt::format("did you mean {}? see --help", meant)
+                                : "see --help");
 }
 
 Error missing_value(const OptionEntry& entry) {
@@ -138,8 +134,7 @@ std::vector<po::option> tokenize(int argc, const char* const* argv, OptionTable:
 
 Written read_option(const po::option& option, OptionTable::State& state) {
   const auto [entry, turned_on] = resolve(state, option.string_key);
-  if (option.unregistered || entry == nullptr)
-    throw unknown_option(state.entries, "", option.original_tokens.at(0));
+  if (option.unregistered || entry == nullptr) throw unknown_option(state, "", option.original_tokens.at(0));
   const std::string shown = "--" + option.string_key;
   if (entry->is_flag) return {entry, turned_on ? "true" : "false", shown, ""};
   if (option.value.empty()) throw missing_value(*entry);
@@ -149,27 +144,44 @@ Written read_option(const po::option& option, OptionTable::State& state) {
   return {entry, option.value[0], shown, ""};
 }
 
+/// Adds an option to those written before it. Lists grow; of other options the last counts.
+void add(std::vector<Written>& options, Written option, OptionTable::State& state) {
+  const auto before = std::ranges::find(options, option.entry, &Written::entry);
+  if (before == options.end()) return options.push_back(std::move(option));
+  if (option.entry->is_list) {
+    before->value += "," + option.value;
+    return;
+  }
+  const bool is_flag = option.entry->is_flag;
+  const std::string counts = !is_flag               ? "'" + option.value + "'"
+                             : option.place.empty() ? option.name
+                                                    : option.value;
+  const std::string name = (option.place.empty() ? "--" : "") + option.entry->name;
+  state.warnings.push_back(
+      fmt::format("{}option '{}' is given twice: the last, {}, counts", option.place, name, counts));
+  *before = std::move(option);
+}
+
 CommandLine read_command_line(int argc, const char* const* argv, OptionTable::State& state) {
   CommandLine line;
   for (const po::option& option : tokenize(argc, argv, state)) {
     if (option.position_key >= 0) {
       // "--=3" is taken for a nameless positional argument.
       if (option.value.at(0) != option.original_tokens.at(0)) {
-        throw unknown_option(state.entries, "", option.original_tokens[0]);
+        throw unknown_option(state, "", option.original_tokens[0]);
       }
       line.positional.push_back(option.value.at(0));
       continue;
     }
     Written written = read_option(option, state);
-    if (line.find(written.entry->name) != nullptr) {
-      throw Error(ErrorKind::usage, fmt::format("option '--{}' is given twice", written.entry->name),
-                  "see --help");
-    }
-    line.options.push_back(std::move(written));
+    add(line.options, std::move(written), state);
   }
   if (!line.positional.empty() && state.positional == nullptr) {
-    throw Error(ErrorKind::usage, fmt::format("unexpected argument '{}'", line.positional[0]),
-                fmt::format("{} takes options only; see --help", state.tool));
+    const std::string& argument = line.positional[0];
+    const std::string meant = meant_options(state, argument, "--");
+    throw Error(ErrorKind::usage, fmt::format("unexpected argument '{}'", argument),
+                fmt::format("{}{} takes options only; see --help",
+                            meant.empty() ? "" : fmt::format("did you mean {}? ", meant), state.tool));
   }
   return line;
 }
@@ -197,7 +209,7 @@ Written read_config_line(std::string_view line, const std::string& place, Option
   }
   const std::string name(trim(line.substr(0, equals)));
   const auto [entry, turned_on] = resolve(state, name);
-  if (entry == nullptr) throw unknown_option(state.entries, place, name);
+  if (entry == nullptr) throw unknown_option(state, place, name);
   if (!turned_on) {
     throw Error(ErrorKind::usage, fmt::format("{}option '{}' has no negation in a file", place, entry->name),
                 fmt::format("write '{} = false'", entry->name));
@@ -213,21 +225,17 @@ std::vector<Written> read_config(const std::string& path, OptionTable::State& st
     ++number;
     const std::string_view content = trim(line);
     if (content.empty() || content.starts_with('#')) continue;
-    Written option = read_config_line(content, fmt::format("{}:{}: ", path, number), state);
-    for (const Written& other : options) {
-      if (other.entry == option.entry)
-        throw usage_error("{}option '{}' is given twice", option.place, option.name);
-    }
-    options.push_back(std::move(option));
+    add(options, read_config_line(content, fmt::format("{}:{}: ", path, number), state), state);
   }
   return options;
 }
 
 void assign(const Written& option) {
   if (const auto expected = option.entry->assign(option.value)) {
+    const std::string advice = option.entry->advice ? option.entry->advice(option.value) : "";
     throw Error(ErrorKind::usage,
                 fmt::format("{}invalid value '{}' for option '{}'", option.place, option.value, option.name),
-                "expected " + *expected);
+                advice + "expected " + *expected);
   }
   option.entry->given = true;
 }

@@ -31,7 +31,8 @@ struct OptionValue {
 /// and --no-name. Lists are comma separated. std::optional means "no default". A name may carry a letter:
 /// "operations,o" is --operations and -o.
 /// Errors of parse(): usage, naming the option, the value and what is allowed; input, where the --config file
-/// cannot be read. An option given twice is an error.
+/// cannot be read. Of an option given twice the last value counts, with a warning; lists have the items of
+/// all.
 class OptionTable {
  public:
   OptionTable(std::string tool, std::string summary);
@@ -69,11 +70,24 @@ class OptionTable {
   /// Of the option added last: it may be given only where `holds`, asked once all is parsed; else
   /// "--NAME needs WHAT".
   OptionTable& needs(std::string what, std::function<bool()> holds);
+  /// Of the option added last, a size in bytes: K M G T, also in small letters, are powers of 1024 in it.
+  OptionTable& in_binary();
+  /// Of the option added last, a number: K M G T P are powers of 1000 in it, as in 989T.
+  OptionTable& in_units();
+  /// Of the option added last: `advice` says what else to tell about an unusable value; "" for nothing.
+  OptionTable& advise(std::function<std::string(const std::string& value)> advice);
+  /// Other tools' names for the option `name`, which errors about unknown options answer with it. Several
+  /// options may have one.
+  OptionTable& also_called(const std::string& name, std::initializer_list<const char*> others);
+  /// Names of options that other tools have and this one has not, and what to do instead.
+  OptionTable& has_no(std::initializer_list<const char*> names, std::string advice);
   /// Positional arguments, shown in --help under `metavar`.
   OptionTable& positional(std::vector<std::string>* target, const std::string& metavar,
                           const std::string& help);
   /// The tool may be started as several ranks that are given the same command line.
   OptionTable& for_ranks();
+  /// The tool's messages carry the time of day where they go to a log file.
+  OptionTable& timed_messages();
   bool runs_as_ranks() const;
   OptionTable& example(std::string command, std::string explanation);
   /// Adds a check over several options, run after parsing; it throws usage errors.
@@ -94,7 +108,10 @@ class OptionTable {
   /// usage, for an invalid value.
   bool supply(const std::string& name, const std::string& value, const std::string& place);
   const ConsoleSettings& console_settings() const;
-  std::string help() const;
+  /// What --help prints, in lines of at most `width` columns; examples are never broken.
+  std::string help(std::size_t width = 100) const;
+  /// What parse() found odd about the command line or the file, a line each.
+  const std::vector<std::string>& warnings() const;
   std::string version() const;
   bool given(const std::string& name) const;
   /// The tool's own options (not the standard ones) in the order of the table.

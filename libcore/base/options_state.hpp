@@ -20,13 +20,18 @@ struct OptionEntry {
   std::string help;
   std::string default_text;  // as --help shows it; "" when there is none
   std::size_t group = 0;
-  bool is_flag = false;      // --name and --no-name
-  bool shows_no = false;     // --help names --no-name, too
-  bool is_standard = false;  // every tool has it
-  bool in_config = true;     // may stand in a --config file
+  bool is_flag = false;                  // --name and --no-name
+  bool shows_no = false;                 // --help names --no-name, too
+  bool is_standard = false;              // every tool has it
+  bool in_config = true;                 // may stand in a --config file
+  bool is_list = false;                  // given several times, it has the items of all
+  bool in_binary = false;                // K, M, G and T are powers of 1024
+  std::vector<std::string> other_names;  // what other tools call it
   bool given = false;
   bool supplied = false;  // see OptionTable::supply
   std::string initial;    // the value where it is neither
+  /// Answers what else to say about an unusable value; "" for nothing.
+  std::function<std::string(const std::string&)> advice;
   /// Takes a value as text; answers what was expected where it is unusable.
   std::function<std::optional<std::string>(const std::string&)> assign;
   std::function<std::string()> text;  // the value now
@@ -43,7 +48,13 @@ struct OptionTable::State {
   std::vector<std::string> usages;
   std::vector<std::string> groups;
   std::vector<OptionEntry> entries;
+  struct Foreign {
+    std::vector<std::string> names;
+    std::string advice;
+  };
   std::vector<Example> examples;
+  std::vector<Foreign> foreign;
+  std::vector<std::string> warnings;
   std::vector<std::function<void()>> checks;
   std::vector<std::string>* positional = nullptr;
   std::string positional_metavar;

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/options_state.hpp"
+#include "base/suggest.hpp"
 #include "base/text.hpp"
 
 namespace dt {
@@ -110,6 +111,24 @@ Problem assign_choice(const std::string& text, std::string* target, const std::v
 template <class T>
 std::string text_or_empty(const std::optional<T>& value) {
   return value ? fmt::format("{}", *value) : std::string();
+}
+
+/// "64Ki" of "64K" and "64k".
+std::string binary_units(const std::string& value) {
+  constexpr std::string_view small = "kmgt", large = "KMGT";
+  std::string text = value;
+  if (text.empty() || text.back() == 'i') return text;
+  if (const std::size_t unit = small.find(text.back()); unit != std::string_view::npos)
+    text.back() = large[unit];
+  return large.find(text.back()) == std::string_view::npos ? text : text + "i";
+}
+
+/// "989e12" of "989T".
+std::string without_unit(const std::string& value) {
+  constexpr std::string_view units = "KMGTP";
+  const std::size_t power = value.empty() ? std::string_view::npos : units.find(value.back());
+  if (power == std::string_view::npos || value.find_first_of("eE") != std::string::npos) return value;
+  return fmt::format("{}e{}", value.substr(0, value.size() - 1), 3 * (power + 1));
 }
 
 /// The choices themselves say what to write, as long as they are few.
@@ -271,6 +290,7 @@ OptionTable& OptionTable::add(const std::string& name, Duration* target, const s
 OptionTable& OptionTable::add(const std::string& name, std::vector<std::string>* target,
                               const std::string& metavar, const std::string& help) {
   OptionEntry& entry = state_->add(name, metavar, help);
+  entry.is_list = true;
   entry.default_text = join(*target, ",");
   entry.text = [target] { return join(*target, ","); };
   entry.assign = [target](const std::string& value) { return assign_list(value, target); };
@@ -312,6 +332,7 @@ OptionTable& OptionTable::add(const std::string& name, std::optional<double>* ta
 OptionTable& OptionTable::choice(const std::string& name, std::string* target,
                                  std::vector<std::string> allowed, const std::string& help) {
   OptionEntry& entry = state_->add(name, choice_metavar(allowed), choice_help(allowed, help));
+  entry.advice = [allowed](const std::string& value) { return did_you_mean(value, allowed); };
   entry.default_text = *target;
   entry.text = [target] { return *target; };
   entry.assign = [target, allowed = std::move(allowed)](const std::string& value) {
@@ -341,6 +362,46 @@ OptionTable& OptionTable::needs(std::string what, std::function<bool()> holds) {
   return *this;
 }
 
+OptionTable& OptionTable::also_called(const std::string& name, std::initializer_list<const char*> others) {
+  OptionEntry* entry = state_->find(name);
+  DT_CHECK(entry != nullptr, "{} has no option --{}", state_->tool, name);
+  entry->other_names.assign(others.begin(), others.end());
+  return *this;
+}
+
+OptionTable& OptionTable::in_binary() {
+  OptionEntry& entry = state_->last();
+  entry.in_binary = true;
+  entry.assign = [assign = std::move(entry.assign)](const std::string& value) {
+    return assign(binary_units(value));
+  };
+  return *this;
+}
+
+OptionTable& OptionTable::in_units() {
+  OptionEntry& entry = state_->last();
+  entry.assign = [assign = std::move(entry.assign)](const std::string& value) {
+    Problem problem = assign(without_unit(value));
+    if (problem) *problem += " (K, M, G, T and P are understood)";
+    return problem;
+  };
+  return *this;
+}
+
+OptionTable& OptionTable::advise(std::function<std::string(const std::string& value)> advice) {
+  state_->last().advice = [first = std::move(advice),
+                           then = std::move(state_->last().advice)](const auto& v) {
+    const std::string text = first(v);
+    return text.empty() && then ? then(v) : text;
+  };
+  return *this;
+}
+
+OptionTable& OptionTable::has_no(std::initializer_list<const char*> names, std::string advice) {
+  state_->foreign.push_back({{names.begin(), names.end()}, std::move(advice)});
+  return *this;
+}
+
 OptionTable& OptionTable::positional(std::vector<std::string>* target, const std::string& metavar,
                                      const std::string& help) {
   state_->positional = target;
@@ -351,6 +412,11 @@ OptionTable& OptionTable::positional(std::vector<std::string>* target, const std
 
 OptionTable& OptionTable::for_ranks() {
   state_->runs_as_ranks = true;
+  return *this;
+}
+
+OptionTable& OptionTable::timed_messages() {
+  state_->settings.timed = true;
   return *this;
 }
 
@@ -379,6 +445,10 @@ const std::string& OptionTable::tool() const {
 
 const ConsoleSettings& OptionTable::console_settings() const {
   return state_->settings;
+}
+
+const std::vector<std::string>& OptionTable::warnings() const {
+  return state_->warnings;
 }
 
 bool OptionTable::given(const std::string& name) const {

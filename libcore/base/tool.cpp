@@ -1,9 +1,11 @@
 #include "base/tool.hpp"
 
+#include <charconv>
 #include <cstdlib>
 #include <exception>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/error.hpp"
@@ -31,10 +33,22 @@ ConsoleSettings plain_settings(const OptionTable& options) {
   return settings;
 }
 
+/// Columns that help may take: COLUMNS, else the terminal's; what reads a pipe has no width.
+std::size_t output_width() {
+  constexpr std::size_t fallback = 100;
+  if (const auto columns = environment_variable("COLUMNS")) {
+    std::size_t width = 0;
+    const auto [rest, code] = std::from_chars(columns->data(), columns->data() + columns->size(), width);
+    if (code == std::errc() && rest == columns->data() + columns->size() && width > 0) return width;
+  }
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : fallback;
+}
+
 int answer(const OptionTable& options, OptionTable::Outcome outcome) {
   if (is_other_rank(options)) return 0;
   const bool is_help = outcome == OptionTable::Outcome::help;
-  Console(plain_settings(options)).out(is_help ? options.help() : options.version());
+  Console(plain_settings(options)).out(is_help ? options.help(output_width()) : options.version());
   return 0;
 }
 
@@ -48,6 +62,9 @@ int parse_and_run(int argc, char** argv, OptionTable& options, const std::functi
   }
   if (outcome != OptionTable::Outcome::run) return answer(options, outcome);
   Console console(options.console_settings());
+  if (!is_other_rank(options)) {
+    for (const std::string& warning : options.warnings()) console.warn("{}", warning);
+  }
   return run(console);
 }
 
@@ -68,13 +85,14 @@ int run_tool(int argc, char** argv, OptionTable& options, const std::function<in
   // Both would kill the process in the middle of a file; ignored, they are errors of write(2).
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
-  Console console(plain_settings(options));
+  ConsoleSettings settings = plain_settings(options);
   try {
     return parse_and_run(argc, argv, options, run);
   } catch (...) {
     const Error error = current_error();
     if (error.kind() == ErrorKind::broken_pipe) return end_by_broken_pipe();
-    console.error("{}", error.message());
+    if (error.kind() != ErrorKind::usage) settings.timed = options.console_settings().timed;
+    Console(settings).error("{}", error.message());
     return error.exit_code();
   }
 }

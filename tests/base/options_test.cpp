@@ -153,7 +153,11 @@ TEST_CASE("an unusable value names the option, the value and what is allowed") {
   CHECK(error_of({"--shard-tokens=-5"}).says("expected a whole number of at least 1"));
   CHECK(error_of({"--save-every", "soon"}).says("such as 90, 5m, 1.5h, 1d"));
   CHECK(error_of({"--device", "gpu"}).message ==
-        "invalid value 'gpu' for option '--device'; expected one of cpu, cuda, auto");
+        "invalid value 'gpu' for option '--device'; did you mean 'cuda'? expected one of cpu, cuda, auto");
+  CHECK(error_of({"--device", "AUTO"}).says("did you mean 'auto'?"));
+  CHECK(error_of({"--device", "cdua"}).says("did you mean 'cuda'?"));
+  CHECK(error_of({"--device", "tpu9"}).message ==
+        "invalid value 'tpu9' for option '--device'; expected one of cpu, cuda, auto");
   CHECK(error_of({"--list", "a,,b"}).says("without empty items"));
   CHECK(error_of({"--progress", "maybe"}).says("expected one of auto, always, never"));
 }
@@ -174,10 +178,67 @@ TEST_CASE("a boolean takes no value") {
   CHECK(error_of({"--no-shuffle=1"}).says("option '--shuffle' takes no value"));
 }
 
-TEST_CASE("an option given twice is an error") {
-  CHECK(error_of({"--name", "a", "--name=b"}).message == "option '--name' is given twice; see --help");
-  CHECK(error_of({"--shuffle", "--no-shuffle"}).says("'--shuffle' is given twice"));
-  CHECK(error_of({"-n", "a", "--name", "b"}).says("given twice"));
+TEST_CASE("of an option given twice the last counts, with a warning; a list has the items of all") {
+  Example e;
+  e.parse({"--name", "a", "--name=b", "--shuffle", "--no-shuffle", "--list", "x", "--list=y,z"});
+  CHECK(e.name == "b");
+  CHECK_FALSE(e.shuffle);
+  CHECK(e.list == std::vector<std::string>{"x", "y", "z"});
+  CHECK(e.table.warnings() ==
+        std::vector<std::string>{"option '--name' is given twice: the last, 'b', counts",
+                                 "option '--shuffle' is given twice: the last, --no-shuffle, counts"});
+  const Folder folder;
+  put(folder / "run.conf", "lr = 0.1\nlist = x\nlr = 0.2\nlist = y\n");
+  Example file;
+  file.parse({"--config", (folder / "run.conf").c_str(), "-n", "a"});
+  CHECK(file.rate == 0.2);
+  CHECK(file.list == std::vector<std::string>{"x", "y"});
+  CHECK(file.table.warnings() ==
+        std::vector<std::string>{(folder / "run.conf").string() +
+                                 ":3: option 'lr' is given twice: the last, '0.2', counts"});
+}
+
+TEST_CASE("names of other tools lead to this one's") {
+  const auto message = [](std::vector<const char*> arguments) {
+    Example e;
+    std::int64_t global = 8, micro = 1;
+    e.table.add("global-batch", &global, "N", "x")
+        .also_called("global-batch", {"batch-size", "train-batch-size"})
+        .add("micro-batch", &micro, "N", "x")
+        .also_called("micro-batch", {"batch-size"})
+        .has_no({"dp"}, "it is what remains of the ranks");
+    return caught([&] { e.parse(std::move(arguments)); }).message;
+  };
+  CHECK(message({"--batch-size", "8"}) ==
+        "unknown option '--batch-size'; did you mean '--global-batch' or '--micro-batch'? see --help");
+  CHECK(message({"--Train_batch_size=8"}) ==
+        "unknown option '--Train_batch_size'; did you mean '--global-batch'? see --help");
+  CHECK(message({"--global_batch", "8"}) ==
+        "unknown option '--global_batch'; did you mean '--global-batch'? see --help");
+  CHECK(message({"--dp=2"}) == "unknown option '--dp'; it is what remains of the ranks");
+}
+
+TEST_CASE("in sizes of bytes K, M and G can be powers of 1024, and the help says of which") {
+  Example e;
+  std::int64_t bytes = 8;
+  e.table.add("min-bytes", &bytes, "BYTES", "x", 1).in_binary();
+  for (const auto& [text, value] : {std::pair{"64K", 65536},
+                                    {"64k", 65536},
+                                    {"64Ki", 65536},
+                                    {"1m", 1 << 20},
+                                    {"1G", 1 << 30},
+                                    {"12", 12}}) {
+    INFO(text);
+    const std::string argument = fmt::format("--min-bytes={}", text);
+    e.parse({argument.c_str(), "--shard-tokens", "1K"});
+    CHECK(bytes == value);
+    CHECK(e.tokens == 1000);
+  }
+  CHECK(caught([&] { e.parse({"--min-bytes", "1x"}); }).says("invalid value '1x' for option '--min-bytes'"));
+  CHECK(caught([&] { e.parse({"--min-bytes", ""}); }).kind == ErrorKind::usage);
+  CHECK(e.table.help(500).find(
+            "In --min-bytes K M G T, also in small letters, and Ki Mi Gi Ti are powers of 1024") !=
+        std::string::npos);
 }
 
 TEST_CASE("arguments of a tool that takes none are refused") {
@@ -209,12 +270,12 @@ TEST_CASE("a config file sets options, and the command line wins") {
 TEST_CASE("an error in a config file names the file and the line") {
   CHECK(config_error("lr = 0.1\nlearning-rate = 3\n").message ==
         "run.conf:2: unknown option 'learning-rate'; see --help");
+
   CHECK(config_error("nam = x\n").says("run.conf:1: unknown option 'nam'; did you mean 'name'?"));
   CHECK(config_error("\n\nlr = 2\n").message ==
         "run.conf:3: invalid value '2' for option 'lr'; expected a number from 0 to 1");
   CHECK(config_error("shuffle = 2\n").says("expected true, false, yes, no, on or off"));
   CHECK(config_error("lr 2\n").says("run.conf:1: 'lr 2' is not an option; expected 'name = value'"));
-  CHECK(config_error("lr = 1\nlr = 1\n").says("run.conf:2: option 'lr' is given twice"));
   CHECK(config_error("no-shuffle = true\n").says("write 'shuffle = false'"));
   CHECK(config_error("config = x\n").says("run.conf:1: option 'config' belongs on the command line"));
   CHECK(config_error("name = \"x\n").says("run.conf:1: a closing '\"' is missing"));
@@ -238,7 +299,14 @@ TEST_CASE("help shows groups, defaults, choices and examples within 100 columns"
     CHECK(help.find(part) != std::string::npos);
   }
   CHECK(help.find("\nData:\n") < help.find("\nTraining:\n"));
-  for (const std::string& line : split(help, '\n')) CHECK(display_width(line) <= 100);
+  for (const std::size_t width : {40, 60, 80, 100, 200}) {
+    std::size_t widest = 0;
+    for (const std::string& line : split(e.table.help(width), '\n'))
+      widest = std::max(widest, display_width(line));
+    CHECK(widest <= width);
+    CHECK(widest > width - 25);
+  }
+  CHECK(e.table.help() == e.table.help(100));
 }
 
 TEST_CASE("help and version win over checks and required values") {
@@ -331,4 +399,18 @@ TEST_CASE("many choices are listed in the help's text") {
   for (const char* name : {"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"}) {
     CHECK(help.find(name) != std::string::npos);
   }
+}
+
+TEST_CASE("numbers take units where the option says so") {
+  Example e;
+  std::optional<double> flops;
+  e.table.add("peak-flops", &flops, "X", "x", 1).in_units();
+  for (const auto& [text, value] :
+       {std::pair{"989T", 989e12}, {"1.5P", 1.5e15}, {"2e3", 2e3}, {"64K", 64e3}, {"1e9", 1e9}}) {
+    INFO(text);
+    e.parse({"--peak-flops", text});
+    CHECK(flops == Approx(value));
+  }
+  for (const char* text : {"989X", "T", "1e2T", "-1T"})
+    CHECK(caught([&] { e.parse({"--peak-flops", text}); }).says("(K, M, G, T and P are understood)"));
 }

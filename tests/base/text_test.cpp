@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/counted.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;
@@ -80,4 +81,12 @@ TEST_CASE("a table aligns numbers right and other columns left, by columns not b
         "c         -7\n");
   CHECK(format_table({{"a", "b"}, {"1x", "y"}}) == " a  b\n1x  y\n");
   CHECK(format_table({}).empty());
+}
+
+TEST_CASE("one is singular") {
+  CHECK(counted(0, "file") == "0 files");
+  CHECK(counted(1, "file") == "1 file");
+  CHECK(counted(std::size_t{12000}, "key-value head") == "12,000 key-value heads");
+  CHECK(for_count(1, "is", "are") == "is");
+  CHECK(for_count(2, "is", "are") == "are");
 }
