@@ -20,13 +20,26 @@ Error invalid(const std::string& value, const char* option, const std::string& e
 void check_names(const OptionTable& table, const Options& options) {
   if (options.operations.empty() && table.given("operations"))
     throw invalid("", "operations", "all, or of " + bench::operation_names());
+  const std::vector<std::string> reductions = bench::reduction_names();
   for (const std::string& name : options.operations) {
+    if (std::ranges::find(reductions, name) != reductions.end()) {
+      throw Error(
+          ErrorKind::usage, fmt::format("unknown operation '{}'", name),
+          fmt::format("nccl-tests' -o is -r here: write -r {} (--reduction); -o (--operations) takes {}",
+                      name, bench::operation_names()));
+    }
     if (name != "all") bench::parse_operation(name);
   }
   for (const std::string& name : options.backends) {
     if (std::find(backend_names.begin(), backend_names.end(), name) == backend_names.end())
       throw invalid(name, "backend", "mpi, dt or nccl, or several: mpi,dt");
   }
+}
+
+/// nccl-tests names the root with -r.
+std::string advise_root(const std::string& reduction) {
+  const bool is_number = !reduction.empty() && reduction.find_first_not_of("0123456789") == std::string::npos;
+  return is_number ? fmt::format("nccl-tests' -r is --root here: write --root {}; ", reduction) : "";
 }
 
 /// MPI's operations take memory of hosts alone, and NCCL's of GPUs.
@@ -131,17 +144,22 @@ void declare(OptionTable& table, Options& options) {
               "whose memory the elements lie in: hosts', or that of GPUs, of which each rank takes one")
       .choice("dtype,d", &options.dtype, bench::dtype_names(), "type of the elements")
       .needs(a_message, has_messages)
-      .choice("reduction,r", &options.reduction, bench::reduction_names(), "how ranks' elements are combined")
+      .choice("reduction,r", &options.reduction, bench::reduction_names(),
+              "how ranks' elements are combined (nccl-tests' -o)")
+      .advise(advise_root)
       .needs(an_operation, has_operations)
-      .add("root", &options.root, "RANK", "where broadcasts start")
+      .add("root", &options.root, "RANK", "where broadcasts start (nccl-tests' -r)")
       .needs(an_operation, has_operations)
       .group("Sizes")
       .add("min-bytes,b", &options.min_bytes, "BYTES", "the first size", 1)
+      .in_binary()
       .needs(a_message, has_messages)
       .add("max-bytes,e", &options.max_bytes, "BYTES", "no size is above this", 1, std::int64_t{1} << 40)
+      .in_binary()
       .add("step-factor,f", &options.step_factor, "FACTOR", "a size is the one before times FACTOR")
       .needs(an_operation, has_operations)
       .add("step-bytes,i", &options.step_bytes, "BYTES", "a size is the one before and BYTES more", 1)
+      .in_binary()
       .needs(an_operation, has_operations)
       .group("How to measure")
       .add("iterations,n", &options.measure.iterations, "N",
@@ -173,6 +191,12 @@ void declare(OptionTable& table, Options& options) {
            "also write a line per row of the table, with all that identifies the run")
       .add("json-file", &options.json_file, "FILE",
            "also write one JSON object; FILE appears when all is measured")
+      .also_called("reduction", {"op"})
+      .also_called("dtype", {"datatype"})
+      .also_called("warmup", {"warmup-iters"})
+      .has_no({"g", "ngpus", "t", "nthreads"},
+              "a rank is a process: mpirun -n N or srun -n N starts them, and with --device cuda each takes "
+              "a GPU")
       .example("mpirun -n 4 dt-allreduce-bench", "all-reduce among four processes, 8 bytes to 128 MiB")
       .example(
           "srun --mpi=pmix -N 8 --ntasks-per-node 1 dt-allreduce-bench -o all -b 1Mi -e 64Mi --csv nodes.csv",

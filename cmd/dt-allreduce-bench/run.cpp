@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "base/build_info.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/host.hpp"
+#include "base/output_file.hpp"
 #include "base/text.hpp"
 #include "base/threads.hpp"
 #include "bench/report.hpp"
@@ -111,7 +113,8 @@ void check_memory(std::int64_t max_bytes, Device device, int ranks_on_host) {
   if (needed <= static_cast<double>(usable_memory_bytes())) return;
   throw Error(
       ErrorKind::environment,
-      fmt::format("{} ranks on {} need {} of memory in all, and it has {}", ranks_on_host, host_name(),
+      fmt::format("{} on {} {} {} of memory in all, and it has {}", counted(ranks_on_host, "rank"),
+                  host_name(), for_count(ranks_on_host, "needs", "need"),
                   format_bytes(static_cast<std::uint64_t>(needed)), format_bytes(usable_memory_bytes())),
       "lower --max-bytes");
 }
@@ -120,6 +123,7 @@ void check_memory(std::int64_t max_bytes, Device device, int ranks_on_host) {
 class ResultFile {
  public:
   explicit ResultFile(fs::path path) : path_(std::move(path)) {
+    require_folder_of(path_);
     const fs::file_status status = fs::status(path_);
     if (fs::is_directory(status)) throw environment_error("cannot write {}: it is a folder", path_.string());
     if (fs::exists(status) && !fs::is_regular_file(status)) {
@@ -202,7 +206,9 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
   comm::together(world, [&] {
     if (options.root >= world.size()) {
       throw Error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--root'", options.root),
-                  fmt::format("expected one of {} ranks: 0 to {}", world.size(), world.size() - 1));
+                  world.size() == 1
+                      ? std::string("expected 0: there is one rank")
+                      : fmt::format("expected one of {} ranks: 0 to {}", world.size(), world.size() - 1));
     }
     sweeps = plan(options, ranks, backends);
     check_pairs(options, backends);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/suggest.hpp"
 
 namespace dt::bench {
 
@@ -102,7 +103,10 @@ Operation parse_operation(const std::string& name) {
   for (const OperationTraits& entry : all_operations) {
     if (name == entry.name) return entry.operation;
   }
-  throw Error(ErrorKind::usage, fmt::format("unknown operation '{}'", name), "expected " + operation_names());
+  std::vector<std::string> names;
+  for (const OperationTraits& entry : all_operations) names.emplace_back(entry.name);
+  throw Error(ErrorKind::usage, fmt::format("unknown operation '{}'", name),
+              did_you_mean(name, names) + "expected " + operation_names());
 }
 
 std::vector<std::string> dtype_names() {

@@ -49,6 +49,7 @@ std::string table_head(const RunDescription& run) {
                       run.min_bytes, run.max_bytes, run.step, run.settings.warmup, run.settings.iterations,
                       run.settings.checks);
   head += "# time: of one operation, the mean over the iterations of the slowest rank; size: bytes in all\n";
+  head += "# in --min-bytes, --max-bytes and --step-bytes K M G are powers of 1024, as in nccl-tests\n";
   return head;
 }
 

@@ -7,8 +7,28 @@ refuse() {
   expect_exit 2 dt-allreduce-bench "${@:2}"; expect_match stderr "$1"
   [[ ! -s stdout ]] || fail "something was measured: ${*:2}"
 }
-refuse "unknown operation 'allreduce'; expected all_reduce, broadcast, all_gather, reduce_scatter, send_receive, barrier" -o allreduce
-refuse "unknown operation 'x'" -o all,x
+refuse "unknown operation 'allreduce'; did you mean 'all_reduce'\? expected all_reduce, broadcast, all_gather, reduce_scatter, send_receive, barrier" -o allreduce
+refuse "unknown operation 'x'; expected" -o all,x
+refuse "unknown operation 'sendrecv'; did you mean 'send_receive'" -o sendrecv
+refuse "unknown operation 'sum'; nccl-tests' -o is -r here: write -r sum \(--reduction\); -o \(--operations\) takes all_reduce" -o sum
+refuse "invalid value '0' for option '--reduction'; nccl-tests' -r is --root here: write --root 0; expected one of sum" -r 0
+refuse "unknown option '-g'; a rank is a process: mpirun -n N" -g 8
+refuse "unknown option '--minbytes'; did you mean '--min-bytes'" --minbytes 8
+refuse "unknown option '--op'; did you mean '--reduction'" --op sum
+for option in --csv --json-file; do
+  expect_exit 4 dt-allreduce-bench -e 8 "$option" none/results
+  expect_match stderr "cannot create none/results: No such file or directory; the folder above it does not exist"
+  expect_absent none
+  [[ ! -s stdout ]] || fail "something was measured before the folder of $option was missed"
+done
+
+# K, M and G are powers of 1024, as nccl-tests has them; the help and the table say so.
+expect_exit 0 dt-allreduce-bench -b 64K -e 128k -i 32K -n 1 -w 0
+expect_match stdout "^ +65536 "; expect_match stdout "^ +98304 "; expect_match stdout "^ +131072 "
+expect_match stdout "^# in --min-bytes, --max-bytes and --step-bytes K M G are powers of 1024"
+COLUMNS=300 expect_exit 0 dt-allreduce-bench --help
+expect_match stdout "^In --min-bytes, --max-bytes, --step-bytes K M G T, also in small letters, .*powers of 1024"
+
 refuse "'-o|'--operations'" -o all_reduce,
 refuse "invalid value '' for option '--operations'" -o ''
 refuse "'gloo' for option '--backend'; expected mpi, dt or nccl" --backend gloo
@@ -18,7 +38,7 @@ refuse "'0' for option" -e 0
 refuse "'6' for option '--min-bytes'; expected a multiple of 4, the bytes of a float" -b 6
 refuse "'12' for option '--min-bytes'; expected a multiple of 8, the bytes of a double" -b 12 -d double
 refuse "'1001' for option '--step-bytes'; expected a multiple of 4" -i 1001
-refuse "min-bytes 1024 is above --max-bytes 1000" -b 1Ki -e 1K
+refuse "min-bytes 1024 is above --max-bytes 1000" -b 1Ki -e 1000
 refuse "'1' for option '--step-factor'; expected a number above 1" -f 1
 refuse "'0.5' for option '--step-factor'" -f 0.5
 refuse "step-factor and --step-bytes exclude each other" -f 2 -i 8
@@ -28,7 +48,7 @@ refuse "'0' for option .*at least 1|from 1" -n 0
 refuse "'-1' for option" --warmup=-1
 refuse "'-' for option '--csv'" --csv -
 refuse "same file, 'x'" --csv x --json-file x
-refuse "'1' for option '--root'; expected one of 1 ranks: 0 to 0" --root 1 -e 8
+refuse "'1' for option '--root'; expected 0: there is one rank" --root 1 -e 8
 refuse "backend dt does not reduce uint8" -d uint8
 refuse "backend mpi does not reduce half.*--backend dt" -d half --backend mpi
 refuse "unexpected argument 'all_reduce'" all_reduce
@@ -65,14 +85,14 @@ expect_exit 2 mpi 2 dt-allreduce-bench -d float -e 8Gi --backend mpi
 expect_match stderr "value .$((8 << 30)). for option .--max-bytes.; expected at most $((4 * most)), since --backend mpi counts .* $most floats of all_reduce"
 expect_equal "$(grep -c error stderr)" 1 "messages"
 [[ ! -s stdout ]] || fail "something was measured"
-expect_exit 2 mpi 3 dt-allreduce-bench -o broadcast,all_gather -d uint8 -e 2Gi --backend mpi
+expect_exit 2 mpi 3 dt-allreduce-bench -o broadcast,all_gather -d uint8 -e 2G --backend mpi
 expect_match stderr "expected at most $most, .* uint8s of broadcast"
-expect_exit 2 mpi 3 dt-allreduce-bench -o all_gather -d uint8 -b 7G -e 7G --backend dt,mpi
+expect_exit 2 mpi 3 dt-allreduce-bench -o all_gather -d uint8 -b 6G -e 6G --backend dt,mpi
 expect_match stderr "expected at most $((3 * most)), .* uint8s of all_gather"
 expect_exit 2 mpi 2 dt-allreduce-bench --pairs -d uint8 -e 3G --backend mpi
 expect_match stderr "expected at most $most, .* uint8s of send_receive"
 
 # More than there is memory.
 for what in -b1T --devices; do
-  expect_exit 4 dt-allreduce-bench "$what" -e 1T; expect_match stderr "1 ranks on .* need .* of memory.*--max-bytes"
+  expect_exit 4 dt-allreduce-bench "$what" -e 1T; expect_match stderr "1 rank on .* needs .* of memory.*--max-bytes"
 done

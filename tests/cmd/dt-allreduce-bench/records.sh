@@ -2,6 +2,7 @@
 # CSV and JSON: whole, parseable, and saying where they come from.
 source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
 
+mkdir out
 expect_exit 0 mpi 2 dt-allreduce-bench -o all_reduce,send_receive -b 64 -e 256 -n 3 --csv 'a b.csv' --json-file out/run.json --quiet
 cp stdout table
 expect_equal "$(wc -l <'a b.csv')" 7 "heading and rows"
