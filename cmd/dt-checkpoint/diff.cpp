@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -90,10 +91,11 @@ int diff(const std::string& a, const std::string& b, Console& console) {
   if (!console.json()) console.out(format_table(rows));
   report_state(reader_a.manifest().state, reader_b.manifest().state, console);
   if (unequal == 0) {
-    console.info("all {} tensors are equal", tensors);
+    console.info("{}{} {} equal", for_count(tensors, "", "all "), counted(tensors, "tensor"),
+                 for_count(tensors, "is", "are"));
     return 0;
   }
-  console.info("{} of {} tensors differ", unequal, tensors);
+  console.info("{} of {} {}", unequal, counted(tensors, "tensor"), for_count(unequal, "differs", "differ"));
   return static_cast<int>(ErrorKind::verification);
 }
 

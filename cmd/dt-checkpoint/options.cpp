@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/suggest.hpp"
 
 namespace dt::checkpoint_tool {
 
@@ -59,11 +61,14 @@ void check(const Options& options) {
   const auto command =
       std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return name == c.name; });
   if (command == commands.end()) {
-    throw Error(ErrorKind::usage, fmt::format("unknown command '{}'", name), "expected " + names());
+    std::vector<std::string> known;
+    for (const Command& candidate : commands) known.emplace_back(candidate.name);
+    throw Error(ErrorKind::usage, fmt::format("unknown command '{}'", name),
+                did_you_mean(name, known) + "expected " + names());
   }
   const std::size_t given = options.arguments.size() - 1;
   if (given < command->fewest || given > command->most) {
-    throw Error(ErrorKind::usage, fmt::format("'{}' was given {} paths", name, given),
+    throw Error(ErrorKind::usage, fmt::format("'{}' was given {}", name, counted(given, "path")),
                 fmt::format("expected dt-checkpoint {} {}", name, command->paths));
   }
   for (const OwnOption& own : own_options) {

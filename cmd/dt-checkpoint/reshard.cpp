@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/path_text.hpp"
@@ -114,8 +115,9 @@ std::vector<PieceSpec> pieces_of(const Contents& contents, const model::Paramete
 void report(const Manifest& source, const checkpoint::Resharding& how, std::uint64_t bytes,
             Console& console) {
   const Manifest result = checkpoint::load_manifest(how.out);
-  console.info("wrote {}: step {}, {} → {}, {} in {} files", how.out.string(), result.state.step,
-               source.mesh.to_string(), result.mesh.to_string(), format_bytes(bytes), result.files.size());
+  console.info("wrote {}: step {}, {} → {}, {} in {}", how.out.string(), result.state.step,
+               source.mesh.to_string(), result.mesh.to_string(), format_bytes(bytes),
+               counted(result.files.size(), "file"));
   if (!console.json()) return;
   const nlohmann::ordered_json object = {{"path", utf8_of(how.out.native())},
                                          {"step", result.state.step},

@@ -1,6 +1,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "base/digest.hpp"
 #include "base/path_text.hpp"
 #include "base/text.hpp"
@@ -69,9 +70,9 @@ json document(const std::string& path, const Manifest& m) {
 
 std::string model_text(const model::ModelSpec& s) {
   const auto parameters = static_cast<std::uint64_t>(model::ParameterTable(s).num_parameters());
-  return fmt::format("{}, {} layers, hidden {}, {} heads, {} key-value heads, vocabulary {}, {} parameters",
-                     s.family, s.layers, s.hidden, s.query_heads, s.key_value_heads, s.vocabulary,
-                     format_count(parameters));
+  return fmt::format("{}, {}, hidden {}, {}, {}, vocabulary {}, {}", s.family, counted(s.layers, "layer"),
+                     s.hidden, counted(s.query_heads, "head"), counted(s.key_value_heads, "key-value head"),
+                     s.vocabulary, counted(parameters, "parameter"));
 }
 
 std::string head_text(const std::string& path, const Manifest& m) {
@@ -88,8 +89,8 @@ std::string head_text(const std::string& path, const Manifest& m) {
       {"data digest", to_hex(s.data_digest)},
       {"dataset", to_hex(s.dataset_digest)},
       {"seed", std::to_string(s.seed)},
-      {"batch",
-       fmt::format("{} sequences, micro-batch {}, {} lanes", s.global_batch, s.micro_batch, s.grad_lanes)},
+      {"batch", fmt::format("{}, micro-batch {}, {}", counted(s.global_batch, "sequence"), s.micro_batch,
+                            counted(s.grad_lanes, "lane"))},
       {"precision", s.precision == "bf16" ? "bf16, multiplied in " + s.matmul : s.precision},
       {"schedule", s.schedule},
       {"conditions", s.conditions},

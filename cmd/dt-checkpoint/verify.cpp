@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/path_text.hpp"
@@ -65,9 +66,10 @@ void print(const Finding& f, Task task, Console& console) {
     console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     return;
   }
-  const std::string share = task.count == 1 ? ""
-                                            : fmt::format(" (task {} of {}: {} of {} files)", task.number,
-                                                          task.count, f.num_mine, f.num_files);
+  const std::string share = task.count == 1
+                                ? ""
+                                : fmt::format(" (task {} of {}: {} of {})", task.number, task.count,
+                                              f.num_mine, counted(f.num_files, "file"));
   if (f.problems.empty()) console.print("{}: ok{}\n", f.path, share);
   for (const Problem& p : f.problems) console.print("{}: {}: {}\n", f.path, p.where, p.what);
   for (const std::string& name : f.foreign) console.info("{}: {} is not of the checkpoint", f.path, name);
@@ -102,10 +104,12 @@ int verify(const std::vector<std::string>& checkpoints, Task task, Console& cons
     if (num_unreadable < std::ssize(finding.problems)) ++damaged;
     if (num_unreadable > 0) ++unreadable;
   }
-  if (damaged > 0) console.info("{} of {} checkpoints are damaged", damaged, checkpoints.size());
+  if (damaged > 0)
+    console.info("{} of {} {} damaged", damaged, counted(checkpoints.size(), "checkpoint"),
+                 for_count(damaged, "is", "are"));
   if (unreadable > 0)
-    console.info("{} of {} checkpoints cannot be read whole, which says nothing of their bytes", unreadable,
-                 checkpoints.size());
+    console.info("{} of {} cannot be read whole, which says nothing of {} bytes", unreadable,
+                 counted(checkpoints.size(), "checkpoint"), for_count(unreadable, "its", "their"));
   if (damaged > 0) return static_cast<int>(ErrorKind::verification);
   return unreadable > 0 ? static_cast<int>(ErrorKind::environment) : 0;
 }

@@ -102,7 +102,7 @@ std::string why_incomplete(const fs::path& checkpoint) {
     return {};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
-    return error.message();
+    return error.what();  // what to do about it is for its caller to say
   }
 }
 

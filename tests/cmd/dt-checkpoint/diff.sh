@@ -20,12 +20,12 @@ for writers in 2 5; do
   changed=$(make "v$writers" 10 writers=$writers perturb=layers.1.attention.q.weight)
   expect_exit 5 dt-checkpoint diff "$written" "$changed"
   expect_match stdout "^layers.1.attention.q.weight +weights +differs +0.5 "
-  expect_match stderr "1 of 108 tensors differ"
+  expect_match stderr "1 of 108 tensors differs"
 done
 
 expect_exit 5 dt-checkpoint diff "$a" "$other"
 expect_match stdout "^layers.1.attention.q.weight +weights +differs +0.5 +0\.0[0-9]+$"
-expect_match stderr "1 of 108 tensors differ"
+expect_match stderr "1 of 108 tensors differs"
 expect_exit 5 dt-checkpoint diff "$a" "$other" --json
 expect_equal "$(grep -vc '"equal":true' stdout)" 1
 expect_match stdout '^\{"tensor":"layers.1.attention.q.weight","kind":"weights","equal":false,"outcome":"differs","max_abs":0.5,"relative_norm":0\.0[0-9]+\}$'

@@ -48,7 +48,7 @@ cp -r step-00000000.g9 trained/checkpoints/ # of a generation that nothing leads
 for _ in 1 2 3 4; do
   expect_exit 3 train trained --steps 4
   expect_match stderr "passing over .*step-00000000.g9: .*holds weights alone"
-  expect_match stderr "none of the run's 1 checkpoints can be loaded.*--resume never begins anew"
+  expect_match stderr "none of the run's 1 checkpoint can be loaded.*--resume never begins anew"
 done
 expect_equal "$(find trained -name '*failed-loads*')" ""
 

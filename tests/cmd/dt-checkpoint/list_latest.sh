@@ -41,6 +41,8 @@ expect_match stderr "warning: passing over .*step-00000040.g2: .*manifest.json"
 expect_match stderr "warning: passing over .*step-00000025.g2: .*1000 bytes"
 echo '{"format": "dt-che' >"$(at 20.g1)/manifest.json"
 expect_equal "$(latest)" "$(at 10.g1)"
+expect_exit 0 dt-checkpoint list run
+! grep -q "dt-checkpoint list" stderr || fail "list advises list"
 rm "$(at 10.g1)/rank-00000.h5"
 expect_exit 3 dt-checkpoint latest run
 expect_match stderr "list run' shows the others"

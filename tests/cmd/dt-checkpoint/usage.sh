@@ -11,7 +11,8 @@ done
 expect_exit 0 dt-checkpoint --version; expect_match stdout "^dt-checkpoint [0-9]"
 
 expect_exit 2 dt-checkpoint; expect_match stderr "expected list, show, verify, latest, diff, reshard, prune, import, repair"
-expect_exit 2 dt-checkpoint lst run; expect_match stderr "unknown command 'lst'"
+expect_exit 2 dt-checkpoint lst run; expect_match stderr "unknown command 'lst'; did you mean 'list'\? expected list"
+expect_exit 2 dt-checkpoint inspect run; expect_match stderr "did you mean 'show'"
 expect_exit 2 dt-checkpoint list; expect_match stderr "dt-checkpoint list RUN"
 expect_exit 2 dt-checkpoint list run run
 expect_exit 2 dt-checkpoint verify; expect_match stderr "verify CKPT"

@@ -24,7 +24,7 @@ for part in 0 1 2 3 4 5 6 7 8 9; do
   expect_exit 5 dt-checkpoint verify "$a" "$b"
   expect_match stdout "^$a: ok$"
   expect_match stdout "^$b: rank-00000.h5"
-  expect_match stderr "1 of 2 checkpoints are damaged"
+  expect_match stderr "1 of 2 checkpoints is damaged"
   flip "$file" "$offset"
 done
 offset=$(dt-checkpoint show "$b" --json | sed -E 's/.*"kind":"adam_v".*"offset":([0-9]+),"bytes":[0-9]+\}\]\}\]\}$/\1/')
