@@ -247,7 +247,11 @@ void add_evaluation(OptionTable& t, Settings& s) {
       .add("log-every", &s.log_every, "N", "steps", 1)
       .no_use_with(all_but_kept_runs)
       .add("peak-flops", &s.peak_flops, "X",
-           "FLOP/s that MFU refers to; default: the best matrix multiply, measured", 1)
+           "FLOP/s of a rank that MFU refers to, such as 989T; default: the device's peak where it is known, "
+           "else "
+           "the best matrix multiply, measured",
+           1)
+      .in_units()
       .no_use_with(all_but_kept_runs)
       .add("profile", &s.profile, "STEPS",
            "a step, 10, or several, 10-12: each rank draws what it did in each into the run's profile/, for "
@@ -292,14 +296,19 @@ void add_proof(OptionTable& t, Settings& s) {
       .add("ranks-per-node", &s.ranks_per_node, "M", "with --ranks: on each node; default: all on one", 1,
            max_stages)
       .needs("--ranks", [&s] { return s.ranks.has_value(); })
-      .add("rank-flops", &s.rank_flops, "X", "FLOP/s that a rank is taken to compute in plans", 1)
+      .add("rank-flops", &s.rank_flops, "X", "FLOP/s that a rank is taken to compute in plans, such as 400T",
+           1)
+      .in_units()
       .needs("--dry-run, or --show-schedule without --run",
              [&s] { return s.dry_run || (s.show_schedule && !s.run); })
       .add("link-bandwidth", &s.link_bandwidth, "X",
-           "bytes/s that a rank is taken to send to another node in plans (dt-allreduce-bench measures it)",
+           "bytes/s that a rank is taken to send to another node in plans (dt-allreduce-bench measures it), "
+           "such as 50G",
            1)
+      .in_units()
       .needs(planning, is_planning)
       .add("node-bandwidth", &s.node_bandwidth, "X", "the same within a node; default: --link-bandwidth", 1)
+      .in_units()
       .needs(planning, is_planning);
 }
 
@@ -340,7 +349,7 @@ void check(const Settings& s) {
 
 OptionTable make_options(Settings& settings) {
   OptionTable table("dt-train", "Trains a transformer language model on token shards.");
-  table.for_ranks();
+  table.for_ranks().timed_messages();
   table.usage(
       "--model PRESET|CONFIG.json --data DIR --run DIR --steps N [options]   (also under srun or mpirun)");
   table.usage("--run DIR [options]   (goes on with a run)");
@@ -354,6 +363,7 @@ OptionTable make_options(Settings& settings) {
   add_checkpoints(table, settings);
   add_evaluation(table, settings);
   add_proof(table, settings);
+  add_other_names(table);
   table.example("dt-train --model gpt2-124m --data shards --run runs/a --tokens 100M --save-every 100",
                 "trains; the same command again goes on where it stopped");
   table.example("dt-train --run runs/a", "goes on with a run: options that are left out are the run's");

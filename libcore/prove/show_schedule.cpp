@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/files.hpp"
+#include "base/output_file.hpp"
 #include "base/text.hpp"
 #include "comm/exchange.hpp"
 #include "parallel/drawing/drawing.hpp"
@@ -204,6 +205,7 @@ model::ModelSpec spec_to_draw(const plan::Settings& settings) {
 }
 
 void check_and_print(const plan::Settings& settings, const plan::Launch& launch, Console& console) {
+  if (settings.svg) require_folder_of(*settings.svg);
   std::optional<data::Mixture> dataset;
   if (!settings.data.empty()) dataset.emplace(settings.data);
   const model::ModelSpec spec = spec_to_draw(settings);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <unistd.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/path_text.hpp"
@@ -242,7 +243,7 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   }
   const auto manifest = newest_readable(candidates, origin, console);
   if (!candidates.empty() && !manifest) {
-    throw input_error("none of the run's {} checkpoints can be read", candidates.size());
+    throw input_error("none of the run's {} can be read", counted(candidates.size(), "checkpoint"));
   }
   const plan::Replan replan = [&](const plan::Settings& s) {
     return plan::make_plan(s, spec, dataset ? &*dataset : nullptr, launch,

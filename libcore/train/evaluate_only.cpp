@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/output_file.hpp"
 #include "checkpoint/manifest.hpp"
 #include "comm/exchange.hpp"
 #include "interchange/weight_source.hpp"
@@ -109,7 +110,10 @@ int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>
                   const StopSignals& signals, const comm::Ranks& ranks) {
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
   fs::path path;
-  comm::at_first(ranks, [&] { path = weights_path(settings, ranks.console); });
+  comm::at_first(ranks, [&] {
+    if (settings.logits_out) require_folder_of(*settings.logits_out);
+    path = weights_path(settings, ranks.console);
+  });
   path = comm::broadcast_text(ranks.world, path.string());
   const StagedData staged = stage_data(
       settings, [&] { return signals.received() != 0; }, ranks);

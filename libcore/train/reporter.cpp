@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/digest.hpp"
+#include "base/host.hpp"
 #include "base/path_text.hpp"
 #include "base/text.hpp"
 #include "train/metrics_lineage.hpp"
@@ -56,20 +57,23 @@ void Reporter::train(const TrainRecord& r) {
             {"step_s", r.step_s},
             {"tokens_per_s", r.tokens_per_s},
             {"mfu", r.mfu},
+            {"mfu_base", r.mfu_base},
             {"compute_s", r.compute_s},
             {"exposed_comm_s", r.exposed_comm_s},
             {"data_wait_s", r.data_wait_s},
             {"data_digest", to_hex(r.data_digest)}};
+  json["mean_loss"] = r.mean_loss;
   if (r.loss_scale) json["loss_scale"] = *r.loss_scale;
   for (const SourceShare& source : r.sources) json["samples"][utf8_of(source.name)] = source.samples;
   line(json.dump());
   if (!has_heading_) {
-    row(fmt::format("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}\n", "step", "loss", "lr", "grad norm",
-                    "tokens/s", "MFU"));
+    row(fmt::format("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>14}  {:>9}\n", "step", "loss", "lr", "grad norm",
+                    "tokens/s", fmt::format("MFU ({})", r.mfu_base), "UTC"));
     has_heading_ = true;
   }
-  row(fmt::format("{:>8}  {:>9.5f}  {:>9.3e}  {:>9.4f}  {:>9.0f}  {:>5.1f}%\n", r.step, r.loss, r.lr,
-                  r.grad_norm, r.tokens_per_s, 100 * r.mfu));
+  constexpr std::size_t date = 11;  // of 2026-01-31T12:00:00Z
+  row(fmt::format("{:>8}  {:>9.5f}  {:>9.3e}  {:>9.4f}  {:>9.0f}  {:>13.1f}%  {:>9}\n", r.step, r.mean_loss,
+                  r.lr, r.grad_norm, r.tokens_per_s, 100 * r.mfu, utc_timestamp().substr(date)));
 }
 
 void Reporter::eval(const EvalRecord& r) {

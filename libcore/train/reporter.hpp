@@ -31,12 +31,14 @@ struct TrainRecord {
   double step_s = 0;
   double tokens_per_s = 0;
   double mfu = 0;
+  std::string mfu_base = "measured";  // what mfu refers to: "peak" of the devices, or what was "measured"
   double compute_s = 0;
   double exposed_comm_s = 0;
   double data_wait_s = 0;
   std::uint64_t data_digest = 0;
   std::optional<double> loss_scale{};  // of the next step, in fp16
   std::vector<SourceShare> sources{};  // of a mixture, since the run's beginning
+  double mean_loss = 0;                // over the steps since the last such line
 };
 
 struct EvalRecord {

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/numa.hpp"
+#include "base/text.hpp"
 #include "comm/exchange.hpp"
 #include "comm/watchdog.hpp"
 #include "data/mixture.hpp"
+#include "model/parameter_table.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/device.hpp"
 #include "plan/forecast.hpp"
@@ -61,8 +64,48 @@ void announce_stages(const plan::Plan& plan, Console& console) {
   }
 }
 
+std::uint64_t to_count(std::int64_t number) {
+  return static_cast<std::uint64_t>(number);
+}
+
+std::string describe_model(const model::ModelSpec& spec) {
+  return fmt::format("{}, {}, hidden {}, {}", spec.family, counted(spec.layers, "layer"), spec.hidden,
+                     counted(model::ParameterTable(spec).num_parameters(), "parameter"));
+}
+
+/// "267,943 tokens to train on, 35,150 to validate; 2.29 epochs"
+std::string describe_data(const plan::Plan& plan, const data::Mixture& mixture) {
+  const std::uint64_t tokens = mixture.tokens(data::Split::train);
+  const std::string epochs =
+      mixture.size() > 1 || tokens == 0
+          ? ""
+          : fmt::format("; {:.3g} epochs in all", static_cast<double>(plan.total_steps) *
+                                                      static_cast<double>(plan.tokens_per_step()) /
+                                                      static_cast<double>(tokens));
+  return fmt::format("{} to train on, {} to validate{}", counted(tokens, "token"),
+                     format_count(mixture.tokens(data::Split::validation)), epochs);
+}
+
+/// "2 hosts: n1 (4), n2 (4)"; long lists end after some.
+std::string describe_hosts(const std::vector<std::string>& of_ranks) {
+  constexpr std::size_t most = 8;
+  std::vector<std::pair<std::string, int>> counts;
+  for (const std::string& host : of_ranks) {
+    const auto known = std::ranges::find(counts, host, &std::pair<std::string, int>::first);
+    if (known == counts.end()) {
+      counts.emplace_back(host, 1);
+    } else {
+      known->second += 1;
+    }
+  }
+  std::string names;
+  for (std::size_t i = 0; i < std::min(most, counts.size()); ++i)
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", counts[i].first, counts[i].second);
+  return fmt::format("{}: {}{}", counted(counts.size(), "host"), names, counts.size() > most ? ", …" : "");
+}
+
 void announce(const Start& start, const plan::Settings& settings, const data::Mixture& mixture,
-              Console& console) {
+              const std::string& hosts, Console& console) {
   const plan::Plan& plan = start.plan;
   const int dp = plan.layout.dp, num_ranks = plan.layout.size();
   if (dp > plan.micro_batches_per_step) {
@@ -71,8 +114,12 @@ void announce(const Start& start, const plan::Settings& settings, const data::Mi
                  dp == num_ranks ? "" : "data-parallel ", batches, batches == 1 ? "" : "es", idle,
                  idle == 1 ? "has" : "have");
   }
-  console.info("{} steps of {} tokens; {} rank{} of {} thread{}", plan.total_steps, plan.tokens_per_step(),
-               num_ranks, num_ranks == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s");
+  const std::int64_t steps = plan.total_steps;
+  console.info("{}: {}", settings.model.value_or(plan.spec.family), describe_model(plan.spec));
+  console.info("{}: {}", mixture.name(), describe_data(plan, mixture));
+  console.info("{} of {}, sequences of {}; {} of {} on {}", counted(steps, "step"),
+               counted(plan.tokens_per_step(), "token"), format_count(to_count(plan.sequence_length)),
+               counted(num_ranks, "rank"), counted(plan.threads, "thread"), hosts);
   if (const std::string ignored = describe_ignored_omp_num_threads(plan.threads);
       !settings.threads && !ignored.empty())
     console.info("{}", ignored);
@@ -372,7 +419,8 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
                        run.path().string(), start.state.step, start.plan.total_steps);
     return 0;
   }
-  if (ranks.is_first()) announce(start, settings, dataset, ranks.console);
+  const std::vector<std::string> hosts = comm::gather_texts(ranks.world, host_name());
+  if (ranks.is_first()) announce(start, settings, dataset, describe_hosts(hosts), ranks.console);
   OwnedRun owned;
   comm::at_first(ranks, [&] {
     take_over(owned, run, start, newest_seen, ranks.console);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "comm/exchange.hpp"
 #include "plan/resumable.hpp"
@@ -199,8 +200,9 @@ void Search::give_up() const {
         not_finite_, not_finite_);
   }
   throw comm::SharedError(ErrorKind::input,
-                          fmt::format("none of the run's {} checkpoints can be loaded, for the reasons above",
-                                      passed_over_.size()),
+                          fmt::format("none of the run's {} can be loaded, for {} above",
+                                      counted(passed_over_.size(), "checkpoint"),
+                                      for_count(passed_over_.size(), "the reason", "the reasons")),
                           advice);
 }
 

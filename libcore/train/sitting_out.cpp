@@ -1,5 +1,6 @@
 #include "train/sitting_out.hpp"
 
+#include "base/counted.hpp"
 #include "comm/exchange.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/device.hpp"
@@ -18,7 +19,8 @@ int on_used_ranks(const plan::Settings& settings, const comm::Ranks& ranks,
                   const std::function<int(const comm::Ranks&)>& body) {
   const int num_ranks = ranks.world.size(), used = plan::ranks_used(settings, num_ranks);
   if (used == num_ranks) return body(ranks);
-  ranks.console.warn("{} of {} ranks sit out: {}", num_ranks - used, num_ranks, need_of(settings));
+  ranks.console.warn("{} of {} ranks {} out: {}", num_ranks - used, num_ranks,
+                     for_count(num_ranks - used, "sits", "sit"), need_of(settings));
   int code = 0;
   comm::on_first(ranks, used, "used", [&](const comm::Ranks& first) { code = body(first); });
   return static_cast<int>(comm::broadcast_number(ranks.world, code));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "base/text.hpp"
 #include "data/loader.hpp"
 
@@ -27,8 +28,8 @@ std::vector<SourceShare> shares_by_the_end(const data::Mixture& mixture, const p
 }
 
 std::string describe(const SourceShare& share, const data::Mixture& mixture) {
-  return fmt::format("weight {} of {}: {} samples, {:.3g} epochs", share.weight, mixture.quotas().period(),
-                     format_count(share.samples), share.epochs());
+  return fmt::format("weight {} of {}: {}, {:.3g} epochs", share.weight, mixture.quotas().period(),
+                     counted(share.samples, "sample"), share.epochs());
 }
 
 }  // namespace dt::train

@@ -8,6 +8,7 @@
 #include "comm/exchange.hpp"
 #include "kernels/linear.hpp"
 #include "plan/memory_fit.hpp"
+#include "plan/peak_flops.hpp"
 #include "plan/unit_times_file.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/checkpoint_header.hpp"
@@ -67,12 +68,20 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1),
       first_step_(start.state.step) {
   if (saved_step_ >= 0) newest_ = {saved_step_, generation.continues};
-  peak_flops_ = settings.peak_flops
-                    ? *settings.peak_flops * plan_.layout.size()
-                    : measure_peak_flops(runtime_.context(), plan_.precision.compute, ranks.world);
+  peak_ = find_peak();
   if (settings.checkpoint_local)
     local_target_.emplace(ranks, *settings.checkpoint_local, run, generation, settings.comm_timeout.seconds,
                           host_name(), alive);
+}
+
+Trainer::Peak Trainer::find_peak() const {
+  if (settings_.peak_flops) return {*settings_.peak_flops * plan_.layout.size(), "peak"};
+  const std::optional<double> own = plan::known_peak_flops(plan_);
+  std::vector<double> sums = {own.value_or(0), own ? 1.0 : 0.0};
+  const Tensor all = host_tensor(sums);
+  ranks_.world.all_reduce(all, all).wait_host();
+  if (sums[1] == ranks_.world.size()) return {sums[0], "peak"};
+  return {measure_peak_flops(runtime_.context(), plan_.precision.compute, ranks_.world), "measured"};
 }
 
 int Trainer::run() {
@@ -94,6 +103,9 @@ int Trainer::run() {
   if (comm::broadcast_number(ranks_.world, evaluation_missing) != 0) {
     if (const int signal = evaluate()) return save_and_stop(signal);
   }
+  progress_.emplace(
+      ranks_.console.progress("training", static_cast<std::uint64_t>(plan_.total_steps), "steps"));
+  progress_->start_at(static_cast<std::uint64_t>(state_.step));
   while (state_.step < plan_.total_steps) {
     const Decision decision = train_step();
     if (decision.superseded) run::give_way(run_, generation_);
@@ -143,7 +155,10 @@ Decision Trainer::train_step() {
     ranks_.console.info("step {}: none of its tokens is a target (--loss-on): its loss and gradients are 0",
                         state_.step);
   }
+  if (progress_) progress_->note(fmt::format("loss {:.4f}", decision.loss));
   log_step(decision, times);
+  if (progress_) progress_->set(static_cast<std::uint64_t>(state_.step));
+  if (state_.step == plan_.total_steps) progress_.reset();  // what follows has bars of its own
   return decision;
 }
 
@@ -238,6 +253,7 @@ void Trainer::prove() {
 
 void Trainer::log_step(const Decision& decision, const StepTimes& times) {
   interval_.steps += 1;
+  interval_.loss += decision.loss;
   interval_.data_wait_s += times.data_wait_s;
   interval_.compute_s += times.step_s - times.exposed_comm_s;
   interval_.exposed_comm_s += times.exposed_comm_s;
@@ -255,13 +271,15 @@ void Trainer::log_step(const Decision& decision, const StepTimes& times) {
          .targets = decision.targets,
          .step_s = mean_step_s,
          .tokens_per_s = tokens_per_s,
-         .mfu = plan_.flops_per_token() * tokens_per_s / peak_flops_,
+         .mfu = plan_.flops_per_token() * tokens_per_s / peak_.flops,
+         .mfu_base = peak_.base,
          .compute_s = interval_.compute_s / steps,
          .exposed_comm_s = interval_.exposed_comm_s / steps,
          .data_wait_s = interval_.data_wait_s / steps,
          .data_digest = state_.data_digest,
          .loss_scale = plan_.loss_scale ? std::optional(stepper_.loss_scale().value) : std::nullopt,
-         .sources = source_shares(dataset_, plan_.sequence_length, state_.samples_consumed)});
+         .sources = source_shares(dataset_, plan_.sequence_length, state_.samples_consumed),
+         .mean_loss = interval_.loss / steps});
   });
   interval_ = {};
 }

@@ -95,7 +95,13 @@ class Trainer {
   run::SharedTarget shared_target_;
   std::optional<run::LocalTarget> local_target_;
   run::Saver saver_;
-  double peak_flops_ = 0;      // of all ranks
+  struct Peak {
+    double flops = 0;  // of all ranks
+    std::string base;  // as TrainRecord::mfu_base
+  };
+  Peak find_peak() const;
+  Peak peak_;  // that MFU refers to
+  std::optional<Progress> progress_;
   double looked_for_newer_s_;  // when is_superseded looked last
   std::int64_t saved_step_;    // in the run directory
   /// The newest checkpoint and its step, wherever it is; the name that generations call it by.
@@ -109,6 +115,7 @@ class Trainer {
 
   struct Interval {  // since the last logged step
     std::int64_t steps = 0;
+    double loss = 0;  // the sum of the steps'
     double compute_s = 0;
     double exposed_comm_s = 0;
     double data_wait_s = 0;

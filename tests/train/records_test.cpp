@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "base/files.hpp"
 #include "base/test_folder.hpp"
@@ -216,4 +217,19 @@ TEST_CASE("a run.json of something else is refused") {
   const dt_test::Folder folder;
   std::ofstream(folder / "run.json") << "{}";
   CHECK_THROWS_WITH(record_run(folder.path(), {}, true, {}, 1, 0), Catch::Contains("run.json"));
+}
+
+TEST_CASE("a train line tells the step's loss, the mean since the last line, and what MFU refers to") {
+  const dt_test::Folder folder;
+  const dt_test::Captured out(STDOUT_FILENO);
+  Console console(silent());
+  Reporter(console, folder / "metrics.jsonl", 1)
+      .train({.step = 10, .loss = 2.0, .mfu = 0.5, .mfu_base = "peak", .mean_loss = 3.0});
+  const Json line = Json::parse(read_file(folder / "metrics.jsonl"));
+  CHECK(line["loss"] == 2.0);
+  CHECK(line["mean_loss"] == 3.0);
+  CHECK(line["mfu_base"] == "peak");
+  CHECK(out.text().find("MFU (peak)") != std::string::npos);
+  CHECK(out.text().find("3.00000") != std::string::npos);
+  CHECK(out.text().find("2.00000") == std::string::npos);
 }

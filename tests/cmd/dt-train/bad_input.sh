@@ -15,7 +15,7 @@ expect_match stderr "steps"
 expect_exit 2 train run --steps many
 expect_match stderr "many"
 expect_exit 2 train run "${usage[@]}" --schedule cosin
-expect_match stderr "wsd"
+expect_match stderr "did you mean 'cosine'\? .*wsd"
 expect_exit 2 train run "${usage[@]}" --lr -1
 expect_match stderr "lr"
 expect_exit 2 dt-train --model llama-tiny --data shards --steps 2
@@ -33,6 +33,35 @@ expect_exit 2 train run --steps 2 --global-batch 9
 expect_match stderr "global-batch 9"
 expect_exit 3 dt-train --model no-such-model --data shards --run run --steps 2
 expect_match stderr "gpt2-124m"
+expect_exit 3 dt-train --model GPT2 --data shards --run run --steps 2
+expect_match stderr "did you mean 'gpt2-124m'\?"
+
+# Other trainers' names lead to dt-train's.
+while read -r theirs ours; do
+  expect_exit 2 dt-train --data shards "--$theirs" 8
+  expect_match stderr "unknown option '--$theirs'; did you mean '--$ours'"
+done <<'END'
+batch-size global-batch' or '--micro-batch
+seq-len sequence-length
+learning-rate lr
+max_steps steps
+gradient-checkpointing recompute
+warmup warmup-steps
+END
+expect_exit 2 dt-train --nproc_per_node 8; expect_match stderr "the launcher says how many ranks"
+expect_exit 0 dt-train --model llama-tiny --data shards --run run --steps 3 --dry-run --steps 2
+expect_match stderr "warning: option '--steps' is given twice: the last, '2', counts"
+expect_exit 4 dt-train --model llama-tiny --data shards --steps 2 --show-schedule --svg none/s.svg
+expect_match stderr "none/s.svg.*does not exist"
+expect_exit 4 dt-train --eval-only --data shards --init-from x --logits-out none/l.h5
+expect_match stderr "none/l.h5.*does not exist"
+expect_absent none
+
+# Text in place of a dataset.
+for text in "$case_dir/text" "$case_dir"; do
+  expect_exit 3 train run "${usage[@]}" --data "$text"
+  expect_match stderr "dt-shard-data --out DIR "
+done
 expect_exit 3 train run "${usage[@]}" --data nowhere
 expect_match stderr "nowhere"
 expect_exit 3 dt-train --model llama-tiny --data shards --run run --steps 2 --sequence-length 257

@@ -75,7 +75,7 @@ printf 'x' | dd of="$share/rank-00000.h5" bs=1 seek=20000 conv=notrunc status=no
 mv "$share" kept && rm -rf "$(dirname "$share")"/step-* && mv kept "$share"
 expect_exit 3 train run "${steps[@]}" "${local_saves[@]}" --steps "$end"
 expect_match stderr "passing over run/checkpoints/step-0*$resumed.g1: what rank 0 wrote: .*digest"
-expect_match stderr "none of the run's 1 checkpoints can be loaded"
+expect_match stderr "none of the run's 1 checkpoint can be loaded"
 [[ -z $(ls -A run/checkpoints) ]] || fail "a damaged share has left something"
 again
 rm -rf local

@@ -10,7 +10,7 @@ for ranks in 1 2; do
   truncate -s 0 shards/train-00000.h5
   expect_over "the loss of a shard in a job of $ranks"
   expect_equal "$code" 4 "exit"
-  expect_match launcher.err "dt-train: error: shards/$lost"
+  expect_match launcher.err "error: shards/$lost"
   rm -r shards
 done
 make_shards shards

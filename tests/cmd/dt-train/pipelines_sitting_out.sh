@@ -10,7 +10,7 @@ common=(--schedule constant --warmup-steps 0 --grad-lanes 4)
 train whole "${common[@]}" --quiet --steps 30 >/dev/null || fail "one rank"
 
 # expect_told PP RANKS: in stderr, once, how many of them sit out.
-expect_told() { expect_equal "$(grep -c "warning: 1 of $2 ranks sit out: pipelines take $1 each" stderr)" 1 "warnings"; }
+expect_told() { expect_equal "$(grep -c "warning: 1 of $2 ranks sits out: pipelines take $1 each" stderr)" 1 "warnings"; }
 for kind in threads=3 mpi=3; do
   expect_exit 0 train_as "$kind" "$kind" "${common[@]}" --steps 10 --pp 2 --eval-every 5
   expect_told 2 3

@@ -66,7 +66,7 @@ expect_match whole/metrics.jsonl '"kind":"start".*"generation":2'
 life() { SLURM_JOB_ID=7 SLURM_RESTART_COUNT=${1#0} expect_exit 0 train lives "${@:2}"; }
 life 0 --steps 3 --resume never
 life 1 --steps 5 --resume never
-expect_match stderr '^dt-train: --resume never acts as auto: this Slurm job was started again and has saved before$'
+expect_match stderr ' --resume never acts as auto: this Slurm job was started again and has saved before$'
 expect_match stderr 'going on from .*step-00000003.g1 '
 life 2 --steps 6 --resume lives/checkpoints/step-00000003.g1
 expect_match stderr 'going on from .*step-00000005.g2 '
