@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "base/path_text.hpp"
 #include "base/signals.hpp"
 #include "base/text.hpp"
@@ -64,6 +65,7 @@ std::string summary(const Options& options, std::int64_t step, std::int64_t para
 int run(const Options& options, Console& console) {
   if (is_left_to_first(options.task, console)) return 0;
   const StopSignals signals;  // before other threads
+  if (options.is_h5()) require_folder_of(options.out);
   const ExportSource source({options.checkpoints.begin(), options.checkpoints.end()}, options.weights);
   const ExportOptions how = export_options(options, source, console);
   ExportResult result;

@@ -4,9 +4,11 @@
 #include <span>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/output_file.hpp"
 #include "base/path_text.hpp"
 #include "base/signals.hpp"
 #include "base/tasks.hpp"
@@ -127,6 +129,7 @@ int save_tokenizer(const Options& options, Console& console) {
   if (file_exists(path) && !options.overwrite)
     throw Error(ErrorKind::input, path + " exists already",
                 "give another name, or --overwrite to replace it");
+  require_folder_of(path);
   AtomicFile file(path);
   write_synced(file.path(), "");  // where it cannot be made, that is said before the work
   std::string text;
@@ -141,7 +144,7 @@ int save_tokenizer(const Options& options, Console& console) {
   if (console.json()) {
     console.out(compact({{"vocabulary_size", info.vocabulary_size}, {"digest", to_hex(info.digest)}}));
   } else {
-    console.print("{} tokens\ndigest {}\n", format_count(info.vocabulary_size), to_hex(info.digest));
+    console.print("{}\ndigest {}\n", counted(info.vocabulary_size, "token"), to_hex(info.digest));
   }
   return 0;
 }
@@ -324,12 +327,12 @@ int decode(const TokenRange& range, Console& console) {
 std::string flaws_text(const data::Flaws& flaws, const Options& options) {
   std::string text;
   if (flaws.invalid_sequences > 0) {
-    text +=
-        fmt::format("{} sequences of bytes that are not UTF-8 {}\n", format_count(flaws.invalid_sequences),
-                    options.invalid == "skip" ? "left out" : "replaced");
+    text += fmt::format("{} of bytes that {} not UTF-8 {}\n", counted(flaws.invalid_sequences, "sequence"),
+                        for_count(flaws.invalid_sequences, "is", "are"),
+                        options.invalid == "skip" ? "left out" : "replaced");
   }
   if (flaws.bad_lines > 0) {
-    text += fmt::format("{} bad lines left out; the first: {}\n", format_count(flaws.bad_lines),
+    text += fmt::format("{} left out; the first: {}\n", counted(flaws.bad_lines, "bad line"),
                         flaws.first_bad_line);
   }
   return text;

@@ -141,9 +141,15 @@ void write_dataset_file(const fs::path& folder, const DatasetFile& dataset) {
 
 DatasetFile read_dataset_file(const fs::path& folder) {
   const fs::path path = folder / dataset_file_name;
-  if (folder_exists(folder) && !path_exists(path)) {
-    throw Error(ErrorKind::input, fmt::format("{} holds no {}", folder.string(), dataset_file_name),
-                "a folder that dt-shard-data made is expected");
+  const bool is_folder = folder_exists(folder);
+  if (path_exists(folder) && (!is_folder || !path_exists(path))) {
+    throw Error(
+        ErrorKind::input,
+        is_folder ? fmt::format("{} holds no {}", folder.string(), dataset_file_name)
+                  : fmt::format("{} is a file, no dataset", folder.string()),
+        fmt::format("a folder that dt-shard-data made is expected; text becomes one by: dt-shard-data --out "
+                    "DIR {}",
+                    folder.string()));
   }
   const std::string content = read_file(path);
   std::int64_t version = 0;

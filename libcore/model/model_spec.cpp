@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/suggest.hpp"
 
 namespace dt::model {
 
@@ -137,9 +138,9 @@ ModelSpec load_model_spec(const std::string& preset_or_path) {
     if (preset.name == preset_or_path) return preset.spec;
   }
   if (!path_exists(preset_or_path)) {
-    throw Error(
-        ErrorKind::input, fmt::format("'{}' is neither a model preset nor a file", preset_or_path),
-        fmt::format("presets: {}; or give the path of a Hugging Face config.json", listed(preset_names())));
+    throw Error(ErrorKind::input, fmt::format("'{}' is neither a model preset nor a file", preset_or_path),
+                fmt::format("{}presets: {}; or give the path of a Hugging Face config.json",
+                            did_you_mean(preset_or_path, preset_names()), listed(preset_names())));
   }
   return parse_hf_config(read_file(preset_or_path), preset_or_path);
 }
