@@ -35,7 +35,7 @@ printf '{"format":"dt-not-finite","version":1,"at":"then","found":"the loss of s
   >run/checkpoints/step-00000020.g1.not-finite.json
 expect_exit 3 train run "${constant[@]}" --quiet --steps 22
 expect_match stderr 'passing over run/checkpoints/step-00000020.g1: its weights gave a loss that is not finite: the loss of step 21 was nan'
-expect_match stderr "none of the run's 1 checkpoints can be loaded.*--resume never begins anew.*--resume run/checkpoints/step-00000020.g1"
+expect_match stderr "none of the run's 1 checkpoint can be loaded.*--resume never begins anew.*--resume run/checkpoints/step-00000020.g1"
 expect_exit 0 dt-checkpoint list run
 expect_match stderr 'step-00000020.g1: its weights gave a loss that is not finite'
 expect_exit 0 dt-checkpoint prune run --keep-last 2
