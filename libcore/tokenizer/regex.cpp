@@ -47,9 +47,13 @@ const Ranges& ranges_of_class(OnigCtype type, const CodePointSet& set) {
 
 int class_of_name(OnigEncodingTypeST*, OnigUChar* begin, OnigUChar* end) {
   const std::string_view name(reinterpret_cast<const char*>(begin), static_cast<std::size_t>(end - begin));
+  // Its own names alone: (?D:\d) and (?D:\p{Digit}) are ASCII's, (?D:\p{Nd}) is not.
+  std::string plain;
+  for (const char c : name) {
+    if (c != ' ' && c != '-' && c != '_') plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  }
   for (std::size_t type = 1; type < own_classes.size(); ++type) {
-    if (property_index(name) && property_index(name) == property_index(own_classes[type]))
-      return static_cast<int>(type);
+    if (plain == own_classes[type]) return static_cast<int>(type);
   }
   const auto index = property_index(name);
   return index ? first_property + static_cast<int>(*index) : ONIGERR_INVALID_CHAR_PROPERTY_NAME;

@@ -18,6 +18,7 @@ struct Isolated {
   Strings pieces;
 };
 const Isolated isolated[] = {
+    {R"((?D:\p{Nd})+)", "\u0967\u0968a1", {"\u0967\u0968", "a", "1"}},
     {R"([a-z&&[^b]])", "abcB", {"a", "b", "c", "B"}},
     {R"([x[b]])", "axb[", {"a", "x", "b", "["}},
     {R"(a{2}+)", "aaaaa", {"aaaa", "a"}},
