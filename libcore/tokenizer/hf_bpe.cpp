@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tokenizer/byte_alphabet.hpp"
 #include "tokenizer/hf_parts.hpp"
 
@@ -74,12 +76,19 @@ std::array<Id, 256> byte_ids(const IdsByText& ids, bool is_byte_level) {
   return of_bytes;
 }
 
+/// Returns whether no text ever comes to an unknown token.
+bool covers_all_bytes(const Bpe& bpe) {
+  const auto& ids = bpe.byte_ids;
+  return bpe.is_byte_level && std::find(ids.begin(), ids.end(), no_id) == ids.end();
+}
+
 void refuse_options(const JsonValue& model) {
   if (model.string("type", "BPE") != "BPE") throw unknown_kind(model, "BPE");
   for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     if (!model.string(name, "").empty()) throw model.at(name).error("is not followed", "none is expected");
   }
-  if (const auto dropout = model.find("dropout")) throw dropout->error("is not followed", "none is expected");
+  if (const auto dropout = model.find("dropout"); dropout && !dropout->is_zero())
+    throw dropout->error("is not followed", "null or 0 is expected");
 }
 
 }  // namespace
@@ -106,7 +115,7 @@ Bpe read_bpe(const JsonValue& model, const IdsByText& ids, bool is_byte_level) {
   if (is_byte_level || model.boolean("byte_fallback", false)) bpe.byte_ids = byte_ids(ids, is_byte_level);
   if (const auto unknown = model.find("unk_token")) {
     bpe.unknown = id_of(ids, unknown->string());
-    if (bpe.unknown == no_id) throw unknown->error("is no token of the vocabulary");
+    if (bpe.unknown == no_id && !covers_all_bytes(bpe)) throw unknown->error("is no token of the vocabulary");
   }
   return bpe;
 }

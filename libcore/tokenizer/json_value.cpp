@@ -53,6 +53,9 @@ bool JsonValue::is_string() const {
 bool JsonValue::is_array() const {
   return Access::node(*this).is_array();
 }
+bool JsonValue::is_zero() const {
+  return Access::node(*this).is_number() && Access::node(*this).get<double>() == 0;
+}
 bool JsonValue::is_object() const {
   return Access::node(*this).is_object();
 }

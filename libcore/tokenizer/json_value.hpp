@@ -24,6 +24,8 @@ class JsonValue {
   bool is_null() const;
   bool is_string() const;
   bool is_array() const;
+  /// Returns whether it is the number 0 or 0.0.
+  bool is_zero() const;
   bool boolean() const;
   std::uint64_t natural() const;
   const std::string& string() const;

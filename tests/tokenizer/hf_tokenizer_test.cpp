@@ -209,6 +209,16 @@ TEST_CASE("tokenizer.json: what is not known or followed is refused with its pat
   CHECK(refusal(file, "/model/dropout", 0.1).starts_with("t.json: model.dropout: is not followed"));
 }
 
+TEST_CASE("tokenizer.json: settings that change nothing are read") {
+  json file = byte_level();
+  const auto expected = encoded(read(file), "ab a");
+  file["model"]["dropout"] = 0.0;
+  file["model"]["unk_token"] = "<unk>";  // no token, and never needed: every byte is one
+  CHECK(encoded(read(file), "ab a") == expected);
+  file["model"]["dropout"] = 0;
+  CHECK(encoded(read(file), "ab a") == expected);
+}
+
 TEST_CASE("tokenizer.json: steps after ByteLevel split what bytes are written as") {
   json file = byte_level();
   const json level = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
