@@ -16,6 +16,7 @@ int import_model(const Options& options, const StopSignals& signals, Console& co
   const std::string& folder = options.arguments.at(1);
   const std::string& out = options.arguments.at(2);
   const interchange::HfFolder source(folder);
+  if (const std::string remark = source.remark(); !remark.empty()) console.warn("{}", remark);
   const std::uint64_t bytes = interchange::weight_bytes(source);
   checkpoint::Manifest manifest;
   {
@@ -26,8 +27,6 @@ int import_model(const Options& options, const StopSignals& signals, Console& co
     });
   }
   const std::int64_t parameters = model::ParameterTable(manifest.model).num_parameters();
-  json files = json::array();
-  for (const checkpoint::StoredFile& file : checkpoint::companions_of(manifest)) files.push_back(file.name);
   console.info("wrote {}: {}, {} parameters, {}; train from it with --init-from", out, manifest.model.family,
                format_count(static_cast<std::uint64_t>(parameters)), format_bytes(bytes));
   if (console.json()) {
@@ -36,7 +35,7 @@ int import_model(const Options& options, const StopSignals& signals, Console& co
                          {"family", manifest.model.family},
                          {"parameters", parameters},
                          {"bytes", bytes},
-                         {"tokenizer_files", files}};
+                         {"tokenizer_files", checkpoint::tokenizer_files_of(manifest)}};
     console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
   }
   return 0;

@@ -69,7 +69,10 @@ std::string option_name(DType dtype) {
 }
 
 OptionTable make_options(Options& options) {
-  OptionTable table("dt-merge", "one model from a checkpoint's pieces, every byte of them verified.");
+  OptionTable table(
+      "dt-merge",
+      "one model from a checkpoint's pieces; every byte that it reads of them is checked against the "
+      "checkpoint's digests.");
   table.usage("CKPT --out PATH [options]")
       .usage("CKPT... --average HOW --out PATH [options]")
       .positional(&options.checkpoints, "CKPT", "a checkpoint, such as RUN/checkpoints/step-00001000.g1")
@@ -82,7 +85,10 @@ OptionTable make_options(Options& options) {
           "else hf")
       .choice(
           "dtype", &options.dtype, {"fp32", "bf16", "fp16"},
-          "of the weights, rounded once, to nearest, ties to even; default: as the checkpoint stores them")
+          "of the weights, rounded once, to nearest, ties to even; default: as the checkpoint stores them; "
+          "values beyond the type's largest are refused")
+      .add("clamp", &options.clamp,
+           "weights beyond the largest value of their type become that value, and their number is told")
       .add(
           "max-shard-bytes", &options.max_shard_bytes, "SIZE",
           "hf: a larger model is cut into files of at most so many bytes of whole tensors, with an index; 0: "

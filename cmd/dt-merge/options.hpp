@@ -18,6 +18,7 @@ struct Options {
   std::string format;                           // "hf", "h5", or "" where --out's name tells
   std::string dtype;                            // "fp32", "bf16", "fp16", or "": as stored
   std::optional<std::int64_t> max_shard_bytes;  // of hf
+  bool clamp = false;
   bool with_optimizer = false;
   std::string average;
   std::vector<double> weights = {1};  // of the checkpoints, as --average says

@@ -21,18 +21,30 @@ using interchange::ExportResult;
 using interchange::ExportSource;
 
 /// A checkpoint may keep what its tokenizer consists of.
-bool has_companions(const ExportSource& source) {
-  return !checkpoint::companions_of(source.manifest()).empty();
+bool keeps_tokenizer(const ExportSource& source) {
+  return !checkpoint::tokenizer_files_of(source.manifest()).empty();
+}
+
+/// Checkpoints of earlier versions end a text as the model's file did, whatever the data end with.
+void warn_of_changed_ends(const ExportSource& source, const ExportOptions& how, Console& console) {
+  const model::SpecialTokens& before = source.manifest().model.special;
+  const model::SpecialTokens after = interchange::exported_model(source, how).special;
+  if (before.eos.empty() || before.eos == after.eos) return;
+  console.warn("eos_token_id is {} in the checkpoint and {} in the model: {} ends the data's documents",
+               model::ends_text(before), model::ends_text(after), *how.end_of_text);
 }
 
 ExportOptions export_options(const Options& options, const ExportSource& source, Console& console) {
   ExportOptions result;
   result.dtype = options.element_type();
+  result.clamp = options.clamp;
   result.with_optimizer = options.with_optimizer;
   if (options.max_shard_bytes) result.max_shard_bytes = static_cast<std::uint64_t>(*options.max_shard_bytes);
   result.overwrite = options.overwrite;
-  if (options.is_h5() || has_companions(source)) return result;
   const FoundTokenizer tokenizer = find_tokenizer(options.checkpoints.back(), source.manifest());
+  result.end_of_text = tokenizer.end_of_text;
+  if (result.end_of_text) warn_of_changed_ends(source, result, console);
+  if (options.is_h5() || keeps_tokenizer(source)) return result;
   if (!tokenizer.file.empty()) result.files.push_back(tokenizer.file);
   if (!tokenizer.why_not.empty()) console.info("no tokenizer goes with the model: {}", tokenizer.why_not);
   return result;
@@ -78,6 +90,9 @@ int run(const Options& options, Console& console) {
   const std::int64_t parameters = model::ParameterTable(source.manifest().model).num_parameters();
   const std::int64_t step = source.manifest().state.step;
   console.info("wrote {}: {}", options.out, summary(options, step, parameters, result));
+  if (options.clamp)
+    console.info("clamped {} values of {} tensors to the largest of {}", result.clamped.values,
+                 result.clamped.tensors, option_name(result.dtype));
   if (console.json()) {
     const nlohmann::ordered_json object = {{"path", utf8_of(options.out)},
                                            {"format", options.is_h5() ? "h5" : "hf"},
@@ -88,7 +103,8 @@ int run(const Options& options, Console& console) {
                                            {"shards", result.num_shards},
                                            {"dtype", option_name(result.dtype)},
                                            {"checkpoints", options.checkpoints.size()},
-                                           {"tokenizer", !how.files.empty() || has_companions(source)}};
+                                           {"tokenizer", !how.files.empty() || keeps_tokenizer(source)},
+                                           {"clamped", result.clamped.values}};
     console.out(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   }
   return 0;

@@ -51,12 +51,16 @@ FoundTokenizer find_tokenizer(const fs::path& checkpoint, const checkpoint::Mani
   if (data.empty()) return {};
   const std::vector<data::MixturePart> parts = data::parse_mixture(data);
   for (const fs::path& base : {fs::path(), run.parent_path()}) {
-    const fs::path file = base / parts.front().folder / data::tokenizer_file_name;  // alike in all
-    if (is_data(base, parts, manifest.state.dataset_digest) && file_exists(file)) return {file, ""};
+    const fs::path folder = base / parts.front().folder;  // the tokenizer is alike in all
+    if (!is_data(base, parts, manifest.state.dataset_digest)) continue;
+    const fs::path file = folder / data::tokenizer_file_name;
+    if (!file_exists(file)) continue;
+    return {file, "", data::read_dataset_file(folder).tokenizer.eos};
   }
-  return {{},
-          fmt::format("{} names the dataset {}, which is not there as it was", (run / "run.json").string(),
-                      data)};
+  return {
+      {},
+      fmt::format("{} names the dataset {}, which is not there as it was", (run / "run.json").string(), data),
+      std::nullopt};
 }
 
 }  // namespace dt::merge_tool

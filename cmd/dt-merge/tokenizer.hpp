@@ -1,17 +1,21 @@
 #pragma once
 // The tokenizer that belongs to a checkpoint's model.
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "checkpoint/manifest.hpp"
 
 namespace dt::merge_tool {
 
-/// What the search came to: a tokenizer.json, or why there is none ("" where nothing leads to one).
+/// What the search came to: a tokenizer.json, or why there is none ("" where nothing leads to one); and where
+/// the data are found, the token that ends their documents.
 struct FoundTokenizer {
   std::filesystem::path file;
   std::string why_not;
+  std::optional<std::int64_t> end_of_text;
 };
 
 /// Of the dataset that run.json, two folders above the checkpoint, names last: as it stands there or, where

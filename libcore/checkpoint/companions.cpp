@@ -23,7 +23,7 @@ constexpr std::array names = {"tokenizer.json",
                               "spiece.model",
                               "chat_template.json",
                               "chat_template.jinja",
-                              "generation_config.json"};
+                              model::generation_config_name};
 
 }  // namespace
 
@@ -58,6 +58,14 @@ std::vector<StoredFile> companions_of(const Manifest& manifest) {
   for (const StoredFile& file : manifest.files) {
     const auto is_in_it = [&](const StoredPiece& piece) { return piece.file == file.name; };
     if (std::none_of(manifest.pieces.begin(), manifest.pieces.end(), is_in_it)) result.push_back(file);
+  }
+  return result;
+}
+
+std::vector<std::string> tokenizer_files_of(const Manifest& manifest) {
+  std::vector<std::string> result;
+  for (const StoredFile& file : companions_of(manifest)) {
+    if (file.name != model::generation_config_name) result.push_back(file.name);
   }
   return result;
 }

@@ -18,6 +18,8 @@ StoredFile copy_companion(const fs::path& from, const fs::path& to);
 
 /// Those that a checkpoint keeps.
 std::vector<StoredFile> companions_of(const Manifest& manifest);
+/// The names of those that the tokenizer consists of.
+std::vector<std::string> tokenizer_files_of(const Manifest& manifest);
 /// Copies them, synced, into a folder, and says how the manifest lists them. Errors: input, naming the file:
 /// one whose digest differs; environment.
 std::vector<StoredFile> copy_companions(const Reader& checkpoint, const fs::path& folder);

@@ -120,6 +120,10 @@ std::uint64_t TokenDataset::tokenizer_digest() const {
   return state_->file.tokenizer.digest;
 }
 
+std::optional<std::int64_t> TokenDataset::eos() const {
+  return state_->file.tokenizer.eos;
+}
+
 std::uint64_t TokenDataset::content_digest() const {
   return state_->file.content_digest();
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -37,6 +38,8 @@ class TokenDataset {
   std::int64_t vocabulary_size() const;
   const std::string& tokenizer_name() const;
   std::uint64_t tokenizer_digest() const;
+  /// The token that ends a document, where one does.
+  std::optional<std::int64_t> eos() const;
   /// Identifies the data: the same tokens in the same order have the same digest.
   std::uint64_t content_digest() const;
   SplitInfo split(Split split) const;

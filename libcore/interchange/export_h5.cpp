@@ -60,12 +60,13 @@ void check_replaceable(const fs::path& file, bool overwrite) {
               "choose another name, or remove it yourself");
 }
 
-void declare(Hdf5Writer& writer, const ExportSource& source, const std::vector<Item>& items) {
+void declare(Hdf5Writer& writer, const ExportSource& source, const ExportOptions& options,
+             const std::vector<Item>& items) {
   const checkpoint::Manifest& manifest = source.manifest();
   const DType dtype = items.front().dtype;
   writer.attribute("/", "format", std::string(format_name));
   writer.attribute("/", "version", format_version);
-  writer.attribute("/", "config", model::hf_config(manifest.model, dtype));
+  writer.attribute("/", "config", model::hf_config(exported_model(source, options), dtype));
   writer.attribute("/", "step", manifest.state.step);
   for (const Item& item : items) {
     const std::vector<std::int64_t>& dims = item.param->shape.dims();
@@ -83,8 +84,8 @@ ExportResult export_h5(const ExportSource& source, const fs::path& file, const E
   const std::vector<Item> items = items_of(source, table, options);
   AtomicFile target(file);
   Hdf5Writer writer(target.path(), items.size());
-  declare(writer, source, items);
-  TensorMover mover(source, done);
+  declare(writer, source, options, items);
+  TensorMover mover(source, options.clamp, done);
   for (const Item& item : items) {
     mover.move(item.kind, item.param->name, item.param->shape, item.dtype, 0,
                [&writer, &item](std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -95,7 +96,8 @@ ExportResult export_h5(const ExportSource& source, const fs::path& file, const E
   if (done) done(0);
   writer.close();
   target.commit(options.overwrite);
-  return {static_cast<std::int64_t>(items.size()), export_bytes(source, options), 1, items.front().dtype};
+  return {static_cast<std::int64_t>(items.size()), export_bytes(source, options), 1, items.front().dtype,
+          mover.clamped()};
 }
 
 std::uint64_t export_bytes(const ExportSource& source, const ExportOptions& options) {

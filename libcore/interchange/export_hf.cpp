@@ -61,7 +61,7 @@ class Exporter {
         source_(source),
         folder_(folder),
         options_(options),
-        mover_(source, done) {}
+        mover_(source, options.clamp, done) {}
 
   /// `stem`.safetensors, or its shards and their index; returns the number of files.
   std::int64_t write_set(const std::string& stem, std::vector<Item> items, const Metadata& metadata = {}) {
@@ -101,6 +101,7 @@ class Exporter {
   }
 
   ExportResult& result() { return result_; }
+  const ClampCount& clamped() const { return mover_.clamped(); }
 
  private:
   void write_file(const fs::path& path, const std::vector<Item>& items, const Metadata& metadata) {
@@ -162,7 +163,36 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
               "choose another name, or remove it yourself");
 }
 
+bool keeps(const ExportSource& source, const std::string& name) {
+  return std::ranges::any_of(checkpoint::companions_of(source.manifest()),
+                             [&](const checkpoint::StoredFile& file) { return file.name == name; });
+}
+
+/// generate() takes the ends of a text from there, and without the file from config.json.
+void write_generation_config(const model::SpecialTokens& special, const fs::path& folder) {
+  const fs::path file = folder / model::generation_config_name;
+  const bool is_there = fs::exists(file);
+  if (special.eos.empty()) return;
+  const std::string given = is_there ? read_file(file) : "";
+  if (is_there && model::parse_generation_ends(given, file.string()) == special.eos) return;
+  write_text(file, model::hf_generation_config(special, given, file.string()));
+}
+
 }  // namespace
+
+model::ModelSpec exported_model(const ExportSource& source, const ExportOptions& options) {
+  model::ModelSpec spec = source.manifest().model;
+  model::SpecialTokens& special = spec.special;
+  std::optional<std::int64_t> end = options.end_of_text;
+  if (!end && !special.eos.empty()) end = special.eos.front();
+  const fs::path given = source.newest().path() / model::generation_config_name;
+  if (keeps(source, model::generation_config_name)) {
+    std::vector<std::int64_t> ends = model::parse_generation_ends(read_file(given), given.string());
+    if (!ends.empty()) special.eos = std::move(ends);
+  }
+  if (end) special = model::with_end_of_text(std::move(special), *end);
+  return spec;
+}
 
 ExportResult export_hf(const ExportSource& source, const fs::path& folder, const ExportOptions& options,
                        const BytesDone& done) {
@@ -172,9 +202,10 @@ ExportResult export_hf(const ExportSource& source, const fs::path& folder, const
   std::vector<Item> weights;
   exporter.collect(checkpoint::kind_weights, "", options.dtype, weights);
   exporter.result().dtype = *weights.front().stored.dtype;
-  write_text(directory.path() / "config.json",
-             model::hf_config(source.manifest().model, exporter.result().dtype));
+  const model::ModelSpec spec = exported_model(source, options);
+  write_text(directory.path() / "config.json", model::hf_config(spec, exporter.result().dtype));
   checkpoint::copy_companions(source.newest(), directory.path());
+  write_generation_config(spec.special, directory.path());
   for (const fs::path& file : options.files) {
     write_text(directory.path() / file.filename(), read_file(file));
   }
@@ -186,6 +217,7 @@ ExportResult export_hf(const ExportSource& source, const fs::path& folder, const
     exporter.write_set("optimizer", std::move(moments),
                        {{"step", std::to_string(source.manifest().state.step)}});
   }
+  exporter.result().clamped = exporter.clamped();
   if (done) done(0);
   directory.commit(options.overwrite);
   return exporter.result();

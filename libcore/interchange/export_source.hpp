@@ -25,6 +25,10 @@ class ExportSource {
   const checkpoint::Manifest& manifest() const { return newest().manifest(); }
   /// The type in which the first checkpoint stores a tensor. Errors: input where it is missing.
   DType stored_dtype(const std::string& kind, const std::string& tensor) const;
+  /// Returns whether elements of a tensor read as `dtype` may be others than the stored ones.
+  bool changes_values(const std::string& kind, const std::string& tensor, DType dtype) const {
+    return checkpoints_.size() > 1 || dtype != stored_dtype(kind, tensor);
+  }
   /// The whole of a tensor as pieces of at most digest_block_bytes each, which are blocks of the first
   /// checkpoint, so that reading them all reads each of its blocks once. Errors: input where the stored
   /// pieces overlap or are not the whole tensor.

@@ -42,10 +42,40 @@ model::ModelSpec load_spec(const fs::path& folder) {
               "expected a Hugging Face model: a folder with config.json and safetensors");
 }
 
+/// Returns whether two tensors hold the same numbers, in whichever types. Reads them up to the first block
+/// that differs.
+bool holds_same(const SafetensorsFile& file_a, const SafeTensor& a, const SafetensorsFile& file_b,
+                const SafeTensor& b) {
+  if (a.shape != b.shape || !a.dtype || !b.dtype) return false;
+  constexpr std::int64_t block = std::int64_t{1} << 20;  // elements
+  std::vector<std::byte> stored;
+  std::vector<double> values_a, values_b;
+  const auto read = [&](const SafetensorsFile& file, const SafeTensor& tensor, std::int64_t begin,
+                        std::vector<double>& values) {
+    const std::size_t bytes = dtype_bytes(*tensor.dtype);
+    stored.resize(values.size() * bytes);
+    file.read(tensor, static_cast<std::uint64_t>(begin) * bytes, stored);
+    checkpoint::copy_elements(*tensor.dtype, stored.data(), DType::f64,
+                              reinterpret_cast<std::byte*>(values.data()),
+                              static_cast<std::int64_t>(values.size()));
+  };
+  for (std::int64_t begin = 0; begin < a.shape.numel(); begin += block) {
+    const auto count = static_cast<std::size_t>(std::min(block, a.shape.numel() - begin));
+    values_a.resize(count);
+    values_b.resize(count);
+    read(file_a, a, begin, values_a);
+    read(file_b, b, begin, values_b);
+    if (std::memcmp(values_a.data(), values_b.data(), count * sizeof(double)) != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 HfFolder::HfFolder(const fs::path& folder) : folder_(folder), spec_(load_spec(folder)) {
   open_files(folder);
+  read_ends();
+  if (spec_.tied) untie_where_heads_differ();
   for (const model::HfTensor& tensor : model::hf_tensors(spec_)) place(tensor);
 }
 
@@ -67,15 +97,47 @@ void HfFolder::open_files(const fs::path& folder) {
   }
 }
 
+/// generate() goes by that file where a folder has it.
+void HfFolder::read_ends() {
+  const fs::path file = folder_ / model::generation_config_name;
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return;
+  std::vector<std::int64_t> ends = model::parse_generation_ends(read_file(file), file.string());
+  if (!ends.empty()) spec_.special.eos = std::move(ends);
+}
+
+void HfFolder::untie_where_heads_differ() {
+  const auto head = tensors_.find(model::hf_head_name);
+  const std::vector<model::HfTensor> all = model::hf_tensors(spec_);
+  const auto table = std::find_if(all.begin(), all.end(), [](const model::HfTensor& t) {
+    return t.parts.front() == "embedding.token.weight";
+  });
+  const Found* embedding = find_named(*table);
+  if (head == tensors_.end() || !embedding || embedding->tensor == head->second.tensor) return;
+  if (holds_same(*embedding->file, *embedding->tensor, *head->second.file, *head->second.tensor)) return;
+  spec_.tied = false;
+  remark_ = fmt::format(
+      "{}: config.json ties the head to the embedding, but {} has other values than {}: the head is kept, as "
+      "transformers 5 does, and the model is untied",
+      folder_.string(), head->first, embedding->tensor->name);
+}
+
+const HfFolder::Found* HfFolder::find_named(const model::HfTensor& wanted) const {
+  if (const auto found = tensors_.find(wanted.name); found != tensors_.end()) return &found->second;
+  for (const std::string& alias : wanted.aliases) {
+    if (const auto found = tensors_.find(alias); found != tensors_.end()) return &found->second;
+  }
+  return nullptr;
+}
+
 HfFolder::Found HfFolder::find(const model::HfTensor& wanted) const {
-  auto found = tensors_.find(wanted.name);
-  if (found == tensors_.end() && !wanted.alias.empty()) found = tensors_.find(wanted.alias);
-  if (found == tensors_.end()) {
+  const Found* found = find_named(wanted);
+  if (!found) {
     throw Error(ErrorKind::input, fmt::format("{}: tensor '{}' is missing", folder_.string(), wanted.name),
                 "the weights do not fit the folder's config.json");
   }
-  const SafeTensor& tensor = *found->second.tensor;
-  const std::string name = fmt::format("{}: tensor '{}'", found->second.file->path().string(), tensor.name);
+  const SafeTensor& tensor = *found->tensor;
+  const std::string name = fmt::format("{}: tensor '{}'", found->file->path().string(), tensor.name);
   if (tensor.shape != wanted.shape) {
     throw Error(ErrorKind::input, fmt::format("{} has shape {}", name, tensor.shape.to_string()),
                 fmt::format("the folder's config.json makes it {}", wanted.shape.to_string()));
@@ -84,7 +146,7 @@ HfFolder::Found HfFolder::find(const model::HfTensor& wanted) const {
     throw Error(ErrorKind::input, fmt::format("{} has type {}", name, tensor.dtype_name),
                 "expected F32, F16, BF16 or F64");
   }
-  return found->second;
+  return *found;
 }
 
 void HfFolder::place(const model::HfTensor& wanted) {

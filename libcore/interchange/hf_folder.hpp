@@ -18,7 +18,11 @@ class HfFolder : public WeightSource {
   /// Errors: input, naming the file and what is missing, of another shape or of a type that is no float.
   explicit HfFolder(const fs::path& folder);
   const fs::path& path() const { return folder_; }
+  /// The model of config.json, with the ends of a text that generation_config.json names where there is one.
+  /// Untied where config.json ties the head to the embedding but the files hold a head of other values:
+  /// transformers 5 keeps such a head.
   const model::ModelSpec& spec() const override { return spec_; }
+  std::string remark() const override { return remark_; }
   /// The type in which a parameter is stored.
   DType dtype(const std::string& param) const { return *place_of(param).tensor->dtype; }
   /// Of a transposed parameter, the rows that `wanted` touches take memory for the time of the call.
@@ -38,6 +42,9 @@ class HfFolder : public WeightSource {
     const SafeTensor* tensor;
   };
   void open_files(const fs::path& folder);
+  void read_ends();
+  void untie_where_heads_differ();
+  const Found* find_named(const model::HfTensor& wanted) const;
   Found find(const model::HfTensor& wanted) const;
   void place(const model::HfTensor& wanted);
   const Place& place_of(const std::string& param) const;
@@ -46,6 +53,7 @@ class HfFolder : public WeightSource {
 
   fs::path folder_;
   model::ModelSpec spec_;
+  std::string remark_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::map<std::string, Found> tensors_;  // by the file's names
   std::map<std::string, Place> places_;   // by dt's names

@@ -1,7 +1,12 @@
 #include "interchange/tensor_mover.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+#include "checkpoint/elements.hpp"
 
 namespace dt::interchange {
 
@@ -38,13 +43,87 @@ void transpose(const std::byte* source, std::size_t rows, std::size_t columns, s
   }
 }
 
+/// A float type's bits, the sign aside.
+template <class Bits>
+struct FloatBits {
+  Bits magnitude;  // all but the sign
+  Bits infinity;
+  Bits largest() const { return infinity - 1; }
+};
+
+/// Calls use(values, bits) with the elements as unsigned integers.
+template <class Use>
+void with_bits(const Tensor& values, const Use& use) {
+  const auto run = [&]<class Bits>(FloatBits<Bits> bits) {
+    use(std::span(reinterpret_cast<Bits*>(values.raw()), static_cast<std::size_t>(values.shape().numel())),
+        bits);
+  };
+  switch (values.dtype()) {
+    case DType::f64:
+      return run(FloatBits<std::uint64_t>{~std::uint64_t{0} >> 1, std::uint64_t{0x7ff} << 52});
+    case DType::f32:
+      return run(FloatBits<std::uint32_t>{0x7fffffff, 0x7f800000});
+    case DType::bf16:
+      return run(FloatBits<std::uint16_t>{0x7fff, 0x7f80});
+    default:
+      return run(FloatBits<std::uint16_t>{0x7fff, 0x7c00});
+  }
+}
+
+/// The largest finite value of a type.
+double largest_of(DType dtype) {
+  std::uint64_t bits = 0;
+  const Tensor value(reinterpret_cast<std::byte*>(&bits), dtype, Shape{1}, Device::host());
+  with_bits(value, [](auto values, auto type) { values[0] = type.largest(); });
+  double wide = 0;
+  checkpoint::copy_elements(dtype, reinterpret_cast<const std::byte*>(&bits), DType::f64,
+                            reinterpret_cast<std::byte*>(&wide), 1);
+  return wide;
+}
+
 }  // namespace
+
+void TensorMover::find_overflow(const std::string& kind, const std::string& tensor, const Piece& piece,
+                                const Tensor& values) {
+  with_bits(values, [&](auto elements, auto type) {
+    const auto is_infinite = [&](auto bits) { return (bits & type.magnitude) == type.infinity; };
+    if (std::ranges::none_of(elements, is_infinite)) return;
+    std::vector<double> stored(elements.size());  // infinities may be stored ones
+    source_.read(kind, tensor, piece,
+                 Tensor(reinterpret_cast<std::byte*>(stored.data()), DType::f64, Shape{piece.numel()},
+                        Device::host()));
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      if (!is_infinite(elements[i]) || !std::isfinite(stored[i])) continue;
+      ++overflow_.count;
+      overflow_.largest = std::max(overflow_.largest, std::abs(stored[i]));
+      if (clamp_) --elements[i];  // from the infinity to the largest value of that sign
+    }
+  });
+}
+
+void TensorMover::settle_overflow(const std::string& tensor, const Shape& shape, DType dtype) {
+  const Overflow found = std::exchange(overflow_, {});
+  if (found.count == 0) return;
+  if (clamp_) {
+    clamped_.values += found.count;
+    ++clamped_.tensors;
+    return;
+  }
+  throw Error(
+      ErrorKind::input,
+      fmt::format("{}: {} of {} values of {} lie beyond {}'s largest, {:.5g}: up to {:.5g} in magnitude",
+                  source_.newest().path().string(), found.count, shape.numel(), tensor, dtype_name(dtype),
+                  largest_of(dtype), found.largest),
+      "choose a --dtype of a larger range (bf16, fp32), or --clamp such values to the largest");
+}
 
 void TensorMover::pass(const std::string& kind, const std::string& tensor, const Piece& piece, DType dtype,
                        WriteBehind::Write write) {
   const std::size_t bytes = static_cast<std::size_t>(piece.numel()) * dtype_bytes(dtype);
   WriteBehind::Buffer buffer = writes_.take(bytes);
-  source_.read(kind, tensor, piece, Tensor(buffer.bytes.data(), dtype, Shape{piece.numel()}, Device::host()));
+  const Tensor values(buffer.bytes.data(), dtype, Shape{piece.numel()}, Device::host());
+  source_.read(kind, tensor, piece, values);
+  if (source_.changes_values(kind, tensor, dtype)) find_overflow(kind, tensor, piece, values);
   writes_.give(std::move(buffer), std::move(write));
   if (done_) done_(bytes);
 }
@@ -62,6 +141,7 @@ void TensorMover::move(const std::string& kind, const std::string& tensor, const
       }
     });
   }
+  settle_overflow(tensor, shape, dtype);
 }
 
 void TensorMover::move_transposed(const std::string& kind, const std::string& tensor, const Shape& shape,
@@ -90,6 +170,7 @@ void TensorMover::move_transposed(const std::string& kind, const std::string& te
       }
     });
   }
+  settle_overflow(tensor, shape, dtype);
 }
 
 }  // namespace dt::interchange

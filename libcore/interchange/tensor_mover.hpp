@@ -18,25 +18,43 @@ class TensorMover {
   /// Writes bytes at an offset of the target tensor; called on the other thread until finish().
   using Put = std::function<void(std::uint64_t offset, std::span<const std::byte> bytes)>;
 
-  TensorMover(const ExportSource& source, const BytesDone& done) : source_(source), done_(done) {}
+  TensorMover(const ExportSource& source, bool clamp, const BytesDone& done)
+      : source_(source), clamp_(clamp), done_(done) {}
 
-  /// Puts a tensor in row-major order behind the first `first` elements of the target.
+  /// Puts a tensor in row-major order behind the first `first` elements of the target. Errors: input, naming
+  /// the tensor, where `dtype` holds finite values of it as infinities and the mover does not clamp.
   void move(const std::string& kind, const std::string& tensor, const Shape& shape, DType dtype,
             std::int64_t first, Put put);
   /// Puts a matrix [rows, columns] transposed: row i becomes column `first` + i of the target [columns,
   /// stacked].
   void move_transposed(const std::string& kind, const std::string& tensor, const Shape& shape, DType dtype,
                        std::int64_t first, std::int64_t stacked, Put put);
+  /// What clamping changed.
+  const ClampCount& clamped() const { return clamped_; }
   /// Waits until all is written. Errors: those of `put`.
   void finish() { writes_.finish(); }
 
  private:
+  /// Finite values of one tensor that its new type holds as infinities.
+  struct Overflow {
+    std::int64_t count = 0;
+    double largest = 0;  // by magnitude
+  };
+  /// Looks for them in `values`, which are read already, and with clamp_ puts the type's largest in their
+  /// places.
+  void find_overflow(const std::string& kind, const std::string& tensor, const Piece& piece,
+                     const Tensor& values);
+  /// Ends a tensor: counts what was clamped of it, or refuses it.
+  void settle_overflow(const std::string& tensor, const Shape& shape, DType dtype);
   /// Reads a piece and hands it to the other thread.
   void pass(const std::string& kind, const std::string& tensor, const Piece& piece, DType dtype,
             WriteBehind::Write write);
 
   const ExportSource& source_;
+  bool clamp_;
   const BytesDone& done_;
+  Overflow overflow_;  // of the tensor that is moved
+  ClampCount clamped_;
   std::vector<std::byte> strip_;  // of the other thread
   WriteBehind writes_;
 };

@@ -61,12 +61,18 @@ class Config {
     if (!json_[key].is_boolean()) refuse(key, "true, false");
     return json_[key].get<bool>();
   }
-  /// Llama 3 lists several ends of text; the first counts.
+  /// Ids of tokens: none, one, or a list of them, such as Llama 3's ends of a text.
+  std::vector<std::int64_t> tokens(const std::string& key) const {
+    if (!has(key)) return {};
+    const Json list = json_[key].is_array() ? json_[key] : Json::array({json_[key]});
+    const auto is_id = [](const Json& id) { return id.is_number_integer(); };
+    if (!std::all_of(list.begin(), list.end(), is_id)) refuse(key, "a token's number, a list of them, null");
+    return list.get<std::vector<std::int64_t>>();
+  }
+  /// The first of them.
   std::optional<std::int64_t> token(const std::string& key) const {
-    if (!has(key)) return std::nullopt;
-    const Json& id = json_[key].is_array() && !json_[key].empty() ? json_[key].front() : json_[key];
-    if (!id.is_number_integer()) refuse(key, "a token's number, a list of them, null");
-    return id.get<std::int64_t>();
+    const std::vector<std::int64_t> ids = tokens(key);
+    return ids.empty() ? std::nullopt : std::optional(ids.front());
   }
 
   /// For settings that dt computes in one way only: absent, or equal to one of the values.
@@ -79,12 +85,20 @@ class Config {
     }
     refuse(key, allowed);
   }
-  /// For lists of one setting a layer: absent, or the same value for each.
-  void require_each(const std::string& key, const char* value) const {
-    if (!has(key)) return;
+  /// Returns whether a list of one setting a layer has the same value for each.
+  bool has_each(const std::string& key, const char* value) const {
     const auto same = [value](const Json& v) { return v == value; };
-    if (!json_[key].is_array() || !std::all_of(json_[key].begin(), json_[key].end(), same))
-      refuse(key, fmt::format("\"{}\" for every layer", value));
+    return json_[key].is_array() && std::all_of(json_[key].begin(), json_[key].end(), same);
+  }
+  /// For such lists: absent, or one of the values for every layer.
+  void require_each(const std::string& key, std::initializer_list<const char*> values) const {
+    if (!has(key)) return;
+    std::string allowed;
+    for (const char* value : values) {
+      if (has_each(key, value)) return;
+      allowed += fmt::format("{}\"{}\"", allowed.empty() ? "" : " or ", value);
+    }
+    refuse(key, allowed + " for every layer");
   }
   void require_absent(const std::string& key) const {
     if (has(key)) refuse(key, "null");
@@ -121,6 +135,10 @@ class Config {
 void refuse_unsupported(const Config& config) {
   config.require("add_cross_attention", {false});
   config.require_absent("quantization_config");
+}
+
+SpecialTokens read_special(const Config& config) {
+  return {config.token("bos_token_id"), config.tokens("eos_token_id"), config.token("pad_token_id")};
 }
 
 /// A model beyond this is a typing error, and sums of its sizes would leave int64.
@@ -160,8 +178,7 @@ ModelSpec read_gpt2(const Config& config) {
   s.norm_eps = config.positive_or("layer_norm_epsilon", 1e-5);
   s.tied = config.flag_or("tie_word_embeddings", true);
   s.init_std = config.positive_or("initializer_range", 0.02);
-  s.bos_token = config.token("bos_token_id");
-  s.eos_token = config.token("eos_token_id");
+  s.special = read_special(config);
   return s;
 }
 
@@ -215,7 +232,7 @@ void read_rotary(const Config& config, ModelSpec& s) {
 /// What Llama and the families made after it share; biases and windows are each family's own.
 ModelSpec read_llama_like(const Config& config, const std::string& family) {
   refuse_unsupported(config);
-  config.require("hidden_act", {"silu"});
+  config.require("hidden_act", {"silu", "swish"});  // two names of one function
 
   ModelSpec s;
   s.family = family;
@@ -242,8 +259,7 @@ ModelSpec read_llama_like(const Config& config, const std::string& family) {
   s.tied = config.flag_or("tie_word_embeddings", false);
   s.init_std = config.positive_or("initializer_range", 0.02);
   s.scaled_residual_init = false;
-  s.bos_token = config.token("bos_token_id");
-  s.eos_token = config.token("eos_token_id");
+  s.special = read_special(config);
   return s;
 }
 
@@ -265,23 +281,28 @@ ModelSpec read_mistral(const Config& config) {
   config.require("attention_bias", {false});
   config.require("mlp_bias", {false});
   s.sliding_window = read_window_size(config);
-  config.require_each("layer_types", s.sliding_window ? "sliding_attention" : "full_attention");
+  config.require_each("layer_types", {s.sliding_window ? "sliding_attention" : "full_attention"});
   return s;
 }
 
-/// Qwen2 may give windows to the layers from max_window_layers on, or to those that layer_types names; dt
-/// has one for all layers or none.
+/// Qwen2 may give windows to the layers that layer_types names, which transformers 5 writes beside
+/// use_sliding_window, or else to those from max_window_layers on; dt has one for all layers or none.
 std::optional<std::int64_t> read_qwen2_window(const Config& config, std::int64_t layers) {
   std::optional<std::int64_t> window;
   if (config.flag_or("use_sliding_window", false)) window = read_window_size(config);
-  if (window && !config.has("layer_types")) {
+  if (window && config.has("layer_types")) {
+    if (config.has_each("layer_types", "full_attention")) return std::nullopt;
+    config.require_each("layer_types", {"sliding_attention", "full_attention"});
+    return window;
+  }
+  if (window) {
     const std::int64_t without = config.count_or("max_window_layers", 28);
     if (without >= layers) return std::nullopt;
     if (without > 0)
       config.refuse("max_window_layers",
                     fmt::format("0 (windows in all layers), {} and more (in none)", layers));
   }
-  config.require_each("layer_types", window ? "sliding_attention" : "full_attention");
+  config.require_each("layer_types", {window ? "sliding_attention" : "full_attention"});
   return window;
 }
 
@@ -306,7 +327,7 @@ Json parse_json(std::string_view text, const std::string& origin) {
     throw input_error("{} nests more than {} levels deep", origin, max_json_depth);
   try {
     Json json = Json::parse(text);
-    if (!json.is_object()) throw input_error("{}: the top of a config.json is an object", origin);
+    if (!json.is_object()) throw input_error("{}: the top of a configuration is an object", origin);
     return json;
   } catch (const Json::parse_error& error) {
     throw Error(ErrorKind::input, fmt::format("{}:{}: not valid JSON", origin, line_at(text, error.byte)),
@@ -315,6 +336,14 @@ Json parse_json(std::string_view text, const std::string& origin) {
 }
 
 }  // namespace
+
+void require_json_object(std::string_view text, const std::string& origin) {
+  parse_json(text, origin);
+}
+
+std::vector<std::int64_t> parse_generation_ends(std::string_view json, const std::string& origin) {
+  return Config(parse_json(json, origin), origin).tokens("eos_token_id");
+}
 
 ModelSpec parse_hf_config(std::string_view json, const std::string& origin) {
   const Config config(parse_json(json, origin), origin);

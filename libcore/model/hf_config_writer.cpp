@@ -93,6 +93,18 @@ Json write_qwen2(const ModelSpec& s) {
   return json;
 }
 
+/// One id stands alone, as most files have it.
+Json ends_json(const std::vector<std::int64_t>& ends) {
+  if (ends.empty()) return nullptr;
+  return ends.size() == 1 ? Json(ends.front()) : Json(ends);
+}
+
+void write_special(const SpecialTokens& special, Json& json) {
+  json["bos_token_id"] = number_or_null(special.bos);
+  json["eos_token_id"] = ends_json(special.eos);
+  if (special.pad) json["pad_token_id"] = *special.pad;
+}
+
 const char* torch_dtype(DType dtype) {
   switch (dtype) {
     case DType::f64:
@@ -119,8 +131,7 @@ std::string hf_config(const ModelSpec& spec, DType weights) {
   for (const Family& family : families) {
     if (spec.family != family.name) continue;
     Json json = family.write(spec);
-    json["bos_token_id"] = number_or_null(spec.bos_token);
-    json["eos_token_id"] = number_or_null(spec.eos_token);
+    write_special(spec.special, json);
     json["tie_word_embeddings"] = spec.tied;
     json["torch_dtype"] = torch_dtype(weights);
     json["use_cache"] = true;
@@ -130,6 +141,19 @@ std::string hf_config(const ModelSpec& spec, DType weights) {
     return text;
   }
   throw Error(ErrorKind::internal, fmt::format("no config.json for the family '{}'", spec.family));
+}
+
+std::string hf_generation_config(const SpecialTokens& special, std::string_view given,
+                                 const std::string& origin) {
+  Json json;
+  if (given.empty()) {
+    write_special(special, json);
+  } else {
+    require_json_object(given, origin);
+    json = Json::parse(given);
+    json["eos_token_id"] = ends_json(special.eos);
+  }
+  return json.dump(2) + "\n";
 }
 
 }  // namespace dt::model

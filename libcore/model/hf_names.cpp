@@ -75,8 +75,9 @@ HfTensor hf_tensor(const Family& family, const ParamSpec& param) {
   const std::size_t dot = rest.rfind('.');
   const Rule& rule = rule_for(family, rest.substr(0, dot));
   const std::string name = layer + rule.theirs + rest.substr(dot);
-  if (rest.starts_with("head.")) return {name, "", param.shape, {param.name}, false};
-  return {family.base + name, name, param.shape, {param.name}, rule.transposed && param.shape.rank() == 2};
+  if (rest.starts_with("head.")) return {name, {}, param.shape, {param.name}, false};
+  const bool is_transposed = rule.transposed && param.shape.rank() == 2;
+  return {family.base + name, {name}, param.shape, {param.name}, is_transposed};
 }
 
 /// Stacks `more` below the parts that are there already.
@@ -95,6 +96,8 @@ std::vector<HfTensor> hf_tensors(const ModelSpec& spec) {
   std::vector<HfTensor> tensors;
   for (const ParamSpec& param : table.params()) {
     HfTensor tensor = hf_tensor(family, param);
+    // A tied table is one tensor of two names, and some programs keep the head's.
+    if (spec.tied && param.name == "embedding.token.weight") tensor.aliases.push_back(hf_head_name);
     if (!tensors.empty() && tensors.back().name == tensor.name)
       append(tensors.back(), tensor);
     else

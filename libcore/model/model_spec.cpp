@@ -1,7 +1,9 @@
 #include "model/model_spec.hpp"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/files.hpp"
@@ -27,7 +29,7 @@ ModelSpec gpt2(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
   s.head_dim = hidden / heads;
   s.mlp_hidden = 4 * hidden;
   s.max_positions = 1024;
-  s.bos_token = s.eos_token = 50256;
+  s.special = {50256, {50256}, {}};
   return s;
 }
 
@@ -57,16 +59,14 @@ ModelSpec llama(const LlamaSizes& sizes) {
 ModelSpec llama_8b() {
   ModelSpec s = llama({4096, 32, 32, 8, 14336, 128256, 8192});
   s.rotary_theta = 500000;
-  s.bos_token = 128000;
-  s.eos_token = 128001;
+  s.special = {128000, {128001}, {}};
   return s;
 }
 
 /// Source: Zhang et al. 2024 (TinyLlama), table 1.
 ModelSpec llama_1b() {
   ModelSpec s = llama({2048, 22, 32, 4, 5632, 32000, 2048});
-  s.bos_token = 1;
-  s.eos_token = 2;
+  s.special = {1, {2}, {}};
   return s;
 }
 
@@ -76,8 +76,7 @@ ModelSpec llama_3_2_1b() {
   s.rotary_theta = 500000;
   s.rotary_scaling = {kernels::RotaryScaling::Type::llama3, 32, 1, 4, 8192};
   s.tied = true;
-  s.bos_token = 128000;
-  s.eos_token = 128001;
+  s.special = {128000, {128001}, {}};
   return s;
 }
 
@@ -86,8 +85,7 @@ ModelSpec mistral_7b() {
   ModelSpec s = llama({4096, 32, 32, 8, 14336, 32000, 32768});
   s.family = "mistral";
   s.sliding_window = 4096;
-  s.bos_token = 1;
-  s.eos_token = 2;
+  s.special = {1, {2}, {}};
   return s;
 }
 
@@ -98,7 +96,7 @@ ModelSpec qwen2_0_5b() {
   s.norm_eps = 1e-6;
   s.rotary_theta = 1000000;
   s.qkv_bias = s.tied = true;
-  s.bos_token = s.eos_token = 151643;
+  s.special = {151643, {151643}, {}};
   return s;
 }
 
@@ -124,6 +122,27 @@ std::string listed(const std::vector<std::string>& names) {
 
 }  // namespace
 
+bool computes_alike(const ModelSpec& a, const ModelSpec& b) {
+  ModelSpec other = b;
+  other.special = a.special;
+  return a == other;
+}
+
+SpecialTokens with_end_of_text(SpecialTokens special, std::int64_t eos, bool replaces_one) {
+  std::vector<std::int64_t>& ends = special.eos;
+  if (std::find(ends.begin(), ends.end(), eos) != ends.end()) return special;
+  if (replaces_one && ends.size() == 1) {
+    if (special.bos == ends.front()) special.bos = eos;
+    ends.clear();
+  }
+  ends.insert(ends.begin(), eos);
+  return special;
+}
+
+std::string ends_text(const SpecialTokens& special) {
+  return special.eos.empty() ? "none" : fmt::format("{}", fmt::join(special.eos, ", "));
+}
+
 const std::vector<std::string>& preset_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
@@ -131,6 +150,10 @@ const std::vector<std::string>& preset_names() {
     return all;
   }();
   return names;
+}
+
+bool is_preset(const std::string& name) {
+  return std::find(preset_names().begin(), preset_names().end(), name) != preset_names().end();
 }
 
 ModelSpec load_model_spec(const std::string& preset_or_path) {

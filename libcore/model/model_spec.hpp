@@ -16,6 +16,16 @@ enum class Norm { layer_norm, rms_norm };
 enum class Position { learned, rotary };
 enum class Mlp { gelu, swiglu };
 
+/// Ids that tell programs which run the model where a text begins and ends. What it computes does not depend
+/// on them.
+struct SpecialTokens {
+  std::optional<std::int64_t> bos;
+  std::vector<std::int64_t> eos;  // each of them ends a text
+  std::optional<std::int64_t> pad;
+
+  bool operator==(const SpecialTokens&) const = default;
+};
+
 struct ModelSpec {
   std::string family;  // "gpt2", "llama", ...: how Hugging Face names it (model_type)
   std::int64_t vocabulary = 0;
@@ -41,20 +51,40 @@ struct ModelSpec {
   double init_std = 0.02;
   bool scaled_residual_init =
       true;  // output projections start with init_std / √(2·layers) (Radford et al. 2019, 2.3)
-  std::optional<std::int64_t> bos_token;
-  std::optional<std::int64_t> eos_token;
+  SpecialTokens special;
 
   bool operator==(const ModelSpec&) const = default;
 };
+
+/// Returns whether both compute the same: they differ in their special tokens at most.
+bool computes_alike(const ModelSpec& a, const ModelSpec& b);
+
+/// Returns `special` for a model that learns from texts which end with `eos`. Where `eos` is among the ends
+/// of a text already, nothing changes. A single other one is replaced where `replaces_one`, and so is a `bos`
+/// of the same id; otherwise `eos` joins the ends that are there, as the first.
+SpecialTokens with_end_of_text(SpecialTokens special, std::int64_t eos, bool replaces_one = true);
+/// "2", "2, 7", "none": the ends of a text.
+std::string ends_text(const SpecialTokens& special);
 
 /// A preset's name (see preset_names) or the path of a Hugging Face config.json.
 /// Errors: input, naming file and key, for an unknown family, a missing key, heads that do not divide, and
 /// any setting of the file that dt does not compute (another activation, windows in some layers only, ...).
 ModelSpec load_model_spec(const std::string& preset_or_path);
 ModelSpec parse_hf_config(std::string_view json, const std::string& origin);
+/// Errors: input, naming `origin` and the line: text that is no JSON object or nests too deep.
+void require_json_object(std::string_view text, const std::string& origin);
+inline constexpr const char* generation_config_name = "generation_config.json";
+/// Returns the ends of a text that a Hugging Face generation_config.json names; none where it names none.
+std::vector<std::int64_t> parse_generation_ends(std::string_view json, const std::string& origin);
 /// The config.json with which Hugging Face transformers loads the model, its `torch_dtype` that of `weights`;
 /// parse_hf_config reads it back as an equal spec.
 std::string hf_config(const ModelSpec& spec, DType weights = DType::f32);
+/// Returns the generation_config.json that goes with the model: `given`, another one's text, with the model's
+/// own ends of a text, or one of the special tokens alone where `given` is empty. Errors: input, naming
+/// `origin`, where `given` is no JSON object.
+std::string hf_generation_config(const SpecialTokens& special, std::string_view given,
+                                 const std::string& origin);
 const std::vector<std::string>& preset_names();
+bool is_preset(const std::string& name);
 
 }  // namespace dt::model

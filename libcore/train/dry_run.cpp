@@ -239,7 +239,7 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   std::string origin = "initial weights";
   if (settings.init_from) {
     origin = *settings.init_from;
-    check_same_spec(spec, interchange::open_weights(*settings.init_from)->spec(), *settings.init_from);
+    check_same_spec(spec, *interchange::open_weights(*settings.init_from), *settings.init_from);
   }
   const auto manifest = newest_readable(candidates, origin, console);
   if (!candidates.empty() && !manifest) {

@@ -66,7 +66,7 @@ int evaluate_together(plan::Settings settings, const fs::path& path, const data:
     if (!settings.sequence_length && state.sequence_length > 0)
       settings.sequence_length = state.sequence_length;
     source = interchange::open_weights(path);
-    if (settings.model) check_same_spec(model::load_model_spec(*settings.model), source->spec(), path);
+    if (settings.model) check_same_spec(model::load_model_spec(*settings.model), *source, path);
     const plan::Replan replan = [&](const plan::Settings& s) {
       return plan::make_evaluation_plan(s, source->spec(), dataset, launch);
     };
@@ -85,6 +85,7 @@ int evaluate_together(plan::Settings settings, const fs::path& path, const data:
     runtime->load_weights(*source);
   });
   check_same_state(ranks, runtime->spec(), runtime->context(), runtime->storage());
+  if (const std::string remark = source->remark(); !remark.empty()) ranks.console.warn("{}", remark);
 
   if (settings.logits_out)
     write_logits(*runtime, dataset, request, settings.logits_sequences, *settings.logits_out, ranks);

@@ -424,7 +424,7 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
   OwnedRun owned;
   comm::at_first(ranks, [&] {
     take_over(owned, run, start, newest_seen, ranks.console);
-    keep_tokenizer(run, dataset.source_name(0), weights);
+    keep_tokenizer(run, dataset.source_name(0), weights, start.plan.spec.special.eos, ranks.console);
     record_options(run, asked, settings.resume != "never", start, owned.generation, ranks.console);
   });
   share(owned.generation, run, ranks);

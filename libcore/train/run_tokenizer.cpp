@@ -1,18 +1,23 @@
 #include "train/run_tokenizer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "checkpoint/companions.hpp"
 #include "data/dataset_file.hpp"
 #include "data/same_tokens.hpp"
+#include "model/model_spec.hpp"
 
 namespace dt::train {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 /// Of a model's folder, the file that says its tokens; "" where there is none.
 fs::path tokenizer_of(const fs::path& model) {
@@ -40,15 +45,80 @@ void copy_what_lies_beside(const fs::path& model, const fs::path& folder) {
   }
 }
 
-/// What AutoTokenizer needs to know beside tokenizer.json.
-void write_config(const fs::path& file, const std::optional<std::string>& end_of_document) {
-  nlohmann::ordered_json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                                   {"clean_up_tokenization_spaces", false}};
-  if (end_of_document) config["eos_token"] = *end_of_document;
+Json read_json(const fs::path& file) {
+  const std::string text = read_file(file);
+  model::require_json_object(text, file.string());
+  return Json::parse(text);
+}
+
+void write_json(const fs::path& file, const Json& json) {
   File target = File::create(file);
-  target.write(config.dump(2) + "\n");
+  target.write(json.dump(2) + "\n");
   target.sync();
   target.close();
+}
+
+/// What AutoTokenizer needs to know beside tokenizer.json.
+void write_config(const fs::path& file, const std::optional<std::string>& end_of_document) {
+  Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
+  if (end_of_document) config["eos_token"] = *end_of_document;
+  write_json(file, config);
+}
+
+/// The texts of a model's ends of a text.
+struct Ends {
+  std::optional<std::string> of_data;  // of the token that ends the data's documents, where one does
+  std::set<std::string> all;           // of those that the tokenizer has
+};
+
+Ends read_ends(const fs::path& dataset, const data::TokenizerInfo& info,
+               const std::vector<std::int64_t>& ends) {
+  const auto tokenizer = data::open_tokenizer(dataset, info);
+  const auto text_of = [&](std::uint32_t id) { return tokenizer->decode(std::array{id}); };
+  Ends result;
+  if (info.eos) result.all.insert(result.of_data.emplace(text_of(*info.eos)));
+  for (const std::int64_t id : ends) {
+    if (id >= 0 && id < info.vocabulary_size) result.all.insert(text_of(static_cast<std::uint32_t>(id)));
+  }
+  return result;
+}
+
+/// The eos_token of a file as transformers writes it, a text or an object with one; none where it has none.
+std::optional<std::string> eos_text(const Json& json) {
+  const auto found = json.find("eos_token");
+  if (found == json.end()) return std::nullopt;
+  const Json& text = found->is_object() && found->contains("content") ? found->at("content") : *found;
+  return text.is_string() ? std::optional(text.get<std::string>()) : std::nullopt;
+}
+
+/// The files of a tokenizer's folder that name its eos_token.
+constexpr std::array naming_files = {"tokenizer_config.json", "special_tokens_map.json"};
+
+bool names_ends(const fs::path& folder, const Ends& ends) {
+  if (!ends.of_data) return true;
+  return std::ranges::all_of(naming_files, [&](const char* name) {
+    const fs::path file = folder / name;
+    if (!path_exists(file)) return true;
+    const auto text = eos_text(read_json(file));
+    return text && ends.all.contains(*text);
+  });
+}
+
+/// Has the files that came with a model name an end that the model stops at.
+void make_ends_agree(const fs::path& folder, const Ends& ends, Console& console) {
+  if (!ends.of_data) return;
+  for (const char* name : naming_files) {
+    const fs::path file = folder / name;
+    if (!path_exists(file)) continue;
+    Json json = read_json(file);
+    const auto text = eos_text(json);
+    if (text && ends.all.contains(*text)) continue;
+    if (text)
+      console.warn("the model's {} had the eos_token {} and now has {}, which ends the data's documents",
+                   name, *text, *ends.of_data);
+    json["eos_token"] = *ends.of_data;
+    write_json(file, json);
+  }
 }
 
 }  // namespace
@@ -68,19 +138,19 @@ void check_same_tokens(const fs::path& model, const fs::path& dataset, Console& 
               fmt::format("make them with the model's: dt-shard-data --tokenizer {}", file.string()));
 }
 
-void keep_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const fs::path& model) {
+void keep_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const fs::path& model,
+                    const std::vector<std::int64_t>& model_ends, Console& console) {
   const data::TokenizerInfo info = data::read_dataset_file(dataset).tokenizer;
-  if (info.name != data::file_tokenizer_name || has_tokenizer(run.tokenizer_path(), info)) return;
+  if (info.name != data::file_tokenizer_name) return;
+  const Ends ends = read_ends(dataset, info, model_ends);
+  if (has_tokenizer(run.tokenizer_path(), info) && names_ends(run.tokenizer_path(), ends)) return;
   AtomicDirectory made(run.tokenizer_path());
   copy_what_lies_beside(model, made.path());
   const fs::path file = made.path() / data::tokenizer_file_name;
   checkpoint::copy_companion(dataset / data::tokenizer_file_name, file);
+  make_ends_agree(made.path(), ends, console);
   const fs::path config = made.path() / "tokenizer_config.json";
-  if (!path_exists(config)) {
-    std::optional<std::string> end_of_document;
-    if (info.eos) end_of_document = data::open_tokenizer(dataset, info)->decode(std::array{*info.eos});
-    write_config(config, end_of_document);
-  }
+  if (!path_exists(config)) write_config(config, ends.of_data);
   made.commit(/*overwrite=*/true);
 }
 

@@ -144,6 +144,8 @@ std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
 void Search::plan(Start& start, const checkpoint::Manifest& manifest) const {
   comm::together(ranks_.world, [&] {
     start.plan = origin_.make_plan(&manifest.state);
+    if (!manifest.model.special.eos.empty())
+      start.plan.spec.special = trained_special(manifest.model.special, origin_.dataset);
     plan::check_resumable(start.plan, manifest, origin_.dataset.content_digest());
   });
   start.plan.arithmetic = origin_.choose_arithmetic(start.plan, &manifest.state);
@@ -178,6 +180,7 @@ std::optional<Start> Search::start_from(const Candidate& candidate) {
       ranks_.console.warn("it loads, but is still set aside: {}", failure.message());
     }
   }
+  tell_changed_ends(reader->manifest().model.special, start.plan.spec.special, ranks_.console);
   start.state = reader->manifest().state;
   start.checkpoint = candidate.path;
   start.passed_over = passed_over_;

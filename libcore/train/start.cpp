@@ -19,10 +19,12 @@ Start start_anew(const Origin& origin) {
   comm::together(origin.ranks.world, [&] { start.plan = origin.make_plan(nullptr); });
   start.plan.arithmetic = origin.choose_arithmetic(start.plan, nullptr);
   origin.make_runtime(start);
+  std::string remark;
   comm::together(origin.ranks.world, [&] {
-    fill_weights(*start.runtime, origin.settings, start.plan);
+    remark = fill_weights(*start.runtime, origin.settings, start.plan);
     start.state = initial_state(start.plan, origin.dataset);
   });
+  if (!remark.empty()) origin.ranks.console.warn("{}", remark);
   return start;
 }
 
@@ -100,7 +102,14 @@ std::vector<Candidate> resume_candidates(const plan::Settings& settings, const r
 }
 
 model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<Candidate>& candidates) {
-  if (settings.model) return model::load_model_spec(*settings.model);
+  if (settings.model) {
+    model::ModelSpec spec = model::load_model_spec(*settings.model);
+    if (settings.init_from && candidates.empty()) {
+      const model::SpecialTokens special = interchange::open_weights(*settings.init_from)->spec().special;
+      if (!special.eos.empty()) spec.special = special;
+    }
+    return spec;
+  }
   for (const Candidate& candidate : candidates) {
     try {
       if (!candidate.local.empty()) {
@@ -117,10 +126,33 @@ model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<C
               fmt::format("give a config.json or one of: {}", fmt::join(model::preset_names(), ", ")));
 }
 
-void check_same_spec(const model::ModelSpec& asked, const model::ModelSpec& found, const fs::path& weights) {
-  if (asked == found) return;
-  throw Error(ErrorKind::input, fmt::format("--model is not the model in {}", weights.string()),
+void check_same_spec(const model::ModelSpec& asked, const interchange::WeightSource& found,
+                     const fs::path& weights) {
+  if (model::computes_alike(asked, found.spec())) return;
+  const std::string remark = found.remark();
+  throw Error(ErrorKind::input,
+              fmt::format("--model is not the model in {}{}", weights.string(),
+                          remark.empty() ? "" : fmt::format(" ({})", remark)),
               "leave --model out to take it from there");
+}
+
+model::SpecialTokens trained_special(const model::SpecialTokens& before, const data::Mixture& dataset) {
+  model::SpecialTokens special = before;
+  bool is_first = true;
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    const std::optional<std::int64_t> eos = dataset.source(i).eos();
+    if (!eos) continue;
+    special = model::with_end_of_text(std::move(special), *eos, is_first);
+    is_first = false;
+  }
+  return special;
+}
+
+void tell_changed_ends(const model::SpecialTokens& before, const model::SpecialTokens& after,
+                       Console& console) {
+  if (before.eos.empty() || before.eos == after.eos) return;
+  console.warn("the model's eos_token_id was {} and is now {}, the token that ends the data's documents{}",
+               model::ends_text(before), model::ends_text(after), after.eos.size() > 1 ? " among them" : "");
 }
 
 Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset,
@@ -128,20 +160,30 @@ Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset
                     const plan::Launch& launch, const comm::Ranks& ranks) {
   std::optional<model::ModelSpec> spec;
   comm::together(ranks.world, [&] { spec = choose_spec(settings, candidates); });
+  const model::SpecialTokens given = spec->special;
+  spec->special = trained_special(given, dataset);
   const Origin origin{settings, *spec, dataset, promotion, launch, ranks};
   Search search(origin);
   for (const Candidate& candidate : candidates) {
     if (auto start = search.start_from(candidate)) return std::move(*start);
   }
   if (!candidates.empty()) search.give_up();
-  return start_anew(origin);
+  Start start = start_anew(origin);
+  // A preset's ids are those of another tokenizer: nobody chose them.
+  if (!model::is_preset(settings.model.value_or("")) || settings.init_from)
+    tell_changed_ends(given, spec->special, ranks.console);
+  return start;
 }
 
-void fill_weights(ModelRuntime& runtime, const plan::Settings& settings, const plan::Plan& plan) {
-  if (!settings.init_from) return runtime.initialise_weights(plan.seed);
+std::string fill_weights(ModelRuntime& runtime, const plan::Settings& settings, const plan::Plan& plan) {
+  if (!settings.init_from) {
+    runtime.initialise_weights(plan.seed);
+    return {};
+  }
   const auto source = interchange::open_weights(*settings.init_from);
-  check_same_spec(plan.spec, source->spec(), *settings.init_from);
+  check_same_spec(plan.spec, *source, *settings.init_from);
   runtime.load_weights(*source);
+  return source->remark();
 }
 
 checkpoint::TrainingState initial_state(const plan::Plan& plan, const data::Mixture& dataset) {

@@ -9,6 +9,7 @@
 
 #include "comm/ranks.hpp"
 #include "data/mixture.hpp"
+#include "interchange/weight_source.hpp"
 #include "parallel/groups.hpp"
 #include "plan/plan.hpp"
 #include "plan/settings.hpp"
@@ -36,11 +37,20 @@ std::string outside_origin(const run::RunDirectory& run);
 std::vector<Candidate> resume_candidates(const plan::Settings& settings, const run::RunDirectory* run,
                                          std::span<const run::LocalCheckpoint> local = {});
 
-/// --model, else what the checkpoint or --init-from says. Error{usage}: none of them.
+/// --model, else what the checkpoint or --init-from says. Special tokens belong to the weights: those of
+/// --init-from stand for those of --model. Error{usage}: none of them.
 model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<Candidate>& candidates);
 
-/// Error{input}: weights of another model than --model asks for.
-void check_same_spec(const model::ModelSpec& asked, const model::ModelSpec& found, const fs::path& weights);
+/// Error{input}: weights of another model than --model asks for. Special tokens may differ.
+void check_same_spec(const model::ModelSpec& asked, const interchange::WeightSource& found,
+                     const fs::path& weights);
+
+/// Returns the special tokens of a model that `before` were those of its weights, or of --model where the
+/// weights have none, and that learns from `dataset`: the token that ends its documents ends a text.
+model::SpecialTokens trained_special(const model::SpecialTokens& before, const data::Mixture& dataset);
+/// Warns where `after` ends texts otherwise than `before` did.
+void tell_changed_ends(const model::SpecialTokens& before, const model::SpecialTokens& after,
+                       Console& console);
 
 struct Start {
   plan::Plan plan;
@@ -61,8 +71,8 @@ Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset
                     const plan::Launch& launch, const comm::Ranks& ranks);
 
 /// Gives a model that begins anew its weights: those of --init-from, else initial ones. Errors: input, where
-/// --init-from is another model or cannot be read.
-void fill_weights(ModelRuntime& runtime, const plan::Settings& settings, const plan::Plan& plan);
+/// --init-from is another model or cannot be read. Returns what a user should know of how they were read.
+std::string fill_weights(ModelRuntime& runtime, const plan::Settings& settings, const plan::Plan& plan);
 
 /// The state of a run that has not made a step.
 checkpoint::TrainingState initial_state(const plan::Plan& plan, const data::Mixture& dataset);

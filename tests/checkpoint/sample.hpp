@@ -49,7 +49,7 @@ inline model::ModelSpec tiny_gpt2() {
   s.head_dim = 2;
   s.mlp_hidden = 6;
   s.max_positions = 3;
-  s.bos_token = s.eos_token = 6;
+  s.special = {6, {6}, {}};
   return s;
 }
 

@@ -31,7 +31,7 @@ model::ModelSpec small_model() {
   s.head_dim = 16;
   s.mlp_hidden = 48;
   s.vocabulary = 97;
-  s.bos_token = s.eos_token = 96;
+  s.special = {96, {96}, {}};
   return s;
 }
 

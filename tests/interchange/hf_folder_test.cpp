@@ -106,6 +106,50 @@ TEST_CASE("older names and tensors that dt does not use are fine") {
   check_spots(*open_weights(folder.path()));
 }
 
+TEST_CASE("a head of its own unties a model whose config ties it, and is named") {
+  const model::ModelSpec spec = checkpoint::test::tiny_gpt2();
+  const auto folder_with = [&](const TempFolder& folder, std::string head, DType dtype) {
+    std::vector<FileTensor> tensors = model_tensors(spec, DType::f32);
+    tensors.push_back({{"lm_head.weight", dtype, "", {7, 4}}, std::move(head)});
+    write_folder(folder.path(), spec, tensors);
+    return open_weights(folder.path());
+  };
+  const TempFolder same, of_16_bits, other;
+  CHECK(folder_with(same, elements(DType::f32, 28), DType::f32)->spec().tied);
+  CHECK(folder_with(of_16_bits, elements(DType::bf16, 28), DType::bf16)->remark().empty());
+  std::string head = elements(DType::f32, 28);
+  head.replace(27 * 4, 4, elements(DType::f32, 2).substr(4));
+  const auto source = folder_with(other, head, DType::f32);
+  CHECK_FALSE(source->spec().tied);
+  CHECK(contains(source->remark(), "lm_head.weight has other values than transformer.wte.weight"));
+  CHECK(element(*source, "embedding.token.weight", 27) == 27);
+  CHECK(element(*source, "head.weight", 27) == 1);
+}
+
+TEST_CASE("a tied model may hold its table under the head's name alone") {
+  const TempFolder folder;
+  std::vector<FileTensor> tensors = model_tensors(checkpoint::test::tiny_gpt2(), DType::f32);
+  for (FileTensor& t : tensors) {
+    if (t.head.name == "transformer.wte.weight") t.head.name = "lm_head.weight";
+  }
+  write_folder(folder.path(), checkpoint::test::tiny_gpt2(), tensors);
+  const auto source = open_weights(folder.path());
+  CHECK(source->spec().tied);
+  check_spots(*source);
+}
+
+TEST_CASE("generation_config.json says where a text ends") {
+  const TempFolder folder;
+  write_folder(folder.path(), checkpoint::test::tiny_gpt2(),
+               model_tensors(checkpoint::test::tiny_gpt2(), DType::f32));
+  const fs::path file = folder / "generation_config.json";
+  checkpoint::test::write_text(file, R"({"eos_token_id": [5, 6], "pad_token_id": 0})");
+  const model::SpecialTokens own = checkpoint::test::tiny_gpt2().special;
+  CHECK(open_weights(folder.path())->spec().special == model::SpecialTokens{own.bos, {5, 6}, own.pad});
+  checkpoint::test::write_text(file, R"({"do_sample": true})");
+  CHECK(open_weights(folder.path())->spec().special == own);
+}
+
 TEST_CASE("shards are read through their index") {
   const TempFolder folder;
   const std::vector<FileTensor> tensors = model_tensors(checkpoint::test::tiny_gpt2(), DType::f32);

@@ -116,6 +116,38 @@ TEST_CASE("the tokenizer's files go along, under their digests") {
   CHECK_FALSE(fs::exists(folder / "again"));
 }
 
+TEST_CASE("config.json and generation_config.json of an export name the same ends of a text") {
+  using Json = nlohmann::json;
+  struct Case {
+    Json in_config, in_generation;     // of the folder; null: no such file
+    std::optional<std::int64_t> data;  // the token that ends the data's documents
+    Json expected;
+  };
+  for (const Case& c : {Case{5, nullptr, {}, 5}, Case{nullptr, nullptr, 3, 3}, Case{5, nullptr, 3, 3},
+                        Case{5, {5, 6}, {}, {5, 6}}, Case{{5, 6}, nullptr, 6, {5, 6}},
+                        Case{5, {4, 6}, 6, {4, 6}}, Case{5, {4, 6}, 3, {3, 4, 6}}}) {
+    INFO(c.in_config << " " << c.in_generation);
+    const TempFolder folder;
+    write_hf(folder / "hf", gpt2(true), DType::f32, 1);
+    Json config = Json::parse(read_file(folder / "hf/config.json"));
+    config["eos_token_id"] = c.in_config;
+    config["pad_token_id"] = 2;
+    checkpoint::test::write_text(folder / "hf/config.json", config.dump());
+    if (!c.in_generation.is_null()) {
+      const Json generation = {{"eos_token_id", c.in_generation}, {"temperature", 0.5}};
+      checkpoint::test::write_text(folder / "hf/generation_config.json", generation.dump());
+    }
+    import_hf(HfFolder(folder / "hf"), folder / "imported");
+    export_hf(ExportSource(folder / "imported"), folder / "merged", {.end_of_text = c.data});
+    const Json merged = Json::parse(read_file(folder / "merged/config.json"));
+    const Json generation = Json::parse(read_file(folder / "merged/generation_config.json"));
+    CHECK(merged.at("eos_token_id") == c.expected);
+    CHECK(merged.at("pad_token_id") == 2);
+    CHECK(generation.at("eos_token_id") == c.expected);
+    if (!c.in_generation.is_null()) CHECK(generation.at("temperature") == 0.5);
+  }
+}
+
 TEST_CASE("a checkpoint of weights alone is nothing to go on from") {
   const TempFolder folder;
   write_hf(folder / "hf", gpt2(true), DType::f32, 1);

@@ -54,7 +54,7 @@ TEST_CASE("every parameter is in exactly one Hugging Face tensor, and their elem
 TEST_CASE("GPT-2 stacks q, k and v and stores [input, output]") {
   const ModelSpec spec = load_model_spec("gpt2-124m");
   const HfTensor qkv = tensor_of(spec, "transformer.h.11.attn.c_attn.weight");
-  CHECK(qkv.alias == "h.11.attn.c_attn.weight");
+  CHECK(qkv.aliases == std::vector<std::string>{"h.11.attn.c_attn.weight"});
   CHECK(qkv.shape == Shape{768, 2304});
   CHECK(qkv.transposed);
   CHECK(qkv.parts == std::vector<std::string>{"layers.11.attention.q.weight", "layers.11.attention.k.weight",
@@ -79,8 +79,8 @@ TEST_CASE("Llama stores matrices as dt does, the head without an alias") {
   CHECK(k.parts == std::vector<std::string>{"layers.1.attention.k.weight"});
   CHECK(tensor_of(spec, "model.layers.0.post_attention_layernorm.weight").parts ==
         std::vector<std::string>{"layers.0.mlp_norm.weight"});
-  CHECK(tensor_of(spec, "model.norm.weight").alias == "norm.weight");
-  CHECK(tensor_of(spec, "lm_head.weight").alias.empty());
+  CHECK(tensor_of(spec, "model.norm.weight").aliases == std::vector<std::string>{"norm.weight"});
+  CHECK(tensor_of(spec, "lm_head.weight").aliases.empty());
 }
 
 TEST_CASE("Mistral and Qwen2 have Llama's names, Qwen2's biases among them") {

@@ -86,13 +86,14 @@ TEST_CASE("GPT-2 configurations are read, with transformers' defaults") {
   CHECK(s.tied);
   CHECK(s.init_std == 0.02);
   CHECK(s.scaled_residual_init);
-  CHECK_FALSE(s.bos_token);
+  CHECK_FALSE(s.special.bos);
 
   CHECK(parse(with(gpt2_config(), "n_inner", 50)).mlp_hidden == 50);
   CHECK(parse(with(gpt2_config(), "n_inner", nullptr)).mlp_hidden == 96);
   CHECK_FALSE(parse(with(gpt2_config(), "tie_word_embeddings", false)).tied);
   CHECK(parse(with(gpt2_config(), "layer_norm_epsilon", 1e-6)).norm_eps == 1e-6);
-  CHECK(parse(with(gpt2_config(), "eos_token_id", 5)).eos_token == 5);
+  CHECK(parse(with(gpt2_config(), "eos_token_id", 5)).special.eos == std::vector<std::int64_t>{5});
+  CHECK_FALSE(parse(with(gpt2_config(), "pad_token_id", nullptr)).special.pad);
   Json older = gpt2_config();
   older.erase("n_positions");
   CHECK(parse(with(older, "n_ctx", 20)).max_positions == 20);
@@ -126,7 +127,10 @@ TEST_CASE("Llama configurations are read, with transformers' defaults") {
   CHECK(biased.attention_output_bias);
   CHECK(parse(with(llama_config(), "mlp_bias", true)).mlp_bias);
   CHECK(parse(with(llama_config(), "tie_word_embeddings", true)).tied);
-  CHECK(parse(with(llama_config(), "eos_token_id", {128001, 128009})).eos_token == 128001);
+  CHECK(parse(with(llama_config(), "eos_token_id", {128001, 128009})).special.eos ==
+        std::vector<std::int64_t>{128001, 128009});
+  CHECK(parse(with(llama_config(), "pad_token_id", 128004)).special.pad == 128004);
+  CHECK(parse(with(llama_config(), "hidden_act", "swish")) == parse(llama_config()));
 }
 
 TEST_CASE("Mistral has a window unless the file says null, and no biases") {
@@ -155,6 +159,9 @@ TEST_CASE("Qwen2 has biases on q, k and v, and a window where the file says so f
   const Json windows(3, "sliding_attention"), none(3, "full_attention");
   CHECK(parse(with(windowed_qwen2(7, 2), "layer_types", windows)).sliding_window == 7);
   CHECK_FALSE(parse(with(like_llama("qwen2"), "layer_types", none)).sliding_window);
+  // transformers 5 writes layer_types beside a window that no layer has.
+  CHECK_FALSE(parse(with(windowed_qwen2(7, 3), "layer_types", none)).sliding_window);
+  CHECK_FALSE(parse(with(windowed_qwen2(7, 0), "layer_types", none)).sliding_window);
 }
 
 TEST_CASE("rotary scaling is read from either of its homes") {
@@ -322,6 +329,7 @@ TEST_CASE("a written configuration reads back as the same spec") {
   specs.push_back(parse(with(like_llama("mistral"), "sliding_window", 7)));
   specs.push_back(parse(windowed_qwen2(7, 0)));
   specs.push_back(parse(windowed_qwen2(7, 30)));
+  specs.push_back(parse(with(with(gpt2_config(), "eos_token_id", {5, 6}), "pad_token_id", 7)));
   for (const ModelSpec& spec : specs) CHECK(parse_hf_config(hf_config(spec), "written") == spec);
 }
 
@@ -374,4 +382,51 @@ TEST_CASE("presets and files are loaded; an unknown name lists the presets") {
     for (const std::string& name : preset_names()) CHECK_THAT(error.message(), Catch::Contains(name));
   }
   CHECK_THROWS_AS(load_model_spec(DT_TESTS_DIR), Error);  // a folder
+}
+
+TEST_CASE("a model ends texts as its data do: one end is replaced, several are kept") {
+  using Ids = std::vector<std::int64_t>;
+  const auto ends = [](const SpecialTokens& special, std::int64_t eos) {
+    return with_end_of_text(special, eos).eos;
+  };
+  CHECK(ends({{}, {}, {}}, 3) == Ids{3});
+  CHECK(ends({{}, {3}, {}}, 3) == Ids{3});
+  CHECK(ends({{}, {2}, {}}, 3) == Ids{3});
+  CHECK(ends({{}, {2, 3, 4}, {}}, 3) == Ids{2, 3, 4});
+  CHECK(ends({{}, {2, 4}, {}}, 3) == Ids{3, 2, 4});
+  CHECK(with_end_of_text({{}, {2}, {}}, 3, false).eos == Ids{3, 2});
+  // The token that begins texts is kept, unless it was the one that ended them. Padding is kept.
+  CHECK(with_end_of_text({1, {2}, 9}, 3) == SpecialTokens{1, {3}, 9});
+  CHECK(with_end_of_text({2, {2}, 9}, 3) == SpecialTokens{3, {3}, 9});
+  CHECK(with_end_of_text({2, {2, 4}, 9}, 3) == SpecialTokens{2, {3, 2, 4}, 9});
+  for (const std::string& preset : preset_names())
+    CHECK(parse_hf_config(hf_config([&] {
+                            ModelSpec spec = load_model_spec(preset);
+                            spec.special = with_end_of_text(spec.special, 0);
+                            return spec;
+                          }()),
+                          preset)
+              .special.eos == Ids{0});
+}
+
+TEST_CASE("special tokens are no part of what a model computes") {
+  ModelSpec a = parse(gpt2_config()), b = a;
+  b.special = {1, {2, 3}, 4};
+  CHECK(computes_alike(a, b));
+  b.tied = !b.tied;
+  CHECK_FALSE(computes_alike(a, b));
+}
+
+TEST_CASE("a generation_config.json keeps all but its ends of a text") {
+  const SpecialTokens special{1, {2, 3}, {}};
+  const auto kept = Json::parse(hf_generation_config(
+      special, R"({"temperature": 0.6, "eos_token_id": 7, "pad_token_id": 0})", "given"));
+  CHECK(kept == Json{{"temperature", 0.6}, {"eos_token_id", {2, 3}}, {"pad_token_id", 0}});
+  const std::string made = hf_generation_config(special, "", "none");
+  CHECK(Json::parse(made) == Json{{"bos_token_id", 1}, {"eos_token_id", {2, 3}}});
+  CHECK(parse_generation_ends(made, "made") == std::vector<std::int64_t>{2, 3});
+  CHECK(parse_generation_ends("{}", "made").empty());
+  CHECK_THROWS_WITH(parse_generation_ends(R"({"eos_token_id": "x"})", "g.json"),
+                    Catch::Contains("g.json: eos_token_id is \"x\""));
+  CHECK_THROWS_WITH(hf_generation_config(special, "[]", "g.json"), Catch::Contains("g.json"));
 }

@@ -65,7 +65,7 @@ model::ModelSpec tiny_model(const std::string& family) {
   s.head_dim = 6;
   s.mlp_hidden = 40;
   s.max_positions = 32;
-  s.bos_token = s.eos_token = 96;
+  s.special = {96, {96}, {}};
   return s;
 }
 
@@ -83,7 +83,7 @@ std::vector<float> values_of(const model::ParamSpec& param, const std::string& k
   std::vector<float> values(static_cast<std::size_t>(param.shape.numel()));
   const std::size_t seed = settings.has("seed") ? static_cast<std::size_t>(number(settings["seed"])) : 0;
   const std::size_t salt = std::hash<std::string>()(param.name + kind) + seed * 7919;
-  const auto divisor = settings.has("divide") ? static_cast<float>(number(settings["divide"])) : 1.0f;
+  const auto divisor = settings.has("divide") ? std::stof(settings["divide"]) : 1.0f;
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = static_cast<float>((i * 31 + salt) % 64) / 64 / divisor;
   if (kind == checkpoint::kind_weights && settings["perturb"] == param.name) values[0] += 0.5f;

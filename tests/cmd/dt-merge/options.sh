@@ -46,4 +46,15 @@ for model in gpt2 llama; do
   cmp "$model/model.safetensors" mean/model.safetensors || fail "the mean of one"
   rm -r mean
 done
+
+# Weights beyond fp16's largest end the merge, or become that value.
+large=$(make large 10 divide=1e-5)
+for out in half half.h5; do
+  expect_exit 3 dt-merge "$large" --out $out --dtype fp16
+  expect_match stderr "values of embedding.token.weight lie beyond f16's largest, 65504.*--clamp"
+  expect_absent $out
+  expect_exit 0 dt-merge --json "$large" --out $out --dtype fp16 --clamp
+  expect_match stderr "clamped [1-9][0-9]* values of [1-9][0-9]* tensors to the largest of fp16"
+  expect_match stdout '"clamped":[1-9]'
+done
 expect_equal "$(find . -name '.*.tmp-*' | wc -l)" 0 "temporary files"

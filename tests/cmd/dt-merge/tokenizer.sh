@@ -10,7 +10,7 @@ expect_match stdout '"tokenizer":true'
 cmp shards/tokenizer.json model/tokenizer.json || fail "tokenizer.json"
 expect_exit 0 dt-merge "$ckpt" --out model --overwrite
 expect_exit 0 dt-merge --quiet "$(dirname "$ckpt")"/*.g1 --average uniform --out mean
-expect_equal "$(cd mean && echo *)" "config.json model.safetensors tokenizer.json"
+expect_equal "$(cd mean && echo *)" "config.json generation_config.json model.safetensors tokenizer.json"
 expect_exit 0 dt-merge --json "$ckpt" --out model.h5
 expect_match stdout '"tokenizer":false'
 
@@ -29,4 +29,4 @@ echo '{' >run/run.json
 expect_exit 0 dt-merge "$ckpt" --out none --overwrite
 rm run/run.json
 expect_exit 0 dt-merge "$ckpt" --out none --overwrite
-expect_equal "$(cd none && echo *)" "config.json model.safetensors"
+expect_equal "$(cd none && echo *)" "config.json generation_config.json model.safetensors"
