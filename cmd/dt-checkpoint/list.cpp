@@ -8,6 +8,7 @@
 #include "base/files.hpp"
 #include "base/path_text.hpp"
 #include "base/text.hpp"
+#include "checkpoint/reader.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "run/run_directory.hpp"
 
@@ -114,7 +115,9 @@ int list(const std::string& run, Console& console) {
   for (const CheckpointEntry& entry : directory.lineage()) on_lineage.insert(entry.path);
   std::vector<Row> rows;
   for (const CheckpointEntry& entry : directory.checkpoints()) {
-    rows.push_back(describe(entry));
+    Row row = describe(entry);
+    if (!row.problem.empty() && checkpoint::is_removed(entry.path)) continue;  // by a living job, just now
+    rows.push_back(std::move(row));
     rows.back().on_lineage = on_lineage.contains(entry.path);
     if (!rows.back().problem.empty()) console.info("{}: {}", entry.path.string(), rows.back().problem);
   }

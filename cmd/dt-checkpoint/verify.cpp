@@ -51,6 +51,7 @@ Finding examine(const std::string& path, Task task, int& turn, Console& console)
   Progress progress = console.progress("verifying " + path, bytes, "B");
   finding.problems = checkpoint::verify_checkpoint(
       path, [&](std::uint64_t count) { progress.advance(count); }, take);
+  if (!finding.problems.empty() && checkpoint::is_removed(path)) throw checkpoint::removed_meanwhile(path);
   try {
     if (task.number == 0) finding.foreign = checkpoint::foreign_files(path, checkpoint::load_manifest(path));
   } catch (const Error&) {  // it is among the problems

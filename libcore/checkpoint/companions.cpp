@@ -74,7 +74,13 @@ std::vector<StoredFile> copy_companions(const Reader& checkpoint, const fs::path
   std::vector<StoredFile> companions = companions_of(checkpoint.manifest());
   for (const StoredFile& file : companions) {
     const fs::path from = checkpoint.path() / file.name;
-    const StoredFile copy = copy_companion(from, folder / file.name);
+    StoredFile copy;
+    try {
+      copy = copy_companion(from, folder / file.name);
+    } catch (const Error&) {
+      if (is_removed(checkpoint.path())) throw removed_meanwhile(checkpoint.path());
+      throw;
+    }
     if (copy.metadata_digest == file.metadata_digest) continue;
     throw Error(ErrorKind::input,
                 fmt::format("{} has the digest {}, expected {}", from.string(), to_hex(copy.metadata_digest),

@@ -149,6 +149,17 @@ Manifest parse_manifest(const std::string& text, const std::string& origin) {
   return m;
 }
 
+bool is_removed(const fs::path& checkpoint) {
+  std::error_code error;
+  return fs::symlink_status(checkpoint, error).type() == fs::file_type::not_found;
+}
+
+Error removed_meanwhile(const fs::path& checkpoint) {
+  return Error(
+      ErrorKind::input, fmt::format("{} was removed meanwhile", checkpoint.string()),
+      "a running job prunes what --keep-last lets go: take a newer one ('dt-checkpoint latest RUN')");
+}
+
 Manifest load_manifest(const fs::path& checkpoint) {
   const fs::path path = checkpoint / manifest_name;
   if (!path_exists(path)) {
@@ -168,6 +179,7 @@ Manifest load_manifest(const fs::path& checkpoint) {
     check_length(path);
     text = read_file(path);
   } catch (const Error& error) {
+    if (is_removed(checkpoint)) throw removed_meanwhile(checkpoint);
     throw judge_read(error, checkpoint);
   }
   Manifest manifest = parse_manifest(text, path.string());

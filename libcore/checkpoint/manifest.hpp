@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/dtype.hpp"
+#include "base/error.hpp"
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "tensor/piece.hpp"
@@ -83,8 +84,14 @@ std::string to_json(const TrainingState& state);
 std::string to_json(const Manifest& manifest);
 /// Errors: input, naming file and member: a digest that differs, another format or version, missing members.
 Manifest parse_manifest(const std::string& text, const std::string& origin);
+/// Returns whether nothing is under the checkpoint's name. Asked after reading it has failed, it tells a
+/// checkpoint that a living job has pruned from one that is damaged.
+bool is_removed(const fs::path& checkpoint);
+/// The error of reading one that was there and is removed.
+Error removed_meanwhile(const fs::path& checkpoint);
+
 /// Errors: those of parse_manifest; input where the folder is missing, is no checkpoint, or is a run
-/// directory; environment, as judge_read() has it.
+/// directory, or is removed while it is read; environment, as judge_read() has it.
 Manifest load_manifest(const fs::path& checkpoint);
 
 /// What a failure to read a file of the checkpoint means: where the device fails to read it (EIO) but reads

@@ -79,7 +79,14 @@ std::shared_ptr<const File> Reader::State::file(const std::string& name) const {
   const std::lock_guard lock(mutex);
   if (const auto found = open.find(name); found != open.end()) return found->second;
   if (open.size() >= max_open) open.clear();
-  auto file = std::make_shared<const File>(File::open_read(path / name));
+  const auto file = [&] {
+    try {
+      return std::make_shared<const File>(File::open_read(path / name));
+    } catch (const Error&) {
+      if (is_removed(path)) throw removed_meanwhile(path);
+      throw;
+    }
+  }();
   if (!sound.contains(name)) check_metadata(*file, name);
   sound.insert(name);
   open[name] = file;
@@ -127,6 +134,7 @@ Reader::Reader(const fs::path& checkpoint, std::size_t cached_blocks)
   for (const StoredFile& file : state_->manifest.files) {
     const fs::path path = checkpoint / file.name;
     if (const std::string why = why_incomplete(path, file.bytes); !why.empty()) {
+      if (is_removed(checkpoint)) throw removed_meanwhile(checkpoint);
       throw Error(ErrorKind::input, fmt::format("{} {}", path.string(), why),
                   "the checkpoint is not complete: use another ('dt-checkpoint list RUN')");
     }

@@ -7,8 +7,10 @@
 #include <limits>
 #include <set>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.hpp"
+#include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"
 #include "run/failed_loads.hpp"
 #include "run/not_finite.hpp"
@@ -195,10 +197,18 @@ std::vector<checkpoint::CheckpointEntry> RunDirectory::on_lineage(
 
 std::optional<checkpoint::CheckpointEntry> RunDirectory::newest_complete(
     std::vector<checkpoint::Problem>* skipped) const {
-  for (const checkpoint::CheckpointEntry& entry : lineage()) {
-    const std::string why = why_incomplete(entry.path);
-    if (why.empty()) return entry;
-    if (skipped != nullptr) skipped->push_back({entry.path.string(), why});
+  std::set<fs::path> seen;  // each is told once
+  bool is_pruned = true;
+  while (std::exchange(is_pruned, false)) {
+    for (const checkpoint::CheckpointEntry& entry : lineage()) {
+      const std::string why = why_incomplete(entry.path);
+      if (why.empty()) return entry;
+      // A living job that prunes has saved newer ones since they were listed.
+      is_pruned = checkpoint::is_removed(entry.path);
+      if (is_pruned) break;
+      if (skipped != nullptr && seen.insert(entry.path).second)
+        skipped->push_back({entry.path.string(), why});
+    }
   }
   return std::nullopt;
 }

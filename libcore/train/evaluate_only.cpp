@@ -2,11 +2,12 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/output_file.hpp"
-#include "checkpoint/manifest.hpp"
+#include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
 #include "interchange/weight_source.hpp"
 #include "plan/choose_layout.hpp"
@@ -33,14 +34,40 @@ fs::path weights_path(const plan::Settings& settings, Console& console) {
   if (settings.init_from) return *settings.init_from;
   std::optional<run::RunDirectory> run;
   if (settings.run) run.emplace(*settings.run);
-  const std::vector<Candidate> candidates = resume_candidates(settings, run ? &*run : nullptr);
-  for (const Candidate& candidate : candidates) {
-    const std::string why = candidate.required ? "" : run::why_incomplete(candidate.path);
-    if (why.empty()) return candidate.path;
-    console.warn("passing over {}: {}", candidate.path.string(), why);
+  std::vector<Candidate> candidates;
+  bool is_pruned = true;
+  while (std::exchange(is_pruned, false)) {
+    candidates = resume_candidates(settings, run ? &*run : nullptr);
+    for (const Candidate& candidate : candidates) {
+      const std::string why = candidate.required ? "" : run::why_incomplete(candidate.path);
+      if (why.empty()) return candidate.path;
+      // A living job that prunes has saved newer ones since they were listed.
+      is_pruned = run && checkpoint::is_removed(candidate.path) &&
+                  candidate.path.parent_path() == run->checkpoints_path();
+      if (is_pruned) break;
+      console.warn("passing over {}: {}", candidate.path.string(), why);
+    }
   }
   throw Error(candidates.empty() ? ErrorKind::usage : ErrorKind::input, "--eval-only finds no weights",
               "name them with --init-from, or a checkpoint with --resume, or a run that has one with --run");
+}
+
+/// The same, chosen by rank 0 for all.
+fs::path choose_weights(const plan::Settings& settings, const comm::Ranks& ranks) {
+  std::string path;
+  comm::at_first(ranks, [&] {
+    if (settings.logits_out) require_folder_of(*settings.logits_out);
+    path = weights_path(settings, ranks.console).string();
+  });
+  return comm::broadcast_text(ranks.world, path);
+}
+
+/// Returns whether the checkpoint, which nobody named, is gone: a living job of the run has pruned it and has
+/// newer ones.
+bool was_pruned(const plan::Settings& settings, const fs::path& checkpoint, const comm::Ranks& ranks) {
+  if (settings.init_from || settings.resume != "auto" || !settings.run) return false;
+  const std::int64_t is_gone = ranks.is_first() && checkpoint::is_removed(checkpoint) ? 1 : 0;
+  return comm::broadcast_number(ranks.world, is_gone) != 0;
 }
 
 /// Of a checkpoint; as before any step where the weights lie in no checkpoint.
@@ -110,12 +137,7 @@ int evaluate_together(plan::Settings settings, const fs::path& path, const data:
 int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>& asked,
                   const StopSignals& signals, const comm::Ranks& ranks) {
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
-  fs::path path;
-  comm::at_first(ranks, [&] {
-    if (settings.logits_out) require_folder_of(*settings.logits_out);
-    path = weights_path(settings, ranks.console);
-  });
-  path = comm::broadcast_text(ranks.world, path.string());
+  fs::path path = choose_weights(settings, ranks);
   const StagedData staged = stage_data(
       settings, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
@@ -126,7 +148,14 @@ int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>
   check_alike(ranks, asked, *dataset);
   comm::at_first(ranks, [&] { check_same_tokens(path, dataset->source_name(0), ranks.console); });
   return on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
-    return evaluate_together(settings, path, *dataset, signals, used);
+    for (;; path = choose_weights(settings, used)) {
+      try {
+        return evaluate_together(settings, path, *dataset, signals, used);
+      } catch (const comm::SharedError&) {
+        if (!was_pruned(settings, path, used)) throw;
+        used.console.info("{} was removed meanwhile: taking a newer one", path.string());
+      }
+    }
   });
 }
 
