@@ -74,9 +74,8 @@ std::string template_text(const Json& config) {
 std::optional<ChatTemplate> find_chat_template(const fs::path& tokenizer) {
   const fs::path folder = tokenizer.parent_path();
   const fs::path config_file = folder / "tokenizer_config.json", jinja = folder / "chat_template.jinja";
-  std::error_code error;
   ChatTemplate found;
-  if (fs::is_regular_file(config_file, error)) {
+  if (file_exists(config_file)) {
     try {
       const Json config = Json::parse(read_file(config_file));
       found = {template_text(config), config_file.string(), token_text(config, "bos_token")};
@@ -84,7 +83,7 @@ std::optional<ChatTemplate> find_chat_template(const fs::path& tokenizer) {
       throw input_error("{} is no JSON that is understood: {}", config_file.string(), e.what());
     }
   }
-  if (fs::is_regular_file(jinja, error)) {
+  if (file_exists(jinja)) {
     found.text = read_file(jinja);
     found.origin = jinja.string();
   }

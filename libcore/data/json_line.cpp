@@ -25,8 +25,8 @@ std::string name_of(Type type) {
   return json(type).type_name();
 }
 
-/// Whether JSON's readers refuse a number that others write: NaN, Infinity, or one with an exponent, which
-/// may be too large.
+/// Returns whether JSON's readers refuse a number that others write: NaN, Infinity, or one that may be too
+/// large for them.
 bool is_odd_number(std::string_view word) {
   if (word.starts_with('-')) word.remove_prefix(1);
   if (word == "NaN" || word == "Infinity") return true;
@@ -35,6 +35,8 @@ bool is_odd_number(std::string_view word) {
   // JSON's grammar decides, with an exponent that is small.
   std::string_view digits = word.substr(exponent + 1);
   if (digits.starts_with('+') || digits.starts_with('-')) digits.remove_prefix(1);
+  constexpr std::size_t small = 3, short_number = 200;  // 10^99 × 10^200 is below the largest double
+  if (digits.size() < small && exponent < short_number) return false;
   const bool is_whole = !digits.empty() && digits.find_first_not_of("0123456789") == digits.npos;
   return is_whole && json::accept(std::string(word.substr(0, exponent)) + "e0");
 }

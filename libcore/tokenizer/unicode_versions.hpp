@@ -11,9 +11,9 @@ struct CategoryRange {
   char category[3];  // "Lu"
 };
 
-/// What was assigned after Unicode 14, which the oldest PCRE2 that we build with knows (utf8proc: 15), up to
-/// 16, which Hugging Face's tokenizers and tiktoken split text by. No other character changed between letter,
-/// number, mark, punctuation and symbol.
+/// What was assigned after Unicode 14, which the oldest libraries that dt builds with know (utf8proc: 15), up
+/// to 16, which Hugging Face's tokenizers and tiktoken split text by. No other character changed between
+/// letter, number, mark, punctuation and symbol.
 std::span<const CategoryRange> assigned_since_unicode_14();
 
 /// Hugging Face's tokenizers normalise by Unicode 10. Whether they leave this character alone, as one that

@@ -97,7 +97,7 @@ TEST_CASE("of a message's parts the texts are read, and what has no text is left
 }
 
 TEST_CASE("a message's weight says whether it is learned") {
-  CHECK(turns_in(R"({"messages": [{"role": "a", "content": "x", "weight": 0}, {"weight": 1, "role": "b",
+  CHECK(turns_in(R"({"messages": [{"role": "a", "content": "x", "weight": 0}, {"weight": 1e0, "role": "b",
                      "content": "y"}, {"role": "c", "weight": null, "content": "z"},
                      {"role": "d", "content": "", "weight": 0.0}]})") ==
         Turns{{"(a)", "x"}, {"b", "y"}, {"c", "z"}, {"(d)", ""}});

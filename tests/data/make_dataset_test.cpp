@@ -403,12 +403,13 @@ TEST_CASE(
   other.task = {1, 2};
   other.append_eos = false;
   const auto help = [&] { help_to_make_dataset(folder / "out", other, [](auto...) {}); };
-  CHECK(caught(help).says("was begun with append_eos true, now false"));
+  CHECK(caught(help).says("this task's command is not task 0's (append_eos true, now false)"));
   other.step = "2.0";  // which its first task has not begun, and will refuse
   CHECK(caught(help).says("was begun with append_eos true, now false"));
   CHECK(num_files(folder / ".out.partial") == files);
   CHECK_THROWS_AS(SpoolPartWriter(folder / "gone/range-00000.spool"), Error);
   make(folder / "whole", options);
+  other.append_eos = true;
   CHECK_FALSE(help_to_make_dataset(folder / "whole", other, [](auto...) {}));  // it is there
 }
 

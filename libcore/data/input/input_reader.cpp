@@ -139,7 +139,7 @@ void InputReader::read_stream(ByteSource& source, const std::string& name, const
     if (options_.format == InputFormat::automatic) check_is_text(peeked.first(), name, plain_name);
   }
   if (content != Content::plain)
-    throw table_error(content, name, &source == file_ && fs::is_regular_file(name));
+    throw table_error(content, name, &source == file_ && file_exists(name));
   if (options_.format == InputFormat::npy)
     throw Error(ErrorKind::input, name + " is no file of NumPy's (.npy)",
                 "ids alone, such as a memmap, are read by --format bin");
