@@ -41,8 +41,8 @@ bool is_odd_number(std::string_view word) {
   return is_whole && json::accept(std::string(word.substr(0, exponent)) + "e0");
 }
 
-/// The line with a 0 and blanks for each of them, so that everything else stays in its column. dt asks for
-/// the value of no number.
+/// Returns the line with a 9 and blanks for each of them, so that everything else stays in its column. The
+/// only number whose value dt asks for is a turn's weight, and 9 is none.
 std::string without_odd_numbers(std::string_view line) {
   const auto is_in_word = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-' || c == '.';
@@ -58,7 +58,7 @@ std::string without_odd_numbers(std::string_view line) {
     while (i < out.size() && is_in_word(out[i])) ++i;
     const std::size_t length = i - begin;
     if (length > 2 && is_odd_number(std::string_view(out).substr(begin, length)))
-      out.replace(begin, length, "0" + std::string(length - 1, ' '));
+      out.replace(begin, length, "9" + std::string(length - 1, ' '));
     if (length == 0) ++i;
   }
   return out;

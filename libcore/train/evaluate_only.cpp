@@ -151,8 +151,11 @@ int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>
     for (;; path = choose_weights(settings, used)) {
       try {
         return evaluate_together(settings, path, *dataset, signals, used);
-      } catch (const comm::SharedError&) {
-        if (!was_pruned(settings, path, used)) throw;
+      } catch (const Error& error) {
+        // The others know nothing of an error of one rank alone, so they would not answer.
+        const bool all_know =
+            used.world.size() == 1 || dynamic_cast<const comm::SharedError*>(&error) != nullptr;
+        if (!all_know || !was_pruned(settings, path, used)) throw;
         used.console.info("{} was removed meanwhile: taking a newer one", path.string());
       }
     }

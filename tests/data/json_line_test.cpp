@@ -55,7 +55,7 @@ TEST_CASE("numbers that are not JSON's, or too large, keep no text from being re
     CHECK(text_of_line(line, "text") == "NaN \"1e999");
     CHECK(keys_of_line(line).is_whole);
   }
-  CHECK(turns_in(R"({"loss": NaN, "messages": [{"role": "user", "content": "a", "weight": Infinity}]})") ==
+  CHECK(turns_in(R"({"loss": NaN, "messages": [{"role": "user", "content": "a", "rank": Infinity}]})") ==
         Turns{{"user", "a"}});
   CHECK(wrong_with_text(R"({"text": 1e999})") == "\"text\" is a JSON number");
   CHECK(wrong_with_text(R"({"text": NaN})") == "\"text\" is a JSON number");

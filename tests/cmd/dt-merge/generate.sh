@@ -6,8 +6,8 @@ python=$DT_BUILD/python/bin/python
 make_ranks ranks
 for _ in $(seq 400); do echo 'say doc'; done >says.txt
 dt-shard-data --quiet --document-separator '\n' --val-fraction 0.2 --out says says.txt >/dev/null || fail "dt-shard-data"
-dt-shard-data --quiet --document-separator '\n' --val-fraction 0 --tokenizer ranks --tokenizer-pattern qwen2 --out says_of_ranks says.txt \
-  >/dev/null || fail "dt-shard-data --tokenizer"
+dt-shard-data --quiet --document-separator '\n' --val-fraction 0 --tokenizer ranks --tokenizer-pattern qwen2 --eos-token '<|endoftext|>' \
+  --out says_of_ranks says.txt >/dev/null || fail "dt-shard-data --tokenizer"
 tiny='"vocab_size":300,"tie_word_embeddings":true'
 echo "{\"model_type\":\"gpt2\",$tiny,\"n_embd\":48,\"n_layer\":2,\"n_head\":3,\"n_positions\":64}" >gpt2.json
 for family in llama mistral qwen2; do
