@@ -291,10 +291,9 @@ void AtomicDirectory::commit(bool overwrite) {
 }
 
 void require_folder_of(const fs::path& file) {
-  std::error_code ignored;
   const fs::path parent = parent_of(file);
-  if (!fs::exists(parent, ignored)) throw system_error(ENOENT, "create", file.string());
-  if (!fs::is_directory(parent, ignored)) throw system_error(ENOTDIR, "create", file.string());
+  if (!path_exists(parent)) throw system_error(ENOENT, "create", file.string());
+  if (!folder_exists(parent)) throw system_error(ENOTDIR, "create", file.string());
 }
 
 AtomicFile::AtomicFile(fs::path final_path) : final_path_(named(std::move(final_path))) {
