@@ -18,7 +18,8 @@ TEST_CASE("operations are found by their names, and unknown ones are refused") {
     FAIL("accepted");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::usage);
-    CHECK(error.message().find("'allreduce'; expected all_reduce, broadcast") != std::string::npos);
+    CHECK(error.message().find("'allreduce'; did you mean 'all_reduce'? expected all_reduce, broadcast") !=
+          std::string::npos);
   }
 }
 

@@ -256,16 +256,21 @@ class Comparison:
         written = pre_tokenizers.Split(Regex(answer["regex"]), "removed", invert=True)
         errors = iter(answer["errors"])
         for text, pieces in zip(TEXTS, answer["pieces"]):
+            gave_up = False
             try:
                 expected = [encoding.decode([token]) for token in encoding.encode_ordinary(text)]
-            except BaseException:
+            except BaseException as error:
                 expected = None
+                gave_up = "BacktrackLimitExceeded" in str(error)
             if pieces is None and (expected is None or "".join(expected) != text):
                 next(errors)
                 self.counts["texts left out"] += 1
                 continue
             self.counts["texts"] += 1
             by_file = [piece for piece, _ in written.pre_tokenize_str(text)]
+            if gave_up and pieces == by_file:  # tiktoken has no answer to compare with
+                self.counts["gave up"] += 1
+                continue
             if pieces != expected or by_file != expected:
                 return self.differs("pieces", pattern, answer["regex"][:300], text, pieces, "written:", by_file, "tiktoken:", expected, answer["errors"][:1])
 
@@ -294,7 +299,7 @@ def main():
     counts = comparison.counts
     print(f"seed {seed}: {counts['patterns']} patterns, {counts['texts']} texts, {counts['differences']} differences, {counts['refused']} patterns refused; "
           f"no patterns: {counts['no patterns']}; tiktoken's left out: {counts['left out']} patterns that can match nothing, "
-          f"{counts['texts left out']} texts that are not covered")
+          f"{counts['texts left out']} texts that are not covered, {counts['gave up']} at which it gives up")
     for reason, times in comparison.refused.most_common(8):
         print(f"  {times} refused: {reason}")
     return 0 if counts["differences"] == 0 and counts["patterns"] >= count and counts["refused"] * 100 <= counts["patterns"] else 1
