@@ -96,10 +96,18 @@ int verify(const std::vector<std::string>& checkpoints, Task task, Console& cons
       if (error.kind() == ErrorKind::input) throw;
     }
   }
-  std::size_t damaged = 0, unreadable = 0;
+  std::size_t damaged = 0, unreadable = 0, removed = 0;
   int turn = 0;
   for (const std::string& path : checkpoints) {
-    const Finding finding = examine(path, task, turn, console);
+    Finding finding;
+    try {
+      finding = examine(path, task, turn, console);
+    } catch (const Error& error) {  // the others are reported all the same
+      if (!checkpoint::is_removed(path)) throw;
+      console.error("{}", error.message());
+      ++removed;
+      continue;
+    }
     print(finding, task, console);
     const auto num_unreadable = std::ranges::count(finding.problems, true, &Problem::is_unreadable);
     if (num_unreadable < std::ssize(finding.problems)) ++damaged;
@@ -112,6 +120,7 @@ int verify(const std::vector<std::string>& checkpoints, Task task, Console& cons
     console.info("{} of {} cannot be read whole, which says nothing of {} bytes", unreadable,
                  counted(checkpoints.size(), "checkpoint"), for_count(unreadable, "its", "their"));
   if (damaged > 0) return static_cast<int>(ErrorKind::verification);
+  if (removed > 0) return static_cast<int>(ErrorKind::input);
   return unreadable > 0 ? static_cast<int>(ErrorKind::environment) : 0;
 }
 

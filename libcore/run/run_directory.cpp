@@ -235,7 +235,10 @@ void RunDirectory::restore_replaced() const {
     std::string name = path.filename().string();
     if (!name.starts_with(".step-") || !name.ends_with(replaced_suffix)) continue;
     name.resize(name.size() - std::string_view(replaced_suffix).size());
-    dt::restore_replaced(checkpoints_path() / name.substr(1));
+    try {
+      dt::restore_replaced(checkpoints_path() / name.substr(1));
+    } catch (const Error&) {  // remove_leftovers() tells of what stays
+    }
   }
 }
 

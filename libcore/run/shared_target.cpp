@@ -37,6 +37,7 @@ void SharedTarget::tell_proven(std::int64_t step) {
 /// Training does not end for what stays.
 Removal SharedTarget::prune() const {
   try {
+    if (alive_ != nullptr) alive_->check_in_place();  // the path may lead to another run since the commit
     return run_.prune(own_.number, retention_.keep_last, retention_.keep_every);
   } catch (const Error& error) {
     return {{}, {{run_.checkpoints_path().string(), error.message()}}};

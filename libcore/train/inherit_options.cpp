@@ -12,6 +12,7 @@
 #include "plan/choose_layout.hpp"
 #include "run/run_directory.hpp"
 #include "train/inheritance.hpp"
+#include "train/reporter.hpp"
 #include "train/run_record.hpp"
 #include "train/start.hpp"
 
@@ -190,7 +191,9 @@ std::vector<Supply> choose(const plan::Settings& settings, const OptionTable& op
     return {};
   }
   const bool can_go_on = has_checkpoint(settings, run);
-  if (!can_go_on) refuse_forgetting_weights(settings, recorded, run);
+  // Checkpoints on the nodes alone are found later, and the start goes on from them.
+  if (!can_go_on && announced_local_checkpoints(run / "metrics.jsonl").empty())
+    refuse_forgetting_weights(settings, recorded, run);
   Choice choice(settings, options, std::move(recorded), launch);
   choice.choose(can_go_on);
   tell(choice, run, launch, console);

@@ -23,11 +23,11 @@ std::string wider_precision(const Standing& s) {
 
 /// When the same weights would do: in a type of wider range (bf16 has that of fp32), or as they were made.
 std::string or_same_weights(const Standing& s) {
-  if (s.step == s.first_step && !s.checkpoint.empty())
+  if (s.step == s.first_step && !s.checkpoint.empty() && !s.is_local)
     return fmt::format(
         "; where another --precision or other --data made these weights, --resume {} with those",
         s.checkpoint);
-  if (s.precision != "fp16" || s.checkpoint.empty()) return {};
+  if (s.precision != "fp16" || s.checkpoint.empty() || s.is_local) return {};
   return fmt::format("; where fp16's range alone is exceeded, --resume {} with {}", s.checkpoint,
                      wider_precision(s));
 }

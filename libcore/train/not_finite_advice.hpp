@@ -17,6 +17,7 @@ struct Standing {
   std::string init_from;                   // "" without --init-from
   std::optional<double> fixed_loss_scale;  // --loss-scale
   std::string checkpoint;                  // of these weights; "": they are not saved
+  bool is_local = false;                   // `checkpoint` lies on the nodes alone: --resume cannot name it
   std::string older;                       // the newest older checkpoint that a start takes; "": none
   bool older_is_local = false;             // it lies on the nodes alone: `older` describes it
   std::string outside;                     // another run's checkpoint with which the run began, or ""

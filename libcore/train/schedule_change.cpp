@@ -77,22 +77,25 @@ std::string schedule_change(const std::string& then, const Schedule& now, const 
   if (!differ(*old, now, first, last)) return "";
   const Json after = Json::parse(describe_schedule(now));
   std::vector<std::pair<std::string, std::string>> options;  // and what each changes
-  for (const auto& [member, value] : after.items()) {
-    if (before[member] == value) continue;
-    Json with_old = after, with_new = before;
-    with_old[member] = before[member];
-    with_new[member] = value;
-    const bool matters =
-        differ(*parse(with_old), now, first, last) || differ(*parse(with_new), *old, first, last);
-    if (!matters) continue;
-    const std::string option = option_of(member, settings);
-    const std::string change = fmt::format("{} {} → {}", member, before[member].dump(), value.dump());
-    const auto found = std::ranges::find(options, option, &std::pair<std::string, std::string>::first);
-    if (found == options.end())
-      options.emplace_back(option, change);
-    else
-      found->second += ", " + change;
-  }
+  // A member matters where the new schedule with its old value has other rates. Where none does alone, as of
+  // two that hide each other, it matters where the old schedule with its new value has.
+  const auto collect = [&](bool into_old) {
+    for (const auto& [member, value] : after.items()) {
+      if (before[member] == value) continue;
+      Json mixed = into_old ? before : after;
+      mixed[member] = into_old ? value : before[member];
+      if (!differ(*parse(mixed), into_old ? *old : now, first, last)) continue;
+      const std::string option = option_of(member, settings);
+      const std::string change = fmt::format("{} {} → {}", member, before[member].dump(), value.dump());
+      const auto found = std::ranges::find(options, option, &std::pair<std::string, std::string>::first);
+      if (found == options.end())
+        options.emplace_back(option, change);
+      else
+        found->second += ", " + change;
+    }
+  };
+  collect(false);
+  if (options.empty()) collect(true);
   std::vector<std::string> texts;
   for (const auto& [option, changes] : options) texts.push_back(fmt::format("{} ({})", option, changes));
   return fmt::format("{}", fmt::join(texts, ", "));

@@ -207,6 +207,7 @@ Standing Trainer::standing() const {
   s.init_from = settings_.init_from.value_or("");
   if (plan_.loss_scale && plan_.loss_scale->fixed) s.fixed_loss_scale = stepper_.loss_scale().value;
   if (newest_.step == state_.step) s.checkpoint = (run_.checkpoints_path() / newest_.name).string();
+  s.is_local = newest_.step == state_.step && newest_.is_local;
   if (!is_own_name(generation_.continues)) s.outside = generation_.continues;
   std::int64_t older_step = -1;
   try {
@@ -294,7 +295,7 @@ void Trainer::save(bool goes_on) {
   const auto products = is_on_gpus ? gpu_products(ranks_.world) : std::vector<std::string>();
   saver_.begin(target, checkpoint_header(plan_, state_, generation_, products), in_background);
   if (!is_local) saved_step_ = state_.step;
-  newest_ = {state_.step, checkpoint::checkpoint_name(state_.step, generation_.number)};
+  newest_ = {state_.step, checkpoint::checkpoint_name(state_.step, generation_.number), is_local};
   if (!in_background) finish_saving();
 }
 

@@ -108,6 +108,7 @@ class Trainer {
   struct {
     std::int64_t step = -1;
     std::string name;
+    bool is_local = false;  // on the nodes alone
   } newest_;
   std::int64_t first_step_;        // where this start began
   std::int64_t proven_step_ = -1;  // weights up to this step have given a finite loss

@@ -38,6 +38,9 @@ TEST_CASE("the learning rate's other way is told with the option that changes it
         }) == "--tokens (total_steps 100 → 200)");
   CHECK(change_of(cosine, 50, [](Schedule& s, plan::Settings&) { s.kind = ScheduleKind::linear; }) ==
         R"(--schedule (kind "cosine" → "linear"))");
+  CHECK(change_of(cosine, 50, [](Schedule& s, plan::Settings&) {
+          s.kind = ScheduleKind::constant, s.total_steps = 200, s.min_lr = 3e-5;
+        }) == R"(--schedule (kind "cosine" → "constant"))");
   CHECK(change_of(cosine, 50, [](Schedule& s, plan::Settings& o) {
           s.lr = 2e-3, o.lr_reference_batch = 8;
         }) == "--lr or --global-batch with --lr-reference-batch (lr 0.001 → 0.002)");

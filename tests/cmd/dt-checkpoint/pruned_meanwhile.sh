@@ -35,6 +35,10 @@ for file in manifest.json rank-00000.h5; do
   expect_exit 3 pruned $file dt-train --eval-only --resume "$old" --data shards
   expect_match stderr "$old was removed meanwhile"; restore
 done
+# The others are reported all the same, and damage counts more.
+cp -r saving damaged && printf xxxx | dd of=damaged/rank-00000.h5 bs=1 seek=5000 conv=notrunc status=none
+expect_exit 5 pruned rank-00000.h5 dt-checkpoint verify "$old" damaged
+expect_match stderr "$old was removed meanwhile"; expect_match stdout "^damaged: rank-00000.h5"; restore
 expect_exit 3 pruned manifest.json dt-checkpoint show "$old"
 expect_match stderr "$old was removed meanwhile"; restore
 expect_exit 0 dt-checkpoint verify "$old"

@@ -130,3 +130,14 @@ expect_exit 2 dt-train --run weights "${machine[@]}"
 expect_match stderr "weights began with --init-from alone and has no checkpoint to go on from; give --init-from $PWD/alone again"
 expect_exit 0 dt-train --run weights "${machine[@]}" --steps 2 --init-from alone
 expect_equal "$(grep -c '"reason":"init-from"' weights/metrics.jsonl)" 2 "starts from other weights"
+
+# Checkpoints on the nodes alone are checkpoints: such a run goes on without --init-from.
+dt-train "${laid[@]}" --run local_run --steps 100000 --init-from alone --save-every 2 --checkpoint-local local --flush-every 100000 \
+  >/dev/null 2>&1 &
+trainer=$!
+wait_for_step local_run 6
+kill -KILL "$trainer"
+wait "$trainer" 2>/dev/null || true
+step=$(sed -nE 's/.*"kind":"local_checkpoint","step":([0-9]+),.*/\1/p' local_run/metrics.jsonl | tail -n 1)
+expect_exit 0 dt-train --run local_run "${machine[@]}" --checkpoint-local local --flush-every 100000 --save-every 2 --steps $((step + 1))
+expect_match stderr "going on from .*step-$(printf %08d "$step").g1"

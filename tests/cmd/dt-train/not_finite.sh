@@ -72,6 +72,7 @@ rm -rf run && cp -r good run
 expect_exit 3 train run "${constant[@]}" --quiet "${local_saves[@]}" --steps 80 --precision fp16 --lr 1
 expect_match stderr 'step-[0-9]+.g2 is marked.*--resume auto and a lower --lr .*it goes on from step [0-9]+ on the nodes. own storage'
 step=$(sed -nE 's/.*it goes on from step ([0-9]+) on the nodes.*/\1/p' stderr)
+if grep -E -e "--resume run/checkpoints/step-[0-9]+.g[0-9]+ with" stderr; then fail "it names a checkpoint that lies on the nodes alone"; fi
 expect_exit 0 train run "${constant[@]}" "${local_saves[@]}" --steps $((step + 1)) --precision fp16 --lr 1e-9
 expect_match stderr "passing over run/checkpoints/step-0*$((step + 1)).g2: its weights gave a loss that is not finite"
 expect_match stderr "going on from run/checkpoints/step-0*$step.g2"
