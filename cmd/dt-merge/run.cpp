@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/output_file.hpp"
 #include "base/path_text.hpp"
@@ -91,8 +92,8 @@ int run(const Options& options, Console& console) {
   const std::int64_t step = source.manifest().state.step;
   console.info("wrote {}: {}", options.out, summary(options, step, parameters, result));
   if (options.clamp)
-    console.info("clamped {} values of {} tensors to the largest of {}", result.clamped.values,
-                 result.clamped.tensors, option_name(result.dtype));
+    console.info("clamped {} of {} to the largest of {}", counted(result.clamped.values, "value"),
+                 counted(result.clamped.tensors, "tensor"), option_name(result.dtype));
   if (console.json()) {
     const nlohmann::ordered_json object = {{"path", utf8_of(options.out)},
                                            {"format", options.is_h5() ? "h5" : "hf"},

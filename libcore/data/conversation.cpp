@@ -38,6 +38,7 @@ std::size_t mark_at(std::string_view text) {
     const std::size_t end = text.starts_with(open) ? text.find(close, open.size()) : text.npos;
     if (end != text.npos && is_name(text.substr(open.size(), end - open.size()))) return end + close.size();
   }
+  if (text.front() != '[' && text.front() != '<') return 0;
   const std::size_t end = text.find(text.front() == '[' ? ']' : '>');
   if (end == text.npos) return 0;
   std::string_view name = text.substr(1, end - 1);

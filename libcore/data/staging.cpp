@@ -163,6 +163,8 @@ void copy_file(const fs::path& from, const fs::path& to, const StageRequest& req
 void check_copy(const fs::path& folder, const StageRequest& request) {
   const auto problems =
       verify_dataset(folder, [&](std::uint64_t, std::uint64_t) { check_not_stopped(request); });
+  if (!problems.empty() && problems.front().is_unreadable)
+    throw environment_error("a copy cannot be read: {}", problems.front().what);
   if (!problems.empty()) throw input_error("a copy does not verify: {}", problems.front().what);
 }
 

@@ -100,8 +100,7 @@ void HfFolder::open_files(const fs::path& folder) {
 /// generate() goes by that file where a folder has it.
 void HfFolder::read_ends() {
   const fs::path file = folder_ / model::generation_config_name;
-  std::error_code error;
-  if (!fs::is_regular_file(file, error)) return;
+  if (!file_exists(file)) return;
   std::vector<std::int64_t> ends = model::parse_generation_ends(read_file(file), file.string());
   if (!ends.empty()) spec_.special.eos = std::move(ends);
 }

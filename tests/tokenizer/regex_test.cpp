@@ -1,6 +1,8 @@
 #include "tokenizer/regex.hpp"
 
 #include <catch2/catch.hpp>
+#include <dlfcn.h>
+#include <regex.h>
 
 #include "base/test_folder.hpp"
 #include "tokenizer/pieces.hpp"
@@ -149,4 +151,14 @@ TEST_CASE("regex: what Oniguruma gives up on is an error that names the pattern"
             .find("the regular expression (a|a)+$ fails on the text: ") == 0);
   CHECK(refusal("\\X", "a") == "the regular expression \\X uses \\X, which dt does not follow");
   CHECK(refusal("\\p{Nobody}", "a").find("invalid character property name {Nobody}") != std::string::npos);
+}
+
+TEST_CASE("regex: a program that links Oniguruma keeps the C library's regular expressions") {
+  for (const auto* function : {reinterpret_cast<void*>(&::regcomp), reinterpret_cast<void*>(&::regexec),
+                               reinterpret_cast<void*>(&::regfree)}) {
+    Dl_info info{};
+    REQUIRE(::dladdr(function, &info) != 0);
+    CAPTURE(info.dli_fname);
+    CHECK(std::string(info.dli_fname).find("/libc.so") != std::string::npos);
+  }
 }

@@ -126,7 +126,7 @@ class LzmaCodec final : public Codec {
     stream_.next_out = reinterpret_cast<std::uint8_t*>(out.data());
     stream_.avail_out = out.size();
     lzma_ret result = lzma_code(&stream_, LZMA_RUN);
-    if (result == LZMA_MEMLIMIT_ERROR) {
+    while (result == LZMA_MEMLIMIT_ERROR) {
       const std::uint64_t bytes = lzma_memusage(&stream_);
       take_(bytes);
       lzma_memlimit_set(&stream_, bytes);

@@ -12,6 +12,7 @@
 #include "data/input/sniff_json.hpp"
 #include "data/input/unread.hpp"
 #include "data/input/utf8_mender.hpp"
+#include "data/utf8.hpp"
 
 namespace dt::data {
 
@@ -135,11 +136,13 @@ void InputReader::read_stream(ByteSource& source, const std::string& name, const
   }
   if (content == Content::tar || content == Content::zip) return read_archive(peeked, content, name, depth);
   if (content == Content::plain) {
-    check_is_read(peeked.first(), name);
+    // What is said to be text and is UTF-8 is read, whatever it begins with.
+    const bool is_text = options_.format == InputFormat::text &&
+                         is_valid_utf8(peeked.first().substr(0, whole_characters(peeked.first())));
+    if (!is_text) check_is_read(peeked.first(), name);
     if (options_.format == InputFormat::automatic) check_is_text(peeked.first(), name, plain_name);
   }
-  if (content != Content::plain)
-    throw table_error(content, name, &source == file_ && file_exists(name));
+  if (content != Content::plain) throw table_error(content, name, &source == file_ && file_exists(name));
   if (options_.format == InputFormat::npy)
     throw Error(ErrorKind::input, name + " is no file of NumPy's (.npy)",
                 "ids alone, such as a memmap, are read by --format bin");

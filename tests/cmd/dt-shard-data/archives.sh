@@ -93,6 +93,7 @@ printf 'Rar!\x1a\x07\x01\0' >a.rar
 refused 'a.rar is a RAR archive' a.rar
 printf 'WARC/1.0\r\n' | gzip -c >a.warc.gz
 refused 'a.warc.gz is a WARC file of web pages' a.warc.gz
+expect_exit 0 dt-shard-data --out warc_text --val-fraction 0 --format text a.warc.gz
 head -c 515 ustar.tar >short.tar
 refused 'short.tar is damaged: tar at byte 515: Truncated' short.tar
 head -c 700 pax.tar >header.tar
