@@ -109,7 +109,7 @@ void Reporter::checkpoint(const CheckpointRecord& r) {
 
 void Reporter::event(const EventRecord& r) {
   Json json{{"kind", r.kind}, {"reason", utf8_of(r.reason)}, {"step", r.step}};
-  if (!r.checkpoint.empty()) json["checkpoint"] = r.checkpoint;
+  if (!r.checkpoint.empty()) json["checkpoint"] = utf8_of(r.checkpoint);
   for (const checkpoint::Problem& problem : r.passed_over) {
     json["passed_over"].push_back({{"path", utf8_of(problem.where)}, {"reason", utf8_of(problem.what)}});
   }
