@@ -28,7 +28,7 @@ done
 on_device train tf32 --model gpt2.json "${small[@]}" --steps 6 --mask-documents --matmul tf32 2>/dev/null
 expect_close "$(losses tf32)" "$(losses gpt2)" 1e-2 tf32
 [[ -n ${DT_GPU_TRAIN:-} || $(losses tf32) != "$(losses gpt2)" ]] || fail "TF32 is not multiplied in"
-on_device expect_exit 0 train tf32 --model gpt2.json "${small[@]}" --steps 7 --mask-documents
+on_device expect_exit 0 train tf32 --model gpt2.json "${small[@]}" --steps 7 --mask-documents --matmul auto
 expect_match stderr 'matmul "cuda tf32" → "cuda"'
 
 # In another order of work; in two parts; with blocks computed again.
