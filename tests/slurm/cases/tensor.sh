@@ -53,11 +53,11 @@ steps_made() { grep -c '"kind":"train"' run/metrics.jsonl; }
 has_made() { (($(steps_made) >= $1)); }
 stops() { sed -nE 's/.*"kind":"stop","reason":"SIGTERM","step":([0-9]+).*/\1/p' run/metrics.jsonl; }
 has_stops() { (($(stops | wc -l) == $1)); }
-go_on "--zero 3" 2 'dp=4,tp=1,zero=3'
+go_on "--pp 1 --tp 1 --zero 3" 2 'dp=4,tp=1,zero=3'
 expect_match run/generations/0002.json '"continues_step": ?[2-9]0'
 go_on "--cp 2 --zero 3" 3 'dp=2,cp=2,tp=1,zero=3'
 
-submit_layout "--tp 4"
+submit_layout "--tp 4 --cp 1 --zero 0"
 wait_for_job "$job" 120
 expect_match "dt-train-$job.log" 'not bit for bit as before: tp 1 → 4'
 newest_layout 150 'dp=1,tp=4'
