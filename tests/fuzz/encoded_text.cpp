@@ -48,7 +48,7 @@ struct Target {
 const Target& target_of(std::uint8_t number) {
   // What the last does not match would be dropped, so it matches everything.
   static const std::array<Target, 5> targets = {Target("gpt2"), Target("cl100k"), Target("llama3"),
-                                                Target("qwen2"), Target("[ab]+|(?s:.)\\p{M}*")};
+                                                Target("qwen2"), Target("[ab]+|(?m:.)\\p{M}*")};
   return targets[number % targets.size()];
 }
 
