@@ -1,6 +1,7 @@
 // For LD_PRELOAD: each pwrite, and each removal of a folder's file, first takes a tenth of a second, so that
 // a test can be there while a file is written or a folder removed.
 
+#include <cstdio>
 #include <dlfcn.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -17,4 +18,11 @@ extern "C" int unlinkat(int folder, const char* name, int flags) {
   static const auto unlink = reinterpret_cast<Unlink>(dlsym(RTLD_NEXT, "unlinkat"));
   usleep(100'000);
   return unlink(folder, name, flags);
+}
+
+extern "C" int remove(const char* path) noexcept {  // std::filesystem::remove calls it
+  using Remove = int (*)(const char*);
+  static const auto next = reinterpret_cast<Remove>(dlsym(RTLD_NEXT, "remove"));
+  usleep(100'000);
+  return next(path);
 }
