@@ -18,7 +18,7 @@ namespace {
 
 using checkpoint::Problem;
 
-/// What was never a checkpoint is bad input; what was one and is damaged, or cannot be read, is a finding.
+/// Refuses a path that was never a checkpoint. A checkpoint that is damaged or cannot be read is a finding.
 void require_checkpoint(const std::string& path) {
   if (!path_exists(path)) throw input_error("{} does not exist", path);
   if (!folder_exists(path)) throw input_error("{} is not a folder; a checkpoint is one", path);

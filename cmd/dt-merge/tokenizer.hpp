@@ -10,7 +10,7 @@
 
 namespace dt::merge_tool {
 
-/// What the search came to: a tokenizer.json, or why there is none ("" where nothing leads to one); and where
+/// The search's result: a tokenizer.json, or why there is none ("" where nothing leads to one); and where
 /// the data are found, the token that ends their documents.
 struct FoundTokenizer {
   std::filesystem::path file;

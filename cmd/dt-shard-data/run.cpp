@@ -27,7 +27,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
-/// What a model wrote may end in the middle of a character.
+/// A model's text may end in the middle of a character.
 std::string compact(const Json& object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -255,7 +255,7 @@ class MarkedText {
       append(labels.subspan(begin, end - begin), is_target);
     }
   }
-  /// What was appended since the last call.
+  /// Returns the text that was appended since the last call.
   std::string take() { return std::exchange(text_, {}); }
   /// Stretches of text, in order.
   Json parts() const { return parts_; }

@@ -1,5 +1,5 @@
-// What other trainers call dt-train's options: Transformers' Trainer, Megatron-LM, DeepSpeed, torchtitan,
-// nanoGPT, LitGPT and axolotl.
+// Names that other trainers give dt-train's options: Transformers' Trainer, Megatron-LM, DeepSpeed,
+// torchtitan, nanoGPT, LitGPT and axolotl.
 
 #include "cmd/dt-train/options.hpp"
 

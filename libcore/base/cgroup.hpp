@@ -1,6 +1,6 @@
 #pragma once
-// What the system grants a group of processes: Slurm's job, a container. `root` is where the system's files
-// are. Source: cgroups(7), proc_pid_mountinfo(5).
+// Limits that the system sets a group of processes: Slurm's job, a container. `root` is where the system's
+// files are. Source: cgroups(7), proc_pid_mountinfo(5).
 
 #include <cstdint>
 #include <filesystem>

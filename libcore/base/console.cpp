@@ -60,7 +60,7 @@ std::string clipped(std::string line, std::size_t width) {
 
 }  // namespace
 
-/// What is on stderr's last line. Blanks take a bar away: terminals' own codes would stay in log files.
+/// The text on stderr's last line. Blanks take a bar away: terminals' own codes would stay in log files.
 struct Console::Screen {
   std::mutex mutex;
   std::string bar;                 // "" when none is drawn

@@ -31,7 +31,7 @@ class Progress {
   ~Progress();
   void advance(std::uint64_t amount);
   void set(std::uint64_t done);
-  /// What was done before this work began: the rate and the time that is left do not count it.
+  /// The amount that was done before this work began: the rate and the time that is left do not count it.
   void start_at(std::uint64_t done);
   /// Text shown behind the bar (a loss, a rate).
   void note(std::string text);
