@@ -25,6 +25,10 @@ class Outcome:
         return f"exit {self.code}\n{self.stdout[-2000:]}{self.stderr[-3000:]}"
 
 
+if not os.path.exists(LIBRARY):
+    fail(f"{LIBRARY} is missing: without it no fault happens")
+
+
 def run(command, root, timeout_s=120, **orders):
     """Runs `command` with faults ordered for what is below `root`: kinds, path, first, last, action, log.
 
