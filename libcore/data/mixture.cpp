@@ -128,18 +128,17 @@ std::uint64_t mixture_digest(const std::vector<std::uint64_t>& contents,
   return digester.value();
 }
 
-Mixture::Mixture(const std::string& text, const std::vector<std::filesystem::path>& read_from,
-                 const ShardShare& share)
-    : Mixture(text, parse_mixture(text), read_from, share) {}
+Mixture::Mixture(const std::string& text, const std::vector<DatasetCopy>& copies, const ShardShare& share)
+    : Mixture(text, parse_mixture(text), copies, share) {}
 
 Mixture::Mixture(std::string name, const std::vector<MixturePart>& parts,
-                 const std::vector<std::filesystem::path>& read_from, const ShardShare& share)
+                 const std::vector<DatasetCopy>& copies, const ShardShare& share)
     : name_(std::move(name)), quotas_(weights_of(parts)) {
   check_meant(name_, parts);
-  DT_CHECK(read_from.empty() || read_from.size() == parts.size(), "{} copies of {} datasets",
-           read_from.size(), parts.size());
+  DT_CHECK(copies.empty() || copies.size() == parts.size(), "{} copies of {} datasets", copies.size(),
+           parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    datasets_.emplace_back(read_from.empty() ? parts[i].folder : read_from[i], share);
+    datasets_.emplace_back(parts[i].folder, share, copies.empty() ? DatasetCopy{} : copies[i]);
     source_names_.push_back(parts[i].folder.string());
   }
   check_tokenizers();

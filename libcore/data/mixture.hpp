@@ -33,9 +33,8 @@ class Mixture {
  public:
   /// As users write it; see parse_mixture. Errors: of TokenDataset and Quotas; input, where tokenizers
   /// differ.
-  /// `read_from`: where copies of the datasets lie that are read instead; empty: nowhere. `share`: of the
-  /// shards of each.
-  explicit Mixture(const std::string& text, const std::vector<std::filesystem::path>& read_from = {},
+  /// `copies`: of each dataset; empty: there are none. `share`: of the shards of each.
+  explicit Mixture(const std::string& text, const std::vector<DatasetCopy>& copies = {},
                    const ShardShare& share = {});
   /// One alone.
   explicit Mixture(TokenDataset dataset);
@@ -55,8 +54,8 @@ class Mixture {
   bool masks_targets() const;
 
  private:
-  Mixture(std::string name, const std::vector<MixturePart>& parts,
-          const std::vector<std::filesystem::path>& read_from, const ShardShare& share);
+  Mixture(std::string name, const std::vector<MixturePart>& parts, const std::vector<DatasetCopy>& copies,
+          const ShardShare& share);
   void check_tokenizers() const;
   std::string name_;
   Quotas quotas_;

@@ -22,17 +22,86 @@ namespace dt::data {
 
 namespace {
 
-constexpr const char* prefix = "dt-dataset-";
+constexpr std::string_view own_folder_prefix = "dt-staged-";
+constexpr std::string_view prefix = "dt-dataset-";
+constexpr std::size_t digest_digits = 16;
 constexpr const char* copying_lock = "dt-stage.lock";
 constexpr std::size_t buffer_bytes = std::size_t{4} << 20;
 constexpr auto pause = std::chrono::milliseconds(50);
 
-/// Whether the open folder is still what the path names: it may have been renamed before it was locked.
+Error in_the_way_error(const fs::path& path, const std::string& why) {
+  return Error(ErrorKind::environment, fmt::format("{} {}", path.string(), why),
+               "remove it, or give --stage-dir another folder");
+}
+
+/// Nothing where nothing has the name. Links are not followed.
+std::optional<struct stat> status_of(const fs::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0) return status;
+  if (errno == ENOENT) return std::nullopt;
+  throw system_error(errno, "look at", path.string());
+}
+
+bool is_own(const struct stat& status) {
+  return status.st_uid == ::geteuid();
+}
+
+bool is_trusted(const struct stat& status) {
+  return status.st_uid == 0 || is_own(status);
+}
+
+/// Refuses storage in which others than its owner could exchange what dt has checked, and what another user
+/// planted where everybody may write.
+void check_storage(const fs::path& storage) {
+  const fs::path path = without_slash(storage);
+  const auto link = status_of(path);
+  if (link && S_ISLNK(link->st_mode) && !is_trusted(*link))
+    throw in_the_way_error(path, fmt::format("is a link that user {} made", link->st_uid));
+  struct stat folder {
+  }, parent{};
+  if (::stat(path.c_str(), &folder) != 0 || ::stat((path / "..").c_str(), &parent) != 0)
+    throw system_error(errno, "look at", path.string());
+  if ((folder.st_mode & S_IWOTH) != 0 && (folder.st_mode & S_ISVTX) == 0)
+    throw Error(ErrorKind::environment,
+                fmt::format("{} lets everybody exchange what is in it (mode {:04o})", path.string(),
+                            folder.st_mode & 07777U),
+                "set its sticky bit (chmod +t), or give --stage-dir another folder");
+  if (!is_trusted(folder) && (parent.st_mode & S_IWOTH) != 0)
+    throw in_the_way_error(
+        path, fmt::format("belongs to user {}, in a folder where everybody may write", folder.st_uid));
+}
+
+/// The user's own folder in the storage, made where it is missing.
+fs::path own_folder(const fs::path& storage) {
+  make_folders(storage);
+  check_storage(storage);
+  const fs::path folder = storage / (std::string(own_folder_prefix) + std::to_string(::geteuid()));
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    throw system_error(errno, "create", folder.string());
+  const auto status = status_of(folder);
+  if (!status) throw system_error(ENOENT, "look at", folder.string());
+  if (!S_ISDIR(status->st_mode)) throw in_the_way_error(folder, "is no folder");
+  if (!is_own(*status)) throw in_the_way_error(folder, fmt::format("belongs to user {}", status->st_uid));
+  if ((status->st_mode & 0777U) != 0700)
+    throw Error(ErrorKind::environment,
+                fmt::format("{} is not its owner's alone: its mode is {:04o}", folder.string(),
+                            status->st_mode & 07777U),
+                "chmod 700 it if nobody else could write there, else remove it");
+  return folder;
+}
+
+/// Whether the open folder is still what the path names, and the user's own: it may have been renamed before
+/// it was locked.
 bool is_same(int descriptor, const fs::path& folder) {
   struct stat held {
   }, named{};
-  return ::fstat(descriptor, &held) == 0 && ::stat(folder.c_str(), &named) == 0 &&
+  return ::fstat(descriptor, &held) == 0 && ::lstat(folder.c_str(), &named) == 0 && is_own(held) &&
          held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+bool is_copy_name(const std::string& name) {
+  return name.size() == prefix.size() + digest_digits && name.starts_with(prefix) &&
+         name.find_first_not_of("0123456789abcdef", prefix.size()) == name.npos;
 }
 
 /// Files of a dataset that are copied, dataset.json last.
@@ -44,25 +113,33 @@ std::vector<fs::path> files_of(const fs::path& dataset) {
   return files;
 }
 
+struct CopiedFile {
+  fs::path name;
+  std::uint64_t bytes = 0;
+};
+
 struct Original {
   fs::path folder;
-  std::vector<fs::path> files;
+  std::string dataset_file;  // the text of dataset.json
+  std::vector<CopiedFile> files;
   std::uint64_t bytes = 0;
   std::string name;  // of its copy
 };
 
 Original describe_original(const fs::path& dataset) {
-  Original original{dataset, files_of(dataset), 0, {}};
-  std::string identity = read_file(dataset / dataset_file_name);
-  for (const fs::path& file : original.files) {
+  const std::vector<fs::path> files = files_of(dataset);
+  Original original{dataset, read_file(dataset / dataset_file_name), {}, 0, {}};
+  std::string identity = original.dataset_file;
+  for (const fs::path& file : files) {
     struct stat status {};
     const fs::path path = dataset / file;
     if (::stat(path.c_str(), &status) != 0) throw system_error(errno, "look at", path.string());
-    original.bytes += static_cast<std::uint64_t>(status.st_size);
+    original.files.push_back({file, static_cast<std::uint64_t>(status.st_size)});
+    original.bytes += original.files.back().bytes;
     identity += fmt::format("\n{} {} {}.{:09}", file.string(), status.st_size, status.st_mtim.tv_sec,
                             status.st_mtim.tv_nsec);
   }
-  original.name = prefix + to_hex(digest(identity));
+  original.name = std::string(prefix) + to_hex(digest(identity));
   return original;
 }
 
@@ -74,25 +151,31 @@ struct Copy {
 
 std::uint64_t bytes_under(const fs::path& folder) {
   std::uint64_t bytes = 0;
-  for (const auto& entry : fs::directory_iterator(folder)) bytes += entry.file_size();
+  for (const fs::path& path : entries_of(folder)) {
+    if (const auto status = status_of(path)) bytes += static_cast<std::uint64_t>(status->st_size);
+  }
   return bytes;
 }
 
 /// Least recently used first.
-std::vector<Copy> copies_in(const fs::path& storage) {
+std::vector<Copy> copies_in(const fs::path& own) {
   std::vector<Copy> copies;
-  for (const auto& entry : fs::directory_iterator(storage)) {
-    if (!entry.path().filename().string().starts_with(prefix)) continue;
-    copies.push_back({entry.path(), bytes_under(entry.path()), entry.last_write_time()});
+  for (const fs::path& path : entries_of(own)) {
+    if (!is_copy_name(path.filename().string())) continue;
+    const auto status = status_of(path);
+    if (!status || !S_ISDIR(status->st_mode) || !is_own(*status)) continue;
+    copies.push_back({path, bytes_under(path), fs::last_write_time(path)});
   }
   std::ranges::sort(copies, {}, &Copy::used);
   return copies;
 }
 
 /// What copies and removals that were killed left. Only by who holds the lock on copying.
-void remove_leftovers(const fs::path& storage) {
-  for (const auto& entry : fs::directory_iterator(storage)) {
-    if (entry.path().filename().string().starts_with(std::string(".") + prefix)) fs::remove_all(entry.path());
+void remove_leftovers(const fs::path& own) {
+  for (const fs::path& path : entries_of(own)) {
+    if (!path.filename().string().starts_with("." + std::string(prefix))) continue;
+    const auto status = status_of(path);
+    if (status && is_own(*status)) remove_tree(path);
   }
 }
 
@@ -105,7 +188,7 @@ struct UnusedCopy {
 void remove_copy(const UnusedCopy& copy) {
   const fs::path removed = copy.folder.parent_path() / ("." + copy.folder.filename().string() + ".removed");
   fs::rename(copy.folder, removed);  // at once gone for who looks for it
-  fs::remove_all(removed);
+  remove_tree(removed);
 }
 
 struct Room {
@@ -125,9 +208,9 @@ Error no_room_error(const StageRequest& request, const Room& room, std::uint64_t
 }
 
 /// Removes nothing unless what it removes is enough.
-void make_room(const StageRequest& request, std::uint64_t bytes) {
-  const std::vector<Copy> copies = copies_in(request.storage);
-  Room room{.limit = request.limit_bytes.value_or(UINT64_MAX), .free = fs::space(request.storage).available};
+void make_room(const fs::path& own, const StageRequest& request, std::uint64_t bytes) {
+  const std::vector<Copy> copies = copies_in(own);
+  Room room{.limit = request.limit_bytes.value_or(UINT64_MAX), .free = fs::space(own).available};
   for (const Copy& copy : copies) room.taken += copy.bytes;
   std::vector<UnusedCopy> unused;
   for (const Copy& copy : copies) {
@@ -146,61 +229,133 @@ void check_not_stopped(const StageRequest& request) {
   if (request.stop && request.stop()) throw environment_error("copying was told to stop");
 }
 
-/// `told`: bytes copied before, and after.
-void copy_file(const fs::path& from, const fs::path& to, const StageRequest& request, std::uint64_t total,
-               std::uint64_t& told) {
-  File source = File::open_read(from), target = File::create(to);
-  std::vector<std::byte> buffer(buffer_bytes);
-  while (const std::size_t count = source.read(buffer)) {
-    check_not_stopped(request);
-    target.write(std::span(buffer).first(count));
-    told += count;
-    if (request.progress) request.progress(told, total);
+/// The making of copies in the user's folder, by who holds the lock on it. Those that wait for the lock see
+/// in its file's time of change that this gets on.
+class Copying {
+ public:
+  Copying(const Original& original, const fs::path& own, const StageRequest& request)
+      : original_(original), own_(own), request_(request) {}
+
+  void make() {
+    remove_leftovers(own_);
+    make_room(own_, request_, original_.bytes);
+    AtomicDirectory copy(own_ / original_.name);
+    for (const CopiedFile& file : original_.files)
+      copy_file(original_.folder / file.name, copy.path() / file.name);
+    check(copy.path());
+    copy.commit();
   }
-  target.close();
+
+ private:
+  void get_on() const {
+    check_not_stopped(request_);
+    ::utimensat(AT_FDCWD, (own_ / copying_lock).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  }
+
+  void copy_file(const fs::path& from, const fs::path& to) {
+    File source = File::open_read(from), target = File::create(to);
+    while (const std::size_t count = source.read(buffer_)) {
+      get_on();
+      target.write(std::span(buffer_).first(count));
+      done_ += count;
+      if (request_.progress) request_.progress(done_, original_.bytes);
+    }
+    target.close();
+  }
+
+  void check(const fs::path& folder) const {
+    const auto problems = verify_dataset(folder, [&](std::uint64_t, std::uint64_t) { get_on(); });
+    if (!problems.empty() && problems.front().is_unreadable)
+      throw environment_error("a copy cannot be read: {}", problems.front().what);
+    if (!problems.empty()) throw input_error("a copy does not verify: {}", problems.front().what);
+  }
+
+  const Original& original_;
+  const fs::path& own_;
+  const StageRequest& request_;
+  std::vector<std::byte> buffer_ = std::vector<std::byte>(buffer_bytes);
+  std::uint64_t done_ = 0;
+};
+
+/// Waits in short pauses for another process that copies, as long as it gets on.
+class Waiting {
+ public:
+  Waiting(const fs::path& own, const StageRequest& request) : own_(own), request_(request) {}
+
+  void pause() {
+    check_not_stopped(request_);
+    if (const auto now = changed(); now != last_change_) {
+      last_change_ = now;
+      since_ = std::chrono::steady_clock::now();
+    }
+    if (std::chrono::steady_clock::now() - since_ > request_.patience)
+      throw Error(ErrorKind::environment,
+                  fmt::format("another process of yours has held {} for {} s without copying anything",
+                              (own_ / copying_lock).string(),
+                              std::chrono::duration_cast<std::chrono::seconds>(request_.patience).count()),
+                  "look for one that hangs, and stop it");
+    std::this_thread::sleep_for(data::pause);
+  }
+
+ private:
+  std::pair<std::int64_t, std::int64_t> changed() const {
+    const auto status = status_of(own_ / copying_lock);
+    return status ? std::pair<std::int64_t, std::int64_t>{status->st_mtim.tv_sec, status->st_mtim.tv_nsec}
+                  : std::pair<std::int64_t, std::int64_t>{};
+  }
+
+  const fs::path& own_;
+  const StageRequest& request_;
+  std::pair<std::int64_t, std::int64_t> last_change_;
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+};
+
+/// Whether a copy has all files of its original, in their sizes, and the same dataset.json. What else the
+/// files hold is checked against that when it is first read.
+bool is_whole(const fs::path& folder, const Original& original) {
+  for (const CopiedFile& file : original.files) {
+    const auto status = status_of(folder / file.name);
+    if (!status || !S_ISREG(status->st_mode) || !is_own(*status) ||
+        static_cast<std::uint64_t>(status->st_size) != file.bytes)
+      return false;
+  }
+  return read_file(folder / dataset_file_name) == original.dataset_file;
 }
 
-void check_copy(const fs::path& folder, const StageRequest& request) {
-  const auto problems =
-      verify_dataset(folder, [&](std::uint64_t, std::uint64_t) { check_not_stopped(request); });
-  if (!problems.empty() && problems.front().is_unreadable)
-    throw environment_error("a copy cannot be read: {}", problems.front().what);
-  if (!problems.empty()) throw input_error("a copy does not verify: {}", problems.front().what);
-}
-
-/// By who holds the lock on copying.
-void make_copy(const Original& original, const StageRequest& request) {
-  remove_leftovers(request.storage);
-  make_room(request, original.bytes);
-  AtomicDirectory copy(request.storage / original.name);
-  std::uint64_t told = 0;
-  for (const fs::path& file : original.files)
-    copy_file(original.folder / file, copy.path() / file, request, original.bytes, told);
-  check_copy(copy.path(), request);
-  copy.commit();
-}
-
-std::optional<StagedDataset> find_copy(const fs::path& folder) {
+std::optional<StagedDataset> find_copy(const fs::path& folder, const Original& original) {
   auto lock = FolderLock::take(folder, FolderLock::Kind::use);
-  if (!lock) return std::nullopt;
+  if (!lock || !is_whole(folder, original)) return std::nullopt;
   lock->touch();
   return StagedDataset{folder, std::move(*lock)};
 }
 
+/// By who holds the lock on copying.
+void remove_broken(const fs::path& folder) {
+  if (!status_of(folder)) return;
+  auto lock = FolderLock::take(folder, FolderLock::Kind::alone);
+  if (!lock)
+    throw in_the_way_error(folder, "is not what was copied there, and is in use or no folder of yours");
+  remove_copy({folder, std::move(*lock)});
+}
+
 StagedDataset find_or_make(const Original& original, const StageRequest& request) {
-  const fs::path folder = request.storage / original.name;
+  const fs::path own = own_folder(request.storage);
+  const fs::path folder = own / original.name;
+  Waiting waiting(own, request);
   while (true) {
-    if (auto found = find_copy(folder)) return std::move(*found);
-    FileLock copying;
-    const FileLock::Outcome outcome = copying.try_lock(request.storage / copying_lock);
-    if (outcome == FileLock::Outcome::unsupported)
-      throw environment_error("{} knows no locks", request.storage.string());
+    if (auto found = find_copy(folder, original)) return std::move(*found);
+    FileLock lock;
+    const FileLock::Outcome outcome = lock.try_lock(own / copying_lock);
+    if (outcome == FileLock::Outcome::unsupported) throw environment_error("{} knows no locks", own.string());
     if (outcome == FileLock::Outcome::held) {
-      if (!path_exists(folder)) make_copy(original, request);  // another process may have, just now
-      if (auto made = find_copy(folder)) return std::move(*made);
+      // Another process may have made it just now.
+      if (auto made = find_copy(folder, original)) return std::move(*made);
+      remove_broken(folder);
+      Copying(original, own, request).make();
+      if (auto made = find_copy(folder, original)) return std::move(*made);
+      throw in_the_way_error(folder, "is no copy, though it was made just now");
     }
-    check_not_stopped(request);
-    std::this_thread::sleep_for(pause);
+    waiting.pause();
   }
 }
 
@@ -208,7 +363,7 @@ StagedDataset find_or_make(const Original& original, const StageRequest& request
 
 std::optional<FolderLock> FolderLock::take(const fs::path& folder, Kind kind) {
   FolderLock lock;
-  lock.descriptor_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  lock.descriptor_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (lock.descriptor_ < 0) return std::nullopt;
   const int operation = (kind == Kind::use ? LOCK_SH : LOCK_EX) | LOCK_NB;
   // Where the storage knows no locks on folders, what is used may go, and what is mapped stays all the same.
@@ -236,11 +391,15 @@ void FolderLock::touch() const {
 StagedDataset stage_dataset(const fs::path& dataset, const StageRequest& request) {
   const Original original = describe_original(dataset);
   try {
-    make_folders(request.storage);
     return find_or_make(original, request);
   } catch (const fs::filesystem_error& error) {
     throw system_error(error.code().value(), "use", error.path1().string());
   }
+}
+
+bool discard_copy(const fs::path& copy) {
+  std::error_code ignored;
+  return fs::remove(copy / dataset_file_name, ignored);
 }
 
 }  // namespace dt::data

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <limits>
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -16,6 +20,15 @@
 namespace dt::data {
 
 namespace {
+
+/// A copy's folder is the user's own, so that this holds unless its file system gives files to others.
+void require_own_file(const fs::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) throw system_error(errno, "look at", path.string());
+  if (!S_ISREG(status.st_mode)) throw environment_error("{} is no regular file", path.string());
+  if (status.st_uid != ::geteuid())
+    throw environment_error("{} belongs to user {}", path.string(), status.st_uid);
+}
 
 /// Opened by who first needs it.
 class LazyShard {
@@ -49,39 +62,60 @@ struct Part {
 
 struct TokenDataset::State {
   fs::path folder;
+  DatasetCopy copy;
   DatasetFile file;
-  std::vector<LazyShard> shards;
+  std::vector<LazyShard> shards;         // the original's
+  std::vector<LazyShard> copied_shards;  // none without a copy
+  mutable std::atomic<bool> reads_copy;
   std::array<Sequence, all_splits.size()> sequences;
   bool masks_targets = false;
 
-  State(const fs::path& path, const ShardShare& share)
-      : folder(path), file(read_dataset_file(path)), shards(file.shards.size()) {
+  State(const fs::path& path, const ShardShare& share, DatasetCopy read_from)
+      : folder(path),
+        copy(std::move(read_from)),
+        file(read_dataset_file(path)),
+        shards(file.shards.size()),
+        copied_shards(copy.folder.empty() ? 0 : shards.size()),
+        reads_copy(!copied_shards.empty()) {
     for (std::size_t i = 0; i < shards.size(); ++i) {
       const ShardEntry& entry = file.shards[i];
       Sequence& sequence = sequences[static_cast<std::size_t>(entry.split)];
       sequence.ends.push_back(entry.tokens + (sequence.ends.empty() ? 0 : sequence.ends.back()));
       sequence.shards.push_back(i);
-      if (i == 0) masks_targets = shards[0].get([&] { return open(0); }).header().masks_targets;
-      if (i % share.count == share.index) shard(i);
+      if (i == 0) use_shard(0, [&](const Shard& shard) { masks_targets = shard.header().masks_targets; });
+      if (i % share.count == share.index) use_shard(i, [](const Shard&) {});
     }
   }
 
-  const Shard& shard(std::size_t index) const {
-    return shards[index].get([&] {
-      Shard opened = open(index);
-      if (opened.header().masks_targets == masks_targets) return opened;
-      throw input_error("{}: {} of its tokens are marked as no targets, unlike those of {}",
-                        opened.path().string(), masks_targets ? "none" : "some", file.shards[0].file);
-    });
+  /// Calls use(shard) with the copy's shard, and again with the original's where the copy's fails.
+  template <class Use>
+  void use_shard(std::size_t index, Use use) const {
+    if (reads_copy.load(std::memory_order_relaxed)) {
+      try {
+        return use(copied_shards[index].get([&] { return open_copied(index); }));
+      } catch (const Error& error) {
+        if (error.kind() == ErrorKind::internal) throw;
+        if (reads_copy.exchange(false) && copy.given_up) copy.given_up(error.message());
+      }
+    }
+    use(shards[index].get([&] { return open(folder, index); }));
   }
 
-  Shard open(std::size_t index) const {
-    Shard shard(folder / file.shards[index].file);
+  Shard open(const fs::path& from, std::size_t index) const {
+    Shard shard(from / file.shards[index].file);
     shard.check_against(file.shards[index], file.tokenizer);
-    return shard;
+    if (index == 0 || shard.header().masks_targets == masks_targets) return shard;
+    throw input_error("{}: {} of its tokens are marked as no targets, unlike those of {}",
+                      shard.path().string(), masks_targets ? "none" : "some", file.shards[0].file);
   }
 
-  /// Calls use(part) for each shard's part of the split's tokens [begin, begin + total), in their order.
+  Shard open_copied(std::size_t index) const {
+    require_own_file(copy.folder / file.shards[index].file);
+    return open(copy.folder, index);
+  }
+
+  /// Calls use(part) for each shard's part of the split's tokens [begin, begin + total), in their order;
+  /// twice for a part that the copy fails to give.
   template <class Use>
   void for_each_part(Split split, std::uint64_t begin, std::uint64_t total, Use use) const {
     const std::uint64_t tokens = file.split(split).tokens;
@@ -93,14 +127,16 @@ struct TokenDataset::State {
       const std::size_t index = sequence.shards[static_cast<std::size_t>(end - sequence.ends.begin())];
       const std::uint64_t shard_begin = *end - file.shards[index].tokens;
       const std::uint64_t count = std::min(total - position, *end - (begin + position));
-      use(Part{shard(index), begin + position - shard_begin, position, count});
+      use_shard(index, [&](const Shard& shard) {
+        use(Part{shard, begin + position - shard_begin, position, count});
+      });
       position += count;
     }
   }
 };
 
-TokenDataset::TokenDataset(const std::filesystem::path& folder, const ShardShare& share)
-    : state_(std::make_unique<State>(folder, share)) {}
+TokenDataset::TokenDataset(const std::filesystem::path& folder, const ShardShare& share, DatasetCopy copy)
+    : state_(std::make_unique<State>(folder, share, std::move(copy))) {}
 TokenDataset::~TokenDataset() = default;
 TokenDataset::TokenDataset(TokenDataset&&) noexcept = default;
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,12 +26,23 @@ struct ShardShare {
   std::size_t count = 1;
 };
 
+/// A copy whose shards are read in place of the original's; see data/staging.hpp.
+struct DatasetCopy {
+  std::filesystem::path folder = {};  // empty: there is no copy
+  /// Called at most once, from any thread, when the copy turns out not to hold what dataset.json of the
+  /// original says. From then on the original is read.
+  std::function<void(const std::string& why)> given_up = {};
+};
+
 /// Read-only, memory-mapped, safe from several threads. Opening reads dataset.json and the headers of a share
-/// of the shards, by default all. Errors, also of the first read of other shards: input, naming file and what
-/// was expected (another version, a truncated shard, a shard that dataset.json does not describe).
+/// of the shards, by default all. With a copy, dataset.json is the original's all the same, and shards are
+/// the copy's as long as each is the user's own file and holds what that dataset.json says. Errors, also of
+/// the first read of other shards: input, naming file and what was expected (another version, a truncated
+/// shard, a shard that dataset.json does not describe).
 class TokenDataset {
  public:
-  explicit TokenDataset(const std::filesystem::path& folder, const ShardShare& share = {});
+  explicit TokenDataset(const std::filesystem::path& folder, const ShardShare& share = {},
+                        DatasetCopy copy = {});
   ~TokenDataset();
   TokenDataset(TokenDataset&&) noexcept;
 

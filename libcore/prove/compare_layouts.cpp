@@ -194,7 +194,7 @@ int compare_layouts(const plan::Settings& settings, const std::vector<OptionValu
   std::vector<ComparedLayout> layouts;
   std::vector<plan::Plan> plans;
   comm::together(world, [&] {
-    dataset.emplace(settings.data, staged.folders, staged.share);
+    dataset.emplace(settings.data, staged.copies, staged.share);
     layouts = parse_layouts(*settings.compare_layouts, settings, world.size());
     plans = make_plans(layouts, settings, *dataset, launch);
   });

@@ -142,7 +142,7 @@ int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>
       settings, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
   comm::together(ranks.world, [&] {
-    dataset.emplace(settings.data, staged.folders, staged.share);
+    dataset.emplace(settings.data, staged.copies, staged.share);
     plan::ranks_used(settings, ranks.world.size());
   });
   check_alike(ranks, asked, *dataset);

@@ -456,7 +456,7 @@ int run_training(const plan::Settings& given, const std::vector<OptionValue>& as
   std::optional<data::Mixture> dataset;
   bool all_take_part = true;
   comm::together(ranks.world, [&] {
-    dataset.emplace(settings.data, staged.folders, staged.share);
+    dataset.emplace(settings.data, staged.copies, staged.share);
     all_take_part = plan::ranks_used(settings, ranks.world.size()) == ranks.world.size();
   });
   check_alike(ranks, asked, *dataset);

@@ -24,10 +24,11 @@ std::vector<data::MixturePart> parts_of(const plan::Settings& settings) {
   }
 }
 
-/// Where one dataset is to be read, and why not from a copy, or "".
+/// The copy of a dataset, or why there is none.
 struct Place {
-  fs::path folder;
-  std::string warning;
+  fs::path dataset;
+  fs::path copy = {};
+  std::string warning = {};
 };
 
 Place stage(const fs::path& dataset, const plan::Settings& settings, const std::function<bool()>& stop,
@@ -41,9 +42,9 @@ Place stage(const fs::path& dataset, const plan::Settings& settings, const std::
   if (settings.stage_limit) request.limit_bytes = static_cast<std::uint64_t>(*settings.stage_limit);
   try {
     held.push_back(data::stage_dataset(dataset, request));
-    return {held.back().folder, ""};
+    return {dataset, held.back().folder};
   } catch (const Error& error) {
-    return {dataset, error.message()};
+    return {.dataset = dataset, .warning = error.message()};
   }
 }
 
@@ -53,7 +54,8 @@ std::string stage_all(const plan::Settings& settings, const std::function<bool()
   std::string text;
   for (const data::MixturePart& part : parts_of(settings)) {
     const Place place = stage(part.folder, settings, stop, console, held);
-    text += place.folder.string() + separator + place.warning + separator;
+    for (const std::string& field : {place.dataset.string(), place.copy.string(), place.warning})
+      text += field + separator;
   }
   return text;
 }
@@ -61,7 +63,8 @@ std::string stage_all(const plan::Settings& settings, const std::function<bool()
 std::vector<Place> places_of(const std::string& text) {
   const std::vector<std::string> fields = split(text, separator);
   std::vector<Place> places;
-  for (std::size_t i = 0; i + 1 < fields.size(); i += 2) places.push_back({fields[i], fields[i + 1]});
+  for (std::size_t i = 0; i + 2 < fields.size(); i += 3)
+    places.push_back({fields[i], fields[i + 1], fields[i + 2]});
   return places;
 }
 
@@ -78,11 +81,24 @@ void report(const std::vector<std::string>& hosts, const std::vector<std::string
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     for (const Place& place : places_of(results[rank])) {
       if (!place.warning.empty())
-        console.warn("on {}, {} is read where it is: {}", hosts[rank], place.folder.string(), place.warning);
+        console.warn("on {}, {} is read where it is: {}", hosts[rank], place.dataset.string(), place.warning);
       else if (rank == 0)
-        console.info("data is read from its copy {}", place.folder.string());
+        console.info("data is read from its copy {}", place.copy.string());
     }
   }
+}
+
+/// The first of a host's ranks that finds the copy damaged says so, though it may not be rank 0.
+data::DatasetCopy copy_at(const Place& place, const comm::Ranks& ranks) {
+  if (place.copy.empty()) return {};
+  return {place.copy, [place, &ranks](const std::string& why) {
+            if (!data::discard_copy(place.copy)) return;
+            std::optional<Console> own;
+            if (!ranks.is_first()) own.emplace(ranks.console.settings());
+            (own ? *own : ranks.console)
+                .warn("on {}, {} is read where it is from here on, and copied anew by the next run: {}",
+                      host_name(), place.dataset.string(), why);
+          }};
 }
 
 }  // namespace
@@ -100,7 +116,7 @@ StagedData stage_data(const plan::Settings& settings, const std::function<bool()
   const std::vector<std::string> results =
       comm::gather_texts(ranks.world, copies ? stage_all(settings, stop, ranks.console, staged.held) : "");
   if (ranks.is_first()) report(hosts, results, ranks.console);
-  for (const Place& place : places_of(results[first])) staged.folders.push_back(place.folder);
+  for (const Place& place : places_of(results[first])) staged.copies.push_back(copy_at(place, ranks));
   return staged;
 }
 

@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 #include "base/error.hpp"
 #include "base/hdf5_file.hpp"
@@ -25,15 +27,23 @@ struct Datasets : dt_test::Folder {
     }
   }
   StageRequest request() const { return {*this / "local/stage", {}, {}, {}}; }
+  FileLock locked() const {
+    stage_dataset(*this / "b", request());
+    FileLock copying;
+    REQUIRE(copying.try_lock(own() / "dt-stage.lock") == FileLock::Outcome::held);
+    return copying;
+  }
   std::uint64_t bytes() const {
     std::uint64_t bytes = 0;
     for (const auto& entry : fs::directory_iterator(*this / "a")) bytes += entry.file_size();
     return bytes;
   }
-  /// Names in the storage, the lock's aside.
+  fs::path own() const { return *this / "local/stage" / ("dt-staged-" + std::to_string(::geteuid())); }
+  /// Names in the user's folder of the storage, the lock's aside.
   std::vector<std::string> stored() const {
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(*this / "local/stage")) {
+    if (!fs::exists(own())) return names;
+    for (const auto& entry : fs::directory_iterator(own())) {
       if (entry.path().extension() != ".lock") names.push_back(entry.path().filename().string());
     }
     return names;
@@ -133,15 +143,18 @@ TEST_CASE("nothing is removed where all that nobody uses would not be enough") {
 
 TEST_CASE("what crashes left goes before a copy is made, what others keep there stays") {
   const Datasets datasets;
-  const fs::path storage = datasets.request().storage;
-  for (const char* name :
-       {".dt-dataset-0123456789abcdef.tmp-host-12", ".dt-dataset-0123456789abcdef.removed", "other"}) {
-    fs::create_directories(storage / name);
-    dt_test::put(storage / name / "file", "x");
+  stage(datasets / "b", datasets.request());
+  for (const char* name : {".dt-dataset-0123456789abcdef.tmp-host-12", ".dt-dataset-0123456789abcdef.removed",
+                           "other", "dt-dataset-of-mine"}) {
+    fs::create_directories(datasets.own() / name);
+    dt_test::put(datasets.own() / name / "file", "x");
   }
-  stage(datasets / "a", datasets.request());
-  CHECK(datasets.stored().size() == 2);
-  CHECK(fs::exists(storage / "other/file"));
+  StageRequest request = datasets.request();
+  request.limit_bytes = datasets.bytes();
+  stage(datasets / "a", request);
+  CHECK(datasets.stored().size() == 3);
+  CHECK(fs::exists(datasets.own() / "other/file"));
+  CHECK(fs::exists(datasets.own() / "dt-dataset-of-mine/file"));
 }
 
 TEST_CASE("a request to stop ends the copying and leaves nothing") {
@@ -187,11 +200,201 @@ TEST_CASE("of several that want the same copy at once, one makes it") {
 
 TEST_CASE("who waits for another's copy can be stopped") {
   const Datasets datasets;
-  fs::create_directories(datasets.request().storage);
-  FileLock copying;
-  REQUIRE(copying.try_lock(datasets.request().storage / "dt-stage.lock") == FileLock::Outcome::held);
+  const FileLock copying = datasets.locked();
   StageRequest request = datasets.request();
   int asked = 0;
   request.stop = [&] { return ++asked > 2; };
   CHECK(caught([&] { stage(datasets / "a", request); }).kind == ErrorKind::environment);
+}
+
+TEST_CASE("who waits for another's copy gives up where that does not get on") {
+  const Datasets datasets;
+  const FileLock copying = datasets.locked();
+  StageRequest request = datasets.request();
+  request.patience = std::chrono::milliseconds(300);
+  int asked = 0;
+  request.stop = [&] {  // each time before a pause of 50 ms
+    if (++asked <= 10)
+      fs::last_write_time(datasets.own() / "dt-stage.lock", fs::file_time_type::clock::now());
+    return false;
+  };
+  const auto error = caught([&] { stage(datasets / "a", request); });
+  CHECK(error.kind == ErrorKind::environment);
+  CHECK(error.says("without copying anything"));
+  CHECK(asked > 10);
+}
+
+TEST_CASE("a copy that is not whole is made anew") {
+  const Datasets datasets;
+  const fs::path copy = stage(datasets / "a", datasets.request());
+  const std::string text = dt_test::content(copy / "dataset.json");
+  SECTION("an empty folder") {
+    for (const auto& entry : fs::directory_iterator(copy)) fs::remove(entry.path());
+  }
+  SECTION("a shard that is gone") {
+    fs::remove(copy / "train-00001.h5");
+  }
+  SECTION("a shard of another size") {
+    fs::resize_file(copy / "train-00001.h5", 100);
+  }
+  SECTION("a link in place of a shard") {
+    fs::remove(copy / "train-00001.h5");
+    fs::create_symlink(datasets / "a/train-00001.h5", copy / "train-00001.h5");
+  }
+  SECTION("another dataset.json") {
+    std::string other = text;
+    other.replace(other.find("dt-dataset"), 10, "dt-DATASET");
+    dt_test::put(copy / "dataset.json", other);
+  }
+  SECTION("one that was discarded") {
+    CHECK(discard_copy(copy));
+    CHECK_FALSE(discard_copy(copy));
+  }
+  CHECK(stage(datasets / "a", datasets.request()) == copy);
+  CHECK(dt_test::content(copy / "dataset.json") == text);
+  CHECK(text_in(copy) == text_in(datasets / "a"));
+  CHECK(datasets.stored().size() == 1);
+}
+
+TEST_CASE("a copy that is not whole stays where another process uses it") {
+  const Datasets datasets;
+  const StagedDataset used = stage_dataset(datasets / "a", datasets.request());
+  discard_copy(used.folder);
+  CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).kind == ErrorKind::environment);
+  CHECK(fs::exists(used.folder / "train-00000.h5"));
+}
+
+TEST_CASE("the folder of copies is its owner's alone") {
+  const Datasets datasets;
+  stage(datasets / "a", datasets.request());
+  CHECK((fs::status(datasets.own()).permissions() & fs::perms::all) == fs::perms::owner_all);
+  ::chmod(datasets.own().c_str(), 0770);
+  const auto error = caught([&] { stage(datasets / "a", datasets.request()); });
+  CHECK(error.kind == ErrorKind::environment);
+  CHECK(error.says("its mode is 0770"));
+}
+
+TEST_CASE("what lies in place of the folder of copies is neither followed nor waited for") {
+  const Datasets datasets;
+  const fs::path elsewhere = datasets / "elsewhere";
+  fs::create_directories(elsewhere / ".dt-dataset-0123456789abcdef.removed");
+  fs::create_directories(datasets.request().storage);
+  SECTION("a link") {
+    fs::create_directory_symlink(elsewhere, datasets.own());
+  }
+  SECTION("a link to nothing") {
+    fs::create_symlink("nowhere", datasets.own());
+  }
+  SECTION("a pipe") {
+    REQUIRE(::mkfifo(datasets.own().c_str(), 0666) == 0);
+  }
+  SECTION("a file") {
+    dt_test::put(datasets.own(), "x");
+  }
+  const auto error = caught([&] { stage(datasets / "a", datasets.request()); });
+  CHECK(error.kind == ErrorKind::environment);
+  CHECK(error.says("is no folder"));
+  CHECK(fs::exists(elsewhere / ".dt-dataset-0123456789abcdef.removed"));
+}
+
+TEST_CASE("what lies in place of a copy is neither followed nor waited for") {
+  const Datasets datasets;
+  const fs::path copy = stage(datasets / "a", datasets.request());
+  fs::rename(copy, datasets / "moved");
+  SECTION("a link") {
+    fs::create_directory_symlink(datasets / "moved", copy);
+  }
+  SECTION("a pipe") {
+    REQUIRE(::mkfifo(copy.c_str(), 0666) == 0);
+  }
+  const auto error = caught([&] { stage(datasets / "a", datasets.request()); });
+  CHECK(error.kind == ErrorKind::environment);
+  CHECK(fs::exists(datasets / "moved/dataset.json"));
+}
+
+TEST_CASE("storage in which everybody may exchange folders is refused") {
+  const Datasets datasets;
+  const fs::path storage = datasets.request().storage;
+  fs::create_directories(storage);
+  ::chmod(storage.c_str(), 0777);
+  CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).says("lets everybody exchange"));
+  ::chmod(storage.c_str(), 01777);
+  stage(datasets / "a", datasets.request());
+}
+
+TEST_CASE("a copy that another user made is left alone") {
+  if (::geteuid() != 0) return;  // nobody else can give files to others
+  const Datasets datasets;
+  const uid_t other = 65534;
+  const fs::path copy = stage(datasets / "a", datasets.request()), storage = datasets.request().storage;
+  SECTION("in a folder of theirs") {
+    REQUIRE(::chown(datasets.own().c_str(), other, other) == 0);
+    const auto error = caught([&] { stage(datasets / "a", datasets.request()); });
+    CHECK(error.kind == ErrorKind::environment);
+    CHECK(error.says("belongs to user 65534"));
+    CHECK(fs::exists(copy / "dataset.json"));
+  }
+  SECTION("moved into the user's") {
+    REQUIRE(::chown(copy.c_str(), other, other) == 0);
+    CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).kind == ErrorKind::environment);
+    CHECK(fs::exists(copy / "dataset.json"));
+  }
+  SECTION("storage that is a link of theirs") {
+    fs::create_directory_symlink(storage, datasets / "link");
+    REQUIRE(::lchown((datasets / "link").c_str(), other, other) == 0);
+    StageRequest request = datasets.request();
+    request.storage = datasets / "link/";
+    CHECK(caught([&] { stage(datasets / "a", request); }).says("is a link that user 65534 made"));
+  }
+  SECTION("storage of theirs in a folder of everybody") {
+    ::chmod(storage.parent_path().c_str(), 01777);
+    REQUIRE(::chown(storage.c_str(), other, other) == 0);
+    CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).says("belongs to user 65534"));
+  }
+}
+
+TEST_CASE("a copy is read until it is not what the original says") {
+  const Datasets datasets;
+  const fs::path copy = stage(datasets / "a", datasets.request());
+  const fs::path shard = copy / "train-00001.h5";
+  int told = 0;
+  std::string why;
+  const DatasetCopy read_from{copy, [&](const std::string& what) {
+                                ++told;
+                                why = what;
+                              }};
+  const auto place = static_cast<std::int64_t>(Hdf5Reader(shard).info("/tokens").offset);
+  const auto read_all = [&] {
+    return dt_test::text_of(TokenDataset(datasets / "a", {}, read_from), Split::train);
+  };
+  SECTION("as long as it is that") {
+    dt_test::damage(datasets / "a/train-00001.h5", place);
+    CHECK(read_all() == std::string(3500, 'a'));
+    CHECK(told == 0);
+    return;
+  }
+  SECTION("a block that is damaged") {
+    dt_test::damage(shard, place);
+  }
+  SECTION("a shard of another dataset") {
+    fs::copy_file(stage(datasets / "b", datasets.request()) / "train-00001.h5", shard,
+                  fs::copy_options::overwrite_existing);
+  }
+  SECTION("a shard that is a link") {
+    fs::remove(shard);
+    fs::create_symlink(datasets / "a/train-00001.h5", shard);
+  }
+  SECTION("a shard that is gone") {
+    fs::remove(shard);
+  }
+  SECTION("a shard of another user") {
+    if (::geteuid() != 0) return;
+    REQUIRE(::chown(shard.c_str(), 65534, 65534) == 0);
+  }
+  CHECK(read_all() == std::string(3500, 'a'));
+  CHECK(told == 1);
+  CHECK(why.find("train-00001.h5") != why.npos);
+  const TokenDataset some(datasets / "a", {0, 4}, read_from);  // looks at the damaged one later
+  CHECK(dt_test::text_of(some, Split::train) == std::string(3500, 'a'));
+  CHECK(told == 2);
 }

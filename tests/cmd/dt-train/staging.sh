@@ -4,22 +4,32 @@ source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
 make_shards shards
 cp -r shards other
 common=(--steps 8 --grad-lanes 2)
-copies() { find "$1" -mindepth 1 -maxdepth 1 -type d -name 'dt-dataset-*' | wc -l; }
-leftovers() { find "$1" -mindepth 1 -maxdepth 1 -name '.*' | wc -l; }
+own=dt-staged-$(id -u)
+copies() { find "$1/$own" -mindepth 1 -maxdepth 1 -type d -name 'dt-dataset-*' | wc -l; }
+leftovers() { find "$1/$own" -mindepth 1 -maxdepth 1 -name '.*' | wc -l; }
 
 train plain "${common[@]}" --quiet >/dev/null || fail "plain"
 expect_exit 0 train staged "${common[@]}" --stage-dir local
-expect_match stderr 'data is read from its copy local/dt-dataset-[0-9a-f]{16}$'
+expect_match stderr "data is read from its copy local/$own/dt-dataset-[0-9a-f]{16}\$"
+expect_equal "$(stat -c %a "local/$own")" 700 "the mode of the folder of copies"
 expect_same_model plain staged
 expect_equal "$(digest_of staged)" "$(digest_of plain)"
 
-# It is the copy that is read, and a run goes on with it or without.
-copy=$(echo local/dt-dataset-*)
+# It is the copy that is read, until it is not what the original says; the next run copies again. A run goes on with a copy or without.
+copy=$(echo "local/$own"/dt-dataset-*)
+mv shards/train-00000.h5 kept
+truncate -r kept shards/train-00000.h5
+touch -r kept shards/train-00000.h5
+expect_exit 0 train copied "${common[@]}" --stage-dir local
+expect_same_model plain copied
+mv kept shards/train-00000.h5
 printf 'x' | dd of="$copy/train-00000.h5" bs=1 seek=6000 conv=notrunc status=none
-expect_exit 3 train damaged "${common[@]}" --stage-dir local
-expect_match stderr "$copy/train-00000.h5 is corrupt"
-rm -r "$copy"
+expect_exit 0 train_as mpi=2 damaged "${common[@]}" --stage-dir local
+expect_match stderr "shards is read where it is from here on, and copied anew by the next run: $copy/train-00000.h5 is corrupt"
+expect_equal "$(grep -c 'where it is from here on' stderr)" 1 "warnings"
+expect_same_model plain damaged
 expect_exit 0 train staged --steps 9 --stage-dir local
+if grep warning stderr; then fail "the damaged copy was not made anew"; fi
 expect_exit 0 train staged --steps 10
 
 # Several ranks: one copies; two jobs at once: one copies.
@@ -39,7 +49,7 @@ expect_exit 0 train mixed "${common[@]}" --data "shards=1,other=1" --stage-dir l
 expect_match mixed/metrics.jsonl '"samples":\{"shards":32,"other":32\}'
 expect_equal "$(copies local)" 2
 # With room for one alone, the other is read where it is.
-size=$(du -sb --apparent-size "$(find local -mindepth 1 -maxdepth 1 -type d | head -n 1)" | cut -f 1)
+size=$(du -sb --apparent-size "$(find "local/$own" -mindepth 1 -maxdepth 1 -type d | head -n 1)" | cut -f 1)
 expect_exit 0 train limited "${common[@]}" --data "shards=1,other=1" --stage-dir narrow --stage-limit "$size"
 expect_match stderr 'on .*, other is read where it is: narrow has no room for'
 expect_same_model mixed limited
@@ -50,7 +60,8 @@ expect_exit 0 train_as mpi=2 told "${common[@]}" --stage-dir none --stage-limit 
 expect_equal "$(grep -c 'is read where it is' stderr)" 1 "warnings"
 
 # What a killed copy left goes with the next.
-mkdir -p left/.dt-dataset-0123456789abcdef.tmp-host-1
+install -d -m 700 left "left/$own"
+mkdir "left/$own/.dt-dataset-0123456789abcdef.tmp-host-1"
 expect_exit 0 train cleaned "${common[@]}" --stage-dir left
 expect_equal "$(copies left) $(leftovers left)" "1 0"
 
@@ -71,8 +82,8 @@ expect_exit 3 train bad --steps 1 --data nowhere --stage-dir local
 expect_match stderr 'nowhere/dataset.json'
 
 # Ranks wait for a copy longer than for each other: here while somebody else's is made.
-mkdir slow
-flock slow/dt-stage.lock sleep 4 &
+install -d -m 700 slow "slow/$own"
+flock "slow/$own/dt-stage.lock" sleep 4 &
 expect_exit 0 train waited "${common[@]}" --comm threads=2 --comm-timeout 1s --stage-dir slow
 expect_equal "$(copies slow)" 1
 wait
