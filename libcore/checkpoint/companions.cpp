@@ -38,6 +38,7 @@ std::vector<std::string> find_companions(const fs::path& hf_folder) {
 StoredFile copy_companion(const fs::path& from, const fs::path& to) {
   File source = File::open_read(from);
   File target = File::create(to);
+  limit_readers(to, Audience::of_file(from));
   Digester digester;
   StoredFile stored{to.filename().string(), 0, 0};
   std::vector<std::byte> buffer(std::size_t{1} << 20);
@@ -88,6 +89,17 @@ std::vector<StoredFile> copy_companions(const Reader& checkpoint, const fs::path
                 "the checkpoint is damaged: 'dt-checkpoint verify' lists all that is");
   }
   return companions;
+}
+
+Audience readers_of(const Reader& checkpoint) {
+  const fs::path folder = fs::absolute(without_slash(checkpoint.path()));
+  Audience readers = Audience::of(folder);
+  if (folder.parent_path().filename() == "checkpoints") {
+    readers &= Audience::of(folder.parent_path());
+    readers &= Audience::of(folder.parent_path().parent_path());
+  }
+  for (const StoredFile& file : checkpoint.manifest().files) readers &= Audience::of(folder / file.name);
+  return readers;
 }
 
 void write_companion_part(const fs::path& unfinished, const Manifest& header, int writer,

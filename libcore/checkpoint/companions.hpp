@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/audience.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"
 
@@ -26,5 +27,9 @@ std::vector<StoredFile> copy_companions(const Reader& checkpoint, const fs::path
 /// As one more writer's part of a checkpoint that is being written, whose files hold no pieces.
 void write_companion_part(const fs::path& unfinished, const Manifest& header, int writer,
                           std::vector<StoredFile> companions);
+
+/// Those who may read a checkpoint, by the modes of its files, its folder and its run's folders. What is made
+/// of it lets nobody else read it. Errors: environment, input.
+Audience readers_of(const Reader& checkpoint);
 
 }  // namespace dt::checkpoint

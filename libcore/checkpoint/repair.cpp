@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/audience.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "checkpoint/checkpoint_name.hpp"
@@ -162,6 +163,10 @@ class Repairer {
   /// for one until it is read.
   void replace(const FileDamage& damage) {
     AtomicFile next(damaged_.path / damage.file->name);
+    for (const Copy* copy : {&damaged_, &replica_}) {
+      const fs::path path = copy->path / damage.file->name;
+      if (path_exists(path)) limit_readers(next.path(), Audience::of(path));
+    }
     File target = File::open_write(next.path());
     for (const DigestedBytes& part : damage.parts) {
       if (!copy_if_sound(replica_.path / damage.file->name, part, target) &&

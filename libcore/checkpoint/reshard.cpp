@@ -80,6 +80,7 @@ void reshard(const Reader& source, const Resharding& how, const std::function<vo
   const Manifest header = header_of(source, how, out);
   auto unfinished =
       UnfinishedCheckpoint::at(out, header.state.step, header.generation, how.overwrite && path_exists(out));
+  limit_readers(unfinished.path(), readers_of(source));
   for (int writer = 0; writer < how.num_writers; ++writer) {
     const std::vector<PieceSpec> pieces = how.pieces(writer);
     Payload payload(source, pieces);

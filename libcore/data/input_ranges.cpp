@@ -29,9 +29,10 @@ std::string separator_of(const InputFile& input, const ReadOptions& options) {
   return is_json_lines(peeked, input.name(), input.name(), options) ? "\n" : options.document_separator;
 }
 
-std::string state_of(const fs::path& path) {
+std::string state_of(const fs::path& path, Audience& readers) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return path.string() + '\0';
+  readers &= Audience::of(path, status);
   return fmt::format("{}{}{} {}.{:09}\n", path.string(), '\0', status.st_size, status.st_mtim.tv_sec,
                      status.st_mtim.tv_nsec);
 }
@@ -72,13 +73,18 @@ InputRanges::InputRanges(std::vector<std::string> inputs, const ReadOptions& opt
 
 void InputRanges::measure(InputFormat format, const std::function<void()>& idle) {
   Digester digester;
+  for (const std::string& named : inputs_) {
+    struct stat status {};
+    if (::stat(named.c_str(), &status) == 0) readers_ &= Audience::of(named, status);
+  }
   InputWalk walk(inputs_);
   while (const auto input = walk.next()) {
     idle();
     is_known_ = is_known_ && input->bytes.has_value();
     total_bytes_ += input->bytes.value_or(0);
-    std::string state = state_of(input->path);
-    if (format == InputFormat::megatron) state += state_of(fs::path(input->path).replace_extension(".idx"));
+    std::string state = state_of(input->path, readers_);
+    if (format == InputFormat::megatron)
+      state += state_of(fs::path(input->path).replace_extension(".idx"), readers_);
     digester.update(std::as_bytes(std::span(state)));
   }
   digest_ = digester.value();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/audience.hpp"
 #include "base/files.hpp"
 #include "data/chunk_reader.hpp"
 #include "data/inputs.hpp"
@@ -37,6 +38,8 @@ class InputRanges {
   bool has_pipe() const { return !is_known_; }
   /// Of the files' names, sizes and times of change.
   std::uint64_t digest() const { return digest_; }
+  /// Of all files, and of the folders that were named.
+  const Audience& readers() const { return readers_; }
 
   const std::vector<RangeStart>& starts() const { return starts_; }
   const std::vector<std::string>& inputs() const { return inputs_; }
@@ -50,6 +53,7 @@ class InputRanges {
   std::uint64_t total_bytes_ = 0;
   bool is_known_ = true;
   std::uint64_t digest_ = 0;
+  Audience readers_;
 };
 
 /// The files of some ranges, or what of them is in these, in order. Errors: see InputWalk.

@@ -248,6 +248,13 @@ InputRanges ranges_of(const MakeOptions& options, const MakeProgress& progress) 
   return InputRanges(all_inputs(options, idle), options.read, options.min_range_bytes, idle);
 }
 
+/// Those who may read all that the dataset comes from.
+Audience readers_of(const MakeOptions& options, const InputRanges& ranges) {
+  Audience readers = ranges.readers();
+  if (path_exists(options.tokenizer)) readers &= Audience::of(options.tokenizer);
+  return readers;
+}
+
 }  // namespace
 
 MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
@@ -258,7 +265,7 @@ MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, con
   DatasetFile dataset;
   dataset.tokenizer = tokenizer->info();
   UnfinishedDataset unfinished(folder, {origin_of(options), dataset.tokenizer, ranges.digest()},
-                               options.resumes, options.step);
+                               options.resumes, options.step, readers_of(options, ranges));
   spool_inputs({options, *tokenizer, ranges, progress}, unfinished.spool());
 
   DocumentSpool spool(unfinished.spool(), ranges.count(),

@@ -89,8 +89,9 @@ void remove_in(const fs::path& folder, const std::function<bool(const std::strin
 }  // namespace
 
 UnfinishedDataset::UnfinishedDataset(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
-                                     const std::string& step)
+                                     const std::string& step, const Audience& readers)
     : directory_(AtomicDirectory::partial(folder)), spool_(spool_in(path(), json_of(identity))) {
+  limit_readers(path(), readers);
   lock(folder);
   if (!resumes) directory_.remove_at_end();
   const Json now = json_of(identity);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "base/audience.hpp"
 #include "base/files.hpp"
 #include "data/tokenizer.hpp"
 
@@ -28,9 +29,10 @@ struct DatasetIdentity {
 class UnfinishedDataset {
  public:
   /// `resumes`: goes on with what is there, and leaves it there unless it is committed; else begins anew and
-  /// leaves nothing. `step`: of the tasks that may come to help; see join().
+  /// leaves nothing. `step`: of the tasks that may come to help; see join(). `readers`: those who may read
+  /// the inputs; the dataset lets nobody else read it.
   UnfinishedDataset(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
-                    const std::string& step);
+                    const std::string& step, const Audience& readers = {});
   const fs::path& path() const { return directory_.path(); }
   const fs::path& spool() const { return spool_; }
   /// Gives it its name.

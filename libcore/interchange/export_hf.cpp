@@ -198,6 +198,7 @@ ExportResult export_hf(const ExportSource& source, const fs::path& folder, const
                        const BytesDone& done) {
   check_replaceable(folder, options.overwrite);
   AtomicDirectory directory(folder);
+  limit_readers(directory.path(), source.readers());
   Exporter exporter(source, directory.path(), options, done);
   std::vector<Item> weights;
   exporter.collect(checkpoint::kind_weights, "", options.dtype, weights);
@@ -208,6 +209,7 @@ ExportResult export_hf(const ExportSource& source, const fs::path& folder, const
   write_generation_config(spec.special, directory.path());
   for (const fs::path& file : options.files) {
     write_text(directory.path() / file.filename(), read_file(file));
+    limit_readers(directory.path() / file.filename(), Audience::of_file(file));
   }
   exporter.result().num_shards = exporter.write_set("model", std::move(weights));
   if (options.with_optimizer) {

@@ -7,6 +7,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "checkpoint/companions.hpp"
 #include "checkpoint/elements.hpp"
 #include "model/parameter_table.hpp"
 
@@ -149,6 +150,12 @@ void ExportSource::read(const std::string& kind, const std::string& tensor, cons
   for (double& sum : sums) sum /= total;
   checkpoint::copy_elements(DType::f64, reinterpret_cast<const std::byte*>(sums.data()), out.dtype(),
                             out.raw(), wanted.numel());
+}
+
+Audience ExportSource::readers() const {
+  Audience readers;
+  for (const checkpoint::Reader& reader : checkpoints_) readers &= checkpoint::readers_of(reader);
+  return readers;
 }
 
 }  // namespace dt::interchange

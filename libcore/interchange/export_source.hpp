@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/audience.hpp"
 #include "checkpoint/reader.hpp"
 
 namespace dt::interchange {
@@ -23,6 +24,8 @@ class ExportSource {
   /// The last checkpoint, and its manifest.
   const checkpoint::Reader& newest() const { return checkpoints_.back(); }
   const checkpoint::Manifest& manifest() const { return newest().manifest(); }
+  /// Those who may read all checkpoints.
+  Audience readers() const;
   /// The type in which the first checkpoint stores a tensor. Errors: input where it is missing.
   DType stored_dtype(const std::string& kind, const std::string& tensor) const;
   /// Returns whether elements of a tensor read as `dtype` may be others than the stored ones.

@@ -222,4 +222,10 @@ void HfFolder::read(const std::string& param, const Piece& wanted, const Tensor&
   checkpoint::copy_runs(runs, dtype, payload, load, out, buffer);
 }
 
+Audience HfFolder::readers() const {
+  Audience readers = Audience::of(folder_);
+  for (const auto& file : files_) readers &= Audience::of(file->path());
+  return readers;
+}
+
 }  // namespace dt::interchange

@@ -83,6 +83,7 @@ checkpoint::Manifest import_hf(const HfFolder& source, const fs::path& target,
   header.model = source.spec();
   header.generation = generation_of(out);
   auto unfinished = checkpoint::UnfinishedCheckpoint::at(out, 0, header.generation, false);
+  limit_readers(unfinished.path(), source.readers());
   write_weights(source, unfinished.path(), header, written);
   write_companions(source, unfinished.path(), header);
   unfinished.commit(header, 2);

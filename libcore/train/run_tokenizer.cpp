@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/audience.hpp"
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "checkpoint/companions.hpp"
@@ -145,6 +146,7 @@ void keep_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const
   const Ends ends = read_ends(dataset, info, model_ends);
   if (has_tokenizer(run.tokenizer_path(), info) && names_ends(run.tokenizer_path(), ends)) return;
   AtomicDirectory made(run.tokenizer_path());
+  limit_readers(made.path(), Audience::of_file(dataset / data::tokenizer_file_name));
   copy_what_lies_beside(model, made.path());
   const fs::path file = made.path() / data::tokenizer_file_name;
   checkpoint::copy_companion(dataset / data::tokenizer_file_name, file);

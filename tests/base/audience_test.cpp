@@ -1,0 +1,75 @@
+#include "base/audience.hpp"
+
+#include <catch2/catch.hpp>
+#include <unistd.h>
+
+#include "base/test_folder.hpp"
+
+using namespace dt;
+
+namespace {
+
+struct Files : dt_test::Folder {
+  /// A file, or a folder where the name ends in /.
+  Audience of(const std::string& name, mode_t mode) const {
+    const fs::path path = *this / name;
+    if (name.back() == '/') {
+      fs::create_directory(path);
+    } else {
+      dt_test::put(path, "x");
+    }
+    ::chmod(path.c_str(), mode);
+    return Audience::of(path);
+  }
+};
+
+const gid_t own = ::getegid(), other = own + 1;
+
+}  // namespace
+
+TEST_CASE("a copy has at most the readers of its original") {
+  const Files files;
+  CHECK(files.of("a", 0644).limit(0666, own) == 0666);
+  CHECK(files.of("a", 0640).limit(0666, own) == 0660);
+  CHECK(files.of("a", 0640).limit(0666, other) == 0600);
+  CHECK(files.of("a", 0600).limit(0666, own) == 0600);
+  CHECK(files.of("a", 0604).limit(0666, own) == 0600);  // the group is kept out
+  CHECK(files.of("b/", 0755).limit(0777, own) == 0777);
+  CHECK(files.of("b/", 0711).limit(0777, own) == 0777);
+  CHECK(files.of("b/", 0750).limit(0777, own) == 0770);
+  CHECK(files.of("b/", 0744).limit(0777, own) == 0700);
+  CHECK(files.of("b/", 0700).limit(02777, own) == 02700);
+  CHECK(Audience::of("/dev/null").limit(0666, own) == 0666);
+}
+
+TEST_CASE("a copy of several originals has the readers of all of them") {
+  const Files files;
+  const Audience everybody = files.of("a", 0644), group = files.of("a", 0640), nobody = files.of("a", 0600);
+  CHECK((Audience(everybody) &= group).limit(0666, own) == 0660);
+  CHECK((Audience(group) &= everybody).limit(0666, own) == 0660);
+  CHECK((Audience(group) &= group).limit(0666, own) == 0660);
+  CHECK((Audience(group) &= nobody).limit(0666, own) == 0600);
+  CHECK((Audience(nobody) &= everybody).limit(0666, own) == 0600);
+}
+
+TEST_CASE("a file is read by those who may enter its folder") {
+  const Files files;
+  files.of("b/", 0700);
+  files.of("b/a", 0644);
+  CHECK(Audience::of_file(files / "b/a").limit(0666, own) == 0600);
+}
+
+TEST_CASE("readers are taken from files and folders, and never given") {
+  const Files files;
+  const Audience group = files.of("original", 0640);
+  const auto limited = [&](const std::string& name, mode_t mode) {
+    files.of(name, mode);
+    limit_readers(files / name, group);
+    struct stat status {};
+    ::stat((files / name).c_str(), &status);
+    return status.st_mode & 07777U;
+  };
+  CHECK(limited("a", 0644) == 0640);
+  CHECK(limited("a", 0600) == 0600);
+  CHECK(limited("b/", 0755) == 0750);
+}
