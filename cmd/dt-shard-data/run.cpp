@@ -131,13 +131,14 @@ int save_tokenizer(const Options& options, Console& console) {
                 "give another name, or --overwrite to replace it");
   require_folder_of(path);
   AtomicFile file(path);
-  write_synced(file.path(), "");  // where it cannot be made, that is said before the work
+  File target = file.open();  // where it cannot be made, that is said before the work
   std::string text;
   const auto signal = stopped_by_signal("nothing is left of " + path, console, [&](MakeProgressBars& bars) {
     text = data::train_tokenizer(make_options(options, console), std::ref(bars));
   });
   if (signal) return *signal;
-  write_synced(file.path(), text);
+  target.write(text);
+  target.close();
   file.commit(options.overwrite);
   const data::TokenizerInfo info = data::trained_tokenizer(text)->info();
   warn_of_fewer_tokens(options, info, console);

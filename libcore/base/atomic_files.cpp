@@ -9,6 +9,7 @@
 #include "base/files.hpp"
 #include "base/host.hpp"
 #include "base/output_file.hpp"
+#include "base/own_folder.hpp"
 
 namespace dt {
 
@@ -16,6 +17,16 @@ namespace {
 
 fs::path parent_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+/// The folder of a path's last name, held open. The names of one call lie in the same.
+File open_parent_of(const fs::path& path) {
+  return File::adopt(open_parent(path, "create"), parent_of(path));
+}
+
+bool name_taken(const File& parent, const std::string& name) {
+  struct stat status {};
+  return ::fstatat(parent.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 bool name_taken(const fs::path& path) {
@@ -42,46 +53,37 @@ bool is_special(const fs::path& path) {
   return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
 }
 
-/// Calls `create` with hidden sibling names of `path` until one is free; `create` returns 0 or sets errno.
-fs::path make_temporary(const fs::path& path, const std::string& stem, const std::string& extension,
-                        const std::function<int(const char*)>& create) {
+/// Calls `create` with hidden sibling names of `path` until one is free: until it returns true.
+void make_temporary(const std::string& stem, const std::string& extension,
+                    const std::function<bool(const std::string& name)>& create) {
   constexpr std::size_t max_stem_bytes = 160;  // leaves room in a name of 255 bytes
-  const fs::path parent = parent_of(path);
-  make_folders(parent);
+  constexpr int max_names = 10'000;            // others may have taken them
   const std::string base =
       fmt::format(".{}.tmp-{}-{}", stem.substr(0, max_stem_bytes), host_name().substr(0, 63), ::getpid());
-  for (int i = 0;; ++i) {
-    fs::path temporary = parent / (base + (i == 0 ? "" : fmt::format("-{}", i)) + extension);
-    if (create(temporary.c_str()) == 0) return temporary;
-    if (errno != EEXIST && errno != EINTR) throw system_error(errno, "create", temporary.string());
+  for (int i = 0; i < max_names; ++i) {
+    if (create(base + (i == 0 ? "" : fmt::format("-{}", i)) + extension)) return;
   }
+  throw environment_error("{}{} and {} more such names are taken", base, extension, max_names - 1);
 }
 
-fs::path make_temporary_file(const fs::path& path) {
-  const std::string extension = path.extension().string().substr(0, 32);
-  return make_temporary(path, path.stem().string(), extension, [](const char* name) {
-    const int descriptor = ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor < 0) return -1;
-    return ::close(descriptor) != 0 && errno != EINTR ? -1 : 0;
-  });
-}
-
-void sync_file(const fs::path& path) {
-  File file = File::open_read(path);
-  file.sync();
-  file.close();
-}
-
-void sync_tree(const fs::path& folder) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.is_symlink()) continue;
-    if (entry.is_directory()) {
-      sync_tree(entry.path());
-    } else if (entry.is_regular_file()) {
-      sync_file(entry.path());
+/// Syncs all in an open folder, and the folder. Follows no symbolic link.
+void sync_tree(int folder, const fs::path& shown) {
+  for (const std::string& name : names_in(folder, shown)) {
+    struct stat status {};
+    if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+      throw system_error(errno, "sync", (shown / name).string());
+    if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) continue;
+    const int descriptor = ::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) throw system_error(errno, "open", (shown / name).string());
+    File entry = File::adopt(descriptor, shown / name);
+    if (S_ISDIR(status.st_mode)) {
+      sync_tree(descriptor, shown / name);
+    } else {
+      entry.sync();
+      entry.close();
     }
   }
-  sync_directory(folder);
+  sync_descriptor(folder, shown);
 }
 
 Error exists_error(const fs::path& path) {
@@ -94,79 +96,123 @@ bool is_unsupported(int error_number) {
          error_number == EPERM;
 }
 
-int rename_flagged(const fs::path& from, const fs::path& to, unsigned flags) {
-  return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags);
+int rename_flagged(const File& folder, const std::string& from, const std::string& to, unsigned flags) {
+  return ::renameat2(folder.descriptor(), from.c_str(), folder.descriptor(), to.c_str(), flags);
 }
 
-void rename_plainly(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) throw system_error(errno, "create", to.string());
+int rename_plainly(const File& folder, const std::string& from, const std::string& to) {
+  return ::renameat(folder.descriptor(), from.c_str(), folder.descriptor(), to.c_str());
 }
 
-void rename_new_folder(const fs::path& from, const fs::path& to) {
-  if (rename_flagged(from, to, RENAME_NOREPLACE) == 0) return;
+void rename_new_folder(const File& folder, const std::string& from, const fs::path& to) {
+  const std::string name = to.filename();
+  if (rename_flagged(folder, from, name, RENAME_NOREPLACE) == 0) return;
   if (errno == EEXIST || errno == ENOTEMPTY) throw exists_error(to);
   if (!is_unsupported(errno)) throw system_error(errno, "create", to.string());
   // Some network file systems lack the flag. rename(2) still refuses a folder that is not empty.
-  if (name_taken(to)) throw exists_error(to);
-  if (::rename(from.c_str(), to.c_str()) == 0) return;
+  if (name_taken(folder, name)) throw exists_error(to);
+  if (rename_plainly(folder, from, name) == 0) return;
   if (errno == EEXIST || errno == ENOTEMPTY) throw exists_error(to);
   throw system_error(errno, "create", to.string());
 }
 
 /// A second name for the file, then the first one goes; 0 or an errno.
-int link_new(const fs::path& from, const fs::path& to) {
-  if (::link(from.c_str(), to.c_str()) != 0) {
+int link_new(const File& folder, const std::string& from, const std::string& to) {
+  const int parent = folder.descriptor();
+  if (::linkat(parent, from.c_str(), parent, to.c_str(), 0) != 0) {
     const int error_number = errno;
     // A network file system may repeat a request whose answer was lost: two names mean that the link is ours.
     struct stat status {};
-    if (error_number != EEXIST || ::lstat(from.c_str(), &status) != 0 || status.st_nlink != 2)
+    if (error_number != EEXIST || ::fstatat(parent, from.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        status.st_nlink != 2)
       return error_number;
   }
-  ::unlink(from.c_str());
+  ::unlinkat(parent, from.c_str(), 0);
   return 0;
 }
 
 /// Gives the file its new name, or answers false where the name is taken. Local file systems rename without
 /// replacing; network ones link. Where neither works, an empty file claims the name first, and a crash may
 /// leave that.
-bool publish_file(const fs::path& from, const fs::path& to) {
-  int error_number = rename_flagged(from, to, RENAME_NOREPLACE) == 0 ? 0 : errno;
-  if (is_unsupported(error_number)) error_number = link_new(from, to);
+bool publish_file(const File& folder, const std::string& from, const fs::path& path) {
+  const std::string to = path.filename();
+  int error_number = rename_flagged(folder, from, to, RENAME_NOREPLACE) == 0 ? 0 : errno;
+  if (is_unsupported(error_number)) error_number = link_new(folder, from, to);
   if (is_unsupported(error_number)) {
-    const int claim = ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int claim =
+        ::openat(folder.descriptor(), to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     error_number = claim < 0 ? errno : 0;
     if (claim >= 0) {
       ::close(claim);
-      if (::rename(from.c_str(), to.c_str()) != 0) {
+      if (rename_plainly(folder, from, to) != 0) {
         error_number = errno;
-        ::unlink(to.c_str());
+        ::unlinkat(folder.descriptor(), to.c_str(), 0);
       }
     }
   }
-  if (error_number != 0 && error_number != EEXIST) throw system_error(error_number, "create", to.string());
+  if (error_number != 0 && error_number != EEXIST) throw system_error(error_number, "create", path.string());
   return error_number == 0;
 }
 
-/// Where a folder waits while its name passes to another.
-fs::path aside_of(const fs::path& path) {
-  return parent_of(path) / ("." + path.filename().string() + replaced_suffix);
+/// The name under which a folder waits while its own passes to another.
+std::string aside_of(const fs::path& path) {
+  return "." + path.filename().string() + replaced_suffix;
 }
 
-/// Puts `from` under the name `to`; where `to` existed, its old content is left under the returned path.
-fs::path swap_folders(const fs::path& from, const fs::path& to) {
-  if (rename_flagged(from, to, RENAME_EXCHANGE) == 0) return from;
+/// Whether what has the name belongs to this user, or to the owner of the folder that it lies in.
+bool is_trusted(const File& parent, const struct stat& status) {
+  struct stat folder {};
+  if (::fstat(parent.descriptor(), &folder) == 0 && status.st_uid == folder.st_uid) return true;
+  return is_own(status.st_uid, parent.descriptor());
+}
+
+/// Error{environment} where another user has taken the name of what is to be replaced.
+void check_replaceable(const File& parent, const fs::path& path) {
+  struct stat status {};
+  if (::fstatat(parent.descriptor(), path.filename().c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (!is_trusted(parent, status)) throw foreign_error(path, status, "a folder");
+}
+
+/// What keeps `name` from going, or "". Removes nothing of other users'.
+std::string remove_replaced(const File& parent, const std::string& name) {
+  struct stat status {};
+  if (::fstatat(parent.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return "";
+  if (!is_trusted(parent, status)) return fmt::format("it belongs to {}", describe_user(status.st_uid));
+  return remove_at(parent.descriptor(), name, parent.path() / name, status.st_uid);
+}
+
+bool restore_replaced_in(const File& parent, const fs::path& path) {
+  const std::string aside = aside_of(path), name = path.filename();
+  struct stat status {};
+  if (::fstatat(parent.descriptor(), aside.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+      name_taken(parent, name) || !S_ISDIR(status.st_mode) || !is_trusted(parent, status))
+    return false;
+  if (rename_plainly(parent, aside, name) != 0) {
+    const bool somebody_else_did = errno == ENOENT || errno == EEXIST || errno == ENOTEMPTY;
+    if (somebody_else_did) return false;
+    throw system_error(errno, "create", path.string());
+  }
+  sync_directory(parent.path());
+  return true;
+}
+
+/// Puts `from` under the name of `to`; where that existed, its old content is left under the returned name.
+std::string swap_folders(const File& parent, const std::string& from, const fs::path& to) {
+  const std::string name = to.filename();
+  check_replaceable(parent, to);
+  if (rename_flagged(parent, from, name, RENAME_EXCHANGE) == 0) return from;
   if (errno != ENOENT && !is_unsupported(errno)) throw system_error(errno, "replace", to.string());
-  if (!name_taken(to)) {
-    rename_new_folder(from, to);
+  if (!name_taken(parent, name)) {
+    rename_new_folder(parent, from, to);
     return {};
   }
-  const fs::path aside = aside_of(to);
-  std::error_code ignored;         // renaming meets it again
-  fs::remove_all(aside, ignored);  // `to` has replaced it long ago
-  rename_plainly(to, aside);
-  if (::rename(from.c_str(), to.c_str()) != 0) {
+  const std::string aside = aside_of(to);
+  remove_replaced(parent, aside);  // `to` has replaced it long ago; where it stays, renaming meets it again
+  if (rename_plainly(parent, name, aside) != 0)
+    throw system_error(errno, "create", (parent.path() / aside).string());
+  if (rename_plainly(parent, from, name) != 0) {
     const int error_number = errno;
-    restore_replaced(to);
+    restore_replaced_in(parent, to);
     throw system_error(error_number, "create", to.string());
   }
   return aside;
@@ -177,14 +223,18 @@ fs::path swap_folders(const fs::path& from, const fs::path& to) {
 void sync_directory(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) throw system_error(errno, "sync", path.string());
+  const File folder = File::adopt(descriptor, path);
+  sync_descriptor(descriptor, path);
+}
+
+void sync_descriptor(int descriptor, const fs::path& shown) {
   int error_number = 0;
   do {
     error_number = ::fsync(descriptor) == 0 ? 0 : errno;
   } while (error_number == EINTR);
-  ::close(descriptor);
   // Some file systems cannot sync folders: their renames are durable by themselves, or cannot be made so.
   if (error_number != 0 && !is_unsupported(error_number))
-    throw system_error(error_number, "sync", path.string());
+    throw system_error(error_number, "sync", shown.string());
 }
 
 void make_folders(const fs::path& path) {
@@ -216,7 +266,7 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
     return file.close();
   }
   AtomicFile target(path);
-  File file = File::open_write(target.path());
+  File file = target.open();
   file.write(content);
   file.close();
   target.commit(true);
@@ -225,7 +275,7 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
 bool create_file_exclusively(const fs::path& path, std::string_view content) {
   if (name_taken(path)) return false;
   AtomicFile target(path);
-  File file = File::open_write(target.path());
+  File file = target.open();
   file.write(content);
   file.close();
   return target.commit_new();
@@ -237,57 +287,61 @@ fs::path partial_path(const fs::path& final_path) {
 }
 
 bool restore_replaced(const fs::path& final_path) {
-  const fs::path path = named(final_path), aside = aside_of(path);
-  if (!name_taken(aside) || name_taken(path)) return false;
-  if (::rename(aside.c_str(), path.c_str()) != 0) {
-    const bool somebody_else_did = errno == ENOENT || errno == EEXIST || errno == ENOTEMPTY;
-    if (somebody_else_did) return false;
-    throw system_error(errno, "create", path.string());
+  const fs::path path = named(final_path);
+  if (!name_taken(parent_of(path) / aside_of(path))) return false;
+  return restore_replaced_in(open_parent_of(path), path);
+}
+
+AtomicDirectory::AtomicDirectory(fs::path final_path, bool stays)
+    : final_path_(named(std::move(final_path))), stays_(stays) {
+  const fs::path parent = parent_of(final_path_);
+  make_folders(parent);
+  parent_ = open_parent_of(final_path_);
+  restore_replaced_in(parent_, final_path_);
+  const auto open = [&](const std::string& name, Making making) {
+    const int made = open_folder_at(parent_.descriptor(), name, parent / name, making, 0777);
+    if (made >= 0) folder_ = std::make_unique<OwnFolder>(OwnFolder::adopt(File::adopt(made, parent / name)));
+    return made >= 0;
+  };
+  if (stays_) {
+    open(partial_path(final_path_).filename(), Making::missing);
+    sync_directory(parent);
+  } else {
+    make_temporary(final_path_.filename().string(), "",
+                   [&](const std::string& name) { return open(name, Making::anew); });
   }
-  sync_directory(parent_of(path));
-  return true;
 }
 
-AtomicDirectory::AtomicDirectory(fs::path final_path) : final_path_(named(std::move(final_path))) {
-  restore_replaced(final_path_);
-  temporary_path_ = make_temporary(final_path_, final_path_.filename().string(), "",
-                                   [](const char* name) { return ::mkdir(name, 0777); });
-}
-
-AtomicDirectory::AtomicDirectory(fs::path final_path, fs::path temporary_path, bool stays)
-    : final_path_(std::move(final_path)), temporary_path_(std::move(temporary_path)), stays_(stays) {
-  restore_replaced(final_path_);
-  make_folders(temporary_path_);
-}
+AtomicDirectory::AtomicDirectory(fs::path final_path) : AtomicDirectory(std::move(final_path), false) {}
 
 AtomicDirectory AtomicDirectory::partial(fs::path final_path) {
-  fs::path path = named(std::move(final_path));
-  fs::path sibling = partial_path(path);
-  return {std::move(path), std::move(sibling), true};
+  return {std::move(final_path), true};
+}
+
+const fs::path& AtomicDirectory::path() const {
+  return folder_->path();
 }
 
 AtomicDirectory::~AtomicDirectory() {
-  std::error_code ignored;
-  if (!committed_ && !stays_) fs::remove_all(temporary_path_, ignored);
+  // What has the name by now may be another's.
+  if (!committed_ && !stays_ && folder_->is_in_place())
+    remove_at(parent_.descriptor(), path().filename(), path(), ::geteuid());
 }
 
 void AtomicDirectory::commit(bool overwrite) {
-  if (!overwrite && name_taken(final_path_)) throw exists_error(final_path_);
-  try {
-    sync_tree(temporary_path_);
-  } catch (const fs::filesystem_error& error) {
-    throw system_error(error.code().value(), "sync", error.path1().string());
-  }
-  fs::path old;
+  if (!overwrite && name_taken(parent_, final_path_.filename())) throw exists_error(final_path_);
+  sync_tree(folder_->descriptor(), path());
+  if (!folder_->is_in_place())
+    throw environment_error("{} has been moved or replaced while it was filled", path().string());
+  std::string old;
   if (overwrite) {
-    old = swap_folders(temporary_path_, final_path_);
+    old = swap_folders(parent_, path().filename(), final_path_);
   } else {
-    rename_new_folder(temporary_path_, final_path_);
+    rename_new_folder(parent_, path().filename(), final_path_);
   }
   committed_ = true;
   sync_directory(parent_of(final_path_));
-  std::error_code ignored;
-  if (!old.empty()) fs::remove_all(old, ignored);
+  if (!old.empty()) remove_replaced(parent_, old);
 }
 
 void require_folder_of(const fs::path& file) {
@@ -303,11 +357,42 @@ AtomicFile::AtomicFile(fs::path final_path) : final_path_(named(std::move(final_
         fmt::format("cannot create {}: a device, a pipe or a socket has the name", final_path_.string()),
         "give the name of a file");
   }
-  temporary_path_ = make_temporary_file(final_path_);
+  const fs::path parent = parent_of(final_path_);
+  make_folders(parent);
+  parent_ = open_parent_of(final_path_);
+  const std::string extension = final_path_.extension().string().substr(0, 32);
+  make_temporary(final_path_.stem().string(), extension, [&](const std::string& name) {
+    const int made = ::openat(parent_.descriptor(), name.c_str(),
+                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    temporary_path_ = parent / name;
+    if (made >= 0) file_ = File::adopt(made, temporary_path_);
+    if (made < 0 && errno != EEXIST && errno != EINTR)
+      throw system_error(errno, "create", temporary_path_.string());
+    return made >= 0;
+  });
 }
 
 AtomicFile::~AtomicFile() {
-  if (!committed_) ::unlink(temporary_path_.c_str());
+  if (!committed_) ::unlinkat(parent_.descriptor(), temporary_path_.filename().c_str(), 0);
+}
+
+File AtomicFile::open() const {
+  const int descriptor = ::fcntl(file_.descriptor(), F_DUPFD_CLOEXEC, 0);
+  if (descriptor < 0) throw system_error(errno, "open", temporary_path_.string());
+  return File::adopt(descriptor, temporary_path_);
+}
+
+/// Syncs the temporary file, which must still have its name.
+void AtomicFile::sync() {
+  struct stat made {
+  }, named{};
+  if (::fstat(file_.descriptor(), &made) != 0 ||
+      ::fstatat(parent_.descriptor(), temporary_path_.filename().c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0)
+    throw system_error(errno, "sync", temporary_path_.string());
+  if (made.st_dev != named.st_dev || made.st_ino != named.st_ino)
+    throw environment_error("{} has been replaced while it was written", temporary_path_.string());
+  file_.sync();
+  file_.close();
 }
 
 void AtomicFile::commit(bool overwrite) {
@@ -315,16 +400,17 @@ void AtomicFile::commit(bool overwrite) {
     if (!commit_new()) throw exists_error(final_path_);
     return;
   }
-  sync_file(temporary_path_);
-  rename_plainly(temporary_path_, final_path_);
+  sync();
+  if (rename_plainly(parent_, temporary_path_.filename(), final_path_.filename()) != 0)
+    throw system_error(errno, "create", final_path_.string());
   committed_ = true;
   sync_directory(parent_of(final_path_));
 }
 
 bool AtomicFile::commit_new() {
-  if (name_taken(final_path_)) return false;
-  sync_file(temporary_path_);
-  if (!publish_file(temporary_path_, final_path_)) return false;
+  if (name_taken(parent_, final_path_.filename())) return false;
+  sync();
+  if (!publish_file(parent_, temporary_path_.filename(), final_path_)) return false;
   committed_ = true;
   sync_directory(parent_of(final_path_));
   return true;

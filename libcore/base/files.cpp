@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/own_names.hpp"
 
 namespace dt {
 
@@ -93,7 +94,8 @@ File File::open_unblocked(const fs::path& path) {
 }
 
 File File::create(const fs::path& path) {
-  return File(open_checked(path, O_RDWR | O_CREAT | O_TRUNC, "create"), path);
+  const File parent = File(open_parent(path, "create"), path);
+  return File(create_file_at(parent.descriptor_, path.filename(), path), path);
 }
 
 File File::open_write(const fs::path& path) {
@@ -101,7 +103,10 @@ File File::open_write(const fs::path& path) {
 }
 
 File File::open_append(const fs::path& path) {
-  return File(open_checked(path, O_WRONLY | O_CREAT | O_APPEND, "open for appending"), path);
+  const File parent = File(open_parent(path, "open for appending"), path);
+  return File(
+      open_file_at(parent.descriptor_, path.filename(), path, O_WRONLY | O_CREAT | O_APPEND, Owner::anyone),
+      path);
 }
 
 File::File(File&& other) noexcept : descriptor_(other.descriptor_), path_(std::move(other.path_)) {
@@ -231,26 +236,25 @@ std::string read_file(const fs::path& path) {
   return content;
 }
 
-std::string remove_tree(const fs::path& path) {
-  std::error_code error;
-  std::vector<fs::path> entries;
-  if (fs::is_directory(fs::symlink_status(path, error))) {
-    for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
-      entries.push_back(entry->path());
+std::string remove_tree(const fs::path& given) {
+  const fs::path path = without_slash(given);
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return "";
+    return fmt::format("{}: {}", path.string(), std::generic_category().message(errno));
   }
-  std::string why;
-  for (const fs::path& entry : entries) {
-    const std::string stays = remove_tree(entry);
-    if (why.empty()) why = stays;
+  try {
+    const File parent = File::adopt(open_parent(path, "remove"), path);
+    return remove_at(parent.descriptor(), path.filename(), path, status.st_uid);
+  } catch (const Error& error) {
+    return error.message();
   }
-  if (!why.empty()) return why;
-  fs::remove(path, error);
-  return error ? fmt::format("{}: {}", path.string(), error.message()) : "";
 }
 
-FileLock::Outcome FileLock::try_lock(const fs::path& path) {
+FileLock::Outcome FileLock::try_lock(const fs::path& path, Owner owner) {
   file_ = File();
-  File file = File::open_append(path);
+  const File parent = File::adopt(open_parent(path, "lock"), path);
+  File file = File::adopt(open_lock_at(parent.descriptor(), path.filename(), path, owner), path);
   int result = -1;
   do {
     result = ::flock(file.descriptor(), LOCK_EX | LOCK_NB);

@@ -4,14 +4,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dt {
 
 namespace fs = std::filesystem;
+
+class OwnFolder;
+
+/// Who may own what a tool finds under a name.
+enum class Owner {
+  self,   // the user of this process alone
+  anyone  // whoever may write to the folder: it is a run's or a dataset's, and its user lets them
+};
 
 /// Whether something has the name, links followed. Errors: environment, where that cannot be found out: what
 /// may not be looked at must never pass for what is not there.
@@ -30,11 +40,16 @@ class File {
   static File open_read(const fs::path& path);
   /// The same, but a pipe neither waits for its writer, nor in read(2) for bytes: poll(2) does.
   static File open_unblocked(const fs::path& path);
-  /// Creates or truncates.
+  /// Makes a regular file anew, for reading and writing, in place of one that this user left there. Anything
+  /// else of that name is refused: Error{environment}.
   static File create(const fs::path& path);
   /// Opens an existing file; a pipe waits for its reader.
   static File open_write(const fs::path& path);
+  /// Opens or makes a regular file; a link (symbolic, or a second name) and anything else are refused:
+  /// Error{environment}. Never waits.
   static File open_append(const fs::path& path);
+  /// Takes over an open descriptor.
+  static File adopt(int descriptor, fs::path path) { return {descriptor, std::move(path)}; }
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
   ~File();
@@ -67,14 +82,17 @@ std::string read_file(const fs::path& path);
 /// "runs/a/" names what "runs/a" names.
 fs::path without_slash(const fs::path& path);
 void sync_directory(const fs::path& path);
+/// The same of an open file or folder. `shown` is its path, for errors.
+void sync_descriptor(int descriptor, const fs::path& shown);
 
 /// Makes a folder and those above it that are missing, and syncs each new name, so that no crash loses it
 /// after this returns. Where it exists already, nothing is done.
 void make_folders(const fs::path& path);
 
 /// Removes a folder with everything in it, or a file. Goes on with the rest where an entry cannot be removed
-/// (an NFS client's .nfs file, another user's file, a mount). Returns "" or the first such entry and why it
-/// stays. An entry that is gone already is no failure.
+/// (an NFS client's .nfs file, a mount, what belongs to neither this user nor the owner of `path`). Follows
+/// no symbolic link. Returns "" or the first such entry and why it stays. An entry that is gone already is no
+/// failure.
 std::string remove_tree(const fs::path& path);
 
 /// Creates or overwrites `path` and syncs it, but not its folder: for folders that get their name later.
@@ -91,6 +109,8 @@ bool create_file_exclusively(const fs::path& path, std::string_view content);
 /// A folder that appears under its final name only when whole: made as a hidden temporary sibling, filled by
 /// the caller under path(), then commit() syncs it and everything in it and renames it. The destructor
 /// removes what was not committed. A crash leaves at most the temporary sibling ".<name>.tmp-<host>-<pid>".
+/// All of it happens relative to the folder that the path leads to at first. Whatever another user has put in
+/// the way is neither followed nor removed: Error{environment}.
 ///
 /// Overwriting exchanges the two. Some network file systems cannot: there the old folder becomes
 /// ".<name>.replaced" for the moment until the new one has the name, and a crash in it leaves neither under
@@ -100,7 +120,8 @@ class AtomicDirectory {
   explicit AtomicDirectory(fs::path final_path);
   ~AtomicDirectory();
   AtomicDirectory(const AtomicDirectory&) = delete;
-  const fs::path& path() const { return temporary_path_; }
+  const fs::path& path() const;
+  const OwnFolder& folder() const { return *folder_; }
   /// Where the final path exists: with `overwrite` it is moved aside and removed, else Error{input}.
   void commit(bool overwrite = false);
 
@@ -110,9 +131,10 @@ class AtomicDirectory {
   void remove_at_end() { stays_ = false; }
 
  private:
-  AtomicDirectory(fs::path final_path, fs::path temporary_path, bool stays);
+  AtomicDirectory(fs::path final_path, bool stays);
   fs::path final_path_;
-  fs::path temporary_path_;
+  File parent_;  // of both names
+  std::unique_ptr<OwnFolder> folder_;
   bool stays_ = false;
   bool committed_ = false;
 };
@@ -123,36 +145,43 @@ inline constexpr const char* partial_suffix = ".partial";
 fs::path partial_path(const fs::path& final_path);
 
 /// Gives a folder back its name where an overwriting died between the old one and the new; false where there
-/// is nothing to do. The overwriting, if it lives after all, then fails and the old folder stays. Errors:
-/// environment.
+/// is nothing to do, and where what lies there is another user's. The overwriting, if it lives after all,
+/// then fails and the old folder stays. Errors: environment.
 bool restore_replaced(const fs::path& final_path);
 
-/// The same for one file; the caller writes to path(), which ends in the final name's extension. A device, a
-/// pipe or a socket of that name is refused: Error{environment}.
+/// The same for one file; the caller writes to what open() gives. A device, a pipe or a socket of that name
+/// is refused: Error{environment}.
 class AtomicFile {
  public:
   explicit AtomicFile(fs::path final_path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
+  /// Of the temporary file; it ends in the final name's extension.
   const fs::path& path() const { return temporary_path_; }
+  /// Opens the temporary file, whatever has its name by now, for reading and writing.
+  File open() const;
   void commit(bool overwrite = false);
   /// Commits unless the final path exists; false where it does. Of several that commit one name at once, one
   /// succeeds.
   bool commit_new();
 
  private:
+  void sync();
   fs::path final_path_;
+  File parent_;  // of both names
   fs::path temporary_path_;
+  File file_;
   bool committed_ = false;
 };
 
 /// An advisory lock (flock) on a file, held while the object lives; it ends with the process, however that
-/// ends.
+/// ends. Whoever can open the file can hold it, so it is made for those alone who may write to its folder.
 class FileLock {
  public:
   enum class Outcome { held, busy, unsupported };  // unsupported: the file system refuses locks
   FileLock() = default;
-  Outcome try_lock(const fs::path& path);
+  /// Errors: environment, also where `owner` does not own the file, or it is no regular file with one name.
+  Outcome try_lock(const fs::path& path, Owner owner = Owner::self);
 
  private:
   File file_;

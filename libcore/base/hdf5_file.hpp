@@ -31,6 +31,8 @@ class Hdf5Writer {
  public:
   /// `num_datasets`: about how many there will be, where they are many; their metadata then lies together.
   explicit Hdf5Writer(const fs::path& path, std::size_t num_datasets = 0);
+  /// Writes to a file that is empty, and open for reading and writing.
+  explicit Hdf5Writer(File file, std::size_t num_datasets = 0);
   ~Hdf5Writer();
   Hdf5Writer(Hdf5Writer&&) noexcept;
   /// Intermediate groups are made as needed.

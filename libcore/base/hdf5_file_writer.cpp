@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <unistd.h>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/hdf5_file.hpp"
@@ -34,10 +36,17 @@ Hdf5Handle timeless(hid_t creation_class) {
   return creation;
 }
 
+/// HDF5 opens files by their path, which others might have turned to another file; this one leads to the file
+/// that is open, whatever has its name by now.
+std::string path_for_hdf5(const File& file) {
+  const std::string path = fmt::format("/proc/self/fd/{}", file.descriptor());
+  return ::access(path.c_str(), W_OK) == 0 ? path : file.path().string();
+}
+
 }  // namespace
 
 struct Hdf5Writer::State {
-  explicit State(const fs::path& path) : file(File::create(path)) {}
+  explicit State(File created) : file(std::move(created)) {}
   File file;  // payloads; HDF5 has a descriptor of its own until layout()
   Hdf5Handle hdf5;
   bool laid_out = false;
@@ -92,12 +101,16 @@ struct Hdf5Writer::State {
 };
 
 Hdf5Writer::Hdf5Writer(const fs::path& path, std::size_t num_datasets)
-    : state_(std::make_unique<State>(path)) {
+    : Hdf5Writer(File::create(path), num_datasets) {}
+
+Hdf5Writer::Hdf5Writer(File file, std::size_t num_datasets)
+    : state_(std::make_unique<State>(std::move(file))) {
   const Hdf5Calls calls;
   // Closing a handle would clear the library's error stack, so handles outlive the reports of failure.
   const Hdf5Handle access = file_access(num_datasets);
   const Hdf5Handle creation = timeless(H5P_FILE_CREATE);
-  state_->hdf5 = Hdf5Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
+  state_->hdf5 = Hdf5Handle(
+      H5Fcreate(path_for_hdf5(state_->file).c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
   if (!state_->hdf5.valid()) throw state_->error("the header");
 }
 

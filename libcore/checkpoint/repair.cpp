@@ -167,7 +167,7 @@ class Repairer {
       const fs::path path = copy->path / damage.file->name;
       if (path_exists(path)) limit_readers(next.path(), Audience::of(path));
     }
-    File target = File::open_write(next.path());
+    File target = next.open();
     for (const DigestedBytes& part : damage.parts) {
       if (!copy_if_sound(replica_.path / damage.file->name, part, target) &&
           !copy_if_sound(damaged_.path / damage.file->name, part, target))

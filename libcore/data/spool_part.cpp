@@ -92,8 +92,7 @@ const fs::path& in_a_folder(const fs::path& path) {
 
 }  // namespace
 
-SpoolPartWriter::SpoolPartWriter(const fs::path& path)
-    : atomic_(in_a_folder(path)), file_(File::create(atomic_.path())) {}
+SpoolPartWriter::SpoolPartWriter(const fs::path& path) : atomic_(in_a_folder(path)), file_(atomic_.open()) {}
 
 void SpoolPartWriter::write_tokens(std::span<const std::byte> tokens) {
   file_.write(tokens);

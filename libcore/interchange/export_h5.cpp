@@ -84,7 +84,7 @@ ExportResult export_h5(const ExportSource& source, const fs::path& file, const E
   const std::vector<Item> items = items_of(source, table, options);
   AtomicFile target(file);
   limit_readers(target.path(), source.readers());
-  Hdf5Writer writer(target.path(), items.size());
+  Hdf5Writer writer(target.open(), items.size());
   declare(writer, source, options, items);
   TensorMover mover(source, options.clamp, done);
   for (const Item& item : items) {

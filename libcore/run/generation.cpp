@@ -80,7 +80,7 @@ std::int64_t restarts(const std::string& text) {
 /// Only this process holds it for longer than an instant.
 bool is_locked(const fs::path& path) {
   FileLock probe;
-  return probe.try_lock(path) == FileLock::Outcome::busy;
+  return probe.try_lock(path, Owner::anyone) == FileLock::Outcome::busy;
 }
 
 /// Of own's Slurm job.
@@ -189,7 +189,7 @@ void RunDirectory::withdraw_abandoned(const Generation& own) const {
     if (std::any_of(saved->begin(), saved->end(), [&](const auto& c) { return c.generation == number; }))
       continue;
     FileLock held;
-    if (held.try_lock(path) == FileLock::Outcome::held) write_synced(path, "");
+    if (held.try_lock(path, Owner::anyone) == FileLock::Outcome::held) write_synced(path, "");
   }
 }
 

@@ -18,7 +18,7 @@ using Outcome = FileLock::Outcome;
 Outcome lock_patiently(FileLock& lock, const fs::path& path, double patience_s) {
   const double end_s = monotonic_s() + patience_s;
   for (;;) {
-    const Outcome outcome = lock.try_lock(path);
+    const Outcome outcome = lock.try_lock(path, Owner::anyone);
     if (outcome != Outcome::busy || monotonic_s() > end_s) return outcome;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -120,7 +120,7 @@ void LiveRun::check_in_place() const {
     FileLock probe;
     if (read_file(path_) != claim_)
       what = "is another start's";
-    else if (probe.try_lock(path_) == Outcome::held)
+    else if (probe.try_lock(path_, Owner::anyone) == Outcome::held)
       what = "is a copy";
   }
   if (what.empty()) return;

@@ -259,7 +259,7 @@ class LogitsFile {
   LogitsFile(ModelRuntime& runtime, std::int64_t sequence_length, std::int64_t num_sequences,
              const std::filesystem::path& file)
       : target_(file),
-        writer_(target_.path()),
+        writer_(target_.open()),
         floats_(Device::host(), {sequence_length, runtime.spec().vocabulary}, DType::f32) {
     const auto n = static_cast<std::uint64_t>(num_sequences);
     const auto length = static_cast<std::uint64_t>(sequence_length);

@@ -1,0 +1,114 @@
+#include "base/own_folder.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+
+namespace dt {
+
+namespace {
+
+File parent_of(const fs::path& path, const char* action) {
+  return File::adopt(open_parent(path, action), path);
+}
+
+File folder_of(int descriptor, const fs::path& path) {
+  if (descriptor < 0) throw system_error(ENOENT, "open", path.string());
+  return File::adopt(descriptor, path);
+}
+
+}  // namespace
+
+OwnFolder OwnFolder::open(const fs::path& given) {
+  const fs::path path = without_slash(given);
+  const File parent = parent_of(path, "open");
+  return OwnFolder(
+      folder_of(open_folder_at(parent.descriptor(), path.filename(), path, Making::never, 0777), path));
+}
+
+OwnFolder OwnFolder::take(const fs::path& given, mode_t most) {
+  const fs::path path = without_slash(given);
+  make_folders(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  const File parent = parent_of(path, "create");
+  OwnFolder taken(
+      folder_of(open_folder_at(parent.descriptor(), path.filename(), path, Making::missing, most), path));
+  sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));  // it may be new
+  return taken;
+}
+
+std::optional<OwnFolder> OwnFolder::make(const fs::path& given, mode_t most) {
+  const fs::path path = without_slash(given);
+  const File parent = parent_of(path, "create");
+  const int made = open_folder_at(parent.descriptor(), path.filename(), path, Making::anew, most);
+  if (made < 0) return std::nullopt;
+  return OwnFolder(File::adopt(made, path));
+}
+
+bool OwnFolder::is_in_place() const {
+  struct stat held {
+  }, named{};
+  return ::fstat(descriptor(), &held) == 0 && ::lstat(path().c_str(), &named) == 0 &&
+         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+OwnFolder OwnFolder::open_folder(const std::string& name) const {
+  return OwnFolder(
+      folder_of(open_folder_at(descriptor(), name, path() / name, Making::never, 0777), path() / name));
+}
+
+OwnFolder OwnFolder::take_folder(const std::string& name, mode_t most) const {
+  OwnFolder taken(
+      folder_of(open_folder_at(descriptor(), name, path() / name, Making::missing, most), path() / name));
+  sync();
+  return taken;
+}
+
+File OwnFolder::create(const std::string& name, mode_t mode) const {
+  return File::adopt(create_file_at(descriptor(), name, path() / name, mode), path() / name);
+}
+
+File OwnFolder::open_read(const std::string& name) const {
+  return File::adopt(open_file_at(descriptor(), name, path() / name, O_RDONLY, Owner::self), path() / name);
+}
+
+File OwnFolder::open_append(const std::string& name) const {
+  return File::adopt(
+      open_file_at(descriptor(), name, path() / name, O_WRONLY | O_CREAT | O_APPEND, Owner::self),
+      path() / name);
+}
+
+bool OwnFolder::has(const std::string& name) const {
+  struct stat status {};
+  if (::fstatat(descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return true;
+  if (errno == ENOENT) return false;
+  throw system_error(errno, "look at", (path() / name).string());
+}
+
+std::vector<std::string> OwnFolder::names() const {
+  return names_in(descriptor(), path());
+}
+
+void OwnFolder::rename(const std::string& from, const std::string& to) const {
+  if (::renameat(descriptor(), from.c_str(), descriptor(), to.c_str()) != 0)
+    throw system_error(errno, "create", (path() / to).string());
+}
+
+void OwnFolder::remove(const std::string& name) const {
+  if (::unlinkat(descriptor(), name.c_str(), 0) != 0 && errno != ENOENT)
+    throw system_error(errno, "remove", (path() / name).string());
+}
+
+std::string OwnFolder::remove_tree(const std::string& name, const NamePredicate& is_ours) const {
+  struct stat status {};
+  if (::fstat(descriptor(), &status) != 0) return fmt::format("{}: it cannot be looked at", path().string());
+  return remove_at(descriptor(), name, path() / name, status.st_uid, is_ours);
+}
+
+void OwnFolder::sync() const {
+  sync_descriptor(descriptor(), path());
+}
+
+}  // namespace dt

@@ -1,0 +1,309 @@
+#include "base/own_names.hpp"
+
+#include <cerrno>
+#include <dirent.h>
+#include <fcntl.h>
+#include <memory>
+#include <pwd.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/host.hpp"
+
+namespace dt {
+
+namespace {
+
+constexpr mode_t others_write = 022;
+
+/// Repeats a call that a signal has interrupted, and once one that met a file that its server has replaced.
+template <class Call>
+int repeated(Call call) {
+  bool was_stale = false;
+  for (;;) {
+    const int result = call();
+    if (result >= 0 || (errno != EINTR && (errno != ESTALE || was_stale))) return result;
+    was_stale = errno == ESTALE;
+  }
+}
+
+/// Closes what it holds unless that is released.
+class Descriptor {
+ public:
+  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+  ~Descriptor() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  int get() const { return descriptor_; }
+  int release() { return std::exchange(descriptor_, -1); }
+
+ private:
+  int descriptor_;
+};
+
+int open_at(int folder, const std::string& name, int flags, mode_t mode = 0) {
+  return repeated([&] { return ::openat(folder, name.c_str(), flags | O_CLOEXEC, mode); });
+}
+
+struct stat status_of(int descriptor, const fs::path& shown) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) throw system_error(errno, "look at", shown.string());
+  return status;
+}
+
+/// False where nothing has the name.
+bool look_at(int folder, const std::string& name, const fs::path& shown, struct stat& status) {
+  if (repeated([&] { return ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW); }) == 0)
+    return true;
+  if (errno == ENOENT) return false;
+  throw system_error(errno, "look at", shown.string());
+}
+
+std::string describe_kind(mode_t mode) {
+  if (S_ISLNK(mode)) return "a symbolic link";
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISREG(mode)) return "a file";
+  if (S_ISFIFO(mode)) return "a named pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+bool is_usable_file(const struct stat& status, int folder, Owner owner) {
+  return S_ISREG(status.st_mode) && status.st_nlink <= 1 &&
+         (owner == Owner::anyone || is_own(status.st_uid, folder));
+}
+
+/// The error of a call that failed with `error_number`: what has the name explains more, where it is not the
+/// user's.
+Error error_of(int error_number, int folder, const std::string& name, const fs::path& shown,
+               const std::string& action, const std::string& expected) {
+  struct stat status {};
+  const bool is_there = ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  const mode_t kind = expected == "a folder" ? S_IFDIR : S_IFREG;
+  if (is_there && ((status.st_mode & S_IFMT) != kind || !is_own(status.st_uid, folder)))
+    return foreign_error(shown, status, expected);
+  return system_error(error_number, action, shown.string());
+}
+
+/// The number that the folder's file system gives a user's files, by making one.
+uid_t user_in(int folder) {
+  constexpr int attempts = 100;
+  for (int i = 0; i < attempts; ++i) {
+    const std::string name = fmt::format(".dt-owner.tmp-{}-{}-{}", host_name().substr(0, 63), ::getpid(), i);
+    const Descriptor file(open_at(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
+    if (file.get() < 0 && errno == EEXIST) continue;
+    if (file.get() < 0) break;
+    struct stat status {};
+    const bool is_known = ::fstat(file.get(), &status) == 0;
+    ::unlinkat(folder, name.c_str(), 0);
+    if (is_known) return status.st_uid;
+    break;
+  }
+  return ::geteuid();
+}
+
+void check_folder(const struct stat& status, int folder, const fs::path& shown) {
+  if (!S_ISDIR(status.st_mode) || !is_own(status.st_uid, folder))
+    throw foreign_error(shown, status, "a folder");
+  const struct stat parent = status_of(folder, shown.parent_path());
+  const mode_t wide = status.st_mode & others_write & ~write_bits_given(parent, status.st_gid);
+  if (wide == 0) return;
+  throw Error(ErrorKind::environment,
+              fmt::format("others may write to {} (mode {:04o}), which its parent does not let them",
+                          shown.string(), status.st_mode & 07777),
+              "remove it, or take that right away (chmod go-w) if what is in it is yours");
+}
+
+void narrow(int descriptor, mode_t mode, mode_t most, const fs::path& shown) {
+  const mode_t narrowed = mode & 07777 & (most | 07000);
+  if (narrowed != (mode & 07777) && ::fchmod(descriptor, narrowed) != 0)
+    throw system_error(errno, "change the permissions of", shown.string());
+}
+
+std::string stays(const fs::path& shown, int error_number) {
+  return fmt::format("{}: {}", shown.string(), std::generic_category().message(error_number));
+}
+
+/// Who removes a tree, and what of it.
+struct TreeRemoval {
+  uid_t user;
+  dev_t device;
+  const NamePredicate& is_ours;
+
+  std::string remove(int folder, const std::string& name, const fs::path& shown) const;
+  std::string empty(int folder, const std::string& name, const fs::path& shown) const;
+};
+
+std::string TreeRemoval::empty(int folder, const std::string& name, const fs::path& shown) const {
+  const Descriptor inner(open_at(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  if (inner.get() < 0) return errno == ENOENT ? "" : stays(shown, errno);
+  struct stat status {};
+  if (::fstat(inner.get(), &status) != 0) return stays(shown, errno);
+  if (status.st_dev != device) return fmt::format("{}: another file system is mounted there", shown.string());
+  if (status.st_uid != user && status.st_uid != ::geteuid())
+    return fmt::format("{}: it belongs to {}", shown.string(), describe_user(status.st_uid));
+  std::string why;
+  try {
+    for (const std::string& entry : names_in(inner.get(), shown)) {
+      const std::string first = remove(inner.get(), entry, shown / entry);
+      if (why.empty()) why = first;
+    }
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return why;
+}
+
+std::string TreeRemoval::remove(int folder, const std::string& name, const fs::path& shown) const {
+  struct stat status {};
+  if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? "" : stays(shown, errno);
+  if (is_ours && !is_ours(name)) return fmt::format("{}: dt makes no such name", shown.string());
+  if (status.st_uid != user && status.st_uid != ::geteuid())
+    return fmt::format("{}: it belongs to {}", shown.string(), describe_user(status.st_uid));
+  const bool is_folder = S_ISDIR(status.st_mode);
+  if (is_folder) {
+    if (std::string why = empty(folder, name, shown); !why.empty()) return why;
+  }
+  const int result = repeated([&] { return ::unlinkat(folder, name.c_str(), is_folder ? AT_REMOVEDIR : 0); });
+  return result == 0 || errno == ENOENT ? "" : stays(shown, errno);
+}
+
+}  // namespace
+
+std::string describe_user(uid_t user) {
+  std::vector<char> buffer(16384);
+  struct passwd entry {};
+  struct passwd* found = nullptr;
+  if (::getpwuid_r(user, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
+    return fmt::format("user {} (uid {})", found->pw_name, user);
+  return fmt::format("uid {}", user);
+}
+
+Error foreign_error(const fs::path& shown, const struct stat& found, const std::string& expected) {
+  const std::string names = S_ISREG(found.st_mode) && found.st_nlink > 1
+                                ? fmt::format(" with {} names (hard links)", found.st_nlink)
+                                : "";
+  return Error(
+      ErrorKind::environment,
+      fmt::format("{} is {}{} of {}; {} of your own is expected there", shown.string(),
+                  describe_kind(found.st_mode), names, describe_user(found.st_uid), expected),
+      "another user may have put it there: remove it, have its owner remove it, or use another place");
+}
+
+bool is_own(uid_t user, int folder) {
+  return user == ::geteuid() || user == user_in(folder);
+}
+
+mode_t write_bits_given(const struct stat& folder, gid_t group) {
+  if ((folder.st_mode & S_ISVTX) != 0) return 0;
+  const mode_t given = folder.st_mode & others_write;
+  return folder.st_gid == group ? given : given & ~mode_t{S_IWGRP};
+}
+
+int open_parent(const fs::path& path, const char* action) {
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const int descriptor = open_at(AT_FDCWD, parent.string(), O_PATH | O_DIRECTORY);
+  if (descriptor < 0) throw system_error(errno, action, path.string());
+  return descriptor;
+}
+
+int create_file_at(int folder, const std::string& name, const fs::path& shown, mode_t mode) {
+  constexpr int attempts = 100;  // others may race
+  for (int i = 0; i < attempts; ++i) {
+    const int made = open_at(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    if (made >= 0) return made;
+    if (errno != EEXIST) throw error_of(errno, folder, name, shown, "create", "a file");
+    struct stat status {};
+    if (!look_at(folder, name, shown, status)) continue;
+    if (!S_ISREG(status.st_mode) || !is_own(status.st_uid, folder))
+      throw foreign_error(shown, status, "a file");
+    if (::unlinkat(folder, name.c_str(), 0) != 0 && errno != ENOENT)
+      throw system_error(errno, "replace", shown.string());
+  }
+  throw system_error(EEXIST, "create", shown.string());
+}
+
+int open_file_at(int folder, const std::string& name, const fs::path& shown, int flags, Owner owner,
+                 mode_t mode) {
+  // A device or a pipe is not even opened; what takes a file's place after this is met below.
+  struct stat status {};
+  if (look_at(folder, name, shown, status) && !is_usable_file(status, folder, owner))
+    throw foreign_error(shown, status, "a file");
+  Descriptor file(open_at(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode));
+  if (file.get() < 0) {
+    const char* const action = (flags & O_ACCMODE) == O_RDONLY ? "open"
+                               : (flags & O_APPEND) != 0       ? "open for appending"
+                                                               : "open for writing";
+    if (owner == Owner::self || errno == ELOOP) throw error_of(errno, folder, name, shown, action, "a file");
+    throw system_error(errno, action, shown.string());
+  }
+  status = status_of(file.get(), shown);
+  if (!is_usable_file(status, folder, owner)) throw foreign_error(shown, status, "a file");
+  return file.release();
+}
+
+int open_folder_at(int folder, const std::string& name, const fs::path& shown, Making making, mode_t most) {
+  const struct stat parent = status_of(folder, shown.parent_path());
+  // Wider than this it must not be for a moment.
+  const mode_t mode = most & ~(others_write & ~((parent.st_mode & S_ISVTX) != 0 ? 0 : parent.st_mode));
+  const bool is_made = making != Making::never && ::mkdirat(folder, name.c_str(), mode) == 0;
+  if (!is_made && making != Making::never && errno != EEXIST)
+    throw error_of(errno, folder, name, shown, "create", "a folder");
+  if (!is_made && making == Making::anew) return -1;
+  Descriptor opened(open_at(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  if (opened.get() < 0 && errno == ENOENT && making == Making::never) return -1;
+  if (opened.get() < 0) throw error_of(errno, folder, name, shown, "open", "a folder");
+  struct stat status = status_of(opened.get(), shown);
+  if (is_made) {  // in a group that the parent's writers are not of, or by a list of access rights
+    narrow(opened.get(), status.st_mode, ~others_write | write_bits_given(parent, status.st_gid), shown);
+    status = status_of(opened.get(), shown);
+  }
+  check_folder(status, folder, shown);
+  narrow(opened.get(), status.st_mode, most, shown);
+  return opened.release();
+}
+
+int open_lock_at(int folder, const std::string& name, const fs::path& shown, Owner owner) {
+  constexpr mode_t private_mode = 0600;
+  const Descriptor made(open_at(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, private_mode));
+  if (made.get() >= 0) {
+    const mode_t writers =
+        write_bits_given(status_of(folder, shown.parent_path()), status_of(made.get(), shown).st_gid);
+    if (::fchmod(made.get(), private_mode | writers | writers << 1) != 0)
+      throw system_error(errno, "change the permissions of", shown.string());
+  }
+  return open_file_at(folder, name, shown, O_WRONLY | O_APPEND | O_CREAT, owner, private_mode);
+}
+
+std::vector<std::string> names_in(int folder, const fs::path& shown) {
+  const int again = open_at(folder, ".", O_RDONLY | O_DIRECTORY);  // a position of its own
+  if (again < 0) throw system_error(errno, "list", shown.string());
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(::fdopendir(again), ::closedir);
+  if (opened == nullptr) {
+    const int error_number = errno;
+    ::close(again);
+    throw system_error(error_number, "list", shown.string());
+  }
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(opened.get());
+    if (entry == nullptr) break;
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  if (errno != 0) throw system_error(errno, "list", shown.string());
+  return names;
+}
+
+std::string remove_at(int folder, const std::string& name, const fs::path& shown, uid_t user,
+                      const NamePredicate& is_ours) {
+  struct stat status {};
+  if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT || errno == ENOTDIR ? "" : stays(shown, errno);
+  return TreeRemoval{user, status.st_dev, is_ours}.remove(folder, name, shown);
+}
+
+}  // namespace dt

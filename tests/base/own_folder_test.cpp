@@ -1,0 +1,249 @@
+#include "base/own_folder.hpp"
+
+#include <catch2/catch.hpp>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/test_folder.hpp"
+
+using namespace dt;
+using dt_test::caught;
+using dt_test::content;
+using dt_test::Folder;
+using dt_test::put;
+
+namespace {
+
+constexpr uid_t other_user = 4242;
+
+bool is_root() {
+  return ::geteuid() == 0;
+}
+
+/// Has the name, and what is in it, belong to another user; only root can.
+void give_away(const fs::path& path) {
+  REQUIRE(::lchown(path.c_str(), other_user, other_user) == 0);
+}
+
+mode_t mode_of(const fs::path& path) {
+  struct stat status {};
+  REQUIRE(::lstat(path.c_str(), &status) == 0);
+  return status.st_mode & 07777;
+}
+
+/// While it lives, new files get all the permissions that are asked for, but `mask`.
+class Mask {
+ public:
+  explicit Mask(mode_t mask) : before_(::umask(mask)) {}
+  ~Mask() { ::umask(before_); }
+  Mask(const Mask&) = delete;
+
+ private:
+  mode_t before_;
+};
+
+/// What others may plant under a name.
+const std::vector<std::pair<std::string, std::function<void(const fs::path&)>>> plants = {
+    {"a symbolic link", [](const fs::path& p) { fs::create_symlink(p.parent_path() / "private", p); }},
+    {"a symbolic link", [](const fs::path& p) { fs::create_symlink("/nowhere", p); }},
+    {"a named pipe", [](const fs::path& p) { REQUIRE(::mkfifo(p.c_str(), 0666) == 0); }},
+    {"a socket",
+     [](const fs::path& p) {
+       const int s = ::socket(AF_UNIX, SOCK_STREAM, 0);
+       sockaddr_un address{AF_UNIX, {}};
+       p.string().copy(address.sun_path, sizeof address.sun_path - 1);
+       REQUIRE(::bind(s, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+       ::close(s);
+     }},
+};
+
+}  // namespace
+
+TEST_CASE("a folder of one's own is made, taken again, and works by its descriptor") {
+  const Folder folder;
+  const OwnFolder own = OwnFolder::take(folder / "a" / "b");
+  own.create("file").write("1");
+  CHECK(OwnFolder::take(folder / "a" / "b").names() == std::vector<std::string>{"file"});
+  CHECK_FALSE(OwnFolder::make(folder / "a" / "b"));
+  CHECK(OwnFolder::make(folder / "a" / "c")->is_in_place());
+  // Where the name has gone to something else, nothing is written there.
+  fs::rename(folder / "a" / "b", folder / "moved");
+  fs::create_directory(folder / "private");
+  fs::create_symlink(folder / "private", folder / "a" / "b");
+  CHECK_FALSE(own.is_in_place());
+  own.create("other");
+  own.take_folder("inner").create("deep");
+  own.rename("file", "renamed");
+  own.open_append("renamed").write("2");
+  CHECK(content(folder / "moved" / "renamed") == "12");
+  CHECK(own.has("other"));
+  CHECK(own.open_read("renamed").size() == 2);
+  own.remove("other");
+  own.remove("other");
+  CHECK(own.remove_tree("inner").empty());
+  CHECK(own.names() == std::vector<std::string>{"renamed"});
+  CHECK(fs::is_empty(folder / "private"));
+}
+
+TEST_CASE("what is no folder is neither followed nor taken") {
+  for (const auto& [kind, plant] : plants) {
+    const Folder folder;
+    fs::create_directory(folder / "private");
+    put(folder / "private" / "diary", "mine");
+    plant(folder / "x");
+    for (const auto& use : {std::function<void()>([&] { OwnFolder::take(folder / "x"); }),
+                            std::function<void()>([&] { OwnFolder::open(folder / "x"); }),
+                            std::function<void()>([&] { File::create(folder / "x"); }),
+                            std::function<void()>([&] { File::open_append(folder / "x"); }),
+                            std::function<void()>([&] { FileLock().try_lock(folder / "x"); })}) {
+      const auto error = caught(use);
+      CHECK(error.kind == ErrorKind::environment);
+      CHECK(error.says((folder / "x").string() + " is " + kind));
+      CHECK(error.says("(uid "));
+    }
+    CHECK_FALSE(OwnFolder::make(folder / "x"));
+    CHECK(content(folder / "private" / "diary") == "mine");
+  }
+}
+
+TEST_CASE("links above the name are the user's choice") {
+  const Folder folder;
+  fs::create_directory(folder / "real");
+  fs::create_symlink("real", folder / "link");
+  OwnFolder::take(folder / "link" / "x").create("file");
+  CHECK(fs::exists(folder / "real" / "x" / "file"));
+}
+
+TEST_CASE("folders and files of another user are refused") {
+  if (!is_root()) return;
+  const Folder folder;
+  fs::create_directory(folder / "x");
+  put(folder / "file", "theirs");
+  give_away(folder / "x");
+  give_away(folder / "file");
+  const auto error = caught([&] { OwnFolder::take(folder / "x"); });
+  CHECK(error.kind == ErrorKind::environment);
+  CHECK(error.says("x is a folder of uid 4242; a folder of your own is expected there"));
+  CHECK(error.says("remove it"));
+  CHECK(caught([&] { FileLock().try_lock(folder / "file"); }).says("of uid 4242"));
+  CHECK(caught([&] { File::create(folder / "file"); }).says("of uid 4242"));
+  FileLock lock;
+  CHECK(lock.try_lock(folder / "file", Owner::anyone) == FileLock::Outcome::held);
+  File::open_append(folder / "file").write("!");  // who may write to the folder is trusted with its lines
+  CHECK(content(folder / "file") == "theirs!");
+}
+
+TEST_CASE("a file with another name is neither appended to nor locked") {
+  const Folder folder;
+  put(folder / "private", "mine");
+  fs::create_hard_link(folder / "private", folder / "x");
+  CHECK(caught([&] { File::open_append(folder / "x"); }).says("2 names (hard links)"));
+  CHECK(caught([&] { FileLock().try_lock(folder / "x"); }).says("2 names (hard links)"));
+  File::create(folder / "x").write("new");
+  CHECK(content(folder / "private") == "mine");
+}
+
+TEST_CASE("others may write to a folder of one's own where they may write to its parent") {
+  const Mask mask(0);
+  const Folder folder;
+  const auto made_in = [&](mode_t parent) {
+    REQUIRE(::chmod(folder.path().c_str(), parent) == 0);
+    fs::remove(folder / "x");
+    OwnFolder::take(folder / "x");
+    return mode_of(folder / "x");
+  };
+  CHECK(made_in(0755) == 0755);
+  CHECK(made_in(0775) == 0775);
+  CHECK(made_in(01777) == 0755);  // whoever may write to such a folder has no say over others' names
+  CHECK(made_in(0777) == 0777);
+  REQUIRE(::chmod(folder.path().c_str(), 01777) == 0);
+  const auto error = caught([&] { OwnFolder::take(folder / "x"); });
+  CHECK(error.kind == ErrorKind::environment);
+  CHECK(error.says("others may write to " + (folder / "x").string() + " (mode 0777)"));
+  CHECK(error.says("chmod go-w"));
+  REQUIRE(::chmod((folder / "x").c_str(), 0755) == 0);
+  OwnFolder::take(folder / "x", 0700);
+  CHECK(mode_of(folder / "x") == 0700);
+}
+
+TEST_CASE("a lock is for those who may write to its folder") {
+  const Mask mask(0);
+  const Folder folder;
+  FileLock lock;
+  CHECK(lock.try_lock(folder / "a") == FileLock::Outcome::held);
+  CHECK(mode_of(folder / "a") == 0600);
+  REQUIRE(::chmod(folder.path().c_str(), 0775) == 0);
+  CHECK(lock.try_lock(folder / "b") == FileLock::Outcome::held);
+  CHECK(mode_of(folder / "b") == 0660);
+}
+
+TEST_CASE("a tree is removed without following links, and without what dt does not make") {
+  const Folder folder;
+  fs::create_directories(folder / "private");
+  put(folder / "private" / "diary", "mine");
+  fs::create_directories(folder / "x" / "inner");
+  put(folder / "x" / "inner" / "a.h5", "");
+  fs::create_symlink(folder / "private", folder / "x" / "link");
+  fs::create_symlink(folder / "private", folder / "y");
+  put(folder / "x" / "thesis.tex", "mine");
+  const auto is_ours = [](const std::string& name) { return name != "thesis.tex"; };
+  const OwnFolder own = OwnFolder::open(folder.path());
+  CHECK(own.remove_tree("x", is_ours) == (folder / "x" / "thesis.tex").string() + ": dt makes no such name");
+  CHECK_FALSE(fs::exists(folder / "x" / "inner"));
+  CHECK(own.remove_tree("x").empty());
+  CHECK(own.remove_tree("y").empty());
+  CHECK(remove_tree(folder / "y").empty());
+  CHECK(content(folder / "private" / "diary") == "mine");
+  CHECK(folder.num_entries() == 1);
+}
+
+TEST_CASE("what another user has in a tree stays") {
+  if (!is_root()) return;
+  const Folder folder;
+  fs::create_directories(folder / "x" / "theirs");
+  put(folder / "x" / "theirs" / "a", "");
+  give_away(folder / "x" / "theirs");
+  put(folder / "x" / "mine", "");
+  CHECK(remove_tree(folder / "x") == (folder / "x" / "theirs").string() + ": it belongs to uid 4242");
+  CHECK(fs::exists(folder / "x" / "theirs" / "a"));
+  CHECK_FALSE(fs::exists(folder / "x" / "mine"));
+}
+
+TEST_CASE("a folder that another user left is not given a name back") {
+  if (!is_root()) return;
+  const Folder folder;
+  fs::create_directory(folder / ".x.replaced");
+  give_away(folder / ".x.replaced");
+  CHECK_FALSE(restore_replaced(folder / "x"));
+  CHECK_FALSE(fs::exists(folder / "x"));
+  fs::remove(folder / ".x.replaced");
+  fs::create_symlink("/tmp", folder / ".x.replaced");
+  CHECK_FALSE(restore_replaced(folder / "x"));
+}
+
+TEST_CASE("another user's folder is not replaced") {
+  if (!is_root()) return;
+  const Folder folder;
+  fs::create_directory(folder / "x");
+  put(folder / "x" / "theirs", "");
+  give_away(folder / "x");
+  AtomicDirectory made(folder / "x");
+  CHECK(caught([&] { made.commit(true); }).says("x is a folder of uid 4242"));
+  CHECK(fs::exists(folder / "x" / "theirs"));
+}
+
+TEST_CASE("a file that has taken a temporary one's place is not published") {
+  const Folder folder;
+  AtomicFile target(folder / "x");
+  fs::remove(target.path());
+  put(target.path(), "theirs");
+  CHECK(caught([&] { target.commit(); }).says("has been replaced"));
+  CHECK_FALSE(fs::exists(folder / "x"));
+  AtomicDirectory made(folder / "y");
+  fs::rename(made.path(), folder / "moved");
+  fs::create_directory(made.path());
+  CHECK(caught([&] { made.commit(); }).says("has been moved or replaced"));
+  CHECK_FALSE(fs::exists(folder / "y"));
+}
