@@ -27,8 +27,11 @@ std::string data_of(const fs::path& run_record) {
   return bytes_of(data);
 }
 
-/// Whether the datasets, which lie in `base` where their paths are relative, are still those of the digest.
-bool is_data(const fs::path& base, const std::vector<data::MixturePart>& parts, std::uint64_t digest) {
+/// Returns whether the datasets, which lie in `base` where their paths are relative, are still those of the
+/// digest. Where they may not be read, `why_not` says so. Errors: of reading, but for files that are gone,
+/// have become something else, or may not be read.
+bool is_data(const fs::path& base, const std::vector<data::MixturePart>& parts, std::uint64_t digest,
+             std::string& why_not) {
   std::vector<std::uint64_t> contents, weights;
   try {
     for (const data::MixturePart& part : parts) {
@@ -36,7 +39,10 @@ bool is_data(const fs::path& base, const std::vector<data::MixturePart>& parts, 
       weights.push_back(part.weight);
     }
     return data::mixture_digest(contents, data::Quotas(weights).weights()) == digest;
-  } catch (const Error&) {  // one is gone, or has become something else
+  } catch (const Error& error) {
+    const bool is_forbidden = error.error_number() == EACCES || error.error_number() == EPERM;
+    if (!is_forbidden && !error.is_of_damage()) throw;
+    if (is_forbidden) why_not = error.message();
     return false;
   }
 }
@@ -50,17 +56,16 @@ FoundTokenizer find_tokenizer(const fs::path& checkpoint, const checkpoint::Mani
   const std::string data = data_of(run / "run.json");
   if (data.empty()) return {};
   const std::vector<data::MixturePart> parts = data::parse_mixture(data);
+  std::string why_not =
+      fmt::format("{} names the dataset {}, which is not there as it was", (run / "run.json").string(), data);
   for (const fs::path& base : {fs::path(), run.parent_path()}) {
     const fs::path folder = base / parts.front().folder;  // the tokenizer is alike in all
-    if (!is_data(base, parts, manifest.state.dataset_digest)) continue;
+    if (!is_data(base, parts, manifest.state.dataset_digest, why_not)) continue;
     const fs::path file = folder / data::tokenizer_file_name;
     if (!file_exists(file)) continue;
     return {file, "", data::read_dataset_file(folder).tokenizer.eos};
   }
-  return {
-      {},
-      fmt::format("{} names the dataset {}, which is not there as it was", (run / "run.json").string(), data),
-      std::nullopt};
+  return {{}, why_not, std::nullopt};
 }
 
 }  // namespace dt::merge_tool

@@ -19,8 +19,9 @@ struct FoundTokenizer {
 };
 
 /// Of the dataset that run.json, two folders above the checkpoint, names last: as it stands there or, where
-/// that is relative, beside the run too. It must be the dataset that the manifest's digest tells of. No
-/// errors: a model without its tokenizer is whole.
+/// that is relative, beside the run too. It must be the dataset that the manifest's digest tells of. Errors:
+/// of reading, but for datasets that are gone, have changed or may not be read: a model without its tokenizer
+/// is whole.
 FoundTokenizer find_tokenizer(const std::filesystem::path& checkpoint, const checkpoint::Manifest& manifest);
 
 }  // namespace dt::merge_tool

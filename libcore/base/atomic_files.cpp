@@ -323,9 +323,13 @@ const fs::path& AtomicDirectory::path() const {
 }
 
 AtomicDirectory::~AtomicDirectory() {
-  // What has the name by now may be another's.
-  if (!committed_ && !stays_ && folder_->is_in_place())
-    remove_at(parent_.descriptor(), path().filename(), path(), ::geteuid());
+  if (committed_ || stays_) return;
+  try {
+    // What has the name by now may be another's.
+    if (folder_->is_in_place()) remove_at(parent_.descriptor(), path().filename(), path(), ::geteuid());
+  } catch (const Error&) {
+    // It stays behind; why the work has ended is what counts.
+  }
 }
 
 void AtomicDirectory::commit(bool overwrite) {

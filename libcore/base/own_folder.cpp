@@ -50,8 +50,12 @@ std::optional<OwnFolder> OwnFolder::make(const fs::path& given, mode_t most) {
 bool OwnFolder::is_in_place() const {
   struct stat held {
   }, named{};
-  return ::fstat(descriptor(), &held) == 0 && ::lstat(path().c_str(), &named) == 0 &&
-         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+  if (::fstat(descriptor(), &held) != 0) throw system_error(errno, "look at", path().string());
+  if (::lstat(path().c_str(), &named) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    throw system_error(errno, "look at", path().string());
+  }
+  return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
 OwnFolder OwnFolder::open_folder(const std::string& name) const {

@@ -29,7 +29,7 @@ class OwnFolder {
 
   const fs::path& path() const { return folder_.path(); }
   int descriptor() const { return folder_.descriptor(); }
-  /// Returns whether the path still leads to this folder.
+  /// Returns whether the path still leads to this folder. Errors: environment, where it may not be looked at.
   bool is_in_place() const;
 
   OwnFolder open_folder(const std::string& name) const;
