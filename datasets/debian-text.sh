@@ -61,9 +61,13 @@ collect='
     num_words += n
     for (i = 1; i <= n; i++) if (words[i] in common) num_common++
   }
+  function quoted(path) {
+    gsub(/\047/, "\047\\\047\047", path)
+    return "\047" path "\047"
+  }
   function read_file(path, is_gz,   from, line, status) {
     text = ""; empty = 0; foreign = 0; num_words = 0; num_common = 0; in_pod = 0
-    if (is_gz) from = "gzip -dc \"" path "\" 2>/dev/null"
+    if (is_gz) from = "gzip -dc " quoted(path) " 2>/dev/null"
     while ((status = is_gz ? (from | getline line) : (getline line < path)) > 0 && length(text) < 200000)
       add(source == "perl" ? pod(line) : source == "headers" ? comment(line) : plain(line))
     close(is_gz ? from : path)

@@ -11,7 +11,8 @@ kill_at=250
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
 rm -rf "$out"
-mkdir -p "$out"
+mkdir -p "$(dirname "$out")"
+mkdir "$out" # anew: what another user puts there meanwhile is in the way
 
 say "1. Text: documentation and headers of this machine's packages"
 bash "$here/datasets/debian-text.sh" "$out/text"

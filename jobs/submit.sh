@@ -20,7 +20,8 @@
 #   DT_SHARD_SBATCH, DT_TRAIN_SBATCH, DT_MERGE_SBATCH   more for one stage: -N 4 -c 32 -t 12:00:00 --signal=USR1@600
 #
 # "As words": split at blanks; quotes have no meaning. A value with blanks goes into DT_DATA, DT_RUN, …, or here as an argument.
-# The nodes must see all paths, and the folder that this is called in, where logs appear as dt-STAGE-ID.log.
+# The nodes must see all paths, and the folder that this is called in, where logs appear as dt-STAGE-ID.log. Nobody else may write to
+# that folder: Slurm follows links of these names.
 set -euo pipefail
 
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
@@ -37,6 +38,10 @@ refuse() {
   echo "submit.sh: $1" >&2
   exit 3
 }
+if [[ $(stat -c %A .) == d???????w? ]]; then
+  echo "submit.sh: everybody may write to $PWD, where the jobs' logs would appear: submit from a folder of your own" >&2
+  exit 4
+fi
 if [[ -n ${DT_INPUT:-} ]]; then
   read -ra inputs <<<"${DT_INPUT//$'\n'/ }"
   for input in "${inputs[@]}"; do [[ -e $input ]] || refuse "DT_INPUT: $input does not exist"; done
