@@ -66,7 +66,8 @@ int num_threads_expected(const Settings& s) {
 
 int run(const plan::Settings& settings, OptionTable& options, Console& console) {
   const StopSignals signals([&](int signal) {  // before MPI, which starts threads
-    if (launched_rank() != 0) return;
+    const bool is_alone = settings.comm && *settings.comm != "mpi" && *settings.comm != "nccl";
+    if (launched_rank() != 0 && !is_alone) return;
     const char* what = settings.eval_only || settings.compare_layouts ? "stopping" : "saving after this step";
     console.info("{}: {}{}", signal_name(signal), what, signal == SIGINT ? "; again to end at once" : "");
   });
@@ -84,10 +85,11 @@ int run(const plan::Settings& settings, OptionTable& options, Console& console) 
     if (settings.dry_run) return train::dry_run(settings, ranks);
     return train::run_training(settings, options.values(), signals, ranks);
   };
-  return comm::mpi::run_ranks(settings.comm, console, [&](const comm::Ranks& ranks) {
+  const auto placed = [&](const comm::Ranks& ranks) {
     // Ranks that disagree about --placement still call the same.
     return comm::in_host_order(ranks, settings.placement == "hosts" ? host_name() : "", work);
-  });
+  };
+  return comm::mpi::run_ranks(settings.comm, console, placed, comm::mpi::Threads::serialized, "--comm self");
 }
 
 }  // namespace dt::train_tool

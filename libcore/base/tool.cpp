@@ -1,15 +1,20 @@
 #include "base/tool.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <exception>
 #include <fcntl.h>
+#include <optional>
 #include <signal.h>
+#include <string_view>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/tasks.hpp"
 
 namespace dt {
 
@@ -22,9 +27,43 @@ int end_by_broken_pipe() {
   return 128 + SIGPIPE;  // the signal is blocked
 }
 
-/// Ranks are given the same command line, and rank 0 speaks about it.
-bool is_other_rank(const OptionTable& options) {
-  return options.runs_as_ranks() && launched_rank() != 0;
+/// A command line, as it stands where it cannot be parsed, too.
+class Words {
+ public:
+  Words(int argc, char** argv) : words_(argv, argv + argc) {}
+
+  bool has(std::string_view word) const { return std::ranges::find(words_, word) != words_.end(); }
+  /// The last value of an option, "--name value" or "--name=value"; "" where it has none.
+  std::string value_of(const std::string& option) const {
+    std::string value;
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      if (words_[i] == option && i + 1 < words_.size()) value = words_[i + 1];
+      if (words_[i].starts_with(option + "=")) value = words_[i].substr(option.size() + 1);
+    }
+    return value;
+  }
+
+ private:
+  std::vector<std::string> words_;
+};
+
+/// Whether another process speaks about the command line, since it is given the same one: rank 0 to other
+/// ranks, task 0 to tasks that share its work. A process that works alone speaks for itself.
+bool is_told_by_another(const OptionTable& options, const Words& words) {
+  if (options.runs_as_ranks()) {
+    const std::string comm = words.value_of("--comm");
+    return launched_rank() != 0 && comm != "self" && !comm.starts_with("threads=");
+  }
+  const std::vector<OptionValue> values = options.values();
+  if (std::ranges::find(values, "share-tasks", &OptionValue::name) == values.end()) return false;
+  std::optional<bool> wish;
+  if (words.has("--share-tasks")) wish = true;
+  if (words.has("--no-share-tasks")) wish = false;
+  try {
+    return sharing_task(wish).number > 0;
+  } catch (const Error&) {  // of Slurm's variables: not what is told here
+    return false;
+  }
 }
 
 ConsoleSettings plain_settings(const OptionTable& options) {
@@ -46,7 +85,6 @@ std::size_t output_width() {
 }
 
 int answer(const OptionTable& options, OptionTable::Outcome outcome) {
-  if (is_other_rank(options)) return 0;
   const bool is_help = outcome == OptionTable::Outcome::help;
   Console(plain_settings(options)).out(is_help ? options.help(output_width()) : options.version());
   return 0;
@@ -54,15 +92,17 @@ int answer(const OptionTable& options, OptionTable::Outcome outcome) {
 
 int parse_and_run(int argc, char** argv, OptionTable& options, const std::function<int(Console&)>& run) {
   OptionTable::Outcome outcome = OptionTable::Outcome::run;
+  const Words words(argc, argv);
   try {
     outcome = options.parse(argc, argv);
   } catch (const Error& error) {
-    if (is_other_rank(options)) return error.exit_code();
+    if (is_told_by_another(options, words)) return error.exit_code();
     throw;
   }
-  if (outcome != OptionTable::Outcome::run) return answer(options, outcome);
+  const bool is_told = is_told_by_another(options, words);
+  if (outcome != OptionTable::Outcome::run) return is_told ? 0 : answer(options, outcome);
   Console console(options.console_settings());
-  if (!is_other_rank(options)) {
+  if (!is_told) {
     for (const std::string& warning : options.warnings()) console.warn("{}", warning);
   }
   return run(console);

@@ -1,7 +1,9 @@
 #include "base/tool.hpp"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <new>
+#include <optional>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,4 +119,46 @@ TEST_CASE("a tool whose reader went away ends quietly by SIGPIPE") {
   REQUIRE(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGPIPE);
   CHECK(err.text().empty());
+}
+
+namespace {
+
+/// What a process of some number among several says of a command line with an unknown option.
+Result misused(bool as_ranks, const char* number, std::vector<const char*> arguments) {
+  ::setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+  ::setenv("SLURM_PROCID", number, 1);
+  OptionTable options("dt-test", "tests");
+  std::optional<std::string> comm;
+  std::optional<bool> share_tasks;
+  if (as_ranks) {
+    options.add("comm", &comm, "HOW", "how ranks talk").for_ranks();
+  } else {
+    options.add("share-tasks", &share_tasks, "share");
+  }
+  Result result;
+  {
+    const Captured err(STDERR_FILENO);
+    arguments.insert(arguments.begin(), "dt-test");
+    arguments.push_back("--nonsense");
+    result.code = run_tool(static_cast<int>(arguments.size()), const_cast<char**>(arguments.data()), options,
+                           [](Console&) { return 0; });
+    result.err = err.text();
+  }
+  ::unsetenv("SLURM_STEP_NUM_TASKS");
+  ::unsetenv("SLURM_PROCID");
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a usage error is told once by ranks and sharing tasks, and by each process that works alone") {
+  for (const bool as_ranks : {true, false}) CHECK(misused(as_ranks, "0", {}).err.size() > 0);
+  CHECK(misused(true, "1", {}).err.empty());
+  CHECK(misused(true, "1", {"--comm", "mpi"}).err.empty());
+  CHECK(misused(true, "1", {"--comm=self"}).err.find("'--nonsense'") != std::string::npos);
+  CHECK(misused(true, "1", {"--comm", "threads=2"}).err.find("'--nonsense'") != std::string::npos);
+  CHECK(misused(false, "1", {"--share-tasks"}).err.empty());
+  CHECK(misused(false, "1", {"--no-share-tasks"}).err.find("'--nonsense'") != std::string::npos);
+  CHECK(misused(false, "1", {}).err.find("'--nonsense'") != std::string::npos);
+  CHECK(misused(false, "1", {"--share-tasks"}).code == 2);
 }

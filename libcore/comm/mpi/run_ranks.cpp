@@ -41,10 +41,10 @@ int run_as_threads(int number, Console& console, const std::function<int(const R
 }
 
 int run_as_processes(Console& console, const std::function<int(const Ranks&)>& body, Threads threads,
-                     StreamWish streams) {
+                     StreamWish streams, const std::string& to_work_alone) {
   std::optional<World> mpi;
   try {
-    mpi.emplace(threads);
+    mpi.emplace(threads, to_work_alone);
   } catch (const Error& error) {
     if (launched_rank() != 0) return error.exit_code();  // rank 0 has the same to say
     throw;
@@ -71,11 +71,15 @@ int run_as_processes(Console& console, const std::function<int(const Ranks&)>& b
 }  // namespace
 
 int run_ranks(const std::optional<std::string>& choice, Console& console,
-              const std::function<int(const Ranks&)>& body, Threads threads) {
-  if (!choice && is_launched()) return run_as_processes(console, body, threads, StreamWish::where_possible);
+              const std::function<int(const Ranks&)>& body, Threads threads,
+              const std::string& to_work_alone) {
+  const auto as_processes = [&](StreamWish streams) {
+    return run_as_processes(console, body, threads, streams, to_work_alone);
+  };
+  if (!choice && is_launched()) return as_processes(StreamWish::where_possible);
   const std::string kind = choice.value_or("self");
-  if (kind == "mpi") return run_as_processes(console, body, threads, StreamWish::never);
-  if (kind == "nccl") return run_as_processes(console, body, threads, StreamWish::required);
+  if (kind == "mpi") return as_processes(StreamWish::never);
+  if (kind == "nccl") return as_processes(StreamWish::required);
   return run_as_threads(kind == "self" ? 1 : number_of_threads(kind), console, body);
 }
 

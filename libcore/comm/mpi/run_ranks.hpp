@@ -16,8 +16,9 @@ namespace dt::comm::mpi {
 /// else self. Runs `body` on every rank and returns its exit code (of ranks as threads, the largest). When
 /// ranks fail together (SharedError) rank 0 says so and all end in good order; when one fails alone it says
 /// so and all end at once. Errors: usage for another choice; those of World; of one rank alone, what body
-/// throws.
+/// throws. `to_work_alone`: see World.
 int run_ranks(const std::optional<std::string>& choice, Console& console,
-              const std::function<int(const Ranks&)>& body, Threads threads = Threads::serialized);
+              const std::function<int(const Ranks&)>& body, Threads threads = Threads::serialized,
+              const std::string& to_work_alone = "");
 
 }  // namespace dt::comm::mpi

@@ -34,12 +34,13 @@ bool is_under_mpirun() {
   return is_set("OMPI_COMM_WORLD_SIZE");
 }
 
-Error strangers(int num_tasks) {
+Error strangers(int num_tasks, const std::string& to_work_alone) {
+  std::string remedy =
+      "add --mpi=pmix to srun (srun --mpi=list shows what this Slurm offers), or start with mpirun";
+  if (!to_work_alone.empty()) remedy += "; where each task is to work alone, give " + to_work_alone;
   return Error(ErrorKind::environment,
                fmt::format("srun started {} tasks, but MPI cannot see that they belong together", num_tasks),
-               "add --mpi=pmix to srun (srun --mpi=list shows what this Slurm offers), or start with mpirun; "
-               "where each "
-               "task is to train a run of its own, give dt-train --comm self");
+               std::move(remedy));
 }
 
 /// A launcher of another MPI, such as MPICH's, whose processes this library would take for lone ones.
@@ -47,10 +48,11 @@ bool is_under_other_launcher() {
   return environment_variable("PMI_SIZE").value_or("1") != "1" && !is_under_mpirun() && !is_set("PMIX_RANK");
 }
 
-void initialize(Threads threads) {
+void initialize(Threads threads, const std::string& to_work_alone) {
   const int level = threads == Threads::single ? MPI_THREAD_SINGLE : MPI_THREAD_SERIALIZED;
   // Open MPI would not return an error here but end the process.
-  if (!is_under_mpirun() && num_srun_tasks() > 1 && !is_set("PMIX_RANK")) throw strangers(num_srun_tasks());
+  if (!is_under_mpirun() && num_srun_tasks() > 1 && !is_set("PMIX_RANK"))
+    throw strangers(num_srun_tasks(), to_work_alone);
   if (is_under_other_launcher()) {
     throw Error(ErrorKind::environment, "a launcher of another MPI started this process",
                 "use the mpirun of " + library_version());
@@ -65,7 +67,7 @@ void initialize(Threads threads) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (!is_under_mpirun() && num_srun_tasks() > 1 && size != num_srun_tasks()) {
     MPI_Finalize();
-    throw strangers(num_srun_tasks());
+    throw strangers(num_srun_tasks(), to_work_alone);
   }
   if (provided < level) {
     throw environment_error("{} was built without support for threads", library_version());
@@ -100,8 +102,8 @@ struct World::State {
   std::unique_ptr<Communicator> communicator;
 };
 
-World::World(Threads threads) : state_(std::make_unique<State>()) {
-  initialize(threads);
+World::World(Threads threads, const std::string& to_work_alone) : state_(std::make_unique<State>()) {
+  initialize(threads, to_work_alone);
   check_tags();
   auto collectives = std::make_unique<Collectives::State>();
   collectives->communicator = duplicate_of_world();

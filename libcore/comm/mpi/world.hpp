@@ -22,8 +22,9 @@ enum class Threads { serialized, single };
 class World {
  public:
   /// Errors: environment, with the remedy, where srun started several tasks that MPI does not know of each
-  /// other (each would be a lone rank 0).
-  explicit World(Threads threads = Threads::serialized);
+  /// other (each would be a lone rank 0); `to_work_alone` is the option that the remedy names for those that
+  /// are to be just that, "" where the tool has none.
+  explicit World(Threads threads = Threads::serialized, const std::string& to_work_alone = "");
   /// Finalises MPI where all is well; leaves it alone while an exception is under way.
   ~World();
   World(const World&) = delete;
