@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <fmt/format.h>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -41,17 +43,67 @@ bool is_odd_number(std::string_view word) {
   return is_whole && json::accept(std::string(word.substr(0, exponent)) + "e0");
 }
 
-/// Returns the line with a 9 and blanks for each of them, so that everything else stays in its column. The
-/// only number whose value dt asks for is a turn's weight, and 9 is none.
-std::string without_odd_numbers(std::string_view line) {
+/// The code unit of an escape "\uXXXX" at the beginning of `text`; nothing where there is none.
+std::optional<unsigned> code_unit_at(std::string_view text) {
+  constexpr std::size_t length = 6;
+  if (text.size() < length || !text.starts_with("\\u")) return std::nullopt;
+  unsigned unit = 0;
+  const auto parsed = std::from_chars(text.data() + 2, text.data() + length, unit, 16);
+  return parsed.ec == std::errc() && parsed.ptr == text.data() + length ? std::optional(unit) : std::nullopt;
+}
+
+bool is_first_half(std::optional<unsigned> unit) {
+  return unit && *unit >= 0xD800 && *unit < 0xDC00;
+}
+bool is_second_half(std::optional<unsigned> unit) {
+  return unit && *unit >= 0xDC00 && *unit < 0xE000;
+}
+
+/// A line as JSON's readers take it.
+struct ReadableLine {
+  std::string text;
+  /// By the number of a string in the line, names of members included: half of a surrogate pair that it has,
+  /// as it stands there. U+FFFD is in its place.
+  std::map<std::size_t, std::string> halves;
+};
+
+/// Reads over the string that begins at `begin`, and returns where it ends.
+std::size_t mend_string(std::size_t begin, std::size_t number, ReadableLine& line) {
+  constexpr std::size_t escape = 6;
+  std::string& text = line.text;
+  std::size_t i = begin + 1;
+  while (i < text.size() && text[i] != '"') {
+    if (text[i] != '\\') {
+      ++i;
+      continue;
+    }
+    const std::string_view rest = std::string_view(text).substr(i);
+    const auto unit = code_unit_at(rest);
+    if (is_first_half(unit) && is_second_half(code_unit_at(rest.substr(escape)))) {
+      i += 2 * escape;
+      continue;
+    }
+    if (is_first_half(unit) || is_second_half(unit)) {
+      line.halves.emplace(number, rest.substr(0, escape));
+      text.replace(i, escape, "\\ufffd");
+    }
+    i += 2;
+  }
+  return i + 1;
+}
+
+/// Returns the line with a 9 and blanks for each number that is odd, so that everything else stays in its
+/// column. The only number whose value dt asks for is a turn's weight, and 9 is none.
+ReadableLine readable(std::string_view line) {
   const auto is_in_word = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-' || c == '.';
   };
-  std::string out(line);
+  ReadableLine result{std::string(line), {}};
+  std::string& out = result.text;
+  std::size_t num_strings = 0;
   for (std::size_t i = 0; i < out.size();) {
     if (out[i] == '"') {
-      for (++i; i < out.size() && out[i] != '"'; ++i) i += out[i] == '\\' ? 1 : 0;
-      ++i;
+      i = mend_string(i, num_strings++, result);
       continue;
     }
     const std::size_t begin = i;
@@ -61,7 +113,12 @@ std::string without_odd_numbers(std::string_view line) {
       out.replace(begin, length, "9" + std::string(length - 1, ' '));
     if (length == 0) ++i;
   }
-  return out;
+  return result;
+}
+
+/// What is wrong with a text in which half of a surrogate pair stands: no text can have one in UTF-8.
+std::string half_problem(const std::string& half) {
+  return fmt::format("has {}, half of a surrogate pair, which is no character", half);
 }
 
 /// Follows a line from value to value. The line's own stands at depth 0, its members at 1.
@@ -70,14 +127,17 @@ class LineWalk : public json::json_sax_t {
   /// What is wrong with the line's JSON, or "".
   std::string walk(std::string_view line) {
     json::json_sax_t* const events = this;
-    const std::string plain = without_odd_numbers(line);
-    json::sax_parse(plain.data(), plain.data() + plain.size(), events);
+    const ReadableLine plain = readable(line);
+    halves_ = &plain.halves;
+    json::sax_parse(plain.text.data(), plain.text.data() + plain.text.size(), events);
     return std::move(error_);
   }
 
  protected:
   /// The number that a value is, for at_value.
   double number_ = 0;
+  /// Half of a surrogate pair that a value has, for at_value; "" where it has none.
+  std::string half_;
   /// A value begins, with its text where it is a string.
   virtual void at_value(std::size_t depth, Type type, std::string* text) = 0;
   /// A member's name, at its value's depth.
@@ -114,13 +174,18 @@ class LineWalk : public json::json_sax_t {
     return at_number(Type::number_unsigned, static_cast<double>(number));
   }
   bool number_float(double number, const std::string&) final { return at_number(Type::number_float, number); }
-  bool string(std::string& text) final { return value(Type::string, &text); }
+  bool string(std::string& text) final {
+    const auto half = halves_->find(num_strings_++);
+    half_ = half == halves_->end() ? "" : half->second;
+    return value(Type::string, &text);
+  }
   bool binary(json::binary_t&) final { return value(Type::binary); }
   bool start_object(std::size_t) final { return begin(Type::object); }
   bool end_object() final { return end(); }
   bool start_array(std::size_t) final { return begin(Type::array); }
   bool end_array() final { return end(); }
   bool key(std::string& name) final {
+    ++num_strings_;
     at_key(depth_, name);
     return true;
   }
@@ -130,6 +195,8 @@ class LineWalk : public json::json_sax_t {
   }
 
   std::size_t depth_ = 0;
+  std::size_t num_strings_ = 0;
+  const std::map<std::size_t, std::string>* halves_ = nullptr;
   std::string error_;
 };
 
@@ -147,7 +214,9 @@ struct TextWalk final : LineWalk {
     if (depth == 0) type = its_type;
     if (depth != 1 || !is_asked_for) return;
     text_type = its_type;
-    if (its_text != nullptr) text = std::move(*its_text);
+    if (its_text == nullptr) return;
+    text = std::move(*its_text);
+    half = half_;
   }
   void at_key(std::size_t depth, const std::string& name) override {
     if (depth == 1) is_asked_for = name == text_key;
@@ -159,6 +228,7 @@ struct TextWalk final : LineWalk {
   bool is_asked_for = false;
   std::optional<Type> text_type;
   std::string text;
+  std::string half;  // of a surrogate pair, in the text
 };
 
 struct KeysWalk final : LineWalk {
@@ -182,20 +252,22 @@ bool is_role(const std::string& text) {
 
 /// What a message says, as it is walked through.
 struct Message {
-  void at_value(std::size_t depth, Type type, std::string* text, double number) {
+  void at_value(std::size_t depth, Type type, std::string* text, double number, const std::string& its_half) {
     if (depth == 3) at_member(type, text, number);
+    if (depth == 3 && key == "content") half = its_half;
     if (key != "content" || !is_parts) return;
-    if (depth == 4 && text != nullptr) add(*text);  // a part that is text alone
+    if (depth == 4 && text != nullptr) add(*text, its_half);  // a part that is text alone
     if (depth == 4) part_is_text = false, part_text.reset();
     if (depth == 5 && part_key == "type") part_is_text = text != nullptr && *text == "text";
-    if (depth == 5 && part_key == "text" && text != nullptr) part_text = std::move(*text);
+    if (depth == 5 && part_key == "text" && text != nullptr)
+      part_text = std::move(*text), part_half = its_half;
   }
   void at_key(std::size_t depth, const std::string& name) {
     if (depth == 3) key = name;
     if (depth == 5) part_key = name;
   }
   void at_end(std::size_t depth) {
-    if (depth == 4 && key == "content" && is_parts && part_is_text && part_text) add(*part_text);
+    if (depth == 4 && key == "content" && is_parts && part_is_text && part_text) add(*part_text, part_half);
     if (depth == 4) part_is_text = false, part_text.reset();
   }
   bool has_no_text() const { return !content && (is_parts || calls_tools); }
@@ -206,6 +278,7 @@ struct Message {
   bool calls_tools = false;
   bool part_is_text = false;
   std::optional<std::string> part_text;
+  std::string half, part_half;  // of a surrogate pair, in the content and in the part
   std::optional<double> weight;
 
  private:
@@ -221,7 +294,10 @@ struct Message {
         type == Type::number_integer || type == Type::number_unsigned || type == Type::number_float;
     if (key == "weight" && type != Type::null) weight = is_number ? number : -1;
   }
-  void add(const std::string& text) { content = content.value_or("") + text; }
+  void add(const std::string& text, const std::string& its_half) {
+    content = content.value_or("") + text;
+    if (!its_half.empty()) half = its_half;
+  }
 };
 
 /// Takes the turns until one is wrong.
@@ -231,7 +307,7 @@ struct TurnsWalk final : LineWalk {
     if (!is_messages) return;
     if (depth == 1) has_messages = its_type == Type::array;
     if (depth == 2) begin_message(its_type);
-    message.at_value(depth, its_type, text, number_);
+    message.at_value(depth, its_type, text, number_, text == nullptr ? "" : half_);
   }
   void at_key(std::size_t depth, const std::string& name) override {
     if (depth == 1) begin_member(name == "messages");
@@ -264,6 +340,9 @@ struct TurnsWalk final : LineWalk {
                     "a name of letters, digits, _ and - is expected"};
     } else if (message.weight && *message.weight != 0 && *message.weight != 1) {
       bad = BadLine{fmt::format("message {} has another weight than 0 and 1", number), "0 or 1 is expected"};
+    } else if (message.content && !message.half.empty()) {
+      bad = BadLine{fmt::format("the content of message {} {}", number, half_problem(message.half)),
+                    "text is expected"};
     } else if (message.content) {
       turns.push_back({*role, std::move(*message.content), message.weight != 0});
     }
@@ -295,6 +374,8 @@ std::string text_of_line(std::string_view line, const std::string& text_key) {
   if (*walk.text_type != Type::string)
     throw BadLine{fmt::format("\"{}\" is a JSON {}", text_key, name_of(*walk.text_type)),
                   "a string is expected"};
+  if (!walk.half.empty())
+    throw BadLine{fmt::format("\"{}\" {}", text_key, half_problem(walk.half)), "text is expected"};
   return std::move(walk.text);
 }
 

@@ -67,6 +67,29 @@ TEST_CASE("numbers that are not JSON's, or too large, keep no text from being re
   CHECK_THAT(wrong_with_text(R"({"a": NaN, "text": "a"} {)"), StartsWith("invalid JSON: column 25: "));
 }
 
+TEST_CASE(
+    "half of a surrogate pair in another field keeps no text from being read; in the text it is named") {
+  for (const char* other : {R"("\udc00")", R"("a\ud83dz")", R"(["\\", "\ud800\ud800", "\ude00\ud83d\ude00"])",
+                            R"({"\udfff": "\""})"}) {
+    const std::string line =
+        std::string(R"({"\ud800": 0, "id": )") + other + R"(, "text": "\ud83d\ude00\\udc00"})";
+    CHECK(text_of_line(line, "text") == "\U0001F600\\udc00");
+    CHECK(keys_of_line(line).is_whole);
+  }
+  const std::string no_character = ", half of a surrogate pair, which is no character";
+  CHECK(wrong_with_text(R"({"text": "a\udc00"})") == "\"text\" has \\udc00" + no_character);
+  CHECK(wrong_with_text(R"({"id": "\udc01", "text": "\uD83D\n"})") == "\"text\" has \\uD83D" + no_character);
+  CHECK(text_of_line(R"({"text": "\udc00", "text": "b"})", "text") == "b");
+  CHECK(turns_in(R"({"x": "\udc00", "messages": [{"role": "user", "content": "a", "name": "\ud800"}]})") ==
+        Turns{{"user", "a"}});
+  for (const char* content :
+       {R"("\udc00")", R"(["\udc00", "b"])", R"([{"type": "text", "text": "\udc00"}, "b"])"}) {
+    const std::string line = std::string(R"({"messages": [{"role": "user", "content": )") + content + "}]}";
+    CHECK_THAT(wrong_with_turns(line), StartsWith("the content of message 0 has \\udc00"));
+  }
+  CHECK_THAT(wrong_with_text(R"({"text": "a", "b": "\u12"})"), StartsWith("invalid JSON: "));
+}
+
 TEST_CASE("a line's turns are the objects of its last messages") {
   CHECK(
       turns_in(
