@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <map>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,6 +41,71 @@ TEST_CASE("lzma alone is told by its header's values, and text is none") {
   CHECK(content_of("\x5D\0\0\x80\0"s + std::string(9, '\x7F')) == Content::plain);
   CHECK(content_of("] and more text after it") == Content::plain);
   CHECK(content_of(std::string(100, '\0')) == Content::plain);
+}
+
+namespace {
+
+/// An entry of a cpio archive (newc).
+std::string cpio_entry(const std::string& name, const std::string& content, int inode, int links = 1) {
+  std::string out = "070701";
+  const std::size_t numbers[] = {static_cast<std::size_t>(inode),
+                                 name == "TRAILER!!!" ? 0u : 0100644u,
+                                 0,
+                                 0,
+                                 static_cast<std::size_t>(links),
+                                 0,
+                                 content.size(),
+                                 0,
+                                 0,
+                                 0,
+                                 0,
+                                 name.size() + 1,
+                                 0};
+  for (const std::size_t number : numbers) out += fmt::format("{:08X}", number);
+  const auto pad = [&] { out.resize((out.size() + 3) / 4 * 4); };
+  out += name + '\0';
+  pad();
+  out += content;
+  pad();
+  return out;
+}
+
+std::string all_text(const fs::path& file) {
+  InputReader reader(walk_of({file}), {});
+  std::string text;
+  while (const auto block = reader.next([] {})) text += block->bytes + (block->ends_stream ? "|" : "");
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("cpio archives are read; of a file's names the last has its content") {
+  const Folder folder;
+  const std::string end = cpio_entry("TRAILER!!!", "", 0);
+  const std::string archive =
+      cpio_entry("a.txt", "one", 1) + cpio_entry("b.txt", "", 2, 2) + cpio_entry("c.txt", "two", 2, 2) + end;
+  CHECK(content_of(archive.substr(0, 512)) == Content::cpio);
+  CHECK(content_of(
+            "070701 is a number of many digits, and this is text that goes on for a while, until it is as "
+            "long as a header would be") == Content::plain);
+  put(folder / "in.cpio", archive + std::string(388, '\0'));
+  CHECK(all_text(folder / "in.cpio") == "one||two|");
+  put(folder / "in.cpio", archive + archive);
+  CHECK(dt_test::caught([&] {
+          all_text(folder / "in.cpio");
+        }).says("has more behind the end of its cpio archive"));
+  put(folder / "in.cpio", archive.substr(0, 150));
+  CHECK(dt_test::caught([&] { all_text(folder / "in.cpio"); }).says("is damaged: cpio at byte"));
+}
+
+TEST_CASE("formats whose names could begin text are told by what text has not") {
+  const Folder folder;
+  put(folder / "orc", "ORC\n\3\0\0"s);
+  CHECK(dt_test::caught([&] {
+          all_text(folder / "orc");
+        }).says("is an ORC file, which dt does not read; make JSON lines"));
+  put(folder / "orc", "ORCs are not goblins\n");
+  CHECK(all_text(folder / "orc") == "ORCs are not goblins\n|");
 }
 
 TEST_CASE("frames that are passed over may stand before zstd's and lz4's") {

@@ -4,6 +4,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <cstdio>
+#include <string_view>
 
 namespace dt::data {
 
@@ -17,7 +18,27 @@ std::string path_of(archive_entry* entry) {
   return path == nullptr ? "" : path;
 }
 
+/// Of the names of one file, newc's last has the content, and each of the other formats'.
+bool has_content_at_last_link(archive* archive, archive_entry* entry) {
+  const int format = archive_format(archive);
+  return (format == ARCHIVE_FORMAT_CPIO_SVR4_NOCRC || format == ARCHIVE_FORMAT_CPIO_SVR4_CRC) &&
+         archive_entry_size(entry) > 0;
+}
+
 }  // namespace
+
+const char* archive_name(Content content) {
+  switch (content) {
+    case Content::tar:
+      return "tar";
+    case Content::cpio:
+      return "cpio";
+    case Content::zip:
+      return "zip";
+    default:
+      return nullptr;
+  }
+}
 
 ArchiveReader::ArchiveReader(ByteSource& bytes, Content content, std::string name)
     : bytes_(bytes),
@@ -30,6 +51,8 @@ ArchiveReader::ArchiveReader(ByteSource& bytes, Content content, std::string nam
     archive_read_support_format_tar(archive_);
     // To the end of the bytes: `cat a.tar b.tar`, and checksums at the end of what is compressed.
     archive_read_set_options(archive_, "read_concatenated_archives");
+  } else if (content == Content::cpio) {
+    archive_read_support_format_cpio(archive_);
   } else if (bytes.size()) {
     archive_read_support_format_zip_seekable(archive_);
     archive_read_set_seek_callback(archive_, seek);
@@ -48,14 +71,33 @@ std::optional<std::string> ArchiveReader::next() {
   for (;;) {
     archive_entry* entry = nullptr;
     const int result = archive_read_next_header(archive_, &entry);
-    if (result == ARCHIVE_EOF) return std::nullopt;
+    if (result == ARCHIVE_EOF) {
+      if (content_ == Content::cpio) check_end();
+      return std::nullopt;
+    }
     if (result != ARCHIVE_OK && result != ARCHIVE_WARN) throw failure();
-    if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr) continue;
+    if (archive_entry_filetype(entry) != AE_IFREG) continue;
+    if (archive_entry_hardlink(entry) != nullptr && !has_content_at_last_link(archive_, entry)) continue;
     const std::string path = path_of(entry);
     if (archive_entry_is_encrypted(entry) != 0)
       throw Error(ErrorKind::input, fmt::format("{}:{} is encrypted, which dt does not read", name_, path),
                   "unpack it with its password (7z x FILE), and give the folder");
     return path;
+  }
+}
+
+void ArchiveReader::check_end() {
+  constexpr std::int64_t trailer = 124;  // of newc; what follows a shorter one is longer than the difference
+  const std::int64_t end = archive_read_header_position(archive_) + trailer;
+  const std::int64_t begin = position_ - static_cast<std::int64_t>(filled_);
+  auto skipped = static_cast<std::size_t>(std::clamp<std::int64_t>(end - begin, 0, position_ - begin));
+  while (filled_ > 0) {
+    const std::string_view rest = std::string_view(buffer_.data(), filled_).substr(skipped);
+    if (rest.find_first_not_of('\0') != rest.npos)
+      throw Error(ErrorKind::input, fmt::format("{} has more behind the end of its cpio archive", name_),
+                  "give each archive as a file of its own");
+    filled_ = bytes_.read(buffer_);
+    skipped = 0;
   }
 }
 
@@ -69,9 +111,9 @@ long ArchiveReader::fill(archive*, void* self, const void** bytes) {
   auto& reader = *static_cast<ArchiveReader*>(self);
   try {
     *bytes = reader.buffer_.data();
-    const std::size_t count = reader.bytes_.read(reader.buffer_);
-    reader.position_ += static_cast<std::int64_t>(count);
-    return static_cast<long>(count);
+    reader.filled_ = reader.bytes_.read(reader.buffer_);
+    reader.position_ += static_cast<std::int64_t>(reader.filled_);
+    return static_cast<long>(reader.filled_);
   } catch (...) {  // C is between here and who catches it
     reader.thrown_ = std::current_exception();
     return ARCHIVE_FATAL;
@@ -97,7 +139,7 @@ Error ArchiveReader::failure() const {
   const char* reason = archive_error_string(archive_);
   return Error(
       ErrorKind::input,
-      fmt::format("{} is damaged: {} at byte {}: {}", name_, content_ == Content::tar ? "tar" : "zip",
+      fmt::format("{} is damaged: {} at byte {}: {}", name_, archive_name(content_),
                   archive_filter_bytes(archive_, 0), reason != nullptr ? reason : "it cannot be read"),
       "fetch it again, or make it again");
 }

@@ -62,6 +62,20 @@ bool is_lzma(std::string_view first) {
   return dictionary >= 4096 && is_size && (size == ~std::uint64_t{0} || size < max_size) && first[13] == 0;
 }
 
+/// "070701" or "070702" and 13 numbers of 8 hexadecimal digits; "070707" and 70 octal digits; or that number
+/// in two bytes. Source: cpio(5).
+bool is_cpio(std::string_view first) {
+  constexpr std::size_t magic = 6, new_header = 110, old_header = 76, binary_header = 26;
+  const auto has_digits = [&](std::size_t header, std::string_view digits) {
+    return first.size() >= header &&
+           first.substr(magic, header - magic).find_first_not_of(digits) == first.npos;
+  };
+  if (first.starts_with("070701") || first.starts_with("070702"))
+    return has_digits(new_header, "0123456789abcdefABCDEF");
+  if (first.starts_with("070707")) return has_digits(old_header, "01234567");
+  return first.starts_with("\xC7\x71") && first.size() >= binary_header;
+}
+
 /// Frames that zstd and lz4 pass over: a magic, the size of what follows, which is anybody's.
 bool is_skippable(std::string_view first) {
   return first.size() >= 8 && (static_cast<unsigned char>(first[0]) & 0xF0U) == 0x50 &&
@@ -79,6 +93,7 @@ Content content_of(std::string_view first) {
     return next == Content::lz4 ? next : Content::zstd;
   }
   if (is_bzip2(first)) return Content::bzip2;
+  if (is_cpio(first)) return Content::cpio;
   const auto* found = std::find_if(magics.begin(), magics.end(), [&](const Magic& magic) {
     return first.size() >= magic.offset && first.substr(magic.offset).starts_with(magic.bytes);
   });

@@ -15,6 +15,7 @@ enum class Content {
   bzip2,
   lz4,
   tar,
+  cpio,
   zip,
   parquet,
   arrow_file,

@@ -134,7 +134,7 @@ void InputReader::read_stream(ByteSource& source, const std::string& name, const
     Decompressor decompressor(peeked, content, name, options_);
     return read_stream(decompressor, name, without_suffix(plain_name), depth + 1);
   }
-  if (content == Content::tar || content == Content::zip) return read_archive(peeked, content, name, depth);
+  if (archive_name(content) != nullptr) return read_archive(peeked, content, name, depth);
   if (content == Content::plain) {
     // What is said to be text and is UTF-8 is read, whatever it begins with.
     const bool is_text = options_.format == InputFormat::text &&

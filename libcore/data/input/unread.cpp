@@ -37,14 +37,26 @@ struct UnreadFormat {
   std::string_view bytes;  // that begin it
   const char* name;
   const char* advice;
+  bool could_begin_text = false;  // then control characters tell that it is no text
 };
 
+/// Whether the bytes have control characters that are none of text's.
+bool has_controls(std::string_view bytes) {
+  return std::ranges::any_of(bytes,
+                             [](unsigned char c) { return c < 0x20 && (c < '\t' || c > '\r') && c != 0x1B; });
+}
+
 constexpr const char* unpack = "unpack it (7z x FILE), and give the folder";
+constexpr const char* pickle = "make JSON lines of it, in Python, where you trust who made it";
 constexpr const char* extract = "extract its text first";
 constexpr std::array unread_formats = {
     UnreadFormat{"7z\xBC\xAF\x27\x1C"sv, "a 7-Zip archive", unpack},
     UnreadFormat{"Rar!\x1A\x07"sv, "a RAR archive", unpack},
     UnreadFormat{"MSCF\0\0\0\0"sv, "a cabinet archive", unpack},
+    UnreadFormat{"!<arch>\n"sv, "an ar archive or Debian package",
+                 "unpack it (ar x FILE, dpkg-deb -x FILE FOLDER), and give the folder"},
+    UnreadFormat{"xar!\0"sv, "a xar archive", unpack},
+    UnreadFormat{"LRZI\0"sv, "compressed by lrzip", "lrzip -dc FILE | dt-shard-data …"},
     UnreadFormat{"PK\7\x08PK"sv, "a zip archive in several parts",
                  "join them (zip -s 0 FILE --out WHOLE.zip)"},
     UnreadFormat{"\x1F\x9D"sv, "compressed by compress (.Z)", "gzip -dc FILE | dt-shard-data …"},
@@ -53,6 +65,17 @@ constexpr std::array unread_formats = {
     UnreadFormat{"\xFF\6\0\0sNaPpY"sv, "compressed by Snappy", "decompress it first (snzip -dc)"},
     UnreadFormat{"WARC/1."sv, "a WARC file of web pages",
                  "extract its text first (warcio, trafilatura), or read it as plain text (--format text)"},
+    UnreadFormat{"\x82SNAPPY\0"sv, "compressed by Snappy", "decompress it first (snzip -dc)"},
+    UnreadFormat{"ORC"sv, "an ORC file",
+                 "make JSON lines of it (pyarrow.orc, or orc-contents FILE), and give --format jsonl", true},
+    UnreadFormat{"PARE"sv, "an encrypted Parquet file", "decrypt it first", true},
+    UnreadFormat{"SEQ\6"sv, "a Hadoop sequence file", "make text of it (hadoop fs -text FILE)"},
+    UnreadFormat{"PGDMP"sv, "a dump of PostgreSQL", "make text of it (pg_restore -f - FILE)", true},
+    UnreadFormat{"GGUF"sv, "a model's weights", "dt-shard-data takes text", true},
+    UnreadFormat{"\x80\2"sv, "a Python pickle", pickle},
+    UnreadFormat{"\x80\3"sv, "a Python pickle", pickle},
+    UnreadFormat{"\x80\4\x95"sv, "a Python pickle", pickle},
+    UnreadFormat{"\x80\5\x95"sv, "a Python pickle", pickle},
     UnreadFormat{"Obj\1"sv, "an Avro file", "make JSON lines of it (avro-tools tojson FILE)"},
     UnreadFormat{"SQLite format 3\0"sv, "an SQLite database", "make JSON lines of it (sqlite3 -json)"},
     UnreadFormat{"\x89HDF\r\n\x1A\n"sv, "an HDF5 file",
@@ -61,13 +84,18 @@ constexpr std::array unread_formats = {
     UnreadFormat{"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"sv, "a Microsoft Office document", extract},
     UnreadFormat{"\x89PNG\r\n\x1A\n"sv, "an image", "dt-shard-data takes text"},
     UnreadFormat{"\xFF\xD8\xFF"sv, "an image", "dt-shard-data takes text"},
+    UnreadFormat{"GIF89a"sv, "an image", "dt-shard-data takes text", true},
+    UnreadFormat{"\x7F"
+                 "ELF"sv,
+                 "a program", "dt-shard-data takes text"},
 };
 
 }  // namespace
 
 void check_is_read(std::string_view first, const std::string& name) {
-  const auto* found = std::ranges::find_if(
-      unread_formats, [&](const UnreadFormat& format) { return first.starts_with(format.bytes); });
+  const auto* found = std::ranges::find_if(unread_formats, [&](const UnreadFormat& format) {
+    return first.starts_with(format.bytes) && (!format.could_begin_text || has_controls(first));
+  });
   if (found == unread_formats.end()) return;
   throw Error(ErrorKind::input, fmt::format("{} is {}, which dt does not read", name, found->name),
               found->advice);
