@@ -165,13 +165,13 @@ void declare(OptionTable& table, Options& options) {
       .usage("--encode-only [options] [INPUT...]")
       .usage("--save-tokenizer FILE --train-bpe N [options] [INPUT...]")
       .usage("--show DIR | --verify DIR | --decode SHARD:OFFSET:COUNT")
-      .positional(
-          &options.inputs, "INPUT",
-          "file, folder (all that is in it, without hidden files), pattern ('in/*.gz', where no "
-          "shell has done it), "
-          "or - for standard input; none means -. "
-          "gzip, zstd, xz, lzma, lzip, bzip2, lz4, tar and zip, told by their content, are read as what "
-          "is in them; links are followed, a folder is read once")
+      .positional(&options.inputs, "INPUT",
+                  "file, folder (all that is in it, without hidden files), pattern ('in/*.gz', where no "
+                  "shell has done it), "
+                  "or - for standard input; none means -. "
+                  "gzip, zstd, xz, lzma, lzip, bzip2, lz4, tar, cpio and zip, told by their content, are "
+                  "read as what "
+                  "is in them; links are followed, a folder is read once")
       .group("What to do")
       .add("out", &options.out, "DIR",
            "make the dataset DIR; it appears only when whole. Tasks of one srun share the work")
@@ -320,6 +320,20 @@ void declare(OptionTable& table, Options& options) {
       });
 }
 
+namespace {
+
+/// Programs that run the model write turns by its chat template.
+void warn_of_other_turns(const Options& options, const data::TurnFormat& turns, Console& console) {
+  if (!turns.name.empty() || options.train_bpe || !file_exists(options.tokenizer)) return;
+  const std::string why = data::why_other_turns(turns, options.tokenizer);
+  if (!why.empty())
+    console.warn(
+        "--turn-format differs from the chat_template that programs take, {}; --turn-format {} follows it",
+        why, as_chat_template);
+}
+
+}  // namespace
+
 data::MakeOptions make_options(const Options& options, Console& console) {
   data::MakeOptions make;
   make.inputs = options.inputs;
@@ -343,6 +357,7 @@ data::MakeOptions make_options(const Options& options, Console& console) {
         console.debug("{}", text);
       });
   make.lines = {options.text_key, options.skip_bad_lines, turns_of(options)};
+  if (options.task.number == 0 && make.lines.turns) warn_of_other_turns(options, *make.lines.turns, console);
   make.tokenizer = options.tokenizer;
   make.tokenizer_pattern = options.tokenizer_pattern.value_or("");
   make.eos_token = options.eos_token.value_or("");

@@ -1,11 +1,14 @@
 #include "data/chat_template.hpp"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
+#include "data/tokenizer_beside.hpp"
 
 namespace dt::data {
 
@@ -69,15 +72,39 @@ std::string template_text(const Json& config) {
   return {};
 }
 
+/// A text of a format as a user would write it on the command line.
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
 }  // namespace
+
+std::string read_tokenizer_config(const fs::path& file) {
+  std::string text = read_file(file);
+  try {
+    if (json_nests_too_deep(text)) throw input_error("it nests more than {} levels deep", max_json_depth);
+    if (!Json::parse(text).is_object()) throw input_error("no object");
+    return text;
+  } catch (const std::exception& e) {
+    throw input_error("{} is no JSON that is understood: {}", file.string(), e.what());
+  }
+}
 
 std::optional<ChatTemplate> find_chat_template(const fs::path& tokenizer) {
   const fs::path folder = tokenizer.parent_path();
-  const fs::path config_file = folder / "tokenizer_config.json", jinja = folder / "chat_template.jinja";
+  const fs::path config_file = folder / tokenizer_config_name, jinja = folder / chat_template_name;
   ChatTemplate found;
   if (file_exists(config_file)) {
+    const Json config = Json::parse(read_tokenizer_config(config_file));
     try {
-      const Json config = Json::parse(read_file(config_file));
       found = {template_text(config), config_file.string(), token_text(config, "bos_token")};
     } catch (const Json::exception& e) {
       throw input_error("{} is no JSON that is understood: {}", config_file.string(), e.what());
@@ -111,6 +138,28 @@ TurnFormat turn_format_beside(const fs::path& tokenizer) {
           "{}: the chat_template (digest {}) is of no form that is known: chatml, qwen2, llama3, gemma",
           found->origin, to_hex(digest(found->text))),
       "write with --turn-format how its turns look");
+}
+
+std::string why_other_turns(const TurnFormat& format, const fs::path& tokenizer) {
+  const auto beside = find_chat_template(tokenizer);
+  const auto known = beside ? known_turn_format(*beside) : std::nullopt;
+  if (!known) return {};
+  std::vector<std::string> why;
+  const auto compare = [&](const char* what, const std::string& ours, const std::string& theirs) {
+    if (ours != theirs) why.push_back(fmt::format("it {} {}, not {}", what, quoted(ours), quoted(theirs)));
+  };
+  compare("begins conversations with", format.begin, known->begin);
+  compare("begins turns with", format.before, known->before);
+  compare("ends turns with", format.after, known->after);
+  if (!known->default_system.empty())
+    why.push_back(fmt::format("where no turn of system is first, it writes none, not {}",
+                              quoted(known->default_system)));
+  for (const auto& [role, name] : known->role_names) {
+    if (role != name) why.push_back(fmt::format("it calls {} by that name, not {}", role, name));
+  }
+  if (known->trims) why.emplace_back("it keeps white space around contents");
+  if (why.empty()) return {};
+  return fmt::format("{} ({}): {}", beside->origin, known->name, fmt::join(why, "; "));
 }
 
 }  // namespace dt::data

@@ -16,6 +16,7 @@
 #include "data/shard_writer.hpp"
 #include "data/split_rule.hpp"
 #include "data/spool_writer.hpp"
+#include "data/tokenizer_beside.hpp"
 #include "data/train_tokenizer.hpp"
 #include "data/unfinished_dataset.hpp"
 
@@ -192,6 +193,12 @@ ShardPlans plan_shards(const DocumentSpool& spool, const MakeOptions& options) {
   return {train.finish(), validation.finish()};
 }
 
+void write_text(const fs::path& path, const std::string& text) {
+  File file = File::create(path);
+  file.write(text);
+  file.close();
+}
+
 void write_shards(const fs::path& folder, const DocumentSpool& spool, const MakeOptions& options,
                   DatasetFile& dataset, const MakeProgress& progress) {
   const TokenStorage storage = storage_of(dataset.tokenizer, options);
@@ -260,6 +267,9 @@ Audience readers_of(const MakeOptions& options, const InputRanges& ranges) {
 MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
   check_replaceable(folder, options.overwrite);
   const auto tokenizer = tokenizer_of(options, progress);
+  std::map<std::string, std::string> beside;
+  if (options.train_vocabulary == 0 && tokenizer->info().name == file_tokenizer_name)
+    beside = files_beside(options.tokenizer, *tokenizer);
   const InputRanges ranges = ranges_of(options, progress);
   check_can_be_shared(ranges, options);
   DatasetFile dataset;
@@ -277,6 +287,7 @@ MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, con
   write_shards(unfinished.path(), spool, options, dataset, progress);
 
   tokenizer->save(unfinished.path());
+  for (const auto& [name, text] : beside) write_text(unfinished.path() / name, text);
   write_dataset_file(unfinished.path(), dataset);
   if (!options.overwrite) ::rmdir(folder.c_str());  // an empty folder may stand there; any other stays
   unfinished.commit(options.overwrite);

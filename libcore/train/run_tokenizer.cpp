@@ -10,8 +10,10 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "checkpoint/companions.hpp"
+#include "data/chat_template.hpp"
 #include "data/dataset_file.hpp"
 #include "data/same_tokens.hpp"
+#include "data/tokenizer_beside.hpp"
 #include "model/model_spec.hpp"
 
 namespace dt::train {
@@ -52,11 +54,28 @@ Json read_json(const fs::path& file) {
   return Json::parse(text);
 }
 
-void write_json(const fs::path& file, const Json& json) {
+void write_text(const fs::path& file, const std::string& text) {
   File target = File::create(file);
-  target.write(json.dump(2) + "\n");
+  target.write(text);
   target.sync();
   target.close();
+}
+
+void write_json(const fs::path& file, const Json& json) {
+  write_text(file, json.dump(2) + "\n");
+}
+
+bool has_chat_template(const fs::path& folder) {
+  return data::find_chat_template(folder / data::tokenizer_file_name).has_value();
+}
+
+/// What the model lacks: the configuration of the data's tokenizer, and its chat template.
+void add_what_the_data_keep(const fs::path& dataset, const fs::path& folder) {
+  const auto kept = data::find_chat_template(dataset / data::tokenizer_file_name);
+  if (kept && !has_chat_template(folder)) write_text(folder / data::chat_template_name, kept->text);
+  const fs::path config = folder / data::tokenizer_config_name;
+  if (file_exists(dataset / data::tokenizer_config_name) && !path_exists(config))
+    checkpoint::copy_companion(dataset / data::tokenizer_config_name, config);
 }
 
 /// What AutoTokenizer needs to know beside tokenizer.json.
@@ -93,7 +112,7 @@ std::optional<std::string> eos_text(const Json& json) {
 }
 
 /// The files of a tokenizer's folder that name its eos_token.
-constexpr std::array naming_files = {"tokenizer_config.json", "special_tokens_map.json"};
+constexpr std::array naming_files = {data::tokenizer_config_name, "special_tokens_map.json"};
 
 bool names_ends(const fs::path& folder, const Ends& ends) {
   if (!ends.of_data) return true;
@@ -144,14 +163,17 @@ void keep_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const
   const data::TokenizerInfo info = data::read_dataset_file(dataset).tokenizer;
   if (info.name != data::file_tokenizer_name) return;
   const Ends ends = read_ends(dataset, info, model_ends);
-  if (has_tokenizer(run.tokenizer_path(), info) && names_ends(run.tokenizer_path(), ends)) return;
+  const bool lacks_template = has_chat_template(dataset) && !has_chat_template(run.tokenizer_path());
+  if (has_tokenizer(run.tokenizer_path(), info) && names_ends(run.tokenizer_path(), ends) && !lacks_template)
+    return;
   AtomicDirectory made(run.tokenizer_path());
   limit_readers(made.path(), Audience::of_file(dataset / data::tokenizer_file_name));
   copy_what_lies_beside(model, made.path());
   const fs::path file = made.path() / data::tokenizer_file_name;
   checkpoint::copy_companion(dataset / data::tokenizer_file_name, file);
+  add_what_the_data_keep(dataset, made.path());
   make_ends_agree(made.path(), ends, console);
-  const fs::path config = made.path() / "tokenizer_config.json";
+  const fs::path config = made.path() / data::tokenizer_config_name;
   if (!path_exists(config)) write_config(config, ends.of_data);
   made.commit(/*overwrite=*/true);
 }

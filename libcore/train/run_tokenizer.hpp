@@ -19,10 +19,12 @@ namespace fs = std::filesystem;
 void check_same_tokens(const fs::path& model, const fs::path& dataset, Console& console);
 
 /// Makes run.tokenizer_path(), or anew where it has another tokenizer.json than the data or names another end
-/// of a text than the model: the data's file, what lies beside it in `model`, and tokenizer_config.json for
-/// AutoTokenizer where that has none. `ends` are the model's ends of a text. Files that name the text of none
-/// of them as eos_token are given that of the data's, with a warning. dt's own bytes need no file. Errors:
-/// input, what a dataset's folder and Reader say, and a file that is no JSON object; environment.
+/// of a text than the model, or lacks the data's chat template: the data's file, what lies beside it in
+/// `model`, what that lacks of the data's chat template and tokenizer_config.json, and a
+/// tokenizer_config.json for AutoTokenizer where neither has one. `ends` are the model's ends of a text.
+/// Files that name the text of none of them as eos_token are given that of the data's, with a warning. dt's
+/// own bytes need no file. Errors: input, what a dataset's folder and Reader say, and a file that is no JSON
+/// object; environment.
 void keep_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const fs::path& model,
                     const std::vector<std::int64_t>& ends, Console& console);
 

@@ -116,3 +116,22 @@ TEST_CASE("a chat template is found beside the tokenizer; another is named") {
   put(config, "[");
   CHECK(refusal().kind == ErrorKind::input);
 }
+
+TEST_CASE("a format of one's own is compared with the template that is known") {
+  const dt_test::Folder folder;
+  const fs::path tokenizer = folder / "tokenizer.json", jinja = folder / "chat_template.jinja";
+  const auto why = [&](const char* format) { return why_other_turns(parse_turn_format(format), tokenizer); };
+  constexpr const char* ours = "<|im_start|>{role}\n{content}<|im_end|>\n";
+  CHECK(why(ours).empty());
+  put(jinja, chatml);
+  CHECK(why(ours).empty());
+  CHECK(why("<|im_start|>{role}\n{content}</s>") ==
+        jinja.string() + " (chatml): it ends turns with '</s>', not '<|im_end|>\\n'");
+  put(jinja, qwen2);
+  CHECK(why(ours).ends_with("it writes none, not 'You are a helpful assistant.'"));
+  put(jinja, gemma);
+  CHECK(why("<start_of_turn>{role}\n{content}<end_of_turn>\n")
+            .find("it calls assistant by that name, not model") != std::string::npos);
+  put(jinja, "{{ messages }}");
+  CHECK(why("{content}").empty());
+}

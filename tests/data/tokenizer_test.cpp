@@ -1,9 +1,11 @@
 #include "data/tokenizer.hpp"
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "base/digest.hpp"
 #include "base/test_folder.hpp"
+#include "data/tokenizer_beside.hpp"
 
 using namespace dt;
 using namespace dt::data;
@@ -53,4 +55,32 @@ TEST_CASE("an unknown tokenizer is an input error that says which are known") {
   CHECK(error.kind == ErrorKind::input);
   CHECK(error.says("'gpt9'"));
   CHECK(error.says("bytes"));
+}
+
+TEST_CASE("what lies beside a tokenizer's file: its chat template and the special tokens that it has") {
+  const dt_test::Folder folder;
+  const fs::path file = folder / "tokenizer.json";
+  dt_test::put(
+      file,
+      R"({"version": "1.0", "model": {"type": "BPE", "vocab": {"a": 0, "<s>": 1, "</s>": 2, "<|im_end|>": 3},
+    "merges": []}, "added_tokens": [{"id": 1, "content": "<s>", "special": true},
+    {"id": 2, "content": "</s>", "special": true}, {"id": 3, "content": "<|im_end|>", "special": true}]})");
+  const auto tokenizer = make_tokenizer(file.string(), "", "</s>");
+  CHECK(files_beside(file, *tokenizer).empty());
+  dt_test::put(folder / "tokenizer_config.json",
+               R"({"bos_token": {"content": "<s>"}, "eos_token": "<|im_end|>",
+    "pad_token": "<pad>", "unk_token": null, "chat_template": "{{ messages }}", "auto_map": {"AutoTokenizer": ["x.Y"]}})");
+  dt_test::put(folder / "chat_template.jinja", "{{ bos_token }}\n");
+  auto files = files_beside(file, *tokenizer);
+  CHECK(nlohmann::json::parse(files.at("tokenizer_config.json")) ==
+        nlohmann::json{{"tokenizer_class", "PreTrainedTokenizerFast"},
+                       {"clean_up_tokenization_spaces", false},
+                       {"bos_token", {{"content", "<s>"}}},
+                       {"eos_token", "</s>"},
+                       {"chat_template", "{{ messages }}"}});
+  CHECK(files.at("chat_template.jinja") == "{{ bos_token }}\n");
+  dt_test::put(folder / "tokenizer_config.json", "[]");
+  CHECK(caught([&] {
+          files_beside(file, *tokenizer);
+        }).says("tokenizer_config.json is no JSON that is understood: no object"));
 }

@@ -3,6 +3,10 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
 make_tokenizer tokenizer.json
 make_shards bytes
+# The dataset keeps the chat template beside it, and the special tokens that it uses.
+echo '{"bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>", "tokenizer_class": "LlamaTokenizer", "chat_template": "{{ bos_token }}"}' \
+  >tokenizer_config.json
+echo '{{ bos_token }}{{ messages }}' >chat_template.jinja
 dt-shard-data --quiet --tokenizer tokenizer.json --val-fraction 0.2 --out shards text >/dev/null || fail "dt-shard-data"
 printf '{"model_type":"llama","vocab_size":600,"hidden_size":32,"intermediate_size":64,"num_hidden_layers":2,"num_attention_heads":2,"max_position_embeddings":64}' \
   >model.json
@@ -11,6 +15,8 @@ printf '{"model_type":"llama","vocab_size":600,"hidden_size":32,"intermediate_si
 holds() {
   cmp shards/tokenizer.json "$1/tokenizer.json" || fail "$1/tokenizer.json"
   grep -q '"eos_token": "<|end_of_text|>"' "$1/tokenizer_config.json" || fail "$1/tokenizer_config.json"
+  cmp shards/tokenizer_config.json "$1/tokenizer_config.json" || fail "$1/tokenizer_config.json"
+  cmp chat_template.jinja "$1/chat_template.jinja" || fail "$1/chat_template.jinja"
 }
 
 train run --model model.json --steps 4 --save-every 2 >/dev/null 2>&1 || fail "dt-train"
@@ -46,7 +52,12 @@ for checkpoint in local/checkpoints/*; do
   expect_exit 0 dt-checkpoint verify "$checkpoint"
 done
 
-# A model's own files stay with it: imported, trained on, merged.
+# A model's own files stay with it: imported, trained on, merged. The data's chat template comes to one that has none.
+cp -r merged base
+rm base/chat_template.jinja
+sed -i '/chat_template/d; s/"<|end_of_text|>",/"<|end_of_text|>"/' base/tokenizer_config.json
+train on_base --model model.json --init-from base --steps 1 >/dev/null 2>&1 || fail "dt-train --init-from base"
+cmp chat_template.jinja "$(dt-checkpoint latest on_base)/chat_template.jinja" || fail "the data's chat template"
 echo '{{ messages }}' >merged/chat_template.jinja
 sed -i 's/"tokenizer_class"/"model_max_length": 64, "tokenizer_class"/' merged/tokenizer_config.json
 expect_exit 0 dt-checkpoint import --quiet merged imported

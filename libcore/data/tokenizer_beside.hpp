@@ -1,0 +1,23 @@
+#pragma once
+// What models have beside a tokenizer's file: the chat template, and the names of special tokens that it
+// uses.
+
+#include <map>
+#include <string>
+
+#include "base/files.hpp"
+#include "data/tokenizer.hpp"
+
+namespace dt::data {
+
+inline constexpr const char* tokenizer_config_name = "tokenizer_config.json";
+inline constexpr const char* chat_template_name = "chat_template.jinja";
+
+/// Returns what a dataset keeps of the files beside the tokenizer's file `path`, by name; nothing where there
+/// are none. chat_template.jinja stays as it is. Of tokenizer_config.json the chat_template and the special
+/// tokens that `tokenizer` has stay; its eos_token is the token that ends documents. Names of classes and of
+/// code do not stay: tokenizer.json alone says how text becomes ids. Errors: input, naming a file that is no
+/// JSON object.
+std::map<std::string, std::string> files_beside(const fs::path& path, const Tokenizer& tokenizer);
+
+}  // namespace dt::data
