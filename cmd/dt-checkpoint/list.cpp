@@ -147,7 +147,7 @@ int latest(const std::string& run, Console& console) {
         {"path", utf8_of(found->path.native())}, {"step", found->step}, {"generation", found->generation}};
     console.out(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
-    console.out(found->path.string() + "\n");
+    console.data(found->path.string() + "\n");
   }
   return 0;
 }

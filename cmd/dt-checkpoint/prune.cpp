@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/path_text.hpp"
+#include "base/printable.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "run/not_finite.hpp"
 
@@ -113,7 +114,8 @@ void print(const CheckpointEntry& entry, const char* action, const std::string& 
     if (!why.empty()) object["why"] = why;
     console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
   } else {
-    console.print("{:12}  {}{}\n", action, entry.path.string(), why.empty() ? "" : ": " + why);
+    console.print("{:12}  {}{}\n", action, printable_line(entry.path.string()),
+                  why.empty() ? "" : ": " + printable_line(why));
   }
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/path_text.hpp"
+#include "base/printable.hpp"
 #include "cmd/dt-checkpoint/problem_json.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "run/failed_loads.hpp"
@@ -27,9 +28,12 @@ void print(const std::string& path, const checkpoint::Repair& repair, Console& c
     console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     return;
   }
-  for (const Problem& p : repair.repaired) console.print("{}: {}: repaired: {}\n", path, p.where, p.what);
-  for (const Problem& p : repair.problems) console.print("{}: {}: {}\n", path, p.where, p.what);
-  if (repair.problems.empty()) console.print("{}: ok\n", path);
+  for (const Problem& p : repair.repaired)
+    console.print("{}: {}: repaired: {}\n", printable_line(path), printable_line(p.where),
+                  printable_line(p.what));
+  for (const Problem& p : repair.problems)
+    console.print("{}: {}: {}\n", printable_line(path), printable_line(p.where), printable_line(p.what));
+  if (repair.problems.empty()) console.print("{}: ok\n", printable_line(path));
 }
 
 }  // namespace

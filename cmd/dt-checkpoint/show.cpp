@@ -4,6 +4,7 @@
 #include "base/counted.hpp"
 #include "base/digest.hpp"
 #include "base/path_text.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "checkpoint/layout_json.hpp"
 #include "checkpoint/manifest.hpp"
@@ -99,7 +100,7 @@ std::string head_text(const std::string& path, const Manifest& m) {
       {"files", fmt::format("{}, {}", m.files.size(), format_bytes(bytes))},
   };
   std::string text;
-  for (const auto& [name, value] : lines) text += fmt::format("{:12} {}\n", name, value);
+  for (const auto& [name, value] : lines) text += fmt::format("{:12} {}\n", name, printable_line(value));
   return text + "\n";
 }
 

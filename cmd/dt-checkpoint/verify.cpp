@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/path_text.hpp"
+#include "base/printable.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"
 #include "cmd/dt-checkpoint/problem_json.hpp"
@@ -71,8 +72,9 @@ void print(const Finding& f, Task task, Console& console) {
                                 ? ""
                                 : fmt::format(" (task {} of {}: {} of {})", task.number, task.count,
                                               f.num_mine, counted(f.num_files, "file"));
-  if (f.problems.empty()) console.print("{}: ok{}\n", f.path, share);
-  for (const Problem& p : f.problems) console.print("{}: {}: {}\n", f.path, p.where, p.what);
+  if (f.problems.empty()) console.print("{}: ok{}\n", printable_line(f.path), share);
+  for (const Problem& p : f.problems)
+    console.print("{}: {}: {}\n", printable_line(f.path), printable_line(p.where), printable_line(p.what));
   for (const std::string& name : f.foreign) console.info("{}: {} is not of the checkpoint", f.path, name);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/signals.hpp"
+#include "base/text.hpp"
 #include "cmd/dt-shard-data/options.hpp"
 #include "data/encode_inputs.hpp"
 
@@ -28,7 +29,7 @@ class IdPrinter {
     is_at_begin_ = true;
   }
   void flush() {
-    console_.out(text_);
+    console_.data(text_);
     text_.clear();
   }
 
@@ -77,7 +78,7 @@ int encode_only(const Options& options, Console& console) {
     printer.flush();
     bar.reset();
     const std::string passed_over = flaws_text(flaws, options);
-    if (!passed_over.empty()) console.info("{}", passed_over.substr(0, passed_over.size() - 1));
+    for (const std::string& line : split(trim(passed_over), '\n')) console.info("{}", line);
   } catch (const Interrupted& interrupted) {
     console.error("stopped by {}", signal_name(interrupted.signal));
     return interrupted.exit_code();

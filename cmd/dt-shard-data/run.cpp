@@ -10,6 +10,7 @@
 #include "base/files.hpp"
 #include "base/output_file.hpp"
 #include "base/path_text.hpp"
+#include "base/printable.hpp"
 #include "base/signals.hpp"
 #include "base/tasks.hpp"
 #include "base/text.hpp"
@@ -200,12 +201,12 @@ int show(const std::string& folder, Console& console) {
     return 0;
   }
   const data::TokenizerInfo& tokenizer = dataset.tokenizer;
-  console.print("tokenizer {}, {} tokens, {} ends a document\n", tokenizer.name,
+  console.print("tokenizer {}, {} tokens, {} ends a document\n", printable_line(tokenizer.name),
                 format_count(tokenizer.vocabulary_size),
                 tokenizer.eos ? std::to_string(*tokenizer.eos) : "none");
   console.print("digest {}\n", to_hex(dataset.content_digest()));
   const Json made = Json::parse(dataset.made);
-  for (const auto& [key, value] : made.items()) console.print("{} {}\n", key, value.dump());
+  for (const auto& [key, value] : made.items()) console.print("{} {}\n", printable_line(key), value.dump());
   Rows rows = {{"file", "tokens", "documents", "bytes", "digest"}};
   for (const data::ShardEntry& shard : dataset.shards) {
     rows.push_back({shard.file, format_count(shard.tokens), format_count(shard.documents),
@@ -228,9 +229,9 @@ int verify(const std::string& folder, Console& console) {
     for (const data::DatasetProblem& problem : problems) texts.push_back(utf8_of(problem.what));
     console.out(compact({{"ok", problems.empty()}, {"problems", texts}}));
   } else if (problems.empty()) {
-    console.print("{} is whole\n", folder);
+    console.print("{} is whole\n", printable_line(folder));
   } else {
-    for (const data::DatasetProblem& problem : problems) console.print("{}\n", problem.what);
+    for (const data::DatasetProblem& problem : problems) console.print("{}\n", printable_line(problem.what));
   }
   if (problems.empty()) return 0;
   const auto damage = std::ranges::find(problems, false, &data::DatasetProblem::is_unreadable);
@@ -307,11 +308,11 @@ int decode(const TokenRange& range, Console& console) {
     shard.read_labels(range.offset + done, labels);
     text.append(labels);
     done += labels.size();
-    if (!console.json()) console.out(text.take());
+    if (!console.json()) console.data(text.take());
   }
   text.finish();
   if (!console.json()) {
-    console.out(text.take());
+    console.data(text.take());
     return 0;
   }
   Json json = {{"shard", utf8_of(range.shard)},
@@ -334,7 +335,7 @@ std::string flaws_text(const data::Flaws& flaws, const Options& options) {
   }
   if (flaws.bad_lines > 0) {
     text += fmt::format("{} left out; the first: {}\n", counted(flaws.bad_lines, "bad line"),
-                        flaws.first_bad_line);
+                        printable_line(flaws.first_bad_line));
   }
   return text;
 }

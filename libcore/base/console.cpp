@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 
 namespace dt {
@@ -139,7 +140,7 @@ std::string Progress::State::bar_line() const {
     line += fmt::format(" {:3.0f}% [{}{}]", std::floor(fraction() * 100), std::string(filled, '='),
                         std::string(width - filled, ' '));
   }
-  return clipped(line + " " + counts(), terminal_width() - 1);
+  return clipped(printable_line(line + " " + counts()), terminal_width() - 1);
 }
 
 void Progress::State::draw() {
@@ -155,8 +156,8 @@ void Progress::State::draw() {
 void Progress::State::print_line() {
   const std::string percent = total > 0 ? fmt::format(" {:.0f}%", std::floor(fraction() * 100)) : "";
   const std::lock_guard lock(screen->mutex);
-  write_all(STDERR_FILENO,
-            fmt::format("{}: {}{}{}: {}\n", tool, time_of_day(timed), label, percent, counts()));
+  write_all(STDERR_FILENO, fmt::format("{}: {}{}\n", tool, time_of_day(timed),
+                                       printable_line(fmt::format("{}{}: {}", label, percent, counts()))));
   shown = true;
   shown_done = done;
 }
@@ -229,7 +230,16 @@ Console::Console(const Console& whole, int rank)
 Console::~Console() = default;
 
 void Console::out(std::string_view text) {
+  if (!is_silent_) write_out(printable(text));
+}
+
+void Console::data(std::string_view bytes) {
   if (is_silent_) return;
+  if (isatty(STDOUT_FILENO) == 1) return write_out(printable(bytes));
+  write_out(bytes);
+}
+
+void Console::write_out(std::string_view text) {
   // On a terminal both streams share the line that a bar is on.
   const std::lock_guard lock(screen_->mutex);
   const bool over_bar = !screen_->bar.empty() && isatty(STDOUT_FILENO) == 1;
@@ -246,9 +256,10 @@ void Console::out(std::string_view text) {
 void Console::message(std::string_view prefix, std::string_view text) {
   const std::lock_guard lock(screen_->mutex);
   const bool is_warning = prefix == warning_prefix;
-  if (is_warning && !screen_->warnings.emplace(text).second) return;
+  const std::string shown = printable_line(text);
+  if (is_warning && !screen_->warnings.insert(shown).second) return;
   const std::string line =
-      fmt::format("{}: {}{}{}\n", settings_.tool, time_of_day(settings_.timed), prefix, text);
+      fmt::format("{}: {}{}{}\n", settings_.tool, time_of_day(settings_.timed), prefix, shown);
   if (screen_->bar.empty()) {
     write_all(STDERR_FILENO, line);
   } else {

@@ -44,7 +44,8 @@ class Progress {
 };
 
 /// Messages may come from any thread; each is one write, and a live bar is taken away before it and drawn
-/// again after. A warning of the same words is given once.
+/// again after. A warning of the same words is given once. A message is one line of bounded length, whatever
+/// the names in it are (base/printable.hpp).
 class Console {
  public:
   explicit Console(ConsoleSettings settings);
@@ -57,9 +58,12 @@ class Console {
   bool json() const { return settings_.json; }
   const ConsoleSettings& settings() const { return settings_; }
 
-  /// Writes data to stdout, unbuffered. Errors: environment, where it cannot be written (a full disk);
-  /// broken_pipe where its reader went away.
+  /// Writes text or JSON to stdout, unbuffered, as printable() gives it. Errors: environment, where it cannot
+  /// be written (a full disk); broken_pipe where its reader went away.
   void out(std::string_view text);
+  /// Writes bytes that the user asked for (a decoded text, a path for a script): exactly these where stdout
+  /// is a file or a pipe, printable() on a terminal. Errors: of out.
+  void data(std::string_view bytes);
   template <class... Args>
   void print(fmt::format_string<Args...> format, Args&&... args) {
     out(fmt::format(format, std::forward<Args>(args)...));
@@ -90,6 +94,7 @@ class Console {
   friend struct Progress::State;
   static constexpr std::string_view warning_prefix = "warning: ";
   void message(std::string_view prefix, std::string_view text);
+  void write_out(std::string_view text);
   ConsoleSettings settings_;
   bool is_silent_ = false;
   std::shared_ptr<Screen> screen_;  // shared with the live Progress

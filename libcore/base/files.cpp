@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/own_names.hpp"
+#include "base/text.hpp"
 
 namespace dt {
 
@@ -50,6 +51,50 @@ struct stat status_of(int descriptor, const fs::path& path) {
   return status;
 }
 
+const char* kind_of(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFIFO:
+      return "a FIFO";
+    case S_IFSOCK:
+      return "a socket";
+    case S_IFCHR:
+      return "a character device";
+    case S_IFBLK:
+      return "a block device";
+    case S_IFDIR:
+      return "a folder";
+    default:
+      return "no regular file";
+  }
+}
+
+Error not_regular(const fs::path& path, mode_t mode) {
+  return Error(ErrorKind::input, fmt::format("{} is {}", path.string(), kind_of(mode)),
+               "a regular file is expected: check the path, and who put it there");
+}
+
+/// Opens a file that must be a regular one. Waits neither for the other end of a FIFO, nor for a device.
+int open_regular(const fs::path& path) {
+  const int descriptor =
+      repeated([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); });
+  struct stat status {};
+  if (const int error = errno; descriptor < 0) {
+    // A socket, or a device that is not there.
+    if (error == ENXIO && ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+      throw not_regular(path, status.st_mode);
+    throw system_error(error, "open", path.string());
+  }
+  const bool is_known = ::fstat(descriptor, &status) == 0;
+  if (const int error = errno; !is_known || !S_ISREG(status.st_mode)) {
+    ::close(descriptor);
+    if (!is_known) throw system_error(error, "inspect", path.string());
+    if (S_ISDIR(status.st_mode)) throw system_error(EISDIR, "open", path.string());
+    throw not_regular(path, status.st_mode);
+  }
+  ::fcntl(descriptor, F_SETFL, 0);  // what inherits the descriptor expects no flags
+  return descriptor;
+}
+
 }  // namespace
 
 bool path_exists(const fs::path& path) {
@@ -79,18 +124,14 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
 
 File::File(int descriptor, fs::path path) : descriptor_(descriptor), path_(std::move(path)) {}
 
-File File::open_readable(const fs::path& path, int flags) {
-  File file(open_checked(path, O_RDONLY | flags, "open"), path);
-  if (S_ISDIR(status_of(file.descriptor_, path).st_mode)) throw system_error(EISDIR, "open", path.string());
-  return file;
-}
-
 File File::open_read(const fs::path& path) {
-  return open_readable(path, 0);
+  return File(open_regular(path), path);
 }
 
 File File::open_unblocked(const fs::path& path) {
-  return open_readable(path, O_NONBLOCK);
+  File file(open_checked(path, O_RDONLY | O_NONBLOCK, "open"), path);
+  if (S_ISDIR(status_of(file.descriptor_, path).st_mode)) throw system_error(EISDIR, "open", path.string());
+  return file;
 }
 
 File File::create(const fs::path& path) {
@@ -157,7 +198,7 @@ bool File::reopens(int error_number, bool& was_reopened) const {
   if (error_number == EINTR) return true;
   if (error_number != ESTALE || std::exchange(was_reopened, true)) return false;
   const off_t position = ::lseek(descriptor_, 0, SEEK_CUR);
-  const int fresh = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fresh = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fresh < 0) return false;
   const bool is_in_place =
       ::lseek(fresh, position, SEEK_SET) == position && ::dup3(fresh, descriptor_, O_CLOEXEC) == descriptor_;
@@ -222,13 +263,21 @@ void File::close() {
   }
 }
 
-std::string read_file(const fs::path& path) {
+std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
   File file = File::open_read(path);
+  const auto check = [&](std::uint64_t bytes) {
+    if (bytes <= max_bytes) return;
+    throw Error(ErrorKind::input, fmt::format("{} has {} or more", path.string(), format_bytes(bytes)),
+                fmt::format("at most {} are read of a file of its kind: check that it is the right one",
+                            format_bytes(max_bytes)));
+  };
+  check(file.size());
   std::string content(std::max<std::uint64_t>(file.size(), 1), '\0');
   std::size_t filled = 0;
-  // The size is a hint: pipes and /proc tell none, and a file may grow meanwhile.
+  // The size is a hint: /proc tells none, and a file may grow meanwhile.
   for (;;) {
     filled += file.read(std::as_writable_bytes(std::span(content)).subspan(filled));
+    check(filled);
     if (filled < content.size()) break;
     content.resize(content.size() + std::max<std::size_t>(content.size() / 2, 4096));
   }

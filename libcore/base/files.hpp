@@ -37,8 +37,11 @@ std::vector<fs::path> entries_of(const fs::path& folder);
 class File {
  public:
   File() = default;
+  /// Opens a regular file. Never waits for the other end of a FIFO. Errors: input, where the path leads to
+  /// anything else.
   static File open_read(const fs::path& path);
-  /// The same, but a pipe neither waits for its writer, nor in read(2) for bytes: poll(2) does.
+  /// Opens a regular file, a pipe or a device. A pipe neither waits for its writer, nor in read(2) for bytes:
+  /// poll(2) does.
   static File open_unblocked(const fs::path& path);
   /// Makes a regular file anew, for reading and writing, in place of one that this user left there. Anything
   /// else of that name is refused: Error{environment}.
@@ -72,13 +75,20 @@ class File {
 
  private:
   File(int descriptor, fs::path path);
-  static File open_readable(const fs::path& path, int flags);
   bool reopens(int error_number, bool& was_reopened) const;
   int descriptor_ = -1;
   fs::path path_;
 };
 
-std::string read_file(const fs::path& path);
+/// The most that is read of a file which is parsed as a whole: configs, indexes, tokenizers, manifests,
+/// records. The largest tokenizers have some 30 MB, manifests of the largest runs some 100; parsing takes
+/// about ten times as much memory.
+inline constexpr std::uint64_t max_parsed_file_bytes = std::uint64_t{512} << 20;
+/// For files of the run's own that grow as long as it lasts.
+inline constexpr std::uint64_t any_number_of_bytes = ~std::uint64_t{0};
+
+/// All bytes of a regular file. Errors: of File::open_read; input, where it has more than `max_bytes`.
+std::string read_file(const fs::path& path, std::uint64_t max_bytes = max_parsed_file_bytes);
 /// "runs/a/" names what "runs/a" names.
 fs::path without_slash(const fs::path& path);
 void sync_directory(const fs::path& path);

@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/printable.hpp"
 
 namespace dt {
 
@@ -117,7 +118,7 @@ std::span<const std::byte> map(const fs::path& path) {
 }  // namespace
 
 MappedFile::MappedFile(const fs::path& path)
-    : bytes_(map(path)), range_(MappedRange::add(bytes_, path.string())) {
+    : bytes_(map(path)), range_(MappedRange::add(bytes_, printable_line(path.string()))) {
   handle_lost_files();
 }
 

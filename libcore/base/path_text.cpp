@@ -7,8 +7,20 @@ namespace dt {
 
 namespace {
 
-/// Bytes of the character that `text` begins with, as RFC 3629 has it; 0 where it begins with none.
-std::size_t valid_length(std::string_view text) {
+/// −1 of what is no capital hexadecimal digit.
+int digit_of(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool is_escape(std::string_view text) {
+  return text.size() >= 4 && text[0] == '\\' && text[1] == 'x' && digit_of(text[2]) >= 0 &&
+         digit_of(text[3]) >= 0;
+}
+
+}  // namespace
+
+std::size_t utf8_length(std::string_view text) {
   const auto at = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : std::size_t{0};
   };
@@ -26,23 +38,10 @@ std::size_t valid_length(std::string_view text) {
   return length;
 }
 
-/// −1 of what is no capital hexadecimal digit.
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-bool is_escape(std::string_view text) {
-  return text.size() >= 4 && text[0] == '\\' && text[1] == 'x' && digit_of(text[2]) >= 0 &&
-         digit_of(text[3]) >= 0;
-}
-
-}  // namespace
-
 std::string utf8_of(std::string_view bytes) {
   std::string utf8;
   while (!bytes.empty()) {
-    const std::size_t length = is_escape(bytes) ? 0 : valid_length(bytes);
+    const std::size_t length = is_escape(bytes) ? 0 : utf8_length(bytes);
     if (length == 0) utf8 += fmt::format("\\x{:02X}", static_cast<unsigned char>(bytes[0]));
     utf8 += bytes.substr(0, length);
     bytes.remove_prefix(length == 0 ? 1 : length);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 
 namespace dt {
 
@@ -45,7 +46,7 @@ bool is_numeric_column(const std::vector<std::vector<std::string>>& rows, std::s
 }
 
 void append_cell(std::string& line, const std::string& cell, std::size_t width, bool right) {
-  const std::string padding(width - display_width(cell), ' ');
+  const std::string padding(width - std::min(width, display_width(cell)), ' ');
   line += right ? padding + cell : cell + padding;
 }
 
@@ -132,11 +133,17 @@ std::size_t display_width(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-std::string format_table(const std::vector<std::vector<std::string>>& rows) {
+std::string format_table(const std::vector<std::vector<std::string>>& given) {
+  constexpr std::size_t max_width = 512;  // longer cells push what follows to the right, in their row alone
+  auto rows = given;
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = printable_line(cell);
+  }
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     if (row.size() > widths.size()) widths.resize(row.size());
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], display_width(row[c]));
+    for (std::size_t c = 0; c < row.size(); ++c)
+      widths[c] = std::clamp(display_width(row[c]), widths[c], max_width);
   }
   std::vector<bool> numeric(widths.size());
   for (std::size_t c = 0; c < widths.size(); ++c) numeric[c] = rows.size() > 1 && is_numeric_column(rows, c);

@@ -27,7 +27,7 @@ std::string_view trim(std::string_view text);
 /// Columns that UTF-8 text takes on a terminal, one a code point.
 std::size_t display_width(std::string_view text);
 /// Columns padded to their widest cell; numbers (all cells of a column after the first row start with a digit
-/// or '-') right-aligned. The first row is the heading.
+/// or '-') right-aligned. The first row is the heading. Cells are printable_line() of what is given.
 std::string format_table(const std::vector<std::vector<std::string>>& rows);
 
 /// Deeper than this no file of ours is, and readers that follow nesting by recursion would end the process.

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/path_text.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
@@ -185,7 +186,7 @@ void print_table(const Json& plan, Console& console) {
       text = value < 1 ? parallel::format_short_time(value) : format_duration(value);
     else if (value.is_number_unsigned() || value.is_number_integer())
       text = format_count(value.get<std::uint64_t>());
-    console.print("{:<18} {}\n", name, text);
+    console.print("{:<18} {}\n", name, printable_line(text));
   }
 }
 

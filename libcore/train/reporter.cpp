@@ -19,7 +19,7 @@ constexpr const char* local_checkpoint_kind = "local_checkpoint";
 
 void cut_torn_line(const fs::path& path) {
   if (!path_exists(path)) return;
-  const std::string text = read_file(path);
+  const std::string text = read_file(path, any_number_of_bytes);
   const std::size_t end = text.rfind('\n');
   const std::size_t whole = end == std::string::npos ? 0 : end + 1;
   if (whole != text.size()) fs::resize_file(path, whole);
@@ -126,7 +126,7 @@ std::vector<checkpoint::CheckpointEntry> announced_local_checkpoints(const fs::p
   std::vector<checkpoint::CheckpointEntry> found;
   if (!path_exists(metrics)) return found;
   const std::string beginning = fmt::format("{{\"kind\":\"{}\"", local_checkpoint_kind);
-  for (const std::string& text : split(read_file(metrics), '\n')) {
+  for (const std::string& text : split(read_file(metrics, any_number_of_bytes), '\n')) {
     if (!text.starts_with(beginning)) continue;
     const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object() || !json.contains("path") || !json["path"].is_string()) continue;  // torn
@@ -141,7 +141,7 @@ bool has_evaluation(const fs::path& metrics, std::int64_t step) {
   const std::string beginning = fmt::format("{{\"kind\":\"eval\",\"step\":{},", step);
   MetricsLineage lineage;
   std::vector<std::int64_t> generations;  // that evaluated the step
-  for (const std::string& text : split(read_file(metrics), '\n')) {
+  for (const std::string& text : split(read_file(metrics, any_number_of_bytes), '\n')) {
     lineage.add(text);
     if (text.starts_with(beginning)) generations.push_back(lineage.generation_of(text));
   }

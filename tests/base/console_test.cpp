@@ -43,6 +43,27 @@ TEST_CASE("data goes to stdout and messages to stderr") {
         "dt-test: error: y failed\n");
 }
 
+TEST_CASE("names and texts of files do not reach a terminal raw") {
+  const Captured out(STDOUT_FILENO);
+  const Captured err(STDERR_FILENO);
+  Console console(settings(ProgressMode::always));
+  console.print("a\x1b[31m\n");
+  console.data("a\x1b[31m\xff\n");  // no terminal here: as it is
+  console.error("cannot open a\n\x1b]0;x\x07\xff");
+  console.error("tensor {} is unknown", std::string(1'000'000, 'n'));
+  {
+    Progress bar = console.progress("\x1b[2J", 10, "B");
+    wait_for_redraw();
+    bar.set(5);
+  }
+  CHECK(out.text() == "a\\u001B[31m\na\x1b[31m\xff\n");
+  const std::string messages = err.text();
+  CHECK(messages.starts_with("dt-test: error: cannot open a\\n\\u001B]0;x\\u0007\\xFF\n"));
+  CHECK(messages.find("\\u001B[2J") != std::string::npos);
+  CHECK(messages.find('\x1b') == std::string::npos);
+  CHECK(messages.size() < 10'000);
+}
+
 TEST_CASE("--quiet silences what is not a warning, --verbose adds") {
   const Captured err(STDERR_FILENO);
   ConsoleSettings quiet = settings();

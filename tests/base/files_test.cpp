@@ -3,7 +3,9 @@
 #include <catch2/catch.hpp>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <thread>
 
@@ -46,6 +48,49 @@ TEST_CASE("files without a size are read whole") {
   const Folder folder;
   put(folder / "empty", "");
   CHECK(read_file(folder / "empty").empty());
+}
+
+TEST_CASE("what is no regular file is refused without waiting") {
+  const Folder folder;
+  REQUIRE(mkfifo((folder / "fifo").c_str(), 0600) == 0);
+  fs::create_symlink("fifo", folder / "link");
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  (folder / "socket").string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+  REQUIRE(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
+  const std::vector<std::pair<fs::path, std::string>> special = {{folder / "fifo", "is a FIFO"},
+                                                                 {folder / "link", "is a FIFO"},
+                                                                 {folder / "socket", "is a socket"},
+                                                                 {"/dev/zero", "is a character device"}};
+  for (const auto& [path, kind] : special) {
+    CAPTURE(path);
+    const auto check = [&, &path = path, &kind = kind](auto open) {
+      const auto error = caught(open);
+      CHECK(error.kind == ErrorKind::input);
+      CHECK(error.says(path.string() + " " + kind));
+      CHECK(error.says("a regular file is expected"));
+    };
+    check([&] { File::open_read(path); });
+    check([&] { read_file(path); });
+    CHECK(caught([&] { File::open_append(path); }).kind == ErrorKind::environment);
+    CHECK(caught([&] { FileLock().try_lock(path); }).kind == ErrorKind::environment);
+  }
+  ::close(listener);
+}
+
+TEST_CASE("a parsed file has a bounded size") {
+  const Folder folder;
+  put(folder / "a.json", "12345");
+  CHECK(read_file(folder / "a.json", 5) == "12345");
+  const auto error = caught([&] { read_file(folder / "a.json", 4); });
+  CHECK(error.kind == ErrorKind::input);
+  CHECK(error.says("a.json has 5 B"));
+  CHECK(error.says("at most 4 B"));
+  put(folder / "sparse", "");
+  fs::resize_file(folder / "sparse", std::uint64_t{1} << 40);
+  CHECK(caught([&] { read_file(folder / "sparse"); }).says("1.0 TiB"));
+  CHECK(caught([&] { read_file("/proc/self/status", 10); }).kind == ErrorKind::input);  // tells no size
 }
 
 TEST_CASE("opening what is not a readable file names the path") {
