@@ -13,6 +13,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/own_folder.hpp"
 #include "base/text.hpp"
 #include "data/dataset_file.hpp"
 #include "data/tokenizer.hpp"
@@ -42,12 +43,8 @@ std::optional<struct stat> status_of(const fs::path& path) {
   throw system_error(errno, "look at", path.string());
 }
 
-bool is_own(const struct stat& status) {
-  return status.st_uid == ::geteuid();
-}
-
 bool is_trusted(const struct stat& status) {
-  return status.st_uid == 0 || is_own(status);
+  return status.st_uid == 0 || status.st_uid == ::geteuid();
 }
 
 /// Refuses storage in which others than its owner could exchange what dt has checked, and what another user
@@ -56,7 +53,7 @@ void check_storage(const fs::path& storage) {
   const fs::path path = without_slash(storage);
   const auto link = status_of(path);
   if (link && S_ISLNK(link->st_mode) && !is_trusted(*link))
-    throw in_the_way_error(path, fmt::format("is a link that user {} made", link->st_uid));
+    throw in_the_way_error(path, "is a link that " + describe_user(link->st_uid) + " made");
   struct stat folder {
   }, parent{};
   if (::stat(path.c_str(), &folder) != 0 || ::stat((path / "..").c_str(), &parent) != 0)
@@ -68,26 +65,14 @@ void check_storage(const fs::path& storage) {
                 "set its sticky bit (chmod +t), or give --stage-dir another folder");
   if (!is_trusted(folder) && (parent.st_mode & S_IWOTH) != 0)
     throw in_the_way_error(
-        path, fmt::format("belongs to user {}, in a folder where everybody may write", folder.st_uid));
+        path, "belongs to " + describe_user(folder.st_uid) + ", in a folder where everybody may write");
 }
 
 /// The user's own folder in the storage, made where it is missing.
-fs::path own_folder(const fs::path& storage) {
+OwnFolder take_own_folder(const fs::path& storage) {
   make_folders(storage);
   check_storage(storage);
-  const fs::path folder = storage / (std::string(own_folder_prefix) + std::to_string(::geteuid()));
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    throw system_error(errno, "create", folder.string());
-  const auto status = status_of(folder);
-  if (!status) throw system_error(ENOENT, "look at", folder.string());
-  if (!S_ISDIR(status->st_mode)) throw in_the_way_error(folder, "is no folder");
-  if (!is_own(*status)) throw in_the_way_error(folder, fmt::format("belongs to user {}", status->st_uid));
-  if ((status->st_mode & 0777U) != 0700)
-    throw Error(ErrorKind::environment,
-                fmt::format("{} is not its owner's alone: its mode is {:04o}", folder.string(),
-                            status->st_mode & 07777U),
-                "chmod 700 it if nobody else could write there, else remove it");
-  return folder;
+  return OwnFolder::take(storage / (std::string(own_folder_prefix) + std::to_string(::geteuid())), 0700);
 }
 
 /// Whether the open folder is still what the path names, and the user's own: it may have been renamed before
@@ -95,8 +80,8 @@ fs::path own_folder(const fs::path& storage) {
 bool is_same(int descriptor, const fs::path& folder) {
   struct stat held {
   }, named{};
-  return ::fstat(descriptor, &held) == 0 && ::lstat(folder.c_str(), &named) == 0 && is_own(held) &&
-         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+  return ::fstat(descriptor, &held) == 0 && ::lstat(folder.c_str(), &named) == 0 &&
+         held.st_dev == named.st_dev && held.st_ino == named.st_ino && is_own(held.st_uid, descriptor);
 }
 
 bool is_copy_name(const std::string& name) {
@@ -158,12 +143,12 @@ std::uint64_t bytes_under(const fs::path& folder) {
 }
 
 /// Least recently used first.
-std::vector<Copy> copies_in(const fs::path& own) {
+std::vector<Copy> copies_in(const OwnFolder& own) {
   std::vector<Copy> copies;
-  for (const fs::path& path : entries_of(own)) {
-    if (!is_copy_name(path.filename().string())) continue;
-    const auto status = status_of(path);
-    if (!status || !S_ISDIR(status->st_mode) || !is_own(*status)) continue;
+  for (const std::string& name : own.names()) {
+    const fs::path path = own.path() / name;
+    const auto status = is_copy_name(name) ? status_of(path) : std::nullopt;
+    if (!status || !S_ISDIR(status->st_mode) || !is_own(status->st_uid, own.descriptor())) continue;
     copies.push_back({path, bytes_under(path), fs::last_write_time(path)});
   }
   std::ranges::sort(copies, {}, &Copy::used);
@@ -171,11 +156,9 @@ std::vector<Copy> copies_in(const fs::path& own) {
 }
 
 /// What copies and removals that were killed left. Only by who holds the lock on copying.
-void remove_leftovers(const fs::path& own) {
-  for (const fs::path& path : entries_of(own)) {
-    if (!path.filename().string().starts_with("." + std::string(prefix))) continue;
-    const auto status = status_of(path);
-    if (status && is_own(*status)) remove_tree(path);
+void remove_leftovers(const OwnFolder& own) {
+  for (const std::string& name : own.names()) {
+    if (name.starts_with("." + std::string(prefix))) own.remove_tree(name);
   }
 }
 
@@ -185,10 +168,10 @@ struct UnusedCopy {
   FolderLock lock;
 };
 
-void remove_copy(const UnusedCopy& copy) {
-  const fs::path removed = copy.folder.parent_path() / ("." + copy.folder.filename().string() + ".removed");
-  fs::rename(copy.folder, removed);  // at once gone for who looks for it
-  remove_tree(removed);
+void remove_copy(const OwnFolder& own, const UnusedCopy& copy) {
+  const std::string name = copy.folder.filename(), removed = "." + name + ".removed";
+  own.rename(name, removed);  // at once gone for who looks for it
+  own.remove_tree(removed);
 }
 
 struct Room {
@@ -208,9 +191,9 @@ Error no_room_error(const StageRequest& request, const Room& room, std::uint64_t
 }
 
 /// Removes nothing unless what it removes is enough.
-void make_room(const fs::path& own, const StageRequest& request, std::uint64_t bytes) {
+void make_room(const OwnFolder& own, const StageRequest& request, std::uint64_t bytes) {
   const std::vector<Copy> copies = copies_in(own);
-  Room room{.limit = request.limit_bytes.value_or(UINT64_MAX), .free = fs::space(own).available};
+  Room room{.limit = request.limit_bytes.value_or(UINT64_MAX), .free = fs::space(own.path()).available};
   for (const Copy& copy : copies) room.taken += copy.bytes;
   std::vector<UnusedCopy> unused;
   for (const Copy& copy : copies) {
@@ -222,7 +205,7 @@ void make_room(const fs::path& own, const StageRequest& request, std::uint64_t b
     room.free += copy.bytes;
   }
   if (!room.holds(bytes)) throw no_room_error(request, room, bytes);
-  for (const UnusedCopy& copy : unused) remove_copy(copy);
+  for (const UnusedCopy& copy : unused) remove_copy(own, copy);
 }
 
 void check_not_stopped(const StageRequest& request) {
@@ -233,13 +216,13 @@ void check_not_stopped(const StageRequest& request) {
 /// in its file's time of change that this gets on.
 class Copying {
  public:
-  Copying(const Original& original, const fs::path& own, const StageRequest& request)
+  Copying(const Original& original, const OwnFolder& own, const StageRequest& request)
       : original_(original), own_(own), request_(request) {}
 
   void make() {
     remove_leftovers(own_);
     make_room(own_, request_, original_.bytes);
-    AtomicDirectory copy(own_ / original_.name);
+    AtomicDirectory copy(own_.path() / original_.name);
     for (const CopiedFile& file : original_.files)
       copy_file(original_.folder / file.name, copy.path() / file.name);
     check(copy.path());
@@ -249,7 +232,7 @@ class Copying {
  private:
   void get_on() const {
     check_not_stopped(request_);
-    ::utimensat(AT_FDCWD, (own_ / copying_lock).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+    ::utimensat(own_.descriptor(), copying_lock, nullptr, AT_SYMLINK_NOFOLLOW);
   }
 
   void copy_file(const fs::path& from, const fs::path& to) {
@@ -271,7 +254,7 @@ class Copying {
   }
 
   const Original& original_;
-  const fs::path& own_;
+  const OwnFolder& own_;
   const StageRequest& request_;
   std::vector<std::byte> buffer_ = std::vector<std::byte>(buffer_bytes);
   std::uint64_t done_ = 0;
@@ -280,7 +263,7 @@ class Copying {
 /// Waits in short pauses for another process that copies, as long as it gets on.
 class Waiting {
  public:
-  Waiting(const fs::path& own, const StageRequest& request) : own_(own), request_(request) {}
+  Waiting(const OwnFolder& own, const StageRequest& request) : own_(own), request_(request) {}
 
   void pause() {
     check_not_stopped(request_);
@@ -291,7 +274,7 @@ class Waiting {
     if (std::chrono::steady_clock::now() - since_ > request_.patience)
       throw Error(ErrorKind::environment,
                   fmt::format("another process of yours has held {} for {} s without copying anything",
-                              (own_ / copying_lock).string(),
+                              (own_.path() / copying_lock).string(),
                               std::chrono::duration_cast<std::chrono::seconds>(request_.patience).count()),
                   "look for one that hangs, and stop it");
     std::this_thread::sleep_for(data::pause);
@@ -299,12 +282,12 @@ class Waiting {
 
  private:
   std::pair<std::int64_t, std::int64_t> changed() const {
-    const auto status = status_of(own_ / copying_lock);
+    const auto status = status_of(own_.path() / copying_lock);
     return status ? std::pair<std::int64_t, std::int64_t>{status->st_mtim.tv_sec, status->st_mtim.tv_nsec}
                   : std::pair<std::int64_t, std::int64_t>{};
   }
 
-  const fs::path& own_;
+  const OwnFolder& own_;
   const StageRequest& request_;
   std::pair<std::int64_t, std::int64_t> last_change_;
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
@@ -312,47 +295,49 @@ class Waiting {
 
 /// Whether a copy has all files of its original, in their sizes, and the same dataset.json. What else the
 /// files hold is checked against that when it is first read.
-bool is_whole(const fs::path& folder, const Original& original) {
+bool is_whole(const OwnFolder& own, const fs::path& folder, const Original& original) {
   for (const CopiedFile& file : original.files) {
     const auto status = status_of(folder / file.name);
-    if (!status || !S_ISREG(status->st_mode) || !is_own(*status) ||
+    if (!status || !S_ISREG(status->st_mode) || !is_own(status->st_uid, own.descriptor()) ||
         static_cast<std::uint64_t>(status->st_size) != file.bytes)
       return false;
   }
   return read_file(folder / dataset_file_name) == original.dataset_file;
 }
 
-std::optional<StagedDataset> find_copy(const fs::path& folder, const Original& original) {
+std::optional<StagedDataset> find_copy(const OwnFolder& own, const Original& original) {
+  const fs::path folder = own.path() / original.name;
   auto lock = FolderLock::take(folder, FolderLock::Kind::use);
-  if (!lock || !is_whole(folder, original)) return std::nullopt;
+  if (!lock || !is_whole(own, folder, original)) return std::nullopt;
   lock->touch();
   return StagedDataset{folder, std::move(*lock)};
 }
 
 /// By who holds the lock on copying.
-void remove_broken(const fs::path& folder) {
+void remove_broken(const OwnFolder& own, const fs::path& folder) {
   if (!status_of(folder)) return;
   auto lock = FolderLock::take(folder, FolderLock::Kind::alone);
   if (!lock)
     throw in_the_way_error(folder, "is not what was copied there, and is in use or no folder of yours");
-  remove_copy({folder, std::move(*lock)});
+  remove_copy(own, {folder, std::move(*lock)});
 }
 
 StagedDataset find_or_make(const Original& original, const StageRequest& request) {
-  const fs::path own = own_folder(request.storage);
-  const fs::path folder = own / original.name;
+  const OwnFolder own = take_own_folder(request.storage);
+  const fs::path folder = own.path() / original.name;
   Waiting waiting(own, request);
   while (true) {
-    if (auto found = find_copy(folder, original)) return std::move(*found);
+    if (auto found = find_copy(own, original)) return std::move(*found);
     FileLock lock;
-    const FileLock::Outcome outcome = lock.try_lock(own / copying_lock);
-    if (outcome == FileLock::Outcome::unsupported) throw environment_error("{} knows no locks", own.string());
+    const FileLock::Outcome outcome = lock.try_lock(own.path() / copying_lock);
+    if (outcome == FileLock::Outcome::unsupported)
+      throw environment_error("{} knows no locks", own.path().string());
     if (outcome == FileLock::Outcome::held) {
       // Another process may have made it just now.
-      if (auto made = find_copy(folder, original)) return std::move(*made);
-      remove_broken(folder);
+      if (auto made = find_copy(own, original)) return std::move(*made);
+      remove_broken(own, folder);
       Copying(original, own, request).make();
-      if (auto made = find_copy(folder, original)) return std::move(*made);
+      if (auto made = find_copy(own, original)) return std::move(*made);
       throw in_the_way_error(folder, "is no copy, though it was made just now");
     }
     waiting.pause();

@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
+#include <fcntl.h>
 #include <limits>
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/own_names.hpp"
 #include "data/dataset_file.hpp"
 #include "data/shard.hpp"
 
@@ -21,13 +20,10 @@ namespace dt::data {
 
 namespace {
 
-/// A copy's folder is the user's own, so that this holds unless its file system gives files to others.
+/// Error{environment} where it is not the user's: somebody has exchanged the copy.
 void require_own_file(const fs::path& path) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) throw system_error(errno, "look at", path.string());
-  if (!S_ISREG(status.st_mode)) throw environment_error("{} is no regular file", path.string());
-  if (status.st_uid != ::geteuid())
-    throw environment_error("{} belongs to user {}", path.string(), status.st_uid);
+  const File folder = File::adopt(open_parent(path, "open"), path.parent_path());
+  File::adopt(open_file_at(folder.descriptor(), path.filename(), path, O_RDONLY, Owner::self), path);
 }
 
 /// Opened by who first needs it.

@@ -268,10 +268,13 @@ TEST_CASE("the folder of copies is its owner's alone") {
   const Datasets datasets;
   stage(datasets / "a", datasets.request());
   CHECK((fs::status(datasets.own()).permissions() & fs::perms::all) == fs::perms::owner_all);
-  ::chmod(datasets.own().c_str(), 0770);
+  ::chmod(datasets.own().c_str(), 0755);
+  stage(datasets / "a", datasets.request());
+  CHECK((fs::status(datasets.own()).permissions() & fs::perms::all) == fs::perms::owner_all);
+  ::chmod(datasets.own().c_str(), 0777);
   const auto error = caught([&] { stage(datasets / "a", datasets.request()); });
   CHECK(error.kind == ErrorKind::environment);
-  CHECK(error.says("its mode is 0770"));
+  CHECK(error.says("mode 0777"));
 }
 
 TEST_CASE("what lies in place of the folder of copies is neither followed nor waited for") {
@@ -293,7 +296,7 @@ TEST_CASE("what lies in place of the folder of copies is neither followed nor wa
   }
   const auto error = caught([&] { stage(datasets / "a", datasets.request()); });
   CHECK(error.kind == ErrorKind::environment);
-  CHECK(error.says("is no folder"));
+  CHECK(error.says("a folder of your own is expected"));
   CHECK(fs::exists(elsewhere / ".dt-dataset-0123456789abcdef.removed"));
 }
 
@@ -331,7 +334,7 @@ TEST_CASE("a copy that another user made is left alone") {
     REQUIRE(::chown(datasets.own().c_str(), other, other) == 0);
     const auto error = caught([&] { stage(datasets / "a", datasets.request()); });
     CHECK(error.kind == ErrorKind::environment);
-    CHECK(error.says("belongs to user 65534"));
+    CHECK(error.says("uid 65534"));
     CHECK(fs::exists(copy / "dataset.json"));
   }
   SECTION("moved into the user's") {
@@ -344,12 +347,14 @@ TEST_CASE("a copy that another user made is left alone") {
     REQUIRE(::lchown((datasets / "link").c_str(), other, other) == 0);
     StageRequest request = datasets.request();
     request.storage = datasets / "link/";
-    CHECK(caught([&] { stage(datasets / "a", request); }).says("is a link that user 65534 made"));
+    CHECK(caught([&] { stage(datasets / "a", request); }).says("is a link that"));
   }
   SECTION("storage of theirs in a folder of everybody") {
     ::chmod(storage.parent_path().c_str(), 01777);
     REQUIRE(::chown(storage.c_str(), other, other) == 0);
-    CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).says("belongs to user 65534"));
+    CHECK(caught([&] {
+            stage(datasets / "a", datasets.request());
+          }).says("in a folder where everybody may write"));
   }
 }
 

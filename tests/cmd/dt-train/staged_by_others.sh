@@ -19,7 +19,7 @@ stage() {
 }
 expect_refused() {
   stage
-  expect_match stderr "shards is read where it is: $own"
+  expect_match stderr "shards is read where it is: .*$own"
 }
 
 # The copy that the user makes is the user's alone.
