@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/audience.hpp"
 #include "base/error.hpp"
 #include "base/exact_sum.hpp"
 #include "base/files.hpp"
 #include "base/hdf5_file.hpp"
 #include "comm/exchange.hpp"
+#include "data/dataset_file.hpp"
 #include "kernels/elementwise.hpp"
 #include "model/seam.hpp"
 #include "model/zigzag.hpp"
@@ -257,10 +259,12 @@ class Logits {
 class LogitsFile {
  public:
   LogitsFile(ModelRuntime& runtime, std::int64_t sequence_length, std::int64_t num_sequences,
-             const std::filesystem::path& file)
+             const data::Mixture& dataset, const std::filesystem::path& file)
       : target_(file),
         writer_(target_.open()),
         floats_(Device::host(), {sequence_length, runtime.spec().vocabulary}, DType::f32) {
+    for (std::size_t i = 0; i < dataset.size(); ++i)
+      limit_readers(target_.path(), Audience::of_file(dataset.source(i).folder() / data::dataset_file_name));
     const auto n = static_cast<std::uint64_t>(num_sequences);
     const auto length = static_cast<std::uint64_t>(sequence_length);
     writer_.declare("/logits", DType::f32,
@@ -302,7 +306,7 @@ void write_logits(ModelRuntime& runtime, const data::Mixture& dataset, const Eva
                         available);
     }
     if (has_head) logits.emplace(runtime, request.sequence_length);
-    if (writes) target.emplace(runtime, request.sequence_length, num_sequences, file);
+    if (writes) target.emplace(runtime, request.sequence_length, num_sequences, dataset, file);
   });
   const ValidationWindows windows(dataset, request.sequence_length, 1,
                                   static_cast<std::uint64_t>(num_sequences));

@@ -27,6 +27,8 @@ shard shards --val-fraction 0.2 --tokenizer tokenizer.json text/a
 chmod 700 shards
 train run --steps 1 --quiet >/dev/null || fail "dt-train"
 expect_mode run 755
+expect_exit 0 dt-train --quiet --eval-only --data shards --sequence-length 32 --run run --logits-out logits.h5 --logits-sequences 2
+expect_mode logits.h5 600
 expect_mode run/tokenizer 700
 checkpoint=$(dt-checkpoint latest run)
 expect_mode "$checkpoint" 755
