@@ -127,7 +127,7 @@ class ResultFile {
     const fs::file_status status = fs::status(path_);
     if (fs::is_directory(status)) throw environment_error("cannot write {}: it is a folder", path_.string());
     if (fs::exists(status) && !fs::is_regular_file(status)) {
-      special_ = File::open_write(path_);
+      special_ = open_device(path_);
     } else {
       const AtomicFile probe(path_);  // leaves nothing
     }

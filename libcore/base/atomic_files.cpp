@@ -261,7 +261,7 @@ void write_synced(const fs::path& path, std::string_view content) {
 
 void write_file_atomically(const fs::path& path, std::string_view content) {
   if (is_special(path)) {
-    File file = File::open_write(path);
+    File file = open_device(path);
     file.write(content);
     return file.close();
   }
@@ -352,6 +352,13 @@ void require_folder_of(const fs::path& file) {
   const fs::path parent = parent_of(file);
   if (!path_exists(parent)) throw system_error(ENOENT, "create", file.string());
   if (!folder_exists(parent)) throw system_error(ENOTDIR, "create", file.string());
+}
+
+File open_device(const fs::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) throw system_error(errno, "open for writing", path.string());
+  if (status.st_uid != 0 && status.st_uid != ::geteuid()) throw foreign_error(path, status, "a file");
+  return File::open_write(path);
 }
 
 AtomicFile::AtomicFile(fs::path final_path) : final_path_(named(std::move(final_path))) {

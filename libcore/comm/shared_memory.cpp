@@ -58,7 +58,7 @@ SharedMemory::Offer SharedMemory::make() {
 bool SharedMemory::accept(const Offer& offer) {
   if (offer.descriptor < 0) return false;
   const std::string path = fmt::format("/proc/{}/fd/{}", offer.process, offer.descriptor);
-  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int descriptor = open(path.c_str(), O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (descriptor < 0) return false;
   // Where processes of two machines or containers bear one number, this is something else.
   std::array<std::uint64_t, 2> token{};

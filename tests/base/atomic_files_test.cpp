@@ -50,6 +50,22 @@ TEST_CASE("a pipe is written to, or refused, but not replaced") {
   CHECK(folder.num_entries() == 2);
 }
 
+TEST_CASE("a pipe or a link to one that another user made is not written to") {
+  if (::geteuid() != 0) return;  // nobody else can give files to others
+  const Folder folder;
+  const fs::path planted = folder / "planted";
+  SECTION("a pipe") {
+    REQUIRE(mkfifo(planted.c_str(), 0666) == 0);
+  }
+  SECTION("a link") {
+    fs::create_symlink("/dev/null", planted);
+  }
+  REQUIRE(lchown(planted.c_str(), 65534, 65534) == 0);
+  const auto error = caught([&] { write_file_atomically(planted, "secret"); });
+  CHECK(error.kind == ErrorKind::environment);
+  CHECK(error.says("uid 65534"));
+}
+
 TEST_CASE("files are created with the user's mask") {
   const Folder folder;
   const mode_t mask = umask(027);
