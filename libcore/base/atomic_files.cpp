@@ -46,8 +46,9 @@ fs::path named(fs::path path) {
 }
 
 /// A device, a pipe or a socket, by its name or through a link: there is nothing whole to keep, and a file in
-/// its place would break who else uses it (root may rename over /dev/null).
+/// its place would break who else uses it (root may rename over /dev/null). Errors: of refuse_foreign.
 bool is_special(const fs::path& path) {
+  refuse_foreign(path);
   std::error_code unreadable;  // creating meets it again
   const fs::file_status status = fs::status(path, unreadable);
   return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
@@ -239,6 +240,7 @@ void sync_descriptor(int descriptor, const fs::path& shown) {
 
 void make_folders(const fs::path& path) {
   std::error_code error;
+  refuse_foreign(path);
   if (fs::is_directory(path, error)) return;
   const fs::path parent = parent_of(path);
   if (parent != path && !path.filename().empty()) make_folders(parent);
@@ -297,6 +299,7 @@ AtomicDirectory::AtomicDirectory(fs::path final_path, bool stays)
   const fs::path parent = parent_of(final_path_);
   make_folders(parent);
   parent_ = open_parent_of(final_path_);
+  check_replaceable(parent_, final_path_);
   restore_replaced_in(parent_, final_path_);
   const auto open = [&](const std::string& name, Making making) {
     const int made = open_folder_at(parent_.descriptor(), name, parent / name, making, 0777);

@@ -140,6 +140,7 @@ File File::create(const fs::path& path) {
 }
 
 File File::open_write(const fs::path& path) {
+  refuse_foreign(path);
   return File(open_checked(path, O_WRONLY, "open for writing"), path);
 }
 

@@ -46,7 +46,7 @@ class File {
   /// Makes a regular file anew, for reading and writing, in place of one that this user left there. Anything
   /// else of that name is refused: Error{environment}.
   static File create(const fs::path& path);
-  /// Opens an existing file; a pipe waits for its reader.
+  /// Opens an existing file; a pipe waits for its reader. Refuses what refuse_foreign() refuses.
   static File open_write(const fs::path& path);
   /// Opens or makes a regular file; a link (symbolic, or a second name) and anything else are refused:
   /// Error{environment}. Never waits.

@@ -22,11 +22,19 @@ File folder_of(int descriptor, const fs::path& path) {
 
 }  // namespace
 
-OwnFolder OwnFolder::open(const fs::path& given) {
+OwnFolder OwnFolder::open(const fs::path& path) {
+  auto found = find(path);
+  if (!found) throw system_error(ENOENT, "open", path.string());
+  return std::move(*found);
+}
+
+std::optional<OwnFolder> OwnFolder::find(const fs::path& given) {
   const fs::path path = without_slash(given);
+  if (path.has_parent_path() && !path_exists(path.parent_path())) return std::nullopt;
   const File parent = parent_of(path, "open");
-  return OwnFolder(
-      folder_of(open_folder_at(parent.descriptor(), path.filename(), path, Making::never, 0777), path));
+  const int found = open_folder_at(parent.descriptor(), path.filename(), path, Making::never, 0777);
+  if (found < 0) return std::nullopt;
+  return OwnFolder(File::adopt(found, path));
 }
 
 OwnFolder OwnFolder::take(const fs::path& given, mode_t most) {

@@ -18,6 +18,8 @@ class OwnFolder {
  public:
   /// Opens a folder that is there.
   static OwnFolder open(const fs::path& path);
+  /// The same; none where nothing has the name.
+  static std::optional<OwnFolder> find(const fs::path& path);
   /// Opens it, or makes it and the folders above it that are missing. `most`: the widest permissions that it
   /// gets; an own folder that lets others read more is narrowed.
   static OwnFolder take(const fs::path& path, mode_t most = 0777);

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
 #include <memory>
 #include <pwd.h>
 #include <unistd.h>
@@ -15,6 +17,37 @@ namespace dt {
 namespace {
 
 constexpr mode_t others_write = 022;
+constexpr std::size_t entry_bytes = 16384;  // of a user's or a group's entry
+
+/// "" where it is not known.
+std::string user_name(uid_t user) {
+  std::vector<char> buffer(entry_bytes);
+  struct passwd entry {};
+  struct passwd* found = nullptr;
+  const bool is_known =
+      ::getpwuid_r(user, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr;
+  return is_known ? found->pw_name : "";
+}
+
+std::string group_name(gid_t group) {
+  std::vector<char> buffer(entry_bytes);
+  struct group entry {};
+  struct group* found = nullptr;
+  const bool is_known =
+      ::getgrgid_r(group, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr;
+  return is_known ? found->gr_name : "";
+}
+
+/// Many systems give each user a group of the same name.
+bool is_group_of_one(gid_t group) {
+  const std::string name = group_name(group);
+  return !name.empty() && name == user_name(::geteuid());
+}
+
+std::string describe_group(gid_t group) {
+  const std::string name = group_name(group);
+  return name.empty() ? fmt::format("group {}", group) : fmt::format("group '{}'", name);
+}
 
 /// Repeats a call that a signal has interrupted, and once one that met a file that its server has replaced.
 template <class Call>
@@ -173,12 +206,21 @@ std::string TreeRemoval::remove(int folder, const std::string& name, const fs::p
 }  // namespace
 
 std::string describe_user(uid_t user) {
-  std::vector<char> buffer(16384);
-  struct passwd entry {};
-  struct passwd* found = nullptr;
-  if (::getpwuid_r(user, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
-    return fmt::format("user {} (uid {})", found->pw_name, user);
-  return fmt::format("uid {}", user);
+  const std::string name = user_name(user);
+  return name.empty() ? fmt::format("uid {}", user) : fmt::format("user {} (uid {})", name, user);
+}
+
+std::string describe_other_writers(const fs::path& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) throw system_error(errno, "look at", folder.string());
+  std::vector<std::string> writers;
+  if (status.st_uid != ::geteuid()) writers.push_back("its owner, " + describe_user(status.st_uid));
+  if ((status.st_mode & S_IWOTH) != 0) {
+    writers.emplace_back("everybody");
+  } else if ((status.st_mode & S_IWGRP) != 0 && !is_group_of_one(status.st_gid)) {
+    writers.push_back("members of " + describe_group(status.st_gid));
+  }
+  return fmt::format("{}", fmt::join(writers, " and "));
 }
 
 Error foreign_error(const fs::path& shown, const struct stat& found, const std::string& expected) {
@@ -190,6 +232,33 @@ Error foreign_error(const fs::path& shown, const struct stat& found, const std::
       fmt::format("{} is {}{} of {}; {} of your own is expected there", shown.string(),
                   describe_kind(found.st_mode), names, describe_user(found.st_uid), expected),
       "another user may have put it there: remove it, have its owner remove it, or use another place");
+}
+
+void refuse_foreign(const fs::path& given) {
+  const fs::path path = without_slash(given);
+  struct stat status {
+  }, folder{};
+  if (::lstat(path.c_str(), &status) != 0) return;
+  const auto is_known = [&](uid_t user) { return user == ::geteuid() || user == 0; };
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (S_ISLNK(status.st_mode)) {
+    if (!is_known(status.st_uid) && (::stat(parent.c_str(), &folder) != 0 || folder.st_uid != status.st_uid))
+      throw foreign_error(path, status, "a name");
+    if (::stat(path.c_str(), &status) != 0) return;
+  }
+  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) && !is_known(status.st_uid))
+    throw foreign_error(path, status, "a file");
+}
+
+void refuse_strangers_folder(const fs::path& given) {
+  const fs::path path = without_slash(given);
+  refuse_foreign(path);
+  struct stat status {
+  }, parent{};
+  if (::stat(path.c_str(), &status) != 0 || ::stat((path / "..").c_str(), &parent) != 0) return;
+  const bool is_strangers = status.st_uid != ::geteuid() && status.st_uid != 0;
+  if (S_ISDIR(status.st_mode) && is_strangers && (parent.st_mode & S_IWOTH) != 0)
+    throw foreign_error(path, status, "a folder");
 }
 
 bool is_own(uid_t user, int folder) {

@@ -20,8 +20,22 @@ using NamePredicate = std::function<bool(const std::string& name)>;
 /// "user mallory (uid 1001)"
 std::string describe_user(uid_t user);
 
+/// Returns "" or who else may write to a folder by its mode: "members of group 'lab'", "everybody", "its
+/// owner, user mallory (uid 1001)". A group that has the user's own name counts as the user.
+std::string describe_other_writers(const fs::path& folder);
+
 /// Error{environment} for something that is in the way. `expected`: "a folder".
 Error foreign_error(const fs::path& shown, const struct stat& found, const std::string& expected);
+
+/// Error{environment} where the path's last name is a symbolic link that a stranger made: neither this user,
+/// nor root, nor the owner of the folder that it lies in; or where it leads to a pipe, a socket or a device
+/// of a stranger's, which might wait for ever.
+void refuse_foreign(const fs::path& path);
+
+/// The same, and Error{environment} where a stranger's folder has the name, in a folder where everybody may
+/// write, such as /tmp: not the user's choice, but who came first. In a group's folder, sharing it is a
+/// choice.
+void refuse_strangers_folder(const fs::path& path);
 
 /// Returns whether `user` is the user of this process, as the file system of the folder `folder` numbers
 /// users: a server may give root, or everybody, another number. Then a file is made there, asked, and

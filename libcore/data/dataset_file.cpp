@@ -4,6 +4,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/own_folder.hpp"
 #include "base/text.hpp"
 
 namespace dt::data {
@@ -134,7 +135,7 @@ std::string to_json(const DatasetFile& dataset, bool indented) {
 }
 
 void write_dataset_file(const fs::path& folder, const DatasetFile& dataset) {
-  File file = File::create(folder / dataset_file_name);
+  File file = OwnFolder::open(folder).create(dataset_file_name);
   file.write(to_json(dataset, true) + "\n");
   file.close();
 }

@@ -52,9 +52,9 @@ std::vector<ShardPlan> ShardPlanner::finish() {
   return std::move(plans_);
 }
 
-ShardWriter::ShardWriter(const fs::path& path, const ShardPlan& plan, const TokenizerInfo& tokenizer,
+ShardWriter::ShardWriter(File file, const ShardPlan& plan, const TokenizerInfo& tokenizer,
                          TokenStorage storage, BlockCopies& copies)
-    : file_(path),
+    : file_(std::move(file)),
       token_bytes_(dtype_bytes(storage.dtype)),
       total_bytes_(plan.tokens * token_bytes_),
       copies_(copies) {
@@ -123,9 +123,9 @@ std::uint64_t ShardWriter::close() {
   return digest(std::as_bytes(std::span(digests)));
 }
 
-ShardSeries::ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer,
+ShardSeries::ShardSeries(const fs::path& folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer,
                          TokenStorage storage, int num_threads)
-    : folder_(std::move(folder)),
+    : folder_(OwnFolder::open(folder)),
       plans_(std::move(plans)),
       tokenizer_(std::move(tokenizer)),
       storage_(storage),
@@ -140,12 +140,13 @@ void ShardSeries::open_next_if_full() {
   const ShardPlan& plan = plans_[entries_.size()];
   const std::string name = fmt::format("{}-{:05}.h5", split_name(plan.split), entries_.size());
   entries_.push_back({name, plan.split, plan.tokens, plan.documents, 0, 0});
-  const auto finished = take_finished_shard(folder_ / name, plan, tokenizer_, storage_, copies_.tally());
+  const auto finished =
+      take_finished_shard(folder_.path() / name, plan, tokenizer_, storage_, copies_.tally());
   if (finished) {
     entries_.back().digest = *finished;
     finished_room_ = plan.tokens * dtype_bytes(storage_.dtype);
   } else {
-    current_ = std::make_unique<ShardWriter>(folder_ / name, plan, tokenizer_, storage_, copies_);
+    current_ = std::make_unique<ShardWriter>(folder_.create(name), plan, tokenizer_, storage_, copies_);
   }
 }
 
@@ -158,7 +159,7 @@ void ShardSeries::close_current() {
   if (entries_.empty()) return;
   ShardEntry& entry = entries_.back();
   if (current_) entry.digest = current_->close();
-  entry.bytes = File::open_read(folder_ / entry.file).size();
+  entry.bytes = folder_.open_read(entry.file).size();
   current_.reset();
 }
 

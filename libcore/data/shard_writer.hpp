@@ -11,6 +11,7 @@
 
 #include "base/digest.hpp"
 #include "base/hdf5_file.hpp"
+#include "base/own_folder.hpp"
 #include "data/block_copies.hpp"
 #include "data/dataset_file.hpp"
 #include "data/split.hpp"
@@ -61,8 +62,9 @@ class ShardPlanner {
 /// Writes one shard as planned. Errors of all calls: environment.
 class ShardWriter {
  public:
-  ShardWriter(const fs::path& path, const ShardPlan& plan, const TokenizerInfo& tokenizer,
-              TokenStorage storage, BlockCopies& copies);
+  /// `file` is empty, and open for reading and writing.
+  ShardWriter(File file, const ShardPlan& plan, const TokenizerInfo& tokenizer, TokenStorage storage,
+              BlockCopies& copies);
   /// In bytes of tokens.
   std::uint64_t room() const { return total_bytes_ - submitted_bytes_ - block_bytes_; }
   void begin_document();
@@ -90,8 +92,9 @@ class ShardWriter {
 /// document flows over into the next one where a shard is full.
 class ShardSeries {
  public:
-  ShardSeries(fs::path folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer, TokenStorage storage,
-              int num_threads);
+  /// `folder` is one of the user's own; see OwnFolder.
+  ShardSeries(const fs::path& folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer,
+              TokenStorage storage, int num_threads);
   /// In bytes of tokens.
   std::uint64_t room() const { return room_; }
   void begin_document();
@@ -104,7 +107,7 @@ class ShardSeries {
   void open_next_if_full();
   std::uint64_t shard_room() const;
   void close_current();
-  fs::path folder_;
+  OwnFolder folder_;
   std::vector<ShardPlan> plans_;
   TokenizerInfo tokenizer_;
   TokenStorage storage_;

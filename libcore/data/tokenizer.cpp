@@ -4,6 +4,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/own_folder.hpp"
 #include "tokenizer/encoder.hpp"
 #include "tokenizer/hf_tokenizer.hpp"
 #include "tokenizer/read_tokenizer.hpp"
@@ -20,7 +21,7 @@ constexpr std::string_view bytes_file =
     "256}\n";
 
 void write_tokenizer(const fs::path& folder, std::string_view text) {
-  File file = File::create(folder / tokenizer_file_name);
+  File file = OwnFolder::open(folder).create(tokenizer_file_name);
   file.write(text);
   file.close();
 }

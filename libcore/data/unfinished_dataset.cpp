@@ -1,12 +1,16 @@
 #include "data/unfinished_dataset.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <thread>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/own_folder.hpp"
+#include "data/dataset_file.hpp"
 
 namespace dt::data {
 
@@ -17,6 +21,7 @@ using Json = nlohmann::json;
 constexpr const char* lock_name = "lock";
 constexpr const char* begun_name = "begun.json";
 constexpr const char* spool_prefix = "spool-";
+constexpr std::uint64_t longest_begun = std::uint64_t{1} << 26;
 constexpr double dying_s = 2;
 constexpr std::chrono::milliseconds poll_time{100};
 
@@ -33,10 +38,13 @@ fs::path spool_in(const fs::path& folder, const Json& identity) {
 }
 
 /// Nothing where it is missing or was not made by this program.
-Json read_begun(const fs::path& folder) {
-  if (!path_exists(folder / begun_name)) return {};
+Json read_begun(const OwnFolder& folder) {
+  if (!folder.has(begun_name)) return {};
   try {
-    return Json::parse(read_file(folder / begun_name), nullptr, false);
+    File file = folder.open_read(begun_name);
+    std::string text(std::min(file.size(), longest_begun), '\0');
+    text.resize(file.read(std::as_writable_bytes(std::span(text))));
+    return Json::parse(text, nullptr, false);
   } catch (const Error& error) {
     if (!error.is_of_damage()) throw;
     return {};  // it went just now
@@ -69,20 +77,30 @@ void check_same_command(const Json& begun, const Json& now) {
               "tasks that share their work are given one command; with --no-share-tasks each works alone");
 }
 
-void remove_tree(const fs::path& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (error) throw system_error(error.value(), "remove", path.string());
-}
-
 /// The temporary name of a file that is not there yet.
 bool is_half_written(const std::string& name) {
   return name.starts_with('.');
 }
 
-void remove_in(const fs::path& folder, const std::function<bool(const std::string& name)>& which) {
-  for (const fs::path& path : entries_of(folder)) {
-    if (which(path.filename().string())) remove_tree(path);
+bool is_spool(const std::string& name) {
+  return name.starts_with(spool_prefix);
+}
+
+/// Returns whether dt makes the name in the folder of a dataset under way, or in its spool.
+bool is_ours(const std::string& name) {
+  return name == lock_name || name == begun_name || name == dataset_file_name ||
+         name == tokenizer_file_name || is_half_written(name) || is_spool(name) || name.ends_with(".h5") ||
+         name.ends_with(".spool") || name.ends_with(".digests");
+}
+
+/// Errors: environment, where something stays, such as what dt has not made: it must not become part of the
+/// dataset.
+void remove_in(const OwnFolder& folder, const std::function<bool(const std::string& name)>& which) {
+  for (const std::string& name : folder.names()) {
+    if (!which(name)) continue;
+    if (const std::string why = folder.remove_tree(name, is_ours); !why.empty())
+      throw Error(ErrorKind::environment, fmt::format("cannot remove {}", why),
+                  fmt::format("see what is in {}, and remove it yourself", folder.path().string()));
   }
 }
 
@@ -91,19 +109,21 @@ void remove_in(const fs::path& folder, const std::function<bool(const std::strin
 UnfinishedDataset::UnfinishedDataset(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
                                      const std::string& step, const Audience& readers)
     : directory_(AtomicDirectory::partial(folder)), spool_(spool_in(path(), json_of(identity))) {
+  const OwnFolder& own = directory_.folder();
   limit_readers(path(), readers);
   lock(folder);
-  if (!resumes) directory_.remove_at_end();
   const Json now = json_of(identity);
-  const Json begun = read_begun(path());
+  const Json begun = read_begun(own);
+  const std::string spool_name = spool().filename();
   if (resumes && begun.is_object()) {
     check_same(path(), begun, now);
-    remove_in(path(), is_half_written);
-    remove_in(spool(), is_half_written);
+    remove_in(own, is_half_written);
+    remove_in(own.take_folder(spool_name), is_half_written);
   } else {
-    remove_in(path(), [](const std::string& name) { return name != lock_name; });
+    remove_in(own, [](const std::string& name) { return name != lock_name; });
+    own.take_folder(spool_name);
   }
-  make_folders(spool());
+  if (!resumes) directory_.remove_at_end();  // nothing but dt's own is in it
   write_file_atomically(path() / begun_name, Json({{"identity", now}, {"step", step}}).dump());
 }
 
@@ -120,9 +140,10 @@ void UnfinishedDataset::lock(const fs::path& folder) {
 
 /// From where nobody finds it, so that no other task begins a part meanwhile.
 void UnfinishedDataset::commit(bool overwrite) {
-  remove_tree(path() / begun_name);
-  remove_in(path(), [](const std::string& name) {
-    return name == lock_name || name.starts_with(spool_prefix) || is_half_written(name);
+  const OwnFolder& own = directory_.folder();
+  own.remove(begun_name);
+  remove_in(own, [](const std::string& name) {
+    return name == lock_name || is_spool(name) || is_half_written(name);
   });
   directory_.commit(overwrite);
 }
@@ -133,7 +154,8 @@ std::optional<fs::path> UnfinishedDataset::join(const fs::path& folder, const Da
   const fs::path path = partial_path(folder);
   const Json now = json_of(identity);
   for (const double give_up = monotonic_s() + wait_s; monotonic_s() < give_up;) {
-    const Json begun = read_begun(path);
+    const auto own = OwnFolder::find(path);
+    const Json begun = own ? read_begun(*own) : Json();
     const bool is_ours = begun.is_object() && begun.value("step", "") == step;
     if (is_ours) {
       check_same_command(begun, now);

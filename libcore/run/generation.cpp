@@ -64,6 +64,10 @@ std::string file_name(std::int64_t number) {
   return fmt::format("{:04}.json", number);
 }
 
+std::string lock_name(std::int64_t number) {
+  return fmt::format("{:04}.lock", number);
+}
+
 /// 0 for a name that is no generation's.
 std::int64_t number_of(const std::string& name) {
   std::int64_t number = 0;
@@ -118,6 +122,11 @@ fs::path RunDirectory::generation_path(std::int64_t number) const {
   return generations_path() / file_name(number);
 }
 
+fs::path RunDirectory::generation_lock_path(std::int64_t number) const {
+  const fs::path path = generations_path() / lock_name(number);
+  return path_exists(path) ? path : generation_path(number);
+}
+
 std::vector<Generation> RunDirectory::generations() const {
   std::vector<Generation> result;
   for (const std::int64_t number : claimed_numbers(generations_path())) {
@@ -163,7 +172,11 @@ Generation RunDirectory::claim(const std::string& continues, std::int64_t contin
   for (const checkpoint::CheckpointEntry& entry : checkpoints())
     own.number = std::max(own.number, entry.generation + 1);
   const comm::EnvironmentSettings environment = comm::environment_settings();
-  while (!create_file_exclusively(generation_path(own.number), to_text(own, environment))) ++own.number;
+  make_folders(generations_path());
+  for (;; ++own.number) {
+    FileLock().try_lock(generations_path() / lock_name(own.number), Owner::anyone);  // which makes the file
+    if (create_file_exclusively(generation_path(own.number), to_text(own, environment))) break;
+  }
   return own;
 }
 
@@ -174,7 +187,7 @@ bool RunDirectory::is_superseded(const Generation& own) const {
     const std::uintmax_t bytes = fs::file_size(path, error);
     if (error) return false;
     if (bytes == 0) continue;  // withdrawn
-    if (is_of_later_life(path, own) || !is_locked(generation_path(own.number))) return true;
+    if (is_of_later_life(path, own) || !is_locked(generation_lock_path(own.number))) return true;
   }
 }
 
@@ -183,13 +196,14 @@ void RunDirectory::withdraw_abandoned(const Generation& own) const {
   for (const std::int64_t number : claimed_numbers(generations_path())) {
     const fs::path path = generation_path(number);
     if (number <= own.number || read_file(path).empty() || is_of_later_life(path, own)) continue;
-    if (!is_locked(generation_path(own.number))) return;
+    if (!is_locked(generation_lock_path(own.number))) return;
     if (!saved) saved = checkpoints();
     // Who has saved under it has held the run at another time: locks can be lost with their server.
     if (std::any_of(saved->begin(), saved->end(), [&](const auto& c) { return c.generation == number; }))
       continue;
     FileLock held;
-    if (held.try_lock(path, Owner::anyone) == FileLock::Outcome::held) write_synced(path, "");
+    if (held.try_lock(generation_lock_path(number), Owner::anyone) == FileLock::Outcome::held)
+      write_synced(path, "");
   }
 }
 

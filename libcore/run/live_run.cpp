@@ -66,7 +66,7 @@ void LiveRun::refuse_if_alive(const RunDirectory& run) {
   for (const Generation& other : run.generations()) {
     FileLock probe;
     if (is_earlier_life(other)) continue;
-    if (lock_patiently(probe, run.generation_path(other.number), patience_s) == Outcome::busy) {
+    if (lock_patiently(probe, run.generation_lock_path(other.number), patience_s) == Outcome::busy) {
       throw alive_error(run, other);
     }
   }
@@ -87,7 +87,8 @@ LiveRun::LiveRun(const RunDirectory& run, const Generation& own) {
 
 void LiveRun::hold(const RunDirectory& run, const Generation& own) {
   constexpr double patience_s = 2;  // for a start that is about to withdraw
-  const Outcome outcome = lock_patiently(lock_, run.generation_path(own.number), patience_s);
+  lock_path_ = run.generation_lock_path(own.number);
+  const Outcome outcome = lock_patiently(lock_, lock_path_, patience_s);
   DT_CHECK(outcome != Outcome::busy, "generation {} is locked by another process", own.number);
   supported_ = outcome == Outcome::held;
   path_ = run.generation_path(own.number);
@@ -101,9 +102,10 @@ void LiveRun::hold(const RunDirectory& run, const Generation& own) {
                 "wait for it to end, stop it, or use another run directory");
   for (const Generation& other : run.generations()) {
     FileLock probe;
-    const bool yields = other.number > own.number || (other.number < own.number && !is_earlier_life(other) &&
-                                                      lock_patiently(probe, run.generation_path(other.number),
-                                                                     patience_s) == Outcome::busy);
+    const bool yields =
+        other.number > own.number ||
+        (other.number < own.number && !is_earlier_life(other) &&
+         lock_patiently(probe, run.generation_lock_path(other.number), patience_s) == Outcome::busy);
     if (!yields) continue;
     run.withdraw(own);
     lock_ = FileLock();
@@ -120,7 +122,7 @@ void LiveRun::check_in_place() const {
     FileLock probe;
     if (read_file(path_) != claim_)
       what = "is another start's";
-    else if (probe.try_lock(path_, Owner::anyone) == Outcome::held)
+    else if (probe.try_lock(lock_path_, Owner::anyone) == Outcome::held)
       what = "is a copy";
   }
   if (what.empty()) return;

@@ -6,10 +6,12 @@
 #include <cstring>
 #include <limits>
 #include <set>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/own_names.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"
 #include "run/failed_loads.hpp"
@@ -22,14 +24,37 @@ namespace {
 constexpr const char* removed_suffix = ".removed";
 constexpr const char* unfinished_infix = ".tmp-";  // of AtomicDirectory
 
-/// Of the hidden folders that checkpoints leave, those that `is_garbage` says. That they have left their
-/// final names must be on disk before the first of their files goes.
-Removal remove_hidden(const fs::path& folder, bool (*is_garbage)(const std::string&)) {
-  Removal result;
-  std::vector<fs::path> hidden;
+/// Returns "" or whose a leftover is, where that is neither this user nor the folder's owner.
+std::string why_foreign(const fs::path& leftover) {
+  struct stat status {
+  }, folder{};
+  if (::lstat(leftover.c_str(), &status) != 0 || ::stat(leftover.parent_path().c_str(), &folder) != 0)
+    return {};
+  if (status.st_uid == ::geteuid() || status.st_uid == folder.st_uid) return {};
+  return fmt::format("it belongs to {}; have its owner remove it", describe_user(status.st_uid));
+}
+
+/// Removes hidden folders. That they have left their final names must be on disk before the first of their
+/// files goes.
+void remove_hidden(const fs::path& folder, const std::vector<fs::path>& hidden, Removal& result) {
+  if (!hidden.empty()) sync_directory(folder);
+  for (const fs::path& path : hidden) {
+    if (const std::string why = remove_tree(path); !why.empty())
+      result.problems.push_back({path.string(), why});
+  }
+}
+
+/// Of the hidden folders that checkpoints leave, those that `is_garbage` says, but for other users'.
+void find_leftovers(const fs::path& folder, bool (*is_garbage)(const std::string&),
+                    std::vector<fs::path>& hidden, Removal& result) {
   for (const fs::path& path : entries_of(folder)) {
     const std::string name = path.filename().string();
-    if (!name.starts_with(".step-") || !is_garbage(name)) continue;
+    if (!name.starts_with(".step-") || !is_garbage(name) || std::ranges::find(hidden, path) != hidden.end())
+      continue;
+    if (const std::string why = why_foreign(path); !why.empty()) {
+      result.problems.push_back({path.string(), why});
+      continue;
+    }
     // Whoever still fills it must not give what is left of it a final name.
     fs::path gone = path;
     if (!name.ends_with(removed_suffix)) {
@@ -43,25 +68,19 @@ Removal remove_hidden(const fs::path& folder, bool (*is_garbage)(const std::stri
     hidden.push_back(gone);
     result.removed.push_back(path);
   }
-  if (!hidden.empty()) sync_directory(folder);
-  for (const fs::path& path : hidden) {
-    if (const std::string why = remove_tree(path); !why.empty())
-      result.problems.push_back({path.string(), why});
-  }
-  return result;
 }
 
-/// Takes a checkpoint's name from it: it becomes a hidden folder, which remove_hidden() removes. What is left
-/// of an earlier removal and cannot be removed keeps its name, so several are tried. False where it is gone
-/// already. Errors: environment.
-bool hide(const fs::path& checkpoint) {
+/// Takes a checkpoint's name from it, and returns the hidden name that it has then. What is left of an
+/// earlier removal and cannot be removed keeps its name, so several are tried. None where the checkpoint is
+/// gone already. Errors: environment.
+std::optional<fs::path> hide(const fs::path& checkpoint) {
   constexpr int most_leftovers = 100;
   for (int number = 0; number < most_leftovers; ++number) {
     const std::string infix = number == 0 ? "" : fmt::format(".{}", number);
-    const fs::path hidden = checkpoint.parent_path() /
-                            fmt::format(".{}{}{}", checkpoint.filename().string(), infix, removed_suffix);
-    if (::rename(checkpoint.c_str(), hidden.c_str()) == 0) return true;
-    if (errno == ENOENT) return false;
+    fs::path hidden = checkpoint.parent_path() /
+                      fmt::format(".{}{}{}", checkpoint.filename().string(), infix, removed_suffix);
+    if (::rename(checkpoint.c_str(), hidden.c_str()) == 0) return hidden;
+    if (errno == ENOENT) return std::nullopt;
     if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) break;
   }
   throw system_error(errno, "remove", checkpoint.string());
@@ -110,12 +129,25 @@ std::string why_incomplete(const fs::path& checkpoint) {
 
 RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {}
 
+void RunDirectory::refuse_strangers() const {
+  for (const fs::path& folder : {path_, checkpoints_path(), generations_path()})
+    refuse_strangers_folder(folder);
+}
+
 void RunDirectory::create() const {
+  refuse_strangers();
   for (const fs::path& folder : {path_, checkpoints_path(), generations_path()}) {
     make_folders(folder);
     if (::access(folder.c_str(), W_OK | X_OK) != 0) throw system_error(errno, "write into", folder.string());
   }
   sync_directory(path_);  // a start that was killed may have made the two and not synced them
+}
+
+std::string RunDirectory::other_writers() const {
+  for (const fs::path& folder : {path_, checkpoints_path(), generations_path()}) {
+    if (std::string writers = describe_other_writers(folder); !writers.empty()) return writers;
+  }
+  return {};
 }
 
 void RunDirectory::require() const {
@@ -215,18 +247,24 @@ std::optional<checkpoint::CheckpointEntry> RunDirectory::newest_complete(
 
 Removal RunDirectory::remove(std::span<const fs::path> checkpoints) const {
   Removal result;
+  std::vector<fs::path> hidden;
   for (const fs::path& path : checkpoints) {
     try {
-      if (!hide(path)) continue;
+      const auto hidden_path = hide(path);
+      if (!hidden_path) continue;
+      hidden.push_back(*hidden_path);
       result.removed.push_back(path);
       forget_records(path);
     } catch (const Error& error) {
       result.problems.push_back({path.string(), error.message()});
     }
   }
-  const Removal hidden = remove_hidden(
-      checkpoints_path(), [](const std::string& name) { return name.ends_with(removed_suffix); });
-  result.problems.insert(result.problems.end(), hidden.problems.begin(), hidden.problems.end());
+  Removal earlier;
+  find_leftovers(
+      checkpoints_path(), [](const std::string& name) { return name.ends_with(removed_suffix); }, hidden,
+      earlier);
+  remove_hidden(checkpoints_path(), hidden, earlier);
+  result.problems.insert(result.problems.end(), earlier.problems.begin(), earlier.problems.end());
   return result;
 }
 
@@ -245,10 +283,17 @@ void RunDirectory::restore_replaced() const {
 Removal RunDirectory::remove_leftovers() const {
   restore_replaced();
   remove_orphaned_records(checkpoints_path());
-  return remove_hidden(checkpoints_path(), [](const std::string& name) {
-    return name.ends_with(removed_suffix) || name.ends_with(replaced_suffix) ||
-           name.find(unfinished_infix) != std::string::npos;
-  });
+  Removal result;
+  std::vector<fs::path> hidden;
+  find_leftovers(
+      checkpoints_path(),
+      [](const std::string& name) {
+        return name.ends_with(removed_suffix) || name.ends_with(replaced_suffix) ||
+               name.find(unfinished_infix) != std::string::npos;
+      },
+      hidden, result);
+  remove_hidden(checkpoints_path(), hidden, result);
+  return result;
 }
 
 }  // namespace dt::run

@@ -60,9 +60,18 @@ class RunDirectory {
   fs::path tokenizer_path() const { return path_ / "tokenizer"; }
   /// Of a generation's file; it exists once the number is claimed.
   fs::path generation_path(std::int64_t number) const;
+  /// Returns the file that a generation's start holds a lock on while it lives: beside the generation's, but
+  /// open to those alone who may write to the folder, as whoever can open a file can hold it. An older dt
+  /// held the generation's own.
+  fs::path generation_lock_path(std::int64_t number) const;
 
   /// Makes the folder and its parts; Error{environment} where it cannot be written.
   void create() const;
+  /// Error{environment} where another user was first to take the folder's name, or a part's, where everybody
+  /// may write; see refuse_strangers_folder(). For those who go on from what is there, before they look.
+  void refuse_strangers() const;
+  /// Returns "" or who beside this user may write to the folder or its parts.
+  std::string other_writers() const;
   /// Error{input} where it is no folder, or holds neither checkpoints nor generations.
   void require() const;
 
@@ -152,9 +161,10 @@ class LiveRun {
   void hold(const RunDirectory& run, const Generation& own);
 
   FileLock lock_;
-  fs::path path_;      // of the generation's file
-  File file_;          // as it was when the run was taken over
-  std::string claim_;  // its content
+  fs::path path_;       // of the generation's file
+  fs::path lock_path_;  // of the file that is locked
+  File file_;           // as it was when the run was taken over
+  std::string claim_;   // its content
   bool supported_ = true;
 };
 

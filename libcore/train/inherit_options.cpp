@@ -213,6 +213,7 @@ void inherit_options(const plan::Settings& settings, OptionTable& options, const
   std::string text;
   comm::at_first(ranks, [&] {
     for (const OptionValue& option : options.values()) kind_of(option.name);  // none is missing
+    if (settings.run) run::RunDirectory(*settings.run).refuse_strangers();
     text = to_text(choose(settings, options, launch, ranks.console));
   });
   text = comm::broadcast_text(ranks.world, text);

@@ -1,9 +1,12 @@
 #include "train/reporter.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "base/digest.hpp"
+#include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/path_text.hpp"
 #include "base/text.hpp"
@@ -17,12 +20,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* local_checkpoint_kind = "local_checkpoint";
 
-void cut_torn_line(const fs::path& path) {
-  if (!path_exists(path)) return;
-  const std::string text = read_file(path, any_number_of_bytes);
+/// `file` is open for appending to what has the path.
+void cut_torn_line(const File& file) {
+  const std::string text = read_file(file.path(), any_number_of_bytes);
   const std::size_t end = text.rfind('\n');
   const std::size_t whole = end == std::string::npos ? 0 : end + 1;
-  if (whole != text.size()) fs::resize_file(path, whole);
+  if (whole != text.size() && ::ftruncate(file.descriptor(), static_cast<off_t>(whole)) != 0)
+    throw system_error(errno, "cut", file.path().string());
 }
 
 }  // namespace
@@ -30,8 +34,8 @@ void cut_torn_line(const fs::path& path) {
 Reporter::Reporter(Console& console, const std::optional<fs::path>& metrics, std::int64_t generation)
     : console_(console), generation_(generation) {
   if (!metrics) return;
-  cut_torn_line(*metrics);
   metrics_ = File::open_append(*metrics);
+  cut_torn_line(metrics_);
   sync_directory(metrics->parent_path());  // it may be new
 }
 

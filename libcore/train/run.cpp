@@ -154,7 +154,7 @@ std::unique_ptr<comm::Watchdog> watch(const plan::Settings& settings, const run:
   const fs::path folder = run.path() / "flight";
   const std::string start_name = fmt::format("g{}", own.number);
   comm::at_first(ranks, [&] {
-    fs::create_directories(folder);
+    make_folders(folder);
     comm::remove_stale_heartbeats(folder, start_name);
   });
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds + comm::watchdog_grace_s);
@@ -164,6 +164,14 @@ std::unique_ptr<comm::Watchdog> watch(const plan::Settings& settings, const run:
                                                                  .size = ranks.world.size(),
                                                                  .timeout_s = settings.comm_timeout.seconds},
                                           ranks.world.engine().shared_recorder(), ranks.abort);
+}
+
+/// What others may write there is trusted; the user is to know it.
+void tell_of_other_writers(const run::RunDirectory& run, Console& console) {
+  const std::string writers = run.other_writers();
+  if (!writers.empty())
+    console.warn("{} may write to {}, and so decide what this run goes on from", writers,
+                 run.path().string());
 }
 
 void remove_leftovers(const run::RunDirectory& run, Console& console) {
@@ -307,6 +315,7 @@ struct OwnedRun {
 void take_over(OwnedRun& owned, const run::RunDirectory& run, const Start& start, std::int64_t newest_seen,
                Console& console) {
   run.create();
+  tell_of_other_writers(run, console);
   owned.generation =
       run.claim(lineage_name(start.checkpoint, run), start.checkpoint.empty() ? 0 : start.state.step);
   owned.alive.emplace(run, owned.generation);

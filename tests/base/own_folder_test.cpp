@@ -27,6 +27,10 @@ void give_away(const fs::path& path) {
   REQUIRE(::lchown(path.c_str(), other_user, other_user) == 0);
 }
 
+void give_back(const fs::path& path) {
+  REQUIRE(::lchown(path.c_str(), ::geteuid(), ::getegid()) == 0);
+}
+
 mode_t mode_of(const fs::path& path) {
   struct stat status {};
   REQUIRE(::lstat(path.c_str(), &status) == 0);
@@ -229,9 +233,50 @@ TEST_CASE("another user's folder is not replaced") {
   fs::create_directory(folder / "x");
   put(folder / "x" / "theirs", "");
   give_away(folder / "x");
+  CHECK(caught([&] { AtomicDirectory made(folder / "x"); }).says("x is a folder of uid 4242"));
+  give_back(folder / "x");
   AtomicDirectory made(folder / "x");
+  give_away(folder / "x");
   CHECK(caught([&] { made.commit(true); }).says("x is a folder of uid 4242"));
   CHECK(fs::exists(folder / "x" / "theirs"));
+}
+
+TEST_CASE("strangers' links, pipes and folders are refused where everybody may write") {
+  if (!is_root()) return;
+  const Folder folder;
+  REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);
+  fs::create_directory(folder / "private");
+  fs::create_symlink("private", folder / "link");
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0666) == 0);
+  fs::create_directory(folder / "theirs");
+  make_folders(folder / "link" / "mine");
+  for (const char* name : {"link", "pipe", "theirs"}) {
+    refuse_strangers_folder(folder / name);
+    REQUIRE(::lchown((folder / name).c_str(), 4243, 4243) == 0);
+    CHECK(caught([&] { refuse_strangers_folder(folder / name); }).says("of uid 4243"));
+  }
+  CHECK(caught([&] { make_folders(folder / "link"); }).says("is a symbolic link of uid 4243"));
+  CHECK(caught([&] { write_file_atomically(folder / "pipe", "x"); }).says("is a named pipe of uid 4243"));
+  CHECK(caught([&] { File::open_write(folder / "pipe"); }).says("is a named pipe of uid 4243"));
+  refuse_foreign(folder / "theirs");
+  REQUIRE(::chmod(folder.path().c_str(), 0775) == 0);
+  refuse_strangers_folder(folder / "theirs");  // a group's
+}
+
+TEST_CASE("who else may write to a folder is told") {
+  const Folder folder;
+  const auto writers = [&](mode_t mode) {
+    REQUIRE(::chmod(folder.path().c_str(), mode) == 0);
+    return describe_other_writers(folder.path());
+  };
+  CHECK(writers(0755).empty());
+  CHECK(writers(0757) == "everybody");
+  if (!is_root()) return;
+  CHECK(writers(0775).empty());  // root's own group
+  REQUIRE(::lchown(folder.path().c_str(), 0, 4243) == 0);
+  CHECK(writers(0775) == "members of group 4243");
+  give_away(folder.path());
+  CHECK(writers(0755) == "its owner, uid 4242");
 }
 
 TEST_CASE("a file that has taken a temporary one's place is not published") {

@@ -1,9 +1,13 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <fcntl.h>
 #include <optional>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 #include "checkpoint/sample.hpp"
 #include "run/run_directory.hpp"
@@ -153,7 +157,7 @@ TEST_CASE("who holds a run withdraws what starts that died have claimed, and not
   const Generation probing = run.claim("", 0);
   {
     FileLock held;
-    REQUIRE(held.try_lock(run.generation_path(probing.number)) == FileLock::Outcome::held);
+    REQUIRE(held.try_lock(run.generation_lock_path(probing.number)) == FileLock::Outcome::held);
     CHECK(stays(probing));
   }
   const Generation saving = run.claim("", 0);
@@ -162,6 +166,32 @@ TEST_CASE("who holds a run withdraws what starts that died have claimed, and not
   CHECK(stays(claimed_by(run, "77", "2")));  // a later life of the same job
   alive.reset();                             // as by a file server that forgets its locks
   CHECK(stays(run.claim("", 0)));
+}
+
+TEST_CASE("whoever may only read a run cannot hold it up") {
+  const TempFolder folder;
+  const RunDirectory run = made(folder / "run");
+  const Generation own = run.claim("", 0);
+  struct stat status {};
+  REQUIRE(::stat(run.generation_lock_path(1).c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777U) == 0600);
+  const int reader = ::open(run.generation_path(1).c_str(), O_RDONLY | O_CLOEXEC);
+  REQUIRE(::flock(reader, LOCK_EX) == 0);
+  LiveRun::refuse_if_alive(run);
+  const LiveRun alive(run, own);
+  CHECK(alive.supported());
+  ::close(reader);
+}
+
+TEST_CASE("a run that an older dt holds is alive") {
+  const TempFolder folder;
+  const RunDirectory run = made(folder / "run");
+  run.claim("", 0);
+  fs::remove(run.generation_lock_path(1));
+  FileLock held;
+  REQUIRE(held.try_lock(run.generation_path(1), Owner::anyone) == FileLock::Outcome::held);
+  CHECK(contains(error_of(ErrorKind::environment, [&] { LiveRun::refuse_if_alive(run); }),
+                 "another dt-train is running"));
 }
 
 TEST_CASE("a start that finds itself overtaken withdraws its claim") {
@@ -243,7 +273,7 @@ TEST_CASE(
     // As after a file server's failure: another file that is locked, with the same content.
     fs::copy(away, path, fs::copy_options::recursive);
     FileLock held;
-    REQUIRE(held.try_lock(run.generation_path(1)) == FileLock::Outcome::held);
+    REQUIRE(held.try_lock(run.generation_lock_path(1)) == FileLock::Outcome::held);
     CHECK(moved(alive).empty());
   }
   SECTION("it is back") {
