@@ -20,8 +20,8 @@ POINTS = [c for plane in range(17) for c in
           if not 0xD800 <= c < 0xE000]
 TEXT = "".join(map(chr, POINTS))
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/"
-HEAD = '''// Made by tests/python/make_unicode_properties.py from Oniguruma 6.9.10, as it is in Hugging Face's tokenizers
-// 0.23.3, and, for case, from Rust's regex, as it is in tiktoken 0.14.0: Unicode 16.
+HEAD = '''// Made by tests/python/make_unicode_properties.py from Oniguruma 6.9.10, as it is in Hugging Face's
+// tokenizers 0.23.3, and, for case, from Rust's regex, as it is in tiktoken 0.14.0: Unicode 16.
 
 #include "tokenizer/unicode_properties.hpp"
 
