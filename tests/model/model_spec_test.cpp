@@ -197,6 +197,46 @@ TEST_CASE("the rotary base is read from either of its homes") {
              Catch::Contains("rope_parameters.rope_theta is 500000"));
 }
 
+// Written by save_pretrained() of transformers 5.24.0.
+TEST_CASE("config.json as transformers 5 writes it is read") {
+  const std::string middle =
+      R"("attention_dropout": 0.0, "bos_token_id": 0, "dtype": "float32", "eos_token_id": 1, "hidden_act": "silu",
+      "hidden_size": 64, "initializer_range": 0.02, "intermediate_size": 96, "max_position_embeddings": 64,
+      "num_attention_heads": 4, "num_hidden_layers": 2, "num_key_value_heads": 2, "pad_token_id": 3,
+      "rms_norm_eps": 1e-06, "tie_word_embeddings": false, "transformers_version": "5.24.0", "use_cache": true,
+      "vocab_size": 400})";
+  const ModelSpec llama = parse(Json::parse(
+      R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "head_dim": 16, "mlp_bias": false,
+      "model_type": "llama", "pretraining_tp": 1, "rope_parameters": {"factor": 8.0, "high_freq_factor": 4.0,
+      "low_freq_factor": 1.0, "original_max_position_embeddings": 32, "rope_theta": 500000.0,
+      "rope_type": "llama3"}, )" +
+      middle));
+  CHECK(llama.rotary_theta == 500000);
+  CHECK(llama.rotary_scaling == kernels::RotaryScaling{kernels::RotaryScaling::Type::llama3, 8, 1, 4, 32});
+  CHECK(llama.special.eos == std::vector<std::int64_t>{1});
+  const ModelSpec mistral = parse(Json::parse(
+      R"({"architectures": ["MistralForCausalLM"], "head_dim": 16, "model_type": "mistral", "rope_parameters":
+      {"rope_theta": 10000.0, "rope_type": "default"}, "sliding_window": 16, )" +
+      middle));
+  CHECK(mistral.sliding_window == 16);
+  const ModelSpec qwen2 = parse(Json::parse(
+      R"({"architectures": ["Qwen2ForCausalLM"], "layer_types": ["sliding_attention", "sliding_attention"],
+      "max_window_layers": 0, "model_type": "qwen2", "rope_parameters": {"rope_theta": 10000.0,
+      "rope_type": "default"}, "sliding_window": 16, "use_sliding_window": true, )" +
+      middle));
+  CHECK(qwen2.sliding_window == 16);
+  const ModelSpec gpt2 = parse(Json::parse(
+      R"({"activation_function": "gelu_new", "add_cross_attention": false, "architectures": ["GPT2LMHeadModel"],
+      "attn_pdrop": 0, "bos_token_id": 1, "dtype": "float32", "embd_pdrop": 0, "eos_token_id": 1,
+      "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2", "n_embd": 64, "n_head": 4,
+      "n_inner": null, "n_layer": 2, "n_positions": 64, "pad_token_id": null, "reorder_and_upcast_attn": false,
+      "resid_pdrop": 0, "scale_attn_by_inverse_layer_idx": false, "scale_attn_weights": true,
+      "summary_activation": null, "summary_first_dropout": 0.1, "summary_proj_to_labels": true,
+      "summary_type": "cls_index", "summary_use_proj": true, "tie_word_embeddings": true,
+      "transformers_version": "5.24.0", "use_cache": true, "vocab_size": 400})"));
+  CHECK(gpt2.special.eos == std::vector<std::int64_t>{1});
+}
+
 TEST_CASE("settings that change nothing that dt computes are accepted") {
   CHECK(error_of(with(gpt2_config(), "activation_function", "gelu_pytorch_tanh")).empty());
   CHECK(error_of(with(gpt2_config(), "attn_pdrop", 0.1)).empty());
