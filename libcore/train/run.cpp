@@ -316,6 +316,7 @@ void take_over(OwnedRun& owned, const run::RunDirectory& run, const Start& start
                Console& console) {
   run.create();
   tell_of_other_writers(run, console);
+  check_record(run.path());
   owned.generation =
       run.claim(lineage_name(start.checkpoint, run), start.checkpoint.empty() ? 0 : start.state.step);
   owned.alive.emplace(run, owned.generation);

@@ -21,12 +21,12 @@ bool is_torn(const fs::path& path) {
 
 Json load(const fs::path& path) {
   const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("format", "") != "dt-run" || !json.contains("asked") ||
-      !json["asked"].is_object()) {
+  if (!json.is_object() || !json.contains("format") || json["format"] != "dt-run" ||
+      !json.contains("asked") || !json["asked"].is_object()) {
     throw input_error("{} is not a run.json of dt", path.string());
   }
-  if (json.value("version", 0) != 1)
-    throw input_error("{} has version {}, not 1", path.string(), json.value("version", 0));
+  const Json version = json.contains("version") ? json["version"] : Json();
+  if (version != 1) throw input_error("{} has version {}, not 1", path.string(), version.dump());
   return json;
 }
 
@@ -130,6 +130,11 @@ bool differ(const RecordedOption& before, const RecordedOption& now, const std::
 RecordedOptions recorded_options(const fs::path& run) {
   if (!path_exists(run / "run.json")) return {};
   return current_options(load(run / "run.json"));
+}
+
+void check_record(const fs::path& run) {
+  const fs::path path = run / "run.json";
+  if (path_exists(path) && !is_torn(path)) load(path);
 }
 
 std::string recorded_option(const fs::path& run, const std::string& name) {

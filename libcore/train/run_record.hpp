@@ -38,6 +38,10 @@ RecordedOptions recorded_options(const fs::path& run);
 /// As which the last start gave an option; "" where none did, or run.json is torn.
 std::string recorded_option(const fs::path& run, const std::string& name);
 
+/// Checks before a run is claimed that record_run() will take its run.json. Errors: input, where that is whole
+/// and not dt's, or of another version.
+void check_record(const fs::path& run);
+
 /// Writes run.json where there is none; otherwise appends what differs from the last known values as changes
 /// of this generation, and the layout where it is another than the last start's. Where the start `goes_on`,
 /// an option that it leaves out and may inherit is as it was. A torn run.json is renamed and begun anew.

@@ -206,6 +206,14 @@ expect_match stderr "digest"
 expect_exit 0 train run --steps 6 --global-batch 16 --lr 2e-3
 expect_match stderr "global-batch: 8 → 16"
 expect_match run/run.json '"option": "lr"'
+# Another version's run.json is refused before anything is claimed.
+cp run/run.json kept.json
+sed -i 's/^  "version": 1,$/  "version": 2,/' run/run.json
+claimed=$(ls run/generations)
+expect_exit 3 train run --steps 8 --global-batch 16 --lr 2e-3
+expect_match stderr 'run/run.json has version 2, not 1'
+expect_equal "$(ls run/generations)" "$claimed" "claims"
+mv kept.json run/run.json
 
 # A corrupt checkpoint is passed over with a warning; when none is left the run does not start from nothing.
 last=$(dt-checkpoint latest run)
