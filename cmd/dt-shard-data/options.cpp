@@ -277,7 +277,7 @@ void declare(OptionTable& table, Options& options) {
       .add("shard-tokens", &options.shard_tokens, "N", "tokens in a shard", 1, std::int64_t{1} << 40)
       .no_use_with({"encode-only", "save-tokenizer"})
       .add("threads", &options.threads, "N", "the output does not depend on it", 1, max_threads)
-      .add("share-tasks", &options.share_tasks, share_tasks_help)
+      .add("share-tasks", &options.share_tasks, std::string(share_tasks_help) + ", and where an input is -")
       .also_called("out", {"output", "output-dir", "out-dir", "output-path", "output-prefix"})
       .also_called("tokenizer", {"tokenizer-path", "tokenizer-model", "tokenizer-file", "vocab-file"})
       .also_called("train-bpe", {"vocab-size", "vocabulary-size"})

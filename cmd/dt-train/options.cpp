@@ -35,8 +35,8 @@ void add_what(OptionTable& t, Settings& s) {
            "x=1 "
            "alone: x=1/) (required, but for plans)")
       .add("stage-dir", &s.stage_dir, "DIR",
-           "storage of each node's own to which one of its ranks copies the data before it begins, and from "
-           "which all read; what cannot be copied is read where it is; the others wait as long as that takes")
+           "storage of each node's own: one rank of each node copies the data there first, then all read the "
+           "copy; what cannot be copied is read where it is")
       .no_use_with({"show-schedule"})
       .add("stage-limit", &s.stage_limit, "SIZE",
            "bytes of all that is copied there; the least recently used goes; default: what is free", 0)
@@ -263,7 +263,8 @@ void add_evaluation(OptionTable& t, Settings& s) {
       .needs("--eval-only", [&s] { return s.eval_only; })
       .add("logits-sequences", &s.logits_sequences, "N", "how many", 1)
       .needs("--logits-out", [&s] { return s.logits_out.has_value(); })
-      .add("dry-run", &s.dry_run, "check everything, estimate memory, print what would run, change nothing")
+      .add("dry-run", &s.dry_run,
+           "check everything, estimate memory, time and disk, print what would run, change nothing")
       .no_use_with(evaluation);
 }
 

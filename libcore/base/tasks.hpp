@@ -30,7 +30,6 @@ std::string this_step();
 /// The help line of --share-tasks.
 inline constexpr const char* share_tasks_help =
     "divide the work among the tasks of one srun, all of which give this command; default: on where srun "
-    "starts "
-    "the tool itself and no input is -, off in a shell or container that srun starts";
+    "starts the tool itself, off in a shell or container that srun starts";
 
 }  // namespace dt
