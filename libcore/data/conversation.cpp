@@ -79,9 +79,19 @@ std::string_view trimmed(std::string_view text) {
 
 void check_marks(std::string_view text, TextEncoder& encoder) {
   for (const std::string& mark : special_marks(text)) {
-    std::vector<std::uint32_t> ids;
+    std::vector<std::uint32_t> ids, as_text;
     encoder.encode(mark, ids);
-    if (ids.size() == 1) continue;
+    encoder.encode_plain(mark, as_text);
+    if (ids.size() == 1 && as_text != ids) continue;
+    if (ids.size() == 1)
+      throw Error(
+          ErrorKind::input,
+          fmt::format(
+              "--turn-format writes '{}', which is no special token of the tokenizer, but one that text "
+              "becomes",
+              mark),
+          "what users write could forge it: give the tokenizer that has it as a special token, or another "
+          "format");
     throw Error(
         ErrorKind::input, fmt::format("--turn-format writes '{}', which is no token of the tokenizer", mark),
         "as text, what users write could forge it: give the tokenizer that has it, or another format");

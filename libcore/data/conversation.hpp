@@ -45,7 +45,7 @@ TurnFormat parse_turn_format(std::string_view text);
 std::vector<std::string> special_marks(std::string_view text);
 
 /// Checks the special tokens of a format that are the same for all roles. Errors: input, naming one that the
-/// tokenizer lacks: as text, what users write could forge it.
+/// tokenizer lacks or that text becomes: what users write could forge it.
 void check_specials(const TurnFormat& format, TextEncoder& encoder);
 
 /// Writes conversations in a format. For one thread.

@@ -93,3 +93,23 @@ TEST_CASE("a format says the content once") {
   for (const char* format : {"", "{role}", "{content}{content}"})
     CHECK(dt_test::caught([&] { parse_turn_format(format); }).says("does not say {content} once"));
 }
+
+namespace {
+
+/// Its one token besides bytes is merged of what text has, as GPT-2 learned some names.
+class OrdinaryMark final : public TextEncoder {
+ public:
+  void encode(std::string_view text, std::vector<std::uint32_t>& ids) override {
+    if (text == "</s>") return ids.push_back(300);
+    ids.insert(ids.end(), text.begin(), text.end());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a format's mark that text becomes is refused: users' text could forge it") {
+  OrdinaryMark encoder;
+  const auto error = dt_test::caught([&] { check_specials(parse_turn_format("{content}</s>"), encoder); });
+  CHECK(error.kind == ErrorKind::input);
+  CHECK(error.says("'</s>', which is no special token of the tokenizer, but one that text becomes"));
+}
