@@ -18,6 +18,15 @@ void InputNotes::json_lines(const std::string& name, const std::string& text_key
       name, text_key));
 }
 
+void InputNotes::slow_regex() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(has_told_regex_, true)) return;
+  tell_(
+      "the tokenizer's pattern has no scanner in dt: Oniguruma splits text by it, at some 30 MB/s a core "
+      "where "
+      "scanners split some 300 or more");
+}
+
 void InputNotes::decompress_memory(const std::string& name, const std::string& codec, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (bytes <= memory_told_) return;

@@ -20,10 +20,14 @@ class InputNotes {
   /// A file is about to take much memory, and more than those before it.
   void decompress_memory(const std::string& name, const std::string& codec, std::uint64_t bytes);
 
+  /// Text is split by a regular expression that no code of dt's own stands for.
+  void slow_regex();
+
  private:
   std::function<void(const std::string&)> tell_;
   std::mutex mutex_;
   bool has_told_lines_ = false;
+  bool has_told_regex_ = false;
   std::uint64_t memory_told_ = 0;
 };
 

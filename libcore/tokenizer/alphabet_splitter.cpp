@@ -96,6 +96,7 @@ class AlphabetSplitter final : public PreTokenizer {
     }
     stage.flush();
   }
+  bool runs_regex() const override { return (first_ && first_->runs_regex()) || then_->runs_regex(); }
 
  private:
   std::unique_ptr<PreTokenizer> first_, then_;

@@ -48,6 +48,8 @@ class PreTokenizer {
   /// Whether a piece always ends between a letter of ASCII and a space that another one follows, so that
   /// texts on both sides of it can be split apart.
   virtual bool cuts_between_words() const { return false; }
+  /// Returns whether Oniguruma runs a regular expression of it; else code of dt's own does all.
+  virtual bool runs_regex() const { return false; }
 };
 
 }  // namespace dt::tokenizer

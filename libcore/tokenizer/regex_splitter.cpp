@@ -1,5 +1,7 @@
 #include "tokenizer/regex_splitter.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "tokenizer/regex.hpp"
 #include "tokenizer/utf8.hpp"
@@ -23,6 +25,7 @@ class RegexSplitter final : public PreTokenizer {
       split_one(text, search, joiner);
     }
   }
+  bool runs_regex() const override { return true; }
 
  private:
   void split_one(std::string_view text, Regex::Search& search, SplitJoiner& joiner) const {
@@ -84,6 +87,9 @@ class SequenceSplitter final : public PreTokenizer {
     }
     splitters_[0]->split_each(texts, *next);
     for (std::size_t i = stages.size(); i > 0; --i) stages[i - 1]->flush();
+  }
+  bool runs_regex() const override {
+    return std::ranges::any_of(splitters_, [](const auto& splitter) { return splitter->runs_regex(); });
   }
 
  private:

@@ -30,6 +30,13 @@ expect_exit 0 dt-shard-data --verify endless
 expect_exit 0 dt-shard-data --show endless
 expect_match stdout ', none ends a document'
 
+# That a pattern has no scanner, and is slower, is told once.
+printf 'ab cd' >little
+expect_exit 0 dt-shard-data --encode-only --tokenizer ranks --tokenizer-pattern llama3 --no-append-eos little
+expect_equal "$(cat stderr)" ""
+expect_exit 0 dt-shard-data --out slower --val-fraction 0 --tokenizer ranks --tokenizer-pattern '\s*\S+|\s+' --no-append-eos little
+expect_equal "$(grep -c 'has no scanner in dt: Oniguruma splits text by it, at some 30 MB/s a core' stderr)" 1
+
 # refused PATTERN ARGUMENT...
 refused() {
   local pattern=$1
