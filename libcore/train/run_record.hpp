@@ -38,8 +38,8 @@ RecordedOptions recorded_options(const fs::path& run);
 /// As which the last start gave an option; "" where none did, or run.json is torn.
 std::string recorded_option(const fs::path& run, const std::string& name);
 
-/// Checks before a run is claimed that record_run() will take its run.json. Errors: input, where that is whole
-/// and not dt's, or of another version.
+/// Checks before a run is claimed that record_run() will take its run.json. Errors: input, where that is
+/// whole and not dt's, or of another version.
 void check_record(const fs::path& run);
 
 /// Writes run.json where there is none; otherwise appends what differs from the last known values as changes
