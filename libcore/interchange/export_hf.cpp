@@ -183,14 +183,18 @@ void write_generation_config(const model::SpecialTokens& special, const fs::path
 model::ModelSpec exported_model(const ExportSource& source, const ExportOptions& options) {
   model::ModelSpec spec = source.manifest().model;
   model::SpecialTokens& special = spec.special;
+  const std::vector<std::int64_t> trained_with = special.eos;
   std::optional<std::int64_t> end = options.end_of_text;
-  if (!end && !special.eos.empty()) end = special.eos.front();
+  if (!end && !trained_with.empty()) end = trained_with.front();
   const fs::path given = source.newest().path() / model::generation_config_name;
   if (keeps(source, model::generation_config_name)) {
     std::vector<std::int64_t> ends = model::parse_generation_ends(read_file(given), given.string());
     if (!ends.empty()) special.eos = std::move(ends);
   }
   if (end) special = model::with_end_of_text(std::move(special), *end);
+  if (trained_with.size() < 2) return spec;
+  for (const std::int64_t one : trained_with)  // of sources whose documents end differently
+    special = model::with_end_of_text(std::move(special), one, /*replaces_one=*/false);
   return spec;
 }
 
