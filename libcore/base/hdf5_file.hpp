@@ -1,7 +1,8 @@
 #pragma once
-// The part of HDF5 that dt uses: files of contiguous datasets and attributes. Only hdf5_file.cpp includes
-// hdf5.h. A dataset's payload lies at a fixed offset in the file, so it is read and written by pread and
-// pwrite, like a memory map.
+// The part of HDF5 that dt uses: files of contiguous datasets and attributes. A dataset's payload lies at a
+// fixed offset in the file, so it is read and written by pread and pwrite, like a memory map. The HDF5
+// library writes files; dt reads them itself (hdf5/), since files come from anywhere and the library is not
+// made for hostile ones.
 
 #include <cstdint>
 #include <memory>
@@ -40,7 +41,6 @@ class Hdf5Writer {
   /// `object` is a dataset or a group that exists ("/" is the root).
   void attribute(const std::string& object, const std::string& name, const std::string& value);
   void attribute(const std::string& object, const std::string& name, std::int64_t value);
-  void attribute(const std::string& object, const std::string& name, double value);
   /// Ends the declarations.
   void layout();
   const DatasetInfo& info(const std::string& dataset) const;
@@ -52,19 +52,21 @@ class Hdf5Writer {
   std::unique_ptr<State> state_;
 };
 
-/// Errors: input, naming file and dataset, for what is no HDF5 file, truncated, missing, or not contiguous. A
-/// dataset that dt cannot read (big-endian, compressed, ...) is an error where it is asked for; it does not
-/// keep the file from opening. Opening reads all attributes. Opening and reading are safe from several
-/// threads at once.
+/// Reads what Hdf5Writer writes, and contiguous datasets of other programs, in every version of the format
+/// from HDF5 1.6 to 2.0. Only what is asked for is looked at, in time and memory that are linear in the
+/// file's metadata and bounded. Links are not followed. Safe from several threads. Errors, at opening and of
+/// each call: input, naming the file, for what is no HDF5 file, truncated, damaged or missing, and for what
+/// dt does not read: other element types, chunks, compression, external files, text of variable length.
 class Hdf5Reader {
  public:
   explicit Hdf5Reader(const fs::path& path);
+  explicit Hdf5Reader(File file);
   ~Hdf5Reader();
   Hdf5Reader(Hdf5Reader&&) noexcept;
   const fs::path& path() const;
-  /// All datasets that dt can read, sorted by path.
-  const std::vector<DatasetInfo>& datasets() const;
-  bool has(const std::string& dataset) const;
+  const File& file() const;
+  /// All datasets, sorted, also those that dt cannot read.
+  std::vector<std::string> dataset_paths() const;
   const DatasetInfo& info(const std::string& dataset) const;
   void read(const std::string& dataset, std::uint64_t byte_offset, std::span<std::byte> bytes) const;
   /// The whole of a dataset as values of T; Error{input} where its type is another.
@@ -75,9 +77,9 @@ class Hdf5Reader {
     read(dataset, 0, std::as_writable_bytes(std::span(values)));
     return values;
   }
+  /// Nothing where there is no such attribute of one element and this type.
   std::optional<std::string> string_attribute(const std::string& object, const std::string& name) const;
   std::optional<std::int64_t> int_attribute(const std::string& object, const std::string& name) const;
-  std::optional<double> double_attribute(const std::string& object, const std::string& name) const;
 
  private:
   const DatasetInfo& info_as(const std::string& dataset, DType dtype) const;

@@ -31,8 +31,6 @@ std::string remedy_of(std::string_view description) {
     return "another process has it open; or, where the file system has no locks, set "
            "HDF5_USE_FILE_LOCKING=FALSE";
   }
-  if (says("already open for write"))
-    return "its writer is still at work, or died before the file was complete";
   return {};
 }
 
@@ -87,14 +85,6 @@ Hdf5Handle hdf5_type(DType dtype) {
       return {H5Tcopy(H5T_STD_U8LE), H5Tclose};
   }
   return {};
-}
-
-std::optional<DType> dtype_of_hdf5_type(hid_t type) {
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64, DType::i64, DType::i32,
-                            DType::u64, DType::u32, DType::u16, DType::u8}) {
-    if (H5Tequal(type, hdf5_type(dtype).id()) > 0) return dtype;
-  }
-  return std::nullopt;
 }
 
 std::uint64_t element_count(const std::vector<std::uint64_t>& shape) {

@@ -1,5 +1,5 @@
 #pragma once
-// What Hdf5Writer and Hdf5Reader share; for nobody else, as it includes hdf5.h.
+// Calls of the HDF5 library; for Hdf5Writer, and for tests that compare what dt reads with what it reads.
 
 // The names of 1.10, also with later libraries.
 #define H5_USE_110_API
@@ -68,8 +68,6 @@ class Hdf5Handle {
 };
 
 Hdf5Handle hdf5_type(DType dtype);
-/// Nothing for a type that dt does not read.
-std::optional<DType> dtype_of_hdf5_type(hid_t type);
 
 std::uint64_t element_count(const std::vector<std::uint64_t>& shape);
 

@@ -157,11 +157,6 @@ void Hdf5Writer::attribute(const std::string& object, const std::string& name, s
   state_->attribute(object, name, hdf5_type(DType::i64), &value);
 }
 
-void Hdf5Writer::attribute(const std::string& object, const std::string& name, double value) {
-  const Hdf5Calls calls;
-  state_->attribute(object, name, hdf5_type(DType::f64), &value);
-}
-
 void Hdf5Writer::layout() {
   const Hdf5Calls calls;
   DT_CHECK(!state_->laid_out, "layout() of {} is called twice", state_->file.path().string());

@@ -6,6 +6,7 @@
 #include "checkpoint/reader.hpp"
 #include "checkpoint/sample.hpp"
 #include "checkpoint/writer.hpp"
+#include "support/hdf5_reference.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::checkpoint {
@@ -187,6 +188,7 @@ TEST_CASE("files are HDF5 that other tools can read") {
   CHECK(file.int_attribute("/", "generation") == 3);
   const Manifest manifest = load_manifest(path);
   for (const StoredPiece& piece : manifest.pieces) CHECK(file.info(piece.dataset).offset == piece.offset);
+  CHECK(dt_test::hdf5_difference(path / "rank-00000.h5") == "");
 }
 
 TEST_CASE("equal states make equal files") {

@@ -7,6 +7,7 @@
 #include "base/hdf5_file.hpp"
 #include "data/shard_writer.hpp"
 #include "data/test_dataset.hpp"
+#include "support/hdf5_reference.hpp"
 
 using namespace dt;
 using namespace dt::data;
@@ -100,6 +101,7 @@ TEST_CASE("shards hold what FORMATS.md says: offsets where documents begin, then
   CHECK(dataset.split(Split::train).documents == 5);
   CHECK(dataset.split(Split::train).tokens == 40);
 
+  CHECK(dt_test::hdf5_difference(folder / "train-00001.h5") == "");
   const Hdf5Reader file(folder / "train-00001.h5");
   CHECK(file.string_attribute("/", "format") == "dt-token-shard");
   CHECK(file.int_attribute("/", "version") == 1);

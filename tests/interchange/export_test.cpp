@@ -8,6 +8,7 @@
 #include "interchange/safetensors.hpp"
 #include "interchange/weight_source.hpp"
 #include "model/hf_names.hpp"
+#include "support/hdf5_reference.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::interchange {
@@ -150,6 +151,7 @@ TEST_CASE("a merged HDF5 file holds every parameter under its own name, and the 
   CHECK(file.string_attribute("/", "format") == "dt-model");
   CHECK(file.int_attribute("/", "version") == 1);
   CHECK(file.int_attribute("/", "step") == 10);
+  CHECK(dt_test::hdf5_difference(folder / "model.h5") == "");
 }
 
 TEST_CASE("an existing model is replaced only on demand, anything else never") {

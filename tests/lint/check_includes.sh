@@ -80,7 +80,7 @@ awk '
   function check_quarantine(header,    stem) {
     confine(header, "^mpi\\.h$", "libcore/comm/mpi", "^libcore/comm/mpi/")
     confine(header, "^nccl(_.*)?\\.h$", "libcore/comm/nccl", "^libcore/comm/nccl/")
-    confine(header, "^(hdf5|H5.*)\\.h(pp)?$", "libcore/base/hdf5_file*", "^libcore/base/hdf5_file[^/]*$")
+    confine(header, "^(hdf5|H5.*)\\.h(pp)?$", "libcore/base/hdf5_file*", "^(libcore/base/hdf5_file|tests/support/hdf5_)[^/]*$")
     confine(header, "^(oneapi/dnnl/|dnnl).*$", "tests/bench", "^tests/bench/")
     confine(header, "^boost/asio", "libcore/base/tcp.cpp", "^libcore/base/tcp\\.cpp$")
     if (header !~ /^boost\/asio/) confine(header, "^boost/", "libcore/base/options.*", "^libcore/base/options\\.[a-z]+$")

@@ -1,0 +1,41 @@
+#pragma once
+// The attributes of an object: integers and texts of one element.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+
+#include "base/hdf5/object_header.hpp"
+
+namespace dt::hdf5 {
+
+/// What dt reads an attribute as.
+using AttributeValue = std::variant<std::string, std::int64_t>;
+
+class Attributes {
+ public:
+  /// None.
+  Attributes() = default;
+  /// Reads all attributes of an object. Errors: input, where they are damaged, or two have the same name.
+  Attributes(Source& source, const ObjectHeader& object);
+  /// Nothing where there is none of this name, or it is of a kind that dt does not read (several elements,
+  /// another type). Errors: input, where it is text of variable length, or lies outside the
+  /// object's header and heap: HDF5 puts those there that are larger than 64 KiB, and in objects of more than
+  /// eight attributes those above 4 KiB.
+  std::optional<AttributeValue> find(const Source& source, const std::string& name) const;
+
+ private:
+  struct Encoded {
+    std::vector<std::byte> type, extent, value;
+    bool is_shared;  // its type or extent lies elsewhere
+  };
+  void add(const Source& source, Bytes message);
+  void add_dense(Source& source, const Message& info);
+  std::map<std::string, Encoded> attributes_;
+  std::set<std::uint32_t> too_large_;  // hashes of names
+};
+
+}  // namespace dt::hdf5

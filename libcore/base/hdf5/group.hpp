@@ -1,0 +1,27 @@
+#pragma once
+// The links of a group, however they are stored.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/hdf5/object_header.hpp"
+
+namespace dt::hdf5 {
+
+/// The address of each linked object's header by its name; nothing for links of other kinds (soft, external),
+/// which dt does not follow.
+using Links = std::map<std::string, std::optional<std::uint64_t>>;
+
+bool is_group(const ObjectHeader& object);
+
+/// Reads all links of a group. Errors: input, where they are damaged, or two have the same name.
+Links read_links(Source& source, const ObjectHeader& group);
+
+/// Adds those of an old group, whose "Symbol Table Message" is given (old_group.cpp).
+void add_old_links(Source& source, const Message& symbol_table, Links& links);
+
+void add_link(const Source& source, Links& links, std::string name, std::optional<std::uint64_t> address);
+
+}  // namespace dt::hdf5

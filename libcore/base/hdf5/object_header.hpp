@@ -1,0 +1,57 @@
+#pragma once
+// "IV.A. Data Object Headers": the messages that describe a group or a dataset.
+
+#include <cstdint>
+#include <vector>
+
+#include "base/hdf5/source.hpp"
+
+namespace dt::hdf5 {
+
+/// "IV.A.2. Header Message Types", those that dt knows.
+enum class MessageType : std::uint16_t {
+  nil = 0x00,
+  dataspace = 0x01,
+  link_info = 0x02,
+  datatype = 0x03,
+  link = 0x06,
+  external_files = 0x07,
+  data_layout = 0x08,
+  filter_pipeline = 0x0b,
+  attribute = 0x0c,
+  continuation = 0x10,
+  symbol_table = 0x11,
+  attribute_info = 0x15,
+};
+
+struct Message {
+  MessageType type;
+  bool is_shared;  // its content lies elsewhere
+  Bytes content;
+};
+
+/// The messages of one object, in the order of the file.
+class ObjectHeader {
+ public:
+  /// Errors: input, where there is no object header of a known version at `address`, or it is damaged.
+  ObjectHeader(Source& source, std::uint64_t address);
+  ObjectHeader(ObjectHeader&&) = default;  // messages are parts of its blocks, which stay where they are
+  const std::vector<Message>& messages() const { return messages_; }
+  /// The only message of a type, or nullptr. Errors: input, where there are several.
+  const Message* find(MessageType type, const Source& source) const;
+
+ private:
+  struct Block {
+    std::uint64_t offset, bytes;
+  };
+  void read_version_1(Source& source, std::uint64_t address);
+  void read_version_2(Source& source, std::uint64_t address);
+  void add_continuations(Source& source, bool is_version_2, bool has_order);
+  Bytes keep(std::vector<std::byte> block);
+  void add_messages(const Source& source, Bytes block, bool is_version_2, bool has_order);
+  std::vector<std::vector<std::byte>> blocks_;  // which messages are parts of
+  std::vector<Block> continuations_;            // still to be read
+  std::vector<Message> messages_;
+};
+
+}  // namespace dt::hdf5

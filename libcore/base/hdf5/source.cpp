@@ -1,0 +1,140 @@
+#include "base/hdf5/source.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace dt::hdf5 {
+
+namespace {
+
+constexpr std::uint64_t least_budget = 64 << 10, largest_budget = 64 << 20;
+
+struct Lanes {
+  std::uint32_t a, b, c;
+
+  /// lookup3's mix(): each line takes one lane from another, with a rotation.
+  void mix() {
+    step(a, c, b, 4);
+    step(b, a, c, 6);
+    step(c, b, a, 8);
+    step(a, c, b, 16);
+    step(b, a, c, 19);
+    step(c, b, a, 4);
+  }
+  /// lookup3's final().
+  void finish() {
+    end(c, b, 14);
+    end(a, c, 11);
+    end(b, a, 25);
+    end(c, b, 16);
+    end(a, c, 4);
+    end(b, a, 14);
+    end(c, b, 24);
+  }
+
+ private:
+  static void step(std::uint32_t& x, std::uint32_t& y, std::uint32_t z, int rotation) {
+    x -= y;
+    x ^= std::rotl(y, rotation);
+    y += z;
+  }
+  static void end(std::uint32_t& x, std::uint32_t y, int rotation) {
+    x ^= y;
+    x -= std::rotl(y, rotation);
+  }
+};
+
+/// Up to four bytes as a number; those that are missing count as 0.
+std::uint32_t word(Bytes bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  for (std::size_t i = at; i < std::min(at + 4, bytes.size()); ++i)
+    value |= std::to_integer<std::uint32_t>(bytes[i]) << 8 * (i - at);
+  return value;
+}
+
+}  // namespace
+
+std::uint32_t checksum(Bytes bytes) {
+  const std::uint32_t start = 0xdeadbeef + static_cast<std::uint32_t>(bytes.size());
+  Lanes lanes{start, start, start};
+  const auto add = [&] {
+    lanes.a += word(bytes, 0);
+    lanes.b += word(bytes, 4);
+    lanes.c += word(bytes, 8);
+  };
+  for (; bytes.size() > 12; bytes = bytes.subspan(12)) {
+    add();
+    lanes.mix();
+  }
+  if (bytes.empty()) return lanes.c;
+  add();
+  lanes.finish();
+  return lanes.c;
+}
+
+Bytes without_checksum(const Source& source, Bytes bytes, std::string_view what) {
+  if (bytes.size() < 4) throw source.damaged(fmt::format("its {} ends early", what));
+  const Bytes content = bytes.first(bytes.size() - 4);
+  if (checksum(content) != word(bytes, content.size()))
+    throw source.damaged(fmt::format("the checksum of its {} differs", what));
+  return content;
+}
+
+Source::Source(const File& file)
+    : file_(&file),
+      file_bytes_(file.size()),
+      budget_(least_budget + std::min(file_bytes_, largest_budget / 4) * 4) {}
+
+Error Source::damaged(const std::string& what) const {
+  return Error(ErrorKind::input, fmt::format("{} is damaged: {}", file_->path().string(), what),
+               "make it again, or restore it from a copy");
+}
+
+void Source::charge(std::uint64_t count, std::string_view what) {
+  if (count > budget_)
+    throw damaged(fmt::format("its {} and other metadata are larger than a file of {} bytes can have", what,
+                              file_bytes_));
+  budget_ -= count;
+}
+
+std::vector<std::byte> Source::read(std::uint64_t offset, std::uint64_t count, std::string_view what) {
+  if (offset > file_bytes_ || count > file_bytes_ - offset)
+    throw damaged(
+        fmt::format("its {} lies at byte {}, outside the file's {} bytes", what, offset, file_bytes_));
+  charge(count, what);
+  std::vector<std::byte> bytes(count);
+  file_->read_at(offset, bytes);
+  return bytes;
+}
+
+Error Fields::damaged(const std::string& problem) const {
+  return source_->damaged(fmt::format("its {} {}", what_, problem));
+}
+
+Bytes Fields::take(std::uint64_t count) {
+  if (count > left_.size()) throw damaged("ends early");
+  const Bytes taken = left_.first(count);
+  left_ = left_.subspan(count);
+  return taken;
+}
+
+std::uint64_t Fields::number(std::size_t width) {
+  DT_CHECK(width >= 1 && width <= 8, "a number of {} bytes", width);
+  const Bytes bytes = take(width);
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < width; ++i) value |= std::to_integer<std::uint64_t>(bytes[i]) << 8 * i;
+  return value;
+}
+
+void Fields::expect(std::string_view signature) {
+  const Bytes found = take(signature.size());
+  if (!std::ranges::equal(found, std::as_bytes(std::span(signature))))
+    throw damaged(fmt::format("does not begin with {}", signature));
+}
+
+void Fields::expect_version(std::uint8_t version) {
+  if (const std::uint8_t found = u8(); found != version)
+    throw damaged(fmt::format("is of version {}, not {}", found, version));
+}
+
+}  // namespace dt::hdf5

@@ -1,0 +1,15 @@
+#pragma once
+// "II.A. Disk Format: Level 0A - Format Signature and Superblock".
+
+#include <cstdint>
+
+#include "base/files.hpp"
+#include "base/hdf5/source.hpp"
+
+namespace dt::hdf5 {
+
+/// Returns the address of the root group's object header. Errors: input, naming the file: no HDF5 file,
+/// truncated, still being written, or of a kind that dt does not read.
+std::uint64_t read_superblock(const File& file, Source& source);
+
+}  // namespace dt::hdf5
