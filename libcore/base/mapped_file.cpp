@@ -107,18 +107,17 @@ void handle_lost_files() {
   });
 }
 
-std::span<const std::byte> map(const fs::path& path) {
-  const File file = File::open_read(path);
+std::span<const std::byte> map(const File& file) {
   const std::size_t size = file.size();
   const void* const address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.descriptor(), 0);
-  if (address == MAP_FAILED) throw system_error(errno, "map", path.string());
+  if (address == MAP_FAILED) throw system_error(errno, "map", file.path().string());
   return {static_cast<const std::byte*>(address), size};
 }
 
 }  // namespace
 
-MappedFile::MappedFile(const fs::path& path)
-    : bytes_(map(path)), range_(MappedRange::add(bytes_, printable_line(path.string()))) {
+MappedFile::MappedFile(const File& file)
+    : bytes_(map(file)), range_(MappedRange::add(bytes_, printable_line(file.path().string()))) {
   handle_lost_files();
 }
 

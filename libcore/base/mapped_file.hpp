@@ -15,7 +15,9 @@ class MappedRange;
 /// answer for what was read. Errors: of File::open_read; environment.
 class MappedFile {
  public:
-  explicit MappedFile(const fs::path& path);
+  explicit MappedFile(const fs::path& path) : MappedFile(File::open_read(path)) {}
+  /// `file` may be closed before this ends.
+  explicit MappedFile(const File& file);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   std::span<const std::byte> bytes() const { return bytes_; }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/test_folder.hpp"
+#include "support/hdf5_hostile.hpp"
 #include "support/hdf5_reference.hpp"
 
 using namespace dt;
@@ -374,4 +375,29 @@ TEST_CASE("dt reads what the HDF5 library reads of its own files, whatever their
     INFO(count);
     CHECK(dt_test::hdf5_difference(folder / "a.h5") == "");
   }
+}
+
+TEST_CASE("hostile datasets, attributes and groups are refused, and neighbours are read") {
+  const Folder folder;
+  dt_test::write_hostile_hdf5(folder / "a.h5", 2000);
+  const Hdf5Reader reader(folder / "a.h5");
+  const auto refusal = [&](const char* dataset) {
+    const auto error = caught([&] { reader.info(dataset); });
+    CHECK(error.kind == ErrorKind::input);
+    CHECK(error.says("a.h5"));
+    return error.message;
+  };
+  using Catch::Matchers::Contains;
+  CHECK_THAT(refusal("/overflow"), Contains("more than 2^64 bytes"));
+  CHECK_THAT(refusal("/virtual"), Contains("/virtual is not contiguous"));
+  CHECK_THAT(refusal("/external"), Contains("/external is not contiguous"));
+  CHECK_THAT(caught([&] { reader.string_attribute("/", "variable"); }).message, Contains("variable length"));
+  CHECK(reader.read_all<std::uint32_t>("/good") == std::vector<std::uint32_t>{0, 1, 2, 3});
+  std::string bottom = "/deep";
+  for (int i = 0; i < 2000; ++i) bottom += "/g";
+  bottom += "/bottom";
+  CHECK(reader.info(bottom).bytes == 1);
+  CHECK_THAT(refusal("/loop/loop/loop/loop"), Contains("has no dataset"));
+  CHECK(reader.dataset_paths() ==
+        std::vector<std::string>{bottom, "/external", "/good", "/overflow", "/virtual"});
 }

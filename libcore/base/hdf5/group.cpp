@@ -51,7 +51,7 @@ bool is_group(const ObjectHeader& object) {
 
 void add_link(const Source& source, Links& links, std::string name, std::optional<std::uint64_t> address) {
   if (name.empty() || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
-    throw source.damaged(fmt::format("the name '{}' of a link is none", name));
+    throw source.damaged(fmt::format("a link has no name, or one with a slash or a NUL: '{}'", name));
   const auto [found, is_new] = links.emplace(std::move(name), address);
   if (!is_new) throw source.damaged(fmt::format("a group has two links named '{}'", found->first));
 }

@@ -72,10 +72,20 @@ std::uint32_t checksum(Bytes bytes) {
   return lanes.c;
 }
 
+bool is_checksum(std::uint32_t stored, Bytes bytes) {
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+  static_cast<void>(stored);
+  static_cast<void>(bytes);
+  return true;
+#else
+  return stored == checksum(bytes);
+#endif
+}
+
 Bytes without_checksum(const Source& source, Bytes bytes, std::string_view what) {
   if (bytes.size() < 4) throw source.damaged(fmt::format("its {} ends early", what));
   const Bytes content = bytes.first(bytes.size() - 4);
-  if (checksum(content) != word(bytes, content.size()))
+  if (!is_checksum(word(bytes, content.size()), content))
     throw source.damaged(fmt::format("the checksum of its {} differs", what));
   return content;
 }
