@@ -1,5 +1,6 @@
 #include "data/dataset_file.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/digest.hpp"
@@ -52,17 +53,69 @@ Json to_object(const DatasetFile& dataset) {
   return object;
 }
 
-std::uint64_t digest_of(const Json& object) {
-  return from_hex(object.at("digest").get<std::string>());
+/// More than any dataset has; the sum of two still fits 64 bits.
+constexpr std::uint64_t largest_count = std::uint64_t{1} << 62;
+
+/// Reads members of an object whose place in the file is `where` ("shards[3]."). Errors: input, naming the
+/// member.
+class Members {
+ public:
+  Members(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
+
+  const Json& at(const char* key) const {
+    if (!has(key)) throw input_error("it has no {}{}", where_, key);
+    return object_.at(key);
+  }
+  std::uint64_t count(const char* key, std::uint64_t least = 0, std::uint64_t most = largest_count) const {
+    const Json& value = at(key);
+    if (value.is_number_unsigned() && value.get<std::uint64_t>() >= least &&
+        value.get<std::uint64_t>() <= most)
+      return value.get<std::uint64_t>();
+    throw input_error("its {}{} is {}, not an integer from {} to {}", where_, key,
+                      value.is_number() ? value.dump() : value.type_name(), least, most);
+  }
+  bool has(const char* key) const { return object_.is_object() && object_.contains(key); }
+  std::string text(const char* key) const {
+    const Json& value = at(key);
+    if (!value.is_string()) throw input_error("its {}{} is {}, not a string", where_, key, value.type_name());
+    return value.get<std::string>();
+  }
+  std::uint64_t digest() const {
+    try {
+      return from_hex(text("digest"));
+    } catch (const Error& error) {
+      throw input_error("its {}digest: {}", where_, error.message());
+    }
+  }
+  Error bad(const char* key, const std::string& what) const {
+    return input_error("its {}{} is {}", where_, key, what);
+  }
+  /// A member that is an object.
+  Members object(const char* key) const { return {at(key), fmt::format("{}{}.", where_, key)}; }
+
+ private:
+  const Json& object_;
+  std::string where_;
+};
+
+TokenizerInfo tokenizer_of(const Members& object) {
+  TokenizerInfo tokenizer;
+  tokenizer.name = object.text("name");
+  tokenizer.digest = object.digest();
+  tokenizer.vocabulary_size =
+      static_cast<std::uint32_t>(object.count("vocabulary_size", 1, std::uint64_t{largest_vocabulary}));
+  if (!object.at("eos").is_null())
+    tokenizer.eos = static_cast<std::uint32_t>(object.count("eos", 0, tokenizer.vocabulary_size - 1));
+  return tokenizer;
 }
 
-ShardEntry shard_of(const Json& object) {
-  ShardEntry shard{object.at("file"),   parse_split(object.at("split")),
-                   object.at("tokens"), object.at("documents"),
-                   object.at("bytes"),  digest_of(object)};
-  if (shard.file.empty() || shard.file.find('/') != std::string::npos) {
-    throw input_error("'{}' is not the name of a file beside it", shard.file);
-  }
+ShardEntry shard_of(const Members& object) {
+  ShardEntry shard{object.text("file"),    parse_split(object.text("split")),
+                   object.count("tokens"), object.count("documents"),
+                   object.count("bytes"),  object.digest()};
+  if (shard.file.empty() || shard.file.front() == '.' ||
+      shard.file.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
+    throw object.bad("file", fmt::format("not the name of a file beside it: '{}'", shard.file));
   return shard;
 }
 
@@ -73,6 +126,8 @@ void check_sums(const DatasetFile& dataset) {
     for (const ShardEntry& shard : dataset.shards) {
       tokens += shard.split == split ? shard.tokens : 0;
       documents += shard.split == split ? shard.documents : 0;
+      if (tokens > largest_count || documents > largest_count)
+        throw input_error("its shards have more than {} tokens or documents", largest_count);
     }
     const SplitEntry& entry = dataset.split(split);
     if (tokens != entry.tokens || documents != entry.documents) {
@@ -83,21 +138,24 @@ void check_sums(const DatasetFile& dataset) {
   }
 }
 
-DatasetFile from_object(const Json& object) {
+DatasetFile from_object(const Json& json) {
+  const Members object(json, "");
   DatasetFile dataset;
-  const Json& tokenizer = object.at("tokenizer");
-  dataset.tokenizer = {tokenizer.at("name"), digest_of(tokenizer), tokenizer.at("vocabulary_size"), {}};
-  if (const Json& eos = tokenizer.at("eos"); !eos.is_null()) dataset.tokenizer.eos = eos.get<std::uint32_t>();
+  dataset.tokenizer = tokenizer_of(object.object("tokenizer"));
   for (const Split split : all_splits) {
-    const Json& entry = object.at("splits").at(split_name(split));
-    dataset.split(split) = {entry.at("tokens"), entry.at("documents"), digest_of(entry)};
-    if (entry.contains("targets")) dataset.split(split).targets = entry.at("targets");
+    const Members entry = object.object("splits").object(split_name(split).data());
+    dataset.split(split) = {entry.count("tokens"), entry.count("documents"), entry.digest()};
+    if (entry.has("targets")) dataset.split(split).targets = entry.count("targets");
   }
-  for (const Json& shard : object.at("shards")) dataset.shards.push_back(shard_of(shard));
+  const Json& shards = object.at("shards");
+  if (!shards.is_array()) throw input_error("its shards is {}, not a list", shards.type_name());
+  for (const Json& shard : shards)
+    dataset.shards.push_back(shard_of({shard, fmt::format("shards[{}].", dataset.shards.size())}));
   dataset.made = object.at("made").dump();
   check_sums(dataset);
-  if (object.at("tokens") != dataset.tokens() || object.at("documents") != dataset.documents() ||
-      digest_of(object) != dataset.content_digest()) {
+  if (object.count("tokens", 0, 2 * largest_count) != dataset.tokens() ||
+      object.count("documents", 0, 2 * largest_count) != dataset.documents() ||
+      object.digest() != dataset.content_digest()) {
     throw input_error("its totals differ from those of its splits");
   }
   return dataset;
@@ -123,6 +181,12 @@ std::uint64_t DatasetFile::documents() const {
 std::optional<std::uint64_t> DatasetFile::targets() const {
   if (!splits[0].targets || !splits[1].targets) return std::nullopt;
   return *splits[0].targets + *splits[1].targets;
+}
+
+bool DatasetFile::begins_split(std::size_t shard) const {
+  const Split own = shards[shard].split;
+  const auto first = std::ranges::find(shards, own, &ShardEntry::split);
+  return first - shards.begin() == static_cast<std::ptrdiff_t>(shard) && split(own).documents > 0;
 }
 
 std::uint64_t DatasetFile::content_digest() const {
@@ -157,8 +221,9 @@ DatasetFile read_dataset_file(const fs::path& folder) {
   try {
     if (json_nests_too_deep(content)) throw input_error("it nests more than {} levels deep", max_json_depth);
     const Json object = Json::parse(content);
-    if (object.at("format") != dataset_format) throw input_error("its format is not {}", dataset_format);
-    version = object.at("version");
+    const Members members(object, "");
+    if (members.text("format") != dataset_format) throw input_error("its format is not {}", dataset_format);
+    version = static_cast<std::int64_t>(members.count("version"));
     if (version == dataset_version) return from_object(object);
   } catch (const std::exception& error) {
     throw Error(ErrorKind::input, fmt::format("{} is damaged: {}", path.string(), reason_of(error)),

@@ -27,7 +27,7 @@ bool is_as_planned(const ShardHeader& header, const ShardPlan& plan, const Token
 
 bool is_intact(const Shard& shard) {
   for (std::size_t block = 0; block < shard.num_blocks(); ++block) {
-    if (!shard.is_block_intact(block)) return false;
+    if (!shard.block_problem(block).empty()) return false;
   }
   return shard.document_offsets_problem().empty();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <ranges>
 #include <vector>
 
@@ -42,19 +43,35 @@ void for_each_token(DType dtype, std::span<const std::byte> bytes, Use use) {
   }
 }
 
-std::string text_attribute(const Hdf5Reader& file, const std::string& name) {
-  const auto value = file.string_attribute("/", name);
-  if (!value)
-    throw Error(ErrorKind::input, fmt::format("{} has no attribute {}", file.path().string(), name), remedy);
-  return *value;
+Error bad_header(const Hdf5Reader& file, const std::string& what) {
+  return Error(ErrorKind::input, fmt::format("{}: {}", file.path().string(), what), remedy);
 }
 
-std::int64_t count_attribute(const Hdf5Reader& file, const std::string& name) {
-  const auto value = file.int_attribute("/", name);
-  if (!value || *value < 0) {
-    throw Error(ErrorKind::input, fmt::format("{} has no attribute {}", file.path().string(), name), remedy);
+std::string text_attribute(const Hdf5Reader& file, const std::string& name) {
+  if (auto value = file.string_attribute("/", name)) return *std::move(value);
+  throw bad_header(file, fmt::format("it has no attribute {} that is text", name));
+}
+
+std::uint64_t digest_attribute(const Hdf5Reader& file, const std::string& name) {
+  const std::string text = text_attribute(file, name);
+  try {
+    return from_hex(text);
+  } catch (const Error& error) {
+    throw bad_header(file, fmt::format("its attribute {}: {}", name, error.message()));
   }
-  return *value;
+}
+
+std::int64_t integer_attribute(const Hdf5Reader& file, const std::string& name, std::int64_t least,
+                               std::int64_t most) {
+  const auto value = file.int_attribute("/", name);
+  if (!value) throw bad_header(file, fmt::format("it has no attribute {} that is an integer", name));
+  if (*value >= least && *value <= most) return *value;
+  throw bad_header(file, fmt::format("its attribute {} is {}, not {} to {}", name, *value, least, most));
+}
+
+std::uint64_t count_attribute(const Hdf5Reader& file, const std::string& name) {
+  return static_cast<std::uint64_t>(
+      integer_attribute(file, name, 0, std::numeric_limits<std::int64_t>::max()));
 }
 
 void check_format(const Hdf5Reader& file) {
@@ -62,7 +79,8 @@ void check_format(const Hdf5Reader& file) {
     throw Error(ErrorKind::input, fmt::format("{} is no token shard", file.path().string()),
                 "a file that dt-shard-data made is expected");
   }
-  const std::int64_t version = count_attribute(file, "version");
+  const std::int64_t version =
+      integer_attribute(file, "version", 0, std::numeric_limits<std::int64_t>::max());
   if (version != shard_version && version != masked_shard_version) {
     throw Error(ErrorKind::input, fmt::format("{} is of version {}", file.path().string(), version),
                 fmt::format("this dt reads versions {} and {}: make the dataset again with it", shard_version,
@@ -80,20 +98,31 @@ void check_shape(const Hdf5Reader& file, const std::string& dataset, std::uint64
   }
 }
 
-/// -1 where no token ends documents.
-std::optional<std::uint32_t> eos_attribute(const Hdf5Reader& file) {
-  if (file.int_attribute("/", "eos") == -1) return std::nullopt;
-  return static_cast<std::uint32_t>(count_attribute(file, "eos"));
+Split split_attribute(const Hdf5Reader& file) {
+  const std::string name = text_attribute(file, "split");
+  for (const Split split : all_splits) {
+    if (name == split_name(split)) return split;
+  }
+  throw bad_header(file, fmt::format("its attribute split is '{}', not train or validation", name));
+}
+
+TokenizerInfo tokenizer_attributes(const Hdf5Reader& file) {
+  TokenizerInfo tokenizer;
+  tokenizer.name = text_attribute(file, "tokenizer");
+  tokenizer.digest = digest_attribute(file, "tokenizer_digest");
+  const std::int64_t vocabulary = integer_attribute(file, "vocabulary_size", 1, largest_vocabulary);
+  tokenizer.vocabulary_size = static_cast<std::uint32_t>(vocabulary);
+  // -1 where no token ends documents.
+  const std::int64_t eos = integer_attribute(file, "eos", -1, vocabulary - 1);
+  if (eos >= 0) tokenizer.eos = static_cast<std::uint32_t>(eos);
+  return tokenizer;
 }
 
 ShardHeader read_header(const Hdf5Reader& file) {
   check_format(file);
   ShardHeader header;
-  const std::string split = text_attribute(file, "split");
-  header.split = split == split_name(Split::train) ? Split::train : Split::validation;
-  header.tokenizer = {text_attribute(file, "tokenizer"), from_hex(text_attribute(file, "tokenizer_digest")),
-                      static_cast<std::uint32_t>(count_attribute(file, "vocabulary_size")),
-                      eos_attribute(file)};
+  header.split = split_attribute(file);
+  header.tokenizer = tokenizer_attributes(file);
   header.dtype = file.info("/tokens").dtype;
   if (header.dtype != DType::u16 && header.dtype != DType::u32) {
     throw input_error("{}: /tokens holds {} elements; u16 or u32 is expected", file.path().string(),
@@ -103,15 +132,15 @@ ShardHeader read_header(const Hdf5Reader& file) {
     throw input_error("{}: /document_offsets holds {} elements; u64 is expected", file.path().string(),
                       dtype_name(dtype));
   }
-  header.masks_targets = count_attribute(file, "version") == masked_shard_version;
+  header.masks_targets = file.int_attribute("/", "version") == masked_shard_version;
   if (header.masks_targets && header.dtype != DType::u32)
     throw input_error("{}: /tokens holds u16 elements, which cannot say what is no target",
                       file.path().string());
-  header.tokens = static_cast<std::uint64_t>(count_attribute(file, "num_tokens"));
-  header.documents = static_cast<std::uint64_t>(count_attribute(file, "num_documents"));
-  const std::uint64_t bytes = header.tokens * dtype_bytes(header.dtype);
+  header.tokens = count_attribute(file, "num_tokens");
+  header.documents = count_attribute(file, "num_documents");
   check_shape(file, "/tokens", header.tokens);
   check_shape(file, "/document_offsets", header.documents + 1);
+  const std::uint64_t bytes = file.info("/tokens").bytes;
   check_shape(file, "/digests", (bytes + digest_block_bytes - 1) / digest_block_bytes);
   return header;
 }
@@ -133,13 +162,17 @@ struct Shard::State {
       : path(hdf5.path()),
         header(read_header(hdf5)),
         digests(hdf5.read_all<std::uint64_t>("/digests")),
-        offsets_digest(from_hex(text_attribute(hdf5, "document_offsets_digest"))),
+        offsets_digest(digest_attribute(hdf5, "document_offsets_digest")),
         tokens(hdf5.info("/tokens")),
         document_offsets(hdf5.info("/document_offsets")),
-        file(path),
+        file(hdf5.file()),
         verified(std::make_unique<std::atomic<bool>[]>(digests.size())) {
     header.bytes = file.bytes().size();
     header.digest = digest(std::as_bytes(std::span(digests)));
+    for (const DatasetInfo& info : {tokens, document_offsets}) {
+      if (info.offset + info.bytes > header.bytes)  // it was cut since its header was read
+        throw input_error("{} is truncated: it has {} bytes", path.string(), header.bytes);
+    }
   }
 
   std::span<const std::byte> payload(const DatasetInfo& info) const {
@@ -184,15 +217,51 @@ std::span<const std::byte> Shard::block(std::size_t index) const {
   return tokens.subspan(begin, std::min(digest_block_bytes, tokens.size() - begin));
 }
 
-bool Shard::is_block_intact(std::size_t index) const {
-  return digest(block(index)) == state_->digests[index];
+namespace {
+
+/// The largest of a block's stored numbers; where some mark what is no target, of their tokens.
+template <class Element>
+std::uint32_t largest_of(std::span<const std::byte> bytes, Element mask) {
+  Element largest = 0;
+  for_each_element<Element>(bytes, [&](std::size_t, Element stored) {
+    largest = std::max(largest, static_cast<Element>(stored & mask));
+  });
+  return largest;
 }
 
-std::uint32_t Shard::largest_token(std::size_t index) const {
+}  // namespace
+
+std::string Shard::block_problem(std::size_t index) const {
+  // In parts that stay in a core's cache between the two.
+  constexpr std::size_t part_bytes = std::size_t{128} << 10;
+  Digester digester;
   std::uint32_t largest = 0;
-  for_each_token(header().dtype, block(index),
-                 [&](std::size_t, std::uint32_t stored) { largest = std::max(largest, token_of(stored)); });
-  return largest;
+  const std::span<const std::byte> bytes = block(index);
+  for (std::size_t begin = 0; begin < bytes.size(); begin += part_bytes) {
+    const auto part = bytes.subspan(begin, std::min(part_bytes, bytes.size() - begin));
+    digester.update(part);
+    largest = std::max(largest,
+                       header().dtype == DType::u16
+                           ? largest_of<std::uint16_t>(part, 0xffff)
+                           : largest_of<std::uint32_t>(part, header().masks_targets ? token_of(~0U) : ~0U));
+  }
+  if (digester.value() != state_->digests[index])
+    return fmt::format("is corrupt: the digest of block {} of its tokens differs", index);
+  const std::uint32_t vocabulary = header().tokenizer.vocabulary_size;
+  if (largest < vocabulary) return "";
+  return fmt::format("is corrupt: token {} in block {} is outside the vocabulary of {}", largest, index,
+                     vocabulary);
+}
+
+void Shard::check_begins_split() const {
+  const auto first = element_at<std::uint64_t>(state_->payload(state_->document_offsets), 0);
+  if (first == 0) return;
+  throw Error(
+      ErrorKind::input,
+      fmt::format("{}: /document_offsets begins with {}, not 0, though no shard of the {} split comes "
+                  "before it",
+                  path().string(), first, split_name(header().split)),
+      remedy);
 }
 
 std::string Shard::document_offsets_problem() const {
@@ -258,12 +327,8 @@ void Shard::verify_blocks(std::uint64_t begin, std::uint64_t end) const {
        i <= (end - 1) * token_bytes / digest_block_bytes; ++i) {
     // Two threads may verify the same block at once, to the same result.
     if (is_verified(i)) continue;
-    if (!is_block_intact(i)) {
-      throw Error(
-          ErrorKind::input,
-          fmt::format("{} is corrupt: the digest of block {} of its tokens differs", path().string(), i),
-          remedy);
-    }
+    if (const std::string problem = block_problem(i); !problem.empty())
+      throw Error(ErrorKind::input, fmt::format("{} {}", path().string(), problem), remedy);
     state_->verified[i].store(true, std::memory_order_relaxed);
   }
 }

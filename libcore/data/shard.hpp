@@ -39,7 +39,7 @@ class Shard {
   /// Error{input}: it is not what dataset.json says of it.
   void check_against(const ShardEntry& entry, const TokenizerInfo& tokenizer) const;
 
-  /// Copies tokens from `begin` on. Verifies the digest of each block when it is first touched.
+  /// Copies tokens from `begin` on. Verifies each block (block_problem) when it is first touched.
   void read(std::uint64_t begin, std::span<std::int32_t> out) const;
   /// The same as labels: negative where a token is no target.
   void read_labels(std::uint64_t begin, std::span<std::int32_t> out) const;
@@ -55,9 +55,11 @@ class Shard {
   /// The blocks of digest_block_bytes that the tokens are digested in; the last one may be short.
   std::size_t num_blocks() const;
   std::span<const std::byte> block(std::size_t index) const;
-  bool is_block_intact(std::size_t index) const;
-  /// The largest token of a block.
-  std::uint32_t largest_token(std::size_t index) const;
+  /// What is wrong with a block: its digest differs, or a token is outside the vocabulary; "" when nothing
+  /// is.
+  std::string block_problem(std::size_t index) const;
+  /// Error{input}: its first token begins no document, though it is the first of its split.
+  void check_begins_split() const;
   /// What is wrong with /document_offsets; "" when nothing is.
   std::string document_offsets_problem() const;
 

@@ -52,6 +52,7 @@ struct Part {
   std::uint64_t begin;
   std::uint64_t position;
   std::uint64_t count;
+  bool begins_split;  // as DatasetFile::begins_split
 };
 
 }  // namespace
@@ -124,7 +125,8 @@ struct TokenDataset::State {
       const std::uint64_t shard_begin = *end - file.shards[index].tokens;
       const std::uint64_t count = std::min(total - position, *end - (begin + position));
       use_shard(index, [&](const Shard& shard) {
-        use(Part{shard, begin + position - shard_begin, position, count});
+        use(Part{shard, begin + position - shard_begin, position, count,
+                 index == sequence.shards.front() && file.split(split).documents > 0});
       });
       position += count;
     }
@@ -195,6 +197,7 @@ void TokenDataset::document_starts(Split split, std::uint64_t begin, std::span<s
       const std::uint64_t t = part.position + (start - part.begin);
       first_T[t] = static_cast<std::int32_t>(t);
     }
+    if (part.begins_split) part.shard.check_begins_split();
   });
   // A document goes on until the next one begins.
   std::inclusive_scan(first_T.begin(), first_T.end(), first_T.begin(),

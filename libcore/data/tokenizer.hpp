@@ -14,6 +14,9 @@
 
 namespace dt::data {
 
+/// Tokens are int32 to models.
+inline constexpr std::int64_t largest_vocabulary = std::int64_t{1} << 31;
+
 /// What files say about the tokenizer that made them.
 struct TokenizerInfo {
   std::string name;

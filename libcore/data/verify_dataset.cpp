@@ -27,7 +27,7 @@ class Verification {
   Problems run() {
     check_tokenizer();
     check_other_files();
-    for (const ShardEntry& entry : dataset_.shards) check_shard(entry);
+    for (std::size_t i = 0; i < dataset_.shards.size(); ++i) check_shard(i);
     for (const Split split : all_splits) {
       const std::size_t i = static_cast<std::size_t>(split);
       if (is_complete_ && tallies_[i].digest() != dataset_.splits[i].digest) {
@@ -75,26 +75,28 @@ class Verification {
     for (const std::string& name : names) add(name, fmt::format("{} does not list it", dataset_file_name));
   }
 
-  void check_shard(const ShardEntry& entry) {
+  void check_shard(std::size_t index) {
+    const ShardEntry& entry = dataset_.shards[index];
     try {
       const Shard shard(folder_ / entry.file);
       shard.check_against(entry, dataset_.tokenizer);
-      check_contents(entry.file, shard);
+      const bool are_offsets_sound = check_offsets(entry.file, shard);
+      check_tokens(entry.file, shard);
+      if (are_offsets_sound && dataset_.begins_split(index)) shard.check_begins_split();
     } catch (const Error& error) {
       add(error);
     }
   }
 
-  void check_contents(const std::string& file, const Shard& shard) {
-    if (const std::string problem = shard.document_offsets_problem(); !problem.empty()) add(file, problem);
+  bool check_offsets(const std::string& file, const Shard& shard) {
+    const std::string problem = shard.document_offsets_problem();
+    if (!problem.empty()) add(file, problem);
+    return problem.empty();
+  }
+
+  void check_tokens(const std::string& file, const Shard& shard) {
     for (std::size_t i = 0; i < shard.num_blocks(); ++i) {
-      if (!shard.is_block_intact(i)) {
-        add(file, fmt::format("is corrupt: the digest of block {} of its tokens differs", i));
-      } else if (const std::uint32_t token = shard.largest_token(i);
-                 token >= dataset_.tokenizer.vocabulary_size) {
-        add(file, fmt::format("token {} is outside the vocabulary of {}", token,
-                              dataset_.tokenizer.vocabulary_size));
-      }
+      if (const std::string problem = shard.block_problem(i); !problem.empty()) add(file, problem);
       tallies_[static_cast<std::size_t>(shard.header().split)].update(shard.block(i));
       done_bytes_ += shard.block(i).size();
       progress_(done_bytes_, total_bytes_);

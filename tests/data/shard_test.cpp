@@ -1,12 +1,15 @@
 #include "data/shard.hpp"
 
 #include <catch2/catch.hpp>
+#include <limits>
+#include <map>
 #include <numeric>
 
 #include "base/digest.hpp"
 #include "base/hdf5_file.hpp"
 #include "data/shard_writer.hpp"
 #include "data/test_dataset.hpp"
+#include "data/verify_dataset.hpp"
 #include "support/hdf5_reference.hpp"
 
 using namespace dt;
@@ -57,35 +60,43 @@ std::vector<std::uint64_t> offsets_of(const fs::path& shard) {
 
 using Offsets = std::vector<std::uint64_t>;
 
-/// A shard of ten tokens with any document offsets, and the digest that belongs to them.
-template <class Offset>
-void write_with_offsets(const fs::path& path, const std::vector<Offset>& offsets) {
-  const std::vector<std::uint16_t> tokens(10);
-  const auto token_digests = block_digests(std::as_bytes(std::span(tokens)));
-  Hdf5Writer file(path);
-  file.declare("/tokens", DType::u16, {tokens.size()});
-  file.declare("/document_offsets", dtype_of<Offset>(), {offsets.size()});
-  file.declare("/digests", DType::u64, {token_digests.size()});
-  for (const auto& [name, value] : {std::pair{"format", shard_format},
-                                    {"split", "train"},
-                                    {"tokenizer", "bytes"},
-                                    {"tokenizer_digest", "0000000000000000"}}) {
-    file.attribute("/", name, std::string(value));
+/// What a shard of our own making says; the digests are those of its contents.
+template <class Offset = std::uint64_t, class Token = std::uint16_t>
+struct Made {
+  std::vector<Offset> offsets = {0, 10};
+  std::vector<Token> tokens = std::vector<Token>(10);
+  std::map<std::string, std::string> texts = {{"format", shard_format},
+                                              {"split", "train"},
+                                              {"tokenizer", "bytes"},
+                                              {"tokenizer_digest", "0000000000000000"},
+                                              {"document_offsets_digest", ""}};
+  std::map<std::string, std::int64_t> numbers = {{"version", shard_version},
+                                                 {"vocabulary_size", 257},
+                                                 {"eos", 256},
+                                                 {"num_tokens", -1},
+                                                 {"num_documents", -1}};
+
+  void write(const fs::path& path) const {
+    const auto offset_bytes = std::as_bytes(std::span(offsets)),
+               token_bytes = std::as_bytes(std::span(tokens));
+    const auto digests = block_digests(token_bytes);
+    Hdf5Writer file(path);
+    file.declare("/tokens", dtype_of<Token>(), {tokens.size()});
+    file.declare("/document_offsets", dtype_of<Offset>(), {offsets.size()});
+    file.declare("/digests", DType::u64, {digests.size()});
+    for (const auto& [name, value] : texts)
+      file.attribute("/", name, value.empty() ? to_hex(digest(offset_bytes)) : value);
+    for (const auto& [name, value] : numbers) {
+      const std::int64_t count = name == "num_tokens" ? std::ssize(tokens) : std::ssize(offsets) - 1;
+      file.attribute("/", name, value == -1 && name.starts_with("num_") ? count : value);
+    }
+    file.layout();
+    file.write("/tokens", 0, token_bytes);
+    file.write("/document_offsets", 0, offset_bytes);
+    file.write("/digests", 0, std::as_bytes(std::span(digests)));
+    file.close();
   }
-  file.attribute("/", "document_offsets_digest", to_hex(digest(std::as_bytes(std::span(offsets)))));
-  for (const auto& [name, value] : {std::pair{"version", shard_version},
-                                    {"vocabulary_size", 257},
-                                    {"eos", 256},
-                                    {"num_tokens", std::ssize(tokens)},
-                                    {"num_documents", std::ssize(offsets) - 1}}) {
-    file.attribute("/", name, value);
-  }
-  file.layout();
-  file.write("/tokens", 0, std::as_bytes(std::span(tokens)));
-  file.write("/document_offsets", 0, std::as_bytes(std::span(offsets)));
-  file.write("/digests", 0, std::as_bytes(std::span(token_digests)));
-  file.close();
-}
+};
 
 }  // namespace
 
@@ -190,7 +201,7 @@ TEST_CASE("a shard tells which documents begin within any range of its tokens") 
 TEST_CASE("document offsets that mean nothing are an input error, though their digest is right") {
   const Folder folder;
   const auto problem_with = [&](const Offsets& offsets) {
-    write_with_offsets(folder / "x.h5", offsets);
+    Made<>{.offsets = offsets}.write(folder / "x.h5");
     const Shard shard(folder / "x.h5");
     const auto error = caught([&] { shard.document_starts(0, 1); });
     CHECK(error.kind == (error.thrown ? ErrorKind::input : ErrorKind::internal));
@@ -206,7 +217,7 @@ TEST_CASE("document offsets that mean nothing are an input error, though their d
   CHECK(problem_with({0, 4, 11}) ==
         name + ": /document_offsets does not end at the number of tokens" + remedy);
   CHECK(problem_with({0, 4}) == name + ": /document_offsets does not end at the number of tokens" + remedy);
-  write_with_offsets(folder / "x.h5", std::vector<std::uint32_t>{0, 10});
+  Made<std::uint32_t>().write(folder / "x.h5");
   CHECK(
       caught([&] { Shard(folder / "x.h5"); }).says("/document_offsets holds u32 elements; u64 is expected"));
 }
@@ -239,4 +250,104 @@ TEST_CASE("every truncation of a shard is noticed on opening it") {
     CHECK(error.kind == ErrorKind::input);
     CHECK(error.says("part.h5"));
   }
+}
+
+TEST_CASE("hostile values of a shard's header are an input error that names file and attribute") {
+  const Folder folder;
+  const fs::path path = folder / "x.h5";
+  const auto error_of = [&](const auto& change) {
+    Made<> made;
+    change(made);
+    made.write(path);
+    const auto error = caught([&] { Shard opened(path); });
+    CHECK(error.kind == ErrorKind::input);
+    CHECK(error.says(path.string()));
+    return error.message;
+  };
+  const auto number = [&](const char* name, std::int64_t value) {
+    return error_of([&](Made<>& made) { made.numbers[name] = value; });
+  };
+  using Catch::Matchers::Contains;
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  CHECK_THAT(number("vocabulary_size", 0), Contains("vocabulary_size is 0, not 1 to 2147483648"));
+  CHECK_THAT(number("vocabulary_size", -5), Contains("vocabulary_size is -5"));
+  CHECK_THAT(number("vocabulary_size", (std::int64_t{1} << 32) + 257),
+             Contains("vocabulary_size is 4294967553"));
+  CHECK_THAT(number("eos", 257), Contains("eos is 257, not -1 to 256"));
+  CHECK_THAT(number("eos", -2), Contains("eos is -2"));
+  for (const std::int64_t count :
+       {std::int64_t{11}, std::int64_t{1} << 62, (std::int64_t{1} << 62) + 10, largest}) {
+    CHECK_THAT(number("num_tokens", count), Contains("/tokens has not the"));
+    CHECK_THAT(number("num_documents", count), Contains("/document_offsets has not the"));
+  }
+  CHECK_THAT(number("num_tokens", -7), Contains("num_tokens is -7"));
+  const auto text = [&](const char* name, const char* value) {
+    return error_of([&](Made<>& made) { made.texts[name] = value; });
+  };
+  CHECK_THAT(text("split", "test"), Contains("split is 'test', not train or validation"));
+  CHECK_THAT(text("tokenizer_digest", "12"), Contains("tokenizer_digest: '12' is not a digest"));
+  CHECK_THAT(text("document_offsets_digest", "x"), Contains("document_offsets_digest: 'x' is not a digest"));
+  for (const char* name : {"format", "split", "tokenizer"})
+    CHECK(error_of([&](Made<>& made) { made.texts.erase(name); }).size() > 0);
+  for (const char* name : {"version", "vocabulary_size", "eos", "num_tokens", "num_documents"})
+    CHECK_THAT(error_of([&](Made<>& made) { made.numbers.erase(name); }), Contains(name));
+}
+
+TEST_CASE("a token outside the vocabulary is found where its block is first read") {
+  const Folder folder;
+  const fs::path path = folder / "x.h5";
+  const auto problem = [&](const auto& made, std::uint32_t token) {
+    made.write(path);
+    const Shard shard(path);
+    std::vector<std::int32_t> tokens(1);
+    for (const auto read : {&Shard::read, &Shard::read_labels}) {
+      const auto error = caught([&] { (shard.*read)(0, tokens); });
+      CHECK(error.kind == ErrorKind::input);
+      CHECK(error.says(fmt::format("{} is corrupt: token {} in block 0 is outside the vocabulary of 257",
+                                   path.string(), token)));
+    }
+  };
+  Made<> narrow;
+  narrow.tokens[7] = 257;
+  problem(narrow, 257);
+  Made<std::uint64_t, std::uint32_t> wide;
+  wide.tokens[9] = 0x80000001;  // a mark, where no version says that there are marks
+  problem(wide, 0x80000001);
+  wide.numbers["version"] = masked_shard_version;
+  wide.write(path);
+  std::vector<std::int32_t> tokens(10);
+  Shard(path).read(0, tokens);
+  CHECK(tokens[9] == 1);
+  wide.tokens[9] = 0x80000101;
+  problem(wide, 257);
+}
+
+TEST_CASE("the first shard of a split begins with a document, unless the split has none") {
+  const Folder folder;
+  Made<> made{.offsets = {5, 10}};
+  made.write(folder / "train-00000.h5");
+  std::uint64_t documents = 1;
+  const auto open = [&] {
+    const ShardHeader header = Shard(folder / "train-00000.h5").header();
+    DatasetFile dataset;
+    dataset.tokenizer = header.tokenizer;
+    dataset.split(Split::train) = {header.tokens, documents, 0};
+    dataset.shards = {
+        {"train-00000.h5", Split::train, header.tokens, documents, header.bytes, header.digest}};
+    write_dataset_file(folder.path(), dataset);
+    return TokenDataset(folder.path());
+  };
+  std::vector<std::int32_t> first(10);
+  const auto error = caught([&] { open().document_starts(Split::train, 0, first); });
+  CHECK(error.kind == ErrorKind::input);
+  CHECK(error.says("train-00000.h5: /document_offsets begins with 5, not 0"));
+  bool is_found = false;
+  for (const DatasetProblem& problem : verify_dataset(folder.path(), [](std::uint64_t, std::uint64_t) {}))
+    is_found = is_found || problem.what.find("/document_offsets begins with 5, not 0") != std::string::npos;
+  CHECK(is_found);
+  made.offsets = {10};
+  made.write(folder / "train-00000.h5");
+  documents = 0;
+  open().document_starts(Split::train, 0, first);
+  CHECK(first == std::vector<std::int32_t>(10, 0));
 }

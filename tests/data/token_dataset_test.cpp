@@ -54,6 +54,7 @@ std::string open_error(const fs::path& folder) {
 }
 
 using Catch::Matchers::Contains;
+using Json = nlohmann::ordered_json;
 
 using Positions = std::vector<std::int32_t>;
 
@@ -212,7 +213,7 @@ TEST_CASE("what is missing, of another version or damaged is named on opening") 
   CHECK_THAT(open_error(out), Contains("dataset.json is damaged"));
   put(out / "dataset.json", json);
   change_json(out / "dataset.json", [](auto& object) { object.erase("splits"); });
-  CHECK_THAT(open_error(out), Contains("dataset.json is damaged: key 'splits' not found"));
+  CHECK_THAT(open_error(out), Contains("dataset.json is damaged: it has no splits"));
   put(out / "dataset.json", "{\"made\": " + std::string(1'000'000, '['));
   CHECK_THAT(open_error(out), Contains("dataset.json is damaged: it nests more than 100 levels deep"));
   put(out / "dataset.json", json);
@@ -291,7 +292,9 @@ TEST_CASE("verification lists everything that is wrong") {
 
 TEST_CASE("verification finds shards in another order, and a damaged dataset.json") {
   const Folder folder;
-  make_sized(folder, 100, 50);
+  MakeOptions options = plain_options({});
+  options.shard_tokens = 5;
+  make_documents(folder, {"aaaaa", "bbbbb"}, options);
   const fs::path json = folder / "out/dataset.json";
   change_json(json, [](auto& object) { std::swap(object["shards"][0], object["shards"][1]); });
   CHECK_THAT(problems_of(folder / "out").at(0),
@@ -300,4 +303,47 @@ TEST_CASE("verification finds shards in another order, and a damaged dataset.jso
   CHECK_THAT(problems_of(folder / "out").at(0), Contains("its totals differ"));
   fs::remove(json);
   CHECK(caught([&] { problems_of(folder / "out"); }).kind == ErrorKind::input);
+}
+
+TEST_CASE("hostile values of dataset.json are input errors that name the member") {
+  const Folder folder;
+  make_sized(folder, 150, 50);
+  const fs::path out = folder / "out";
+  const std::string json = content(out / "dataset.json");
+  const auto problem = [&](const auto& change) {
+    put(out / "dataset.json", json);
+    change_json(out / "dataset.json", change);
+    const auto error = caught([&] { TokenDataset opened(out); });
+    CHECK(error.kind == ErrorKind::input);
+    CHECK_THAT(problems_of(out).at(0), Contains("dataset.json is damaged"));
+    return error.message;
+  };
+  for (const auto& value : {Json(0), Json(-1), Json(4294967553U), Json(257.0), Json("257"), Json(1e300)}) {
+    CHECK_THAT(problem([&](auto& object) { object["tokenizer"]["vocabulary_size"] = value; }),
+               Contains("its tokenizer.vocabulary_size is"));
+    if (value != 0)
+      CHECK_THAT(problem([&](auto& object) { object["tokenizer"]["eos"] = value; }),
+                 Contains("its tokenizer.eos is"));
+  }
+  for (const char* key : {"tokens", "documents", "bytes"}) {
+    for (const auto& value : {Json(-1), Json(std::uint64_t{1} << 63), Json(1.5), Json()})
+      CHECK_THAT(problem([&](auto& object) { object["shards"][1][key] = value; }),
+                 Contains(fmt::format("its shards[1].{} is", key)));
+  }
+  // Sums that come round to the right number.
+  CHECK_THAT(problem([&](auto& object) {
+               for (auto& shard : object["shards"]) shard["tokens"] = std::uint64_t{1} << 62;
+             }),
+             Contains("have more than"));
+  for (const auto& file : {Json(""), Json(".."), Json("a/b"), Json(std::string("a\0b", 3)), Json(".hidden")})
+    CHECK_THAT(problem([&](auto& object) { object["shards"][0]["file"] = file; }),
+               Contains("is not the name of"));
+  CHECK_THAT(problem([&](auto& object) { object["shards"][0]["file"] = 7; }),
+             Contains("its shards[0].file is number"));
+  CHECK_THAT(problem([&](auto& object) { object["shards"][0]["digest"] = "x"; }),
+             Contains("its shards[0].digest"));
+  CHECK_THAT(problem([&](auto& object) { object["shards"] = 7; }), Contains("its shards is number"));
+  CHECK_THAT(problem([&](auto& object) { object["splits"] = 7; }), Contains("it has no splits.train"));
+  CHECK_THAT(problem([&](auto& object) { object["version"] = 1.5; }), Contains("its version is 1.5"));
+  CHECK_THAT(problem([&](auto& object) { object.clear(); }), Contains("it has no format"));
 }
