@@ -1,10 +1,10 @@
 #include "cmd/dt-merge/tokenizer.hpp"
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/json.hpp"
 #include "base/path_text.hpp"
 #include "data/dataset_file.hpp"
 #include "data/mixture.hpp"
@@ -15,14 +15,14 @@ namespace {
 
 /// The last value of --data, or "".
 std::string data_of(const fs::path& run_record) {
-  const auto json = nlohmann::json::parse(read_file(run_record), nullptr, /*allow_exceptions=*/false);
   std::string data;
   try {
-    data = json.at("asked").at("data").get<std::string>();
-    for (const auto& change : json.at("changes")) {
-      if (change.at("option") == "data") data = change.at("to").get<std::string>();
+    const JsonValue record = JsonValue::parse_object(read_file(run_record), {run_record.string()});
+    data = record.object("asked").string("data");
+    for (const JsonValue& change : record.objects("changes")) {
+      if (change.string("option") == "data") data = change.string("to");
     }
-  } catch (const nlohmann::json::exception&) {  // of another kind of run: it names no dataset
+  } catch (const Error&) {  // of another kind of run, or torn: it names no dataset
   }
   return bytes_of(data);
 }

@@ -59,4 +59,8 @@ std::string bytes_of(std::string_view utf8) {
   return bytes;
 }
 
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name[0] != '.' && name.find_first_of(std::string_view("/\0", 2)) == name.npos;
+}
+
 }  // namespace dt

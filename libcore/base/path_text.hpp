@@ -19,4 +19,8 @@ std::size_t utf8_length(std::string_view text);
 /// What utf8_of() was given.
 std::string bytes_of(std::string_view utf8);
 
+/// Returns whether a text can name a file beside the one that says it: not empty or hidden, without slashes
+/// and NUL.
+bool is_plain_name(std::string_view name);
+
 }  // namespace dt

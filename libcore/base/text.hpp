@@ -30,8 +30,4 @@ std::size_t display_width(std::string_view text);
 /// or '-') right-aligned. The first row is the heading. Cells are printable_line() of what is given.
 std::string format_table(const std::vector<std::vector<std::string>>& rows);
 
-/// Deeper than this no file of ours is, and readers that follow nesting by recursion would end the process.
-inline constexpr int max_json_depth = 100;
-bool json_nests_too_deep(std::string_view text);
-
 }  // namespace dt

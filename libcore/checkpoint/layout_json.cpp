@@ -28,10 +28,10 @@ json stages_json(const model::StageUnits& stages) {
   return list;
 }
 
-model::StageUnits parse_stages(const JsonObject& mesh, int pp, int num_units) {
+model::StageUnits parse_stages(const JsonValue& mesh, int pp, int num_units) {
   model::StageUnits stages;
   std::int64_t next = 0;
-  for (const JsonObject& range : mesh.objects("stages")) {
+  for (const JsonValue& range : mesh.objects("stages")) {
     const std::int64_t stage = range.integer("stage"), begin = range.integer("begin"),
                        end = range.integer("end");
     if (pp > num_units || stage < 0 || stage >= pp || begin != next || end <= begin || end > num_units)
@@ -62,7 +62,7 @@ std::string to_json(const model::Layout& layout) {
   return mesh.dump();
 }
 
-model::Layout parse_layout(const JsonObject& mesh, int num_units) {
+model::Layout parse_layout(const JsonValue& mesh, int num_units) {
   const auto number = [&](const char* name) { return static_cast<int>(mesh.integer(name)); };
   model::Layout layout{.pp = number("pp"), .dp = number("dp"), .tp = number("tp"), .zero = number("zero")};
   if (!mesh.has("schedule")) return layout;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "checkpoint/json_reader.hpp"
+#include "base/json.hpp"
 #include "model/layout.hpp"
 
 namespace dt::checkpoint {
@@ -13,6 +13,6 @@ std::string to_json(const model::Layout& layout);
 /// Of a model of so many units. What an older dt did not write stays as a layout has it by default, and a
 /// schedule of a later dt is taken for that. Error{input}, naming the member: a table that does not name each
 /// unit once.
-model::Layout parse_layout(const JsonObject& mesh, int num_units);
+model::Layout parse_layout(const JsonValue& mesh, int num_units);
 
 }  // namespace dt::checkpoint

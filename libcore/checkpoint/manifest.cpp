@@ -6,9 +6,9 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/json.hpp"
 #include "base/path_text.hpp"
 #include "checkpoint/checkpoint_name.hpp"
-#include "checkpoint/json_reader.hpp"
 #include "checkpoint/layout_json.hpp"
 #include "checkpoint/sealed_json.hpp"
 
@@ -52,7 +52,7 @@ json state_json(const TrainingState& s) {
           {"conditions", object_from_text(s.conditions, "conditions")}};
 }
 
-TrainingState parse_state(const JsonObject& o) {
+TrainingState parse_state(const JsonValue& o) {
   TrainingState s;
   s.step = o.integer("step");
   s.samples_consumed = o.natural("samples_consumed");
@@ -136,7 +136,7 @@ std::string to_json(const Manifest& m) {
 }
 
 Manifest parse_manifest(const std::string& text, const std::string& origin) {
-  const JsonObject root = parse_sealed(text, origin, format);
+  const JsonValue root = parse_sealed(text, origin, format);
   Manifest m;
   m.dt_version = root.string("dt_version");
   m.created = root.string("created");

@@ -29,7 +29,7 @@ std::string to_json(const Part& part) {
 }
 
 Part parse_part(const std::string& text, const std::string& origin) {
-  const JsonObject root = parse_sealed(text, origin, format);
+  const JsonValue root = parse_sealed(text, origin, format);
   Part part;
   part.step = root.integer("step");
   part.generation = root.integer("generation");

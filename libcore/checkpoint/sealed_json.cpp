@@ -5,6 +5,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/path_text.hpp"
 
 namespace dt::checkpoint {
 
@@ -54,7 +55,7 @@ std::string tail(std::string_view before) {
   return fmt::format("\"digest\": \"{}\"\n}}\n", to_hex(digest(before)));
 }
 
-void check_version(const JsonObject& root, const std::string& origin, const SealedFormat& expected) {
+void check_version(const JsonValue& root, const std::string& origin, const SealedFormat& expected) {
   const std::string format = root.string("format");
   if (format != expected.name) {
     throw Error(ErrorKind::input, fmt::format("{} has the format '{}'", origin, format),
@@ -67,13 +68,7 @@ void check_version(const JsonObject& root, const std::string& origin, const Seal
   }
 }
 
-/// Files lie in the checkpoint's own folder.
-bool is_plain_name(const std::string& name) {
-  return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos &&
-         name.find('\0') == std::string::npos;
-}
-
-StoredFile parse_file(const JsonObject& o, const SealedFormat& format) {
+StoredFile parse_file(const JsonValue& o, const SealedFormat& format) {
   StoredFile f{o.string("name"), o.natural("bytes"), o.digest("metadata_digest")};
   if (!is_plain_name(f.name)) {
     throw Error(ErrorKind::input, fmt::format("{}: '{}' is not a file's name", o.where(), f.name),
@@ -82,7 +77,7 @@ StoredFile parse_file(const JsonObject& o, const SealedFormat& format) {
   return f;
 }
 
-StoredPiece parse_piece(const JsonObject& o) {
+StoredPiece parse_piece(const JsonValue& o) {
   StoredPiece p;
   p.tensor = o.string("tensor");
   p.kind = o.string("kind");
@@ -156,8 +151,8 @@ bool ends_with_seal(std::string_view text) {
   return end.substr(0, begin) == any.substr(0, begin) && end.substr(begin + 16) == any.substr(begin + 16);
 }
 
-JsonObject parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format) {
-  JsonObject root = JsonObject::parse(text, origin, format.remedy);
+JsonValue parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format) {
+  JsonValue root = JsonValue::parse_object(text, {origin, format.remedy});
   check_version(root, origin, format);
   if (!is_sealed(text)) {
     throw Error(ErrorKind::input,
@@ -166,14 +161,14 @@ JsonObject parse_sealed(std::string_view text, const std::string& origin, const 
   return root;
 }
 
-void parse_stored(const JsonObject& root, const SealedFormat& format, std::vector<StoredFile>& files,
+void parse_stored(const JsonValue& root, const SealedFormat& format, std::vector<StoredFile>& files,
                   std::vector<StoredPiece>& pieces) {
   std::map<std::string, std::uint64_t> file_bytes;
-  for (const JsonObject& o : root.objects("files")) {
+  for (const JsonValue& o : root.objects("files")) {
     files.push_back(parse_file(o, format));
     file_bytes[files.back().name] = files.back().bytes;
   }
-  for (const JsonObject& o : root.objects("pieces")) {
+  for (const JsonValue& o : root.objects("pieces")) {
     try {
       pieces.push_back(parse_piece(o));
       check_piece(pieces.back(), file_bytes);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "checkpoint/json_reader.hpp"
+#include "base/json.hpp"
 #include "checkpoint/manifest.hpp"
 
 namespace dt::checkpoint {
@@ -41,11 +41,11 @@ inline constexpr std::size_t seal_bytes = 31;
 bool ends_with_seal(std::string_view text);
 
 /// Errors: input, naming `origin`: no JSON object, another format or version, a digest that differs.
-JsonObject parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format);
+JsonValue parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format);
 
 /// Appends what `files` and `pieces` list. Errors: input, naming the member: a piece outside its tensor or
 /// its file, digests that are not one per block, a file that would not lie in the same folder.
-void parse_stored(const JsonObject& root, const SealedFormat& format, std::vector<StoredFile>& files,
+void parse_stored(const JsonValue& root, const SealedFormat& format, std::vector<StoredFile>& files,
                   std::vector<StoredPiece>& pieces);
 
 }  // namespace dt::checkpoint

@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <fmt/ranges.h>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/json.hpp"
 #include "data/tokenizer_beside.hpp"
 
 namespace dt::data {
 
 namespace {
-
-using Json = nlohmann::json;
 
 struct KnownTemplate {
   std::uint64_t digest;  // XXH3-64
@@ -53,21 +50,19 @@ TurnFormat format_of(const std::string& name, const std::string& begin_of_text) 
 }
 
 /// A token's text, which may stand in an object.
-std::string token_text(const Json& config, const char* name) {
+std::string token_text(const JsonValue& config, const char* name) {
   const auto found = config.find(name);
-  if (found == config.end()) return {};
-  if (found->is_object()) return found->value("content", "");
-  return found->is_string() ? found->get<std::string>() : "";
+  if (found && found->is_object()) return found->string("content", "");
+  return found && found->is_string() ? found->string() : "";
 }
 
 /// Of several templates the one called default.
-std::string template_text(const Json& config) {
+std::string template_text(const JsonValue& config) {
   const auto found = config.find("chat_template");
-  if (found == config.end()) return {};
-  if (found->is_string()) return found->get<std::string>();
-  if (!found->is_array()) return {};
-  for (const Json& item : *found) {
-    if (item.value("name", "") == "default") return item.value("template", "");
+  if (found && found->is_string()) return found->string();
+  if (!found || !found->is_array()) return {};
+  for (const JsonValue& item : found->items()) {
+    if (item.string("name", "") == "default") return item.string("template", "");
   }
   return {};
 }
@@ -89,13 +84,8 @@ std::string quoted(const std::string& text) {
 
 std::string read_tokenizer_config(const fs::path& file) {
   std::string text = read_file(file);
-  try {
-    if (json_nests_too_deep(text)) throw input_error("it nests more than {} levels deep", max_json_depth);
-    if (!Json::parse(text).is_object()) throw input_error("no object");
-    return text;
-  } catch (const std::exception& e) {
-    throw input_error("{} is no JSON that is understood: {}", file.string(), e.what());
-  }
+  JsonValue::parse_object(text, {file.string()});
+  return text;
 }
 
 std::optional<ChatTemplate> find_chat_template(const fs::path& tokenizer) {
@@ -103,12 +93,8 @@ std::optional<ChatTemplate> find_chat_template(const fs::path& tokenizer) {
   const fs::path config_file = folder / tokenizer_config_name, jinja = folder / chat_template_name;
   ChatTemplate found;
   if (file_exists(config_file)) {
-    const Json config = Json::parse(read_tokenizer_config(config_file));
-    try {
-      found = {template_text(config), config_file.string(), token_text(config, "bos_token")};
-    } catch (const Json::exception& e) {
-      throw input_error("{} is no JSON that is understood: {}", config_file.string(), e.what());
-    }
+    const auto config = JsonValue::parse_object(read_tokenizer_config(config_file), {config_file.string()});
+    found = {template_text(config), config_file.string(), token_text(config, "bos_token")};
   }
   if (file_exists(jinja)) {
     found.text = read_file(jinja);

@@ -5,8 +5,9 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/own_folder.hpp"
-#include "base/text.hpp"
+#include "base/path_text.hpp"
 
 namespace dt::data {
 
@@ -16,11 +17,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* dataset_format = "dt-dataset";
 
-Split parse_split(const std::string& name) {
+Split split_of(const JsonValue& object) {
+  const std::string name = object.string("split");
   for (const Split split : all_splits) {
     if (name == split_name(split)) return split;
   }
-  throw input_error("the split '{}' is unknown", name);
+  throw object.at("split").error(fmt::format("'{}' is unknown", name));
 }
 
 Json to_object(const DatasetFile& dataset) {
@@ -53,119 +55,71 @@ Json to_object(const DatasetFile& dataset) {
   return object;
 }
 
-/// More than any dataset has; the sum of two still fits 64 bits.
-constexpr std::uint64_t largest_count = std::uint64_t{1} << 62;
+/// More of anything than a dataset has, so that sums and products of two stay numbers.
+constexpr std::int64_t most = std::int64_t{1} << 56;
 
-/// Reads members of an object whose place in the file is `where` ("shards[3]."). Errors: input, naming the
-/// member.
-class Members {
- public:
-  Members(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
-
-  const Json& at(const char* key) const {
-    if (!has(key)) throw input_error("it has no {}{}", where_, key);
-    return object_.at(key);
-  }
-  std::uint64_t count(const char* key, std::uint64_t least = 0, std::uint64_t most = largest_count) const {
-    const Json& value = at(key);
-    if (value.is_number_unsigned() && value.get<std::uint64_t>() >= least &&
-        value.get<std::uint64_t>() <= most)
-      return value.get<std::uint64_t>();
-    throw input_error("its {}{} is {}, not an integer from {} to {}", where_, key,
-                      value.is_number() ? value.dump() : value.type_name(), least, most);
-  }
-  bool has(const char* key) const { return object_.is_object() && object_.contains(key); }
-  std::string text(const char* key) const {
-    const Json& value = at(key);
-    if (!value.is_string()) throw input_error("its {}{} is {}, not a string", where_, key, value.type_name());
-    return value.get<std::string>();
-  }
-  std::uint64_t digest() const {
-    try {
-      return from_hex(text("digest"));
-    } catch (const Error& error) {
-      throw input_error("its {}digest: {}", where_, error.message());
-    }
-  }
-  Error bad(const char* key, const std::string& what) const {
-    return input_error("its {}{} is {}", where_, key, what);
-  }
-  /// A member that is an object.
-  Members object(const char* key) const { return {at(key), fmt::format("{}{}.", where_, key)}; }
-
- private:
-  const Json& object_;
-  std::string where_;
-};
-
-TokenizerInfo tokenizer_of(const Members& object) {
-  TokenizerInfo tokenizer;
-  tokenizer.name = object.text("name");
-  tokenizer.digest = object.digest();
-  tokenizer.vocabulary_size =
-      static_cast<std::uint32_t>(object.count("vocabulary_size", 1, std::uint64_t{largest_vocabulary}));
-  if (!object.at("eos").is_null())
-    tokenizer.eos = static_cast<std::uint32_t>(object.count("eos", 0, tokenizer.vocabulary_size - 1));
-  return tokenizer;
+std::uint64_t count(const JsonValue& object, const char* name) {
+  return static_cast<std::uint64_t>(object.integer(name, 0, most));
 }
 
-ShardEntry shard_of(const Members& object) {
-  ShardEntry shard{object.text("file"),    parse_split(object.text("split")),
-                   object.count("tokens"), object.count("documents"),
-                   object.count("bytes"),  object.digest()};
-  if (shard.file.empty() || shard.file.front() == '.' ||
-      shard.file.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
-    throw object.bad("file", fmt::format("not the name of a file beside it: '{}'", shard.file));
+ShardEntry shard_of(const JsonValue& object) {
+  ShardEntry shard{object.string("file"),      split_of(object),       count(object, "tokens"),
+                   count(object, "documents"), count(object, "bytes"), object.digest("digest")};
+  if (!is_plain_name(shard.file))
+    throw object.at("file").error(fmt::format("'{}' is not the name of a file beside it", shard.file));
   return shard;
 }
 
-void check_sums(const DatasetFile& dataset) {
+/// Returns whether numbers up to `most` add up to `expected`, whatever their sum is.
+bool adds_up(std::uint64_t& sum, std::uint64_t number, std::uint64_t expected) {
+  sum += number;
+  return sum <= expected;
+}
+
+void check_sums(const DatasetFile& dataset, const JsonValue& splits) {
   for (const Split split : all_splits) {
-    std::uint64_t tokens = 0;
-    std::uint64_t documents = 0;
-    for (const ShardEntry& shard : dataset.shards) {
-      tokens += shard.split == split ? shard.tokens : 0;
-      documents += shard.split == split ? shard.documents : 0;
-      if (tokens > largest_count || documents > largest_count)
-        throw input_error("its shards have more than {} tokens or documents", largest_count);
-    }
     const SplitEntry& entry = dataset.split(split);
-    if (tokens != entry.tokens || documents != entry.documents) {
-      throw input_error("its shards do not add up to the {} split", split_name(split));
+    std::uint64_t tokens = 0, documents = 0;
+    bool fits = true;
+    for (const ShardEntry& shard : dataset.shards) {
+      if (shard.split != split) continue;
+      fits = fits && adds_up(tokens, shard.tokens, entry.tokens) &&
+             adds_up(documents, shard.documents, entry.documents);
     }
+    if (!fits || tokens != entry.tokens || documents != entry.documents)
+      throw splits.at(std::string(split_name(split))).error("the shards do not add up to it");
     if (entry.targets.value_or(0) > entry.tokens)
-      throw input_error("the {} split has more targets than tokens", split_name(split));
+      throw splits.at(std::string(split_name(split))).error("it has more targets than tokens");
   }
 }
 
-DatasetFile from_object(const Json& json) {
-  const Members object(json, "");
+TokenizerInfo tokenizer_of(const JsonValue& object) {
+  TokenizerInfo info{object.string("name"),
+                     object.digest("digest"),
+                     static_cast<std::uint32_t>(object.integer("vocabulary_size", 1, largest_vocabulary)),
+                     {}};
+  if (!object.at("eos").is_null())
+    info.eos = static_cast<std::uint32_t>(object.integer("eos", 0, std::int64_t{info.vocabulary_size} - 1));
+  return info;
+}
+
+DatasetFile from_object(const JsonValue& object) {
   DatasetFile dataset;
   dataset.tokenizer = tokenizer_of(object.object("tokenizer"));
+  const JsonValue splits = object.object("splits");
   for (const Split split : all_splits) {
-    const Members entry = object.object("splits").object(split_name(split).data());
-    dataset.split(split) = {entry.count("tokens"), entry.count("documents"), entry.digest()};
-    if (entry.has("targets")) dataset.split(split).targets = entry.count("targets");
+    const JsonValue entry = splits.object(std::string(split_name(split)));
+    dataset.split(split) = {count(entry, "tokens"), count(entry, "documents"), entry.digest("digest")};
+    if (entry.has("targets")) dataset.split(split).targets = count(entry, "targets");
   }
-  const Json& shards = object.at("shards");
-  if (!shards.is_array()) throw input_error("its shards is {}, not a list", shards.type_name());
-  for (const Json& shard : shards)
-    dataset.shards.push_back(shard_of({shard, fmt::format("shards[{}].", dataset.shards.size())}));
-  dataset.made = object.at("made").dump();
-  check_sums(dataset);
-  if (object.count("tokens", 0, 2 * largest_count) != dataset.tokens() ||
-      object.count("documents", 0, 2 * largest_count) != dataset.documents() ||
-      object.digest() != dataset.content_digest()) {
-    throw input_error("its totals differ from those of its splits");
+  for (const JsonValue& shard : object.objects("shards")) dataset.shards.push_back(shard_of(shard));
+  dataset.made = object.object_text("made");
+  check_sums(dataset, splits);
+  if (object.natural("tokens") != dataset.tokens() || object.natural("documents") != dataset.documents() ||
+      object.digest("digest") != dataset.content_digest()) {
+    throw object.error("its totals differ from those of its splits");
   }
   return dataset;
-}
-
-/// What a JSON error says, without the library's own prefix.
-std::string reason_of(const std::exception& error) {
-  const std::string text = error.what();
-  const std::size_t prefix = text.find("] ");
-  return prefix == text.npos ? text : text.substr(prefix + 2);
 }
 
 }  // namespace
@@ -216,19 +170,13 @@ DatasetFile read_dataset_file(const fs::path& folder) {
                     "DIR {}",
                     folder.string()));
   }
-  const std::string content = read_file(path);
-  std::int64_t version = 0;
-  try {
-    if (json_nests_too_deep(content)) throw input_error("it nests more than {} levels deep", max_json_depth);
-    const Json object = Json::parse(content);
-    const Members members(object, "");
-    if (members.text("format") != dataset_format) throw input_error("its format is not {}", dataset_format);
-    version = static_cast<std::int64_t>(members.count("version"));
-    if (version == dataset_version) return from_object(object);
-  } catch (const std::exception& error) {
-    throw Error(ErrorKind::input, fmt::format("{} is damaged: {}", path.string(), reason_of(error)),
-                "make the dataset again, or restore the file from a copy");
-  }
+  const JsonValue object = JsonValue::parse_object(
+      read_file(path), {.origin = path.string() + " is damaged",
+                        .remedy = "make the dataset again, or restore the file from a copy"});
+  if (const std::string format = object.string("format"); format != dataset_format)
+    throw object.at("format").error(fmt::format("'{}' is not {}", format, dataset_format));
+  const std::int64_t version = object.integer("version");
+  if (version == dataset_version) return from_object(object);
   throw Error(ErrorKind::input, fmt::format("{} is of version {}", path.string(), version),
               fmt::format("this dt reads version {}: make the dataset again with it", dataset_version));
 }

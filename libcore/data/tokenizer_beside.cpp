@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "data/chat_template.hpp"
 
 namespace dt::data {
 
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr std::array token_keys = {"bos_token", "eos_token", "unk_token", "sep_token",
                                    "pad_token", "cls_token", "mask_token"};
@@ -27,8 +28,7 @@ bool has_token(const Tokenizer& tokenizer, TextEncoder& encoder, const Json& tok
 }
 
 std::string kept_config(const Json& config, const Tokenizer& tokenizer) {
-  nlohmann::ordered_json kept = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                                 {"clean_up_tokenization_spaces", false}};
+  Json kept = {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
   if (const auto it = config.find("clean_up_tokenization_spaces"); it != config.end() && it->is_boolean())
     kept["clean_up_tokenization_spaces"] = *it;
   const auto encoder = tokenizer.encoder();
@@ -49,7 +49,8 @@ std::map<std::string, std::string> files_beside(const fs::path& path, const Toke
   std::map<std::string, std::string> files;
   const fs::path folder = path.parent_path();
   if (const fs::path config = folder / tokenizer_config_name; file_exists(config))
-    files[tokenizer_config_name] = kept_config(Json::parse(read_tokenizer_config(config)), tokenizer);
+    files[tokenizer_config_name] =
+        kept_config(parse_json_object(read_tokenizer_config(config), {config.string()}), tokenizer);
   if (const fs::path jinja = folder / chat_template_name; file_exists(jinja))
     files[chat_template_name] = read_file(jinja);
   return files;

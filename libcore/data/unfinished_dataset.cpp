@@ -9,6 +9,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/json.hpp"
 #include "base/own_folder.hpp"
 #include "data/dataset_file.hpp"
 
@@ -44,11 +45,12 @@ Json read_begun(const OwnFolder& folder) {
     File file = folder.open_read(begun_name);
     std::string text(std::min(file.size(), longest_begun), '\0');
     text.resize(file.read(std::as_writable_bytes(std::span(text))));
-    return Json::parse(text, nullptr, false);
+    Json begun = parse_json_object(text, {begun_name});
+    if (begun.value("identity", Json()).is_object() && begun.value("step", Json()).is_string()) return begun;
   } catch (const Error& error) {
-    if (!error.is_of_damage()) throw;
-    return {};  // it went just now
+    if (!error.is_of_damage()) throw;  // else it went just now, or is something else
   }
+  return {};
 }
 
 std::string difference(const Json& begun, const Json& now) {

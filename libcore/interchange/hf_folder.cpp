@@ -6,9 +6,10 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
+#include "base/path_text.hpp"
 #include "checkpoint/block_reader.hpp"
 #include "checkpoint/elements.hpp"
-#include "checkpoint/json_reader.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::interchange {
@@ -20,15 +21,12 @@ constexpr const char* index_name = "model.safetensors.index.json";
 
 /// The shards that an index names, sorted.
 std::set<std::string> shard_names(const fs::path& index) {
-  const checkpoint::JsonObject root =
-      checkpoint::JsonObject::parse(read_file(index), index.string(), "fetch the model again");
-  const checkpoint::JsonObject map = root.object("weight_map");
+  const JsonValue root = JsonValue::parse_object(read_file(index), {index.string(), "fetch the model again"});
+  const JsonValue map = root.object("weight_map");
   std::set<std::string> names;
   for (const std::string& tensor : map.names()) names.insert(map.string(tensor));
   for (const std::string& name : names) {
-    if (name.empty() || name[0] == '.' || name.find('/') != std::string::npos) {
-      throw input_error("{}: weight_map names '{}', which is not a file's name", index.string(), name);
-    }
+    if (!is_plain_name(name)) throw map.error(fmt::format("it names '{}', which is not a file's name", name));
   }
   return names;
 }

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "checkpoint/json_reader.hpp"
+#include "base/json.hpp"
 
 namespace dt::interchange {
 
@@ -71,8 +71,8 @@ std::optional<std::uint64_t> payload_bytes(const std::vector<std::int64_t>& dims
   return total;
 }
 
-SafeTensor parse_tensor(const std::string& name, const checkpoint::JsonObject& entry,
-                        std::uint64_t data_begin, std::uint64_t data_bytes) {
+SafeTensor parse_tensor(const std::string& name, const JsonValue& entry, std::uint64_t data_begin,
+                        std::uint64_t data_bytes) {
   const auto wrong = [&](const std::string& what) {
     return Error(ErrorKind::input, fmt::format("{}: {}", entry.where(), what), remedy);
   };
@@ -169,8 +169,7 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : file_(File::open_read(p
   const std::uint64_t length = read_header_length(file_);
   std::string text(length, '\0');
   file_.read_at(length_bytes, std::as_writable_bytes(std::span(text)));
-  const checkpoint::JsonObject header =
-      checkpoint::JsonObject::parse(text, path.string() + ": header", remedy);
+  const JsonValue header = JsonValue::parse_object(text, {path.string() + ": header", remedy});
   const std::uint64_t data_begin = length_bytes + length;
   const std::uint64_t size = file_.size();
   for (const std::string& name : header.names()) {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/json.hpp"
 #include "model/model_spec.hpp"
 
 namespace dt::model {
@@ -53,8 +53,10 @@ class Config {
   }
   double positive_or(const std::string& key, double otherwise) const {
     if (!has(key)) return otherwise;
-    if (!json_[key].is_number() || !(json_[key].get<double>() > 0)) refuse(key, "a number above 0");
-    return json_[key].get<double>();
+    constexpr double least = 1e-30, most = 1e30;  // numbers of fp32, and so are their reciprocals
+    const double number = json_[key].is_number() ? json_[key].get<double>() : 0;
+    if (!(number >= least && number <= most)) refuse(key, fmt::format("a number from {} to {}", least, most));
+    return number;
   }
   bool flag_or(const std::string& key, bool otherwise) const {
     if (!has(key)) return otherwise;
@@ -65,7 +67,11 @@ class Config {
   std::vector<std::int64_t> tokens(const std::string& key) const {
     if (!has(key)) return {};
     const Json list = json_[key].is_array() ? json_[key] : Json::array({json_[key]});
-    const auto is_id = [](const Json& id) { return id.is_number_integer(); };
+    // Some files say −1 for none.
+    const auto is_id = [](const Json& id) {
+      return id.is_number_integer() && id.get<double>() >= -1 &&
+             id.get<double>() <= std::numeric_limits<std::uint32_t>::max();
+    };
     if (!std::all_of(list.begin(), list.end(), is_id)) refuse(key, "a token's number, a list of them, null");
     return list.get<std::vector<std::int64_t>>();
   }
@@ -322,31 +328,14 @@ struct Family {
 constexpr Family families[] = {
     {"gpt2", read_gpt2}, {"llama", read_llama}, {"mistral", read_mistral}, {"qwen2", read_qwen2}};
 
-Json parse_json(std::string_view text, const std::string& origin) {
-  if (json_nests_too_deep(text))
-    throw input_error("{} nests more than {} levels deep", origin, max_json_depth);
-  try {
-    Json json = Json::parse(text);
-    if (!json.is_object()) throw input_error("{}: the top of a configuration is an object", origin);
-    return json;
-  } catch (const Json::parse_error& error) {
-    throw Error(ErrorKind::input, fmt::format("{}:{}: not valid JSON", origin, line_at(text, error.byte)),
-                error.what());
-  }
-}
-
 }  // namespace
 
-void require_json_object(std::string_view text, const std::string& origin) {
-  parse_json(text, origin);
-}
-
 std::vector<std::int64_t> parse_generation_ends(std::string_view json, const std::string& origin) {
-  return Config(parse_json(json, origin), origin).tokens("eos_token_id");
+  return Config(parse_json_object(json, {origin}), origin).tokens("eos_token_id");
 }
 
 ModelSpec parse_hf_config(std::string_view json, const std::string& origin) {
-  const Config config(parse_json(json, origin), origin);
+  const Config config(parse_json_object(json, {origin}), origin);
   std::string allowed;
   for (const Family& family : families) {
     if (config.has("model_type") && config.value("model_type") == family.name) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "model/model_spec.hpp"
 
 namespace dt::model {
@@ -149,8 +150,7 @@ std::string hf_generation_config(const SpecialTokens& special, std::string_view 
   if (given.empty()) {
     write_special(special, json);
   } else {
-    require_json_object(given, origin);
-    json = Json::parse(given);
+    json = parse_json_object(given, {origin});
     json["eos_token_id"] = ends_json(special.eos);
   }
   return json.dump(2) + "\n";

@@ -71,8 +71,6 @@ std::string ends_text(const SpecialTokens& special);
 /// any setting of the file that dt does not compute (another activation, windows in some layers only, ...).
 ModelSpec load_model_spec(const std::string& preset_or_path);
 ModelSpec parse_hf_config(std::string_view json, const std::string& origin);
-/// Errors: input, naming `origin` and the line: text that is no JSON object or nests too deep.
-void require_json_object(std::string_view text, const std::string& origin);
 inline constexpr const char* generation_config_name = "generation_config.json";
 /// Returns the ends of a text that a Hugging Face generation_config.json names; none where it names none.
 std::vector<std::int64_t> parse_generation_ends(std::string_view json, const std::string& origin);

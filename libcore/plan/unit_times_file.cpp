@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "checkpoint/json_reader.hpp"
+#include "base/json.hpp"
 #include "model/parameter_table.hpp"
 #include "plan/precision.hpp"
 #include "plan/resumable.hpp"
@@ -25,7 +25,7 @@ void check_same(const std::string& origin, const char* what, const auto& measure
 }
 
 /// Whether a unit's computations are those that were measured, all that they depend on taken together.
-void check_same_units(const checkpoint::JsonObject& file, const std::string& origin, const Plan& plan) {
+void check_same_units(const JsonValue& file, const std::string& origin, const Plan& plan) {
   const model::ModelSpec measured = model::parse_hf_config(file.object_text("model"), origin);
   if (const std::string what = model_difference(measured, plan.spec); !what.empty())
     throw Error(ErrorKind::input, fmt::format("{}: {}", origin, what),
@@ -79,15 +79,15 @@ std::vector<parallel::UnitCost> read_unit_times(const fs::path& run, const Plan&
                 "a run on CPUs writes it as it ends; without --run, times are predicted");
   }
   const std::string origin = path.string();
-  const auto file = checkpoint::JsonObject::parse(read_file(path), origin, "train again to measure anew");
+  const auto file = JsonValue::parse_object(read_file(path), {origin, "train again to measure anew"});
   check_same(origin, "the format", file.string("format"), std::string("dt-unit-times"));
   check_same(origin, "the version", file.integer("version"), version);
   check_same_units(file, origin, plan);
   const model::ParameterTable table(plan.spec);
-  const std::vector<checkpoint::JsonObject> units = file.objects("units");
+  const std::vector<JsonValue> units = file.objects("units");
   check_same(origin, "the number of units", units.size(), table.units().size());
   std::vector<parallel::UnitCost> times;
-  for (const checkpoint::JsonObject& unit : units) {
+  for (const JsonValue& unit : units) {
     times.push_back(
         {unit.number("forward_s"), unit.number("backward_input_s"), unit.number("backward_weight_s")});
     if (times.back().forward < 0 || times.back().backward_input < 0 || times.back().backward_weight < 0)

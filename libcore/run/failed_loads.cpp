@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/host.hpp"
+#include "base/json.hpp"
 #include "base/path_text.hpp"
 #include "base/text.hpp"
 
@@ -35,15 +36,13 @@ std::vector<FailedLoad> failed_loads(const fs::path& checkpoint) {
   if (!path_exists(path)) return {};
   std::vector<FailedLoad> loads;
   for (const std::string& line : split(read_file(path), '\n')) {
-    const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!object.is_object() || object.value("format", Json()) != format_name ||
-        object.value("version", Json()) != 1) {
+    try {
+      const JsonValue object = JsonValue::parse_object(line, {path.string()});
+      if (object.string("format") == format_name && object.integer("version") == 1)
+        loads.push_back({object.string("at"), bytes_of(object.string("reason"))});
+    } catch (const Error&) {
       continue;
     }
-    const auto text = [&](const char* member) {
-      return object.contains(member) && object[member].is_string() ? object[member].get<std::string>() : "";
-    };
-    loads.push_back({text("at"), bytes_of(text("reason"))});
   }
   return loads;
 }

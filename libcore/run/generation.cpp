@@ -10,8 +10,8 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/host.hpp"
+#include "base/json.hpp"
 #include "base/path_text.hpp"
-#include "checkpoint/json_reader.hpp"
 #include "comm/environment.hpp"
 #include "run/run_directory.hpp"
 
@@ -39,8 +39,8 @@ std::string to_text(const Generation& g, const comm::EnvironmentSettings& enviro
 }
 
 Generation parse_generation(const std::string& text, const std::string& origin) {
-  const checkpoint::JsonObject o = checkpoint::JsonObject::parse(
-      text, origin, "the run directory is damaged: emptying this file withdraws the claim");
+  const JsonValue o = JsonValue::parse_object(
+      text, {origin, "the run directory is damaged: emptying this file withdraws the claim"});
   if (o.string("format") != format_name || o.integer("version") != format_version) {
     throw Error(
         ErrorKind::input,

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/host.hpp"
+#include "base/json.hpp"
 
 namespace dt::run {
 
@@ -19,14 +20,9 @@ constexpr const char* format_name = "dt-not-finite";
 /// "the loss of step 21 was nan (2026-01-31T12:00:00Z)"; "" where the mark does not say.
 std::string describe(const fs::path& mark) {
   try {
-    const Json object = Json::parse(read_file(mark), nullptr, /*allow_exceptions=*/false);
-    const auto text = [&](const char* member) {
-      return object.is_object() && object.contains(member) && object[member].is_string()
-                 ? object[member].get<std::string>()
-                 : "";
-    };
-    if (text("found").empty()) return {};
-    return fmt::format(": {} was {} ({})", text("found"), text("loss"), text("at"));
+    const JsonValue object = JsonValue::parse_object(read_file(mark), {mark.string()});
+    return fmt::format(": {} was {} ({})", object.string("found"), object.string("loss"),
+                       object.string("at"));
   } catch (const Error&) {  // the mark itself says enough
     return {};
   }

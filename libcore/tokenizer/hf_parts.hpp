@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "tokenizer/json_value.hpp"
+#include "base/json.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace dt::tokenizer {

@@ -145,7 +145,7 @@ Error unknown_kind(const JsonValue& step, const std::string& known) {
 }
 
 Tokenizer read_hugging_face(std::string_view text, const std::string& origin) {
-  const JsonValue root = JsonValue::parse(text, origin);
+  const JsonValue root = JsonValue::parse(text, {.origin = origin, .nul_in_names = true});
   Tokenizer tokenizer;
   if (const auto step = root.find("normalizer")) tokenizer.normalizer = read_normalizer(*step);
   bool is_byte_level = false;

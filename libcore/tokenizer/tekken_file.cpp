@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/json.hpp"
 #include "tokenizer/base64.hpp"
 #include "tokenizer/hf_writer.hpp"
-#include "tokenizer/json_value.hpp"
 #include "tokenizer/tiktoken_file.hpp"
 
 namespace dt::tokenizer {
@@ -68,13 +68,13 @@ std::vector<AddedToken> read_special_tokens(const JsonValue& root, Id count) {
 
 bool is_tekken_file(std::string_view text) {
   if (text.find("\"token_bytes\"") == text.npos) return false;
-  const JsonValue root = JsonValue::parse(text, "");
+  const JsonValue root = JsonValue::parse(text, {.origin = ""});
   const auto vocabulary = root.find("vocab");
   return vocabulary && vocabulary->is_array() && root.find("config");
 }
 
 std::string tekken_as_hugging_face(std::string_view text, const std::string& origin) {
-  const JsonValue root = JsonValue::parse(text, origin);
+  const JsonValue root = JsonValue::parse(text, {origin});
   const JsonValue config = root.at("config");
   const Sizes sizes = read_sizes(config);
   const std::vector<AddedToken> special_tokens = read_special_tokens(root, sizes.special);

@@ -2,33 +2,35 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
+#include <optional>
 
+#include "base/json.hpp"
 #include "checkpoint/checkpoint_name.hpp"
 
 namespace dt::train {
 
 namespace {
 
-using Json = nlohmann::json;
-
-std::int64_t integer_of(const Json& line, const char* member) {
-  return line.is_object() && line.contains(member) && line[member].is_number_integer()
-             ? line[member].get<std::int64_t>()
-             : 0;
+/// 0 where the line does not say, or says what no line of dt does.
+std::int64_t count_of(const std::optional<JsonValue>& line, const char* member) {
+  try {
+    return line && line->has(member) ? line->integer(member, 0, INT64_MAX) : 0;
+  } catch (const Error&) {
+    return 0;
+  }
 }
 
 }  // namespace
 
 void MetricsLineage::add(const std::string& line) {
   if (!line.starts_with("{\"kind\":\"start\"") && !line.starts_with("{\"kind\":\"resume\"")) return;
-  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  const std::int64_t generation = integer_of(json, "generation");
+  const std::optional<JsonValue> json = JsonValue::parse_if_object(line);
+  const std::int64_t generation = count_of(json, "generation");
   if (generation == 0) return;  // torn
   last_ = generation;
-  Origin origin{.step = integer_of(json, "step")};
-  if (json.contains("checkpoint") && json["checkpoint"].is_string()) {
-    const auto name = json["checkpoint"].get<std::string>();
+  Origin origin{.step = count_of(json, "step")};
+  if (const auto text = json->find("checkpoint"); text && text->is_string()) {
+    const std::string& name = text->string();
     const auto entry = checkpoint::parse_checkpoint_name(name);
     if (entry && name.find('/') == std::string::npos) origin.generation = entry->generation;
   }
@@ -36,7 +38,7 @@ void MetricsLineage::add(const std::string& line) {
 }
 
 std::int64_t MetricsLineage::generation_of(const std::string& line) const {
-  const std::int64_t own = integer_of(Json::parse(line, nullptr, /*allow_exceptions=*/false), "generation");
+  const std::int64_t own = count_of(JsonValue::parse_if_object(line), "generation");
   return own > 0 ? own : last_;
 }
 

@@ -8,6 +8,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/json.hpp"
 #include "base/path_text.hpp"
 #include "base/text.hpp"
 #include "train/metrics_lineage.hpp"
@@ -132,9 +133,10 @@ std::vector<checkpoint::CheckpointEntry> announced_local_checkpoints(const fs::p
   const std::string beginning = fmt::format("{{\"kind\":\"{}\"", local_checkpoint_kind);
   for (const std::string& text : split(read_file(metrics, any_number_of_bytes), '\n')) {
     if (!text.starts_with(beginning)) continue;
-    const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("path") || !json["path"].is_string()) continue;  // torn
-    if (const auto entry = checkpoint::parse_checkpoint_name(bytes_of(json["path"].get<std::string>())))
+    const auto line = JsonValue::parse_if_object(text);  // nothing where it is torn
+    const auto path = line ? line->find("path") : std::nullopt;
+    if (!path || !path->is_string()) continue;
+    if (const auto entry = checkpoint::parse_checkpoint_name(bytes_of(path->string())))
       found.push_back(*entry);
   }
   return found;

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/json.hpp"
 #include "base/path_text.hpp"
 #include "train/inheritance.hpp"
 
@@ -19,23 +20,13 @@ bool is_torn(const fs::path& path) {
   return !Json::accept(read_file(path));
 }
 
-Json load(const fs::path& path) {
-  const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("format") || json["format"] != "dt-run" ||
-      !json.contains("asked") || !json["asked"].is_object()) {
-    throw input_error("{} is not a run.json of dt", path.string());
-  }
-  const Json version = json.contains("version") ? json["version"] : Json();
-  if (version != 1) throw input_error("{} has version {}, not 1", path.string(), version.dump());
-  return json;
-}
-
-/// A member of a change as text, without its escapes; Error{input} where it is none.
-std::string text_of(const Json& object, const char* member) {
-  if (!object.is_object() || !object.contains(member) || !object[member].is_string()) {
-    throw input_error("run.json: a change lacks the text '{}'", member);
-  }
-  return bytes_of(object[member].get<std::string>());
+JsonValue load(const fs::path& path) {
+  if (is_torn(path)) throw input_error("{} is not a run.json of dt", path.string());
+  JsonValue record = JsonValue::parse_object(read_file(path), {path.string()});
+  if (record.string("format", "") != "dt-run") throw input_error("{} is not a run.json of dt", path.string());
+  if (record.integer("version") != 1)
+    throw input_error("{} has version {}, not 1", path.string(), record.integer("version"));
+  return record;
 }
 
 /// Appends the layout where it is not the last start's.
@@ -54,20 +45,29 @@ bool add_layout(Json& record, const model::Layout& layout, std::int64_t generati
 }
 
 /// The options as the last start left them: what was asked first, then every change.
-RecordedOptions current_options(const Json& record) {
+RecordedOptions current_options(const JsonValue& record) {
   RecordedOptions options;
-  const Json given = record.value("given", Json()), paths = record.value("paths", Json::object());
-  for (const auto& [name, value] : record["asked"].items()) {
-    RecordedOption& option = options[name];
-    option.value = text_of(record["asked"], name.c_str());
-    if (given.is_array()) option.given = std::find(given.begin(), given.end(), name) != given.end();
-    if (paths.is_object() && paths.contains(name)) option.path = text_of(paths, name.c_str());
+  const JsonValue asked = record.object("asked");
+  for (const std::string& name : asked.names()) options[name].value = bytes_of(asked.string(name));
+  if (const auto given = record.find("given")) {
+    for (auto& [name, option] : options) option.given = false;
+    for (const JsonValue& name : given->items()) {
+      if (const auto option = options.find(name.string()); option != options.end())
+        option->second.given = true;
+    }
   }
-  for (const Json& change : record.value("changes", Json::array())) {
-    RecordedOption& option = options[text_of(change, "option")];
-    option = {.value = text_of(change, "to")};
-    if (change.contains("given") && change["given"].is_boolean()) option.given = change["given"].get<bool>();
-    if (change.contains("path")) option.path = text_of(change, "path");
+  if (const auto paths = record.find("paths")) {
+    for (const std::string& name : paths->names()) {
+      if (const auto option = options.find(name); option != options.end())
+        option->second.path = bytes_of(paths->string(name));
+    }
+  }
+  for (const JsonValue& change :
+       record.has("changes") ? record.objects("changes") : std::vector<JsonValue>()) {
+    RecordedOption& option = options[change.string("option")];
+    option = {.value = bytes_of(change.string("to"))};
+    if (change.has("given")) option.given = change.boolean("given");
+    if (change.has("path")) option.path = bytes_of(change.string("path"));
   }
   return options;
 }
@@ -134,7 +134,7 @@ RecordedOptions recorded_options(const fs::path& run) {
 
 void check_record(const fs::path& run) {
   const fs::path path = run / "run.json";
-  if (path_exists(path) && !is_torn(path)) load(path);
+  if (path_exists(path) && !is_torn(path)) current_options(load(path));
 }
 
 std::string recorded_option(const fs::path& run, const std::string& name) {
@@ -156,8 +156,8 @@ std::vector<OptionChange> record_run(const fs::path& run, const std::vector<Opti
     write_file_atomically(path, record.dump(2) + "\n");
     return {};
   }
-  Json record = load(path);
-  const RecordedOptions before = current_options(record);
+  const RecordedOptions before = current_options(load(path));
+  Json record = parse_json_object(read_file(path), {path.string()});
   std::vector<OptionChange> changes;
   bool is_changed = add_layout(record, layout, generation, step);
   for (const OptionValue& option : asked) {

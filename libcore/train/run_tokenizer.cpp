@@ -9,6 +9,7 @@
 #include "base/audience.hpp"
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "checkpoint/companions.hpp"
 #include "data/chat_template.hpp"
 #include "data/dataset_file.hpp"
@@ -49,9 +50,7 @@ void copy_what_lies_beside(const fs::path& model, const fs::path& folder) {
 }
 
 Json read_json(const fs::path& file) {
-  const std::string text = read_file(file);
-  model::require_json_object(text, file.string());
-  return Json::parse(text);
+  return parse_json_object(read_file(file), {file.string()});
 }
 
 void write_text(const fs::path& file, const std::string& text) {

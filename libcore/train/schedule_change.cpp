@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "train/conditions.hpp"
 
 namespace dt::train {
@@ -17,20 +18,19 @@ using Json = nlohmann::ordered_json;
 using optim::Schedule;
 
 std::optional<Schedule> parse(const Json& json) {
-  Schedule s;
+  constexpr std::int64_t most_steps = std::int64_t{1} << 56;
+  const auto object = JsonValue::parse_if_object(json.dump());
+  if (!object) return std::nullopt;
   try {
-    s.kind = optim::parse_schedule(json.at("kind").get<std::string>());
-    json.at("lr").get_to(s.lr);
-    json.at("min_lr").get_to(s.min_lr);
-    json.at("warmup_steps").get_to(s.warmup_steps);
-    json.at("decay_steps").get_to(s.decay_steps);
-    json.at("total_steps").get_to(s.total_steps);
-  } catch (const Json::exception&) {
-    return std::nullopt;
-  } catch (const Error&) {  // a kind that this dt does not know
+    return Schedule{.kind = optim::parse_schedule(object->string("kind")),
+                    .lr = object->number("lr"),
+                    .min_lr = object->number("min_lr"),
+                    .warmup_steps = object->integer("warmup_steps", 0, most_steps),
+                    .decay_steps = object->integer("decay_steps", 0, most_steps),
+                    .total_steps = object->integer("total_steps", 0, most_steps)};
+  } catch (const Error&) {  // a kind that this dt does not know, or no schedule
     return std::nullopt;
   }
-  return s;
 }
 
 /// Whether two schedules have another rate at a step from `first` to `last`. Of long ranges some steps are

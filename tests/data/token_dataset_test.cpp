@@ -213,7 +213,7 @@ TEST_CASE("what is missing, of another version or damaged is named on opening") 
   CHECK_THAT(open_error(out), Contains("dataset.json is damaged"));
   put(out / "dataset.json", json);
   change_json(out / "dataset.json", [](auto& object) { object.erase("splits"); });
-  CHECK_THAT(open_error(out), Contains("dataset.json is damaged: it has no splits"));
+  CHECK_THAT(open_error(out), Contains("dataset.json is damaged: member 'splits' is missing"));
   put(out / "dataset.json", "{\"made\": " + std::string(1'000'000, '['));
   CHECK_THAT(open_error(out), Contains("dataset.json is damaged: it nests more than 100 levels deep"));
   put(out / "dataset.json", json);
@@ -320,30 +320,31 @@ TEST_CASE("hostile values of dataset.json are input errors that name the member"
   };
   for (const auto& value : {Json(0), Json(-1), Json(4294967553U), Json(257.0), Json("257"), Json(1e300)}) {
     CHECK_THAT(problem([&](auto& object) { object["tokenizer"]["vocabulary_size"] = value; }),
-               Contains("its tokenizer.vocabulary_size is"));
+               Contains("member 'tokenizer.vocabulary_size' is"));
     if (value != 0)
       CHECK_THAT(problem([&](auto& object) { object["tokenizer"]["eos"] = value; }),
-                 Contains("its tokenizer.eos is"));
+                 Contains("member 'tokenizer.eos' is"));
   }
   for (const char* key : {"tokens", "documents", "bytes"}) {
     for (const auto& value : {Json(-1), Json(std::uint64_t{1} << 63), Json(1.5), Json()})
       CHECK_THAT(problem([&](auto& object) { object["shards"][1][key] = value; }),
-                 Contains(fmt::format("its shards[1].{} is", key)));
+                 Contains(fmt::format("member 'shards[1].{}' is", key)));
   }
   // Sums that come round to the right number.
   CHECK_THAT(problem([&](auto& object) {
                for (auto& shard : object["shards"]) shard["tokens"] = std::uint64_t{1} << 62;
              }),
-             Contains("have more than"));
+             Contains("member 'shards[0].tokens' is"));
   for (const auto& file : {Json(""), Json(".."), Json("a/b"), Json(std::string("a\0b", 3)), Json(".hidden")})
     CHECK_THAT(problem([&](auto& object) { object["shards"][0]["file"] = file; }),
                Contains("is not the name of"));
   CHECK_THAT(problem([&](auto& object) { object["shards"][0]["file"] = 7; }),
-             Contains("its shards[0].file is number"));
+             Contains("'shards[0].file' is not a string"));
   CHECK_THAT(problem([&](auto& object) { object["shards"][0]["digest"] = "x"; }),
-             Contains("its shards[0].digest"));
-  CHECK_THAT(problem([&](auto& object) { object["shards"] = 7; }), Contains("its shards is number"));
-  CHECK_THAT(problem([&](auto& object) { object["splits"] = 7; }), Contains("it has no splits.train"));
-  CHECK_THAT(problem([&](auto& object) { object["version"] = 1.5; }), Contains("its version is 1.5"));
-  CHECK_THAT(problem([&](auto& object) { object.clear(); }), Contains("it has no format"));
+             Contains("'shards[0].digest' is not a digest"));
+  CHECK_THAT(problem([&](auto& object) { object["shards"] = 7; }), Contains("'shards' is not an array"));
+  CHECK_THAT(problem([&](auto& object) { object["splits"] = 7; }), Contains("'splits' is not an object"));
+  CHECK_THAT(problem([&](auto& object) { object["version"] = 1.5; }),
+             Contains("'version' is not an integer"));
+  CHECK_THAT(problem([&](auto& object) { object.clear(); }), Contains("'format' is missing"));
 }

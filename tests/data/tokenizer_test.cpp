@@ -82,5 +82,5 @@ TEST_CASE("what lies beside a tokenizer's file: its chat template and the specia
   dt_test::put(folder / "tokenizer_config.json", "[]");
   CHECK(caught([&] {
           files_beside(file, *tokenizer);
-        }).says("tokenizer_config.json is no JSON that is understood: no object"));
+        }).says("tokenizer_config.json: it is not a JSON object"));
 }

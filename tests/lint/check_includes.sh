@@ -84,7 +84,7 @@ awk '
     confine(header, "^(oneapi/dnnl/|dnnl).*$", "tests/bench", "^tests/bench/")
     confine(header, "^boost/asio", "libcore/base/tcp.cpp", "^libcore/base/tcp\\.cpp$")
     if (header !~ /^boost\/asio/) confine(header, "^boost/", "libcore/base/options.*", "^libcore/base/options\\.[a-z]+$")
-    confine(header, "^(nlohmann/|simdjson)", ".cpp files", "\\.cpp$")
+    confine(header, "^(nlohmann/json\\.hpp|simdjson)", ".cpp files", "\\.cpp$")
     if (header ~ /^(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|nvml|nvrtc|nvtx3?\/|nvToolsExt|thrust\/|cub\/|cooperative_groups|device_launch|mma\.h)/) {
       if (FILENAME ~ /^libcore\/tensor\/[^\/]+\.(hpp|cpp)$/) {
         stem = FILENAME

@@ -272,7 +272,7 @@ TEST_CASE("settings that dt does not compute are refused by file, key, value and
       {with(llama_config(), "rope_scaling", with(llama3_scaling(), "high_freq_factor", 1.0)),
        "rope_scaling.high_freq_factor", "1.0", "above low_freq_factor"},
       {with(llama_config(), "rope_scaling", with(llama3_scaling(), "factor", 0)), "rope_scaling.factor", "0",
-       "a number above 0"},
+       "a number from 1e-30 to 1e+30"},
       {with(like_llama("mistral"), "layer_types", mixed), "layer_types", mixed.dump(),
        "\"sliding_attention\""},
       {with(like_llama("mistral"), "sliding_window", 0), "sliding_window", "0", "an integer from 1"},
@@ -311,7 +311,7 @@ TEST_CASE("sizes that are missing, of another type or out of range are refused")
         CHECK_THAT(error_of(with(config, key, bad)), Catch::Contains(key + " is " + bad.dump()));
     }
   }
-  CHECK_THAT(error_of(with(gpt2_config(), "layer_norm_epsilon", 0)), Catch::Contains("a number above 0"));
+  CHECK_THAT(error_of(with(gpt2_config(), "layer_norm_epsilon", 0)), Catch::Contains("a number from 1e-30 to 1e+30"));
   CHECK_THAT(error_of(with(gpt2_config(), "tie_word_embeddings", 1)), Catch::Contains("true, false"));
   for (const char* key :
        {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
@@ -347,10 +347,10 @@ TEST_CASE("sizes whose products leave int64 are refused") {
 
 TEST_CASE("what is not a JSON object is refused with its line") {
   CHECK_THAT(error_of(std::string("{\n \"model_type\": \"gpt2\",\n \"n_layer\": ,\n}")),
-             Catch::StartsWith("model/config.json:3: not valid JSON"));
-  CHECK_THAT(error_of(std::string("")), Catch::StartsWith("model/config.json:1: not valid JSON"));
+             Catch::StartsWith("model/config.json: line 3 is not valid JSON"));
+  CHECK_THAT(error_of(std::string("")), Catch::StartsWith("model/config.json: line 1 is not valid JSON"));
   CHECK_THAT(error_of(std::string(1'000'000, '[')),
-             Catch::Contains("config.json nests more than 100 levels deep"));
+             Catch::Contains("config.json: it nests more than 100 levels deep"));
   CHECK_THAT(error_of(std::string("[1]")), Catch::Contains("object"));
 }
 

@@ -277,17 +277,16 @@ TEST_CASE("tokenizer.json: what is broken is refused with its path") {
   CHECK(
       refusal(file, "/model/merges/1", "l").starts_with("t.json: model.merges[1]: two tokens with a space"));
   CHECK(refusal(file, "/model/vocab/x", -1)
-            .starts_with("t.json: model.vocab.x: is not a number counted from 0"));
+            .starts_with("t.json: member 'model.vocab.x' is not a number counted from 0"));
   CHECK(refusal(file, "/model/vocab/x", 1u << 31)
             .starts_with("t.json: model.vocab: the id of \"x\" is not below"));
-  CHECK(refusal(file, "/model", nullptr)
-            .starts_with("t.json: model: a JSON null, where an object is expected"));
+  CHECK(refusal(file, "/model", nullptr).starts_with("t.json: member 'model' is not an object (it is null)"));
   CHECK(dt_test::caught([] {
           read_hugging_face("{\n\"a\": x}", "t.json");
         }).says("t.json: line 2 is not valid JSON"));
   const std::string deep = "{\"pre_tokenizer\":" + std::string(100'000, '[') + "}";
   CHECK(dt_test::caught([&] { read_hugging_face(deep, "t.json"); }).says("nests more than 100 levels deep"));
-  CHECK(dt_test::caught([] { read_hugging_face("{}", "t.json"); }).says("t.json: model: is missing"));
+  CHECK(dt_test::caught([] { read_hugging_face("{}", "t.json"); }).says("t.json: member 'model' is missing"));
 }
 
 TEST_CASE("tokenizer.json: merges of one rank go from left to right") {
