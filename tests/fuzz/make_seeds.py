@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """make_seeds.py: writes the files of corpus/ that are called seed-…: small sound files of every format, from which
-fuzzing begins and which replay holds to be read. The others are inputs that once did harm."""
-import base64, bz2, gzip, io, json, lzma, pathlib, struct, subprocess, tarfile, zipfile
+fuzzing begins and which replay holds to be read. The others are inputs that once did harm.
+make_seeds.py --large TARGET FOLDER: writes inputs of a target of up to 1 MB, with many of whatever it may have many of."""
+import base64, bz2, gzip, io, json, lzma, pathlib, struct, subprocess, sys, tarfile, zipfile
 
 corpus = pathlib.Path(__file__).parent / "corpus"
 
@@ -248,6 +249,155 @@ def input_ranges():
     seed("input_ranges", "not-utf8", bytes([0, 3]) + b"abc\ndef\n\xff\nghi\n")
 
 
-for make in [hugging_face, tiktoken, tekken, sentencepiece, encoded_text, json_lines, invalid_utf8, inputs, token_ids, megatron,
-             dataset_json, input_list, input_ranges]:
-    make()
+def large_objects(count):
+    """JSON of many names: sorted, unsorted, twice the same, long, deep, and numbers of many digits."""
+    names = [f"k{i * 7919 % count:05d}" for i in range(count)]
+    return {"names": "{" + ",".join(f'"{n}":1' for n in names) + "}",
+            "twice": "{" + ",".join(f'"{n}":1' for n in names + names[:1]) + "}",
+            "items": "[" + "1," * 400000 + "1]",
+            "digits": '{"a":1' + "0" * 900000 + "}",
+            "fraction": '{"a":0.' + "1" * 900000 + "}",
+            "deep": "[" * 500000 + "]" * 500000,
+            "long-name": '{"' + "a" * 900000 + '":1}'}
+
+
+def large_hugging_face():
+    letters = byte_alphabet()
+    tokens = letters + [a + b for a in letters[:150] for b in letters[:150]]
+    merges = [f"{a} {b}" for a in letters[:150] for b in letters[:150]]
+    added = [{"id": 30000 + i, "content": f"<{i}>"} for i in range(9000)]
+    model = {"type": "BPE", "vocab": {t: i for i, t in enumerate(tokens)}, "merges": merges}
+    head = {"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}, "decoder": {"type": "ByteLevel"}}
+    return {"vocabulary": head | {"model": model}, "added": head | {"added_tokens": added, "model": model | {"merges": []}}}
+
+
+def large_dataset_json():
+    shards = [{"file": f"train-{i:05d}.h5", "split": "train", "tokens": 0, "documents": 0, "bytes": 1, "digest": "0" * 16}
+              for i in range(8000)]
+    empty = {"tokens": 0, "documents": 0, "digest": "0" * 16}
+    return {"shards": {"format": "dt-dataset", "version": 1, "tokenizer": {"name": "bytes", "digest": "0" * 16,
+            "vocabulary_size": 257, "eos": 256}, "documents": 0, "tokens": 0, "digest": "0" * 16,
+            "splits": {"train": empty, "validation": empty}, "shards": shards, "made": {}}}
+
+
+def safetensors(header, data=b""):
+    text = (header if isinstance(header, str) else json.dumps(header, separators=(",", ":"))).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def large_safetensors():
+    entry = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    return {name: safetensors(text) for name, text in large_objects(60000).items()} | {
+        "tensors": safetensors({f"t{i * 7919 % 14000:05d}": entry for i in range(14000)}),
+        "dimensions": safetensors({"t": {"dtype": "F32", "shape": [1] * 400000 + [0], "data_offsets": [0, 0]}})}
+
+
+LLAMA = {"model_type": "llama", "vocab_size": 32, "num_hidden_layers": 1, "hidden_size": 8, "num_attention_heads": 2,
+         "num_key_value_heads": 1, "intermediate_size": 16, "max_position_embeddings": 64, "hidden_act": "silu",
+         "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": True}
+GPT2 = {"model_type": "gpt2", "vocab_size": 32, "n_layer": 1, "n_embd": 8, "n_head": 2, "n_positions": 16,
+        "activation_function": "gelu_new", "eos_token_id": [1, 2], "bos_token_id": 1}
+
+
+def hf_config():
+    seed("hf_config", "gpt2", GPT2)
+    seed("hf_config", "llama", LLAMA | {"rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+         "high_freq_factor": 4.0, "original_max_position_embeddings": 32}, "torch_dtype": "bfloat16"})
+    seed("hf_config", "mistral", LLAMA | {"model_type": "mistral", "sliding_window": 4, "head_dim": 4})
+    seed("hf_config", "qwen2", LLAMA | {"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 4,
+         "layer_types": ["full_attention"], "rope_parameters": {"rope_theta": 1e6, "rope_type": "default"}})
+
+
+def large_hf_config():
+    many = {f"k{i}": i for i in range(60000)}
+    return large_objects(60000) | {"llama": LLAMA | many, "layers": LLAMA | {"num_hidden_layers": 65536},
+        "ends": GPT2 | {"eos_token_id": list(range(100000))}, "types": LLAMA | {"model_type": "qwen2",
+        "use_sliding_window": True, "layer_types": ["full_attention"] * 40000}}
+
+
+def safetensors_seeds():
+    tensors = {"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}, "b": {"dtype": "BF16", "shape": [1, 2],
+               "data_offsets": [8, 12]}, "c": {"dtype": "F8_E4M3", "shape": [], "data_offsets": [12, 13]}}
+    seed("safetensors", "three", safetensors({"__metadata__": {"format": "pt"}} | tensors, bytes(13)))
+    seed("safetensors", "empty", safetensors({}))
+
+
+STATE = {"step": 10, "samples_consumed": 20, "tokens_consumed": 640, "data_digest": "0" * 16, "seed": 1, "sequence_length": 32,
+         "global_batch": 2, "micro_batch": 1, "grad_lanes": 1, "dataset_digest": "0" * 16, "precision": "fp32", "matmul": "fp32",
+         "skipped_steps": 0, "loss_scale": 0.0, "loss_scale_good_steps": 0, "schedule": {"kind": "cosine", "lr": 0.1,
+         "min_lr": 0.0, "warmup_steps": 1, "decay_steps": 0, "total_steps": 20}, "conditions": {"tp": 1}}
+PIECE = {"tensor": "head.weight", "kind": "weights", "dtype": "fp32", "global": [4, 2], "start": [0, 0], "box": [4, 2],
+         "begin": 0, "end": 8, "file": "rank-00000.h5", "dataset": "/weights/head.weight", "offset": 0, "digests": ["0" * 16]}
+FILE = {"name": "rank-00000.h5", "bytes": 32, "metadata_digest": "0" * 16}
+
+
+def manifest_of(files, pieces):
+    """Without the digest that the target puts at its end."""
+    return {"format": "dt-checkpoint", "version": 1, "dt_version": "0", "created": "", "generation": 1, "parent": "",
+            "state": STATE, "model": LLAMA, "mesh": {"pp": 1, "dp": 1, "tp": 1, "zero": 0, "zero_group": 0,
+            "schedule": "1f1b", "virtual_stages": 1, "stages": [{"stage": 0, "begin": 0, "end": 3}]},
+            "files": files, "pieces": pieces}
+
+
+def part_of(files, pieces):
+    return {"format": "dt-checkpoint-part", "version": 1, "step": 10, "generation": 1, "writer": 0, "files": files, "pieces": pieces}
+
+
+def manifest():
+    seed("manifest", "one-file", manifest_of([FILE], [PIECE]))
+    seed("manifest", "part", part_of([FILE], [PIECE]))
+
+
+def large_manifest():
+    files = [FILE | {"name": f"rank-{i:05d}.h5"} for i in range(10000)]
+    wide = FILE | {"bytes": 1 << 40}
+    pieces = [PIECE | {"global": [3000], "start": [0], "box": [3000], "begin": i, "end": i + 1, "offset": 4 * i} for i in range(3000)]
+    boxes = [PIECE | {"global": [3000], "start": [i], "box": [1], "begin": 0, "end": 1, "offset": 4 * i} for i in range(3000)]
+    same = [PIECE | {"global": [3000], "start": [i], "box": [1], "begin": 0, "end": 1, "offset": 0} for i in range(3000)]
+    stages = [{"stage": 0, "begin": i, "end": i + 1} for i in range(15000)]
+    layers = manifest_of([FILE], [PIECE])
+    return large_objects(60000) | {"files": manifest_of(files, []), "pieces": manifest_of([wide], pieces), "boxes": manifest_of([wide], boxes),
+        "same": manifest_of([wide], same), "layers": layers | {"model": LLAMA | {"num_hidden_layers": 65536}},
+        "stages": layers | {"mesh": layers["mesh"] | {"stages": stages}}, "part": part_of([wide], pieces)}
+
+
+def run_files():
+    seed("run_files", "record", {"format": "dt-run", "version": 1, "created": "", "asked": {"lr": "0.1", "data": "d"}, "given": ["lr"],
+         "paths": {"data": "/d"}, "changes": [{"generation": 2, "step": 10, "at": "", "option": "lr", "from": "0.1", "to": "0.2",
+         "given": True}], "layouts": [{"generation": 1, "step": 0, "at": "", "layout": "pp=1,dp=1,tp=1,zero=0", "stage_units": [3]}]})
+    lines = [{"kind": "start", "generation": 1, "step": 0}, {"kind": "eval", "step": 10, "val_loss": 1.5},
+             {"kind": "local_checkpoint", "step": 10, "path": "checkpoints/step-00000010.g1"},
+             {"kind": "resume", "generation": 2, "step": 10, "checkpoint": "step-00000010.g1"}, {"kind": "eval", "step": 10}]
+    seed("run_files", "metrics", "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+
+
+def large_run_files():
+    resumes = [{"kind": "resume", "generation": i, "step": 10, "checkpoint": f"step-00000010.g{i - 1}"} for i in range(1, 9000)]
+    evals = [{"kind": "eval", "step": 10, "generation": i} for i in range(1, 3000)]
+    record = {"format": "dt-run", "version": 1}
+    names = {f"o{i}": "" for i in range(30000)}
+    changes = [{"option": f"o{i}", "to": ""} for i in range(20000)]
+    return large_objects(60000) | {
+        "lineage": "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in resumes + evals),
+        "asked": record | {"asked": names, "given": list(names)}, "changes": record | {"asked": {}, "changes": changes}}
+
+
+LARGE = {"hugging_face": lambda: large_objects(60000) | large_hugging_face(), "tekken": lambda: large_objects(60000),
+         "json_lines": lambda: large_objects(60000), "dataset_json": lambda: large_objects(60000) | large_dataset_json(),
+         "safetensors": large_safetensors, "hf_config": large_hf_config, "manifest": large_manifest, "run_files": large_run_files}
+
+
+def make_large(target, folder):
+    for name, content in LARGE.get(target, dict)().items():
+        if isinstance(content, dict):
+            content = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        content = content.encode() if isinstance(content, str) else content
+        (pathlib.Path(folder) / name).write_bytes(content[:1000000])
+
+
+if sys.argv[1:2] == ["--large"]:
+    make_large(*sys.argv[2:])
+else:
+    for make in [hugging_face, tiktoken, tekken, sentencepiece, encoded_text, json_lines, invalid_utf8, inputs, token_ids, megatron,
+                 dataset_json, input_list, input_ranges, hf_config, safetensors_seeds, manifest, run_files]:
+        make()

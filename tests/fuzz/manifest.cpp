@@ -1,0 +1,42 @@
+// manifest.json and part-NNNNN.json, which tests give the digest that their last line states: what is read is
+// written as something that reads the same, and says which bytes of files are whose.
+#include "base/digest.hpp"
+#include "checkpoint/digested_bytes.hpp"
+#include "checkpoint/part_file.hpp"
+#include "fuzz/fuzz.hpp"
+
+using namespace dt::checkpoint;
+
+namespace {
+
+std::string sealed(std::string_view text) {
+  std::string before(text.substr(0, text.rfind('}')));
+  before += ",\n";
+  return before + "\"digest\": \"" + dt::to_hex(dt::digest(before)) + "\"\n}\n";
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  const std::string text = sealed(dt_fuzz::text_of(bytes, size));
+  dt_fuzz::accepted([&] {
+    const std::string written = to_json(parse_part(text, "part.json"));
+    dt_fuzz::require(to_json(parse_part(written, "written")) == written,
+                     "a part that is written reads the same");
+  });
+  return dt_fuzz::accepted([&] {
+    const Manifest manifest = parse_manifest(text, "manifest.json");
+    const std::string written = to_json(manifest);
+    dt_fuzz::require(to_json(parse_manifest(written, "written")) == written,
+                     "what is written reads the same");
+    const PiecesByFile pieces = pieces_by_file(manifest);
+    for (const StoredFile& file : manifest.files) {
+      const auto its = pieces.find(file.name);
+      std::uint64_t total = 0;
+      for (const DigestedBytes& part :
+           digested_bytes(file, its == pieces.end() ? std::vector<const StoredPiece*>() : its->second))
+        total += part.bytes();
+      dt_fuzz::require(total == file.bytes, "a file's bytes are digested once each");
+    }
+  });
+}

@@ -1,0 +1,25 @@
+// run.json and metrics.jsonl: a start reads them, and writes the record of its own.
+#include "fuzz/fuzz.hpp"
+#include "train/reporter.hpp"
+#include "train/run_record.hpp"
+
+using namespace dt::train;
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  static const dt_fuzz::ScratchFolder folder;
+  const std::string_view text = dt_fuzz::text_of(bytes, size);
+  folder.put("metrics.jsonl", text);
+  dt_fuzz::accepted([&] {
+    static_cast<void>(has_evaluation(folder.path() / "metrics.jsonl", 10));
+    static_cast<void>(announced_local_checkpoints(folder.path() / "metrics.jsonl"));
+  });
+  folder.put("run.json", text);
+  return dt_fuzz::accepted([&] {
+    const RecordedOptions before = recorded_options(folder.path());
+    static_cast<void>(recorded_option(folder.path(), "lr"));
+    record_run(folder.path(), {{.name = "lr", .value = "0.5", .given = true}}, true, {}, 3, 20);
+    const RecordedOptions after = recorded_options(folder.path());
+    dt_fuzz::require(after.size() <= before.size() + 1 && after.at("lr").value == "0.5",
+                     "what a start says is recorded");
+  });
+}
