@@ -32,11 +32,8 @@ model::StageUnits parse_stages(const JsonValue& mesh, int pp, int num_units) {
   model::StageUnits stages;
   std::int64_t next = 0;
   for (const JsonValue& range : mesh.objects("stages")) {
-    const std::int64_t stage = range.integer("stage"), begin = range.integer("begin"),
-                       end = range.integer("end");
-    if (pp > num_units || stage < 0 || stage >= pp || begin != next || end <= begin || end > num_units)
-      throw input_error("{}: units {} to {} of {} on stage {} of {}, behind {}", range.where(), begin, end,
-                        num_units, stage, pp, next);
+    const std::int64_t stage = range.integer("stage", 0, pp - 1), begin = range.integer("begin", next, next),
+                       end = range.integer("end", next + 1, num_units);
     stages.resize(static_cast<std::size_t>(pp));
     stages[static_cast<std::size_t>(stage)].push_back({static_cast<int>(begin), static_cast<int>(end)});
     next = end;
@@ -63,13 +60,24 @@ std::string to_json(const model::Layout& layout) {
 }
 
 model::Layout parse_layout(const JsonValue& mesh, int num_units) {
-  const auto number = [&](const char* name) { return static_cast<int>(mesh.integer(name)); };
-  model::Layout layout{.pp = number("pp"), .dp = number("dp"), .tp = number("tp"), .zero = number("zero")};
+  constexpr std::int64_t most_ranks = 1 << 20;
+  const auto number = [&](const char* name, std::int64_t least, std::int64_t most) {
+    return static_cast<int>(mesh.integer(name, least, most));
+  };
+  model::Layout layout{.pp = number("pp", 1, num_units),
+                       .dp = number("dp", 1, most_ranks),
+                       .tp = number("tp", 1, most_ranks),
+                       .zero = number("zero", 0, 3)};
+  if (mesh.has("cp")) layout.cp = number("cp", 1, most_ranks);
+  std::int64_t ranks = 1;
+  for (const int axis : {layout.pp, layout.dp, layout.cp, layout.tp}) {
+    if (ranks *= axis; ranks > most_ranks)
+      throw mesh.error(fmt::format("it has more than {} ranks", most_ranks));
+  }
   if (!mesh.has("schedule")) return layout;
-  layout.zero_group = number("zero_group");
+  layout.zero_group = number("zero_group", 0, layout.data_ranks());
   layout.schedule = model::parse_pipeline_schedule(mesh.string("schedule")).value_or(layout.schedule);
-  layout.virtual_stages = number("virtual_stages");
-  if (mesh.has("cp")) layout.cp = number("cp");
+  layout.virtual_stages = number("virtual_stages", 1, num_units);
   layout.sequence_parallel = mesh.has("sp") && mesh.string("sp") == "on";
   layout.stages = parse_stages(mesh, layout.pp, num_units);
   return layout;

@@ -1,6 +1,7 @@
 #include "checkpoint/manifest.hpp"
 
 #include <cerrno>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/digest.hpp"
@@ -53,23 +54,25 @@ json state_json(const TrainingState& s) {
 }
 
 TrainingState parse_state(const JsonValue& o) {
+  constexpr std::int64_t most_count = std::int64_t{1} << 56;  // sums and differences of two are numbers
+  constexpr std::int64_t most_size = INT32_MAX;               // products of two are
   TrainingState s;
-  s.step = o.integer("step");
-  s.samples_consumed = o.natural("samples_consumed");
-  s.tokens_consumed = o.natural("tokens_consumed");
+  s.step = o.integer("step", 0, most_count);
+  s.samples_consumed = static_cast<std::uint64_t>(o.integer("samples_consumed", 0, most_count));
+  s.tokens_consumed = static_cast<std::uint64_t>(o.integer("tokens_consumed", 0, most_count));
   s.data_digest = o.digest("data_digest");
   s.seed = o.natural("seed");
-  s.sequence_length = o.integer("sequence_length");
-  s.global_batch = o.integer("global_batch");
-  s.micro_batch = o.integer("micro_batch");
-  s.grad_lanes = o.integer("grad_lanes");
+  s.sequence_length = o.integer("sequence_length", 0, most_size);
+  s.global_batch = o.integer("global_batch", 0, most_size);
+  s.micro_batch = o.integer("micro_batch", 0, most_size);
+  s.grad_lanes = o.integer("grad_lanes", 1, most_size);
   s.dataset_digest = o.digest("dataset_digest");
   s.precision = o.string("precision");
   if (o.has("matmul")) {  // checkpoints from before mixed precision lack it and the next three
     s.matmul = o.string("matmul");
-    s.skipped_steps = o.integer("skipped_steps");
-    s.loss_scale = o.number("loss_scale");
-    s.loss_scale_good_steps = o.integer("loss_scale_good_steps");
+    s.skipped_steps = o.integer("skipped_steps", 0, s.step);
+    s.loss_scale = o.number("loss_scale", 0, std::numeric_limits<float>::max());
+    s.loss_scale_good_steps = o.integer("loss_scale_good_steps", 0, most_count);
   }
   s.schedule = o.object_text("schedule");
   s.conditions = o.object_text("conditions");
@@ -140,7 +143,7 @@ Manifest parse_manifest(const std::string& text, const std::string& origin) {
   Manifest m;
   m.dt_version = root.string("dt_version");
   m.created = root.string("created");
-  m.generation = root.integer("generation");
+  m.generation = root.integer("generation", 0, INT64_MAX - 1);
   m.parent = bytes_of(root.string("parent"));
   m.state = parse_state(root.object("state"));
   m.model = model::parse_hf_config(root.object_text("model"), origin);

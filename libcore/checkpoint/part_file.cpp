@@ -31,9 +31,9 @@ std::string to_json(const Part& part) {
 Part parse_part(const std::string& text, const std::string& origin) {
   const JsonValue root = parse_sealed(text, origin, format);
   Part part;
-  part.step = root.integer("step");
-  part.generation = root.integer("generation");
-  part.writer = root.integer("writer");
+  part.step = root.integer("step", 0, INT64_MAX - 1);
+  part.generation = root.integer("generation", 0, INT64_MAX - 1);
+  part.writer = root.integer("writer", 0, INT32_MAX);
   parse_stored(root, format, part.files, part.pieces);
   return part;
 }

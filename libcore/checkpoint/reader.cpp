@@ -13,6 +13,7 @@
 #include "checkpoint/block_reader.hpp"
 #include "checkpoint/digested_bytes.hpp"
 #include "checkpoint/elements.hpp"
+#include "checkpoint/pieces_by_box.hpp"
 
 namespace dt::checkpoint {
 
@@ -55,7 +56,8 @@ struct Reader::State {
 
   fs::path path;
   Manifest manifest;
-  std::map<std::string, std::vector<const StoredPiece*>> tensors;  // by "kind/tensor"
+  std::map<std::string, std::vector<BoxPieces>> tensors;  // by "kind/tensor"
+  std::map<std::string, const StoredFile*> files;
   PiecesByFile pieces;
   mutable std::mutex mutex;             // of what follows
   mutable std::set<std::string> sound;  // files whose metadata has been checked
@@ -63,7 +65,7 @@ struct Reader::State {
   mutable BlockCache cache;
   mutable std::atomic<std::uint64_t> bytes_read = 0;
 
-  const std::vector<const StoredPiece*>* find(const std::string& kind, const std::string& tensor) const {
+  const std::vector<BoxPieces>* find(const std::string& kind, const std::string& tensor) const {
     const auto found = tensors.find(kind + "/" + tensor);
     return found == tensors.end() ? nullptr : &found->second;
   }
@@ -96,9 +98,7 @@ std::shared_ptr<const File> Reader::State::file(const std::string& name) const {
 /// Tensors are found by the manifest alone, so damage to what HDF5 keeps about them would harm nobody here;
 /// but such a file is not what was written, and other programs would misread it.
 void Reader::State::check_metadata(const File& file, const std::string& name) const {
-  const auto stored = std::find_if(manifest.files.begin(), manifest.files.end(),
-                                   [&](const StoredFile& f) { return f.name == name; });
-  const DigestedBytes metadata = metadata_of(*stored, pieces.at(name));
+  const DigestedBytes metadata = metadata_of(*files.at(name), pieces.at(name));
   const std::uint64_t actual = digest_ranges(file, metadata.ranges);
   if (actual == metadata.digest) return;
   throw Error(ErrorKind::input, fmt::format("{}: {}", file.path().string(), describe(metadata, actual)),
@@ -140,9 +140,11 @@ Reader::Reader(const fs::path& checkpoint, std::size_t cached_blocks)
     }
   }
   state_->pieces = pieces_by_file(state_->manifest);
-  for (const StoredPiece& piece : state_->manifest.pieces) {
-    state_->tensors[piece.kind + "/" + piece.tensor].push_back(&piece);
-  }
+  for (const StoredFile& file : state_->manifest.files) state_->files[file.name] = &file;
+  std::map<std::string, std::vector<const StoredPiece*>> by_tensor;
+  for (const StoredPiece& piece : state_->manifest.pieces)
+    by_tensor[piece.kind + "/" + piece.tensor].push_back(&piece);
+  for (auto& [tensor, pieces] : by_tensor) state_->tensors[tensor] = by_box(std::move(pieces));
 }
 
 Reader::~Reader() = default;
@@ -161,21 +163,28 @@ bool Reader::has(const std::string& kind, const std::string& tensor) const {
 
 void Reader::read(const std::string& kind, const std::string& tensor, const Piece& wanted,
                   const Tensor& out) const {
-  const auto* pieces = state_->find(kind, tensor);
+  const auto* boxes = state_->find(kind, tensor);
   const std::string name = fmt::format("{}: {} of {}", state_->path.string(), kind, tensor);
-  if (pieces == nullptr) throw Error(ErrorKind::input, name + " is not in the checkpoint");
+  if (boxes == nullptr) throw Error(ErrorKind::input, name + " is not in the checkpoint");
   DT_CHECK(out.numel() == wanted.numel(), "{}: {} elements are read into {}", name, wanted.numel(),
            out.numel());
+  const auto require_fitting = [&](const StoredPiece& piece) {
+    if (piece.piece.global == wanted.global && converts(piece.dtype, out.dtype())) return;
+    throw Error(ErrorKind::input,
+                fmt::format("{} has shape {} and type {}", name, piece.piece.global.to_string(),
+                            dtype_name(piece.dtype)),
+                fmt::format("expected shape {}, as {}", wanted.global.to_string(), dtype_name(out.dtype())));
+  };
   std::vector<Range> covered;
   BlockCache::Block block_in_use;
-  for (const StoredPiece* piece : *pieces) {
-    if (piece->piece.global != wanted.global || !converts(piece->dtype, out.dtype())) {
-      throw Error(
-          ErrorKind::input,
-          fmt::format("{} has shape {} and type {}", name, piece->piece.global.to_string(),
-                      dtype_name(piece->dtype)),
-          fmt::format("expected shape {}, as {}", wanted.global.to_string(), dtype_name(out.dtype())));
-    }
+  std::vector<const StoredPiece*> pieces;
+  for (const BoxPieces& box : *boxes) {
+    require_fitting(*box.pieces.front());
+    const auto [first, last] = box.touched_by(wanted);
+    for (std::size_t i = first; i < last; ++i) pieces.push_back(box.pieces[i]);
+  }
+  for (const StoredPiece* piece : pieces) {
+    require_fitting(*piece);
     const std::vector<CopyRun> runs = intersect(piece->piece, wanted);
     if (runs.empty()) continue;
     for (const CopyRun& run : runs) covered.push_back({run.target, run.target + run.count});

@@ -1,7 +1,10 @@
 #include "checkpoint/sealed_json.hpp"
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <unordered_map>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
@@ -68,13 +71,30 @@ void check_version(const JsonValue& root, const std::string& origin, const Seale
   }
 }
 
-StoredFile parse_file(const JsonValue& o, const SealedFormat& format) {
-  StoredFile f{o.string("name"), o.natural("bytes"), o.digest("metadata_digest")};
-  if (!is_plain_name(f.name)) {
-    throw Error(ErrorKind::input, fmt::format("{}: '{}' is not a file's name", o.where(), f.name),
-                format.remedy);
-  }
+/// More than any file has, so that sums of two and 8 times one are numbers.
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 56;
+
+std::uint64_t byte_count(const JsonValue& o, const char* name) {
+  return static_cast<std::uint64_t>(o.integer(name, 0, std::int64_t{most_bytes}));
+}
+
+StoredFile parse_file(const JsonValue& o) {
+  StoredFile f{o.string("name"), byte_count(o, "bytes"), o.digest("metadata_digest")};
+  if (!is_plain_name(f.name)) throw o.error(fmt::format("'{}' is not a file's name", f.name));
   return f;
+}
+
+/// Its number of elements is one even without the dims that are 0.
+Shape parse_shape(const JsonValue& o, const char* name) {
+  constexpr std::size_t most_dims = 8;
+  Shape shape(o.integers(name));
+  std::int64_t numel = 1;
+  bool is_sound = shape.dims().size() <= most_dims;
+  for (const std::int64_t extent : shape.dims())
+    is_sound =
+        is_sound && extent >= 0 && !__builtin_mul_overflow(numel, std::max<std::int64_t>(extent, 1), &numel);
+  if (!is_sound) throw o.at(name).error("it is no tensor's shape");
+  return shape;
 }
 
 StoredPiece parse_piece(const JsonValue& o) {
@@ -82,24 +102,25 @@ StoredPiece parse_piece(const JsonValue& o) {
   p.tensor = o.string("tensor");
   p.kind = o.string("kind");
   p.dtype = parse_dtype(o.string("dtype"));
-  p.piece.global = Shape(o.integers("global"));
+  p.piece.global = parse_shape(o, "global");
   p.piece.start = o.integers("start");
-  p.piece.box = Shape(o.integers("box"));
+  p.piece.box = parse_shape(o, "box");
   p.piece.begin = o.integer("begin");
   p.piece.end = o.integer("end");
   p.file = o.string("file");
   p.dataset = o.string("dataset");
   p.digests = o.digests("digests");
-  p.offset = o.natural("offset");
+  p.offset = byte_count(o, "offset");
   p.piece.validate();
   return p;
 }
 
+using FileBytes = std::map<std::string, std::uint64_t>;
+
 /// What no text that dt wrote violates; readers compute with it without further checks.
-void check_piece(const StoredPiece& p, const std::map<std::string, std::uint64_t>& file_bytes) {
+void check_piece(const StoredPiece& p, const FileBytes& file_bytes) {
   const auto file = file_bytes.find(p.file);
   if (file == file_bytes.end()) throw input_error("its file '{}' is not among 'files'", p.file);
-  static_cast<void>(p.piece.global.numel());  // throws where that is no number
   const std::uint64_t limit = file->second;
   if (static_cast<std::uint64_t>(p.piece.numel()) > limit || p.offset > limit ||
       p.bytes() > limit - p.offset) {
@@ -108,6 +129,28 @@ void check_piece(const StoredPiece& p, const std::map<std::string, std::uint64_t
   const std::uint64_t blocks = (p.bytes() + digest_block_bytes - 1) / digest_block_bytes;
   if (p.digests.size() != blocks)
     throw input_error("it has {} digests, expected {}", p.digests.size(), blocks);
+}
+
+/// No byte is of two pieces: what is read and digested is no more than the files have.
+void check_disjoint(std::span<const StoredPiece> pieces, const JsonValue& root) {
+  std::vector<const StoredPiece*> order;
+  for (const StoredPiece& piece : pieces) {
+    if (piece.bytes() > 0) order.push_back(&piece);
+  }
+  const auto before = [](const StoredPiece* a, const StoredPiece* b) {
+    return a->offset != b->offset ? a->offset < b->offset : a->file < b->file;
+  };
+  std::sort(order.begin(), order.end(), before);
+  std::unordered_map<std::string_view, const StoredPiece*> last;  // of each file
+  for (const StoredPiece* piece : order) {
+    const StoredPiece*& previous = last[piece->file];
+    if (previous != nullptr && previous->offset + previous->bytes() > piece->offset) {
+      throw root.at("pieces").error(fmt::format("'{}' of {} and '{}' of {} share bytes of '{}'",
+                                                previous->kind, previous->tensor, piece->kind, piece->tensor,
+                                                piece->file));
+    }
+    previous = piece;
+  }
 }
 
 }  // namespace
@@ -163,10 +206,12 @@ JsonValue parse_sealed(std::string_view text, const std::string& origin, const S
 
 void parse_stored(const JsonValue& root, const SealedFormat& format, std::vector<StoredFile>& files,
                   std::vector<StoredPiece>& pieces) {
-  std::map<std::string, std::uint64_t> file_bytes;
+  const std::size_t first_piece = pieces.size();
+  FileBytes file_bytes;
   for (const JsonValue& o : root.objects("files")) {
-    files.push_back(parse_file(o, format));
-    file_bytes[files.back().name] = files.back().bytes;
+    files.push_back(parse_file(o));
+    if (!file_bytes.emplace(files.back().name, files.back().bytes).second)
+      throw o.error(fmt::format("'{}' is there twice", files.back().name));
   }
   for (const JsonValue& o : root.objects("pieces")) {
     try {
@@ -177,6 +222,7 @@ void parse_stored(const JsonValue& root, const SealedFormat& format, std::vector
       throw Error(ErrorKind::input, fmt::format("{}: {}", o.where(), error.message()), format.remedy);
     }
   }
+  check_disjoint(std::span(pieces).subspan(first_piece), root);
 }
 
 }  // namespace dt::checkpoint

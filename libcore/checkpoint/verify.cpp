@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/files.hpp"
@@ -49,12 +50,11 @@ std::vector<Problem> verify_checkpoint(const fs::path& checkpoint,
 }
 
 std::vector<std::string> foreign_files(const fs::path& checkpoint, const Manifest& manifest) {
+  std::set<std::string> known = {manifest_name};
+  for (const StoredFile& file : manifest.files) known.insert(file.name);
   std::vector<std::string> names;
   for (const fs::path& path : entries_of(checkpoint)) {
-    const std::string name = path.filename().string();
-    const auto is_named = [&](const StoredFile& file) { return file.name == name; };
-    if (name != manifest_name && std::none_of(manifest.files.begin(), manifest.files.end(), is_named))
-      names.push_back(name);
+    if (std::string name = path.filename().string(); !known.contains(name)) names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end());
   return names;

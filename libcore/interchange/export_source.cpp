@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "checkpoint/companions.hpp"
 #include "checkpoint/elements.hpp"
+#include "checkpoint/pieces_by_box.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::interchange {
@@ -52,16 +53,6 @@ void require_same_settings(const checkpoint::Reader& first, const checkpoint::Re
     if (actual.value(key, nlohmann::json()) == value) continue;
     throw differs(first, other, key, value.dump(), actual.value(key, nlohmann::json()).dump());
   }
-}
-
-/// Whether two stored pieces of a tensor hold an element both.
-bool overlap(const Piece& a, const Piece& b) {
-  if (a.box == b.box && a.start == b.start) return a.begin < b.end && b.begin < a.end;
-  for (int dim = 0; dim < a.global.rank(); ++dim) {
-    const auto d = static_cast<std::size_t>(dim);
-    if (a.start[d] + a.box[dim] <= b.start[d] || b.start[d] + b.box[dim] <= a.start[d]) return false;
-  }
-  return !intersect(a, b).empty();
 }
 
 template <class T>
@@ -112,17 +103,15 @@ std::vector<Piece> ExportSource::blocks(const std::string& kind, const std::stri
   };
   std::vector<Piece> blocks;
   std::int64_t held = 0;
-  for (auto piece = stored.begin(); piece != stored.end(); ++piece) {
-    const Piece& whole = (*piece)->piece;
+  if (checkpoint::overlap(checkpoint::by_box(stored))) throw refuse("overlap");
+  for (const checkpoint::StoredPiece* piece : stored) {
+    const Piece& whole = piece->piece;
     if (whole.global != shape) {
       throw refuse(
           fmt::format("have the shape {}, the model {}", whole.global.to_string(), shape.to_string()));
     }
-    if (std::any_of(stored.begin(), piece,
-                    [&](const checkpoint::StoredPiece* p) { return overlap(p->piece, whole); }))
-      throw refuse("overlap");
     held += whole.numel();
-    const auto step = static_cast<std::int64_t>(digest_block_bytes / dtype_bytes((*piece)->dtype));
+    const auto step = static_cast<std::int64_t>(digest_block_bytes / dtype_bytes(piece->dtype));
     for (std::int64_t begin = whole.begin; begin < whole.end; begin += step) {
       blocks.push_back(whole);
       blocks.back().begin = begin;

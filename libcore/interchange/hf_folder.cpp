@@ -10,7 +10,6 @@
 #include "base/path_text.hpp"
 #include "checkpoint/block_reader.hpp"
 #include "checkpoint/elements.hpp"
-#include "model/parameter_table.hpp"
 
 namespace dt::interchange {
 
@@ -72,9 +71,14 @@ bool holds_same(const SafetensorsFile& file_a, const SafeTensor& a, const Safete
 
 HfFolder::HfFolder(const fs::path& folder) : folder_(folder), spec_(load_spec(folder)) {
   open_files(folder);
+  if (static_cast<std::uint64_t>(spec_.layers) > tensors_.size()) {  // else tables of it could fill memory
+    throw input_error("{}: config.json says that the model has {} layers, but the files hold {} tensors",
+                      folder.string(), spec_.layers, tensors_.size());
+  }
   read_ends();
   if (spec_.tied) untie_where_heads_differ();
-  for (const model::HfTensor& tensor : model::hf_tensors(spec_)) place(tensor);
+  const model::ParameterTable table(spec_);
+  for (const model::HfTensor& tensor : model::hf_tensors(spec_)) place(tensor, table);
 }
 
 void HfFolder::open_files(const fs::path& folder) {
@@ -146,9 +150,8 @@ HfFolder::Found HfFolder::find(const model::HfTensor& wanted) const {
   return *found;
 }
 
-void HfFolder::place(const model::HfTensor& wanted) {
+void HfFolder::place(const model::HfTensor& wanted, const model::ParameterTable& table) {
   const Found found = find(wanted);
-  const model::ParameterTable table(spec_);
   std::int64_t row = 0;
   for (const std::string& part : wanted.parts) {
     const Shape& shape = table.params()[static_cast<std::size_t>(table.find(part))].shape;

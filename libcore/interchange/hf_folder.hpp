@@ -11,6 +11,7 @@
 #include "interchange/safetensors.hpp"
 #include "interchange/weight_source.hpp"
 #include "model/hf_names.hpp"
+#include "model/parameter_table.hpp"
 
 namespace dt::interchange {
 
@@ -49,7 +50,7 @@ class HfFolder : public WeightSource {
   void untie_where_heads_differ();
   const Found* find_named(const model::HfTensor& wanted) const;
   Found find(const model::HfTensor& wanted) const;
-  void place(const model::HfTensor& wanted);
+  void place(const model::HfTensor& wanted, const model::ParameterTable& table);
   const Place& place_of(const std::string& param) const;
   std::vector<std::byte> read_transposed(const Place& place, std::int64_t first_row,
                                          std::int64_t num_rows) const;

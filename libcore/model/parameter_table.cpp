@@ -129,6 +129,9 @@ ParameterTable::ParameterTable(const ModelSpec& spec) {
   params_ = std::move(builder.params);
   units_ = std::move(builder.units);
   group_of_.assign(params_.size(), -1);
+  by_name_.reserve(params_.size());
+  for (int p = 0; p < static_cast<int>(params_.size()); ++p)
+    by_name_.emplace(params_[static_cast<std::size_t>(p)].name, p);
 
   for (int u = 0; u < static_cast<int>(units_.size()); ++u) {
     const UnitSpec& unit = units_[static_cast<std::size_t>(u)];
@@ -167,10 +170,8 @@ FlatLayout ParameterTable::lay_out(const std::vector<int>& params,
 }
 
 int ParameterTable::find(const std::string& name) const {
-  for (std::size_t i = 0; i < params_.size(); ++i) {
-    if (params_[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? -1 : found->second;
 }
 
 std::int64_t ParameterTable::num_parameters() const {

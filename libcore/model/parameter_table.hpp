@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "model/model_spec.hpp"
@@ -92,6 +93,7 @@ class ParameterTable {
   std::vector<UnitSpec> units_;
   std::vector<GroupSpec> groups_;
   std::vector<int> group_of_;
+  std::unordered_map<std::string, int> by_name_;
 };
 
 }  // namespace dt::model

@@ -88,10 +88,9 @@ std::vector<parallel::UnitCost> read_unit_times(const fs::path& run, const Plan&
   check_same(origin, "the number of units", units.size(), table.units().size());
   std::vector<parallel::UnitCost> times;
   for (const JsonValue& unit : units) {
-    times.push_back(
-        {unit.number("forward_s"), unit.number("backward_input_s"), unit.number("backward_weight_s")});
-    if (times.back().forward < 0 || times.back().backward_input < 0 || times.back().backward_weight < 0)
-      throw input_error("{} takes less than no time", unit.where());
+    constexpr double longest_s = 1e6;
+    times.push_back({unit.number("forward_s", 0, longest_s), unit.number("backward_input_s", 0, longest_s),
+                     unit.number("backward_weight_s", 0, longest_s)});
   }
   return times;
 }

@@ -48,9 +48,9 @@ Generation parse_generation(const std::string& text, const std::string& origin) 
         fmt::format("this dt reads '{}', version {}", format_name, format_version));
   }
   Generation g;
-  g.number = o.integer("generation");
+  g.number = o.integer("generation", 1, INT64_MAX - 1);
   g.continues = bytes_of(o.string("continues"));
-  g.continues_step = o.integer("continues_step");
+  g.continues_step = o.integer("continues_step", 0, INT64_MAX - 1);
   g.started = o.string("started");
   g.host = o.string("host");
   g.process = o.integer("process");

@@ -82,6 +82,14 @@ std::int64_t first_row(std::int64_t count, Predicate is_past) {
   return low;
 }
 
+/// The first row that both intervals touch, if any do.
+std::int64_t first_touched(const CommonRows& rows, const Piece& source, const Piece& target) {
+  return first_row(rows.count(), [&](std::int64_t row) {
+    return rows.source_offset(row) + rows.length() > source.begin &&
+           rows.target_offset(row) + rows.length() > target.begin;
+  });
+}
+
 void append(std::vector<CopyRun>& runs, const CopyRun& run) {
   if (run.count <= 0) return;
   if (!runs.empty()) {
@@ -129,10 +137,7 @@ std::vector<CopyRun> intersect(const Piece& source, const Piece& target) {
   DT_CHECK(source.global == target.global, "pieces of shapes {} and {} are intersected",
            source.global.to_string(), target.global.to_string());
   const CommonRows rows(source, target);
-  const std::int64_t first = first_row(rows.count(), [&](std::int64_t row) {
-    return rows.source_offset(row) + rows.length() > source.begin &&
-           rows.target_offset(row) + rows.length() > target.begin;
-  });
+  const std::int64_t first = first_touched(rows, source, target);
   std::vector<CopyRun> runs;
   for (std::int64_t row = first; row < rows.count(); ++row) {
     const std::int64_t from = rows.source_offset(row);
@@ -143,6 +148,17 @@ std::vector<CopyRun> intersect(const Piece& source, const Piece& target) {
     append(runs, {from + skipped - source.begin, to + skipped - target.begin, kept_end - skipped});
   }
   return runs;
+}
+
+std::pair<std::int64_t, std::int64_t> touched_interval(const Piece& source, const Piece& target) {
+  const CommonRows rows(source, target);
+  const std::int64_t first = first_touched(rows, source, target);
+  const std::int64_t end = first_row(rows.count(), [&](std::int64_t row) {
+    return rows.source_offset(row) >= source.end || rows.target_offset(row) >= target.end;
+  });
+  if (first >= end) return {0, 0};
+  return {std::max(rows.source_offset(first), source.begin),
+          std::min(rows.source_offset(end - 1) + rows.length(), source.end)};
 }
 
 }  // namespace dt

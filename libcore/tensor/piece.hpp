@@ -36,5 +36,8 @@ struct CopyRun {
 /// The elements that both pieces hold, as maximal runs in the target's order. Both must be of one global
 /// shape.
 std::vector<CopyRun> intersect(const Piece& source, const Piece& target);
+/// Returns an interval of source's box, in whole rows, that holds all elements that both have; {0, 0} where
+/// it is plain that they have none in common. Takes no longer for large pieces.
+std::pair<std::int64_t, std::int64_t> touched_interval(const Piece& source, const Piece& target);
 
 }  // namespace dt

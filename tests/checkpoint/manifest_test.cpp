@@ -97,10 +97,10 @@ TEST_CASE("the layout that wrote a checkpoint comes back, whichever units its st
 TEST_CASE("a manifest from before pipelines has even stages, a schedule from after them is the default") {
   Manifest m = filled();
   m.model.layers = 2;
-  m.mesh = {.pp = 2, .zero_group = 3, .stages = {{{0, 1}}, {{1, 4}}}};
+  m.mesh = {.pp = 2, .dp = 3, .zero_group = 3, .stages = {{{0, 1}}, {{1, 4}}}};
   const std::string text = to_json(m);
   const model::Layout before = parse_manifest(edited(text, "\"schedule\":\"1f1b\"", "\"later\":0"), "m").mesh;
-  CHECK(before == model::Layout{.pp = 2});
+  CHECK(before == model::Layout{.pp = 2, .dp = 3});
   const model::Layout after = parse_manifest(edited(text, "\"1f1b\"", "\"dualpipe\""), "m").mesh;
   CHECK(after == m.mesh);
   CHECK(!contains(text, "\"sp\""));
@@ -186,11 +186,58 @@ TEST_CASE("a manifest that dt did not write names the member that is wrong") {
   CHECK(contains(message("\"box\":[3,4]", "\"box\":[3,-4]"), "pieces[1]"));
   CHECK(contains(message("\"end\":11", "\"end\":13"), "pieces[1]"));
   CHECK(contains(message("\"offset\":4096", "\"offset\":99960"), "beyond the end"));
-  CHECK(contains(message("\"offset\":4096", "\"offset\":18446744073709551615"), "beyond the end"));
+  CHECK(contains(message("\"offset\":4096", "\"offset\":18446744073709551615"), "pieces[1].offset"));
   CHECK(contains(message("\"digests\":[\"0000000000000006\"]", "\"digests\":[]"), "0 digests"));
   CHECK(contains(message("\"0000000000000006\"", "\"6\""), "16 hexadecimal"));
   CHECK(contains(message("\"name\":\"rank-00000.h5\"", "\"name\":\"../rank-00000.h5\""), "../rank-00000.h5"));
   CHECK(contains(message("\"file\":\"rank-00000.h5\"", "\"file\":\"rank-00001.h5\""), "rank-00001.h5"));
+}
+
+TEST_CASE("values that no run has are refused with the member's name") {
+  const std::string text = to_json(filled());
+  struct Case {
+    const char* from;
+    const char* to;
+    const char* says;
+  };
+  const std::vector<Case> cases = {
+      {"\"step\":1000", "\"step\":-1", "'state.step' is -1"},
+      {"\"step\":1000", "\"step\":9223372036854775807", "'state.step' is 9223372036854775807, not from 0"},
+      {"\"step\":1000", "\"step\":1e308", "'state.step' is not an integer"},
+      {"\"step\":1000", "\"step\":1e309", "number beyond all bounds"},
+      {"\"samples_consumed\":80", "\"samples_consumed\":18446744073709551615", "'state.samples_consumed'"},
+      {"\"grad_lanes\":4", "\"grad_lanes\":0", "'state.grad_lanes' is 0, not from 1"},
+      {"\"sequence_length\":32", "\"sequence_length\":4294967296", "'state.sequence_length'"},
+      {"\"skipped_steps\":3", "\"skipped_steps\":9223372036854775807", "'state.skipped_steps'"},
+      {"\"skipped_steps\":3", "\"skipped_steps\":1001", "'state.skipped_steps' is 1001, not from 0 to 1000"},
+      {"\"loss_scale\":4096.0", "\"loss_scale\":-1.0", "'state.loss_scale'"},
+      {"\"loss_scale\":4096.0", "\"loss_scale\":1e300", "'state.loss_scale'"},
+      {"\"generation\": ", "\"generation\": -", "'generation' is -"},
+      {"\"dp\":2", "\"dp\":0", "'mesh.dp' is 0, not from 1"},
+      {"\"dp\":2", "\"dp\":2147483648", "'mesh.dp'"},
+      {"\"dp\":2,\"tp\":1", "\"dp\":1048576,\"tp\":2", "mesh: it has more than 1048576 ranks"},
+      {"\"pp\":1", "\"pp\":100000", "'mesh.pp' is 100000"},
+      {"\"zero\":1", "\"zero\":4", "'mesh.zero' is 4"},
+      {"\"virtual_stages\":1", "\"virtual_stages\":-5", "'mesh.virtual_stages'"},
+      {"\"bytes\":100000", "\"bytes\":18446744073709551615", "'files[0].bytes'"},
+      {"\"global\":[4,6]", "\"global\":[4611686018427387904,8]", "pieces[0].global: it is no tensor's shape"},
+      {"\"global\":[4,6]", "\"global\":[0,4611686018427387904,8]",
+       "pieces[0].global: it is no tensor's shape"},
+      {"\"box\":[4,6]", "\"box\":[1,1,1,1,1,1,1,1,1]", "pieces[0].box: it is no tensor's shape"},
+      {"\"offset\":4096", "\"offset\":2100", "pieces: 'weights' of layers.0.attention.q.weight and"},
+      {"\"files\": [",
+       "\"files\": [{\"name\":\"rank-00000.h5\",\"bytes\":1,\"metadata_digest\":\"0000000000000000\"},",
+       "files[1]: 'rank-00000.h5' is there twice"},
+      {"\"vocab_size\":", "\"vocab_size\":99999999999999999999", "vocab_size is"},
+      {"\"step\":1000", "\"step\":1000,\"step\":1000", "member 'state' has the member 'step' twice"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.to);
+    const std::string message = parse_error(edited(text, c.from, c.to));
+    INFO(message);
+    CHECK(contains(message, c.says));
+    CHECK(contains(message, "some/manifest.json"));
+  }
 }
 
 TEST_CASE("a folder that is no checkpoint says what it is") {

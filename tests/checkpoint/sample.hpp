@@ -1,6 +1,7 @@
 #pragma once
 // Small checkpoints for tests, and folders that go with the test.
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -67,7 +68,7 @@ inline Manifest sample_manifest(std::int64_t step = 10, std::int64_t generation 
   m.state.dataset_digest = 7;
   m.state.precision = "fp32";
   m.state.matmul = "bf16";
-  m.state.skipped_steps = 3;
+  m.state.skipped_steps = std::min<std::int64_t>(3, step);
   m.state.loss_scale = 4096;
   m.state.loss_scale_good_steps = 17;
   m.state.schedule = R"({"kind":"cosine","lr":0.0003,"min_lr":3e-05})";

@@ -196,6 +196,7 @@ TEST_CASE("weights that do not fit the config are named") {
                  }),
                  "'transformer.h.0.ln_1.weight' has shape [2, 2]"));
   CHECK(contains(message([](auto& t) { t[2].head.dtype = DType::u32; }), "has type U32"));
+  CHECK(contains(message([](auto& t) { t.clear(); }), "layers, but the files hold 0 tensors"));
 }
 
 TEST_CASE("a path that holds no weights says what it is") {
