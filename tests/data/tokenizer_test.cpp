@@ -80,7 +80,6 @@ TEST_CASE("what lies beside a tokenizer's file: its chat template and the specia
                        {"chat_template", "{{ messages }}"}});
   CHECK(files.at("chat_template.jinja") == "{{ bos_token }}\n");
   dt_test::put(folder / "tokenizer_config.json", "[]");
-  CHECK(caught([&] {
-          files_beside(file, *tokenizer);
-        }).says("tokenizer_config.json: it is not a JSON object"));
+  CHECK(
+      caught([&] { files_beside(file, *tokenizer); }).says("tokenizer_config.json: it is not a JSON object"));
 }

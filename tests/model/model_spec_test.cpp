@@ -311,7 +311,8 @@ TEST_CASE("sizes that are missing, of another type or out of range are refused")
         CHECK_THAT(error_of(with(config, key, bad)), Catch::Contains(key + " is " + bad.dump()));
     }
   }
-  CHECK_THAT(error_of(with(gpt2_config(), "layer_norm_epsilon", 0)), Catch::Contains("a number from 1e-30 to 1e+30"));
+  CHECK_THAT(error_of(with(gpt2_config(), "layer_norm_epsilon", 0)),
+             Catch::Contains("a number from 1e-30 to 1e+30"));
   CHECK_THAT(error_of(with(gpt2_config(), "tie_word_embeddings", 1)), Catch::Contains("true, false"));
   for (const char* key :
        {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
