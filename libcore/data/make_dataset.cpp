@@ -256,9 +256,14 @@ InputRanges ranges_of(const MakeOptions& options, const MakeProgress& progress) 
 }
 
 /// Those who may read all that the dataset comes from.
-Audience readers_of(const MakeOptions& options, const InputRanges& ranges) {
+Audience readers_of(const MakeOptions& options, const InputRanges& ranges,
+                    const std::map<std::string, std::string>& beside) {
   Audience readers = ranges.readers();
   if (path_exists(options.tokenizer)) readers &= Audience::of(options.tokenizer);
+  for (const auto& [name, text] : beside) {
+    const fs::path file = fs::path(options.tokenizer).parent_path() / name;
+    if (path_exists(file)) readers &= Audience::of(file);
+  }
   return readers;
 }
 
@@ -275,7 +280,7 @@ MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, con
   DatasetFile dataset;
   dataset.tokenizer = tokenizer->info();
   UnfinishedDataset unfinished(folder, {origin_of(options), dataset.tokenizer, ranges.digest()},
-                               options.resumes, options.step, readers_of(options, ranges));
+                               options.resumes, options.step, readers_of(options, ranges, beside));
   spool_inputs({options, *tokenizer, ranges, progress}, unfinished.spool());
 
   DocumentSpool spool(unfinished.spool(), ranges.count(),

@@ -15,6 +15,8 @@ for program in "${programs[@]}"; do
 done
 
 rm -rf "$out" "$out.tar.xz"
+mkdir -p "$(dirname "$out")"
+mkdir "$out" # anew: what another user puts there meanwhile is in the way
 mkdir -p "$out"/{bin,lib,tests,torch,mpi/plugins}
 cp "${programs[@]}" "$out/bin"
 # Open MPI's launcher and what MPI loads, but for what takes libraries of networks.

@@ -7,6 +7,10 @@
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "${DT_GPU_CHECK_LOGS:=gpu-check-logs}" || exit 1
+if [[ -L $DT_GPU_CHECK_LOGS || ! -O $DT_GPU_CHECK_LOGS ]]; then
+  echo "gpu-check.sh: $DT_GPU_CHECK_LOGS is no folder of your own; name another in DT_GPU_CHECK_LOGS" >&2
+  exit 1
+fi
 logs=$(cd "$DT_GPU_CHECK_LOGS" && pwd)
 rm -f "$logs"/[0-9][0-9][0-9]*.{log,row}
 all_sections=(kernels sanitizer training layouts checkpoints nccl bench saving)

@@ -114,10 +114,13 @@ Error table_error(Content content, const std::string& name, bool is_file) {
   const Table table = table_of(content);
   return Error(
       ErrorKind::input, fmt::format("{} is {}, which dt does not read", name, table.name),
-      fmt::format("{}pyarrow makes JSON lines of it: python3 -c 'import json, sys, {}; [print(json.dumps(r, "
-                  "default=str)) for b in {} for r in b.to_pylist()]' {} | dt-shard-data --format jsonl …",
-                  is_file ? "" : "as a file of its own, ", table.module, table.batches,
-                  is_file ? quoted(name) : "FILE"));
+      // Python would look for modules in the working directory, where anybody may have put one.
+      fmt::format(
+          "{}pyarrow makes JSON lines of it: python3 -c 'import sys; \"\" in sys.path and "
+          "sys.path.remove(\"\"); import json, {}; [print(json.dumps(r, default=str)) for b in {} for r "
+          "in b.to_pylist()]' {} | dt-shard-data --format jsonl …",
+          is_file ? "" : "as a file of its own, ", table.module, table.batches,
+          is_file ? quoted(name) : "FILE"));
 }
 
 }  // namespace dt::data

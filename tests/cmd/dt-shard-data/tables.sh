@@ -28,6 +28,7 @@ ipc = types.SimpleNamespace(open_stream=lambda file: iter([Batch()]))
 END
 echo 'from pyarrow import Table as ParquetFile' >stand_in/pyarrow/parquet.py
 echo 'from pyarrow import Table as read_table' >stand_in/pyarrow/feather.py
+echo 'raise SystemExit("a module of the working directory")' | tee json.py >pyarrow.py
 
 # refused FILE WHAT
 refused() {

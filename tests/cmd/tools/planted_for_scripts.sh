@@ -41,3 +41,13 @@ chmod 777 open
 expect_exit 4 "$cluster" down open
 expect_match stderr 'everybody may write to open'
 [[ -d open/log ]] || fail "a folder was removed"
+
+# The check of GPUs removes logs of its last run, in a folder of its own alone.
+mkdir logs
+touch logs/001.log
+ln -s logs gpu-check-logs
+expect_exit 1 bash "$DT_TESTS/gpu/gpu-check.sh" none
+expect_match stderr 'gpu-check-logs is no folder of your own'
+chown "$other" logs
+expect_exit 1 env DT_GPU_CHECK_LOGS=logs bash "$DT_TESTS/gpu/gpu-check.sh" none
+[[ -e logs/001.log ]] || fail "a log was removed"
