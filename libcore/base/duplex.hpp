@@ -1,0 +1,36 @@
+#pragma once
+// Bytes in both directions.
+
+#include <cstddef>
+#include <span>
+
+#include "base/error.hpp"
+
+namespace dt {
+
+/// The other end cannot be reached, has gone, is silent, or is not what it should be. Another attempt may
+/// succeed.
+class ConnectionError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The other end reads what is written here, and the other way round. Each call blocks until all bytes have
+/// passed. Errors: ConnectionError; what an implementation adds.
+class Duplex {
+ public:
+  virtual ~Duplex() = default;
+  /// Writes `bytes`, then `tail`, as if they were one.
+  virtual void write(std::span<const std::byte> bytes, std::span<const std::byte> tail = {}) = 0;
+  /// Fills `bytes`, then `tail`.
+  virtual void read(std::span<std::byte> bytes, std::span<std::byte> tail = {}) = 0;
+
+ protected:
+  Duplex() = default;
+  Duplex(const Duplex&) = default;
+  Duplex(Duplex&&) = default;
+  Duplex& operator=(const Duplex&) = default;
+  Duplex& operator=(Duplex&&) = default;
+};
+
+}  // namespace dt

@@ -1,0 +1,52 @@
+#pragma once
+// Secrets, and codes of authenticity (HMAC-SHA256, RFC 2104) that only a holder of the secret can make.
+
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace dt {
+
+/// Fills `bytes` from the kernel's random number generator. Errors: environment.
+void fill_randomly(std::span<std::byte> bytes);
+
+/// 32 random bytes. The destructor overwrites them.
+class Secret {
+ public:
+  static constexpr std::size_t num_bytes = 32;
+  /// Errors: environment.
+  static Secret make();
+  explicit Secret(std::span<const std::byte, num_bytes> bytes);
+  Secret(const Secret&) = default;
+  Secret& operator=(const Secret&) = default;
+  ~Secret();
+
+  std::span<const std::byte, num_bytes> bytes() const { return bytes_; }
+  /// 64 lower-case hexadecimal digits, and back. Errors: input, where the text is no such digits; the message
+  /// does not contain it.
+  std::string to_hex() const;
+  static Secret from_hex(std::string_view text);
+
+ private:
+  Secret() = default;
+  std::array<std::byte, num_bytes> bytes_{};
+};
+
+using AuthCode = std::array<std::byte, 32>;
+
+/// Returns the code of a sequence of parts. Each part is preceded by its length, so that no two sequences
+/// have the same bytes.
+AuthCode auth_code(const Secret& secret, std::initializer_list<std::span<const std::byte>> parts);
+
+/// Compares in a time that does not depend on where the two differ.
+bool is_same_code(std::span<const std::byte> a, std::span<const std::byte> b);
+
+/// The bytes of a text.
+inline std::span<const std::byte> text_bytes(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+}  // namespace dt
