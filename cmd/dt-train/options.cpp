@@ -220,6 +220,10 @@ void add_checkpoints(OptionTable& t, Settings& s) {
            "what its nodes hold, where that is the newest")
       .no_use_with(all_but_kept_runs)
       .needs("--save-every", [&s] { return s.save_every > 0; })
+      .add("encrypt-copies", &s.encrypt_copies,
+           "with --checkpoint-local: encrypt what nodes send each other; it is authenticated in any case")
+      .no_use_with(all_but_kept_runs)
+      .needs("--checkpoint-local", [&s] { return s.checkpoint_local.has_value(); })
       .add("flush-every", &s.flush_every, "N",
            "with --checkpoint-local: every Nth save, and the last before the run ends or is told to, goes to "
            "the run directory instead",

@@ -1,6 +1,7 @@
 #include "base/tcp.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <boost/asio.hpp>
 #include <chrono>
@@ -29,6 +30,22 @@ constexpr std::chrono::milliseconds glance{50};
 constexpr std::size_t part_bytes = std::size_t{1} << 20;
 
 struct Rejected {};
+
+template <class... Args>
+ConnectionError connection_error(fmt::format_string<Args...> what, Args&&... args) {
+  return {ErrorKind::environment, fmt::format(what, std::forward<Args>(args)...)};
+}
+
+/// asio::transfer_all() moves 64 KiB a call at most, each of which costs the system as much as 1 MiB.
+std::size_t all_at_once(const error_code& error, std::size_t) {
+  return error ? 0 : part_bytes;
+}
+
+/// What is written is a whole message: waiting for more only delays it.
+void send_at_once(tcp::socket& socket) {
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+}
 
 std::optional<asio::ip::address> address_of(const sockaddr* address) {
   if (address == nullptr) return std::nullopt;
@@ -80,7 +97,7 @@ struct TcpConnection::State {
       while (!result) advance_for(glance);
       throw;
     }
-    if (*result) throw environment_error("cannot {} {}: {}", action, peer, result->message());
+    if (*result) throw connection_error("cannot {} {}: {}", action, peer, result->message());
   }
   void wait(const char* action, const std::optional<error_code>& result) {
     const double end_s = monotonic_s() + timeout_s;
@@ -89,7 +106,7 @@ struct TcpConnection::State {
       if (result) return;
       if (check) check();
       if (monotonic_s() > end_s)
-        throw environment_error("cannot {} {}: nothing has passed for {} s", action, peer, timeout_s);
+        throw connection_error("cannot {} {}: nothing has passed for {} s", action, peer, timeout_s);
     }
   }
   void advance_for(std::chrono::milliseconds time) {
@@ -108,13 +125,14 @@ TcpConnection::TcpConnection(const std::string& address, std::uint16_t port, dou
   try {
     state_ = std::make_unique<State>(timeout_s, std::move(check));
   } catch (const boost::system::system_error& failure) {
-    throw environment_error("cannot reach {} port {}: {}", address, port, failure.code().message());
+    throw connection_error("cannot reach {} port {}: {}", address, port, failure.code().message());
   }
   state_->peer = fmt::format("{} port {}", address, port);
   error_code error;
   const tcp::endpoint endpoint(asio::ip::make_address(address, error), port);
-  if (error) throw environment_error("'{}' is no address: {}", address, error.message());
+  if (error) throw connection_error("'{}' is no address: {}", address, error.message());
   state_->finish("reach", [&](auto done) { state_->socket.async_connect(endpoint, done); });
+  send_at_once(state_->socket);
 }
 
 TcpConnection::TcpConnection(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -125,109 +143,203 @@ void TcpConnection::set_timeout(double timeout_s) {
   state_->timeout_s = timeout_s;
 }
 
-void TcpConnection::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
+void TcpConnection::write(std::span<const std::byte> bytes, std::span<const std::byte> tail) {
+  do {
     const auto part = bytes.first(std::min(bytes.size(), part_bytes));
-    state_->finish("send to", [&](auto done) {
-      asio::async_write(state_->socket, asio::buffer(part.data(), part.size()), done);
-    });
     bytes = bytes.subspan(part.size());
-  }
+    const auto last = bytes.empty() ? tail : tail.first(0);
+    const std::array buffers = {asio::buffer(part.data(), part.size()),
+                                asio::buffer(last.data(), last.size())};
+    state_->finish("send to",
+                   [&](auto done) { asio::async_write(state_->socket, buffers, all_at_once, done); });
+  } while (!bytes.empty());
 }
 
-void TcpConnection::read(std::span<std::byte> bytes) {
-  while (!bytes.empty()) {
+void TcpConnection::read(std::span<std::byte> bytes, std::span<std::byte> tail) {
+  do {
     const auto part = bytes.first(std::min(bytes.size(), part_bytes));
-    state_->finish("receive from", [&](auto done) {
-      asio::async_read(state_->socket, asio::buffer(part.data(), part.size()), done);
-    });
     bytes = bytes.subspan(part.size());
-  }
+    const auto last = bytes.empty() ? tail : tail.first(0);
+    const std::array buffers = {asio::buffer(part.data(), part.size()),
+                                asio::buffer(last.data(), last.size())};
+    state_->finish("receive from",
+                   [&](auto done) { asio::async_read(state_->socket, buffers, all_at_once, done); });
+  } while (!bytes.empty());
 }
 
+namespace {
+
+/// A connection that is not admitted yet.
+struct Candidate {
+  explicit Candidate(tcp::socket s) : socket(std::move(s)) {}
+  tcp::socket socket;
+  tcp protocol = tcp::v4();
+  std::string address;
+  double began_s = monotonic_s();
+  std::unique_ptr<Admission> admission;
+  std::vector<std::byte> received, answer;
+};
+using CandidatePtr = std::shared_ptr<Candidate>;
+
+}  // namespace
+
+/// One thread takes connections and their handshakes; what it holds no other thread touches.
 struct TcpListener::State {
-  /// At a time: a node's ranks, and what else may knock.
+  /// At a time: a node's ranks. None of them is a stranger.
   static constexpr std::size_t max_served = 512;
 
-  State(double timeout, std::function<void(TcpConnection&)> server)
-      : timeout_s(timeout), serve(std::move(server)) {}
+  State(double timeout, Admit admission, Serve server, AdmissionLimits the_limits)
+      : timeout_s(timeout), admit(std::move(admission)), serve(std::move(server)), limits(the_limits) {}
 
-  void open() {
-    try {
-      bind(tcp::v6());  // takes connections of either kind
-    } catch (const boost::system::system_error&) {
+  void open(std::span<const std::string> addresses) {
+    std::string failures;
+    for (const std::string& address : addresses) {
       try {
-        bind(tcp::v4());
+        listen(address);
       } catch (const boost::system::system_error& error) {
-        throw environment_error("cannot listen on this host: {}", error.code().message());
+        failures += fmt::format("{}{}: {}", failures.empty() ? "" : "; ", address, error.code().message());
       }
     }
+    if (acceptors.empty()) throw environment_error("cannot listen on this host: {}", failures);
   }
-  void bind(const tcp& protocol) {
-    acceptor = tcp::acceptor(context);
-    acceptor.open(protocol);
-    if (protocol == tcp::v6()) acceptor.set_option(asio::ip::v6_only(false));
-    acceptor.bind({protocol, 0});
+  void listen(const std::string& address) {
+    const tcp::endpoint endpoint(asio::ip::make_address(address), 0);
+    tcp::acceptor acceptor(context);
+    acceptor.open(endpoint.protocol());
+    acceptor.bind(endpoint);
     acceptor.listen();
-    port = acceptor.local_endpoint().port();
+    endpoints.push_back({address, acceptor.local_endpoint().port()});
+    acceptors.push_back(std::move(acceptor));
   }
 
   void run() {
+    for (tcp::acceptor& acceptor : acceptors) accept(acceptor);
     while (!has_ended) {
-      try {
-        auto connection = std::make_unique<TcpConnection::State>(timeout_s, [this] {
-          if (has_ended) throw Rejected();
-        });
-        if (accept(*connection)) start(std::move(connection));
-      } catch (const std::exception&) {  // no thread or descriptor to be had: the other end finds it closed
-        std::this_thread::sleep_for(glance);
-      }
+      context.restart();
+      context.run_for(glance);
+      remove_late();
       served.remove_if([](const std::future<void>& s) {
         return s.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
       });
+      for (tcp::acceptor* acceptor : std::exchange(stalled, {})) accept(*acceptor);
     }
+    error_code ignored;
+    for (tcp::acceptor& acceptor : acceptors) acceptor.close(ignored);
+    while (!candidates.empty()) remove(candidates.front());
+    context.restart();
+    context.run();
   }
-  bool accept(TcpConnection::State& connection) {
-    std::optional<error_code> result;
-    acceptor.async_accept(connection.socket, [&result](const error_code& error) { result = error; });
-    while (!result) {
-      if (has_ended) {
-        error_code ignored;
-        acceptor.close(ignored);
+
+  void accept(tcp::acceptor& acceptor) {
+    acceptor.async_accept([this, &acceptor](const error_code& error, tcp::socket socket) {
+      if (has_ended || !acceptor.is_open()) return;
+      if (error) {  // as without descriptors: one is freed where a stranger holds it
+        if (!candidates.empty()) remove(candidates.front());
+        return stalled.push_back(&acceptor);
       }
-      context.restart();
-      context.run_for(glance);
-    }
-    if (*result && !has_ended) std::this_thread::sleep_for(glance);  // as without descriptors
-    return !*result;
-  }
-  void start(std::unique_ptr<TcpConnection::State> state) {
-    error_code error;
-    const tcp::endpoint peer = state->socket.remote_endpoint(error);
-    if (error || served.size() >= max_served) return;  // gone already, or one too many
-    state->peer = peer.address().to_string();
-    served.push_back(std::async(std::launch::async, [this, s = std::move(state)]() mutable {
-      TcpConnection connection(std::move(s));
       try {
-        serve(connection);
-      } catch (...) {  // the other end finds the connection closed
+        begin(std::make_shared<Candidate>(std::move(socket)));
+      } catch (const std::exception&) {  // the other end finds it closed
       }
-    }));
+      accept(acceptor);
+    });
+  }
+
+  void begin(const CandidatePtr& candidate) {
+    error_code error;
+    const tcp::endpoint peer = candidate->socket.remote_endpoint(error);
+    if (error) return;  // gone already
+    candidate->address = peer.address().to_string();
+    candidate->protocol = peer.protocol();
+    candidate->admission = admit();
+    send_at_once(candidate->socket);
+    make_room(candidate->address);
+    candidates.push_back(candidate);
+    go_on(candidate);
+  }
+  /// Candidates are in the order of their arrival.
+  void make_room(const std::string& address) {
+    const auto is_neighbour = [&](const CandidatePtr& c) { return c->address == address; };
+    const auto of_address = std::count_if(candidates.begin(), candidates.end(), is_neighbour);
+    if (static_cast<std::size_t>(of_address) >= limits.per_address) {
+      remove(*std::find_if(candidates.begin(), candidates.end(), is_neighbour));
+    } else if (candidates.size() >= limits.in_all) {
+      remove(candidates.front());
+    }
+  }
+  void remove_late() {
+    while (!candidates.empty() && monotonic_s() > candidates.front()->began_s + limits.seconds)
+      remove(candidates.front());
+  }
+  /// By value: the list lets go of what a reference into it would lead to.
+  void remove(CandidatePtr candidate) {
+    candidates.remove(candidate);
+    error_code ignored;
+    candidate->socket.close(ignored);
+  }
+
+  void go_on(const CandidatePtr& candidate) {
+    candidate->received.resize(candidate->admission->num_next());
+    if (candidate->received.empty()) return admitted(candidate);
+    asio::async_read(candidate->socket, asio::buffer(candidate->received),
+                     [this, candidate](const error_code& error, std::size_t) {
+                       if (!candidate->socket.is_open()) return;
+                       error ? remove(candidate) : take(candidate);
+                     });
+  }
+  void take(const CandidatePtr& candidate) {
+    std::optional<std::vector<std::byte>> answer;
+    try {
+      answer = candidate->admission->take(candidate->received);
+    } catch (const std::exception&) {  // as without memory
+    }
+    if (!answer) return remove(candidate);
+    candidate->answer = std::move(*answer);
+    asio::async_write(candidate->socket, asio::buffer(candidate->answer),
+                      [this, candidate](const error_code& error, std::size_t) {
+                        if (!candidate->socket.is_open()) return;
+                        error ? remove(candidate) : go_on(candidate);
+                      });
+  }
+  void admitted(const CandidatePtr& candidate) {
+    candidates.remove(candidate);
+    if (served.size() >= max_served) return;
+    try {
+      auto state = std::make_unique<TcpConnection::State>(timeout_s, [this] {
+        if (has_ended) throw Rejected();
+      });
+      state->peer = candidate->address;
+      state->socket.assign(candidate->protocol, candidate->socket.release());
+      served.push_back(std::async(std::launch::async, [this, admission = std::move(candidate->admission),
+                                                       s = std::move(state)]() mutable {
+        TcpConnection connection(std::move(s));
+        try {
+          serve(connection, *admission);
+        } catch (...) {  // the other end finds the connection closed
+        }
+      }));
+    } catch (const std::exception&) {  // no thread or memory to be had: the other end finds it closed
+    }
   }
 
   double timeout_s;
-  std::function<void(TcpConnection&)> serve;
+  Admit admit;
+  Serve serve;
+  AdmissionLimits limits;
   asio::io_context context;
-  tcp::acceptor acceptor{context};
-  std::uint16_t port = 0;
-  std::atomic<bool> has_ended = false;
+  std::list<tcp::acceptor> acceptors;
+  std::vector<Endpoint> endpoints;
+  std::list<CandidatePtr> candidates;
+  std::vector<tcp::acceptor*> stalled;
   std::list<std::future<void>> served;
+  std::atomic<bool> has_ended = false;
   std::thread thread;
 };
 
-TcpListener::TcpListener(double timeout_s, std::function<void(TcpConnection&)> serve)
-    : state_(std::make_unique<State>(timeout_s, std::move(serve))) {
-  state_->open();
+TcpListener::TcpListener(std::span<const std::string> addresses, double timeout_s, Admit admit, Serve serve,
+                         AdmissionLimits limits)
+    : state_(std::make_unique<State>(timeout_s, std::move(admit), std::move(serve), limits)) {
+  state_->open(addresses);
   state_->thread = std::thread([this] { state_->run(); });
 }
 
@@ -237,8 +349,23 @@ TcpListener::~TcpListener() {
   for (const std::future<void>& served : state_->served) served.wait();
 }
 
-std::uint16_t TcpListener::port() const {
-  return state_->port;
+std::vector<TcpListener::Endpoint> TcpListener::endpoints() const {
+  return state_->endpoints;
+}
+
+void TcpListener::keep_only(std::span<const std::string> addresses) {
+  std::promise<void> closed;
+  asio::post(state_->context, [&] {
+    auto endpoint = state_->endpoints.begin();
+    for (tcp::acceptor& acceptor : state_->acceptors) {
+      error_code ignored;
+      if (std::find(addresses.begin(), addresses.end(), endpoint->address) == addresses.end())
+        acceptor.close(ignored);
+      ++endpoint;
+    }
+    closed.set_value();
+  });
+  closed.get_future().wait();
 }
 
 }  // namespace dt

@@ -79,6 +79,7 @@ struct Settings {
   bool background_save = true;
   std::optional<std::int64_t> checkpoint_writers_per_node;
   std::optional<std::string> checkpoint_local;
+  bool encrypt_copies = false;
   std::int64_t flush_every = 10;
   std::optional<std::int64_t> keep_last;
   std::int64_t keep_every = 0;

@@ -45,18 +45,23 @@ void check_copy(const fs::path& path, const fs::path& origin, const checkpoint::
 
 }  // namespace
 
-void copy_part(const fs::path& share, const checkpoint::Manifest& header, int writer,
-               const fs::path& unfinished) {
-  const checkpoint::Part part =
-      reading([&] { return checkpoint::load_part(share, header.state.step, header.generation, writer); });
-  std::vector<std::string> names = {checkpoint::part_file_name(writer)};
+void LocalStore::copy_part(const fs::path& share, const checkpoint::Manifest& header, int writer,
+                           const fs::path& unfinished) const {
+  const std::string part_name = checkpoint::part_file_name(writer);
+  // What has its code is parsed, and nothing else.
+  const std::string text = reading([&] { return read_file(share / part_name); });
+  ShareCodes own_codes = codes(header.state.step, header.generation);
+  reading([&] { own_codes.load(share); });
+  own_codes.check(part_name, text);
+  const checkpoint::Part part = checkpoint::parse_part(text, (share / part_name).string());
+  std::vector<std::string> names = {part_name};
   for (const checkpoint::StoredFile& file : part.files) names.push_back(file.name);
   try {
     for (const checkpoint::StoredFile& file : part.files) {
       copy_synced(share / file.name, unfinished / file.name);
       check_copy(unfinished / file.name, share / file.name, file, part);
     }
-    copy_synced(share / names.front(), unfinished / names.front());
+    write_synced(unfinished / part_name, text);
     sync_directory(unfinished);
   } catch (...) {
     std::error_code ignored;

@@ -5,12 +5,14 @@
 #include <charconv>
 #include <functional>
 #include <limits>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/build_info.hpp"
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/own_folder.hpp"
 #include "checkpoint/part_file.hpp"
 #include "checkpoint/writer.hpp"
 
@@ -79,9 +81,12 @@ int writer_of(const std::string& name) {
   return writer >= 0 && checkpoint::part_file_name(writer) == name ? writer : -1;
 }
 
-bool holds(const fs::path& share, const checkpoint::Manifest& header, int writer) {
+bool holds(const fs::path& share, const ShareCodes& codes, int writer) {
   try {
-    const checkpoint::Part part = checkpoint::load_part(share, header.state.step, header.generation, writer);
+    const std::string name = checkpoint::part_file_name(writer);
+    const std::string text = read_file(share / name);
+    codes.check(name, text);
+    const checkpoint::Part part = checkpoint::parse_part(text, (share / name).string());
     return std::all_of(part.files.begin(), part.files.end(), [&](const checkpoint::StoredFile& file) {
       return File::open_read(share / file.name).size() == file.bytes;
     });
@@ -91,28 +96,33 @@ bool holds(const fs::path& share, const checkpoint::Manifest& header, int writer
   }
 }
 
-std::vector<int> writers_in(const fs::path& share, const checkpoint::Manifest& header) {
+std::vector<int> writers_in(const fs::path& share, const checkpoint::Manifest& header,
+                            const ShareCodes& codes) {
   std::vector<int> writers;
   for (const fs::path& path : entries_of(share)) {
     const int writer = writer_of(path.filename().string());
-    if (writer >= 0 && writer < num_writers(header) && holds(share, header, writer))
-      writers.push_back(writer);
+    if (writer >= 0 && writer < num_writers(header) && holds(share, codes, writer)) writers.push_back(writer);
   }
   std::sort(writers.begin(), writers.end());
   return writers;
 }
 
-LocalShare load_share(const checkpoint::CheckpointEntry& name) {
-  const fs::path path = name.path / header_name;
-  LocalShare share;
-  share.path = name.path;
-  share.header_text = read_file(path);
-  share.header = checkpoint::parse_manifest(share.header_text, path.string());
-  if (share.header.state.step != name.step || share.header.generation != name.generation)
-    throw input_error("{} is of step {}, generation {}", path.string(), share.header.state.step,
-                      share.header.generation);
-  share.writers = writers_in(name.path, share.header);
-  return share;
+/// Returns false where nothing has the name. Errors: environment, where it is no folder of this user's.
+bool require_own(const fs::path& folder) {
+  struct stat s {};
+  if (::lstat(folder.c_str(), &s) != 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
+  OwnFolder::open(folder);
+  return true;
+}
+
+/// "" or that others may take folders of this user's away.
+std::string why_exposed(const fs::path& folder) {
+  struct stat s {};
+  if (::stat(folder.c_str(), &s) != 0 || (s.st_mode & S_IWOTH) == 0 || (s.st_mode & S_ISVTX) != 0) return {};
+  return fmt::format(
+      "every user may remove or rename what is in {}, so that local checkpoints may be lost; chmod +t {} "
+      "prevents that",
+      folder.string(), folder.string());
 }
 
 }  // namespace
@@ -121,11 +131,16 @@ int num_writers(const checkpoint::Manifest& header) {
   return header.mesh.size();
 }
 
-LocalStore::LocalStore(const fs::path& folder, const RunDirectory& run, const std::string& host)
-    : run_(run), run_path_(folder / folder_name(run.path())), path_(run_path_ / host) {}
+LocalStore::LocalStore(const fs::path& folder, const RunDirectory& run, const std::string& host,
+                       std::optional<Secret> key)
+    : run_(run), key_(std::move(key)), run_path_(folder / folder_name(run.path())), path_(run_path_ / host) {}
+
+void LocalStore::make() const {
+  OwnFolder::take(run_path_, S_IRWXU).take_folder(path_.filename(), S_IRWXU);
+}
 
 std::string LocalStore::open() const {
-  make_folders(path_);
+  make();
   write_file_atomically(path_ / "run", fs::weakly_canonical(fs::absolute(run_.path())).string() + "\n");
   Removals removals;
   for (const fs::path& host : folders_in(run_path_)) {
@@ -137,16 +152,17 @@ std::string LocalStore::open() const {
     if (origin_of(share.path, share.generation) == Origin::another_run)
       removals.attempt([&] { remove_folder(hide(share.path)); });
   }
-  return removals.failure();
+  return removals.failure().empty() ? why_exposed(run_path_.parent_path()) : removals.failure();
 }
 
 void LocalStore::require() const {
-  make_folders(path_);
+  make();
   if (::access(path_.c_str(), R_OK | W_OK | X_OK) != 0) throw system_error(errno, "write to", path_.string());
 }
 
 std::vector<checkpoint::CheckpointEntry> LocalStore::all_shares() const {
   std::vector<checkpoint::CheckpointEntry> found;
+  if (!require_own(run_path_)) return found;
   for (const fs::path& host : folders_in(run_path_)) {
     for (const fs::path& path : folders_in(host)) {
       if (const auto name = checkpoint::parse_checkpoint_name(path)) found.push_back(*name);
@@ -172,8 +188,9 @@ fs::path LocalStore::unfinished_path(std::int64_t step, std::int64_t generation)
 }
 
 void LocalStore::begin(std::int64_t step, std::int64_t generation) const {
+  make();  // whoever may write to the folder above may have taken it away
   remove_folder(unfinished_path(step, generation));
-  make_folders(unfinished_path(step, generation));
+  OwnFolder::take(unfinished_path(step, generation), S_IRWXU);
 }
 
 fs::path LocalStore::commit(checkpoint::Manifest header, const std::string& claim) const {
@@ -183,7 +200,13 @@ fs::path LocalStore::commit(checkpoint::Manifest header, const std::string& clai
   if (header.dt_version.empty()) header.dt_version = dt_version();
   write_synced(unfinished / header_name, to_json(header));
   write_synced(unfinished / claim_name, claim);
+  std::vector<std::string> names = {header_name, claim_name};
+  for (const fs::path& path : entries_of(unfinished)) {
+    if (const std::string name = path.filename().string(); writer_of(name) >= 0) names.push_back(name);
+  }
+  codes(header.state.step, header.generation).write(unfinished, names);
   sync_directory(unfinished);
+  require_own(run_path_);
   std::error_code error;
   fs::rename(unfinished, path, error);
   if (error) throw system_error(error.value(), "create", path.string());
@@ -196,6 +219,28 @@ void LocalStore::abandon(std::int64_t step, std::int64_t generation) const {
   fs::remove_all(unfinished_path(step, generation), ignored);
 }
 
+ShareCodes LocalStore::codes(std::int64_t step, std::int64_t generation) const {
+  if (!key_)
+    throw input_error("without {} nothing shows that it is this run's", share_key_path(run_).string());
+  return {*key_, step, generation};
+}
+
+LocalShare LocalStore::load(const checkpoint::CheckpointEntry& name) const {
+  ShareCodes own_codes = codes(name.step, name.generation);
+  own_codes.load(name.path);
+  own_codes.check(claim_name, read_file(name.path / claim_name));
+  LocalShare share;
+  share.path = name.path;
+  share.header_text = read_file(name.path / header_name);
+  own_codes.check(header_name, share.header_text);
+  share.header = checkpoint::parse_manifest(share.header_text, (name.path / header_name).string());
+  if (share.header.state.step != name.step || share.header.generation != name.generation)
+    throw input_error("{} is of step {}, generation {}", (name.path / header_name).string(),
+                      share.header.state.step, share.header.generation);
+  share.writers = writers_in(name.path, share.header, own_codes);
+  return share;
+}
+
 std::vector<LocalShare> LocalStore::shares(std::vector<checkpoint::Problem>& problems) const {
   std::vector<LocalShare> found;
   for (const checkpoint::CheckpointEntry& share : all_shares()) {
@@ -204,7 +249,7 @@ std::vector<LocalShare> LocalStore::shares(std::vector<checkpoint::Problem>& pro
       problems.push_back({share.path.string(), "nothing tells whether it is this run's"});
     if (origin != Origin::this_run) continue;
     try {
-      found.push_back(load_share(share));
+      found.push_back(load(share));
     } catch (const Error& error) {
       problems.push_back({share.path.string(), error.message()});
     } catch (const fs::filesystem_error& error) {
@@ -224,9 +269,11 @@ std::vector<fs::path> LocalStore::share_paths(std::int64_t step, std::int64_t ge
   return found;
 }
 
-void LocalStore::remove_older(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest) const {
+void LocalStore::remove_older(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest,
+                              std::optional<std::int64_t> kept) const {
   Removals removals;
   for (const checkpoint::CheckpointEntry& share : all_shares()) {
+    if (share.generation == own_generation && share.step == kept) continue;
     if (share.generation <= own_generation && is_newer(newest, share) &&
         origin_of(share.path, share.generation) == Origin::this_run)
       removals.attempt([&] { remove_folder(hide(share.path)); });

@@ -1,6 +1,5 @@
 #include "run/local_target.hpp"
 
-#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -19,25 +18,43 @@ std::string machine_id() {
   return id;
 }
 
+/// What rank 0 makes, on all ranks.
+Secret known_to_all(const comm::Ranks& ranks, const std::function<Secret()>& make) {
+  std::string text;
+  comm::at_first(ranks, [&] { text = make().to_hex(); });
+  return Secret::from_hex(comm::broadcast_text(ranks.world, text));
+}
+
+std::string to_text(const std::vector<TcpListener::Endpoint>& endpoints) {
+  std::string text;
+  for (const TcpListener::Endpoint& e : endpoints) text += fmt::format("{} {} ", e.address, e.port);
+  return text;
+}
+
+std::vector<TcpListener::Endpoint> parse_endpoints(const std::string& text) {
+  std::istringstream words(text);
+  std::vector<TcpListener::Endpoint> endpoints;
+  for (TcpListener::Endpoint e; words >> e.address >> e.port;) endpoints.push_back(e);
+  return endpoints;
+}
+
 }  // namespace
 
-LocalTarget::LocalTarget(const comm::Ranks& ranks, const fs::path& folder, const RunDirectory& run,
-                         const Generation& own, double timeout_s, const std::string& host,
-                         const LiveRun* alive)
+LocalTarget::LocalTarget(const comm::Ranks& ranks, const LocalSettings& settings, const RunDirectory& run,
+                         const Generation& own, const std::string& host, const LiveRun* alive)
     : ranks_(ranks),
       run_(run),
       own_(own),
       alive_(alive),
-      timeout_s_(timeout_s),
+      settings_(settings),
       nodes_(find_nodes(ranks.world, host)),
       is_leader_(nodes_.leader(nodes_.own) == ranks.world.rank()),
-      store_(folder, run, host) {
-  std::string offer, stays;
+      store_(settings.folder, run, host, known_to_all(ranks, [&] { return open_share_key(run); })) {
+  std::string stays;
   comm::together(ranks.world, [&] {
     if (!is_leader_) return;
     claim_ = read_file(run.generation_path(own.number));
     stays = store_.open();
-    if (nodes_.size() > 1) offer = listen();
   });
   check_nodes();
   warn_of(stays.empty() ? stays : at_own_node(stays));
@@ -45,10 +62,7 @@ LocalTarget::LocalTarget(const comm::Ranks& ranks, const fs::path& folder, const
     ranks.console.info("all ranks are on one node: local checkpoints have no copy on another");
     return;
   }
-  const std::vector<std::string> offers = comm::gather_texts(ranks.world, offer);
-  const int partner = (nodes_.own + 1) % nodes_.size();
-  comm::together(ranks.world,
-                 [&] { find_partner(offers[static_cast<std::size_t>(nodes_.leader(partner))]); });
+  find_partner();
 }
 
 /// Hosts that bear one name pass for one node, but each has storage of its own: what the node's first rank
@@ -73,70 +87,91 @@ void LocalTarget::check_nodes() const {
   });
 }
 
-/// Where this node takes copies, as a text: port, token, addresses.
-std::string LocalTarget::listen() {
-  token_ = make_part_token();
-  listener_ = std::make_unique<TcpListener>(timeout_s_, [this](TcpConnection& connection) {
-    receive_part(connection, token_, store_, timeout_s_);
+/// Gives each rank a way to its partner; receivers then listen where somebody comes, and nowhere else.
+void LocalTarget::find_partner() {
+  secret_ = known_to_all(ranks_, [] { return Secret::make(); });
+  std::string offer;
+  comm::together(ranks_.world, [&] {
+    if (!is_leader_) return;
+    receiver_ = std::make_unique<CopyReceiver>(store_, *secret_, terms(nodes_.own), settings_.timeout_s,
+                                               own_addresses());
+    offer = to_text(receiver_->endpoints());
   });
-  std::string offer = fmt::format("{} {}", listener_->port(), std::string(token_.begin(), token_.end()));
-  for (const std::string& address : own_addresses()) offer += " " + address;
-  return offer;
+  const std::vector<std::string> offers = comm::gather_texts(ranks_.world, offer);
+  const int partner = (nodes_.own + 1) % nodes_.size();
+  comm::together(ranks_.world, [&] {
+    try {
+      sender_.emplace(parse_endpoints(offers[static_cast<std::size_t>(nodes_.leader(partner))]), *secret_,
+                      terms(partner), settings_.timeout_s);
+    } catch (const ConnectionError& error) {
+      throw Error(ErrorKind::environment,
+                  fmt::format("no way from node {} to {} for copies of local checkpoints: {}",
+                              nodes_.hosts[static_cast<std::size_t>(nodes_.own)],
+                              nodes_.hosts[static_cast<std::size_t>(partner)], error.message()),
+                  "nodes must reach each other by TCP; or train without --checkpoint-local");
+    }
+  });
+  const std::vector<std::string> chosen = comm::gather_texts(ranks_.world, sender_->address());
+  if (!receiver_) return;
+  std::vector<std::string> used;
+  for (const int rank : senders()) used.push_back(chosen[static_cast<std::size_t>(rank)]);
+  receiver_->keep_only(used);
 }
 
-/// Hosts have addresses that others do not reach, or that mean themselves to each: the first that answers is
-/// taken.
-void LocalTarget::find_partner(const std::string& offer) {
-  constexpr double patience_s = 5;
-  std::istringstream words(offer);
-  Partner partner;
-  std::string token, failures;
-  words >> partner.port >> token;
-  std::copy_n(token.begin(), std::min(token.size(), partner.token.size()), partner.token.begin());
-  while (words >> partner.address) {
-    try {
-      TcpConnection connection(partner.address, partner.port, patience_s);
-      ask_receiver(connection, partner.token);
-      partner_ = partner;
-      return;
-    } catch (const Error& error) {
-      failures += (failures.empty() ? "" : "; ") + error.message();
-    }
-  }
-  throw Error(ErrorKind::environment,
-              fmt::format("no way from node {} to {} for copies of local checkpoints: {}",
-                          nodes_.hosts[static_cast<std::size_t>(nodes_.own)],
-                          nodes_.hosts[static_cast<std::size_t>((nodes_.own + 1) % nodes_.size())], failures),
-              "nodes must reach each other by TCP; or train without --checkpoint-local");
+/// The ranks of the node before, whose copies this one takes.
+const std::vector<int>& LocalTarget::senders() const {
+  return nodes_.ranks[static_cast<std::size_t>((nodes_.own + nodes_.size() - 1) % nodes_.size())];
+}
+
+ChannelTerms LocalTarget::terms(int node) const {
+  return {fmt::format("copies of node {}", node), settings_.encrypts};
 }
 
 fs::path LocalTarget::begin(const checkpoint::Manifest& header) {
   header_ = header;
+  copy_failure_.clear();
   finish_removal();
   comm::together(ranks_.world, [&] {
     if (!is_leader_) return;
     store_.begin(header.state.step, own_.number);
+    if (receiver_) receiver_->expect(expected_copies(header, own_.number, senders()));
   });
   return store_.unfinished_path(header.state.step, own_.number);
 }
 
 void LocalTarget::finish_part(const std::function<void()>& check) {
-  if (!partner_) return;
-  TcpConnection connection(partner_->address, partner_->port, timeout_s_, check);
-  send_part(connection, partner_->token, store_.unfinished_path(header_.state.step, own_.number),
-            header_.state.step, own_.number, ranks_.world.rank());
+  if (!sender_) return;
+  copy_failure_ = sender_->send(store_.unfinished_path(header_.state.step, own_.number), header_.state.step,
+                                own_.number, ranks_.world.rank(), check);
 }
 
 void LocalTarget::commit(SavedCheckpoint& saved, int) {
   if (ranks_.is_first()) confirm_ownership(run_, own_, alive_);
+  if (receiver_) receiver_->expect({});
   saved.path = store_.commit(header_, claim_);
   saved.bytes = folder_bytes(saved.path);
   saved.num_nodes = nodes_.size();
 }
 
+void LocalTarget::complete(SavedCheckpoint& saved) {
+  std::string own;
+  if (!copy_failure_.empty()) {
+    own = fmt::format("{}: what rank {} wrote of step {} has no copy on another node until the next save: {}",
+                      nodes_.hosts[static_cast<std::size_t>(nodes_.own)], ranks_.world.rank(),
+                      header_.state.step, copy_failure_);
+  }
+  for (const std::string& of_rank : comm::gather_texts(ranks_.world, own)) {
+    if (of_rank.empty()) continue;
+    ++saved.num_without_copy;
+    ranks_.console.warn("{}", of_rank);
+  }
+  has_copies_ = saved.num_without_copy == 0;
+}
+
 void LocalTarget::end(bool is_announced) {
   if (is_announced) {
     unproven_ = header_.state.step;
+    if (has_copies_) copied_ = header_.state.step;
   } else if (is_leader_) {
     store_.abandon(header_.state.step, own_.number);
   }
@@ -148,8 +183,8 @@ void LocalTarget::tell_proven(std::int64_t step) {
   unproven_.reset();
   proven_step_ = newest;
   if (!is_leader_) return;
-  removal_ = std::async(std::launch::async, [this, newest] {
-    return why_failed([&] { store_.remove_older(own_.number, {{}, newest, own_.number}); });
+  removal_ = std::async(std::launch::async, [this, newest, kept = copied_] {
+    return why_failed([&] { store_.remove_older(own_.number, {{}, newest, own_.number}, kept); });
   });
 }
 

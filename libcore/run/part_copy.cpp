@@ -2,94 +2,88 @@
 
 #include <algorithm>
 #include <cstring>
-#include <random>
-#include <vector>
+#include <optional>
+#include <utility>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "checkpoint/part_file.hpp"
+#include "model/parameter_table.hpp"
 
 namespace dt::run {
 
 namespace {
 
-constexpr std::array<char, 8> magic = {'d', 't', '-', 'p', 'a', 'r', 't', '1'};
-constexpr std::uint64_t no_file = ~std::uint64_t{0};
-constexpr std::size_t part_bytes = std::size_t{1} << 20;
-
-struct Greeting {
-  std::array<char, 8> format = magic;
-  PartToken token{};
-  std::int64_t step = 0;
-  std::int64_t generation = 0;
-  std::int64_t writer = -1;  // nothing follows
-  std::uint64_t piece_file_bytes = no_file;
-  std::uint64_t part_file_bytes = 0;
-};
+constexpr std::size_t longest_answer = std::size_t{1} << 12;
 
 template <class T>
-std::span<std::byte> bytes_of(T& value) {
-  return std::as_writable_bytes(std::span(&value, 1));
+void put(std::byte*& at, T number) {
+  for (std::size_t i = 0; i < sizeof(T); ++i)
+    *at++ = static_cast<std::byte>(static_cast<std::uint64_t>(number) >> (8 * i));
 }
 
-void read_answer(TcpConnection& connection) {
-  constexpr std::uint32_t longest = 1 << 16;
-  std::uint32_t length = 0;
-  connection.read(bytes_of(length));
-  std::string text(std::min(length, longest), '\0');
-  connection.read(std::as_writable_bytes(std::span(text)));
-  if (!text.empty()) throw environment_error("{}", text);
+template <class T>
+T take(const std::byte*& at) {
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < sizeof(T); ++i) number |= std::to_integer<std::uint64_t>(*at++) << (8 * i);
+  return static_cast<T>(number);
 }
 
-void answer(TcpConnection& connection, const std::string& text) {
-  auto length = static_cast<std::uint32_t>(text.size());
-  connection.write(bytes_of(length));
-  connection.write(std::as_bytes(std::span(text)));
+void read_answer(SecureChannel& channel) {
+  std::array<std::byte, 4> length_bytes;
+  channel.read(length_bytes);
+  const std::byte* at = length_bytes.data();
+  const auto length = take<std::uint32_t>(at);
+  if (length > longest_answer)
+    throw ConnectionError(ErrorKind::environment, fmt::format("an answer of {} bytes", length));
+  std::string text(length, '\0');
+  channel.read(std::as_writable_bytes(std::span(text)));
+  if (!text.empty()) throw ConnectionError(ErrorKind::environment, text);
 }
 
-void send_file(TcpConnection& connection, const File& file, std::uint64_t bytes, Digester& digester) {
-  std::vector<std::byte> buffer(part_bytes);
-  for (std::uint64_t at = 0; at < bytes; at += part_bytes) {
-    const auto part = std::span(buffer).first(std::min<std::uint64_t>(part_bytes, bytes - at));
-    file.read_at(at, part);
-    digester.update(part);
-    connection.write(part);
+void answer(SecureChannel& channel, const std::string& text) {
+  const std::string_view said = std::string_view(text).substr(0, longest_answer);
+  std::array<std::byte, 4> length_bytes;
+  std::byte* at = length_bytes.data();
+  put(at, static_cast<std::uint32_t>(said.size()));
+  channel.write(length_bytes);
+  channel.write(text_bytes(said));
+}
+
+void send_file(SecureChannel& channel, const File& file, std::uint64_t bytes) {
+  std::vector<std::byte> buffer(channel_record_bytes);
+  for (std::uint64_t at = 0; at < bytes; at += buffer.size()) {
+    const auto record = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), bytes - at));
+    file.read_at(at, record);
+    channel.write(record);
   }
 }
 
-/// Files as they come. What cannot be written is taken from the connection all the same, so that the sender
-/// listens to why.
+/// Files as they come. What cannot be written is taken from the channel all the same, so that the sender
+/// listens to why. Files that are not kept are removed.
 class Receiving {
  public:
-  explicit Receiving(TcpConnection& connection) : connection_(connection) {}
+  explicit Receiving(SecureChannel& channel) : channel_(channel) {}
+  ~Receiving() { remove(); }
 
   void file(const fs::path& path, std::uint64_t bytes) {
-    std::vector<std::byte> buffer(part_bytes);
+    std::vector<std::byte> buffer(channel_record_bytes);
     File file;
-    attempt([&] { file = File::create(path); });
+    attempt([&] {
+      file = File::create(path);
+      paths_.push_back(path);
+    });
     for (std::uint64_t left = bytes; left > 0;) {
-      const auto part = std::span(buffer).first(std::min<std::uint64_t>(part_bytes, left));
-      connection_.read(part);
-      digester_.update(part);
-      attempt([&] { file.write(part); });
-      left -= part.size();
+      const auto record = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), left));
+      channel_.read(record);
+      attempt([&] { file.write(record); });
+      left -= record.size();
     }
     attempt([&] {
       file.sync();
       file.close();
     });
   }
-  void end(const fs::path& folder) {
-    std::uint64_t expected = 0;
-    connection_.read(bytes_of(expected));
-    attempt([&] {
-      if (digester_.value() != expected) throw environment_error("the bytes have changed on their way");
-      sync_directory(folder);
-    });
-    answer(connection_, failure_);
-  }
-
- private:
   template <class Action>
   void attempt(Action action) {
     if (!failure_.empty()) return;
@@ -99,67 +93,133 @@ class Receiving {
       failure_ = current_error().message();
     }
   }
-  TcpConnection& connection_;
-  Digester digester_;
+  void end() {
+    if (failure_.empty()) paths_.clear();
+    remove();  // first: a sender that hears of the failure may let the share be committed
+    answer(channel_, failure_);
+  }
+
+ private:
+  void remove() {
+    std::error_code ignored;
+    for (const fs::path& path : std::exchange(paths_, {})) fs::remove(path, ignored);
+  }
+
+  SecureChannel& channel_;
+  std::vector<fs::path> paths_;
   std::string failure_;
 };
 
-/// In a time that does not depend on where they differ.
-bool is_equal(const PartToken& a, const PartToken& b) {
-  int difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference |= a[i] ^ b[i];
-  return difference == 0;
+/// Throws where the part is not of this writer, or the file of pieces not as it says.
+void check_part(const fs::path& folder, const CopyRequest& request) {
+  const int writer = static_cast<int>(request.writer);
+  const checkpoint::Part part = checkpoint::load_part(folder, request.step, request.generation, writer);
+  const bool has_file = request.piece_file_bytes != CopyRequest::no_file;
+  const std::size_t num_files = has_file ? 1 : 0;
+  if (part.files.size() == num_files &&
+      (!has_file || (part.files[0].name == checkpoint::piece_file_name(writer) &&
+                     part.files[0].bytes == request.piece_file_bytes)))
+    return;
+  throw input_error("the part of rank {} does not name the file that came with it", writer);
 }
 
 }  // namespace
 
-PartToken make_part_token() {
-  std::random_device source;
-  PartToken token;
-  for (char& c : token) c = "0123456789abcdef"[source() % 16];
-  return token;
+std::array<std::byte, CopyRequest::num_bytes> to_bytes(const CopyRequest& r) {
+  std::array<std::byte, CopyRequest::num_bytes> bytes;
+  std::byte* at = bytes.data();
+  put(at, r.step);
+  put(at, r.generation);
+  put(at, r.writer);
+  put(at, r.piece_file_bytes);
+  put(at, r.part_file_bytes);
+  return bytes;
 }
 
-void ask_receiver(TcpConnection& connection, const PartToken& token) {
-  Greeting greeting;
-  greeting.token = token;
-  connection.write(bytes_of(greeting));
-  read_answer(connection);
+CopyRequest parse_copy_request(std::span<const std::byte, CopyRequest::num_bytes> bytes) {
+  const std::byte* at = bytes.data();
+  CopyRequest r;
+  r.step = take<std::int64_t>(at);
+  r.generation = take<std::int64_t>(at);
+  r.writer = take<std::int64_t>(at);
+  r.piece_file_bytes = take<std::uint64_t>(at);
+  r.part_file_bytes = take<std::uint64_t>(at);
+  return r;
 }
 
-void send_part(TcpConnection& connection, const PartToken& token, const fs::path& folder, std::int64_t step,
-               std::int64_t generation, int writer) {
+std::string ExpectedCopies::why_refused(const CopyRequest& r) const {
+  if (step < 0) return "no save is under way";
+  if (r.step != step || r.generation != generation)
+    return fmt::format("a copy of step {}, generation {}, where step {}, generation {} is being saved",
+                       r.step, r.generation, step, generation);
+  if (!std::binary_search(writers.begin(), writers.end(), r.writer))
+    return fmt::format("a copy of what rank {} wrote, which is no rank of the node before", r.writer);
+  if (r.piece_file_bytes != CopyRequest::no_file && r.piece_file_bytes > max_piece_file_bytes)
+    return fmt::format("a file of {} bytes, where the whole model's state has at most {}", r.piece_file_bytes,
+                       max_piece_file_bytes);
+  if (r.part_file_bytes > max_part_file_bytes)
+    return fmt::format("a part of {} bytes, where {} are the most", r.part_file_bytes, max_part_file_bytes);
+  return {};
+}
+
+ExpectedCopies expected_copies(const checkpoint::Manifest& header, std::int64_t generation,
+                               std::vector<int> writers) {
+  const model::ParameterTable table(header.model);
+  constexpr std::uint64_t num_kinds = 3, element_bytes = 8;  // weights and two moments, of at most fp64
+  constexpr std::uint64_t head_bytes = std::uint64_t{1}
+                                       << 16;  // of a piece in either file: much more than it is
+  constexpr std::uint64_t digest_text_bytes = 32;
+  ExpectedCopies expected{header.state.step, generation, std::move(writers), 0, 0};
+  const std::uint64_t state_bytes =
+      static_cast<std::uint64_t>(table.num_parameters()) * num_kinds * element_bytes;
+  const std::uint64_t heads = head_bytes * (16 + num_kinds * table.params().size());
+  expected.max_piece_file_bytes = state_bytes + heads;
+  expected.max_part_file_bytes = heads + state_bytes / digest_block_bytes * digest_text_bytes;
+  return expected;
+}
+
+void ask_receiver(SecureChannel& channel) {
+  channel.write(to_bytes(CopyRequest()));
+  read_answer(channel);
+}
+
+void send_part(SecureChannel& channel, const fs::path& folder, std::int64_t step, std::int64_t generation,
+               int writer) {
   const fs::path pieces_path = folder / checkpoint::piece_file_name(writer);
   const File part = File::open_read(folder / checkpoint::part_file_name(writer));
   File pieces;
   if (path_exists(pieces_path)) pieces = File::open_read(pieces_path);
-  Greeting greeting{magic, token, step, generation, writer, no_file, part.size()};
-  if (pieces.is_open()) greeting.piece_file_bytes = pieces.size();
-  Digester digester;
-  connection.write(bytes_of(greeting));
-  if (pieces.is_open()) send_file(connection, pieces, greeting.piece_file_bytes, digester);
-  send_file(connection, part, greeting.part_file_bytes, digester);
-  std::uint64_t digest = digester.value();
-  connection.write(bytes_of(digest));
-  read_answer(connection);
+  CopyRequest request{step, generation, writer, CopyRequest::no_file, part.size()};
+  if (pieces.is_open()) request.piece_file_bytes = pieces.size();
+  channel.write(to_bytes(request));
+  read_answer(channel);
+  if (pieces.is_open()) send_file(channel, pieces, request.piece_file_bytes);
+  send_file(channel, part, request.part_file_bytes);
+  read_answer(channel);
 }
 
-void receive_part(TcpConnection& connection, const PartToken& token, const LocalStore& store,
-                  double timeout_s) {
-  constexpr double greeting_timeout_s = 10;
-  Greeting greeting;
-  connection.set_timeout(greeting_timeout_s);
-  connection.read(bytes_of(greeting));
-  if (greeting.format != magic || !is_equal(greeting.token, token)) return;
-  if (greeting.writer < 0) return answer(connection, "");
-  connection.set_timeout(timeout_s);
-  const fs::path folder = store.unfinished_path(greeting.step, greeting.generation);
-  const int writer = static_cast<int>(greeting.writer);
-  Receiving receiving(connection);
-  if (greeting.piece_file_bytes != no_file)
-    receiving.file(folder / checkpoint::piece_file_name(writer), greeting.piece_file_bytes);
-  receiving.file(folder / checkpoint::part_file_name(writer), greeting.part_file_bytes);
-  receiving.end(folder);
+void receive_part(SecureChannel& channel, const std::function<fs::path(const CopyRequest&)>& place) {
+  std::array<std::byte, CopyRequest::num_bytes> bytes;
+  channel.read(bytes);
+  const CopyRequest request = parse_copy_request(bytes);
+  if (request.writer == -1) return answer(channel, "");
+  fs::path folder;
+  try {
+    folder = place(request);
+  } catch (const Error& error) {
+    return answer(channel, error.message());
+  }
+  answer(channel, "");
+  const int writer = static_cast<int>(request.writer);
+  Receiving receiving(channel);
+  if (request.piece_file_bytes != CopyRequest::no_file)
+    receiving.file(folder / checkpoint::piece_file_name(writer), request.piece_file_bytes);
+  receiving.file(folder / checkpoint::part_file_name(writer), request.part_file_bytes);
+  receiving.attempt([&] {
+    check_part(folder, request);
+    sync_directory(folder);
+  });
+  receiving.end();
 }
 
 }  // namespace dt::run

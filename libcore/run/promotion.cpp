@@ -26,7 +26,18 @@ int holder_of(const LocalCheckpoint& local, const Nodes& nodes, std::size_t writ
 Promotion::Promotion(const comm::Ranks& ranks, const std::optional<std::string>& folder,
                      const RunDirectory& run, const std::string& host)
     : ranks_(ranks), run_(run), nodes_(find_nodes(ranks.world, host)) {
-  if (folder) store_.emplace(*folder, run, host);
+  if (!folder) return;
+  std::string key;
+  comm::at_first(ranks, [&] {
+    std::string why;
+    const std::optional<Secret> loaded = load_share_key(run, why);
+    if (loaded)
+      key = loaded->to_hex();
+    else if (path_exists(share_key_path(run)))
+      ranks.console.warn("{}: no local checkpoint is known to be this run's", why);
+  });
+  key = comm::broadcast_text(ranks.world, key);
+  store_.emplace(*folder, run, host, key.empty() ? std::nullopt : std::optional(Secret::from_hex(key)));
 }
 
 std::vector<LocalCheckpoint> Promotion::find(bool was_surveyed) const {
@@ -182,7 +193,7 @@ std::string Promotion::bring_part(const checkpoint::Manifest& header, int writer
   std::string why = "the share has gone";
   for (const fs::path& share : store_->share_paths(header.state.step, header.generation)) {
     try {
-      copy_part(share, header, writer, unfinished);
+      store_->copy_part(share, header, writer, unfinished);
       return {};
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::input) throw;

@@ -17,17 +17,18 @@ struct SavedCheckpoint {
   fs::path path;
   std::uint64_t bytes = 0;
   std::int64_t step = 0;
-  double stall_s = 0;  // that this rank's training stood still
-  double write_s = 0;  // from its beginning to the commit
-  int num_nodes = 0;   // of a local checkpoint: that hold a share; else 0
+  double stall_s = 0;        // that this rank's training stood still
+  double write_s = 0;        // from its beginning to the commit
+  int num_nodes = 0;         // of a local checkpoint: that hold a share; else 0
+  int num_without_copy = 0;  // ranks whose part of a local checkpoint has no copy on another node
 };
 
 /// Of all files in a folder.
 std::uint64_t folder_bytes(const fs::path& folder);
 
 /// The Saver calls, for each save: begin(); write_part() into the folder and then finish_part(), on a thread
-/// of each rank; where all have returned, commit() on a thread of each rank that is_committer(); end(). It
-/// may stop after any of them. What a save makes superfluous stays until its weights are proven.
+/// of each rank; where all have returned, commit() on a thread of each rank that is_committer(); complete();
+/// end(). It may stop after any of them. What a save makes superfluous stays until its weights are proven.
 class SaveTarget {
  public:
   virtual ~SaveTarget() = default;
@@ -42,6 +43,8 @@ class SaveTarget {
   virtual bool is_committer() const = 0;
   /// Of so many parts. Blocks. Errors: environment.
   virtual void commit(SavedCheckpoint& saved, int num_parts) = 0;
+  /// Called by all ranks together, once all have committed.
+  virtual void complete([[maybe_unused]] SavedCheckpoint& saved) {}
   /// On all ranks, each for itself: the save is announced, or has failed.
   virtual void end(bool is_announced) = 0;
   /// On all ranks, each for itself: the weights of `step` have given a finite loss, and so have all before.

@@ -163,6 +163,7 @@ void Saver::commit() {
 SavedCheckpoint Saver::end() {
   phase_ = Phase::idle;
   task_ = {};
+  target_->complete(saved_);
   end_target(true);
   return saved_;
 }

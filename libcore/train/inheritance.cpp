@@ -98,6 +98,7 @@ const std::vector<OptionKind>& option_kinds() {
       {"background-save", cadence},
       {"checkpoint-writers-per-node", never},
       {"checkpoint-local", never, Names::path},
+      {"encrypt-copies", never},
       {"flush-every", cadence},
       {"keep-last", cadence},
       {"keep-every", cadence},

@@ -104,6 +104,7 @@ void Reporter::checkpoint(const CheckpointRecord& r) {
             {"stall_s", r.stall_s},
             {"write_s", r.write_s}};
   if (r.num_nodes > 0) json["nodes"] = r.num_nodes;
+  if (r.num_without_copy > 0) json["without_copy"] = r.num_without_copy;
   line(json.dump());
   if (metrics_.is_open()) metrics_.sync();
   const std::string where = r.num_nodes == 0   ? ""

@@ -70,8 +70,10 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
   if (saved_step_ >= 0) newest_ = {saved_step_, generation.continues};
   peak_ = find_peak();
   if (settings.checkpoint_local)
-    local_target_.emplace(ranks, *settings.checkpoint_local, run, generation, settings.comm_timeout.seconds,
-                          host_name(), alive);
+    local_target_.emplace(ranks,
+                          run::LocalSettings{*settings.checkpoint_local, settings.comm_timeout.seconds,
+                                             settings.encrypt_copies},
+                          run, generation, host_name(), alive);
 }
 
 Trainer::Peak Trainer::find_peak() const {
@@ -314,7 +316,8 @@ void Trainer::announce(const run::SavedCheckpoint& saved) {
                           .bytes = saved.bytes,
                           .stall_s = saved.stall_s,
                           .write_s = saved.write_s,
-                          .num_nodes = saved.num_nodes});
+                          .num_nodes = saved.num_nodes,
+                          .num_without_copy = saved.num_without_copy});
   });
   tell_targets();  // a save in the background may end after the step that proves it
 }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <numeric>
 #include <thread>
 
@@ -28,10 +29,39 @@ void echo(TcpConnection& connection) {
   connection.write(bytes);
 }
 
+/// Admits everybody.
+struct Anybody : Admission {
+  std::size_t num_next() const override { return 0; }
+  std::optional<std::vector<std::byte>> take(std::span<const std::byte>) override { return std::nullopt; }
+};
+
+/// Asks for one byte, which it answers, and then for the next one; admits who sends 1, then 2.
+struct Steps : Admission {
+  std::size_t num_next() const override { return number < 2 ? 1 : 0; }
+  std::optional<std::vector<std::byte>> take(std::span<const std::byte> bytes) override {
+    if (std::to_integer<int>(bytes[0]) != ++number) return std::nullopt;
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  }
+  int number = 0;
+};
+
+using ServeConnection = std::function<void(TcpConnection&)>;
+
+const std::vector<std::string> loopback = {"127.0.0.1"};
+
+/// Serves anybody at the loopback address.
+struct Listener : TcpListener {
+  Listener(double timeout_s, const ServeConnection& serve, std::span<const std::string> addresses = loopback)
+      : TcpListener(
+            addresses, timeout_s, [] { return std::make_unique<Anybody>(); },
+            [serve](TcpConnection& connection, Admission&) { serve(connection); }) {}
+  std::uint16_t port() const { return endpoints().front().port; }
+};
+
 }  // namespace
 
 TEST_CASE("what is sent arrives, and comes back, on several connections at once") {
-  TcpListener listener(10, echo);
+  Listener listener(10, echo);
   std::atomic<int> right = 0;
   std::vector<std::thread> threads;
   for (std::size_t size : {0, 1, 4095, 3 << 20}) {
@@ -56,19 +86,33 @@ TEST_CASE("this host is reached at its own addresses; those that are every host'
   const auto is_loopback = [](const std::string& a) { return a == "127.0.0.1" || a == "::1"; };
   CHECK(std::is_partitioned(addresses.begin(), addresses.end(),
                             [&](const auto& a) { return !is_loopback(a); }));
-  TcpListener listener(10, [](TcpConnection& connection) { connection.write(numbers(3)); });
-  for (const std::string& address : addresses) {
-    CAPTURE(address);
+  Listener listener(
+      10, [](TcpConnection& connection) { connection.write(numbers(3)); }, addresses);
+  const auto endpoints = listener.endpoints();
+  REQUIRE(endpoints.size() == addresses.size());
+  for (const TcpListener::Endpoint& endpoint : endpoints) {
+    CAPTURE(endpoint.address);
     std::vector<std::byte> received(3);
-    TcpConnection(address, listener.port(), 10).read(received);
+    TcpConnection(endpoint.address, endpoint.port, 10).read(received);
     CHECK(received == numbers(3));
   }
+  listener.keep_only(std::vector{endpoints.back().address});
+  for (const TcpListener::Endpoint& endpoint : endpoints) {
+    const auto connect = [&] { TcpConnection(endpoint.address, endpoint.port, 10); };
+    if (endpoint.address == endpoints.back().address)
+      CHECK_NOTHROW(connect());
+    else
+      CHECK_THROWS_AS(connect(), ConnectionError);
+  }
+  // It is not reached at an address that it does not listen at.
+  if (addresses.front() != "127.0.0.1")
+    CHECK_THROWS_AS(TcpConnection("127.0.0.1", endpoints.front().port, 10), ConnectionError);
 }
 
 TEST_CASE("who does not answer, is not there or goes away is an error that names the other end") {
   std::uint16_t closed = 0;
   {
-    TcpListener listener(10, [](TcpConnection&) {});
+    Listener listener(10, [](TcpConnection&) {});
     closed = listener.port();
     TcpConnection connection("127.0.0.1", closed, 10);
     std::byte one{};
@@ -82,7 +126,7 @@ TEST_CASE("who does not answer, is not there or goes away is an error that names
   CHECK(caught([] { TcpConnection("no address", 1, 10); }).kind == ErrorKind::environment);
 
   std::atomic<bool> done = false;
-  TcpListener silent(30, [&](TcpConnection&) {
+  Listener silent(30, [&](TcpConnection&) {
     while (!done) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   });
   TcpConnection connection("127.0.0.1", silent.port(), 0.2);
@@ -95,7 +139,7 @@ TEST_CASE("who does not answer, is not there or goes away is an error that names
 TEST_CASE("a call that waits can be given up, and a listener's end ends what it serves") {
   struct Enough {};
   std::atomic<bool> has_begun = false;
-  auto listener = std::make_unique<TcpListener>(60, [&](TcpConnection& connection) {
+  auto listener = std::make_unique<Listener>(60, [&](TcpConnection& connection) {
     has_begun = true;
     std::byte one{};
     connection.read(std::span(&one, 1));
@@ -108,4 +152,51 @@ TEST_CASE("a call that waits can be given up, and a listener's end ends what it 
   CHECK_THROWS_AS(connection.read(std::span(&one, 1)), Enough);
   TcpConnection other("127.0.0.1", listener->port(), 60);
   listener.reset();  // long before the connection's time is over, or this test does not end
+}
+
+TEST_CASE("who is not admitted in time, or crowds others, is turned away, and nobody who is admitted") {
+  std::atomic<int> num_served = 0;
+  TcpListener listener(
+      loopback, 20, [] { return std::make_unique<Steps>(); },
+      [&](TcpConnection& connection, Admission&) {
+        ++num_served;
+        connection.write(numbers(3));
+        std::byte end{};
+        connection.read(std::span(&end, 1));
+      },
+      {.seconds = 0.5, .per_address = 4, .in_all = 8});
+  const std::uint16_t port = listener.endpoints().front().port;
+  const auto say = [](TcpConnection& connection, int number) {
+    std::byte said{static_cast<unsigned char>(number)};
+    connection.write(std::span(&said, 1));
+    connection.read(std::span(&said, 1));
+  };
+  const auto admitted = [&](TcpConnection& connection) {
+    say(connection, 1);
+    say(connection, 2);
+    std::vector<std::byte> received(3);
+    connection.read(received);
+    return received == numbers(3);
+  };
+  TcpConnection first("127.0.0.1", port, 20);
+  CHECK(admitted(first));
+  std::vector<TcpConnection> idle;
+  for (int i = 0; i < 60; ++i) {
+    idle.emplace_back("127.0.0.1", port, 20);
+    if (i % 2 != 0) continue;
+    say(idle.back(), 1);  // half-way
+  }
+  TcpConnection second("127.0.0.1", port, 20);
+  CHECK(admitted(second));
+  TcpConnection wrong("127.0.0.1", port, 20);
+  CHECK_THROWS_AS(say(wrong, 7), ConnectionError);
+  // The oldest went first, the newest when its time was over; the others are still served.
+  std::byte one{};
+  TcpConnection late("127.0.0.1", port, 20);
+  CHECK_THROWS_AS(late.read(std::span(&one, 1)), ConnectionError);
+  for (TcpConnection& connection : idle) CHECK_THROWS_AS(say(connection, 2), ConnectionError);
+  CHECK(num_served == 2);
+  std::byte end{};
+  first.write(std::span(&end, 1));
+  second.write(std::span(&end, 1));
 }

@@ -109,7 +109,7 @@ TEST_CASE("a checkpoint that cannot be renamed stays, told, and the others go") 
 
 TEST_CASE("on a node's own storage, too, what cannot be removed is told, and the rest goes") {
   const Run run;
-  const LocalStore store(run.folder / "disk", run.directory, "n0");
+  const LocalStore store(run.folder / "disk", run.directory, "n0", Secret::make());
   REQUIRE(store.open().empty());
   const fs::path kept = make_stubborn(store.unfinished_path(10, 1));
   fs::create_directories(store.unfinished_path(20, 1));

@@ -1,6 +1,11 @@
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <mutex>
+#include <set>
+#include <thread>
 
 #include "checkpoint/compare.hpp"
 #include "checkpoint/part_file.hpp"
@@ -48,7 +53,7 @@ struct Cluster {
 
   void save(const std::vector<std::string>& hosts, std::vector<std::int64_t> steps) const {
     job(hosts, [&](const comm::Ranks& ranks, const std::string& host) {
-      LocalTarget target(ranks, disk(host), run, own, 20, host);
+      LocalTarget target(ranks, {disk(host), 20, encrypts}, run, own, host);
       for (const std::int64_t step : steps) save_one(ranks, target, step);
     });
   }
@@ -64,6 +69,7 @@ struct Cluster {
     comm::together(ranks.world, [&] {
       if (target.is_committer()) target.commit(saved, ranks.world.size());
     });
+    target.complete(saved);
     target.end(true);
     target.tell_proven(step);
   }
@@ -106,10 +112,12 @@ struct Cluster {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
   }
   fs::path share(const std::string& host, std::int64_t step) const {
-    return LocalStore(disk(host), run, host).path() / checkpoint::checkpoint_name(step, own.number);
+    return LocalStore(disk(host), run, host, std::nullopt).path() /
+           checkpoint::checkpoint_name(step, own.number);
   }
 
   int per_host;
+  bool encrypts = false;
   dt_test::Folder folder;
   RunDirectory run{folder / "run"};
   Generation own;
@@ -120,6 +128,81 @@ void flip(const fs::path& path) {
   std::string text = read_file(path);
   text[text.size() / 2] ^= 16;
   checkpoint::test::write_text(path, text);
+}
+
+/// The ports that this process listens at, and no other on this host.
+std::vector<int> own_ports() {
+  std::set<std::string> sockets;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    sockets.insert(fs::read_symlink(entry.path(), gone).string());
+  }
+  std::vector<int> ports;
+  std::ifstream table("/proc/self/net/tcp");
+  for (std::string line; std::getline(table, line);) {
+    unsigned port = 0, state = 0;
+    unsigned long inode = 0;
+    if (std::sscanf(line.c_str(), " %*d: %*x:%x %*x:%*x %x %*s %*s %*s %*s %*s %lu", &port, &state, &inode) ==
+            3 &&
+        state == 10 && sockets.contains(fmt::format("socket:[{}]", inode)))
+      ports.push_back(static_cast<int>(port));
+  }
+  return ports;
+}
+
+/// Saves while connections that nobody knows come from the host of the senders: `idle` ones that stay,
+/// `garbage` and what a rank has said before, each anew as soon as the receiver has closed it.
+void crowd(int num_saves, int num_idle, int num_garbage, int num_replayed) {
+  const Cluster cluster;
+  const std::vector<std::string> hosts = {"a", "b"};
+  std::atomic<bool> is_over = false;
+  const std::string address = own_addresses().front();
+  const auto intrude = [&](const std::vector<int>& ports, int number, std::span<const std::byte> says,
+                           int seed) {
+    std::vector<std::optional<TcpConnection>> open(static_cast<std::size_t>(number));
+    for (std::size_t turn = static_cast<std::size_t>(seed); !is_over; ++turn) {
+      std::optional<TcpConnection>& mine = open[turn % open.size()];
+      try {
+        mine.reset();
+        mine.emplace(address, static_cast<std::uint16_t>(ports[turn % ports.size()]), 5);
+        if (!says.empty()) mine->write(says);
+      } catch (const Error&) {  // turned away
+      }
+      if (turn % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  };
+  // As a rank's first words: a greeting, and a code that fitted once.
+  std::vector<std::byte> garbage(4096, std::byte{'x'}), replayed(40 + 32, std::byte{7});
+  std::memcpy(replayed.data(), "dt-chan1", 8);
+  struct Strangers {
+    explicit Strangers(std::atomic<bool>& end) : is_over(end) {}
+    ~Strangers() {
+      is_over = true;
+      for (std::thread& thread : threads) thread.join();
+    }
+    std::atomic<bool>& is_over;
+    std::vector<std::thread> threads;
+  };
+  std::optional<Strangers> strangers;
+  strangers.emplace(is_over);
+  cluster.job(hosts, [&](const comm::Ranks& ranks, const std::string& host) {
+    LocalTarget target(ranks, {cluster.disk(host), 20}, cluster.run, cluster.own, host);
+    comm::together(ranks.world, [&] {
+      if (!ranks.is_first()) return;
+      const std::vector<int> ports = own_ports();
+      REQUIRE_FALSE(ports.empty());
+      strangers->threads.emplace_back(intrude, ports, num_idle, std::span<const std::byte>(), 0);
+      strangers->threads.emplace_back(intrude, ports, num_garbage, garbage, 1);
+      strangers->threads.emplace_back(intrude, ports, num_replayed, replayed, 2);
+    });
+    for (int i = 1; i <= num_saves; ++i) cluster.save_one(ranks, target, 10 * i);
+    target.finish_removal();
+  });
+  strangers.reset();
+  const std::vector<LocalCheckpoint> found = cluster.find(hosts);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].step == 10 * num_saves);
+  CHECK(found[0].holders == std::vector<std::vector<int>>{{0, 1}, {0, 1}});  // each has its copy
 }
 
 TEST_CASE("storage that cannot be used ends a start, and holds nothing where ranks only tell what there is") {
@@ -220,39 +303,71 @@ TEST_CASE("the newest local checkpoint alone is kept, and none once the run's st
   CHECK(found[0].step == 30);
   CHECK_FALSE(fs::exists(cluster.share("a", 20)));
   cluster.job({"a", "b"}, [&](const comm::Ranks& ranks, const std::string& host) {
-    LocalTarget target(ranks, cluster.disk(host), cluster.run, cluster.own, 20, host);
+    LocalTarget target(ranks, {cluster.disk(host), 20}, cluster.run, cluster.own, host);
     target.clear();
   });
   CHECK(cluster.find({"a", "b"}).empty());
 }
 
-TEST_CASE("a copy that cannot be written fails the save on all ranks, and the older checkpoint stays whole") {
+TEST_CASE("a copy that cannot be made is warned of, and the last checkpoint that has all copies stays") {
   const Cluster cluster;
-  cluster.save({"a", "b", "c"}, {10});
-  std::atomic<int> told = 0;
-  cluster.job({"a", "b", "c"}, [&](const comm::Ranks& ranks, const std::string& host) {
-    LocalTarget target(ranks, cluster.disk(host), cluster.run, cluster.own, 20, host);
-    const Manifest manifest = cluster.header(20, 3);
+  const std::vector<std::string> hosts = {"a", "b", "c"};
+  const auto save = [&](const comm::Ranks& ranks, LocalTarget& target, std::int64_t step, bool breaks) {
+    const Manifest manifest = cluster.header(step, 3);
     const fs::path unfinished = target.begin(manifest);
+    const int rank = ranks.world.rank();
+    const fs::path in_the_way = unfinished / checkpoint::piece_file_name(0);  // of rank 0's copy, on b
     comm::together(ranks.world, [&] {
-      checkpoint::write_part(unfinished, manifest, ranks.world.rank(),
-                             checkpoint::test::share_of(cluster.pieces.list, ranks.world.rank(), 3));
+      checkpoint::write_part(unfinished, manifest, rank,
+                             checkpoint::test::share_of(cluster.pieces.list, rank, 3));
+      if (breaks && rank == 1) fs::create_directory(in_the_way);
     });
+    comm::together(ranks.world, [&] { target.finish_part([] {}); });
+    SavedCheckpoint saved;
     comm::together(ranks.world, [&] {
-      if (host == "b") fs::remove_all(unfinished);
+      if (breaks && rank == 1) fs::remove(in_the_way);
+      target.commit(saved, 3);
     });
-    try {
-      comm::together(ranks.world, [&] { target.finish_part([] {}); });
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::environment && contains(error.message(), "disk-b")) ++told;
+    target.complete(saved);
+    if (ranks.is_first()) CHECK(saved.num_without_copy == (breaks ? 1 : 0));
+    target.end(true);
+    target.tell_proven(step);
+    target.finish_removal();
+  };
+  const auto steps = [&] {
+    std::vector<std::int64_t> found;
+    for (const LocalCheckpoint& local : cluster.find(hosts)) {
+      CHECK(local.why_incomplete().empty());
+      found.push_back(local.step);
     }
-    target.end(false);
+    return found;
+  };
+  bool heals = GENERATE(false, true);
+  cluster.job(hosts, [&](const comm::Ranks& ranks, const std::string& host) {
+    LocalTarget target(ranks, {cluster.disk(host), 20}, cluster.run, cluster.own, host);
+    save(ranks, target, 10, false);
+    save(ranks, target, 20, true);
+    save(ranks, target, 30, true);
+    if (heals) save(ranks, target, 40, false);
   });
-  CHECK(told == 3);
-  const std::vector<LocalCheckpoint> found = cluster.find({"a", "b", "c"});
-  REQUIRE(found.size() == 1);
-  CHECK(found[0].step == 10);
-  CHECK(found[0].why_incomplete().empty());
+  if (heals) {
+    CHECK(steps() == std::vector<std::int64_t>{40});
+    return;
+  }
+  CHECK(steps() == std::vector<std::int64_t>{30, 10});
+  fs::remove_all(cluster.disk("a"));  // with what rank 0 wrote of step 30
+  const std::vector<LocalCheckpoint> found = cluster.find({"d", "b", "c"});
+  REQUIRE(found.size() == 2);
+  CHECK_FALSE(found[0].why_incomplete().empty());
+  CHECK(found[1].why_incomplete().empty());
+}
+
+TEST_CASE("saves go on and are whole while strangers crowd the port of copies") {
+  crowd(3, 60, 10, 10);
+}
+
+TEST_CASE("fifty saves go on and are whole while many strangers crowd the port", "[.][long]") {
+  crowd(50, 700, 100, 100);
 }
 
 TEST_CASE("one node alone keeps its own") {
@@ -268,7 +383,7 @@ TEST_CASE("a folder that cannot be made is an error that names it") {
   std::atomic<int> told = 0;
   cluster.job({"a", "b"}, [&](const comm::Ranks& ranks, const std::string& host) {
     try {
-      LocalTarget target(ranks, cluster.disk(host), cluster.run, cluster.own, 20, host);
+      LocalTarget target(ranks, {cluster.disk(host), 20}, cluster.run, cluster.own, host);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::environment && contains(error.message(), "disk-b")) ++told;
     }

@@ -1,11 +1,13 @@
 #include "run/local_store.hpp"
 
 #include <catch2/catch.hpp>
+#include <unistd.h>
 
-#include "base/tcp.hpp"
+#include "base/error.hpp"
 #include "checkpoint/part_file.hpp"
 #include "checkpoint/sample.hpp"
-#include "run/part_copy.hpp"
+#include "run/copy_receiver.hpp"
+#include "run/copy_sender.hpp"
 
 namespace dt::run {
 namespace {
@@ -44,7 +46,8 @@ struct Stage {
   TempFolder folder;
   RunDirectory run{folder / "run"};
   Generation own;
-  LocalStore store{folder / "local", run, "n1"};
+  Secret key = Secret::make();
+  LocalStore store{folder / "local", run, "n1", key};
   Pieces pieces;
 };
 
@@ -77,6 +80,9 @@ TEST_CASE("a share is found once it is committed, with the writers whose files a
     CHECK(stage.shares().front().writers.empty());
     flip(path / checkpoint::part_file_name(1));
     CHECK(stage.shares().front().writers.empty());
+    CHECK(contains(error_of(ErrorKind::input,
+                            [&] { stage.store.copy_part(path, stage.header(10), 1, stage.folder / "run"); }),
+                   "another code"));
   }
   SECTION("a damaged header is a problem that is named") {
     flip(path / "header.json");
@@ -122,8 +128,8 @@ TEST_CASE("a run at another path has a folder of its own") {
   fs::copy(stage.run.path(), stage.folder / "fork", fs::copy_options::recursive);
   const RunDirectory fork(stage.folder / "fork");
   std::vector<checkpoint::Problem> problems;
-  CHECK(LocalStore(stage.folder / "local", fork, "n1").shares(problems).empty());
-  CHECK(LocalStore(stage.folder / "local", stage.run, "n2").shares(problems).size() ==
+  CHECK(LocalStore(stage.folder / "local", fork, "n1", stage.key).shares(problems).empty());
+  CHECK(LocalStore(stage.folder / "local", stage.run, "n2", stage.key).shares(problems).size() ==
         1);  // the host's name changed
 }
 
@@ -158,71 +164,242 @@ TEST_CASE("a part is copied with every byte checked; of a damaged one nothing is
   const Stage stage;
   const fs::path share = stage.save(10, {0, 1});
   checkpoint::UnfinishedCheckpoint unfinished(stage.run.checkpoints_path(), 10, 1);
-  copy_part(share, stage.header(10), 0, unfinished.path());
+  stage.store.copy_part(share, stage.header(10), 0, unfinished.path());
   const std::uint64_t bytes = fs::file_size(share / checkpoint::piece_file_name(1));
   const std::string whole = read_file(share / checkpoint::piece_file_name(1));
   for (const std::uint64_t at : {std::uint64_t{0}, bytes / 2, bytes - 1}) {
     std::string text = whole;
     text[at] ^= 1;
     checkpoint::test::write_text(share / checkpoint::piece_file_name(1), text);
-    const std::string why =
-        error_of(ErrorKind::input, [&] { copy_part(share, stage.header(10), 1, unfinished.path()); });
+    const std::string why = error_of(
+        ErrorKind::input, [&] { stage.store.copy_part(share, stage.header(10), 1, unfinished.path()); });
     CHECK(contains(why, (share / checkpoint::piece_file_name(1)).string()));
     CHECK_FALSE(fs::exists(unfinished.path() / checkpoint::piece_file_name(1)));
     CHECK_FALSE(fs::exists(unfinished.path() / checkpoint::part_file_name(1)));
   }
   checkpoint::test::write_text(share / checkpoint::piece_file_name(1), whole);
-  copy_part(share, stage.header(10), 1, unfinished.path());
+  stage.store.copy_part(share, stage.header(10), 1, unfinished.path());
   const fs::path path = unfinished.commit(stage.header(10), 2);
   CHECK(checkpoint::verify_checkpoint(path).empty());
 }
 
+const std::vector<std::string> loopback = {"127.0.0.1"};
+const ChannelTerms terms{"copies of node 1", false};
+
+/// Takes the copies of writers 0 and 1 of a stage's save on another host.
+struct Receiver {
+  Receiver(const Stage& s, bool encrypts = false) : stage(s), store(s.folder / "disk2", s.run, "n2", s.key) {
+    this->terms.encrypts = encrypts;
+    receiver.emplace(store, secret, this->terms, 20, loopback);
+  }
+  void expect(std::int64_t step = 10) {
+    receiver->expect(expected_copies(stage.header(step), stage.own.number, {0, 1}));
+  }
+  CopySender sender(const Secret& with) const { return {receiver->endpoints(), with, terms, 2}; }
+  std::string send(int writer, std::int64_t step = 10) const {
+    return sender(secret).send(stage.store.unfinished_path(step, 1), step, 1, writer, [] {});
+  }
+
+  const Stage& stage;
+  LocalStore store;
+  Secret secret = Secret::make();
+  ChannelTerms terms = run::terms;
+  std::optional<CopyReceiver> receiver;
+};
+
 TEST_CASE("a part that is sent arrives as it is; strangers and what cannot be written are refused") {
   const Stage stage;
-  const LocalStore other(stage.folder / "disk2", stage.run, "n2");
-  const PartToken token = make_part_token();
-  TcpListener listener(20, [&](TcpConnection& c) { receive_part(c, token, other, 20); });
-  const auto send = [&](const PartToken& with, int writer) {
-    TcpConnection connection("127.0.0.1", listener.port(), 20);
-    send_part(connection, with, stage.store.unfinished_path(10, 1), 10, 1, writer);
-  };
+  Receiver other(stage, GENERATE(false, true));
   stage.store.begin(10, 1);
   stage.write(stage.store, 10, 0);
   stage.write(stage.store, 10, 1);
+  const fs::path folder = other.store.unfinished_path(10, 1);
 
-  CHECK(contains(error_of(ErrorKind::environment, [&] { send(token, 0); }), "disk2"));  // no folder
-  other.open();
-  other.begin(10, 1);
-  CHECK_FALSE(error_of(ErrorKind::environment, [&] { send(make_part_token(), 0); }).empty());
-  CHECK(fs::is_empty(other.unfinished_path(10, 1)));
-  {
-    TcpConnection connection("127.0.0.1", listener.port(), 20);
-    ask_receiver(connection, token);
-  }
-  send(token, 0);
-  send(token, 1);
-  const fs::path share = other.commit(stage.header(10), stage.claim());
+  CHECK(contains(other.send(0), "no save is under way"));
+  other.expect();
+  CHECK(contains(other.send(0), "disk2"));  // no folder
+  other.store.open();
+  other.store.begin(10, 1);
+  CHECK_THROWS_AS(other.sender(Secret::make()), ConnectionError);
+  CHECK(fs::is_empty(folder));
+  other.expect(20);
+  CHECK(contains(other.send(0), "step 20"));
+  other.receiver->expect(expected_copies(stage.header(10), 1, {1}));
+  CHECK(contains(other.send(0), "no rank of the node before"));
+  other.expect();
+  CHECK(other.send(0).empty());
+  CHECK(other.send(1).empty());
+  CHECK(other.send(1).empty());  // again, as after an answer that was lost
+  const fs::path share = other.store.commit(stage.header(10), stage.claim());
   for (const std::string& name : {checkpoint::piece_file_name(0), checkpoint::part_file_name(0),
                                   checkpoint::piece_file_name(1), checkpoint::part_file_name(1)})
     CHECK(read_file(share / name) == read_file(stage.store.unfinished_path(10, 1) / name));
+  std::vector<checkpoint::Problem> problems;
+  CHECK(other.store.shares(problems).at(0).writers == std::vector<int>{0, 1});
+}
+
+TEST_CASE("what one rank asks is bounded by what it may have written") {
+  const Stage stage;
+  const ExpectedCopies expected = expected_copies(stage.header(10), 1, {2, 3});
+  const CopyRequest right{10, 1, 3, 5000, 500};
+  CHECK(parse_copy_request(to_bytes(right)).part_file_bytes == 500);
+  CHECK(expected.why_refused(right).empty());
+  const auto with = [&](auto member, auto value) {
+    CopyRequest request = right;
+    request.*member = value;
+    return expected.why_refused(parse_copy_request(to_bytes(request)));
+  };
+  CHECK_FALSE(with(&CopyRequest::step, 11).empty());
+  CHECK_FALSE(with(&CopyRequest::generation, 2).empty());
+  CHECK_FALSE(with(&CopyRequest::writer, 1).empty());
+  CHECK_FALSE(with(&CopyRequest::writer, (std::int64_t{1} << 32) + 3).empty());
+  CHECK_FALSE(with(&CopyRequest::piece_file_bytes, std::uint64_t{1} << 40).empty());
+  CHECK_FALSE(with(&CopyRequest::part_file_bytes, std::uint64_t{1} << 40).empty());
+  CHECK(with(&CopyRequest::piece_file_bytes, CopyRequest::no_file).empty());
+  CHECK_FALSE(ExpectedCopies().why_refused(right).empty());
+}
+
+TEST_CASE("a copy that breaks off leaves nothing, and one whose part is another's is refused") {
+  const Stage stage;
+  Receiver other(stage);
+  other.store.open();
+  other.store.begin(10, 1);
+  other.expect();
+  const fs::path folder = other.store.unfinished_path(10, 1);
+  {
+    TcpConnection connection("127.0.0.1", other.receiver->endpoints().front().port, 20);
+    SecureChannel channel = SecureChannel::initiate(connection, other.secret, terms);
+    channel.write(to_bytes({10, 1, 0, 100, 100}));
+    std::array<std::byte, 4> answer;
+    channel.read(answer);
+    const std::vector<std::byte> bytes(100);
+    channel.write(bytes);
+  }
+  other.receiver.reset();  // it has ended
+  CHECK(fs::is_empty(folder));
+
+  Receiver again(stage);
+  again.expect();
+  stage.store.begin(10, 1);
+  stage.write(stage.store, 10, 0);
+  stage.write(stage.store, 10, 1);
+  const fs::path own = stage.store.unfinished_path(10, 1);
+  fs::copy_file(own / checkpoint::part_file_name(0), own / checkpoint::part_file_name(1),
+                fs::copy_options::overwrite_existing);
+  CHECK(contains(again.send(1), "writer"));
+  CHECK(fs::is_empty(folder));
 }
 
 TEST_CASE("a writer without elements sends its part alone") {
   const Stage stage;
   stage.store.begin(10, 1);
   checkpoint::write_part(stage.store.unfinished_path(10, 1), stage.header(10), 0, {});
-  const LocalStore other(stage.folder / "disk2", stage.run, "n2");
-  other.open();
-  other.begin(10, 1);
-  const PartToken token = make_part_token();
-  TcpListener listener(20, [&](TcpConnection& c) { receive_part(c, token, other, 20); });
-  TcpConnection connection("127.0.0.1", listener.port(), 20);
-  send_part(connection, token, stage.store.unfinished_path(10, 1), 10, 1, 0);
-  CHECK(fs::exists(other.unfinished_path(10, 1) / checkpoint::part_file_name(0)));
-  CHECK_FALSE(fs::exists(other.unfinished_path(10, 1) / checkpoint::piece_file_name(0)));
-  other.commit(stage.header(10), stage.claim());
+  Receiver other(stage);
+  other.store.open();
+  other.store.begin(10, 1);
+  other.expect();
+  CHECK(other.send(0).empty());
+  CHECK(fs::exists(other.store.unfinished_path(10, 1) / checkpoint::part_file_name(0)));
+  CHECK_FALSE(fs::exists(other.store.unfinished_path(10, 1) / checkpoint::piece_file_name(0)));
+  other.store.commit(stage.header(10), stage.claim());
   std::vector<checkpoint::Problem> problems;
-  CHECK(other.shares(problems).at(0).writers == std::vector<int>{0});
+  CHECK(other.store.shares(problems).at(0).writers == std::vector<int>{0});
+}
+
+TEST_CASE("a share that the run's key has not signed is no candidate, and that is told") {
+  const Stage stage;
+  const fs::path path = stage.save(10, {0, 1});
+  std::vector<checkpoint::Problem> problems;
+  const auto why = [&](const LocalStore& store) {
+    problems.clear();
+    CHECK(store.shares(problems).empty());
+    REQUIRE(problems.size() == 1);
+    CHECK(problems[0].where == path.string());
+    return problems[0].what;
+  };
+  const auto with = [&](std::optional<Secret> key) {
+    return why(LocalStore(stage.folder / "local", stage.run, "n1", std::move(key)));
+  };
+  CHECK(contains(with(Secret::make()), "another code"));
+  CHECK(contains(with(std::nullopt), ".key"));
+  SECTION("a header of another's") {
+    checkpoint::Manifest header = stage.header(10);
+    header.state.data_digest += 1;
+    checkpoint::test::write_text(path / "header.json", to_json(header));
+    CHECK(contains(why(stage.store), "header.json has another code"));
+  }
+  SECTION("of a dt that wrote no codes") {
+    fs::remove(path / "codes");
+    CHECK(contains(why(stage.store), "codes is missing"));
+  }
+  SECTION("under another step") {
+    fs::rename(path, path.parent_path() / "step-00000020.g1");
+    problems.clear();
+    CHECK(stage.store.shares(problems).empty());
+    CHECK(problems.size() == 1);
+  }
+  SECTION("a part that came later") {
+    checkpoint::test::write_text(path / checkpoint::part_file_name(1),
+                                 read_file(path / checkpoint::part_file_name(0)));
+    CHECK(stage.shares().at(0).writers == std::vector<int>{0});
+  }
+}
+
+TEST_CASE("the run's key is its owner's alone, and made anew where it was not") {
+  const Stage stage;
+  const fs::path path = share_key_path(stage.run);
+  std::string why;
+  CHECK_FALSE(load_share_key(stage.run, why));
+  CHECK(contains(why, "is missing"));
+  const Secret key = open_share_key(stage.run);
+  CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+  CHECK(open_share_key(stage.run).to_hex() == key.to_hex());
+  CHECK(load_share_key(stage.run, why).value().to_hex() == key.to_hex());
+  fs::permissions(path, fs::perms::group_read, fs::perm_options::add);
+  CHECK_FALSE(load_share_key(stage.run, why));
+  CHECK(contains(why, "others may read"));
+  const Secret next = open_share_key(stage.run);
+  CHECK(next.to_hex() != key.to_hex());
+  CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+  checkpoint::test::write_text(path, "short");
+  CHECK_FALSE(load_share_key(stage.run, why));
+  CHECK(contains(why, "damaged"));
+}
+
+TEST_CASE("folders of shares are this user's alone, and others' are not used") {
+  const Stage stage;
+  stage.save(10, {0});
+  const fs::path of_run = stage.store.path().parent_path();
+  const auto is_private = [](const fs::path& path) {
+    return fs::status(path).permissions() == fs::perms::owner_all;
+  };
+  CHECK(is_private(of_run));
+  CHECK(is_private(stage.store.path()));
+  fs::permissions(of_run, fs::perms::others_read | fs::perms::others_exec, fs::perm_options::add);
+  stage.store.open();  // as of an older dt
+  CHECK(is_private(of_run));
+
+  fs::rename(of_run, stage.folder / "elsewhere");
+  const auto is_refused = [&] {
+    std::vector<checkpoint::Problem> problems;
+    for (const std::string& why : {error_of(ErrorKind::environment, [&] { stage.store.open(); }),
+                                   error_of(ErrorKind::environment, [&] { stage.store.require(); }),
+                                   error_of(ErrorKind::environment, [&] { stage.store.begin(20, 1); }),
+                                   error_of(ErrorKind::environment, [&] { stage.store.shares(problems); })})
+      CHECK(contains(why, of_run.string()));
+  };
+  SECTION("a link") {
+    fs::create_directory_symlink(stage.folder / "elsewhere", of_run);
+    is_refused();
+    CHECK(fs::exists(stage.folder / "elsewhere" / "n1" / "step-00000010.g1"));
+  }
+  SECTION("another user's folder") {
+    if (::geteuid() != 0) return;
+    fs::copy(stage.folder / "elsewhere", of_run, fs::copy_options::recursive);
+    REQUIRE(::chown(of_run.c_str(), 12345, 12345) == 0);
+    is_refused();
+    CHECK(fs::exists(of_run / "n1" / "step-00000010.g1"));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+#pragma once
+// The node's end of copies that other nodes send (run/part_copy.hpp).
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/tcp.hpp"
+#include "run/part_copy.hpp"
+
+namespace dt::run {
+
+/// Takes copies into a store's unfinished share, for as long as it lives, on threads of its own. Strangers
+/// are turned away (see TcpListener), and no number of them keeps a rank out.
+class CopyReceiver {
+ public:
+  /// `store` must outlive it. `timeout_s`: after which a sender that is silent has failed. Errors:
+  /// environment, where the host cannot listen on any of the addresses.
+  CopyReceiver(const LocalStore& store, const Secret& secret, const ChannelTerms& terms, double timeout_s,
+               std::span<const std::string> addresses);
+  ~CopyReceiver();
+
+  std::vector<TcpListener::Endpoint> endpoints() const { return listener_->endpoints(); }
+  /// Stops listening on addresses that no sender has chosen.
+  void keep_only(std::span<const std::string> addresses) { listener_->keep_only(addresses); }
+  /// Takes these copies from now on, and no others. Thread safety: any.
+  void expect(ExpectedCopies expected);
+
+ private:
+  void serve(SecureChannel channel);
+  fs::path begin(const CopyRequest& request);
+
+  const LocalStore& store_;
+  std::mutex mutex_;
+  ExpectedCopies expected_;
+  std::set<std::int64_t> taking_;  // writers whose copies are on their way
+  std::unique_ptr<TcpListener> listener_;
+};
+
+}  // namespace dt::run

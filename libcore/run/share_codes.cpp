@@ -1,0 +1,114 @@
+#include "run/share_codes.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "base/host.hpp"
+#include "base/own_names.hpp"
+#include "base/text.hpp"
+
+namespace dt::run {
+
+namespace {
+
+constexpr std::size_t max_codes_bytes = std::size_t{16} << 20;
+
+std::string hex(const AuthCode& code) {
+  return Secret(code).to_hex();
+}
+
+/// As write_file_atomically, but nobody else can open the file at any time.
+void write_private_file(const fs::path& path, const std::string& content) {
+  const File parent = File::adopt(open_parent(path, "create"), path.parent_path());
+  const std::string name = fmt::format(".{}.tmp-{}-{}", path.filename().string(), host_name(), ::getpid());
+  File file = File::adopt(create_file_at(parent.descriptor(), name, path, S_IRUSR | S_IWUSR), path);
+  file.write(content);
+  file.sync();
+  file.close();
+  if (::renameat(parent.descriptor(), name.c_str(), parent.descriptor(), path.filename().c_str()) != 0)
+    throw system_error(errno, "create", path.string());
+  sync_directory(path.parent_path());
+}
+
+}  // namespace
+
+fs::path share_key_path(const RunDirectory& run) {
+  return run.path() / fmt::format("local-{}.key", ::geteuid());
+}
+
+std::optional<Secret> load_share_key(const RunDirectory& run, std::string& why) {
+  const fs::path path = share_key_path(run);
+  why = fmt::format("{} is missing", path.string());
+  if (!path_exists(path)) return std::nullopt;
+  const File parent = File::adopt(open_parent(path, "read"), path.parent_path());
+  const File file =
+      File::adopt(open_file_at(parent.descriptor(), path.filename(), path, O_RDONLY, Owner::self), path);
+  struct stat s {};
+  if (::fstat(file.descriptor(), &s) != 0) throw system_error(errno, "look at", path.string());
+  why = fmt::format("others may read or write {}", path.string());
+  if ((s.st_mode & (S_IRWXG | S_IRWXO)) != 0) return std::nullopt;
+  std::string text(2 * Secret::num_bytes, '\0');
+  try {
+    file.read_at(0, std::as_writable_bytes(std::span(text)));
+    return Secret::from_hex(text);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::input) throw;
+    why = fmt::format("{} is damaged", path.string());
+    return std::nullopt;
+  }
+}
+
+Secret open_share_key(const RunDirectory& run) {
+  std::string why;
+  if (const std::optional<Secret> key = load_share_key(run, why)) return *key;
+  const Secret key = Secret::make();
+  write_private_file(share_key_path(run), key.to_hex() + "\n");
+  return key;
+}
+
+std::string ShareCodes::code(const std::string& name, std::string_view content) const {
+  const std::string place = fmt::format("{} {}", step_, generation_);
+  return hex(
+      auth_code(key_, {text_bytes("dt share"), text_bytes(place), text_bytes(name), text_bytes(content)}));
+}
+
+void ShareCodes::write(const fs::path& folder, const std::vector<std::string>& names) const {
+  std::string text;
+  for (const std::string& name : names) {
+    try {
+      text += fmt::format("{}  {}\n", code(name, read_file(folder / name)), name);
+    } catch (const Error& error) {
+      if (error.error_number() != ENOENT) throw;  // else a copy that was broken off
+    }
+  }
+  write_synced(folder / file_name, text);
+}
+
+void ShareCodes::load(const fs::path& share) {
+  share_ = share;
+  codes_.clear();
+  const fs::path path = share / file_name;
+  if (!path_exists(path))
+    throw input_error(
+        "{} is missing: nothing shows that this run wrote the share (a dt before codes writes none)",
+        path.string());
+  if (File::open_read(path).size() > max_codes_bytes) throw input_error("{} is too long", path.string());
+  for (const std::string& line : split(read_file(path), '\n')) {
+    constexpr std::size_t code_length = 2 * Secret::num_bytes;
+    if (line.size() > code_length + 2) codes_[line.substr(code_length + 2)] = line.substr(0, code_length);
+  }
+}
+
+void ShareCodes::check(const std::string& name, std::string_view content) const {
+  const auto found = codes_.find(name);
+  if (found == codes_.end())
+    throw input_error("{} has no code: this run has not written it", (share_ / name).string());
+  if (!is_same_code(text_bytes(found->second), text_bytes(code(name, content))))
+    throw input_error("{} has another code than the run's key gives: it is damaged, or not the run's",
+                      (share_ / name).string());
+}
+
+}  // namespace dt::run
