@@ -237,6 +237,29 @@ def input_list():
     seed("input_list", "nothing-matches", "a\nnowhere/*\n")
 
 
+def copies():
+    """The first byte says whose words follow: a stranger's to a receiver, a false receiver's, or a rank's."""
+    hello = b"dt-chan1" + bytes(range(32))
+    seed("copies", "hello", b"\0" + hello + bytes(32))
+    seed("copies", "zeros-for-an-answer", b"\1" + bytes(64))
+    no_file = 2**64 - 1
+
+    def request(writer, file_bytes, part_bytes, step=10):
+        return b"\2" + struct.pack("<qqqQQ", step, 1, writer, file_bytes, part_bytes)
+
+    head = '{"format": "dt-checkpoint-part",\n"version": 1,\n"step": 10,\n"generation": 1,\n"writer": 0,\n'
+    alone = (head + '"files": [\n],\n"pieces": [\n],\n"digest": "35dafcaa565d6ae5"\n}\n').encode()
+    file = '{"name": "rank-00000.h5", "bytes": 8, "metadata_digest": "0000000000000000"}'
+    both = (head + f'"files": [\n{file}\n],\n"pieces": [\n],\n"digest": "637a5c79e853487e"\n}}\n').encode()
+    seed("copies", "welcome", request(-1, no_file, 0))
+    seed("copies", "part-alone", request(0, no_file, len(alone)) + alone)
+    seed("copies", "file-and-part", request(0, 8, len(both)) + bytes(8) + both)
+    seed("copies", "part-of-another-writer", request(1, no_file, len(alone)) + alone)
+    seed("copies", "another-step", request(0, no_file, len(alone), 11) + alone)
+    seed("copies", "too-long", request(0, 2**40, 2**40))
+    seed("copies", "broken-off", request(0, 100, 100) + bytes(50))
+
+
 def input_ranges():
     lines = '{"text":"ä"}\n\n{"text":"b"}\r\n{"text":""}\n{"text":"c\\n"}'
     texts = ["a\n\nb\nc", "a\n\n\nb\n\n\n\nc\n", "a---b-----c--", "xababababaxaba", "abcabcabcab", "﻿aä\n日本", "<|end|>a<|end|><|end|>b<|end"]
@@ -399,5 +422,5 @@ if sys.argv[1:2] == ["--large"]:
     make_large(*sys.argv[2:])
 else:
     for make in [hugging_face, tiktoken, tekken, sentencepiece, encoded_text, json_lines, invalid_utf8, inputs, token_ids, megatron,
-                 dataset_json, input_list, input_ranges, hf_config, safetensors_seeds, manifest, run_files]:
+                 dataset_json, input_list, input_ranges, copies, hf_config, safetensors_seeds, manifest, run_files]:
         make()
