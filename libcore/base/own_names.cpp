@@ -261,6 +261,21 @@ void refuse_strangers_folder(const fs::path& given) {
     throw foreign_error(path, status, "a folder");
 }
 
+void remove_own_file(const fs::path& path) {
+  struct stat status {
+  }, folder{};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return;
+    throw system_error(errno, "remove", path.string());
+  }
+  const Descriptor parent(open_parent(path, "remove"));
+  if (::fstat(parent.get(), &folder) != 0) throw system_error(errno, "remove", path.string());
+  if (status.st_uid != ::geteuid() && status.st_uid != 0 && (folder.st_mode & S_IWOTH) != 0) return;
+  if (::unlinkat(parent.get(), path.filename().c_str(), 0) == 0)
+    return sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  if (errno != ENOENT) throw system_error(errno, "remove", path.string());
+}
+
 bool is_own(uid_t user, int folder) {
   return user == ::geteuid() || user == user_in(folder);
 }

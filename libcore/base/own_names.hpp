@@ -37,6 +37,10 @@ void refuse_foreign(const fs::path& path);
 /// choice.
 void refuse_strangers_folder(const fs::path& path);
 
+/// Removes a file and syncs its folder; nothing where it is not there, or is a stranger's in a folder where
+/// everybody may write. Errors: environment.
+void remove_own_file(const fs::path& path);
+
 /// Returns whether `user` is the user of this process, as the file system of the folder `folder` numbers
 /// users: a server may give root, or everybody, another number. Then a file is made there, asked, and
 /// removed.

@@ -1,6 +1,7 @@
 #include "data/shard.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <limits>
@@ -219,10 +220,18 @@ std::span<const std::byte> Shard::block(std::size_t index) const {
 
 namespace {
 
-/// The largest of a block's stored numbers; where some mark what is no target, of their tokens.
+/// The largest of the stored numbers with a mask laid over each. Lanes that do not depend on each other keep
+/// a processor's vectors busy.
 template <class Element>
 std::uint32_t largest_of(std::span<const std::byte> bytes, Element mask) {
-  Element largest = 0;
+  constexpr std::size_t num_lanes = 128 / sizeof(Element);
+  std::array<Element, num_lanes> lanes{}, values;
+  for (; bytes.size() >= sizeof(values); bytes = bytes.subspan(sizeof(values))) {
+    std::memcpy(values.data(), bytes.data(), sizeof(values));
+    for (std::size_t lane = 0; lane < num_lanes; ++lane)
+      lanes[lane] = std::max(lanes[lane], static_cast<Element>(values[lane] & mask));
+  }
+  Element largest = *std::ranges::max_element(lanes);
   for_each_element<Element>(bytes, [&](std::size_t, Element stored) {
     largest = std::max(largest, static_cast<Element>(stored & mask));
   });

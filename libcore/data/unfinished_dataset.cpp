@@ -22,6 +22,8 @@ using Json = nlohmann::json;
 constexpr const char* lock_name = "lock";
 constexpr const char* begun_name = "begun.json";
 constexpr const char* spool_prefix = "spool-";
+constexpr const char* nfs_prefix =
+    ".nfs";  // of files that are open where they were removed; they go by themselves
 constexpr std::uint64_t longest_begun = std::uint64_t{1} << 26;
 constexpr double dying_s = 2;
 constexpr std::chrono::milliseconds poll_time{100};
@@ -99,7 +101,7 @@ bool is_ours(const std::string& name) {
 /// dataset.
 void remove_in(const OwnFolder& folder, const std::function<bool(const std::string& name)>& which) {
   for (const std::string& name : folder.names()) {
-    if (!which(name)) continue;
+    if (!which(name) || name.starts_with(nfs_prefix)) continue;
     if (const std::string why = folder.remove_tree(name, is_ours); !why.empty())
       throw Error(ErrorKind::environment, fmt::format("cannot remove {}", why),
                   fmt::format("see what is in {}, and remove it yourself", folder.path().string()));

@@ -8,6 +8,7 @@
 #include "base/files.hpp"
 #include "base/host.hpp"
 #include "base/json.hpp"
+#include "base/own_names.hpp"
 #include "base/path_text.hpp"
 #include "base/text.hpp"
 
@@ -75,10 +76,7 @@ std::string why_set_aside(const fs::path& checkpoint) {
 }
 
 void forget_failed_loads(const fs::path& checkpoint) {
-  const fs::path path = failed_loads_path(checkpoint);
-  std::error_code error;
-  if (fs::remove(path, error)) sync_directory(path.parent_path());
-  if (error) throw system_error(error.value(), "remove", path.string());
+  remove_own_file(failed_loads_path(checkpoint));
 }
 
 }  // namespace dt::run

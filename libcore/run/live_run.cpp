@@ -89,7 +89,10 @@ void LiveRun::hold(const RunDirectory& run, const Generation& own) {
   constexpr double patience_s = 2;  // for a start that is about to withdraw
   lock_path_ = run.generation_lock_path(own.number);
   const Outcome outcome = lock_patiently(lock_, lock_path_, patience_s);
-  DT_CHECK(outcome != Outcome::busy, "generation {} is locked by another process", own.number);
+  if (outcome == Outcome::busy)
+    throw Error(ErrorKind::environment,
+                fmt::format("another process holds {}, the lock of this start", lock_path_.string()),
+                "somebody who may write to the run holds it: find and stop that process (fuser)");
   supported_ = outcome == Outcome::held;
   path_ = run.generation_path(own.number);
   file_ = File::open_read(path_);

@@ -8,6 +8,7 @@
 #include "base/files.hpp"
 #include "base/host.hpp"
 #include "base/json.hpp"
+#include "base/own_names.hpp"
 
 namespace dt::run {
 
@@ -56,10 +57,7 @@ std::string why_not_finite(const fs::path& checkpoint) {
 }
 
 void forget_not_finite(const fs::path& checkpoint) {
-  const fs::path mark = not_finite_path(checkpoint);
-  std::error_code error;
-  if (fs::remove(mark, error)) sync_directory(mark.parent_path());
-  if (error) throw system_error(error.value(), "remove", mark.string());
+  remove_own_file(not_finite_path(checkpoint));
 }
 
 }  // namespace dt::run

@@ -503,9 +503,8 @@ def main():
         all_scenarios = scenarios()
         by_name = {s.name: s for s in all_scenarios}
         used = {by_name[f[0]] for f in FIXED} if count == "fixed" else all_scenarios
-        only = os.environ.get("PLANTS_ONLY")
-        if only:
-            used = all_scenarios = [by_name[only]]
+        if os.environ.get("PLANTS_ONLY"):
+            used = all_scenarios = [s for s in all_scenarios if re.fullmatch(os.environ["PLANTS_ONLY"], s.name)]
         for scenario in used:
             find_names(world, scenario)
         chosen = choose_fixed(by_name) if count == "fixed" else choose_random(all_scenarios, int(count), seed)
