@@ -171,7 +171,7 @@ TEST_CASE("attributes may be empty, long and not ASCII") {
   too_long.close();
   CHECK(caught([&] {
           Hdf5Reader(folder / "b.h5").string_attribute("/", "long");
-        }).says("b.h5 is damaged: its attribute long is larger than dt reads"));
+        }).says("b.h5: its attribute long is larger than dt reads"));
 }
 
 TEST_CASE("files of other programs are read, and what cannot be is refused where it is asked for") {
@@ -181,7 +181,7 @@ TEST_CASE("files of other programs are read, and what cannot be is refused where
   CHECK(reader.info("/half").dtype == DType::f16);
   CHECK(caught([&] {
           reader.string_attribute("/", "variable");
-        }).says("foreign.h5 is damaged: its attribute variable is text of variable length"));
+        }).says("foreign.h5: its attribute variable is text of variable length"));
   CHECK(reader.string_attribute("/", "fixed") == "fixed");
   CHECK(reader.int_attribute("/good", "small") == 7);
   const auto refusal = [&](const char* dataset) {

@@ -99,14 +99,14 @@ std::optional<AttributeValue> Attributes::find(const Source& source, const std::
   const auto found = attributes_.find(name);
   if (found == attributes_.end()) {
     if (too_large_.contains(checksum(std::as_bytes(std::span(name)))))
-      throw source.damaged(fmt::format("its attribute {} is larger than dt reads", name));
+      throw source.unread(fmt::format("its attribute {} is larger than dt reads", name));
     return std::nullopt;
   }
   const Encoded& encoded = found->second;
   if (encoded.is_shared) return std::nullopt;
   const ElementType type = parse_type(source, encoded.type);
   if (type.kind == ElementType::Kind::variable_text) {
-    throw source.damaged(
+    throw source.unread(
         fmt::format("its attribute {} is text of variable length, where fixed length is expected", name));
   }
   if (parse_extent(source, encoded.extent).elements != 1) return std::nullopt;

@@ -73,7 +73,7 @@ const Message& needed(const Source& source, const ObjectHeader& object, MessageT
 /// where a program asks for it.
 Bytes own_content(const Source& source, const Message& message, const char* name) {
   if (message.is_shared)
-    throw source.damaged(fmt::format("the {} of a dataset is shared, which dt does not read", name));
+    throw source.unread(fmt::format("the {} of a dataset is shared, which dt does not read", name));
   return message.content;
 }
 

@@ -100,6 +100,10 @@ Error Source::damaged(const std::string& what) const {
                "make it again, or restore it from a copy");
 }
 
+Error Source::unread(const std::string& what) const {
+  return Error(ErrorKind::input, fmt::format("{}: {}", file_->path().string(), what));
+}
+
 void Source::charge(std::uint64_t count, std::string_view what) {
   if (count > budget_)
     throw damaged(fmt::format("its {} and other metadata are larger than a file of {} bytes can have", what,

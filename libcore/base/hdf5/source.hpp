@@ -34,6 +34,8 @@ class Source {
   void charge(std::uint64_t count, std::string_view what);
   /// "PATH is damaged: ...".
   Error damaged(const std::string& what) const;
+  /// "PATH: ...", of what is sound, but not read by dt.
+  Error unread(const std::string& what) const;
 
  private:
   const File* file_;
