@@ -2,14 +2,17 @@
 
 #include <array>
 #include <cerrno>
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
+#include <string>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/host.hpp"
 
 namespace dt {
 
@@ -25,6 +28,14 @@ sigset_t stop_set() {
   const bool is_wanted = ::sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN;
   if (is_wanted) sigaddset(&set, SIGHUP);  // else it was started to outlive its terminal (nohup)
   return set;
+}
+
+/// Says so without the console, whose lock a thread that hangs may hold.
+[[noreturn]] void end_at_once(int signal) {
+  const std::string line = fmt::format("{}: error: ended at once by a second request to stop ({})\n",
+                                       program_invocation_short_name, signal_name(signal));
+  static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
+  ::_exit(128 + signal);
 }
 
 int checked(int descriptor) {
@@ -53,16 +64,23 @@ StopSignals::~StopSignals() {
 }
 
 void StopSignals::listen() {
+  constexpr double one_request_s = 1;
   bool interrupted = false;
+  double first_s = 0;
   std::array<pollfd, 2> sources{{{signals_, POLLIN, 0}, {end_, POLLIN, 0}}};
   while (::poll(sources.data(), sources.size(), -1) >= 0 || errno == EINTR) {
     if (sources[1].revents != 0) return;
     signalfd_siginfo info;
     if (::read(signals_, &info, sizeof info) != static_cast<ssize_t>(sizeof info)) continue;
     const int signal = static_cast<int>(info.ssi_signo);
-    if (signal == SIGINT && std::exchange(interrupted, true)) ::_exit(130);
+    if (signal == SIGINT && std::exchange(interrupted, true)) end_at_once(signal);
     int none = 0;
-    if (first_.compare_exchange_strong(none, signal) && heard_) heard_(signal);
+    if (first_.compare_exchange_strong(none, signal)) {
+      first_s = monotonic_s();
+      if (heard_) heard_(signal);
+    } else if (!keeps_work_ && signal != SIGINT && monotonic_s() - first_s >= one_request_s) {
+      end_at_once(signal);
+    }
   }
 }
 

@@ -16,11 +16,13 @@ struct Interrupted {
 };
 
 /// While it lives, SIGTERM, SIGUSR1, SIGHUP (unless the process was started with it ignored) and SIGINT are
-/// remembered instead of ending the process; a second SIGINT ends it at once with status 130. A thread of its
-/// own takes them, and every other thread blocks them: a handler on a computing thread would not be safe,
-/// since generated matmul code may keep its stack pointer in the heap, where the kernel would put the
-/// signal's frame. So make it before any other thread. One object per process at a time; the mask returns
-/// with its end.
+/// remembered instead of ending the process; a second SIGINT ends it at once with status 130. So does another
+/// signal that follows the first by a second or more, with 128 + its number, until keep_work() is called: a
+/// start that hangs (in a file server, a lock, MPI) answers no request, and has nothing to lose. Signals that
+/// follow faster are one request that a launcher and Slurm both deliver. A thread of its own takes them, and
+/// every other thread blocks them: a handler on a computing thread would not be safe, since generated matmul
+/// code may keep its stack pointer in the heap, where the kernel would put the signal's frame. So make it
+/// before any other thread. One object per process at a time; the mask returns with its end.
 class StopSignals {
  public:
   /// `heard` is told of the first, on the object's own thread.
@@ -30,6 +32,9 @@ class StopSignals {
 
   /// The first signal received, or 0. Cheap enough for every micro-batch.
   int received() const { return first_.load(std::memory_order_relaxed); }
+  /// From now on the process answers requests and has work to save, so that only SIGINT ends it at once: a
+  /// second SIGTERM (Slurm's at the time limit, after a SIGUSR1) must not end a save that is under way.
+  void keep_work() const { keeps_work_.store(true, std::memory_order_relaxed); }
   /// Throws Interrupted where there was one.
   void check() const {
     if (const int signal = received()) throw Interrupted{signal};
@@ -42,6 +47,7 @@ class StopSignals {
   int end_ = -1;
   sigset_t previous_mask_;
   std::atomic<int> first_ = 0;
+  mutable std::atomic<bool> keeps_work_ = false;
   std::function<void(int)> heard_;
   std::thread listener_;
 };

@@ -87,6 +87,7 @@ Trainer::Peak Trainer::find_peak() const {
 }
 
 int Trainer::run() {
+  signals_.keep_work();
   const bool resumes = !generation_.continues.empty();
   report([&] {
     reporter_.event({.kind = resumes ? "resume" : "start",

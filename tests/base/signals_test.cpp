@@ -64,6 +64,26 @@ TEST_CASE("the second interrupt ends the process with status 130") {
   CHECK(WEXITSTATUS(status) == 130);
 }
 
+TEST_CASE("a second request ends a start that hangs, and no work that is to be saved") {
+  const auto twice = [](bool keeps_work) {
+    return status_of([keeps_work] {
+      const StopSignals signals;
+      if (keeps_work) signals.keep_work();
+      send(SIGUSR1, signals);
+      send(SIGTERM, signals);  // the same request
+      usleep(1'100'000);
+      send(SIGTERM, signals);
+      _exit(1);
+    });
+  };
+  const dt_test::Captured err(STDERR_FILENO);
+  const int hung = twice(false);
+  REQUIRE(WIFEXITED(hung));
+  CHECK(WEXITSTATUS(hung) == 128 + SIGTERM);
+  CHECK(err.text().find("error: ended at once by a second request to stop (SIGTERM)\n") != std::string::npos);
+  CHECK(WEXITSTATUS(twice(true)) == 1);
+}
+
 TEST_CASE("the previous mask returns with the object's end") {
   const int status = status_of([] {
     signal(SIGTERM, SIG_DFL);  // not the test framework's
