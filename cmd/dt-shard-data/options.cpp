@@ -234,6 +234,10 @@ void declare(OptionTable& table, Options& options) {
            "of --format bin without a header; default: u16 for tokenizers of up to 65,536 tokens, else u32")
       .add("decompress-memory", &options.decompress_memory, "SIZE",
            "memory that decompressing a file may take; what takes more is refused", 1)
+      .add("max-output-bytes", &options.max_output_bytes, "SIZE",
+           "bytes that one input may become in all, decompressed and unpacked; what becomes more is refused "
+           "(default: any number)",
+           1)
       .group("Output")
       .add("tokenizer", &options.tokenizer, "FILE",
            "bytes: a token is a byte of UTF-8; or a file: Hugging Face's tokenizer.json, SentencePiece's "
@@ -351,6 +355,8 @@ data::MakeOptions make_options(const Options& options, Console& console) {
                                                    : data::InvalidUtf8::fail;
   make.read.text_key = options.text_key;
   make.read.decompress_memory = static_cast<std::uint64_t>(options.decompress_memory);
+  if (options.max_output_bytes)
+    make.read.max_output_bytes = static_cast<std::uint64_t>(*options.max_output_bytes);
   make.read.notes = std::make_shared<data::InputNotes>(
       [&console, is_first = options.task.number == 0](const std::string& text) {
         if (is_first) return console.info("{}", text);

@@ -30,6 +30,7 @@ struct Options {
   std::string invalid = "fail";
   std::optional<std::string> token_type;
   std::int64_t decompress_memory = std::int64_t{4} << 30;
+  std::optional<std::int64_t> max_output_bytes;
   bool skip_bad_lines = false;
   std::optional<std::string> document_separator;
   std::string tokenizer = "bytes";

@@ -79,6 +79,26 @@ std::string all_text(const fs::path& file) {
 
 }  // namespace
 
+TEST_CASE("what an input becomes when it is unpacked is bounded") {
+  const Folder folder;
+  put(folder / "in.cpio", cpio_entry("a", std::string(600, 'a'), 1) + cpio_entry(".b", "hidden", 2) +
+                              cpio_entry("c", std::string(600, 'c'), 3) + cpio_entry("TRAILER!!!", "", 0));
+  put(folder / "plain", std::string(5000, 'p'));
+  const auto read = [&](const char* name, std::uint64_t limit) {
+    InputOptions options;
+    options.max_output_bytes = limit;
+    InputReader reader(walk_of({folder / name}), options);
+    std::uint64_t bytes = 0;
+    while (const auto block = reader.next([] {})) bytes += block->bytes.size();
+    return bytes;
+  };
+  CHECK(read("in.cpio", 1200) == 1200);
+  CHECK(read("plain", 100) == 5000);  // it becomes nothing else
+  const auto error = dt_test::caught([&] { read("in.cpio", 1199); });
+  CHECK(error.kind == ErrorKind::input);
+  CHECK(error.says("in.cpio becomes more than --max-output-bytes 1.2 KiB"));
+}
+
 TEST_CASE("cpio archives are read; of a file's names the last has its content") {
   const Folder folder;
   const std::string end = cpio_entry("TRAILER!!!", "", 0);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "data/input/archive_reader.hpp"
 #include "data/input/content.hpp"
 #include "data/input/decompressor.hpp"
@@ -48,6 +49,23 @@ bool is_hidden(const std::string& path) {
 
 }  // namespace
 
+/// What comes out of a layer, counted.
+class InputReader::Unpacked final : public ByteSource {
+ public:
+  Unpacked(ByteSource& source, int depth, InputReader& reader)
+      : source_(source), depth_(depth), reader_(reader) {}
+  std::size_t read(std::span<char> out) override {
+    const std::size_t count = source_.read(out);
+    reader_.count_unpacked(depth_, count);
+    return count;
+  }
+
+ private:
+  ByteSource& source_;
+  int depth_;
+  InputReader& reader_;
+};
+
 InputReader::InputReader(NextInput inputs, InputOptions options)
     : next_input_(std::move(inputs)), options_(options), thread_([this] { work(); }) {}
 
@@ -83,6 +101,7 @@ void InputReader::work() {
   try {
     while (const auto input = next_input_()) {
       input_ = *input;
+      unpacked_bytes_.assign(max_layers + 2, 0);
       read_file(*input);
     }
   } catch (const ReadingStopped&) {
@@ -99,6 +118,16 @@ void InputReader::work() {
 
 void InputReader::check() const {
   if (stopping_) throw ReadingStopped();
+}
+
+/// Errors: input, where a layer of the present input becomes more than it may.
+void InputReader::count_unpacked(int depth, std::size_t bytes) {
+  const std::uint64_t total = unpacked_bytes_.at(static_cast<std::size_t>(depth)) += bytes;
+  if (!options_.max_output_bytes || total <= *options_.max_output_bytes) return;
+  throw Error(ErrorKind::input,
+              fmt::format("{} becomes more than --max-output-bytes {} when it is unpacked", input_.name(),
+                          format_bytes(*options_.max_output_bytes)),
+              "raise it where the input is meant to be so large");
 }
 
 void InputReader::push(InputBlock block) {
@@ -132,7 +161,8 @@ void InputReader::read_stream(ByteSource& source, const std::string& name, const
   const Content content = content_of(peeked.first());
   if (codec_name(content) != nullptr) {
     Decompressor decompressor(peeked, content, name, options_);
-    return read_stream(decompressor, name, without_suffix(plain_name), depth + 1);
+    Unpacked unpacked(decompressor, depth, *this);
+    return read_stream(unpacked, name, without_suffix(plain_name), depth + 1);
   }
   if (archive_name(content) != nullptr) return read_archive(peeked, content, name, depth);
   if (content == Content::plain) {
@@ -151,10 +181,11 @@ void InputReader::read_stream(ByteSource& source, const std::string& name, const
 
 void InputReader::read_archive(ByteSource& source, Content content, const std::string& name, int depth) {
   ArchiveReader archive(source, content, name);
+  Unpacked unpacked(archive, depth, *this);
   bool is_first = true;
   while (const auto member = archive.next()) {
     if (content == Content::zip) check_is_no_document(name, *member, std::exchange(is_first, false));
-    if (!is_hidden(*member)) read_stream(archive, name + ":" + *member, *member, depth + 1);
+    if (!is_hidden(*member)) read_stream(unpacked, name + ":" + *member, *member, depth + 1);
   }
 }
 

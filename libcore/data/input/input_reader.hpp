@@ -58,15 +58,17 @@ class InputReader {
 
   /// The next block; nullopt at the end. `idle` is called a few times a second while there is none yet; what
   /// it throws passes through. Errors: input, what cannot be opened, is damaged, or is of a format that is
-  /// not read; environment, a failed read.
+  /// not read, or becomes more than it may; environment, a failed read.
   std::optional<InputBlock> next(const std::function<void()>& idle);
 
  private:
   void work();
   void check() const;
+  void count_unpacked(int depth, std::size_t bytes);
   void read_file(const InputFile& input);
   void read_stream(ByteSource& source, const std::string& name, const std::string& plain_name, int depth = 0);
   void read_archive(ByteSource& source, Content content, const std::string& name, int depth);
+  class Unpacked;
   void read_documents(ByteSource& source, const std::string& name, bool is_jsonl);
   bool read_if_tokens(PeekedSource& source, const std::string& name);
   void read_megatron(const InputFile& input);
@@ -78,7 +80,8 @@ class InputReader {
   InputOptions options_;
   InputFile input_;  // that is being read
   const FileSource* file_ = nullptr;
-  std::uint64_t reported_bytes_ = 0;  // of it
+  std::uint64_t reported_bytes_ = 0;           // of it
+  std::vector<std::uint64_t> unpacked_bytes_;  // of it: out of each layer
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -47,6 +47,8 @@ expect_match stderr 'window.jsonl.zst takes 256.[0-9] MiB of memory to decompres
 xz -c --lzma2=dict=256MiB text.jsonl >window.jsonl.xz
 expect_exit 3 dt-shard-data --out too_much --decompress-memory 200Mi window.jsonl.xz
 expect_match stderr 'window.jsonl.xz takes 256.[0-9] MiB of memory to decompress \(xz\), more than'
+expect_exit 3 dt-shard-data --out too_much --max-output-bytes 100 window.jsonl.zst
+expect_match stderr 'window.jsonl.zst becomes more than --max-output-bytes 100 B when it is unpacked'
 expect_absent too_much
 # The content decides, not the name.
 cp text.jsonl.gz misnamed
