@@ -11,6 +11,9 @@ namespace dt::tokenizer {
 
 namespace {
 
+/// Real tokenizers' longest have some 100. Each place of a text may be compared with all of one.
+constexpr std::size_t max_content_bytes = 256;
+
 bool is_space(std::string_view text, std::size_t at, std::size_t& length) {
   const Character next = CharacterTable::get().at(text.data() + at, text.data() + text.size());
   length = next.length;
@@ -60,6 +63,9 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
 AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
   for (std::uint32_t i = 0; i < tokens_.size(); ++i) {
     DT_CHECK(!tokens_[i].content.empty(), "token {} is empty", tokens_[i].id);
+    if (tokens_[i].content.size() > max_content_bytes)
+      throw input_error("the added token {} has {} bytes; at most {} are read", tokens_[i].id,
+                        tokens_[i].content.size(), max_content_bytes);
     std::uint32_t node = 0;
     for (const char byte : tokens_[i].content) {
       std::uint32_t next = child(node, byte);

@@ -1,5 +1,6 @@
 #include "tokenizer/charsmap.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -35,17 +36,22 @@ class Charsmap {
 
   /// The longest that begins `text`.
   std::optional<Rule> longest(std::string_view text) const {
-    std::optional<Rule> found;
+    // A damaged map may lead round in circles. Real rules are of a few characters.
+    constexpr std::size_t max_rule_bytes = 1024;
+    std::size_t length = 0, value = 0;
     std::size_t node = offset(units_[0]);
-    for (std::size_t i = 0; i < text.size(); ++i) {
+    for (std::size_t i = 0; i < std::min(text.size(), max_rule_bytes); ++i) {
       const auto byte = static_cast<unsigned char>(text[i]);
       node ^= byte;
       if (node >= units_.size() || label(units_[node]) != byte) break;
       const std::uint32_t unit = units_[node];
       node ^= offset(unit);
-      if (has_value(unit)) found = Rule{i + 1, text_of(node)};
+      if (!has_value(unit)) continue;
+      length = i + 1;
+      value = node;
     }
-    return found;
+    if (length == 0) return std::nullopt;
+    return Rule{length, text_of(value)};
   }
 
   /// What strings become, each ended by a zero byte.

@@ -67,6 +67,10 @@ class Replacement final : public Normalizer {
  public:
   Replacement(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {
     DT_CHECK(!from_.empty(), "nothing to replace");
+    // Each place of a text may be compared with all of it.
+    constexpr std::size_t max_bytes = 1024;
+    if (from_.size() > max_bytes)
+      throw input_error("a Replace has a pattern of {} bytes; at most {} are read", from_.size(), max_bytes);
   }
   std::string_view apply(std::string_view text, bool, BoundedText& buffer) const override {
     std::size_t found = text.find(from_), at = 0;

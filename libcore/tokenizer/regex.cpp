@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "tokenizer/code_point_set.hpp"
+#include "tokenizer/regex_watch.hpp"
 #include "tokenizer/utf8.hpp"
 
 namespace dt::tokenizer {
@@ -17,6 +18,12 @@ namespace {
 
 /// Entries of the stack of one match; 40 bytes each.
 constexpr unsigned long max_stack_entries = 1UL << 24;
+/// Of one attempt at a match. White space of a megabyte takes a million in the expressions of real
+/// tokenizers.
+constexpr unsigned long max_retries = 10'000'000;
+/// Longer expressions are none of a tokenizer's: the longest have some 1,000 bytes. What compiling takes
+/// grows with them.
+constexpr std::size_t max_pattern_bytes = std::size_t{64} << 10;
 
 constexpr int first_property = 256;  // the class of property_at(0); those below are Oniguruma's own
 constexpr std::array<const char*, 15> own_classes = {"",      "alpha",  "blank", "cntrl",     "digit",
@@ -191,9 +198,9 @@ std::string of_one_version(const std::string& pattern) {
       result += "(?>\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])";
       continue;
     }
-    const std::size_t end = here.find('}');
-    if (depth == 0 && (escaped == 'p' || escaped == 'P') && here.size() > 2 && here[2] == '{' &&
-        end != here.npos) {
+    const bool names_class =
+        depth == 0 && (escaped == 'p' || escaped == 'P') && here.size() > 2 && here[2] == '{';
+    if (const std::size_t end = names_class ? here.find('}') : here.npos; end != here.npos) {
       const bool is_negated = here[3] == '^';
       const auto index = property_index(here.substr(is_negated ? 4 : 3, end - (is_negated ? 4 : 3)));
       if (index && index == property_index("word")) {
@@ -226,6 +233,9 @@ std::string mended(std::string_view text) {
 }  // namespace
 
 Regex::Regex(const std::string& pattern) : pattern_(pattern) {
+  if (pattern.size() > max_pattern_bytes)
+    throw input_error("the regular expression {}… has {} bytes; at most {} are read", pattern.substr(0, 40),
+                      pattern.size(), max_pattern_bytes);
   if (!is_utf8(pattern)) throw input_error("the regular expression {} is not UTF-8", pattern);
   const std::string read = of_one_version(pattern);
   const OnigEncoding encoding = utf8_of_unicode_16();
@@ -244,12 +254,13 @@ void Regex::Free::operator()(void* code) const {
   onig_free(static_cast<OnigRegex>(code));
 }
 
-Regex::Search::Search(const Regex& regex)
-    : regex_(regex), found_(onig_region_new()), limits_(onig_new_match_param()) {
+Regex::Search::Search(const Regex& regex, TimeLimit limit)
+    : regex_(regex), limit_(limit), found_(onig_region_new()), limits_(onig_new_match_param()) {
   if (found_ == nullptr || limits_ == nullptr) throw std::bad_alloc();
   auto* const limits = static_cast<OnigMatchParam*>(limits_);
   onig_initialize_match_param(limits);
   onig_set_match_stack_limit_size_of_match_param(limits, max_stack_entries);
+  onig_set_retry_limit_in_match_of_match_param(limits, max_retries);
 }
 
 Regex::Search::~Search() {
@@ -265,13 +276,59 @@ void Regex::Search::start(std::string_view text) {
   }
   at_ = 0;
   last_end_.reset();
+  bytes_ += text.size();
 }
 
+void Regex::Search::check_time(double more_s) const {
+  if (spent_s_ + more_s > limit_s()) throw input_error("{}", too_slow(regex_.pattern_, limit_s()));
+}
+
+/// Counts the time of Oniguruma alone, not of what is done with matches. Looking at the clock takes as long
+/// as a match, so where matches are fast, one in some is timed.
 int Regex::Search::search() {
+  constexpr std::uint64_t calls_a_sample = 16;
+  constexpr double slow_s = 1e-4;
+  const bool is_sample = ++calls_ % calls_a_sample == 0 || is_slow_;
+  std::optional<double> began_s;
+  if (is_sample) began_s = thread_cpu_s();
+  const int result = search_from(began_s);
+  if (!began_s) return result;
+  const double took_s = thread_cpu_s() - *began_s;
+  const bool stands_for_others = is_sample && !is_slow_ && took_s < slow_s;
+  is_slow_ = took_s >= slow_s;
+  spent_s_ += stands_for_others ? calls_a_sample * took_s : took_s;
+  check_time(0);
+  return result;
+}
+
+/// The first match from at_ on, or none. In a long text place by place, so that time can be looked at: each
+/// place may cost a look at all of the rest. Oniguruma's own search takes no end for places alone. It is
+/// faster where there are few matches, by some 0.1 µs a byte.
+int Regex::Search::search_from(std::optional<double>& began_s) {
+  constexpr std::size_t short_text = 4096;
+  constexpr std::uint64_t places_between_looks = 16;
+  std::uint64_t places = 0;
+  auto* const code = static_cast<OnigRegex>(regex_.code_.get());
+  auto* const found = static_cast<OnigRegion*>(found_);
+  auto* const limits = static_cast<OnigMatchParam*>(limits_);
   const OnigUChar *const begin = bytes_of(text_), *const end = begin + text_.size();
-  return onig_search_with_param(static_cast<OnigRegex>(regex_.code_.get()), begin, end, begin + at_, end,
-                                static_cast<OnigRegion*>(found_), ONIG_OPTION_NONE,
-                                static_cast<OnigMatchParam*>(limits_));
+  const double attempt_s = 2 * limit_s();
+  for (std::size_t at = at_; at <= text_.size();
+       at += at < text_.size() ? character_length(text_.substr(at)) : 1) {
+    if (++places % places_between_looks == 0) {
+      const double now_s = thread_cpu_s();
+      if (!began_s) began_s = now_s;
+      check_time(now_s - *began_s);
+    }
+    const WatchedSearch watched(regex_.pattern_, attempt_s);
+    if (text_.size() - at <= short_text && at == at_)
+      return onig_search_with_param(code, begin, end, begin + at, end, found, ONIG_OPTION_NONE, limits);
+    // \G is where the search begins.
+    const OnigOptionType options = at == at_ ? ONIG_OPTION_NONE : ONIG_OPTION_NOT_BEGIN_POSITION;
+    const int result = onig_match_with_param(code, begin, end, begin + at, found, options, limits);
+    if (result != ONIG_MISMATCH) return result;
+  }
+  return ONIG_MISMATCH;
 }
 
 std::optional<Regex::Match> Regex::Search::next() {

@@ -2,6 +2,7 @@
 // A compiled regular expression and its matches in a text. Oniguruma stays behind it.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,24 +21,41 @@ class Regex {
   struct Match {
     std::size_t begin, end;
   };
+  /// CPU time that a search may take: expressions can take time in squares of a text's length, and worse.
+  /// Honest ones take some 0.05 µs a byte.
+  struct TimeLimit {
+    double s = 2;
+    double s_per_byte = 2e-6;
+  };
   /// The matches in a text, one after another. An empty one directly behind the last one is none.
   class Search {
    public:
-    explicit Search(const Regex& regex);
+    explicit Search(const Regex& regex) : Search(regex, TimeLimit{}) {}
+    Search(const Regex& regex, TimeLimit limit);
     ~Search();
     Search(const Search&) = delete;
     /// Goes on with another text. Bytes in it that are not UTF-8 are taken for control characters.
     void start(std::string_view text);
-    /// Errors: input, where the expression needs more than Oniguruma's limits allow.
+    /// Errors: input, where the expression needs more than Oniguruma's limits allow, or more than its time.
+    /// Where a single attempt at a match takes more than twice that, which nothing can interrupt, the process
+    /// ends with the same message and exit code (regex_watch.hpp).
     std::optional<Match> next();
 
    private:
     int search();
+    double limit_s() const { return limit_.s + limit_.s_per_byte * static_cast<double>(bytes_); }
+    int search_from(std::optional<double>& began_s);
+    void check_time(double more_s) const;
     const Regex& regex_;
     std::string_view text_;
     std::string mended_;  // the text, where it is not UTF-8
     std::size_t at_ = 0;
     std::optional<std::size_t> last_end_;
+    TimeLimit limit_;
+    std::uint64_t bytes_ = 0;  // of all texts
+    std::uint64_t calls_ = 0;
+    double spent_s_ = 0;    // of this thread's CPU time, in Oniguruma
+    bool is_slow_ = false;  // was the last search that was timed
     void *found_, *limits_;
   };
 

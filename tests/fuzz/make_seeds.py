@@ -117,6 +117,15 @@ def sentencepiece():
     seed("sentencepiece", "bytes", few + every + field(2, field(3, 2) + field(35, 1)) + field(3, field(3, 1)))
 
 
+def regular_expression():
+    llama3 = ("'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
+              "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
+    seed("regular_expression", "llama3", llama3 + "\nHello, world's 12345  \u00e9 \u4e2d\u6587")
+    seed("regular_expression", "back-reference", "(a+)\\1[cd]\naaaaaaaaaaaaad")
+    seed("regular_expression", "repeated-look", "(?:(?=a*+b?)a)*+[cd]\naaaaaaaaaaad")
+    seed("regular_expression", "rare", "(?~ab)|(?<q>a|b)\\k<q>|\\p{^L}++|[[:^digit:]&&[^x]]\nccabccaab1")
+
+
 def encoded_text():
     text = "Hello the world's  12345 in\r\n\n\ting 日本語 e\u0301 \U0001F600 WE'LL aaaa-aba\u00a0 x \u2028 ſ'S "
     for number, name in enumerate(["gpt2", "cl100k", "llama3", "qwen2", "regex"]):
@@ -421,6 +430,6 @@ def make_large(target, folder):
 if sys.argv[1:2] == ["--large"]:
     make_large(*sys.argv[2:])
 else:
-    for make in [hugging_face, tiktoken, tekken, sentencepiece, encoded_text, json_lines, invalid_utf8, inputs, token_ids, megatron,
+    for make in [hugging_face, tiktoken, tekken, sentencepiece, regular_expression, encoded_text, json_lines, invalid_utf8, inputs, token_ids, megatron,
                  dataset_json, input_list, input_ranges, copies, hf_config, safetensors_seeds, manifest, run_files]:
         make()

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/test_folder.hpp"
+
 using namespace dt::tokenizer;
 
 namespace {
@@ -24,6 +26,13 @@ TEST_CASE("added tokens: the leftmost, then the longest") {
   CHECK(found(finder, "<a b>c<") == decltype(found(finder, "")){{"<a b>c", 4}});
   CHECK(found(finder, "").empty());
   CHECK(found(AddedTokenFinder(), "abc").empty());
+}
+
+TEST_CASE("added tokens: each place of a text is compared with a bounded part of it") {
+  CHECK(found(AddedTokenFinder({{1, std::string(256, 'a')}}), std::string(256, 'a')).size() == 1);
+  const auto error = dt_test::caught([] { AddedTokenFinder({{7, std::string(257, 'a')}}); });
+  CHECK(error.kind == dt::ErrorKind::input);
+  CHECK(error.says("the added token 7 has 257 bytes; at most 256 are read"));
 }
 
 TEST_CASE("added tokens: white space that they take is no one else's") {

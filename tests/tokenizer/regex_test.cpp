@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <dlfcn.h>
 #include <regex.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/test_folder.hpp"
 #include "tokenizer/pieces.hpp"
@@ -151,6 +153,75 @@ TEST_CASE("regex: what Oniguruma gives up on is an error that names the pattern"
             .find("the regular expression (a|a)+$ fails on the text: ") == 0);
   CHECK(refusal("\\X", "a") == "the regular expression \\X uses \\X, which dt does not follow");
   CHECK(refusal("\\p{Nobody}", "a").find("invalid character property name {Nobody}") != std::string::npos);
+}
+
+TEST_CASE("regex: time in squares of the text's length is an error that names the pattern") {
+  const Regex::TimeLimit limit{0.05, 0};
+  const std::pair<const char*, std::string> slow[] = {
+      {"(a+)\\1[cd]", std::string(10'000, 'a') + "bd"},  // compares without a retry
+      {"a++[cd]", std::string(100'000, 'a') + "bd"},     // scans without one
+      {"(?=(a{3})+(?!a))", std::string(100'000, 'a')},   // matches, each after a look at all of the rest
+      {"a*[cd]", std::string(100'000, 'a') + "bd"}};
+  for (const auto& [pattern, text] : slow) {
+    CAPTURE(pattern);
+    const Regex regex(pattern);
+    Regex::Search search(regex, limit);
+    search.start(text);
+    const auto error = dt_test::caught([&] {
+      while (search.next()) {
+      }
+    });
+    CHECK(error.kind == dt::ErrorKind::input);
+    CHECK(error.says("the regular expression " + std::string(pattern) + " takes more than 0.1 s"));
+  }
+}
+
+TEST_CASE("regex: a long text is searched place by place with the same matches") {
+  const auto ends = [](const char* pattern, const std::string& text) {
+    const Regex regex(pattern);
+    Regex::Search search(regex);
+    search.start(text);
+    std::vector<std::size_t> found;
+    while (const auto match = search.next()) found.insert(found.end(), {match->begin, match->end});
+    return found;
+  };
+  std::string text;
+  while (text.size() < 5000) text += "\u4e2d\u6587 ";
+  const std::size_t end = text.size();
+  CHECK(ends("x", text + "x") == std::vector{end, end + 1});
+  CHECK(ends("\\Gx", text + "x").empty());
+  CHECK(ends("\\z", text) == std::vector{end, end});
+  CHECK(ends("(?<=\u6587 )x", text + "x") == std::vector{end, end + 1});
+  CHECK(ends("^x", text + "\nx") == std::vector{end + 1, end + 2});
+  CHECK(ends("[\u4e2d\u6587 ]+", text) == std::vector{std::size_t{0}, end});
+  CHECK(ends(".*x", text + "x") == std::vector{std::size_t{0}, end + 1});
+}
+
+TEST_CASE("regex: an expression has a bounded length") {
+  CHECK(refusal(std::string(100'000, 'a'), "a").find("has 100000 bytes") != std::string::npos);
+}
+
+TEST_CASE("regex: one attempt that does not end", "[.]") {
+  const std::string text = std::string(300'000, 'a') + "d";
+  const Regex regex("(?:(?=a*+b?)a)*+[cd]");
+  Regex::Search search(regex, {0.1, 0});
+  search.start(text);
+  search.next();
+}
+
+TEST_CASE("regex: one attempt that does not end ends the process as bad input") {
+  const dt_test::Captured err(STDERR_FILENO);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execl("/proc/self/exe", "test_tokenizer", "regex: one attempt that does not end", nullptr);
+    ::_exit(1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == static_cast<int>(dt::ErrorKind::input));
+  CHECK(err.text().find("error: the regular expression (?:(?=a*+b?)a)*+[cd] takes more than 0.2 s") !=
+        std::string::npos);
 }
 
 TEST_CASE("regex: a program that links Oniguruma keeps the C library's regular expressions") {
