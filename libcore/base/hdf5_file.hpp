@@ -53,7 +53,7 @@ class Hdf5Writer {
 };
 
 /// Reads what Hdf5Writer writes, and contiguous datasets of other programs, in every version of the format
-/// from HDF5 1.6 to 2.0. Only what is asked for is looked at, in time and memory that are linear in the
+/// from HDF5 1.8 to 2.0. Only what is asked for is looked at, in time and memory that are linear in the
 /// file's metadata and bounded. Links are not followed. Safe from several threads. Errors, at opening and of
 /// each call: input, naming the file, for what is no HDF5 file, truncated, damaged or missing, and for what
 /// dt does not read: other element types, chunks, compression, external files, text of variable length.
