@@ -438,7 +438,9 @@ def trial(world, scenario, name, kind, mode, counts):
     if os.path.exists(world.path("kept-run")):
         shutil.move(world.path("kept-run"), world.path("private/run"))
     # A file of theirs that has the very name of an output may be replaced where the folder lets everybody do that.
-    is_replaced = name in scenario.outputs or any(name.startswith(f"{folder}/") for folder in scenario.shared)
+    # The second name of a file of the victim's own may go like the victim's.
+    is_replaced = (name in scenario.outputs or kind.startswith("second name") or
+                   any(name.startswith(f"{folder}/") for folder in scenario.shared))
     if not is_replaced:
         if not os.path.lexists(first_foreign) or identity(first_foreign) != before[3]:
             problems.append("the plant was removed")
