@@ -150,7 +150,7 @@ SpecialTokens read_special(const Config& config) {
 /// A model beyond this is a typing error, and sums of its sizes would leave int64.
 void refuse_absurd_size(const ModelSpec& s, const std::string& origin) {
   constexpr double most_parameters = 1e15;
-  constexpr std::int64_t most_layers = 65536;
+  constexpr std::int64_t most_layers = 16384;
   const auto d = [](std::int64_t n) { return static_cast<double>(n); };
   const double features =
       d(s.head_dim) * (2 * d(s.query_heads) + 2 * d(s.key_value_heads)) + 3 * d(s.mlp_hidden);

@@ -342,7 +342,7 @@ def hf_config():
 
 def large_hf_config():
     many = {f"k{i}": i for i in range(60000)}
-    return large_objects(60000) | {"llama": LLAMA | many, "layers": LLAMA | {"num_hidden_layers": 65536},
+    return large_objects(60000) | {"llama": LLAMA | many, "layers": LLAMA | {"num_hidden_layers": 16384},
         "ends": GPT2 | {"eos_token_id": list(range(100000))}, "types": LLAMA | {"model_type": "qwen2",
         "use_sliding_window": True, "layer_types": ["full_attention"] * 40000}}
 
@@ -389,7 +389,7 @@ def large_manifest():
     stages = [{"stage": 0, "begin": i, "end": i + 1} for i in range(15000)]
     layers = manifest_of([FILE], [PIECE])
     return large_objects(60000) | {"files": manifest_of(files, []), "pieces": manifest_of([wide], pieces), "boxes": manifest_of([wide], boxes),
-        "same": manifest_of([wide], same), "layers": layers | {"model": LLAMA | {"num_hidden_layers": 65536}},
+        "same": manifest_of([wide], same), "layers": layers | {"model": LLAMA | {"num_hidden_layers": 16384}},
         "stages": layers | {"mesh": layers["mesh"] | {"stages": stages}}, "part": part_of([wide], pieces)}
 
 

@@ -343,7 +343,7 @@ TEST_CASE("sizes whose products leave int64 are refused") {
   config["head_dim"] = 2;
   CHECK_THAT(error_of(config), Catch::Contains("parameters; at most"));
   CHECK_THAT(error_of(with(llama_config(), "num_hidden_layers", large)),
-             Catch::Contains("at most 65536 layers"));
+             Catch::Contains("at most 16384 layers"));
 }
 
 TEST_CASE("what is not a JSON object is refused with its line") {
