@@ -62,4 +62,4 @@ expect_match stderr -- '--ranks 2 plans without ranks, and a launcher has starte
 train run --steps 4 >/dev/null || fail "a run"
 expect_exit 0 train run --steps 100 --dry-run
 expect_match stdout 'from +run/checkpoints/step-00000004.g1'
-expect_equal "$(find run/generations -type f | wc -l)" 1 "generations"
+expect_equal "$(find run/generations -name "*.json" | wc -l)" 1 "generations"

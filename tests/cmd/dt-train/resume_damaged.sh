@@ -12,7 +12,7 @@ flip() {
   # shellcheck disable=SC2059
   printf "\\x$(printf %02x $((byte ^ 16)))" | dd of="$file" bs=1 seek="$middle" conv=notrunc status=none
 }
-generations() { find "$1/generations" -type f | wc -l; }
+generations() { find "$1/generations" -name "*.json" | wc -l; }
 failed_loads() { wc -l <"$1.failed-loads.jsonl"; }
 
 steps=(--schedule constant --warmup-steps 0 --save-every 10)
