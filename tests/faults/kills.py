@@ -75,7 +75,7 @@ def main():
     if not last or hits < kills / 2:
         faults.fail(f"{hits} of {kills} kills met a process; the newest checkpoint is '{last}'")
     compare(kinds[0], faults.step_of(os.path.basename(last)) + 1)
-    generations = len(os.listdir("root/new/generations"))
+    generations = sum(name.endswith(".json") for name in os.listdir("root/new/generations"))
     print(f"{','.join(kinds)}: {hits} kills, {generations} generations, the newest is {last}: nothing lost, nothing partial taken")
 
 
