@@ -75,10 +75,19 @@ const char* remedy(int error_number, bool reading) {
   }
 }
 
+/// what() ends at the first NUL, which a name in a file may have.
+std::string without_nul(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\0', at)) != text.npos;) text.replace(at, 1, "\\u0000");
+  return text;
+}
+
 }  // namespace
 
 Error::Error(ErrorKind kind, std::string what, std::string context, int error_number)
-    : std::runtime_error(what), kind_(kind), context_(std::move(context)), error_number_(error_number) {}
+    : std::runtime_error(without_nul(std::move(what))),
+      kind_(kind),
+      context_(std::move(context)),
+      error_number_(error_number) {}
 
 std::string Error::message() const {
   return context_.empty() ? std::string(what()) : fmt::format("{}; {}", what(), context_);

@@ -74,3 +74,9 @@ TEST_CASE("a failed check is an internal error that says where it is") {
   CHECK(error.says("error_test.cpp:"));
   CHECK_FALSE(caught([] { DT_CHECK(true, "never formatted"); }).thrown);
 }
+
+TEST_CASE("a NUL in a name does not cut a message short") {
+  const Error error(ErrorKind::input, std::string("member 'a\0b' is missing", 23), "make it");
+  CHECK(std::string(error.what()) == "member 'a\\u0000b' is missing");
+  CHECK(error.message() == "member 'a\\u0000b' is missing; make it");
+}
