@@ -106,7 +106,7 @@ class TreeBuilder {
   /// Puts a value in its place and returns it.
   Json& put(Json&& value) {
     if (++num_values_ > max_json_values)
-      throw error_here(fmt::format("is beyond the {} values that are read of a file", max_json_values));
+      throw error_here(fmt::format("exceeds the {} values that a file may have", max_json_values));
     if (open_.empty()) return root_ = std::move(value);
     Json& parent = *open_.back();
     if (parent.is_array()) return parent.get_ref<Json::array_t&>().emplace_back(std::move(value));
@@ -134,7 +134,7 @@ class TreeBuilder {
 
   Error long_number(std::size_t length) const {
     return error_here(
-        fmt::format("is a number of {} characters, {} at most are read", length, max_json_number_length));
+        fmt::format("is a number of {} characters; expected: at most {}", length, max_json_number_length));
   }
 
   /// An error of the value that is being read.

@@ -143,9 +143,9 @@ void check_folder(const struct stat& status, int folder, const fs::path& shown) 
   const mode_t wide = status.st_mode & others_write & ~write_bits_given(parent, status.st_gid);
   if (wide == 0) return;
   throw Error(ErrorKind::environment,
-              fmt::format("others may write to {} (mode {:04o}), which its parent does not let them",
+              fmt::format("others may write to {} (mode {:04o}), though its parent folder does not let them",
                           shown.string(), status.st_mode & 07777),
-              "remove it, or take that right away (chmod go-w) if what is in it is yours");
+              "remove it, or take that right away (chmod go-w) if its contents are yours");
 }
 
 void narrow(int descriptor, mode_t mode, mode_t most, const fs::path& shown) {

@@ -205,8 +205,9 @@ void SecureChannel::read(std::span<std::byte> bytes) {
     std::array<std::byte, channel_tag_bytes> tag;
     duplex_->read(in_->place(record), tag);
     if (!in_->open(record, tag))
-      throw ConnectionError(ErrorKind::environment,
-                            "what was received is not what the other end has sent: its code does not fit");
+      throw ConnectionError(
+          ErrorKind::environment,
+          "received bytes differ from those that the other end sent: their tag does not fit");
     bytes = bytes.subspan(record.size());
   }
 }

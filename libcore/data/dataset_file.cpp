@@ -66,7 +66,8 @@ ShardEntry shard_of(const JsonValue& object) {
   ShardEntry shard{object.string("file"),      split_of(object),       count(object, "tokens"),
                    count(object, "documents"), count(object, "bytes"), object.digest("digest")};
   if (!is_plain_name(shard.file))
-    throw object.at("file").error(fmt::format("this is not the name of a file beside it: '{}'", shard.file));
+    throw object.at("file").error(
+        fmt::format("'{}' is not the name of a file beside dataset.json", shard.file));
   return shard;
 }
 

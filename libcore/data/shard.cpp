@@ -50,7 +50,7 @@ Error bad_header(const Hdf5Reader& file, const std::string& what) {
 
 std::string text_attribute(const Hdf5Reader& file, const std::string& name) {
   if (auto value = file.string_attribute("/", name)) return *std::move(value);
-  throw bad_header(file, fmt::format("it has no attribute {} that is text", name));
+  throw bad_header(file, fmt::format("it has no text attribute {}", name));
 }
 
 std::uint64_t digest_attribute(const Hdf5Reader& file, const std::string& name) {
@@ -65,7 +65,7 @@ std::uint64_t digest_attribute(const Hdf5Reader& file, const std::string& name) 
 std::int64_t integer_attribute(const Hdf5Reader& file, const std::string& name, std::int64_t least,
                                std::int64_t most) {
   const auto value = file.int_attribute("/", name);
-  if (!value) throw bad_header(file, fmt::format("it has no attribute {} that is an integer", name));
+  if (!value) throw bad_header(file, fmt::format("it has no integer attribute {}", name));
   if (*value >= least && *value <= most) return *value;
   throw bad_header(file, fmt::format("its attribute {} is {}, not {} to {}", name, *value, least, most));
 }

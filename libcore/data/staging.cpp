@@ -60,7 +60,7 @@ void check_storage(const fs::path& storage) {
     throw system_error(errno, "look at", path.string());
   if ((folder.st_mode & S_IWOTH) != 0 && (folder.st_mode & S_ISVTX) == 0)
     throw Error(ErrorKind::environment,
-                fmt::format("{} lets everybody exchange what is in it (mode {:04o})", path.string(),
+                fmt::format("{} lets everybody rename and replace what is in it (mode {:04o})", path.string(),
                             folder.st_mode & 07777U),
                 "set its sticky bit (chmod +t), or give --stage-dir another folder");
   if (!is_trusted(folder) && (parent.st_mode & S_IWOTH) != 0)
@@ -276,7 +276,7 @@ class Waiting {
                   fmt::format("another process of yours has held {} for {} s without copying anything",
                               (own_.path() / copying_lock).string(),
                               std::chrono::duration_cast<std::chrono::seconds>(request_.patience).count()),
-                  "look for one that hangs, and stop it");
+                  "find the process that hangs (fuser), and stop it");
     std::this_thread::sleep_for(data::pause);
   }
 
@@ -318,7 +318,7 @@ void remove_broken(const OwnFolder& own, const fs::path& folder) {
   if (!status_of(folder)) return;
   auto lock = FolderLock::take(folder, FolderLock::Kind::alone);
   if (!lock)
-    throw in_the_way_error(folder, "is not what was copied there, and is in use or no folder of yours");
+    throw in_the_way_error(folder, "is not the copy that belongs there, and is in use or not your folder");
   remove_copy(own, {folder, std::move(*lock)});
 }
 
@@ -331,14 +331,14 @@ StagedDataset find_or_make(const Original& original, const StageRequest& request
     FileLock lock;
     const FileLock::Outcome outcome = lock.try_lock(own.path() / copying_lock);
     if (outcome == FileLock::Outcome::unsupported)
-      throw environment_error("{} knows no locks", own.path().string());
+      throw environment_error("the file system of {} has no locks", own.path().string());
     if (outcome == FileLock::Outcome::held) {
       // Another process may have made it just now.
       if (auto made = find_copy(own, original)) return std::move(*made);
       remove_broken(own, folder);
       Copying(original, own, request).make();
       if (auto made = find_copy(own, original)) return std::move(*made);
-      throw in_the_way_error(folder, "is no copy, though it was made just now");
+      throw in_the_way_error(folder, "does not hold the copy that was just made");
     }
     waiting.pause();
   }

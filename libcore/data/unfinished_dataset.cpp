@@ -104,7 +104,7 @@ void remove_in(const OwnFolder& folder, const std::function<bool(const std::stri
     if (!which(name) || name.starts_with(nfs_prefix)) continue;
     if (const std::string why = folder.remove_tree(name, is_ours); !why.empty())
       throw Error(ErrorKind::environment, fmt::format("cannot remove {}", why),
-                  fmt::format("see what is in {}, and remove it yourself", folder.path().string()));
+                  fmt::format("look into {}, and remove it yourself", folder.path().string()));
   }
 }
 

@@ -90,9 +90,10 @@ void LiveRun::hold(const RunDirectory& run, const Generation& own) {
   lock_path_ = run.generation_lock_path(own.number);
   const Outcome outcome = lock_patiently(lock_, lock_path_, patience_s);
   if (outcome == Outcome::busy)
-    throw Error(ErrorKind::environment,
-                fmt::format("another process holds {}, the lock of this start", lock_path_.string()),
-                "somebody who may write to the run holds it: find and stop that process (fuser)");
+    throw Error(
+        ErrorKind::environment,
+        fmt::format("another process holds {}, the lock of this start", lock_path_.string()),
+        "only processes that may write to the run can hold it: find that process (fuser) and stop it");
   supported_ = outcome == Outcome::held;
   path_ = run.generation_path(own.number);
   file_ = File::open_read(path_);

@@ -120,7 +120,7 @@ std::string why_exposed(const fs::path& folder) {
   struct stat s {};
   if (::stat(folder.c_str(), &s) != 0 || (s.st_mode & S_IWOTH) == 0 || (s.st_mode & S_ISVTX) != 0) return {};
   return fmt::format(
-      "every user may remove or rename what is in {}, so that local checkpoints may be lost; chmod +t {} "
+      "every user may remove or rename what is in {}; local checkpoints may be lost. chmod +t {} "
       "prevents that",
       folder.string(), folder.string());
 }
@@ -221,7 +221,7 @@ void LocalStore::abandon(std::int64_t step, std::int64_t generation) const {
 
 ShareCodes LocalStore::codes(std::int64_t step, std::int64_t generation) const {
   if (!key_)
-    throw input_error("without {} nothing shows that it is this run's", share_key_path(run_).string());
+    throw input_error("it cannot be checked without the run's key {}", share_key_path(run_).string());
   return {*key_, step, generation};
 }
 

@@ -105,7 +105,7 @@ void LocalTarget::find_partner() {
                       terms(partner), settings_.timeout_s);
     } catch (const ConnectionError& error) {
       throw Error(ErrorKind::environment,
-                  fmt::format("no way from node {} to {} for copies of local checkpoints: {}",
+                  fmt::format("node {} cannot reach node {} to copy local checkpoints: {}",
                               nodes_.hosts[static_cast<std::size_t>(nodes_.own)],
                               nodes_.hosts[static_cast<std::size_t>(partner)], error.message()),
                   "nodes must reach each other by TCP; or train without --checkpoint-local");
@@ -156,7 +156,7 @@ void LocalTarget::commit(SavedCheckpoint& saved, int) {
 void LocalTarget::complete(SavedCheckpoint& saved) {
   std::string own;
   if (!copy_failure_.empty()) {
-    own = fmt::format("{}: what rank {} wrote of step {} has no copy on another node until the next save: {}",
+    own = fmt::format("{}: rank {}'s part of step {} has no copy on another node until the next save: {}",
                       nodes_.hosts[static_cast<std::size_t>(nodes_.own)], ranks_.world.rank(),
                       header_.state.step, copy_failure_);
   }

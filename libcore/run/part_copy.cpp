@@ -35,7 +35,8 @@ void read_answer(SecureChannel& channel) {
   const std::byte* at = length_bytes.data();
   const auto length = take<std::uint32_t>(at);
   if (length > longest_answer)
-    throw ConnectionError(ErrorKind::environment, fmt::format("an answer of {} bytes", length));
+    throw ConnectionError(ErrorKind::environment,
+                          fmt::format("the answer has {} bytes; expected: a short text", length));
   std::string text(length, '\0');
   channel.read(std::as_writable_bytes(std::span(text)));
   if (!text.empty()) throw ConnectionError(ErrorKind::environment, text);
@@ -153,12 +154,12 @@ std::string ExpectedCopies::why_refused(const CopyRequest& r) const {
     return fmt::format("a copy of step {}, generation {}, where step {}, generation {} is being saved",
                        r.step, r.generation, step, generation);
   if (!std::binary_search(writers.begin(), writers.end(), r.writer))
-    return fmt::format("a copy of what rank {} wrote, which is no rank of the node before", r.writer);
+    return fmt::format("a copy of rank {}'s part, but that rank is not on the node before", r.writer);
   if (r.piece_file_bytes != CopyRequest::no_file && r.piece_file_bytes > max_piece_file_bytes)
-    return fmt::format("a file of {} bytes, where the whole model's state has at most {}", r.piece_file_bytes,
-                       max_piece_file_bytes);
+    return fmt::format("a file of {} bytes; expected: at most {}, the whole model's state",
+                       r.piece_file_bytes, max_piece_file_bytes);
   if (r.part_file_bytes > max_part_file_bytes)
-    return fmt::format("a part of {} bytes, where {} are the most", r.part_file_bytes, max_part_file_bytes);
+    return fmt::format("a part of {} bytes; expected: at most {}", r.part_file_bytes, max_part_file_bytes);
   return {};
 }
 

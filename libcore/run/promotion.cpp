@@ -34,7 +34,7 @@ Promotion::Promotion(const comm::Ranks& ranks, const std::optional<std::string>&
     if (loaded)
       key = loaded->to_hex();
     else if (path_exists(share_key_path(run)))
-      ranks.console.warn("{}: no local checkpoint is known to be this run's", why);
+      ranks.console.warn("{}: local checkpoints cannot be checked and are not used", why);
   });
   key = comm::broadcast_text(ranks.world, key);
   store_.emplace(*folder, run, host, key.empty() ? std::nullopt : std::optional(Secret::from_hex(key)));

@@ -92,9 +92,8 @@ void ShareCodes::load(const fs::path& share) {
   codes_.clear();
   const fs::path path = share / file_name;
   if (!path_exists(path))
-    throw input_error(
-        "{} is missing: nothing shows that this run wrote the share (a dt before codes writes none)",
-        path.string());
+    throw input_error("{} is missing, so the share cannot be checked (older versions of dt write no codes)",
+                      path.string());
   if (File::open_read(path).size() > max_codes_bytes) throw input_error("{} is too long", path.string());
   for (const std::string& line : split(read_file(path), '\n')) {
     constexpr std::size_t code_length = 2 * Secret::num_bytes;
@@ -105,9 +104,9 @@ void ShareCodes::load(const fs::path& share) {
 void ShareCodes::check(const std::string& name, std::string_view content) const {
   const auto found = codes_.find(name);
   if (found == codes_.end())
-    throw input_error("{} has no code: this run has not written it", (share_ / name).string());
+    throw input_error("{} has no code: this run did not write it", (share_ / name).string());
   if (!is_same_code(text_bytes(found->second), text_bytes(code(name, content))))
-    throw input_error("{} has another code than the run's key gives: it is damaged, or not the run's",
+    throw input_error("{} does not fit its code: it is damaged, or another run wrote it",
                       (share_ / name).string());
 }
 

@@ -170,7 +170,7 @@ std::unique_ptr<comm::Watchdog> watch(const plan::Settings& settings, const run:
 void tell_of_other_writers(const run::RunDirectory& run, Console& console) {
   const std::string writers = run.other_writers();
   if (!writers.empty())
-    console.warn("{} may write to {}, and so decide what this run goes on from", writers,
+    console.warn("{} may write to {} and can change what this run resumes from", writers,
                  run.path().string());
 }
 

@@ -82,7 +82,7 @@ TEST_CASE("a share is found once it is committed, with the writers whose files a
     CHECK(stage.shares().front().writers.empty());
     CHECK(contains(error_of(ErrorKind::input,
                             [&] { stage.store.copy_part(path, stage.header(10), 1, stage.folder / "run"); }),
-                   "another code"));
+                   "does not fit its code"));
   }
   SECTION("a damaged header is a problem that is named") {
     flip(path / "header.json");
@@ -225,7 +225,7 @@ TEST_CASE("a part that is sent arrives as it is; strangers and what cannot be wr
   other.expect(20);
   CHECK(contains(other.send(0), "step 20"));
   other.receiver->expect(expected_copies(stage.header(10), 1, {1}));
-  CHECK(contains(other.send(0), "no rank of the node before"));
+  CHECK(contains(other.send(0), "that rank is not on the node before"));
   other.expect();
   CHECK(other.send(0).empty());
   CHECK(other.send(1).empty());
@@ -320,13 +320,13 @@ TEST_CASE("a share that the run's key has not signed is no candidate, and that i
   const auto with = [&](std::optional<Secret> key) {
     return why(LocalStore(stage.folder / "local", stage.run, "n1", std::move(key)));
   };
-  CHECK(contains(with(Secret::make()), "another code"));
+  CHECK(contains(with(Secret::make()), "does not fit its code"));
   CHECK(contains(with(std::nullopt), ".key"));
   SECTION("a header of another's") {
     checkpoint::Manifest header = stage.header(10);
     header.state.data_digest += 1;
     checkpoint::test::write_text(path / "header.json", to_json(header));
-    CHECK(contains(why(stage.store), "header.json has another code"));
+    CHECK(contains(why(stage.store), "header.json does not fit its code"));
   }
   SECTION("of a dt that wrote no codes") {
     fs::remove(path / "codes");

@@ -33,7 +33,7 @@ class Tree {
     fields.skip(1 + 1);  // when to split and to merge
     const std::uint64_t root = fields.u64();
     const std::uint64_t root_records = fields.u16();
-    if (records_.record_bytes < least_record_bytes) throw fields.damaged("has too short records");
+    if (records_.record_bytes < least_record_bytes) throw fields.damaged("has records that are too short");
     if (depth > largest_depth || node_bytes < node_overhead_bytes + records_.record_bytes)
       throw fields.damaged(fmt::format("has a depth of {} and nodes of {} bytes", depth, node_bytes));
     find_widths(node_bytes, depth);

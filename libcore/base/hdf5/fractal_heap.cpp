@@ -70,7 +70,7 @@ Fields FractalHeap::block_fields(Bytes block, std::string_view signature, std::u
   fields.expect(signature);
   fields.expect_version(0);
   if (fields.u64() != address_ || fields.number(offset_width_) != heap_offset)
-    throw fields.damaged("has a block of another heap or place");
+    throw fields.damaged("has a block that belongs to another heap or place");
   return fields;
 }
 

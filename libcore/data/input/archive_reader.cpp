@@ -95,7 +95,7 @@ void ArchiveReader::check_end() {
     const std::string_view rest = std::string_view(buffer_.data(), filled_).substr(skipped);
     if (rest.find_first_not_of('\0') != rest.npos)
       throw Error(ErrorKind::input, fmt::format("{} has more behind the end of its cpio archive", name_),
-                  "give each archive as a file of its own");
+                  "put each archive into its own file");
     filled_ = bytes_.read(buffer_);
     skipped = 0;
   }

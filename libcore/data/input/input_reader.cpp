@@ -127,7 +127,7 @@ void InputReader::count_unpacked(int depth, std::size_t bytes) {
   throw Error(ErrorKind::input,
               fmt::format("{} becomes more than --max-output-bytes {} when it is unpacked", input_.name(),
                           format_bytes(*options_.max_output_bytes)),
-              "raise it where the input is meant to be so large");
+              "raise the option if the input should be this large");
 }
 
 void InputReader::push(InputBlock block) {
