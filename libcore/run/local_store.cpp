@@ -188,7 +188,7 @@ fs::path LocalStore::unfinished_path(std::int64_t step, std::int64_t generation)
 }
 
 void LocalStore::begin(std::int64_t step, std::int64_t generation) const {
-  make();  // whoever may write to the folder above may have taken it away
+  if (!require_own(run_path_)) make();  // whoever may write to the folder above may have taken it away
   remove_folder(unfinished_path(step, generation));
   OwnFolder::take(unfinished_path(step, generation), S_IRWXU);
 }
