@@ -20,8 +20,8 @@
 #   DT_SHARD_SBATCH, DT_TRAIN_SBATCH, DT_MERGE_SBATCH   more for one stage: -N 4 -c 32 -t 12:00:00 --signal=USR1@600
 #
 # "As words": split at blanks; quotes have no meaning. A value with blanks goes into DT_DATA, DT_RUN, …, or here as an argument.
-# The nodes must see all paths, and the folder that this is called in, where logs appear as dt-STAGE-ID.log. Nobody else may write to
-# that folder: Slurm follows links of these names.
+# The nodes must see all paths, and the folder that this is called in, where logs appear as dt-STAGE-ID.log. Nobody else may write
+# to that folder: Slurm follows links of these names.
 set -euo pipefail
 
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
