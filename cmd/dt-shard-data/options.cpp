@@ -165,13 +165,11 @@ void declare(OptionTable& table, Options& options) {
       .usage("--encode-only [options] [INPUT...]")
       .usage("--save-tokenizer FILE --train-bpe N [options] [INPUT...]")
       .usage("--show DIR | --verify DIR | --decode SHARD:OFFSET:COUNT")
-      .positional(&options.inputs, "INPUT",
-                  "file, folder (all that is in it, without hidden files), pattern ('in/*.gz', where no "
-                  "shell has done it), "
-                  "or - for standard input; none means -. "
-                  "gzip, zstd, xz, lzma, lzip, bzip2, lz4, tar, cpio and zip, told by their content, are "
-                  "read as what "
-                  "is in them; links are followed, a folder is read once")
+      .positional(
+          &options.inputs, "INPUT",
+          "file, folder (all that is in it, without hidden files), quoted pattern ('in/*.gz'), or - for "
+          "standard input (the default); gzip, zstd, xz, lzma, lzip, bzip2, lz4, tar, cpio and zip, "
+          "known by their content, are read as what is in them; links are followed, a folder is read once")
       .group("What to do")
       .add("out", &options.out, "DIR",
            "make the dataset DIR; it appears only when whole. Tasks of one srun share the work")
@@ -235,8 +233,8 @@ void declare(OptionTable& table, Options& options) {
       .add("decompress-memory", &options.decompress_memory, "SIZE",
            "memory that decompressing a file may take; what takes more is refused", 1)
       .add("max-output-bytes", &options.max_output_bytes, "SIZE",
-           "bytes that one input may become in all, decompressed and unpacked; what becomes more is refused "
-           "(default: any number)",
+           "most bytes that one input may become, decompressed and unpacked; more is refused (default: no "
+           "limit)",
            1)
       .group("Output")
       .add("tokenizer", &options.tokenizer, "FILE",
@@ -332,7 +330,7 @@ void warn_of_other_turns(const Options& options, const data::TurnFormat& turns, 
   const std::string why = data::why_other_turns(turns, options.tokenizer);
   if (!why.empty())
     console.warn(
-        "--turn-format differs from the chat_template that programs take, {}; --turn-format {} follows it",
+        "--turn-format differs from the chat_template that programs use, {}; --turn-format {} follows it",
         why, as_chat_template);
 }
 

@@ -35,8 +35,8 @@ void add_what(OptionTable& t, Settings& s) {
            "x=1 "
            "alone: x=1/) (required, but for plans)")
       .add("stage-dir", &s.stage_dir, "DIR",
-           "storage of each node's own: one rank of each node copies the data there first, then all read the "
-           "copy; what cannot be copied is read where it is")
+           "storage of each node's own: one rank of each node copies the data there, then all read the copy; "
+           "data that cannot be copied are read where they are")
       .no_use_with({"show-schedule"})
       .add("stage-limit", &s.stage_limit, "SIZE",
            "bytes of all that is copied there; the least recently used goes; default: what is free", 0)
@@ -221,7 +221,7 @@ void add_checkpoints(OptionTable& t, Settings& s) {
       .no_use_with(all_but_kept_runs)
       .needs("--save-every", [&s] { return s.save_every > 0; })
       .add("encrypt-copies", &s.encrypt_copies,
-           "with --checkpoint-local: encrypt what nodes send each other; it is authenticated in any case")
+           "with --checkpoint-local: encrypt the copies that nodes send each other; all are authenticated")
       .no_use_with(all_but_kept_runs)
       .needs("--checkpoint-local", [&s] { return s.checkpoint_local.has_value(); })
       .add("flush-every", &s.flush_every, "N",
