@@ -1,5 +1,5 @@
 #pragma once
-// A folder of one's own under a name that others may have taken first.
+// A folder of the user's own under a name that others may have taken first.
 
 #include <optional>
 #include <string>
@@ -18,12 +18,12 @@ class OwnFolder {
  public:
   /// Opens a folder that is there.
   static OwnFolder open(const fs::path& path);
-  /// The same; none where nothing has the name.
+  /// Opens a folder; returns none where nothing has the name.
   static std::optional<OwnFolder> find(const fs::path& path);
-  /// Opens it, or makes it and the folders above it that are missing. `most`: the widest permissions that it
-  /// gets; an own folder that lets others read more is narrowed.
+  /// Opens a folder, or makes it and missing folders above it. `most`: the widest permissions that it gets;
+  /// a folder of the user that has wider ones is narrowed.
   static OwnFolder take(const fs::path& path, mode_t most = 0777);
-  /// Makes it; none where anything has the name.
+  /// Makes a folder; returns none where anything has the name.
   static std::optional<OwnFolder> make(const fs::path& path, mode_t most = 0777);
 
   /// Takes over a folder that open_folder_at() has opened.

@@ -32,9 +32,9 @@ Error foreign_error(const fs::path& shown, const struct stat& found, const std::
 /// of a stranger's, which might wait for ever.
 void refuse_foreign(const fs::path& path);
 
-/// The same, and Error{environment} where a stranger's folder has the name, in a folder where everybody may
-/// write, such as /tmp: not the user's choice, but who came first. In a group's folder, sharing it is a
-/// choice.
+/// Does what refuse_foreign() does. Also throws Error{environment} where a stranger's folder has the name in
+/// a folder where everybody may write, such as /tmp: whoever came first took it. In a group's folder, the
+/// user chose to share.
 void refuse_strangers_folder(const fs::path& path);
 
 /// Removes a file and syncs its folder; nothing where it is not there, or is a stranger's in a folder where
@@ -63,14 +63,14 @@ int create_file_at(int folder, const std::string& name, const fs::path& shown, m
 int open_file_at(int folder, const std::string& name, const fs::path& shown, int flags, Owner owner,
                  mode_t mode = 0666);
 
-/// Opens a real folder of this user's, to which nobody else may write who may not write to `folder`; with
-/// `makes` a missing one is made, with at most the permissions `most`. -1 where it is missing, or where
-/// `makes_anew` and something has the name.
+/// Opens a real folder of this user's. Nobody may write to it who may not write to `folder`. `making` decides
+/// whether a missing folder is made, with at most the permissions `most`. Returns -1 where it is missing and
+/// not made, or where `Making::anew` finds that something has the name.
 enum class Making { never, missing, anew };
 int open_folder_at(int folder, const std::string& name, const fs::path& shown, Making making, mode_t most);
 
-/// Opens a file for a lock, made where it is missing, with the right to open it for those alone who may write
-/// to `folder`.
+/// Opens a lock file and makes it where it is missing. Only users who may write to `folder` may open it.
+/// Others cannot hold the lock.
 int open_lock_at(int folder, const std::string& name, const fs::path& shown, Owner owner);
 
 /// Returns the names in an open folder, in no order. Errors: environment.

@@ -1,6 +1,6 @@
 #pragma once
-// A channel between two processes of one job over a network that nobody trusts. Both know a secret, which
-// came by another way. Each proves to the other that it knows it, and every byte after that is authenticated;
+// A channel between two processes of one job over an untrusted network. Both know a secret, which came by
+// another way. Each proves to the other that it knows it, and every byte after that is authenticated;
 // with `encrypts` it is encrypted, too.
 //
 // # Handshake
@@ -44,7 +44,7 @@ namespace dt {
 inline constexpr std::size_t channel_record_bytes = std::size_t{1} << 20;
 inline constexpr std::size_t channel_tag_bytes = 16;
 
-/// What both ends must say alike.
+/// What both ends must agree on. Both use the same values.
 struct ChannelTerms {
   std::string acceptor;  // its name
   bool encrypts = false;
@@ -56,7 +56,7 @@ struct ChannelKeys {
   bool encrypts = false;
 };
 
-/// The acceptor's side, without input and output of its own: whoever holds the connection brings the bytes.
+/// The acceptor's side. It does no input and output: the caller passes the bytes in and sends the answers.
 class AcceptorHandshake {
  public:
   AcceptorHandshake(const Secret& secret, ChannelTerms terms);

@@ -29,7 +29,7 @@ class FolderLock {
   int descriptor_ = -1;
 };
 
-/// A copy that may be read, and that nobody removes while this lives.
+/// A copy that may be read. No process of dt removes it while this object lives.
 struct StagedDataset {
   fs::path folder;
   FolderLock in_use;

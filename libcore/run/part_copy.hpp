@@ -44,11 +44,11 @@ struct ExpectedCopies {
   std::uint64_t max_piece_file_bytes = 0;
   std::uint64_t max_part_file_bytes = 0;
 
-  /// "" or why a request is not one of them.
+  /// Returns "" or why a request is not one of them.
   std::string why_refused(const CopyRequest& request) const;
 };
-/// The copies of a checkpoint with this header that these writers may send: no file of a writer has more
-/// bytes than the state of the whole model.
+/// Returns the copies of a checkpoint with this header that these writers may send: no file of a writer has
+/// more bytes than the state of the whole model.
 ExpectedCopies expected_copies(const checkpoint::Manifest& header, std::int64_t generation,
                                std::vector<int> writers);
 

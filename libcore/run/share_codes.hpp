@@ -13,7 +13,7 @@
 
 namespace dt::run {
 
-/// The file of this user's key of the run, which nobody else may read.
+/// Returns the path of this user's key of the run, a file that nobody else may read.
 fs::path share_key_path(const RunDirectory& run);
 /// Returns the key, or none and why: it is missing or damaged, or others could have read or written it, so
 /// that what was made with it proves nothing. Errors: environment, where it may not be read, or another
@@ -22,8 +22,8 @@ std::optional<Secret> load_share_key(const RunDirectory& run, std::string& why);
 /// Returns the key; makes it anew where load_share_key() finds none. Errors: environment.
 Secret open_share_key(const RunDirectory& run);
 
-/// The codes of one share: of its header, of its generation, and of each part, in which the digests of all
-/// other bytes are.
+/// The codes of one share: of its header, its generation and each part. Parts hold the digests of all other
+/// bytes.
 class ShareCodes {
  public:
   static constexpr const char* file_name = "codes";

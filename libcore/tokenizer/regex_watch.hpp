@@ -5,7 +5,7 @@
 
 namespace dt::tokenizer {
 
-/// CPU time of the calling thread, in seconds.
+/// Returns the CPU time of the calling thread, in seconds.
 double thread_cpu_s();
 
 /// "the regular expression … takes more than … s": what is wrong, and why.
