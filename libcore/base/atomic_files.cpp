@@ -160,7 +160,7 @@ std::string aside_of(const fs::path& path) {
   return "." + path.filename().string() + replaced_suffix;
 }
 
-/// Whether what has the name belongs to this user, or to the owner of the folder that it lies in.
+/// Returns whether what has the name belongs to this user, or to the owner of the folder that it lies in.
 bool is_trusted(const File& parent, const struct stat& status) {
   struct stat folder {};
   if (::fstat(parent.descriptor(), &folder) == 0 && status.st_uid == folder.st_uid) return true;
@@ -174,7 +174,7 @@ void check_replaceable(const File& parent, const fs::path& path) {
   if (!is_trusted(parent, status)) throw foreign_error(path, status, "a folder");
 }
 
-/// What keeps `name` from going, or "". Removes nothing of other users'.
+/// Removes `name`. Returns "" or what keeps it from going. Removes nothing of other users'.
 std::string remove_replaced(const File& parent, const std::string& name) {
   struct stat status {};
   if (::fstatat(parent.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return "";

@@ -50,7 +50,7 @@ const std::string* find_twice(const Members& members, const Order& order) {
   return nullptr;
 }
 
-/// What errors call the value at a path.
+/// Returns the name that errors give to the value at a path.
 std::string name_of(const std::string& path) {
   return path.empty() ? "it" : fmt::format("member '{}'", path);
 }
@@ -192,7 +192,7 @@ struct JsonValue::Document {
   }
 };
 
-/// What the methods share; it may see the JSON library's types.
+/// Helpers of the methods, with the JSON library's types in sight.
 struct JsonValue::Access {
   static const Json& node(const JsonValue& value) { return *static_cast<const Json*>(value.node_); }
 

@@ -21,7 +21,7 @@ inline constexpr std::size_t max_json_depth = 100;
 inline constexpr std::size_t max_json_number_length = 1000;  // characters
 inline constexpr std::size_t max_json_values = 50'000'000;   // of a document, members and items of lists
 
-/// What a text is called in errors, and what its names may be.
+/// The name of a text in errors, and rules for its members' names.
 struct JsonSource {
   std::string origin;         // "FOLDER/config.json"
   std::string remedy = {};    // the errors' context
@@ -34,7 +34,7 @@ struct JsonSource {
 /// values than max_json_values, a longer number than max_json_number_length or one beyond a double, a member
 /// that is there twice, NUL in a name.
 nlohmann::ordered_json parse_json(std::string_view text, const JsonSource& source);
-/// The same for a text that is to be an object.
+/// Parses a text that must be an object.
 nlohmann::ordered_json parse_json_object(std::string_view text, const JsonSource& source);
 
 /// A value of a document. Copies share the document. A member is found in logarithmic time.
@@ -44,9 +44,9 @@ class JsonValue {
  public:
   /// Errors: those of parse_json().
   static JsonValue parse(std::string_view text, const JsonSource& source);
-  /// The same for a text that is to be an object.
+  /// Parses a text that must be an object.
   static JsonValue parse_object(std::string_view text, const JsonSource& source);
-  /// The same; nothing where parse_object() would refuse the text: of lines that may be torn.
+  /// Parses a line that may be torn: returns nothing where parse_object() would refuse it.
   static std::optional<JsonValue> parse_if_object(std::string_view text);
 
   bool is_null() const;
@@ -68,7 +68,7 @@ class JsonValue {
   JsonValue at(const std::string& name) const;
   /// Nothing where the member is missing or null.
   std::optional<JsonValue> find(const std::string& name) const;
-  /// Of an object, in the document's order.
+  /// Returns an object's names in the document's order.
   std::vector<std::string> names() const;
 
   std::int64_t integer(const std::string& name) const { return at(name).integer(); }
@@ -87,7 +87,7 @@ class JsonValue {
   /// The member, an object, as compact JSON text in the document's order.
   std::string object_text(const std::string& name) const;
 
-  /// Of members that may be missing or null.
+  /// Return `otherwise` where the member is missing or null.
   bool boolean(const std::string& name, bool otherwise) const;
   std::uint64_t natural(const std::string& name, std::uint64_t otherwise) const;
   std::string string(const std::string& name, const std::string& otherwise) const;

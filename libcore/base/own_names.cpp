@@ -158,7 +158,7 @@ std::string stays(const fs::path& shown, int error_number) {
   return fmt::format("{}: {}", shown.string(), std::generic_category().message(error_number));
 }
 
-/// Who removes a tree, and what of it.
+/// The user that removes a tree, and the names that may go.
 struct TreeRemoval {
   uid_t user;
   dev_t device;

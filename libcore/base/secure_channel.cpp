@@ -81,7 +81,7 @@ ChannelKeys AcceptorHandshake::keys() const {
   return keys_of(secret_, terms_, initiator_nonce_, acceptor_nonce_);
 }
 
-/// What one end sends: the key and the number of the next record.
+/// One direction: its key and the number of the next record.
 class SecureChannel::Direction {
  public:
   Direction(const Secret& key, bool encrypts) : encrypts_(encrypts) {

@@ -44,13 +44,13 @@ namespace dt {
 inline constexpr std::size_t channel_record_bytes = std::size_t{1} << 20;
 inline constexpr std::size_t channel_tag_bytes = 16;
 
-/// What both ends must agree on. Both use the same values.
+/// Terms that both ends must use alike.
 struct ChannelTerms {
   std::string acceptor;  // its name
   bool encrypts = false;
 };
 
-/// What the ends of one channel have agreed on.
+/// The keys of a channel after its handshake.
 struct ChannelKeys {
   Secret initiator, acceptor;  // of what each sends
   bool encrypts = false;

@@ -41,7 +41,7 @@ std::size_t all_at_once(const error_code& error, std::size_t) {
   return error ? 0 : part_bytes;
 }
 
-/// What is written is a whole message: waiting for more only delays it.
+/// Each write is a whole message: waiting for more bytes only delays it.
 void send_at_once(tcp::socket& socket) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);

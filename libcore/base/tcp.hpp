@@ -42,7 +42,7 @@ class TcpConnection : public Duplex {
   std::unique_ptr<State> state_;
 };
 
-/// What the other end of a new connection must say before it is served.
+/// The exchange that a new connection must pass before it is served.
 class Admission {
  public:
   virtual ~Admission() = default;

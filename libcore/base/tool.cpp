@@ -47,8 +47,8 @@ class Words {
   std::vector<std::string> words_;
 };
 
-/// Whether another process speaks about the command line, since it is given the same one: rank 0 to other
-/// ranks, task 0 to tasks that share its work. A process that works alone speaks for itself.
+/// Returns whether another process reports errors of the same command line: rank 0 for other
+/// ranks, task 0 for tasks that share its work. A process that works alone speaks for itself.
 bool is_told_by_another(const OptionTable& options, const Words& words) {
   if (options.runs_as_ranks()) {
     const std::string comm = words.value_of("--comm");

@@ -28,8 +28,8 @@ std::vector<StoredFile> copy_companions(const Reader& checkpoint, const fs::path
 void write_companion_part(const fs::path& unfinished, const Manifest& header, int writer,
                           std::vector<StoredFile> companions);
 
-/// Those who may read a checkpoint, by the modes of its files, its folder and its run's folders. What is made
-/// of it lets nobody else read it. Errors: environment, input.
+/// Returns who may read a checkpoint, by the modes of its files, its folder and its run's folders. Files made
+/// of it must let nobody else read them. Errors: environment, input.
 Audience readers_of(const Reader& checkpoint);
 
 }  // namespace dt::checkpoint

@@ -45,7 +45,8 @@ struct DatasetFile {
   std::uint64_t documents() const;
   /// The sum over splits; nothing where they do not say.
   std::optional<std::uint64_t> targets() const;
-  /// Whether a shard is the first of a split that has documents, so that one begins with its first token.
+  /// Returns whether a shard is the first of a split that has documents, so that one begins with its first
+  /// token.
   bool begins_split(std::size_t shard) const;
   /// Identifies the data: equal for the same tokens in the same order, however they are cut into shards.
   std::uint64_t content_digest() const;

@@ -38,7 +38,7 @@ class InputRanges {
   bool has_pipe() const { return !is_known_; }
   /// Of the files' names, sizes and times of change.
   std::uint64_t digest() const { return digest_; }
-  /// Of all files, and of the folders that were named.
+  /// Returns who may read all files and enter the named folders.
   const Audience& readers() const { return readers_; }
 
   const std::vector<RangeStart>& starts() const { return starts_; }

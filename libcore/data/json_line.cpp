@@ -116,7 +116,7 @@ ReadableLine readable(std::string_view line) {
   return result;
 }
 
-/// What is wrong with a text in which half of a surrogate pair stands: no text can have one in UTF-8.
+/// Returns what is wrong with a text that has half of a surrogate pair: UTF-8 text cannot have one.
 std::string half_problem(const std::string& half) {
   return fmt::format("has {}, half of a surrogate pair, which is no character", half);
 }

@@ -255,7 +255,7 @@ InputRanges ranges_of(const MakeOptions& options, const MakeProgress& progress) 
   return InputRanges(all_inputs(options, idle), options.read, options.min_range_bytes, idle);
 }
 
-/// Those who may read all that the dataset comes from.
+/// Returns who may read all that the dataset comes from.
 Audience readers_of(const MakeOptions& options, const InputRanges& ranges,
                     const std::map<std::string, std::string>& beside) {
   Audience readers = ranges.readers();

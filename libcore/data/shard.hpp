@@ -55,8 +55,8 @@ class Shard {
   /// The blocks of digest_block_bytes that the tokens are digested in; the last one may be short.
   std::size_t num_blocks() const;
   std::span<const std::byte> block(std::size_t index) const;
-  /// What is wrong with a block: its digest differs, or a token is outside the vocabulary; "" when nothing
-  /// is.
+  /// Returns what is wrong with a block: its digest differs, or a token is outside the vocabulary; "" when
+  /// nothing is.
   std::string block_problem(std::size_t index) const;
   /// Error{input}: its first token begins no document, though it is the first of its split.
   void check_begins_split() const;

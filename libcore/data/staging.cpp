@@ -75,8 +75,8 @@ OwnFolder take_own_folder(const fs::path& storage) {
   return OwnFolder::take(storage / (std::string(own_folder_prefix) + std::to_string(::geteuid())), 0700);
 }
 
-/// Whether the open folder is still what the path names, and the user's own: it may have been renamed before
-/// it was locked.
+/// Returns whether the open folder is still what the path names, and the user's own: it may have been renamed
+/// before it was locked.
 bool is_same(int descriptor, const fs::path& folder) {
   struct stat held {
   }, named{};
@@ -213,7 +213,7 @@ void check_not_stopped(const StageRequest& request) {
 }
 
 /// The making of copies in the user's folder, by who holds the lock on it. Those that wait for the lock see
-/// in its file's time of change that this gets on.
+/// from its file's time of change that this makes progress.
 class Copying {
  public:
   Copying(const Original& original, const OwnFolder& own, const StageRequest& request)
@@ -260,7 +260,7 @@ class Copying {
   std::uint64_t done_ = 0;
 };
 
-/// Waits in short pauses for another process that copies, as long as it gets on.
+/// Waits in short pauses for another process that copies, as long as it makes progress.
 class Waiting {
  public:
   Waiting(const OwnFolder& own, const StageRequest& request) : own_(own), request_(request) {}
@@ -293,8 +293,8 @@ class Waiting {
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
-/// Whether a copy has all files of its original, in their sizes, and the same dataset.json. What else the
-/// files hold is checked against that when it is first read.
+/// Returns whether a copy has all files of its original, in their sizes, and the same dataset.json. What else
+/// the files hold is checked against that when it is first read.
 bool is_whole(const OwnFolder& own, const fs::path& folder, const Original& original) {
   for (const CopiedFile& file : original.files) {
     const auto status = status_of(folder / file.name);
@@ -313,7 +313,7 @@ std::optional<StagedDataset> find_copy(const OwnFolder& own, const Original& ori
   return StagedDataset{folder, std::move(*lock)};
 }
 
-/// By who holds the lock on copying.
+/// Removes a broken copy. The caller holds the lock on copying.
 void remove_broken(const OwnFolder& own, const fs::path& folder) {
   if (!status_of(folder)) return;
   auto lock = FolderLock::take(folder, FolderLock::Kind::alone);

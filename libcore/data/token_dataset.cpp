@@ -20,7 +20,7 @@ namespace dt::data {
 
 namespace {
 
-/// Error{environment} where it is not the user's: somebody has exchanged the copy.
+/// Error{environment} where it is not the user's: another user replaced the copy.
 void require_own_file(const fs::path& path) {
   const File folder = File::adopt(open_parent(path, "open"), path.parent_path());
   File::adopt(open_file_at(folder.descriptor(), path.filename(), path, O_RDONLY, Owner::self), path);

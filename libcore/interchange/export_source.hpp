@@ -24,7 +24,7 @@ class ExportSource {
   /// The last checkpoint, and its manifest.
   const checkpoint::Reader& newest() const { return checkpoints_.back(); }
   const checkpoint::Manifest& manifest() const { return newest().manifest(); }
-  /// Those who may read all checkpoints.
+  /// Returns who may read all checkpoints.
   Audience readers() const;
   /// The type in which the first checkpoint stores a tensor. Errors: input where it is missing.
   DType stored_dtype(const std::string& kind, const std::string& tensor) const;

@@ -27,7 +27,7 @@ class HfFolder : public WeightSource {
   std::string remark() const override { return remark_; }
   /// The type in which a parameter is stored.
   DType dtype(const std::string& param) const { return *place_of(param).tensor->dtype; }
-  /// Those who may read the folder and all its weights.
+  /// Returns who may read the folder and all its weights.
   Audience readers() const;
   /// Of a transposed parameter, the rows that `wanted` touches take memory for the time of the call.
   void read(const std::string& param, const Piece& wanted, const Tensor& out) const override;

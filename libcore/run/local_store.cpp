@@ -115,7 +115,7 @@ bool require_own(const fs::path& folder) {
   return true;
 }
 
-/// "" or that others may take folders of this user's away.
+/// Returns "" or a text that others may take this user's folders away.
 std::string why_exposed(const fs::path& folder) {
   struct stat s {};
   if (::stat(folder.c_str(), &s) != 0 || (s.st_mode & S_IWOTH) == 0 || (s.st_mode & S_ISVTX) != 0) return {};

@@ -18,7 +18,7 @@ std::string machine_id() {
   return id;
 }
 
-/// What rank 0 makes, on all ranks.
+/// Makes a secret on rank 0 and sends it to all ranks.
 Secret known_to_all(const comm::Ranks& ranks, const std::function<Secret()>& make) {
   std::string text;
   comm::at_first(ranks, [&] { text = make().to_hex(); });
@@ -87,7 +87,7 @@ void LocalTarget::check_nodes() const {
   });
 }
 
-/// Gives each rank a way to its partner; receivers then listen where somebody comes, and nowhere else.
+/// Connects each rank to its partner; receivers then listen only on addresses that ranks chose.
 void LocalTarget::find_partner() {
   secret_ = known_to_all(ranks_, [] { return Secret::make(); });
   std::string offer;

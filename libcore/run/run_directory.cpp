@@ -44,7 +44,7 @@ void remove_hidden(const fs::path& folder, const std::vector<fs::path>& hidden, 
   }
 }
 
-/// Of the hidden folders that checkpoints leave, those that `is_garbage` says, but for other users'.
+/// Finds hidden folders that checkpoints leave and `is_garbage` names, except those of other users.
 void find_leftovers(const fs::path& folder, bool (*is_garbage)(const std::string&),
                     std::vector<fs::path>& hidden, Removal& result) {
   for (const fs::path& path : entries_of(folder)) {

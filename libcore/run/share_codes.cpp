@@ -20,7 +20,7 @@ std::string hex(const AuthCode& code) {
   return Secret(code).to_hex();
 }
 
-/// As write_file_atomically, but nobody else can open the file at any time.
+/// Does what write_file_atomically() does, but nobody else can open the file at any time.
 void write_private_file(const fs::path& path, const std::string& content) {
   const File parent = File::adopt(open_parent(path, "create"), path.parent_path());
   const std::string name = fmt::format(".{}.tmp-{}-{}", path.filename().string(), host_name(), ::getpid());

@@ -18,7 +18,7 @@ namespace {
 
 /// Entries of the stack of one match; 40 bytes each.
 constexpr unsigned long max_stack_entries = 1UL << 24;
-/// Of one attempt at a match. White space of a megabyte takes a million in the expressions of real
+/// The limit of one attempt at a match. White space of a megabyte takes a million in the expressions of real
 /// tokenizers.
 constexpr unsigned long max_retries = 10'000'000;
 /// Longer expressions are none of a tokenizer's: the longest have some 1,000 bytes. What compiling takes

@@ -1,5 +1,5 @@
 #pragma once
-// A last resort against regular expressions that take for ever.
+// Ends the process where a regular expression takes too long in one attempt.
 
 #include <string>
 

@@ -166,7 +166,7 @@ std::unique_ptr<comm::Watchdog> watch(const plan::Settings& settings, const run:
                                           ranks.world.engine().shared_recorder(), ranks.abort);
 }
 
-/// What others may write there is trusted; the user is to know it.
+/// dt trusts what others may write there, so it tells the user.
 void tell_of_other_writers(const run::RunDirectory& run, Console& console) {
   const std::string writers = run.other_writers();
   if (!writers.empty())

@@ -68,7 +68,7 @@ bool has_chat_template(const fs::path& folder) {
   return data::find_chat_template(folder / data::tokenizer_file_name).has_value();
 }
 
-/// What the model lacks: the configuration of the data's tokenizer, and its chat template.
+/// Writes what the model lacks: the configuration of the data's tokenizer, and its chat template.
 void add_what_the_data_keep(const fs::path& dataset, const fs::path& folder) {
   const auto kept = data::find_chat_template(dataset / data::tokenizer_file_name);
   if (kept && !has_chat_template(folder)) write_text(folder / data::chat_template_name, kept->text);

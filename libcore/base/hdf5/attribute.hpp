@@ -12,7 +12,7 @@
 
 namespace dt::hdf5 {
 
-/// What dt reads an attribute as.
+/// The value of an attribute as dt reads it.
 using AttributeValue = std::variant<std::string, std::int64_t>;
 
 class Attributes {

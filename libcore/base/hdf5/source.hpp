@@ -74,7 +74,7 @@ class Fields {
 /// hash of names. Source: http://burtleburtle.net/bob/c/lookup3.c.
 std::uint32_t checksum(Bytes bytes);
 
-/// Whether that is so. Builds for fuzzing take any, since a fuzzer does not find the right one.
+/// Returns whether the checksum fits. Builds for fuzzing take any: a fuzzer does not find the right one.
 bool is_checksum(std::uint32_t stored, Bytes bytes);
 
 /// Returns `bytes` without the checksum that ends them. Errors: input, where it differs.

@@ -49,7 +49,7 @@ bool is_hidden(const std::string& path) {
 
 }  // namespace
 
-/// What comes out of a layer, counted.
+/// The bytes that come out of a layer, counted.
 class InputReader::Unpacked final : public ByteSource {
  public:
   Unpacked(ByteSource& source, int depth, InputReader& reader)

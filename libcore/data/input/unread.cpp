@@ -40,7 +40,7 @@ struct UnreadFormat {
   bool could_begin_text = false;  // then control characters tell that it is no text
 };
 
-/// Whether the bytes have control characters that are none of text's.
+/// Returns whether the bytes have control characters that text never has.
 bool has_controls(std::string_view bytes) {
   return std::ranges::any_of(bytes,
                              [](unsigned char c) { return c < 0x20 && (c < '\t' || c > '\r') && c != 0x1B; });
