@@ -56,8 +56,8 @@ FoundTokenizer find_tokenizer(const fs::path& checkpoint, const checkpoint::Mani
   const std::string data = data_of(run / "run.json");
   if (data.empty()) return {};
   const std::vector<data::MixturePart> parts = data::parse_mixture(data);
-  std::string why_not =
-      fmt::format("{} names the dataset {}, which is not there as it was", (run / "run.json").string(), data);
+  std::string why_not = fmt::format("{} names the dataset {}, which is missing or has changed",
+                                    (run / "run.json").string(), data);
   for (const fs::path& base : {fs::path(), run.parent_path()}) {
     const fs::path folder = base / parts.front().folder;  // the tokenizer is alike in all
     if (!is_data(base, parts, manifest.state.dataset_digest, why_not)) continue;

@@ -23,8 +23,7 @@ void InputNotes::slow_regex() {
   if (std::exchange(has_told_regex_, true)) return;
   tell_(
       "the tokenizer's pattern has no scanner in dt: Oniguruma splits text by it, at some 30 MB/s a core "
-      "where "
-      "scanners split some 300 or more");
+      "instead of 300 or more");
 }
 
 void InputNotes::decompress_memory(const std::string& name, const std::string& codec, std::uint64_t bytes) {

@@ -113,9 +113,9 @@ double thread_cpu_s() {
 
 std::string too_slow(const std::string& pattern, double limit_s) {
   return fmt::format(
-      "the regular expression {} takes more than {:.1f} s of CPU time for a text: its time grows in squares "
-      "of "
-      "the text's length, or worse; use a tokenizer whose expression does not repeat what it has looked at",
+      "the regular expression {} takes more than {:.1f} s of CPU time for a text: its time grows with the "
+      "square of the text's length or faster; use a tokenizer whose expression has no nested repeats and no "
+      "back-references",
       printable_line(pattern, 400), limit_s);
 }
 
