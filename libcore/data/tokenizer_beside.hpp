@@ -1,5 +1,5 @@
 #pragma once
-// What models have beside a tokenizer's file: the chat template, and the names of special tokens that it
+// Files beside a tokenizer's file: the chat template, and the configuration that names the special tokens it
 // uses.
 
 #include <map>

@@ -67,8 +67,8 @@ class RunDirectory {
 
   /// Makes the folder and its parts; Error{environment} where it cannot be written.
   void create() const;
-  /// Error{environment} where another user was first to take the folder's name, or a part's, where everybody
-  /// may write; see refuse_strangers_folder(). For those who go on from what is there, before they look.
+  /// Throws Error{environment} where another user took the folder's name, or a part's, in a folder where
+  /// everybody may write; see refuse_strangers_folder(). Call it before reading what is there.
   void refuse_strangers() const;
   /// Returns "" or who beside this user may write to the folder or its parts.
   std::string other_writers() const;
