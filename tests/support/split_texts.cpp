@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "tokenizer/hf_parts.hpp"
 #include "tokenizer/regex_splitter.hpp"
 #include "tokenizer/tiktoken_regex.hpp"
@@ -58,7 +59,7 @@ void add_each(const json& texts, Apply apply, json& answer) {
 json answered(const json& request) {
   json answer;
   if (request.contains("normalizer")) {
-    const auto step = read_normalizer(JsonValue::parse(request["normalizer"].dump(), {"step"}));
+    const auto step = read_normalizer(dt::JsonValue::parse(request["normalizer"].dump(), {"step"}));
     add_each(
         request["texts"], [&](const std::string& text) { return normalized(*step, text); }, answer);
     return answer;
@@ -69,7 +70,7 @@ json answered(const json& request) {
     step.splitter =
         make_regex_splitter(answer["regex"].get<std::string>(), SplitBehavior::removed, true, true);
   } else {
-    step = read_pre_tokenizer(JsonValue::parse(request["pre_tokenizer"].dump(), {"step"}));
+    step = read_pre_tokenizer(dt::JsonValue::parse(request["pre_tokenizer"].dump(), {"step"}));
   }
   add_each(
       request["texts"], [&](const std::string& text) { return pieces_of(step, text); }, answer);
