@@ -250,17 +250,6 @@ void refuse_foreign(const fs::path& given) {
     throw foreign_error(path, status, "a file");
 }
 
-void refuse_strangers_folder(const fs::path& given) {
-  const fs::path path = without_slash(given);
-  refuse_foreign(path);
-  struct stat status {
-  }, parent{};
-  if (::stat(path.c_str(), &status) != 0 || ::stat((path / "..").c_str(), &parent) != 0) return;
-  const bool is_strangers = status.st_uid != ::geteuid() && status.st_uid != 0;
-  if (S_ISDIR(status.st_mode) && is_strangers && (parent.st_mode & S_IWOTH) != 0)
-    throw foreign_error(path, status, "a folder");
-}
-
 void remove_own_file(const fs::path& path) {
   struct stat status {
   }, folder{};

@@ -32,11 +32,6 @@ Error foreign_error(const fs::path& shown, const struct stat& found, const std::
 /// of a stranger's, which might wait for ever.
 void refuse_foreign(const fs::path& path);
 
-/// Does what refuse_foreign() does. Also throws Error{environment} where a stranger's folder has the name in
-/// a folder where everybody may write, such as /tmp: whoever came first took it. In a group's folder, the
-/// user chose to share.
-void refuse_strangers_folder(const fs::path& path);
-
 /// Removes a file and syncs its folder; nothing where it is not there, or is a stranger's in a folder where
 /// everybody may write. Errors: environment.
 void remove_own_file(const fs::path& path);

@@ -14,6 +14,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/own_folder.hpp"
+#include "base/strangers.hpp"
 #include "base/text.hpp"
 #include "data/dataset_file.hpp"
 #include "data/tokenizer.hpp"
@@ -43,35 +44,9 @@ std::optional<struct stat> status_of(const fs::path& path) {
   throw system_error(errno, "look at", path.string());
 }
 
-bool is_trusted(const struct stat& status) {
-  return status.st_uid == 0 || status.st_uid == ::geteuid();
-}
-
-/// Refuses storage in which others than its owner could exchange what dt has checked, and what another user
-/// planted where everybody may write.
-void check_storage(const fs::path& storage) {
-  const fs::path path = without_slash(storage);
-  const auto link = status_of(path);
-  if (link && S_ISLNK(link->st_mode) && !is_trusted(*link))
-    throw in_the_way_error(path, "is a link that " + describe_user(link->st_uid) + " made");
-  struct stat folder {
-  }, parent{};
-  if (::stat(path.c_str(), &folder) != 0 || ::stat((path / "..").c_str(), &parent) != 0)
-    throw system_error(errno, "look at", path.string());
-  if ((folder.st_mode & S_IWOTH) != 0 && (folder.st_mode & S_ISVTX) == 0)
-    throw Error(ErrorKind::environment,
-                fmt::format("{} lets everybody rename and replace what is in it (mode {:04o})", path.string(),
-                            folder.st_mode & 07777U),
-                "set its sticky bit (chmod +t), or give --stage-dir another folder");
-  if (!is_trusted(folder) && (parent.st_mode & S_IWOTH) != 0)
-    throw in_the_way_error(
-        path, "belongs to " + describe_user(folder.st_uid) + ", in a folder where everybody may write");
-}
-
 /// The user's own folder in the storage, made where it is missing.
 OwnFolder take_own_folder(const fs::path& storage) {
-  make_folders(storage);
-  check_storage(storage);
+  make_storage(storage);
   return OwnFolder::take(storage / (std::string(own_folder_prefix) + std::to_string(::geteuid())), 0700);
 }
 

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/own_folder.hpp"
+#include "base/strangers.hpp"
 #include "checkpoint/part_file.hpp"
 #include "checkpoint/writer.hpp"
 
@@ -115,16 +116,6 @@ bool require_own(const fs::path& folder) {
   return true;
 }
 
-/// Returns "" or a text that others may take this user's folders away.
-std::string why_exposed(const fs::path& folder) {
-  struct stat s {};
-  if (::stat(folder.c_str(), &s) != 0 || (s.st_mode & S_IWOTH) == 0 || (s.st_mode & S_ISVTX) != 0) return {};
-  return fmt::format(
-      "every user may remove or rename what is in {}; local checkpoints may be lost. chmod +t {} "
-      "prevents that",
-      folder.string(), folder.string());
-}
-
 }  // namespace
 
 int num_writers(const checkpoint::Manifest& header) {
@@ -136,6 +127,7 @@ LocalStore::LocalStore(const fs::path& folder, const RunDirectory& run, const st
     : run_(run), key_(std::move(key)), run_path_(folder / folder_name(run.path())), path_(run_path_ / host) {}
 
 void LocalStore::make() const {
+  make_storage(run_path_.parent_path());
   OwnFolder::take(run_path_, S_IRWXU).take_folder(path_.filename(), S_IRWXU);
 }
 
@@ -152,7 +144,7 @@ std::string LocalStore::open() const {
     if (origin_of(share.path, share.generation) == Origin::another_run)
       removals.attempt([&] { remove_folder(hide(share.path)); });
   }
-  return removals.failure().empty() ? why_exposed(run_path_.parent_path()) : removals.failure();
+  return removals.failure();
 }
 
 void LocalStore::require() const {
@@ -188,7 +180,7 @@ fs::path LocalStore::unfinished_path(std::int64_t step, std::int64_t generation)
 }
 
 void LocalStore::begin(std::int64_t step, std::int64_t generation) const {
-  if (!require_own(run_path_)) make();  // whoever may write to the folder above may have taken it away
+  if (!require_own(run_path_)) make();
   remove_folder(unfinished_path(step, generation));
   OwnFolder::take(unfinished_path(step, generation), S_IRWXU);
 }

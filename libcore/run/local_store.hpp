@@ -27,7 +27,8 @@ int num_writers(const checkpoint::Manifest& header);
 
 /// One run's folder on this node's storage, which is this user's alone. The first rank of a node alone
 /// commits, removes and looks. Errors of every method that makes or looks: environment, where a folder of
-/// this name is another user's, or none: nothing of it is used.
+/// this name is another user's, or none, or where others could exchange it (see make_storage()): nothing of
+/// it is used.
 class LocalStore {
  public:
   /// `folder` is the node's for all runs; `run` must outlive it. Each host has a folder of its own in it, so
@@ -38,7 +39,7 @@ class LocalStore {
   const fs::path& path() const { return path_; }
 
   /// Makes the folder and those above it; removes what killed saves left, and shares of another run that had
-  /// the same path. Returns "" or what of these cannot be removed, and why, or who else may remove shares.
+  /// the same path. Returns "" or what of these cannot be removed, and why.
   /// Only while holding LiveRun and before the first save. Errors: environment, where the folder cannot be
   /// made.
   std::string open() const;

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/own_names.hpp"
+#include "base/strangers.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"
 #include "run/failed_loads.hpp"

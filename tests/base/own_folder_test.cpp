@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/strangers.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;
@@ -261,6 +262,35 @@ TEST_CASE("strangers' links, pipes and folders are refused where everybody may w
   refuse_foreign(folder / "theirs");
   REQUIRE(::chmod(folder.path().c_str(), 0775) == 0);
   refuse_strangers_folder(folder / "theirs");  // a group's
+}
+
+TEST_CASE("a stranger's folder is refused on every level of a path, through links, too") {
+  if (!is_root()) return;
+  const Folder folder;
+  fs::create_directories(folder / "theirs" / "deep" / "run");
+  fs::create_directory(folder / "own");
+  fs::create_directory_symlink("../theirs/deep", folder / "own" / "link");
+  give_away(folder / "theirs");
+  for (const char* path : {"theirs/deep/run", "theirs/deep/new/run", "own/link/run", "own/../theirs/deep"}) {
+    REQUIRE(::chmod(folder.path().c_str(), 0755) == 0);
+    refuse_strangers_folder(folder / path);
+    REQUIRE(::chmod(folder.path().c_str(), 01777) == 0);
+    CHECK(caught([&] { refuse_strangers_folder(folder / path); }).says("theirs is a folder of uid 4242"));
+    CHECK(caught([&] { make_storage(folder / path); }).says("theirs is a folder of uid 4242"));
+  }
+  CHECK_FALSE(fs::exists(folder / "theirs" / "deep" / "new"));
+}
+
+TEST_CASE("storage lies in folders of which everybody may rename nothing") {
+  const Folder folder;
+  make_storage(folder / "a" / "b");
+  CHECK(fs::is_directory(folder / "a" / "b"));
+  for (const fs::path& open : {folder / "a" / "b", folder / "a"}) {
+    REQUIRE(::chmod(open.c_str(), 0777) == 0);
+    CHECK(caught([&] { make_storage(folder / "a" / "b"); }).says("chmod +t"));
+    REQUIRE(::chmod(open.c_str(), 01777) == 0);
+    make_storage(folder / "a" / "b");
+  }
 }
 
 TEST_CASE("who else may write to a folder is told") {

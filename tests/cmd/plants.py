@@ -87,6 +87,7 @@ class Scenario:
     def __init__(self, name, command, state=(), outputs=(), shared=(), exact=()):
         self.name, self.command, self.state, self.outputs = name, command, state, outputs
         self.shared, self.exact = shared, exact or outputs
+        self.is_storage = "--checkpoint-local" in command or "--stage-dir" in command
         self.names, self.reference = [], None
 
 
@@ -230,7 +231,8 @@ class World:
         for folder in scenario.shared:
             os.chmod(self.path("shared", folder), 0o777)
         os.chown(self.path("shared"), 0, 0)
-        os.chmod(self.path("shared"), mode)
+        # Storage in which everybody may rename is refused.
+        os.chmod(self.path("shared"), mode | (0o1000 if scenario.is_storage else 0))
 
 
 TIMES = re.compile(rb'"(started|created|at|time|step_s|tokens_per_s|host|process|write_s|stall_s|[a-z_]*_s|mfu|folder|environment|path)"'

@@ -320,7 +320,7 @@ TEST_CASE("storage in which everybody may exchange folders is refused") {
   const fs::path storage = datasets.request().storage;
   fs::create_directories(storage);
   ::chmod(storage.c_str(), 0777);
-  CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).says("lets everybody exchange"));
+  CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).says("lets everybody rename"));
   ::chmod(storage.c_str(), 01777);
   stage(datasets / "a", datasets.request());
 }
@@ -347,14 +347,12 @@ TEST_CASE("a copy that another user made is left alone") {
     REQUIRE(::lchown((datasets / "link").c_str(), other, other) == 0);
     StageRequest request = datasets.request();
     request.storage = datasets / "link/";
-    CHECK(caught([&] { stage(datasets / "a", request); }).says("is a link that"));
+    CHECK(caught([&] { stage(datasets / "a", request); }).says("is a symbolic link of"));
   }
   SECTION("storage of theirs in a folder of everybody") {
     ::chmod(storage.parent_path().c_str(), 01777);
     REQUIRE(::chown(storage.c_str(), other, other) == 0);
-    CHECK(caught([&] {
-            stage(datasets / "a", datasets.request());
-          }).says("in a folder where everybody may write"));
+    CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).says("is a folder of"));
   }
 }
 

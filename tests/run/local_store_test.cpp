@@ -1,6 +1,7 @@
 #include "run/local_store.hpp"
 
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.hpp"
@@ -364,6 +365,23 @@ TEST_CASE("the run's key is its owner's alone, and made anew where it was not") 
   checkpoint::test::write_text(path, "short");
   CHECK_FALSE(load_share_key(stage.run, why));
   CHECK(contains(why, "damaged"));
+}
+
+TEST_CASE("a store does not begin where others could exchange its folders") {
+  const Stage stage;
+  const fs::path local = stage.folder / "local";
+  const auto is_refused = [&](const char* why) {
+    CHECK(contains(error_of(ErrorKind::environment, [&] { stage.store.open(); }), why));
+    CHECK(contains(error_of(ErrorKind::environment, [&] { stage.store.require(); }), why));
+  };
+  REQUIRE(::chmod(local.c_str(), 0777) == 0);
+  is_refused("local lets everybody rename and replace what is in it (mode 0777)");
+  REQUIRE(::chmod(local.c_str(), 01777) == 0);
+  stage.store.require();
+  if (::geteuid() != 0) return;
+  REQUIRE(::chmod(stage.folder.path().c_str(), 01777) == 0);
+  REQUIRE(::chown(local.c_str(), 12345, 12345) == 0);
+  is_refused("local is a folder of uid 12345");
 }
 
 TEST_CASE("folders of shares are this user's alone, and others' are not used") {

@@ -39,3 +39,13 @@ chown -R "$attacker" scratch/run
 chmod -R a+w scratch/run
 train_as_victim 4 scratch/run --steps 5
 expect_match stderr "scratch/run is a folder of uid $attacker; a folder of your own is expected there"
+
+# Nor is one taken that lies deeper in what they made, though a group may write to it.
+rm -r scratch/run
+as "$attacker" mkdir -m 755 scratch/exp
+cp -r home/run scratch/exp/run
+chown -R "$attacker" scratch/exp/run
+chmod -R a+w scratch/exp/run
+chmod 2775 scratch/exp/run
+train_as_victim 4 scratch/exp/run --steps 5
+expect_match stderr "scratch/exp is a folder of uid $attacker; a folder of your own is expected there"

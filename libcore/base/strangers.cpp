@@ -1,0 +1,83 @@
+#include "base/strangers.hpp"
+
+#include <fmt/format.h>
+#include <functional>
+#include <list>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "base/own_names.hpp"
+
+namespace dt {
+
+namespace {
+
+/// Takes a name on the way to a path, its status (of a link: the link's), and that of the folder with it.
+using Visit = std::function<void(const fs::path& name, const struct stat& status, const struct stat& folder)>;
+
+/// Calls `visit` for each name that leads to the path, from the root on, through links. Ends where nothing
+/// has the name, or it may not be looked at.
+void walk(const fs::path& path, const Visit& visit) {
+  constexpr int max_links = 40;
+  const fs::path whole = fs::absolute(path);
+  std::list<fs::path> left(whole.begin(), whole.end());
+  fs::path walked = "/";
+  for (int num_links = 0; !left.empty() && num_links <= max_links;) {
+    const fs::path name = left.front();
+    left.pop_front();
+    if (name.empty() || name == "." || name == "/") continue;
+    if (name == "..") {
+      walked = walked.parent_path();
+      continue;
+    }
+    struct stat status {
+    }, folder{};
+    if (::stat(walked.c_str(), &folder) != 0 || ::lstat((walked / name).c_str(), &status) != 0) return;
+    visit(walked / name, status, folder);
+    if (S_ISLNK(status.st_mode)) {
+      std::error_code error;
+      const fs::path target = fs::read_symlink(walked / name, error);
+      if (error) return;
+      left.insert(left.begin(), target.begin(), target.end());
+      if (target.is_absolute()) walked = "/";
+      ++num_links;
+    } else {
+      walked /= name;
+    }
+  }
+}
+
+void refuse_strangers(const fs::path& name, const struct stat& status, const struct stat& folder) {
+  const bool is_strangers = status.st_uid != ::geteuid() && status.st_uid != 0;
+  if (!is_strangers || (folder.st_mode & S_IWOTH) == 0) return;
+  if (S_ISDIR(status.st_mode) || S_ISLNK(status.st_mode)) throw foreign_error(name, status, "a folder");
+}
+
+void refuse_open_storage(const fs::path& folder) {
+  refuse_foreign(folder);
+  walk(folder, [](const fs::path& name, const struct stat& status, const struct stat& parent) {
+    refuse_strangers(name, status, parent);
+    if (!S_ISDIR(status.st_mode) || (status.st_mode & S_IWOTH) == 0 || (status.st_mode & S_ISVTX) != 0)
+      return;
+    throw Error(ErrorKind::environment,
+                fmt::format("{} lets everybody rename and replace what is in it (mode {:04o})", name.string(),
+                            status.st_mode & 07777U),
+                fmt::format("set its sticky bit (chmod +t {}), or use another folder", name.string()));
+  });
+}
+
+}  // namespace
+
+void refuse_strangers_folder(const fs::path& path) {
+  refuse_foreign(path);
+  walk(path, refuse_strangers);
+}
+
+void make_storage(const fs::path& folder) {
+  refuse_open_storage(folder);
+  make_folders(folder);
+  refuse_open_storage(folder);
+}
+
+}  // namespace dt
