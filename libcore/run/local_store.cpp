@@ -26,6 +26,11 @@ constexpr const char* claim_name = "generation.json";
 constexpr const char* unfinished_suffix = ".unfinished";
 constexpr const char* removed_suffix = ".removed";
 
+/// Each user's own in a folder that users share.
+std::string user_folder_name() {
+  return fmt::format("dt-local-{}", ::geteuid());
+}
+
 /// "runs/a" → "a-0123456789abcdef": readable, and no other path's; the same before the run is there.
 std::string folder_name(const fs::path& run) {
   const fs::path path = fs::weakly_canonical(fs::absolute(run));
@@ -108,14 +113,6 @@ std::vector<int> writers_in(const fs::path& share, const checkpoint::Manifest& h
   return writers;
 }
 
-/// Returns false where nothing has the name. Errors: environment, where it is no folder of this user's.
-bool require_own(const fs::path& folder) {
-  struct stat s {};
-  if (::lstat(folder.c_str(), &s) != 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
-  OwnFolder::open(folder);
-  return true;
-}
-
 }  // namespace
 
 int num_writers(const checkpoint::Manifest& header) {
@@ -124,11 +121,24 @@ int num_writers(const checkpoint::Manifest& header) {
 
 LocalStore::LocalStore(const fs::path& folder, const RunDirectory& run, const std::string& host,
                        std::optional<Secret> key)
-    : run_(run), key_(std::move(key)), run_path_(folder / folder_name(run.path())), path_(run_path_ / host) {}
+    : run_(run),
+      key_(std::move(key)),
+      user_path_(folder / user_folder_name()),
+      run_path_(user_path_ / folder_name(run.path())),
+      path_(run_path_ / host) {}
 
 void LocalStore::make() const {
-  make_storage(run_path_.parent_path());
-  OwnFolder::take(run_path_, S_IRWXU).take_folder(path_.filename(), S_IRWXU);
+  make_storage(user_path_.parent_path());
+  OwnFolder::take(user_path_, S_IRWXU)
+      .take_folder(run_path_.filename(), S_IRWXU)
+      .take_folder(path_.filename(), S_IRWXU);
+}
+
+bool LocalStore::is_made() const {
+  const std::optional<OwnFolder> own = OwnFolder::find(user_path_);
+  if (!own || !own->has(run_path_.filename())) return false;
+  own->open_folder(run_path_.filename());
+  return true;
 }
 
 std::string LocalStore::open() const {
@@ -154,7 +164,7 @@ void LocalStore::require() const {
 
 std::vector<checkpoint::CheckpointEntry> LocalStore::all_shares() const {
   std::vector<checkpoint::CheckpointEntry> found;
-  if (!require_own(run_path_)) return found;
+  if (!is_made()) return found;
   for (const fs::path& host : folders_in(run_path_)) {
     for (const fs::path& path : folders_in(host)) {
       if (const auto name = checkpoint::parse_checkpoint_name(path)) found.push_back(*name);
@@ -180,7 +190,7 @@ fs::path LocalStore::unfinished_path(std::int64_t step, std::int64_t generation)
 }
 
 void LocalStore::begin(std::int64_t step, std::int64_t generation) const {
-  if (!require_own(run_path_)) make();
+  if (!is_made()) make();
   remove_folder(unfinished_path(step, generation));
   OwnFolder::take(unfinished_path(step, generation), S_IRWXU);
 }
@@ -198,7 +208,7 @@ fs::path LocalStore::commit(checkpoint::Manifest header, const std::string& clai
   }
   codes(header.state.step, header.generation).write(unfinished, names);
   sync_directory(unfinished);
-  require_own(run_path_);
+  is_made();  // else it throws, or the rename fails
   std::error_code error;
   fs::rename(unfinished, path, error);
   if (error) throw system_error(error.value(), "create", path.string());
@@ -282,7 +292,7 @@ void LocalStore::clear(std::int64_t own_generation, const checkpoint::Checkpoint
   if (!all_shares().empty()) return;
   std::error_code ignored;  // other hosts' folders may be in it
   fs::remove_all(path_, ignored);
-  fs::remove(run_path_, ignored);
+  fs::remove(run_path_, ignored);  // the user's folder stays: another run's start may be about to use it
 }
 
 }  // namespace dt::run

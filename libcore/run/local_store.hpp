@@ -31,9 +31,9 @@ int num_writers(const checkpoint::Manifest& header);
 /// it is used.
 class LocalStore {
  public:
-  /// `folder` is the node's for all runs; `run` must outlive it. Each host has a folder of its own in it, so
-  /// that nodes may, but need not, have different storage under the same name. `key`: the run's (see
-  /// share_codes.hpp); without one no share is this run's.
+  /// `folder` is the node's for all users and runs; `run` must outlive it. Each host has a folder of its own
+  /// in it, so that nodes may, but need not, have different storage under the same name. `key`: the run's
+  /// (see share_codes.hpp); without one no share is this run's.
   LocalStore(const fs::path& folder, const RunDirectory& run, const std::string& host,
              std::optional<Secret> key);
   const fs::path& path() const { return path_; }
@@ -86,12 +86,15 @@ class LocalStore {
   /// With their names taken apart.
   std::vector<checkpoint::CheckpointEntry> all_shares() const;
   void make() const;
+  /// Returns whether the run has a folder. Errors: environment, where it, or the user's, is not this user's.
+  bool is_made() const;
   ShareCodes codes(std::int64_t step, std::int64_t generation) const;
   LocalShare load(const checkpoint::CheckpointEntry& name) const;
 
   const RunDirectory& run_;
   std::optional<Secret> key_;
-  fs::path run_path_;  // of all hosts
+  fs::path user_path_;  // of all runs
+  fs::path run_path_;   // of all hosts
   fs::path path_;
 };
 

@@ -18,7 +18,7 @@
 namespace dt::run {
 
 struct LocalSettings {
-  fs::path folder;        // the node's, for all runs
+  fs::path folder;        // the node's, for all users and runs
   double timeout_s;       // after which a partner that does not answer has failed
   bool encrypts = false;  // copies
 };

@@ -73,7 +73,7 @@ def launch(nodes, ranks, steps, rng):
 
 
 def lose_a_node(rng):
-    folders = sorted(glob.glob("local/*/node*"))
+    folders = sorted(glob.glob("local/*/*/node*"))
     if folders:
         shutil.rmtree(rng.choice(folders))
 
@@ -114,7 +114,7 @@ def main():
     whole = faults.tool(*subjects.command("threads=1", "whole", announced + 20, save_every=announced + 20))
     if last.code != 0 or whole.code != 0 or not faults.same_weights("run", "whole"):
         faults.fail(f"the run's end: {last}{whole}")
-    if glob.glob("local/*/*/step-*"):
+    if glob.glob("local/*/*/*/step-*"):
         faults.fail("the run's end leaves shares on its nodes")
     print(f"{nodes} nodes of {ranks}: {hits} kills, each with a node's folder lost; {from_nodes} launches went on from local checkpoints")
 

@@ -7,7 +7,7 @@ make_shards shards
 steps=(--schedule constant --warmup-steps 0)
 local_saves=(--save-every 2 --checkpoint-local local --flush-every 1000)
 # shares: of all runs and hosts.
-shares() { find local -mindepth 3 -maxdepth 3 -name 'step-*' 2>/dev/null | sort; }
+shares() { find local -mindepth 4 -maxdepth 4 -name 'step-*' 2>/dev/null | sort; }
 newest_local() { sed -nE 's/.*"kind":"local_checkpoint","step":([0-9]+),.*/\1/p' "$1/metrics.jsonl" | tail -n 1; }
 num_locals() { { grep -s '"kind":"local_checkpoint"' "$1/metrics.jsonl" || true; } | wc -l; }
 # kill_after_locals RUN COUNT OPTIONS...: SIGKILL once it has announced so many more.
@@ -28,7 +28,7 @@ kill_after_locals() {
 expect_exit 0 train cadence "${steps[@]}" --steps 13 --save-every 2 --checkpoint-local local --flush-every 3
 expect_equal "$(sed -nE 's/.*"kind":"local_checkpoint","step":([0-9]+),.*/\1/p' cadence/metrics.jsonl | tr '\n' ' ')" "2 4 8 10 "
 expect_equal "$(sed -nE 's/.*"kind":"checkpoint","step":([0-9]+),.*/\1/p' cadence/metrics.jsonl | tr '\n' ' ')" "6 12 13 "
-expect_match cadence/metrics.jsonl '"kind":"local_checkpoint","step":2,"path":"local/cadence-[0-9a-f]{16}/.*/step-00000002.g1","bytes":[0-9]+,.*"nodes":1'
+expect_match cadence/metrics.jsonl '"kind":"local_checkpoint","step":2,"path":"local/dt-local-[0-9]+/cadence-[0-9a-f]{16}/.*/step-00000002.g1","bytes":[0-9]+,.*"nodes":1'
 expect_match stderr 'all ranks are on one node: local checkpoints have no copy on another'
 expect_match stderr 'saved local/.*/step-00000002.g1 on this node alone'
 expect_equal "$(shares)" "" "shares of a run that has ended"

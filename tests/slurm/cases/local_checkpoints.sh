@@ -29,6 +29,6 @@ expect_match run/metrics.jsonl '"kind":"local_checkpoint".*"nodes":4'
 expect_same_model whole run
 expect_exit 0 dt-checkpoint verify run/checkpoints/*
 
-# Nothing is left on the nodes.
-expect_exit 0 on_login srun -N 4 find /tmp/local -mindepth 1
+# Nothing is left on the nodes, but the user's folder.
+expect_exit 0 on_login srun -N 4 find /tmp/local -mindepth 2
 expect_equal "$(cat stdout)" "" "shares of a run that has ended"
