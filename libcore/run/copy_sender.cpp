@@ -75,8 +75,7 @@ std::string CopySender::send(const fs::path& folder, std::int64_t step, std::int
                                check_time);
       SecureChannel channel = SecureChannel::initiate(connection, secret_, terms_);
       connection.set_timeout(timeout_s_);
-      ++num_copies;
-      send_part(channel, folder, step, generation, writer);
+      send_part(channel, folder, step, generation, writer, [&] { ++num_copies; });
       return {};
     } catch (const ConnectionError& error) {
       if (attempt == max_attempts || num_copies == max_copies || monotonic_s() + pause_s > give_up_s)

@@ -185,7 +185,7 @@ void ask_receiver(SecureChannel& channel) {
 }
 
 void send_part(SecureChannel& channel, const fs::path& folder, std::int64_t step, std::int64_t generation,
-               int writer) {
+               int writer, const std::function<void()>& accepted) {
   const fs::path pieces_path = folder / checkpoint::piece_file_name(writer);
   const File part = File::open_read(folder / checkpoint::part_file_name(writer));
   File pieces;
@@ -194,6 +194,7 @@ void send_part(SecureChannel& channel, const fs::path& folder, std::int64_t step
   if (pieces.is_open()) request.piece_file_bytes = pieces.size();
   channel.write(to_bytes(request));
   read_answer(channel);
+  accepted();
   if (pieces.is_open()) send_file(channel, pieces, request.piece_file_bytes);
   send_file(channel, part, request.part_file_bytes);
   read_answer(channel);

@@ -56,10 +56,11 @@ ExpectedCopies expected_copies(const checkpoint::Manifest& header, std::int64_t 
 /// ConnectionError with what the other end says.
 void ask_receiver(SecureChannel& channel);
 
-/// Sends what `writer` has written and synced in `folder`. Blocks until the copy is synced. Errors: as above;
-/// environment and input, where this host cannot read it.
+/// Sends what `writer` has written and synced in `folder`; calls `accepted` once the other end takes it,
+/// before its bytes go. Blocks until the copy is synced. Errors: as above; environment and input, where this
+/// host cannot read it.
 void send_part(SecureChannel& channel, const fs::path& folder, std::int64_t step, std::int64_t generation,
-               int writer);
+               int writer, const std::function<void()>& accepted);
 
 /// The other end: takes one request. `place` is told of a request that asks for more than whether it is
 /// welcome. It returns the folder that the files go into, or throws why the request is refused. Files that do

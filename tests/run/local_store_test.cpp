@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/host.hpp"
 #include "checkpoint/part_file.hpp"
 #include "checkpoint/sample.hpp"
 #include "run/copy_receiver.hpp"
@@ -158,7 +159,7 @@ TEST_CASE("older shares go, newer generations' stay, and so does nothing of a ki
   CHECK(stage.shares().size() == 1);
   stage.store.clear(2);
   CHECK(stage.shares().empty());
-  CHECK(fs::is_empty(stage.folder / "local"));
+  CHECK(fs::is_empty(stage.folder / "local" / fmt::format("dt-local-{}", ::geteuid())));
 }
 
 TEST_CASE("a part is copied with every byte checked; of a damaged one nothing is left") {
@@ -291,6 +292,30 @@ TEST_CASE("a copy that breaks off leaves nothing, and one whose part is another'
   CHECK(fs::is_empty(folder));
 }
 
+TEST_CASE("a refusal for an earlier copy on its way uses up no attempt at a copy") {
+  const Stage stage;
+  Receiver other(stage);
+  other.store.open();
+  other.store.begin(10, 1);
+  other.expect();
+  stage.store.begin(10, 1);
+  stage.write(stage.store, 10, 0);
+  const TcpListener::Endpoint endpoint = other.receiver->endpoints().front();
+  std::optional<TcpConnection> earlier(std::in_place, endpoint.address, endpoint.port, 20);
+  std::optional<SecureChannel> channel(SecureChannel::initiate(*earlier, other.secret, terms));
+  channel->write(to_bytes({10, 1, 0, 100, 100}));
+  std::array<std::byte, 4> answer;
+  channel->read(answer);
+  const CopySender sender(other.receiver->endpoints(), other.secret, terms, 60);
+  const double end_s = monotonic_s() + 1;  // three refusals take less
+  const auto check = [&] {
+    if (monotonic_s() < end_s) return;
+    channel.reset();
+    earlier.reset();
+  };
+  CHECK(sender.send(stage.store.unfinished_path(10, 1), 10, 1, 0, check).empty());
+}
+
 TEST_CASE("a writer without elements sends its part alone") {
   const Stage stage;
   stage.store.begin(10, 1);
@@ -387,10 +412,12 @@ TEST_CASE("a store does not begin where others could exchange its folders") {
 TEST_CASE("folders of shares are this user's alone, and others' are not used") {
   const Stage stage;
   stage.save(10, {0});
-  const fs::path of_run = stage.store.path().parent_path();
+  const fs::path of_run = stage.store.path().parent_path(), of_user = of_run.parent_path();
+  CHECK(of_user == stage.folder / "local" / fmt::format("dt-local-{}", ::geteuid()));
   const auto is_private = [](const fs::path& path) {
     return fs::status(path).permissions() == fs::perms::owner_all;
   };
+  CHECK(is_private(of_user));
   CHECK(is_private(of_run));
   CHECK(is_private(stage.store.path()));
   fs::permissions(of_run, fs::perms::others_read | fs::perms::others_exec, fs::perm_options::add);
@@ -410,6 +437,13 @@ TEST_CASE("folders of shares are this user's alone, and others' are not used") {
     fs::create_directory_symlink(stage.folder / "elsewhere", of_run);
     is_refused();
     CHECK(fs::exists(stage.folder / "elsewhere" / "n1" / "step-00000010.g1"));
+  }
+  SECTION("another user's folder for this user") {
+    if (::geteuid() != 0) return;
+    REQUIRE(::chown(of_user.c_str(), 12345, 12345) == 0);
+    CHECK(contains(error_of(ErrorKind::environment, [&] { stage.store.require(); }), of_user.string()));
+    CHECK(contains(error_of(ErrorKind::environment, [&] { stage.store.begin(20, 1); }), of_user.string()));
+    CHECK(fs::is_empty(of_user));
   }
   SECTION("another user's folder") {
     if (::geteuid() != 0) return;
