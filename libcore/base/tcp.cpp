@@ -11,6 +11,7 @@
 #include <net/if.h>
 #include <optional>
 #include <thread>
+#include <unistd.h>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
@@ -221,6 +222,8 @@ struct TcpListener::State {
       served.remove_if([](const std::future<void>& s) {
         return s.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
       });
+      if (stalled.empty()) continue;
+      std::this_thread::sleep_for(glance);  // what failed fails again at once
       for (tcp::acceptor* acceptor : std::exchange(stalled, {})) accept(*acceptor);
     }
     error_code ignored;
@@ -309,7 +312,13 @@ struct TcpListener::State {
         if (has_ended) throw Rejected();
       });
       state->peer = candidate->address;
-      state->socket.assign(candidate->protocol, candidate->socket.release());
+      const int descriptor = candidate->socket.release();
+      error_code error;
+      state->socket.assign(candidate->protocol, descriptor, error);
+      if (error) {
+        ::close(descriptor);
+        return;
+      }
       served.push_back(std::async(std::launch::async, [this, admission = std::move(candidate->admission),
                                                        s = std::move(state)]() mutable {
         TcpConnection connection(std::move(s));

@@ -3,8 +3,14 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
+#include <netinet/in.h>
 #include <numeric>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <thread>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/host.hpp"
 #include "base/test_folder.hpp"
@@ -199,4 +205,36 @@ TEST_CASE("who is not admitted in time, or crowds others, is turned away, and no
   std::byte end{};
   first.write(std::span(&end, 1));
   second.write(std::span(&end, 1));
+}
+
+TEST_CASE("a listener without descriptors waits without using a core, and serves once there are some") {
+  const auto cpu_s = [] {
+    timespec time{};
+    REQUIRE(::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  };
+  Listener listener(20, [](TcpConnection& connection) { connection.write(numbers(3)); });
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(listener.port());
+  const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  REQUIRE(client >= 0);
+  rlimit most{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &most) == 0);
+  const int lowest = ::dup(client);
+  ::close(lowest);
+  const rlimit none{static_cast<rlim_t>(lowest), most.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const double before_s = cpu_s();
+  const int connected = ::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  const double used_s = cpu_s() - before_s;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &most) == 0);
+  CHECK(connected == 0);
+  CHECK(used_s < 0.1);
+  std::vector<std::byte> received(3);
+  CHECK(::recv(client, received.data(), received.size(), MSG_WAITALL) == 3);
+  CHECK(received == numbers(3));
+  ::close(client);
 }
