@@ -1,6 +1,9 @@
 // From a share into the run directory.
 
+#include <fcntl.h>
+
 #include "base/error.hpp"
+#include "base/own_names.hpp"
 #include "checkpoint/digested_bytes.hpp"
 #include "checkpoint/part_file.hpp"
 #include "run/local_store.hpp"
@@ -19,9 +22,15 @@ auto reading(Action action) {
   }
 }
 
+/// The codes of a share do not cover its files of weights: none is read that another user has made.
+File open_own(const fs::path& path) {
+  const File parent = File::adopt(open_parent(path, "open"), path.parent_path());
+  return File::adopt(open_file_at(parent.descriptor(), path.filename(), path, O_RDONLY, Owner::self), path);
+}
+
 void copy_synced(const fs::path& from, const fs::path& to) {
   std::vector<std::byte> buffer(std::size_t{1} << 20);
-  File source = reading([&] { return File::open_read(from); });
+  File source = reading([&] { return open_own(from); });
   File target = File::create(to);
   while (const std::size_t count = reading([&] { return source.read(buffer); })) {
     target.write(std::span(buffer).first(count));

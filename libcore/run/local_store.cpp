@@ -113,6 +113,20 @@ std::vector<int> writers_in(const fs::path& share, const checkpoint::Manifest& h
   return writers;
 }
 
+/// Returns "" or who may exchange what is in the folder, by the user's own decision. Strangers may not: see
+/// make_storage().
+std::string why_exposed(const fs::path& folder) {
+  struct stat s {};
+  if (::stat(folder.c_str(), &s) != 0) return {};
+  const bool is_others = s.st_uid != ::geteuid() && s.st_uid != 0;
+  if (!is_others && ((s.st_mode & S_ISVTX) != 0 || (s.st_mode & S_IWGRP) == 0)) return {};
+  const std::string writers = describe_other_writers(folder);
+  if (writers.empty()) return {};
+  return fmt::format("{} may rename what is in {}, and put files of theirs in place of local checkpoints{}",
+                     writers, folder.string(),
+                     is_others ? "" : fmt::format("; chmod +t {} prevents that", folder.string()));
+}
+
 }  // namespace
 
 int num_writers(const checkpoint::Manifest& header) {
@@ -154,7 +168,7 @@ std::string LocalStore::open() const {
     if (origin_of(share.path, share.generation) == Origin::another_run)
       removals.attempt([&] { remove_folder(hide(share.path)); });
   }
-  return removals.failure();
+  return removals.failure().empty() ? why_exposed(user_path_.parent_path()) : removals.failure();
 }
 
 void LocalStore::require() const {
@@ -190,9 +204,11 @@ fs::path LocalStore::unfinished_path(std::int64_t step, std::int64_t generation)
 }
 
 void LocalStore::begin(std::int64_t step, std::int64_t generation) const {
-  if (!is_made()) make();
-  remove_folder(unfinished_path(step, generation));
-  OwnFolder::take(unfinished_path(step, generation), S_IRWXU);
+  if (!is_made() || !path_exists(path_)) make();
+  const fs::path unfinished = unfinished_path(step, generation);
+  remove_folder(unfinished);
+  // Nothing needs its name after a crash, so that path_ is synced once, by commit().
+  if (!OwnFolder::make(unfinished, S_IRWXU)) throw system_error(EEXIST, "create", unfinished.string());
 }
 
 fs::path LocalStore::commit(checkpoint::Manifest header, const std::string& claim) const {

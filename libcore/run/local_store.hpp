@@ -39,7 +39,8 @@ class LocalStore {
   const fs::path& path() const { return path_; }
 
   /// Makes the folder and those above it; removes what killed saves left, and shares of another run that had
-  /// the same path. Returns "" or what of these cannot be removed, and why.
+  /// the same path. Returns "" or what of these cannot be removed, and why, or which other users
+  /// the user lets exchange shares.
   /// Only while holding LiveRun and before the first save. Errors: environment, where the folder cannot be
   /// made.
   std::string open() const;

@@ -169,6 +169,13 @@ TEST_CASE("a part is copied with every byte checked; of a damaged one nothing is
   stage.store.copy_part(share, stage.header(10), 0, unfinished.path());
   const std::uint64_t bytes = fs::file_size(share / checkpoint::piece_file_name(1));
   const std::string whole = read_file(share / checkpoint::piece_file_name(1));
+  if (::geteuid() == 0) {  // another user's file, though of the same bytes
+    REQUIRE(::chown((share / checkpoint::piece_file_name(1)).c_str(), 12345, 12345) == 0);
+    CHECK(contains(error_of(ErrorKind::input,
+                            [&] { stage.store.copy_part(share, stage.header(10), 1, unfinished.path()); }),
+                   "of uid 12345"));
+    REQUIRE(::chown((share / checkpoint::piece_file_name(1)).c_str(), 0, 0) == 0);
+  }
   for (const std::uint64_t at : {std::uint64_t{0}, bytes / 2, bytes - 1}) {
     std::string text = whole;
     text[at] ^= 1;
@@ -402,8 +409,11 @@ TEST_CASE("a store does not begin where others could exchange its folders") {
   REQUIRE(::chmod(local.c_str(), 0777) == 0);
   is_refused("local lets everybody rename and replace what is in it (mode 0777)");
   REQUIRE(::chmod(local.c_str(), 01777) == 0);
-  stage.store.require();
+  CHECK(stage.store.open().empty());
   if (::geteuid() != 0) return;
+  REQUIRE(::chown(local.c_str(), 0, 12345) == 0);
+  REQUIRE(::chmod(local.c_str(), 0775) == 0);
+  CHECK(contains(stage.store.open(), "members of group 12345 may rename what is in"));
   REQUIRE(::chmod(stage.folder.path().c_str(), 01777) == 0);
   REQUIRE(::chown(local.c_str(), 12345, 12345) == 0);
   is_refused("local is a folder of uid 12345");
