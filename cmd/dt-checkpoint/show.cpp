@@ -3,6 +3,7 @@
 
 #include "base/counted.hpp"
 #include "base/digest.hpp"
+#include "base/json.hpp"
 #include "base/path_text.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
@@ -62,9 +63,9 @@ json document(const std::string& path, const Manifest& m) {
           {"parent", utf8_of(m.parent)},
           {"created", m.created},
           {"dt_version", m.dt_version},
-          {"state", json::parse(to_json(m.state))},
-          {"mesh", json::parse(checkpoint::to_json(m.mesh))},
-          {"model", json::parse(model::hf_config(m.model))},
+          {"state", parse_json(to_json(m.state), {path})},
+          {"mesh", parse_json(checkpoint::to_json(m.mesh), {path})},
+          {"model", parse_json(model::hf_config(m.model), {path})},
           {"files", files},
           {"tensors", tensors}};
 }

@@ -8,6 +8,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/json.hpp"
 #include "base/output_file.hpp"
 #include "base/path_text.hpp"
 #include "base/printable.hpp"
@@ -205,7 +206,7 @@ int show(const std::string& folder, Console& console) {
                 format_count(tokenizer.vocabulary_size),
                 tokenizer.eos ? std::to_string(*tokenizer.eos) : "none");
   console.print("digest {}\n", to_hex(dataset.content_digest()));
-  const Json made = Json::parse(dataset.made);
+  const Json made = parse_json_object(dataset.made, {folder});
   for (const auto& [key, value] : made.items()) console.print("{} {}\n", printable_line(key), value.dump());
   Rows rows = {{"file", "tokens", "documents", "bytes", "digest"}};
   for (const data::ShardEntry& shard : dataset.shards) {

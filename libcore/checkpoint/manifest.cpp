@@ -28,9 +28,8 @@ std::string dump(const json& value) {
 }
 
 json object_from_text(const std::string& text, const char* name) {
-  json object = text.empty() ? json::object() : json::parse(text, nullptr, false);
-  DT_CHECK(object.is_object(), "the manifest's {} must be a JSON object, not '{}'", name, text);
-  return object;
+  if (text.empty()) return json::object();
+  return parse_json_object(text, {fmt::format("the manifest's {}", name)});
 }
 
 json state_json(const TrainingState& s) {

@@ -4,6 +4,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "comm/flight.hpp"
 
@@ -164,7 +165,7 @@ std::optional<Heartbeat> parse_heartbeat(std::string_view text) {
   expected_end.append(to_hex(digest(body))).append(after_digest);
   if (line.substr(body.size()) != expected_end) return std::nullopt;
   try {
-    return heartbeat_of(Json::parse(line));
+    return heartbeat_of(parse_json(line, {"heartbeat"}));
   } catch (const Json::exception&) {
     return std::nullopt;
   } catch (const Error&) {
@@ -192,7 +193,7 @@ Evidence parse_evidence(std::string_view text, const std::string& origin) {
     if (text.empty() || text.back() != '\n') throw input_error("the last line has no end");
     for (const std::string& line : split(text.substr(0, text.size() - 1), '\n')) {
       ++line_number;
-      const Json json = Json::parse(line);
+      const Json json = parse_json(line, {"record"});
       if (line_number == 1) {
         evidence = evidence_of(json);
       } else {

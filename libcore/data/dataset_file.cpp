@@ -51,7 +51,7 @@ Json to_object(const DatasetFile& dataset) {
                                 {"bytes", shard.bytes},
                                 {"digest", to_hex(shard.digest)}});
   }
-  object["made"] = Json::parse(dataset.made);
+  object["made"] = parse_json_object(dataset.made, {"how the dataset was made"});
   return object;
 }
 

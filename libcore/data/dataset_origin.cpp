@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "base/path_text.hpp"
 
 namespace dt::data {
@@ -63,10 +64,10 @@ std::string origin_of(const MakeOptions& options, const Flaws& flaws, const Left
 }
 
 bool was_made_with(const std::string& made, const MakeOptions& options) {
-  const Json found = Json::parse(made);
-  const Json asked = Json::parse(origin_of(options));
+  const JsonValue found = JsonValue::parse_object(made, {"how the dataset was made"});
+  const Json asked = options_of(options);
   return std::all_of(asked.items().begin(), asked.items().end(), [&](const auto& item) {
-    return found.contains(item.key()) && found.at(item.key()) == item.value();
+    return found.has(item.key()) && found.at(item.key()).text() == item.value().dump();
   });
 }
 

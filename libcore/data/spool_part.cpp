@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/path_text.hpp"
 
 namespace dt::data {
@@ -66,7 +67,7 @@ fs::path spool_part_path(const fs::path& folder, std::uint64_t range) {
 }
 
 SpoolPart::SpoolPart(const fs::path& path) try : file_(std::make_shared<const File>(File::open_read(path))) {
-  const Json json = Json::parse(read_json(*file_));
+  const Json json = parse_json(read_json(*file_), {path.string()});
   summary_ = summary_of(json);
   for (const Json& segment : json.at("segments")) segments_.push_back({segment.at(0), segment.at(1)});
 } catch (const Json::exception&) {

@@ -29,7 +29,7 @@ constexpr double dying_s = 2;
 constexpr std::chrono::milliseconds poll_time{100};
 
 Json json_of(const DatasetIdentity& identity) {
-  Json json = Json::parse(identity.origin);
+  Json json = parse_json(identity.origin, {"what was asked for"});
   json["tokenizer_digest"] = to_hex(identity.tokenizer.digest);
   json["end_of_document"] = identity.tokenizer.eos ? Json(*identity.tokenizer.eos) : Json();
   json["inputs_digest"] = to_hex(identity.inputs_digest);

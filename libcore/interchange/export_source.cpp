@@ -7,6 +7,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "checkpoint/companions.hpp"
 #include "checkpoint/elements.hpp"
 #include "checkpoint/pieces_by_box.hpp"
@@ -46,8 +47,10 @@ void require_same_tensors(const checkpoint::Reader& first, const checkpoint::Rea
 /// Settings that tensors do not show, such as the frequencies of positions. Those that change nothing that
 /// the model computes may differ.
 void require_same_settings(const checkpoint::Reader& first, const checkpoint::Reader& other) {
-  const auto expected = nlohmann::json::parse(model::hf_config(first.manifest().model));
-  const auto actual = nlohmann::json::parse(model::hf_config(other.manifest().model));
+  const auto settings_of = [](const checkpoint::Reader& checkpoint) -> nlohmann::json {
+    return parse_json(model::hf_config(checkpoint.manifest().model), {"model"});
+  };
+  const auto expected = settings_of(first), actual = settings_of(other);
   for (const auto& [key, value] : expected.items()) {
     if (key == "initializer_range" || key.ends_with("_token_id")) continue;
     if (actual.value(key, nlohmann::json()) == value) continue;

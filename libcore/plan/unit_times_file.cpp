@@ -58,7 +58,7 @@ void write_unit_times(const fs::path& run, const Plan& plan, const parallel::Uni
   const Json file{{"format", "dt-unit-times"},
                   {"version", version},
                   {"layout", plan.layout.to_string()},
-                  {"model", Json::parse(model::hf_config(plan.spec))},
+                  {"model", parse_json(model::hf_config(plan.spec), {"model"})},
                   {"micro_batch", plan.micro_batch},
                   {"sequence_length", plan.sequence_length},
                   {"mask_documents", plan.mask_documents},

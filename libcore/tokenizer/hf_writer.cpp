@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "tokenizer/byte_alphabet.hpp"
 
 namespace dt::tokenizer {
@@ -94,7 +95,7 @@ json model_of(const Bpe& bpe, const std::vector<AddedToken>& special_tokens) {
 }
 
 json step_of(const std::string& text) {
-  return text.empty() ? json() : json::parse(text);
+  return text.empty() ? json() : parse_json(text, {"a step of the tokenizer", {}, /*nul_in_names=*/true});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/build_info.hpp"
 #include "base/digest.hpp"
+#include "base/json.hpp"
 #include "plan/precision.hpp"
 
 namespace dt::train {
@@ -77,14 +78,13 @@ std::string describe_schedule(const optim::Schedule& s) {
 }
 
 std::vector<std::string> condition_differences(const std::string& then, const std::string& now) {
-  const Json a = Json::parse(then, nullptr, /*allow_exceptions=*/false);
-  const Json b = Json::parse(now, nullptr, /*allow_exceptions=*/false);
+  const auto a = JsonValue::parse_if_object(then), b = JsonValue::parse_if_object(now);
   std::vector<std::string> differences;
-  if (!a.is_object() || !b.is_object()) return differences;
-  for (const auto& [name, value] : b.items()) {
-    if (!a.contains(name)) continue;  // not told by the version that wrote it
-    const Json& before = a[name];
-    if (before != value) differences.push_back(fmt::format("{} {} → {}", name, before.dump(), value.dump()));
+  if (!a || !b) return differences;
+  for (const std::string& name : b->names()) {
+    if (!a->has(name)) continue;  // not told by the version that wrote it
+    const std::string before = a->at(name).text(), after = b->at(name).text();
+    if (before != after) differences.push_back(fmt::format("{} {} → {}", name, before, after));
   }
   return differences;
 }

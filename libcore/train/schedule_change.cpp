@@ -17,9 +17,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using optim::Schedule;
 
-std::optional<Schedule> parse(const Json& json) {
+std::optional<Schedule> parse(const std::string& text) {
   constexpr std::int64_t most_steps = std::int64_t{1} << 56;
-  const auto object = JsonValue::parse_if_object(json.dump());
+  const auto object = JsonValue::parse_if_object(text);
   if (!object) return std::nullopt;
   try {
     return Schedule{.kind = optim::parse_schedule(object->string("kind")),
@@ -31,6 +31,10 @@ std::optional<Schedule> parse(const Json& json) {
   } catch (const Error&) {  // a kind that this dt does not know, or no schedule
     return std::nullopt;
   }
+}
+
+Json members_of(const Schedule& schedule) {
+  return parse_json(describe_schedule(schedule), {"schedule"});
 }
 
 /// Whether two schedules have another rate at a step from `first` to `last`. Of long ranges some steps are
@@ -70,12 +74,11 @@ std::string option_of(const std::string& member, const plan::Settings& s) {
 
 std::string schedule_change(const std::string& then, const Schedule& now, const plan::Settings& settings,
                             std::int64_t step) {
-  const Json before = Json::parse(then, nullptr, /*allow_exceptions=*/false);
-  const auto old = parse(before);
+  const auto old = parse(then);
   if (!old) return "";
   const std::int64_t first = step + 1, last = std::max(first, now.total_steps);
   if (!differ(*old, now, first, last)) return "";
-  const Json after = Json::parse(describe_schedule(now));
+  const Json before = members_of(*old), after = members_of(now);
   std::vector<std::pair<std::string, std::string>> options;  // and what each changes
   // A member matters where the new schedule with its old value has other rates. Where none does alone, as of
   // two that hide each other, it matters where the old schedule with its new value has.
@@ -84,7 +87,7 @@ std::string schedule_change(const std::string& then, const Schedule& now, const 
       if (before[member] == value) continue;
       Json mixed = into_old ? before : after;
       mixed[member] = into_old ? value : before[member];
-      if (!differ(*parse(mixed), into_old ? *old : now, first, last)) continue;
+      if (!differ(*parse(mixed.dump()), into_old ? *old : now, first, last)) continue;
       const std::string option = option_of(member, settings);
       const std::string change = fmt::format("{} {} → {}", member, before[member].dump(), value.dump());
       const auto found = std::ranges::find(options, option, &std::pair<std::string, std::string>::first);

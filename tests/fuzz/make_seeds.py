@@ -307,9 +307,14 @@ def large_dataset_json():
     shards = [{"file": f"train-{i:05d}.h5", "split": "train", "tokens": 0, "documents": 0, "bytes": 1, "digest": "0" * 16}
               for i in range(8000)]
     empty = {"tokens": 0, "documents": 0, "digest": "0" * 16}
-    return {"shards": {"format": "dt-dataset", "version": 1, "tokenizer": {"name": "bytes", "digest": "0" * 16,
+    head = {"format": "dt-dataset", "version": 1, "tokenizer": {"name": "bytes", "digest": "0" * 16,
             "vocabulary_size": 257, "eos": 256}, "documents": 0, "tokens": 0, "digest": "0" * 16,
-            "splits": {"train": empty, "validation": empty}, "shards": shards, "made": {}}}
+            "splits": {"train": empty, "validation": empty}}
+    return {"shards": head | {"shards": shards, "made": {}}, "made": head | {"shards": [], "made": many_members(60000)}}
+
+
+def many_members(count):
+    return {f"k{i * 7919 % count:05d}": i for i in range(count)}
 
 
 def safetensors(header, data=b""):
@@ -388,7 +393,8 @@ def large_manifest():
     same = [PIECE | {"global": [3000], "start": [i], "box": [1], "begin": 0, "end": 1, "offset": 0} for i in range(3000)]
     stages = [{"stage": 0, "begin": i, "end": i + 1} for i in range(15000)]
     layers = manifest_of([FILE], [PIECE])
-    return large_objects(60000) | {"files": manifest_of(files, []), "pieces": manifest_of([wide], pieces), "boxes": manifest_of([wide], boxes),
+    states = {name: layers | {"state": STATE | {name: STATE[name] | many_members(60000)}} for name in ["conditions", "schedule"]}
+    return large_objects(60000) | states | {"files": manifest_of(files, []), "pieces": manifest_of([wide], pieces), "boxes": manifest_of([wide], boxes),
         "same": manifest_of([wide], same), "layers": layers | {"model": LLAMA | {"num_hidden_layers": 16384}},
         "stages": layers | {"mesh": layers["mesh"] | {"stages": stages}}, "part": part_of([wide], pieces)}
 

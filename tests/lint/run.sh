@@ -13,6 +13,7 @@ mapfile -t sources < <(find libcore cmd tests -name '*.cpp' -o -name '*.hpp' -o 
 mapfile -t scripts < <(find jobs datasets tests -name '*.sh' -o -name '*.sbatch' | sort; ls .ci/run .ci/make tests/slurm/cluster)
 
 step "arrows, quarantine, circles" bash tests/lint/check_includes.sh
+step "JSON is read within bounds" bash tests/lint/check_json.sh
 step "the checks can fail" bash tests/lint/selftest.sh
 step "headers compile alone" bash tests/lint/check_headers.sh
 several=(xargs -0 -n 4 -P "$(nproc)") # files at a time

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# selftest.sh: proves that check_includes.sh and check_headers.sh pass a clean tree and fail on each kind of violation.
+# selftest.sh: proves that check_includes.sh, check_headers.sh and check_json.sh pass a clean tree and fail on each kind of violation.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -115,6 +115,15 @@ if "$here/check_headers.sh" --root "$tree" >"$tree/output"; then
   report "check_headers.sh accepts a warning"
 fi
 "$here/check_headers.sh" --root "$tree" -Wno-unused-parameter >"$tree/output" || report "check_headers.sh ignores its flags"
+
+clean_tree
+put libcore/base/json.cpp 'auto a = Json::parse(text);'
+put libcore/data/good.cpp 'auto a = JsonValue::parse(text, source);'
+"$here/check_json.sh" "$tree" || report "check_json.sh refuses a clean tree"
+put libcore/data/bad.cpp 'auto a = nlohmann::ordered_json::parse(text);'
+if "$here/check_json.sh" "$tree" >"$tree/output"; then
+  report "check_json.sh accepts the library's own parser"
+fi
 
 if [[ $failures -gt 0 ]]; then
   echo "selftest.sh: $failures failures" >&2
