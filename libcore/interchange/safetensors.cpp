@@ -147,9 +147,11 @@ std::string safetensors_head(std::vector<SafeTensor>& tensors,
   for (SafeTensor& t : tensors) {
     DT_CHECK(t.dtype.has_value(), "tensor {} has no type", t.name);
     const std::uint64_t bytes = static_cast<std::uint64_t>(t.shape.numel()) * dtype_bytes(*t.dtype);
-    header[t.name] = {{"dtype", safetensors_dtype(*t.dtype)},
-                      {"shape", t.shape.dims()},
-                      {"data_offsets", {offset, offset + bytes}}};
+    // By the name each would be looked for among those before it.
+    header.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(
+        t.name, nlohmann::ordered_json{{"dtype", safetensors_dtype(*t.dtype)},
+                                       {"shape", t.shape.dims()},
+                                       {"data_offsets", {offset, offset + bytes}}});
     t.begin = offset;
     t.end = offset += bytes;
   }

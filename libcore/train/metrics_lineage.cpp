@@ -42,16 +42,16 @@ std::int64_t MetricsLineage::generation_of(const std::string& line) const {
   return own > 0 ? own : last_;
 }
 
-bool MetricsLineage::counts(std::int64_t generation, std::int64_t step) const {
-  if (generation == 0) return true;  // of before the first that is told
+std::map<std::int64_t, std::int64_t> MetricsLineage::last_steps() const {
+  std::map<std::int64_t, std::int64_t> steps = {{0, std::numeric_limits<std::int64_t>::max()}};
   std::int64_t last_step = std::numeric_limits<std::int64_t>::max();
   for (auto at = origins_.empty() ? origins_.end() : std::prev(origins_.end()); at != origins_.end();) {
-    if (at->first == generation) return step <= last_step;
-    if (at->second.generation >= at->first) return false;
+    steps[at->first] = last_step;
+    if (at->second.generation >= at->first) break;
     last_step = std::min(last_step, at->second.step);
     at = origins_.find(at->second.generation);
   }
-  return origins_.empty();
+  return steps;
 }
 
 }  // namespace dt::train

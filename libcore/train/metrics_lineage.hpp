@@ -15,9 +15,11 @@ class MetricsLineage {
   void add(const std::string& line);
   /// Returns the generation that wrote a line; of a line that does not say so, the last that began before it.
   std::int64_t generation_of(const std::string& line) const;
-  /// Returns whether a line of that generation and step counts: the generation is on the lineage, and the
-  /// next one on it continued from no earlier step.
-  bool counts(std::int64_t generation, std::int64_t step) const;
+  /// Returns whether a start or a resume was told.
+  bool is_told() const { return !origins_.empty(); }
+  /// Returns the generations on the lineage, each with the last step whose lines count: the next generation
+  /// continued from no earlier step. Lines of generation 0, of before the first that is told, count always.
+  std::map<std::int64_t, std::int64_t> last_steps() const;
 
  private:
   struct Origin {

@@ -152,8 +152,12 @@ bool has_evaluation(const fs::path& metrics, std::int64_t step) {
     lineage.add(text);
     if (text.starts_with(beginning)) generations.push_back(lineage.generation_of(text));
   }
-  return std::any_of(generations.begin(), generations.end(),
-                     [&](std::int64_t generation) { return lineage.counts(generation, step); });
+  if (!lineage.is_told()) return !generations.empty();
+  const std::map<std::int64_t, std::int64_t> last_steps = lineage.last_steps();
+  return std::any_of(generations.begin(), generations.end(), [&](std::int64_t generation) {
+    const auto last = last_steps.find(generation);
+    return last != last_steps.end() && step <= last->second;
+  });
 }
 
 }  // namespace dt::train
