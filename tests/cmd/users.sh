@@ -14,5 +14,11 @@ PATH=$case_dir/bin:$PATH
 # as USER COMMAND...
 as() { setpriv --reuid "$1" --regid "$1" --clear-groups --inh-caps=-all "${@:2}"; }
 
+# as_job USER COMMAND...: in the background; $locker is the command's own process, so that kill ends it.
+as_job() {
+  setpriv --reuid "$1" --regid "$1" --clear-groups --inh-caps=-all "${@:2}" >/dev/null 2>&1 &
+  locker=$!
+}
+
 # make_home USER DIR: a folder of the user's own that others may read.
 make_home() { install -d -m 755 -o "$1" -g "$1" "$2"; }

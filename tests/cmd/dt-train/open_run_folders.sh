@@ -15,8 +15,7 @@ train_as_victim() { # CODE RUN OPTIONS…
 train_as_victim 0 home/run --steps 1
 ! grep -q 'may write' stderr || fail "a private run is said to be open"
 expect_equal "$(stat -c %a home/run/generations/0001.lock)" 600
-as "$attacker" bash -c 'exec 9<home/run/generations/0001.json && flock 9 && exec sleep 300' >/dev/null 2>&1 &
-locker=$!
+as_job "$attacker" bash -c 'exec 9<home/run/generations/0001.json && flock 9 && exec sleep 300'
 train_as_victim 0 home/run --steps 2
 kill "$locker"
 
