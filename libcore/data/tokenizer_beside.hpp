@@ -2,6 +2,7 @@
 // Files beside a tokenizer's file: the chat template, and the configuration that names the special tokens it
 // uses.
 
+#include <array>
 #include <map>
 #include <string>
 
@@ -12,6 +13,9 @@ namespace dt::data {
 
 inline constexpr const char* tokenizer_config_name = "tokenizer_config.json";
 inline constexpr const char* chat_template_name = "chat_template.jinja";
+
+/// All that files_beside() gives.
+inline constexpr std::array names_beside = {tokenizer_config_name, chat_template_name};
 
 /// Returns what a dataset keeps of the files beside the tokenizer's file `path`, by name; nothing where there
 /// are none. chat_template.jinja stays as it is. Of tokenizer_config.json the chat_template and the special

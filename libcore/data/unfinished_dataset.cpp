@@ -12,6 +12,7 @@
 #include "base/json.hpp"
 #include "base/own_folder.hpp"
 #include "data/dataset_file.hpp"
+#include "data/tokenizer_beside.hpp"
 
 namespace dt::data {
 
@@ -93,8 +94,9 @@ bool is_spool(const std::string& name) {
 /// Returns whether dt makes the name in the folder of a dataset under way, or in its spool.
 bool is_ours(const std::string& name) {
   return name == lock_name || name == begun_name || name == dataset_file_name ||
-         name == tokenizer_file_name || is_half_written(name) || is_spool(name) || name.ends_with(".h5") ||
-         name.ends_with(".spool") || name.ends_with(".digests");
+         name == tokenizer_file_name || std::ranges::find(names_beside, name) != names_beside.end() ||
+         is_half_written(name) || is_spool(name) || name.ends_with(".h5") || name.ends_with(".spool") ||
+         name.ends_with(".digests");
 }
 
 /// Errors: environment, where something stays, such as what dt has not made: it must not become part of the

@@ -327,6 +327,26 @@ TEST_CASE("without asking for it nothing is left of an interruption, and a start
   CHECK(folder.num_entries() == 2);
 }
 
+TEST_CASE("every name that a dataset is made with is known to a start that finds it half made") {
+  const Folder folder;
+  const fs::path tokenizer = folder / "tokenizer.json";
+  put(tokenizer, R"({"version": "1.0", "model": {"type": "BPE", "vocab": {"a": 0, "</s>": 1}, "merges": []},
+    "added_tokens": [{"id": 1, "content": "</s>", "special": true}]})");
+  put(folder / "tokenizer_config.json", R"({"eos_token": "</s>"})");
+  put(folder / "chat_template.jinja", "{{ messages }}");
+  put(folder / "a", std::string(2000, 'a'));
+  MakeOptions options = plain_options({folder / "a"});
+  options.tokenizer = tokenizer;
+  options.eos_token = "</s>";
+  options.val_fraction = 0.1;
+  make(folder / "out", options);
+  REQUIRE(num_files(folder / "out") == 6);
+  fs::rename(folder / "out", folder / ".out.partial");  // as a kill before the commit leaves it
+  make(folder / "out", options);
+  CHECK(num_files(folder / "out") == 6);
+  CHECK_FALSE(fs::exists(folder / ".out.partial"));
+}
+
 TEST_CASE("what is resumed with other options, another tokenizer or other inputs is refused, and stays") {
   const Folder folder;
   MakeOptions options = lines_in_ranges(folder / "a.jsonl");
