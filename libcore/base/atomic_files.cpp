@@ -160,21 +160,21 @@ std::string aside_of(const fs::path& path) {
   return "." + path.filename().string() + replaced_suffix;
 }
 
-/// Returns whether what has the name belongs to this user, or to the owner of the folder that it lies in.
+/// Returns whether what has the name cannot be a stranger's.
 bool is_trusted(const File& parent, const struct stat& status) {
   struct stat folder {};
-  if (::fstat(parent.descriptor(), &folder) == 0 && status.st_uid == folder.st_uid) return true;
+  if (::fstat(parent.descriptor(), &folder) == 0 && !is_strangers(status.st_uid, folder)) return true;
   return is_own(status.st_uid, parent.descriptor());
 }
 
-/// Error{environment} where another user has taken the name of what is to be replaced.
+/// Error{environment} where a stranger has taken the name of what is to be replaced.
 void check_replaceable(const File& parent, const fs::path& path) {
   struct stat status {};
   if (::fstatat(parent.descriptor(), path.filename().c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
   if (!is_trusted(parent, status)) throw foreign_error(path, status, "a folder");
 }
 
-/// Removes `name`. Returns "" or what keeps it from going. Removes nothing of other users'.
+/// Removes `name`. Returns "" or what keeps it from going. Removes nothing of strangers'.
 std::string remove_replaced(const File& parent, const std::string& name) {
   struct stat status {};
   if (::fstatat(parent.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return "";

@@ -122,42 +122,45 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return paths;
 }
 
-File::File(int descriptor, fs::path path) : descriptor_(descriptor), path_(std::move(path)) {}
+File::File(int descriptor, fs::path path, bool reopens)
+    : descriptor_(descriptor), path_(std::move(path)), reopens_(reopens) {}
 
 File File::open_read(const fs::path& path) {
-  return File(open_regular(path), path);
+  return File(open_regular(path), path, true);
 }
 
 File File::open_unblocked(const fs::path& path) {
-  File file(open_checked(path, O_RDONLY | O_NONBLOCK, "open"), path);
+  File file(open_checked(path, O_RDONLY | O_NONBLOCK, "open"), path, true);
   if (S_ISDIR(status_of(file.descriptor_, path).st_mode)) throw system_error(EISDIR, "open", path.string());
   return file;
 }
 
 File File::create(const fs::path& path) {
-  const File parent = File(open_parent(path, "create"), path);
-  return File(create_file_at(parent.descriptor_, path.filename(), path), path);
+  const File parent = adopt(open_parent(path, "create"), path);
+  return adopt(create_file_at(parent.descriptor_, path.filename(), path), path);
 }
 
 File File::open_write(const fs::path& path) {
   refuse_foreign(path);
-  return File(open_checked(path, O_WRONLY, "open for writing"), path);
+  return adopt(open_checked(path, O_WRONLY, "open for writing"), path);
 }
 
 File File::open_append(const fs::path& path) {
-  const File parent = File(open_parent(path, "open for appending"), path);
-  return File(
+  const File parent = adopt(open_parent(path, "open for appending"), path);
+  return adopt(
       open_file_at(parent.descriptor_, path.filename(), path, O_WRONLY | O_CREAT | O_APPEND, Owner::anyone),
       path);
 }
 
-File::File(File&& other) noexcept : descriptor_(other.descriptor_), path_(std::move(other.path_)) {
+File::File(File&& other) noexcept
+    : descriptor_(other.descriptor_), path_(std::move(other.path_)), reopens_(other.reopens_) {
   other.descriptor_ = -1;
 }
 
 File& File::operator=(File&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(path_, other.path_);
+  std::swap(reopens_, other.reopens_);
   return *this;
 }
 
@@ -197,12 +200,14 @@ void File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
 /// place.
 bool File::reopens(int error_number, bool& was_reopened) const {
   if (error_number == EINTR) return true;
-  if (error_number != ESTALE || std::exchange(was_reopened, true)) return false;
+  if (error_number != ESTALE || !reopens_ || std::exchange(was_reopened, true)) return false;
   const off_t position = ::lseek(descriptor_, 0, SEEK_CUR);
-  const int fresh = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  const int fresh = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fresh < 0) return false;
-  const bool is_in_place =
-      ::lseek(fresh, position, SEEK_SET) == position && ::dup3(fresh, descriptor_, O_CLOEXEC) == descriptor_;
+  struct stat status {};
+  const bool is_in_place = ::fstat(fresh, &status) == 0 && S_ISREG(status.st_mode) &&
+                           ::lseek(fresh, position, SEEK_SET) == position &&
+                           ::dup3(fresh, descriptor_, O_CLOEXEC) == descriptor_;
   ::close(fresh);
   return is_in_place;
 }
@@ -304,10 +309,18 @@ std::string remove_tree(const fs::path& given) {
 FileLock::Outcome FileLock::try_lock(const fs::path& path, Owner owner) {
   file_ = File();
   const File parent = File::adopt(open_parent(path, "lock"), path);
-  File file = File::adopt(open_lock_at(parent.descriptor(), path.filename(), path, owner), path);
+  return lock(File::adopt(open_lock_at(parent.descriptor(), path.filename(), path, owner), path), LOCK_EX);
+}
+
+FileLock::Outcome FileLock::try_lock_shared(const fs::path& path) {
+  file_ = File();
+  return lock(File::open_read(path), LOCK_SH);
+}
+
+FileLock::Outcome FileLock::lock(File file, int operation) {
   int result = -1;
   do {
-    result = ::flock(file.descriptor(), LOCK_EX | LOCK_NB);
+    result = ::flock(file.descriptor(), operation | LOCK_NB);
   } while (result != 0 && errno == EINTR);
   if (result == 0) {
     file_ = std::move(file);
@@ -316,7 +329,7 @@ FileLock::Outcome FileLock::try_lock(const fs::path& path, Owner owner) {
   if (errno == EWOULDBLOCK) return Outcome::busy;
   if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL)
     return Outcome::unsupported;
-  throw system_error(errno, "lock", path.string());
+  throw system_error(errno, "lock", file.path().string());
 }
 
 }  // namespace dt

@@ -33,7 +33,8 @@ bool file_exists(const fs::path& path);
 std::vector<fs::path> entries_of(const fs::path& folder);
 
 /// An owned file descriptor with checked calls; every failure is a system_error naming the path. A file that
-/// its server has replaced (ESTALE) is opened anew once when it is opened or read.
+/// its server has replaced (ESTALE) is opened anew once when it is opened, and when it is read where
+/// open_read() or open_unblocked() opened it and its path leads to a regular file.
 class File {
  public:
   File() = default;
@@ -48,11 +49,11 @@ class File {
   static File create(const fs::path& path);
   /// Opens an existing file; a pipe waits for its reader. Refuses what refuse_foreign() refuses.
   static File open_write(const fs::path& path);
-  /// Opens or makes a regular file; a link (symbolic, or a second name) and anything else are refused:
-  /// Error{environment}. Never waits.
+  /// Opens or makes a regular file; a symbolic link and anything else are refused: Error{environment}. So is
+  /// a file with a second name where its folder is sticky or lets everybody write. Never waits.
   static File open_append(const fs::path& path);
   /// Takes over an open descriptor.
-  static File adopt(int descriptor, fs::path path) { return {descriptor, std::move(path)}; }
+  static File adopt(int descriptor, fs::path path) { return {descriptor, std::move(path), false}; }
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
   ~File();
@@ -74,10 +75,11 @@ class File {
   void close();
 
  private:
-  File(int descriptor, fs::path path);
+  File(int descriptor, fs::path path, bool reopens);
   bool reopens(int error_number, bool& was_reopened) const;
   int descriptor_ = -1;
   fs::path path_;
+  bool reopens_ = false;  // by path: never where opening checked the owner, the folder or links
 };
 
 /// The most that is read of a file which is parsed as a whole: configs, indexes, tokenizers, manifests,
@@ -190,10 +192,15 @@ class FileLock {
  public:
   enum class Outcome { held, busy, unsupported };  // unsupported: the file system refuses locks
   FileLock() = default;
-  /// Errors: environment, also where `owner` does not own the file, or it is no regular file with one name.
+  /// Errors: environment, also where `owner` does not own the file, or it is no regular file. With
+  /// Owner::self it must have one name.
   Outcome try_lock(const fs::path& path, Owner owner = Owner::self);
+  /// Tries a shared lock on a file that is there, which this user needs only be able to read. Errors: of
+  /// File::open_read.
+  Outcome try_lock_shared(const fs::path& path);
 
  private:
+  Outcome lock(File file, int operation);
   File file_;
 };
 

@@ -1,5 +1,6 @@
 #include "base/own_names.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
@@ -7,6 +8,7 @@
 #include <grp.h>
 #include <memory>
 #include <pwd.h>
+#include <stdio.h>  // renameat2
 #include <unistd.h>
 #include <utility>
 
@@ -29,23 +31,38 @@ std::string user_name(uid_t user) {
   return is_known ? found->pw_name : "";
 }
 
-std::string group_name(gid_t group) {
-  std::vector<char> buffer(entry_bytes);
-  struct group entry {};
-  struct group* found = nullptr;
-  const bool is_known =
-      ::getgrgid_r(group, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr;
-  return is_known ? found->gr_name : "";
+struct Group {
+  std::string name;  // "" where it is not known
+  std::vector<std::string> members;
+};
+
+Group look_up_group(gid_t number) {
+  constexpr std::size_t most_bytes = std::size_t{1} << 24;  // thousands of members need more than one entry
+  for (std::size_t bytes = entry_bytes; bytes <= most_bytes; bytes *= 4) {
+    std::vector<char> buffer(bytes);
+    struct group entry {};
+    struct group* found = nullptr;
+    const int error_number = ::getgrgid_r(number, &entry, buffer.data(), buffer.size(), &found);
+    if (error_number == ERANGE) continue;
+    if (error_number != 0 || found == nullptr) break;
+    Group group{found->gr_name, {}};
+    for (char** member = found->gr_mem; *member != nullptr; ++member) group.members.emplace_back(*member);
+    return group;
+  }
+  return {};
 }
 
-/// Many systems give each user a group of the same name.
-bool is_group_of_one(gid_t group) {
-  const std::string name = group_name(group);
-  return !name.empty() && name == user_name(::geteuid());
+/// Many systems give each user a group of the same name. In containers, neither may have a name.
+bool is_group_of_one(gid_t number) {
+  const std::string user = user_name(::geteuid());
+  const Group group = look_up_group(number);
+  if (group.name.empty()) return user.empty() && number == ::getegid();
+  return group.name == user &&
+         std::ranges::all_of(group.members, [&](const std::string& member) { return member == user; });
 }
 
 std::string describe_group(gid_t group) {
-  const std::string name = group_name(group);
+  const std::string name = look_up_group(group).name;
   return name.empty() ? fmt::format("group {}", group) : fmt::format("group '{}'", name);
 }
 
@@ -102,9 +119,11 @@ std::string describe_kind(mode_t mode) {
   return "a device";
 }
 
-bool is_usable_file(const struct stat& status, int folder, Owner owner) {
-  return S_ISREG(status.st_mode) && status.st_nlink <= 1 &&
-         (owner == Owner::anyone || is_own(status.st_uid, folder));
+/// Who may write to a group's folder is trusted with the names in it; `cp -al` gives files second ones.
+bool is_usable_file(const struct stat& status, int folder, Owner owner, const fs::path& shown) {
+  if (!S_ISREG(status.st_mode)) return false;
+  if (owner == Owner::self) return status.st_nlink <= 1 && is_own(status.st_uid, folder);
+  return status.st_nlink <= 1 || !admits_strangers(status_of(folder, shown.parent_path()));
 }
 
 /// The error of a call that failed with `error_number`: what has the name explains more, where it is not the
@@ -152,6 +171,36 @@ void narrow(int descriptor, mode_t mode, mode_t most, const fs::path& shown) {
   const mode_t narrowed = mode & 07777 & (most | 07000);
   if (narrowed != (mode & 07777) && ::fchmod(descriptor, narrowed) != 0)
     throw system_error(errno, "change the permissions of", shown.string());
+}
+
+/// Gives a lock's file the group of its folder, where the user may, and lets those write who may write there.
+void open_to_writers(int lock, int folder, const fs::path& shown) {
+  const struct stat parent = status_of(folder, shown.parent_path());
+  struct stat status = status_of(lock, shown);
+  if (status.st_gid != parent.st_gid && ::fchown(lock, static_cast<uid_t>(-1), parent.st_gid) == 0)
+    status = status_of(lock, shown);
+  mode_t mode = 0600;
+  if ((parent.st_mode & S_IWGRP) != 0 && parent.st_gid == status.st_gid) mode |= S_IRGRP | S_IWGRP;
+  if ((parent.st_mode & S_IWOTH) != 0 && (parent.st_mode & S_ISVTX) == 0) mode |= 0066;
+  if (::fchmod(lock, mode) != 0) throw system_error(errno, "change the permissions of", shown.string());
+}
+
+/// Makes a lock's file under another name first, so that no start meets it before it has its mode. Where the
+/// name is taken meanwhile, that file stays.
+void make_lock(int folder, const std::string& name, const fs::path& shown) {
+  const std::string temporary =
+      fmt::format(".{}.tmp-{}-{}-{}", name, host_name().substr(0, 63), ::getpid(), ::gettid());
+  const Descriptor made(create_file_at(folder, temporary, shown, 0600));
+  open_to_writers(made.get(), folder, shown);
+  if (::renameat2(folder, temporary.c_str(), folder, name.c_str(), RENAME_NOREPLACE) == 0) return;
+  const bool is_taken = errno == EEXIST;
+  // Some network file systems lack the flag.
+  const bool is_made =
+      is_taken || ::linkat(folder, temporary.c_str(), folder, name.c_str(), 0) == 0 || errno == EEXIST;
+  ::unlinkat(folder, temporary.c_str(), 0);
+  if (is_made) return;
+  const Descriptor plain(open_at(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
+  if (plain.get() >= 0) open_to_writers(plain.get(), folder, shown);
 }
 
 std::string stays(const fs::path& shown, int error_number) {
@@ -223,6 +272,14 @@ std::string describe_other_writers(const fs::path& folder) {
   return fmt::format("{}", fmt::join(writers, " and "));
 }
 
+bool admits_strangers(const struct stat& folder) {
+  return (folder.st_mode & (S_IWOTH | S_ISVTX)) != 0;
+}
+
+bool is_strangers(uid_t owner, const struct stat& folder) {
+  return admits_strangers(folder) && owner != ::geteuid() && owner != 0 && owner != folder.st_uid;
+}
+
 Error foreign_error(const fs::path& shown, const struct stat& found, const std::string& expected) {
   const std::string names = S_ISREG(found.st_mode) && found.st_nlink > 1
                                 ? fmt::format(" with {} names (hard links)", found.st_nlink)
@@ -231,7 +288,10 @@ Error foreign_error(const fs::path& shown, const struct stat& found, const std::
       ErrorKind::environment,
       fmt::format("{} is {}{} of {}; {} of your own is expected there", shown.string(),
                   describe_kind(found.st_mode), names, describe_user(found.st_uid), expected),
-      "another user may have put it there: remove it, have its owner remove it, or use another place");
+      names.empty()
+          ? "another user may have put it there: remove it, have its owner remove it, or use another place"
+          : "copies by `cp -al` share their files: replace it by a copy of its own (cp FILE NEW; mv NEW "
+            "FILE)");
 }
 
 void refuse_foreign(const fs::path& given) {
@@ -259,7 +319,7 @@ void remove_own_file(const fs::path& path) {
   }
   const Descriptor parent(open_parent(path, "remove"));
   if (::fstat(parent.get(), &folder) != 0) throw system_error(errno, "remove", path.string());
-  if (status.st_uid != ::geteuid() && status.st_uid != 0 && (folder.st_mode & S_IWOTH) != 0) return;
+  if (is_strangers(status.st_uid, folder)) return;
   if (::unlinkat(parent.get(), path.filename().c_str(), 0) == 0)
     return sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
   if (errno != ENOENT) throw system_error(errno, "remove", path.string());
@@ -302,7 +362,7 @@ int open_file_at(int folder, const std::string& name, const fs::path& shown, int
                  mode_t mode) {
   // A device or a pipe is not even opened; what takes a file's place after this is met below.
   struct stat status {};
-  if (look_at(folder, name, shown, status) && !is_usable_file(status, folder, owner))
+  if (look_at(folder, name, shown, status) && !is_usable_file(status, folder, owner, shown))
     throw foreign_error(shown, status, "a file");
   Descriptor file(open_at(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode));
   if (file.get() < 0) {
@@ -313,7 +373,7 @@ int open_file_at(int folder, const std::string& name, const fs::path& shown, int
     throw system_error(errno, action, shown.string());
   }
   status = status_of(file.get(), shown);
-  if (!is_usable_file(status, folder, owner)) throw foreign_error(shown, status, "a file");
+  if (!is_usable_file(status, folder, owner, shown)) throw foreign_error(shown, status, "a file");
   return file.release();
 }
 
@@ -340,14 +400,21 @@ int open_folder_at(int folder, const std::string& name, const fs::path& shown, M
 
 int open_lock_at(int folder, const std::string& name, const fs::path& shown, Owner owner) {
   constexpr mode_t private_mode = 0600;
-  const Descriptor made(open_at(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, private_mode));
-  if (made.get() >= 0) {
-    const mode_t writers =
-        write_bits_given(status_of(folder, shown.parent_path()), status_of(made.get(), shown).st_gid);
-    if (::fchmod(made.get(), private_mode | writers | writers << 1) != 0)
-      throw system_error(errno, "change the permissions of", shown.string());
+  constexpr int flags = O_WRONLY | O_APPEND | O_CREAT;
+  if (owner == Owner::self) return open_file_at(folder, name, shown, flags, owner, private_mode);
+  struct stat status {};
+  if (!look_at(folder, name, shown, status)) make_lock(folder, name, shown);
+  // Nothing is written to a lock, so a second name does no harm.
+  if (look_at(folder, name, shown, status) && !S_ISREG(status.st_mode))
+    throw foreign_error(shown, status, "a file");
+  Descriptor file(open_at(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, private_mode));
+  if (file.get() < 0) {
+    if (errno == ELOOP) throw error_of(errno, folder, name, shown, "open", "a file");
+    throw system_error(errno, "open for appending", shown.string());
   }
-  return open_file_at(folder, name, shown, O_WRONLY | O_APPEND | O_CREAT, owner, private_mode);
+  status = status_of(file.get(), shown);
+  if (!S_ISREG(status.st_mode)) throw foreign_error(shown, status, "a file");
+  return file.release();
 }
 
 std::vector<std::string> names_in(int folder, const fs::path& shown) {

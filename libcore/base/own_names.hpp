@@ -21,8 +21,17 @@ using NamePredicate = std::function<bool(const std::string& name)>;
 std::string describe_user(uid_t user);
 
 /// Returns "" or who else may write to a folder by its mode: "members of group 'lab'", "everybody", "its
-/// owner, user mallory (uid 1001)". A group that has the user's own name counts as the user.
+/// owner, user mallory (uid 1001)". A group that has the user's own name and lists no other members counts as
+/// the user; so does the user's primary group where neither has a name.
 std::string describe_other_writers(const fs::path& folder);
+
+/// Returns whether anyone, not just members of a folder's group, may have put a name into it: everybody may
+/// write to it, or it is sticky, so that its users are not meant to change each other's names.
+bool admits_strangers(const struct stat& folder);
+
+/// Returns whether what `owner` has in a folder may be a stranger's: it belongs neither to this user, nor to
+/// root or the folder's owner, and the folder admits strangers. In a group's folder, the user chose to share.
+bool is_strangers(uid_t owner, const struct stat& folder);
 
 /// Error{environment} for something that is in the way. `expected`: "a folder".
 Error foreign_error(const fs::path& shown, const struct stat& found, const std::string& expected);
@@ -32,8 +41,8 @@ Error foreign_error(const fs::path& shown, const struct stat& found, const std::
 /// of a stranger's, which might wait for ever.
 void refuse_foreign(const fs::path& path);
 
-/// Removes a file and syncs its folder; nothing where it is not there, or is a stranger's in a folder where
-/// everybody may write. Errors: environment.
+/// Removes a file and syncs its folder; nothing where it is not there, or is_strangers(). Errors:
+/// environment.
 void remove_own_file(const fs::path& path);
 
 /// Returns whether `user` is the user of this process, as the file system of the folder `folder` numbers
@@ -53,8 +62,9 @@ int open_parent(const fs::path& path, const char* action);
 /// the name is removed first. Errors: environment, also where anything else has the name.
 int create_file_at(int folder, const std::string& name, const fs::path& shown, mode_t mode = 0666);
 
-/// Opens a regular file that has one name and is no symbolic link; makes it where `flags` have O_CREAT. Never
-/// waits. Errors: environment where anything else has the name; of system_error.
+/// Opens a regular file that is no symbolic link; makes it where `flags` have O_CREAT. It must have one name,
+/// but with Owner::anyone in a folder that does not admit strangers. Never waits. Errors: environment where
+/// anything else has the name; of system_error.
 int open_file_at(int folder, const std::string& name, const fs::path& shown, int flags, Owner owner,
                  mode_t mode = 0666);
 
@@ -64,8 +74,9 @@ int open_file_at(int folder, const std::string& name, const fs::path& shown, int
 enum class Making { never, missing, anew };
 int open_folder_at(int folder, const std::string& name, const fs::path& shown, Making making, mode_t most);
 
-/// Opens a lock file and makes it where it is missing. Only users who may write to `folder` may open it.
-/// Others cannot hold the lock.
+/// Opens a lock file and makes it where it is missing. With Owner::anyone, it appears with its final mode,
+/// and those alone may open it who may write to `folder`; it may have several names, as nothing is written to
+/// it. With Owner::self this user alone may open it.
 int open_lock_at(int folder, const std::string& name, const fs::path& shown, Owner owner);
 
 /// Returns the names in an open folder, in no order. Errors: environment.

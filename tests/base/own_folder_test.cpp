@@ -144,10 +144,30 @@ TEST_CASE("a file with another name is neither appended to nor locked") {
   const Folder folder;
   put(folder / "private", "mine");
   fs::create_hard_link(folder / "private", folder / "x");
-  CHECK(caught([&] { File::open_append(folder / "x"); }).says("2 names (hard links)"));
   CHECK(caught([&] { FileLock().try_lock(folder / "x"); }).says("2 names (hard links)"));
+  for (const mode_t mode : {0777, 01777, 03775}) {
+    REQUIRE(::chmod(folder.path().c_str(), mode) == 0);
+    CHECK(caught([&] { File::open_append(folder / "x"); }).says("2 names (hard links)"));
+    CHECK(caught([&] { File::open_append(folder / "x"); }).says("cp -al"));
+  }
   File::create(folder / "x").write("new");
   CHECK(content(folder / "private") == "mine");
+}
+
+TEST_CASE("a copy of a run by cp -al shares its files, and is no obstacle") {
+  const Folder folder;
+  put(folder / "metrics.jsonl", "1");
+  put(folder / "lock", "");
+  for (const char* name : {"metrics.jsonl", "lock"})
+    fs::create_hard_link(folder / name, folder / (name + std::string(".bak")));
+  REQUIRE(::chmod(folder.path().c_str(), 0775) == 0);
+  File::open_append(folder / "metrics.jsonl").write("2");
+  CHECK(content(folder / "metrics.jsonl") == "12");
+  FileLock lock;
+  CHECK(lock.try_lock(folder / "lock", Owner::anyone) == FileLock::Outcome::held);
+  REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);
+  CHECK(FileLock().try_lock(folder / "lock", Owner::anyone) == FileLock::Outcome::busy);
+  CHECK(FileLock().try_lock_shared(folder / "lock") == FileLock::Outcome::busy);
 }
 
 TEST_CASE("others may write to a folder of one's own where they may write to its parent") {
@@ -176,12 +196,26 @@ TEST_CASE("others may write to a folder of one's own where they may write to its
 TEST_CASE("a lock is for those who may write to its folder") {
   const Mask mask(0);
   const Folder folder;
-  FileLock lock;
-  CHECK(lock.try_lock(folder / "a") == FileLock::Outcome::held);
-  CHECK(mode_of(folder / "a") == 0600);
-  REQUIRE(::chmod(folder.path().c_str(), 0775) == 0);
-  CHECK(lock.try_lock(folder / "b") == FileLock::Outcome::held);
-  CHECK(mode_of(folder / "b") == 0660);
+  const auto made_in = [&](mode_t parent, Owner owner) {
+    REQUIRE(::chmod(folder.path().c_str(), parent) == 0);
+    fs::remove(folder / "x");
+    FileLock lock;
+    CHECK(lock.try_lock(folder / "x", owner) == FileLock::Outcome::held);
+    CHECK(folder.num_entries() == 1);
+    return mode_of(folder / "x");
+  };
+  CHECK(made_in(0777, Owner::self) == 0600);
+  CHECK(made_in(0755, Owner::anyone) == 0600);
+  CHECK(made_in(0775, Owner::anyone) == 0660);
+  CHECK(made_in(03775, Owner::anyone) == 0660);
+  CHECK(made_in(0777, Owner::anyone) == 0666);
+  CHECK(made_in(01757, Owner::anyone) == 0600);
+  if (!is_root()) return;
+  REQUIRE(::lchown(folder.path().c_str(), 0, 4243) == 0);  // chgrp without setgid
+  CHECK(made_in(0775, Owner::anyone) == 0660);
+  struct stat status {};
+  REQUIRE(::stat((folder / "x").c_str(), &status) == 0);
+  CHECK(status.st_gid == 4243);
 }
 
 TEST_CASE("a tree is removed without following links, and without what dt does not make") {
@@ -219,6 +253,7 @@ TEST_CASE("what another user has in a tree stays") {
 TEST_CASE("a folder that another user left is not given a name back") {
   if (!is_root()) return;
   const Folder folder;
+  REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);
   fs::create_directory(folder / ".x.replaced");
   give_away(folder / ".x.replaced");
   CHECK_FALSE(restore_replaced(folder / "x"));
@@ -231,6 +266,7 @@ TEST_CASE("a folder that another user left is not given a name back") {
 TEST_CASE("another user's folder is not replaced") {
   if (!is_root()) return;
   const Folder folder;
+  REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);
   fs::create_directory(folder / "x");
   put(folder / "x" / "theirs", "");
   give_away(folder / "x");
@@ -240,6 +276,35 @@ TEST_CASE("another user's folder is not replaced") {
   give_away(folder / "x");
   CHECK(caught([&] { made.commit(true); }).says("x is a folder of uid 4242"));
   CHECK(fs::exists(folder / "x" / "theirs"));
+}
+
+TEST_CASE("members of a group replace and remove each other's work in its folder") {
+  if (!is_root()) return;
+  const Folder folder;
+  const auto plant = [&](mode_t mode) {
+    REQUIRE(::chmod(folder.path().c_str(), mode) == 0);
+    fs::create_directories(folder / "x");
+    put(folder / "x" / "old", "");
+    put(folder / "record", "");
+    for (const char* name : {"x", "x/old", "record"})
+      REQUIRE(::lchown((folder / name).c_str(), 4243, 4243) == 0);
+  };
+  REQUIRE(::lchown(folder.path().c_str(), other_user, 4243) == 0);
+  for (const mode_t mode : {0777, 01777, 03775}) {
+    plant(mode);
+    CHECK(caught([&] { AtomicDirectory made(folder / "x"); }).says("x is a folder of uid 4243"));
+    remove_own_file(folder / "record");
+    CHECK(fs::exists(folder / "record"));
+  }
+  plant(02775);
+  {
+    AtomicDirectory made(folder / "x");
+    put(made.path() / "new", "");
+    made.commit(true);
+  }
+  remove_own_file(folder / "record");
+  CHECK(fs::exists(folder / "x" / "new"));
+  CHECK(folder.num_entries() == 1);  // nothing is left of the old one
 }
 
 TEST_CASE("strangers' links, pipes and folders are refused where everybody may write") {
@@ -307,6 +372,13 @@ TEST_CASE("who else may write to a folder is told") {
   CHECK(writers(0775) == "members of group 4243");
   give_away(folder.path());
   CHECK(writers(0755) == "its owner, uid 4242");
+  // In a container, neither the user nor the group may have a name.
+  REQUIRE((::setegid(other_user) == 0 && ::seteuid(other_user) == 0));
+  const std::string own = writers(0775);
+  const bool is_given = ::chown(folder.path().c_str(), -1, 4243) == 0;
+  REQUIRE((::seteuid(0) == 0 && ::setegid(0) == 0));
+  CHECK(own.empty());
+  CHECK_FALSE(is_given);
 }
 
 TEST_CASE("a file that has taken a temporary one's place is not published") {
