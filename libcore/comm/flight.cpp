@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/own_names.hpp"
 
 namespace dt::comm {
 
@@ -187,7 +188,12 @@ void remove_stale_heartbeats(const fs::path& folder, const std::string& current_
     const std::string_view start = start_of(name);
     if (!start.empty() && start != current_start_name) stale.push_back(entry->path());
   }
-  for (const fs::path& path : stale) fs::remove(path, ignored);
+  for (const fs::path& path : stale) {
+    try {
+      remove_own_file(path);
+    } catch (const Error&) {  // the next start meets it again
+    }
+  }
 }
 
 }  // namespace dt::comm

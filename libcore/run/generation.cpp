@@ -1,10 +1,12 @@
 // A generation's file, and the numbers that are taken.
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.hpp"
@@ -85,6 +87,21 @@ std::int64_t restarts(const std::string& text) {
 bool is_locked(const fs::path& path) {
   FileLock probe;
   return probe.try_lock(path, Owner::anyone) == FileLock::Outcome::busy;
+}
+
+/// Returns false, too, where a member of a group may not open another's lock.
+bool takes(FileLock& lock, const fs::path& path) {
+  try {
+    return lock.try_lock(path, Owner::anyone) == FileLock::Outcome::held;
+  } catch (const Error& error) {
+    if (error.error_number() != EACCES) throw;
+    return false;
+  }
+}
+
+bool is_another_users(const fs::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && status.st_uid != ::geteuid();
 }
 
 /// Of own's Slurm job.
@@ -174,7 +191,13 @@ Generation RunDirectory::claim(const std::string& continues, std::int64_t contin
   const comm::EnvironmentSettings environment = comm::environment_settings();
   make_folders(generations_path());
   for (;; ++own.number) {
-    FileLock().try_lock(generations_path() / lock_name(own.number), Owner::anyone);  // which makes the file
+    const fs::path lock = generations_path() / lock_name(own.number);
+    try {
+      FileLock().try_lock(lock, Owner::anyone);  // which makes the file
+    } catch (const Error& error) {
+      if (error.error_number() != EACCES || !is_another_users(lock)) throw;
+      continue;  // the claim is not there yet or never came
+    }
     if (create_file_exclusively(generation_path(own.number), to_text(own, environment))) break;
   }
   return own;
@@ -202,8 +225,7 @@ void RunDirectory::withdraw_abandoned(const Generation& own) const {
     if (std::any_of(saved->begin(), saved->end(), [&](const auto& c) { return c.generation == number; }))
       continue;
     FileLock held;
-    if (held.try_lock(generation_lock_path(number), Owner::anyone) == FileLock::Outcome::held)
-      write_synced(path, "");
+    if (takes(held, generation_lock_path(number))) write_synced(path, "");
   }
 }
 

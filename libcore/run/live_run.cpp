@@ -15,13 +15,30 @@ namespace {
 using Outcome = FileLock::Outcome;
 
 /// Another start's probe holds a lock for an instant; a life lasts longer.
-Outcome lock_patiently(FileLock& lock, const fs::path& path, double patience_s) {
+template <class TryLock>
+Outcome wait_for_probes(double patience_s, TryLock try_lock) {
   const double end_s = monotonic_s() + patience_s;
   for (;;) {
-    const Outcome outcome = lock.try_lock(path, Owner::anyone);
+    const Outcome outcome = try_lock();
     if (outcome != Outcome::busy || monotonic_s() > end_s) return outcome;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
+}
+
+/// Returns whether the start lives. A member of a group may be unable to open another's lock; the start holds
+/// its generation's file, too.
+bool is_held(const RunDirectory& run, std::int64_t number, double patience_s) {
+  const fs::path path = run.generation_lock_path(number);
+  FileLock probe;
+  const auto try_lock = [&] {
+    try {
+      return probe.try_lock(path, Owner::anyone);
+    } catch (const Error& error) {
+      if (error.error_number() != EACCES) throw;
+      return probe.try_lock_shared(run.generation_path(number));
+    }
+  };
+  return wait_for_probes(patience_s, try_lock) == Outcome::busy;
 }
 
 /// Slurm requeues a job while processes of its former life may still run on a node that it lost.
@@ -64,11 +81,7 @@ void LiveRun::refuse_if_alive(const RunDirectory& run) {
   constexpr double patience_s = 0.5;
   // Of several that have met, the lowest number that stays held is the one that goes on.
   for (const Generation& other : run.generations()) {
-    FileLock probe;
-    if (is_earlier_life(other)) continue;
-    if (lock_patiently(probe, run.generation_lock_path(other.number), patience_s) == Outcome::busy) {
-      throw alive_error(run, other);
-    }
+    if (!is_earlier_life(other) && is_held(run, other.number, patience_s)) throw alive_error(run, other);
   }
 }
 
@@ -88,7 +101,8 @@ LiveRun::LiveRun(const RunDirectory& run, const Generation& own) {
 void LiveRun::hold(const RunDirectory& run, const Generation& own) {
   constexpr double patience_s = 2;  // for a start that is about to withdraw
   lock_path_ = run.generation_lock_path(own.number);
-  const Outcome outcome = lock_patiently(lock_, lock_path_, patience_s);
+  const Outcome outcome =
+      wait_for_probes(patience_s, [&] { return lock_.try_lock(lock_path_, Owner::anyone); });
   if (outcome == Outcome::busy)
     throw Error(
         ErrorKind::environment,
@@ -99,17 +113,18 @@ void LiveRun::hold(const RunDirectory& run, const Generation& own) {
   file_ = File::open_read(path_);
   claim_ = read_file(path_);
   if (!supported_) return;
+  if (lock_path_ != path_) {  // a reader may hold it: no matter
+    constexpr double older_patience_s = 0.2;
+    wait_for_probes(older_patience_s, [&] { return older_lock_.try_lock(path_, Owner::anyone); });
+  }
   if (read_file(run.generation_path(own.number)).empty())
     throw Error(ErrorKind::environment,
                 fmt::format("another dt-train in {} has withdrawn generation {}, which was not held yet",
                             run.path().string(), own.number),
                 "wait for it to end, stop it, or use another run directory");
   for (const Generation& other : run.generations()) {
-    FileLock probe;
-    const bool yields =
-        other.number > own.number ||
-        (other.number < own.number && !is_earlier_life(other) &&
-         lock_patiently(probe, run.generation_lock_path(other.number), patience_s) == Outcome::busy);
+    const bool yields = other.number > own.number || (other.number < own.number && !is_earlier_life(other) &&
+                                                      is_held(run, other.number, patience_s));
     if (!yields) continue;
     run.withdraw(own);
     lock_ = FileLock();

@@ -25,13 +25,13 @@ namespace {
 constexpr const char* removed_suffix = ".removed";
 constexpr const char* unfinished_infix = ".tmp-";  // of AtomicDirectory
 
-/// Returns "" or whose a leftover is, where that is neither this user nor the folder's owner.
+/// Returns "" or whose a leftover is, where that is_strangers().
 std::string why_foreign(const fs::path& leftover) {
   struct stat status {
   }, folder{};
   if (::lstat(leftover.c_str(), &status) != 0 || ::stat(leftover.parent_path().c_str(), &folder) != 0)
     return {};
-  if (status.st_uid == ::geteuid() || status.st_uid == folder.st_uid) return {};
+  if (!is_strangers(status.st_uid, folder)) return {};
   return fmt::format("it belongs to {}; have its owner remove it", describe_user(status.st_uid));
 }
 
@@ -100,8 +100,11 @@ void remove_orphaned_records(const fs::path& folder) {
       std::string name = path.filename().string();
       if (!name.ends_with(suffix)) continue;
       name.resize(name.size() - suffix.size());
-      std::error_code ignored;  // the next start meets it again
-      if (!path_exists(folder / name)) fs::remove(path, ignored);
+      if (path_exists(folder / name)) continue;
+      try {
+        remove_own_file(path);
+      } catch (const Error&) {  // the next start meets it again
+      }
     }
   }
 }
@@ -148,7 +151,10 @@ std::string RunDirectory::other_writers() const {
   for (const fs::path& folder : {path_, checkpoints_path(), generations_path()}) {
     if (std::string writers = describe_other_writers(folder); !writers.empty()) return writers;
   }
-  return {};
+  struct stat parent {};
+  const bool everybody_renames = ::stat((path_ / "..").c_str(), &parent) == 0 &&
+                                 (parent.st_mode & S_IWOTH) != 0 && (parent.st_mode & S_ISVTX) == 0;
+  return everybody_renames ? "everybody (by the mode of the folder above)" : "";
 }
 
 void RunDirectory::require() const {

@@ -70,7 +70,7 @@ class RunDirectory {
   /// Throws Error{environment} where another user took the folder's name, or a part's, in a folder where
   /// everybody may write; see refuse_strangers_folder(). Call it before reading what is there.
   void refuse_strangers() const;
-  /// Returns "" or who beside this user may write to the folder or its parts.
+  /// Returns "" or who beside this user may write to the folder or its parts, or may rename the folder.
   std::string other_writers() const;
   /// Error{input} where it is no folder, or holds neither checkpoints nor generations.
   void require() const;
@@ -161,10 +161,11 @@ class LiveRun {
   void hold(const RunDirectory& run, const Generation& own);
 
   FileLock lock_;
-  fs::path path_;       // of the generation's file
-  fs::path lock_path_;  // of the file that is locked
-  File file_;           // as it was when the run was taken over
-  std::string claim_;   // its content
+  FileLock older_lock_;  // on the generation's file, where starts of an older dt look for it
+  fs::path path_;        // of the generation's file
+  fs::path lock_path_;   // of the file that is locked
+  File file_;            // as it was when the run was taken over
+  std::string claim_;    // its content
   bool supported_ = true;
 };
 

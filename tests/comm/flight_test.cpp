@@ -313,4 +313,10 @@ TEST_CASE("stale heartbeats are those of other starts, and nothing else is remov
   CHECK(folder.num_entries() == kept.size());
   for (const auto& name : kept) CHECK(std::filesystem::exists(folder / name));
   remove_stale_heartbeats(folder / "none", "g2");
+  if (::geteuid() != 0) return;
+  const auto foreign = folder / "g1.rank-00009.beat";
+  put(foreign, "");
+  REQUIRE((::lchown(foreign.c_str(), 4242, 4242) == 0 && ::chmod(folder.path().c_str(), 0777) == 0));
+  remove_stale_heartbeats(folder.path(), "g2");
+  CHECK(std::filesystem::exists(foreign));
 }

@@ -2,6 +2,7 @@
 // kept.
 
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "checkpoint/sample.hpp"
@@ -92,6 +93,36 @@ TEST_CASE("a checkpoint of which a file cannot be removed keeps no other from be
   release(run.in(".step-00000010.g1.removed") / "kept");
   release(run.in("." + all.at(1).path.filename().string() + ".removed") / "kept");
   CHECK(run.directory.remove({}).problems.empty());
+}
+
+TEST_CASE("members of a group remove what another's crash left; strangers' names stay") {
+  if (::geteuid() != 0) return;
+  const Run run;
+  const auto plant = [&](mode_t mode) {
+    fs::create_directories(run.in(".step-00000005.g1.tmp-host-1"));
+    checkpoint::test::write_text(run.in("step-00000005.g1.not-finite.json"), "");
+    for (const char* name : {".step-00000005.g1.tmp-host-1", "step-00000005.g1.not-finite.json"})
+      REQUIRE(::lchown(run.in(name).c_str(), nobody, nobody) == 0);
+    REQUIRE(::chmod(run.directory.checkpoints_path().c_str(), mode) == 0);
+  };
+  plant(0777);
+  const Removal kept = run.directory.remove_leftovers();
+  REQUIRE(kept.problems.size() == 1);
+  CHECK(contains(kept.problems[0].what, "it belongs to"));
+  CHECK(fs::exists(run.in(".step-00000005.g1.tmp-host-1")));
+  CHECK(fs::exists(run.in("step-00000005.g1.not-finite.json")));
+  plant(02775);
+  CHECK(run.directory.remove_leftovers().problems.empty());
+  CHECK_FALSE(fs::exists(run.in(".step-00000005.g1.tmp-host-1")));
+  CHECK_FALSE(fs::exists(run.in("step-00000005.g1.not-finite.json")));
+}
+
+TEST_CASE("who may rename the run's folder is told") {
+  const Run run;
+  REQUIRE(::chmod(run.folder.path().c_str(), 0777) == 0);
+  CHECK(contains(run.directory.other_writers(), "everybody"));
+  REQUIRE(::chmod(run.folder.path().c_str(), 01777) == 0);
+  CHECK_FALSE(contains(run.directory.other_writers(), "everybody"));
 }
 
 TEST_CASE("a checkpoint that cannot be renamed stays, told, and the others go") {

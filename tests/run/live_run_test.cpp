@@ -194,6 +194,43 @@ TEST_CASE("a run that an older dt holds is alive") {
                  "another dt-train is running"));
 }
 
+TEST_CASE("a start holds its generation's file, too, where an older dt looks for it") {
+  const TempFolder folder;
+  const RunDirectory run = made(folder / "run");
+  const Generation own = run.claim("", 0);
+  const LiveRun alive(run, own);
+  CHECK(FileLock().try_lock(run.generation_path(1), Owner::anyone) == FileLock::Outcome::busy);
+}
+
+TEST_CASE("another's lock that may not be opened ends nothing, and a living start is found all the same") {
+  if (::geteuid() != 0) return;
+  const TempFolder folder;
+  const RunDirectory run = made(folder / "run");
+  for (const fs::path& path : {folder.path(), run.path(), run.checkpoints_path(), run.generations_path()})
+    REQUIRE(::chmod(path.c_str(), 0777) == 0);
+  const Generation own = run.claim("", 0);
+  run.claim("", 0);
+  FileLock().try_lock(run.generations_path() / "0003.lock", Owner::anyone);
+  for (const char* name : {"0001.lock", "0002.lock", "0003.lock"})
+    REQUIRE(::chmod((run.generations_path() / name).c_str(), 0600) == 0);
+  const auto as_other = [](const std::function<void()>& act) {
+    REQUIRE(::seteuid(65534) == 0);
+    try {
+      act();
+    } catch (...) {
+      REQUIRE(::seteuid(0) == 0);
+      throw;
+    }
+    REQUIRE(::seteuid(0) == 0);
+  };
+  as_other([&] { LiveRun::refuse_if_alive(run); });
+  FileLock held;
+  REQUIRE(held.try_lock(run.generation_path(1), Owner::anyone) == FileLock::Outcome::held);
+  CHECK(contains(error_of(ErrorKind::environment, [&] { as_other([&] { LiveRun::refuse_if_alive(run); }); }),
+                 "another dt-train is running"));
+  as_other([&] { CHECK(run.claim("", 0).number == 4); });
+}
+
 TEST_CASE("a start that finds itself overtaken withdraws its claim") {
   const TempFolder folder;
   const RunDirectory run = made(folder / "run");
