@@ -73,10 +73,6 @@ InputRanges::InputRanges(std::vector<std::string> inputs, const ReadOptions& opt
 
 void InputRanges::measure(InputFormat format, const std::function<void()>& idle) {
   Digester digester;
-  for (const std::string& named : inputs_) {
-    struct stat status {};
-    if (::stat(named.c_str(), &status) == 0) readers_ &= Audience::of(named, status);
-  }
   InputWalk walk(inputs_);
   while (const auto input = walk.next()) {
     idle();
@@ -87,6 +83,7 @@ void InputRanges::measure(InputFormat format, const std::function<void()>& idle)
       state += state_of(fs::path(input->path).replace_extension(".idx"), readers_);
     digester.update(std::as_bytes(std::span(state)));
   }
+  readers_ &= walk.readers();
   digest_ = digester.value();
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/audience.hpp"
 #include "base/files.hpp"
 #include "data/name_list.hpp"
 
@@ -46,6 +47,8 @@ class InputWalk {
  public:
   explicit InputWalk(const std::vector<std::string>& inputs);
   std::optional<InputFile> next();
+  /// Returns who may enter all folders that the walk has entered so far.
+  const Audience& readers() const { return readers_; }
 
  private:
   struct Pending {
@@ -57,6 +60,7 @@ class InputWalk {
   void push_matches(const fs::path& pattern);
   std::vector<Pending> pending_;                           // the present one is last
   std::set<std::pair<std::uint64_t, std::uint64_t>> met_;  // folders of the present name: device and inode
+  Audience readers_;
 };
 
 /// Appends the names in a list: one a line, which ends in \n or \r\n; empty lines are passed over. Errors:

@@ -101,6 +101,24 @@ TEST_CASE("inputs that change have another digest") {
   CHECK(InputRanges({folder.path()}, {}, 10).digest() != digest);
 }
 
+TEST_CASE("who may read the inputs: files, and all folders that are walked") {
+  const Folder folder;
+  fs::create_directories(folder / "text" / "inner");
+  put(folder / "text" / "inner" / "a", "a");
+  const auto mode_for = [&](mode_t text, mode_t inner, mode_t file, const std::string& named) {
+    REQUIRE(::chmod((folder / "text").c_str(), text) == 0);
+    REQUIRE(::chmod((folder / "text" / "inner").c_str(), inner) == 0);
+    REQUIRE(::chmod((folder / "text" / "inner" / "a").c_str(), file) == 0);
+    return InputRanges({(folder / named).string()}, {}, 1, [] {}).readers().limit(0755, 4242);
+  };
+  CHECK(mode_for(0755, 0755, 0644, "text") == 0755);
+  CHECK(mode_for(0755, 0755, 0600, "text") == 0700);
+  CHECK(mode_for(0755, 0700, 0644, "text") == 0700);
+  CHECK(mode_for(0755, 0700, 0644, "text/*") == 0700);
+  CHECK(mode_for(0700, 0755, 0644, "text") == 0700);
+  CHECK(mode_for(0700, 0755, 0644, "text/inner/a") == 0755);  // whoever may read the file
+}
+
 TEST_CASE("a document begins where it would for who reads from the start") {
   const Folder folder;
   CHECK(next_document_in(folder, "ab\ncd\n", 0, "\n") == 3);
