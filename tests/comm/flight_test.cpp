@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 #include "base/host.hpp"
 #include "base/test_folder.hpp"
