@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstddef>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <oniguruma.h>
@@ -152,11 +155,31 @@ int folded(OnigCaseFoldType flag, const OnigUChar** at, const OnigUChar* end, On
   return ONIG_ENCODING_UTF8->mbc_case_fold(flag, at, end, to);
 }
 
+/// The text that the calling thread searches.
+thread_local const OnigUChar *searched_begin = nullptr, *searched_end = nullptr;
+
+/// Lengths of characters by their first bytes, as Oniguruma has them.
+std::array<std::uint8_t, 256> character_lengths;
+
+/// Returns the length of the character at `at`. Oniguruma steps over a text by it, from each place where a
+/// match may begin to the next. Where the search shall stop, all that is left of the text is one character:
+/// nothing interrupts a search otherwise, and its result no longer matters.
+int length_at(const OnigUChar* at) {
+  if (WatchedSearch::must_stop() && searched_begin <= at && at < searched_end)
+    return static_cast<int>(std::min<std::ptrdiff_t>(searched_end - at, std::numeric_limits<int>::max()));
+  return character_lengths[*at];
+}
+
 /// UTF-8 with the classes of Unicode 16. Oniguruma takes every class from its encoding.
 OnigEncoding utf8_of_unicode_16() {
   static OnigEncodingType encoding = [] {
     OnigEncodingType made = *ONIG_ENCODING_UTF8;
     made.name = "UTF-8 of Unicode 16";
+    for (unsigned byte = 0; byte < character_lengths.size(); ++byte) {
+      const auto first = static_cast<OnigUChar>(byte);
+      character_lengths[byte] = static_cast<std::uint8_t>(ONIG_ENCODING_UTF8->mbc_enc_len(&first));
+    }
+    made.mbc_enc_len = length_at;
     made.property_name_to_ctype = class_of_name;
     made.get_ctype_code_range = class_ranges;
     made.is_code_ctype = is_of_class;
@@ -230,6 +253,11 @@ std::string mended(std::string_view text) {
   return result;
 }
 
+/// Takes no system call, so that it is as cheap under a tracer.
+double wall_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace
 
 Regex::Regex(const std::string& pattern) : pattern_(pattern) {
@@ -279,56 +307,44 @@ void Regex::Search::start(std::string_view text) {
   bytes_ += text.size();
 }
 
-void Regex::Search::check_time(double more_s) const {
-  if (spent_s_ + more_s > limit_s()) throw input_error("{}", too_slow(regex_.pattern_, limit_s()));
+void Regex::Search::refuse() const {
+  throw input_error("{}", too_slow(regex_.pattern_, limit_s(), bytes_));
 }
 
-/// Counts the time of Oniguruma alone, not of what is done with matches. Looking at the clock takes as long
-/// as a match, so where matches are fast, one in some is timed.
+/// Looks at the clock now and then. Where half of what the search may take has gone by, the search times its
+/// calls from there on.
+void Regex::Search::look_at_clock() {
+  calls_until_look_ = calls_between_looks;
+  const double now_s = wall_s();
+  if (!began_s_) began_s_ = now_s;
+  times_calls_ = now_s - *began_s_ > limit_s() / 2;
+}
+
+/// The first match from at_ on, or none. Counts the thread's CPU time in Oniguruma alone: not what is done
+/// with matches, and not what other programs take. Short calls do not count: there are two for each byte at
+/// most, so that only long ones make squares, and looking at the CPU clock may take longer than they do.
 int Regex::Search::search() {
-  constexpr std::uint64_t calls_a_sample = 16;
-  constexpr double slow_s = 1e-4;
-  const bool is_sample = ++calls_ % calls_a_sample == 0 || is_slow_;
-  std::optional<double> began_s;
-  if (is_sample) began_s = thread_cpu_s();
-  const int result = search_from(began_s);
-  if (!began_s) return result;
-  const double took_s = thread_cpu_s() - *began_s;
-  const bool stands_for_others = is_sample && !is_slow_ && took_s < slow_s;
-  is_slow_ = took_s >= slow_s;
-  spent_s_ += stands_for_others ? calls_a_sample * took_s : took_s;
-  check_time(0);
+  constexpr double short_s = 1e-6;
+  if (calls_until_look_-- == 0) look_at_clock();
+  if (!times_calls_) return search_untimed();
+  const double began_cpu_s = thread_cpu_s(), began_s = wall_s();
+  const int result = search_untimed();
+  if (wall_s() - began_s < short_s) return result;
+  spent_s_ += thread_cpu_s() - began_cpu_s;
+  if (spent_s_ > limit_s()) refuse();
   return result;
 }
 
-/// The first match from at_ on, or none. In a long text place by place, so that time can be looked at: each
-/// place may cost a look at all of the rest. Oniguruma's own search takes no end for places alone. It is
-/// faster where there are few matches, by some 0.1 µs a byte.
-int Regex::Search::search_from(std::optional<double>& began_s) {
-  constexpr std::size_t short_text = 4096;
-  constexpr std::uint64_t places_between_looks = 16;
-  std::uint64_t places = 0;
-  auto* const code = static_cast<OnigRegex>(regex_.code_.get());
-  auto* const found = static_cast<OnigRegion*>(found_);
-  auto* const limits = static_cast<OnigMatchParam*>(limits_);
+int Regex::Search::search_untimed() {
   const OnigUChar *const begin = bytes_of(text_), *const end = begin + text_.size();
-  const double attempt_s = 2 * limit_s();
-  for (std::size_t at = at_; at <= text_.size();
-       at += at < text_.size() ? character_length(text_.substr(at)) : 1) {
-    if (++places % places_between_looks == 0) {
-      const double now_s = thread_cpu_s();
-      if (!began_s) began_s = now_s;
-      check_time(now_s - *began_s);
-    }
-    const WatchedSearch watched(regex_.pattern_, attempt_s);
-    if (text_.size() - at <= short_text && at == at_)
-      return onig_search_with_param(code, begin, end, begin + at, end, found, ONIG_OPTION_NONE, limits);
-    // \G is where the search begins.
-    const OnigOptionType options = at == at_ ? ONIG_OPTION_NONE : ONIG_OPTION_NOT_BEGIN_POSITION;
-    const int result = onig_match_with_param(code, begin, end, begin + at, found, options, limits);
-    if (result != ONIG_MISMATCH) return result;
-  }
-  return ONIG_MISMATCH;
+  searched_begin = begin;
+  searched_end = end;
+  const WatchedSearch watched(regex_.pattern_, limit_s(), bytes_);
+  const int result = onig_search_with_param(static_cast<OnigRegex>(regex_.code_.get()), begin, end,
+                                            begin + at_, end, static_cast<OnigRegion*>(found_),
+                                            ONIG_OPTION_NONE, static_cast<OnigMatchParam*>(limits_));
+  if (WatchedSearch::must_stop()) refuse();
+  return result;
 }
 
 std::optional<Regex::Match> Regex::Search::next() {

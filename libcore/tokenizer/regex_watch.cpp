@@ -31,22 +31,13 @@ double seconds_of(clockid_t clock) {
              : 0;
 }
 
-/// A thread that searches. Its calls are numbered, odd ones while they last, so that watching costs the
-/// thread two stores a call.
-struct Searcher {
-  clockid_t clock{};
-  std::atomic<std::uint64_t> number = 0;
-  std::atomic<const std::string*> pattern = nullptr;
-  std::atomic<double> limit_s = 0;
-  // Of the watcher alone: what it saw last.
-  std::uint64_t seen_number = 0;
-  double seen_s = 0;
-};
+}  // namespace
 
-class Watcher {
+class SearchWatcher {
  public:
-  static Watcher& get() {
-    static Watcher* const watcher = new Watcher;  // outlives every thread
+  using Searcher = WatchedSearch::Searcher;
+  static SearchWatcher& get() {
+    static SearchWatcher* const watcher = new SearchWatcher;  // outlives every thread
     return *watcher;
   }
   std::shared_ptr<Searcher> add() {
@@ -73,19 +64,30 @@ class Watcher {
   }
 
   static void look_at(Searcher& searcher) {
-    const std::uint64_t number = searcher.number.load(std::memory_order_acquire);
-    if (number % 2 == 0) return;
-    if (number != searcher.seen_number) {
-      searcher.seen_number = number;
+    const std::uint64_t call = searcher.call.load(std::memory_order_acquire);
+    if (call % 2 == 0) return;
+    if (call != searcher.seen_call) {
+      searcher.seen_call = call;
       searcher.seen_s = seconds_of(searcher.clock);
       return;
     }
     const double limit_s = searcher.limit_s.load(std::memory_order_relaxed);
-    if (seconds_of(searcher.clock) - searcher.seen_s <= limit_s) return;
-    // The pattern lives as long as the call lasts, which does not end any more.
+    const double took_s = seconds_of(searcher.clock) - searcher.seen_s;
+    if (took_s <= limit_s) return;
+    if (searcher.stopped_call.exchange(call, std::memory_order_relaxed) != call) {
+      searcher.stopped_s = took_s;
+    } else if (took_s - searcher.stopped_s > limit_s &&
+               searcher.call.load(std::memory_order_acquire) == call) {
+      end_process(searcher, limit_s);
+    }
+  }
+
+  /// The pattern lives as long as the call lasts, which does not end any more.
+  [[noreturn]] static void end_process(const Searcher& searcher, double limit_s) {
+    const std::string text = too_slow(*searcher.pattern.load(std::memory_order_relaxed), limit_s,
+                                      searcher.bytes.load(std::memory_order_relaxed));
     const std::string line =
-        fmt::format("{}: error: {}\n", program_invocation_short_name,
-                    printable_line(too_slow(*searcher.pattern.load(std::memory_order_relaxed), limit_s)));
+        fmt::format("{}: error: {}\n", program_invocation_short_name, printable_line(text));
     static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
     ::_exit(static_cast<int>(ErrorKind::input));
   }
@@ -95,39 +97,43 @@ class Watcher {
   bool is_running_ = false;
 };
 
-Searcher& own_searcher() {
-  thread_local const std::shared_ptr<Searcher> searcher = Watcher::get().add();
-  return *searcher;
+constinit thread_local WatchedSearch::Searcher* WatchedSearch::current_ = nullptr;
+
+WatchedSearch::Searcher& WatchedSearch::own_searcher() {
+  if (current_ == nullptr) {
+    thread_local const std::shared_ptr<Searcher> searcher = SearchWatcher::get().add();
+    current_ = searcher.get();
+  }
+  return *current_;
 }
 
 /// Only its own thread writes the number.
-void count(Searcher& searcher) {
-  searcher.number.store(searcher.number.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+void WatchedSearch::count(Searcher& searcher) {
+  searcher.call.store(searcher.call.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
-
-}  // namespace
 
 double thread_cpu_s() {
   return seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
-std::string too_slow(const std::string& pattern, double limit_s) {
+std::string too_slow(const std::string& pattern, double limit_s, std::uint64_t bytes) {
   return fmt::format(
-      "the regular expression {} takes more than {:.1f} s of CPU time for a text: its time grows with the "
-      "square of the text's length or faster; use a tokenizer whose expression has no nested repeats and no "
-      "back-references",
-      printable_line(pattern, 400), limit_s);
+      "the regular expression {} takes more than {:.1f} s of CPU time for {} bytes of text: its time grows "
+      "with the square of the text's length or faster; use a tokenizer whose expression has no nested "
+      "repeats and no back-references",
+      printable_line(pattern, 400), limit_s, bytes);
 }
 
-WatchedSearch::WatchedSearch(const std::string& pattern, double limit_s) {
+WatchedSearch::WatchedSearch(const std::string& pattern, double limit_s, std::uint64_t bytes) {
   Searcher& searcher = own_searcher();
   searcher.pattern.store(&pattern, std::memory_order_relaxed);
   searcher.limit_s.store(limit_s, std::memory_order_relaxed);
+  searcher.bytes.store(bytes, std::memory_order_relaxed);
   count(searcher);
 }
 
 WatchedSearch::~WatchedSearch() {
-  count(own_searcher());
+  count(*current_);
 }
 
 }  // namespace dt::tokenizer

@@ -1,27 +1,56 @@
 #pragma once
-// Ends the process where a regular expression takes too long in one attempt.
+// Ends a search by a regular expression that takes too long, and the process where that cannot be done.
 
+#include <atomic>
+#include <cstdint>
 #include <string>
+#include <time.h>
 
 namespace dt::tokenizer {
 
 /// Returns the CPU time of the calling thread, in seconds.
 double thread_cpu_s();
 
-/// "the regular expression … takes more than … s": what is wrong, and why.
-std::string too_slow(const std::string& pattern, double limit_s);
+/// "the regular expression … takes more than … s": what is wrong, and why. `bytes`: of the text.
+std::string too_slow(const std::string& pattern, double limit_s, std::uint64_t bytes);
 
 /// Tells a thread of the process's own that this thread is in one call of Oniguruma, as long as the object
-/// lives. Nothing interrupts such a call, whose work the library's limits do not bound: back-references and
-/// possessive repeats compare and scan without a retry. Where it takes more than `limit_s` of CPU time, the
-/// process ends, with the exit code of ErrorKind::input and a message on stderr that names the pattern. What
-/// the process was writing is left as after a crash.
+/// lives. Where the call takes more than `limit_s` of CPU time, must_stop() becomes true. Where it takes as
+/// much again, the process ends, with the exit code of ErrorKind::input and a message on stderr that
+/// names the pattern: nothing interrupts one attempt at a match, whose work the library's limits do not
+/// bound, since back-references and possessive repeats compare and scan without a retry. What the process was
+/// writing is left as after a crash.
 class WatchedSearch {
  public:
-  /// `pattern` outlives the object.
-  WatchedSearch(const std::string& pattern, double limit_s);
+  /// `pattern` outlives the object. `bytes`: of the text, for the message.
+  WatchedSearch(const std::string& pattern, double limit_s, std::uint64_t bytes);
   ~WatchedSearch();
   WatchedSearch(const WatchedSearch&) = delete;
+
+  /// Returns whether the call that this thread is in has taken its time. Takes a nanosecond.
+  static bool must_stop() {
+    return current_ != nullptr && current_->stopped_call.load(std::memory_order_relaxed) ==
+                                      current_->call.load(std::memory_order_relaxed);
+  }
+
+ private:
+  friend class SearchWatcher;
+  /// A thread that searches. Its calls are numbered, odd ones while they last, so that watching costs the
+  /// thread a few stores a call.
+  struct Searcher {
+    clockid_t clock{};
+    std::atomic<std::uint64_t> call = 0;
+    std::atomic<std::uint64_t> stopped_call = ~std::uint64_t{0};
+    std::atomic<const std::string*> pattern = nullptr;
+    std::atomic<double> limit_s = 0;
+    std::atomic<std::uint64_t> bytes = 0;
+    // Of the watcher alone: what it saw last.
+    std::uint64_t seen_call = 0;
+    double seen_s = 0, stopped_s = 0;
+  };
+  static Searcher& own_searcher();
+  static void count(Searcher& searcher);
+  static constinit thread_local Searcher* current_;  // null before the thread's first search
 };
 
 }  // namespace dt::tokenizer

@@ -131,18 +131,37 @@ class PieceCounter final : public PieceSink {
   void take(std::span<const std::string_view> pieces) override { count += pieces.size(); }
 };
 
-void BM_split(benchmark::State& state, Pattern pattern, bool by_scanner, const std::string& (*text_of)()) {
-  const auto splitter = by_scanner ? make_scanner(pattern)
-                                   : make_regex_splitter(regex_of_pattern(pattern), SplitBehavior::isolated);
-  const std::string_view text = std::string_view(text_of()).substr(0, std::size_t{4} << 20);
+void split(benchmark::State& state, const PreTokenizer& splitter, const std::string& all) {
+  const std::string_view text = std::string_view(all).substr(0, std::size_t{4} << 20);
   PieceCounter counter;
   for (auto _ : state) {
     counter.count = 0;
-    splitter->split(text, counter);
+    splitter.split(text, counter);
     counter.flush();
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
   state.counters["pieces"] = static_cast<double>(counter.count);
+}
+
+void BM_split(benchmark::State& state, Pattern pattern, bool by_scanner, const std::string& (*text_of)()) {
+  const auto splitter = by_scanner ? make_scanner(pattern)
+                                   : make_regex_splitter(regex_of_pattern(pattern), SplitBehavior::isolated);
+  split(state, *splitter, text_of());
+}
+
+void BM_split_by(benchmark::State& state, const char* regex, const std::string& (*text_of)()) {
+  split(state, *make_regex_splitter(regex, SplitBehavior::isolated), text_of());
+}
+
+/// Steps as DeepSeek's: each splits what the one before left.
+void BM_split_by_steps(benchmark::State& state, const std::string& (*text_of)()) {
+  std::vector<std::unique_ptr<PreTokenizer>> steps;
+  for (const char* regex :
+       {"\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+        "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| "
+        "?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"})
+    steps.push_back(make_regex_splitter(regex, SplitBehavior::isolated));
+  split(state, *make_sequence(std::move(steps)), text_of());
 }
 
 void BM_english(benchmark::State& state) {
@@ -175,6 +194,11 @@ BENCHMARK_CAPTURE(BM_split, o200k_scanner_code, Pattern::o200k, true, code);
 BENCHMARK_CAPTURE(BM_split, o200k_regex_code, Pattern::o200k, false, code);
 BENCHMARK_CAPTURE(BM_split, tekken_scanner_code, Pattern::tekken, true, code);
 BENCHMARK_CAPTURE(BM_split, tekken_regex_code, Pattern::tekken, false, code);
+BENCHMARK_CAPTURE(BM_split_by_steps, deepseek_english, english);
+BENCHMARK_CAPTURE(BM_split_by, rare_links_english, "https?://\\S+", english);
+BENCHMARK_CAPTURE(BM_split_by, rare_spaces_english, " {2,}", english);
+BENCHMARK_CAPTURE(BM_split_by, spaces_english, "\\s+", english);
+BENCHMARK_CAPTURE(BM_split_by, each_character_english, "\\O", english);
 BENCHMARK(BM_english)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_code)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_words_without_spaces)->Unit(benchmark::kMillisecond);

@@ -176,7 +176,33 @@ TEST_CASE("regex: time in squares of the text's length is an error that names th
   }
 }
 
-TEST_CASE("regex: a long text is searched place by place with the same matches") {
+TEST_CASE("regex: many short matches take none of a search's time") {
+  const Regex regex("\\O");
+  Regex::Search search(regex, {0.02, 0});
+  const std::string text(200'000, 'a');
+  search.start(text);
+  std::size_t num_matches = 0;
+  while (search.next()) ++num_matches;
+  CHECK(num_matches == 200'000);
+}
+
+TEST_CASE("regex: a search that was stopped leaves the next ones alone") {
+  const std::string text = std::string(300'000, 'a') + "bd";
+  for (const char* pattern : {"a++[cd]", "a*[cd]", "(?:a|\u00e9)*+[cd]"}) {
+    const Regex slow(pattern);
+    Regex::Search first(slow, {0.05, 0});
+    first.start(text);
+    CHECK(dt_test::caught([&] { first.next(); }).says("0.1 s of CPU time for 300002 bytes of text"));
+    const Regex fast("\\z");
+    Regex::Search second(fast);
+    second.start(text);
+    const auto match = second.next();
+    REQUIRE(match);
+    CHECK(match->begin == text.size());
+  }
+}
+
+TEST_CASE("regex: a long text has the same matches as a short one") {
   const auto ends = [](const char* pattern, const std::string& text) {
     const Regex regex(pattern);
     Regex::Search search(regex);
@@ -220,7 +246,7 @@ TEST_CASE("regex: one attempt that does not end ends the process as bad input") 
   ::waitpid(child, &status, 0);
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == static_cast<int>(dt::ErrorKind::input));
-  CHECK(err.text().find("error: the regular expression (?:(?=a*+b?)a)*+[cd] takes more than 0.2 s") !=
+  CHECK(err.text().find("error: the regular expression (?:(?=a*+b?)a)*+[cd] takes more than 0.1 s") !=
         std::string::npos);
 }
 
