@@ -48,6 +48,13 @@ struct ExportResult {
 /// Bytes of tensors that an export will write.
 std::uint64_t export_bytes(const ExportSource& source, const ExportOptions& options);
 
+/// Returns `trained`, the special tokens of a checkpoint's model, with the ends of a text that an export
+/// writes: those of the model's generation_config.json where it has some, else of `trained`, and among them
+/// the end of the data's documents and, where `trained` has several, all of these.
+model::SpecialTokens exported_ends(const model::SpecialTokens& trained,
+                                   std::vector<std::int64_t> generation_ends,
+                                   std::optional<std::int64_t> end_of_text);
+
 /// The model that an export writes: the checkpoint's, with the ends of a text that its generation_config.json
 /// names, where it keeps one, and options.end_of_text among them.
 model::ModelSpec exported_model(const ExportSource& source, const ExportOptions& options);

@@ -180,21 +180,26 @@ void write_generation_config(const model::SpecialTokens& special, const fs::path
 
 }  // namespace
 
+model::SpecialTokens exported_ends(const model::SpecialTokens& trained,
+                                   std::vector<std::int64_t> generation_ends,
+                                   std::optional<std::int64_t> end_of_text) {
+  model::SpecialTokens special = trained;
+  if (!generation_ends.empty()) special.eos = std::move(generation_ends);
+  if (!end_of_text && !trained.eos.empty()) end_of_text = trained.eos.front();
+  if (end_of_text) special = model::with_end_of_text(std::move(special), *end_of_text);
+  if (trained.eos.size() < 2) return special;
+  for (const std::int64_t one : trained.eos)  // of sources whose documents end differently
+    special = model::with_end_of_text(std::move(special), one, /*replaces_one=*/false);
+  return special;
+}
+
 model::ModelSpec exported_model(const ExportSource& source, const ExportOptions& options) {
   model::ModelSpec spec = source.manifest().model;
-  model::SpecialTokens& special = spec.special;
-  const std::vector<std::int64_t> trained_with = special.eos;
-  std::optional<std::int64_t> end = options.end_of_text;
-  if (!end && !trained_with.empty()) end = trained_with.front();
   const fs::path given = source.newest().path() / model::generation_config_name;
-  if (keeps(source, model::generation_config_name)) {
-    std::vector<std::int64_t> ends = model::parse_generation_ends(read_file(given), given.string());
-    if (!ends.empty()) special.eos = std::move(ends);
-  }
-  if (end) special = model::with_end_of_text(std::move(special), *end);
-  if (trained_with.size() < 2) return spec;
-  for (const std::int64_t one : trained_with)  // of sources whose documents end differently
-    special = model::with_end_of_text(std::move(special), one, /*replaces_one=*/false);
+  std::vector<std::int64_t> generation_ends;
+  if (keeps(source, model::generation_config_name))
+    generation_ends = model::parse_generation_ends(read_file(given), given.string());
+  spec.special = exported_ends(spec.special, std::move(generation_ends), options.end_of_text);
   return spec;
 }
 

@@ -149,6 +149,15 @@ TEST_CASE("config.json and generation_config.json of an export name the same end
   }
 }
 
+TEST_CASE("an export keeps every end of a mixture's sources") {
+  using Ends = std::vector<std::int64_t>;
+  CHECK(exported_ends({.eos = {5, 6}}, {7}, 6).eos == Ends{5, 6});
+  CHECK(exported_ends({.eos = {5, 6}}, {7}, {}).eos == Ends{6, 5});
+  CHECK(exported_ends({.eos = {5, 6}}, {6, 7}, {}).eos == Ends{5, 6, 7});
+  CHECK(exported_ends({.eos = {5}}, {7}, 6).eos == Ends{6});
+  CHECK(exported_ends({.eos = {}}, {7}, {}).eos == Ends{7});
+}
+
 TEST_CASE("a checkpoint of weights alone is nothing to go on from") {
   const TempFolder folder;
   write_hf(folder / "hf", gpt2(true), DType::f32, 1);
