@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/file_or_pipe.hpp"
 #include "base/files.hpp"
 #include "base/options_state.hpp"
 #include "base/suggest.hpp"
@@ -221,7 +222,7 @@ Written read_config_line(std::string_view line, const std::string& place, Option
 std::vector<Written> read_config(const std::string& path, OptionTable::State& state) {
   std::vector<Written> options;
   std::size_t number = 0;
-  for (const std::string& line : split(read_file(path), '\n')) {
+  for (const std::string& line : split(read_file_or_pipe(path), '\n')) {
     ++number;
     const std::string_view content = trim(line);
     if (content.empty() || content.starts_with('#')) continue;

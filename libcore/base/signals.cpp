@@ -18,7 +18,7 @@ namespace dt {
 
 namespace {
 
-std::atomic<bool> in_use = false;
+std::atomic<const StopSignals*> in_use = nullptr;
 
 sigset_t stop_set() {
   sigset_t set;
@@ -46,7 +46,7 @@ int checked(int descriptor) {
 }  // namespace
 
 StopSignals::StopSignals(std::function<void(int)> heard) : heard_(std::move(heard)) {
-  DT_CHECK(!in_use.exchange(true), "a process has one StopSignals at a time");
+  DT_CHECK(in_use.exchange(this) == nullptr, "a process has one StopSignals at a time");
   const sigset_t set = stop_set();
   signals_ = checked(::signalfd(-1, &set, SFD_CLOEXEC));
   end_ = checked(::eventfd(0, EFD_CLOEXEC));
@@ -60,7 +60,7 @@ StopSignals::~StopSignals() {
   ::close(signals_);
   ::close(end_);
   ::pthread_sigmask(SIG_SETMASK, &previous_mask_, nullptr);
-  in_use = false;
+  in_use = nullptr;
 }
 
 void StopSignals::listen() {
@@ -81,6 +81,16 @@ void StopSignals::listen() {
     } else if (!keeps_work_ && signal != SIGINT && monotonic_s() - first_s >= one_request_s) {
       end_at_once(signal);
     }
+  }
+}
+
+void check_stop_requests() {
+  if (const StopSignals* signals = in_use) return signals->check();
+  sigset_t pending;
+  ::sigpending(&pending);
+  const sigset_t stop = stop_set();
+  for (const int signal : {SIGTERM, SIGUSR1, SIGINT, SIGHUP}) {
+    if (::sigismember(&stop, signal) == 1 && ::sigismember(&pending, signal) == 1) throw Interrupted{signal};
   }
 }
 

@@ -52,6 +52,10 @@ class StopSignals {
   std::thread listener_;
 };
 
+/// Throws Interrupted where the process's StopSignals received a signal, or one waits that
+/// hold_stop_signals() holds back. For code that waits and has no StopSignals at hand.
+void check_stop_requests();
+
 /// While it lives, threads that are made block all signals.
 class SignalsBlocked {
  public:

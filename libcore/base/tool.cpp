@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/signals.hpp"
 #include "base/tasks.hpp"
 
 namespace dt {
@@ -128,6 +129,9 @@ int run_tool(int argc, char** argv, OptionTable& options, const std::function<in
   ConsoleSettings settings = plain_settings(options);
   try {
     return parse_and_run(argc, argv, options, run);
+  } catch (const Interrupted& interrupted) {  // before the tool's work began
+    Console(settings).error("stopped by {}", signal_name(interrupted.signal));
+    return interrupted.exit_code();
   } catch (...) {
     const Error error = current_error();
     if (error.kind() == ErrorKind::broken_pipe) return end_by_broken_pipe();

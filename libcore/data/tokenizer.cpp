@@ -4,6 +4,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/file_or_pipe.hpp"
 #include "base/own_folder.hpp"
 #include "tokenizer/encoder.hpp"
 #include "tokenizer/hf_tokenizer.hpp"
@@ -125,7 +126,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const std::st
   if (!path_exists(name))
     throw Error(ErrorKind::input, fmt::format("the tokenizer '{}' is unknown", name),
                 "expected: bytes, or a file");
-  tokenizer::TokenizerFile file = tokenizer::read_tokenizer(name, pattern, eos);
+  tokenizer::TokenizerFile file = tokenizer::tokenizer_of_bytes(read_file_or_pipe(name), name, pattern, eos);
   const auto end = eos_of(*file.tokenizer, name, eos, needs_eos);
   return std::make_unique<FileTokenizer>(std::move(file), end);
 }

@@ -40,11 +40,16 @@ std::string as_hugging_face(std::string text, const std::string& origin, const s
 
 }  // namespace
 
-TokenizerFile read_tokenizer(const fs::path& path, const std::string& pattern, const std::string& eos) {
+TokenizerFile tokenizer_of_bytes(const std::string& bytes, const std::string& origin,
+                                 const std::string& pattern, const std::string& eos) {
   TokenizerFile file;
-  file.text = as_hugging_face(read_file(path), path.string(), pattern, eos);
-  file.tokenizer = std::make_unique<const Tokenizer>(read_hugging_face(file.text, path.string()));
+  file.text = as_hugging_face(bytes, origin, pattern, eos);
+  file.tokenizer = std::make_unique<const Tokenizer>(read_hugging_face(file.text, origin));
   return file;
+}
+
+TokenizerFile read_tokenizer(const fs::path& path, const std::string& pattern, const std::string& eos) {
+  return tokenizer_of_bytes(read_file(path), path.string(), pattern, eos);
 }
 
 }  // namespace dt::tokenizer

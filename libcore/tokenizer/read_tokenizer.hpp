@@ -22,5 +22,8 @@ struct TokenizerFile {
 /// that has none; whatever is wrong in it.
 TokenizerFile read_tokenizer(const fs::path& path, const std::string& pattern = {},
                              const std::string& eos = {});
+/// The same of a file's bytes; `origin` names it in errors.
+TokenizerFile tokenizer_of_bytes(const std::string& bytes, const std::string& origin,
+                                 const std::string& pattern, const std::string& eos);
 
 }  // namespace dt::tokenizer

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <thread>
 
+#include "base/file_or_pipe.hpp"
+#include "base/signals.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;
@@ -147,4 +149,50 @@ TEST_CASE("one holder at a time has a lock") {
   CHECK(second.try_lock(folder / "lock") == FileLock::Outcome::busy);
   first = FileLock();
   CHECK(second.try_lock(folder / "lock") == FileLock::Outcome::held);
+}
+
+TEST_CASE("a pipe that the user named is read to its end, within a bound") {
+  const Folder folder;
+  const fs::path pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const std::string text(200000, 'a');
+  const auto read_what_is_written = [&](std::uint64_t max_bytes) {
+    std::thread writer([&] {
+      try {
+        File::open_write(pipe).write(text);
+      } catch (const Error&) {  // the reader went
+      }
+    });
+    std::string result = "refused";
+    const auto error = caught([&] { result = read_file_or_pipe(pipe, max_bytes); });
+    writer.join();
+    CHECK(error.thrown == (max_bytes < text.size()));
+    return result;
+  };
+  CHECK(read_what_is_written(text.size()) == text);
+  ::signal(SIGPIPE, SIG_IGN);
+  CHECK(read_what_is_written(1000) == "refused");
+  CHECK(caught([&] { read_file(pipe); }).says("is a FIFO"));
+  put(folder / "file", "b");
+  CHECK(read_file_or_pipe(folder / "file") == "b");
+}
+
+TEST_CASE("a request to stop ends the wait for a pipe's writer") {
+  const Folder folder;
+  const fs::path pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    hold_stop_signals();
+    ::kill(::getpid(), SIGTERM);
+    try {
+      read_file_or_pipe(pipe);
+    } catch (const Interrupted& interrupted) {
+      ::_exit(interrupted.exit_code());
+    }
+    ::_exit(1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WEXITSTATUS(status) == 128 + SIGTERM);
 }

@@ -5,10 +5,14 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 echo 'some text' >text
 mkfifo pipe
 
-expect_exit 3 dt-shard-data --out d --tokenizer pipe text
-expect_match stderr 'pipe is a FIFO; a regular file is expected'
-expect_exit 3 dt-shard-data --out d --config pipe text
-expect_match stderr 'pipe is a FIFO'
+# A file of options and a tokenizer's file may be pipes; a signal ends the wait for a writer.
+expect_exit 143 timeout --preserve-status 0.3 dt-shard-data --out d --tokenizer pipe text
+expect_exit 143 timeout --preserve-status 0.3 dt-shard-data --out d --config pipe text
+expect_exit 143 timeout --preserve-status 0.3 dt-train --config pipe
+expect_exit 2 dt-shard-data --out d --config <(echo 'nothing = 1') text
+expect_match stderr "'nothing'"
+expect_exit 3 dt-shard-data --out d --tokenizer <(echo '{}') text
+expect_match stderr '/dev/fd/.*: '
 expect_exit 3 dt-shard-data --out d --tokenizer /dev/zero text
 expect_match stderr '/dev/zero is a character device'
 mkdir model
