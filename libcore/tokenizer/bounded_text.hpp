@@ -15,9 +15,6 @@ constexpr std::size_t max_grown_bytes(std::size_t bytes) {
   return 64 * bytes + 1024;
 }
 
-/// Each step goes over all of a text. Errors: input, where there are more than any real tokenizer has.
-void check_num_steps(const char* what, std::size_t count);
-
 class BoundedText {
  public:
   explicit BoundedText(std::size_t max_bytes) : max_bytes_(max_bytes) {}

@@ -127,6 +127,33 @@ void read_added_tokens(const JsonValue& list, const IdsByText& ids, Tokenizer& t
   tokenizer.normalized_added_tokens = AddedTokenFinder(std::move(normalized));
 }
 
+/// Counts the steps that each text goes through. Errors: input, where there are more than any real tokenizer
+/// has: each goes over all of a text. A Sequence counts as what is in it, an empty one as a step.
+void count_steps(const JsonValue& step, std::size_t& count) {
+  constexpr std::size_t max_steps = 128;  // DeepSeek's seven are many
+  std::size_t num_inner = 0;
+  for (const char* list : {"normalizers", "pretokenizers", "decoders", "dt_decoders"}) {
+    const auto steps = step.find(list);
+    if (!steps) continue;
+    for (const JsonValue& item : steps->items()) {
+      count_steps(item, count);
+      ++num_inner;
+    }
+  }
+  if (num_inner == 0 && ++count > max_steps)
+    throw step.error(
+        fmt::format("is step {} of the tokenizer; at most {} are read, those of Sequences in "
+                    "Sequences among them",
+                    count, max_steps));
+}
+
+void check_num_steps(const JsonValue& root) {
+  std::size_t count = 0;
+  for (const char* part : {"normalizer", "pre_tokenizer", "decoder"}) {
+    if (const auto step = root.find(part)) count_steps(*step, count);
+  }
+}
+
 void check_post_processor(const JsonValue& step) {
   const std::string type = step.at("type").string();
   if (type == "Sequence") {
@@ -146,6 +173,7 @@ Error unknown_kind(const JsonValue& step, const std::string& known) {
 
 Tokenizer read_hugging_face(std::string_view text, const std::string& origin) {
   const JsonValue root = JsonValue::parse(text, {.origin = origin, .nul_in_names = true});
+  check_num_steps(root);
   Tokenizer tokenizer;
   if (const auto step = root.find("normalizer")) tokenizer.normalizer = read_normalizer(*step);
   bool is_byte_level = false;

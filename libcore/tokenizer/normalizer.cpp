@@ -194,7 +194,6 @@ std::unique_ptr<Normalizer> make_strip(bool left, bool right) {
   return std::make_unique<Strip>(left, right);
 }
 std::unique_ptr<Normalizer> make_normalizers(std::vector<std::unique_ptr<Normalizer>> steps) {
-  check_num_steps("normalizers", steps.size());
   if (steps.size() == 1) return std::move(steps.front());
   return std::make_unique<Steps>(std::move(steps));
 }

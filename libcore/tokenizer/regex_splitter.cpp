@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "tokenizer/bounded_text.hpp"
 #include "tokenizer/regex.hpp"
 #include "tokenizer/utf8.hpp"
 
@@ -106,7 +105,6 @@ std::unique_ptr<PreTokenizer> make_regex_splitter(const std::string& regex, Spli
 
 std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> splitters) {
   DT_CHECK(!splitters.empty(), "nothing to split by");
-  check_num_steps("pre_tokenizers", splitters.size());
   if (splitters.size() == 1) return std::move(splitters.front());
   return std::make_unique<SequenceSplitter>(std::move(splitters));
 }

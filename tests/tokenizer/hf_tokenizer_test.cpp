@@ -268,6 +268,25 @@ TEST_CASE(
   CHECK(encoded(tokenizer, "ets") == Ids{'e', 't', 's'});
 }
 
+TEST_CASE("hf tokenizer: the steps of a tokenizer are counted through Sequences") {
+  const auto with_steps = [](int num_sequences, int num_each) {
+    json split = {{"type", "Split"}, {"pattern", {{"String", "x"}}}, {"behavior", "Isolated"}};
+    json inner = {{"type", "Sequence"}, {"pretokenizers", json::array()}};
+    for (int i = 0; i < num_each; ++i) inner["pretokenizers"].push_back(split);
+    json file = byte_fallback();
+    file["normalizer"] = {{"type", "NFC"}};
+    file["decoder"] = nullptr;
+    file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array()}};
+    for (int i = 0; i < num_sequences; ++i) file["pre_tokenizer"]["pretokenizers"].push_back(inner);
+    return file;
+  };
+  CHECK_NOTHROW(read(with_steps(1, 127)));
+  const auto error = dt_test::caught([&] { read(with_steps(100, 100)); });
+  CHECK(error.kind == dt::ErrorKind::input);
+  CHECK(error.says("t.json: pre_tokenizer.pretokenizers[1].pretokenizers[27]: is step 129 of the tokenizer"));
+  CHECK(dt_test::caught([&] { read(with_steps(200, 0)); }).says("is step 129"));
+}
+
 TEST_CASE("tokenizer.json: what is broken is refused with its path") {
   const json file = byte_level();
   CHECK(refusal(file, "/model/merges/1", "l x").starts_with("t.json: model.merges[1]: \"x\" is no token") ==
