@@ -1,15 +1,21 @@
 #include "base/files.hpp"
 
 #include <catch2/catch.hpp>
+#include <cstddef>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <thread>
 
 #include "base/file_or_pipe.hpp"
+#include "base/own_folder.hpp"
 #include "base/signals.hpp"
 #include "base/test_folder.hpp"
 
@@ -195,4 +201,54 @@ TEST_CASE("a request to stop ends the wait for a pipe's writer") {
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK(WEXITSTATUS(status) == 128 + SIGTERM);
+}
+
+namespace {
+
+/// Has pread(2) fail in the calling thread, from now on, as of a file that its server has replaced.
+bool make_reads_stale() {
+  sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pread64, 0, 1),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ESTALE),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{static_cast<unsigned short>(std::size(code)), code};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/// Returns whether a read that finds the file stale opens anew what has the path by then.
+bool is_opened_anew(File file, const std::function<void(const fs::path& path)>& replace) {
+  struct stat before {
+  }, after{};
+  REQUIRE(::fstat(file.descriptor(), &before) == 0);
+  fs::rename(file.path(), file.path().string() + ".old");
+  replace(file.path());
+  int error_number = 0;
+  bool is_stale = false;
+  std::thread reader([&] {
+    is_stale = make_reads_stale();
+    try {
+      std::byte byte{};
+      file.read_at(0, {&byte, 1});
+    } catch (const Error& error) {
+      error_number = error.error_number();
+    }
+  });
+  reader.join();
+  REQUIRE(is_stale);
+  CHECK(error_number == ESTALE);
+  REQUIRE(::fstat(file.descriptor(), &after) == 0);
+  return before.st_ino != after.st_ino;
+}
+
+}  // namespace
+
+TEST_CASE("a stale file is opened anew where its path leads to a regular file, and was all that counted") {
+  const Folder folder;
+  const auto put_file = [](const fs::path& path) { put(path, "new"); };
+  const auto put_pipe = [](const fs::path& path) { REQUIRE(::mkfifo(path.c_str(), 0600) == 0); };
+  for (const char* name : {"a", "b", "c"}) put(folder / name, "old");
+  CHECK(is_opened_anew(File::open_read(folder / "a"), put_file));
+  CHECK_FALSE(is_opened_anew(File::open_read(folder / "b"), put_pipe));
+  CHECK_FALSE(is_opened_anew(OwnFolder::open(folder.path()).open_read("c"), put_file));
 }
