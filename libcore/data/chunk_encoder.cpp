@@ -9,16 +9,20 @@
 #include "data/json_line.hpp"
 #include "data/json_texts.hpp"
 #include "data/utf8.hpp"
+#include "tokenizer/regex_watch.hpp"
 
 namespace dt::data {
 
 namespace {
 
+/// "FILE:LINE".
+std::string place_of(const Chunk& chunk, std::uint64_t line) {
+  return fmt::format("{}:{}", chunk.stream->name, line_in_file(*chunk.stream, line));
+}
+
 /// "FILE:LINE: what".
 Error error_at(const Chunk& chunk, std::uint64_t line, const std::string& what, std::string context) {
-  line = line_in_file(*chunk.stream, line);
-  return Error(ErrorKind::input, fmt::format("{}:{}: {}", chunk.stream->name, line, what),
-               std::move(context));
+  return Error(ErrorKind::input, fmt::format("{}: {}", place_of(chunk, line), what), std::move(context));
 }
 
 void check_utf8(const Chunk& chunk) {
@@ -58,6 +62,7 @@ auto read_line(const Line& line, Read read) {
 template <class LineOf, class Encode>
 void encode_at(const Chunk& chunk, LineOf line, EncodedChunk& out, Encode encode) {
   const std::size_t first_id = out.ids.size();
+  const tokenizer::SearchedText named([&] { return place_of(chunk, line()); });
   try {
     encode();
   } catch (const Error& error) {

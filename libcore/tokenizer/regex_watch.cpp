@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <fmt/core.h>
 #include <memory>
 #include <mutex>
@@ -12,7 +13,6 @@
 #include <thread>
 #include <time.h>
 #include <unistd.h>
-#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -45,9 +45,10 @@ class SearchWatcher {
     ::pthread_getcpuclockid(::pthread_self(), &searcher->clock);
     const std::lock_guard lock(mutex_);
     searchers_.push_back(searcher);
-    if (!std::exchange(is_running_, true)) {
+    if (!is_running_) {
       const SignalsBlocked blocked;
       std::thread([this] { watch(); }).detach();
+      is_running_ = true;  // only now: where there is no thread, the next search tries again
     }
     return searcher;
   }
@@ -82,14 +83,28 @@ class SearchWatcher {
     }
   }
 
-  /// The pattern lives as long as the call lasts, which does not end any more.
+  /// The pattern and the text's name live as long as the call lasts, which does not end any more.
   [[noreturn]] static void end_process(const Searcher& searcher, double limit_s) {
-    const std::string text = too_slow(*searcher.pattern.load(std::memory_order_relaxed), limit_s,
-                                      searcher.bytes.load(std::memory_order_relaxed));
+    const auto* const name = searcher.text_name.load(std::memory_order_relaxed);
+    const std::string text =
+        name_of(name) + too_slow(*searcher.pattern.load(std::memory_order_relaxed), limit_s,
+                                 searcher.bytes.load(std::memory_order_relaxed));
     const std::string line =
         fmt::format("{}: error: {}\n", program_invocation_short_name, printable_line(text));
     static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+    std::abort();  // so that libFuzzer keeps the input
+#else
     ::_exit(static_cast<int>(ErrorKind::input));
+#endif
+  }
+
+  static std::string name_of(const SearchedText::Name* name) {
+    try {
+      return name == nullptr ? "" : (*name)() + ": ";
+    } catch (...) {
+      return "";  // the message matters more
+    }
   }
 
   std::mutex mutex_;
@@ -97,6 +112,7 @@ class SearchWatcher {
   bool is_running_ = false;
 };
 
+constinit thread_local const SearchedText::Name* SearchedText::current_ = nullptr;
 constinit thread_local WatchedSearch::Searcher* WatchedSearch::current_ = nullptr;
 
 WatchedSearch::Searcher& WatchedSearch::own_searcher() {
@@ -129,6 +145,7 @@ WatchedSearch::WatchedSearch(const std::string& pattern, double limit_s, std::ui
   searcher.pattern.store(&pattern, std::memory_order_relaxed);
   searcher.limit_s.store(limit_s, std::memory_order_relaxed);
   searcher.bytes.store(bytes, std::memory_order_relaxed);
+  searcher.text_name.store(SearchedText::current_, std::memory_order_relaxed);
   count(searcher);
 }
 

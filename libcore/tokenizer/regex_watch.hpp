@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <time.h>
+#include <utility>
 
 namespace dt::tokenizer {
 
@@ -13,6 +15,21 @@ double thread_cpu_s();
 
 /// "the regular expression … takes more than … s": what is wrong, and why. `bytes`: of the text.
 std::string too_slow(const std::string& pattern, double limit_s, std::uint64_t bytes);
+
+/// Names the text that this thread encodes ("FILE:LINE"), as long as the object lives. Where the process
+/// ends, the watching thread calls `name` for its message.
+class SearchedText {
+ public:
+  using Name = std::function<std::string()>;
+  explicit SearchedText(Name name) : name_(std::move(name)) { current_ = &name_; }
+  ~SearchedText() { current_ = nullptr; }
+  SearchedText(const SearchedText&) = delete;
+
+ private:
+  friend class WatchedSearch;
+  Name name_;
+  static constinit thread_local const Name* current_;
+};
 
 /// Tells a thread of the process's own that this thread is in one call of Oniguruma, as long as the object
 /// lives. Where the call takes more than `limit_s` of CPU time, must_stop() becomes true. Where it takes as
@@ -42,6 +59,7 @@ class WatchedSearch {
     std::atomic<std::uint64_t> call = 0;
     std::atomic<std::uint64_t> stopped_call = ~std::uint64_t{0};
     std::atomic<const std::string*> pattern = nullptr;
+    std::atomic<const SearchedText::Name*> text_name = nullptr;
     std::atomic<double> limit_s = 0;
     std::atomic<std::uint64_t> bytes = 0;
     // Of the watcher alone: what it saw last.

@@ -9,6 +9,7 @@
 #include "base/test_folder.hpp"
 #include "tokenizer/pieces.hpp"
 #include "tokenizer/regex_splitter.hpp"
+#include "tokenizer/regex_watch.hpp"
 
 using namespace dt::tokenizer;
 using dt_test::pieces_of;
@@ -232,6 +233,7 @@ TEST_CASE("regex: one attempt that does not end", "[.]") {
   const Regex regex("(?:(?=a*+b?)a)*+[cd]");
   Regex::Search search(regex, {0.1, 0});
   search.start(text);
+  const SearchedText named([] { return std::string("some.txt:7"); });
   search.next();
 }
 
@@ -246,7 +248,8 @@ TEST_CASE("regex: one attempt that does not end ends the process as bad input") 
   ::waitpid(child, &status, 0);
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == static_cast<int>(dt::ErrorKind::input));
-  CHECK(err.text().find("error: the regular expression (?:(?=a*+b?)a)*+[cd] takes more than 0.1 s") !=
+  CHECK(err.text().find(
+            "error: some.txt:7: the regular expression (?:(?=a*+b?)a)*+[cd] takes more than 0.1 s") !=
         std::string::npos);
 }
 
