@@ -16,36 +16,44 @@ namespace {
 /// Takes a name on the way to a path, its status (of a link: the link's), and that of the folder with it.
 using Visit = std::function<void(const fs::path& name, const struct stat& status, const struct stat& folder)>;
 
-/// Calls `visit` for each name that leads to the path, from the root on, through links. Ends where nothing
-/// has the name, or it may not be looked at.
-void walk(const fs::path& path, const Visit& visit) {
+/// Calls `visit` for each name that leads to the path from `walked` on, through links. Ends where nothing has
+/// the name, or it may not be looked at.
+void walk_from(fs::path walked, const fs::path& path, const Visit& visit) {
   constexpr int max_links = 40;
-  const fs::path whole = fs::absolute(path);
-  std::list<fs::path> left(whole.begin(), whole.end());
-  fs::path walked = "/";
+  std::list<fs::path> left(path.begin(), path.end());
   for (int num_links = 0; !left.empty() && num_links <= max_links;) {
     const fs::path name = left.front();
     left.pop_front();
     if (name.empty() || name == "." || name == "/") continue;
-    if (name == "..") {
-      walked = walked.parent_path();
+    if (name == "..") {  // `walked` has no links
+      walked = walked.is_absolute() ? walked.parent_path() : walked / "..";
       continue;
     }
+    const fs::path full = walked == "." ? name : walked / name;
     struct stat status {
     }, folder{};
-    if (::stat(walked.c_str(), &folder) != 0 || ::lstat((walked / name).c_str(), &status) != 0) return;
-    visit(walked / name, status, folder);
+    if (::stat(walked.c_str(), &folder) != 0 || ::lstat(full.c_str(), &status) != 0) return;
+    visit(full, status, folder);
     if (S_ISLNK(status.st_mode)) {
       std::error_code error;
-      const fs::path target = fs::read_symlink(walked / name, error);
+      const fs::path target = fs::read_symlink(full, error);
       if (error) return;
       left.insert(left.begin(), target.begin(), target.end());
       if (target.is_absolute()) walked = "/";
       ++num_links;
     } else {
-      walked /= name;
+      walked = full;
     }
   }
+}
+
+/// The same from the root on. The way to the working directory may be closed to the user.
+void walk(const fs::path& path, const Visit& visit) {
+  if (path.is_absolute()) return walk_from("/", path, visit);
+  std::error_code error;
+  const fs::path current = fs::current_path(error);
+  if (!error) walk_from("/", current, visit);
+  walk_from(".", path, visit);
 }
 
 void refuse_strangers(const fs::path& name, const struct stat& status, const struct stat& folder) {

@@ -217,10 +217,7 @@ void receive_part(SecureChannel& channel, const std::function<fs::path(const Cop
   if (request.piece_file_bytes != CopyRequest::no_file)
     receiving.file(folder / checkpoint::piece_file_name(writer), request.piece_file_bytes);
   receiving.file(folder / checkpoint::part_file_name(writer), request.part_file_bytes);
-  receiving.attempt([&] {
-    check_part(folder, request);
-    sync_directory(folder);
-  });
+  receiving.attempt([&] { check_part(folder, request); });
   receiving.end();
 }
 

@@ -7,7 +7,7 @@
 //             is welcome: the answer ends the exchange.
 //   receiver  an answer
 //   sender    the file of pieces and the part, where the answer is empty
-//   receiver  an answer, once both files are synced
+//   receiver  an answer, once both files are synced; the share's commit syncs their names
 //
 // An answer is the length of a text, 4 bytes, and the text: what is wrong, or nothing. Numbers have the
 // lowest byte first.

@@ -344,6 +344,13 @@ TEST_CASE("a stranger's folder is refused on every level of a path, through link
     CHECK(caught([&] { make_storage(folder / path); }).says("theirs is a folder of uid 4242"));
   }
   CHECK_FALSE(fs::exists(folder / "theirs" / "deep" / "new"));
+  const fs::path before = fs::current_path();
+  for (const auto& [current, path] : {std::pair(".", "theirs/deep"), std::pair("own", "../theirs/deep"),
+                                      std::pair("own", "link"), std::pair("theirs/deep", "run")}) {
+    fs::current_path(folder / current);
+    CHECK(caught([&] { refuse_strangers_folder(path); }).says("theirs is a folder of uid 4242"));
+  }
+  fs::current_path(before);
 }
 
 TEST_CASE("storage lies in folders of which everybody may rename nothing") {
