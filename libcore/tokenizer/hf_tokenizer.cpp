@@ -4,6 +4,7 @@
 
 #include "tokenizer/byte_alphabet.hpp"
 #include "tokenizer/hf_parts.hpp"
+#include "tokenizer/name_origin.hpp"
 #include "tokenizer/word_splitter.hpp"
 
 namespace dt::tokenizer {
@@ -164,14 +165,7 @@ void check_post_processor(const JsonValue& step) {
   }
 }
 
-}  // namespace
-
-Error unknown_kind(const JsonValue& step, const std::string& known) {
-  const JsonValue type = step.at("type");
-  return type.error(fmt::format("the kind \"{}\" is unknown", type.string()), "known are " + known);
-}
-
-Tokenizer read_hugging_face(std::string_view text, const std::string& origin) {
+Tokenizer read_parts(std::string_view text, const std::string& origin) {
   const JsonValue root = JsonValue::parse(text, {.origin = origin, .nul_in_names = true});
   check_num_steps(root);
   Tokenizer tokenizer;
@@ -192,6 +186,17 @@ Tokenizer read_hugging_face(std::string_view text, const std::string& origin) {
   tokenizer.decoder = decoder ? read_decoder(*decoder, is_byte_level) : Decoder{{}, " "};
   if (const auto list = root.find("added_tokens")) read_added_tokens(*list, ids, tokenizer, is_byte_level);
   return tokenizer;
+}
+
+}  // namespace
+
+Error unknown_kind(const JsonValue& step, const std::string& known) {
+  const JsonValue type = step.at("type");
+  return type.error(fmt::format("the kind \"{}\" is unknown", type.string()), "known are " + known);
+}
+
+Tokenizer read_hugging_face(std::string_view text, const std::string& origin) {
+  return naming_origin(origin, [&] { return read_parts(text, origin); });
 }
 
 }  // namespace dt::tokenizer

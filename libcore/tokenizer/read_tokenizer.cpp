@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "tokenizer/hf_tokenizer.hpp"
+#include "tokenizer/name_origin.hpp"
 #include "tokenizer/sentencepiece_file.hpp"
 #include "tokenizer/sentencepiece_model.hpp"
 #include "tokenizer/tekken_file.hpp"

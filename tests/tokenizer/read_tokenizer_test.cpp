@@ -24,3 +24,22 @@ TEST_CASE("read tokenizer: by its content; what is none of them is refused") {
   CHECK(refusal("", "").kind == dt::ErrorKind::input);
   CHECK(dt_test::caught([&] { read_tokenizer(folder / "missing"); }).kind == dt::ErrorKind::input);
 }
+
+TEST_CASE("read tokenizer: errors of a part name the file") {
+  const dt_test::Folder folder;
+  const std::string path = (folder / "bad.json").string();
+  const auto says = [&](const std::string& members, const std::string& fault) {
+    dt_test::put(path,
+                 "{" + members + ", \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": []}}");
+    const auto error = dt_test::caught([&] { read_tokenizer(path); });
+    CHECK(error.kind == dt::ErrorKind::input);
+    CHECK(error.says(path + ": "));
+    CHECK(error.says(fault));
+  };
+  const std::string many(2000, 'a');
+  says(R"("normalizer": {"type": "Replace", "pattern": {"String": ")" + many + R"("}, "content": ""})",
+       "a Replace has a pattern of 2000 bytes");
+  says(R"("pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a("}, "behavior": "Isolated"})",
+       "the regular expression a( is not one that Oniguruma knows");
+  says(R"("added_tokens": [{"id": 1, "content": ")" + many + R"("}])", "the added token ");
+}
