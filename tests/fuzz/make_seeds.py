@@ -300,7 +300,22 @@ def large_hugging_face():
     added = [{"id": 30000 + i, "content": f"<{i}>"} for i in range(9000)]
     model = {"type": "BPE", "vocab": {t: i for i, t in enumerate(tokens)}, "merges": merges}
     head = {"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}, "decoder": {"type": "ByteLevel"}}
-    return {"vocabulary": head | {"model": model}, "added": head | {"added_tokens": added, "model": model | {"merges": []}}}
+    split = {"type": "Split", "pattern": {"Regex": "\\s+(?!\\S)|a++[cd]"}, "behavior": "Isolated"}
+    replace = {"type": "Replace", "pattern": {"Regex": "a*[cd]"}, "content": "b"}
+    small = {"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}
+    in_sequence = lambda kind, steps: {"type": "Sequence", kind: steps}
+    nested = in_sequence("pretokenizers", [in_sequence("pretokenizers", [split] * 60)] * 60)
+    return {"vocabulary": head | {"model": model}, "added": head | {"added_tokens": added, "model": model | {"merges": []}},
+            "splits": small | {"pre_tokenizer": in_sequence("pretokenizers", [split] * 128)},
+            "replaces": small | {"normalizer": in_sequence("normalizers", [replace] * 128)}, "nested": small | {"pre_tokenizer": nested}}
+
+
+def large_regular_expression():
+    """Expressions that take the square of a text, and its cube, in one attempt at a match or over all places."""
+    letters = "a" * 16000
+    return {"possessive": "a++[cd]\n" + letters + "bd", "back-reference": "(a+)\\1[cd]\n" + letters + "bd",
+            "look": "(?=(a{3})+(?!a))\n" + letters, "one-attempt": "(?:(?=a*+b?)a)*+[cd]\n" + letters + "d",
+            "each-character": "\\O\n" + letters, "rare": "https?://\\S+|\\s+(?!\\S)\n" + " " * 16000}
 
 
 def large_dataset_json():
@@ -420,7 +435,8 @@ def large_run_files():
         "asked": record | {"asked": names, "given": list(names)}, "changes": record | {"asked": {}, "changes": changes}}
 
 
-LARGE = {"hugging_face": lambda: large_objects(60000) | large_hugging_face(), "tekken": lambda: large_objects(60000),
+LARGE = {"regular_expression": large_regular_expression, "hugging_face": lambda: large_objects(60000) | large_hugging_face(),
+         "tekken": lambda: large_objects(60000),
          "json_lines": lambda: large_objects(60000), "dataset_json": lambda: large_objects(60000) | large_dataset_json(),
          "safetensors": large_safetensors, "hf_config": large_hf_config, "manifest": large_manifest, "run_files": large_run_files}
 
