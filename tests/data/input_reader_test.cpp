@@ -70,6 +70,25 @@ std::string cpio_entry(const std::string& name, const std::string& content, int 
   return out;
 }
 
+/// An entry of a binary or of an old octal cpio archive.
+std::string old_cpio_entry(const std::string& name, const std::string& content, bool is_binary) {
+  const unsigned mode = name == "TRAILER!!!" ? 0 : 0100644, size = static_cast<unsigned>(content.size());
+  const auto name_bytes = static_cast<unsigned>(name.size() + 1);
+  if (!is_binary)
+    return fmt::format("070707{:06o}{:06o}{:06o}{:06o}{:06o}{:06o}{:06o}{:011o}{:06o}{:011o}", 0, 1, mode, 0,
+                       0, 1, 0, 0, name_bytes, size) +
+           name + '\0' + content;
+  std::string out;
+  const auto pad = [&] { out.resize((out.size() + 1) / 2 * 2); };
+  for (const unsigned number : {070707U, 0U, 1U, mode, 0U, 0U, 1U, 0U, 0U, 0U, name_bytes, 0U, size})
+    out += {static_cast<char>(number & 255U), static_cast<char>(number >> 8U)};
+  out += name + '\0';
+  pad();
+  out += content;
+  pad();
+  return out;
+}
+
 std::string all_text(const fs::path& file) {
   InputReader reader(walk_of({file}), {});
   std::string text;
@@ -116,6 +135,26 @@ TEST_CASE("cpio archives are read; of a file's names the last has its content") 
         }).says("has more behind the end of its cpio archive"));
   put(folder / "in.cpio", archive.substr(0, 150));
   CHECK(dt_test::caught([&] { all_text(folder / "in.cpio"); }).says("is damaged: cpio at byte"));
+}
+
+TEST_CASE("old cpio archives are read to their ends, and text that begins like one is text") {
+  const Folder folder;
+  for (const bool is_binary : {false, true}) {
+    const std::string archive = old_cpio_entry("a.txt", "one", is_binary) +
+                                old_cpio_entry("b.txt", "four", is_binary) +
+                                old_cpio_entry("TRAILER!!!", "", is_binary);
+    put(folder / "in.cpio", archive + std::string(400, '\0'));
+    CHECK(all_text(folder / "in.cpio") == "one|four|");
+    put(folder / "in.cpio", archive + "some more");
+    CHECK(dt_test::caught([&] {
+            all_text(folder / "in.cpio");
+          }).says("has more behind the end of its cpio archive"));
+  }
+  CHECK(content_of(old_cpio_entry("TRAILER!!!", "", true)) == Content::cpio);
+  CHECK(content_of(old_cpio_entry(std::string(600, 'n'), "", true).substr(0, 512)) == Content::cpio);
+  CHECK(content_of("\xC7\x71 is how a text in Latin-1 begins, which goes on and on") == Content::plain);
+  for (const char letter : {'\n', 'a'})  // a length that a name may have, and one that it may not
+    CHECK(content_of("\xC7\x71" + std::string(510, letter)) == Content::plain);
 }
 
 TEST_CASE("formats whose names could begin text are told by what text has not") {

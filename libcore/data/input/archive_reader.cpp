@@ -18,6 +18,20 @@ std::string path_of(archive_entry* entry) {
   return path == nullptr ? "" : path;
 }
 
+/// Returns the size of a cpio archive's last entry, "TRAILER!!!" and NUL, padded. Source: cpio(5).
+std::int64_t trailer_bytes(archive* archive) {
+  constexpr std::int64_t name = 11;
+  switch (archive_format(archive)) {
+    case ARCHIVE_FORMAT_CPIO_POSIX:
+      return 76 + name;
+    case ARCHIVE_FORMAT_CPIO_BIN_LE:
+    case ARCHIVE_FORMAT_CPIO_BIN_BE:
+      return 26 + name + 1;
+    default:
+      return 110 + name + 3;
+  }
+}
+
 /// Of the names of one file, newc's last has the content, and each of the other formats'.
 bool has_content_at_last_link(archive* archive, archive_entry* entry) {
   const int format = archive_format(archive);
@@ -87,8 +101,7 @@ std::optional<std::string> ArchiveReader::next() {
 }
 
 void ArchiveReader::check_end() {
-  constexpr std::int64_t trailer = 124;  // of newc; what follows a shorter one is longer than the difference
-  const std::int64_t end = archive_read_header_position(archive_) + trailer;
+  const std::int64_t end = archive_read_header_position(archive_) + trailer_bytes(archive_);
   const std::int64_t begin = position_ - static_cast<std::int64_t>(filled_);
   auto skipped = static_cast<std::size_t>(std::clamp<std::int64_t>(end - begin, 0, position_ - begin));
   while (filled_ > 0) {

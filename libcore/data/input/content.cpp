@@ -62,10 +62,26 @@ bool is_lzma(std::string_view first) {
   return dictionary >= 4096 && is_size && (size == ~std::uint64_t{0} || size < max_size) && first[13] == 0;
 }
 
+/// Two bytes of magic and 12 numbers of two bytes, then a name that ends in NUL: text could begin so. The
+/// magic, a type of file, the name's length and its end are checked, as by libarchive. Source: cpio(5).
+bool is_binary_cpio(std::string_view first) {
+  constexpr std::size_t header = 26, mode_at = 6, name_bytes_at = 20, max_name_bytes = 4096;
+  if (first.size() < header || !first.starts_with("\xC7\x71")) return false;
+  const std::uint64_t type = little_endian(first.substr(mode_at, 2)) & 0170000U;
+  const std::uint64_t name_bytes = little_endian(first.substr(name_bytes_at, 2));
+  if (name_bytes < 1 || name_bytes > max_name_bytes) return false;
+  constexpr std::array types = {0010000U, 0020000U, 0040000U, 0060000U, 0100000U, 0120000U, 0140000U};
+  const bool is_type = std::ranges::find(types, type) != types.end();
+  if (!is_type && !first.substr(header).starts_with("TRAILER!!!")) return false;
+  // Of a name that is longer than what is seen: text has no NUL at all.
+  if (header + name_bytes > first.size()) return first.substr(0, header).find('\0') != first.npos;
+  return first[header + name_bytes - 1] == '\0';
+}
+
 /// "070701" or "070702" and 13 numbers of 8 hexadecimal digits; "070707" and 70 octal digits; or that number
 /// in two bytes. Source: cpio(5).
 bool is_cpio(std::string_view first) {
-  constexpr std::size_t magic = 6, new_header = 110, old_header = 76, binary_header = 26;
+  constexpr std::size_t magic = 6, new_header = 110, old_header = 76;
   const auto has_digits = [&](std::size_t header, std::string_view digits) {
     return first.size() >= header &&
            first.substr(magic, header - magic).find_first_not_of(digits) == first.npos;
@@ -73,7 +89,7 @@ bool is_cpio(std::string_view first) {
   if (first.starts_with("070701") || first.starts_with("070702"))
     return has_digits(new_header, "0123456789abcdefABCDEF");
   if (first.starts_with("070707")) return has_digits(old_header, "01234567");
-  return first.starts_with("\xC7\x71") && first.size() >= binary_header;
+  return is_binary_cpio(first);
 }
 
 /// Frames that zstd and lz4 pass over: a magic, the size of what follows, which is anybody's.
