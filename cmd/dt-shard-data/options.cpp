@@ -382,6 +382,7 @@ data::MakeOptions make_options(const Options& options, Console& console) {
   make.task = options.task;
   make.step = options.task.count > 1 ? this_step() : "";
   make.tool = "dt-shard-data " + dt_version();
+  make.warn = [&console](const std::string& text) { console.warn("{}", text); };
   return make;
 }
 

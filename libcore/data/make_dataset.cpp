@@ -274,7 +274,7 @@ MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, con
   const auto tokenizer = tokenizer_of(options, progress);
   std::map<std::string, std::string> beside;
   if (options.train_vocabulary == 0 && tokenizer->info().name == file_tokenizer_name)
-    beside = files_beside(options.tokenizer, *tokenizer);
+    beside = files_beside(options.tokenizer, *tokenizer, options.warn);
   const InputRanges ranges = ranges_of(options, progress);
   check_can_be_shared(ranges, options);
   DatasetFile dataset;

@@ -31,6 +31,7 @@ struct MakeOptions : EncodeOptions {
   double helper_wait_s = 60;  // how long a task waits for task 0 to begin
   std::uint64_t min_range_bytes = std::uint64_t{64} << 20;  // of the inputs, done at a time
   std::string tool;                                         // name and version, for dataset.json
+  std::function<void(const std::string&)> warn = [](const std::string&) {};
 };
 
 struct MadeDataset {

@@ -45,12 +45,19 @@ std::string kept_config(const Json& config, const Tokenizer& tokenizer) {
 
 }  // namespace
 
-std::map<std::string, std::string> files_beside(const fs::path& path, const Tokenizer& tokenizer) {
+std::map<std::string, std::string> files_beside(const fs::path& path, const Tokenizer& tokenizer,
+                                                const std::function<void(const std::string&)>& warn) {
   std::map<std::string, std::string> files;
   const fs::path folder = path.parent_path();
-  if (const fs::path config = folder / tokenizer_config_name; file_exists(config))
-    files[tokenizer_config_name] =
-        kept_config(parse_json_object(read_tokenizer_config(config), {config.string()}), tokenizer);
+  if (const fs::path config = folder / tokenizer_config_name; file_exists(config)) {
+    try {
+      files[tokenizer_config_name] =
+          kept_config(parse_json_object(read_tokenizer_config(config), {config.string()}), tokenizer);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::input) throw;
+      warn(fmt::format("{}; the dataset keeps nothing of the file", error.message()));
+    }
+  }
   if (const fs::path jinja = folder / chat_template_name; file_exists(jinja))
     files[chat_template_name] = read_file(jinja);
   return files;

@@ -3,6 +3,7 @@
 // uses.
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -20,8 +21,9 @@ inline constexpr std::array names_beside = {tokenizer_config_name, chat_template
 /// Returns what a dataset keeps of the files beside the tokenizer's file `path`, by name; nothing where there
 /// are none. chat_template.jinja stays as it is. Of tokenizer_config.json the chat_template and the special
 /// tokens that `tokenizer` has stay; its eos_token is the token that ends documents. Names of classes and of
-/// code do not stay: tokenizer.json alone says how text becomes ids. Errors: input, naming a file that is no
-/// JSON object.
-std::map<std::string, std::string> files_beside(const fs::path& path, const Tokenizer& tokenizer);
+/// code do not stay: tokenizer.json alone says how text becomes ids. Of a tokenizer_config.json that cannot
+/// be read as JSON (Python writes NaN into some), nothing stays, and `warn` is told.
+std::map<std::string, std::string> files_beside(const fs::path& path, const Tokenizer& tokenizer,
+                                                const std::function<void(const std::string&)>& warn);
 
 }  // namespace dt::data

@@ -66,12 +66,15 @@ TEST_CASE("what lies beside a tokenizer's file: its chat template and the specia
     "merges": []}, "added_tokens": [{"id": 1, "content": "<s>", "special": true},
     {"id": 2, "content": "</s>", "special": true}, {"id": 3, "content": "<|im_end|>", "special": true}]})");
   const auto tokenizer = make_tokenizer(file.string(), "", "</s>");
-  CHECK(files_beside(file, *tokenizer).empty());
+  std::string warned;
+  const auto warn = [&](const std::string& text) { warned += text; };
+  CHECK(files_beside(file, *tokenizer, warn).empty());
   dt_test::put(folder / "tokenizer_config.json",
                R"({"bos_token": {"content": "<s>"}, "eos_token": "<|im_end|>",
     "pad_token": "<pad>", "unk_token": null, "chat_template": "{{ messages }}", "auto_map": {"AutoTokenizer": ["x.Y"]}})");
   dt_test::put(folder / "chat_template.jinja", "{{ bos_token }}\n");
-  auto files = files_beside(file, *tokenizer);
+  auto files = files_beside(file, *tokenizer, warn);
+  CHECK(warned.empty());
   CHECK(nlohmann::json::parse(files.at("tokenizer_config.json")) ==
         nlohmann::json{{"tokenizer_class", "PreTrainedTokenizerFast"},
                        {"clean_up_tokenization_spaces", false},
@@ -79,7 +82,11 @@ TEST_CASE("what lies beside a tokenizer's file: its chat template and the specia
                        {"eos_token", "</s>"},
                        {"chat_template", "{{ messages }}"}});
   CHECK(files.at("chat_template.jinja") == "{{ bos_token }}\n");
-  dt_test::put(folder / "tokenizer_config.json", "[]");
-  CHECK(
-      caught([&] { files_beside(file, *tokenizer); }).says("tokenizer_config.json: it is not a JSON object"));
+  for (const char* text : {"[]", R"({"a": NaN})", R"({"a": 1e400})"}) {
+    warned.clear();
+    dt_test::put(folder / "tokenizer_config.json", text);
+    files = files_beside(file, *tokenizer, warn);
+    CHECK(files.size() == 1);  // the template
+    CHECK_THAT(warned, Catch::Contains("tokenizer_config.json: ") && Catch::Contains("keeps nothing"));
+  }
 }
