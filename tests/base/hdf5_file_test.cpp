@@ -9,6 +9,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "base/hdf5/messages.hpp"
 #include "base/test_folder.hpp"
 #include "support/hdf5_hostile.hpp"
 #include "support/hdf5_reference.hpp"
@@ -400,4 +401,57 @@ TEST_CASE("hostile datasets, attributes and groups are refused, and neighbours a
   CHECK_THAT(refusal("/loop/loop/loop/loop"), Contains("has no dataset"));
   CHECK(reader.dataset_paths() ==
         std::vector<std::string>{bottom, "/external", "/good", "/overflow", "/virtual"});
+}
+
+TEST_CASE("sound files of a kind that dt does not read are not called damaged") {
+  const Folder folder;
+  const fs::path here = fs::path(DT_TESTS_DIR) / "base";
+  const std::string sound = read_file(here / "versions/hdf5-1.14.6-earliest.h5");
+  const auto refusal = [&](const std::string& text) {
+    put(folder / "a.h5", text);
+    const auto error = caught([&] { Hdf5Reader(folder / "a.h5"); });
+    CHECK(error.kind == ErrorKind::input);
+    CHECK_FALSE(error.says("damaged"));
+    return error.message;
+  };
+  using Catch::Contains;
+  CHECK_THAT(refusal(std::string(1024, '\0') + sound), Contains("a user block of 1024 bytes"));
+  CHECK_THAT(refusal(std::string(2000, '\0')), Contains("is no HDF5 file"));
+  const auto with = [&](std::size_t at, char value) {
+    std::string changed = sound;
+    changed[at] = value;
+    return changed;
+  };
+  CHECK_THAT(refusal(with(8, 4)), Contains("superblock is of version 4"));
+  CHECK_THAT(refusal(with(13, 4)), Contains("offsets of 4 and lengths of 8 bytes"));
+  CHECK_THAT(refusal(with(25, 2)), Contains("base address is 512"));
+}
+
+TEST_CASE("a shape with a 0 has no elements, however large its other extents are") {
+  const Folder folder;
+  put(folder / "a", "some bytes");
+  const File file = File::open_read(folder / "a");
+  const hdf5::Source source(file);
+  std::vector<std::byte> message = {std::byte{2}, std::byte{3}, std::byte{0}, std::byte{1}};
+  message.resize(4 + 16, std::byte{0xFF});
+  message.resize(4 + 24, std::byte{0});
+  CHECK(hdf5::parse_extent(source, message).elements == 0);
+  message.back() = std::byte{1};
+  CHECK(caught([&] { hdf5::parse_extent(source, message); }).says("more than 2^64"));
+}
+
+TEST_CASE("messages of an object count by the memory that they take") {
+  const Folder folder;
+  const std::uint32_t num_messages = 60000, bytes = 4 * num_messages;  // empty ones
+  std::string text = "OHDR\2\2";                                       // the size takes four bytes
+  const auto append = [&](std::uint32_t number) {
+    for (int i = 0; i < 4; ++i) text += static_cast<char>(number >> 8 * i & 255U);
+  };
+  append(bytes);
+  for (std::uint32_t i = 0; i < num_messages; ++i) append(1);  // the type, no content, no flags
+  append(hdf5::checksum(std::as_bytes(std::span(text))));
+  put(folder / "a", text);
+  const File file = File::open_read(folder / "a");
+  hdf5::Source source(file);
+  CHECK(caught([&] { hdf5::ObjectHeader(source, 0); }).says("larger than a file of"));
 }

@@ -23,7 +23,7 @@ FractalHeap::FractalHeap(Source& source, std::uint64_t address) : source_(&sourc
   fields.expect("FRHP");
   fields.expect_version(0);
   id_bytes_ = fields.u16();
-  if (fields.u16() != 0) throw fields.damaged("has filters, which dt does not read");
+  if (fields.u16() != 0) throw source.unread("its fractal heap has filters, which dt does not read");
   without_checksum(source, header, what);
   has_checksums_ = (fields.u8() & checksum_flag) != 0;
   const std::uint64_t largest_object = fields.u32();

@@ -1,5 +1,6 @@
 #include "base/hdf5/messages.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace dt::hdf5 {
@@ -10,6 +11,7 @@ namespace {
 constexpr std::uint8_t largest_rank = 32;
 
 std::uint64_t product(const Source& source, const std::vector<std::uint64_t>& shape) {
+  if (std::ranges::find(shape, 0U) != shape.end()) return 0;  // whatever the others are
   std::uint64_t elements = 1;
   for (const std::uint64_t extent : shape) {
     if (__builtin_mul_overflow(elements, extent, &elements))

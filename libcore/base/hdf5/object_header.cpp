@@ -79,7 +79,7 @@ Bytes ObjectHeader::keep(std::vector<std::byte> block) {
   return blocks_.emplace_back(std::move(block));
 }
 
-void ObjectHeader::add_messages(const Source& source, Bytes block, bool is_version_2, bool has_order) {
+void ObjectHeader::add_messages(Source& source, Bytes block, bool is_version_2, bool has_order) {
   Fields fields(source, block, what);
   while (fields.left().size() >= prefix_bytes(is_version_2, has_order)) {
     const std::uint16_t type = is_version_2 ? fields.u8() : fields.u16();
@@ -95,6 +95,7 @@ void ObjectHeader::add_messages(const Source& source, Bytes block, bool is_versi
       const std::uint64_t offset = place.u64();
       continuations_.push_back({offset, place.u64()});
     } else if (message.type != MessageType::nil) {
+      source.charge(sizeof message, what);  // an empty one has four bytes in the file
       messages_.push_back(message);
     }
   }

@@ -48,7 +48,7 @@ class ObjectHeader {
   void read_version_2(Source& source, std::uint64_t address);
   void add_continuations(Source& source, bool is_version_2, bool has_order);
   Bytes keep(std::vector<std::byte> block);
-  void add_messages(const Source& source, Bytes block, bool is_version_2, bool has_order);
+  void add_messages(Source& source, Bytes block, bool is_version_2, bool has_order);
   std::vector<std::vector<std::byte>> blocks_;  // which messages are parts of
   std::vector<Block> continuations_;            // still to be read
   std::vector<Message> messages_;

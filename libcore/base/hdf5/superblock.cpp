@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace dt::hdf5 {
 
@@ -15,12 +16,31 @@ struct Superblock {
   bool is_open_for_writing = false;
 };
 
-void expect_sizes(Fields& fields) {
+void expect_sizes(const Source& source, Fields& fields) {
   const std::uint8_t offset_bytes = fields.u8(), length_bytes = fields.u8();
-  if (offset_bytes != 8 || length_bytes != 8) {
-    throw fields.damaged(fmt::format("has offsets of {} and lengths of {} bytes, where 8 are expected",
-                                     offset_bytes, length_bytes));
+  if (offset_bytes == 8 && length_bytes == 8) return;
+  const auto is_size = [](std::uint8_t bytes) {
+    return bytes >= 2 && bytes <= 32 && std::has_single_bit(bytes);
+  };
+  if (!is_size(offset_bytes) || !is_size(length_bytes))
+    throw fields.damaged(
+        fmt::format("has offsets of {} and lengths of {} bytes", offset_bytes, length_bytes));
+  throw source.unread(fmt::format("it has offsets of {} and lengths of {} bytes; dt reads those of 8",
+                                  offset_bytes, length_bytes));
+}
+
+bool is_signature(Bytes bytes) {
+  return std::ranges::equal(bytes, std::as_bytes(std::span(signature)));
+}
+
+/// Returns the bytes of a user block, which a file may have before all else; 0 where no superblock lies
+/// behind one. Source: "II. Disk Format: Level 0": at byte 512 and at twice the last place.
+std::uint64_t user_block_bytes(Source& source) {
+  for (std::uint64_t at = 512; at < source.file_bytes() - signature.size() && at < std::uint64_t{1} << 48;
+       at *= 2) {
+    if (is_signature(source.read(at, signature.size(), what))) return at;
   }
+  return 0;
 }
 
 /// "Superblock, Versions 0 and 1".
@@ -28,7 +48,7 @@ Superblock read_old(Source& source, std::uint8_t version) {
   const std::vector<std::byte> bytes = source.read(0, version == 0 ? 96 : 100, what);
   Fields fields(source, bytes, what);
   fields.skip(signature.size() + 1 + 4);  // other versions
-  expect_sizes(fields);
+  expect_sizes(source, fields);
   fields.skip(1 + 2 + 2 + 4 + (version == 0 ? 0 : 4));  // sizes of B-trees' nodes, flags
   Superblock block;
   block.base = fields.u64();
@@ -46,7 +66,7 @@ Superblock read_new(Source& source, std::uint8_t version) {
   const std::vector<std::byte> bytes = source.read(0, 48, what);
   Fields fields(source, without_checksum(source, bytes, what), what);
   fields.skip(signature.size() + 1);
-  expect_sizes(fields);
+  expect_sizes(source, fields);
   Superblock block;
   block.is_open_for_writing = version == 3 && (fields.u8() & open_flags) != 0;
   if (version == 2) fields.skip(1);
@@ -63,19 +83,22 @@ std::uint64_t read_superblock(const File& file, Source& source) {
   const std::string path = file.path().string();
   const std::uint64_t start_bytes = std::min<std::uint64_t>(source.file_bytes(), signature.size() + 1);
   const std::vector<std::byte> start = source.read(0, start_bytes, what);
-  if (start_bytes <= signature.size() ||
-      !std::ranges::equal(Bytes(start).first(signature.size()), std::as_bytes(std::span(signature)))) {
+  if (start_bytes <= signature.size() || !is_signature(Bytes(start).first(signature.size()))) {
+    if (const std::uint64_t bytes = start_bytes > signature.size() ? user_block_bytes(source) : 0; bytes > 0)
+      throw source.unread(fmt::format("it has a user block of {} bytes, which dt does not read", bytes));
     throw Error(ErrorKind::input, path + " is no HDF5 file, or its writer died before it was complete",
                 "an HDF5 file begins with the bytes 89 48 44 46 0D 0A 1A 0A");
   }
   const auto version = std::to_integer<std::uint8_t>(start.back());
-  if (version > 3) throw source.damaged(fmt::format("its superblock is of version {}, not 0 to 3", version));
+  if (version > 3)
+    throw source.unread(fmt::format("its superblock is of version {}; dt reads 0 to 3", version));
   const Superblock block = version < 2 ? read_old(source, version) : read_new(source, version);
   if (block.is_open_for_writing) {
     throw Error(ErrorKind::input, path + " is open for writing",
                 "its writer is still at work, or died before the file was complete");
   }
-  if (block.base != 0) throw source.damaged(fmt::format("its base address is {}, not 0", block.base));
+  if (block.base != 0)
+    throw source.unread(fmt::format("its base address is {}; dt reads files that begin at 0", block.base));
   if (block.end_of_file > source.file_bytes()) {
     throw Error(ErrorKind::input, path + " is truncated",
                 fmt::format("it has {} of its {} bytes", source.file_bytes(), block.end_of_file));
