@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
@@ -15,17 +16,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Whether a file is no JSON: a crash or a full disk tore it. One of another format or version is whole.
-bool is_torn(const fs::path& path) {
-  return !Json::accept(read_file(path));
-}
-
-JsonValue load(const fs::path& path) {
-  if (is_torn(path)) throw input_error("{} is not a run.json of dt", path.string());
-  JsonValue record = JsonValue::parse_object(read_file(path), {path.string()});
-  if (record.string("format", "") != "dt-run") throw input_error("{} is not a run.json of dt", path.string());
-  if (record.integer("version") != 1)
-    throw input_error("{} has version {}, not 1", path.string(), record.integer("version"));
+/// Returns nothing of a file that is no JSON: a crash or a full disk tore it. One of another format or
+/// version is whole. Errors: input, where it is whole and no record that dt knows.
+std::optional<JsonValue> load_unless_torn(const fs::path& path) {
+  const std::string text = read_file(path);
+  std::optional<JsonValue> record;
+  try {
+    record = JsonValue::parse_object(text, {path.string()});
+  } catch (const Error&) {
+    if (Json::accept(text)) throw;
+    return std::nullopt;
+  }
+  if (record->string("format", "") != "dt-run")
+    throw input_error("{} is not a run.json of dt", path.string());
+  if (record->integer("version") != 1)
+    throw input_error("{} has version {}, not 1", path.string(), record->integer("version"));
   return record;
 }
 
@@ -129,17 +134,22 @@ bool differ(const RecordedOption& before, const RecordedOption& now, const std::
 
 RecordedOptions recorded_options(const fs::path& run) {
   if (!path_exists(run / "run.json")) return {};
-  return current_options(load(run / "run.json"));
+  const auto record = load_unless_torn(run / "run.json");
+  if (!record) throw input_error("{} is not a run.json of dt", (run / "run.json").string());
+  return current_options(*record);
 }
 
 void check_record(const fs::path& run) {
   const fs::path path = run / "run.json";
-  if (path_exists(path) && !is_torn(path)) current_options(load(path));
+  if (!path_exists(path)) return;
+  if (const auto record = load_unless_torn(path)) current_options(*record);
 }
 
 std::string recorded_option(const fs::path& run, const std::string& name) {
-  if (path_exists(run / "run.json") && is_torn(run / "run.json")) return "";
-  const RecordedOptions options = recorded_options(run);
+  const fs::path path = run / "run.json";
+  const auto record = path_exists(path) ? load_unless_torn(path) : std::nullopt;
+  if (!record) return "";
+  const RecordedOptions options = current_options(*record);
   const auto found = options.find(name);
   return found == options.end() ? "" : found->second.value;
 }
@@ -148,16 +158,17 @@ std::vector<OptionChange> record_run(const fs::path& run, const std::vector<Opti
                                      const model::Layout& layout, std::int64_t generation,
                                      std::int64_t step) {
   const fs::path path = run / "run.json";
-  if (path_exists(path) && is_torn(path))
-    fs::rename(path, run / fmt::format("run.json.torn.g{}", generation));
-  if (!path_exists(path)) {
+  const bool exists = path_exists(path);
+  const auto recorded = exists ? load_unless_torn(path) : std::nullopt;
+  if (exists && !recorded) fs::rename(path, run / fmt::format("run.json.torn.g{}", generation));
+  if (!recorded) {
     Json record = new_record(asked);
     add_layout(record, layout, generation, step);
     write_file_atomically(path, record.dump(2) + "\n");
     return {};
   }
-  const RecordedOptions before = current_options(load(path));
-  Json record = parse_json_object(read_file(path), {path.string()});
+  const RecordedOptions before = current_options(*recorded);
+  Json record = parse_json_object(recorded->text(), {path.string()});
   std::vector<OptionChange> changes;
   bool is_changed = add_layout(record, layout, generation, step);
   for (const OptionValue& option : asked) {

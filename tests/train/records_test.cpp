@@ -233,3 +233,17 @@ TEST_CASE("a train line tells the step's loss, the mean since the last line, and
   CHECK(out.text().find("3.00000") != std::string::npos);
   CHECK(out.text().find("2.00000") == std::string::npos);
 }
+
+TEST_CASE("a torn run.json is put aside by the next start; one that is whole and unknown is refused") {
+  const dt_test::Folder folder;
+  const fs::path path = folder / "run.json";
+  dt_test::put(path, R"({"format": "dt-r)");
+  CHECK_NOTHROW(check_record(folder.path()));
+  CHECK(recorded_option(folder.path(), "lr").empty());
+  CHECK(dt_test::caught([&] { recorded_options(folder.path()); }).says("is not a run.json of dt"));
+  CHECK(record_run(folder.path(), {{.name = "lr", .value = "0.5", .given = true}}, true, {}, 2, 4).empty());
+  CHECK(fs::exists(folder / "run.json.torn.g2"));
+  CHECK(recorded_option(folder.path(), "lr") == "0.5");
+  dt_test::put(path, R"({"format": "dt-run", "version": 1, "version": 1})");
+  CHECK(dt_test::caught([&] { check_record(folder.path()); }).says("twice"));
+}
