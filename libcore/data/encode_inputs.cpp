@@ -95,7 +95,7 @@ class Encoding {
         encoders_(tokenizer),
         pool_(options.threads - 1) {  // and the caller's thread
     if (options.lines.turns) check_specials(*options.lines.turns, *tokenizer.encoder());
-    if (options.read.notes && tokenizer.runs_regex()) options.read.notes->slow_regex();
+    if (options.read.notes) options.read.notes->slow_regex(tokenizer);
   }
 
   Flaws run() {

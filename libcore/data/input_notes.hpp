@@ -6,6 +6,8 @@
 #include <mutex>
 #include <string>
 
+#include "data/tokenizer.hpp"
+
 namespace dt::data {
 
 /// Tells each kind of thing where it is met first. Shared by the readers of one command.
@@ -20,8 +22,8 @@ class InputNotes {
   /// A file is about to take much memory, and more than those before it.
   void decompress_memory(const std::string& name, const std::string& codec, std::uint64_t bytes);
 
-  /// Text is split by a regular expression that no code of dt's own stands for.
-  void slow_regex();
+  /// A regular expression that no code of dt's own stands for splits text, or changes it before that.
+  void slow_regex(const Tokenizer& tokenizer);
 
  private:
   std::function<void(const std::string&)> tell_;

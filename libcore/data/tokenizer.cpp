@@ -80,8 +80,11 @@ class FileTokenizer final : public Tokenizer {
       : file_(std::move(file)),
         info_{file_tokenizer_name, digest(file_.text), file_.tokenizer->bpe.vocabulary.size(), eos} {}
   const TokenizerInfo& info() const override { return info_; }
-  bool runs_regex() const override {
+  bool splits_by_regex() const override {
     return file_.tokenizer->pre_tokenizer && file_.tokenizer->pre_tokenizer->runs_regex();
+  }
+  bool normalizes_by_regex() const override {
+    return file_.tokenizer->normalizer && file_.tokenizer->normalizer->runs_regex();
   }
   std::size_t safe_cut(std::string_view text) const override {
     return tokenizer::safe_cut(*file_.tokenizer, text);

@@ -44,7 +44,9 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
   virtual const TokenizerInfo& info() const = 0;
   /// Returns whether a regular expression splits text that no code of dt's own stands for.
-  virtual bool runs_regex() const { return false; }
+  virtual bool splits_by_regex() const { return false; }
+  /// Returns whether a regular expression changes text before it is split.
+  virtual bool normalizes_by_regex() const { return false; }
 
   /// The largest n such that encoding text[0, n) and text[n, …) apart gives the ids of encoding all of it,
   /// whatever follows `text`; 0 where there is none. `text` ends between characters, but need not be valid

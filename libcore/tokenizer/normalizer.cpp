@@ -102,6 +102,8 @@ class RegexReplacement final : public Normalizer {
     return buffer.append(text.substr(at)).view();
   }
 
+  bool runs_regex() const override { return true; }
+
  private:
   Regex regex_;
   std::string to_;
@@ -170,6 +172,9 @@ class Steps final : public Normalizer {
   bool cuts_between_words() const override {
     return std::all_of(steps_.begin(), steps_.end(),
                        [](const auto& step) { return step->cuts_between_words(); });
+  }
+  bool runs_regex() const override {
+    return std::any_of(steps_.begin(), steps_.end(), [](const auto& step) { return step->runs_regex(); });
   }
 
  private:

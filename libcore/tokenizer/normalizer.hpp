@@ -20,6 +20,8 @@ class Normalizer {
   virtual std::string_view apply(std::string_view text, bool is_first, BoundedText& buffer) const = 0;
   /// Whether it changes the texts on both sides of a space between letters of ASCII as it changes the whole.
   virtual bool cuts_between_words() const { return false; }
+  /// Returns whether Oniguruma runs a regular expression of it.
+  virtual bool runs_regex() const { return false; }
 };
 
 enum class UnicodeForm { nfc, nfd, nfkc, nfkd };

@@ -96,3 +96,16 @@ TEST_CASE("normalizers: what each place of a text is compared with is bounded") 
         std::string(500, 'a'));
   CHECK(dt_test::caught([] { make_replacement(std::string(1025, 'a'), "b"); }).kind == dt::ErrorKind::input);
 }
+
+TEST_CASE("normalizers: those that run a regular expression say so, within others too") {
+  CHECK(make_regex_replacement("a+", "b")->runs_regex());
+  CHECK(!make_replacement("a", "b")->runs_regex());
+  std::vector<std::unique_ptr<Normalizer>> steps;
+  steps.push_back(make_replacement("a", "b"));
+  steps.push_back(make_strip(true, true));
+  CHECK(!make_normalizers(std::move(steps))->runs_regex());
+  steps.clear();
+  steps.push_back(make_replacement("a", "b"));
+  steps.push_back(make_regex_replacement("a+", "b"));
+  CHECK(make_normalizers(std::move(steps))->runs_regex());
+}

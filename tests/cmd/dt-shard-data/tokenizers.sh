@@ -36,6 +36,9 @@ expect_exit 0 dt-shard-data --encode-only --tokenizer ranks --tokenizer-pattern 
 expect_equal "$(cat stderr)" ""
 expect_exit 0 dt-shard-data --out slower --val-fraction 0 --tokenizer ranks --tokenizer-pattern '\s*\S+|\s+' --no-append-eos little
 expect_equal "$(grep -c 'has no scanner in dt: Oniguruma splits text by it, at some 30 MB/s a core' stderr)" 1
+sed 's/"normalizer": null/"normalizer": {"type": "Replace", "pattern": {"Regex": " +"}, "content": " "}/' slower/tokenizer.json >replaces.json
+expect_exit 0 dt-shard-data --encode-only --tokenizer replaces.json --no-append-eos little
+expect_match stderr "the tokenizer's normalizer replaces text by a regular expression: Oniguruma runs it"
 
 # refused PATTERN ARGUMENT...
 refused() {
