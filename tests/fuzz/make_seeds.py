@@ -225,17 +225,20 @@ def megatron():
     seed("megatron", "two-documents", bytes([12]) + struct.pack("<6H", *range(6)) + index)
 
 
+DATASET = {"format": "dt-dataset", "version": 1,
+           "tokenizer": {"name": "bytes", "digest": "e34d6d5c5e766ff4", "vocabulary_size": 257, "eos": 256},
+           "documents": 1, "tokens": 7, "digest": "b590fa03077ef931",
+           "splits": {"train": {"tokens": 6, "documents": 1, "digest": "16b84ea10195504a"},
+                      "validation": {"tokens": 1, "documents": 0, "digest": "d6645fc3051a9457"}},
+           "shards": [{"file": "train-00000.h5", "split": "train", "tokens": 6, "documents": 1, "bytes": 5632,
+                       "digest": "f1310c158281ebf5"},
+                      {"file": "validation-00000.h5", "split": "validation", "tokens": 1, "documents": 0, "bytes": 5632,
+                       "digest": "177a2be93183cb4b"}],
+           "made": {"tool": "dt", "seed": 0}}
+
+
 def dataset_json():
-    shards = [{"file": "train-00000.h5", "split": "train", "tokens": 6, "documents": 1, "bytes": 5632,
-               "digest": "f1310c158281ebf5"},
-              {"file": "validation-00000.h5", "split": "validation", "tokens": 1, "documents": 0, "bytes": 5632,
-               "digest": "177a2be93183cb4b"}]
-    splits = {"train": {"tokens": 6, "documents": 1, "digest": "16b84ea10195504a"},
-              "validation": {"tokens": 1, "documents": 0, "digest": "d6645fc3051a9457"}}
-    seed("dataset_json", "two-shards", {"format": "dt-dataset", "version": 1,
-         "tokenizer": {"name": "bytes", "digest": "e34d6d5c5e766ff4", "vocabulary_size": 257, "eos": 256},
-         "documents": 1, "tokens": 7, "digest": "b590fa03077ef931", "splits": splits, "shards": shards,
-         "made": {"tool": "dt", "seed": 0}})
+    seed("dataset_json", "two-shards", DATASET)
 
 
 def input_list():
@@ -325,7 +328,7 @@ def large_dataset_json():
     head = {"format": "dt-dataset", "version": 1, "tokenizer": {"name": "bytes", "digest": "0" * 16,
             "vocabulary_size": 257, "eos": 256}, "documents": 0, "tokens": 0, "digest": "0" * 16,
             "splits": {"train": empty, "validation": empty}}
-    return {"shards": head | {"shards": shards, "made": {}}, "made": head | {"shards": [], "made": many_members(60000)}}
+    return {"shards": head | {"shards": shards, "made": {}}, "made": DATASET | {"made": many_members(60000)}}
 
 
 def many_members(count):
