@@ -77,6 +77,7 @@ class SearchWatcher {
     if (took_s <= limit_s) return;
     if (searcher.stopped_call.exchange(call, std::memory_order_relaxed) != call) {
       searcher.stopped_s = took_s;
+      WatchedSearch::has_stopped_.store(true, std::memory_order_relaxed);
     } else if (took_s - searcher.stopped_s > limit_s &&
                searcher.call.load(std::memory_order_acquire) == call) {
       end_process(searcher, limit_s);

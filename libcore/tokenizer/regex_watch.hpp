@@ -46,6 +46,8 @@ class WatchedSearch {
 
   /// Returns whether the call that this thread is in has taken its time. Takes a nanosecond.
   static bool must_stop() {
+    if (!has_stopped_.load(std::memory_order_relaxed)) [[likely]]
+      return false;
     return current_ != nullptr && current_->stopped_call.load(std::memory_order_relaxed) ==
                                       current_->call.load(std::memory_order_relaxed);
   }
@@ -68,7 +70,8 @@ class WatchedSearch {
   };
   static Searcher& own_searcher();
   static void count(Searcher& searcher);
-  static constinit thread_local Searcher* current_;  // null before the thread's first search
+  static constinit inline std::atomic<bool> has_stopped_ = false;  // any call of any thread
+  static constinit thread_local Searcher* current_;                // null before the thread's first search
 };
 
 }  // namespace dt::tokenizer
