@@ -168,7 +168,7 @@ expect_exit 3 dt-train --model family.json --data shards --run run --steps 2
 expect_match stderr "mamba"
 printf '{\n"model_type": "llama",\n oops}' >json.json
 expect_exit 3 dt-train --model json.json --data shards --run run --steps 2
-expect_match stderr "json.json:3"
+expect_match stderr "json.json: line 3 is not valid JSON"
 expect_absent run
 
 # More than any host holds.
