@@ -134,6 +134,7 @@ std::vector<CheckpointEntry> off_lineage(const RunDirectory& run,
 
 int prune(const Options& options, const StopSignals& signals, Console& console) {
   const RunDirectory run(options.arguments.at(1));
+  run.refuse_strangers();
   run.require();
   if (!options.dry_run) run::LiveRun::refuse_if_alive(run);
   const std::int64_t generation = newest_generation(run);
