@@ -17,8 +17,8 @@ STEP1, STEP2 = "root/run/checkpoints/step-00000001.g1", "root/run/checkpoints/st
 BLAMED = re.compile("internal error|defect of dt|damaged|terminate called|libgomp|is missing|does not exist|not a checkpoint")
 # Said, with the reason, by a tool that goes on with less.
 GOES_WITHOUT = re.compile("warning: .*no tokenizer goes with the model")
-# Timings, what ranks leave for each other while they live, and temporaries that may not be removed.
-VARYING = re.compile(r"metrics[.]jsonl|manifest[.]json|run[.]json|generations|unit_times|/flight|[.]failed-loads|/[.][^/]*[.]tmp-[^/]*$")
+# Timings, secrets, what ranks leave for each other while they live, and temporaries and folders of empty stores that may not be removed.
+VARYING = re.compile(r"metrics[.]jsonl|manifest[.]json|run[.]json|generations|unit_times|/flight|/local-\d+[.]key|/local/.*/run$|[.]failed-loads|/[.][^/]*[.]tmp-[^/]*$")
 
 TRAIN = ["dt-train", "--quiet", "--data", "root/shards", "--threads", "3", "--global-batch", "8", "--micro-batch", "4",
          "--sequence-length", "32", "--peak-flops", "1e9", "--eval-batches", "1", "--comm", "self"]
