@@ -328,7 +328,7 @@ const fs::path& AtomicDirectory::path() const {
 AtomicDirectory::~AtomicDirectory() {
   if (committed_ || stays_) return;
   try {
-    // What has the name by now may be another's.
+    // Leave what has taken the name: it may be another user's.
     if (folder_->is_in_place()) remove_at(parent_.descriptor(), path().filename(), path(), ::geteuid());
   } catch (const Error&) {
     // It stays behind; why the work has ended is what counts.

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 class OwnFolder;
 
-/// Who may own what a tool finds under a name.
+/// Says whose files a tool accepts under a name.
 enum class Owner {
   self,   // the user of this process alone
   anyone  // whoever may write to the folder: it is a run's or a dataset's, and its user lets them
@@ -168,7 +168,7 @@ class AtomicFile {
   explicit AtomicFile(fs::path final_path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
-  /// Of the temporary file; it ends in the final name's extension.
+  /// Returns the temporary file's path, which ends in the final name's extension.
   const fs::path& path() const { return temporary_path_; }
   /// Opens the temporary file, whatever has its name by now, for reading and writing.
   File open() const;

@@ -119,7 +119,8 @@ std::string describe_kind(mode_t mode) {
   return "a device";
 }
 
-/// Who may write to a group's folder is trusted with the names in it; `cp -al` gives files second ones.
+/// Returns whether a found file may be used. Members of a group are trusted with the names in its folder; `cp
+/// -al` gives files second names.
 bool is_usable_file(const struct stat& status, int folder, Owner owner, const fs::path& shown) {
   if (!S_ISREG(status.st_mode)) return false;
   if (owner == Owner::self) return status.st_nlink <= 1 && is_own(status.st_uid, folder);

@@ -110,7 +110,7 @@ class SecureChannel::Direction {
     ::gcm_aes256_digest(&gcm_, tag.size(), octets(tag));
     return sealed;
   }
-  /// Where the bytes that have travelled are to be put for open().
+  /// Returns where to put the bytes that have travelled, for open().
   std::span<std::byte> place(std::span<std::byte> bytes) {
     return encrypts_ ? std::span(buffer_).first(bytes.size()) : bytes;
   }

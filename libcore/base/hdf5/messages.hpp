@@ -1,5 +1,5 @@
 #pragma once
-// What an object's messages say: shapes, element types, where a dataset's payload lies.
+// Decodes an object's messages: shapes, element types, where a dataset's payload lies.
 
 #include <cstdint>
 #include <optional>

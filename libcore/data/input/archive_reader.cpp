@@ -32,7 +32,7 @@ std::int64_t trailer_bytes(archive* archive) {
   }
 }
 
-/// Of the names of one file, newc's last has the content, and each of the other formats'.
+/// Returns whether the last of a file's names has its content, as in newc; in other formats each name has it.
 bool has_content_at_last_link(archive* archive, archive_entry* entry) {
   const int format = archive_format(archive);
   return (format == ARCHIVE_FORMAT_CPIO_SVR4_NOCRC || format == ARCHIVE_FORMAT_CPIO_SVR4_CRC) &&

@@ -19,11 +19,11 @@ namespace dt::data {
 /// "tar", "zip", …; nullptr where `content` is no archive that is read.
 const char* archive_name(Content content);
 
-/// What libarchive reads: ustar, pax, GNU's long names and sparse files, old tar; cpio (binary, odc, newc,
-/// crc), which may have nothing but NUL behind its end; zip with its directory at the end, which says what is
-/// a link, where `bytes` can be sought in, and otherwise from the front. What is no regular file (folders,
-/// links, devices) is passed over. read() gives the content of the present file. Errors: input, a truncated
-/// or damaged archive, with `name` and the offset in it, and encrypted files; what `bytes` throws.
+/// Reads what libarchive reads: ustar, pax, GNU's long names and sparse files, old tar; cpio (binary, odc,
+/// newc, crc), which may have nothing but NUL behind its end; zip with its directory at the end, which says
+/// what is a link, where `bytes` can be sought in, and otherwise from the front. What is no regular file
+/// (folders, links, devices) is passed over. read() gives the content of the present file. Errors: input, a
+/// truncated or damaged archive, with `name` and the offset in it, and encrypted files; what `bytes` throws.
 class ArchiveReader final : public ByteSource {
  public:
   /// `bytes` outlives it.
