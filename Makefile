@@ -23,7 +23,7 @@ bench_packages := libbenchmark-dev libdnnl-dev ocl-icd-opencl-dev
 lint_packages := clang-format shellcheck
 # Before clang 16 ranges of libstdc++ do not compile. The sanitizers are a package of their own; CMake looks for OpenMP, of which one version
 # at a time can be installed: not for everybody.
-fuzz_packages := clang-16 libclang-rt-16-dev libomp-16-dev
+fuzz_packages := clang-19 libclang-rt-19-dev libomp-19-dev
 all_packages := $(build_packages) $(demo_packages) $(test_packages) $(bundle_packages) $(bench_packages) $(lint_packages)
 
 # $(call install,packages): only what is missing, through sudo where we are not root.
@@ -122,7 +122,7 @@ gpu-bundle:
 fuzz:
 	@$(call install,$(build_packages) $(fuzz_packages))
 	@mkdir -p $(BUILD)-fuzz
-	@cmake -S . -B $(BUILD)-fuzz -G Ninja -DDT_FUZZERS=ON -DBUILD_TESTING=OFF -DCMAKE_C_COMPILER=clang-16 -DCMAKE_CXX_COMPILER=clang++-16 >$(BUILD)-fuzz/configure.log
+	@cmake -S . -B $(BUILD)-fuzz -G Ninja -DDT_FUZZERS=ON -DBUILD_TESTING=OFF -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 >$(BUILD)-fuzz/configure.log
 	@cmake --build $(BUILD)-fuzz -j $(JOBS) --target fuzzers
 	@bash tests/fuzz/run.sh $(BUILD)-fuzz $(FUZZ_SECONDS)
 
