@@ -28,13 +28,13 @@ struct Product {
 struct Min {
   template <class T>
   static constexpr T apply(T a, T b) {
-    return (a <= b) | (a != a) ? a : b;
+    return ((a <= b) | (a != a)) ? a : b;
   }
 };
 struct Max {
   template <class T>
   static constexpr T apply(T a, T b) {
-    return (a >= b) | (a != a) ? a : b;
+    return ((a >= b) | (a != a)) ? a : b;
   }
 };
 

@@ -8,8 +8,7 @@ namespace {
 
 constexpr std::string_view what = "B-tree of version 2";
 constexpr std::uint64_t header_bytes = 38;
-constexpr std::uint64_t node_prefix_bytes = 6;     // signature, version, type
-constexpr std::uint64_t node_overhead_bytes = 10;  // these and the checksum
+constexpr std::uint64_t node_overhead_bytes = 10;  // signature, version, type; checksum
 constexpr std::uint16_t largest_depth = 32;
 constexpr std::uint64_t most_records = std::uint64_t{1} << 32;  // of a node
 

@@ -81,7 +81,6 @@ void convert_columns_of_rows(const ColumnBlock& source, const ColumnBlock& targe
 }
 
 constexpr hn::ScalableTag<double> doubles;
-constexpr std::int64_t num_double_lanes = hn::MaxLanes(doubles);
 
 /// The squares of a vector of floats, in fp64 and in two halves.
 HWY_INLINE void add_squares(V v, hn::Vec<decltype(doubles)> (&sums)[2]) {
