@@ -84,12 +84,14 @@ ChannelKeys AcceptorHandshake::keys() const {
 /// One direction: its key and the number of the next record.
 class SecureChannel::Direction {
  public:
+  using Tag = std::array<std::byte, channel_tag_bytes(true)>;
+
   Direction(const Secret& key, bool encrypts) : encrypts_(encrypts) {
     if (encrypts) {
       ::gcm_aes256_set_key(&gcm_, octets(key.bytes()));
       buffer_.resize(channel_record_bytes);
     } else {
-      ::umac128_set_key(&umac_, octets(key.bytes()));
+      ::umac64_set_key(&umac_, octets(key.bytes()));
     }
   }
   ~Direction() {
@@ -98,6 +100,8 @@ class SecureChannel::Direction {
   }
   Direction(const Direction&) = delete;
 
+  /// Returns the part of `tag` that travels.
+  std::span<std::byte> tag_of(Tag& tag) const { return std::span(tag).first(channel_tag_bytes(encrypts_)); }
   /// Returns what travels of the next record; valid until the next call.
   std::span<const std::byte> seal(std::span<const std::byte> bytes, std::span<std::byte> tag) {
     if (!encrypts_) {
@@ -116,11 +120,12 @@ class SecureChannel::Direction {
   }
   /// Returns whether the next record fits its tag.
   bool open(std::span<std::byte> bytes, std::span<const std::byte> tag) {
-    std::array<std::byte, channel_tag_bytes> expected;
+    Tag buffer;
+    const std::span<std::byte> expected = tag_of(buffer);
     if (encrypts_) {
       begin_gcm();
       ::gcm_aes256_decrypt(&gcm_, bytes.size(), octets(bytes), octets(std::span(buffer_)));
-      ::gcm_aes256_digest(&gcm_, expected.size(), octets(std::span<std::byte>(expected)));
+      ::gcm_aes256_digest(&gcm_, expected.size(), octets(expected));
     } else {
       authenticate(bytes, expected);
     }
@@ -132,9 +137,9 @@ class SecureChannel::Direction {
     std::array<std::uint8_t, 16> nonce;
     put(nonce.data(), next_++);
     put(nonce.data() + 8, bytes.size());
-    ::umac128_set_nonce(&umac_, nonce.size(), nonce.data());
-    ::umac128_update(&umac_, bytes.size(), octets(bytes));
-    ::umac128_digest(&umac_, tag.size(), octets(tag));
+    ::umac64_set_nonce(&umac_, nonce.size(), nonce.data());
+    ::umac64_update(&umac_, bytes.size(), octets(bytes));
+    ::umac64_digest(&umac_, tag.size(), octets(tag));
   }
   void begin_gcm() {
     std::array<std::uint8_t, GCM_IV_SIZE> nonce{};
@@ -144,7 +149,7 @@ class SecureChannel::Direction {
 
   bool encrypts_;
   std::uint64_t next_ = 0;
-  umac128_ctx umac_{};
+  umac64_ctx umac_{};
   gcm_aes256_ctx gcm_{};
   Bytes buffer_;
 };
@@ -192,7 +197,8 @@ SecureChannel SecureChannel::accept(Duplex& duplex, const Secret& secret, const 
 void SecureChannel::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto record = bytes.first(std::min(bytes.size(), channel_record_bytes));
-    std::array<std::byte, channel_tag_bytes> tag;
+    Direction::Tag buffer;
+    const std::span<std::byte> tag = out_->tag_of(buffer);
     const std::span<const std::byte> sealed = out_->seal(record, tag);
     duplex_->write(sealed, tag);
     bytes = bytes.subspan(record.size());
@@ -202,7 +208,8 @@ void SecureChannel::write(std::span<const std::byte> bytes) {
 void SecureChannel::read(std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     const auto record = bytes.first(std::min(bytes.size(), channel_record_bytes));
-    std::array<std::byte, channel_tag_bytes> tag;
+    Direction::Tag buffer;
+    const std::span<std::byte> tag = in_->tag_of(buffer);
     duplex_->read(in_->place(record), tag);
     if (!in_->open(record, tag))
       throw ConnectionError(

@@ -19,13 +19,16 @@
 // # Records
 //
 // Bytes of one write() travel in records of 1 MiB, the last one shorter; a write() of no bytes is no record.
-// A record is its bytes (encrypted or not) and a tag of 16 bytes. It has no head: both ends know how many
-// bytes come next, or the tag does not fit. The records of each direction are numbered from 0, and have a key
-// of their own, C("dt key", "initiator" or "acceptor", TERMS, I, A).
+// A record is its bytes (encrypted or not) and a tag of 8 or 16 bytes. It has no head: both ends know how
+// many bytes come next, or the tag does not fit. The records of each direction are numbered from 0, and have
+// a key of their own, C("dt key", "initiator" or "acceptor", TERMS, I, A).
 //
-//   authenticated  UMAC-128 (RFC 4418); its key is the first 16 bytes of the direction's; the nonce is the
-//                  record's number and its length, 8 bytes each
-//   encrypted      AES-256-GCM (NIST SP 800-38D); the nonce is the record's number, 8 bytes, and 4 zeros
+//   authenticated  a tag of 8 bytes by UMAC-64 (RFC 4418); its key is the first 16 bytes of the direction's;
+//                  the nonce is the record's number and its length, 8 bytes each. A forged record passes with
+//                  probability 2^-60, and the first that does not pass ends the channel. A longer tag costs
+//                  UMAC twice the time.
+//   encrypted      a tag of 16 bytes by AES-256-GCM (NIST SP 800-38D); the nonce is the record's number,
+//                  8 bytes, and 4 zeros
 //
 // Numbers have the lowest byte first. What is left out, repeated, reordered or cut off does not fit its tag,
 // or does not come; an end that knows how much must come finds that out.
@@ -42,7 +45,10 @@
 namespace dt {
 
 inline constexpr std::size_t channel_record_bytes = std::size_t{1} << 20;
-inline constexpr std::size_t channel_tag_bytes = 16;
+/// Returns the bytes of a record's tag.
+constexpr std::size_t channel_tag_bytes(bool encrypts) {
+  return encrypts ? 16 : 8;
+}
 
 /// Terms that both ends must use alike.
 struct ChannelTerms {
