@@ -8,6 +8,7 @@
 #include "parallel/tensor_seam.hpp"
 #include "plan/forecast.hpp"
 #include "plan/lists.hpp"
+#include "plan/nccl/groups.hpp"
 #include "plan/pinned_estimate.hpp"
 #include "plan/scratch_estimate.hpp"
 
@@ -71,6 +72,20 @@ std::size_t combining_bytes(const Plan& plan, const parallel::LocalTable& local)
   return static_cast<std::size_t>(groups) * each;
 }
 
+/// What CUDA takes for a process on a GPU, in proportion to its SMs, and what libraries load of their code.
+/// Sources: free memory before and after a context was made, 555 MiB on 188 SMs and 107 MiB on 34
+/// (ggml-org/llama.cpp#23604); SMs as in NVIDIA's whitepapers for A100, H100 and B200; NCCL 2.28's kernels
+/// and tables, beside what nccl_memory counts of a communicator of one rank (NVIDIA/nccl#2366). That of
+/// cuBLASLt, cuDNN and dt is an allowance.
+std::size_t context_bytes(const Plan& plan) {
+  constexpr std::size_t MiB = std::size_t{1} << 20;
+  constexpr std::size_t of_sm = 3 * MiB, nccl_code = 96 * MiB, other_code = 64 * MiB;
+  if (plan.device == Device::host()) return 0;
+  const int major = plan.launch.gpu.major;
+  const std::size_t sms = major == 8 ? 108 : major >= 10 ? 148 : 132;
+  return sms * of_sm + other_code + (plan.launch.streams.empty() ? 0 : nccl_code);
+}
+
 /// Whether there are ranks that do not write their share of a checkpoint themselves.
 bool has_others_write(const Plan& plan) {
   const int per_node = plan.launch.ranks_per_node;  // 0: nodes have different numbers of ranks
@@ -82,6 +97,9 @@ bool has_others_write(const Plan& plan) {
 MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   MemoryEstimate memory{.storage = storage_of(plan, local)};
   memory.batches = batch_bytes(plan);
+  memory.context = context_bytes(plan);
+  const NcclBytes nccl = nccl_bytes(plan, local);
+  memory.nccl = nccl.device, memory.nccl_host = nccl.host;
   if (plan.saves_in_background || has_others_write(plan) || plan.device != Device::host())
     memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
   if (!plan.launch.streams.empty())
@@ -144,6 +162,7 @@ std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
     MemoryEstimate& memory = stages.emplace_back(held_bytes(plan, local));
     memory.activations = static_cast<std::size_t>(parallel::most_held_bytes(list, bytes)) +
                          scratch_bytes(plan, units, local.units());
+    memory.workspaces = workspace_bytes(plan);
     if (plan.device != Device::host() && plan.launch.streams.empty())
       memory.pinned = most_pinned_bytes(plan, local, list);
   }
@@ -164,9 +183,10 @@ std::uint64_t host_state_bytes(const Plan& plan) {
 
 std::uint64_t gpu_memory_bytes(const Plan& plan) {
   if (plan.micro_batches_per_step == 0) return most_of_gpus(plan, state_bytes(plan));
+  const bool is_on_paper = plan.launch.gpu_free_bytes == 0;
   std::vector<std::uint64_t> bytes;
   for (const MemoryEstimate& memory : estimate_memory(plan))
-    bytes.push_back(memory.on_device() + memory.batches);
+    bytes.push_back(memory.on_device() + memory.batches + (is_on_paper ? memory.context : 0));
   return most_of_gpus(plan, bytes);
 }
 

@@ -48,8 +48,12 @@ std::size_t scratch_bytes(const Plan& plan, const std::vector<std::unique_ptr<mo
   for (const int unit : held)
     scratch = std::max(scratch, units[static_cast<std::size_t>(unit)]->scratch_bytes(
                                     plan.device, plan.micro_batch, plan.local_length()));
-  if (plan.device != Device::host()) return scratch + kernel_bytes(plan);
+  if (plan.device != Device::host()) return scratch;
   return scratch + packing_bytes + packing_bytes_of_thread * static_cast<std::size_t>(plan.threads);
+}
+
+std::size_t workspace_bytes(const Plan& plan) {
+  return plan.device == Device::host() ? 0 : kernel_bytes(plan);
 }
 
 }  // namespace dt::plan

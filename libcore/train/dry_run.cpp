@@ -167,8 +167,12 @@ Json describe(const plan::Settings& settings, const plan::Plan& plan, std::int64
             {"device", plan.device == Device::host() ? "cpu" : "cuda"}};
   json["host_memory_bytes"] = plan::host_memory_bytes(plan, stages);
   if (plan.device != Device::host()) {
+    json["workspaces_bytes"] = memory.workspaces;
     json["pinned_bytes"] = memory.pinned;
     json["combining_bytes"] = memory.combining;
+    json["nccl_bytes"] = memory.nccl;
+    json["nccl_host_bytes"] = memory.nccl_host;
+    json["context_bytes"] = memory.context;
     json["gpu"] = plan.launch.gpu.name;
     json["gpu_memory_bytes"] = plan::gpu_memory_bytes(plan);
   }

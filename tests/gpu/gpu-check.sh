@@ -203,6 +203,17 @@ cost_of_order() {
 }
 export -f cost_of_order
 
+# nccl_memory: what NCCL took of a GPU's memory, beside the estimate; fails where that is more than a tenth off.
+nccl_memory() {
+  local status=0
+  cd "$work" || return
+  "$here/bin/gpu_comm" '[.nccl-memory]' >said 2>&1 || status=$?
+  grep -E '^(NCCL took|SKIP: )' said | tail -n 1
+  if grep -q '^SKIP: ' said; then return 77; fi
+  return $status
+}
+export -f nccl_memory
+
 # Ranks as threads and as processes, each on a GPU; on one GPU several where NCCL is 2.30 or newer. Alone, the section tries more faults.
 nccl() {
   export NCCL_MULTI_RANK_GPU_ENABLE=${NCCL_MULTI_RANK_GPU_ENABLE:-1}
@@ -214,6 +225,7 @@ nccl() {
   [[ $num_sections -gt 1 ]] || faults=20
   check "sums of ranks over NCCL, in dt's order" "the bits of messages" 120 "$here/bin/gpu_comm" '[nccl]'
   check "measuring ranks over NCCL" "right results" 60 "$here/bin/gpu_bench" '[nccl]'
+  check "NCCL's memory beside the estimate" "within 10 %" 60 bash -c nccl_memory
   check "layouts over NCCL" "the bits of messages" 120 bash -c 'case_of dt-train/nccl.sh'
   check "$faults ranks killed, $faults hung" "10 s; deadline + 10 s; named" 300 bash -c "case_of dt-train/nccl_faults.sh $faults $faults"
   for ((ranks = 2; ranks <= 4; ++ranks)); do

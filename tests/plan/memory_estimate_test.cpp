@@ -102,7 +102,8 @@ TEST_CASE("a GPU holds what is computed with, and its host what passes through i
   CHECK(memory.copy == memory.storage.checkpoint / 4);  // a part for each replica to write
   CHECK(host_memory_bytes(plan, stages) ==
         4 * (memory.batches + memory.copy + memory.arriving + memory.pinned));
-  CHECK(gpu_memory_bytes(plan) == 2 * (memory.storage.total() + memory.activations + memory.batches));
+  CHECK(gpu_memory_bytes(plan) == 2 * (memory.storage.total() + memory.activations + memory.workspaces +
+                                       memory.batches + memory.context));
   plan.threads = 64;  // pack nothing there
   CHECK(estimate_memory(plan).front().activations == memory.activations);
 }
@@ -134,6 +135,6 @@ TEST_CASE("where nodes have different numbers of ranks, the fullest GPU and the 
   plan.launch.gpus = {0, 1, 0, 2};
   const std::vector<MemoryEstimate> stages = estimate_memory(plan);
   const MemoryEstimate& memory = stages.front();
-  CHECK(gpu_memory_bytes(plan) == 2 * (memory.on_device() + memory.batches));
+  CHECK(gpu_memory_bytes(plan) == 2 * (memory.on_device() + memory.batches + memory.context));
   CHECK(host_memory_bytes(plan, stages) == 3 * memory.beside_device());
 }

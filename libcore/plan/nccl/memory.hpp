@@ -1,0 +1,73 @@
+#pragma once
+// The memory that an NCCL communicator takes: what its source allocates, without NCCL and without a GPU.
+//
+// Source: NCCL 2.28.9 (tag v2.28.9-1) and 2.30.7 (v2.30.7-1); each rule names the file. Where the two differ,
+// NcclTopology::version decides. NCCL connects ranks when an operation first needs it (init.cc, runtimeConn),
+// so what a communicator takes follows from what it is used for.
+
+#include <cstddef>
+#include <functional>
+
+namespace dt::plan {
+
+/// What joins GPUs of a node, and nodes.
+enum class NodeLinks { nvswitch, pcie };
+enum class NetLinks { infiniband, tcp };
+
+struct NcclTopology {
+  NodeLinks within = NodeLinks::nvswitch;
+  NetLinks between = NetLinks::infiniband;
+  int compute_major = 9;  // of the GPUs' compute capability
+  int version = 22809;    // NCCL_VERSION_CODE
+};
+
+/// What users ask of NCCL in its environment that changes its memory.
+struct NcclSettings {
+  std::size_t ll_buffer_bytes, ll128_buffer_bytes, simple_buffer_bytes;
+  int max_ctas = 0;       // NCCL_MAX_CTAS, which NCCL takes instead of a communicator's own; 0: not set
+  int most_channels = 0;  // NCCL_MAX_NCHANNELS, or as many as NCCL has
+  bool nvls = true;       // NCCL_NVLS_ENABLE
+  bool sockets = false;   // NCCL_NET=Socket or NCCL_IB_DISABLE=1
+};
+/// Returns the value of an environment variable, or nullptr.
+using Environment = std::function<const char*(const char* name)>;
+NcclSettings nccl_settings(const Environment& environment);
+
+/// One rank's view of a communicator.
+struct NcclGroup {
+  int ranks = 1;
+  int nodes = 1;
+  int local_ranks = 1;  // on the node that has most of them
+  int most_ctas = 0;    // ncclConfig_t::maxCTAs; 0: NCCL's choice
+  // Peers that this rank sends to and receives from by ncclSend and ncclRecv.
+  int local_sends = 0, local_receives = 0;
+  int remote_sends = 0, remote_receives = 0;
+  bool gathers = false;  // uses ncclAllGather or ncclBroadcast
+  bool reduces = false;  // uses ncclAllReduce or ncclReduceScatter
+};
+
+/// The numbers of NCCL's line "24 coll channels, … 16 nvls channels, 32 p2p channels, 32 p2p channels per
+/// peer" (NCCL_DEBUG=INFO).
+struct NcclChannels {
+  int collective = 0;
+  int nvls = 0;
+  int p2p = 0;
+  int p2p_per_peer = 0;
+  bool operator==(const NcclChannels&) const = default;
+};
+NcclChannels nccl_channels(const NcclGroup& group, const NcclTopology& topology,
+                           const NcclSettings& settings);
+
+struct NcclBytes {
+  std::size_t device = 0;
+  std::size_t host = 0;  // pinned
+  NcclBytes& operator+=(const NcclBytes& other) {
+    device += other.device, host += other.host;
+    return *this;
+  }
+};
+/// Returns the most that the communicator takes: all peers are connected, and of the algorithms that NCCL may
+/// choose for its operations those are counted that its defaults allow.
+NcclBytes nccl_memory(const NcclGroup& group, const NcclTopology& topology, const NcclSettings& settings);
+
+}  // namespace dt::plan

@@ -1,0 +1,269 @@
+#include <array>
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <iostream>
+#include <map>
+#include <string>
+
+#include "base/text.hpp"
+#include "model/parameter_table.hpp"
+#include "plan/choose_layout.hpp"
+#include "plan/memory_estimate.hpp"
+#include "plan/nccl/groups.hpp"
+#include "plan/nccl/memory.hpp"
+
+using namespace dt;
+using namespace dt::plan;
+
+namespace {
+
+constexpr std::size_t MiB = std::size_t{1} << 20;
+
+NcclSettings settings_of(std::map<std::string, std::string> variables = {}) {
+  return nccl_settings([variables](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+constexpr NcclTopology dgx_h100{}, dgx_a100{.compute_major = 8}, dgx_b200{.compute_major = 10},
+    pcie{.within = NodeLinks::pcie};
+
+NcclGroup all_to_all(int nodes, int per_node) {
+  const int ranks = nodes * per_node;
+  return {.ranks = ranks,
+          .nodes = nodes,
+          .local_ranks = per_node,
+          .local_sends = per_node - 1,
+          .local_receives = per_node - 1,
+          .remote_sends = ranks - per_node,
+          .remote_receives = ranks - per_node};
+}
+
+NcclGroup gathering(int nodes, int per_node) {
+  return {.ranks = nodes * per_node, .nodes = nodes, .local_ranks = per_node, .gathers = true};
+}
+
+NcclChannels channels(const NcclGroup& group, const NcclTopology& topology) {
+  return nccl_channels(group, topology, settings_of());
+}
+
+std::size_t device_bytes(const NcclGroup& group, const NcclTopology& topology,
+                         const std::map<std::string, std::string>& variables = {}) {
+  return nccl_memory(group, topology, settings_of(variables)).device;
+}
+
+/// What connections take, beside the communicator itself.
+std::size_t connections(NcclGroup group, const NcclTopology& topology,
+                        const std::map<std::string, std::string>& variables = {}) {
+  const std::size_t all = device_bytes(group, topology, variables);
+  group.local_sends = group.local_receives = group.remote_sends = group.remote_receives = 0;
+  group.gathers = group.reduces = false;
+  return all - device_bytes(group, topology, variables);
+}
+
+struct Job {
+  const char* options;
+  model::Layout layout;
+};
+
+/// dp is what is left of the ranks.
+const std::array<Job, 16> layouts = {{{"dp", {}},
+                                      {"dp zero 1", {.zero = 1}},
+                                      {"dp zero 3", {.zero = 3}},
+                                      {"dp zero 3 group 4", {.zero = 3, .zero_group = 4}},
+                                      {"tp 2", {.tp = 2}},
+                                      {"tp 4 zero 1", {.tp = 4, .zero = 1}},
+                                      {"tp 8", {.tp = 8}},
+                                      {"tp 8 sp", {.tp = 8, .sequence_parallel = true}},
+                                      {"pp 2", {.pp = 2}},
+                                      {"pp 4", {.pp = 4}},
+                                      {"pp 8", {.pp = 8}},
+                                      {"pp 2 tp 2", {.pp = 2, .tp = 2}},
+                                      {"pp 4 tp 2", {.pp = 4, .tp = 2}},
+                                      {"cp 2", {.cp = 2}},
+                                      {"cp 4 tp 2", {.tp = 2, .cp = 4}},
+                                      {"pp 2 cp 2 tp 2 zero 1", {.pp = 2, .tp = 2, .zero = 1, .cp = 2}}}};
+
+/// Of the stage whose ranks take most.
+NcclBytes bytes_of(model::Layout layout, int nodes, const NcclTopology& topology) {
+  const int ranks = 8 * nodes;
+  layout.dp = ranks / layout.size();
+  Plan plan;
+  plan.spec = model::load_model_spec("llama-1b");
+  const model::ParameterTable table(plan.spec);
+  layout.stages = model::even_stages(static_cast<int>(table.units().size()), layout.pp);
+  plan.layout = layout;
+  plan.launch = {.num_ranks = ranks, .ranks_per_node = 8};
+  NcclBytes most;
+  for (plan.place.pp = 0; plan.place.pp < layout.pp; ++plan.place.pp) {
+    const parallel::LocalTable local(table, plan.layout, plan.place);
+    NcclBytes bytes;
+    for (const NamedNcclGroup& named : nccl_groups(plan, local))
+      bytes += nccl_memory(named.group, topology, settings_of());
+    if (bytes.device + bytes.host > most.device + most.host) most = bytes;
+  }
+  return most;
+}
+
+struct Site {
+  const char* name;
+  int nodes;
+  NcclTopology topology;
+};
+const std::array<Site, 4> sites = {{{"NVSwitch", 1, dgx_h100},
+                                    {"PCIe", 1, pcie},
+                                    {"two nodes InfiniBand", 2, dgx_h100},
+                                    {"two nodes TCP", 2, {.between = NetLinks::tcp}}}};
+
+/// "2920+1": MiB of a GPU's memory and of its host's.
+std::string row(const Job& job) {
+  std::string text = fmt::format("{:<22}", job.options);
+  for (const Site& site : sites) {
+    const NcclBytes bytes = bytes_of(job.layout, site.nodes, site.topology);
+    text += fmt::format(" {:>11}", fmt::format("{}+{}", bytes.device / MiB, bytes.host / MiB));
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("NCCL has the channels that its log tells of") {
+  // DGX H100, one node and two: NVIDIA/nccl#1685 (32 a pair of GPUs), #1453 (16 rings of 24 ranks).
+  CHECK(channels(all_to_all(1, 8), dgx_h100) == NcclChannels{24, 16, 32, 32});
+  CHECK(channels(all_to_all(1, 2), dgx_h100) == NcclChannels{24, 16, 32, 32});
+  CHECK(channels(all_to_all(3, 8), dgx_h100) == NcclChannels{16, 16, 16, 2});
+  CHECK(channels(all_to_all(2, 8), dgx_h100) == NcclChannels{16, 16, 16, 2});
+  // Two nodes of two H20 each: NVIDIA/nccl#1189.
+  NcclTopology h20 = dgx_h100;
+  CHECK(channels(all_to_all(2, 2), h20).collective == 8);
+  CHECK(channels(all_to_all(2, 2), h20).p2p == 8);
+  CHECK(channels(all_to_all(2, 2), h20).p2p_per_peer == 2);
+  // One H100 on each of two nodes: NVIDIA/nccl#1605.
+  CHECK(channels(all_to_all(2, 1), dgx_h100).collective == 4);
+  // Two GPUs without NVLink: NVIDIA/nccl#1358.
+  CHECK(channels(all_to_all(1, 2), pcie) == NcclChannels{2, 0, 2, 2});
+  CHECK(channels(all_to_all(1, 8), dgx_a100) == NcclChannels{24, 0, 32, 32});
+  CHECK(channels(all_to_all(1, 8), dgx_b200) == NcclChannels{32, 24, 32, 32});
+  NcclTopology tcp{.between = NetLinks::tcp};
+  CHECK(channels(all_to_all(2, 8), tcp).collective == 2);
+  CHECK(channels(all_to_all(2, 8), tcp).p2p_per_peer == 1);
+  NcclTopology newer = dgx_h100;
+  newer.version = 23007;  // by bandwidth: 48 GB/s are 4 channels
+  CHECK(channels(all_to_all(2, 8), newer).p2p_per_peer == 4);
+  CHECK(channels(all_to_all(8, 8), newer).p2p_per_peer == 2);  // 64 peers, 8 in each of 16 channels
+}
+
+TEST_CASE("connections between GPUs of a node take what NCCL allocates for them") {
+  // NVIDIA/nccl#1685 counts allocations of 10,485,760 and 2,097,152 bytes for each channel and pair.
+  CHECK(connections(all_to_all(1, 2), dgx_h100) == 32 * (10'485'760 + 2'097'152));
+  CHECK(connections(all_to_all(1, 8), dgx_h100) == std::size_t{7} * 32 * 12 * MiB);
+  CHECK(connections(all_to_all(1, 2), dgx_a100) == std::size_t{32} * (6 + 6) * MiB);  // the receiver reads
+  CHECK(connections(all_to_all(1, 8), pcie) == std::size_t{7} * 2 * 12 * MiB);
+  // Rings, and NVLS: 16 channels × 2 × 8 steps of 128 KiB × 8 GPUs.
+  CHECK(connections(gathering(1, 8), dgx_h100) == (std::size_t{24} * 12 + 256) * MiB);
+  CHECK(connections(gathering(1, 8), dgx_a100) == std::size_t{24} * 12 * MiB);
+}
+
+TEST_CASE("a communicator takes memory before anything is connected") {
+  // A rank alone: 64 channels of three allocations; with 96 MiB of code NVIDIA/nccl#2366's 484 MiB.
+  CHECK(device_bytes({}, pcie) == std::size_t{388} * MiB);
+  NcclGroup alone;
+  alone.most_ctas = 1;
+  CHECK(device_bytes(alone, pcie) == std::size_t{10} * MiB);
+  CHECK(device_bytes({.ranks = 8, .local_ranks = 8}, dgx_h100) == (std::size_t{32} * 6 + 4 + 34) * MiB);
+}
+
+TEST_CASE("between nodes buffers are in the GPU's memory with GPUDirect, else in the host's") {
+  const NcclGroup pair = all_to_all(2, 1);
+  CHECK(connections(pair, dgx_h100) == std::size_t{2} * 4 * 16 * 128 * 1024);
+  const NcclTopology tcp{.between = NetLinks::tcp};
+  CHECK(connections(pair, tcp) == 0);
+  CHECK(connections(pair, dgx_h100, {{"NCCL_NET", "Socket"}}) == 0);
+  CHECK(connections(pair, dgx_h100, {{"NCCL_IB_DISABLE", "1"}}) == 0);
+  const std::size_t host = nccl_memory(gathering(2, 1), tcp, settings_of()).host;
+  CHECK(host == MiB + 2 * 2 * (524'288 + 4'915'200 + 4'194'304 + 8'192));
+}
+
+TEST_CASE("NCCL's memory follows its configuration and its environment") {
+  NcclGroup group = all_to_all(1, 8);
+  group.most_ctas = 4;
+  CHECK(channels(group, dgx_h100) == NcclChannels{4, 4, 4, 4});
+  CHECK(connections(group, dgx_h100) == std::size_t{7} * 4 * 12 * MiB);
+  CHECK(connections(group, dgx_h100, {{"NCCL_MAX_CTAS", "8"}}) == std::size_t{7} * 8 * 12 * MiB);
+  CHECK(connections(group, dgx_h100, {{"NCCL_MAX_NCHANNELS", "2"}}) == std::size_t{7} * 2 * 12 * MiB);
+  group.most_ctas = 0;
+  CHECK(connections(group, dgx_h100, {{"NCCL_MAX_CTAS", "8"}}) == std::size_t{7} * 8 * 12 * MiB);
+  CHECK(connections(group, dgx_h100, {{"NCCL_MAX_NCHANNELS", "16"}}) == std::size_t{7} * 16 * 12 * MiB);
+  CHECK(connections(group, dgx_h100, {{"NCCL_BUFFSIZE", "0x1000000"}}) == std::size_t{7} * 32 * 24 * MiB);
+  CHECK(connections(group, dgx_h100, {{"NCCL_BUFFSIZE", "none"}}) == connections(group, dgx_h100));
+  CHECK(connections(gathering(1, 8), dgx_h100, {{"NCCL_NVLS_ENABLE", "0"}}) == std::size_t{24} * 12 * MiB);
+}
+
+TEST_CASE("a GPU's name tells what joins it to others") {
+  const auto within = [](const char* name) { return nccl_topology({.name = name}, "NCCL").within; };
+  CHECK(within("NVIDIA H100 80GB HBM3") == NodeLinks::nvswitch);
+  CHECK(within("NVIDIA A100-SXM4-80GB") == NodeLinks::nvswitch);
+  CHECK(within("on paper") == NodeLinks::nvswitch);
+  CHECK(within("NVIDIA H100 PCIe") == NodeLinks::pcie);
+  CHECK(within("NVIDIA L40S") == NodeLinks::pcie);
+  CHECK(nccl_topology({.name = "G", .major = 8}, "NCCL 2.30.7").version == 23007);
+  CHECK(nccl_topology({.name = "G", .major = 8}, "NCCL 2.30.7").compute_major == 8);
+}
+
+/// Eight ranks on a node, sixteen on two; llama-1b has four key-value heads. Print them by "[.nccl-memory]".
+TEST_CASE("NCCL's memory of sixteen layouts on four kinds of cluster is what was approved") {
+  // NVSwitch, PCIe, two nodes with InfiniBand, two nodes with TCP.
+  // clang-format off
+  const std::array<const char*, 16> approved = {
+      "dp                          2918+1       184+1       366+1       218+9",
+      "dp zero 1                   3462+1       208+1       574+3      230+27",
+      "dp zero 3                   3462+1       208+1       574+3      230+27",
+      "dp zero 3 group 4           2642+3       168+3      2122+3     2090+11",
+      "tp 2                        2578+3       168+3      1370+3     1270+11",
+      "tp 4 zero 1                 2994+3       192+3      2250+7     2102+29",
+      "tp 8                        4464+3       636+3      4254+4     4226+12",
+      "tp 8 sp                     4464+3       636+3      4254+4     4226+12",
+      "pp 2                        2840+4       184+4      3140+4     3084+20",
+      "pp 4                        3300+6       216+6      2832+6     2776+22",
+      "pp 8                        3074+6       564+6      3204+6      3204+6",
+      "pp 2 tp 2                   3038+5       200+5      2570+5     2514+21",
+      "pp 4 tp 2                   4040+7       628+7      3030+7     2974+23",
+      "cp 2                        3762+3       240+3      1114+3      966+11",
+      "cp 4 tp 2                   3192+4       208+4      1984+4     1884+12",
+      "pp 2 cp 2 tp 2 zero 1       4004+6       264+6      3600+6     3544+22",
+  };
+  // clang-format on
+  for (std::size_t i = 0; i < layouts.size(); ++i) CHECK(row(layouts[i]) == approved[i]);
+}
+
+TEST_CASE("print NCCL's memory of layouts", "[.nccl-memory]") {
+  std::cout << fmt::format("llama-1b, MiB of a GPU + of its host{:<1}", "");
+  for (const Site& site : sites) std::cout << " | " << site.name;
+  std::cout << "\n";
+  for (const Job& job : layouts) std::cout << row(job) << "\n";
+}
+
+TEST_CASE("the estimate has NCCL's memory, and of contexts what is on paper") {
+  Plan plan;
+  plan.spec = model::load_model_spec("gpt2-124m");
+  plan.sequence_length = 64, plan.micro_batch = 1, plan.global_batch = plan.micro_batches_per_step = 16;
+  plan.layout.dp = 2, plan.grad_lanes = 2;
+  plan.layout.stages = model::even_stages(14, 1);
+  plan.launch = {.num_ranks = 2,
+                 .ranks_per_node = 2,
+                 .device = Device::gpu(0),
+                 .gpu = {.name = "on paper"},
+                 .gpus_per_node = 2};
+  plan.device = Device::gpu(0);
+  const MemoryEstimate by_messages = estimate_memory(plan).front();
+  CHECK(by_messages.nccl == 0);
+  plan.launch.streams = "NCCL 2.28.9";
+  const MemoryEstimate memory = estimate_memory(plan).front();
+  CHECK(memory.nccl == device_bytes(all_to_all(1, 2), dgx_h100));
+  CHECK(memory.nccl_host > 0);
+  CHECK(memory.context > by_messages.context);
+  CHECK(gpu_memory_bytes(plan) == memory.on_device() + memory.batches + memory.context);
+  plan.launch.gpu_free_bytes = 80'000 * MiB;
+  CHECK(gpu_memory_bytes(plan) == memory.on_device() + memory.batches);
+}
