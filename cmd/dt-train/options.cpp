@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "model/model_spec.hpp"
+#include "plan/roofline/rates.hpp"
 #include "plan/step_range.hpp"
 
 namespace dt::train_tool {
@@ -291,6 +292,12 @@ void add_proof(OptionTable& t, Settings& s) {
       .no_use_with(evaluation)
       .add("svg", &s.svg, "FILE", "with --show-schedule: draw into a picture, too")
       .needs("--show-schedule", [&s] { return s.show_schedule; })
+      .add("roofline", &s.roofline, "GPU",
+           fmt::format(
+               "with --show-schedule: print what a step's operations take on that GPU, without one, and "
+               "the MFU that follows: {}",
+               plan::gpu_rate_names()))
+      .needs("--show-schedule", [&s] { return s.show_schedule; })
       .add("ranks", &s.ranks, "N",
            "plan for so many ranks, of which none is there; nothing of this machine is asked, --device cuda "
            "is a "
@@ -332,6 +339,11 @@ void check(const Settings& s) {
         fmt::format("--ranks {} do not fill nodes of --ranks-per-node {}", *s.ranks, *s.ranks_per_node),
         fmt::format("give --ranks {}, whole nodes",
                     (*s.ranks + *s.ranks_per_node - 1) / *s.ranks_per_node * *s.ranks_per_node));
+  if (s.roofline) {
+    plan::rates_of(*s.roofline);
+    if (s.device == "cpu") throw usage_error("--roofline is of GPUs, and --device is cpu");
+    if (s.run) throw usage_error("--roofline works times out, and --run takes those that a run measured");
+  }
   if (s.eval_only) return;
   const bool needs_no_run = s.dry_run || s.show_schedule || s.compare_layouts;
   if (int(s.dry_run) + int(s.show_schedule) + int(s.compare_layouts.has_value()) > 1)

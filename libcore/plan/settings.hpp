@@ -96,6 +96,7 @@ struct Settings {
   bool dry_run = false;
   bool show_schedule = false;
   std::optional<std::string> svg;
+  std::optional<std::string> roofline;
   double rank_flops = 1e12;
   double link_bandwidth = 10e9;
   std::optional<double> node_bandwidth;

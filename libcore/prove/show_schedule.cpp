@@ -15,6 +15,7 @@
 #include "plan/lists.hpp"
 #include "plan/memory_estimate.hpp"
 #include "plan/unit_times_file.hpp"
+#include "prove/show_roofline.hpp"
 #include "train/sitting_out.hpp"
 #include "train/start.hpp"
 
@@ -121,6 +122,7 @@ Json stage_line(const Shown& shown, std::size_t stage) {
               {"idle", shown.idle(stage)},
               {"activations_bytes", memory.activations},
               {"storage_bytes", memory.storage.total()},
+              {"nccl_bytes", memory.nccl},
               {"memory_bytes", memory.total()},
               {"moved_bytes",
                {{"weights", moved.weights},
@@ -227,6 +229,7 @@ void check_and_print(const plan::Settings& settings, const plan::Launch& launch,
   if (!console.json()) print_text(shown, settings, console);
   print_list(shown, list, bytes, console);
   if (console.json()) print_json(shown, console);
+  if (settings.roofline) show_roofline(settings, plan, console);
   const std::int64_t total = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
   console.info("rank 0 of {}: {} actions, {} a step", plan.layout.size(), list.size(),
                format_bytes(static_cast<std::uint64_t>(total)));
@@ -234,7 +237,8 @@ void check_and_print(const plan::Settings& settings, const plan::Launch& launch,
 
 }  // namespace
 
-int show_schedule(const plan::Settings& settings, const comm::Ranks& ranks) {
+int show_schedule(const plan::Settings& asked, const comm::Ranks& ranks) {
+  const plan::Settings settings = with_gpus_on_paper(asked, ranks.world.size());
   const plan::Launch launch = train::find_used_launch(settings, ranks);
   comm::at_first(ranks, [&] { check_and_print(settings, launch, ranks.console); });
   return 0;

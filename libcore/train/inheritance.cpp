@@ -115,6 +115,7 @@ const std::vector<OptionKind>& option_kinds() {
       {"compare-layouts", never},
       {"show-schedule", never},
       {"svg", never, Names::path},
+      {"roofline", never},
       {"rank-flops", never},
       {"link-bandwidth", never},
       {"node-bandwidth", never},

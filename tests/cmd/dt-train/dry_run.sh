@@ -41,7 +41,7 @@ awk -v s="$(json_value stdout step_s)" -v t="$(json_value stdout total_s)" 'BEGI
 paper=(dt-train --model llama-8b --steps 1000 --tp 8 --global-batch 64 --device cuda --ranks 32 --ranks-per-node 8)
 expect_exit 0 "${paper[@]}" --dry-run --json
 expect_match stderr 'without --data nothing is known of it'
-for line in '"ranks":32,' '"dp":4,' '"tp":8,' '"device":"cuda"' '"gpu_memory_bytes":[0-9]+'; do expect_match stdout "$line"; done
+for line in '"ranks":32,' '"dp":4,' '"tp":8,' '"device":"cuda"' '"gpu_memory_bytes":[0-9]+' '"nccl_bytes":[1-9][0-9]{8,},'; do expect_match stdout "$line"; done
 if grep -q 'warning' stderr; then cat stderr; fail "a warning of this machine"; fi
 slow=$("${paper[@]}" --dry-run --quiet --json --node-bandwidth 1e9 --link-bandwidth 1e9 | sed -nE 's/.*"step_s":([0-9.e+-]+).*/\1/p')
 near=$("${paper[@]}" --dry-run --quiet --json --node-bandwidth 1e12 --link-bandwidth 1e9 | sed -nE 's/.*"step_s":([0-9.e+-]+).*/\1/p')
@@ -49,6 +49,15 @@ far=$("${paper[@]}" --dry-run --quiet --json --node-bandwidth 1e9 --link-bandwid
 awk -v slow="$slow" -v near="$near" -v far="$far" 'BEGIN { exit !(near < slow && far < slow && near < far) }' || fail "links: $slow $near $far"
 expect_exit 0 "${paper[@]}" --show-schedule --json
 expect_match stdout '"kind":"step".*"total_s":'
+expect_exit 0 "${paper[@]}" --show-schedule --json --precision bf16 --roofline h100
+expect_match stdout '"kind":"operation","name":"MLP up","of":"products",.*"waves":'
+expect_match stdout '"kind":"roofline","gpu":"h100",.*"mfu":0\.[2-9]'
+expect_exit 0 dt-train --model gpt2-124m --steps 1 --precision bf16 --show-schedule --roofline b200
+expect_match stdout 'on b200 a step takes .*, MFU 0\.'
+expect_exit 2 "${paper[@]}" --show-schedule --roofline h100
+expect_match stderr 'give --precision bf16'
+expect_exit 2 "${paper[@]}" --show-schedule --precision bf16 --roofline v100
+expect_match stderr -- '--roofline v100: there are no rates of that GPU; give one of a100, h100, h200, b200'
 expect_exit 2 "${paper[@]}" --dry-run --ranks-per-node 7
 expect_match stderr -- '--ranks 32 do not fill nodes of --ranks-per-node 7; give --ranks 35'
 expect_exit 2 dt-train --model llama-tiny --epochs 1 --dry-run --ranks 2

@@ -44,6 +44,7 @@ needs "--schedule wsd" --decay-steps 5
 needs "a schedule that falls" --min-lr 1e-5 --schedule constant
 needs "--zero 1, 2 or 3" --zero-group 2
 needs --show-schedule --svg x.svg
+needs --show-schedule --roofline h100
 needs "--dry-run, or --show-schedule without --run" --rank-flops 1e12
 needs "--dry-run or --show-schedule" --link-bandwidth 1e9
 needs "--dry-run or --show-schedule" --node-bandwidth 1e9

@@ -1,0 +1,121 @@
+#include "plan/roofline/operations.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace dt::plan {
+
+namespace {
+
+/// Tiles of cuBLAS's kernels for 16 bits, and the part of the rate of the largest that smaller ones reach.
+struct Tile {
+  std::int64_t m, n;
+  double relative;
+};
+constexpr std::array<Tile, 5> tiles = {
+    {{128, 256, 1}, {256, 128, 1}, {128, 128, 0.93}, {64, 256, 0.93}, {192, 128, 0.93}}};
+constexpr std::array<std::int64_t, 8> splits = {1, 2, 3, 4, 6, 8, 12, 16};
+constexpr std::int64_t shortest_split = 256;  // terms of a sum
+
+double achieved_bytes_s(const GpuRates& rates) {
+  return rates.memory_bytes_s * memory_fraction;
+}
+
+std::int64_t divide_up(std::int64_t count, std::int64_t unit) {
+  return (count + unit - 1) / unit;
+}
+
+struct Choice {
+  ProductShape shape;
+  double seconds = std::numeric_limits<double>::infinity();
+};
+
+/// Each wave computes as many tiles as there are SMs. What a tile has summed is written when its sums are
+/// done, while its SM computes nothing; parts of a split sum are written and read in fp32 beside that.
+Choice choose(const Operation& p, const GpuRates& rates) {
+  const auto M = static_cast<double>(p.M), N = static_cast<double>(p.N), K = static_cast<double>(p.K);
+  const double of_factors = (M * K + K * N) * 2 / achieved_bytes_s(rates);
+  const double flops_of_sm = rates.peak_flops * rates.product_fraction / rates.sms;
+  Choice best;
+  for (const Tile& tile : tiles) {
+    const std::int64_t count = divide_up(p.M, tile.m) * divide_up(p.N, tile.n);
+    for (const std::int64_t split : splits) {
+      if (split > 1 && p.K / split < shortest_split) break;
+      const std::int64_t waves = divide_up(count * split, rates.sms);
+      const double of_tile =
+          2 * static_cast<double>(tile.m * tile.n) * K / static_cast<double>(split) / tile.relative;
+      const double computing = static_cast<double>(waves) *
+                               (of_tile / flops_of_sm * (p.is_aligned ? 1 : unaligned_factor) + wave_start_s);
+      const double parts = split > 1 ? static_cast<double>(split) * M * N * 2 * sizeof(float) : 0;
+      const double written = (M * N * p.result_bytes + parts + p.bytes) / achieved_bytes_s(rates);
+      const double seconds = std::max(computing, of_factors) + written;
+      if (seconds >= best.seconds) continue;
+      const double filled = M * N / static_cast<double>(tile.m * tile.n) * static_cast<double>(split) /
+                            static_cast<double>(waves * rates.sms);
+      best = {{tile.m, tile.n, split, waves, filled}, seconds};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+const char* kind_name(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::product:
+      return "products";
+    case OperationKind::attention:
+      return "attention";
+    case OperationKind::memory:
+      return "memory";
+    case OperationKind::exchange:
+      break;
+  }
+  return "exchanges";
+}
+
+Operation Operation::product(std::string name, std::int64_t M, std::int64_t N, std::int64_t K) {
+  Operation operation{.name = std::move(name), .kind = OperationKind::product};
+  operation.M = M, operation.N = N, operation.K = K;
+  return operation;
+}
+
+Operation Operation::memory(std::string name, double bytes, int kernels) {
+  Operation operation{.name = std::move(name), .kind = OperationKind::memory};
+  operation.bytes = bytes, operation.kernels = kernels;
+  return operation;
+}
+
+ProductShape shape_of(const Operation& product, const GpuRates& rates) {
+  return choose(product, rates).shape;
+}
+
+double seconds_of_one(const Operation& operation, const GpuRates& rates) {
+  const double gaps = operation.kernels * kernel_gap_s;
+  switch (operation.kind) {
+    case OperationKind::product:
+      return choose(operation, rates).seconds + gaps;
+    case OperationKind::attention:
+      return std::max(operation.flops / (operation.flops_s * rates.attention_relative),
+                      operation.bytes / achieved_bytes_s(rates)) +
+             gaps;
+    case OperationKind::memory:
+      return operation.bytes / (achieved_bytes_s(rates) * operation.efficiency) + gaps;
+    case OperationKind::exchange:
+      break;
+  }
+  return operation.bytes / rates.link_bytes_s;
+}
+
+double seconds_of(const Operation& operation, const GpuRates& rates) {
+  return operation.count * seconds_of_one(operation, rates);
+}
+
+double seconds_of(const std::vector<Operation>& operations, const GpuRates& rates) {
+  double seconds = 0;
+  for (const Operation& operation : operations) seconds += seconds_of(operation, rates);
+  return seconds;
+}
+
+}  // namespace dt::plan

@@ -1,0 +1,49 @@
+#pragma once
+// What dt's ranks compute in a training step on GPUs, as a list of operations, and what it takes.
+
+#include <string>
+#include <vector>
+
+#include "parallel/stages.hpp"
+#include "plan/forecast.hpp"
+#include "plan/plan.hpp"
+#include "plan/roofline/operations.hpp"
+
+namespace dt::plan {
+
+/// Properties of the kernels that training has; each is off to see what it is worth.
+struct StepTraits {
+  bool aligned_head = true;        // the head's products have whole 16 bytes of columns
+  bool block_per_row = true;       // cross-entropy starts as many blocks as there are rows
+  bool whole_mlp_backward = true;  // the MLP's backward takes all rows at once, not 1,024 at a time
+  bool few_instructions = true;    // activations, norms and roundings wait for memory, not for instructions;
+                                   // products make the gradients of biases
+};
+
+/// One micro-batch's of each unit.
+struct UnitOperations {
+  std::vector<Operation> forward, backward_input, backward_weight;
+};
+
+/// The operations of the plan's rank.
+struct StepOperations {
+  std::vector<UnitOperations> units;  // by number; of the model's units, as the rank shares them
+  std::vector<Operation> step;        // once a step: the norm of gradients, the optimizer, what is zeroed
+};
+
+/// Error{usage}: training is not in 16 bits.
+StepOperations step_operations(const Plan& plan, const StepTraits& traits);
+
+/// A step of the stage that is busiest.
+struct StepRoofline {
+  double step_s = 0;
+  double computing_s = 0;  // of it
+  double tokens_s = 0;     // of all ranks
+  double mfu = 0;
+  std::vector<Operation> operations{};                       // with what they are done a step
+  double waiting_s() const { return step_s - computing_s; }  // for other ranks: exchanges, idle stages
+};
+
+StepRoofline roofline_of(const Plan& plan, const GpuRates& rates, Links links, const StepTraits& traits = {});
+
+}  // namespace dt::plan

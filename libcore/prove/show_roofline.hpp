@@ -1,0 +1,18 @@
+#pragma once
+// A step's operations on a GPU that need not be there, with the time that each takes.
+
+#include "base/console.hpp"
+#include "plan/plan.hpp"
+#include "plan/settings.hpp"
+
+namespace dt::prove {
+
+/// Returns the settings with each rank on a GPU on paper, where --roofline names one; otherwise as they are.
+plan::Settings with_gpus_on_paper(const plan::Settings& settings, int num_ranks);
+
+/// Prints the roofline of a step of the busiest stage's ranks on --roofline's GPU: its operations, what is
+/// waited for, the MFU, and what each property of dt's kernels is worth. Errors: usage, of training that is
+/// not in 16 bits.
+void show_roofline(const plan::Settings& settings, const plan::Plan& plan, Console& console);
+
+}  // namespace dt::prove

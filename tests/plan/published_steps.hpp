@@ -1,0 +1,157 @@
+#pragma once
+// Training steps of other programs as lists of operations, with the speed that was published.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/roofline/operations.hpp"
+
+namespace dt_test {
+
+using dt::plan::AttentionLibrary, dt::plan::Operation, dt::plan::OperationKind, dt::plan::Pass;
+
+struct PublishedStep {
+  std::string name;
+  double tokens_s;         // published, of one GPU
+  double tokens;           // of one GPU's step
+  dt::plan::GpuRates gpu;  // that it ran on
+  std::vector<Operation> operations;
+};
+
+inline Operation attention(Pass pass, AttentionLibrary library, double sequences, std::int64_t length,
+                           std::int64_t heads, std::int64_t head_dim) {
+  Operation operation{.name = "attention", .kind = OperationKind::attention};
+  const double pairs = sequences * static_cast<double>(length * length) / 2;
+  operation.flops = 4 * pairs * static_cast<double>(heads * head_dim) * (pass == Pass::forward ? 1 : 2.5);
+  operation.flops_s = dt::plan::causal_attention_flops(library, pass, head_dim, length);
+  return operation;
+}
+
+inline Operation exchange(std::string name, double bytes) {
+  Operation operation{.name = std::move(name), .kind = OperationKind::exchange};
+  operation.bytes = bytes;
+  return operation;
+}
+
+/// Appends `more`, `times` over.
+inline void append(std::vector<Operation>& list, std::vector<Operation> more, double times) {
+  for (Operation& operation : more) {
+    operation.count *= times;
+    list.push_back(std::move(operation));
+  }
+}
+
+/// llm.c's train_gpt2.cu on eight H100: bf16, vocabulary padded to 50304, cuDNN's attention, GELU in
+/// cuBLASLt's epilogues, norms fused with residuals, bias gradients by kernels of their own, ZeRO-1. Sources:
+/// karpathy/llm.c, train_gpt2.cu, llmc/ and scripts/run_gpt2_{124M,1558M}.sh (-b, -d, -z 1).
+inline std::vector<Operation> llm_c_step(std::int64_t layers, std::int64_t C, std::int64_t heads,
+                                         std::int64_t sequences, double micro_batches, double parameters) {
+  constexpr std::int64_t T = 1024, V = 50304;
+  const std::int64_t R = sequences * T;
+  const double X = 2 * static_cast<double>(R * C);  // bytes of a row's features, all rows
+  std::vector<Operation> block;
+  for (const auto& [N, K] : {std::pair{3 * C, C}, {C, C}, {4 * C, C}, {C, 4 * C}}) {
+    block.push_back(Operation::product("forward", R, N, K));
+    block.push_back(Operation::product("input gradient", R, K, N));
+    block.push_back(Operation::product("weight gradient", N, K, R));
+  }
+  block.push_back(Operation::memory("GELU's input, kept and read again", 8 * X, 0));
+  block.push_back(Operation::memory("residual and norm", 8 * X, 2));
+  block.push_back(Operation::memory("norm's gradient", 8 * X, 2));
+  block.push_back(Operation::memory("bias gradients", 9 * X, 4));
+  for (const Pass pass : {Pass::forward, Pass::backward})
+    block.push_back(
+        attention(pass, AttentionLibrary::cudnn, static_cast<double>(sequences), T, heads, C / heads));
+  std::vector<Operation> step;
+  append(step, block, micro_batches * static_cast<double>(layers));
+  append(step,
+         {Operation::product("head", R, V, C), Operation::product("head's input gradient", R, C, V),
+          Operation::product("head's weight gradient", V, C, R),
+          Operation::memory("fused classifier", 6 * static_cast<double>(R * V)),
+          Operation::memory("encoder", 8 * X, 6)},
+         micro_batches);
+  append(step,
+         {Operation::memory("AdamW of an eighth", parameters / 8 * 30),
+          Operation::memory("gradients", parameters * 4),
+          exchange("weights, and the last gradients", parameters * 2 * 7 / 8 * 1.1)},
+         1);
+  return step;
+}
+
+/// torchtitan's llama3 8B with FSDP2 on eight H100, selective activation checkpointing of every other
+/// product, flash attention, fp32 reductions. Passes over memory are those of PyTorch's kernels, one an
+/// operation; compiled, those of a chain are one. Sources: pytorch/torchtitan,
+/// benchmarks/llama3_h100_202412_torchtitan.md (table 1), train_configs/llama3_8b.toml,
+/// torchtitan/parallelisms/parallelize_llama.py.
+inline std::vector<Operation> torchtitan_step(bool is_compiled) {
+  constexpr std::int64_t sequences = 2, T = 8192, C = 4096, F = 14336, V = 128256, heads = 32;
+  constexpr double layers = 32, parameters = 8.03e9;
+  const std::int64_t R = sequences * T;
+  const double X = 2 * static_cast<double>(R * C), G = 2 * static_cast<double>(R * F);
+  struct Matrix {
+    std::int64_t N, K;
+    bool is_remade;
+  };
+  std::vector<Operation> block;
+  for (const Matrix& m : {Matrix{C, C, false},
+                          {C / 4, C, true},
+                          {C / 4, C, false},
+                          {C, C, true},
+                          {F, C, false},
+                          {F, C, true},
+                          {C, F, false}}) {
+    Operation forward = Operation::product("forward", R, m.N, m.K);
+    forward.count = m.is_remade ? 2 : 1;
+    block.push_back(forward);
+    block.push_back(Operation::product("input gradient", R, m.K, m.N));
+    block.push_back(Operation::product("weight gradient", m.N, m.K, R));
+  }
+  // Each is done in the forward, again, and its gradient.
+  if (is_compiled) {
+    block.push_back(Operation::memory("norms", 2 * (2 + 2 + 5) * X, 6));
+    block.push_back(Operation::memory("residuals", 2 * 2 * X + 5 * X, 4));
+    block.push_back(Operation::memory("rotary", 1.25 * (2 + 2 + 2) * X, 6));
+    block.push_back(Operation::memory("SwiGLU", (3 + 3 + 5) * G, 3));
+  } else {
+    // x.float(), square, mean, rsqrt, product, to bf16, times the weight: 36 bytes an element.
+    block.push_back(Operation::memory("norms", 2 * (18 + 18 + 30) * X, 2 * 3 * 8));
+    block.push_back(Operation::memory("residuals", 2 * 2 * 3 * X + 3 * 2 * X, 8));
+    // To fp32, as complex numbers, multiplied, and back.
+    block.push_back(Operation::memory("rotary", 1.25 * (18 + 18 + 18) * X, 24));
+    block.push_back(Operation::memory("SwiGLU", ((2 + 3) * 2 + 9) * G, 8));
+    block.push_back(Operation::memory("keys and values repeated", 2.5 * 4 * X, 6));
+  }
+  for (const Pass pass : {Pass::forward, Pass::backward})
+    block.push_back(attention(pass, AttentionLibrary::flash_attention_2, sequences, T, heads, C / heads));
+  std::vector<Operation> step;
+  append(step, block, layers);
+  append(step,
+         {Operation::product("head", R, V, C), Operation::product("head's input gradient", R, C, V),
+          Operation::product("head's weight gradient", V, C, R),
+          Operation::memory("loss", (is_compiled ? 12 : 40) * static_cast<double>(R * V)),
+          Operation::memory("AdamW and norm of an eighth", parameters / 8 * 40)},
+         1);
+  // The first weights and the last gradients are waited for; while the others travel, NCCL holds 24 of 132
+  // SMs.
+  const double travels = 2 * parameters * 2 * 7 / 8 + parameters * 4 * 7 / 8;
+  append(step,
+         {exchange("first weights, last gradients", 0.74e9 * 4), exchange("SMs of NCCL", travels * 24 / 132)},
+         1);
+  return step;
+}
+
+inline std::vector<PublishedStep> published_steps() {
+  const dt::plan::GpuRates h100 = dt::plan::rates_of("h100");
+  // 96 GB of HBM2e, 2.4 TB/s, limited to 500 of 700 W; speed as the root of power.
+  dt::plan::GpuRates limited = h100;
+  limited.memory_bytes_s = 2.4e12;
+  limited.product_fraction *= 0.845;
+  limited.attention_relative = 0.845;
+  return {{"llm.c GPT-2 124M", 463e3, 64 * 1024, h100, llm_c_step(12, 768, 12, 64, 1, 124.4e6)},
+          {"llm.c GPT-2 1.6B", 48.5e3, 8 * 16 * 1024, h100, llm_c_step(48, 1600, 25, 16, 8, 1558e6)},
+          {"torchtitan 8B, compiled", 6667, 2 * 8192, limited, torchtitan_step(true)},
+          {"torchtitan 8B, eager", 5762, 2 * 8192, limited, torchtitan_step(false)}};
+}
+
+}  // namespace dt_test
