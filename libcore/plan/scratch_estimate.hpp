@@ -9,7 +9,8 @@
 
 namespace dt::plan {
 
-/// Returns the most bytes of units, and on CPUs of kernels, while any unit of `held` (numbers of `units`) trains on a micro-batch.
+/// Returns the most bytes of units, and on CPUs of kernels, while any unit of `held` (numbers of `units`)
+/// trains on a micro-batch.
 std::size_t scratch_bytes(const Plan& plan, const std::vector<std::unique_ptr<model::Unit>>& units,
                           const std::vector<int>& held);
 

@@ -386,7 +386,7 @@ class TestDevice final : public Accelerator {
     return true;
   }
 
-  static constexpr std::size_t memory_bytes = std::size_t{1} << 30;
+  static constexpr std::size_t memory_bytes = std::size_t{16} << 30;
   std::recursive_mutex mutex_;
   std::mt19937_64 random_;
   std::list<StreamState> streams_;
