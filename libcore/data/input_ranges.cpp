@@ -9,6 +9,7 @@
 #include "data/input/content.hpp"
 #include "data/input/sniff_json.hpp"
 #include "data/input/token_head.hpp"
+#include "data/input/unread.hpp"
 
 namespace dt::data {
 
@@ -26,6 +27,7 @@ std::string separator_of(const InputFile& input, const ReadOptions& options) {
   PeekedSource peeked(file);
   if (content_of(peeked.first()) != Content::plain || is_npy(peeked.first()) || is_llmc(peeked.first()))
     return {};
+  check_plain(peeked.first(), input.name(), input.name(), options);
   return is_json_lines(peeked, input.name(), input.name(), options) ? "\n" : options.document_separator;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/test_folder.hpp"
+#include "data/chunk_reader.hpp"
 
 using namespace dt;
 using namespace dt::data;
@@ -80,6 +81,21 @@ TEST_CASE("what cannot be cut is one range, and a pipe is one by itself") {
   CHECK(ranges.total_bytes() == 0);
   CHECK(slices_of(ranges) ==
         std::vector<Slice>{{"a", 0, none, 0}, {"c", 0, none, 1}, {"d.jsonl", 0, none, 2}});
+}
+
+TEST_CASE("a file is refused by what it begins with, not by what a range of it does") {
+  const Folder folder;
+  ReadOptions lines;
+  lines.document_separator = "\n";
+  put(folder / "binary", "text\n" + std::string(600, '\0'));
+  CHECK_THROWS_AS(InputRanges({folder / "binary"}, lines, 10), Error);
+  put(folder / "text", std::string(20, '\0') + "\n" + std::string(600, 'x') + "\n");
+  const InputRanges ranges({folder / "text"}, lines, 10);
+  REQUIRE(ranges.count() == 2);
+  const auto tokenizer = make_tokenizer("bytes");
+  const auto walk = std::make_shared<RangeWalk>(ranges, [](std::uint64_t range) { return range == 0; });
+  ChunkReader reader([walk] { return walk->next(); }, lines, *tokenizer, [] {});
+  CHECK(reader.next().value().bytes == std::string(20, '\0') + "\n");
 }
 
 TEST_CASE("there are about as many ranges as are asked for at most, however much there is") {

@@ -13,7 +13,6 @@
 #include "data/input/sniff_json.hpp"
 #include "data/input/unread.hpp"
 #include "data/input/utf8_mender.hpp"
-#include "data/utf8.hpp"
 
 namespace dt::data {
 
@@ -146,8 +145,8 @@ void InputReader::read_file(const InputFile& input) {
   FileSource file(input, [this] { check(); });
   file_ = &file;
   reported_bytes_ = 0;
-  // The middle of text may look like anything.
-  if (input.begin > 0) return read_documents(file, input.name(), is_json_lines(input, options_));
+  // A part of text may look like anything; only text that has been checked is cut.
+  if (input.begin > 0 || input.end) return read_documents(file, input.name(), is_json_lines(input, options_));
   read_stream(file, input.name(), input.name());
 }
 
@@ -165,13 +164,7 @@ void InputReader::read_stream(ByteSource& source, const std::string& name, const
     return read_stream(unpacked, name, without_suffix(plain_name), depth + 1);
   }
   if (archive_name(content) != nullptr) return read_archive(peeked, content, name, depth);
-  if (content == Content::plain) {
-    // What is said to be text and is UTF-8 is read, whatever it begins with.
-    const bool is_text = options_.format == InputFormat::text &&
-                         is_valid_utf8(peeked.first().substr(0, whole_characters(peeked.first())));
-    if (!is_text) check_is_read(peeked.first(), name);
-    if (options_.format == InputFormat::automatic) check_is_text(peeked.first(), name, plain_name);
-  }
+  if (content == Content::plain) check_plain(peeked.first(), name, plain_name, options_);
   if (content != Content::plain) throw table_error(content, name, &source == file_ && file_exists(name));
   if (options_.format == InputFormat::npy)
     throw Error(ErrorKind::input, name + " is no file of NumPy's (.npy)",

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "data/input/token_head.hpp"
+#include "data/utf8.hpp"
+
 namespace dt::data {
 
 namespace {
@@ -90,8 +93,7 @@ constexpr std::array unread_formats = {
                  "a program", "dt-shard-data takes text"},
 };
 
-}  // namespace
-
+/// Errors: input, where `first` begins a format that is neither text nor read.
 void check_is_read(std::string_view first, const std::string& name) {
   const auto* found = std::ranges::find_if(unread_formats, [&](const UnreadFormat& format) {
     return first.starts_with(format.bytes) && (!format.could_begin_text || has_controls(first));
@@ -99,6 +101,17 @@ void check_is_read(std::string_view first, const std::string& name) {
   if (found == unread_formats.end()) return;
   throw Error(ErrorKind::input, fmt::format("{} is {}, which dt does not read", name, found->name),
               found->advice);
+}
+
+}  // namespace
+
+void check_plain(std::string_view first, const std::string& name, const std::string& plain_name,
+                 const InputOptions& options) {
+  // What is said to be text and is UTF-8 is read, whatever it begins with.
+  const bool is_text =
+      options.format == InputFormat::text && is_valid_utf8(first.substr(0, whole_characters(first)));
+  if (!is_text) check_is_read(first, name);
+  if (options.format == InputFormat::automatic) check_is_text(first, name, plain_name);
 }
 
 void check_is_no_document(const std::string& archive, const std::string& member, bool is_first) {
