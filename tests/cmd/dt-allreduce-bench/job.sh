@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What jobs/bench.sbatch asks of srun, which is played.
+# What the jobs ask of srun, which is played.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 mkdir bin
 cat >bin/srun <<'SCRIPT'
@@ -7,8 +7,8 @@ cat >bin/srun <<'SCRIPT'
 echo "srun $*; NCCL_IB_HCA=$NCCL_IB_HCA"
 SCRIPT
 chmod +x bin/srun
-export PATH=$PWD/bin:$PATH SLURM_JOB_NUM_NODES=2 SLURM_NTASKS_PER_NODE=1 NCCL_IB_HCA=mlx5
-unset "${!SLURM_GPU@}" SLURM_CPUS_ON_NODE SLURM_CPUS_PER_TASK DT_BENCH_ARGS DT_BIN
+export PATH=$PWD/bin:$PATH SLURM_JOB_ID=1 SLURM_JOB_NUM_NODES=2 SLURM_NTASKS_PER_NODE=1 NCCL_IB_HCA=mlx5
+unset "${!SLURM_GPU@}" "${!SLURM_TRES@}" DT_SRUN DT_TRAIN_ARGS DT_LAYOUTS SLURM_CPUS_ON_NODE SLURM_CPUS_PER_TASK DT_BENCH_ARGS DT_BIN
 
 # asks "SRUN'S ARGUMENTS" [the job's]
 asks() {
@@ -20,12 +20,41 @@ DT_BENCH_ARGS=$'-e 8\n-n 1' asks "dt-allreduce-bench -e 8 -n 1 -o all" -o all
 expect_exit 2 bash "$DT_TESTS/../jobs/bench.sbatch" --gpus
 expect_match stderr "--gpus: this job has none; sbatch --gpus-per-node=N"
 
-# A task for each GPU with its share of the cores, each bound to one; or as many as are asked for.
+# A task for each GPU with its share of the cores, each of which sees all; or as many as are asked for.
 export SLURM_GPUS_ON_NODE=4 SLURM_CPUS_ON_NODE=18
 tool="dt-allreduce-bench --device cuda --devices --pairs"
 asks "dt-allreduce-bench -o all" -o all
-asks "--ntasks=8 --ntasks-per-node=4 --cpus-per-task=4 --gpu-bind=per_task:1 $tool -e 8" --gpus -e 8
-SLURM_CPUS_ON_NODE=2 DT_BENCH_ARGS="-n 1" asks "--ntasks=8 --ntasks-per-node=4 --cpus-per-task=1 --gpu-bind=per_task:1 $tool -n 1" --gpus
-SLURM_GPU_BIND=none asks "--ntasks=8 --ntasks-per-node=4 --cpus-per-task=4 $tool" --gpus
-SLURM_NTASKS_PER_NODE=2 asks "--gpu-bind=per_task:1 $tool" --gpus
+tasks="--ntasks=8 --ntasks-per-node=4 --cpus-per-task=4"
+asks "$tasks $tool -e 8" --gpus -e 8
+SLURM_CPUS_ON_NODE=2 DT_BENCH_ARGS="-n 1" asks "--ntasks=8 --ntasks-per-node=4 --cpus-per-task=1 $tool -n 1" --gpus
+SLURM_NTASKS_PER_NODE=2 asks "$tool" --gpus
 SLURM_NTASKS_PER_NODE=8 asks "$tool" --gpus
+[[ ! -s stderr ]] || fail "something is said on stderr"
+
+# What the site says of binding wins: a warning tells it, unless tasks see all GPUs anyway.
+# warns "WHAT BINDS" "SRUN'S ARGUMENTS"
+warns() {
+  asks "$2" --gpus
+  expect_equal "$(cut -d: -f-"$(($(tr -dc : <<<"$1" | wc -c) + 2))" stderr)" "warning: $1"
+}
+SLURM_GPU_BIND=single:1 warns SLURM_GPU_BIND=single:1 "$tasks $tool"
+SLURM_TRES_BIND=gres/gpu:per_task:1 warns SLURM_TRES_BIND=gres/gpu:per_task:1 "$tasks $tool"
+SLURM_NTASKS_PER_NODE=4 SLURM_GPUS_PER_TASK=1 warns --gpus-per-task=1 "$tool"
+DT_SRUN="-l --gpu-bind=map_gpu:0,1" warns "--gpu-bind=map_gpu:0,1" "$tasks -l --gpu-bind=map_gpu:0,1 $tool"
+DT_SRUN="--gpus-per-task 1" warns "--gpus-per-task 1" "$tasks --gpus-per-task 1 $tool"
+DT_SRUN="--tres-per-task=gres/gpu:1" warns "--tres-per-task=gres/gpu:1" "$tasks --tres-per-task=gres/gpu:1 $tool"
+SLURM_GPU_BIND=none asks "$tasks $tool" --gpus
+SLURM_NTASKS_PER_NODE=4 SLURM_GPUS_PER_TASK=1 SLURM_GPU_BIND=none asks "$tool" --gpus
+SLURM_GPU_BIND=single:1 DT_SRUN=--gpu-bind=verbose,none asks "$tasks --gpu-bind=verbose,none $tool" --gpus
+DT_SRUN="--tres-per-task=cpu:2 -l" asks "$tasks --tres-per-task=cpu:2 -l $tool" --gpus
+[[ ! -s stderr ]] || fail "something is said on stderr"
+
+# The other jobs go by the same.
+for job in train prove; do
+  expect_exit 0 bash "$DT_TESTS/../jobs/$job.sbatch" --steps 1
+  expect_match stdout "^srun --mpi=pmix (--kill-on-bad-exit=0 --wait=8 )?$tasks dt-train "
+  [[ ! -s stderr ]] || fail "$job: something is said on stderr"
+  SLURM_GPU_BIND=single:1 expect_exit 0 bash "$DT_TESTS/../jobs/$job.sbatch" --steps 1
+  expect_match stdout "^srun --mpi=pmix (--kill-on-bad-exit=0 --wait=8 )?$tasks dt-train "
+  expect_match stderr "^warning: SLURM_GPU_BIND=single:1: "
+done
