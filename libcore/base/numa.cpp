@@ -1,6 +1,8 @@
 #include "base/numa.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 
@@ -22,18 +24,29 @@ std::vector<int> parse_core_list(const std::string& text) {
   return cores;
 }
 
-int num_numa_domains(const std::vector<int>& cores, const fs::path& nodes) {
+std::vector<int> numa_domains(const std::vector<int>& cores, const fs::path& nodes) {
   std::error_code error;
-  int domains = 0;
+  std::vector<int> domains;
   for (const fs::directory_entry& entry : fs::directory_iterator(nodes, error)) {
     const std::string name = entry.path().filename();
-    if (!name.starts_with("node")) continue;
+    int domain = 0;
+    if (std::sscanf(name.c_str(), "node%d", &domain) != 1) continue;
     std::string list;
     std::getline(std::ifstream(entry.path() / "cpulist") >> std::ws, list);
     const std::vector<int> near = parse_core_list(list);
-    if (std::ranges::any_of(cores, [&](int core) { return std::ranges::count(near, core) > 0; })) ++domains;
+    if (std::ranges::any_of(cores, [&](int core) { return std::ranges::count(near, core) > 0; }))
+      domains.push_back(domain);
   }
-  return std::max(1, domains);
+  std::ranges::sort(domains);
+  return domains;
+}
+
+int numa_domain_of_pci(const std::string& address, const fs::path& devices) {
+  std::string folder;  // CUDA writes hexadecimal digits large, Linux small
+  for (const char c : address) folder += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  int domain = -1;
+  if (!folder.empty() && !(std::ifstream(devices / folder / "numa_node") >> domain)) return -1;
+  return domain;
 }
 
 }  // namespace dt

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/numa.hpp"
 #include "comm/exchange.hpp"
+#include "tensor/usable_gpus.hpp"
 
 namespace dt::comm {
 
@@ -24,9 +30,15 @@ SeenGpus look_for_gpus(bool is_wanted) {
   }
   try {
     seen.gpus = accelerator().gpus();
-  } catch (const Error& error) {
+  } catch (const NoGpu& error) {
     seen.why_none = error.message();
+  } catch (const Error& error) {
+    seen.why_none = error.what();
+    seen.remedy = error.context();
+    seen.are_unusable = true;
   }
+  seen.domains = numa_domains(available_core_numbers());
+  for (const Gpu& gpu : seen.gpus) seen.domains_of_gpus.push_back(numa_domain_of_pci(gpu.address));
   return seen;
 }
 
@@ -34,31 +46,98 @@ std::string to_text(const SeenGpus& seen) {
   Json gpus = Json::array();
   for (const Gpu& gpu : seen.gpus)
     gpus.push_back({{"name", gpu.name}, {"id", gpu.id}, {"address", gpu.address}});
-  return Json{{"host", seen.host}, {"gpus", gpus}, {"why_none", seen.why_none}}.dump();
+  return Json{{"host", seen.host},
+              {"gpus", gpus},
+              {"domains_of_gpus", seen.domains_of_gpus},
+              {"domains", seen.domains},
+              {"why_none", seen.why_none},
+              {"remedy", seen.remedy},
+              {"are_unusable", seen.are_unusable}}
+      .dump();
 }
 
 SeenGpus from_text(const std::string& text) {
   const Json json = Json::parse(text);
-  SeenGpus seen{.host = json["host"], .gpus = {}, .why_none = json["why_none"]};
+  SeenGpus seen{.host = json["host"],
+                .gpus = {},
+                .domains_of_gpus = json["domains_of_gpus"],
+                .domains = json["domains"],
+                .why_none = json["why_none"],
+                .remedy = json["remedy"],
+                .are_unusable = json["are_unusable"]};
   for (const Json& gpu : json["gpus"])
     seen.gpus.push_back({.name = gpu["name"], .id = gpu["id"], .address = gpu["address"]});
   return seen;
 }
 
-/// What tells the GPUs of a host apart, whoever sees which of them.
-std::vector<std::string> ids_of(const SeenGpus& seen) {
-  std::vector<std::string> ids;
-  for (const Gpu& gpu : seen.gpus) ids.push_back(gpu.id);
-  return ids;
+/// By host, its ranks.
+using HostRanks = std::map<std::string, std::vector<std::size_t>>;
+
+HostRanks ranks_by_host(const std::vector<SeenGpus>& ranks) {
+  HostRanks by_host;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) by_host[ranks[rank].host].push_back(rank);
+  return by_host;
 }
 
-std::vector<Device> take_in_turn(const std::vector<SeenGpus>& ranks) {
-  std::map<std::pair<std::string, std::vector<std::string>>, int> takers;  // so far, of those that see these
-  std::vector<Device> devices;
-  for (const SeenGpus& seen : ranks) {
-    const int before = takers[{seen.host, ids_of(seen)}]++;
-    devices.push_back(Device::gpu(before % static_cast<int>(seen.gpus.size())));
+/// Divides a host's GPUs among its ranks.
+class HostDivision {
+ public:
+  HostDivision(const std::vector<SeenGpus>& ranks, std::vector<std::size_t> members)
+      : ranks_(ranks), waiting_(std::move(members)) {
+    for (const std::size_t rank : waiting_) {
+      for (const Gpu& gpu : ranks[rank].gpus) num_users_[gpu.id] = 0;
+    }
+    most_users_ = (waiting_.size() + num_users_.size() - 1) / num_users_.size();
+    // Those first that have the fewest to choose from.
+    std::ranges::stable_sort(waiting_, {}, [&](std::size_t rank) {
+      return std::pair(ranks[rank].gpus.size(), ranks[rank].domains.size());
+    });
   }
+
+  /// Writes the device of each of the ranks.
+  void divide(std::vector<Device>& devices) {
+    const auto is_near = [](const SeenGpus& seen, std::size_t gpu) {
+      if (seen.gpus.size() == 1) return true;
+      return gpu < seen.domains_of_gpus.size() &&
+             std::ranges::count(seen.domains, seen.domains_of_gpus[gpu]) > 0;
+    };
+    const auto is_free = [&](const SeenGpus& seen, std::size_t gpu) {
+      return num_users_[seen.gpus[gpu].id] < most_users_;
+    };
+    choose(devices, [&](const auto& seen, auto gpu) { return is_near(seen, gpu) && is_free(seen, gpu); });
+    choose(devices, is_free);
+    choose(devices, [](const auto&, auto) { return true; });
+  }
+
+ private:
+  /// Each waiting rank takes the GPU with the fewest users of those that `may_take` allows it.
+  void choose(std::vector<Device>& devices,
+              const std::function<bool(const SeenGpus&, std::size_t gpu)>& may_take) {
+    for (const std::size_t rank : std::exchange(waiting_, {})) {
+      const SeenGpus& seen = ranks_[rank];
+      std::optional<std::size_t> best;
+      for (std::size_t gpu = 0; gpu < seen.gpus.size(); ++gpu) {
+        if (!may_take(seen, gpu)) continue;
+        if (!best || num_users_[seen.gpus[gpu].id] < num_users_[seen.gpus[*best].id]) best = gpu;
+      }
+      if (!best) {
+        waiting_.push_back(rank);
+        continue;
+      }
+      ++num_users_[seen.gpus[*best].id];
+      devices[rank] = Device::gpu(static_cast<int>(*best));
+    }
+  }
+
+  const std::vector<SeenGpus>& ranks_;
+  std::vector<std::size_t> waiting_;
+  std::map<std::string, std::size_t> num_users_;  // by the GPU's id
+  std::size_t most_users_ = 0;
+};
+
+std::vector<Device> divide_gpus(const std::vector<SeenGpus>& ranks) {
+  std::vector<Device> devices(ranks.size(), Device::host());
+  for (auto& [host, members] : ranks_by_host(ranks)) HostDivision(ranks, members).divide(devices);
   return devices;
 }
 
@@ -103,8 +182,32 @@ void announce_gpus(const std::vector<SeenGpus>& ranks, const Users& users, Devic
     choice.warnings.push_back("ranks compute on GPUs of different kinds: bits may differ from those of one");
 }
 
+/// NCCL finds NVLink by asking NVML, to which a GPU that the process's cgroup excludes does not exist.
+/// Source: NVIDIA/nccl#1066; open-mpi/ompi#11949.
+void warn_of_lone_gpus(const std::vector<SeenGpus>& ranks, DeviceChoice& choice) {
+  std::vector<std::string> hosts;
+  std::size_t num_ranks = 0;  // of the first of them
+  for (const auto& [host, members] : ranks_by_host(ranks)) {
+    std::set<std::string> addresses;
+    for (const std::size_t rank : members) addresses.insert(ranks[rank].gpus[0].address);
+    const bool sees_one =
+        std::ranges::all_of(members, [&](auto rank) { return ranks[rank].gpus.size() == 1; });
+    if (!sees_one || addresses.size() < 2) continue;
+    if (hosts.empty()) num_ranks = members.size();
+    hosts.push_back(host);
+  }
+  if (hosts.empty()) return;
+  const std::string others =
+      hosts.size() == 1 ? "" : fmt::format(", and those on {} more,", hosts.size() - 1);
+  choice.warnings.push_back(fmt::format(
+      "the {} ranks on {}{} see one GPU each: if their cgroups exclude the others, NCCL does not find "
+      "NVLink and sends through PCIe or shared memory without a word; srun without --gpu-bind and "
+      "--gpus-per-task shows each rank all of the job's, of which it takes its own",
+      num_ranks, hosts[0], others));
+}
+
 DeviceChoice on_gpus(const std::vector<SeenGpus>& ranks) {
-  DeviceChoice choice{.of_rank = take_in_turn(ranks)};
+  DeviceChoice choice{.of_rank = divide_gpus(ranks)};
   const Users users = users_of(ranks, choice.of_rank);
   choice.gpus_per_node = fewest_of_a_host(users);
   choice.gpu_of_rank.resize(ranks.size());
@@ -114,6 +217,7 @@ DeviceChoice on_gpus(const std::vector<SeenGpus>& ranks) {
   }
   announce_gpus(ranks, users, choice);
   warn_of_sharing(users, choice);
+  warn_of_lone_gpus(ranks, choice);
   return choice;
 }
 
@@ -134,7 +238,15 @@ DeviceChoice choose_devices(const std::string& asked, const std::vector<SeenGpus
   const std::string who = fmt::format("rank {} on {}", without - ranks.begin(), without->host);
   if (asked == "cuda") {
     throw Error(ErrorKind::environment, fmt::format("--device cuda: {}: {}", who, without->why_none),
-                "--device cpu needs none");
+                without->remedy.empty() ? "--device cpu needs none" : without->remedy);
+  }
+  // Training on CPUs in place of GPUs would go unnoticed.
+  const auto unusable = std::ranges::find_if(ranks, &SeenGpus::are_unusable);
+  if (unusable != ranks.end()) {
+    throw Error(ErrorKind::environment,
+                fmt::format("rank {} on {} cannot use its GPUs: {}", unusable - ranks.begin(), unusable->host,
+                            unusable->why_none),
+                unusable->remedy + "; or give --device cpu");
   }
   // A node whose GPU has failed must not turn everyone's into idle ones.
   if (std::ranges::any_of(ranks, [](const SeenGpus& seen) { return !seen.gpus.empty(); }))

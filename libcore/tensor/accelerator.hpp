@@ -43,6 +43,7 @@ struct Gpu {
   int major = 0, minor = 0;  // of the compute capability
   std::size_t memory_bytes = 0;
   std::string software{};  // versions of what drives it
+  int ordinal = 0;         // its driver's number of it, among those that this program may see
 };
 
 /// What names a stream is enqueued, and returns at once where it can. Any thread may call. Errors:
@@ -50,7 +51,8 @@ struct Gpu {
 class Accelerator {
  public:
   virtual ~Accelerator() = default;
-  /// Those that this program may see, by index. Errors: environment, why there are none.
+  /// Those that this program can use, by index. Errors: NoGpu (tensor/usable_gpus.hpp), where it may see
+  /// none; environment, why it can use none of those that are there, and what to do.
   virtual std::vector<Gpu> gpus() = 0;
   virtual std::size_t free_bytes(Device device) = 0;
   /// Makes it the one that libraries go to which this thread calls.
@@ -70,6 +72,10 @@ class Accelerator {
   /// Of the host, zeroed, for copies from and to devices that go on beside all else. Errors: as of allocate.
   virtual std::byte* allocate_pinned(std::size_t bytes) = 0;
   virtual void release_pinned(std::byte* memory) = 0;
+  /// Makes mapped memory of the host, which begins a page, what copies go on beside all else from and to,
+  /// until it is unpinned. Errors: as of allocate.
+  virtual void pin(std::byte* memory, std::size_t bytes) = 0;
+  virtual void unpin(std::byte* memory) = 0;
 
   /// `work` is what messages call that which it is given: "computing".
   virtual Stream open_stream(Device device, const std::string& work) = 0;
@@ -112,6 +118,17 @@ Accelerator& accelerator();
 bool has_accelerator();
 /// Once, before any such device is named; nullptr: none any more.
 void set_accelerator(Accelerator* accelerator);
+
+/// Pins memory of the host for as long as this lives.
+class PinnedMemory {
+ public:
+  PinnedMemory(std::byte* memory, std::size_t bytes) : memory_(memory) { accelerator().pin(memory, bytes); }
+  PinnedMemory(const PinnedMemory&) = delete;
+  ~PinnedMemory() { accelerator().unpin(memory_); }
+
+ private:
+  std::byte* memory_;
+};
 
 /// A stream of one's own.
 class OwnStream {

@@ -14,7 +14,7 @@ class Device {
  public:
   /// The processors that run this program, and their memory.
   static constexpr Device host() { return Device(DeviceKind::cpu, 0); }
-  /// A GPU, counted among those that this program may see.
+  /// A GPU, counted among those that this program can use (Accelerator::gpus).
   static constexpr Device gpu(int index) { return Device(DeviceKind::cuda, index); }
 
   DeviceKind kind() const { return kind_; }

@@ -132,7 +132,7 @@ void announce(const Start& start, const plan::Settings& settings, const data::Mi
   else if (plan.layout.tp * plan.layout.cp > 1)
     console.info("{}", plan::describe_sharing(plan));
   announce_stages(plan, console);
-  if (const int domains = num_numa_domains(available_core_numbers()); domains > 1) {
+  if (const std::size_t domains = numa_domains(available_core_numbers()).size(); domains > 1) {
     console.info(
         "this rank's cores lie on {} NUMA domains: a rank bound to each finds its memory near "
         "(mpirun --map-by numa --bind-to numa; srun --ntasks-per-node={} --cpu-bind=ldoms)",

@@ -15,9 +15,22 @@ namespace {
 /// Of a host's GPUs, those with these ids.
 SeenGpus sees(const std::string& host, const std::vector<std::string>& ids, const std::string& name = "G") {
   SeenGpus seen{.host = host, .gpus = {}};
-  for (const std::string& id : ids) seen.gpus.push_back({.name = name, .id = id, .address = "1"});
+  for (const std::string& id : ids) seen.gpus.push_back({.name = name, .id = id, .address = "at " + id});
   if (ids.empty()) seen.why_none = "there is no NVIDIA driver";
   return seen;
+}
+
+/// All four GPUs of host a, of which the first two are near to domain 0 and the others to domain 1, from
+/// cores on these domains.
+SeenGpus near(const std::vector<int>& domains) {
+  SeenGpus seen = sees("a", {"1", "2", "3", "4"});
+  seen.domains_of_gpus = {0, 0, 1, 1};
+  seen.domains = domains;
+  return seen;
+}
+
+SeenGpus cannot_use(const std::string& host) {
+  return {.host = host, .gpus = {}, .why_none = "too old", .remedy = "update it", .are_unusable = true};
 }
 
 std::vector<int> indices(const DeviceChoice& choice) {
@@ -49,11 +62,50 @@ TEST_CASE("ranks that see all GPUs of their node take one each") {
   CHECK(choice.warnings.empty());
 }
 
-TEST_CASE("ranks to which the launcher shows a GPU each take that") {
-  const DeviceChoice choice = choose_devices("cuda", {sees("a", {"1"}), sees("a", {"2"}), sees("a", {"3"})});
+TEST_CASE("ranks to which the launcher shows a GPU each take that, with one warning") {
+  const std::vector<SeenGpus> of_a = {sees("a", {"1"}), sees("a", {"2"}), sees("a", {"3"})};
+  const DeviceChoice choice = choose_devices("cuda", of_a);
   CHECK(indices(choice) == std::vector{0, 0, 0});
   CHECK(choice.gpus_per_node == 3);
-  CHECK(choice.warnings.empty());
+  REQUIRE(choice.warnings.size() == 1);
+  CHECK_THAT(choice.warnings[0], Catch::StartsWith("the 3 ranks on a see one GPU each: ") &&
+                                     Catch::Contains("NVLink") && Catch::Contains("without --gpu-bind"));
+
+  std::vector<SeenGpus> of_three = of_a;
+  for (const char* host : {"b", "c"}) {
+    for (const char* id : {"1", "2"}) of_three.push_back(sees(host, {id}));
+  }
+  const DeviceChoice choice_of_three = choose_devices("cuda", of_three);
+  REQUIRE(choice_of_three.warnings.size() == 1);
+  CHECK_THAT(choice_of_three.warnings[0], Catch::StartsWith("the 3 ranks on a, and those on 2 more, see"));
+}
+
+TEST_CASE("a rank alone on its host, or with others on its one GPU, sees what it needs") {
+  CHECK(choose_devices("cuda", {sees("a", {"1"}), sees("b", {"1"})}).warnings.empty());
+  CHECK_THAT(choose_devices("cuda", {sees("a", {"1"}), sees("a", {"1"})}).warnings.at(0),
+             Catch::StartsWith("2 ranks share a GPU"));
+}
+
+TEST_CASE("ranks take GPUs that are near to their cores") {
+  // As Slurm lays tasks on sockets in turn; those that are bound to none take what is left.
+  CHECK(indices(choose_devices("cuda", {near({0}), near({1}), near({0}), near({1})})) ==
+        std::vector{0, 2, 1, 3});
+  CHECK(indices(choose_devices("cuda", {near({0, 1}), near({0, 1}), near({0}), near({0})})) ==
+        std::vector{2, 3, 0, 1});
+  CHECK(indices(choose_devices("cuda", std::vector<SeenGpus>(4, near({})))) == std::vector{0, 1, 2, 3});
+}
+
+TEST_CASE("nearness never makes ranks share a GPU while another is idle") {
+  CHECK(indices(choose_devices("cuda", {near({0}), near({0}), near({0}), near({1})})) ==
+        std::vector{0, 1, 3, 2});
+  CHECK(indices(choose_devices("cuda", {near({1}), near({1}), near({1})})) == std::vector{2, 3, 0});
+  // Five ranks on four GPUs: two on each at most.
+  const DeviceChoice five = choose_devices("cuda", std::vector<SeenGpus>(5, near({1})));
+  CHECK(indices(five) == std::vector{2, 3, 2, 3, 0});
+}
+
+TEST_CASE("a rank that sees one GPU has it, whoever sees it too") {
+  CHECK(indices(choose_devices("cuda", {sees("a", {"1", "2"}), sees("a", {"1"})})) == std::vector{1, 0});
 }
 
 TEST_CASE("ranks that are bound to sockets in turn take one each of what is nearest") {
@@ -66,7 +118,9 @@ TEST_CASE("ranks that are bound to sockets in turn take one each of what is near
 }
 
 TEST_CASE("parts of one GPU are not shared, though they have one address") {
-  const DeviceChoice choice = choose_devices("cuda", {sees("a", {"part 1"}), sees("a", {"part 2"})});
+  std::vector<SeenGpus> ranks = {sees("a", {"part 1"}), sees("a", {"part 2"})};
+  for (SeenGpus& rank : ranks) rank.gpus[0].address = "1";
+  const DeviceChoice choice = choose_devices("cuda", ranks);
   CHECK(indices(choice) == std::vector{0, 0});
   CHECK(choice.gpus_per_node == 2);
   CHECK(choice.warnings.empty());
@@ -111,6 +165,16 @@ TEST_CASE("where a rank has no GPU, cuda is refused; where none has one, auto co
   const DeviceChoice none = choose_devices("auto", {sees("a", {}), sees("b", {})});
   CHECK(none.warnings.empty());
   CHECK(none.announcement == "computing on the CPU: there is no NVIDIA driver");
+}
+
+TEST_CASE("GPUs that are there and cannot be used are an error with its remedy, unless CPUs are asked for") {
+  for (const std::vector<SeenGpus>& ranks :
+       {std::vector{sees("a", {}), cannot_use("b")}, std::vector{sees("a", {"1"}), cannot_use("b")}}) {
+    CHECK(refusal(ranks, "auto") ==
+          "rank 1 on b cannot use its GPUs: too old; update it; or give --device cpu");
+    CHECK(choose_devices("cpu", ranks).announcement.empty());
+  }
+  CHECK(refusal({cannot_use("a")}, "cuda") == "--device cuda: rank 0 on a: too old; update it");
 }
 
 TEST_CASE("cpu is cpu, whatever ranks see, and not worth a word") {

@@ -74,12 +74,15 @@ class TestDevice final : public Accelerator {
   explicit TestDevice(std::uint64_t seed) : random_(seed) {}
 
   std::vector<Gpu> gpus() override {
-    const Gpu first{.name = "test device", .memory_bytes = memory_bytes, .software = "fibers"};
+    const char* const name = std::getenv("DT_TEST_DEVICE_NAME");
+    const Gpu first{
+        .name = name != nullptr ? name : "test device", .memory_bytes = memory_bytes, .software = "fibers"};
     const char* const count = std::getenv("DT_TEST_DEVICE_GPUS");
     std::vector<Gpu> gpus(count != nullptr ? std::stoul(count) : 2, first);
     for (std::size_t i = 0; i < gpus.size(); ++i) {
       gpus[i].id = fmt::format("test-{}", i);
       gpus[i].address = fmt::format("test:{}", i);
+      gpus[i].ordinal = static_cast<int>(i);
     }
     return gpus;
   }
@@ -111,9 +114,22 @@ class TestDevice final : public Accelerator {
     memories_.erase(place);
   }
   std::byte* allocate_pinned(std::size_t bytes) override {
-    return static_cast<std::byte*>(std::calloc(bytes, 1));
+    auto* const memory = static_cast<std::byte*>(std::calloc(bytes, 1));
+    pin(memory, bytes);
+    return memory;
   }
-  void release_pinned(std::byte* memory) override { std::free(memory); }
+  void release_pinned(std::byte* memory) override {
+    unpin(memory);
+    std::free(memory);
+  }
+  void pin(std::byte* memory, std::size_t bytes) override {
+    const Lock lock(mutex_);
+    pinned_.emplace(memory, bytes);
+  }
+  void unpin(std::byte* memory) override {
+    const Lock lock(mutex_);
+    pinned_.erase(memory);
+  }
 
   Stream open_stream(Device device, const std::string& work) override {
     const Lock lock(mutex_);
@@ -163,6 +179,7 @@ class TestDevice final : public Accelerator {
     if (has(from) && has(to))
       return give(stream, WorkKey("copy", to, from, bytes), [=, this] { take(stream, {move, false}); });
     if (has(from)) ++counts_.reads;
+    if (!is_pinned(has(from) ? to : from)) ++counts_.unpinned;
     ++counts_.moves;
     enqueue(stream, {move});
   }
@@ -298,6 +315,11 @@ class TestDevice final : public Accelerator {
     return after != memories_.begin() && std::prev(after)->second->has(address);
   }
 
+  bool is_pinned(const std::byte* address) const {
+    const auto after = pinned_.upper_bound(address);
+    return after != pinned_.begin() && address < std::prev(after)->first + std::prev(after)->second;
+  }
+
   /// Until all is done that streams of that device were given, as far as others do their part in time.
   void settle(Device of) {
     std::vector<std::unique_ptr<Mark>> ends;
@@ -391,7 +413,8 @@ class TestDevice final : public Accelerator {
   std::mt19937_64 random_;
   std::list<StreamState> streams_;
   std::map<std::byte*, std::unique_ptr<Memory>> memories_;
-  std::vector<Piece>* captured_ = nullptr;  // of the graph that is being made, if any
+  std::map<const std::byte*, std::size_t> pinned_;  // of the host
+  std::vector<Piece>* captured_ = nullptr;          // of the graph that is being made, if any
   Use::Counts counts_;
   Use::Ranges ranges_;
   bool is_listened_to_ = false;

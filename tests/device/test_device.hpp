@@ -25,6 +25,7 @@ class Use {
   struct Counts {
     std::int64_t allocations = 0;  // of the device's memory
     std::int64_t reads = 0;        // copies from there to the host
+    std::int64_t unpinned = 0;     // copies from or to memory of the host that is not pinned
     std::int64_t kernels = 0;      // and products
     std::int64_t moves = 0;        // copies of memory, and what sets it to zero
     std::int64_t graphs = 0;       // that were made, of kernels and moves

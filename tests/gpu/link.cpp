@@ -25,6 +25,8 @@ class NoDevice final : public dt::Accelerator {
   void release(dt::Device, std::byte*) override {}
   std::byte* allocate_pinned(std::size_t) override { throw dt::environment_error("no memory"); }
   void release_pinned(std::byte*) override {}
+  void pin(std::byte*, std::size_t) override {}
+  void unpin(std::byte*) override {}
   dt::Stream open_stream(dt::Device, const std::string&) override { return nullptr; }
   void close(dt::Stream) override {}
   void keep_back(dt::Stream) override {}
@@ -86,10 +88,11 @@ bool is_told_of_libraries() {
 bool all_are_told() {
   const std::string gpu = "the GPU has failed", kernel = "a kernel has failed";
   return is_told(cudaSuccess, "") && is_told(cudaErrorInvalidValue, "") &&
-         is_told(cudaErrorECCUncorrectable, gpu) && is_told(cudaErrorDevicesUnavailable, gpu) &&
-         is_told(cudaErrorNoDevice, gpu) && is_told(cudaErrorUnknown, gpu) &&
-         is_told(cudaErrorUnknown, "Xid") && is_told(cudaErrorIllegalAddress, kernel) &&
-         is_told(cudaErrorLaunchFailure, "Xid") && is_told_of_libraries();
+         is_told(cudaErrorECCUncorrectable, gpu) &&
+         is_told(cudaErrorDevicesUnavailable, "Exclusive_Process") && is_told(cudaErrorNoDevice, gpu) &&
+         is_told(cudaErrorUnknown, gpu) && is_told(cudaErrorUnknown, "Xid") &&
+         is_told(cudaErrorIllegalAddress, kernel) && is_told(cudaErrorLaunchFailure, "Xid") &&
+         is_told_of_libraries();
 }
 
 /// What multiplies, or why it cannot be said.

@@ -30,6 +30,10 @@ class CudaAccelerator final : public Accelerator {
   void release_pinned(std::byte* memory) override {
     if (!limit_.has_passed()) Memory::release_pinned(memory);
   }
+  void pin(std::byte* memory, std::size_t bytes) override { Memory::pin(memory, bytes); }
+  void unpin(std::byte* memory) override {
+    if (!limit_.has_passed()) Memory::unpin(memory);
+  }
 
   Stream open_stream(Device device, const std::string& work) override { return streams_.open(device, work); }
   void close(Stream stream) override { streams_.close(stream); }

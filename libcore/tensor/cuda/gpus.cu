@@ -1,3 +1,4 @@
+#include <atomic>
 #include <cuda_runtime.h>
 #include <mutex>
 
@@ -9,14 +10,6 @@ namespace dt::cuda {
 
 namespace {
 
-/// What the kernels are compiled for.
-constexpr int least_major = 8;
-
-/// 13000 → "13.0"
-std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
-
 /// As nvidia-smi writes it, but for its prefix. Of a part of a GPU (MIG) it is the part's own.
 std::string uuid_text(const cudaUUID_t& uuid) {
   std::string text;
@@ -27,15 +20,16 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
-Gpu describe(int index) {
+Gpu describe(int ordinal) {
   cudaDeviceProp properties{};
   char address[32] = "";
   int runtime = 0, driver = 0;
-  cudaError_t error = cudaGetDeviceProperties(&properties, index);
-  if (error == cudaSuccess) error = cudaDeviceGetPCIBusId(address, sizeof address, index);
+  cudaError_t error = cudaGetDeviceProperties(&properties, ordinal);
+  if (error == cudaSuccess) error = cudaDeviceGetPCIBusId(address, sizeof address, ordinal);
   if (error != cudaSuccess)
     throw Error(ErrorKind::environment,
-                fmt::format("GPU {} does not answer: {}", index, cudaGetErrorString(error)));
+                fmt::format("GPU {} does not answer: {}", ordinal, cudaGetErrorString(error)),
+                "nvidia-smi and dmesg of that host say more");
   cudaRuntimeGetVersion(&runtime);
   cudaDriverGetVersion(&driver);
   return {.name = properties.name,
@@ -44,67 +38,77 @@ Gpu describe(int index) {
           .major = properties.major,
           .minor = properties.minor,
           .memory_bytes = properties.totalGlobalMem,
-          .software = fmt::format("CUDA {}, driver for {}", version_text(runtime), version_text(driver))};
+          .software =
+              fmt::format("CUDA {}, driver for {}", cuda_version_text(runtime), cuda_version_text(driver)),
+          .ordinal = ordinal};
 }
 
-/// Error{environment}: why there is none.
-int count_gpus() {
-  int count = 0, driver = 0, runtime = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error == cudaSuccess && count > 0) return count;
-  cudaDriverGetVersion(&driver);
-  cudaRuntimeGetVersion(&runtime);
-  if (driver == 0) throw Error(ErrorKind::environment, "there is no NVIDIA driver");
-  if (error == cudaErrorInsufficientDriver) {
-    throw Error(ErrorKind::environment,
-                fmt::format("the NVIDIA driver is for CUDA {} or older, and this program is of CUDA {}",
-                            version_text(driver), version_text(runtime)));
+DriverAnswer::Kind kind_of(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return DriverAnswer::Kind::gpus;
+    case cudaErrorNoDevice:
+      return DriverAnswer::Kind::no_gpu;
+    case cudaErrorInsufficientDriver:
+      return DriverAnswer::Kind::no_driver;
+    case cudaErrorStubLibrary:
+      return DriverAnswer::Kind::stub;
+    case cudaErrorSystemDriverMismatch:
+      return DriverAnswer::Kind::other_module;
+    case cudaErrorCompatNotSupportedOnDevice:
+      return DriverAnswer::Kind::no_forward;
+    case cudaErrorSystemNotReady:
+      return DriverAnswer::Kind::not_ready;
+    default:
+      return DriverAnswer::Kind::other;
   }
-  const auto visible = environment_variable("CUDA_VISIBLE_DEVICES");
-  if (visible && (error == cudaSuccess || error == cudaErrorNoDevice))
-    throw Error(ErrorKind::environment,
-                fmt::format("CUDA_VISIBLE_DEVICES='{}' leaves no GPU to be seen", *visible));
-  throw Error(ErrorKind::environment,
-              fmt::format("the NVIDIA driver finds no GPU: {}", cudaGetErrorString(error)));
 }
 
-void require_recent(const Gpu& gpu) {
-  if (gpu.major >= least_major) return;
-  throw Error(ErrorKind::environment,
-              fmt::format("{} ({}) is of compute capability {}.{}, and dt needs {}.0 or newer", gpu.name,
-                          gpu.address, gpu.major, gpu.minor, least_major),
-              "choose among GPUs with CUDA_VISIBLE_DEVICES");
-}
+std::mutex asking;
+/// What was found, which is never freed; null: nobody has asked, or there was none.
+std::atomic<const std::vector<Gpu>*> found = nullptr;
 
-struct Known {
-  std::mutex mutex;
-  std::vector<Gpu> gpus;
-};
-/// Outlives whatever still fails at the program's end.
-Known& known() {
-  static auto* const the_known = new Known;
-  return *the_known;
+const Gpu* known(Device device) {
+  const std::vector<Gpu>* const gpus = found.load(std::memory_order_acquire);
+  const auto index = static_cast<std::size_t>(device.index());
+  return gpus != nullptr && index < gpus->size() ? &(*gpus)[index] : nullptr;
 }
 
 }  // namespace
 
-std::vector<Gpu> gpus() {
-  const std::lock_guard lock(known().mutex);
-  if (!known().gpus.empty()) return known().gpus;
-  std::vector<Gpu> found;
-  for (int index = 0, count = count_gpus(); index < count; ++index) {
-    found.push_back(describe(index));
-    require_recent(found.back());
+DriverAnswer ask_driver() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  DriverAnswer answer{
+      .kind = error == cudaSuccess && count == 0 ? DriverAnswer::Kind::no_gpu : kind_of(error),
+      .said = cudaGetErrorString(error),
+      .visible = environment_variable("CUDA_VISIBLE_DEVICES")};
+  cudaGetLastError();  // the next call's is its own
+  cudaDriverGetVersion(&answer.driver);
+  cudaRuntimeGetVersion(&answer.runtime);
+  if (answer.kind != DriverAnswer::Kind::gpus) {
+    answer.device_file = gpu_device_file();
+    return answer;
   }
-  return known().gpus = found;
+  for (int ordinal = 0; ordinal < count; ++ordinal) answer.gpus.push_back(describe(ordinal));
+  return answer;
+}
+
+std::vector<Gpu> gpus() {
+  const std::lock_guard lock(asking);
+  if (found == nullptr) found = new std::vector<Gpu>(usable_gpus(ask_driver()));
+  return *found;
+}
+
+int ordinal_of(Device device) {
+  const Gpu* const gpu = known(device);
+  return gpu != nullptr ? gpu->ordinal : device.index();
 }
 
 std::string name_of(Device device) {
   const std::string name = fmt::format("{}: {}", host_name(), device.to_string());
-  const std::lock_guard lock(known().mutex);
-  const auto index = static_cast<std::size_t>(device.index());
-  if (index >= known().gpus.size()) return name;
-  return fmt::format("{} ({}, {})", name, known().gpus[index].name, known().gpus[index].address);
+  const Gpu* const gpu = known(device);
+  return gpu != nullptr ? fmt::format("{} ({}, {})", name, gpu->name, gpu->address) : name;
 }
 
 }  // namespace dt::cuda

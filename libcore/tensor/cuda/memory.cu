@@ -22,6 +22,15 @@ Amount amount_of(Device device) {
   return amount;
 }
 
+void check_pinned(Device device, std::size_t bytes, cudaError_t error) {
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw Error(ErrorKind::environment, fmt::format("{} has no {} of memory to pin for copies to GPUs",
+                                                    host_name(), format_bytes(bytes)));
+  }
+  check(device, "pinning memory of the host", error);
+}
+
 }  // namespace
 
 std::size_t Memory::free_bytes(Device device) {
@@ -47,7 +56,7 @@ void Memory::release(Device device, std::byte* memory, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     held_[device.index()] -= bytes;
   }
-  cudaSetDevice(device.index());
+  cudaSetDevice(ordinal_of(device));
   cudaFree(memory);
 }
 
@@ -56,14 +65,20 @@ std::byte* Memory::allocate_pinned(std::size_t bytes) {
   select(device);
   void* memory = nullptr;
   const cudaError_t error = cudaHostAlloc(&memory, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable);
-  if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    throw Error(ErrorKind::environment, fmt::format("{} has no {} of memory to pin for copies to GPUs",
-                                                    host_name(), format_bytes(bytes)));
-  }
-  check(device, "pinning memory of the host", error);
+  check_pinned(device, bytes, error);
   std::memset(memory, 0, bytes);
   return static_cast<std::byte*>(memory);
+}
+
+void Memory::pin(std::byte* memory, std::size_t bytes) {
+  const Device device = selected();
+  select(device);
+  check_pinned(device, bytes,
+               cudaHostRegister(memory, std::max<std::size_t>(bytes, 1), cudaHostRegisterPortable));
+}
+
+void Memory::unpin(std::byte* memory) {
+  cudaHostUnregister(memory);
 }
 
 void Memory::release_pinned(std::byte* memory) {

@@ -19,6 +19,8 @@ class Memory {
   void release(Device device, std::byte* memory, std::size_t bytes);
   static std::byte* allocate_pinned(std::size_t bytes);
   static void release_pinned(std::byte* memory);
+  static void pin(std::byte* memory, std::size_t bytes);
+  static void unpin(std::byte* memory);
 
  private:
   Error is_short(Device device, std::size_t bytes);

@@ -1,0 +1,51 @@
+#pragma once
+// Which of the GPUs that a driver tells of this program can use, and why it can use none.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "tensor/accelerator.hpp"
+
+namespace dt {
+
+/// What CUDA answered when it was asked for GPUs.
+struct DriverAnswer {
+  enum class Kind {
+    gpus,          // `gpus`
+    no_gpu,        // the driver may see none
+    no_driver,     // its library is missing, or is older than the program's CUDA
+    stub,          // in place of the driver's library the loader found a toolkit's stub
+    other_module,  // the driver's library and its kernel module are of different versions
+    no_forward,    // the library of cuda-compat does not support these GPUs
+    not_ready,     // a service that the GPUs wait for does not run
+    other          // `said`
+  };
+  Kind kind = Kind::no_gpu;
+  std::string said{};           // CUDA's words
+  int driver = 0, runtime = 0;  // for which CUDA the driver is (0: there is none), of which the program
+  std::optional<std::string> visible{};  // CUDA_VISIBLE_DEVICES
+  std::string device_file{};             // of a GPU, which this process may open; empty: there is none
+  std::vector<Gpu> gpus{};               // by ordinal
+};
+
+/// No GPU is there for this program, which may compute on CPUs.
+class NoGpu : public Error {
+ public:
+  explicit NoGpu(const std::string& why) : Error(ErrorKind::environment, why) {}
+};
+
+/// Returns the GPUs of compute capability 8.0 or newer. Errors: NoGpu, where none is there or
+/// CUDA_VISIBLE_DEVICES hides all; environment, why none of those that are there can be used, and the remedy.
+std::vector<Gpu> usable_gpus(const DriverAnswer& answer);
+
+/// Returns "13.0" of 13000.
+std::string cuda_version_text(int version);
+
+/// Returns the first device file of a GPU that this process may open: "/dev/nvidia0", or "/dev/dxg" of
+/// Windows. Empty: there is none. Opening one can take a second, for it may wake the GPU.
+std::string gpu_device_file(const std::filesystem::path& folder = "/dev");
+
+}  // namespace dt
