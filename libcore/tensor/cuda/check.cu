@@ -21,14 +21,21 @@ constexpr cudaError_t gpu_failures[] = {
 #if CUDART_VERSION >= 13000
     cudaErrorContained,
 #endif
-    cudaErrorECCUncorrectable, cudaErrorNvlinkUncorrectable, cudaErrorHardwareStackError, cudaErrorNoDevice,
-    cudaErrorInvalidDevice,    cudaErrorDevicesUnavailable,  cudaErrorSystemNotReady,     cudaErrorUnknown};
+    cudaErrorECCUncorrectable, cudaErrorNvlinkUncorrectable, cudaErrorHardwareStackError,
+    cudaErrorNoDevice,         cudaErrorInvalidDevice,       cudaErrorSystemNotReady,
+    cudaErrorUnknown};
 constexpr cudaError_t kernel_failures[] = {cudaErrorIllegalAddress,      cudaErrorMisalignedAddress,
                                            cudaErrorInvalidAddressSpace, cudaErrorIllegalInstruction,
                                            cudaErrorInvalidPc,           cudaErrorAssert,
                                            cudaErrorLaunchFailure,       cudaErrorLaunchTimeout};
 
 const char* remedy(cudaError_t error) {
+  if (error == cudaErrorDevicesUnavailable)
+    return "another process has the GPU, or may not be given it: nvidia-smi -q -d COMPUTE,PIDS tells its "
+           "compute "
+           "mode and who uses it; in the mode Exclusive_Process start one rank a GPU, or have the mode set "
+           "to "
+           "Default";
   if (is_one_of(gpu_failures, error))
     return "the GPU has failed: dmesg and nvidia-smi -q of that host tell of Xid errors; start the job "
            "again, "
@@ -59,7 +66,7 @@ void fail(Device device, const char* doing, const std::string& said) {
 
 void select(Device device, const char* doing) {
   used = device.index();
-  check(device, doing, cudaSetDevice(device.index()));
+  check(device, doing, cudaSetDevice(ordinal_of(device)));
 }
 
 Device selected() {
