@@ -174,11 +174,12 @@ void declare(OptionTable& table, Options& options) {
            "say which "
            "and end all ranks with exit 4")
       .group("What is too slow: named, exit 5")
-      .add("slow-below", &options.slow_below, "FRACTION",
-           "a device whose rate is below this times the median of those of its name; a pair whose bandwidth "
-           "is, "
-           "of the pairs within hosts, or between them",
-           0, 1)
+      .add(
+          "slow-below", &options.slow_below, "FRACTION",
+          "a device whose rate is below this times the median of those of its name; a pair whose bandwidth "
+          "is, of the pairs within hosts, or between them; pairs of GPUs with NVLink that are no faster than "
+          "PCIe; 0 for none of these",
+          0, 1)
       .needs("--devices or --pairs", [&options] { return options.devices || options.pairs; })
       .add("min-bandwidth", &options.min_bandwidth, "GB/S",
            "an operation whose bus bandwidth at its largest size is below, a pair whose bandwidth is", 0)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "bench/nvlink.hpp"
 #include "comm/exchange.hpp"
 
 namespace dt::allreduce_bench {
@@ -81,6 +82,17 @@ void add_links(const bench::LinkSection& section, const std::vector<bench::Place
   }
 }
 
+void add_hosts_without_nvlink(const bench::LinkSection& section, const std::vector<bench::Place>& places,
+                              std::vector<std::string>& complaints) {
+  for (const bench::HostWithoutNvlink& host : bench::hosts_without_nvlink(section.links, places)) {
+    complaints.push_back(fmt::format(
+        "{} has {} with NVLink, and {} of {} links within it by {} are no faster than PCIe: {:.4g} "
+        "GB/s at most; NCCL_DEBUG=INFO tells how GPUs are connected, nvidia-smi nvlink --status "
+        "what their links do; srun without --gpu-bind and --gpus-per-task shows each rank all of them",
+        host.host, host.gpu, host.num_slow, host.num_links, section.backend, host.most_gb_s));
+  }
+}
+
 /// The slower of out of place and in place.
 double slowest_s(const bench::Row& row) {
   return std::max(row.out_of_place.slowest_s, row.in_place ? row.in_place->slowest_s : 0);
@@ -153,6 +165,7 @@ std::vector<std::string> complaints(const Options& options, const bench::Results
   add_devices(results, all);
   for (const bench::LinkSection& section : results.links) {
     add_links(section, results.places, all);
+    if (options.slow_below > 0) add_hosts_without_nvlink(section, results.places, all);
     add_bounds(section, results.places, bounds);
   }
   for (const bench::Section& section : results.sections) add_bounds(section, bounds);

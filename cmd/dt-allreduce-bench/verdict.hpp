@@ -10,8 +10,8 @@
 
 namespace dt::allreduce_bench {
 
-/// What is slow beside its like, or beyond the options' bounds, a sentence each. A rank all of whose links
-/// within its host, or to others, are slow is named instead of them.
+/// What is slow beside its like, slower than a GPU's NVLink, or beyond the options' bounds, a sentence each.
+/// A rank all of whose links within its host, or to others, are slow is named instead of them.
 std::vector<std::string> complaints(const Options& options, const bench::Results& results);
 
 /// By all ranks together, which know the same. Warns of what is slow. Errors: verification, where anything

@@ -50,6 +50,12 @@ if grep -q dt-stand-in "$(command -v dt-allreduce-bench-on-test-device)"; then
   done
   DT_TEST_DEVICE_GPUS=3 expect_exit 0 on_device 3 --backend dt,nccl --pairs -e 40K -n 2 -w 1 -c 2 --slow-below 0 --json
   expect_equal "$(grep -c '"kind":"link".*"wrong":0' stdout)" 6 "links that are right"
+  # GPUs that have NVLink and are all as slow as this device.
+  nvlink=(--pairs -e 8Mi -n 1 -w 0 -c 0)
+  DT_TEST_DEVICE_NAME="NVIDIA H200" DT_TEST_DEVICE_GPUS=2 expect_exit 5 on_device 2 "${nvlink[@]}" --backend nccl
+  expect_match stderr "warning: $(hostname) has NVIDIA H200 with NVLink, and 1 of 1 links within it by nccl are no faster than PCIe: [0-9.e+-]+ GB/s at most; "
+  expect_equal "$(grep -c warning stderr)" 1 "warnings"
+  DT_TEST_DEVICE_NAME="NVIDIA H100 PCIe" DT_TEST_DEVICE_GPUS=2 expect_exit 0 on_device 2 "${nvlink[@]}" --backend nccl
   DT_TEST_DEVICE_GPUS=1 expect_exit 4 on_device 2 --backend nccl -e 8
   expect_match stderr 'ranks 0 and 1 on .* share the GPU .*, and NCCL [0-9.]+ takes one rank a GPU'
 fi

@@ -1,0 +1,78 @@
+#include "bench/nvlink.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+namespace dt::bench {
+
+namespace {
+
+// What PCIe 5.0 carries each way on 16 lanes: 32 GT/s a lane, 128 of 130 bits of which are data. The slowest
+// NVLink between GPUs of has_nvlink(), A800's, has 200 GB/s, and A100's 300. Source: PCI Express Base
+// Specification 5.0; NVIDIA's data sheets of A100, A800, H100.
+constexpr double pcie_gb_s = 63;
+// Smaller messages take much of their time to begin.
+constexpr std::int64_t least_bytes = std::int64_t{8} << 20;
+
+/// As words of a GPU's name, of modules on boards with NVSwitch or NVLink between all. Source: names that
+/// nvidia-smi tells, NVIDIA's list of supported products of its driver.
+constexpr std::array<std::string_view, 10> kinds = {"H20",  "H100", "H200",  "H800",  "B100",
+                                                    "B200", "B300", "GB200", "GB300", "HBM3"};
+/// Those of the same kinds that are cards on PCIe, with bridges between two or four at most, and parts of
+/// GPUs.
+constexpr std::array<std::string_view, 4> cards = {"PCIe", "PCIE", "NVL", "MIG"};
+
+template <std::size_t count>
+bool has_word(const std::string& name, const std::array<std::string_view, count>& words) {
+  std::size_t begin = 0;
+  while (begin < name.size()) {
+    const std::size_t end = std::min(name.find_first_of(" -", begin), name.size());
+    if (std::ranges::count(words, std::string_view(name).substr(begin, end - begin)) > 0) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+const Place& place_of(int rank, const std::vector<Place>& places) {
+  return places[static_cast<std::size_t>(rank)];
+}
+
+/// Whether NVLink should carry it.
+bool is_of_nvlink(const Link& link, const std::vector<Place>& places) {
+  const Place &a = place_of(link.pair.a, places), &b = place_of(link.pair.b, places);
+  return link.is_within_host && link.bytes >= least_bytes && a.address != b.address && has_nvlink(a.name) &&
+         has_nvlink(b.name);
+}
+
+}  // namespace
+
+bool has_nvlink(const std::string& gpu) {
+  if (has_word(gpu, cards)) return false;
+  return gpu.find("SXM") != gpu.npos || has_word(gpu, kinds);
+}
+
+std::vector<HostWithoutNvlink> hosts_without_nvlink(const std::vector<Link>& links,
+                                                    const std::vector<Place>& places) {
+  std::map<std::string, HostWithoutNvlink> by_host;
+  for (const Link& link : links) {
+    if (!is_of_nvlink(link, places)) continue;
+    const Place& place = place_of(link.pair.a, places);
+    HostWithoutNvlink& host = by_host[place.host];
+    host.host = place.host;
+    ++host.num_links;
+    if (link.gb_s() > pcie_gb_s) continue;
+    ++host.num_slow;
+    if (link.gb_s() <= host.most_gb_s) continue;
+    host.most_gb_s = link.gb_s();
+    host.gpu = place.name;
+  }
+  std::vector<HostWithoutNvlink> hosts;
+  for (const auto& [name, host] : by_host) {
+    if (host.num_slow > 0) hosts.push_back(host);
+  }
+  return hosts;
+}
+
+}  // namespace dt::bench

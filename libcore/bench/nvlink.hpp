@@ -1,0 +1,30 @@
+#pragma once
+// Hosts whose GPUs have NVLink and do not use it: where all links are equally slow, none is below their
+// median.
+
+#include <string>
+#include <vector>
+
+#include "bench/devices.hpp"
+#include "bench/links.hpp"
+
+namespace dt::bench {
+
+/// Returns whether every two GPUs of this name in one host are connected by NVLink: "NVIDIA H100 80GB HBM3"
+/// are, "NVIDIA H100 PCIe" are not.
+bool has_nvlink(const std::string& gpu);
+
+/// A host with such GPUs some of whose links are no faster than PCIe.
+struct HostWithoutNvlink {
+  std::string host;
+  std::string gpu;       // the name of the GPUs of the fastest of these links
+  int num_links = 0;     // between its GPUs
+  int num_slow = 0;      // of these no faster than PCIe
+  double most_gb_s = 0;  // of the slow ones, each way
+};
+
+/// Returns the hosts that have any, in order. Messages that are too small to tell are not judged.
+std::vector<HostWithoutNvlink> hosts_without_nvlink(const std::vector<Link>& links,
+                                                    const std::vector<Place>& places);
+
+}  // namespace dt::bench
