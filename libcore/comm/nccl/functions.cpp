@@ -27,22 +27,13 @@ void* open() {
               "name its folder in LD_LIBRARY_PATH, or give --comm mpi, which goes through the hosts' memory");
 }
 
-/// A newer one of the same major version does what an older header says; an older one may lack functions.
-void check_version(int version) {
-  if (version >= NCCL_VERSION_CODE && version / 10000 == NCCL_VERSION_CODE / 10000) return;
-  throw Error(ErrorKind::environment,
-              fmt::format("NCCL is {}, and dt was built for {} or newer of the same major version",
-                          version_text(version), version_text(NCCL_VERSION_CODE)),
-              "name another's folder in LD_LIBRARY_PATH, or give --comm mpi");
-}
-
 Functions load() {
   void* const library = open();
   Functions functions{};
   find(library, "ncclGetVersion", functions.ncclGetVersion);
   int version = 0;
   functions.ncclGetVersion(&version);
-  check_version(version);
+  require_version(version);
 #define DT_FIND(function) find(library, #function, functions.function);
   DT_NCCL_FUNCTIONS(DT_FIND)
 #undef DT_FIND
@@ -54,6 +45,15 @@ Functions load() {
 const Functions& functions() {
   static const Functions loaded = given != nullptr ? *given : load();
   return loaded;
+}
+
+/// A newer one of the same major version does what an older header says.
+void require_version(int version) {
+  if (version >= least_version && version / 10000 == NCCL_VERSION_CODE / 10000) return;
+  throw Error(ErrorKind::environment,
+              fmt::format("NCCL is {}, and dt takes {} or newer of the same major version",
+                          version_text(version), version_text(least_version)),
+              "name another's folder in LD_LIBRARY_PATH, or give --comm mpi");
 }
 
 std::string version_text(int version) {

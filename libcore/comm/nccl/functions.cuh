@@ -38,9 +38,14 @@ struct Functions {
 #undef DT_MEMBER
 };
 
-/// Errors: environment, where NCCL is missing, older than what the program was built with, or of another
-/// major version.
+/// Has all that dt asks for: ncclCommRegister came last. Source: NCCL's releases, nccl.h.
+inline constexpr int least_version = NCCL_VERSION(2, 19, 0);
+static_assert(NCCL_VERSION_CODE >= least_version, "dt is built with the header of NCCL 2.19 or newer");
+
+/// Errors: environment, where NCCL is missing, older than least_version, or of another major version.
 const Functions& functions();
+/// Errors: environment, of a library of this version, as of functions().
+void require_version(int version);
 /// "2.28.9"
 std::string version_text(int version);
 /// Before functions() is called: what plays NCCL in tests.
