@@ -130,6 +130,8 @@ void WritingGroup::make_shared_memory(std::span<const PieceSpec> share) {
     throw cannot_share(
         fmt::format("cannot make {} of memory that ranks share", format_bytes(shared_memory_->bytes())));
   }
+  // A copy into memory that is not pinned blocks, for ever where what is before it hangs.
+  if (stream_) pinned_.emplace(shared_memory_->data(), shared_memory_->bytes());
   copies_ = lay_out(share, shared_memory_->data() + count_bytes);
 }
 
@@ -163,8 +165,6 @@ void WritingGroup::copy_piece(const Tensor& from, const Tensor& to) {
 
 void WritingGroup::copy(std::vector<SourcePiece>& pieces) {
   DT_CHECK(pieces.size() == copies_.size(), "{} pieces into memory for {}", pieces.size(), copies_.size());
-  // Memory that ranks share is not pinned: a copy there blocks, for ever where what is before it hangs.
-  if (stream_ && shared_memory_) accelerator().wait(*stream_);
   for (std::size_t i = 0; i < copies_.size(); ++i) copy_piece(pieces[i].data, copies_[i].data);
   if (stream_) accelerator().wait(*stream_);
   pieces = copies_;

@@ -78,6 +78,7 @@ class WritingGroup {
   bool writes_ = true;
   Buffer own_memory_;                                // of one that writes
   std::optional<comm::SharedMemory> shared_memory_;  // of one that does not
+  std::optional<PinnedMemory> pinned_;               // that memory, where a device copies into it
   comm::SharedMemory::Offer offer_;                  // of that
   std::vector<checkpoint::SourcePiece> copies_;      // in either
   std::optional<OwnStream> stream_;                  // of copies from a device

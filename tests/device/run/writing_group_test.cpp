@@ -1,0 +1,63 @@
+#include "run/writing_group.hpp"
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+
+#include "comm/threads/thread_group.hpp"
+#include "device/test_device.hpp"
+#include "tensor/host_copy.hpp"
+
+using namespace dt;
+using namespace dt::run;
+
+namespace {
+
+constexpr std::int64_t num_values = 6;
+using Values = std::array<float, num_values>;
+
+/// Of that device, all alike.
+Buffer filled(Device device, float value) {
+  Buffer values(Device::host(), sizeof(Values));
+  std::ranges::fill(Tensor(values, DType::f32, {num_values}).span<float>(), value);
+  return moved_to(device, std::move(values));
+}
+
+}  // namespace
+
+TEST_CASE("a share that another rank writes is copied from its device into pinned memory", "[test-device]") {
+  const test_device::Use device(1);
+  const Piece piece = Piece::whole({num_values});
+  std::array<Values, 2> written{};
+  std::int64_t num_unpinned = -1;
+  comm::run_threads(2, [&](comm::Communicator& world) {
+    const Context context(1, Device::gpu(world.rank()));
+    const Buffer memory = filled(context.device(), static_cast<float>(world.rank() + 1));
+    const StateShares shares{
+        [&] {
+          return std::vector{checkpoint::SourcePiece{"a", checkpoint::kind_weights, piece,
+                                                     Tensor(memory, DType::f32, {num_values})}};
+        },
+        [&](int) {
+          return std::vector{checkpoint::PieceSpec{"a", checkpoint::kind_weights, piece, DType::f32}};
+        },
+        context};
+    WritingGroup group(world, shares, 1, false);
+    group.follow_training();
+    world.barrier().wait_host();
+    const std::int64_t before = device.counts().unpinned;
+    world.barrier().wait_host();
+    std::vector<checkpoint::SourcePiece> pieces = shares.own();
+    group.copy(pieces);
+    world.barrier().wait_host();
+    if (!group.writes()) return 0;
+    num_unpinned = device.counts().unpinned - before;
+    group.collect(pieces, [] {});
+    for (std::size_t rank = 0; rank < written.size(); ++rank)
+      std::ranges::copy(pieces.at(rank).data.span<float>(), written[rank].begin());
+    return 0;
+  });
+  CHECK(num_unpinned == 0);
+  for (std::size_t rank = 0; rank < written.size(); ++rank)
+    CHECK(std::ranges::count(written[rank], static_cast<float>(rank + 1)) == num_values);
+}
