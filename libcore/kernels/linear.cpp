@@ -17,6 +17,10 @@ std::int64_t row_pitch(Device device, std::int64_t N) {
   return device == Device::host() ? N : (N + line - 1) / line * line;
 }
 
+std::int64_t padded_features(Device device, DType dtype, std::int64_t N) {
+  return whole_packs(dtype, N) == N ? N : row_pitch(device, N);
+}
+
 void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
             const Tensor& residual_RN, const Tensor& y_RN) {
   check_rank("linear", "x_RK", x_RK, 2);

@@ -24,6 +24,16 @@ inline bool multiplies_in(Arithmetic arithmetic) {
 /// the next multiple of 64, since rows that are not aligned to what it loads at once leave slow products.
 std::int64_t row_pitch(Device device, std::int64_t N);
 
+/// As many of N elements as are whole packs of 16 bytes.
+inline std::int64_t whole_packs(DType dtype, std::int64_t N) {
+  return N - N % (16 / static_cast<std::int64_t>(dtype_bytes(dtype)));
+}
+/// How many features the factors of products on the device are to have in place of N, the others being zeros:
+/// N, but on a GPU row_pitch where N are no whole packs. Products that make N columns, or sum over N, are
+/// slow then, however far apart the rows begin. Source: docs.nvidia.com/cuda/cublas, section 2.1.11, "Tensor
+/// Core Usage".
+std::int64_t padded_features(Device device, DType dtype, std::int64_t N);
+
 /// y_RN = x_RK · w_NKᵀ + bias_N + residual_RN; bias and residual may be absent, and are where y's rows are
 /// padded. y may alias the residual, not x.
 void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,

@@ -1,11 +1,12 @@
 // What cuBLASLt does on GPUs, done by the reference: in fp64, of which each result is rounded once.
 
-#include "kernels/cuda/products.hpp"
+#include "device/products.hpp"
 
 #include <bit>
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/test_device.hpp"
@@ -104,6 +105,8 @@ void check(const kernels::cuda::Product& p) {
              dtype_name(output));
   DT_CHECK(!p.added_MN || p.added_MN.pitch() == p.output_MN.pitch(), "multiply: {} and {} elements a row",
            p.added_MN.pitch(), p.output_MN.pitch());
+  DT_CHECK(reinterpret_cast<std::uintptr_t>(p.bias_N.raw()) % kernels::cuda::bias_alignment == 0,
+           "multiply: a bias at {}", static_cast<const void*>(p.bias_N.raw()));
   for (const Tensor* matrix : {&p.left.stored, &p.right.stored, &p.output_MN})
     DT_CHECK(matrix->numel() > 0, "multiply: an empty matrix {}", matrix->shape().to_string());
 }
@@ -124,12 +127,14 @@ void multiply(const kernels::cuda::Product& p, Arithmetic arithmetic) {
 
 std::mutex mutex;
 std::set<std::string> products;
+std::function<void(const kernels::cuda::Product&)> observer;
 
 /// What cuBLASLt chooses an algorithm for, all the same one here.
 void note(const kernels::cuda::Product& p) {
   const std::lock_guard lock(mutex);
   products.insert(fmt::format("{} {} · {}: in loops", dtype_name(p.left.stored.dtype()),
                               p.left.stored.shape().to_string(), p.right.stored.shape().to_string()));
+  if (observer) observer(p);
 }
 
 std::vector<std::string> products_so_far() {
@@ -139,17 +144,23 @@ std::vector<std::string> products_so_far() {
 
 }  // namespace
 
+void observe_products(std::function<void(const kernels::cuda::Product&)> with) {
+  const std::lock_guard lock(mutex);
+  observer = std::move(with);
+}
+
 }  // namespace dt::test_device
 
 namespace dt::kernels::cuda {
 
-void multiply(const Context& context, const Product& product) {
+bool enqueue_product(const Context& context, const Product& product) {
   test_device::check(product);
   test_device::note(product);
   test_device::give(context, key_of(context, product),
                     {"multiply", {}, 1, 0, [product, arithmetic = context.arithmetic()] {
                        test_device::multiply(product, arithmetic);
                      }});
+  return true;
 }
 
 std::string product_library() {

@@ -7,42 +7,13 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "gpu/no_device.hpp"
 #include "kernels/cuda/table.hpp"
 #include "kernels/cuda/use.hpp"
 #include "kernels/linear.hpp"
 #include "tensor/cuda/check.cuh"
 
 namespace {
-
-/// Has a stream to be named and no memory: what runs on it fails before it begins.
-class NoDevice final : public dt::Accelerator {
- public:
-  std::vector<dt::Gpu> gpus() override { return {}; }
-  std::size_t free_bytes(dt::Device) override { return 0; }
-  void select(dt::Device) override {}
-  void set_time_limit(double) override {}
-  std::byte* allocate(dt::Device, std::size_t) override { throw dt::environment_error("no memory"); }
-  void release(dt::Device, std::byte*) override {}
-  std::byte* allocate_pinned(std::size_t) override { throw dt::environment_error("no memory"); }
-  void release_pinned(std::byte*) override {}
-  void pin(std::byte*, std::size_t) override {}
-  void unpin(std::byte*) override {}
-  dt::Stream open_stream(dt::Device, const std::string&) override { return nullptr; }
-  void close(dt::Stream) override {}
-  void keep_back(dt::Stream) override {}
-  void give_kept(dt::Stream) override {}
-  void make_graphs(dt::Stream) override {}
-  void give(dt::Stream, const dt::WorkKey&, std::function<void()> enqueue) override { enqueue(); }
-  void copy(dt::Stream, std::byte*, const std::byte*, std::size_t) override {}
-  void zero(dt::Stream, std::byte*, std::size_t) override {}
-  std::unique_ptr<dt::Mark> mark(dt::Stream) override { return nullptr; }
-  std::unique_ptr<dt::TimedMark> timed_mark(dt::Stream) override { return nullptr; }
-  void follow(dt::Stream, dt::Stream) override {}
-  void wait(dt::Stream) override {}
-  bool has_audience() override { return false; }
-  void begin_range(const std::string&) override {}
-  void end_range() override {}
-};
 
 /// What a product says; empty where it says nothing.
 std::string refusal() {
@@ -127,7 +98,7 @@ int main() {
     std::cout << "an error of a GPU's does not say what it should\n";
     return 1;
   }
-  NoDevice no_device;
+  dt::test_device::NoDevice no_device;
   dt::set_accelerator(&no_device);
   dt::kernels::set_gpu_kernels(&dt::kernels::cuda::table);
   const std::string library = product_library();

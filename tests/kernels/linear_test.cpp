@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/half.hpp"
+#include "kernels/cuda/products.hpp"
 #include "kernels/fixture.hpp"
 
 namespace dt::kernels::test {
@@ -153,6 +154,16 @@ TEST_CASE("linear on a GPU agrees with its reference", "[device]") {
   }
 }
 
+TEST_CASE("on a GPU a bias is added with the same bits wherever it lies", "[device]") {
+  check_gpu_places([](Fixture& f) -> std::vector<Tensor> {
+    const Tensor y = f.output({5, 16}), added = f.output({5, 16});
+    const Tensor x = f.random({5, 24}, 1), w = f.random({16, 24}, 2), bias = f.random({16}, 3);
+    linear(f.context, x, w, bias, Tensor(), y);
+    linear(f.context, x, w, bias, f.random({5, 16}, 4), added);
+    return {y, added};
+  });
+}
+
 TEST_CASE("linear's gradients on a GPU agree with their reference", "[device]") {
   for (const auto& [R, N, K] : gpu_sizes) {
     INFO("R " << R << " N " << N << " K " << K);
@@ -209,6 +220,42 @@ TEST_CASE("rows are padded on GPUs alone, to whole lines of 16-bit elements") {
   CHECK(row_pitch(Device::host(), 50257) == 50257);
   CHECK(row_pitch(Device::gpu(0), 50257) == 50304);
   CHECK(row_pitch(Device::gpu(0), 50304) == 50304);
+}
+
+TEST_CASE("features are padded on GPUs alone, and only where they are no whole packs of 16 bytes") {
+  CHECK(padded_features(Device::host(), DType::bf16, 50257) == 50257);
+  CHECK(padded_features(Device::gpu(0), DType::bf16, 50257) == 50304);
+  CHECK(padded_features(Device::gpu(0), DType::bf16, 128256 / 8) == 16032);
+  CHECK(padded_features(Device::gpu(0), DType::bf16, 12) == 64);
+  CHECK(padded_features(Device::gpu(0), DType::f32, 12) == 12);
+  CHECK(padded_features(Device::gpu(0), DType::f64, 7) == 64);
+}
+
+TEST_CASE("the last features of a weight's gradient are a product of their own beside padded rows") {
+  std::vector<std::byte> memory(4096);
+  const auto tensor = [&](Shape shape, DType dtype = DType::bf16) {
+    return Tensor(memory.data(), dtype, std::move(shape), Device::gpu(0));
+  };
+  const Tensor x = tensor({4, 8});
+  const auto features = [&](const Tensor& dy) {
+    const Tensor dw = tensor({dy.dim(1), 8}, DType::f32);
+    std::vector<std::int64_t> counts;
+    for (const cuda::Product& p : cuda::products_of_weight_gradient(dy, x, dw, dw)) {
+      const std::int64_t begin = (p.output_MN.raw() - dw.raw()) / (8 * 4);
+      CHECK(p.left.stored.raw() - dy.raw() == begin * 2);
+      CHECK(p.left.stored.pitch() == dy.pitch());
+      CHECK(p.output_MN.dim(0) == p.left.stored.dim(1));
+      CHECK(p.added_MN.raw() == p.output_MN.raw());
+      counts.push_back(p.output_MN.dim(0));
+    }
+    return counts;
+  };
+  using Counts = std::vector<std::int64_t>;
+  CHECK(features(tensor({4, 64}).first_columns(33)) == Counts{32, 1});
+  CHECK(features(tensor({4, 64}).first_columns(40)) == Counts{40});
+  CHECK(features(tensor({4, 64}).first_columns(7)) == Counts{7});
+  CHECK(features(tensor({4, 33})) == Counts{33});  // its rows are not aligned either
+  CHECK(features(tensor({4, 64})) == Counts{64});
 }
 
 TEST_CASE("bias_backward on a GPU agrees with its reference over more rows than it has runs", "[device]") {

@@ -43,7 +43,7 @@ if(NOT no_cuda AND NOT CUDA STREQUAL "off")
     list(APPEND cuda_objects ${object})
   endforeach()
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
-  add_library(dt_kernels_cuda STATIC ${cuda_objects} libcore/kernels/cuda/keys.cpp libcore/kernels/cuda/table.cpp libcore/kernels/cuda/use.cpp)
+  add_library(dt_kernels_cuda STATIC ${cuda_objects} libcore/kernels/cuda/keys.cpp libcore/kernels/cuda/products.cpp libcore/kernels/cuda/table.cpp libcore/kernels/cuda/use.cpp)
   target_compile_definitions(dt_kernels_cuda INTERFACE DT_CUDA)
   # CUDA's runtime comes along and looks for a driver when it is first used; its libraries are loaded when they are needed: programs
   # start where there is nothing of CUDA.

@@ -28,6 +28,12 @@ bool needs_conversion(DType factors, DType gradient) {
   return gradient == DType::bf16 && factors != DType::bf16;
 }
 
+void multiply_gradient(const Context& context, const Tensor& dy_RN, const Tensor& x_RK,
+                       const Tensor& added_NK, const Tensor& to_NK) {
+  for (const Product& product : products_of_weight_gradient(dy_RN, x_RK, added_NK, to_NK))
+    multiply(context, product);
+}
+
 }  // namespace
 
 void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
@@ -48,10 +54,10 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
   if (needs_conversion(dy_RN.dtype(), dw_NK.dtype())) {
     const Arena::Scope scope(context.scratch());
     const Tensor product_NK = context.scratch().allocate(DType::f32, dw_NK.shape());
-    multiply(context, {{dy_RN, true}, {x_RK}, Tensor(), Tensor(), product_NK});
+    multiply_gradient(context, dy_RN, x_RK, Tensor(), product_NK);
     cuda::accumulate(context, product_NK, dw_NK);
   } else {
-    multiply(context, {{dy_RN, true}, {x_RK}, Tensor(), dw_NK, dw_NK});
+    multiply_gradient(context, dy_RN, x_RK, dw_NK, dw_NK);
   }
   if (dbias_N) cuda::bias_backward(context, dy_RN, dbias_N);
 }

@@ -1,6 +1,9 @@
 #pragma once
 // Products of matrices on a GPU, which a library multiplies: cuBLASLt, and for tests the reference. A program
-// is linked with one of them, which also is kernels::product_library and product_algorithms.
+// is linked with one of them: enqueue_product, kernels::product_library and product_algorithms.
+
+#include <cstdint>
+#include <vector>
 
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
@@ -30,5 +33,19 @@ struct Product {
 /// same bits, on one kind of GPU with one version of the library. Errors: environment, naming the device and
 /// what the library says.
 void multiply(const Context& context, const Product& product);
+
+/// Bytes that the address of a bias is a multiple of when the library is given it. What it is told of the
+/// other operands' alignment it is not told of this one's, and its kernels load 16 bytes of it at once.
+/// Source: github.com/pytorch/pytorch/pull/194497.
+inline constexpr std::uintptr_t bias_alignment = 16;
+/// Enqueues the product as the library has it. Returns false, and has enqueued nothing, where the library has
+/// no algorithm for it. The bias, where there is one, is aligned, and is added before the sum is rounded.
+bool enqueue_product(const Context& context, const Product& product);
+
+/// What to_NK = dy_RNᵀ · x_RK + added_NK is multiplied by: one product, but two where N elements are no whole
+/// number of 16 bytes, though the rows of dy are. Then the last few features are a product of their own, so
+/// that the others' keeps the library's fast kernels.
+std::vector<Product> products_of_weight_gradient(const Tensor& dy_RN, const Tensor& x_RK,
+                                                 const Tensor& added_NK, const Tensor& to_NK);
 
 }  // namespace dt::kernels::cuda

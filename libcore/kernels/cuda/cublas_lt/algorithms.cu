@@ -54,7 +54,8 @@ Problem problem_of(const Context& context, const Product& p) {
 }
 
 /// Of the ways to add what parts of the inner dimension give, one alone is let: in the compute type, in the
-/// workspace, by a step of its own. Others would round partial sums to the output's type.
+/// workspace, by a step of its own. Others would round partial sums to the output's type. Beside a bias none
+/// is: that step would round the sum before it adds the bias. Source: github.com/pytorch/pytorch/pull/180875.
 Preference preference_for(Device device, const Problem& problem) {
   cublasLtMatmulPreference_t made = nullptr;
   check(device, "cublasLtMatmulPreferenceCreate", library().cublasLtMatmulPreferenceCreate(&made));
@@ -64,13 +65,28 @@ Preference preference_for(Device device, const Problem& problem) {
           library().cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value));
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{most_workspace_bytes});
-  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   const auto [right, left, added, output, bias] = problem.alignments;
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      std::uint32_t{bias > 0 ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, right);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, left);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, added == 0 ? output : added);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, output);
   return preference;
+}
+
+/// One of its settings; none where the library does not know it.
+template <class T>
+std::optional<T> value_of(const Algorithm& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
+  T value = 0;
+  const cublasStatus_t status = library().cublasLtMatmulAlgoConfigGetAttribute(
+      &algorithm.algorithm, attribute, &value, sizeof value, nullptr);
+  return status == CUBLAS_STATUS_SUCCESS ? std::optional(value) : std::nullopt;
+}
+
+/// Whether it sums parts of the inner dimension apart.
+bool splits(const Algorithm& algorithm) {
+  return value_of<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM).value_or(1) > 1;
 }
 
 std::optional<Algorithm> ask(Device device, const Problem& problem, const Product& product) {
@@ -84,7 +100,9 @@ std::optional<Algorithm> ask(Device device, const Problem& problem, const Produc
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return std::nullopt;
   check(device, "cublasLtMatmulAlgoGetHeuristic", status);
   if (count == 0 || first.state != CUBLAS_STATUS_SUCCESS) return std::nullopt;
-  return Algorithm{first.algo, first.workspaceSize};
+  const Algorithm algorithm{first.algo, first.workspaceSize};
+  if (product.bias_N && splits(algorithm)) return std::nullopt;  // the preference did not keep it away
+  return algorithm;
 }
 
 /// Those of one process, for all its GPUs.
@@ -100,10 +118,8 @@ Choices& choices() {
 
 template <class T>
 std::string setting_of(const Algorithm& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
-  T value = 0;
-  const cublasStatus_t status = library().cublasLtMatmulAlgoConfigGetAttribute(
-      &algorithm.algorithm, attribute, &value, sizeof value, nullptr);
-  return status == CUBLAS_STATUS_SUCCESS ? std::to_string(value) : "?";
+  const std::optional<T> value = value_of<T>(algorithm, attribute);
+  return value ? std::to_string(*value) : "?";
 }
 
 /// Its number, then all else that it is told, by the library's names for them.

@@ -39,8 +39,11 @@ struct Call {
   }
 };
 
-/// False where the library has no algorithm for it.
-bool enqueued(const Context& context, const Product& product) {
+}  // namespace
+}  // namespace cublas_lt
+
+bool enqueue_product(const Context& context, const Product& product) {
+  using namespace cublas_lt;
   const OnStream at(context);
   at.use("cublasLtMatmul");
   const std::optional<Algorithm> chosen = choose_algorithm(context, product);
@@ -52,22 +55,6 @@ bool enqueued(const Context& context, const Product& product) {
   key.add(workspace.raw());
   accelerator().give(at.stream, key, Call{at, context.arithmetic(), product, *chosen, workspace});
   return true;
-}
-
-}  // namespace
-}  // namespace cublas_lt
-
-void multiply(const Context& context, const Product& product) {
-  if (cublas_lt::enqueued(context, product)) return;
-  Product without_bias = product;
-  without_bias.bias_N = Tensor();
-  if (!product.bias_N || !cublas_lt::enqueued(context, without_bias)) {
-    throw Error(ErrorKind::environment,
-                fmt::format("{}: cuBLASLt has no algorithm for a product of {} into {} {}",
-                            context.device().to_string(), dtype_name(product.left.stored.dtype()),
-                            dtype_name(product.output_MN.dtype()), product.output_MN.shape().to_string()));
-  }
-  cuda::add_bias_residual(context, product.output_MN, product.bias_N, Tensor(), product.output_MN);
 }
 
 }  // namespace dt::kernels::cuda

@@ -1,0 +1,45 @@
+#pragma once
+// An accelerator without a GPU.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "tensor/accelerator.hpp"
+
+namespace dt::test_device {
+
+/// Has a stream to be named and no memory: what runs on it fails before it begins.
+class NoDevice final : public Accelerator {
+ public:
+  std::vector<Gpu> gpus() override { return {}; }
+  std::size_t free_bytes(Device) override { return 0; }
+  void select(Device) override {}
+  void set_time_limit(double) override {}
+  std::byte* allocate(Device, std::size_t) override { throw environment_error("no memory"); }
+  void release(Device, std::byte*) override {}
+  std::byte* allocate_pinned(std::size_t) override { throw environment_error("no memory"); }
+  void release_pinned(std::byte*) override {}
+  void pin(std::byte*, std::size_t) override {}
+  void unpin(std::byte*) override {}
+  Stream open_stream(Device, const std::string&) override { return nullptr; }
+  void close(Stream) override {}
+  void keep_back(Stream) override {}
+  void give_kept(Stream) override {}
+  void make_graphs(Stream) override {}
+  void give(Stream, const WorkKey&, std::function<void()> enqueue) override { enqueue(); }
+  void copy(Stream, std::byte*, const std::byte*, std::size_t) override {}
+  void zero(Stream, std::byte*, std::size_t) override {}
+  std::unique_ptr<Mark> mark(Stream) override { return nullptr; }
+  std::unique_ptr<TimedMark> timed_mark(Stream) override { return nullptr; }
+  void follow(Stream, Stream) override {}
+  void wait(Stream) override {}
+  bool has_audience() override { return false; }
+  void begin_range(const std::string&) override {}
+  void end_range() override {}
+};
+
+}  // namespace dt::test_device
