@@ -50,9 +50,11 @@ std::size_t HeadUnit::scratch_bytes(Device device, std::int64_t batch, std::int6
       static_cast<std::size_t>(rows * kernels::row_pitch(device, columns_.count) + 2 * local * hidden_ +
                                (share.divides_rows ? 3 * rows * hidden_ : 0));
   const auto exchanged = static_cast<std::size_t>(share.is_whole() ? 0 : 3 * rows * (share.size + 1));
+  const std::int64_t padded = kernels::padded_features(device, dtype_, columns_.count);
+  const auto matrix = static_cast<std::size_t>(padded == columns_.count ? 0 : padded * hidden_);
   const auto apart =
       share.divides_rows ? static_cast<std::size_t>(rows) * (sizeof(std::int32_t) + sizeof(double)) : 0;
-  return elements * dtype_bytes(dtype_) + exchanged * sizeof(double) + apart + norm_bytes(local);
+  return (elements + matrix) * dtype_bytes(dtype_) + exchanged * sizeof(double) + apart + norm_bytes(local);
 }
 
 std::size_t HeadUnit::norm_bytes(std::int64_t rows) const {
@@ -69,16 +71,19 @@ void HeadUnit::forward(const Context& context, const MicroBatch& micro_batch, st
   DT_CHECK(!micro_batch.logits_RV || grads.empty(), "{}: logits are kept in evaluation only", unit_.name);
   const Tensor dx_LC = grads.empty() ? Tensor() : saved_gradient(context, saved, micro_batch);
   const std::int64_t rows = x_LC.dim(0), step = chunk_rows(context.device(), rows);
+  const Arena::Scope scope(context.scratch());
+  const Tensor matrix_PC = micro_batch.logits_RV ? weights.back() : padded_matrix(context, weights.back());
   for (std::int64_t begin = 0; begin < rows; begin += step) {
     const std::int64_t end = std::min(begin + step, rows);
-    forward_chunk(context, micro_batch, weights, nll_R, grads,
+    forward_chunk(context, micro_batch, weights.first(norm_.num_params()), matrix_PC, nll_R, grads,
                   {rows, begin, end, x_LC.rows(begin, end), dx_LC ? dx_LC.rows(begin, end) : Tensor()});
   }
 }
 
 void HeadUnit::forward_chunk(const Context& context, const MicroBatch& micro_batch,
-                             std::span<const Tensor> weights, const Tensor& nll_all_R,
-                             std::span<const Tensor> grads, const Chunk& chunk) const {
+                             std::span<const Tensor> norm_weights, const Tensor& matrix_PC,
+                             const Tensor& nll_all_R, std::span<const Tensor> grads,
+                             const Chunk& chunk) const {
   Arena& scratch = context.scratch();
   const Arena::Scope scope(scratch);
   const RowsOfAll rows(seam_.share(), chunk.local_rows, chunk.begin, chunk.end);
@@ -86,20 +91,20 @@ void HeadUnit::forward_chunk(const Context& context, const MicroBatch& micro_bat
       context.device(),
       scratch.allocate(DType::u8, {static_cast<std::int64_t>(norm_bytes(chunk.x_LC.dim(0)))}).span_bytes());
   const NormLayer::Saved saved = norm_.saved(memory, chunk.x_LC.dim(0));
-  const auto norm_weights = weights.first(norm_.num_params());
   const Tensor norm_LC = scratch.allocate(dtype_, chunk.x_LC.shape());
   norm_.forward(context, norm_weights, chunk.x_LC, norm_LC, saved);
   ArrivingRows norm_RC = arriving_rows(context, seam_, norm_LC);
   const Tensor labels_R = rows.together(context, micro_batch.labels_R),
                nll_R = rows.together(context, nll_all_R);
-  Tensor logits_RV = rows.together(context, micro_batch.logits_RV);
-  if (!logits_RV) {
-    const Shape padded{rows.count(), kernels::row_pitch(context.device(), columns_.count)};
-    logits_RV = scratch.allocate(dtype_, padded).first_columns(columns_.count);
+  Tensor logits_RP = rows.together(context, micro_batch.logits_RV);
+  if (!logits_RP) {
+    const Shape pitched{rows.count(), kernels::row_pitch(context.device(), columns_.count)};
+    logits_RP = scratch.allocate(dtype_, pitched).first_columns(matrix_PC.dim(0));
   }
+  const Tensor logits_RV = logits_RP.first_columns(columns_.count);
   rows.copy_in(context, micro_batch.labels_R, labels_R);
   norm_RC.for_runs([&](std::int64_t begin, std::int64_t end, const Tensor& x_RC) {
-    kernels::linear(context, x_RC, weights.back(), {}, {}, logits_RV.rows(begin, end));
+    kernels::linear(context, x_RC, matrix_PC, {}, {}, logits_RP.rows(begin, end));
   });
   rows.copy_out(context, logits_RV, micro_batch.logits_RV);
   loss(context, labels_R, micro_batch.loss_scale, nll_R, logits_RV, !grads.empty());
@@ -107,11 +112,21 @@ void HeadUnit::forward_chunk(const Context& context, const MicroBatch& micro_bat
   if (grads.empty()) return;
 
   const Tensor dnorm_LC = scratch.allocate(dtype_, chunk.x_LC.shape());
-  column_parallel_backward_input(context, seam_, logits_RV, weights.back(), dnorm_LC, {}, [&] {
+  column_parallel_backward_input(context, seam_, logits_RP, matrix_PC, dnorm_LC, {}, [&] {
     kernels::linear_backward_weight(context, logits_RV, norm_RC.all(), grads.back(), {});
   });
   norm_.backward_input(context, norm_weights, chunk.x_LC, dnorm_LC, {}, chunk.dx_LC, saved);
   norm_.backward_weight(context, grads.first(norm_.num_params()), saved);
+}
+
+Tensor HeadUnit::padded_matrix(const Context& context, const Tensor& matrix_VC) const {
+  const std::int64_t rows = matrix_VC.dim(0),
+                     padded = kernels::padded_features(context.device(), dtype_, rows);
+  if (padded == rows) return matrix_VC;
+  const Tensor matrix_PC = context.scratch().allocate(dtype_, {padded, hidden_});
+  kernels::copy(context, matrix_VC, matrix_PC.rows(0, rows));
+  kernels::zero(context, matrix_PC.rows(rows, padded));
+  return matrix_PC;
 }
 
 void HeadUnit::loss(const Context& context, const Tensor& labels_R, double loss_scale, const Tensor& nll_R,

@@ -1,7 +1,7 @@
 #pragma once
 // The final norm, the logits and the loss.
 // Legend: R rows, L those of them that are this rank's (see Seam), C hidden, V vocabulary: this rank's part
-// of it.
+// of it; P the same, padded where products on the device want that.
 
 #include "model/norm_layer.hpp"
 #include "model/seam.hpp"
@@ -24,8 +24,9 @@ class HeadUnit final : public Unit {
   /// C elements a token: the gradient of the input.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
   std::size_t handover_bytes(Device, std::int64_t, std::int64_t) const override { return 0; }
-  /// Of a chunk the logits, with rows as far apart as products on the device want them, and the norm's
-  /// output, statistics and gradient; the same gathered, labels, and the sums that ranks exchange.
+  /// The matrix, where products on the device want it padded. Of a chunk the logits, with rows as far apart
+  /// as they want them, and the norm's output, statistics and gradient; the same gathered, labels, and the
+  /// sums that ranks exchange.
   std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
   bool has_gradients_in_forward() const override { return true; }
 
@@ -46,8 +47,12 @@ class HeadUnit final : public Unit {
     Tensor x_LC;
     Tensor dx_LC;  // in training
   };
-  void forward_chunk(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-                     const Tensor& nll_R, std::span<const Tensor> grads, const Chunk& chunk) const;
+  void forward_chunk(const Context& context, const MicroBatch& micro_batch,
+                     std::span<const Tensor> norm_weights, const Tensor& matrix_PC, const Tensor& nll_R,
+                     std::span<const Tensor> grads, const Chunk& chunk) const;
+  /// The matrix, or a copy of it with rows of zeros behind: the logits' padding and its gradient are then
+  /// zeros, too, which the products may sum over. Nothing else sees them.
+  Tensor padded_matrix(const Context& context, const Tensor& matrix_VC) const;
   /// Of the chunk's rows: writes nll and, in training, turns the logits into their gradient.
   void loss(const Context& context, const Tensor& labels_R, double loss_scale, const Tensor& nll_R,
             const Tensor& logits_RV, bool trains) const;

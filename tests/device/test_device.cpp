@@ -218,6 +218,7 @@ class TestDevice final : public Accelerator {
     bool is_kernel = true;
   };
   void take(Stream stream, Piece piece) {
+    if (skips_work_) return;
     if (captured_ != nullptr) return captured_->push_back(std::move(piece));
     throw_if_failed();
     if (piece.is_kernel) return launch(*stream, std::move(piece.run));
@@ -239,6 +240,7 @@ class TestDevice final : public Accelerator {
   }
 
   void slow_down(double seconds) { more_s_ = seconds; }
+  void skip_work() { skips_work_ = true; }
   bool has_audience() override { return is_listened_to_; }
   void begin_range(const std::string& name) override {
     const Lock lock(mutex_);
@@ -422,6 +424,7 @@ class TestDevice final : public Accelerator {
   std::int64_t kernels_to_fault_ = 0;  // from 1; none where it is less
   Use::Fault fault_ = Use::Fault::error;
   double more_s_ = 0;
+  bool skips_work_ = false;
   std::optional<Error> failed_;
 };
 
@@ -462,6 +465,10 @@ void Use::break_at(std::int64_t kernel, Fault fault) {
 
 void Use::slow_down(double seconds) {
   device->slow_down(seconds);
+}
+
+void Use::skip_work() {
+  device->skip_work();
 }
 
 int Use::times() {

@@ -52,6 +52,10 @@ class Use {
   /// From now on each kernel and each copy takes so much longer.
   void slow_down(double seconds);
 
+  /// From now on kernels and moves are taken and never done, so that no memory is touched: what a large model
+  /// asks of a device can be seen.
+  void skip_work();
+
   /// How often a program has used it.
   static int times();
 };

@@ -315,16 +315,19 @@ TEST_CASE("units say what they take and give") {
   CHECK((bytes >= 4 * elements && bytes < 4 * elements + 16 * 64));
 }
 
-TEST_CASE("the head counts the padding of logits on GPUs") {
+TEST_CASE("the head counts the padding of logits on GPUs, and of its matrix") {
   ModelSpec spec = tiny_gpt2(true);
-  spec.vocabulary = 259;
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    const auto units = make_units(Device::host(), spec, ParameterTable(spec), dtype);
-    const auto bytes = [&](Device device, int unit) {
-      return units[static_cast<std::size_t>(unit)]->scratch_bytes(device, 2, 16);
-    };
-    CHECK(bytes(Device::gpu(0), 3) - bytes(Device::host(), 3) == 2 * 16 * (320 - 259) * dtype_bytes(dtype));
-    CHECK(bytes(Device::gpu(0), 1) == bytes(Device::host(), 1));
+    for (const auto& [vocabulary, matrix] : {std::pair(259, 320 * 12), std::pair(264, 0)}) {
+      spec.vocabulary = vocabulary;
+      const auto units = make_units(Device::host(), spec, ParameterTable(spec), dtype);
+      const auto bytes = [&](Device device, int unit) {
+        return units[static_cast<std::size_t>(unit)]->scratch_bytes(device, 2, 16);
+      };
+      const auto padding = static_cast<std::size_t>(2 * 16 * (320 - vocabulary) + matrix);
+      CHECK(bytes(Device::gpu(0), 3) - bytes(Device::host(), 3) == padding * dtype_bytes(dtype));
+      CHECK(bytes(Device::gpu(0), 1) == bytes(Device::host(), 1));
+    }
   }
 }
 
