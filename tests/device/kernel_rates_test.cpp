@@ -39,15 +39,20 @@ TEST_CASE("products and attention are compared with their libraries' fastest, fo
     return c.seconds > 0 && c.library && c.library->seconds > 0 && c.library->ways == ways;
   };
   std::set<bool> transposed, adding;
+  int bias_gradients = 0;
   const auto products =
-      compare_products(measure, {{"plain", 2, 3, 4, false, false}, {"all", 4, 3, 5, true, true}},
-                       [&](const Measure& m, const kernels::cuda::Product& p) {
+      compare_products(measure, {{"plain", 2, 3, 9, false, false}, {"all", 4, 3, 5, true, true}},
+                       [&](const Measure& m, const kernels::cuda::Product& p, const Tensor& dbias) {
+                         bias_gradients += dbias ? 1 : 0;
                          transposed.insert(p.left.transposed);
                          adding.insert(static_cast<bool>(p.added_MN));
                          return std::optional(Fastest{m.seconds([] {}) + 1e-9, 3});
                        });
-  REQUIRE(products.size() == 6);
-  CHECK(products[4].what == "all, input's gradient");
+  REQUIRE(products.size() == 8);
+  CHECK(products[3].what == "plain, weight's gradient, last features");
+  CHECK(products[5].what == "all, input's gradient");
+  CHECK(products[7].what == "all, weight's and bias's gradients");
+  CHECK(bias_gradients == 1);
   for (const Comparison& c : products) CHECK(is_measured(c, 3));
   CHECK((transposed.size() == 2 && adding.size() == 2));
 

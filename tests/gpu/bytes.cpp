@@ -16,7 +16,7 @@ namespace dt::test_device {
 namespace {
 
 // Legend: R rows, C hidden, F feed-forward, V vocabulary, D head dim; N parameters, as many as R rows of C.
-constexpr std::int64_t C = 2048, F = 4 * C, V = 50304, D = 128;
+constexpr std::int64_t C = 2048, F = 4 * C, V = 50257, D = 128;
 
 /// Kernels on R rows, whose tensors are given back after each.
 class Rates {
@@ -99,8 +99,8 @@ void of_heads(const Context& context, Rates& rates) {
                table = rates.tensor({1, D / 2}, DType::f32);
   rates.of("rotary", 8 * C,
            [=, &context] { kernels::rotary(context, shape, positions, table, table, false, qkv); });
-  const Tensor logits = rates.like_rows(V), labels = rates.tensor({R}, DType::i32),
-               nll = rates.tensor({R}, DType::f64);
+  const Tensor logits = rates.like_rows(kernels::row_pitch(context.device(), V)).first_columns(V),
+               labels = rates.tensor({R}, DType::i32), nll = rates.tensor({R}, DType::f64);
   rates.of("cross_entropy_gradient", 4 * V,
            [=, &context] { kernels::cross_entropy_gradient(context, labels, 1, nll, logits); });
 }

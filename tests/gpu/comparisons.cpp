@@ -20,19 +20,33 @@ std::vector<Comparison> compare_products(Measure& measure, const std::vector<Lay
   std::vector<Comparison> all;
   const auto compare = [&](const char* layer, const char* half, const Product& product) {
     const double seconds = measure.seconds([&] { kernels::cuda::multiply(measure.context(), product); });
-    all.push_back({fmt::format("{}, {}", layer, half), seconds, fastest(measure, product)});
+    all.push_back({fmt::format("{}, {}", layer, half), seconds, fastest(measure, product, Tensor())});
   };
+  const Device device = measure.context().device();
   for (const auto& [name, R, K, N, has_bias, adds_residual] : layers) {
-    const Tensor x_RK = measure.tensor({R, K}), w_NK = measure.tensor({N, K});
-    const std::int64_t pitch = kernels::row_pitch(measure.context().device(), N);
-    const bool is_padded = pitch != N && !has_bias && !adds_residual;  // as logits are
-    const Tensor y_RN = is_padded ? measure.tensor({R, pitch}).first_columns(N) : measure.tensor({R, N});
-    const Tensor bias_N = has_bias ? measure.tensor({N}) : Tensor();
-    const Tensor residual_RN = adds_residual ? measure.tensor({R, N}) : Tensor();
+    const bool is_head = !has_bias && !adds_residual;  // others are never padded
+    const std::int64_t pitch = is_head ? kernels::row_pitch(device, N) : N,
+                       P = is_head ? kernels::padded_features(device, DType::bf16, N) : N;
+    const Tensor x_RK = measure.tensor({R, K}), w_PK = measure.tensor({P, K});
+    const Tensor y_RS = measure.tensor({R, pitch}), y_RP = y_RS.first_columns(P);
+    const Tensor bias_P = has_bias ? measure.tensor({P}) : Tensor();
+    const Tensor residual_RP = adds_residual ? measure.tensor({R, P}) : Tensor();
     const Tensor dw_NK = measure.tensor({N, K}, DType::f32);
-    compare(name, "forward", {{x_RK}, {w_NK, true}, bias_N, residual_RN, y_RN});
-    compare(name, "input's gradient", {{y_RN}, {w_NK}, Tensor(), Tensor(), x_RK});
-    compare(name, "weight's gradient", {{y_RN, true}, {x_RK}, Tensor(), dw_NK, dw_NK});
+    compare(name, "forward", {{x_RK}, {w_PK, true}, bias_P, residual_RP, y_RP});
+    compare(name, "input's gradient", {{y_RP}, {w_PK}, Tensor(), Tensor(), x_RK});
+    const char* half = "weight's gradient";
+    for (const Product& product :
+         kernels::cuda::products_of_weight_gradient(y_RS.first_columns(N), x_RK, dw_NK, dw_NK)) {
+      compare(name, half, product);
+      half = "weight's gradient, last features";
+    }
+    if (has_bias) {  // dt adds up the bias's by a kernel of its own, cuBLASLt in the product (BGRADB)
+      const Tensor dbias_N = measure.tensor({N}, DType::f32);
+      const double seconds = measure.seconds(
+          [&] { kernels::linear_backward_weight(measure.context(), y_RS, x_RK, dw_NK, dbias_N); });
+      all.push_back({fmt::format("{}, weight's and bias's gradients", name), seconds,
+                     fastest(measure, {{y_RS, true}, {x_RK}, Tensor(), dw_NK, dw_NK}, dbias_N)});
+    }
     measure.clear();
   }
   return all;

@@ -25,14 +25,19 @@ struct Comparison {
   std::optional<Fastest> library;
 };
 
-/// A layer's products: `rows` × `inputs` to `rows` × `outputs`, and what the backward makes of it.
+/// A layer's products: `rows` × `inputs` to `rows` × `outputs`, and what the backward makes of it; with
+/// nothing added the head's, padded as training pads it.
 struct Layer {
   const char* name;
   std::int64_t rows, inputs, outputs;
   bool has_bias, adds_residual;
 };
-using FastestProduct = std::function<std::optional<Fastest>(const Measure&, const kernels::cuda::Product&)>;
-/// Three of each layer, of bf16, whose gradients of weights are added up in fp32.
+/// `dbias` is absent, or what the same call is to set to the sums over rows of the left factor as it is
+/// stored: a bias's gradient, beside a weight's.
+using FastestProduct =
+    std::function<std::optional<Fastest>(const Measure&, const kernels::cuda::Product&, const Tensor& dbias)>;
+/// Three of each layer, or four (products_of_weight_gradient, or the bias's gradient beside), of bf16, whose
+/// gradients of weights are added up in fp32.
 std::vector<Comparison> compare_products(Measure& measure, const std::vector<Layer>& layers,
                                          const FastestProduct& fastest);
 
@@ -45,7 +50,8 @@ std::vector<Comparison> compare_attention(Measure& measure,
                                           const FastestAttention& fastest);
 
 /// Of the algorithms that cuBLASLt names for a product, 64 at most, whatever they do with sums.
-std::optional<Fastest> fastest_of_cublas_lt(const Measure& measure, const kernels::cuda::Product& product);
+std::optional<Fastest> fastest_of_cublas_lt(const Measure& measure, const kernels::cuda::Product& product,
+                                            const Tensor& dbias);
 /// cuDNN's first, all heads at a time, whose backward need not repeat its bits.
 std::optional<Fastest> fastest_of_cudnn(const Measure& measure, const kernels::cuda::FusedAttention& forward,
                                         const kernels::cuda::FusedAttentionGradients* gradients);

@@ -35,13 +35,24 @@ int find(Device device, const Description& d, Found& found) {
   return status == CUBLAS_STATUS_SUCCESS ? count : 0;
 }
 
+template <class T>
+void set(Device device, const Description& d, cublasLtMatmulDescAttributes_t attribute, const T& value) {
+  check(device, "cublasLtMatmulDescSetAttribute",
+        library().cublasLtMatmulDescSetAttribute(d.operation.get(), attribute, &value, sizeof value));
+}
+
 }  // namespace
 
-std::optional<Fastest> fastest_of_cublas_lt(const Measure& measure, const Product& product) {
+std::optional<Fastest> fastest_of_cublas_lt(const Measure& measure, const Product& product,
+                                            const Tensor& dbias) {
   const Context& context = measure.context();
   const kernels::cuda::OnStream at(context);
   at.use("cublasLtMatmul");
   const Description d(at.device, context.arithmetic(), product);
+  if (dbias) {
+    set(at.device, d, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BGRADB);
+    set(at.device, d, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void*>(dbias.raw()));
+  }
   const Arena::Scope scope(context.scratch());
   const Tensor workspace =
       context.scratch().allocate(DType::u8, {static_cast<std::int64_t>(kernels::cuda::most_workspace_bytes)});
