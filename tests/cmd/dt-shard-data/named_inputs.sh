@@ -23,6 +23,7 @@ reads_as 'b;c;' 'in/[bc].tx?'
 reads_as 's1;s2;' 'in/sub*'
 reads_as 's1;s2;a;' 'in/sub[0-9]/*.txt' in/a.txt
 reads_as 'star;' 'in/[st]ar.text' # a file's own name
+reads_as 'hidden;' 'in/.*'     # neither the folder nor the one above
 reads_as 'a;a;' in/a.txt 'in/a*'
 
 printf 'in/b.txt\n\nin/sub*\nin/z.jsonl.gz' >list
@@ -47,6 +48,7 @@ refused() {
   expect_equal "$(ls -A work)" ""
 }
 refused 3 "nothing matches 'in/\*.csv'" in/a.txt 'in/*.csv'
+refused 3 "nothing matches 'in/sub1/\.\*'" 'in/sub1/.*'
 refused 3 "nothing matches 'nowhere/\*'" 'nowhere/*'
 refused 3 'nowhere: No such file' --input-list nowhere
 printf 'in/a.txt\nnot here\n' >wrong
