@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <dirent.h>
 #include <glob.h>
 #include <memory>
 #include <sys/stat.h>
@@ -31,25 +32,30 @@ int stops_at(const char*, int error) {
   return error == ENOENT || error == ENOTDIR ? 0 : 1;
 }
 
-/// Returns whether a pattern, such as `.*`, matched `.` or `..`, which glob(3) counts as names.
-bool matched_dots(const fs::path& pattern, const fs::path& match) {
-  const auto is_dots = [](const fs::path& name) { return name == "." || name == ".."; };
-  return !std::equal(
-      pattern.begin(), pattern.end(), match.begin(), match.end(),
-      [&](const fs::path& wanted, const fs::path& name) { return !is_dots(name) || wanted == name; });
+/// Reads a folder's next entry but . and .., so that a pattern such as `.*` does not leave the folder.
+dirent* next_entry(void* folder) {
+  dirent* entry = nullptr;
+  do {
+    entry = ::readdir(static_cast<DIR*>(folder));
+  } while (entry != nullptr &&
+           (std::string_view(entry->d_name) == "." || std::string_view(entry->d_name) == ".."));
+  return entry;
 }
 
 /// The first is last.
 NameList matches_of(const fs::path& pattern) {
   glob_t found{};
-  const int result = ::glob(pattern.c_str(), GLOB_NOSORT, stops_at, &found);
+  found.gl_opendir = [](const char* path) -> void* { return ::opendir(path); };
+  found.gl_readdir = next_entry;
+  found.gl_closedir = [](void* folder) { ::closedir(static_cast<DIR*>(folder)); };
+  found.gl_stat = ::stat;
+  found.gl_lstat = ::lstat;
+  const int result = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_ALTDIRFUNC, stops_at, &found);
   const int error = errno;
   NameList paths;
-  for (std::size_t i = 0; i < found.gl_pathc; ++i) {
-    if (!matched_dots(pattern, found.gl_pathv[i])) paths.add(found.gl_pathv[i]);
-  }
+  for (std::size_t i = 0; i < found.gl_pathc; ++i) paths.add(found.gl_pathv[i]);
   ::globfree(&found);
-  if (result == GLOB_NOMATCH || (result == 0 && paths.empty())) {
+  if (result == GLOB_NOMATCH) {
     throw Error(ErrorKind::input, fmt::format("nothing matches '{}'", pattern.string()),
                 "* stands for any part of a name, folders are taken with all that is in them");
   }
