@@ -60,7 +60,8 @@ bool all_are_told() {
   const std::string gpu = "the GPU has failed", kernel = "a kernel has failed";
   return is_told(cudaSuccess, "") && is_told(cudaErrorInvalidValue, "") &&
          is_told(cudaErrorECCUncorrectable, gpu) &&
-         is_told(cudaErrorDevicesUnavailable, "Exclusive_Process") && is_told(cudaErrorNoDevice, gpu) &&
+         is_told(cudaErrorDevicesUnavailable, "Exclusive_Process") &&
+         is_told(cudaErrorUnsupportedPtxVersion, "older than the nvcc") && is_told(cudaErrorNoDevice, gpu) &&
          is_told(cudaErrorUnknown, gpu) && is_told(cudaErrorUnknown, "Xid") &&
          is_told(cudaErrorIllegalAddress, kernel) && is_told(cudaErrorLaunchFailure, "Xid") &&
          is_told_of_libraries();

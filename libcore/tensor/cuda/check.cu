@@ -31,11 +31,14 @@ constexpr cudaError_t kernel_failures[] = {cudaErrorIllegalAddress,      cudaErr
 
 const char* remedy(cudaError_t error) {
   if (error == cudaErrorDevicesUnavailable)
-    return "another process has the GPU, or may not be given it: nvidia-smi -q -d COMPUTE,PIDS tells its "
-           "compute "
-           "mode and who uses it; in the mode Exclusive_Process start one rank a GPU, or have the mode set "
-           "to "
-           "Default";
+    return "another process has the GPU, or none may have it: nvidia-smi -q -d COMPUTE,PIDS tells "
+           "its compute mode and who uses it; in the mode Exclusive_Process start one rank a GPU, or have "
+           "the "
+           "mode set to Default";
+  // Of GPUs newer than those that dt has code for the driver compiles what nvcc left for them.
+  if (error == cudaErrorUnsupportedPtxVersion)
+    return "the driver is older than the nvcc that built dt: update the driver, or build dt with an nvcc "
+           "of the driver's CUDA or older";
   if (is_one_of(gpu_failures, error))
     return "the GPU has failed: dmesg and nvidia-smi -q of that host tell of Xid errors; start the job "
            "again, "
