@@ -30,13 +30,14 @@ fetch() {
   touch "$folder/$1.done"
 }
 
-# build NAME: every .cu file, as CMake has it built.
+# build NAME: every .cu file, by the command that CMake has for it.
 build() {
-  local objects
-  cmake -S "$top" -B "$folder/build-$1" -G Ninja -DBUILD_TESTING=OFF -DCUDA=on -DNVCC="$folder/$1/nvidia/cu13/bin/nvcc" >"$folder/$1.log" 2>&1 ||
+  local build=$folder/build-$1 object objects
+  cmake -S "$top" -B "$build" -G Ninja -DBUILD_TESTING=OFF -DCUDA=on -DNVCC="$folder/$1/nvidia/cu13/bin/nvcc" >"$folder/$1.log" 2>&1 ||
     { tail -n 5 "$folder/$1.log" && return 1; }
-  mapfile -t objects < <(ninja -C "$folder/build-$1" -t targets all | sed -nE 's|^(.*cuda/[^/]+\.cu\.o): CUSTOM_COMMAND$|\1|p')
-  ninja -C "$folder/build-$1" -k 0 "${objects[@]}" >"$folder/$1.log" 2>&1 || { grep -E 'error|warning|FAILED' "$folder/$1.log" | head -n 40 && return 1; }
+  mapfile -t objects < <(ninja -C "$build" -t targets all | sed -nE 's|^(cuda/[^/]+\.cu\.o): CUSTOM_COMMAND$|\1|p')
+  for object in "${objects[@]}"; do printf '%s\0' "$(ninja -C "$build" -t commands -s "$object")"; done |
+    xargs -0 -n 1 -P "$(nproc)" bash -c >"$folder/$1.log" 2>&1 || { grep -E 'error|warning' "$folder/$1.log" | head -n 40 && return 1; }
   echo "$("$folder/$1/nvidia/cu13/bin/nvcc" --version | sed -nE 's/.*release.*, V/nvcc /p') builds ${#objects[@]} files"
 }
 
@@ -50,17 +51,17 @@ read_by_clang() {
     clang++-16 -x cuda --cuda-path="$cuda" -nocudalib --cuda-gpu-arch=sm_90 -fsyntax-only -std=c++20 -Wno-unknown-cuda-version \
       -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 -I"$top/libcore" "$file" || status=1
   done
-  ((status == 0)) && echo "clang reads ${#sources[@]} files beside CUDA $(sed -nE 's/^#define CUDA_VERSION ([0-9]+)([0-9]{2})0$/\1.\2/p' "$cuda/include/cuda.h")"
+  ((status == 0)) && echo "clang reads ${#sources[@]} files beside CUDA $(sed -nE 's/^#define CUDA_VERSION ([0-9]+)0([0-9])0$/\1.\2/p' "$cuda/include/cuda.h")"
   return "$status"
 }
 
 status=0
-fetch oldest nvidia-cuda-nvcc==13.0.48 nvidia-cuda-crt==13.0.48 nvidia-nvvm==13.0.48 nvidia-cuda-runtime==13.0.48 nvidia-cuda-cccl==13.0.50 \
-  nvidia-cublas==13.0.0.19 nvidia-nvtx==13.0.39
-build oldest || status=1
-fetch newest nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm nvidia-cuda-runtime nvidia-cuda-cccl nvidia-cublas nvidia-nvtx
-build newest || status=1
 fetch 12.4 nvidia-cuda-runtime-cu12==12.4.127 nvidia-cuda-nvcc-cu12==12.4.131 nvidia-cuda-cccl-cu12==12.4.127.post1 nvidia-cublas-cu12==12.4.5.8 \
   nvidia-nvtx-cu12==12.4.127
 read_by_clang 12.4 || status=1
+fetch newest nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm nvidia-cuda-runtime nvidia-cuda-cccl nvidia-cublas nvidia-nvtx
+build newest || status=1
+fetch oldest nvidia-cuda-nvcc==13.0.48 nvidia-cuda-crt==13.0.48 nvidia-nvvm==13.0.48 nvidia-cuda-runtime==13.0.48 nvidia-cuda-cccl==13.0.50 \
+  nvidia-cublas==13.0.0.19 nvidia-nvtx==13.0.39
+build oldest || status=1
 exit "$status"
