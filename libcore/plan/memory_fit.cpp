@@ -95,16 +95,27 @@ std::string difference(const Settings& asked, const Settings& other) {
   return fmt::format("{}", fmt::join(options, " "));
 }
 
+/// What of it NCCL takes, of the stage where that is most; "" where ranks do not talk through it.
+std::string share_of_nccl(const Plan& plan) {
+  std::size_t most = 0;
+  if (plan.micro_batches_per_step > 0) {
+    for (const MemoryEstimate& memory : estimate_memory(plan)) most = std::max(most, memory.nccl);
+  }
+  if (most == 0) return "";
+  return fmt::format(" ({} of it NCCL's for each rank, which NCCL_MAX_CTAS and NCCL_BUFFSIZE bound)",
+                     format_bytes(most));
+}
+
 void check_gpu_memory(const Settings& settings, const Plan& plan, const Replan& replan) {
   const std::uint64_t needed = gpu_memory_bytes(plan), usable = usable_gpu_bytes(plan);
   if (needed <= usable) return;
   const std::string fitting = nearest_that_fit(settings, plan, replan, gpu_memory_bytes, usable);
   throw Error(
       ErrorKind::usage,
-      fmt::format("{}: ranks need {} of a GPU's memory, and of the {} of {} ({}, {}) {} can be had",
-                  plan.layout.to_string(), format_bytes(needed), format_bytes(plan.launch.gpu.memory_bytes),
-                  plan.device.to_string(), plan.launch.gpu.name, plan.launch.gpu.address,
-                  format_bytes(usable)),
+      fmt::format("{}: ranks need {} of a GPU's memory{}, and of the {} of {} ({}, {}) {} can be had",
+                  plan.layout.to_string(), format_bytes(needed), share_of_nccl(plan),
+                  format_bytes(plan.launch.gpu.memory_bytes), plan.device.to_string(), plan.launch.gpu.name,
+                  plan.launch.gpu.address, format_bytes(usable)),
       fitting.empty()
           ? "no layout of these ranks would do: start more of them, on more GPUs, or give --device cpu"
           : fitting + " would do");

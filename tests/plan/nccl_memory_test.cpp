@@ -5,10 +5,11 @@
 #include <map>
 #include <string>
 
-#include "base/text.hpp"
+#include "base/error.hpp"
 #include "model/parameter_table.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/memory_estimate.hpp"
+#include "plan/memory_fit.hpp"
 #include "plan/nccl/groups.hpp"
 #include "plan/nccl/memory.hpp"
 
@@ -266,4 +267,10 @@ TEST_CASE("the estimate has NCCL's memory, and of contexts what is on paper") {
   CHECK(gpu_memory_bytes(plan) == memory.on_device() + memory.batches + memory.context);
   plan.launch.gpu_free_bytes = 80'000 * MiB;
   CHECK(gpu_memory_bytes(plan) == memory.on_device() + memory.batches);
+  // What does not fit tells how much of it is NCCL's.
+  plan.launch.gpu_free_bytes = plan.launch.gpu.memory_bytes = 100 * MiB;
+  const Replan none = [](const Settings&) -> Plan { throw Error(ErrorKind::usage, "none"); };
+  CHECK_THROWS_WITH(
+      check_memory({}, plan, none, std::uint64_t{1} << 40),
+      Catch::Contains("of it NCCL's for each rank, which NCCL_MAX_CTAS and NCCL_BUFFSIZE bound"));
 }

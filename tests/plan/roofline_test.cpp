@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "model/parameter_table.hpp"
+#include "plan/peak_flops.hpp"
 #include "plan/published_steps.hpp"
 #include "plan/roofline/step.hpp"
 
@@ -83,6 +84,10 @@ TEST_CASE("what is not aligned takes longer, small products wait for memory") {
 TEST_CASE("there are rates of four GPUs") {
   CHECK(gpu_rate_names() == "a100, h100, h200, b200");
   CHECK(rates_of("a100").sms == 108);
+  const std::pair<const char*, const char*> known[] = {
+      {"a100", "A100-SXM4-80GB"}, {"h100", "H100 80GB HBM3"}, {"h200", "H200"}, {"b200", "B200"}};
+  for (const auto& [name, cuda_name] : known)  // MFU refers to the same
+    CHECK(rates_of(name).peak_flops == gpu_peak_flops(cuda_name, DType::bf16, Arithmetic::fp32));
   CHECK_THROWS_WITH(rates_of("v100"), Catch::Contains("--roofline v100"));
   const auto flops = [](std::int64_t T) {
     return causal_attention_flops(AttentionLibrary::cudnn, Pass::forward, 128, T);
