@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "kernels/linear.hpp"
 #include "model/arithmetic.hpp"
 #include "model/seam.hpp"
 #include "parallel/local_table.hpp"
@@ -22,7 +23,8 @@ constexpr std::int64_t rows_of_mlp_backward = 1024;  // at a time, before all ro
 constexpr std::int64_t loss_cache_bytes = 32 << 20, fewest_loss_rows = 128, loss_slots = 2 * 132;
 
 /// Makes the operations of one micro-batch. Legend: R rows, C hidden, F features of the MLP, V columns of the
-/// vocabulary, E queries, keys and values; of those that ranks share, this rank's.
+/// vocabulary, P the same as products have them, E queries, keys and values; of those that ranks share, this
+/// rank's.
 class Maker {
  public:
   Maker(const Plan& plan, const StepTraits& traits)
@@ -34,7 +36,8 @@ class Maker {
         F_(share_.mlp_hidden),
         Q_(share_.query_heads * share_.head_dim),
         E_(Q_ + 2 * share_.key_value_heads * share_.head_dim),
-        V_((plan.spec.vocabulary + plan.layout.tp - 1) / plan.layout.tp) {}
+        V_((plan.spec.vocabulary + plan.layout.tp - 1) / plan.layout.tp),
+        P_(traits.aligned_head ? kernels::padded_features(Device::gpu(0), plan.precision.compute, V_) : V_) {}
 
   UnitOperations embedding() const {
     UnitOperations unit;
@@ -64,16 +67,18 @@ class Maker {
                        rows = (R_ + chunks - 1) / chunks;
     const auto add = [&](Operation operation) {
       operation.count = static_cast<double>(chunks);
-      if (operation.kind == OperationKind::product)
-        operation.is_aligned = traits_.aligned_head || V_ % 8 == 0;
+      if (operation.kind == OperationKind::product) operation.is_aligned = P_ % 8 == 0;
       unit.forward.push_back(std::move(operation));
     };
     add_norm(unit.forward);
-    add(Operation::product("head", rows, V_, C_));
+    if (P_ != V_)
+      unit.forward.push_back(
+          Operation::memory("head's matrix, padded", 2 * half_bytes * static_cast<double>(V_ * C_), 2));
+    add(Operation::product("head", rows, P_, C_));
     Operation loss = Operation::memory("cross-entropy", 2 * half_bytes * static_cast<double>(rows * V_));
     loss.efficiency = traits_.block_per_row ? 1 : loss_efficiency(rows);
     add(loss);
-    add(Operation::product("head's input gradient", rows, C_, V_));
+    add(Operation::product("head's input gradient", rows, C_, P_));
     Operation weight = Operation::product("head's weight gradient", V_, C_, rows);
     weight.result_bytes = chunks > 1 || several() ? 2 * single_bytes : single_bytes;
     add(weight);
@@ -194,7 +199,7 @@ class Maker {
   const Plan& plan_;
   const StepTraits& traits_;
   model::ModelSpec share_;
-  std::int64_t R_, C_, F_, Q_, E_, V_;
+  std::int64_t R_, C_, F_, Q_, E_, V_, P_;
 };
 
 /// Masters and moments are read and written, gradients read twice (also for their norm) and zeroed, 16-bit
