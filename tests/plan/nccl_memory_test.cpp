@@ -261,7 +261,12 @@ TEST_CASE("the estimate has NCCL's memory, and of contexts what is on paper") {
   CHECK(by_messages.nccl == 0);
   plan.launch.streams = "NCCL 2.28.9";
   const MemoryEstimate memory = estimate_memory(plan).front();
-  CHECK(memory.nccl == device_bytes(all_to_all(1, 2), dgx_h100));
+  const model::ParameterTable table(plan.spec);
+  const auto groups = nccl_groups(plan, parallel::LocalTable(table, plan.layout, plan.place));
+  REQUIRE(groups.size() == 1);
+  NcclGroup sums = all_to_all(1, 2);
+  sums.most_ctas = comm::most_ctas(groups.front().use);
+  CHECK(memory.nccl == device_bytes(sums, dgx_h100));
   CHECK(memory.nccl_host > 0);
   CHECK(memory.context > by_messages.context);
   CHECK(gpu_memory_bytes(plan) == memory.on_device() + memory.batches + memory.context);
