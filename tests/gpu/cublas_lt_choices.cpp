@@ -1,5 +1,6 @@
 // What dt asks cuBLASLt for an algorithm, and which it takes, seen by a library in its place: no GPU, and no
-// cuBLASLt, are needed.
+// cuBLASLt, are needed. cuBLASLt's own heuristic does not answer without NVIDIA's driver, whatever a library
+// in the driver's place says of a GPU: the CUDA runtime in cuBLASLt checks the driver's integrity first.
 
 #include <dlfcn.h>
 #include <iostream>

@@ -31,7 +31,7 @@ const std::vector<Layer> layers{{"gpt2-124m qkv", 16384, 768, 2304, true, false}
                                 {"gpt2-124m output", 16384, 768, 768, true, true},
                                 {"gpt2-124m up", 16384, 768, 3072, true, false},
                                 {"gpt2-124m down", 16384, 3072, 768, true, true},
-                                {"gpt2-124m head", 5120, 768, 50257, false, false},
+                                {"gpt2-124m head", 4096, 768, 50257, false, false},
                                 {"llama-1b qkv", 16384, 2048, 2560, false, false},
                                 {"llama-1b output", 16384, 2048, 2048, false, true},
                                 {"llama-1b gate and up", 16384, 2048, 11264, false, false},

@@ -59,6 +59,9 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
   } else {
     multiply_gradient(context, dy_RN, x_RK, dw_NK, dw_NK);
   }
+  // cuBLASLt's epilogue BGRADB would spare the reading of dy. It is not taken: the order and type of its sums
+  // are not documented, it excludes kernels whose loss may be more than that reading, and it sets what is to
+  // be added to. gpu_rates measures both.
   if (dbias_N) cuda::bias_backward(context, dy_RN, dbias_N);
 }
 
