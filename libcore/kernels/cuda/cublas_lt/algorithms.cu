@@ -66,8 +66,9 @@ Preference preference_for(Device device, const Problem& problem) {
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{most_workspace_bytes});
   const auto [right, left, added, output, bias] = problem.alignments;
-  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-      std::uint32_t{bias > 0 ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  const cublasLtReductionScheme_t scheme =
+      bias > 0 ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(scheme));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, right);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, left);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, added == 0 ? output : added);
