@@ -122,8 +122,12 @@ bool has_gradients_apart(Device device, DType dtype, std::int64_t head_dim) {
   return device != Device::host() && dtype_bytes(dtype) == 2 && head_dim % 8 == 0;
 }
 
-std::string attention_library() {
+AttentionLibrary attention_library() {
   return gpu_kernels().attention_library();
+}
+
+std::vector<std::string> attention_declines() {
+  return gpu_kernels().attention_declines();
 }
 
 void merge_attention(const Context& context, const AttentionShape& shape, const PartialAttention& a,

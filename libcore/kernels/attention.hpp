@@ -6,6 +6,7 @@
 // then K key heads, then K value heads, each of D values; N documents.
 
 #include <string>
+#include <vector>
 
 #include "kernels/rotary_scaling.hpp"
 #include "tensor/context.hpp"
@@ -58,7 +59,8 @@ struct Visibility {
 ///
 /// On GPUs cuDNN takes Columns (strides) and B × T rectangles as they are, causal or whole, and lse ([B, H,
 /// T, 1], natural, fp32); first_R becomes what is added to scores, so that documents and windows cost it as
-/// much as all keys. It writes 16 bits: what is asked for in fp32, of a ring, is rounded before it is merged.
+/// much as all keys of the call, whichever block of keys comes by. It writes 16 bits: what is asked for in
+/// fp32, of a ring, is rounded before it is merged.
 ///
 /// Dtypes: q, k and v alike f64, f32, bf16 or f16; y theirs, or f32 beside 16 bits; lse f64 for f64, else
 /// f32.  Numerics: sums and softmax in fp32; where 16-bit operands are multiplied in bf16, so are the weights
@@ -87,9 +89,19 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
 /// library, where it is, reads its inputs to the end, and what lies over them would be copied there.
 bool has_gradients_apart(Device device, DType dtype, std::int64_t head_dim);
 
-/// What computes attention of 16 bits on GPUs where it can, with its version: "cuDNN 9.19.0"; empty where
-/// there is none, and kernels of dt's own compute it.
-std::string attention_library();
+/// What computes attention of 16 bits on GPUs where it can; dt's own kernels compute the rest.
+struct AttentionLibrary {
+  std::string name{};     // with its version: "cuDNN 9.19.0"; empty where there is none
+  std::string why_not{};  // where there is none
+  /// Major number of the compute capability of GPUs on which its backward pass can do without a value for
+  /// each query and key: it adds up dq in a fixed order instead, which is slower. 0: on none.
+  int ordered_major = 0;
+};
+AttentionLibrary attention_library();
+
+/// What a library on GPUs was asked for so far, of which it has no kernel, and why; a line each. dt's own,
+/// slower kernels computed it.
+std::vector<std::string> attention_declines();
 
 /// One attention's share over some of its keys: y_RQ and lse_BHT.
 struct PartialAttention {

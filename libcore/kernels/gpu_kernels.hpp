@@ -36,6 +36,7 @@ namespace dt::kernels {
   KERNEL(attention)                       \
   KERNEL(attention_backward)              \
   KERNEL(attention_library)               \
+  KERNEL(attention_declines)              \
   KERNEL(merge_attention)                 \
   KERNEL(first_visible)                   \
   KERNEL(rotary)                          \

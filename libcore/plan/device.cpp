@@ -57,7 +57,7 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
   std::vector<comm::SeenGpus> seen = comm::see_gpus(world, asked != "cpu");
   seen.resize(static_cast<std::size_t>(num_ranks));
   comm::DeviceChoice choice;
-  std::string attention;
+  kernels::AttentionLibrary attention;
   comm::together(world, [&] {
     if (asked == "cuda") check_options_of_gpus(settings);
     if (asked == "cpu") check_options_of_cpus(settings);
@@ -70,8 +70,10 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
     check_options_of_gpus(settings);
     launch.gpu = accelerator().gpus().at(static_cast<std::size_t>(launch.device.index()));
     attention = kernels::attention_library();
-    launch.gpu.software +=
-        fmt::format(", {}, {}", kernels::product_library(), attention.empty() ? "no cuDNN" : attention);
+    launch.gpu.software += fmt::format(", {}, {}", kernels::product_library(),
+                                       attention.name.empty() ? "no cuDNN" : attention.name);
+    launch.orders_attention_sums =
+        attention.ordered_major != 0 && launch.gpu.major == attention.ordered_major;
     launch.gpu_free_bytes = accelerator().free_bytes(launch.device);
   });
   std::vector<std::string> software = comm::gather_texts(world, launch.gpu.software);
@@ -90,10 +92,8 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
                                                         : seconds + after_comm_timeout_s);
   }
   check_reduce_order(ranks, settings, launch);
-  if (launch.device != Device::host() && attention.empty())
-    ranks.console.warn(
-        "there is no cuDNN (9 or newer), or dt was built without: slower kernels compute attention in 16 "
-        "bits");
+  if (launch.device != Device::host() && attention.name.empty())
+    ranks.console.warn("{}: slower kernels compute attention in 16 bits", attention.why_not);
   const std::string difference = difference_of_software(software, seen);
   if (!difference.empty()) ranks.console.warn("{}", difference);
   return launch;

@@ -19,9 +19,10 @@ struct Launch {
   Device device = Device::host();  // that this rank computes on
   // Where that is a GPU:
   Gpu gpu{};
-  std::size_t gpu_free_bytes = 0;  // before any rank of this job has allocated
-  std::string streams{};           // through what ranks' GPUs talk: see comm::choose_streams
-  int gpus_per_node = 0;           // that ranks compute on, each as many; of the node with the fewest
+  std::size_t gpu_free_bytes = 0;      // before any rank of this job has allocated
+  bool orders_attention_sums = false;  // see kernels::cuda::backward_way
+  std::string streams{};               // through what ranks' GPUs talk: see comm::choose_streams
+  int gpus_per_node = 0;               // that ranks compute on, each as many; of the node with the fewest
   // Of each rank, the number of its host and of its GPU among all that have ranks; of a launch on paper
   // without any, as the numbers above say.
   std::vector<int> hosts{}, gpus{};

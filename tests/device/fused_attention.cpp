@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 #include <vector>
 
 #include "device/test_device.hpp"
+#include "kernels/cuda/attention_declines.hpp"
 #include "kernels/cuda/elements.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/keys.hpp"
@@ -162,7 +164,11 @@ bool has_kernel(const FusedAttention& attention) {
 template <class Work>
 bool play(const Context& context, const FusedAttention& attention, const char* name, const WorkKey& key,
           const Work& work) {
-  if (!has_kernel(attention)) return false;
+  if (!has_kernel(attention)) {
+    kernels::cuda::tell_declined(
+        fmt::format("the test device has no kernel for heads of {}", attention.shape.head_dim));
+    return false;
+  }
   const DType dtype = attention.y.rows_RS.dtype();
   give(context, key, {name, {}, 1, 0, [=] { dtype == DType::bf16 ? work(BFloat16()) : work(Float16()); }});
   return true;
@@ -186,8 +192,8 @@ bool attend_backward(const Context& context, const FusedAttention& attention,
       [=](auto element) { test_device::backward<decltype(element)>(attention, gradients); });
 }
 
-std::string attention_library() {
-  return "attention in loops";
+AttentionLibrary attention_library() {
+  return {.name = "attention in loops"};
 }
 
 }  // namespace dt::kernels::cuda

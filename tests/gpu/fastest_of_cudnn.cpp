@@ -26,7 +26,7 @@ cudnnHandle_t handle_of(const OnStream& at) {
 std::optional<Fastest> fastest_of_cudnn(const Measure& measure, const FusedAttention& forward,
                                         const FusedAttentionGradients* gradients) {
   const OnStream at(measure.context());
-  if (kernels::attention_library().empty()) return std::nullopt;
+  if (kernels::attention_library().name.empty()) return std::nullopt;
   const cudnnHandle_t handle = handle_of(at);
   const Gpu gpu = accelerator().gpus().at(static_cast<std::size_t>(at.device.index()));
   const auto graph = graph_of(gradients ? problem_of(forward, *gradients) : problem_of(forward),

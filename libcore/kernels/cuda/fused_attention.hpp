@@ -37,4 +37,7 @@ bool attend(const Context& context, const FusedAttention& attention);
 bool attend_backward(const Context& context, const FusedAttention& attention,
                      const FusedAttentionGradients& gradients);
 
+/// Sets what the library reads of the environment. Call while the program has one thread. Loads nothing.
+void prepare_fused_attention();
+
 }  // namespace dt::kernels::cuda

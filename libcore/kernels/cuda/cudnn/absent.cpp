@@ -13,8 +13,10 @@ bool attend_backward(const Context&, const FusedAttention&, const FusedAttention
   return false;
 }
 
-std::string attention_library() {
-  return "";
+AttentionLibrary attention_library() {
+  return {.why_not = "dt was built without cuDNN"};
 }
+
+void prepare_fused_attention() {}
 
 }  // namespace dt::kernels::cuda

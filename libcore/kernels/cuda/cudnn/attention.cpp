@@ -3,14 +3,16 @@
 //
 // The same call gives the same bits: the kernel is the first that the library's heuristic names for a
 // problem, never one that measurements chose, and one that the library calls deterministic.
-#include <cstdio>
-#include <dlfcn.h>
-#include <map>
-#include <mutex>
+#include <cstdlib>
+#include <utility>
 
 #include "base/error.hpp"
+#include "kernels/cuda/attention_declines.hpp"
+#include "kernels/cuda/attention_slices.hpp"
 #include "kernels/cuda/cudnn/front_end.cuh"
 #include "kernels/cuda/cudnn/graphs.hpp"
+#include "kernels/cuda/cudnn/libraries.hpp"
+#include "kernels/cuda/cudnn/thread_cache.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/keys.hpp"
 #include "kernels/cuda/on_stream.hpp"
@@ -26,14 +28,27 @@ namespace {
 namespace fe = cudnn_frontend;
 using Graph = fe::graph::Graph;
 
-/// It stays loaded: a library that a driver knows of is not taken away.
-bool is_loaded() {
-  static const bool loaded = [] {
-    for (const char* name : {"libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9"})
-      if ((fe::cudnn_dlhandle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) != nullptr) return true;
-    return false;
+// Variables that the front end reads. Source: cudnn-frontend 1.32, cudnn_frontend_shim.h (load_cudart_so) and
+// node/scaled_dot_product_flash_attention.h (expand_node of the backward pass).
+constexpr const char *runtime_variable = "CUDNN_FRONTEND_CUDART_LIB_NAME",
+                     *weights_limit_variable = "CUDNN_FRONTEND_ATTN_DP_WORKSPACE_LIMIT";
+constexpr int cuda_major = CUDART_VERSION / 1000;
+constexpr std::size_t first_ordered_version = 92500;  // on compute capability 9
+
+/// Where it is not, why_not says why.
+const CudnnLibraries& libraries() {
+  static const CudnnLibraries opened = [] {
+    const char* const named = std::getenv(runtime_variable);
+    const bool is_asked = named != nullptr && named != runtime_name(cuda_major);
+    CudnnLibraries result = open_cudnn(process_loader(), cuda_major, is_asked ? named : "");
+    fe::cudnn_dlhandle = result.cudnn;
+    return result;
   }();
-  return loaded;
+  return opened;
+}
+
+bool is_loaded() {
+  return libraries().cudnn != nullptr;
 }
 
 void check(Device device, const char* what, fe::error_t error) {
@@ -44,13 +59,14 @@ void check(Device device, const char* what, cudnnStatus_t status) {
   if (status != CUDNN_STATUS_SUCCESS) dt::cuda::fail(device, what, fe::detail::get_error_string(status));
 }
 
-/// The library's state for this thread, which is one of several ranks, and that GPU and stream. It stays: at
-/// the program's end the driver may have gone first.
+/// The library's state for this thread, which is one of several ranks, and that GPU and stream.
 cudnnHandle_t handle_of(const OnStream& at) {
-  thread_local std::map<int, cudnnHandle_t> handles;
   at.use("attention");
-  cudnnHandle_t& handle = handles[at.device.index()];
-  if (handle == nullptr) check(at.device, "cudnnCreate", fe::detail::create_handle(&handle));
+  const cudnnHandle_t handle = of_this_thread<int, cudnnHandle_t>(at.device.index(), [&] {
+    cudnnHandle_t made = nullptr;
+    check(at.device, "cudnnCreate", fe::detail::create_handle(&made));
+    return made;
+  });
   check(at.device, "cudnnSetStream", fe::detail::set_stream(handle, at.native()));
   return handle;
 }
@@ -67,29 +83,24 @@ auto told(Device device, const Deed& deed) {
   }
 }
 
-/// Nothing, which is said, where cuDNN has no kernel for the problem.
+/// Nothing, which attention_declines tells, where cuDNN has no kernel for the problem.
 std::shared_ptr<Graph> planned(const Context& context, const FusedProblem& problem) {
   const Gpu gpu = accelerator().gpus().at(static_cast<std::size_t>(context.device().index()));
   const std::shared_ptr<Graph> graph = graph_of(problem, 10 * gpu.major + gpu.minor);
   const std::string why = why_unplanned(*graph, handle_of(OnStream(context)));
   if (why.empty()) return graph;
-  fmt::print(stderr,
-             "warning: {}: cuDNN has no kernel for attention of {} heads of {} and {} positions, {}; slower "
-             "ones compute it: {}\n",
-             context.device().to_string(), problem.H, problem.D, problem.Tq,
-             problem.is_backward ? "backward" : "forward", why);
+  tell_declined(fmt::format(
+      "cuDNN has no kernel for the {} of attention with {} heads of {}, {} queries and {} keys: {}",
+      problem.is_backward ? "backward pass" : "forward pass", problem.H, problem.D, problem.Tq, problem.Tk,
+      why));
   return nullptr;
 }
 
-/// What was planned so far: any rank's thread may ask.
+/// What this thread planned: cuDNN does not promise that two threads may use a plan.
 std::shared_ptr<Graph> graph_for(const Context& context, const FusedProblem& problem) {
-  static std::mutex mutex;
-  static std::map<std::pair<int, FusedProblem>, std::shared_ptr<Graph>> known;
-  const std::lock_guard lock(mutex);
-  const std::pair key(context.device().index(), problem);
-  auto entry = known.find(key);
-  if (entry == known.end()) entry = known.emplace(key, planned(context, problem)).first;
-  return entry->second;
+  using Key = std::pair<int, FusedProblem>;
+  return of_this_thread<Key, std::shared_ptr<Graph>>(Key(context.device().index(), problem),
+                                                     [&] { return planned(context, problem); });
 }
 
 bool execute(const Context& context, const FusedProblem& problem, WorkKey key, Pointers pointers) {
@@ -122,10 +133,17 @@ bool attend_backward(const Context& context, const FusedAttention& attention,
                  operands(attention, gradients));
 }
 
-std::string attention_library() {
-  if (!is_loaded()) return "";
+AttentionLibrary attention_library() {
+  if (!is_loaded()) return {.why_not = libraries().why_not};
   const std::size_t version = fe::detail::get_backend_version();
-  return fmt::format("cuDNN {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+  return {.name = fmt::format("cuDNN {}.{}.{}", version / 10000, version / 100 % 100, version % 100),
+          .ordered_major = version >= first_ordered_version ? 9 : 0};
+}
+
+void prepare_fused_attention() {
+  ::setenv(runtime_variable, runtime_name(cuda_major).c_str(), 0);
+  // The limit alone decides, together with the shape: a user's own would be a hidden condition of the bits.
+  ::setenv(weights_limit_variable, std::to_string(most_bytes_at_a_time).c_str(), 1);
 }
 
 }  // namespace dt::kernels::cuda

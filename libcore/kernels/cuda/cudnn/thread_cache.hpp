@@ -1,0 +1,26 @@
+#pragma once
+// What a library makes for one thread alone.
+
+#include <list>
+#include <map>
+#include <mutex>
+
+namespace dt::kernels::cuda {
+
+/// The value that this thread has for a key; make() makes it when the thread first asks. It stays when the
+/// thread ends: at the program's end the driver may have gone first. Each place that calls it has a cache of
+/// its own.
+template <class Key, class Value, class Make>
+Value& of_this_thread(const Key& key, const Make& make) {
+  using Known = std::map<Key, Value>;
+  static std::mutex mutex;
+  static auto& of_threads = *new std::list<Known>;
+  thread_local Known& own = [&]() -> Known& {
+    const std::lock_guard lock(mutex);
+    return of_threads.emplace_back();
+  }();
+  const auto entry = own.find(key);
+  return entry != own.end() ? entry->second : own.emplace(key, make()).first->second;
+}
+
+}  // namespace dt::kernels::cuda
