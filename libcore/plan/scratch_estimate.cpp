@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/attention_slices.hpp"
 #include "kernels/cuda/products.hpp"
 #include "kernels/cuda/runs.hpp"
+#include "plan/attention.hpp"
 
 namespace dt::plan {
 
@@ -12,15 +12,6 @@ namespace {
 
 /// About what a matrix product and attention pack of their operands, beside what each thread packs.
 constexpr std::size_t packing_bytes = std::size_t{28} << 20, packing_bytes_of_thread = std::size_t{2} << 20;
-
-/// Of its backward pass on the rank's heads; in a ring of one chunk's queries and keys.
-std::size_t attention_bytes(const Plan& plan) {
-  const std::int64_t tp = plan.layout.tp, chunks = plan.layout.cp > 1 ? 2 : 1;
-  return kernels::cuda::attention_scratch_bytes(
-      {plan.micro_batch, plan.local_length() / chunks, plan.spec.query_heads / tp,
-       std::max<std::int64_t>(1, plan.spec.key_value_heads / tp), plan.spec.head_dim},
-      plan.precision.compute, plan.layout.cp == 1);
-}
 
 /// What one kernel of a GPU takes, beside what its unit has: attention; a product's workspace, and where
 /// gradients are rounded the product itself; sums of columns (both of a norm; a bias); what the embedding
@@ -36,8 +27,8 @@ std::size_t kernel_bytes(const Plan& plan) {
   const std::size_t product =
       kernels::cuda::most_workspace_bytes + (rounds ? largest * sizeof(float) : std::size_t{0});
   const std::size_t sorted = 2 * static_cast<std::size_t>(rows) * sizeof(std::uint64_t);
-  return std::max(
-      {attention_bytes(plan), product, kernels::cuda::sums_of_runs_bytes(rows, widest, value), sorted});
+  return std::max({kernels::cuda::attention_scratch_bytes(attention_shape(plan), attention_use(plan)),
+                   product, kernels::cuda::sums_of_runs_bytes(rows, widest, value), sorted});
 }
 
 }  // namespace

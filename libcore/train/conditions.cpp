@@ -5,6 +5,7 @@
 #include "base/build_info.hpp"
 #include "base/digest.hpp"
 #include "base/json.hpp"
+#include "plan/attention.hpp"
 #include "plan/precision.hpp"
 
 namespace dt::train {
@@ -63,6 +64,7 @@ std::string describe_conditions(const plan::Plan& plan, const std::vector<std::s
       {"instruction_set", instruction_set()},
       {"build", build_description()},
       {"program", to_hex(executable_digest())}};
+  if (const std::string sums = plan::attention_sums(plan); !sums.empty()) conditions["attention_sums"] = sums;
   if (!gpu_products.empty()) conditions["gpu_products"] = gpu_products;
   return conditions.dump();
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <iostream>
 
+#include "kernels/cuda/attention_slices.hpp"
 #include "kernels/cuda/cudnn/front_end.cuh"
 #include "kernels/cuda/cudnn/graphs.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -73,23 +74,45 @@ const FusedProblem problems[] = {
     problem(DType::bf16, Mask::none, 1, 16, 4, 1024, 128),    // of a ring
     problem(DType::bf16, Mask::added, 2, 12, 12, 1024, 64),   // documents, windows
     problem(DType::f16, Mask::added, 1, 8, 2, 333, 96),
+    problem(DType::bf16, Mask::added, 1, 8, 2, 2048, 128),    // of a ring's chunks
+    problem(DType::bf16, Mask::causal, 1, 4, 1, 16384, 128),  // weights that do not fit: see backward_way
+    problem(DType::f16, Mask::added, 1, 4, 1, 16384, 128),    //
 };
 
-/// Empty where cuDNN makes a kernel.
-std::string refusal(const Kind& kind, const FusedProblem& problem) {
+/// What came of a plan; `why` is empty where cuDNN makes a kernel.
+struct Made {
+  std::string why;
+  std::int64_t workspace_bytes = 0;
+};
+Made make(const Kind& kind, const FusedProblem& problem) {
   const auto graph = dt::kernels::cuda::graph_of(problem, kind.capability);
   const auto device = properties(kind);
-  if (!device) return "cuDNN knows GPUs by other properties";
+  if (!device) return {"cuDNN knows GPUs by other properties"};
   graph->set_device_properties(device);
-  return dt::kernels::cuda::why_unplanned(*graph, nullptr);
+  Made made{dt::kernels::cuda::why_unplanned(*graph, nullptr)};
+  if (made.why.empty() && graph->get_workspace_size(made.workspace_bytes).is_bad())
+    made.why = "no workspace's size";
+  return made;
+}
+
+/// What the estimate has for the workspace of a backward pass, which also counts gradients in rows of their
+/// own and a mask.
+std::int64_t estimate(const Kind& kind, const FusedProblem& p, int ordered_major) {
+  return static_cast<std::int64_t>(dt::kernels::cuda::attention_scratch_bytes(
+      {p.B, p.Tq, p.H, p.K, p.D},
+      {.dtype = p.dtype,
+       .in_place = true,
+       .is_masked = false,
+       .can_order = ordered_major != 0 && kind.capability / 10 == ordered_major}));
 }
 
 }  // namespace
 
 int main() {
-  const std::string library = dt::kernels::cuda::attention_library();
+  dt::kernels::cuda::prepare_fused_attention();
+  const auto [library, why_not, ordered_major] = dt::kernels::cuda::attention_library();
   if (library.empty()) {
-    std::cout << "SKIP: no cuDNN\n";
+    std::cout << "SKIP: " << why_not << "\n";
     return 77;
   }
   bool has_all = true;
@@ -97,13 +120,16 @@ int main() {
     for (const FusedProblem& forward : problems)
       for (const FusedProblem& p :
            {forward, backward_of(forward), with_packed_gradients(backward_of(forward))}) {
-        const std::string why = refusal(kind, p);
-        has_all = has_all && why.empty();
+        const auto [why, bytes] = make(kind, p);
+        const bool is_estimated = !p.is_backward || bytes <= estimate(kind, p, ordered_major);
+        has_all = has_all && why.empty() && is_estimated;
         std::cout << fmt::format(
-            "{} on {}: {}, mask {}, {} sequences of {}, {}/{} heads of {}{}: {}\n", library, kind.name,
+            "{} on {}: {}, mask {}, {} sequences of {}, {}/{} heads of {}{}: {}{}\n", library, kind.name,
             dt::dtype_name(p.dtype), static_cast<int>(p.mask), p.B, p.Tq, p.H, p.K, p.D,
             p.is_backward ? p.gradient_strides == p.strides ? ", backward, packed" : ", backward" : "",
-            why.empty() ? "made" : why);
+            why.empty() ? fmt::format("made, workspace {} bytes", bytes) : why,
+            is_estimated ? ""
+                         : fmt::format(", more than the {} estimated", estimate(kind, p, ordered_major)));
       }
   return has_all ? 0 : 1;
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "kernels/attention_cases.hpp"
+#include "kernels/cuda/attention_by_library.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace dt::kernels::test {
@@ -35,6 +36,15 @@ QueriesKeysValues apart(Fixture& f, const AttentionShape& s, const Tensor& qkv_R
   const Tensor kv = take(f, qkv_RE, B, keys, Q, KD, 1, 2 * KD + 3);
   take(f, qkv_RE, B, keys, Q + KD, KD, KD + 2, 2 * KD + 3, kv);
   return {{q, 4}, {kv, 1}, {kv, KD + 2}};
+}
+
+/// The same in tensors of their own that are aligned as a GPU's library wants.
+QueriesKeysValues aligned(Fixture& f, const AttentionShape& s, const Tensor& qkv_RE, const Chunk& queries,
+                          const Chunk& keys) {
+  const std::int64_t Q = query(s), KD = s.key_value_heads * s.head_dim;
+  return {{take(f, qkv_RE, s.batch, queries, 0, Q, 0, Q)},
+          {take(f, qkv_RE, s.batch, keys, Q, KD, 0, KD)},
+          {take(f, qkv_RE, s.batch, keys, Q + KD, KD, 0, KD)}};
 }
 
 Tensor first_of(Fixture& f, const Tensor& first_R, std::int64_t batch, const Chunk& queries) {
@@ -225,6 +235,45 @@ TEST_CASE("fast attention to blocks of keys agrees with its reference", "[device
     check_fast_half_kernel([&](Fixture& f) { return in_blocks(f, p); });
     if (is_small(p.shape)) check_gpu_attention([&](Fixture& f) { return in_blocks(f, p); });
   }
+}
+
+TEST_CASE("a GPU's library attends to blocks of keys that documents and windows hide", "[device]") {
+  const AttentionShape s{2, 24, 4, 2, 16};
+  const Chunk chunks[] = {{0, 24}, {24, 48}, {48, 72}};
+  const AttentionShape all{2, 72, 4, 2, 16};
+  for (const FirstKeys& first_keys : {window(30), documents(25)})
+    for (const Chunk& keys : chunks) {
+      CAPTURE(keys.begin);
+      check_gpu_kernel(
+          [&](Fixture& f) -> std::vector<Tensor> {
+            const Tensor first = first_of(f, first_keys(f, all), 2, chunks[2]);
+            const Tensor rows_RE = f.random({rows(all), packed(all)}, 1),
+                         dy = f.random({rows(s), query(s)}, 2);
+            const QueriesKeysValues qkv = aligned(f, s, rows_RE, chunks[2], keys);
+            const Visibility visibility{first, chunks[2].begin, keys.begin};
+            const Tensor y = f.output({rows(s), query(s)}), lse = f.wide_output({2, 4, 24});
+            const Tensor dq = f.output({rows(s), query(s)}), dkv = f.output({rows(s), 2 * 2 * 16});
+            const AttentionGradients gradients{{{dq}, {dkv}, {dkv, 2 * 16}}};
+            if (f.context.device() == Device::host() || attention_library().name.empty() ||
+                dtype_bytes(rows_RE.dtype()) != 2) {
+              attention(f.context, s, visibility, qkv, y, lse);
+              attention_backward(f.context, s, visibility, dy, qkv, y, lse, gradients);
+            } else {
+              CHECK(cuda::attention_by_library(f.context, s, visibility, qkv, y, lse));
+              CHECK(
+                  cuda::attention_backward_by_library(f.context, s, visibility, dy, qkv, y, lse, gradients));
+            }
+            // −∞, of queries that see none of the block, has no distance: their place is compared.
+            const std::vector<double> sums = to_doubles(f.on_host(lse));
+            std::vector<double> sees, finite;
+            for (const double sum : sums) {
+              sees.push_back(sum == -infinity ? 0 : 1);
+              finite.push_back(sum == -infinity ? 0 : sum);
+            }
+            return {y, dq, dkv, f.values({192}, finite), f.values({192}, sees)};
+          },
+          in_parts);
+    }
 }
 
 TEST_CASE("attention_backward of a block is the gradient of attention to it") {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
+#include "plan/attention.hpp"
 #include "plan/gpt2_job.hpp"
 
 using namespace dt;
@@ -137,4 +138,43 @@ TEST_CASE("where nodes have different numbers of ranks, the fullest GPU and the 
   const MemoryEstimate& memory = stages.front();
   CHECK(gpu_memory_bytes(plan) == 2 * (memory.on_device() + memory.batches + memory.context));
   CHECK(host_memory_bytes(plan, stages) == 3 * memory.beside_device());
+}
+
+TEST_CASE("what attention's backward takes at 128k follows from how it sums, which is a condition") {
+  Job job(1);
+  Plan plan = job.plan();
+  plan.device = plan.launch.device = Device::gpu(0);
+  plan.precision.compute = DType::bf16;
+  plan.spec.query_heads = 32, plan.spec.key_value_heads = 8, plan.spec.head_dim = 128;
+  plan.sequence_length = 131072;
+  const auto scratch = [&] {
+    const auto bytes = kernels::cuda::attention_scratch_bytes(attention_shape(plan), attention_use(plan));
+    return static_cast<double>(bytes) / (1 << 30);
+  };
+  CHECK(attention_sums(plan) == "kept weights");
+  CHECK(scratch() > 128);
+  plan.launch.orders_attention_sums = true;
+  CHECK(attention_sums(plan) == "ordered");
+  CHECK(scratch() < 2.5);
+  plan.mask_documents = true;
+  CHECK(scratch() > 32);
+  plan.layout.cp = 8;  // chunks of 8192
+  CHECK(attention_sums(plan) == "kept weights");
+  CHECK(scratch() < 2.5);
+  plan.device = Device::host();
+  CHECK(attention_sums(plan).empty());
+}
+
+TEST_CASE("attention that no library computes is told, and why") {
+  Job job(1);
+  Plan plan = job.plan();
+  plan.precision.compute = DType::bf16;
+  plan.spec.head_dim = 20;
+  CHECK(describe_slow_attention(plan).empty());  // of CPUs
+  plan.device = Device::gpu(0);
+  CHECK_THAT(describe_slow_attention(plan), Catch::Contains("heads of 20"));
+  plan.spec.head_dim = 64;
+  CHECK(describe_slow_attention(plan).empty());
+  plan.precision.compute = DType::f32;
+  CHECK_THAT(describe_slow_attention(plan), Catch::Contains("in fp32"));
 }

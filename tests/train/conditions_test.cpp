@@ -54,6 +54,19 @@ TEST_CASE("by which algorithms GPUs multiply is a condition, once they have") {
         Differences{R"(gpu_products ["a","b"] → ["a","c"])"});
 }
 
+TEST_CASE("how attention's backward sums on GPUs is a condition") {
+  plan::Plan plan;
+  plan.device = Device::gpu(0);
+  plan.precision.compute = DType::bf16;
+  plan.micro_batch = 1, plan.sequence_length = 1 << 16;
+  plan.spec.query_heads = plan.spec.key_value_heads = 4, plan.spec.head_dim = 64;
+  const std::string kept = describe_conditions(plan);
+  plan.launch.orders_attention_sums = true;
+  CHECK(condition_differences(kept, describe_conditions(plan)) ==
+        Differences{R"(attention_sums "kept weights" → "ordered")"});
+  CHECK_THAT(describe_conditions(plan::Plan()), !Catch::Contains("attention_sums"));
+}
+
 TEST_CASE("the conditions name the program by its content") {
   CHECK_THAT(describe_conditions(plan::Plan()),
              Catch::Contains("\"program\":\"" + to_hex(executable_digest()) + "\""));

@@ -1,8 +1,13 @@
 // The library writes 16-bit rows: what is in fp32, added or lies over its inputs waits in scratch memory. A
-// backward pass that gives the same bits each time takes memory for a weight of each query and key, and so do
-// masks: as many sequences, or heads of one, are computed at a time as fit a bound, or one. No head knows of
-// another. Legend: as kernels/attention.hpp; S keys.
+// backward pass that gives the same bits each time takes memory for a weight of each query and key, or adds
+// up dq in order (attention_slices.hpp), and masks take as much: as many sequences, or heads of one, are
+// computed at a time as fit a bound, or one. No head knows of another. Legend: as kernels/attention.hpp; S
+// keys.
+#include <algorithm>
+#include <initializer_list>
+
 #include "kernels/cuda/attention_by_library.hpp"
+#include "kernels/cuda/attention_declines.hpp"
 #include "kernels/cuda/attention_problem.cuh"
 #include "kernels/cuda/attention_slices.hpp"
 #include "kernels/cuda/fused_attention.hpp"
@@ -33,13 +38,62 @@ Tensor hidden_keys(const Context& context, DType dtype, const AttentionProblem& 
   return added_BTS;
 }
 
-/// Nothing where a query may see no key at all, or a key no query: what the library gives them is its own
-/// affair.
-std::optional<Mask> mask_of(const AttentionProblem& p) {
+/// A mask that is added where it is neither a triangle nor all keys: of documents, of windows, and of both
+/// against keys that lie before the queries.
+Mask mask_of(const AttentionProblem& p) {
   const std::int64_t ahead = p.query_position - p.key_position;
-  if (ahead == 0 && p.Tq == p.Tk) return p.first_R != nullptr ? Mask::added : Mask::causal;
-  const bool see_all = p.first_R == nullptr && ahead >= p.Tk - 1;
-  return see_all ? std::optional(Mask::none) : std::nullopt;
+  if (p.first_R != nullptr) return Mask::added;
+  if (ahead == 0 && p.Tq == p.Tk) return Mask::causal;
+  return ahead >= p.Tk - 1 ? Mask::none : Mask::added;
+}
+
+/// Whether each query sees a key of the call, whatever first_R says. What the library makes of a query that
+/// sees none is the mean of what is hidden from it.
+bool all_see(const AttentionProblem& p) {
+  const std::int64_t ahead = p.query_position - p.key_position;
+  return ahead >= 0 && (p.first_R == nullptr || ahead + p.Tq <= p.Tk);
+}
+
+__device__ inline bool sees_any(const AttentionProblem& p, std::int64_t b, std::int64_t t) {
+  const Range seen = seen_keys(p, b, t);
+  return seen.begin < seen.end;
+}
+
+/// y = 0 and lse = −∞ of queries that see no key of the call.
+template <class Y>
+__global__ void clear_unseeing(AttentionProblem p, Y* y_RQ, float* lse_BHT) {
+  const std::int64_t Q = p.H * p.D;
+  for (std::int64_t i = first_element(); i < p.B * p.Tq * Q; i += element_stride()) {
+    const std::int64_t row = i / Q, b = row / p.Tq, t = row % p.Tq;
+    if (sees_any(p, b, t)) continue;
+    y_RQ[i] = Y(0.0F);
+    if (i % p.D == 0) lse_BHT[(b * p.H + i % Q / p.D) * p.Tq + t] = -INFINITY;
+  }
+}
+
+void clear_unseeing_rows(const Context& context, const AttentionProblem& p, const Tensor& y_RQ,
+                         const Tensor& lse_BHT) {
+  const auto clear = [&](auto element) {
+    using Y = decltype(element);
+    launch(context, "attention's unseeing queries", grid_for(y_RQ.numel()), clear_unseeing<Y>, p,
+           y_RQ.data<Y>(), lse_BHT.data<float>());
+  };
+  y_RQ.dtype() == DType::f32    ? clear(float())
+  : y_RQ.dtype() == DType::bf16 ? clear(BFloat16())
+                                : clear(Float16());
+}
+
+/// Weights of a query that saw no key at all are e^(score − lse) = 0 of all keys, and so are its gradients.
+__global__ void hide_unseeing(std::int64_t count, const float* lse, float* finite) {
+  for (std::int64_t i = first_element(); i < count; i += element_stride())
+    finite[i] = lse[i] == -INFINITY ? 1e30F : lse[i];
+}
+
+Tensor finite_lse(const Context& context, const Tensor& lse_BHT) {
+  const Tensor finite_BHT = context.scratch().allocate(DType::f32, lse_BHT.shape());
+  launch(context, "attention_backward's unseeing queries", grid_for(lse_BHT.numel()), hide_unseeing,
+         lse_BHT.numel(), lse_BHT.data<float>(), finite_BHT.data<float>());
+  return finite_BHT;
 }
 
 bool is_aligned(const Columns& columns) {
@@ -48,10 +102,15 @@ bool is_aligned(const Columns& columns) {
          columns.rows_RS.dim(1) % elements == 0;
 }
 
+/// Whether the library is asked. Rows that are not aligned are told: no model has them.
 bool is_askable(const Context& context, const AttentionShape& shape, const QueriesKeysValues& qkv,
-                const Tensor& y_RQ) {
-  return !context.reference_only() && dtype_bytes(qkv.q.rows_RS.dtype()) == 2 && shape.head_dim % 8 == 0 &&
-         is_aligned(qkv.q) && is_aligned(qkv.k) && is_aligned(qkv.v) && is_aligned({y_RQ});
+                std::initializer_list<Columns> others) {
+  if (context.reference_only() || dtype_bytes(qkv.q.rows_RS.dtype()) != 2 || shape.head_dim % 8 != 0)
+    return false;
+  const bool all_aligned = is_aligned(qkv.q) && is_aligned(qkv.k) && is_aligned(qkv.v) &&
+                           std::all_of(others.begin(), others.end(), is_aligned);
+  if (!all_aligned) tell_declined("attention of rows that do not begin at multiples of 16 bytes");
+  return all_aligned;
 }
 
 /// Some sequences with all of their heads, or some groups of one's: of key-value heads and their queries'.
@@ -61,8 +120,8 @@ struct Slice {
 
 /// True if body(slice) was for each; the first that is false ends it.
 template <class Body>
-bool for_slices(const AttentionProblem& p, std::int64_t bytes_of_group, const Body& body) {
-  const auto [batches, groups] = together(p.B, p.K, bytes_of_group);
+bool for_slices(const AttentionProblem& p, const Together& at_a_time, const Body& body) {
+  const auto [batches, groups] = at_a_time;
   for (std::int64_t batch = 0; batch < p.B; batch += batches)
     for (std::int64_t group = 0; group < p.K; group += groups)
       if (!body(Slice{batch, batches, group, groups})) return false;
@@ -98,6 +157,13 @@ struct Cut {
             all.query_position, all.key_position};
   }
 };
+
+/// Whether the library's backward pass can do without the weights' gradients on the context's GPU.
+bool orders_sums(const Context& context) {
+  const int ordered = attention_library().ordered_major;
+  return ordered != 0 &&
+         accelerator().gpus().at(static_cast<std::size_t>(context.device().index())).major == ordered;
+}
 
 /// The call of a slice, with its mask in scratch memory.
 FusedAttention fused(const Context& context, const Cut& cut, const Slice& s, Mask mask,
@@ -148,19 +214,21 @@ void put_gradients(const Context& context, const AttentionProblem& p, const Quer
 bool attention_by_library(const Context& context, const AttentionShape& shape, const Visibility& visibility,
                           const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT) {
   const AttentionProblem p(shape, visibility, qkv.k.rows_RS.dim(0));
-  const std::optional<Mask> mask = mask_of(p);
-  if (!mask || !is_askable(context, shape, qkv, y_RQ)) return false;
+  if (!is_askable(context, shape, qkv, {{y_RQ}})) return false;
+  const Mask mask = mask_of(p);
   const DType dtype = qkv.q.rows_RS.dtype();
   const Arena::Scope scope(context.scratch());
   const Tensor rounded_RQ = y_RQ.dtype() == dtype ? y_RQ : context.scratch().allocate(dtype, y_RQ.shape());
   const Cut cut{shape};
-  const bool is_done =
-      for_slices(p, *mask == Mask::added ? 1 + square_bytes(p.Tq, p.Tk) / p.K : 1, [&](const Slice& s) {
-        const Arena::Scope scope_of_slice(context.scratch());
-        return attend(context, fused(context, cut, s, *mask, visibility, qkv, {rounded_RQ}, lse_BHT));
-      });
-  if (is_done && y_RQ.dtype() != dtype) cuda::convert(context, rounded_RQ, y_RQ);
-  return is_done;
+  const std::int64_t bytes_of_group = mask == Mask::added ? 1 + square_bytes(p.Tq, p.Tk) / p.K : 1;
+  const bool is_done = for_slices(p, together(p.B, p.K, bytes_of_group), [&](const Slice& s) {
+    const Arena::Scope scope_of_slice(context.scratch());
+    return attend(context, fused(context, cut, s, mask, visibility, qkv, {rounded_RQ}, lse_BHT));
+  });
+  if (!is_done) return false;
+  if (y_RQ.dtype() != dtype) cuda::convert(context, rounded_RQ, y_RQ);
+  if (!all_see(p)) clear_unseeing_rows(context, p, y_RQ, lse_BHT);
+  return true;
 }
 
 bool attention_backward_by_library(const Context& context, const AttentionShape& shape,
@@ -168,17 +236,18 @@ bool attention_backward_by_library(const Context& context, const AttentionShape&
                                    const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT,
                                    const AttentionGradients& gradients) {
   const AttentionProblem p(shape, visibility, qkv.k.rows_RS.dim(0));
-  const std::optional<Mask> mask = mask_of(p);
-  if (!mask || !is_askable(context, shape, qkv, y_RQ) || !is_aligned({dy_RQ})) return false;
+  if (!is_askable(context, shape, qkv, {{y_RQ}, {dy_RQ}})) return false;
+  const Mask mask = mask_of(p);
   const DType dtype = qkv.q.rows_RS.dtype();
   const Arena::Scope scope(context.scratch());
   const bool in_place = is_writable(dtype, qkv, gradients);
   const QueriesKeysValues written = in_place ? gradients.to : gradients_in_scratch(context, dtype, p);
   const Cut cut{shape};
-  const std::int64_t bytes_of_group = p.H / p.K * square_bytes(p.Tq, p.Tk);  // of weights' gradients
-  const bool is_done = for_slices(p, bytes_of_group, [&](const Slice& s) {
+  const Tensor finite_BHT = all_see(p) ? lse_BHT : finite_lse(context, lse_BHT);
+  const BackwardWay way = backward_way(shape, p.Tk, mask == Mask::added, orders_sums(context));
+  const bool is_done = for_slices(p, way.at_a_time, [&](const Slice& s) {
     const Arena::Scope scope_of_slice(context.scratch());
-    return attend_backward(context, fused(context, cut, s, *mask, visibility, qkv, {y_RQ}, lse_BHT),
+    return attend_backward(context, fused(context, cut, s, mask, visibility, qkv, {y_RQ}, finite_BHT),
                            {cut.of_queries({dy_RQ}, s), cut.all(written, s)});
   });
   if (!is_done || in_place) return is_done;

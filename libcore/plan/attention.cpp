@@ -1,0 +1,51 @@
+#include "plan/attention.hpp"
+
+#include <algorithm>
+
+#include "plan/precision.hpp"
+
+namespace dt::plan {
+
+namespace {
+
+bool has_library_kernels(const Plan& plan) {
+  return dtype_bytes(plan.precision.compute) == 2 && plan.spec.head_dim % 8 == 0;
+}
+
+}  // namespace
+
+kernels::AttentionShape attention_shape(const Plan& plan) {
+  const std::int64_t tp = plan.layout.tp, chunks = plan.layout.cp > 1 ? 2 : 1;
+  return {plan.micro_batch, plan.local_length() / chunks, plan.spec.query_heads / tp,
+          std::max<std::int64_t>(1, plan.spec.key_value_heads / tp), plan.spec.head_dim};
+}
+
+kernels::cuda::AttentionUse attention_use(const Plan& plan) {
+  const bool has_window = plan.spec.sliding_window && *plan.spec.sliding_window < plan.sequence_length;
+  return {.dtype = plan.precision.compute,
+          .in_place = plan.layout.cp == 1,
+          .is_masked = plan.mask_documents || has_window,
+          .can_order = plan.launch.orders_attention_sums};
+}
+
+std::string attention_sums(const Plan& plan) {
+  if (plan.device == Device::host() || !has_library_kernels(plan)) return "";
+  const kernels::AttentionShape shape = attention_shape(plan);
+  const kernels::cuda::AttentionUse use = attention_use(plan);
+  return kernels::cuda::backward_way(shape, shape.sequence, use.is_masked, use.can_order).is_ordered
+             ? "ordered"
+             : "kept weights";
+}
+
+std::string describe_slow_attention(const Plan& plan) {
+  if (plan.device == Device::host() || has_library_kernels(plan)) return "";
+  const std::string why =
+      dtype_bytes(plan.precision.compute) != 2
+          ? fmt::format("in {}, where cuDNN has kernels for bf16 and fp16 alone",
+                        precision_name(plan.precision.compute))
+          : fmt::format("with heads of {}, where cuDNN has kernels for multiples of 8 alone",
+                        plan.spec.head_dim);
+  return fmt::format("attention {}: dt's own kernels compute it, which are many times slower", why);
+}
+
+}  // namespace dt::plan
