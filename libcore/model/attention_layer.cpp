@@ -56,7 +56,7 @@ void AttentionLayer::forward(const Context& context, const MicroBatch& micro_bat
   const kernels::AttentionShape heads = shape(micro_batch.batch, micro_batch.sequence);
   const Tensor first_R = first_visible(context, micro_batch);
   if (is_ring())
-    RingAttention(seam_, heads, first_R).forward(context, saved.qkv_RE, saved.y_RQ, saved.lse_BHT);
+    RingAttention(seam_, heads, first_R, window_).forward(context, saved.qkv_RE, saved.y_RQ, saved.lse_BHT);
   else
     kernels::attention(context, heads, {first_R}, kernels::packed(heads, saved.qkv_RE), saved.y_RQ,
                        saved.lse_BHT);
@@ -74,7 +74,7 @@ void AttentionLayer::backward_input(const Context& context, const MicroBatch& mi
   const kernels::QueriesKeysValues qkv = kernels::packed(heads, saved.qkv_RE);
   const Tensor first_R = first_visible(context, micro_batch);
   if (is_ring())
-    RingAttention(seam_, heads, first_R)
+    RingAttention(seam_, heads, first_R, window_)
         .backward(context, dheads_RQ, saved.qkv_RE, saved.y_RQ, saved.lse_BHT);
   else
     kernels::attention_backward(context, heads, {first_R}, dheads_RQ, qkv, saved.y_RQ, saved.lse_BHT,

@@ -9,11 +9,13 @@
 
 namespace dt::model {
 
-RingAttention::RingAttention(const Seam& seam, const kernels::AttentionShape& shape, const Tensor& first_R)
+RingAttention::RingAttention(const Seam& seam, const kernels::AttentionShape& shape, const Tensor& first_R,
+                             std::optional<std::int64_t> window)
     : seam_(seam),
       shape_(shape),
       chunk_shape_(shape),
       first_R_(first_R),
+      window_(window),
       chunk_rows_(shape.batch * shape.sequence / Zigzag::num_chunks),
       query_features_(shape.query_heads * shape.head_dim),
       key_value_features_(2 * shape.key_value_heads * shape.head_dim) {
@@ -50,8 +52,21 @@ kernels::Visibility RingAttention::visibility(int query_chunk, const Block& bloc
           of(seam_.share().context_rank).position(query_chunk), of(block.owner).position(key_chunk)};
 }
 
+std::int64_t RingAttention::first_in_sight(int query_chunk) const {
+  const std::int64_t position = of(seam_.share().context_rank).position(query_chunk);
+  return window_ ? std::max<std::int64_t>(0, position - *window_ + 1) : 0;
+}
+
 bool RingAttention::sees(int query_chunk, const Block& block, int key_chunk) const {
-  return of(block.owner).position(key_chunk) <= of(seam_.share().context_rank).position(query_chunk);
+  const std::int64_t keys = of(block.owner).position(key_chunk);
+  return keys <= of(seam_.share().context_rank).position(query_chunk) &&
+         keys + chunk_shape_.sequence > first_in_sight(query_chunk);
+}
+
+std::int64_t RingAttention::num_chunks_seen(int query_chunk) const {
+  const std::int64_t chunk = chunk_shape_.sequence;
+  return of(seam_.share().context_rank).position(query_chunk) / chunk - first_in_sight(query_chunk) / chunk +
+         1;
 }
 
 kernels::QueriesKeysValues RingAttention::operands(const Tensor& q, const Tensor& kv, int query_chunk,
@@ -84,7 +99,7 @@ void RingAttention::for_blocks(const Context& context, const Tensor& own_kv, con
 void RingAttention::attend(const Context& context, const Tensor& qkv_RE, const Block& block, Sums& sums,
                            const Tensor& y_RQ) const {
   for (int chunk = 0; chunk < Zigzag::num_chunks; ++chunk) {
-    const std::int64_t all = of(seam_.share().context_rank).position(chunk) / chunk_shape_.sequence + 1;
+    const std::int64_t all = num_chunks_seen(chunk);
     for (int key_chunk = 0; key_chunk < Zigzag::num_chunks; ++key_chunk) {
       if (!sees(chunk, block, key_chunk)) continue;
       const Arena::Scope scope(context.scratch());

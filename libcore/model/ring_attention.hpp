@@ -5,6 +5,8 @@
 // Legend: see kernels/attention.hpp. A rank's rows are those of its earlier chunk of all sequences, then
 // those of its later one (see Zigzag).
 
+#include <optional>
+
 #include "kernels/attention.hpp"
 #include "model/seam.hpp"
 #include "model/zigzag.hpp"
@@ -15,8 +17,11 @@ namespace dt::model {
 class RingAttention {
  public:
   /// `shape.sequence` is the length of the rank's part of each sequence: two chunks. first_R: for each row
-  /// the first position of its sequence that it sees; absent: 0. The seam must outlive it.
-  RingAttention(const Seam& seam, const kernels::AttentionShape& shape, const Tensor& first_R);
+  /// the first position of its sequence that it sees; absent: 0. `window`: the most keys that a query sees,
+  /// of which first_R tells each row: chunks that lie before the windows of all queries are passed over. The
+  /// seam must outlive it.
+  RingAttention(const Seam& seam, const kernels::AttentionShape& shape, const Tensor& first_R,
+                std::optional<std::int64_t> window = {});
 
   /// y_RQ and lse, [2, B, H, chunk], from packed rows.
   void forward(const Context& context, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse) const;
@@ -45,6 +50,10 @@ class RingAttention {
   Tensor stretch(const Tensor& lse, int chunk) const;
   kernels::Visibility visibility(int query_chunk, const Block& block, int key_chunk) const;
   bool sees(int query_chunk, const Block& block, int key_chunk) const;
+  /// Of all key chunks of a sequence, how many a chunk of the rank's queries sees.
+  std::int64_t num_chunks_seen(int query_chunk) const;
+  /// The first position that the first query of a chunk may see.
+  std::int64_t first_in_sight(int query_chunk) const;
   kernels::QueriesKeysValues operands(const Tensor& q, const Tensor& kv, int query_chunk,
                                       int key_chunk) const;
   Tensor keys_and_values(const Context& context, const Tensor& qkv_RE) const;
@@ -60,6 +69,7 @@ class RingAttention {
   kernels::AttentionShape shape_;
   kernels::AttentionShape chunk_shape_;
   Tensor first_R_;
+  std::optional<std::int64_t> window_;
   std::int64_t chunk_rows_;
   std::int64_t query_features_;
   std::int64_t key_value_features_;  // of keys and values together
