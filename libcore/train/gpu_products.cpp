@@ -5,18 +5,31 @@
 #include <sstream>
 
 #include "comm/exchange.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/linear.hpp"
 
 namespace dt::train {
 
-std::vector<std::string> gpu_products(comm::Communicator& ranks) {
+namespace {
+
+/// Each line that any rank has, once, sorted.
+std::vector<std::string> lines_of_all(comm::Communicator& ranks, const std::vector<std::string>& own) {
   std::set<std::string> all;
-  for (const std::string& text :
-       comm::gather_texts(ranks, fmt::format("{}", fmt::join(kernels::product_algorithms(), "\n")))) {
+  for (const std::string& text : comm::gather_texts(ranks, fmt::format("{}", fmt::join(own, "\n")))) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) all.insert(line);
   }
   return {all.begin(), all.end()};
+}
+
+}  // namespace
+
+std::vector<std::string> gpu_products(comm::Communicator& ranks) {
+  return lines_of_all(ranks, kernels::product_algorithms());
+}
+
+std::vector<std::string> gpu_attention_declines(comm::Communicator& ranks) {
+  return lines_of_all(ranks, kernels::attention_declines());
 }
 
 }  // namespace dt::train

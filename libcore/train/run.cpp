@@ -11,6 +11,7 @@
 #include "comm/watchdog.hpp"
 #include "data/mixture.hpp"
 #include "model/parameter_table.hpp"
+#include "plan/attention.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/device.hpp"
 #include "plan/forecast.hpp"
@@ -131,6 +132,7 @@ void announce(const Start& start, const plan::Settings& settings, const data::Mi
     console.warn("{}", plan::describe_sharing(plan));
   else if (plan.layout.tp * plan.layout.cp > 1)
     console.info("{}", plan::describe_sharing(plan));
+  if (const std::string slow = plan::describe_slow_attention(plan); !slow.empty()) console.info("{}", slow);
   announce_stages(plan, console);
   if (const std::size_t domains = numa_domains(available_core_numbers()).size(); domains > 1) {
     console.info(

@@ -149,6 +149,7 @@ Decision Trainer::train_step() {
       times);
   if ((!decision.finite && !decision.skip) || decision.superseded) return decision;
   profiler_.end(times);
+  tell_slow_attention();
   if (decision.skip) {
     ranks_.console.info(
         "step {}: gradients are not finite at the loss scale {}: no update; the scale is now {}", state_.step,
@@ -163,6 +164,13 @@ Decision Trainer::train_step() {
   if (progress_) progress_->set(static_cast<std::uint64_t>(state_.step));
   if (state_.step == plan_.total_steps) progress_.reset();  // what follows has bars of its own
   return decision;
+}
+
+void Trainer::tell_slow_attention() {
+  if (has_told_slow_attention_ || plan_.device == Device::host()) return;
+  has_told_slow_attention_ = true;
+  for (const std::string& line : gpu_attention_declines(ranks_.world))
+    ranks_.console.warn("slower kernels compute attention: {}", line);
 }
 
 bool Trainer::is_superseded() {

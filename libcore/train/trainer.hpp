@@ -63,6 +63,8 @@ class Trainer {
   void save(bool goes_on = false);
   /// Whether a save that is due now goes to the nodes' own storage.
   bool is_local_due() const;
+  /// Called by all ranks together, after a step: once, where GPUs' libraries lack kernels for attention.
+  void tell_slow_attention();
   /// Waits for the save under way, if any.
   void finish_saving();
   void announce(const run::SavedCheckpoint& saved);
@@ -110,7 +112,8 @@ class Trainer {
     std::string name;
     bool is_local = false;  // on the nodes alone
   } newest_;
-  std::int64_t first_step_;        // where this start began
+  std::int64_t first_step_;  // where this start began
+  bool has_told_slow_attention_ = false;
   std::int64_t proven_step_ = -1;  // weights up to this step have given a finite loss
   std::exception_ptr output_failure_;
 
