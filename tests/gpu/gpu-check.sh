@@ -136,6 +136,19 @@ each_case() {
 }
 export -f one_case each_case
 
+# Where weights of one key-value head do not fit: how cuDNN sums then, and in which memory.
+ordered_sums() {
+  local said status=0
+  said=$("$here/bin/gpu_kernels" '[.ordered]') || status=$?
+  if ((status == 0)); then grep 'scratch memory' <<<"$said" | tail -n 1; else echo "$said"; fi
+  return $status
+}
+# With a CUDA runtime that is not there, dt's own kernels attend.
+without_runtime() {
+  CUDNN_FRONTEND_CUDART_LIB_NAME=/nonexistent/libcudart.so "$here/bin/gpu_kernels" "attention_backward over queries*" && echo "dt's own kernels attend"
+}
+export -f ordered_sums without_runtime
+
 # Every test that uses a device: kernels against their references, copies, messages between ranks, sums, state, golden data.
 kernels() {
   local program
@@ -148,6 +161,8 @@ kernels() {
     fi
   done
   wait
+  check "attention's backward whose weights do not fit, twice" "same bits, as estimated, 3e-2 of own" 60 bash -c ordered_sums
+  check "cuDNN without its CUDA runtime" "declined, nothing dies" 30 bash -c without_runtime
 }
 
 sanitizer() {
