@@ -1,5 +1,6 @@
 // Without a GPU: cuDNN makes kernels for the attention that dt asks it for, on the kinds of GPUs that dt's
-// own kernels are compiled for. Exit status: 77 where there is no cuDNN.
+// own kernels are compiled for. With an argument: its front end finds the CUDA runtime, and no more. Exit
+// status: 77 where there is no cuDNN.
 
 #include <fmt/format.h>
 #include <iostream>
@@ -108,13 +109,16 @@ std::int64_t estimate(const Kind& kind, const FusedProblem& p, int ordered_major
 
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
   dt::kernels::cuda::prepare_fused_attention();
   const auto [library, why_not, ordered_major] = dt::kernels::cuda::attention_library();
   if (library.empty()) {
     std::cout << "SKIP: " << why_not << "\n";
     return 77;
   }
+  // Throws where the front end does not find the CUDA runtime.
+  std::cout << fmt::format("{} with CUDA runtime {}\n", library, fe::detail::get_cuda_runtime_version());
+  if (argc > 1) return 0;
   bool has_all = true;
   for (const Kind& kind : kinds)
     for (const FusedProblem& forward : problems)
