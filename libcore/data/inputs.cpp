@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <dirent.h>
-#include <glob.h>
+#include <fnmatch.h>
 #include <memory>
 #include <sys/stat.h>
 #include <utility>
@@ -26,40 +25,50 @@ bool is_pattern(const fs::path& name) {
   return name.native().find_first_of("*?[") != std::string::npos && !path_exists(name);
 }
 
-/// A folder that is not there matches nothing; one that cannot be read is an error.
-int stops_at(const char*, int error) {
-  errno = error;
-  return error == ENOENT || error == ENOTDIR ? 0 : 1;
+/// Calls `visit` with the names in a folder that match a pattern; of . and .. never, so that `.*` does not
+/// leave the folder. A folder that is not there has none; one that cannot be read is an error.
+template <class Visit>
+void visit_matches(const std::string& folder, const std::string& pattern, const Visit& visit) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder.empty() ? "." : folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (::fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) == 0) visit(name);
+  }
+  const bool is_there = error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory;
+  if (error && is_there) throw system_error(error.value(), "list", folder);
 }
 
-/// Reads a folder's next entry but . and .., so that a pattern such as `.*` does not leave the folder.
-dirent* next_entry(void* folder) {
-  dirent* entry = nullptr;
-  do {
-    entry = ::readdir(static_cast<DIR*>(folder));
-  } while (entry != nullptr &&
-           (std::string_view(entry->d_name) == "." || std::string_view(entry->d_name) == ".."));
-  return entry;
-}
-
-/// The first is last.
+/// Returns the paths that match a pattern, the first of them last. glob(3) would not do: its stack grows
+/// with the square of a pattern's length.
 NameList matches_of(const fs::path& pattern) {
-  glob_t found{};
-  found.gl_opendir = [](const char* path) -> void* { return ::opendir(path); };
-  found.gl_readdir = next_entry;
-  found.gl_closedir = [](void* folder) { ::closedir(static_cast<DIR*>(folder)); };
-  found.gl_stat = ::stat;
-  found.gl_lstat = ::lstat;
-  const int result = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_ALTDIRFUNC, stops_at, &found);
-  const int error = errno;
+  std::vector<std::string> folders = {pattern.root_path()};  // each ends with a slash, or is empty
   NameList paths;
-  for (std::size_t i = 0; i < found.gl_pathc; ++i) paths.add(found.gl_pathv[i]);
-  ::globfree(&found);
-  if (result == GLOB_NOMATCH) {
+  const fs::path relative = pattern.relative_path();
+  for (auto part = relative.begin(); part != relative.end(); ++part) {
+    const bool is_last = std::next(part) == relative.end();
+    std::vector<std::string> next;
+    const auto add = [&](const std::string& path) {
+      if (is_last) {
+        paths.add(path);
+      } else {
+        next.push_back(path + "/");
+      }
+    };
+    for (const std::string& folder : folders) {
+      const std::string path = folder + part->native();
+      if (part->native().find_first_of("*?[\\") != std::string::npos) {
+        visit_matches(folder, *part, [&](const std::string& name) { add(folder + name); });
+      } else if (!is_last || (part->empty() ? folder_exists(path) : path_exists(path))) {
+        add(path);
+      }
+    }
+    folders = std::move(next);
+  }
+  if (paths.empty()) {
     throw Error(ErrorKind::input, fmt::format("nothing matches '{}'", pattern.string()),
                 "* stands for any part of a name, folders are taken with all that is in them");
   }
-  if (result != 0) throw system_error(error, "list", pattern.string());
   paths.sort_descending();
   return paths;
 }
