@@ -339,7 +339,7 @@ void check(const Settings& s) {
         fmt::format("--ranks {} do not fill nodes of --ranks-per-node {}", *s.ranks, *s.ranks_per_node),
         fmt::format("give --ranks {}, whole nodes",
                     (*s.ranks + *s.ranks_per_node - 1) / *s.ranks_per_node * *s.ranks_per_node));
-  if (s.roofline) {
+  if (s.roofline && s.show_schedule) {
     plan::rates_of(*s.roofline);
     if (s.device == "cpu") throw usage_error("--roofline is of GPUs, and --device is cpu");
     if (s.run) throw usage_error("--roofline works times out, and --run takes those that a run measured");

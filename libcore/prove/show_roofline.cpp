@@ -115,9 +115,15 @@ plan::Settings with_gpus_on_paper(const plan::Settings& asked, int num_ranks) {
   return settings;
 }
 
+plan::Links links_to_draw(const plan::Settings& settings) {
+  if (!settings.roofline) return plan::links_of(settings);
+  const double within = plan::rates_of(*settings.roofline).link_bytes_s;
+  return {settings.node_bandwidth.value_or(within), settings.link_bandwidth};
+}
+
 void show_roofline(const plan::Settings& settings, const plan::Plan& plan, Console& console) {
   const GpuRates& rates = plan::rates_of(*settings.roofline);
-  const plan::Links links(settings.node_bandwidth.value_or(rates.link_bytes_s), settings.link_bandwidth);
+  const plan::Links links = links_to_draw(settings);
   const StepRoofline roofline = roofline_of(plan, rates, links);
   if (console.json()) {
     for (const Operation& operation : roofline.operations)

@@ -2,6 +2,7 @@
 // A step's operations on a GPU that need not be there, with the time that each takes.
 
 #include "base/console.hpp"
+#include "plan/forecast.hpp"
 #include "plan/plan.hpp"
 #include "plan/settings.hpp"
 
@@ -9,6 +10,10 @@ namespace dt::prove {
 
 /// Returns the settings with each rank on a GPU on paper, where --roofline names one; otherwise as they are.
 plan::Settings with_gpus_on_paper(const plan::Settings& settings, int num_ranks);
+
+/// Returns the bandwidths of links that plans go by: those of options, and within nodes by default those of
+/// --roofline's GPU.
+plan::Links links_to_draw(const plan::Settings& settings);
 
 /// Prints the roofline of a step of the busiest stage's ranks on --roofline's GPU: its operations, what is
 /// waited for, the MFU, and what each property of dt's kernels is worth. Errors: usage, of training that is

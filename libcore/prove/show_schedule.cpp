@@ -14,6 +14,7 @@
 #include "plan/forecast.hpp"
 #include "plan/lists.hpp"
 #include "plan/memory_estimate.hpp"
+#include "plan/roofline/step.hpp"
 #include "plan/unit_times_file.hpp"
 #include "prove/show_roofline.hpp"
 #include "train/sitting_out.hpp"
@@ -149,13 +150,15 @@ void print_text(const Shown& shown, const plan::Settings& s, Console& console) {
   console.print("{}\n", draw_text(shown.drawing()));
   print_stages(shown, console);
   const std::string computing = s.run ? "computations as measured in " + *s.run
-                                      : fmt::format("{:.3g} FLOP/s a rank (--rank-flops)", s.rank_flops);
+                                : s.roofline
+                                    ? "computations by the roofline of " + *s.roofline
+                                    : fmt::format("{:.3g} FLOP/s a rank (--rank-flops)", s.rank_flops);
+  const plan::Links links = links_to_draw(s);
   const double step_s = shown.forecast.timeline.end_s();
   console.print(
       "a step takes {}: {}, {:.3g} bytes/s between ranks of a node (--node-bandwidth), {:.3g} between nodes "
       "(--link-bandwidth)\n",
-      parallel::format_short_time(step_s), computing, plan::links_of(s).within_node,
-      plan::links_of(s).between_nodes);
+      parallel::format_short_time(step_s), computing, links.within_node, links.between_nodes);
   console.print("the run's {} steps take {}\n",
                 format_count(static_cast<std::uint64_t>(shown.plan.total_steps)),
                 format_duration(step_s * static_cast<double>(shown.plan.total_steps)));
@@ -206,6 +209,13 @@ model::ModelSpec spec_to_draw(const plan::Settings& settings) {
   return train::choose_spec(settings, train::resume_candidates(settings, &run));
 }
 
+/// Measured, of --roofline's GPU, or by FLOPs.
+std::vector<parallel::UnitCost> unit_times(const plan::Settings& settings, const plan::Plan& plan) {
+  if (settings.run) return plan::read_unit_times(*settings.run, plan);
+  if (settings.roofline) return plan::roofline_unit_times(plan, plan::rates_of(*settings.roofline));
+  return predicted_unit_times(plan, settings.rank_flops);
+}
+
 void check_and_print(const plan::Settings& settings, const plan::Launch& launch, Console& console) {
   if (settings.svg) require_folder_of(*settings.svg);
   std::optional<data::Mixture> dataset;
@@ -214,12 +224,10 @@ void check_and_print(const plan::Settings& settings, const plan::Launch& launch,
   const plan::Plan plan = plan::make_plan(settings, spec, dataset ? &*dataset : nullptr, launch, nullptr);
   const model::ParameterTable table(spec);
   validate(plan, static_cast<int>(table.units().size()));
-  const std::vector<parallel::UnitCost> times = settings.run
-                                                    ? plan::read_unit_times(*settings.run, plan)
-                                                    : predicted_unit_times(plan, settings.rank_flops);
+  const std::vector<parallel::UnitCost> times = unit_times(settings, plan);
   const Shown shown{plan,
                     table,
-                    forecast_step(plan, times, plan::links_of(settings)),
+                    forecast_step(plan, times, links_to_draw(settings)),
                     estimate_memory(plan),
                     settings.run.has_value(),
                     forecast_step(plan, times, std::numeric_limits<double>::infinity()).timeline.bubble()};

@@ -271,12 +271,18 @@ StepOperations step_operations(const Plan& plan, const StepTraits& traits) {
   return step;
 }
 
+std::vector<parallel::UnitCost> roofline_unit_times(const Plan& plan, const GpuRates& rates,
+                                                    const StepTraits& traits) {
+  const Plan of_first = busiest(plan, 0);
+  std::vector<parallel::UnitCost> times;
+  for (const UnitOperations& unit : step_operations(of_first, traits).units)
+    times.push_back(cost_of(unit, rates));
+  return times;
+}
+
 StepRoofline roofline_of(const Plan& asked, const GpuRates& rates, Links links, const StepTraits& traits) {
   Plan plan = busiest(asked, 0);
-  std::vector<parallel::UnitCost> costs;
-  for (const UnitOperations& unit : step_operations(plan, traits).units)
-    costs.push_back(cost_of(unit, rates));
-  const Forecast forecast = forecast_step(asked, costs, links);
+  const Forecast forecast = forecast_step(asked, roofline_unit_times(asked, rates, traits), links);
   const std::vector<double>& computing = forecast.timeline.computing_s;
   plan.place.pp = static_cast<int>(std::max_element(computing.begin(), computing.end()) - computing.begin());
   const StepOperations step = step_operations(plan, traits);

@@ -44,6 +44,10 @@ struct StepRoofline {
   double waiting_s() const { return step_s - computing_s; }  // for other ranks: exchanges, idle stages
 };
 
+/// Returns the seconds that each unit takes for a micro-batch.
+std::vector<parallel::UnitCost> roofline_unit_times(const Plan& plan, const GpuRates& rates,
+                                                    const StepTraits& traits = {});
+
 StepRoofline roofline_of(const Plan& plan, const GpuRates& rates, Links links, const StepTraits& traits = {});
 
 }  // namespace dt::plan
