@@ -32,9 +32,9 @@ std::size_t BlockUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) co
   return memory.used_bytes();
 }
 
-std::size_t BlockUnit::scratch_bytes(Device, std::int64_t batch, std::int64_t sequence) const {
+std::size_t BlockUnit::scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const {
   const auto rows = static_cast<std::size_t>(batch * sequence), element = dtype_bytes(dtype_);
-  const std::size_t mlp_rows = std::min(rows, static_cast<std::size_t>(MlpLayer::backward_rows));
+  const auto mlp_rows = static_cast<std::size_t>(MlpLayer::backward_rows(device, batch * sequence));
   const auto attention =
       static_cast<std::size_t>(query_features_) * (element + dtype_bytes(statistics_dtype(dtype_)));
   const std::size_t widest = std::max(mlp_rows * static_cast<std::size_t>(mlp_features_) * element,

@@ -11,6 +11,11 @@ namespace dt::model {
 MlpLayer::MlpLayer(const ModelSpec& share, DType dtype, const Seam& seam)
     : kind_(share.mlp), bias_(share.mlp_bias), features_(share.mlp_hidden), dtype_(dtype), seam_(seam) {}
 
+std::int64_t MlpLayer::backward_rows(Device device, std::int64_t rows) {
+  constexpr std::int64_t most_on_host = 1024;
+  return device == Device::host() ? std::min(rows, most_on_host) : rows;
+}
+
 MlpLayer::Saved MlpLayer::saved(SavedMemory& memory, SavedMemory& hidden, std::int64_t rows) const {
   Saved s;
   s.up_RG = memory.take(dtype_, {rows, gated() ? 2 * features_ : features_});
@@ -47,7 +52,7 @@ void MlpLayer::activate(const Context& context, const Saved& saved) const {
 void MlpLayer::backward_input(const Context& context, std::span<const Tensor> weights, ArrivingRows& dy_RC,
                               const Tensor& dx_LC, const Saved& saved, const Meanwhile& meanwhile) const {
   const Params w = params(weights);
-  const std::int64_t step = std::min(saved.up_RG.dim(0), backward_rows);
+  const std::int64_t step = backward_rows(context.device(), saved.up_RG.dim(0));
   Arena::Scope scope(context.scratch());
   const Tensor memory = context.scratch().allocate(dtype_, {step, features_});
   const auto make_dup = [&](std::int64_t first, std::int64_t last) {

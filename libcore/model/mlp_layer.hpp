@@ -23,8 +23,9 @@ class MlpLayer {
     Tensor hidden_RF;
   };
 
-  /// The gradient of `hidden` is made for so many rows at a time, and used while it lies in cache.
-  static constexpr std::int64_t backward_rows = 1024;
+  /// Returns for how many of `rows` rows the gradient of `hidden` is made at a time: on the host so many that
+  /// it is used while it lies in cache; on a GPU, whose products want many rows, all.
+  static std::int64_t backward_rows(Device device, std::int64_t rows);
 
   /// `share` is the rank's part of the model. The seam must outlive the layer.
   MlpLayer(const ModelSpec& share, DType dtype, const Seam& seam);

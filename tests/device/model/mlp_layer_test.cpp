@@ -1,0 +1,93 @@
+#include "model/mlp_layer.hpp"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <vector>
+
+#include "device/test_device.hpp"
+#include "model/unit.hpp"
+#include "tensor/accelerator.hpp"
+#include "tensor/buffer.hpp"
+
+namespace dt::model {
+namespace {
+
+constexpr std::int64_t R = 2500, C = 8, F = 16;
+
+ModelSpec narrow(const char* preset) {
+  ModelSpec spec = load_model_spec(preset);
+  spec.hidden = C, spec.mlp_hidden = F;
+  return spec;
+}
+
+/// Zeros, where the context is.
+class Memory {
+ public:
+  explicit Memory(Device device) : device_(device) {}
+  Tensor tensor(Shape shape) {
+    buffers_.emplace_back(device_, static_cast<std::size_t>(shape.numel()) * sizeof(float));
+    return Tensor(buffers_.back(), DType::f32, std::move(shape));
+  }
+
+ private:
+  Device device_;
+  std::vector<Buffer> buffers_;
+};
+
+/// Runs the layer's backward over R rows.
+void run_backward(const Context& context, const ModelSpec& spec) {
+  const MlpLayer layer(spec, DType::f32, no_seam());
+  const bool is_gated = spec.mlp == Mlp::swiglu;
+  Memory memory(context.device());
+  std::vector<Tensor> weights;
+  if (is_gated) {
+    const Tensor both = memory.tensor({2 * F, C});  // gate and up lie beside each other
+    weights = {both.rows(0, F), both.rows(F, 2 * F)};
+  } else {
+    weights = {memory.tensor({F, C}), memory.tensor({F})};
+  }
+  weights.push_back(memory.tensor({C, F}));
+  if (!is_gated) weights.push_back(memory.tensor({C}));
+  const MlpLayer::Saved saved{memory.tensor({R, is_gated ? 2 * F : F}), memory.tensor({R, F})};
+  ArrivingRows dy_RC(memory.tensor({R, C}));
+  layer.backward_input(context, weights, dy_RC, memory.tensor({R, C}), saved, {});
+  if (context.device() != Device::host()) accelerator().wait(context.stream());
+}
+
+TEST_CASE(
+    "a GPU makes the gradient of the MLP's hidden features in one piece, the host in pieces for its cache",
+    "[test-device]") {
+  for (const char* preset : {"gpt2-124m", "llama-tiny"}) {
+    INFO(preset);
+    const ModelSpec spec = narrow(preset);
+    const auto bytes = [&](const Context& context) {
+      run_backward(context, spec);
+      return context.scratch().peak_bytes();
+    };
+    Context host(1, Device::host());
+    host.set_reference_only(true);  // products take no scratch memory of their own then
+    CHECK(bytes(host) == 1024 * F * sizeof(float));
+    const test_device::Use device(1);
+    const Context context(1, Device::gpu(0));
+    CHECK(bytes(context) == R * F * sizeof(float));
+    CHECK(device.counts().kernels == 3);  // two products, and the activation's gradient
+  }
+}
+
+TEST_CASE("a block's scratch memory follows the rows that the MLP's backward takes at a time") {
+  ModelSpec spec = narrow("llama-tiny");
+  spec.mlp_hidden = 64 * F;  // nothing else of a block takes as much
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const auto units = make_units(Device::host(), spec, ParameterTable(spec), dtype);
+    const auto bytes = [&](Device device, std::int64_t rows) {
+      return units[1]->scratch_bytes(device, rows / 16, 16);
+    };
+    const std::size_t gradient = C * dtype_bytes(dtype), hidden = 64 * F * dtype_bytes(dtype);
+    CHECK(bytes(Device::host(), 4096) == 4096 * gradient + 1024 * hidden);
+    CHECK(bytes(Device::gpu(0), 4096) == 4096 * (gradient + hidden));
+    CHECK(bytes(Device::gpu(0), 512) == bytes(Device::host(), 512));
+  }
+}
+
+}  // namespace
+}  // namespace dt::model
