@@ -52,16 +52,21 @@ TEST_CASE("a device combines ranks' values as the host does", "[device]") {
   const test_device::Use device(1);
   const auto body = [](Communicator& group) {
     Computing computing(group, Device::gpu(0));
-    for (int num_ranks = 2; num_ranks <= 9; ++num_ranks) {
-      for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32, DType::u64}) {
+    const auto check_all = [&](int num_ranks, std::int64_t numel) {
+      for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32, DType::i64,
+                                DType::u32, DType::u64}) {
         for (const Reduction reduction : {Reduction::sum, Reduction::product, Reduction::min, Reduction::max})
-          check(computing, {num_ranks, num_ranks / 2, 333, dtype, reduction});
+          check(computing, {num_ranks, num_ranks / 2, numel, dtype, reduction});
       }
+    };
+    for (int num_ranks = 2; num_ranks <= 9; ++num_ranks) {
+      check_all(num_ranks, 333);
       check(computing, {num_ranks, 0, 1, DType::f32, Reduction::sum});
       check(computing, {num_ranks, num_ranks - 1, 4099, DType::bf16, Reduction::sum});
     }
     for (const int num_ranks : {255, 256, 300})
       check(computing, {num_ranks, 7, 5, DType::f32, Reduction::sum});
+    check_all(256, 5);
     return 0;
   };
   CHECK_NOTHROW(run_threads(1, body));

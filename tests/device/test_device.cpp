@@ -260,6 +260,9 @@ class TestDevice final : public Accelerator {
   Piece piece_of(Launch launch) {
     return {[this, launch = std::move(launch)] { run(launch, random_()); }};
   }
+  Piece piece_of(std::function<void(std::uint64_t seed)> kernel) {
+    return {[this, kernel = std::move(kernel)] { kernel(random_()); }};
+  }
 
  private:
   using Lock = std::lock_guard<std::recursive_mutex>;
@@ -483,6 +486,10 @@ void give(const Context& context, const WorkKey& key, Launch launch) {
   const Stream stream = context.stream();
   device->give(stream, key,
                [stream, piece = device->piece_of(std::move(launch))] { device->take(stream, piece); });
+}
+
+void take(Stream stream, std::function<void(std::uint64_t seed)> kernel) {
+  device->take(stream, device->piece_of(std::move(kernel)));
 }
 
 void enqueue(const Context& context, Launch launch) {

@@ -71,6 +71,9 @@ using Case = std::function<std::vector<Tensor>(Fixture&)>;
 
 enum class Threads { any, same };  // whether the bits may depend on their number
 
+/// From now on the checks of what runs on hosts pass at once: they are another program's.
+void check_devices_only();
+
 /// With every instruction set of this machine the fp32 kernel agrees with its reference; gives the same bits
 /// wherever its buffers lie and, unless `threads` says otherwise, with 1, 2 and 3 threads; and takes no more
 /// scratch when it is called again.

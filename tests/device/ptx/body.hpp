@@ -1,0 +1,17 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "device/ptx/module.hpp"
+
+namespace dt::ptx {
+
+/// Reads "(parameters) directives { body }" into a kernel. Errors: internal, naming the kernel and what it
+/// has that is not known.
+Kernel read_kernel(const std::string& name, std::string_view text,
+                   const std::map<std::string, SharedName, std::less<>>& shared);
+
+}  // namespace dt::ptx
