@@ -88,15 +88,6 @@ std::vector<std::string> kernels_never_launched() {
   return names;
 }
 
-std::vector<std::string> read_all_kernels() {
-  std::vector<std::string> names;
-  for (const auto& object : registry().objects) {
-    for (const std::string& name : object->read().kernel_names())
-      names.push_back(object->read().kernel(name).name);
-  }
-  return names;
-}
-
 }  // namespace dt::ptx
 
 // NOLINTBEGIN: these names are CUDA's. Source: crt/host_runtime.h, cuda_runtime_api.h
