@@ -276,6 +276,12 @@ TEST_CASE("a GPU's library attends to blocks of keys that documents and windows 
     }
 }
 
+TEST_CASE("odd shapes of attention to blocks on a GPU agree with their reference", "[device]") {
+  const Problem small{{1, 37, 4, 2, 9}, documents(9), in_order({0, 1, 33, 37})};
+  for (const Problem& p : {problems[1], small})
+    check_gpu_attention([&](Fixture& f) { return in_blocks(f, p); });
+}
+
 TEST_CASE("attention_backward of a block is the gradient of attention to it") {
   const Context context(1, Device::host());
   Fixture f(context, DType::f64);

@@ -310,6 +310,12 @@ TEST_CASE("fast attention agrees with its reference where a window or documents 
   }
 }
 
+TEST_CASE("odd shapes of attention on a GPU agree with their reference", "[device]") {
+  for (const AttentionShape& s : {AttentionShape{1, 7, 3, 3, 5}, {2, 35, 4, 2, 9}})
+    for (const FirstKeys& first : {FirstKeys(all_keys), documents(5)})
+      check_gpu_attention([&](Fixture& f) { return both_passes(f, s, 1, first, s.batch > 1); });
+}
+
 TEST_CASE("attention_backward over queries, keys and values gives the same bits", "[device]") {
   const std::pair<AttentionShape, FirstKeys> cases[] = {
       {{1, 130, 6, 2, 33}, all_keys},
