@@ -64,7 +64,8 @@ class Use {
 /// anything else.
 void give(const Context& context, const WorkKey& key, Launch launch);
 void enqueue(const Context& context, Launch launch);
-/// A kernel that runs elsewhere, in an order that a seed says, when something of it is given (Accelerator::give).
+/// A kernel that runs elsewhere, in an order that a seed says, when something of it is given
+/// (Accelerator::give).
 void take(Stream stream, std::function<void(std::uint64_t seed)> kernel);
 /// The same of what others have a part in: it is done when it says so, asked while the device works.
 void enqueue(Stream stream, std::function<bool()> is_over);
