@@ -2,8 +2,10 @@
 // DT_TEST_DEVICE_COUNTS names a file for what the host asked of it (of ranks that were started together, a
 // file each: with .RANK after the name, but for the first); DT_TEST_DEVICE_ERROR and DT_TEST_DEVICE_HANG say
 // which kernel fails or never ends, DT_TEST_NCCL_ERROR and DT_TEST_NCCL_HANG which of NCCL's operations,
-// which is played, too. DT_TEST_DEVICE_GPUS: how many GPUs there are. DT_TEST_DEVICE_RANGES names a file for
-// the names that host gives to what it does, as a tool that listens would hear them.
+// which is played, too. DT_TEST_DEVICE_GPUS: how many GPUs there are. DT_TEST_DEVICE_LOADING=libraries|all:
+// whose kernels are loaded with their first launch, which waits for all that the device was given.
+// DT_TEST_DEVICE_RANGES names a file for the names that host gives to what it does, as a tool that listens
+// would hear them.
 
 #include <cstdlib>
 #include <fstream>
@@ -28,6 +30,9 @@ void break_as_asked(dt::test_device::Use& device) {
     device.break_at(std::stoll(kernel), Fault::error);
   if (const char* const kernel = std::getenv("DT_TEST_DEVICE_HANG"))
     device.break_at(std::stoll(kernel), Fault::hang);
+  using Loading = dt::test_device::Use::Loading;
+  if (const char* const whose = std::getenv("DT_TEST_DEVICE_LOADING"))
+    device.load(whose == std::string("all") ? Loading::of_all : Loading::of_libraries);
 }
 
 #ifdef DT_NCCL

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace dt::test_device {
 
@@ -17,6 +18,7 @@ struct Launch {
   unsigned threads;  // of a block
   std::size_t shared_bytes;
   std::function<void()> thread;  // what each does
+  std::string of_library{};      // what a library loads for it; empty: it is dt's own kernel
 };
 
 /// Blocks run in an order that `seed` says, and so do a block's threads between the places where they wait

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "device/test_device.hpp"
@@ -170,7 +171,12 @@ bool play(const Context& context, const FusedAttention& attention, const char* n
     return false;
   }
   const DType dtype = attention.y.rows_RS.dtype();
-  give(context, key, {name, {}, 1, 0, [=] { dtype == DType::bf16 ? work(BFloat16()) : work(Float16()); }});
+  const kernels::AttentionShape& s = attention.shape;
+  const std::string problem =
+      fmt::format("{} {} {} {} {} {} {} {}", name, dtype_name(dtype), static_cast<int>(attention.mask),
+                  s.batch, s.sequence, s.query_heads, s.key_value_heads, s.head_dim);
+  give(context, key,
+       {name, {}, 1, 0, [=] { dtype == DType::bf16 ? work(BFloat16()) : work(Float16()); }, problem});
   return true;
 }
 

@@ -129,12 +129,22 @@ std::mutex mutex;
 std::set<std::string> products;
 std::function<void(const kernels::cuda::Product&)> observer;
 
+std::string described(const kernels::cuda::Product& p) {
+  return fmt::format("{} {} · {}: in loops", dtype_name(p.left.stored.dtype()),
+                     p.left.stored.shape().to_string(), p.right.stored.shape().to_string());
+}
+
 /// What cuBLASLt chooses an algorithm for, all the same one here.
 void note(const kernels::cuda::Product& p) {
   const std::lock_guard lock(mutex);
-  products.insert(fmt::format("{} {} · {}: in loops", dtype_name(p.left.stored.dtype()),
-                              p.left.stored.shape().to_string(), p.right.stored.shape().to_string()));
+  products.insert(described(p));
   if (observer) observer(p);
+}
+
+/// What it may load a kernel for.
+std::string problem_of(const kernels::cuda::Product& p) {
+  return fmt::format("{} {}{} {} {} {}", described(p), p.left.transposed, p.right.transposed,
+                     dtype_name(p.output_MN.dtype()), bool(p.bias_N), bool(p.added_MN));
 }
 
 std::vector<std::string> products_so_far() {
@@ -156,10 +166,14 @@ namespace dt::kernels::cuda {
 bool enqueue_product(const Context& context, const Product& product) {
   test_device::check(product);
   test_device::note(product);
-  test_device::give(context, key_of(context, product),
-                    {"multiply", {}, 1, 0, [product, arithmetic = context.arithmetic()] {
-                       test_device::multiply(product, arithmetic);
-                     }});
+  test_device::give(
+      context, key_of(context, product),
+      {"multiply",
+       {},
+       1,
+       0,
+       [product, arithmetic = context.arithmetic()] { test_device::multiply(product, arithmetic); },
+       test_device::problem_of(product)});
   return true;
 }
 

@@ -12,9 +12,11 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <sys/mman.h>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -97,6 +99,7 @@ class TestDevice final : public Accelerator {
     const Lock lock(mutex_);
     throw_if_failed();
     auto memory = std::make_unique<Memory>(bytes);
+    if (stays_open_) memory->open(true);
     std::byte* const begin = memory->begin();
     ++counts_.allocations;
     counts_.bytes += memory->bytes();
@@ -241,6 +244,24 @@ class TestDevice final : public Accelerator {
 
   void slow_down(double seconds) { more_s_ = seconds; }
   void skip_work() { skips_work_ = true; }
+  void leave_open() {
+    const Lock lock(mutex_);
+    open(true);
+    stays_open_ = true;
+  }
+  void load(Use::Loading loading) { loading_ = loading; }
+  std::int64_t loaded() const { return std::ssize(loaded_); }
+  /// Called before it is given, while nobody's lock is held: other ranks go on meanwhile.
+  void load_for(Device of, const Launch& launch, const WorkKey& key) {
+    if (loading_ == Use::Loading::beforehand) return;
+    if (loading_ == Use::Loading::of_libraries && launch.of_library.empty()) return;
+    const std::string what = launch.of_library.empty() ? name_of_kernel(key) : launch.of_library;
+    {
+      const Lock lock(mutex_);
+      if (!loaded_.emplace(of.index(), what).second) return;
+    }
+    settle(of);
+  }
   bool has_audience() override { return is_listened_to_; }
   void begin_range(const std::string& name) override {
     const Lock lock(mutex_);
@@ -308,6 +329,10 @@ class TestDevice final : public Accelerator {
     if (more_s_ > 0) std::this_thread::sleep_for(std::chrono::duration<double>(more_s_));
   }
 
+  /// A kernel's key begins with its address.
+  static std::string name_of_kernel(const WorkKey& key) {
+    return std::string(key.bytes().substr(0, sizeof(void*)));
+  }
   static std::string name_of(Device device) {
     return fmt::format("{}: {} (test device)", host_name(), device.to_string());
   }
@@ -325,23 +350,37 @@ class TestDevice final : public Accelerator {
     return after != pinned_.begin() && address < std::prev(after)->first + std::prev(after)->second;
   }
 
-  /// Until all is done that streams of that device were given, as far as others do their part in time.
+  /// Until all is done that streams of that device were given, whoever else has a part in it. Where there is
+  /// no time limit somebody waits in vain after a while, which is told to whoever uses the device next.
   void settle(Device of) {
-    std::vector<std::unique_ptr<Mark>> ends;
+    std::vector<std::pair<std::string, std::unique_ptr<Mark>>> ends;
     {
       const Lock lock(mutex_);
       give_all_of(of);
       run_until([] { return false; });
-      if (!limit_.is_set()) return;
       for (StreamState& stream : streams_) {
-        if (stream.device == of && !stream.work.empty() && !failed_) ends.push_back(mark(&stream));
+        if (stream.device == of && !stream.work.empty() && !failed_)
+          ends.emplace_back(stream.name, mark(&stream));
       }
     }
+    const double since_s = monotonic_s();
     try {
-      for (const auto& end : ends) ask_until([&] { return end->is_reached(); });
+      for (const auto& [work, end] : ends) {
+        ask_until([&] {
+          if (!limit_.is_set() && monotonic_s() - since_s > longest_settling_s) fail_to_settle(of, work);
+          return end->is_reached();
+        });
+      }
     } catch (const Error&) {
       // Who waits for it is told.
     }
+  }
+  [[noreturn]] void fail_to_settle(Device of, const std::string& work) {
+    const Lock lock(mutex_);
+    failed_.emplace(ErrorKind::internal,
+                    fmt::format("{}: memory is freed, or a kernel loaded, which waits in vain for {}",
+                                name_of(of), work));
+    throw Error(*failed_);
   }
 
   void give_all_of(Device device) {
@@ -385,6 +424,7 @@ class TestDevice final : public Accelerator {
     TestDevice& device;
   };
   void open(bool is_open) {
+    if (stays_open_) return;
     for (const auto& [begin, memory] : memories_) memory->open(is_open);
   }
 
@@ -413,6 +453,7 @@ class TestDevice final : public Accelerator {
     return true;
   }
 
+  static constexpr double longest_settling_s = 20;
   static constexpr std::size_t memory_bytes = std::size_t{16} << 30;
   std::recursive_mutex mutex_;
   std::mt19937_64 random_;
@@ -428,6 +469,9 @@ class TestDevice final : public Accelerator {
   Use::Fault fault_ = Use::Fault::error;
   double more_s_ = 0;
   bool skips_work_ = false;
+  bool stays_open_ = false;
+  Use::Loading loading_ = Use::Loading::beforehand;
+  std::set<std::pair<int, std::string>> loaded_;  // by device
   std::optional<Error> failed_;
 };
 
@@ -474,6 +518,18 @@ void Use::skip_work() {
   device->skip_work();
 }
 
+void Use::leave_open() {
+  device->leave_open();
+}
+
+void Use::load(Loading loading) {
+  device->load(loading);
+}
+
+std::int64_t Use::loaded() const {
+  return device->loaded();
+}
+
 int Use::times() {
   return num_uses;
 }
@@ -484,6 +540,7 @@ void enqueue(Stream stream, std::function<bool()> is_over) {
 
 void give(const Context& context, const WorkKey& key, Launch launch) {
   const Stream stream = context.stream();
+  device->load_for(context.device(), launch, key);
   device->give(stream, key,
                [stream, piece = device->piece_of(std::move(launch))] { device->take(stream, piece); });
 }

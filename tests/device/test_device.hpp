@@ -49,6 +49,18 @@ class Use {
   enum class Fault { error, hang };
   void break_at(std::int64_t kernel, Fault fault);
 
+  /// When what kernels are made of is loaded, which waits for all that the device was given (CUDA's lazy
+  /// loading): all of it beforehand; libraries' with the first launch of each problem; or dt's own as well,
+  /// with the first launch of each kernel.
+  enum class Loading { beforehand, of_libraries, of_all };
+  void load(Loading loading);
+  /// How often something was loaded so.
+  std::int64_t loaded() const;
+
+  /// From now on the host may touch the device's memory: ranks that ask again and again are held up by
+  /// opening it and closing it.
+  void leave_open();
+
   /// From now on each kernel and each copy takes so much longer.
   void slow_down(double seconds);
 
