@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tensor/retired.hpp"
+
 namespace dt {
 
 namespace {
@@ -26,8 +28,9 @@ Tensor Arena::allocate(DType dtype, Shape shape) {
   const Tensor sized(nullptr, dtype, shape, device_);
   const std::size_t alignment = alignment_on(device_);
   const std::size_t bytes = std::max((sized.bytes() + alignment - 1) / alignment * alignment, alignment);
-  if (chunk_ == 0 && used_ == 0 && chunks_.size() > 1) {
-    // All was given back: one chunk serves the same demand without gaps.
+  if (chunk_ == 0 && used_ == 0 && chunks_.size() > 1 && !RetiredMemory::is_kept()) {
+    // All was given back: one chunk serves the same demand without gaps. While memory that is given back
+    // stays, it would be more memory than the chunks are.
     chunks_.clear();
     chunks_.emplace_back(device_, peak_bytes_);
   }

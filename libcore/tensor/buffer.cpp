@@ -12,6 +12,7 @@
 #include "base/host.hpp"
 #include "base/text.hpp"
 #include "tensor/accelerator.hpp"
+#include "tensor/retired.hpp"
 
 namespace dt {
 
@@ -98,7 +99,10 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 Buffer::~Buffer() {
   if (data_ == nullptr) return;
-  if (device_ != Device::host()) {
+  const bool waits = device_ != Device::host() || pages_ == Pages::pinned;  // to free it
+  if (waits && RetiredMemory::is_kept()) {
+    RetiredMemory::keep(std::move(*this));
+  } else if (device_ != Device::host()) {
     accelerator().release(device_, data_);
   } else if (pages_ == Pages::pinned) {
     accelerator().release_pinned(data_);

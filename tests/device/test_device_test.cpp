@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "kernels/elementwise.hpp"
+#include "kernels/linear.hpp"
 #include "tensor/host_tensor.hpp"
+#include "tensor/retired.hpp"
 
 namespace dt::test_device {
 namespace {
@@ -227,6 +229,79 @@ TEST_CASE("a kernel of a graph may fail as any other", "[test-device]") {
   for (int i = 0; i < 3; ++i) step();
   device.break_at(4, Use::Fault::error);
   CHECK_THAT(failure_of(step), Catch::Contains("a kernel has failed"));
+}
+
+/// Something of another stream's that takes its time: how often it was asked whether it is over.
+class Lingering {
+ public:
+  Lingering() {
+    enqueue(stream_, [this] { return ++asked_ > enough; });
+  }
+  bool is_over() const { return asked_ > enough; }
+
+ private:
+  static constexpr int enough = 100;
+  int asked_ = 0;
+  OwnStream stream_{gpu};
+};
+
+TEST_CASE("freeing memory waits for all of a device's streams, unless it is retired", "[test-device]") {
+  const Use device(1);
+  {
+    const Lingering other;
+    { const Buffer buffer(gpu, 1000); }
+    CHECK(other.is_over());
+  }
+  const Lingering other;
+  const std::int64_t before = device.counts().bytes;
+  RetiredMemory retired;
+  { const Buffer buffer(gpu, 1000); }
+  { const Buffer buffer(Device::host(), 1000, Pages::pinned); }
+  CHECK((retired.bytes() == 2000 && device.counts().bytes > before && !other.is_over()));
+  retired.free();
+  CHECK((retired.bytes() == 0 && device.counts().bytes == before && other.is_over()));
+}
+
+TEST_CASE("an arena frees none of its chunks while memory is retired", "[test-device]") {
+  const Use device(1);
+  const Context context(1, gpu);
+  const auto take = [&] {
+    const Arena::Scope scope(context.scratch());
+    for (int i = 0; i < 2; ++i) context.scratch().allocate(DType::u8, {3 << 18});
+  };
+  {
+    const RetiredMemory retired;
+    for (int i = 0; i < 3; ++i) take();
+    CHECK((retired.bytes() == 0 && device.counts().allocations == 2));
+  }
+  take();
+  CHECK((device.counts().allocations == 3 && context.scratch().capacity_bytes() == 6 << 18));
+}
+
+TEST_CASE("a kernel's first launch waits for the device where it is loaded then", "[test-device]") {
+  for (const Use::Loading loading :
+       {Use::Loading::beforehand, Use::Loading::of_libraries, Use::Loading::of_all}) {
+    Use device(1);
+    device.load(loading);
+    const Context context(1, gpu);
+    const Buffer memory(gpu, 1024);
+    const Tensor x(memory, DType::f32, {8, 8});
+    const auto waits = [&](const auto& launch) {
+      const Lingering other;
+      launch();
+      return other.is_over();
+    };
+    const auto add = [&] { kernels::add(context, x, x, x); };
+    const auto multiply = [&] {
+      kernels::linear(context, x, x, {}, {}, Tensor(memory, DType::f32, {8, 8}, 512));
+    };
+    CHECK(waits(add) == (loading == Use::Loading::of_all));
+    CHECK(waits(multiply) == (loading != Use::Loading::beforehand));
+    CHECK((!waits(add) && !waits(multiply)));
+    CHECK(device.loaded() == (loading == Use::Loading::beforehand ? 0
+                              : loading == Use::Loading::of_all   ? 2
+                                                                  : 1));
+  }
 }
 
 }  // namespace
