@@ -368,7 +368,8 @@ Work Communicator::barrier() {
   return start_on_host({OperationKind::barrier}, barrier_algorithm(caller()));
 }
 
-std::unique_ptr<Communicator> Communicator::split(std::optional<int> color, int key, std::string name) {
+std::unique_ptr<Communicator> Communicator::split(std::optional<int> color, int key, std::string name,
+                                                  StreamUse use) {
   const auto n = static_cast<std::size_t>(size_);
   const std::int64_t none = std::numeric_limits<std::int64_t>::max(), wished = color ? *color : none;
   std::vector<std::int64_t> wishes(2 * n);
@@ -395,7 +396,7 @@ std::unique_ptr<Communicator> Communicator::split(std::optional<int> color, int 
   std::optional<int> color_number;
   if (color) color_number = static_cast<int>(std::distance(colors.begin(), colors.find(wished)));
   std::unique_ptr<Transport> transport = transport_->split(color_number, key, ranks);
-  std::unique_ptr<StreamTransport> streams = streams_ ? streams_->split(color_number, key) : nullptr;
+  std::unique_ptr<StreamTransport> streams = streams_ ? streams_->split(color_number, key, use) : nullptr;
   if (!transport) return {};
   auto part = std::unique_ptr<Communicator>(
       new Communicator(std::move(transport), engine_, std::move(name), std::move(members), staging_, host_));

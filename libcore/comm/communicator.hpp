@@ -124,7 +124,9 @@ class Communicator {
 
   /// Called by all ranks together; blocks. Ranks of one colour form a group, ordered by key, then by rank;
   /// one without a colour is in none, and gets a null pointer.
-  std::unique_ptr<Communicator> split(std::optional<int> color, int key, std::string name);
+  /// `use` says what operations on streams may take of a GPU.
+  std::unique_ptr<Communicator> split(std::optional<int> color, int key, std::string name,
+                                      StreamUse use = StreamUse::world);
 
  private:
   struct Call;

@@ -7,6 +7,11 @@
 
 namespace dt::parallel {
 
+namespace {
+using comm::StreamUse;
+constexpr int same_order = -1;
+}  // namespace
+
 Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels,
                std::int64_t key_value_heads)
     : control_(&world), data_(&world), exposed_(&world.engine()) {
@@ -14,30 +19,34 @@ Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span
   const model::Place place = layout.place_of(world.rank());
   const int data_rank = layout.data_rank(place);
   if (layout.dp < layout.size() && (layout.cp < layout.size()))
-    data_ = make(world, place.pp * layout.tp + place.tp, "data", data_rank);
+    data_ = make(world, place.pp * layout.tp + place.tp, "data", data_rank, StreamUse::overlapping);
   if (layout.zero == 0) {
     replicas_ = data_;
   } else if (layout.group_size() == layout.data_ranks()) {
     shards_ = data_;
   } else {
-    shards_ = make(*data_, data_rank / layout.group_size(), "shards");
-    replicas_ = make(*data_, data_rank % layout.group_size(), "replicas");
+    shards_ = make(*data_, data_rank / layout.group_size(), "shards", same_order, StreamUse::overlapping);
+    replicas_ = make(*data_, data_rank % layout.group_size(), "replicas", same_order, StreamUse::overlapping);
   }
   if (layout.tp > 1) make_tensor(layout, key_value_heads);
   const int pipeline = place.dp * layout.tp + place.tp;
-  if (layout.cp > 1) context_ = make(world, place.pp * layout.dp * layout.tp + pipeline, "context");
+  if (layout.cp > 1)
+    context_ = make(world, place.pp * layout.dp * layout.tp + pipeline, "context", same_order,
+                    StreamUse::waited_for);
   for (const std::vector<Channel>& together : rounds_of(channels)) make_channels(layout, together);
 }
 
 void Groups::make_tensor(const model::Layout& layout, std::int64_t key_value_heads) {
   comm::Communicator& world = *control_;
   const model::Place place = layout.place_of(world.rank());
-  tensor_ = layout.tp == layout.size()
-                ? &world
-                : make(world, (place.pp * layout.dp + place.dp) * layout.cp + place.cp, "tensor");
+  tensor_ = layout.tp == layout.size() ? &world
+                                       : make(world, (place.pp * layout.dp + place.dp) * layout.cp + place.cp,
+                                              "tensor", same_order, StreamUse::waited_for);
   if (key_value_heads >= layout.tp) return;
   const int shard = shard_of({0, key_value_heads}, layout.tp, place.tp);
-  tensor_replicas_ = key_value_heads == 1 ? tensor_ : make(*tensor_, shard, "tensor replicas");
+  tensor_replicas_ = key_value_heads == 1
+                         ? tensor_
+                         : make(*tensor_, shard, "tensor replicas", same_order, StreamUse::waited_for);
 }
 
 /// One group each, of which no rank is in two.
@@ -53,8 +62,8 @@ void Groups::make_channels(const model::Layout& layout, std::span<const Channel>
   }
   const int pipelines = layout.data_ranks() * layout.tp;
   const auto index = static_cast<int>(mine - together.begin());
-  channels_[*mine] =
-      make(world, index * pipelines + layout.data_rank(place) * layout.tp + place.tp, to_string(*mine));
+  channels_[*mine] = make(world, index * pipelines + layout.data_rank(place) * layout.tp + place.tp,
+                          to_string(*mine), same_order, StreamUse::pipeline);
 }
 
 comm::Communicator& Groups::channel(const Channel& channel) const {
@@ -64,8 +73,9 @@ comm::Communicator& Groups::channel(const Channel& channel) const {
 }
 
 /// The ranks of `from` that name one colour, in the order of their keys, or as they are there.
-comm::Communicator* Groups::make(comm::Communicator& from, int color, const std::string& name, int key) {
-  made_.push_back(from.split(color, key < 0 ? from.rank() : key, name));
+comm::Communicator* Groups::make(comm::Communicator& from, int color, const std::string& name, int key,
+                                 StreamUse use) {
+  made_.push_back(from.split(color, key < 0 ? from.rank() : key, name, use));
   return made_.back().get();
 }
 

@@ -57,7 +57,9 @@ class Groups {
   ExposedTime& exposed() const { return exposed_; }
 
  private:
-  comm::Communicator* make(comm::Communicator& from, int color, const std::string& name, int key = -1);
+  /// `key` is negative where ranks lie as they do in `from`.
+  comm::Communicator* make(comm::Communicator& from, int color, const std::string& name, int key,
+                           comm::StreamUse use);
   void make_tensor(const model::Layout& layout, std::int64_t key_value_heads);
   void make_channels(const model::Layout& layout, std::span<const Channel> together);
 

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "comm/exchange.hpp"
 #include "comm/streams/choose.hpp"
+#include "comm/streams/library.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/linear.hpp"
 #include "plan/precision.hpp"
@@ -82,7 +83,8 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
   for (const std::string& warning : choice.warnings) ranks.console.warn("{}", warning);
   const comm::StreamChoice streams = comm::choose_streams(ranks, choice, seen, num_ranks);
   launch.streams = streams.library;
-  if (!streams.library.empty()) ranks.console.info("between GPUs: {}", streams.library);
+  if (!streams.library.empty())
+    ranks.console.info("between GPUs: {}; {}", streams.library, comm::stream_library()->limits());
   if (!streams.why_not.empty())
     ranks.console.warn("messages between GPUs go through their hosts' memory, which is slow: {}",
                        streams.why_not);

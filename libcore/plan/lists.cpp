@@ -16,6 +16,11 @@ int num_units(const Plan& plan) {
 
 }  // namespace
 
+comm::StreamUse use_of_world(const Plan& plan) {
+  return plan.layout.data_ranks() == plan.layout.size() ? comm::StreamUse::overlapping
+                                                        : comm::StreamUse::world;
+}
+
 parallel::Pipeline pipeline_of(const Plan& plan) {
   const auto micro_batches = static_cast<int>(std::max<std::int64_t>(1, plan.rounds()));
   return parallel::pipeline_of(plan.layout, num_units(plan), micro_batches, plan.spec.tied);
@@ -54,8 +59,9 @@ std::string describe_stage(const Plan& plan, int stage) {
 std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicator& world) {
   world.engine().recorder().set_duty(describe_stage(plan, plan.place.pp));
   if (!plan.launch.streams.empty() && !world.has_streams())
-    world.set_streams(comm::stream_library()->open(world, plan.device, plan.comm_timeout_s),
-                      plan.reduce_order);
+    world.set_streams(
+        comm::stream_library()->open(world, plan.device, plan.comm_timeout_s, use_of_world(plan)),
+        plan.reduce_order);
   return std::make_unique<parallel::Groups>(plan.layout, world, parallel::channels_of(pipeline_of(plan)),
                                             plan.spec.key_value_heads);
 }

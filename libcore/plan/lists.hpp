@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "comm/streams/ctas.hpp"
 #include "parallel/builders.hpp"
 #include "parallel/groups.hpp"
 #include "parallel/pipeline.hpp"
@@ -26,6 +27,9 @@ parallel::ActionList evaluation_list(const model::Layout& layout, const model::P
 
 /// "stage 1 of 2: layers.1 to head"; "" where there is one.
 std::string describe_stage(const Plan& plan, int stage);
+
+/// What the group of all ranks runs beside: where all are data ranks it sums their gradients.
+comm::StreamUse use_of_world(const Plan& plan);
 
 /// Called by all ranks of `world` together, whose recorders know their stages from then on; with the channels
 /// of the plan's pipelines.

@@ -21,7 +21,7 @@ class Library final : public StreamLibrary {
     return version_here;
   }
   bool takes_shared_gpus() override { return takes_shared_; }
-  std::unique_ptr<StreamTransport> open(Communicator&, Device, double) override { return nullptr; }
+  std::unique_ptr<StreamTransport> open(Communicator&, Device, double, StreamUse) override { return nullptr; }
   void abort(std::span<StreamTransport* const>) noexcept override {}
   static thread_local std::string version_here;
 

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "comm/nccl/abort.cuh"
+#include "comm/nccl/config.hpp"
 #include "comm/watchdog.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/time_limit.hpp"
@@ -56,6 +57,16 @@ Count bytes_of(const Tensor& tensor) {
   return {tensor.bytes(), ncclUint8};
 }
 
+/// All that dt asks of a communicator: what a group is split from says nothing of its parts. config_fields
+/// names what is set here.
+ncclConfig_t config_for(StreamUse use) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  if (most_ctas(use) > 0) config.maxCTAs = most_ctas(use);
+  config.splitShare = 0;  // channels of its own: those of the whole would have the whole's limit
+  return config;
+}
+
 ncclRedOp_t op_of(Reduction reduction) {
   switch (reduction) {
     case Reduction::sum:
@@ -72,11 +83,11 @@ ncclRedOp_t op_of(Reduction reduction) {
 
 }  // namespace
 
-Transport::Transport(const ncclUniqueId& id, int rank, int size, Device device, double timeout_s)
+Transport::Transport(const ncclUniqueId& id, int rank, int size, Device device, double timeout_s,
+                     StreamUse use)
     : device_(device), timeout_s_(timeout_s), rank_(rank), size_(size) {
   select();
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
+  ncclConfig_t config = config_for(use);
   try {
     settle("ncclCommInitRankConfig", functions().ncclCommInitRankConfig(&comm_, size, id, rank, &config));
     connect();
@@ -254,12 +265,13 @@ ncclComm_t Transport::give_up() noexcept {
   return comm_;
 }
 
-std::unique_ptr<StreamTransport> Transport::split(std::optional<int> color, int key) {
+std::unique_ptr<StreamTransport> Transport::split(std::optional<int> color, int key, StreamUse use) {
   select();
+  ncclConfig_t config = config_for(use);
   // NCCL says success where it has only begun, and names the part when it has ended: the whole tells when.
   auto part = std::make_unique<ncclComm_t>();
   const ncclResult_t begun =
-      functions().ncclCommSplit(comm_, color.value_or(NCCL_SPLIT_NOCOLOR), key, part.get(), nullptr);
+      functions().ncclCommSplit(comm_, color.value_or(NCCL_SPLIT_NOCOLOR), key, part.get(), &config);
   try {
     settle("ncclCommSplit", begun == ncclSuccess ? ncclInProgress : begun);
   } catch (...) {

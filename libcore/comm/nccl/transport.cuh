@@ -12,11 +12,15 @@
 
 namespace dt::comm::nccl {
 
-/// Non-blocking ones: whoever has to wait for others does so for a while, and says whom it is for.
+/// Communicators do not block: a rank that waits for others does so for a while, and says whom it waits for.
+/// Only such may be aborted while one of their groups hangs: ncclCommAbort joins the thread of a group that
+/// does not block (ncclGroupJobAbort); a blocking group runs in its caller, which it does not know, and the
+/// communicator is freed while the caller is in it. So NCCL's manual asks for it (User Guide, Fault
+/// Tolerance); the source of 2.19, 2.28 and 2.30 agrees (src/group.cc, src/init.cc).
 class Transport final : public StreamTransport {
  public:
   /// As rank `rank` of `size`; all of them with the id that one has made.
-  Transport(const ncclUniqueId& id, int rank, int size, Device device, double timeout_s);
+  Transport(const ncclUniqueId& id, int rank, int size, Device device, double timeout_s, StreamUse use);
   ~Transport() override;
   Transport(const Transport&) = delete;
 
@@ -32,7 +36,7 @@ class Transport final : public StreamTransport {
   void abort() noexcept override;
   /// For abort_all: from now on good for nothing. Null where it was given up before.
   ncclComm_t give_up() noexcept;
-  std::unique_ptr<StreamTransport> split(std::optional<int> color, int key) override;
+  std::unique_ptr<StreamTransport> split(std::optional<int> color, int key, StreamUse use) override;
 
  private:
   /// Of one that is being split from another.

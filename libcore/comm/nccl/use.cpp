@@ -9,6 +9,7 @@
 #include "comm/communicator.hpp"
 #include "comm/exchange.hpp"
 #include "comm/nccl/abort.cuh"
+#include "comm/nccl/config.hpp"
 #include "comm/nccl/transport.cuh"
 #include "comm/streams/library.hpp"
 
@@ -54,9 +55,13 @@ class Nccl final : public StreamLibrary {
     const char* const wish = ::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
     return loaded_version() >= first_with_shared_gpus && wish != nullptr && std::string(wish) == "1";
   }
-  std::unique_ptr<StreamTransport> open(Communicator& group, Device device, double timeout_s) override {
+  std::unique_ptr<StreamTransport> open(Communicator& group, Device device, double timeout_s,
+                                        StreamUse use) override {
     const ncclUniqueId id = common_id(group, device);
-    return std::make_unique<Transport>(id, group.rank(), group.size(), device, timeout_s);
+    return std::make_unique<Transport>(id, group.rank(), group.size(), device, timeout_s, use);
+  }
+  std::string limits() override {
+    return nccl::limits(loaded_version(), environment_variable("NCCL_MAX_CTAS").value_or(""));
   }
   void abort(std::span<StreamTransport* const> transports) noexcept override {
     std::vector<ncclComm_t> comms;

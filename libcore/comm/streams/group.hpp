@@ -42,8 +42,8 @@ class StreamGroup {
   void reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction, const PartOf& parts);
   void all_gather(const Tensor& in, const Tensor& out, const PartOf& parts);
   void broadcast(const Tensor& data, int root);
-  std::unique_ptr<StreamTransport> split(std::optional<int> color, int key) {
-    return transport_->split(color, key);
+  std::unique_ptr<StreamTransport> split(std::optional<int> color, int key, StreamUse use) {
+    return transport_->split(color, key, use);
   }
 
  private:

@@ -20,7 +20,10 @@ class StreamLibrary {
   virtual bool takes_shared_gpus() = 0;
   /// Called by all ranks of the group together, each for its device: all of them, in order. Waits for the
   /// others for `timeout_s` (0: for ever). Errors: environment.
-  virtual std::unique_ptr<StreamTransport> open(Communicator& group, Device device, double timeout_s) = 0;
+  virtual std::unique_ptr<StreamTransport> open(Communicator& group, Device device, double timeout_s,
+                                                StreamUse use = StreamUse::world) = 0;
+  /// Tells which of the most CTAs of each use take effect, also where the environment says otherwise.
+  virtual std::string limits() { return {}; }
   /// All that are under way end, though not as they should: at once, for the stream of one may wait for
   /// another's.
   virtual void abort(std::span<StreamTransport* const> transports) noexcept = 0;

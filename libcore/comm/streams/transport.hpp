@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "comm/streams/ctas.hpp"
 #include "tensor/accelerator.hpp"
 #include "tensor/reduction.hpp"
 #include "tensor/tensor.hpp"
@@ -49,7 +50,7 @@ class StreamTransport {
   virtual void abort() noexcept = 0;
   /// Called by all ranks together. Those of one colour (from 0) form a group, ordered by key, then by rank.
   /// Null where a rank has none.
-  virtual std::unique_ptr<StreamTransport> split(std::optional<int> color, int key) = 0;
+  virtual std::unique_ptr<StreamTransport> split(std::optional<int> color, int key, StreamUse use) = 0;
 
  protected:
   std::function<void()> meanwhile_;

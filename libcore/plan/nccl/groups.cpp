@@ -114,8 +114,8 @@ class Collected {
   }
   std::vector<NamedNcclGroup> all() {
     const std::vector<int> world = ranks_.like([](const model::Place&) { return 0; });
-    groups_.insert(groups_.begin(), {"world", comm::StreamUse::world,
-                                     group_of(plan_, ranks_, world, comm::StreamUse::world, of_world_)});
+    const comm::StreamUse use = use_of_world(plan_);
+    groups_.insert(groups_.begin(), {"world", use, group_of(plan_, ranks_, world, use, of_world_)});
     return std::move(groups_);
   }
 

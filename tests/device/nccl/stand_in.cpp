@@ -26,6 +26,20 @@ namespace {
 std::atomic<long> operations_to_fault = 0;
 std::atomic<NcclFault> fault_to_come = NcclFault::error;
 std::atomic<long> num_registrations = 0;
+std::atomic<int> most_ctas = 0;
+
+/// What one rank's operations hold of its GPU.
+class Held {
+ public:
+  void begin(int ctas) {
+    const int now = ctas_ += ctas;
+    for (int most = most_ctas; now > most && !most_ctas.compare_exchange_weak(most, now);) continue;
+  }
+  void end(int ctas) { ctas_ -= ctas; }
+
+ private:
+  std::atomic<int> ctas_ = 0;
+};
 
 /// A communicator, for as long as something of it lies in a stream.
 struct Group {
@@ -36,7 +50,9 @@ struct Group {
   std::atomic<ncclResult_t> state = ncclSuccess;
   std::atomic<bool> is_aborted = false;
   int num_splits = 0;
-  std::map<std::byte*, std::size_t> registered{};  // by where it begins
+  int ctas = unlimited_ctas;                              // of each operation
+  std::shared_ptr<Held> held = std::make_shared<Held>();  // the rank's, of all groups split from one
+  std::map<std::byte*, std::size_t> registered{};         // by where it begins
 
   /// All ranks register what they exchange, from the first on, or none does.
   void check_registered(const void* memory, std::size_t count) const {
@@ -96,6 +112,7 @@ struct Step {
   std::function<void()> then{};
   std::vector<std::shared_ptr<Buffer>> memory{};  // of the host
   bool is_broken = false;
+  bool has_begun = false, has_ended = false;
 
   void send(int peer, const void* memory_, std::size_t bytes) {
     group->check_registered(memory_, bytes);
@@ -110,6 +127,16 @@ struct Step {
   }
   /// Asked again and again while the device works.
   bool is_over() {
+    if (!std::exchange(has_begun, true)) group->held->begin(group->ctas);
+    if (!has_ended && moves()) {  // who is over is asked again
+      has_ended = true;
+      group->held->end(group->ctas);
+    }
+    return has_ended;
+  }
+
+ private:
+  bool moves() {
     if (group->is_aborted) return true;
     if (is_broken) return false;
     for (auto& [peer, messages] : sends) {
@@ -124,7 +151,7 @@ struct Step {
       return std::ranges::all_of(of_peers, [](const auto& entry) { return entry.second.empty(); });
     };
     if (!all_done(sends) || !all_done(receives)) return false;
-    if (then) std::exchange(then, nullptr)();  // who is over is asked again
+    if (then) then();
     return true;
   }
 };
@@ -342,9 +369,16 @@ ncclResult_t unique_id(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-ncclResult_t init_comm(ncclComm_t* comm, int size, ncclUniqueId id, int rank, ncclConfig_t*) {
+/// What NCCL takes of it; a group that is split off without one has the whole's.
+void configure(Group& group, const ncclConfig_t& config) {
+  DT_CHECK(config.blocking == 0, "the stand-in of NCCL never blocks");
+  group.ctas = config.maxCTAs == NCCL_CONFIG_UNDEF_INT ? unlimited_ctas : config.maxCTAs;
+}
+
+ncclResult_t init_comm(ncclComm_t* comm, int size, ncclUniqueId id, int rank, ncclConfig_t* config) {
   *comm = new ncclComm{std::make_shared<Group>()};
   Group& group = *(*comm)->group;
+  configure(group, *config);
   group.rank = rank;
   group.size = size;
   group.name = id.internal;
@@ -371,7 +405,7 @@ bool divide(Group& whole, int split, int color, Group& part) {
   return true;
 }
 
-ncclResult_t split_comm(ncclComm_t comm, int color, int key, ncclComm_t* part, ncclConfig_t*) {
+ncclResult_t split_comm(ncclComm_t comm, int color, int key, ncclComm_t* part, ncclConfig_t* config) {
   const SharedGroup whole = comm->group;
   const int number = whole->num_splits++;
   DT_CHECK(number < SharedBoxes::most_splits, "the stand-in of NCCL divides a group {} times", number);
@@ -381,8 +415,11 @@ ncclResult_t split_comm(ncclComm_t comm, int color, int key, ncclComm_t* part, n
   wish.is_known = true;
   // As NCCL does it: success, though the whole is in progress, and the part is named when that has ended.
   *part = nullptr;
-  whole->splits = [whole = whole.get(), number, color, part] {
-    const auto made = std::make_shared<Group>();
+  const auto made = std::make_shared<Group>();
+  made->ctas = whole->ctas;
+  if (config != nullptr) configure(*made, *config);
+  made->held = whole->held;
+  whole->splits = [whole = whole.get(), made, number, color, part] {
     if (!divide(*whole, number, color, *made)) return false;
     if (color != NCCL_SPLIT_NOCOLOR) *part = new ncclComm{made};
     return true;
@@ -402,6 +439,10 @@ namespace dt::test_device {
 void break_nccl_at(long operation, NcclFault fault) {
   fault_to_come = fault;
   operations_to_fault = operation;
+}
+
+int take_most_nccl_ctas() {
+  return most_ctas.exchange(0);
 }
 
 long num_nccl_registrations() {

@@ -15,6 +15,12 @@ void break_nccl_at(long operation, NcclFault fault);
 /// How many stretches of memory are registered now, by all communicators of this process.
 long num_nccl_registrations();
 
+/// The most thread blocks that one rank's operations held of its GPU at a time, since this was last asked.
+/// One that has begun holds its communicator's, also while it waits for its peers.
+int take_most_nccl_ctas();
+/// Of a communicator that does not say how many: as many as NCCL has channels for.
+inline constexpr int unlimited_ctas = 32;
+
 const comm::nccl::Functions& nccl_stand_in();
 
 }  // namespace dt::test_device

@@ -1,0 +1,48 @@
+#include "comm/nccl/config.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/core.h>
+
+namespace dt::comm::nccl {
+
+namespace {
+
+constexpr int most_channels = 64;  // MAXCHANNELS of NCCL's, to which it caps what is more
+
+/// 0: not set, or nothing that NCCL takes.
+int number_in(const std::string& text) {
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number > 0 ? number : 0;
+}
+
+std::string text_of(int ctas) {
+  return ctas == 0 ? "as many CTAs as NCCL likes" : fmt::format("{} CTA{}", ctas, ctas == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string ignored_fields(int version) {
+  std::string names;
+  for (const ConfigField& field : config_fields) {
+    if (version < field.since) names += (names.empty() ? "" : ", ") + std::string(field.name);
+  }
+  return names;
+}
+
+int max_ctas(StreamUse use, const std::string& nccl_max_ctas) {
+  const int asked = number_in(nccl_max_ctas);
+  return asked > 0 ? std::min(asked, most_channels) : most_ctas(use);
+}
+
+std::string limits(int version, const std::string& nccl_max_ctas) {
+  const std::string ignored = ignored_fields(version);
+  if (!ignored.empty()) return fmt::format("this NCCL ignores {} of its configuration", ignored);
+  return fmt::format("pipeline channels take {}, overlapped sums and gathers {}{}",
+                     text_of(max_ctas(StreamUse::pipeline, nccl_max_ctas)),
+                     text_of(max_ctas(StreamUse::overlapping, nccl_max_ctas)),
+                     number_in(nccl_max_ctas) > 0 ? ", as NCCL_MAX_CTAS says" : "");
+}
+
+}  // namespace dt::comm::nccl

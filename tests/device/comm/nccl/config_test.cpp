@@ -1,0 +1,49 @@
+// What groups of a use may hold of a GPU, and what NCCL makes of it.
+
+#include "comm/nccl/config.hpp"
+
+#include "device/comm/nccl/streams.hpp"
+#include "device/nccl/stand_in.hpp"
+
+using namespace dt;
+using namespace dt::comm;
+using namespace dt::comm::test;
+
+TEST_CASE("a field that is newer than the library is told of") {
+  CHECK(nccl::ignored_fields(21304) == "blocking, maxCTAs, splitShare");
+  CHECK(nccl::ignored_fields(21602) == "maxCTAs, splitShare");
+  CHECK(nccl::ignored_fields(21903).empty());
+  CHECK_THAT(nccl::limits(21602, ""), Catch::Contains("this NCCL ignores maxCTAs"));
+}
+
+TEST_CASE("NCCL_MAX_CTAS has the last word, and is told") {
+  CHECK(nccl::max_ctas(StreamUse::pipeline, "") == 2);
+  CHECK(nccl::max_ctas(StreamUse::overlapping, "") == 16);
+  CHECK(nccl::max_ctas(StreamUse::world, "") == 0);
+  CHECK(nccl::max_ctas(StreamUse::pipeline, "8") == 8);
+  CHECK(nccl::max_ctas(StreamUse::overlapping, "1000") == 64);
+  CHECK(nccl::max_ctas(StreamUse::overlapping, "-3") == 16);  // NCCL takes no such number
+  CHECK(nccl::limits(22809, "") == "pipeline channels take 2 CTAs, overlapped sums and gathers 16 CTAs");
+  CHECK(nccl::limits(22809, "1") ==
+        "pipeline channels take 1 CTA, overlapped sums and gathers 1 CTA, as NCCL_MAX_CTAS says");
+}
+
+TEST_CASE("a group that is split off has its own use's CTAs, not the whole's", "[test-device]") {
+  const auto held = [](std::optional<StreamUse> use) {
+    test_device::take_most_nccl_ctas();
+    run_on_streams(1, 2, ReduceOrder::tree, [&](Communicator& world, Computing& computing) {
+      const auto part = use ? world.split(0, world.rank(), "part", *use) : nullptr;
+      const Tensor data = computing.unwritten(DType::f32, 100);
+      world.barrier().wait_host();
+      test_device::take_most_nccl_ctas();  // of what connected them
+      world.barrier().wait_host();
+      (use ? *part : world).all_reduce(data, data).wait_host();
+      world.barrier().wait_host();
+    });
+    return test_device::take_most_nccl_ctas();
+  };
+  CHECK(held(std::nullopt) == test_device::unlimited_ctas);
+  CHECK(held(StreamUse::world) == test_device::unlimited_ctas);
+  CHECK(held(StreamUse::overlapping) == most_ctas(StreamUse::overlapping));
+  CHECK(held(StreamUse::pipeline) == most_ctas(StreamUse::pipeline));
+}
