@@ -322,9 +322,25 @@ bench() {
   torch_python=$(find_torch)
   export torch_python
   write_models
+  check "starting, by CUDA_MODULE_LOADING" "none" 60 bash -c start_times
+  rm -rf "$work/shards"
   speeds gpt2-124m 1024 32 4 16 32
   speeds llama-1b 4096 16 2 4
 }
+
+# What two steps take from the program's start, as dt loads kernels and with all of them loaded beforehand.
+start_times() {
+  local loading begin
+  seq 1 40000 >text && dt-shard-data --quiet --out shards text >/dev/null || return
+  for loading in LAZY EAGER; do
+    begin=$EPOCHREALTIME
+    CUDA_MODULE_LOADING=$loading dt-train --model gpt2-124m.json --data shards --run none --device cuda --precision bf16 --sequence-length 256 \
+      --micro-batch 2 --global-batch 4 --steps 2 --quiet >/dev/null || return
+    awk -v l=$loading -v b="$begin" -v e="$EPOCHREALTIME" 'BEGIN {printf "%s %.1f s; ", l, e - b}'
+  done
+  echo "a run of two steps"
+}
+export -f start_times
 
 # What steps of GPT-2 1.5B take while its state is saved, over what they take otherwise; and for how long they stop for it. The state and
 # another, at the end, have 38 GB.

@@ -12,6 +12,7 @@
 #include "kernels/cuda/use.hpp"
 #include "kernels/linear.hpp"
 #include "tensor/cuda/check.cuh"
+#include "tensor/cuda/loading.hpp"
 
 namespace {
 
@@ -88,9 +89,19 @@ bool sets_connections() {
   return is_set && after() == "1";
 }
 
+/// dt's kernels have some hundred combinations of dtypes.
+bool lists_kernels() {
+  return dt::cuda::num_kernels() > 100;
+}
+
 }  // namespace
 
 int main() {
+  if (!lists_kernels()) {
+    std::cout << dt::cuda::num_kernels()
+              << " kernels of the program's are known, and would be loaded first\n";
+    return 1;
+  }
   if (!sets_connections()) {
     std::cout << "CUDA_DEVICE_MAX_CONNECTIONS is not what it should be\n";
     return 1;

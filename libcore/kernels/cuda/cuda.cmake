@@ -48,6 +48,7 @@ if(NOT no_cuda AND NOT CUDA STREQUAL "off")
   # CUDA's runtime comes along and looks for a driver when it is first used; its libraries are loaded when they are needed: programs
   # start where there is nothing of CUDA.
   target_link_libraries(dt_kernels_cuda PUBLIC dt_kernels PRIVATE ${cudart} Threads::Threads ${CMAKE_DL_LIBS} rt)
+  target_link_options(dt_kernels_cuda INTERFACE -Wl,--wrap=__cudaRegisterFunction)  # tensor/cuda/loading.cu
   # Attention by cuDNN, where its headers are and those of its C++ front end, which are no package of Debian's: make fetches them.
   find_path(CUDNN_INCLUDE cudnn_graph.h HINTS ${nvcc_folder}/../include)
   find_path(CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS ${CMAKE_BINARY_DIR}/cudnn-frontend/include)

@@ -4,6 +4,7 @@
 #include "tensor/cuda/check.cuh"
 #include "tensor/cuda/gpus.hpp"
 #include "tensor/cuda/graph.hpp"
+#include "tensor/cuda/loading.hpp"
 #include "tensor/cuda/streams.hpp"
 
 namespace dt::cuda {
@@ -60,8 +61,17 @@ class EventMark final : public TimedMark {
 
 }  // namespace
 
+/// Before anything is enqueued there.
+void Streams::load_kernels_once(Device device) {
+  const std::lock_guard lock(mutex_);
+  if (has_kernels_.contains(device.index())) return;
+  load_kernels(device);
+  has_kernels_.insert(device.index());
+}
+
 Stream Streams::open(Device device, const std::string& work) {
   cuda::select(device);
+  load_kernels_once(device);
   cudaStream_t stream = nullptr;
   check(device, "opening a stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   const std::lock_guard lock(mutex_);

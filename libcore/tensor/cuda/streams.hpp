@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "tensor/accelerator.hpp"
@@ -43,6 +44,7 @@ class Streams {
     std::string work;
     std::shared_ptr<RepeatingWork> kept{};  // null: nothing is kept back
   };
+  void load_kernels_once(Device device);
   Known known(Stream stream);
   static void use(const Known& at, const std::function<void()>& deed);
   std::unique_ptr<TimedMark> mark(Stream stream, const Known& at, unsigned flags);
@@ -50,6 +52,7 @@ class Streams {
   TimeLimit& limit_;
   std::mutex mutex_;
   std::map<Stream, Known> known_;
+  std::set<int> has_kernels_;  // devices, by their numbers
 };
 
 }  // namespace dt::cuda
