@@ -1,10 +1,14 @@
 #include "parallel/executor.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "kernels/elementwise.hpp"
+#include "tensor/retired.hpp"
 
 namespace dt::parallel {
 
@@ -42,10 +46,19 @@ Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Uni
     add_observer(named_ranges_);
 }
 
+/// Where receives wait in streams, nothing is freed inside the list: see RetiredMemory. At its end every
+/// receive comes before the end of what the context was given, and its sender's list has the send before its
+/// own end, to which nothing of the next list is needed: to wait for it is to wait for others' lists alone.
 void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches, int first,
                    const StepHooks& hooks) {
-  trains_ =
+  const bool trains =
       std::any_of(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::reduce; });
+  std::optional<RetiredMemory> retired;
+  if (receives_wait_in_streams()) {
+    if (trains && !std::exchange(has_rehearsed_, true)) rehearse(micro_batches, first);
+    retired.emplace();
+  }
+  trains_ = trains;
   activations_.start(micro_batches, first);
   if (trains_) storage_.gradients().start_step(context_);
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -60,8 +73,50 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
     transfers_.finish();
   });
   context_.start();
+  if (retired && retired->bytes() > 0) {
+    context_.finish();
+    retired->free();
+  }
   DT_CHECK(activations_.num_records() == 0, "{} units still hold activations after the step",
            activations_.num_records());
+}
+
+/// It cannot wait for itself. What ranks of a stage do together here they start in one order: who waits for
+/// all that its device was given has started whatever the others wait for, and waits for no other stage.
+void Executor::rehearse(std::span<const MicroBatch> micro_batches, int first) {
+  trains_ = true;
+  activations_.start(micro_batches, first);
+  storage_.gradients().start_step(context_);
+  std::set<model::UnitKind> done;
+  for (const int unit : storage_.local().units()) {
+    if (!done.insert(activations_.unit(unit).spec().kind).second) continue;
+    storage_.weights().gather(unit);
+    if (!micro_batches.empty()) rehearse(unit, first);
+    storage_.weights().release(context_, unit);
+  }
+  context_.finish();
+}
+
+/// Of an input that is zero, where another unit makes it, and with its own output for a gradient: so it holds
+/// what a unit of a step does.
+void Executor::rehearse(int unit, int micro_batch) {
+  const Action forth{ActionKind::forward, unit, micro_batch};
+  if (unit > 0) kernels::zero(context_, activations_.take_output(unit - 1, forth));
+  forward(forth, {});
+  if (!is_head(activations_.unit(unit))) activations_.gradient_over_output(unit, forth);
+  both_halves_ = shares_layers();
+  backward_input({ActionKind::backward_input, unit, micro_batch});
+  backward_weight({ActionKind::backward_weight, unit, micro_batch});
+  storage_.gradients().forget_micro_batch(unit);
+  if (unit == 0) return;
+  activations_.give_back(std::move(activations_.of(unit - 1, micro_batch).output_gradient));
+  activations_.forget_if_empty(unit - 1, micro_batch);
+}
+
+/// The same on all ranks, also on one that has no micro-batch and so receives nothing.
+bool Executor::receives_wait_in_streams() const {
+  const comm::Communicator* const control = storage_.ranks().control();
+  return control != nullptr && control->has_streams() && storage_.local().layout().pp > 1;
 }
 
 void Executor::perform_observed(const Action& action, const StepHooks& hooks) {

@@ -40,6 +40,13 @@ class Executor {
   void run(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first,
            const StepHooks& hooks);
 
+  /// Computes one unit of each kind that this rank holds, on the first of these micro-batches, forward and
+  /// back, and waits: libraries load and choose what they will need, which may wait for all that the device
+  /// was given. run() does it before the first receive that waits in a stream begins. No trace is left of it:
+  /// gradients go nowhere, nothing is sent, losses are told to nobody, nothing is random, and no more memory
+  /// is taken than a unit of a step takes. All ranks of a stage call it together.
+  void rehearse(std::span<const model::MicroBatch> micro_batches, int first);
+
   /// Off: every gather and every sum is finished before this rank computes on.
   void set_overlap(bool value) { overlaps_ = value; }
   /// Lets messages advance.
@@ -66,10 +73,12 @@ class Executor {
   Tensor input(const Action& action);
   /// dy; absent for the head. Waits likewise.
   Tensor output_gradient(const Action& action);
+  void rehearse(int unit, int micro_batch);
   void forward(const Action& action, const StepHooks& hooks);
   void recompute(const Action& action);
   void backward_input(const Action& action);
   void backward_weight(const Action& action);
+  bool receives_wait_in_streams() const;
   bool shares_layers() const { return seam_ && !seam_->share().is_whole(); }
   template <class Body>
   void with_gradients(const Action& action, const Body& body);
@@ -91,6 +100,7 @@ class Executor {
   NamedRanges named_ranges_;
   std::vector<StepObserver*> observers_;
   bool overlaps_ = true;
+  bool has_rehearsed_ = false;
   bool trains_ = false;       // the list at hand
   bool both_halves_ = false;  // of the backward, by the action at hand: where ranks share layers
 };

@@ -108,6 +108,10 @@ void GradientStore::finish_micro_batch(const Context& context, int unit, std::in
   }
 }
 
+void GradientStore::forget_micro_batch(int unit) {
+  for (const int group : local_.groups_of(unit)) pool_.give(std::move(holder_of(group, unit).whole));
+}
+
 void GradientStore::reduce(const Context& context, int unit) {
   std::vector<Reduction> reductions;
   for (const int group : local_.groups_of(unit)) {

@@ -34,6 +34,9 @@ class GradientStore {
   std::vector<Tensor> of_unit(const Context& context, int unit, std::int64_t micro_batch);
   /// Says that they have been added.
   void finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch);
+  /// Instead of reduce: what was added goes nowhere, and memory that was taken for it is given back. A step
+  /// begins after it.
+  void forget_micro_batch(int unit);
   /// Starts the sum over the ranks, who all call it for the same units in the same order: of all this rank's
   /// micro-batches, or, where gradients are divided, of the one that was just finished or of none.
   void reduce(const Context& context, int unit);

@@ -12,6 +12,13 @@ small=(--data shards --model llama.json --sequence-length 16 --global-batch 4 --
 expect_bits_of_messages 3 \
   'dp=2; dp=4,zero=1; dp=2,zero=3; pp=2,dp=2,zero=1; pp=2,dp=1,schedule=zero-bubble; tp=2,sp=on,dp=2; cp=2,tp=2,dp=1' 7
 
+# Stages of one block each, whose libraries load kernels when each is first needed: no rank waits for itself, and what a rank computes
+# before its first receive leaves no trace.
+echo '{"model_type":"gpt2","vocab_size":259,"n_embd":32,"n_inner":67,"n_layer":4,"n_head":4,"n_positions":32}' >deep.json
+small=("${small[@]/llama.json/deep.json}")
+DT_TEST_DEVICE_LOADING=libraries expect_bits_of_messages 2 'pp=3,dp=1; pp=4,dp=1; pp=4,dp=1,schedule=zero-bubble' 3
+small=("${small[@]/deep.json/llama.json}")
+
 # The same weights, to the bit; and in NCCL's order others, which is known of the checkpoint.
 for comm in mpi nccl; do on_gpus 4 $comm --steps 3 --run $comm >/dev/null 2>&1; done
 expect_same_model mpi nccl

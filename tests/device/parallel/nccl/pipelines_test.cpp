@@ -1,0 +1,203 @@
+// Pipelines whose stages talk through NCCL, played: whatever a GPU makes a rank wait for, no step hangs.
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <numeric>
+
+#include "comm/streams/library.hpp"
+#include "comm/threads/thread_group.hpp"
+#include "device/nccl/in_tests.hpp"
+#include "device/nccl/stand_in.hpp"
+#include "device/test_device.hpp"
+#include "kernels/elementwise.hpp"
+#include "parallel/builders.hpp"
+#include "parallel/executor.hpp"
+#include "parallel/grouped_spec.hpp"
+#include "parallel/held.hpp"
+#include "parallel/stages.hpp"
+#include "support/unit_runner.hpp"
+
+using namespace dt;
+using namespace dt::parallel;
+using dt_test::grouped_spec;
+using model::PipelineSchedule;
+using test_device::Use;
+
+namespace {
+
+constexpr double patience_s = 20;
+
+struct Case {
+  model::Layout layout;
+  int micro_batches = 0;  // of a step
+  int num_stages() const { return layout.pp * layout.virtual_stages; }
+  /// The most of any rank.
+  int rounds() const { return (micro_batches + layout.dp - 1) / layout.dp; }
+  int num_units() const { return num_stages() + 2; }
+};
+
+/// One block a stage; the first has the embedding, too, and the last the head.
+model::Layout one_block_a_stage(model::Layout layout) {
+  std::vector<int> counts(static_cast<std::size_t>(layout.pp * layout.virtual_stages), 1);
+  ++counts.front();
+  ++counts.back();
+  const Stages stages = stages_of_counts(counts, std::accumulate(counts.begin(), counts.end(), 0));
+  layout.stages = ranges_of(stages, schedule_of(layout, 1));
+  return layout;
+}
+
+/// One rank's model on a GPU of its own.
+class Rank {
+ public:
+  Rank(const Case& c, const model::ParameterTable& table, const model::ModelSpec& spec,
+       comm::Communicator& world)
+      : case_(c),
+        pipeline_(pipeline_of(c.layout, c.num_units(), c.rounds(), spec.tied)),
+        context_(1, test_device::nccl_device_of(world.rank())),
+        computes_on_(world.engine(), context_),
+        local_(table, c.layout, c.layout.place_of(world.rank())),
+        groups_(c.layout, with_streams(world, context_.device()), channels_of(pipeline_),
+                spec.key_value_heads),
+        plan_(LanePlan(c.micro_batches, c.layout.dp).of_rank(local_.place().dp, c.layout.dp)),
+        seam_(c.layout, local_.place(), groups_),
+        units_(model::make_units(context_.device(), spec, table, DType::f32, model::Kept::everything, seam_)),
+        storage_(context_.device(), local_, Precision{}, &plan_, groups_),
+        executor_(context_, units_, storage_, &seam_) {
+    context_.set_poll([this] { executor_.poll(); });
+    for (const LocalParam& param : local_.params()) {
+      storage_.set_weights(context_, param, [&](const Piece& piece, const Tensor& values) {
+        model::initialise(local_.spec(param), 7, piece, values, 1);
+      });
+    }
+    auto batch = test::Batch::arbitrary(spec, plan_.num_micro_batches(), 4);
+    for (std::int64_t s = 0; s < batch.sequences; ++s) {
+      model::MicroBatch& m = micro_batches_.emplace_back(batch.micro_batch(s, s + 1));
+      for (Tensor* const rows : {&m.tokens_R, &m.labels_R, &m.positions_R}) *rows = placed(*rows);
+    }
+    context_.finish();
+  }
+
+  /// Kernels work in more than the arena has, from the second micro-batch on.
+  void step() {
+    const StepShape shape{.num_units = case_.num_units(),
+                          .first_micro_batch = static_cast<int>(plan_.first_micro_batch()),
+                          .num_micro_batches = static_cast<int>(plan_.num_micro_batches()),
+                          .rounds = case_.rounds(),
+                          .zero = case_.layout.zero};
+    const ActionList list =
+        build_training_steps(shape, pipeline_)[static_cast<std::size_t>(local_.place().pp)];
+    StepHooks hooks{.loss = {}, .control = [] {}, .step = [this] { storage_.weights().changed(); }};
+    hooks.output = [this](int, int, const Tensor&) { take_scratch(); };
+    executor_.run(list, micro_batches_, shape.first_micro_batch, hooks);
+    context_.finish();
+    // Interleaved, a stage's kinds of buffers are most at different times, and each has its own.
+    const bool is_exact = case_.layout.schedule != PipelineSchedule::interleaved && !micro_batches_.empty();
+    if (is_exact &&
+        executor_.activation_bytes() > static_cast<std::size_t>(most_held_bytes(list, unit_bytes())))
+      throw Error(ErrorKind::internal, fmt::format("{} bytes of activations", executor_.activation_bytes()));
+  }
+
+ private:
+  static comm::Communicator& with_streams(comm::Communicator& world, Device device) {
+    world.set_streams(comm::stream_library()->open(world, device, patience_s));
+    return world;
+  }
+  Tensor placed(const Tensor& values) {
+    const Tensor there(memory_.emplace_back(context_.device(), values.bytes()), values.dtype(),
+                       values.shape());
+    kernels::copy(context_, values, there);
+    return there;
+  }
+  std::vector<UnitBytes> unit_bytes() const {
+    std::vector<UnitBytes> all;
+    for (const auto& unit : units_) {
+      const model::MicroBatch& m = micro_batches_.front();
+      const auto output = static_cast<std::size_t>(unit->output_shape(m.batch, m.sequence).numel()) *
+                          dtype_bytes(unit->output_dtype());
+      all.push_back({.output = static_cast<std::int64_t>(output),
+                     .saved = static_cast<std::int64_t>(unit->saved_bytes(m.batch, m.sequence)),
+                     .handover = static_cast<std::int64_t>(
+                         unit->handover_bytes(context_.device(), m.batch, m.sequence))});
+    }
+    return all;
+  }
+  void take_scratch() {
+    constexpr std::int64_t bytes = 3 << 18;  // two are more than a chunk
+    const Arena::Scope scope(context_.scratch());
+    for (int i = 0; i < 2; ++i) context_.scratch().allocate(DType::u8, {bytes});
+  }
+
+  const Case& case_;
+  Pipeline pipeline_;
+  Context context_;
+  comm::ComputesOn computes_on_;
+  LocalTable local_;
+  Groups groups_;
+  LanePlan plan_;
+  TensorSeam seam_;
+  std::vector<std::unique_ptr<model::Unit>> units_;
+  ModelStorage storage_;
+  std::deque<Buffer> memory_;
+  std::vector<model::MicroBatch> micro_batches_;
+  Executor executor_;
+};
+
+/// Two steps; throws what a rank throws.
+void train(const Case& c, std::uint64_t seed) {
+  Use device(seed);
+  device.leave_open();
+  device.load(Use::Loading::of_libraries);
+  accelerator().set_time_limit(patience_s);
+  test_device::use_nccl();
+  const model::ModelSpec spec = grouped_spec(c.num_stages(), false);
+  const model::ParameterTable table(spec);
+  comm::run_threads(c.layout.size(), [&](comm::Communicator& world) {
+    world.engine().set_timeout(patience_s);
+    Rank rank(c, table, spec, world);
+    for (int step = 0; step < 2; ++step) rank.step();
+    return 0;
+  });
+  CHECK(device.loaded() > 0);
+}
+
+std::vector<model::Layout> layouts(int pp) {
+  using enum PipelineSchedule;
+  std::vector<model::Layout> all;
+  for (const auto& [schedule, virtual_stages] : std::vector<std::pair<PipelineSchedule, int>>{
+           {gpipe, 1}, {one_f_one_b, 1}, {interleaved, 2}, {zero_bubble, 1}, {zero_bubble, 2}})
+    all.push_back(one_block_a_stage({.pp = pp, .schedule = schedule, .virtual_stages = virtual_stages}));
+  return all;
+}
+
+void check_layouts(int pp) {
+  for (const model::Layout& layout : layouts(pp)) {
+    INFO(layout.to_string());
+    test_device::take_most_nccl_ctas();
+    CHECK_NOTHROW(train({layout, pp + 2}, static_cast<std::uint64_t>(pp)));
+    // A receive and a send of each payload from and to each neighbour, with two stages on each rank twice.
+    CHECK(test_device::take_most_nccl_ctas() <= 8 * layout.virtual_stages);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("no pipeline hangs where freeing memory and loading kernels wait for the device", "[test-device]") {
+  for (const int pp : {3, 4}) check_layouts(pp);
+}
+
+TEST_CASE("nor does one of eight stages", "[test-device][.pipelines-of-8]") {
+  check_layouts(8);
+}
+
+TEST_CASE("data ranks of a pipeline that divide state go together, also one without a micro-batch",
+          "[test-device]") {
+  for (const int zero : {1, 2, 3}) {
+    for (const int micro_batches : {1, 6}) {
+      model::Layout layout = one_block_a_stage({.pp = 3});
+      layout.dp = 2;
+      layout.zero = zero;
+      INFO(layout.to_string() << ", " << micro_batches << " micro-batches");
+      CHECK_NOTHROW(train({layout, micro_batches}, 5));
+    }
+  }
+}
