@@ -255,6 +255,18 @@ TEST_CASE("divided sequences train as whole ones do") {
   }
 }
 
+TEST_CASE("divided sequences under a window train in 16 bits as whole ones do") {
+  Setting reference{
+      .layers = 2, .precision = {.compute = DType::bf16}, .sequence = 16, .spec = grouped_spec(2, true)};
+  reference.spec->sliding_window = 5;  // chunks that lie before it are passed over
+  const Result expected = train(alone(reference));
+  for (const int cp : {2, 4}) {
+    Setting setting = reference;
+    setting.layout.cp = cp;
+    check_close(expected, train(setting), 1e-4);
+  }
+}
+
 TEST_CASE("at equal division of sequences, stages, dp and ZeRO change no bit") {
   for (const Family& family : families(2, true)) {
     for (const int cp : {2, 3, 4, 6}) {
