@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <tuple>
 #include <utility>
 
+#include "base/half.hpp"
 #include "device/fiber_block.hpp"
 #include "device/test_device.hpp"
 #include "kernels/cuda/grid.hpp"
@@ -48,6 +50,40 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes) {
 template <class T>
 T atomicAdd(T* target, T value) {
   return std::exchange(*target, static_cast<T>(*target + value));
+}
+
+// 16-bit floats: as CUDA's headers do for the host.
+struct float2 {
+  float x, y;
+};
+struct __nv_bfloat162 {
+  std::uint16_t x, y;
+};
+struct __half2 {
+  std::uint16_t x, y;
+};
+inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
+  const auto rounded = [](float value) {
+    return value == value ? dt::f32_to_bf16(value) : std::uint16_t{0x7FFF};
+  };
+  return {rounded(x), rounded(y)};
+}
+inline __half2 __floats2half2_rn(float x, float y) {
+  const auto rounded = [](float value) {
+    return value == value ? dt::f32_to_f16(value) : std::uint16_t{0x7FFF};
+  };
+  return {rounded(x), rounded(y)};
+}
+inline float2 __half22float2(__half2 halves) {
+  return {dt::f16_to_f32(halves.x), dt::f16_to_f32(halves.y)};
+}
+
+/// As far from x / y as CUDA's guide allows it to be: 2 units in the last place, and 0 where y is beyond
+/// 2^126.
+inline float __fdividef(float x, float y) {
+  if (std::abs(y) > 0x1p126F && std::isfinite(y)) return 0;
+  constexpr float two_units = 2 * 0x1p-24F;  // of the largest mantissas, whose units are the least
+  return x / y * (1 + 2 * two_units);
 }
 // NOLINTEND
 

@@ -41,7 +41,7 @@ void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const
       using G = decltype(gradient);
       using W = Value<G>;
       using T = decltype(element);
-      launch(context, "adamw", grid_for_packs<pack_size<W>>(w.numel()), adamw_elements<W, G, T>,
+      launch(context, "adamw", grid_for_packs(pack_size<W>, w.numel()), adamw_elements<W, G, T>,
              factors_of<W>(step), w.data<W>(), grad.data<G>(), m.data<W>(), v.data<W>(), elements<T>(copy),
              w.numel());
     });

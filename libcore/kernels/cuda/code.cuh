@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/elements.hpp"
 #include "kernels/cuda/grid.hpp"
+#include "kernels/cuda/narrow.cuh"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
@@ -22,7 +23,11 @@ using Value = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 template <class T>
 __device__ inline Value<T> load(const T* p) {
-  return static_cast<Value<T>>(*p);
+  if constexpr (is_narrow<T>) {
+    return widened_pair<T>(p->bits).first;
+  } else {
+    return static_cast<Value<T>>(*p);
+  }
 }
 
 /// The first element of this thread, and how far it is to its next.

@@ -9,16 +9,6 @@
 
 namespace dt::kernels::cuda {
 
-/// Blocks of columns, N a lane, by runs, with the memory that sum_over_warps takes.
-template <class T, int N = 1>
-Grid grid_for_columns(std::int64_t C, std::int64_t runs) {
-  constexpr std::int64_t columns = warp_size * N;
-  return {.blocks = static_cast<unsigned>(std::max<std::int64_t>(1, (C + columns - 1) / columns)),
-          .blocks_y = static_cast<unsigned>(runs),
-          .threads = threads_per_block,
-          .shared_bytes = threads_per_block * sizeof(T)};
-}
-
 /// This thread's, or the first of its N; and the first of its rows in a run.
 template <int N = 1>
 __device__ std::int64_t own_column() {
@@ -26,6 +16,10 @@ __device__ std::int64_t own_column() {
 }
 __device__ inline std::int64_t own_row() {
   return threadIdx.x / warp_size;
+}
+
+__device__ inline int num_warps() {
+  return static_cast<int>(blockDim.x) / warp_size;
 }
 
 /// Over the threads of a block that have this thread's column; all of them get it. May be called again at
@@ -36,8 +30,7 @@ __device__ T sum_over_warps(T value) {
   values[threadIdx.x] = value;
   __syncthreads();
   T sum = values[threadIdx.x % warp_size];
-  for (int warp = 1; warp < warps_per_block; ++warp)
-    sum += values[warp * warp_size + threadIdx.x % warp_size];
+  for (int warp = 1; warp < num_warps(); ++warp) sum += values[warp * warp_size + threadIdx.x % warp_size];
   __syncthreads();
   return sum;
 }
@@ -49,11 +42,11 @@ __global__ void add_run_sums(const Value<G>* sums, std::int64_t runs, std::int64
   G* const gradient = blockIdx.y == 0 ? first : second;
   Value<G> sum = 0;
   if (c < C) {
-    for (std::int64_t run = own_row(); run < runs; run += warps_per_block)
+    for (std::int64_t run = own_row(); run < runs; run += num_warps())
       sum += sums[run * pitch + blockIdx.y * C + c];
   }
   sum = sum_over_warps(sum);
-  if (own_row() == 0 && c < C) gradient[c] = G(load(gradient + c) + sum);
+  if (own_row() == 0 && c < C) gradient[c] = rounded<G>(load(gradient + c) + sum);
 }
 
 /// gradient += the sum of the runs' sums, which are fp64 beside fp64, else fp32; and the same of the second,
@@ -63,7 +56,7 @@ inline void add_sums_of_runs(const Context& context, const char* name, const Ten
   with_elements(gradient_C.dtype(), [&](auto element) {
     using G = decltype(element);
     const std::int64_t C = gradient_C.numel();
-    launch(context, name, grid_for_columns<Value<G>>(C, second_C ? 2 : 1), add_run_sums<G>,
+    launch(context, name, grid_for_run_sums(C, second_C ? 2 : 1, sizeof(Value<G>)), add_run_sums<G>,
            sums_NC.data<Value<G>>(), sums_NC.dim(0), C, gradient_C.data<G>(), elements<G>(second_C));
   });
 }

@@ -18,8 +18,12 @@ struct Inputs {
   int own_rank, num_ranks;
 
   __device__ Combined<T> at(int rank, std::int64_t i) const {
-    if (rank == own_rank) return static_cast<Combined<T>>(own[i]);
-    return static_cast<Combined<T>>(others[(rank < own_rank ? rank : rank - 1) * stride + i]);
+    const T* const slot = rank == own_rank ? own : others + (rank < own_rank ? rank : rank - 1) * stride;
+    if constexpr (std::is_integral_v<T>) {
+      return slot[i];
+    } else {
+      return load(slot + i);
+    }
   }
 };
 
@@ -64,7 +68,7 @@ __global__ void combine_elements(Inputs<T> inputs, T* out, std::int64_t count) {
   for (std::int64_t i = first_element(); i < count; i += element_stride()) {
     Subtrees<Op, Combined<T>, levels> subtrees;
     for (int rank = 0; rank < inputs.num_ranks; ++rank) subtrees.add(rank, inputs.at(rank, i));
-    out[i] = T(subtrees.total(inputs.num_ranks));
+    out[i] = rounded<T>(subtrees.total(inputs.num_ranks));
   }
 }
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -12,20 +11,9 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// Of the block that has a row, of which a GPU's processor takes two: so many that few rows are at work.
-constexpr unsigned row_threads = 768, blocks_at_once = 2;
-
-/// A row is read from a GPU's cache when it becomes its gradient: no more rows are at work than that holds,
-/// as long as that keeps a GPU busy; each block has about as many.
-Grid grid_for_rows(const Tensor& logits_RV) {
-  constexpr std::int64_t cache_bytes = 32 << 20, fewest_at_work = 128, most_at_work = 1 << 16;
-  const std::int64_t R = std::max<std::int64_t>(logits_RV.dim(0), 1);
-  const std::int64_t row_bytes =
-      std::max<std::int64_t>(1, logits_RV.dim(1)) * static_cast<std::int64_t>(dtype_bytes(logits_RV.dtype()));
-  const std::int64_t at_work = std::clamp(cache_bytes / row_bytes, fewest_at_work, most_at_work);
-  const std::int64_t of_block = (R + at_work - 1) / at_work;
-  return grid_for_sums<double>(static_cast<unsigned>((R + of_block - 1) / of_block), row_threads);
-}
+/// Registers of two blocks do not suffice for fp64.
+template <class T>
+constexpr unsigned blocks_at_once = std::is_same_v<T, double> ? 1 : loss_blocks_at_once;
 
 template <class T>
 struct Rows {
@@ -58,6 +46,10 @@ __device__ void for_columns(std::int64_t V, const Body& body) {
   for (std::int64_t v = threadIdx.x * N; v < V; v += blockDim.x * N) body(v, V - v);
 }
 
+/// A pack of 16-bit logits is added up in fp32 first: GPUs convert few values to fp64 at a time.
+template <class T>
+using SumOfPack = std::conditional_t<is_narrow<T>, float, double>;
+
 /// In one pass; of the whole block.
 template <class T>
 __device__ SumOfExponentials sum_of_exponentials(const T* logits, std::int64_t V) {
@@ -65,18 +57,21 @@ __device__ SumOfExponentials sum_of_exponentials(const T* logits, std::int64_t V
   Value<T> shift = std::numeric_limits<Value<T>>::lowest();  // finite, so that logits of −∞ add 0
   double sum = 0;
   for_columns<N>(V, [&](std::int64_t v, std::int64_t left) {
-    const auto x = load_pack<N>(logits + v, left);
-    Value<T> highest = shift;
-    for (int e = 0; e < N; ++e) {
-      if (e < left && x.at[e] > highest) highest = x.at[e];
+    auto x = load_pack<N>(logits + v, left);
+    if (left < N) {
+      for (int e = 0; e < N; ++e) {
+        if (e >= left) x.at[e] = -std::numeric_limits<Value<T>>::infinity();
+      }
     }
+    Value<T> highest = shift;
+    for (int e = 0; e < N; ++e) highest = x.at[e] > highest ? x.at[e] : highest;
     if (highest > shift) {
       sum *= std::exp(shift - highest);
       shift = highest;
     }
-    for (int e = 0; e < N; ++e) {
-      if (e < left) sum += std::exp(x.at[e] - shift);
-    }
+    SumOfPack<T> of_pack = 0;
+    for (int e = 0; e < N; ++e) of_pack += exp_for<T>(x.at[e] - shift);
+    sum += of_pack;
   });
   const double highest = block_max(static_cast<double>(shift));
   return {highest, block_sum(sum * std::exp(shift - highest))};
@@ -92,7 +87,6 @@ __device__ LossPart part_of_row(const Rows<T>& rows, std::int64_t r) {
 /// One thread makes it for the whole block.
 __device__ LossPart part_of_parts(const double* parts_N3R, std::int64_t N, std::int64_t R, std::int64_t r) {
   LossPart* const shared = reinterpret_cast<LossPart*>(shared_bytes());
-  __syncthreads();  // all have the row before
   if (threadIdx.x == 0) *shared = combine_parts(parts_N3R, N, R, r);
   __syncthreads();
   return *shared;
@@ -108,8 +102,12 @@ __device__ void set_gradient(const Rows<T>& rows, std::int64_t r, const LossPart
   constexpr int N = pack_size<T>;
   for_columns<N>(rows.V, [&](std::int64_t v, std::int64_t left) {
     auto values = load_pack<N>(logits + v, left);
-    for (int e = 0; e < N; ++e)
-      values.at[e] = v + e == label ? at_label : std::exp(values.at[e] - shift) * factor;
+    for (auto& value : values.at) value = exp_for<T>(value - shift) * factor;
+    if (v <= label && label < v + N) {
+      for (int e = 0; e < N; ++e) {
+        if (v + e == label) values.at[e] = at_label;
+      }
+    }
     store_pack<N>(logits + v, left, values);
   });
 }
@@ -135,26 +133,27 @@ __device__ void finish_row(const Rows<T>& rows, std::int64_t r, const LossPart& 
 }
 
 template <class T>
-__global__ void __launch_bounds__(row_threads, blocks_at_once) loss_of_rows(Rows<T> rows, double* nll) {
-  for (std::int64_t r = blockIdx.x; r < rows.R; r += gridDim.x) {
-    const LossPart whole = part_of_row(rows, r);
-    if (threadIdx.x == 0) nll[r] = rows.has_target(r) ? whole.nll() : 0;
-  }
+__global__ void __launch_bounds__(loss_threads, blocks_at_once<T>) loss_of_rows(Rows<T> rows, double* nll) {
+  const std::int64_t r = blockIdx.x;
+  if (r >= rows.R) return;
+  const LossPart whole = part_of_row(rows, r);
+  if (threadIdx.x == 0) nll[r] = rows.has_target(r) ? whole.nll() : 0;
 }
 
 template <class T>
-__global__ void __launch_bounds__(row_threads, blocks_at_once)
+__global__ void __launch_bounds__(loss_threads, blocks_at_once<T>)
     gradient_of_rows(Rows<T> rows, double scale, double* nll) {
-  for (std::int64_t r = blockIdx.x; r < rows.R; r += gridDim.x)
-    finish_row(rows, r, part_of_row(rows, r), scale, nll);
+  const std::int64_t r = blockIdx.x;
+  if (r < rows.R) finish_row(rows, r, part_of_row(rows, r), scale, nll);
 }
 
 template <class T>
-__global__ void __launch_bounds__(row_threads, blocks_at_once) parts_of_rows(Rows<T> rows, double* part_3R) {
-  for (std::int64_t r = blockIdx.x; r < rows.R; r += gridDim.x) {
-    const LossPart part = part_of_row(rows, r);
-    if (threadIdx.x == 0) set_part(part_3R, rows.R, r, part);
-  }
+__global__ void __launch_bounds__(loss_threads, blocks_at_once<T>)
+    parts_of_rows(Rows<T> rows, double* part_3R) {
+  const std::int64_t r = blockIdx.x;
+  if (r >= rows.R) return;
+  const LossPart part = part_of_row(rows, r);
+  if (threadIdx.x == 0) set_part(part_3R, rows.R, r, part);
 }
 
 __global__ void loss_of_parts(const double* parts_N3R, std::int64_t N, const std::int32_t* labels,
@@ -164,10 +163,10 @@ __global__ void loss_of_parts(const double* parts_N3R, std::int64_t N, const std
 }
 
 template <class T>
-__global__ void __launch_bounds__(row_threads, blocks_at_once)
+__global__ void __launch_bounds__(loss_threads, blocks_at_once<T>)
     gradient_of_parts(const double* parts_N3R, std::int64_t N, Rows<T> rows, double scale, double* nll) {
-  for (std::int64_t r = blockIdx.x; r < rows.R; r += gridDim.x)
-    finish_row(rows, r, part_of_parts(parts_N3R, N, rows.R, r), scale, nll);
+  const std::int64_t r = blockIdx.x;
+  if (r < rows.R) finish_row(rows, r, part_of_parts(parts_N3R, N, rows.R, r), scale, nll);
 }
 
 }  // namespace
@@ -176,7 +175,7 @@ void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor
                    const Tensor& nll_R) {
   with_elements(logits_RV.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "cross_entropy", grid_for_rows(logits_RV), loss_of_rows<T>,
+    launch(context, "cross_entropy", grid_for_loss(logits_RV.dim(0)), loss_of_rows<T>,
            rows_of<T>(logits_RV, labels_R, {}), nll_R.data<double>());
   });
 }
@@ -185,7 +184,7 @@ void cross_entropy_gradient(const Context& context, const Tensor& labels_R, doub
                             const Tensor& logits_RV) {
   with_elements(logits_RV.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "cross_entropy_gradient", grid_for_rows(logits_RV), gradient_of_rows<T>,
+    launch(context, "cross_entropy_gradient", grid_for_loss(logits_RV.dim(0)), gradient_of_rows<T>,
            rows_of<T>(logits_RV, labels_R, {}), scale, nll_R.data<double>());
   });
 }
@@ -194,7 +193,7 @@ void cross_entropy_part(const Context& context, const Tensor& logits_RV, const T
                         Slice columns, const Tensor& part_3R) {
   with_elements(logits_RV.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "cross_entropy_part", grid_for_rows(logits_RV), parts_of_rows<T>,
+    launch(context, "cross_entropy_part", grid_for_loss(logits_RV.dim(0)), parts_of_rows<T>,
            rows_of<T>(logits_RV, labels_R, columns), part_3R.data<double>());
   });
 }
@@ -210,7 +209,7 @@ void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts
                                      const Tensor& logits_RV) {
   with_elements(logits_RV.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "cross_entropy_gradient_of_parts", grid_for_rows(logits_RV), gradient_of_parts<T>,
+    launch(context, "cross_entropy_gradient_of_parts", grid_for_loss(logits_RV.dim(0)), gradient_of_parts<T>,
            parts_N3R.data<double>(), parts_N3R.dim(0), rows_of<T>(logits_RV, labels_R, columns), scale,
            nll_R.data<double>());
   });

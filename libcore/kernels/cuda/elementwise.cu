@@ -84,19 +84,37 @@ __global__ void sum_squares(const T* x, double* partials, std::int64_t count) {
 using Digit = unsigned long long;  // what CUDA adds atomically; two's complement
 constexpr int num_digits = ExactSum::num_digits + 1;
 
-/// Each block adds up its own terms first. Integers, so atomics leave no trace of their order.
+/// Digits of a warp's own: those of a sum, the count of terms that are not finite, and as many more as a term
+/// that begins there would reach.
+constexpr int digits_of_warp = num_digits + 2;
+
+/// Lanes whose terms begin at the same digit are added up before one lane adds them to the warp's digits, so
+/// that no two threads of a block add to the same memory: GPUs have no 64-bit atomics there. Integers, so
+/// atomics leave no trace of their order.
 __global__ void add_terms(const double* terms, std::int64_t count, Digit* digits) {
-  Digit* const own = reinterpret_cast<Digit*>(shared_bytes());
-  for (unsigned i = threadIdx.x; i < num_digits; i += blockDim.x) own[i] = 0;
+  Digit* const of_block = reinterpret_cast<Digit*>(shared_bytes());
+  for (unsigned i = threadIdx.x; i < warps_per_block * digits_of_warp; i += blockDim.x) of_block[i] = 0;
   __syncthreads();
-  for (std::int64_t i = first_element(); i < count; i += element_stride()) {
-    const ExactTerm term = exact_term(terms[i]);
-    if (!term.is_finite) atomicAdd(own + ExactSum::num_digits, Digit{1});
-    for (int d = 0; d < 3; ++d) atomicAdd(own + term.first + d, static_cast<Digit>(term.digits[d]));
+  const unsigned lane = threadIdx.x % warp_size;
+  Digit* const own = of_block + threadIdx.x / warp_size * digits_of_warp;
+  for (std::int64_t i = first_element(); i - lane < count; i += element_stride()) {
+    ExactTerm term = exact_term(i < count ? terms[i] : 0);
+    if (!term.is_finite) term = {.first = ExactSum::num_digits, .digits = {1}};
+    int pending = i < count ? term.first : num_digits;
+    for (int first = warp_min(pending); first < num_digits; first = warp_min(pending)) {
+      const bool is_here = pending == first;
+      for (int d = 0; d < 3; ++d) {
+        const Digit sum = warp_sum(is_here ? static_cast<Digit>(term.digits[d]) : Digit{0});
+        if (lane == 0) own[first + d] += sum;
+      }
+      if (is_here) pending = num_digits;
+    }
   }
   __syncthreads();
   for (unsigned i = threadIdx.x; i < num_digits; i += blockDim.x) {
-    if (own[i] != 0) atomicAdd(digits + i, own[i]);
+    Digit sum = 0;
+    for (int warp = 0; warp < warps_per_block; ++warp) sum += of_block[warp * digits_of_warp + i];
+    if (sum != 0) atomicAdd(digits + i, sum);
   }
 }
 
@@ -105,7 +123,7 @@ __global__ void add_terms(const double* terms, std::int64_t count, Digit* digits
 void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor& y) {
   with_elements(y.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "add", grid_for_packs<pack_size<T>>(y.numel()), add_elements<T>, a.data<T>(), b.data<T>(),
+    launch(context, "add", grid_for_packs(pack_size<T>, y.numel()), add_elements<T>, a.data<T>(), b.data<T>(),
            y.data<T>(), y.numel());
   });
 }
@@ -114,7 +132,7 @@ void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor&
                        const Tensor& residual_RN, const Tensor& y_RN) {
   with_elements(x_RN.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "add_bias_residual", grid_for_packs<pack_size<T>>(x_RN.dim(0), x_RN.dim(1)),
+    launch(context, "add_bias_residual", grid_for_packs(pack_size<T>, x_RN.dim(0), x_RN.dim(1)),
            add_to_rows<T>, x_RN.data<T>(), elements<T>(bias_N), elements<T>(residual_RN), y_RN.data<T>(),
            x_RN.dim(0), x_RN.dim(1));
   });
@@ -124,7 +142,7 @@ void accumulate(const Context& context, const Tensor& source, const Tensor& targ
   with_elements(target.dtype(), [&](auto element) {
     using T = decltype(element);
     using S = Value<T>;
-    launch(context, "accumulate", grid_for_packs<pack_size<S>>(target.numel()), accumulate_elements<S, T>,
+    launch(context, "accumulate", grid_for_packs(pack_size<S>, target.numel()), accumulate_elements<S, T>,
            source.data<S>(), target.data<T>(), target.numel());
   });
 }
@@ -136,7 +154,7 @@ void convert_columns(const Context& context, const ColumnBlock& source, const Co
       using S = decltype(from);
       using T = decltype(to);
       const Strided rows{source.rows_RS.dim(0), width, source.rows_RS.dim(1), target.rows_RS.dim(1)};
-      launch(context, "convert_columns", grid_for_packs<std::min(pack_size<S>, pack_size<T>)>(rows.R, width),
+      launch(context, "convert_columns", grid_for_packs(std::min(pack_size<S>, pack_size<T>), rows.R, width),
              convert_rows<S, T>, source.rows_RS.data<S>() + source.first,
              target.rows_RS.data<T>() + target.first, rows);
     });
@@ -151,10 +169,7 @@ void convert(const Context& context, const Tensor& source, const Tensor& target)
 }
 
 void add_exactly(const Context& context, const Tensor& terms_N, const Tensor& digits_D) {
-  constexpr unsigned most_blocks = 64;  // each adds all its digits to the same few
-  Grid grid = grid_for(terms_N.numel());
-  grid.blocks = std::min(grid.blocks, most_blocks);
-  grid.shared_bytes = num_digits * sizeof(Digit);
+  const Grid grid = grid_for_exact_sums(terms_N.numel(), digits_of_warp * sizeof(Digit));
   launch(context, "add_exactly", grid, add_terms, terms_N.data<double>(), terms_N.numel(),
          reinterpret_cast<Digit*>(digits_D.data<std::int64_t>()));
 }
@@ -162,13 +177,13 @@ void add_exactly(const Context& context, const Tensor& terms_N, const Tensor& di
 void fill(const Context& context, double value, const Tensor& target) {
   with_elements(target.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "fill", grid_for_packs<pack_size<T>>(target.numel()), fill_elements<T>, target.data<T>(),
+    launch(context, "fill", grid_for_packs(pack_size<T>, target.numel()), fill_elements<T>, target.data<T>(),
            T(static_cast<Value<T>>(value)), target.numel());
   });
 }
 
 void sum_squares_by_block(const Context& context, const Tensor& x, const Tensor& partials_N) {
-  const Grid grid = grid_for_sums<double>(static_cast<unsigned>(partials_N.numel()));
+  const Grid grid = grid_for_sums(partials_N.numel(), sizeof(double));
   with_elements(x.dtype(), [&](auto element) {
     using T = decltype(element);
     launch(context, "sum_squares_by_block", grid, sum_squares<T>, x.data<T>(), partials_N.data<double>(),

@@ -10,15 +10,6 @@ namespace {
 
 // Threads go along the columns of a row, blocks take rows in turn.
 
-Grid grid_for_columns(std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t warp = 32;
-  const std::int64_t threads =
-      std::clamp<std::int64_t>((columns + warp - 1) / warp * warp, warp, threads_per_block);
-  return {
-      .blocks = static_cast<unsigned>(std::clamp<std::int64_t>(rows, 1, 1 << 14)),
-      .blocks_y = static_cast<unsigned>(std::clamp<std::int64_t>((columns + threads - 1) / threads, 1, 1024)),
-      .threads = static_cast<unsigned>(threads)};
-}
 __device__ std::int64_t first_column() {
   return static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x;
 }
@@ -113,17 +104,14 @@ __global__ void add_rows(LookUp of, const Key* keys, const T* dy, G* dtable) {
       Value<G> sum = load(dtable + place * of.C + c);
       for (std::int64_t i = 0; i < count; ++i)
         sum += static_cast<Value<G>>(load(dy + row_of(keys[k + i]) * of.C + c));
-      dtable[place * of.C + c] = G(sum);
+      dtable[place * of.C + c] = rounded<G>(sum);
     }
   }
 }
 
 /// In one of the two memories, of R keys each.
 const Key* sorted_keys(const Context& context, const LookUp& of, Key* memory, Key* other) {
-  const auto blocks = static_cast<unsigned>((of.R + threads_per_block - 1) / threads_per_block);
-  launch(context, "embedding_backward",
-         {.blocks = blocks, .threads = threads_per_block, .shared_bytes = threads_per_block * sizeof(Key)},
-         sort_runs, of, memory);
+  launch(context, "embedding_backward", grid_for_sorted_keys(of.R, sizeof(Key)), sort_runs, of, memory);
   for (std::int64_t run = threads_per_block; run < of.R; run *= 2, std::swap(memory, other))
     launch(context, "embedding_backward", grid_for(of.R), merge_runs, memory, other, of.R, run);
   return memory;
@@ -136,7 +124,7 @@ void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_
   const LookUp of{ids_R.data<std::int32_t>(), ids_R.dim(0), table_VC.dim(0), table_VC.dim(1), slice};
   with_elements(y_RC.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "embedding", grid_for_packs<pack_size<T>>(of.R, of.C), look_up<T>, of, table_VC.data<T>(),
+    launch(context, "embedding", grid_for_packs(pack_size<T>, of.R, of.C), look_up<T>, of, table_VC.data<T>(),
            add, y_RC.data<T>());
   });
 }
@@ -152,7 +140,7 @@ void embedding_backward(const Context& context, const Tensor& ids_R, const Tenso
     with_elements(dtable_VC.dtype(), [&](auto gradient) {
       using T = decltype(element);
       using G = decltype(gradient);
-      launch(context, "embedding_backward", grid_for_columns(of.R, of.C), add_rows<T, G>, of, keys,
+      launch(context, "embedding_backward", grid_for_table_rows(of.R, of.C), add_rows<T, G>, of, keys,
              dy_RC.data<T>(), dtable_VC.data<G>());
     });
   });

@@ -1,5 +1,7 @@
 #pragma once
-// How many threads a kernel for GPUs is started with.
+// How many threads each kernel for GPUs is started with: functions of shapes alone, so that a kernel's bits
+// do not depend on the GPU, and tests can count how evenly a GPU's processors are used. Legend: R rows, C
+// columns, N elements of a pack (packs.cuh).
 
 #include <algorithm>
 #include <cstddef>
@@ -13,14 +15,134 @@ struct Grid {
   std::size_t shared_bytes = 0;  // of a block
 };
 
+inline constexpr int warp_size = 32;
 inline constexpr unsigned threads_per_block = 256;
+inline constexpr int warps_per_block = threads_per_block / warp_size;
 
-/// For a loop over `count` elements in strides of the whole grid; no more blocks than keep a GPU busy.
+/// `count` ÷ `by`, rounded up.
+constexpr std::int64_t parts(std::int64_t count, std::int64_t by) {
+  return (count + by - 1) / by;
+}
+
+/// For a loop over `count` elements in strides of the whole grid; no more blocks than keep a GPU busy, and so
+/// many that it hardly shows when some of its processors take one more.
 inline Grid grid_for(std::int64_t count) {
-  constexpr std::int64_t most_blocks = 4096;
-  const std::int64_t blocks = (count + threads_per_block - 1) / threads_per_block;
-  return {.blocks = static_cast<unsigned>(std::clamp<std::int64_t>(blocks, 1, most_blocks)),
+  constexpr std::int64_t most_blocks = 1 << 14;
+  return {.blocks = static_cast<unsigned>(
+              std::clamp<std::int64_t>(parts(count, threads_per_block), 1, most_blocks)),
           .threads = threads_per_block};
+}
+
+/// For loops over packs of N: of so many elements; of R rows of C each.
+inline Grid grid_for_packs(int N, std::int64_t count) {
+  return grid_for(parts(count, N));
+}
+/// A row's packs are divided evenly among as few blocks as have threads for them.
+inline Grid grid_for_packs(int N, std::int64_t R, std::int64_t C) {
+  constexpr std::int64_t rows_of_thread = 4, most_blocks = 65535;
+  const std::int64_t packs = std::max<std::int64_t>(1, parts(C, N)), blocks = grid_for(packs).blocks,
+                     threads = parts(parts(packs, blocks), warp_size) * warp_size;
+  return {
+      .blocks = static_cast<unsigned>(blocks),
+      .blocks_y = static_cast<unsigned>(std::clamp<std::int64_t>(parts(R, rows_of_thread), 1, most_blocks)),
+      .threads = static_cast<unsigned>(std::min<std::int64_t>(threads, threads_per_block))};
+}
+
+/// As many blocks as there are sums of values of so many bytes, with the memory that block_sum takes.
+inline Grid grid_for_sums(std::int64_t sums, std::size_t value_bytes, unsigned threads = threads_per_block) {
+  return {.blocks = static_cast<unsigned>(sums),
+          .threads = threads,
+          .shared_bytes = threads / warp_size * value_bytes};
+}
+
+/// For sums of columns, N a lane, over runs of rows: blocks of columns by runs, with the memory that
+/// sum_over_warps takes.
+inline Grid grid_for_columns(int N, std::int64_t C, std::int64_t runs, std::size_t value_bytes) {
+  return {.blocks = static_cast<unsigned>(std::max<std::int64_t>(1, parts(C, warp_size * N))),
+          .blocks_y = static_cast<unsigned>(runs),
+          .threads = threads_per_block,
+          .shared_bytes = threads_per_block * value_bytes};
+}
+/// For the sums of so many runs' sums, of one gradient or two: few blocks, so each has many warps.
+inline Grid grid_for_run_sums(std::int64_t C, int gradients, std::size_t value_bytes) {
+  constexpr unsigned threads = 1024;
+  Grid grid = grid_for_columns(1, C, gradients, value_bytes);
+  grid.shared_bytes *= threads / grid.threads;
+  grid.threads = threads;
+  return grid;
+}
+
+/// Cross-entropy: a block has a row, and a GPU's processor takes two blocks at a time, which bounds how many
+/// rows are in its cache until they become their gradients. As many blocks as rows, so that no processor
+/// waits for another.
+inline constexpr unsigned loss_threads = 768, loss_blocks_at_once = 2;
+inline Grid grid_for_loss(std::int64_t R) {
+  return grid_for_sums(std::max<std::int64_t>(R, 1), sizeof(double), loss_threads);
+}
+
+/// Norms: the threads of a row, a warp's lanes or a block's, and how many packs each of them has.
+struct NormRow {
+  unsigned threads;
+  std::int64_t packs;
+};
+inline NormRow norm_row(int N, std::int64_t C) {
+  constexpr std::int64_t most_packs_of_lane = 4;
+  const std::int64_t packs = parts(C, N);
+  const unsigned threads = packs > most_packs_of_lane * warp_size ? threads_per_block : warp_size;
+  return {threads, parts(packs, threads)};
+}
+inline Grid grid_for_norm(int N, std::int64_t R, std::int64_t C, std::size_t value_bytes) {
+  return grid_for_sums(parts(R, threads_per_block / norm_row(N, C).threads), value_bytes);
+}
+/// Backward, a block has a run of rows: as many at a time as shared memory, of which any kernel may have so
+/// many bytes, has room for their sums of columns; or one, where it has none.
+struct NormBackwardRows {
+  unsigned of_row;  // threads
+  std::int64_t at_once;
+  bool in_shared;
+  std::size_t shared_bytes;
+};
+inline NormBackwardRows norm_backward_rows(int N, std::int64_t sums, std::int64_t C,
+                                           std::size_t value_bytes) {
+  constexpr std::int64_t most_bytes = 48 << 10;
+  const unsigned threads = norm_row(N, C).threads;
+  const std::int64_t bytes_of_row = sums * static_cast<std::int64_t>(value_bytes),
+                     first = threads == warp_size
+                                 ? 0
+                                 : warps_per_block * static_cast<std::int64_t>(sizeof(double)),
+                     fit = (most_bytes - first) / bytes_of_row,
+                     rows = std::clamp<std::int64_t>(fit, 1, threads_per_block / threads);
+  return {threads, rows, fit > 0, static_cast<std::size_t>(first + (fit > 0 ? rows * bytes_of_row : 0))};
+}
+inline Grid grid_for_norm_backward(std::int64_t runs, const NormBackwardRows& rows) {
+  return {.blocks = static_cast<unsigned>(runs),
+          .threads = static_cast<unsigned>(rows.at_once) * rows.of_row,
+          .shared_bytes = rows.shared_bytes};
+}
+
+/// The embedding's gradient: threads go along the columns of a row, blocks take rows in turn.
+inline Grid grid_for_table_rows(std::int64_t R, std::int64_t C) {
+  constexpr std::int64_t most_rows = 1 << 14, most_blocks_y = 1024;
+  const std::int64_t threads =
+      std::clamp<std::int64_t>(parts(C, warp_size) * warp_size, warp_size, threads_per_block);
+  return {.blocks = static_cast<unsigned>(std::clamp<std::int64_t>(R, 1, most_rows)),
+          .blocks_y = static_cast<unsigned>(std::clamp<std::int64_t>(parts(C, threads), 1, most_blocks_y)),
+          .threads = static_cast<unsigned>(threads)};
+}
+/// Each block sorts as many keys as it has threads.
+inline Grid grid_for_sorted_keys(std::int64_t R, std::size_t key_bytes) {
+  return {.blocks = static_cast<unsigned>(parts(R, threads_per_block)),
+          .threads = threads_per_block,
+          .shared_bytes = threads_per_block * key_bytes};
+}
+
+/// Exact sums: few blocks, as each adds its digits to the same few; each warp has `digits` of its own first.
+inline Grid grid_for_exact_sums(std::int64_t count, std::size_t digits_bytes) {
+  constexpr unsigned most_blocks = 64;
+  Grid grid = grid_for(count);
+  grid.blocks = std::min(grid.blocks, most_blocks);
+  grid.shared_bytes = warps_per_block * digits_bytes;
+  return grid;
 }
 
 }  // namespace dt::kernels::cuda

@@ -74,8 +74,8 @@ void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& db
     const Arena::Scope scope(context.scratch());
     const Runs runs = runs_of(R);
     const Tensor sums_RN = context.scratch().allocate(dtype_of<V>(), {runs.count, N});
-    launch(context, "bias_backward", grid_for_columns<V, pack_size<T>>(N, runs.count), sum_columns_of_runs<T>,
-           dy_RN.data<T>(), R, N, dy_RN.pitch(), runs.rows, sums_RN.data<V>());
+    launch(context, "bias_backward", grid_for_columns(pack_size<T>, N, runs.count, sizeof(V)),
+           sum_columns_of_runs<T>, dy_RN.data<T>(), R, N, dy_RN.pitch(), runs.rows, sums_RN.data<V>());
     add_sums_of_runs(context, "bias_backward", sums_RN, dbias_N);
   });
 }

@@ -15,33 +15,33 @@ struct Norm {
   double eps;
 };
 
-/// A row is read once from memory; its squares about the mean, which keep their digits far from zero, and
-/// what is written come from the cache.
+/// A row is read once from memory, and its squares are about the mean, so that they keep their digits far
+/// from zero.
 template <class Row, class T>
 __global__ void normalise_rows(Norm<T> p) {
   using V = Value<T>;
   constexpr int N = pack_size<T>;
   const std::int64_t r = static_cast<std::int64_t>(blockIdx.x) * Row::rows() + Row::row();
   if (r >= p.R) return;
-  const T* const x = p.x + r * p.C;
+  const OwnPacks<Row, T> x(p.x + r * p.C, p.C);
   V mean = 0, variance = 0;
   if (p.mean != nullptr) {
-    for_columns<N, Row>(p.C, [&](std::int64_t c, std::int64_t left) {
-      for (const V value : load_pack<N>(x + c, left).at) mean += value;
+    for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, std::int64_t left) {
+      for (const V value : x.at(pack, c, left).at) mean += value;
     });
     mean = Row::sum(mean) / static_cast<V>(p.C);
   }
-  for_columns<N, Row>(p.C, [&](std::int64_t c, std::int64_t left) {
-    const auto values = load_pack<N>(x + c, left);
-    for (int e = 0; e < N; ++e) {
-      const V centred = e < left ? values.at[e] - mean : 0;
-      variance += centred * centred;
+  for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, std::int64_t left) {
+    auto values = x.at(pack, c, left);
+    if (left < N) {
+      for (int e = 0; e < N; ++e) values.at[e] = e < left ? values.at[e] : mean;
     }
+    for (const V value : values.at) variance += (value - mean) * (value - mean);
   });
   variance = Row::sum(variance) / static_cast<V>(p.C);
   const V rstd = 1 / std::sqrt(variance + static_cast<V>(p.eps));
-  for_columns<N, Row>(p.C, [&](std::int64_t c, std::int64_t left) {
-    auto values = load_pack<N>(x + c, left);
+  for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, std::int64_t left) {
+    auto values = x.at(pack, c, left);
     const auto weight = load_pack<N>(p.weight + c, left);
     Pack<V, N> offset{};
     if (p.bias != nullptr) offset = load_pack<N>(p.bias + c, left);
@@ -71,9 +71,7 @@ void norm(const Context& context, const char* name, const Tensor& x_RC, const Te
                     eps};
     with_rows<T>(C, [&](auto row) {
       using Row = decltype(row);
-      constexpr std::int64_t rows = threads_per_block / Row::width;
-      launch(context, name, grid_for_sums<V>(static_cast<unsigned>((R + rows - 1) / rows)),
-             normalise_rows<Row, T>, p);
+      launch(context, name, grid_for_norm(pack_size<T>, R, C, sizeof(V)), normalise_rows<Row, T>, p);
     });
   });
 }

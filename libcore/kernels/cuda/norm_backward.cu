@@ -16,11 +16,9 @@ struct NormBackward {
   T* dx;
   std::int64_t R, C, rows;
   Value<T>* sums;
-  std::uint32_t sums_dy;  // whether
-  std::uint32_t
-      in_shared;  // whether a block adds up in shared memory, for each of its rows apart, or in sums
+  std::int64_t sums_dy;  // whether
 
-  __host__ __device__ std::int64_t num_sums() const { return sums_dy != 0 ? 2 * C : C; }
+  __device__ std::int64_t num_sums() const { return sums_dy != 0 ? 2 * C : C; }
 };
 
 /// With x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)), of RMS norm
@@ -33,7 +31,7 @@ __device__ void backward_of_row(const NormBackward<T>& p, std::int64_t r, Value<
   const std::int64_t begin = r * p.C;
   const V mean = p.mean != nullptr ? p.mean[r] : 0, rstd = p.rstd[r];
   V mean_g = 0, mean_gx = 0;
-  for_columns<N, Row>(p.C, [&](std::int64_t c, std::int64_t left) {
+  for_columns<N, Row>(p.C, [&](int, std::int64_t c, std::int64_t left) {
     const auto dy = load_pack<N>(p.dy + begin + c, left), x = load_pack<N>(p.x + begin + c, left),
                weight = load_pack<N>(p.weight + c, left);
     for (int e = 0; e < N; ++e) {
@@ -44,7 +42,7 @@ __device__ void backward_of_row(const NormBackward<T>& p, std::int64_t r, Value<
   });
   mean_g = p.mean != nullptr ? Row::sum(mean_g) / static_cast<V>(p.C) : 0;
   mean_gx = Row::sum(mean_gx) / static_cast<V>(p.C);
-  for_columns<N, Row>(p.C, [&](std::int64_t c, std::int64_t left) {
+  for_columns<N, Row>(p.C, [&](int, std::int64_t c, std::int64_t left) {
     const auto dy = load_pack<N>(p.dy + begin + c, left), x = load_pack<N>(p.x + begin + c, left),
                weight = load_pack<N>(p.weight + c, left);
     Pack<V, N> dx{};
@@ -64,41 +62,32 @@ __device__ void backward_of_row(const NormBackward<T>& p, std::int64_t r, Value<
   });
 }
 
-/// A block has a run of rows, as many at a time as have sums of their own, which are added up in their order.
-template <class Row, class T>
+/// A block has a run of rows, as many at a time as have sums of their own in shared memory, which are added
+/// up in their order; or one, whose sums are the run's. Which memory that is, is known when it is compiled,
+/// so that no instruction finds out.
+template <class Row, class T, bool in_shared>
 __global__ void backward_of_runs(NormBackward<T> p) {
   using V = Value<T>;
   const std::int64_t run = blockIdx.x, begin = run * p.rows, num_sums = p.num_sums();
   const std::int64_t end = begin + p.rows < p.R ? begin + p.rows : p.R;
   V* const of_run = p.sums + run * num_sums;
-  V* const of_rows = p.in_shared != 0 ? reinterpret_cast<V*>(shared_bytes() + Row::sum_bytes) : of_run;
-  for (std::int64_t i = threadIdx.x; i < num_sums * Row::rows(); i += blockDim.x) of_rows[i] = 0;
-  __syncthreads();
-  for (std::int64_t r = begin + Row::row(); r < end; r += Row::rows())
-    backward_of_row<Row>(p, r, of_rows + Row::row() * num_sums);
-  if (p.in_shared == 0) return;
-  __syncthreads();
-  for (std::int64_t i = threadIdx.x; i < num_sums; i += blockDim.x) {
-    V sum = of_rows[i];
-    for (int row = 1; row < Row::rows(); ++row) sum += of_rows[row * num_sums + i];
-    of_run[i] = sum;
+  if constexpr (in_shared) {
+    V* const of_rows = reinterpret_cast<V*>(shared_bytes() + Row::sum_bytes);
+    for (std::int64_t i = threadIdx.x; i < num_sums * Row::rows(); i += blockDim.x) of_rows[i] = 0;
+    __syncthreads();
+    for (std::int64_t r = begin + Row::row(); r < end; r += Row::rows())
+      backward_of_row<Row>(p, r, of_rows + Row::row() * num_sums);
+    __syncthreads();
+    for (std::int64_t i = threadIdx.x; i < num_sums; i += blockDim.x) {
+      V sum = of_rows[i];
+      for (int row = 1; row < Row::rows(); ++row) sum += of_rows[row * num_sums + i];
+      of_run[i] = sum;
+    }
+  } else {
+    for (std::int64_t i = threadIdx.x; i < num_sums; i += blockDim.x) of_run[i] = 0;
+    __syncthreads();
+    for (std::int64_t r = begin; r < end; ++r) backward_of_row<Row>(p, r, of_run);
   }
-}
-
-/// As many warps as have room for sums of their own; a block whose sums have none adds to memory.
-template <class Row, class T>
-void launch_backward(const Context& context, const char* name, std::int64_t runs, NormBackward<T> p) {
-  constexpr std::size_t most_bytes = std::size_t{48} << 10;  // that any kernel may have of shared memory
-  constexpr std::int64_t most_rows = threads_per_block / Row::width;
-  const std::size_t bytes_of_row = static_cast<std::size_t>(p.num_sums()) * sizeof(Value<T>);
-  const auto fit = static_cast<std::int64_t>((most_bytes - Row::sum_bytes) / bytes_of_row);
-  const std::int64_t rows = std::clamp<std::int64_t>(fit, 1, most_rows);
-  p.in_shared = fit > 0 ? 1 : 0;
-  launch(context, name,
-         {.blocks = static_cast<unsigned>(runs),
-          .threads = static_cast<unsigned>(rows * Row::width),
-          .shared_bytes = Row::sum_bytes + (fit > 0 ? static_cast<std::size_t>(rows) * bytes_of_row : 0)},
-         backward_of_runs<Row, T>, p);
 }
 
 /// What both norms' backwards are given. mean_R is absent for RMS norm; dresidual_RC and dbias_C may be.
@@ -126,9 +115,12 @@ void norm_backward(const Context& context, const char* name, const BackwardTenso
                             .C = C,
                             .rows = runs.rows,
                             .sums = sums_NC.data<V>(),
-                            .sums_dy = t.dbias_C ? 1U : 0U,
-                            .in_shared = 0};
-    with_rows<T>(C, [&](auto row) { launch_backward<decltype(row)>(context, name, runs.count, p); });
+                            .sums_dy = t.dbias_C ? 1 : 0};
+    const NormBackwardRows rows = norm_backward_rows(pack_size<T>, sums_NC.dim(1), C, sizeof(V));
+    const auto kernel = rows.of_row == warp_size ? backward_of_runs<OfWarp<0>, T, true>
+                        : rows.in_shared         ? backward_of_runs<OfBlock<0>, T, true>
+                                                 : backward_of_runs<OfBlock<0>, T, false>;
+    launch(context, name, grid_for_norm_backward(runs.count, rows), kernel, p);
     add_sums_of_runs(context, name, sums_NC, t.dweight_C, t.dbias_C);
   });
 }

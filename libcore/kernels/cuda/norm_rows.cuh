@@ -1,15 +1,20 @@
 #pragma once
-// Whose the rows of a norm are.
+// Whose the rows of a norm are, and where a thread has its part of one.
+
+#include <utility>
 
 #include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/sums.cuh"
 
 namespace dt::kernels::cuda {
 
-/// A row is a warp's, where a block's threads would have few columns each.
+/// A row is a warp's, where a block's threads would have few columns each. A thread has P packs of it at
+/// most, in registers.
+template <int P>
 struct OfWarp {
   static constexpr std::int64_t width = warp_size;
   static constexpr std::size_t sum_bytes = 0;  // of shared memory
+  static constexpr int packs = P;
   /// Of the rows that a block has at a time, this thread's.
   static __device__ int row() { return static_cast<int>(threadIdx.x) / warp_size; }
   static __device__ int rows() { return static_cast<int>(blockDim.x) / warp_size; }
@@ -20,9 +25,11 @@ struct OfWarp {
   }
 };
 
+template <int P>
 struct OfBlock {
   static constexpr std::int64_t width = threads_per_block;
   static constexpr std::size_t sum_bytes = warps_per_block * sizeof(double);
+  static constexpr int packs = P;
   static __device__ int row() { return 0; }
   static __device__ int rows() { return 1; }
   static __device__ std::int64_t lane() { return threadIdx.x; }
@@ -32,18 +39,62 @@ struct OfBlock {
   }
 };
 
-/// body(whose the rows are).
+/// body(whose the rows are). Kernels of 16-bit floats alone come in more than one size.
 template <class T, class Body>
 void with_rows(std::int64_t C, const Body& body) {
-  constexpr std::int64_t packs_of_lane = 4, widest_of_warp = warp_size * packs_of_lane * pack_size<T>;
-  if (C > widest_of_warp) return body(OfBlock());
-  body(OfWarp());
+  const auto [threads, packs] = norm_row(pack_size<T>, C);
+  const bool of_warp = threads == warp_size;
+  if (packs > 4) return body(OfBlock<0>());
+  if constexpr (is_narrow<T>) {
+    if (packs <= 2) return of_warp ? body(OfWarp<2>()) : body(OfBlock<2>());
+    if (packs == 3) return of_warp ? body(OfWarp<3>()) : body(OfBlock<3>());
+  }
+  of_warp ? body(OfWarp<4>()) : body(OfBlock<4>());
 }
 
-/// body(column, how many from there on) for the packs of this thread.
+/// body(which of this thread's packs, column, how many from there on).
 template <int N, class Row, class Body>
 __device__ void for_columns(std::int64_t C, const Body& body) {
-  for (std::int64_t c = Row::lane() * N; c < C; c += Row::width * N) body(c, C - c);
+  if constexpr (Row::packs > 0) {
+    // Packs are known when it is compiled, so that they lie in registers.
+    [&]<int... packs>(std::integer_sequence<int, packs...>) {
+      const auto one = [&](int pack) {
+        const std::int64_t c = (Row::lane() + pack * Row::width) * N;
+        if (c < C) body(pack, c, C - c);
+      };
+      (one(packs), ...);
+    }
+    (std::make_integer_sequence<int, Row::packs>());
+  } else {
+    for (std::int64_t c = Row::lane() * N; c < C; c += Row::width * N) body(0, c, C - c);
+  }
 }
+
+/// This thread's packs of a row, which is read from memory once; or each time, from the cache, where they are
+/// many.
+template <class Row, class T>
+class OwnPacks {
+ public:
+  static constexpr int N = pack_size<T>;
+
+  __device__ OwnPacks(const T* row, std::int64_t C) : row_(row) {
+    if constexpr (Row::packs > 0) {
+      for_columns<N, Row>(C, [&](int pack, std::int64_t c, std::int64_t left) {
+        kept_[pack] = load_elements<N>(row + c, left);
+      });
+    }
+  }
+  __device__ Pack<Value<T>, N> at(int pack, std::int64_t c, std::int64_t left) const {
+    if constexpr (Row::packs > 0) {
+      return widened(kept_[pack]);
+    } else {
+      return load_pack<N>(row_ + c, left);
+    }
+  }
+
+ private:
+  const T* row_;
+  Pack<T, N> kept_[Row::packs > 0 ? Row::packs : 1];
+};
 
 }  // namespace dt::kernels::cuda

@@ -24,47 +24,60 @@ __device__ inline bool is_whole(const T* p, std::int64_t count) {
 
 /// The N elements at p, of which there are `count` or, where that is more, all; 0 for the others.
 template <int N, class T>
-__device__ Pack<Value<T>, N> load_pack(const T* p, std::int64_t count) {
-  Pack<Value<T>, N> values{};
-  if (is_whole<N>(p, count)) {
-    const auto elements = *reinterpret_cast<const Pack<T, N>*>(p);
-    for (int i = 0; i < N; ++i) values.at[i] = static_cast<Value<T>>(elements.at[i]);
-  } else {
-    for (int i = 0; i < N; ++i) {
-      if (i < count) values.at[i] = load(p + i);
+__device__ Pack<T, N> load_elements(const T* p, std::int64_t count) {
+  if (is_whole<N>(p, count)) return *reinterpret_cast<const Pack<T, N>*>(p);
+  Pack<T, N> elements{};
+  for (int i = 0; i < N; ++i) {
+    if (i < count) elements.at[i] = p[i];
+  }
+  return elements;
+}
+
+/// What they are computed with.
+template <class T, int N>
+__device__ Pack<Value<T>, N> widened(const Pack<T, N>& elements) {
+  Pack<Value<T>, N> values;
+  if constexpr (is_narrow<T>) {
+    static_assert(N % 2 == 0);
+    std::uint32_t pairs[N / 2];
+    memcpy(pairs, &elements, sizeof elements);
+    for (int i = 0; i < N / 2; ++i) {
+      const WidePair pair = widened_pair<T>(pairs[i]);
+      values.at[2 * i] = pair.first;
+      values.at[2 * i + 1] = pair.second;
     }
+  } else {
+    for (int i = 0; i < N; ++i) values.at[i] = elements.at[i];
   }
   return values;
 }
 
-/// As many of them as there are, rounded; from fp64 to 16 bits by way of fp32.
+template <int N, class T>
+__device__ Pack<Value<T>, N> load_pack(const T* p, std::int64_t count) {
+  return widened(load_elements<N>(p, count));
+}
+
+/// As many of them as there are, rounded.
 template <int N, class T, class V>
 __device__ void store_pack(T* p, std::int64_t count, const Pack<V, N>& values) {
-  const auto rounded = [](V value) { return T(static_cast<Value<T>>(value)); };
   if (is_whole<N>(p, count)) {
     Pack<T, N> elements;
-    for (int i = 0; i < N; ++i) elements.at[i] = rounded(values.at[i]);
+    if constexpr (is_narrow<T>) {
+      static_assert(N % 2 == 0);
+      std::uint32_t pairs[N / 2];
+      for (int i = 0; i < N / 2; ++i)
+        pairs[i] =
+            rounded_pair<T>(static_cast<float>(values.at[2 * i]), static_cast<float>(values.at[2 * i + 1]));
+      memcpy(&elements, pairs, sizeof elements);
+    } else {
+      for (int i = 0; i < N; ++i) elements.at[i] = rounded<T>(values.at[i]);
+    }
     *reinterpret_cast<Pack<T, N>*>(p) = elements;
   } else {
     for (int i = 0; i < N; ++i) {
-      if (i < count) p[i] = rounded(values.at[i]);
+      if (i < count) p[i] = rounded<T>(values.at[i]);
     }
   }
-}
-
-/// For loops over packs of N: of so many elements; of R rows of C each.
-template <int N>
-Grid grid_for_packs(std::int64_t count) {
-  return grid_for((count + N - 1) / N);
-}
-template <int N>
-Grid grid_for_packs(std::int64_t R, std::int64_t C) {
-  constexpr std::int64_t warp = 32, rows_of_thread = 4, most_blocks = 65535;
-  const std::int64_t threads = ((C + N - 1) / N + warp - 1) / warp * warp,
-                     rows = (R + rows_of_thread - 1) / rows_of_thread;
-  return {.blocks = grid_for_packs<N>(C).blocks,
-          .blocks_y = static_cast<unsigned>(std::clamp<std::int64_t>(rows, 1, most_blocks)),
-          .threads = static_cast<unsigned>(std::clamp<std::int64_t>(threads, warp, threads_per_block))};
 }
 
 /// body(where a pack of N begins, how many elements there are from there on), for those of this thread.

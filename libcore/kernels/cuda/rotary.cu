@@ -44,7 +44,7 @@ void rotary(const Context& context, const AttentionShape& shape, const Tensor& p
     const RotaryShape turned{qkv_RE.dim(0), qkv_RE.dim(1), half,
                              static_cast<unsigned>(shape.query_heads + shape.key_value_heads),
                              static_cast<unsigned>((half + pack_size<T> - 1) / pack_size<T>)};
-    launch(context, "rotary", grid_for_packs<1>(turned.rows, turned.heads * turned.packs), turn_pairs<T>,
+    launch(context, "rotary", grid_for_packs(1, turned.rows, turned.heads * turned.packs), turn_pairs<T>,
            turned, positions_R.data<std::int32_t>(), cos_PD2.data<Value<T>>(), sin_PD2.data<Value<T>>(),
            inverse, qkv_RE.data<T>());
   });

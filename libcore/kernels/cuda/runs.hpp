@@ -14,7 +14,7 @@ struct Runs {
 };
 
 inline Runs runs_of(std::int64_t R) {
-  constexpr std::int64_t fewest_rows = 16, most_runs = 256;
+  constexpr std::int64_t fewest_rows = 16, most_runs = 512;
   const std::int64_t rows = std::max(fewest_rows, (R + most_runs - 1) / most_runs);
   return {rows, std::max<std::int64_t>(1, (R + rows - 1) / rows)};
 }

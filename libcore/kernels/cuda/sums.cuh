@@ -5,15 +5,6 @@
 
 namespace dt::kernels::cuda {
 
-inline constexpr int warp_size = 32;
-inline constexpr int warps_per_block = threads_per_block / warp_size;
-
-/// As many blocks as there are sums of `T`, with the memory that block_sum takes.
-template <class T>
-Grid grid_for_sums(unsigned sums, unsigned threads = threads_per_block) {
-  return {.blocks = sums, .threads = threads, .shared_bytes = threads / warp_size * sizeof(T)};
-}
-
 /// combine(a, b) over the lanes of the warp; all get it.
 template <class T, class Combine>
 __device__ T warp_combined(T value, const Combine& combine) {
@@ -43,6 +34,10 @@ __device__ T warp_sum(T value) {
 template <class T>
 __device__ T warp_max(T value) {
   return warp_combined(value, [](T a, T b) { return fmax(a, b); });
+}
+template <class T>
+__device__ T warp_min(T value) {
+  return warp_combined(value, [](T a, T b) { return a < b ? a : b; });
 }
 template <class T>
 __device__ T block_sum(T value) {

@@ -1,0 +1,90 @@
+#pragma once
+// 16-bit floats by the instructions that GPUs have for them: two are rounded, or widened, at once. The bits
+// are those of base/half.hpp, but for a NaN, which is 0x7FFF once it has been rounded. Source: CUDA's
+// cuda_bf16.hpp and cuda_fp16.hpp, whose functions of these names for the host do the same
+// (tests/gpu/rounding.cpp).
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/cuda/elements.hpp"
+
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
+namespace dt::kernels::cuda {
+
+template <class T>
+inline constexpr bool is_narrow = std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
+
+/// The bits of one that lies in memory before another.
+template <class T>
+__device__ inline std::uint32_t rounded_pair(float first, float second) {
+  std::uint32_t bits;
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    const auto pair = __floats2bfloat162_rn(first, second);
+    memcpy(&bits, &pair, sizeof bits);
+  } else {
+    const auto pair = __floats2half2_rn(first, second);
+    memcpy(&bits, &pair, sizeof bits);
+  }
+  return bits;
+}
+
+struct WidePair {
+  float first, second;
+};
+template <class T>
+__device__ inline WidePair widened_pair(std::uint32_t bits) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    const std::uint32_t first = bits << 16, second = bits & 0xFFFF0000U;
+    WidePair pair;
+    memcpy(&pair.first, &first, sizeof first);
+    memcpy(&pair.second, &second, sizeof second);
+    return pair;
+  } else {
+    __half2 halves;
+    memcpy(&halves, &bits, sizeof bits);
+    const float2 pair = __half22float2(halves);
+    return {pair.x, pair.y};
+  }
+}
+
+/// A value as an element of T: from fp64 to 16 bits by way of fp32.
+template <class T, class V>
+__device__ inline T rounded(V value) {
+  if constexpr (is_narrow<T>) {
+    T element;
+    element.bits = static_cast<std::uint16_t>(rounded_pair<T>(static_cast<float>(value), 0));
+    return element;
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+// Of 16-bit floats alone: within a few units of fp32's last place, far below what they are rounded to.
+
+/// exp(x), as a power of two.
+template <class T, class V>
+__device__ inline V exp_for(V x) {
+  if constexpr (is_narrow<T>) {
+    constexpr float log2_e = 1.4426950408889634F;
+    return exp2f(x * log2_e);
+  } else {
+    return std::exp(x);
+  }
+}
+/// 1 / x where x is at least 1; 0 from 2^126 on, or less than that.
+template <class T, class V>
+__device__ inline V reciprocal_for(V x) {
+  if constexpr (is_narrow<T>) {
+    return __fdividef(1.0F, x);
+  } else {
+    return 1 / x;
+  }
+}
+
+}  // namespace dt::kernels::cuda
