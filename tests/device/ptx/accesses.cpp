@@ -230,9 +230,10 @@ Table make_table() {
   table["cvta.to.local.u64"] = {cast<local_window, false>};
   table["cvta.global.u64"] = {cast<0, true>};
   table["cvta.to.global.u64"] = {cast<0, false>};
-  for (const char* const fence : {"membar.cta", "membar.gl", "membar.sys", "fence.acq_rel.cta",
-                                  "fence.acq_rel.gpu", "fence.sc.cta", "fence.sc.gpu"})
-    table[fence] = {nothing};
+  for (const char* const no_access :
+       {"prefetch.global.L1", "prefetch.global.L2", "membar.cta", "membar.gl", "membar.sys",
+        "fence.acq_rel.cta", "fence.acq_rel.gpu", "fence.sc.cta", "fence.sc.gpu"})
+    table[no_access] = {nothing};
   return table;
 }
 

@@ -62,8 +62,8 @@ void approximate_ratio(Warp& warp, const Instruction& i) {
   constexpr auto function = [](float a, float b) -> float {
     if (flushes) a = flushed(a), b = flushed(b);
     if (std::isfinite(b) && std::abs(b) > 0x1p126F)
-      return std::isinf(a) ? std::numeric_limits<float>::quiet_NaN()
-                           : std::copysign(0.0F, std::signbit(a) == std::signbit(b) ? 1.0F : -1.0F);
+      return !std::isfinite(a) ? std::numeric_limits<float>::quiet_NaN()
+                               : std::copysign(0.0F, std::signbit(a) == std::signbit(b) ? 1.0F : -1.0F);
     const double exact = static_cast<double>(a) / static_cast<double>(b);
     const float result = off_by(exact, std::abs(exact) * rounding, bits_of(a) ^ bits_of(b) << 32);
     return flushes ? flushed(result) : result;

@@ -257,7 +257,7 @@ class Reader {
     }
     if (i.run == nullptr) fail("an instruction that is not known", i.text);
     const bool stores = opcode_.starts_with("st.") || opcode_.starts_with("red."),
-               has_none = opcode_ == "bar.warp.sync";
+               has_none = opcode_ == "bar.warp.sync" || opcode_.starts_with("prefetch.");
     for (std::size_t n = 0; n < operands.size(); ++n) {
       const bool is_result = !has_none && (stores ? n > 0 : n == 0);
       is_result ? add_to(i, operands[n]) : add_from(i, operands[n]);

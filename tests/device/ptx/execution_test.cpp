@@ -167,6 +167,12 @@ TEST_CASE("ptx: functions are as near as is documented", "[ptx]") {
           0x1p-22 * std::max(1.0, std::abs(std::log2(wide))));
     CHECK(std::abs(of("rsqrt.approx.f32") * std::sqrt(wide) - 1) <= std::exp2(-22.9));
   }
+  const auto ratio = [](float a, float b) {
+    return number("div.approx.f32 %f0, " + bits(a) + ", " + bits(b) + ";");
+  };
+  CHECK(std::abs(ratio(3, 7) * 7.0 / 3 - 1) <= 0x1p-22);
+  CHECK(ratio(1, 0x1p127F) == 0);  // as hardware does
+  CHECK(std::isnan(ratio(std::numeric_limits<float>::quiet_NaN(), 0x1p127F)));
   CHECK(number("ex2.approx.f32 %f0, 0f00000000;") == 1);
   CHECK(number("ex2.approx.f32 %f0, 0fFF800000;") == 0);
   CHECK(std::isinf(number("rcp.approx.ftz.f32 %f0, 0f00000001;")));
@@ -174,12 +180,12 @@ TEST_CASE("ptx: functions are as near as is documented", "[ptx]") {
 }
 
 TEST_CASE("ptx: memory is loaded and stored in vectors, halves and bytes", "[ptx]") {
-  const Words out = run_on(
-      Words{1, 2, 3, 4, 0x8081, 0, 0, 0, 0, 0, 0, 0},
-      "ld.global.nc.v4.u32 {%r0, %r1, %r2, %r3}, [%out];\nst.global.v4.u32 [%out+32], {%r3, %r2, %r1, %r0};\n"
-      "ld.global.s8 %r4, [%out+16];\nst.global.u32 [%out+20], %r4;\nld.global.u16 %h0, "
-      "[%out+16];\nst.global.u16 [%out+26], %h0;",
-      threads(1));
+  const Words out = run_on(Words{1, 2, 3, 4, 0x8081, 0, 0, 0, 0, 0, 0, 0},
+                           "prefetch.global.L2 [%out];\nld.global.nc.v4.u32 {%r0, %r1, %r2, %r3}, "
+                           "[%out];\nst.global.v4.u32 [%out+32], {%r3, %r2, %r1, %r0};\n"
+                           "ld.global.s8 %r4, [%out+16];\nst.global.u32 [%out+20], %r4;\nld.global.u16 %h0, "
+                           "[%out+16];\nst.global.u16 [%out+26], %h0;",
+                           threads(1));
   CHECK(out == Words{1, 2, 3, 4, 0x8081, 0xFFFFFF81, 0x80810000, 0, 4, 3, 2, 1});
 }
 
