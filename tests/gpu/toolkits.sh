@@ -27,6 +27,8 @@ fetch() {
   "$folder/venv/bin/pip" install --quiet --retries 2 --disable-pip-version-check --no-deps --only-binary :all: --target "$folder/$1" "${@:2}" ||
     skip "pip does not find ${*:2}"
   find "$folder/$1" -name 'lib*.so*' ! -name 'libnvvm*' -delete
+  # 13.0.48 has the compiler where its nvcc does not look.
+  if [[ -e $folder/$1/nvidia/cu13/bin/cicc ]]; then install -D "$folder/$1/nvidia/cu13/bin/cicc" "$folder/$1/nvidia/cu13/nvvm/bin/cicc"; fi
   touch "$folder/$1.done"
 }
 
