@@ -38,11 +38,11 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
   context_.finish();
 }
 
-/// All at once, and given back: memory of devices that grew little by little would be more for a while, and
-/// stop them when the smaller one goes.
+/// Takes what units and kernels work in at once, and gives it back. An arena that grew inside a step would
+/// keep both sizes until the next one, and its owner would wait for the device when the smaller one goes.
 void ModelRuntime::take_scratch(const plan::Plan& plan) {
   const Arena::Scope scope(context_.scratch());
-  const std::size_t bytes = plan::scratch_bytes(plan, units_, local_.units());
+  const std::size_t bytes = plan::scratch_bytes(plan, units_, local_.units()) + plan::workspace_bytes(plan);
   context_.scratch().allocate(DType::u8, {static_cast<std::int64_t>(bytes)});
 }
 
