@@ -184,10 +184,7 @@ class HierarchicalChain {
 }  // namespace
 
 bool pays_by_host(const Collective& collective, const Placement& placement) {
-  if (!collective.reduces()) return true;
-  const DType dtype = collective.in.dtype();
-  return dtype_bytes(dtype) * static_cast<std::size_t>(placement.per_host) >=
-         2 * dtype_bytes(accumulator_dtype(dtype));
+  return !collective.reduces() || pays_to_sum_by_host(collective.in.dtype(), placement);
 }
 
 Algorithm hierarchical_algorithm(const Caller& caller, const Collective& collective,

@@ -1,14 +1,13 @@
 #pragma once
-// Operations of ranks on several hosts, with as few bytes between hosts as can be. Legend: H hosts with L
-// ranks each, rank hL + l.
+// Operations of ranks on several hosts, with as few bytes between hosts as can be. Legend: H hosts (runs of
+// ranks on one, see Placement) with L ranks each, rank hL + l.
 
 #include "comm/algorithms.hpp"
 #include "comm/parts.hpp"
 
 namespace dt::comm {
 
-/// Whether fewer bytes pass between hosts than without: L times fewer, but partial results of 16-bit floats
-/// are of 32 bits, for the rounding comes last.
+/// Whether fewer bytes pass between hosts than without.
 bool pays_by_host(const Collective& collective, const Placement& placement);
 
 /// A reduction goes through the hosts' windows first: each host's rank l combines what its neighbours have of

@@ -2,28 +2,55 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <utility>
 
 #include "base/error.hpp"
+#include "comm/reduction.hpp"
 
 namespace dt::comm {
 
-std::optional<Placement> placement_of(std::span<const HostName> hosts) {
-  const auto size = static_cast<int>(hosts.size());
-  int per_host = 1;
-  while (per_host < size && hosts[static_cast<std::size_t>(per_host)] == hosts[0]) ++per_host;
-  if (per_host < 2 || per_host > NodeWindow::max_ranks || size % per_host != 0) return std::nullopt;
-  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-    if (hosts[rank] != hosts[rank - rank % static_cast<std::size_t>(per_host)]) return std::nullopt;
+std::optional<Placement> placement_of(std::span<const int> hosts) {
+  constexpr auto most = static_cast<std::size_t>(NodeWindow::max_ranks);
+  const std::size_t size = hosts.size();
+  if (size < 2) return std::nullopt;
+  const auto are_runs_of = [&](std::size_t length) {
+    if (length > most || size % length != 0) return false;
+    for (std::size_t rank = 0; rank < size; ++rank) {
+      if (hosts[rank] != hosts[rank - rank % length]) return false;
+    }
+    return true;
+  };
+  std::size_t run = size;
+  if (!are_runs_of(run)) {
+    run = std::bit_floor(std::min(size, most));
+    while (run > 1 && !are_runs_of(run)) run /= 2;
   }
-  const int num_hosts = size / per_host;
-  if (num_hosts > 1 && !std::has_single_bit(static_cast<unsigned>(per_host))) return std::nullopt;
-  return Placement{num_hosts, per_host};
+  if (run < 2) return std::nullopt;
+  return Placement{static_cast<int>(size / run), static_cast<int>(run)};
 }
 
-Locality::Locality(int rank, int size, const std::string& host) : rank_(rank), size_(size) {
-  std::copy_n(host.begin(), std::min(host.size(), host_.size()), host_.begin());
+std::optional<Placement> placement_of(std::span<const HostName> hosts) {
+  std::map<HostName, int> numbers;
+  std::vector<int> of_ranks;
+  for (const HostName& host : hosts)
+    of_ranks.push_back(numbers.try_emplace(host, static_cast<int>(numbers.size())).first->second);
+  return placement_of(of_ranks);
 }
+
+bool pays_to_sum_by_host(DType dtype, const Placement& placement) {
+  return dtype_bytes(dtype) * static_cast<std::size_t>(placement.per_host) >=
+         2 * dtype_bytes(accumulator_dtype(dtype));
+}
+
+HostName host_name_of(const std::string& host) {
+  HostName name{};
+  std::copy_n(host.begin(), std::min(host.size(), name.size()), name.begin());
+  return name;
+}
+
+Locality::Locality(int rank, int size, const std::string& host)
+    : rank_(rank), size_(size), host_(host_name_of(host)) {}
 
 bool Locality::claim_opening() {
   return !std::exchange(is_claimed_, true);

@@ -9,23 +9,32 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.hpp"
 #include "comm/node_window.hpp"
 
 namespace dt::comm {
 
 using HostName = std::array<char, 64>;
+HostName host_name_of(const std::string& host);
 
-/// `per_host` ranks in a row on each of `num_hosts` hosts.
+/// `num_hosts` runs of `per_host` ranks in a row that are on one host. A host that has several runs counts
+/// as several.
 struct Placement {
   int num_hosts = 0;
   int per_host = 0;
   bool operator==(const Placement&) const = default;
 };
 
-/// Of ranks whose hosts these are, where memory that hosts share is of use: several on each, as many on all,
-/// and where there are several hosts a power of two, so that each host's ranks are a whole subtree of
-/// combine(). None elsewhere.
+/// Finds the longest runs by which a group of ranks on these hosts may be divided: each run is a whole
+/// subtree of combine(), so that to sum runs first leaves every bit. A run is all ranks where one host has
+/// them (up to NodeWindow::max_ranks), else the largest power of two that divides the group so that no run
+/// is on two hosts. Returns none where only single ranks would do.
+std::optional<Placement> placement_of(std::span<const int> hosts);
 std::optional<Placement> placement_of(std::span<const HostName> hosts);
+
+/// Returns whether fewer bytes pass between runs where each sums its ranks' values first: one sum in place of
+/// per_host values, which for 16-bit floats is of twice their size, since rounding comes last.
+bool pays_to_sum_by_host(DType dtype, const Placement& placement);
 
 /// Found out by the group's first large operation: ranks tell each other their hosts, the first rank of each
 /// host makes a window, the others map it, and all have theirs if everyone could.
@@ -67,7 +76,7 @@ class Locality {
 
   int rank_;
   int size_;
-  HostName host_{};
+  HostName host_;
   State state_ = State::undecided;
   bool is_claimed_ = false;
   Placement placement_{1, 1};

@@ -6,6 +6,7 @@
 #include "comm/backend.hpp"
 #include "comm/check_operations.hpp"
 #include "comm/locality.hpp"
+#include "comm/sent_bytes.hpp"
 #include "tensor/host_tensor.hpp"
 
 using namespace dt;
@@ -55,7 +56,7 @@ std::vector<HostName> hosts_of(const std::string& letters) {
 
 }  // namespace
 
-TEST_CASE("a placement has as many ranks in a row on each host, of several hosts a power of two of ranks") {
+TEST_CASE("a placement has the longest runs of ranks on one host, of several runs a power of two of ranks") {
   const auto place = [](const std::string& letters) { return placement_of(hosts_of(letters)); };
   CHECK(place("aa") == Placement{1, 2});
   CHECK(place("aaa") == Placement{1, 3});
@@ -63,11 +64,31 @@ TEST_CASE("a placement has as many ranks in a row on each host, of several hosts
   CHECK(place("aabbcc") == Placement{3, 2});
   CHECK(place("aaaabbbb") == Placement{2, 4});
   CHECK(place("aabbccdd") == Placement{4, 2});
+  CHECK(place("aabbaabb") == Placement{4, 2});
+  CHECK(place("aaaabb") == Placement{3, 2});
+  CHECK(place("aaaaaabbbbbb") == Placement{6, 2});
+  CHECK(place(std::string(128, 'a')) == Placement{2, 64});
   for (const std::string other : {"a", "ab", "abab", "aaab", "abbb", "aabbb", "aaabbb", "aabbc", "aabc"}) {
     INFO(other);
     CHECK_FALSE(place(other));
   }
   CHECK_FALSE(place(std::string(65, 'a')));
+}
+
+TEST_CASE("what a rank sends between hosts is told without ranks") {
+  const auto between = [](OperationKind kind, DType dtype, const std::vector<int>& hosts) {
+    return sent_bytes(kind, 1600, dtype, hosts, 0).between_hosts;
+  };
+  const std::vector<int> four{0, 0, 0, 0, 1, 1, 1, 1}, two{0, 0, 1, 1}, in_turns{0, 1, 0, 1};
+  CHECK(between(OperationKind::reduce_scatter, DType::f32, four) == 200);  // of 1600 · 4/8
+  CHECK(between(OperationKind::reduce_scatter, DType::bf16, four) == 400);
+  CHECK(between(OperationKind::all_gather, DType::bf16, four) == 200);
+  CHECK(between(OperationKind::all_reduce, DType::f32, four) == 400);
+  CHECK(between(OperationKind::reduce_scatter, DType::bf16, two) ==
+        800);  // two values are no more than a sum
+  CHECK(between(OperationKind::all_reduce, DType::f32, in_turns) == 1600);
+  CHECK(sent_bytes(OperationKind::all_reduce, 1600, DType::f32, four, 3).total() == 2 * (1200 + 200));
+  CHECK(sent_bytes(OperationKind::all_reduce, 1600, DType::f32, std::vector{0}, 0).total() == 0);
 }
 
 TEST_CASE("a partial result of 16-bit floats is not rounded") {
@@ -110,7 +131,8 @@ TEST_CASE("wherever hosts begin and end, operations keep their bits", "[hosts]")
   }
   const auto first_alone = [](int rank) { return std::string(rank == 0 ? "n0" : "n1"); };
   const auto in_turns = [](int rank) { return "n" + std::to_string(rank % 2); };
-  for (const HostOf& uneven : {HostOf(first_alone), HostOf(in_turns)}) {
+  const auto in_turns_of_two = [](int rank) { return "n" + std::to_string(rank / 2 % 2); };
+  for (const HostOf& uneven : {HostOf(first_alone), HostOf(in_turns), HostOf(in_turns_of_two)}) {
     on_ranks_of(uneven, [](Communicator& group) {
       check_operations<DType::f32>(group, {.numel = 200'001, .in_place = true});
     });

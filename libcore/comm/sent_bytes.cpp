@@ -1,0 +1,71 @@
+#include "comm/sent_bytes.hpp"
+
+#include <cstddef>
+#include <optional>
+
+#include "comm/locality.hpp"
+#include "comm/reduction.hpp"
+
+namespace dt::comm {
+
+namespace {
+
+/// Counts what one rank sends to others.
+class Sender {
+ public:
+  Sender(std::span<const int> hosts, int rank, double bytes)
+      : hosts_(hosts), rank_(rank), part_(bytes / static_cast<double>(hosts.size())) {}
+
+  /// So many ranks' parts.
+  void send(int to, double parts) {
+    const bool is_here = hosts_[static_cast<std::size_t>(to)] == hosts_[static_cast<std::size_t>(rank_)];
+    (is_here ? sent.within_hosts : sent.between_hosts) += parts * part_;
+  }
+  void send_to_all() {
+    for (int to = 0; to < static_cast<int>(hosts_.size()); ++to) {
+      if (to != rank_) send(to, 1);
+    }
+  }
+  /// A neighbour's part on each node to each neighbour, and this rank's to those of its place, which takes
+  /// `factor` as many bytes.
+  void send_by_levels(const Placement& placement, double factor) {
+    const int own_node = rank_ / placement.per_host, own_place = rank_ % placement.per_host;
+    for (int place = 0; place < placement.per_host; ++place) {
+      if (place != own_place) send(own_node * placement.per_host + place, placement.num_hosts);
+    }
+    for (int node = 0; node < placement.num_hosts; ++node) {
+      if (node != own_node) send(node * placement.per_host + own_place, factor);
+    }
+  }
+
+  SentBytes sent;
+
+ private:
+  std::span<const int> hosts_;
+  int rank_;
+  double part_;
+};
+
+}  // namespace
+
+SentBytes sent_bytes(OperationKind kind, double bytes, DType dtype, std::span<const int> hosts, int rank) {
+  const std::optional<Placement> placement = placement_of(hosts);
+  Sender sender(hosts, rank, bytes);
+  if (kind != OperationKind::all_gather) {
+    const double widened =
+        static_cast<double>(dtype_bytes(accumulator_dtype(dtype))) / static_cast<double>(dtype_bytes(dtype));
+    if (placement && pays_to_sum_by_host(dtype, *placement))
+      sender.send_by_levels(*placement, widened);
+    else
+      sender.send_to_all();
+  }
+  if (kind != OperationKind::reduce_scatter) {
+    if (placement)
+      sender.send_by_levels(*placement, 1);
+    else
+      sender.send_to_all();
+  }
+  return sender.sent;
+}
+
+}  // namespace dt::comm

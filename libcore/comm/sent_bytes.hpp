@@ -1,0 +1,30 @@
+#pragma once
+// What the group operations send, worked out without ranks.
+
+#include <span>
+
+#include "base/dtype.hpp"
+#include "comm/recorder.hpp"
+
+namespace dt::comm {
+
+/// Bytes that a rank sends, by where to.
+struct SentBytes {
+  double within_hosts = 0, between_hosts = 0;
+  double total() const { return within_hosts + between_hosts; }
+  SentBytes& operator+=(const SentBytes& other) {
+    within_hosts += other.within_hosts;
+    between_hosts += other.between_hosts;
+    return *this;
+  }
+  friend SentBytes operator*(double factor, const SentBytes& sent) {
+    return {factor * sent.within_hosts, factor * sent.between_hosts};
+  }
+};
+
+/// Returns what that rank of a group on these hosts (one a rank, by number) sends of an all-reduce,
+/// reduce-scatter or all-gather of so many bytes, in equal parts and in dt's order: within runs of ranks and
+/// then between them (see placement_of), but for sums for which that does not pay.
+SentBytes sent_bytes(OperationKind kind, double bytes, DType dtype, std::span<const int> hosts, int rank);
+
+}  // namespace dt::comm
