@@ -5,15 +5,24 @@
 
 namespace dt::kernels {
 
+namespace {
+bool is_16_bit_float(DType dtype) {
+  return dtype == DType::bf16 || dtype == DType::f16;
+}
+}  // namespace
+
 void combine_ranks(const Context& context, Reduction reduction, const RankInputs& inputs,
                    const Tensor& out_N) {
   const std::int64_t N = out_N.numel();
-  check_tensor("combine_ranks", "own_N", inputs.own_N, out_N.dtype(), {N});
+  const DType in = inputs.own_N.dtype(), out = out_N.dtype();
+  check_tensor("combine_ranks", "own_N", inputs.own_N, in, {N});
   check_rank("combine_ranks", "others_RS", inputs.others_RS, 2);
   const std::int64_t others = inputs.others_RS.dim(0);
-  DT_CHECK(inputs.others_RS.dtype() == out_N.dtype() && inputs.others_RS.dim(1) >= N,
-           "combine_ranks: {} {} for {} {}", dtype_name(inputs.others_RS.dtype()),
-           inputs.others_RS.shape().to_string(), N, dtype_name(out_N.dtype()));
+  DT_CHECK(inputs.others_RS.dtype() == in && inputs.others_RS.dim(1) >= N, "combine_ranks: {} {} for {} {}",
+           dtype_name(inputs.others_RS.dtype()), inputs.others_RS.shape().to_string(), N, dtype_name(in));
+  DT_CHECK(
+      in == out || (in == DType::f32 && is_16_bit_float(out)) || (is_16_bit_float(in) && out == DType::f32),
+      "combine_ranks: {} into {}", dtype_name(in), dtype_name(out));
   DT_CHECK(inputs.own_rank >= 0 && inputs.own_rank <= others, "combine_ranks: rank {} of {}", inputs.own_rank,
            others + 1);
   gpu_kernels(context).combine_ranks(context, reduction, inputs, out_N);

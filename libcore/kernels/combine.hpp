@@ -16,7 +16,8 @@ struct RankInputs {
 
 /// out_N = input 0 ∘ input 1 ∘ …, in the order of ranks, along the tree of comm::combine and with its bits
 /// (but for those of NaN): 16-bit floats in fp32, rounded once; integers wrap. Any dtype but u8 and u16; out
-/// may be own. On a GPU: on hosts messages are combined as they come.
+/// may be own. A node of a larger tree is not rounded: of 16-bit inputs out may be fp32, and of fp32 ones of
+/// 16 bits. On a GPU: on hosts messages are combined as they come.
 void combine_ranks(const Context& context, Reduction reduction, const RankInputs& inputs,
                    const Tensor& out_N);
 

@@ -40,9 +40,23 @@ void check(Computing& computing, const Trial& trial) {
   const Tensor there = computing.placed(others_RS.flat(0, others_RS.numel()));
   kernels::combine_ranks(computing.context, reduction, {own, own_rank, there.reshaped({num_ranks - 1, slot})},
                          own);
-  require(computing.has_values(own, expected),
-          fmt::format("{} {} elements of {} ranks, own {}, reduction {}", numel, dtype_name(dtype), num_ranks,
-                      own_rank, static_cast<int>(reduction)));
+  const std::string what = fmt::format("{} {} elements of {} ranks, own {}, reduction {}", numel,
+                                       dtype_name(dtype), num_ranks, own_rank, static_cast<int>(reduction));
+  require(computing.has_values(own, expected), what);
+  if (accumulator_dtype(dtype) != dtype) {  // of a larger tree: first a node, then its root
+    const Tensor own_again = computing.placed(inputs[static_cast<std::size_t>(own_rank)]),
+                 node = computing.unwritten(DType::f32, numel);
+    kernels::combine_ranks(computing.context, reduction,
+                           {own_again, own_rank, there.reshaped({num_ranks - 1, slot})}, node);
+    HostValues sum(DType::f32, numel, 0);
+    combine(reduction, inputs, sum.in);
+    require(computing.has_values(node, sum.in), what + ", not rounded");
+    const Tensor root = computing.unwritten(dtype, numel);
+    kernels::combine_ranks(computing.context, reduction, {node, 0, node.reshaped({1, numel})}, root);
+    combine(reduction, std::vector{sum.in, sum.in}, sum.out);
+    convert(sum.out, expected);
+    require(computing.has_values(root, expected), what + ", rounded");
+  }
   computing.forget();
 }
 

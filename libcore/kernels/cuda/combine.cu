@@ -63,12 +63,12 @@ class Subtrees {
   V of_[levels] = {};
 };
 
-template <class Op, class T, int levels>
-__global__ void combine_elements(Inputs<T> inputs, T* out, std::int64_t count) {
+template <class Op, class T, class Sum, int levels>
+__global__ void combine_elements(Inputs<T> inputs, Sum* out, std::int64_t count) {
   for (std::int64_t i = first_element(); i < count; i += element_stride()) {
     Subtrees<Op, Combined<T>, levels> subtrees;
     for (int rank = 0; rank < inputs.num_ranks; ++rank) subtrees.add(rank, inputs.at(rank, i));
-    out[i] = rounded<T>(subtrees.total(inputs.num_ranks));
+    out[i] = rounded<Sum>(subtrees.total(inputs.num_ranks));
   }
 }
 
@@ -95,18 +95,31 @@ void with_reducible(DType dtype, const Body& body) {
   }
 }
 
+/// body(an input, a sum): of one dtype, or one of them fp32 and the other of 16 bits.
+template <class Body>
+void with_sums(DType in, DType out, const Body& body) {
+  with_reducible(in, [&](auto element) {
+    using T = decltype(element);
+    if (in == out) return body(element, element);
+    if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) return body(element, float());
+    if constexpr (std::is_same_v<T, float>)
+      return out == DType::bf16 ? body(element, BFloat16()) : body(element, Float16());
+  });
+}
+
 }  // namespace
 
 void combine_ranks(const Context& context, Reduction reduction, const RankInputs& inputs,
                    const Tensor& out_N) {
-  with_reducible(out_N.dtype(), [&](auto element) {
+  with_sums(inputs.own_N.dtype(), out_N.dtype(), [&](auto element, auto sum) {
     using T = decltype(element);
+    using Sum = decltype(sum);
     const Inputs<T> from{inputs.own_N.data<T>(), inputs.others_RS.data<T>(), inputs.others_RS.dim(1),
                          inputs.own_rank, static_cast<int>(inputs.others_RS.dim(0)) + 1};
     with_reduction(reduction, [&](auto op) {
       with_levels(from.num_ranks, [&](auto levels) {
-        launch(context, "combine_ranks", grid_for(out_N.numel()), combine_elements<decltype(op), T, levels()>,
-               from, out_N.data<T>(), out_N.numel());
+        launch(context, "combine_ranks", grid_for(out_N.numel()),
+               combine_elements<decltype(op), T, Sum, levels()>, from, out_N.data<Sum>(), out_N.numel());
       });
     });
   });
