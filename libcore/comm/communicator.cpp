@@ -158,11 +158,22 @@ void Communicator::set_bucket_bytes(std::size_t bytes) {
   bucket_bytes_ = bytes > 0 ? std::max(bytes, least_bucket_bytes(size_)) : 0;
 }
 
+/// By rank. Called by all ranks together; blocks.
+std::vector<HostName> Communicator::gather_hosts() {
+  constexpr auto bytes = static_cast<std::int64_t>(std::tuple_size_v<HostName>);
+  std::vector<HostName> hosts(static_cast<std::size_t>(size_));
+  hosts[static_cast<std::size_t>(rank_)] = host_name_of(host_);
+  const Tensor all(hosts.data(), DType::u8, {size_ * bytes}, Device::host());
+  all_gather(all.flat(rank_ * bytes, bytes), all, bytes).wait_host();
+  return hosts;
+}
+
 void Communicator::set_streams(std::unique_ptr<StreamTransport> transport, ReduceOrder order) {
   DT_CHECK(transport->rank() == rank_ && transport->size() == size_, "group {}: rank {} of {} is another's",
            name_, transport->rank(), transport->size());
-  streams_ = std::make_unique<StreamGroup>(std::move(transport), order, stream_staging_bytes(bucket_bytes_),
-                                           name_, [engine = engine_.get()] { engine->progress(); });
+  streams_ = std::make_unique<StreamGroup>(std::move(transport), order, placement_of(gather_hosts()),
+                                           stream_staging_bytes(bucket_bytes_), name_,
+                                           [engine = engine_.get()] { engine->progress(); });
   engine_->streams().join(streams_->transport());
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/host.hpp"
 #include "comm/engine.hpp"
+#include "comm/locality.hpp"
 #include "comm/reduction.hpp"
 #include "comm/staging.hpp"
 #include "comm/streams/group.hpp"
@@ -26,7 +27,6 @@ namespace dt::comm {
 
 struct Algorithm;
 struct Caller;
-class Locality;
 struct Portion;
 struct Sides;
 
@@ -69,8 +69,8 @@ class Work {
 class Communicator {
  public:
   /// The group of everyone that a backend started; `name` appears in messages and records. Ranks that name
-  /// one host reduce and gather large tensors through memory that they share, where they can have it: all, or
-  /// as many in a row on each of several hosts, a power of two of them, so that fewer bytes pass between.
+  /// one host reduce and gather large tensors through memory that they share, where they can have it: all, or,
+  /// of several hosts, runs of them (see placement_of), so that fewer bytes pass between.
   Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name,
                std::string host = host_name());
   ~Communicator();
@@ -87,9 +87,11 @@ class Communicator {
   /// ranks, while nothing is under way; groups made from this one begin with it.
   void set_bucket_bytes(std::size_t bytes);
   static constexpr std::size_t default_bucket_bytes = std::size_t{16} << 20;
-  /// Of a group on streams: what it keeps for what arrives to be summed.
+  /// Of a group on streams: what it keeps for what arrives to be summed, four buckets, since on each of two
+  /// levels one part arrives while another is summed; 128 MiB at most.
   static std::size_t stream_staging_bytes(std::size_t bucket_bytes) {
-    return bucket_bytes > 0 ? std::min(bucket_bytes, default_bucket_bytes) : default_bucket_bytes;
+    constexpr std::size_t most = std::size_t{128} << 20;
+    return bucket_bytes > 0 ? 4 * std::min(bucket_bytes, most / 4) : most;
   }
   /// The most that operations of all groups made from one borrowed at a time.
   std::size_t most_staging_bytes() const { return staging_->most_in_use_bytes(); }
@@ -97,8 +99,8 @@ class Communicator {
   /// From now on this group's operations on the memory of the transport's device, and those of groups made
   /// from it, go through that transport, and no messages: they begin and end on a stream of the group, in the
   /// order in which they are started. So two ranks that each send to the other and receive do that in orders
-  /// that fit, or wait for each other in vain. Called by all ranks, of which each is the transport's of its
-  /// number.
+  /// that fit, or wait for each other in vain. Called by all ranks together, of which each is the transport's
+  /// of its number; blocks until all have told their hosts.
   void set_streams(std::unique_ptr<StreamTransport> transport, ReduceOrder order = ReduceOrder::tree);
   bool has_streams() const { return streams_ != nullptr; }
   /// Of a group that has them; the same on all ranks.
@@ -142,6 +144,7 @@ class Communicator {
   /// enqueue(the group on streams).
   template <class Enqueue>
   Work start_on_streams(std::span<const Call> calls, const DeviceLink& link, const Enqueue& enqueue);
+  std::vector<HostName> gather_hosts();
   void check_peer(int peer) const;
   Work start_transfer(OperationKind kind, int peer, const Tensor& data);
   Caller caller() const;

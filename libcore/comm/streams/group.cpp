@@ -1,29 +1,42 @@
 #include "comm/streams/group.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
-#include "kernels/combine.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace dt::comm {
 
 namespace {
+
 // Fewer bytes of all ranks are exchanged once and combined by everyone, rather than twice.
 constexpr std::size_t most_small_bytes = std::size_t{256} << 10;
+
+// Large operations are divided so that exchanges, which follow each other, are seldom alone with nothing to
+// combine or to send between nodes; smaller stretches would be mostly latency.
+constexpr std::int64_t wished_stretches = 8;
+constexpr std::size_t least_stretch_bytes = std::size_t{16} << 20;
+
 }  // namespace
 
 StreamGroup::StreamGroup(std::unique_ptr<StreamTransport> transport, ReduceOrder order,
-                         std::size_t staging_bytes, const std::string& name, std::function<void()> meanwhile)
+                         const std::optional<Placement>& placement, std::size_t staging_bytes,
+                         const std::string& name, std::function<void()> meanwhile)
     : transport_(std::move(transport)),
       order_(order),
       rank_(transport_->rank()),
       size_(transport_->size()),
-      staging_bytes_(std::max(staging_bytes, static_cast<std::size_t>(size_) * line_bytes)),
+      flat_(Levels::flat(rank_, size_)),
+      levels_(placement ? Levels::of(rank_, *placement) : flat_),
+      name_(name),
       context_(transport_->device(), "communicating in group " + name),
       ahead_(context_.stream()),
       meanwhile_(std::move(meanwhile)) {
+  // Both halves are of whole lines, and enough for a line of each rank, whatever its levels and dtype.
+  const std::size_t unit = num_halves * line_bytes;
+  staging_bytes_ = std::max(staging_bytes / unit, static_cast<std::size_t>(4 * size_)) * unit;
   transport_->set_meanwhile(meanwhile_);
 }
 
@@ -43,56 +56,71 @@ void StreamGroup::copy(const Tensor& from, const Tensor& to) {
   if (from.numel() > 0 && from.raw() != to.raw()) kernels::copy(context_, from, to);
 }
 
-/// n − 1 of them, each with room for so many elements.
-Tensor StreamGroup::slots(DType dtype, std::int64_t numel) {
+const Levels& StreamGroup::levels_of_sums(DType dtype) const {
+  return levels_.has_nodes() && pays_to_sum_by_host(dtype, levels_.placement()) ? levels_ : flat_;
+}
+
+/// Elements of each rank that half of the staging memory is enough for, in whole cache lines.
+std::int64_t StreamGroup::most_staged(const Levels& levels, DType dtype) const {
+  const auto line = static_cast<std::int64_t>(line_bytes / dtype_bytes(dtype));
+  const std::size_t lines = staging_bytes_ / num_halves / staged_bytes(levels, dtype, line).total();
+  return static_cast<std::int64_t>(lines) * line;
+}
+
+/// Elements of each rank in a stretch, in whole cache lines, of an operation in which one has `longest`.
+std::int64_t StreamGroup::stretch_of(const Tensor& tensor, std::int64_t longest, std::int64_t most) const {
+  const std::int64_t line = elements_of(line_bytes, tensor);
+  const std::int64_t least = elements_of(least_stretch_bytes, tensor) / size_;
+  const std::int64_t wished = std::max(divide_up(longest, wished_stretches), least);
+  return std::min(divide_up(std::min(wished, longest), line) * line, most);
+}
+
+Sums::Memory StreamGroup::memory_for(std::int64_t num_stretches, std::int64_t most) {
   if (staging_.bytes() == 0) staging_ = Buffer(context_.device(), staging_bytes_);
-  return Tensor(staging_, dtype, {size_ - 1, numel});
+  if (num_stretches > 1 && !combining_) combining_.emplace(context_.device(), "combining in group " + name_);
+  return {Tensor(staging_, DType::u8, {static_cast<std::int64_t>(staging_bytes_)}), most,
+          num_stretches > 1 ? *combining_ : context_};
 }
 
-/// Whole cache lines.
-std::int64_t StreamGroup::most_in_slots(const Tensor& tensor) const {
-  const std::size_t bytes = staging_bytes_ / static_cast<std::size_t>(std::max(size_ - 1, 1));
-  return elements_of(bytes / line_bytes * line_bytes, tensor);
-}
-
-/// Of parts that fit into slots.
-void StreamGroup::reduce_part(const Tensor& in, const Tensor& own_out, Reduction reduction,
-                              const PartOf& parts) {
-  const Part own = parts(rank_);
-  const Tensor others = slots(in.dtype(), own.count);
-  Transfers transfers;
-  for (int distance = 1; distance < size_; ++distance) {
-    const int to = (rank_ + distance) % size_, from = (rank_ - distance + size_) % size_;
-    const int slot = from < rank_ ? from : from - 1;
-    transfers.push_back({to, cut(in, parts(to)), true});
-    transfers.push_back({from, others.flat(slot * own.count, own.count), false});
+/// Exchange i has what all rounds send of stretch i − lag, and comes after what was combined behind exchange
+/// i − 2. So memory of stretch i is that of stretch i − 2, which nobody needs any more.
+void StreamGroup::run(std::int64_t num_stretches, std::span<const Round> rounds) {
+  const bool is_beside = num_stretches > 1 && std::ranges::any_of(rounds, [](const Round& round) {
+                           return static_cast<bool>(round.combine);
+                         });
+  std::array<std::unique_ptr<Mark>, lag_of_combining> combined;
+  for (std::int64_t step = 0; step < num_stretches + rounds.back().lag; ++step) {
+    const auto number_of = [&](const Round& round) {
+      const std::int64_t number = step - round.lag;
+      return number < num_stretches ? number : -1;
+    };
+    Transfers transfers;
+    for (const Round& round : rounds) {
+      if (const std::int64_t number = number_of(round); number >= 0) round.exchange(number, transfers);
+    }
+    std::unique_ptr<Mark>& before = combined[static_cast<std::size_t>(step) % combined.size()];
+    if (before) std::exchange(before, nullptr)->hold_back(stream());
+    exchange(transfers);
+    if (is_beside) accelerator().follow(combining_->stream(), stream());
+    // Older stretches first: the newest takes the memory of one of them.
+    for (auto round = rounds.rbegin(); round != rounds.rend(); ++round) {
+      if (const std::int64_t number = number_of(*round); number >= 0 && round->combine)
+        round->combine(number);
+    }
+    if (is_beside) before = accelerator().mark(combining_->stream());
   }
-  exchange(transfers);
-  if (own.count > 0) kernels::combine_ranks(context_, reduction, {cut(in, own), rank_, others}, own_out);
-}
-
-void StreamGroup::gather_parts(const Tensor& mine, const Tensor& out, const PartOf& parts) {
-  Transfers transfers;
-  for (int distance = 1; distance < size_; ++distance) {
-    const int to = (rank_ + distance) % size_, from = (rank_ - distance + size_) % size_;
-    transfers.push_back({to, mine, true});
-    transfers.push_back({from, cut(out, parts(from)), false});
-  }
-  exchange(transfers);
-  copy(mine, cut(out, parts(rank_)));
+  if (is_beside) accelerator().follow(stream(), combining_->stream());
 }
 
 void StreamGroup::reduce_small(const Tensor& in, const Tensor& out, Reduction reduction) {
-  const std::int64_t N = in.numel();
-  const Tensor others = slots(in.dtype(), N);
-  Transfers transfers;
-  for (int distance = 1; distance < size_; ++distance) {
-    const int to = (rank_ + distance) % size_, from = (rank_ - distance + size_) % size_;
-    transfers.push_back({to, in, true});
-    transfers.push_back({from, others.flat((from < rank_ ? from : from - 1) * N, N), false});
-  }
-  exchange(transfers);
-  kernels::combine_ranks(context_, reduction, {in.flat(0, N), rank_, others}, out.flat(0, N));
+  const auto whole = [N = in.numel()](std::int64_t) {
+    return Stretch{[N](int) { return Part{0, N}; }, true};
+  };
+  std::vector<Round> rounds;
+  Sums sums(levels_of_sums(in.dtype()), reduction, memory_for(1, in.numel()), in, whole,
+            [&](std::int64_t) { return out.flat(0, out.numel()); });
+  sums.add_rounds(rounds);
+  run(1, rounds);
 }
 
 void StreamGroup::all_reduce(const Tensor& in, const Tensor& out, Reduction reduction) {
@@ -100,17 +128,35 @@ void StreamGroup::all_reduce(const Tensor& in, const Tensor& out, Reduction redu
   if (N == 0) return;
   if (size_ == 1) return copy(in, out);
   if (order_ == ReduceOrder::free) return transport_->all_reduce(paced(), in, out, reduction);
-  const std::size_t bytes_of_all = in.bytes() * static_cast<std::size_t>(size_);
-  if (bytes_of_all <= std::min(most_small_bytes, staging_bytes_)) return reduce_small(in, out, reduction);
+  const Levels& levels = levels_of_sums(in.dtype());
+  if (in.bytes() * static_cast<std::size_t>(size_) <= most_small_bytes &&
+      num_halves * staged_bytes(levels, in.dtype(), N).total() <= staging_bytes_)
+    return reduce_small(in, out, reduction);
   const std::int64_t line = elements_of(line_bytes, in);
-  const std::int64_t most = most_in_slots(in) * size_;
-  for (std::int64_t begin = 0; begin < N; begin += most) {
-    const std::int64_t count = std::min(most, N - begin);
-    const PartOf parts = [&](int rank) { return shift(part_of(rank, size_, count, line), begin); };
-    const Tensor own_out = cut(out, parts(rank_));
-    reduce_part(in, own_out, reduction, parts);
-    gather_parts(own_out, out, parts);
-  }
+  const std::int64_t most = stretch_of(in, divide_up(N, size_), most_staged(levels, in.dtype()));
+  const std::int64_t each = most * size_;
+  // Parts of ranks of one place follow each other, so that a neighbour is sent one run.
+  const auto place = [nodes = levels_](int rank) {
+    return rank % nodes.per_node * nodes.num_nodes + rank / nodes.per_node;
+  };
+  const auto stretch = [&](std::int64_t number) {
+    const std::int64_t begin = number * each, count = std::min(each, N - begin);
+    return Stretch{
+        [=, size = size_](int rank) { return shift(part_of(place(rank), size, count, line), begin); }};
+  };
+  const std::int64_t num_stretches = divide_up(N, each);
+  std::vector<Round> rounds;
+  Sums sums(levels, reduction, memory_for(num_stretches, most), in, stretch,
+            [&](std::int64_t number) { return cut(out, stretch(number).parts(rank_)); });
+  const int lag = sums.add_rounds(rounds);
+  add_gather_rounds(rounds, lag, levels_, out, stretch);
+  run(num_stretches, rounds);
+}
+
+std::int64_t StreamGroup::longest_of(const PartOf& parts) const {
+  std::int64_t longest = 0;
+  for (int rank = 0; rank < size_; ++rank) longest = std::max(longest, parts(rank).count);
+  return longest;
 }
 
 /// As NCCL's own operations take them.
@@ -128,21 +174,35 @@ void StreamGroup::reduce_scatter(const Tensor& in, const Tensor& out, Reduction 
   if (size_ == 1) return copy(in, out);
   if (order_ == ReduceOrder::free && are_equal(parts))
     return transport_->reduce_scatter(paced(), in, out, reduction);
-  const std::int64_t most = most_in_slots(in);
-  std::int64_t longest = 0;
-  for (int rank = 0; rank < size_; ++rank) longest = std::max(longest, parts(rank).count);
-  for (std::int64_t begin = 0; begin < longest; begin += most) {
-    const auto stretch = [&](int rank) { return piece_of(parts(rank), begin, most); };
-    const Part own = shift(stretch(rank_), -parts(rank_).begin);
-    reduce_part(in, cut(out, own), reduction, stretch);
-  }
+  const Levels& levels = levels_of_sums(in.dtype());
+  const std::int64_t longest = longest_of(parts);
+  const std::int64_t each = stretch_of(in, longest, most_staged(levels, in.dtype()));
+  const auto stretch = [&](std::int64_t number) {
+    return Stretch{[&, number](int rank) { return piece_of(parts(rank), number * each, each); }};
+  };
+  const std::int64_t num_stretches = divide_up(longest, each);
+  std::vector<Round> rounds;
+  Sums sums(levels, reduction, memory_for(num_stretches, each), in, stretch, [&](std::int64_t number) {
+    return cut(out, shift(stretch(number).parts(rank_), -parts(rank_).begin));
+  });
+  sums.add_rounds(rounds);
+  run(num_stretches, rounds);
 }
 
 void StreamGroup::all_gather(const Tensor& in, const Tensor& out, const PartOf& parts) {
   if (out.numel() == 0) return;
   if (size_ == 1) return copy(in, out);
   if (are_equal(parts)) return transport_->all_gather(paced(), in, out);
-  gather_parts(in, out, parts);
+  copy(in, cut(out, parts(rank_)));
+  const std::int64_t longest = longest_of(parts);
+  // Within one node nothing else could go meanwhile.
+  const std::int64_t each = levels_.has_nodes() ? stretch_of(out, longest, longest) : longest;
+  const auto stretch = [&](std::int64_t number) {
+    return Stretch{[&, number](int rank) { return piece_of(parts(rank), number * each, each); }};
+  };
+  std::vector<Round> rounds;
+  add_gather_rounds(rounds, 0, levels_, out, stretch);
+  run(divide_up(longest, each), rounds);
 }
 
 void StreamGroup::broadcast(const Tensor& data, int root) {

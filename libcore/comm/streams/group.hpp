@@ -4,10 +4,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "comm/parts.hpp"
+#include "comm/streams/rounds.hpp"
 #include "comm/streams/transport.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
@@ -21,13 +23,18 @@ enum class ReduceOrder { tree, free };
 
 /// Each enqueues on the group's own stream, in the order of calls, and returns. Errors: those of the
 /// transport. In dt's order reductions have the bits of messages: parts go to their ranks, which combine them
-/// along the tree, and come back where all want them.
+/// along the tree, and come back where all want them. On several nodes each sums its own ranks' first, where
+/// that leaves the bits and pays, so that per_node times fewer bytes pass between nodes (16-bit reductions:
+/// half as many times), and gathers go between nodes once. Large operations go in stretches: while one is
+/// combined others are exchanged, within nodes and between them at once.
 class StreamGroup {
  public:
-  /// `staging_bytes`: of what arrives at a time to be combined. `meanwhile` is called again and again where
-  /// the host is held up: by other ranks that have not come, or because it is far ahead of the stream.
-  StreamGroup(std::unique_ptr<StreamTransport> transport, ReduceOrder order, std::size_t staging_bytes,
-              const std::string& name, std::function<void()> meanwhile);
+  /// `placement`: of the ranks on nodes, where they have one (see placement_of). `staging_bytes`: of what
+  /// arrives at a time to be combined. `meanwhile` is called again and again where the host is held up: by
+  /// other ranks that have not come, or because it is far ahead of the stream.
+  StreamGroup(std::unique_ptr<StreamTransport> transport, ReduceOrder order,
+              const std::optional<Placement>& placement, std::size_t staging_bytes, const std::string& name,
+              std::function<void()> meanwhile);
 
   StreamTransport& transport() { return *transport_; }
   ReduceOrder order() const { return order_; }
@@ -35,7 +42,6 @@ class StreamGroup {
   Stream stream() const { return context_.stream(); }
 
   /// Sends and receives at once, of which none waits for another.
-  using Transfers = std::vector<StreamTransport::Transfer>;
   void exchange(const Transfers& transfers);
   void all_reduce(const Tensor& in, const Tensor& out, Reduction reduction);
   /// `parts`: each rank's of the N elements.
@@ -49,19 +55,25 @@ class StreamGroup {
  private:
   Stream paced();
   void copy(const Tensor& from, const Tensor& to);
-  Tensor slots(DType dtype, std::int64_t numel);
-  std::int64_t most_in_slots(const Tensor& tensor) const;
-  void reduce_part(const Tensor& in, const Tensor& own_out, Reduction reduction, const PartOf& parts);
-  void gather_parts(const Tensor& mine, const Tensor& out, const PartOf& parts);
+  const Levels& levels_of_sums(DType dtype) const;
+  std::int64_t stretch_of(const Tensor& tensor, std::int64_t longest, std::int64_t most) const;
+  std::int64_t most_staged(const Levels& levels, DType dtype) const;
+  /// For stretches of which each rank has `most` elements at most; several are combined beside exchanges.
+  Sums::Memory memory_for(std::int64_t num_stretches, std::int64_t most);
+  void run(std::int64_t num_stretches, std::span<const Round> rounds);
   void reduce_small(const Tensor& in, const Tensor& out, Reduction reduction);
   bool are_equal(const PartOf& parts) const;
+  std::int64_t longest_of(const PartOf& parts) const;
 
   std::unique_ptr<StreamTransport> transport_;
   ReduceOrder order_;
   int rank_, size_;
+  Levels flat_, levels_;
   std::size_t staging_bytes_;
+  std::string name_;
   Buffer staging_;   // when it is first used
   Context context_;  // after it: its work goes first
+  std::optional<Context> combining_;
   RunAhead ahead_;
   std::function<void()> meanwhile_;
 };

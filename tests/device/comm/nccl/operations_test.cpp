@@ -73,6 +73,26 @@ TEST_CASE("operations on streams that need more memory than there is for them go
   });
 }
 
+TEST_CASE("ranks on several nodes sum within each first, with the bits of messages", "[devices][nccl]") {
+  const auto body = [](Communicator& world, Computing& computing) {
+    world.set_bucket_bytes(8192);
+    const std::unique_ptr<Communicator> group = world.split(0, world.rank(), "small");
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      check_all_reduce(*group, computing, {70'001, dtype, true});
+      check_parts(*group, computing, {70'001, dtype, false, 64});
+      check_all_reduce(*group, computing, {100, dtype, false});
+    }
+  };
+  for (const int size : group_sizes()) {
+    for (const int per_host : {2, 4}) {
+      if (size <= per_host) continue;
+      INFO(size << " ranks, " << per_host << " a node");
+      const auto host_of = [per_host](int rank) { return "n" + std::to_string(rank / per_host); };
+      CHECK_NOTHROW(run_on_streams(static_cast<std::uint64_t>(size), size, ReduceOrder::tree, body, host_of));
+    }
+  }
+}
+
 TEST_CASE("groups made of groups go through streams, side by side, and after what was computed before",
           "[devices][nccl]") {
   on_streams([](Communicator& world, Computing& computing) {

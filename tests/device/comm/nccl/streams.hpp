@@ -14,18 +14,20 @@ namespace dt::comm::test {
 
 inline constexpr double patience_s = 20;
 
-/// Each with a device of its own. Throws what a rank throws.
+/// Each with a device of its own, on hosts of these names. Throws what a rank throws.
 inline void run_on_streams(std::uint64_t seed, int size, ReduceOrder order,
-                           const std::function<void(Communicator&, Computing&)>& body) {
+                           const std::function<void(Communicator&, Computing&)>& body,
+                           const HostOf& host_of = same_host) {
   const test_device::Use device(seed);
   accelerator().set_time_limit(patience_s);
   test_device::use_nccl();
-  run_threads(size, [&](Communicator& group) {
+  const auto body_of_rank = [&](Communicator& group) {
     Computing computing(group, test_device::nccl_device_of(group.rank()));
     group.set_streams(stream_library()->open(group, computing.context.device(), patience_s), order);
     body(group, computing);
     return 0;
-  });
+  };
+  run_threads(size, body_of_rank, host_of);
 }
 
 }  // namespace dt::comm::test

@@ -1,0 +1,71 @@
+#pragma once
+// How a group's ranks lie on nodes, for operations that go within nodes and between them. Legend: H nodes
+// with L ranks each, rank hL + l. A node is a run of ranks on one host (see Placement).
+
+#include <vector>
+
+#include "comm/locality.hpp"
+#include "comm/parts.hpp"
+
+namespace dt::comm {
+
+struct Levels {
+  int num_nodes = 1;
+  int per_node = 1;
+  int node = 0, local = 0;  // this rank's h and l
+
+  /// One level: all ranks as if one node had them.
+  static Levels flat(int rank, int size) { return {1, size, 0, rank}; }
+  static Levels of(int rank, const Placement& placement) {
+    return {placement.num_hosts, placement.per_host, rank / placement.per_host, rank % placement.per_host};
+  }
+  bool has_nodes() const { return num_nodes > 1; }
+  int rank_of(int h, int l) const { return h * per_node + l; }
+  int rank() const { return rank_of(node, local); }
+  Placement placement() const { return {num_nodes, per_node}; }
+
+  /// visit(to, from): the other places of this rank's node; and the other nodes. The next one comes first, so
+  /// that no rank is everyone's first.
+  template <class Visit>
+  void for_neighbours(const Visit& visit) const {
+    for_others(per_node, local, visit);
+  }
+  template <class Visit>
+  void for_nodes(const Visit& visit) const {
+    for_others(num_nodes, node, visit);
+  }
+
+ private:
+  template <class Visit>
+  static void for_others(int count, int own, const Visit& visit) {
+    for (int distance = 1; distance < count; ++distance)
+      visit((own + distance) % count, (own - distance + count) % count);
+  }
+};
+
+/// Elements that are under way together: each rank's part of them, or, of few, all of them for every rank.
+struct Stretch {
+  PartOf parts;
+  bool is_whole = false;
+
+  std::int64_t count(const Levels& levels, int h, int l) const { return parts(levels.rank_of(h, l)).count; }
+  /// The elements of the ranks `l` of all nodes, in order, in as few runs as they make up.
+  std::vector<Part> runs(const Levels& levels, int l) const;
+  /// Where among these the elements of node h's begin.
+  std::int64_t begin_in_runs(const Levels& levels, int h) const;
+};
+
+/// Memory that sums take of a stretch of which each rank has `count` elements at most, in whole cache lines:
+/// what neighbours send, this node's sums, and those of other nodes.
+struct StagedBytes {
+  std::size_t of_neighbours = 0, partials = 0, of_nodes = 0;
+  std::size_t total() const { return of_neighbours + partials + of_nodes; }
+};
+StagedBytes staged_bytes(const Levels& levels, DType dtype, std::int64_t count);
+
+/// Bytes of so many elements, in whole cache lines.
+inline std::size_t bytes_of_lines(DType dtype, std::int64_t count) {
+  return (static_cast<std::size_t>(count) * dtype_bytes(dtype) + line_bytes - 1) / line_bytes * line_bytes;
+}
+
+}  // namespace dt::comm

@@ -1,0 +1,75 @@
+#pragma once
+// Sums and gathers of stretches as rounds of exchanges, of which several stretches' go at once. Legend: as in
+// levels.hpp.
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "comm/reduction.hpp"
+#include "comm/streams/levels.hpp"
+#include "comm/streams/transport.hpp"
+#include "tensor/context.hpp"
+
+namespace dt::comm {
+
+using Transfers = std::vector<StreamTransport::Transfer>;
+
+/// What each stretch does once: in exchange number + lag what it sends and receives, and then what it
+/// computes of that, while the next exchange is under way.
+struct Round {
+  int lag = 0;
+  std::function<void(std::int64_t number, Transfers& transfers)> exchange;
+  std::function<void(std::int64_t number)> combine{};
+};
+/// From the exchange before which a stretch is combined to the one that needs the result.
+inline constexpr int lag_of_combining = 2;
+/// Stretches that have memory for what arrives: what is being combined, and what is arriving meanwhile.
+inline constexpr std::int64_t num_halves = 2;
+
+using StretchOf = std::function<Stretch(std::int64_t number)>;
+/// The elements of a stretch that are this rank's.
+using OwnOf = std::function<Tensor(std::int64_t number)>;
+
+/// The sum of all ranks' `in`, each rank's part of each stretch on it: within nodes, each rank for those of
+/// its place on all nodes, then between these. Two stretches' partial sums are held at a time.
+class Sums {
+ public:
+  /// `staging`: of num_halves · staged_bytes() of a stretch of which each rank has `most` elements at most.
+  struct Memory {
+    Tensor staging;  // bytes
+    std::int64_t most;
+    const Context& context;  // what combines
+  };
+  Sums(const Levels& levels, Reduction reduction, const Memory& memory, const Tensor& in, StretchOf stretch,
+       OwnOf own_out);
+  /// After them own_out has the sum. Returns the lag of what may follow. This object must outlive them.
+  int add_rounds(std::vector<Round>& rounds) const;
+
+ private:
+  enum class Area { of_neighbours, partials, of_nodes };
+  Tensor staged(std::int64_t number, Area area, DType dtype) const;
+  std::vector<Tensor> of_neighbours(std::int64_t number, const std::vector<Part>& own) const;
+  Tensor partial(std::int64_t number, int h) const;
+  Tensor of_nodes(std::int64_t number) const;
+  void exchange_within(std::int64_t number, Transfers& transfers) const;
+  void combine_within(std::int64_t number) const;
+  void exchange_between(std::int64_t number, Transfers& transfers) const;
+  void combine_between(std::int64_t number) const;
+
+  Levels levels_;
+  Reduction reduction_;
+  Memory memory_;
+  Tensor in_;
+  DType sum_dtype_;
+  StagedBytes staged_;
+  StretchOf stretch_;
+  OwnOf own_out_;
+};
+
+/// Brings what lies in each rank's part of each stretch of `out` to all: between the ranks of a place, then
+/// within nodes.
+void add_gather_rounds(std::vector<Round>& rounds, int lag, const Levels& levels, const Tensor& out,
+                       const StretchOf& stretch);
+
+}  // namespace dt::comm
