@@ -156,10 +156,12 @@ void add_ranks(OptionTable& t, Settings& s) {
       .needs("--zero 1, 2 or 3", [&s] { return s.zero > 0 || s.compare_layouts; })
       .add("overlap", &s.overlap,
            "ranks compute while weights and gradients are on their way; without, to see what that is worth")
-      .add("comm-bucket-bytes", &s.comm_bucket_bytes, "SIZE",
-           "how much of the gradients and weights is under way in messages at a time, and so the most memory "
-           "for what arrives; 0: all that units hand over; no bit depends on it",
-           0, std::int64_t{1} << 50)
+      .add(
+          "comm-bucket-bytes", &s.comm_bucket_bytes, "SIZE",
+          "how much of the gradients and weights is under way in messages at a time, and so the most memory "
+          "for what arrives; 0: all that units hand over; GPUs that talk through NCCL keep 4 × SIZE for each "
+          "group that sums, at most 128 MiB; no bit depends on it",
+          0, std::int64_t{1} << 50)
       .no_use_with(evaluation)
       .add("comm", &s.comm, "KIND",
            "self (one rank), threads=N (N ranks as threads of this process), mpi, nccl (mpi, whose ranks' "

@@ -27,17 +27,7 @@ Exchanges exchanges_of(model::UnitKind kind, ActionKind action, bool trains) {
   }
 }
 
-/// What each of n ranks sends of a buffer that they gather, or of which each gets its part of the sum.
-double share_sent(int n) {
-  return (n - 1.0) / n;
-}
-
 }  // namespace
-
-double LayerBytes::sent_among_sharers(const model::Layout& layout) const {
-  const int ways = layout.sequence_parallel ? 1 : 2;
-  return share_sent(layout.tp) * static_cast<double>(ways * summed + gathered);
-}
 
 MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& bytes) {
   MovedBytes moved;
@@ -97,28 +87,6 @@ ControlBytes Traffic::control_bytes() const {
   }
   return {replicated * static_cast<std::int64_t>(dtype_bytes(precision.wire())),
           partial * static_cast<std::int64_t>(dtype_bytes(precision.gradient))};
-}
-
-double Traffic::sent_of(const Action& action, std::int64_t bytes) const {
-  const model::Layout& layout = local.layout();
-  if (action.computes()) {
-    const LayerBytes layer = layer_bytes(action);
-    return layer.sent_among_sharers(layout) + static_cast<double>(layer.passed_on);
-  }
-  const auto all = static_cast<double>(bytes);
-  switch (action.kind) {
-    case ActionKind::send:
-      return all;
-    case ActionKind::gather:
-      return share_sent(layout.group_size()) * all;
-    case ActionKind::control: {
-      const ControlBytes control = control_bytes();
-      return 2 * share_sent(layout.num_replicas()) * static_cast<double>(control.replicated) +
-             2 * share_sent(layout.tp) * static_cast<double>(control.partial);
-    }
-    default:
-      return (layout.zero == 0 ? 2 : 1) * share_sent(layout.group_size()) * all;
-  }
 }
 
 std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {

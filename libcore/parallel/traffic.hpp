@@ -34,9 +34,6 @@ struct LayerBytes {
   std::int64_t passed_on = 0;  // keys and values, and their gradients, round the ranks that divide sequences
 
   std::int64_t total() const { return summed + gathered + passed_on; }
-  /// What each of the ranks that share the layer sends to the others: (n − 1)/n of what n of them gather, or
-  /// sum so that each gets its rows; twice that of sums that all get.
-  double sent_among_sharers(const model::Layout& layout) const;
 };
 
 /// What is summed at the decision point.
@@ -62,8 +59,6 @@ struct Traffic {
   /// Zero for actions that do not compute.
   LayerBytes layer_bytes(const Action& action) const;
   ControlBytes control_bytes() const;
-  /// What this rank sends of an action's `bytes`, which are bytes_of's.
-  double sent_of(const Action& action, std::int64_t bytes) const;
 
  private:
   std::int64_t stage_bytes(const Action& send) const;

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/text.hpp"
+#include "comm/sent_bytes.hpp"
 #include "parallel/tensor_seam.hpp"
 #include "parallel/unit_costs.hpp"
 #include "plan/lists.hpp"
@@ -21,62 +22,134 @@ using parallel::ActionList;
 
 using parallel::Traffic;
 
-/// What a rank sends within its node, and to others.
-struct Sent {
-  double within = 0, between = 0;
-  double total() const { return within + between; }
-  double seconds(Links links) const { return within / links.within_node + between / links.between_nodes; }
-};
+using comm::OperationKind;
+using comm::SentBytes;
+
+double seconds_of(const SentBytes& sent, Links links) {
+  return sent.within_hosts / links.within_node + sent.between_hosts / links.between_nodes;
+}
 
 /// The most that an action of a kind sends; what has been brought together already sends nothing.
-using SentByAction = std::map<std::tuple<ActionKind, int, parallel::Payload>, Sent>;
+using SentByAction = std::map<std::tuple<ActionKind, int, parallel::Payload>, SentBytes>;
 
-/// The first rank of a stage lies on that node; 0 where all lie on one.
-int node_of_stage(const Plan& plan, int stage) {
-  const int per_node = plan.launch.ranks_per_node, ranks = plan.layout.size();
-  const int first = stage * (ranks / plan.layout.pp) + plan.place.dp * plan.layout.tp;
-  return per_node > 0 ? first / per_node : 0;
+int rank_of(const model::Layout& layout, const model::Place& place) {
+  return ((place.pp * layout.dp + place.dp) * layout.cp + place.cp) * layout.tp + place.tp;
 }
 
-bool is_on_one_node(const Plan& plan) {
-  return plan.launch.ranks_per_node >= plan.layout.size();
+/// The hosts of a group's ranks, in its order, and which of them is the plan's.
+struct GroupHosts {
+  std::vector<int> hosts{};
+  int own = 0;
+
+  SentBytes sent(OperationKind kind, DType dtype) const {
+    return comm::sent_bytes(kind, 1, dtype, hosts, own);
+  }
+};
+
+/// Of parallel::Groups::data(): every `step`th from `first` on, `count` of them.
+GroupHosts hosts_of_data_ranks(const Plan& plan, int first, int count, int step) {
+  const model::Layout& layout = plan.layout;
+  GroupHosts group{.own = (layout.data_rank(plan.place) - first) / step};
+  for (int i = 0; i < count; ++i) {
+    model::Place place = plan.place;
+    place.cp = (first + i * step) / layout.dp;
+    place.dp = (first + i * step) % layout.dp;
+    group.hosts.push_back(plan.launch.host_of(rank_of(layout, place)));
+  }
+  return group;
 }
 
-/// What is summed or gathered over `ranks` data ranks: in each node's k of them first, (k − 1)/k of it, then
-/// among n nodes a k-th of (n − 1)/n.
-Sent among_data_ranks(const Plan& plan, int ranks, double bytes) {
-  if (is_on_one_node(plan) || ranks == 1) return {.within = bytes};
-  const int on_node = std::clamp(plan.launch.ranks_per_node / plan.layout.tp, 1, ranks);
-  const double k = on_node, nodes = ranks / k, all = (ranks - 1.0) / ranks;
-  return {.within = bytes * (k - 1) / k / all, .between = bytes * (nodes - 1) / nodes / k / all};
+GroupHosts hosts_of_shards(const Plan& plan) {
+  const int size = plan.layout.group_size();
+  return hosts_of_data_ranks(plan, plan.layout.data_rank(plan.place) / size * size, size, 1);
 }
 
-Sent sent_of(const Plan& plan, const Traffic& traffic, const Action& action, std::int64_t bytes) {
-  const double sent = traffic.sent_of(action, bytes);
-  if (action.computes()) {
+GroupHosts hosts_of_replicas(const Plan& plan) {
+  const int step = plan.layout.zero == 0 ? 1 : plan.layout.group_size();
+  return hosts_of_data_ranks(plan, plan.layout.data_rank(plan.place) % step, plan.layout.num_replicas(),
+                             step);
+}
+
+GroupHosts hosts_of_tensor(const Plan& plan) {
+  GroupHosts group{.own = plan.place.tp};
+  for (model::Place place = {plan.place.pp, plan.place.dp, 0, plan.place.cp}; place.tp < plan.layout.tp;
+       ++place.tp)
+    group.hosts.push_back(plan.launch.host_of(rank_of(plan.layout, place)));
+  return group;
+}
+
+/// What the plan's rank sends, of each byte of the buffers that operations sum or gather.
+class Sending {
+ public:
+  explicit Sending(const Plan& plan) : plan_(plan) {
+    const GroupHosts shards = hosts_of_shards(plan), replicas = hosts_of_replicas(plan),
+                     tensor = hosts_of_tensor(plan);
+    const DType wire = summed_as(plan.precision.wire()), compute = summed_as(plan.precision.compute);
+    gather_ = shards.sent(OperationKind::all_gather, compute);
+    reduce_ = plan.layout.zero == 0 ? replicas.sent(OperationKind::all_reduce, wire)
+                                    : shards.sent(OperationKind::reduce_scatter, wire);
+    over_replicas_ = replicas.sent(OperationKind::all_reduce, wire);
+    over_tensor_ = tensor.sent(OperationKind::all_reduce, summed_as(plan.precision.gradient));
+    layer_sum_ = tensor.sent(
+        plan.layout.sequence_parallel ? OperationKind::reduce_scatter : OperationKind::all_reduce, compute);
+    layer_gather_ = tensor.sent(OperationKind::all_gather, compute);
+  }
+
+  /// For ranks that share the layer.
+  SentBytes to_sharers(const parallel::LayerBytes& layer) const {
+    SentBytes sent = static_cast<double>(layer.summed) * layer_sum_;
+    return sent += static_cast<double>(layer.gathered) * layer_gather_;
+  }
+  /// To the next of those that divide the sequence.
+  SentBytes round(const parallel::LayerBytes& layer) const {
+    return one_way(static_cast<double>(layer.passed_on), plan_.has_context_within_nodes());
+  }
+  /// `bytes`: as Traffic::bytes_of has it.
+  SentBytes of(const Traffic& traffic, const Action& action, std::int64_t bytes) const {
+    const auto all = static_cast<double>(bytes);
+    switch (action.kind) {
+      case ActionKind::send: {
+        model::Place peer = plan_.place;
+        peer.pp = action.peer;
+        return one_way(all, host_of(plan_.place) == host_of(peer));
+      }
+      case ActionKind::gather:
+        return all * gather_;
+      case ActionKind::control: {
+        const parallel::ControlBytes control = traffic.control_bytes();
+        SentBytes sent = static_cast<double>(control.replicated) * over_replicas_;
+        return sent += static_cast<double>(control.partial) * over_tensor_;
+      }
+      default:
+        break;
+    }
+    if (!action.computes()) return all * reduce_;
     const parallel::LayerBytes layer = traffic.layer_bytes(action);
-    const double tensor = layer.sent_among_sharers(plan.layout), context = sent - tensor;
-    Sent parts;
-    (plan.has_tensor_within_nodes() ? parts.within : parts.between) += tensor;
-    (plan.has_context_within_nodes() ? parts.within : parts.between) += context;
-    return parts;
+    SentBytes sent = to_sharers(layer);
+    return sent += round(layer);
   }
-  if (action.kind == ActionKind::send) {
-    const bool is_near =
-        is_on_one_node(plan) || (plan.launch.ranks_per_node > 0 &&
-                                 node_of_stage(plan, plan.place.pp) == node_of_stage(plan, action.peer));
-    return is_near ? Sent{.within = sent} : Sent{.between = sent};
+
+ private:
+  static SentBytes one_way(double bytes, bool is_near) {
+    return is_near ? SentBytes{.within_hosts = bytes} : SentBytes{.between_hosts = bytes};
   }
-  if (action.kind == ActionKind::control) return among_data_ranks(plan, plan.layout.data_ranks(), sent);
-  return among_data_ranks(plan, plan.layout.group_size(), sent);
-}
+  /// NCCL's own order has no wider partial sums between nodes.
+  DType summed_as(DType dtype) const {
+    return plan_.reduce_order == comm::ReduceOrder::free ? DType::f32 : dtype;
+  }
+  int host_of(const model::Place& place) const { return plan_.launch.host_of(rank_of(plan_.layout, place)); }
+
+  const Plan& plan_;
+  SentBytes gather_, reduce_, over_replicas_, over_tensor_, layer_sum_, layer_gather_;
+};
 
 SentByAction sent_by_action(const Plan& plan, const Traffic& traffic, const ActionList& list,
                             const std::vector<std::int64_t>& bytes) {
+  const Sending sending(plan);
   SentByAction most;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    Sent& known = most[{list[i].kind, list[i].unit, list[i].payload}];
-    const Sent sent = sent_of(plan, traffic, list[i], bytes[i]);
+    SentBytes& known = most[{list[i].kind, list[i].unit, list[i].payload}];
+    const SentBytes sent = sending.of(traffic, list[i], bytes[i]);
     if (sent.total() > known.total()) known = sent;
   }
   return most;
@@ -124,31 +197,26 @@ std::int64_t most_for_zero(const Plan& plan) {
 
 /// What a rank sends in a step because layers are shared or sequences divided, and what of it crosses nodes;
 /// of the stage that sends most.
-struct Sharing {
-  double sent = 0, crossing = 0;
-};
-
-Sharing sharing_of(const Plan& plan) {
-  Sharing most;
-  for_stages(plan, training_lists(plan), [&](const Plan&, const Traffic& traffic, const ActionList& list) {
-    double tensor = 0, context = 0;
+SentBytes sharing_of(const Plan& plan) {
+  SentBytes most;
+  const auto count = [&](const Plan& of_stage, const Traffic& traffic, const ActionList& list) {
+    const Sending sending(of_stage);
+    SentBytes sent;
     for (const Action& action : list) {
       const parallel::LayerBytes bytes = traffic.layer_bytes(action);
-      tensor += bytes.sent_among_sharers(plan.layout);
-      context += static_cast<double>(bytes.passed_on);
+      sent += sending.to_sharers(bytes);
+      sent += sending.round(bytes);
     }
-    if (tensor + context <= most.sent) return;
-    most = {tensor + context,
-            (plan.has_tensor_within_nodes() ? 0 : tensor) + (plan.has_context_within_nodes() ? 0 : context)};
-  });
+    if (sent.total() > most.total()) most = sent;
+  };
+  for_stages(plan, training_lists(plan), count);
   return most;
 }
 
-std::string over_network(const Sharing& sharing) {
-  if (sharing.crossing == 0) return "";
-  const std::string part = sharing.crossing == sharing.sent
-                               ? ""
-                               : ", " + format_bytes(static_cast<std::uint64_t>(sharing.crossing));
+std::string over_network(const SentBytes& sharing) {
+  if (sharing.between_hosts == 0) return "";
+  const std::string part =
+      sharing.within_hosts == 0 ? "" : ", " + format_bytes(static_cast<std::uint64_t>(sharing.between_hosts));
   return part + " over the network: a node does not hold them all";
 }
 
@@ -192,7 +260,7 @@ Forecast forecast_step(const Plan& asked, const std::vector<parallel::UnitCost>&
     const double computing = a.computes() ? computing_s(a, unit_times) : 0;
     const SentByAction& actions = sent[static_cast<std::size_t>(rank)];
     const auto found = actions.find({a.kind, a.unit, a.payload});
-    return found == actions.end() ? computing : computing + found->second.seconds(links);
+    return found == actions.end() ? computing : computing + seconds_of(found->second, links);
   };
   forecast.timeline = parallel::walk_together(forecast.lists, 1, {seconds, plan.overlap});
   return forecast;
@@ -219,7 +287,7 @@ std::string describe_pipeline(const Plan& plan) {
 
 std::string describe_sharing(const Plan& asked) {
   const Plan plan = busiest(asked, 0);
-  const Sharing sharing = sharing_of(plan);
+  const SentBytes sharing = sharing_of(plan);
   const std::string ranks =
       plan.layout.cp == 1   ? fmt::format("each layer is shared by {}", plan.layout.tp)
       : plan.layout.tp == 1 ? fmt::format("each sequence is divided among {}", plan.layout.cp)
@@ -227,7 +295,7 @@ std::string describe_sharing(const Plan& asked) {
                                           plan.layout.tp, plan.layout.cp);
   return fmt::format("{} ranks{}, who each send {} a step{}", ranks,
                      plan.layout.sequence_parallel ? ", and the rows of what is not cut" : "",
-                     format_bytes(static_cast<std::uint64_t>(sharing.sent)), over_network(sharing));
+                     format_bytes(static_cast<std::uint64_t>(sharing.total())), over_network(sharing));
 }
 
 std::string price_of_zero(const Plan& asked) {

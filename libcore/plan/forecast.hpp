@@ -37,8 +37,7 @@ struct Links {
 /// --node-bandwidth, which is --link-bandwidth by default, and --link-bandwidth.
 Links links_of(const Settings& settings);
 
-/// `unit_times` are seconds a micro-batch. Over a rank's links goes what it sends; see Traffic::sent_of. Sums
-/// and gathers over several nodes go within each first, so that 1/k goes between nodes of k ranks.
+/// `unit_times` are seconds a micro-batch. Over a rank's links goes what it sends; see comm::sent_bytes.
 Forecast forecast_step(const Plan& plan, const std::vector<parallel::UnitCost>& unit_times, Links links);
 
 /// That plan for the stage's first rank that has the most micro-batches, and the most of layers cut unevenly.

@@ -93,6 +93,21 @@ TEST_CASE("data-parallel ranks: the one with the most micro-batches is drawn, al
   CHECK(forecast.moved[0].weight_gradients > 0);
 }
 
+TEST_CASE("what is summed takes between nodes what ranks send there, as nodes have them") {
+  const auto seconds = [](const std::vector<int>& hosts, DType wire) {
+    Plan plan = plan_of({}, 4, 2, 4);
+    plan.launch.hosts = hosts;
+    plan.precision.reduce = wire;
+    const std::vector<parallel::UnitCost> no_times(4);
+    return forecast_step(plan, no_times, {1e30, 1e9}).timeline.end_s();
+  };
+  const std::vector<int> rows{0, 0, 1, 1}, in_turns{0, 1, 0, 1};
+  CHECK(seconds(rows, DType::f32) == Approx(seconds(in_turns, DType::f32) / 2));
+  // Two 16-bit values are no more than their sum, which is gathered by nodes all the same.
+  CHECK(seconds(rows, DType::bf16) == Approx(seconds(in_turns, DType::bf16) * 3 / 4));
+  CHECK(seconds({0, 0, 0, 0}, DType::f32) < 1e-9);
+}
+
 TEST_CASE("a pipeline and ZeRO's price are told in a line") {
   Settings s = pipeline(2, "1f1b");
   s.stage_units = {"3", "5"};
@@ -130,6 +145,10 @@ TEST_CASE("ranks that share layers are told what each sends in a step, and what 
   CHECK(told(2, 1, true, 2) ==
         "each layer is shared by 2 ranks, and the rows of what is not cut, who each send " +
             text((sums + gathers) * rows / 2 + head(2)) + " a step");
+  // On two nodes of two ranks a sum of N bytes is N/4 to the other node, and N/4 of the whole sum.
+  CHECK(told(4, 1, false, 2) ==
+        "each layer is shared by 4 ranks, who each send " + text(1.5 * sums * rows + head(4)) + " a step, " +
+            text(0.5 * sums * rows + head(4) / 3) + " over the network: a node does not hold them all");
   CHECK(told(2, 1, false, 1) == told(2, 1, false, 2) + " over the network: a node does not hold them all");
   // Keys and values of a block: one visit forward, one backward, and 2 for the gradients' way home.
   const double features = 2.0 * static_cast<double>(spec.key_value_heads * spec.head_dim);
