@@ -102,7 +102,7 @@ class CountedNetwork {
     void reduce_scatter(Stream, const Tensor&, const Tensor&, Reduction) override { refuse(); }
     void check() override {}
     void abort() noexcept override {}
-    std::unique_ptr<StreamTransport> split(std::optional<int>, int) override {
+    std::unique_ptr<StreamTransport> split(std::optional<int>, int, comm::StreamUse) override {
       refuse();
       return nullptr;
     }
