@@ -69,8 +69,8 @@ class Work {
 class Communicator {
  public:
   /// The group of everyone that a backend started; `name` appears in messages and records. Ranks that name
-  /// one host reduce and gather large tensors through memory that they share, where they can have it: all, or,
-  /// of several hosts, runs of them (see placement_of), so that fewer bytes pass between.
+  /// one host reduce and gather large tensors through memory that they share, where they can have it: all,
+  /// or, of several hosts, runs of them (see placement_of), so that fewer bytes pass between.
   Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name,
                std::string host = host_name());
   ~Communicator();
