@@ -65,10 +65,10 @@ expect_counts() {
   expect_equal $(((many_moves - few_moves) / 7)) "$6" "copies and zeros of a step of $1 with $2 micro-batches"
 }
 if [[ -z ${DT_GPU_TRAIN:-} ]]; then
-  expect_counts gpt2 1 2 107 116 15
-  expect_counts gpt2 2 3 197 200 21
-  expect_counts gpt2 3 4 287 284 27
-  expect_counts llama 2 3 152 147 19
+  expect_counts gpt2 1 2 110 117 17
+  expect_counts gpt2 2 3 203 202 25
+  expect_counts gpt2 3 4 296 287 33
+  expect_counts llama 2 3 158 149 23
 fi
 
 # Logits.
