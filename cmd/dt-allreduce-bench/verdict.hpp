@@ -10,7 +10,7 @@
 
 namespace dt::allreduce_bench {
 
-/// What is slow beside its like, slower than a GPU's NVLink, or beyond the options' bounds, a sentence each.
+/// Returns a sentence for each thing that is slow beside its like or a GPU's NVLink, or misses a bound.
 /// A rank all of whose links within its host, or to others, are slow is named instead of them.
 std::vector<std::string> complaints(const Options& options, const bench::Results& results);
 

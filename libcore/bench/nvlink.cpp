@@ -9,7 +9,7 @@ namespace dt::bench {
 
 namespace {
 
-// What PCIe 5.0 carries each way on 16 lanes: 32 GT/s a lane, 128 of 130 bits of which are data. The slowest
+// PCIe 5.0 carries this each way on 16 lanes: 32 GT/s a lane, 128 of 130 bits of which are data. The slowest
 // NVLink between GPUs of has_nvlink(), A800's, has 200 GB/s, and A100's 300. Source: PCI Express Base
 // Specification 5.0; NVIDIA's data sheets of A100, A800, H100.
 constexpr double pcie_gb_s = 63;
@@ -20,8 +20,7 @@ constexpr std::int64_t least_bytes = std::int64_t{8} << 20;
 /// nvidia-smi tells, NVIDIA's list of supported products of its driver.
 constexpr std::array<std::string_view, 10> kinds = {"H20",  "H100", "H200",  "H800",  "B100",
                                                     "B200", "B300", "GB200", "GB300", "HBM3"};
-/// Those of the same kinds that are cards on PCIe, with bridges between two or four at most, and parts of
-/// GPUs.
+/// Names parts of GPUs, and cards on PCIe of the same kinds, which have bridges between two or four at most.
 constexpr std::array<std::string_view, 4> cards = {"PCIe", "PCIE", "NVL", "MIG"};
 
 template <std::size_t count>
@@ -39,7 +38,7 @@ const Place& place_of(int rank, const std::vector<Place>& places) {
   return places[static_cast<std::size_t>(rank)];
 }
 
-/// Whether NVLink should carry it.
+/// Returns whether NVLink should carry the link's messages.
 bool is_of_nvlink(const Link& link, const std::vector<Place>& places) {
   const Place &a = place_of(link.pair.a, places), &b = place_of(link.pair.b, places);
   return link.is_within_host && link.bytes >= least_bytes && a.address != b.address && has_nvlink(a.name) &&

@@ -87,8 +87,8 @@ class Communicator {
   /// ranks, while nothing is under way; groups made from this one begin with it.
   void set_bucket_bytes(std::size_t bytes);
   static constexpr std::size_t default_bucket_bytes = std::size_t{16} << 20;
-  /// Of a group on streams: what it keeps for what arrives to be summed, four buckets, since on each of two
-  /// levels one part arrives while another is summed; 128 MiB at most.
+  /// Returns the memory that a group on streams keeps for parts that arrive to be summed: four buckets, since
+  /// on each of two levels one part arrives while another is summed, and at most 128 MiB.
   static std::size_t stream_staging_bytes(std::size_t bucket_bytes) {
     constexpr std::size_t most = std::size_t{128} << 20;
     return bucket_bytes > 0 ? 4 * std::min(bucket_bytes, most / 4) : most;

@@ -88,7 +88,7 @@ class HostDivision {
       for (const Gpu& gpu : ranks[rank].gpus) num_users_[gpu.id] = 0;
     }
     most_users_ = (waiting_.size() + num_users_.size() - 1) / num_users_.size();
-    // Those first that have the fewest to choose from.
+    // Ranks with the fewest GPUs to choose from come first.
     std::ranges::stable_sort(waiting_, {}, [&](std::size_t rank) {
       return std::pair(ranks[rank].gpus.size(), ranks[rank].domains.size());
     });

@@ -9,7 +9,7 @@
 
 namespace dt::comm {
 
-/// What a rank tells of the GPUs that it can use, and of where its cores lie.
+/// A rank's report of the GPUs that it can use, and of where its cores lie.
 struct SeenGpus {
   std::string host;
   std::vector<Gpu> gpus;               // by index; of each its name, id and address

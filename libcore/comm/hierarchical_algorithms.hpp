@@ -7,7 +7,7 @@
 
 namespace dt::comm {
 
-/// Whether fewer bytes pass between hosts than without.
+/// Returns whether fewer bytes pass between hosts by these algorithms than without them.
 bool pays_by_host(const Collective& collective, const Placement& placement);
 
 /// A reduction goes through the hosts' windows first: each host's rank l combines what its neighbours have of
