@@ -19,7 +19,8 @@ fs::path parent_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-/// The folder of a path's last name, held open. The names of one call lie in the same.
+/// Opens the folder that holds the last component of `path`. All names of one call lie in this
+/// folder.
 File open_parent_of(const fs::path& path) {
   return File::adopt(open_parent(path, "create"), parent_of(path));
 }
@@ -34,7 +35,8 @@ bool name_taken(const fs::path& path) {
   return ::lstat(path.c_str(), &status) == 0;
 }
 
-/// "runs/a/" names what "runs/a" names; a path without a last component names nothing that could be renamed.
+/// Returns `path` without a trailing slash ("runs/a/" becomes "runs/a").
+/// Errors: input if the path has no last component that can be renamed.
 fs::path named(fs::path path) {
   if (path.filename().empty()) path = path.parent_path();
   const fs::path name = path.filename();
@@ -45,20 +47,23 @@ fs::path named(fs::path path) {
   return path;
 }
 
-/// A device, a pipe or a socket, by its name or through a link: there is nothing whole to keep, and a file in
-/// its place would break who else uses it (root may rename over /dev/null). Errors: of refuse_foreign.
+/// Returns whether `path` is a device, a pipe or a socket, directly or through a link. Such a file
+/// has no whole content to keep. A file in its place would break its other users: root may rename
+/// over /dev/null.
+/// Errors: as refuse_foreign().
 bool is_special(const fs::path& path) {
   refuse_foreign(path);
-  std::error_code unreadable;  // creating meets it again
+  std::error_code unreadable;  // creating the file reports the error
   const fs::file_status status = fs::status(path, unreadable);
   return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
 }
 
-/// Calls `create` with hidden sibling names of `path` until one is free: until it returns true.
+/// Calls `create` with hidden sibling names of `path` until it returns true, which means that the
+/// name was free.
 void make_temporary(const std::string& stem, const std::string& extension,
                     const std::function<bool(const std::string& name)>& create) {
   constexpr std::size_t max_stem_bytes = 160;  // leaves room in a name of 255 bytes
-  constexpr int max_names = 10'000;            // others may have taken them
+  constexpr int max_names = 10'000;            // other processes may have taken names
   const std::string base =
       fmt::format(".{}.tmp-{}-{}", stem.substr(0, max_stem_bytes), host_name().substr(0, 63), ::getpid());
   for (int i = 0; i < max_names; ++i) {
@@ -67,7 +72,7 @@ void make_temporary(const std::string& stem, const std::string& extension,
   throw environment_error("{}{} and {} more such names are taken", base, extension, max_names - 1);
 }
 
-/// Syncs all in an open folder, and the folder. Follows no symbolic link.
+/// Syncs the open folder and everything in it. Follows no symbolic link.
 void sync_tree(int folder, const fs::path& shown) {
   for (const std::string& name : names_in(folder, shown)) {
     struct stat status {};
@@ -110,19 +115,21 @@ void rename_new_folder(const File& folder, const std::string& from, const fs::pa
   if (rename_flagged(folder, from, name, RENAME_NOREPLACE) == 0) return;
   if (errno == EEXIST || errno == ENOTEMPTY) throw exists_error(to);
   if (!is_unsupported(errno)) throw system_error(errno, "create", to.string());
-  // Some network file systems lack the flag. rename(2) still refuses a folder that is not empty.
+  // Some network file systems lack the flag. rename(2) still refuses to replace a folder that is
+  // not empty.
   if (name_taken(folder, name)) throw exists_error(to);
   if (rename_plainly(folder, from, name) == 0) return;
   if (errno == EEXIST || errno == ENOTEMPTY) throw exists_error(to);
   throw system_error(errno, "create", to.string());
 }
 
-/// A second name for the file, then the first one goes; 0 or an errno.
+/// Links the file under its second name, then removes the first. Returns 0 or an errno.
 int link_new(const File& folder, const std::string& from, const std::string& to) {
   const int parent = folder.descriptor();
   if (::linkat(parent, from.c_str(), parent, to.c_str(), 0) != 0) {
     const int error_number = errno;
-    // A network file system may repeat a request whose answer was lost: two names mean that the link is ours.
+    // A network file system may repeat a request whose answer was lost. Two links then mean that
+    // this link exists.
     struct stat status {};
     if (error_number != EEXIST || ::fstatat(parent, from.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         status.st_nlink != 2)
@@ -132,9 +139,10 @@ int link_new(const File& folder, const std::string& from, const std::string& to)
   return 0;
 }
 
-/// Gives the file its new name, or answers false where the name is taken. Local file systems rename without
-/// replacing; network ones link. Where neither works, an empty file claims the name first, and a crash may
-/// leave that.
+/// Gives the file its new name. Returns false if the name is taken. Local file systems rename
+/// without replacing; network file systems link. If neither works, an empty file claims the name
+/// first.
+/// After a crash: the empty file may remain.
 bool publish_file(const File& folder, const std::string& from, const fs::path& path) {
   const std::string to = path.filename();
   int error_number = rename_flagged(folder, from, to, RENAME_NOREPLACE) == 0 ? 0 : errno;
@@ -155,26 +163,27 @@ bool publish_file(const File& folder, const std::string& from, const fs::path& p
   return error_number == 0;
 }
 
-/// The name under which a folder waits while its own passes to another.
+/// Returns the name of a folder while its own name passes to another folder.
 std::string aside_of(const fs::path& path) {
   return "." + path.filename().string() + replaced_suffix;
 }
 
-/// Returns whether what has the name cannot be a stranger's.
+/// Returns whether the file or folder in `status` cannot belong to a stranger.
 bool is_trusted(const File& parent, const struct stat& status) {
   struct stat folder {};
   if (::fstat(parent.descriptor(), &folder) == 0 && !is_strangers(status.st_uid, folder)) return true;
   return is_own(status.st_uid, parent.descriptor());
 }
 
-/// Error{environment} where a stranger has taken the name of what is to be replaced.
+/// Checks that no stranger has taken the name that is to be replaced.
+/// Errors: environment if a stranger has.
 void check_replaceable(const File& parent, const fs::path& path) {
   struct stat status {};
   if (::fstatat(parent.descriptor(), path.filename().c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
   if (!is_trusted(parent, status)) throw foreign_error(path, status, "a folder");
 }
 
-/// Removes `name`. Returns "" or what keeps it from going. Removes nothing of strangers'.
+/// Removes `name`, but nothing that belongs to strangers. Returns "" or the reason why it stays.
 std::string remove_replaced(const File& parent, const std::string& name) {
   struct stat status {};
   if (::fstatat(parent.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return "";
@@ -197,7 +206,8 @@ bool restore_replaced_in(const File& parent, const fs::path& path) {
   return true;
 }
 
-/// Puts `from` under the name of `to`; where that existed, its old content is left under the returned name.
+/// Puts `from` under the name of `to`. If `to` existed, its old content is left under the returned
+/// name.
 std::string swap_folders(const File& parent, const std::string& from, const fs::path& to) {
   const std::string name = to.filename();
   check_replaceable(parent, to);
@@ -208,7 +218,7 @@ std::string swap_folders(const File& parent, const std::string& from, const fs::
     return {};
   }
   const std::string aside = aside_of(to);
-  remove_replaced(parent, aside);  // `to` has replaced it long ago; where it stays, renaming meets it again
+  remove_replaced(parent, aside);  // stale, since `to` exists; if it stays, the rename below reports it
   if (rename_plainly(parent, name, aside) != 0)
     throw system_error(errno, "create", (parent.path() / aside).string());
   if (rename_plainly(parent, from, name) != 0) {
@@ -233,7 +243,8 @@ void sync_descriptor(int descriptor, const fs::path& shown) {
   do {
     error_number = ::fsync(descriptor) == 0 ? 0 : errno;
   } while (error_number == EINTR);
-  // Some file systems cannot sync folders: their renames are durable by themselves, or cannot be made so.
+  // Some file systems cannot sync folders: renames on them are durable already, or cannot be made
+  // durable.
   if (error_number != 0 && !is_unsupported(error_number))
     throw system_error(error_number, "sync", shown.string());
 }
@@ -328,10 +339,10 @@ const fs::path& AtomicDirectory::path() const {
 AtomicDirectory::~AtomicDirectory() {
   if (committed_ || stays_) return;
   try {
-    // Leave what has taken the name: it may be another user's.
+    // The name may have passed to another user's folder, which must stay.
     if (folder_->is_in_place()) remove_at(parent_.descriptor(), path().filename(), path(), ::geteuid());
   } catch (const Error&) {
-    // It stays behind; why the work has ended is what counts.
+    // The folder stays behind. The error that ended the work matters more.
   }
 }
 
@@ -396,7 +407,7 @@ File AtomicFile::open() const {
   return File::adopt(descriptor, temporary_path_);
 }
 
-/// Syncs the temporary file, which must still have its name.
+/// Syncs the temporary file. Fails if the file no longer has its name.
 void AtomicFile::sync() {
   struct stat made {
   }, named{};

@@ -11,7 +11,8 @@ namespace dt {
 
 namespace {
 
-/// The group's bits of a file with an access list are the most that anyone on the list has.
+/// Returns whether the file has an access list. The group's mode bits are then only an upper bound
+/// for all its entries.
 bool has_access_list(const fs::path& path) {
   return ::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
 }
@@ -30,7 +31,7 @@ Audience Audience::of(const fs::path& path, const struct stat& status) {
   if (!is_folder && !S_ISREG(status.st_mode)) return audience;
   const bool group = (status.st_mode & (is_folder ? S_IXGRP : S_IRGRP)) != 0;
   const bool others = (status.st_mode & (is_folder ? S_IXOTH : S_IROTH)) != 0;
-  audience.is_everybody_ = group && others;  // else the group alone may be kept out
+  audience.is_everybody_ = group && others;  // without the group's bit, the mode may keep out the group alone
   if (group && !others && !has_access_list(path)) audience.group_ = status.st_gid;
   return audience;
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Readers of files and folders by their modes. What dt makes of them is limited to these readers.
+// The users that modes let read a file or folder. dt limits the readers of its outputs to those of
+// its inputs.
 
 #include <optional>
 #include <sys/stat.h>
@@ -8,31 +9,35 @@
 
 namespace dt {
 
-/// The users whom the modes of some files and folders let read all of them, beside the owner: everybody, a
-/// group, or nobody. An access list (ACL) counts as nobody where it may leave out members of the group.
+/// The users that the modes of some files and folders let read all of them, beside the owner: all
+/// users, a group, or no other user. A file with an access list (ACL) counts as readable by no
+/// other user if the list may leave out members of the group.
 class Audience {
  public:
-  /// Everybody.
+  /// Creates the audience of all users.
   Audience() = default;
-  /// Returns who may read a file or enter a folder. Follows links. For a pipe or a device that is everybody,
-  /// since its mode says nothing of the bytes that come from it. Errors: environment, input.
+  /// Returns the users that may read a file or enter a folder. Follows links. For a pipe or a
+  /// device these are all users, since its mode says nothing about the bytes that come from it.
+  /// Errors: environment, input.
   static Audience of(const fs::path& path);
   static Audience of(const fs::path& path, const struct stat& status);
-  /// Returns who may enter a file's folder and read the file.
+  /// Returns the users that may enter a file's folder and read the file.
   static Audience of_file(const fs::path& path);
 
-  /// Keeps only users that are in both.
+  /// Keeps only users that are in both audiences.
   Audience& operator&=(const Audience& other);
-  /// Returns the mode without bits that let other users read or enter what belongs to `group`.
+  /// Returns `mode` without the bits that let other users read or enter an entry that belongs to
+  /// `group`.
   mode_t limit(mode_t mode, gid_t group) const;
 
  private:
   bool is_everybody_ = true;
-  std::optional<gid_t> group_;  // where it is not everybody
+  std::optional<gid_t> group_;  // none if only the owner may read; unused if is_everybody_
 };
 
-/// Takes mode bits from the user's own file or folder so that only `audience` may read it. A narrowed
-/// folder hides all that is in it. Errors: environment.
+/// Removes mode bits from the user's own file or folder so that only `audience` may read it. A
+/// narrowed folder hides everything in it.
+/// Errors: environment.
 void limit_readers(const fs::path& path, const Audience& audience);
 
 }  // namespace dt

@@ -16,14 +16,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A hierarchy that is mounted: the folder `folder` shows the cgroup `shown` and those below it.
+/// A mounted hierarchy. The folder `folder` shows the cgroup `shown` and its descendants.
 struct Hierarchy {
   fs::path folder;
   fs::path shown;
   bool is_v2 = false;
 };
 
-/// The hierarchies that have the controller.
+/// Returns the mounted hierarchies that have the controller.
 std::vector<Hierarchy> hierarchies_of(const fs::path& root, const std::string& controller) {
   std::vector<Hierarchy> found;
   std::ifstream in(root / "proc/self/mountinfo");
@@ -42,7 +42,7 @@ std::vector<Hierarchy> hierarchies_of(const fs::path& root, const std::string& c
   return found;
 }
 
-/// This process's cgroup in such a hierarchy; "" where it is in none.
+/// Returns this process's cgroup in such a hierarchy, or "" if it is in none.
 fs::path own_cgroup(const fs::path& root, const std::string& controller, bool is_v2) {
   std::ifstream in(root / "proc/self/cgroup");
   for (std::string line; std::getline(in, line);) {  // number:controllers:path
@@ -55,7 +55,7 @@ fs::path own_cgroup(const fs::path& root, const std::string& controller, bool is
   return {};
 }
 
-/// None where the file is missing, or says "max".
+/// Returns the file's number, or none if the file is missing or says "max".
 std::optional<std::uint64_t> number_in(const fs::path& file) {
   std::string text;
   std::ifstream(file) >> text;
@@ -65,13 +65,13 @@ std::optional<std::uint64_t> number_in(const fs::path& file) {
   return number;
 }
 
-/// Calls `visit` with the folder of each of this process's cgroups that has the controller, and of those that
-/// they lie in.
+/// Calls `visit` with the folder of each of this process's cgroups that has the controller, then
+/// with its ancestors.
 void visit_cgroups(const fs::path& root, const std::string& controller,
                    const std::function<void(const fs::path& folder, bool is_v2)>& visit) {
   for (const Hierarchy& hierarchy : hierarchies_of(root, controller)) {
-    // A container may see its own cgroup as the root, or others outside what is mounted: then the mount's is
-    // it.
+    // A container may see its own cgroup as the root, or cgroups outside the mount. The mount's own
+    // cgroup is then the right one.
     fs::path cgroup = own_cgroup(root, controller, hierarchy.is_v2).lexically_relative(hierarchy.shown);
     if (cgroup.empty() || *cgroup.begin() == "..") cgroup = ".";
     for (fs::path folder = cgroup;; folder = folder.parent_path()) {
@@ -81,7 +81,8 @@ void visit_cgroups(const fs::path& root, const std::string& controller,
   }
 }
 
-/// "QUOTA PERIOD" in microseconds; none of "max PERIOD", and of version 1's -1.
+/// Returns QUOTA divided by PERIOD, both in microseconds. Returns none for "max PERIOD" and for -1
+/// (version 1).
 std::optional<double> cpus_of(const fs::path& folder, bool is_v2) {
   std::int64_t quota_us = 0, period_us = 0;
   if (is_v2) {

@@ -1,6 +1,7 @@
 #pragma once
-// Limits that the system sets a group of processes: Slurm's job, a container. `root` is where the system's
-// files are. Source: cgroups(7), proc_pid_mountinfo(5).
+// Limits that the system sets for a group of processes: a Slurm job, a container. `root` is the
+// root of the file system that holds /proc and /sys.
+// Source: cgroups(7), proc_pid_mountinfo(5).
 
 #include <cstdint>
 #include <filesystem>
@@ -9,26 +10,26 @@
 
 namespace dt {
 
-/// The most memory that this process's cgroups, and those that they lie in, let it have together with their
-/// other processes (memory.max of version 2, memory.limit_in_bytes of version 1); none where nothing bounds
-/// it, or nothing can be known.
+/// Returns the memory limit of this process's cgroups and their ancestors: the lowest of them,
+/// shared with their other processes. Reads memory.max (version 2) or memory.limit_in_bytes
+/// (version 1). Returns none if no limit applies or none can be read.
 std::optional<std::uint64_t> cgroup_memory_bytes(const std::filesystem::path& root = "/");
 
-/// The processor time that the tightest of these cgroups grants its processes together.
+/// The processor time that the tightest of these cgroups grants to all its processes together.
 struct CpuQuota {
-  double cpus;        // seconds of processor time a second
-  std::string group;  // which cgroup it is: processes that share it have the same
+  double cpus;        // processor seconds per second
+  std::string group;  // cgroup's identity; processes that share the quota have the same value
 };
-/// From cpu.max of version 2, cpu.cfs_quota_us and cpu.cfs_period_us of version 1; none where nothing bounds
-/// it.
+/// Returns the quota from cpu.max (version 2) or cpu.cfs_quota_us and cpu.cfs_period_us (version
+/// 1). Returns none if no quota applies.
 std::optional<CpuQuota> cgroup_cpu_quota(const std::filesystem::path& root = "/");
 
-/// Processes and threads that the tightest of these cgroups may have, and has.
+/// The limit on processes and threads in the tightest of these cgroups, and their present number.
 struct PidsLimit {
   std::uint64_t max;
   std::uint64_t current;
 };
-/// From pids.max and pids.current; none where nothing bounds them.
+/// Returns the limit from pids.max and pids.current, or none if no limit applies.
 std::optional<PidsLimit> cgroup_pids(const std::filesystem::path& root = "/");
 
 }  // namespace dt

@@ -23,7 +23,7 @@ constexpr double redraw_interval_s = 0.1;
 constexpr double first_draw_s = 0.3;  // shorter work needs no bar
 constexpr double line_interval_s = 10;
 
-/// 0, or the errno of what could not be written.
+/// Returns 0, or the errno of the write that failed.
 int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(descriptor, text.data(), text.size());
@@ -34,9 +34,9 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
-/// "12:34:56Z " for a log file; "" on a terminal, or where no time is wanted.
+/// Returns "12:34:56Z " for a log file. Returns "" on a terminal and if no time is wanted.
 std::string time_of_day(bool is_wanted) {
-  constexpr std::size_t date = 11;  // of 2026-01-31T
+  constexpr std::size_t date = 11;  // length of "2026-01-31T"
   return is_wanted && isatty(STDERR_FILENO) != 1 ? utc_timestamp().substr(date) + " " : "";
 }
 
@@ -46,7 +46,7 @@ std::size_t terminal_width() {
   return size.ws_col;
 }
 
-/// At most `width` columns of a line, cut between code points.
+/// Returns at most `width` columns of a line, cut between code points.
 std::string clipped(std::string line, std::size_t width) {
   std::size_t columns = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -61,11 +61,12 @@ std::string clipped(std::string line, std::size_t width) {
 
 }  // namespace
 
-/// The text on stderr's last line. Blanks take a bar away: terminals' own codes would stay in log files.
+/// The text on stderr's last line. Blanks erase a bar, because terminal escape codes would stay in
+/// log files.
 struct Console::Screen {
   std::mutex mutex;
   std::string bar;                 // "" when none is drawn
-  std::set<std::string> warnings;  // said before
+  std::set<std::string> warnings;  // already printed
 
   std::string erasure() const { return "\r" + std::string(display_width(bar), ' ') + "\r"; }
 };
@@ -115,7 +116,8 @@ struct Progress::State {
   bool shown = false;
 };
 
-/// "1.5 GiB of 3.0 GiB, note, 120.0 MiB/s, 0:00:12 left": what matters least is cut off first.
+/// Returns "1.5 GiB of 3.0 GiB, note, 120.0 MiB/s, 0:00:12 left". The least important parts come
+/// last, where lines are cut.
 std::string Progress::State::counts() const {
   const double elapsed_s = monotonic_s() - start_s;
   std::string text = amount(done);
@@ -198,7 +200,7 @@ Progress::~Progress() {
   if (!state_) return;
   try {
     state_->finish();
-  } catch (...) {  // memory ran out while drawing; nothing is lost
+  } catch (...) {  // out of memory while drawing; nothing is lost
   }
 }
 
@@ -240,7 +242,7 @@ void Console::data(std::string_view bytes) {
 }
 
 void Console::write_out(std::string_view text) {
-  // On a terminal both streams share the line that a bar is on.
+  // On a terminal stdout shares its line with the bar on stderr.
   const std::lock_guard lock(screen_->mutex);
   const bool over_bar = !screen_->bar.empty() && isatty(STDOUT_FILENO) == 1;
   if (over_bar) write_all(STDERR_FILENO, screen_->erasure());

@@ -1,5 +1,5 @@
 #pragma once
-// A tool's voice: data on stdout, messages and progress on stderr. Nothing else in dt prints.
+// A tool's output: data on stdout, messages and progress on stderr. No other code in dt prints.
 
 #include <cstdint>
 #include <fmt/core.h>
@@ -17,13 +17,14 @@ struct ConsoleSettings {
   bool json = false;
   bool quiet = false;
   bool verbose = false;
-  bool timed = false;  // messages carry the time of day where stderr is no terminal
+  bool timed = false;  // messages carry the time of day unless stderr is a terminal
   ProgressMode progress = ProgressMode::automatic;
 };
 
-/// How far a long piece of work has come: a bar on a terminal, a line at each tenth (and at most one in ten
-/// seconds) in a log file, nothing with --quiet or --progress never. Short work shows nothing. Ends with its
-/// object's life. For one thread.
+/// The progress of a long operation. A terminal shows a bar. A log file gets a line at each tenth,
+/// at most one in ten seconds. --quiet and --progress never show nothing, and so do short
+/// operations. The display ends with the object.
+/// Thread safety: one thread per object.
 class Progress {
  public:
   Progress(Progress&&) noexcept;
@@ -31,9 +32,9 @@ class Progress {
   ~Progress();
   void advance(std::uint64_t amount);
   void set(std::uint64_t done);
-  /// The amount that was done before this work began: the rate and the time that is left do not count it.
+  /// Sets the amount that was done before this work began. Rate and remaining time do not count it.
   void start_at(std::uint64_t done);
-  /// Text shown behind the bar (a loss, a rate).
+  /// Sets the text behind the bar (a loss, a rate).
   void note(std::string text);
 
   struct State;
@@ -43,13 +44,15 @@ class Progress {
   std::unique_ptr<State> state_;
 };
 
-/// Messages may come from any thread; each is one write, and a live bar is taken away before it and drawn
-/// again after. A warning of the same words is given once. A message is one line of bounded length, whatever
-/// the names in it are (base/printable.hpp).
+/// The output channel of a tool. Each message is one write; a live bar is erased before it and
+/// drawn again after it. A warning with the same words appears once. A message is one line of
+/// bounded length, whatever names it contains (base/printable.hpp).
+/// Thread safety: any thread may send messages.
 class Console {
  public:
   explicit Console(ConsoleSettings settings);
-  /// The voice of one of several ranks. Rank 0 speaks as `whole` does; the others are silent but for errors.
+  /// Creates the console of one of several ranks. Rank 0 prints as `whole` does; the others print
+  /// errors only.
   Console(const Console& whole, int rank);
   ~Console();
   Console(const Console&) = delete;
@@ -58,11 +61,13 @@ class Console {
   bool json() const { return settings_.json; }
   const ConsoleSettings& settings() const { return settings_; }
 
-  /// Writes text or JSON to stdout, unbuffered, as printable() gives it. Errors: environment, where it cannot
-  /// be written (a full disk); broken_pipe where its reader went away.
+  /// Writes text or JSON to stdout, unbuffered, in the form that printable() returns.
+  /// Errors: environment if it cannot be written (a full disk); broken_pipe if the reader closed
+  /// the pipe.
   void out(std::string_view text);
-  /// Writes bytes that the user asked for (a decoded text, a path for a script): exactly these where stdout
-  /// is a file or a pipe, printable() on a terminal. Errors: of out.
+  /// Writes bytes that the user asked for (a decoded text, a path for a script). A file or a pipe
+  /// gets exactly these bytes; a terminal gets printable() of them.
+  /// Errors: as out().
   void data(std::string_view bytes);
   template <class... Args>
   void print(fmt::format_string<Args...> format, Args&&... args) {
@@ -86,7 +91,8 @@ class Console {
     message("error: ", fmt::format(format, std::forward<Args>(args)...));
   }
 
-  /// `total` 0 means unknown. `unit` "B" prints sizes as KiB, MiB, ... One at a time.
+  /// Starts a progress display. `total` 0 means unknown. With `unit` "B" sizes print as KiB, MiB,
+  /// ... At most one display may be live.
   Progress progress(std::string label, std::uint64_t total, std::string unit);
 
  private:

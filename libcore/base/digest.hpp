@@ -11,15 +11,16 @@
 
 namespace dt {
 
-/// Files are digested in blocks of this size so that a reader can verify just what it touches.
+/// Size of the blocks in which files are digested. A reader verifies only the blocks that it
+/// touches.
 inline constexpr std::size_t digest_block_bytes = std::size_t{16} << 20;
 
 std::uint64_t digest(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 std::uint64_t digest(std::string_view text);
-/// One digest per block of digest_block_bytes; the last block may be short.
+/// Returns one digest per block of digest_block_bytes. The last block may be short.
 std::vector<std::uint64_t> block_digests(std::span<const std::byte> bytes);
 
-/// The digest of bytes that arrive in parts.
+/// The XXH3-64 digest of bytes that arrive in parts.
 class Digester {
  public:
   Digester();
@@ -33,7 +34,8 @@ class Digester {
   void* state_;
 };
 
-/// XXH3-128 of bytes that arrive in parts: of any number of things, equal ones are told by it.
+/// The XXH3-128 digest of bytes that arrive in parts. Equal digests mean equal content, for any
+/// number of items.
 class Digester128 {
  public:
   using Value = std::array<std::uint64_t, 2>;
@@ -48,9 +50,10 @@ class Digester128 {
   void* state_;
 };
 
-/// 16 lower-case hexadecimal digits.
+/// Returns 16 lower-case hexadecimal digits.
 std::string to_hex(std::uint64_t value);
-/// Error{input}: not 16 hexadecimal digits.
+/// Returns the value of 16 hexadecimal digits.
+/// Errors: input if the text is anything else.
 std::uint64_t from_hex(std::string_view text);
 
 }  // namespace dt

@@ -1,6 +1,6 @@
 #pragma once
-// Element types of tensors and of datasets in files. It lies in base, below tensor, because file formats name
-// them.
+// Element types of tensors and of datasets in files. They lie in base, below tensor, because file
+// formats name them.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,13 +11,15 @@ namespace dt {
 enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, u64, u32, u16, u8 };
 
 std::size_t dtype_bytes(DType dtype);
-/// "f64", "f32", "bf16", ...: the names used in manifests and by dt's options.
+/// Returns "f64", "f32", "bf16", ...: the names in manifests and in dt's options.
 std::string_view dtype_name(DType dtype);
-/// What statistics, sums and losses beside elements of `dtype` are kept in: f64 for f64, else f32.
+/// Returns the type of statistics, sums and losses that accompany elements of `dtype`: f64 for f64,
+/// else f32.
 constexpr DType statistics_dtype(DType dtype) {
   return dtype == DType::f64 ? DType::f64 : DType::f32;
 }
-/// Error{input}: an unknown name.
+/// Returns the type with this name.
+/// Errors: input if the name is unknown.
 DType parse_dtype(std::string_view name);
 
 template <class T>

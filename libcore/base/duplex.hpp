@@ -1,5 +1,5 @@
 #pragma once
-// Bytes in both directions.
+// Byte streams in both directions.
 
 #include <cstddef>
 #include <span>
@@ -8,19 +8,20 @@
 
 namespace dt {
 
-/// The other end cannot be reached, has gone, is silent, or is not what it should be. Another attempt may
-/// succeed.
+/// The other end cannot be reached, has gone, is silent, or is not the expected program. Another
+/// attempt may succeed.
 class ConnectionError : public Error {
  public:
   using Error::Error;
 };
 
-/// The other end reads what is written here, and the other way round. Each call blocks until all bytes have
-/// passed. Errors: ConnectionError; what an implementation adds.
+/// A connection: the other end reads what this end writes, and vice versa. Each call blocks until
+/// all bytes have passed.
+/// Errors: ConnectionError, and those that an implementation adds.
 class Duplex {
  public:
   virtual ~Duplex() = default;
-  /// Writes `bytes`, then `tail`, as if they were one.
+  /// Writes `bytes`, then `tail`, as one sequence.
   virtual void write(std::span<const std::byte> bytes, std::span<const std::byte> tail = {}) = 0;
   /// Fills `bytes`, then `tail`.
   virtual void read(std::span<std::byte> bytes, std::span<std::byte> tail = {}) = 0;

@@ -75,7 +75,7 @@ const char* remedy(int error_number, bool reading) {
   }
 }
 
-/// what() ends at the first NUL, which a name in a file may have.
+/// Replaces NUL characters, at which what() would end. A name in a file may contain them.
 std::string without_nul(std::string text) {
   for (std::size_t at = 0; (at = text.find('\0', at)) != text.npos;) text.replace(at, 1, "\\u0000");
   return text;
@@ -107,7 +107,8 @@ bool is_errno(const std::error_code& code) {
   return code.category() == std::generic_category() || code.category() == std::system_category();
 }
 
-/// Threads are what throws most of these: the standard library says no more than the error's number.
+/// Returns the error of a standard-library call. Most come from starting threads, where the library
+/// reports the error number only.
 Error error_of(const std::system_error& error) {
   const int number = error.code().value();
   if (number == EAGAIN) return thread_error(number);

@@ -1,6 +1,6 @@
 #pragma once
-// Errors that carry what a tool must know to end well: the kind (hence the exit code), what happened, and the
-// remedy.
+// Errors that carry what a tool needs to end well: the kind (hence the exit code), what failed, and
+// a remedy.
 
 #include <cerrno>
 #include <fmt/core.h>
@@ -11,8 +11,8 @@
 
 namespace dt {
 
-/// The value is the process's exit code. broken_pipe: stdout's reader went away; a filter ends quietly on it
-/// (run_tool does), a training run saves first.
+/// The kind of an error; its value is the process's exit code. broken_pipe means that stdout's
+/// reader closed the pipe. A filter then ends quietly (run_tool does); a training run saves first.
 enum class ErrorKind : int {
   internal = 1,
   usage = 2,
@@ -27,18 +27,18 @@ inline constexpr int exit_requeue = 75;
 
 class Error : public std::runtime_error {
  public:
-  /// `what` names the thing that is wrong (file, line, option, value); `context` says what was expected or
-  /// what to do. `error_number` is the errno of the system call that failed, 0 where none did.
+  /// `what` names the item that is wrong (file, line, option, value). `context` says what was
+  /// expected or what to do. `error_number` is the errno of the failed system call, or 0.
   Error(ErrorKind kind, std::string what, std::string context = {}, int error_number = 0);
 
   ErrorKind kind() const { return kind_; }
   int exit_code() const { return static_cast<int>(kind_); }
   const std::string& context() const { return context_; }
   int error_number() const { return error_number_; }
-  /// Whether a file that could not be read may be damaged: it is bad input, or its device fails to read it.
-  /// What is not permitted, or exceeds a limit, is no damage.
+  /// Returns whether a file that could not be read may be damaged: it is bad input, or its device
+  /// fails to read it. A missing permission and an exceeded limit are not damage.
   bool is_of_damage() const { return kind_ == ErrorKind::input || error_number_ == EIO; }
-  /// One line for people: "what; context".
+  /// Returns one line for people: "what; context".
   std::string message() const;
 
  private:
@@ -64,20 +64,21 @@ Error verification_error(fmt::format_string<Args...> what, Args&&... args) {
   return Error(ErrorKind::verification, fmt::format(what, std::forward<Args>(args)...));
 }
 
-/// The environment error of a failed system call: "cannot <action> <object>: <strerror>" with a remedy where
-/// one is known (a full disk, a quota, a missing folder, permissions, limits). A path that names no readable
-/// file (ENOENT, EISDIR, ENOTDIR on reading) is ErrorKind::input; a missing permission is not.
+/// Returns the environment error of a failed system call: "cannot <action> <object>: <strerror>".
+/// It has a remedy if one is known (a full disk, a quota, a missing folder, permissions, limits). A
+/// path that names no readable file (ENOENT, EISDIR, ENOTDIR on reading) is ErrorKind::input; a
+/// missing permission is not.
 Error system_error(int error_number, const std::string& action, const std::string& object);
 
-/// What the exception being handled means: a dt::Error as it is, a failed system call or lack of memory as
-/// environment, any other as internal. Call within a catch block.
+/// Returns the exception being handled as an Error. A dt::Error stays as it is. A failed system
+/// call and lack of memory become environment, all others internal. Call it within a catch block.
 Error current_error();
 
 [[noreturn]] void check_failed(const char* condition, const char* file, int line, const std::string& message);
 
 }  // namespace dt
 
-/// Guards an invariant of dt itself; stays on in release. The message is a fmt format string and its
-/// arguments.
+/// Guards an invariant of dt itself; stays on in release builds. The message is a fmt format string
+/// with its arguments.
 #define DT_CHECK(condition, ...) \
   ((condition) ? void(0) : ::dt::check_failed(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__)))

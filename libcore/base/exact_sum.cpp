@@ -15,14 +15,15 @@ constexpr std::int64_t digit_mask = 0xFFFFFFFF;
 constexpr int lowest_exponent = -1074;  // digit 0 counts units of 2^-1074, the smallest double
 constexpr int mantissa_bits = 53;
 
-/// Each term moves a digit by less than 2^32, so this many leave it far from overflow.
+/// Number of terms before carries must be propagated. Each term moves a digit by less than 2^32, so
+/// digits stay far from overflow.
 constexpr std::int64_t max_pending = std::int64_t{1} << 30;
 
 std::uint64_t digit(std::span<const std::int64_t> digits, int i) {
   return static_cast<std::uint64_t>(digits[static_cast<std::size_t>(i)]);
 }
 
-/// The 53 bits from bit `from` of non-negative normalised digits.
+/// Returns the 53 bits from bit `from` of non-negative normalised digits.
 std::uint64_t bits_at(std::span<const std::int64_t> digits, int from) {
   const int shift = from % digit_bits;
   const int first = from / digit_bits;
@@ -50,11 +51,11 @@ int highest_bit(std::span<const std::int64_t> digits) {
   return -1;
 }
 
-/// Of non-negative normalised digits.
+/// Rounds non-negative normalised digits to double.
 double round_to_double(std::span<const std::int64_t> digits) {
   const int top = highest_bit(digits);
   if (top < 0) return 0;
-  // A number of at most 53 bits above 2^-1074 is a double as it is, also a denormal one.
+  // A number of at most 53 bits above 2^-1074 is exactly a double, even if subnormal.
   if (top < mantissa_bits) return std::ldexp(static_cast<double>(bits_at(digits, 0)), lowest_exponent);
   const int lowest_kept = top - (mantissa_bits - 1);
   std::uint64_t mantissa = bits_at(digits, lowest_kept);
@@ -102,7 +103,7 @@ void ExactSum::normalize() {
 
 std::span<std::int64_t> ExactSum::digits() {
   normalize();
-  pending_ = max_pending;  // what an all-reduce puts here is not known
+  pending_ = max_pending;  // an all-reduce may write any digits here
   return digits_;
 }
 

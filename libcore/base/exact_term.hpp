@@ -1,16 +1,17 @@
 #pragma once
-// A double as integers that exact sums add: a header of its own, as GPUs do so, too.
+// A double as the integers that exact sums add. It has its own header because GPU kernels use it,
+// too.
 
 #include <bit>
 #include <cstdint>
 
 namespace dt {
 
-/// A fixed-point number in units of 2^-1074, the smallest double, has its mantissa in three 32-bit digits in
-/// a row. What is not finite has no digits.
+/// A double as a fixed-point number in units of 2^-1074, the smallest double. Its mantissa occupies
+/// three consecutive 32-bit digits. A non-finite value has no digits.
 struct ExactTerm {
   bool is_finite = true;
-  int first = 0;  // of the digits, the lowest
+  int first = 0;  // index of the lowest digit
   std::int64_t digits[3] = {};
 };
 
@@ -21,7 +22,7 @@ constexpr ExactTerm exact_term(double term) {
   if (exponent == 0x7FF) return {.is_finite = false};
   const std::uint64_t fraction = bits & 0x000FFFFFFFFFFFFF;
   const std::uint64_t mantissa = exponent == 0 ? fraction : fraction | (std::uint64_t{1} << 52);
-  const int position = exponent == 0 ? 0 : exponent - 1;  // of the mantissa's lowest bit
+  const int position = exponent == 0 ? 0 : exponent - 1;  // position of the mantissa's lowest bit
   const int shift = position % digit_bits;
   const std::uint64_t low = mantissa << shift;
   const std::uint64_t high = shift == 0 ? 0 : mantissa >> (64 - shift);

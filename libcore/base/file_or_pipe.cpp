@@ -23,7 +23,7 @@ bool is_pipe(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-/// Reads up to `bytes.size()` bytes; returns the count, 0 at the end.
+/// Reads up to `bytes.size()` bytes. Returns the count, 0 at the end of the file.
 std::size_t read_some(const File& pipe, std::span<char> bytes) {
   for (;;) {
     pollfd waiting{pipe.descriptor(), POLLIN, 0};
@@ -41,7 +41,7 @@ std::string read_file_or_pipe(const fs::path& path, std::uint64_t max_bytes) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISFIFO(status.st_mode)) return read_file(path, max_bytes);
   const File pipe = File::open_unblocked(path);
-  if (!is_pipe(pipe.descriptor())) return read_file(path, max_bytes);  // exchanged meanwhile
+  if (!is_pipe(pipe.descriptor())) return read_file(path, max_bytes);  // replaced since stat()
   constexpr std::size_t least_room = std::size_t{1} << 16;
   std::string content;
   for (std::size_t filled = 0;;) {

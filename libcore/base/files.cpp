@@ -17,10 +17,11 @@ namespace dt {
 
 namespace {
 
-// The kernel moves at most 2 GiB a call; smaller parts also let a signal through.
+// The kernel transfers at most 2 GiB a call. Smaller parts also let signals through.
 constexpr std::size_t max_part_bytes = std::size_t{1} << 30;
 
-/// Repeats a call that a signal has interrupted, and once one that met a file that its server has replaced.
+/// Repeats a call after a signal (EINTR), and once after a file that its server has replaced
+/// (ESTALE).
 template <class Call>
 auto repeated(Call call) {
   bool was_stale = false;
@@ -37,7 +38,7 @@ int open_checked(const fs::path& path, int flags, const char* action) {
   return descriptor;
 }
 
-/// Nothing where nothing has the name.
+/// Returns the path's status, or none if nothing has the name.
 std::optional<struct stat> status_at(const fs::path& path) {
   struct stat status {};
   if (repeated([&] { return ::stat(path.c_str(), &status); }) == 0) return status;
@@ -73,13 +74,13 @@ Error not_regular(const fs::path& path, mode_t mode) {
                "a regular file is expected: check the path, and who put it there");
 }
 
-/// Opens a file that must be a regular one. Waits neither for the other end of a FIFO, nor for a device.
+/// Opens a regular file. Waits neither for the other end of a FIFO nor for a device.
 int open_regular(const fs::path& path) {
   const int descriptor =
       repeated([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); });
   struct stat status {};
   if (const int error = errno; descriptor < 0) {
-    // A socket, or a device that is not there.
+    // ENXIO means a socket, or a device that is absent.
     if (error == ENXIO && ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
       throw not_regular(path, status.st_mode);
     throw system_error(error, "open", path.string());
@@ -91,7 +92,7 @@ int open_regular(const fs::path& path) {
     if (S_ISDIR(status.st_mode)) throw system_error(EISDIR, "open", path.string());
     throw not_regular(path, status.st_mode);
   }
-  ::fcntl(descriptor, F_SETFL, 0);  // what inherits the descriptor expects no flags
+  ::fcntl(descriptor, F_SETFL, 0);  // later users of the descriptor expect no flags
   return descriptor;
 }
 
@@ -196,8 +197,8 @@ void File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   }
 }
 
-/// Whether the failed call is to be made again: the path may name what the server has put in the file's
-/// place.
+/// Returns whether to repeat the failed call. After ESTALE the path is opened again, since the
+/// server may have put a new file there.
 bool File::reopens(int error_number, bool& was_reopened) const {
   if (error_number == EINTR) return true;
   if (error_number != ESTALE || !reopens_ || std::exchange(was_reopened, true)) return false;
@@ -256,14 +257,15 @@ void File::sync() {
   do {
     result = ::fsync(descriptor_);
   } while (result != 0 && errno == EINTR);
-  // Pipes and terminals cannot be synced and need not be.
+  // Pipes and terminals cannot be synced and need no sync.
   if (result != 0 && errno != EINVAL && errno != ENOTSUP) throw system_error(errno, "sync", path_.string());
 }
 
 void File::close() {
   const int descriptor = descriptor_;
   descriptor_ = -1;
-  // After EINTR the descriptor is closed on Linux; closing again could hit another thread's file.
+  // On Linux the descriptor is closed after EINTR. Closing it again could close another thread's
+  // file.
   if (descriptor >= 0 && ::close(descriptor) != 0 && errno != EINTR) {
     throw system_error(errno, "close", path_.string());
   }
@@ -280,7 +282,7 @@ std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
   check(file.size());
   std::string content(std::max<std::uint64_t>(file.size(), 1), '\0');
   std::size_t filled = 0;
-  // The size is a hint: /proc tells none, and a file may grow meanwhile.
+  // The size is only a hint: /proc reports none, and a file may grow meanwhile.
   for (;;) {
     filled += file.read(std::as_writable_bytes(std::span(content)).subspan(filled));
     check(filled);

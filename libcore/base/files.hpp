@@ -1,5 +1,6 @@
 #pragma once
-// Files that are whole under their final name or not there at all. All paths in errors are as given.
+// Files that are complete under their final name or absent. Paths in errors appear as the caller
+// gave them.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,42 +18,48 @@ namespace fs = std::filesystem;
 
 class OwnFolder;
 
-/// Says whose files a tool accepts under a name.
+/// The owners whose files a tool accepts under a name.
 enum class Owner {
   self,   // the user of this process alone
-  anyone  // whoever may write to the folder: it is a run's or a dataset's, and its user lets them
+  anyone  // any user that may write to the folder, because the owner of a run or dataset admits them
 };
 
-/// Whether something has the name, links followed. Errors: environment, where that cannot be found out: what
-/// may not be looked at must never pass for what is not there.
+/// Returns whether the path exists, following links.
+/// Errors: environment if that cannot be determined. A path that may not be looked at must never
+/// pass for a missing one.
 bool path_exists(const fs::path& path);
-/// The same of a folder, and of a regular file.
+/// Return the same for a folder and for a regular file.
 bool folder_exists(const fs::path& path);
 bool file_exists(const fs::path& path);
-/// What is in a folder, in no order; nothing where there is no such folder. Errors: of path_exists.
+/// Returns the entries of a folder in no order, or nothing if there is no such folder.
+/// Errors: as path_exists().
 std::vector<fs::path> entries_of(const fs::path& folder);
 
-/// An owned file descriptor with checked calls; every failure is a system_error naming the path. A file that
-/// its server has replaced (ESTALE) is opened anew once when it is opened, and when it is read where
-/// open_read() or open_unblocked() opened it and its path leads to a regular file.
+/// An owned file descriptor with checked calls; every failure is a system_error that names the
+/// path. A file that its server has replaced (ESTALE) is opened again, once when it is opened and
+/// once when it is read. The latter needs a File of open_read() or open_unblocked(), and a path
+/// that leads to a regular file.
 class File {
  public:
   File() = default;
-  /// Opens a regular file. Never waits for the other end of a FIFO. Errors: input, where the path leads to
-  /// anything else.
+  /// Opens a regular file. Never waits for the other end of a FIFO.
+  /// Errors: input if the path leads to anything else.
   static File open_read(const fs::path& path);
-  /// Opens a regular file, a pipe or a device. A pipe neither waits for its writer, nor in read(2) for bytes:
-  /// poll(2) does.
+  /// Opens a regular file, a pipe or a device. Opening a pipe does not wait for its writer. read(2)
+  /// on it does not wait for bytes; poll(2) does.
   static File open_unblocked(const fs::path& path);
-  /// Makes a regular file anew, for reading and writing, in place of one that this user left there. Anything
-  /// else of that name is refused: Error{environment}.
+  /// Creates a regular file for reading and writing. It replaces a regular file that this user left
+  /// there.
+  /// Errors: environment if anything else has the name.
   static File create(const fs::path& path);
-  /// Opens an existing file; a pipe waits for its reader. Refuses what refuse_foreign() refuses.
+  /// Opens an existing file; opening a pipe waits for its reader.
+  /// Errors: as refuse_foreign().
   static File open_write(const fs::path& path);
-  /// Opens or makes a regular file; a symbolic link and anything else are refused: Error{environment}. So is
-  /// a file with a second name where its folder is sticky or lets everybody write. Never waits.
+  /// Opens or creates a regular file. Never waits.
+  /// Errors: environment for a symbolic link and anything else, and for a file with a second name
+  /// in a folder that is sticky or lets all users write.
   static File open_append(const fs::path& path);
-  /// Takes over an open descriptor.
+  /// Takes ownership of an open descriptor.
   static File adopt(int descriptor, fs::path path) { return {descriptor, std::move(path), false}; }
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
@@ -66,12 +73,13 @@ class File {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
-  /// Reads up to bytes.size(); returns the count, 0 at the end.
+  /// Reads up to bytes.size() bytes. Returns the count, 0 at the end of the file.
   std::size_t read(std::span<std::byte> bytes);
-  /// Reads all of `bytes` or throws Error{input}: "is truncated".
+  /// Reads all of `bytes`.
+  /// Errors: input ("is truncated") if the file ends before.
   void read_at(std::uint64_t offset, std::span<std::byte> bytes) const;
   void sync();
-  /// Closes and reports what close() reports (a destructor cannot).
+  /// Closes the file and reports close() errors, which a destructor cannot.
   void close();
 
  private:
@@ -79,54 +87,61 @@ class File {
   bool reopens(int error_number, bool& was_reopened) const;
   int descriptor_ = -1;
   fs::path path_;
-  bool reopens_ = false;  // by path: never where opening checked the owner, the folder or links
+  bool reopens_ = false;  // by path; never if opening checked the owner, the folder or links
 };
 
-/// The most that is read of a file which is parsed as a whole: configs, indexes, tokenizers, manifests,
-/// records. The largest tokenizers have some 30 MB, manifests of the largest runs some 100; parsing takes
-/// about ten times as much memory.
+/// Size limit of a file that is parsed as a whole: configs, indexes, tokenizers, manifests,
+/// records. The largest tokenizers have some 30 MB, manifests of the largest runs some 100 MB.
+/// Parsing takes about ten times as much memory.
 inline constexpr std::uint64_t max_parsed_file_bytes = std::uint64_t{512} << 20;
-/// For files of the run's own that grow as long as it lasts.
+/// No size limit, for files of the run itself that grow as long as it lasts.
 inline constexpr std::uint64_t any_number_of_bytes = ~std::uint64_t{0};
 
-/// All bytes of a regular file. Errors: of File::open_read; input, where it has more than `max_bytes`.
+/// Returns all bytes of a regular file.
+/// Errors: as File::open_read(); input if it has more than `max_bytes`.
 std::string read_file(const fs::path& path, std::uint64_t max_bytes = max_parsed_file_bytes);
-/// "runs/a/" names what "runs/a" names.
+/// Returns the path without a trailing slash: "runs/a/" names what "runs/a" names.
 fs::path without_slash(const fs::path& path);
 void sync_directory(const fs::path& path);
-/// The same of an open file or folder. `shown` is its path, for errors.
+/// Syncs an open file or folder. `shown` is its path in errors.
 void sync_descriptor(int descriptor, const fs::path& shown);
 
-/// Makes a folder and those above it that are missing, and syncs each new name, so that no crash loses it
-/// after this returns. Where it exists already, nothing is done.
+/// Creates a folder and its missing ancestors. Syncs each new name, so that no crash after the
+/// return loses it. Does nothing if the folder exists.
 void make_folders(const fs::path& path);
 
-/// Removes a folder with everything in it, or a file. Goes on with the rest where an entry cannot be removed
-/// (an NFS client's .nfs file, a mount, what belongs to neither this user nor the owner of `path`). Follows
-/// no symbolic link. Returns "" or the first such entry and why it stays. An entry that is gone already is no
-/// failure.
+/// Removes a file, or a folder with everything in it. Continues with the rest if an entry cannot be
+/// removed: an NFS client's .nfs file, a mount, an entry of neither this user nor the owner of
+/// `path`. Follows no symbolic link. Returns "", or the first such entry and why it stays. An entry
+/// that is already gone is no failure.
 std::string remove_tree(const fs::path& path);
 
-/// Creates or overwrites `path` and syncs it, but not its folder: for folders that get their name later.
+/// Creates or overwrites `path` and syncs it, but not its folder. Use it in folders that get their
+/// name later.
 void write_synced(const fs::path& path, std::string_view content);
 
-/// Writes a temporary sibling, syncs, renames over `path`, syncs the folder. A crash leaves the old file or
-/// the new one. A device or a pipe is written to, never replaced.
+/// Writes a temporary sibling, syncs it, renames it over `path` and syncs the folder. Writes to a
+/// device or a pipe in place.
+/// After a crash: the old file or the new one is there.
 void write_file_atomically(const fs::path& path, std::string_view content);
 
-/// Creates `path` with all of `content` at once; false where it exists already. A crash leaves the whole file
-/// or none.
+/// Creates `path` with all of `content` at once. Returns false if it exists.
+/// After a crash: the whole file is there, or none.
 bool create_file_exclusively(const fs::path& path, std::string_view content);
 
-/// A folder that appears under its final name only when whole: made as a hidden temporary sibling, filled by
-/// the caller under path(), then commit() syncs it and everything in it and renames it. The destructor
-/// removes what was not committed. A crash leaves at most the temporary sibling ".<name>.tmp-<host>-<pid>".
-/// All of it happens relative to the folder that the path leads to at first. Whatever another user has put in
-/// the way is neither followed nor removed: Error{environment}.
+/// A folder that appears under its final name only when complete. The constructor creates a hidden
+/// temporary sibling, and the caller fills it under path(). commit() syncs it and everything in it,
+/// then renames it. The destructor removes a folder that was not committed. All operations are
+/// relative to the folder that the path leads to at construction.
 ///
-/// Overwriting exchanges the two. Some network file systems cannot: there the old folder becomes
-/// ".<name>.replaced" for the moment until the new one has the name, and a crash in it leaves neither under
-/// the name. restore_replaced() gives it back; so does making another AtomicDirectory for the same path.
+/// Overwriting exchanges the old folder and the new one. Some network file systems cannot. There
+/// the old folder is named ".<name>.replaced" until the new one has the name.
+///
+/// Errors: environment if another user has put anything in the way, which is neither followed nor
+/// removed.
+/// After a crash: at most the temporary sibling ".<name>.tmp-<host>-<pid>" remains. On file systems
+/// that cannot exchange, neither folder may have the name. restore_replaced() gives it back; so
+/// does constructing another AtomicDirectory for the same path.
 class AtomicDirectory {
  public:
   explicit AtomicDirectory(fs::path final_path);
@@ -134,18 +149,21 @@ class AtomicDirectory {
   AtomicDirectory(const AtomicDirectory&) = delete;
   const fs::path& path() const;
   const OwnFolder& folder() const { return *folder_; }
-  /// Where the final path exists: with `overwrite` it is moved aside and removed, else Error{input}.
+  /// Gives the folder its final name. With `overwrite` an existing folder is moved aside and
+  /// removed.
+  /// Errors: input if the final path exists and `overwrite` is false.
   void commit(bool overwrite = false);
 
-  /// One whose sibling is ".<name>.partial", as an earlier one left it, and stays where it is not committed.
+  /// Opens or creates a folder whose temporary sibling is ".<name>.partial". It keeps what an
+  /// earlier one left there, and stays if it is not committed.
   static AtomicDirectory partial(fs::path final_path);
-  /// After all it does not.
+  /// Lets the destructor remove a partial folder after all.
   void remove_at_end() { stays_ = false; }
 
  private:
   AtomicDirectory(fs::path final_path, bool stays);
   fs::path final_path_;
-  File parent_;  // of both names
+  File parent_;  // parent of both names
   std::unique_ptr<OwnFolder> folder_;
   bool stays_ = false;
   bool committed_ = false;
@@ -153,16 +171,18 @@ class AtomicDirectory {
 
 inline constexpr const char* replaced_suffix = ".replaced";
 inline constexpr const char* partial_suffix = ".partial";
-/// ".<name>.partial" beside it.
+/// Returns the sibling path ".<name>.partial".
 fs::path partial_path(const fs::path& final_path);
 
-/// Gives a folder back its name where an overwriting died between the old one and the new; false where there
-/// is nothing to do, and where what lies there is another user's. The overwriting, if it lives after all,
-/// then fails and the old folder stays. Errors: environment.
+/// Restores a folder's name after a process died while overwriting it, between the old folder and
+/// the new. Returns false if there is nothing to do or the folder there is another user's. If the
+/// overwriting process is still alive, its commit fails and the old folder stays.
+/// Errors: environment.
 bool restore_replaced(const fs::path& final_path);
 
-/// The same for one file; the caller writes to what open() gives. A device, a pipe or a socket of that name
-/// is refused: Error{environment}.
+/// A file that appears under its final name only when complete. The caller writes to the File that
+/// open() returns.
+/// Errors: environment if a device, a pipe or a socket has the name.
 class AtomicFile {
  public:
   explicit AtomicFile(fs::path final_path);
@@ -170,33 +190,35 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   /// Returns the temporary file's path, which ends in the final name's extension.
   const fs::path& path() const { return temporary_path_; }
-  /// Opens the temporary file, whatever has its name by now, for reading and writing.
+  /// Opens the temporary file for reading and writing, whatever has its name by now.
   File open() const;
   void commit(bool overwrite = false);
-  /// Commits unless the final path exists; false where it does. Of several that commit one name at once, one
-  /// succeeds.
+  /// Commits unless the final path exists; returns false if it does. If several processes commit
+  /// the same name at once, one succeeds.
   bool commit_new();
 
  private:
   void sync();
   fs::path final_path_;
-  File parent_;  // of both names
+  File parent_;  // parent of both names
   fs::path temporary_path_;
   File file_;
   bool committed_ = false;
 };
 
-/// An advisory lock (flock) on a file, held while the object lives; it ends with the process, however that
-/// ends. Whoever can open the file can hold it, so it is made for those alone who may write to its folder.
+/// An advisory lock (flock) on a file, held while the object lives. It ends with the process,
+/// however that ends. Any process that can open the file can hold the lock, so only users who may
+/// write to its folder can open it.
 class FileLock {
  public:
   enum class Outcome { held, busy, unsupported };  // unsupported: the file system refuses locks
   FileLock() = default;
-  /// Errors: environment, also where `owner` does not own the file, or it is no regular file. With
-  /// Owner::self it must have one name.
+  /// Tries an exclusive lock and creates the file if needed. With Owner::self the file must have
+  /// one name only.
+  /// Errors: environment, also if `owner` does not own the file or it is not a regular file.
   Outcome try_lock(const fs::path& path, Owner owner = Owner::self);
-  /// Tries a shared lock on a file that is there, which this user needs only be able to read. Errors: of
-  /// File::open_read.
+  /// Tries a shared lock on an existing file; read permission suffices.
+  /// Errors: as File::open_read().
   Outcome try_lock_shared(const fs::path& path);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// 16-bit floats to fp32 and back, without branches so that loops over them vectorise.
+// Conversion of 16-bit floats to and from fp32, without branches, so that loops over it vectorise.
 
 #include <bit>
 #include <cstdint>
@@ -12,7 +12,7 @@ constexpr float bf16_to_f32(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-/// To nearest, ties to even; a NaN stays one.
+/// Numerics: rounds to nearest, ties to even. A NaN stays a NaN.
 constexpr std::uint16_t f32_to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
@@ -26,7 +26,7 @@ constexpr float f16_to_f32(std::uint16_t half) {
   const std::uint32_t exponent = magnitude & (31U << 23);
   const std::uint32_t normal = magnitude + rebias;
   const std::uint32_t infinite_or_nan = normal + rebias;
-  // The mantissa of a subnormal, put behind a one of known weight, which is then taken off.
+  // A subnormal's mantissa is placed behind a leading 1 of known weight, which is then subtracted.
   const auto subnormal = std::bit_cast<std::uint32_t>(std::bit_cast<float>(normal + (1U << 23)) -
                                                       std::bit_cast<float>(rebias + (1U << 23)));
   const std::uint32_t small_or_normal = exponent == 0 ? subnormal : normal;
@@ -34,11 +34,13 @@ constexpr float f16_to_f32(std::uint16_t half) {
   return std::bit_cast<float>(bits | (static_cast<std::uint32_t>(half & 0x8000U) << 16));
 }
 
-/// To nearest, ties to even; too large is infinite; a NaN stays one.
+/// Numerics: rounds to nearest, ties to even. A value too large becomes infinite. A NaN stays a
+/// NaN.
 constexpr std::uint16_t f32_to_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & 0x7fffffffU;
-  // Subnormal halves: adding this puts their last bit at the last bit of an fp32, whose addition rounds.
+  // Adding this aligns a subnormal half's last bit with the last bit of an fp32, so that the
+  // addition rounds.
   constexpr std::uint32_t aligner = (127U - 15U + 23U - 10U + 1U) << 23;
   const std::uint32_t subnormal =
       std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + std::bit_cast<float>(aligner)) - aligner;
@@ -50,14 +52,14 @@ constexpr std::uint16_t f32_to_f16(float value) {
   return static_cast<std::uint16_t>(result | ((bits & 0x80000000U) >> 16));
 }
 
-/// What the elements of a bf16 tensor are: storage alone, arithmetic is in fp32.
+/// An element of a bf16 tensor. It is a storage type; arithmetic is in fp32.
 struct BFloat16 {
   std::uint16_t bits;
   BFloat16() = default;
   constexpr explicit BFloat16(float value) : bits(f32_to_bf16(value)) {}
   constexpr explicit operator float() const { return bf16_to_f32(bits); }
 };
-/// What the elements of an f16 tensor are (IEEE 754 binary16).
+/// An element of an f16 tensor (IEEE 754 binary16). It is a storage type; arithmetic is in fp32.
 struct Float16 {
   std::uint16_t bits;
   Float16() = default;

@@ -13,7 +13,7 @@ namespace dt {
 
 namespace {
 
-/// An object of the file, as far as it was asked for.
+/// An object of the file. Links and attributes are read when first asked for.
 struct Object {
   explicit Object(hdf5::ObjectHeader&& messages) : header(std::move(messages)) {}
   hdf5::ObjectHeader header;
@@ -27,8 +27,8 @@ struct Hdf5Reader::State {
   File file;
   hdf5::Source source;
   std::uint64_t root;
-  std::mutex mutex;                          // of all below, and of the source
-  std::map<std::uint64_t, Object> objects;   // by address; their headers point into themselves
+  std::mutex mutex;                          // guards the members below and the source
+  std::map<std::uint64_t, Object> objects;   // by address; headers point into themselves
   std::map<std::string, DatasetInfo> infos;  // by path
 
   explicit State(File opened)
@@ -50,7 +50,7 @@ struct Hdf5Reader::State {
     return *group.links;
   }
 
-  /// The object of a path ("/a/b"), or nullptr.
+  /// Returns the object at a path ("/a/b"), or nullptr.
   Object* find(const std::string& path) {
     std::uint64_t address = root;
     for (std::size_t begin = 1; begin < path.size();) {

@@ -18,7 +18,8 @@ Hdf5Handle float_type(std::size_t bytes, std::size_t exponent_bits, std::size_t 
   return type;
 }
 
-/// The library tells errno in its descriptions alone: "file write failed: time = ..., errno = 28, ...".
+/// Returns the errno in a description, its only place: "file write failed: time = ..., errno = 28,
+/// ...".
 int error_number_in(std::string_view description) {
   constexpr std::string_view marker = "errno = ";
   const std::size_t at = description.find(marker);
@@ -51,7 +52,7 @@ Hdf5Failure last_hdf5_failure() {
       &failure);
   if (failure.description.empty()) failure.description = "no description";
   failure.remedy = remedy_of(failure.description);
-  // Of stat(2) alone it tells no number.
+  // The library reports no errno for a failed stat(2).
   if (failure.error_number == 0 && failure.description.find("stat info") != std::string::npos)
     failure.error_number = last_error;
   if (failure.error_number != 0) {

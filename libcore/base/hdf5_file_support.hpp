@@ -1,7 +1,8 @@
 #pragma once
-// Calls of the HDF5 library; for Hdf5Writer, and for tests that compare what dt reads with what it reads.
+// Calls of the HDF5 library for Hdf5Writer, and for tests that compare dt's reader with the
+// library's.
 
-// The names of 1.10, also with later libraries.
+// Later libraries offer the API of 1.10 under this macro.
 #define H5_USE_110_API
 #include <cstdint>
 #include <hdf5.h>
@@ -15,7 +16,8 @@
 
 namespace dt {
 
-/// HDF5 has global state and no locks of its own. While this lives, its calls are ours and it prints nothing.
+/// Exclusive use of the HDF5 library, which has global state and no locks of its own. While an
+/// object lives, only its thread calls the library, and the library prints nothing.
 class Hdf5Calls {
  public:
   Hdf5Calls() : lock_(mutex()) {
@@ -28,7 +30,8 @@ class Hdf5Calls {
  private:
   static std::recursive_mutex& mutex() {
     static std::recursive_mutex instance;
-    // Its clean-up at exit complains about what damaged files left behind; every file is closed by its owner.
+    // The library's clean-up at exit would complain about damaged files. Every file is closed by
+    // its owner.
     static const herr_t no_cleanup_at_exit = H5dont_atexit();
     static_cast<void>(no_cleanup_at_exit);
     return instance;
@@ -38,15 +41,15 @@ class Hdf5Calls {
   void* data_ = nullptr;
 };
 
-/// Why the library's last call failed.
+/// The reason why the library's last call failed.
 struct Hdf5Failure {
-  std::string description;  // of where it failed first
-  int error_number = 0;     // errno of the system call that failed; 0 where none did
-  std::string remedy;       // "" where nothing is known
+  std::string description;  // describes the innermost failed call
+  int error_number = 0;     // errno of the failed system call, or 0
+  std::string remedy;       // "" if none is known
 };
 Hdf5Failure last_hdf5_failure();
 
-/// An HDF5 identifier that is closed with its owner.
+/// An HDF5 identifier that its owner's destructor closes.
 class Hdf5Handle {
  public:
   Hdf5Handle() = default;

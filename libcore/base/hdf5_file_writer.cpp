@@ -15,11 +15,12 @@ namespace {
 constexpr std::array<unsigned char, 8> signature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 constexpr hsize_t payload_alignment = 64;
 
-/// What HDF5 1.10 keeps of a dataset in such a file, its link included: 410 bytes for names of checkpoints.
+/// Upper bound of HDF5 1.10's metadata per dataset, link included. Names of checkpoints take 410
+/// bytes.
 constexpr hsize_t dataset_metadata_bytes = 512;
 
-/// The metadata of so many datasets lies together at the front. Otherwise it lies in blocks of 2 KiB between
-/// their payloads, and who checks it has to seek to each.
+/// Returns file access that places the metadata of `num_datasets` together at the front. Otherwise
+/// metadata lies in blocks of 2 KiB between payloads, and checking it takes one seek per block.
 Hdf5Handle file_access(std::size_t num_datasets) {
   Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   // Only the latest format has a checksum on every piece of metadata.
@@ -29,15 +30,15 @@ Hdf5Handle file_access(std::size_t num_datasets) {
   return access;
 }
 
-/// Objects without times, so that equal content makes equal files.
+/// Returns creation properties without times, so that equal content makes equal files.
 Hdf5Handle timeless(hid_t creation_class) {
   Hdf5Handle creation(H5Pcreate(creation_class), H5Pclose);
   H5Pset_obj_track_times(creation.id(), false);
   return creation;
 }
 
-/// HDF5 opens files by their path, which others might have turned to another file; this one leads to the file
-/// that is open, whatever has its name by now.
+/// Returns a path for HDF5, which opens files by path. The usual path may lead to another user's
+/// file by now; this path always leads to the open file.
 std::string path_for_hdf5(const File& file) {
   const std::string path = fmt::format("/proc/self/fd/{}", file.descriptor());
   return ::access(path.c_str(), W_OK) == 0 ? path : file.path().string();
@@ -47,7 +48,7 @@ std::string path_for_hdf5(const File& file) {
 
 struct Hdf5Writer::State {
   explicit State(File created) : file(std::move(created)) {}
-  File file;  // payloads; HDF5 has a descriptor of its own until layout()
+  File file;  // for payloads; until layout() HDF5 uses its own descriptor
   Hdf5Handle hdf5;
   bool laid_out = false;
   std::map<std::string, DatasetInfo> datasets;
@@ -58,15 +59,16 @@ struct Hdf5Writer::State {
     hdf5.reset();
     try {
       make_unreadable();
-    } catch (const Error&) {  // the file is incomplete anyway, and the error that led here is on its way
+    } catch (const Error&) {  // the file is incomplete anyway, and an earlier error is propagating
     }
   }
-  /// Until close() the file must not pass for a complete one: it lists its datasets, but they read as zeros.
+  /// Blanks the signature. Until close() the file lists its datasets but reads as zeros, so it must
+  /// not pass for complete.
   void make_unreadable() {
     const std::array<std::byte, signature.size()> blank{};
     file.write_at(0, blank);
   }
-  /// The groups above a dataset: those that HDF5 would make by itself keep times.
+  /// Makes the groups above a dataset. Groups that HDF5 makes by itself keep times.
   void make_groups(const std::string& dataset) {
     for (std::size_t slash = dataset.find('/', 1); slash != std::string::npos;
          slash = dataset.find('/', slash + 1)) {
@@ -106,7 +108,7 @@ Hdf5Writer::Hdf5Writer(const fs::path& path, std::size_t num_datasets)
 Hdf5Writer::Hdf5Writer(File file, std::size_t num_datasets)
     : state_(std::make_unique<State>(std::move(file))) {
   const Hdf5Calls calls;
-  // Closing a handle would clear the library's error stack, so handles outlive the reports of failure.
+  // Closing a handle clears the library's error stack, so handles outlive error reports.
   const Hdf5Handle access = file_access(num_datasets);
   const Hdf5Handle creation = timeless(H5P_FILE_CREATE);
   state_->hdf5 = Hdf5Handle(
@@ -144,7 +146,7 @@ void Hdf5Writer::declare(const std::string& dataset, DType dtype, std::vector<st
 
 void Hdf5Writer::attribute(const std::string& object, const std::string& name, const std::string& value) {
   const Hdf5Calls calls;
-  // Of fixed length, so that it lies in the object's header, under its checksum.
+  // Fixed-length text lies in the object's header, under its checksum.
   const Hdf5Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type.id(), std::max<std::size_t>(value.size(), 1));
   H5Tset_strpad(type.id(), H5T_STR_NULLPAD);

@@ -27,7 +27,8 @@ std::string host_name() {
 }
 
 std::vector<int> available_core_numbers() {
-  // A node with more cores than the mask holds answers EINVAL, so the mask grows.
+  // sched_getaffinity() fails with EINVAL if the node has more cores than the mask holds. The mask
+  // then grows.
   for (int cores = 1024; cores <= 1 << 20; cores *= 2) {
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(static_cast<std::size_t>(cores)),
                                                                 [](cpu_set_t* set) { CPU_FREE(set); });
@@ -53,7 +54,7 @@ int available_cores() {
 
 std::string describe_ignored_omp_num_threads(int threads) {
   const auto asked = environment_variable("OMP_NUM_THREADS");
-  // A list is of nested teams: the first number is the outer one's.
+  // A list is for nested teams; its first number is the outermost team's.
   if (!asked || std::atoi(asked->c_str()) == threads) return {};
   return fmt::format("OMP_NUM_THREADS={} is not followed: {} thread{} at work, --threads changes that",
                      *asked, threads, threads == 1 ? " is" : "s are");
@@ -94,7 +95,8 @@ int launched_ranks_on_host() {
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
     if (const auto value = environment_variable(name)) return std::max(0, std::atoi(value->c_str()));
   }
-  // "4(x2),3": of a step with as many tasks on each host the first number is that of this host.
+  // "4(x2),3" lists tasks per host. If all hosts have the same number, the first number is also
+  // this host's.
   const auto tasks = environment_variable("SLURM_STEP_TASKS_PER_NODE");
   if (!tasks || tasks->find(',') != std::string::npos) return 0;
   return std::max(0, std::atoi(tasks->c_str()));

@@ -1,5 +1,5 @@
 #pragma once
-// What this process runs on.
+// The host of this process: its cores, memory, launcher and clocks.
 
 #include <cstdint>
 #include <optional>
@@ -9,28 +9,30 @@
 namespace dt {
 
 std::string host_name();
-/// Cores that this process may use (its affinity mask, as Slurm or taskset set it), by number.
+/// Returns the numbers of the cores in this process's affinity mask, as set by Slurm or taskset.
 std::vector<int> available_core_numbers();
-/// How many threads can run at a time: as many as there are such cores, or as a cgroup's quota of processor
-/// time lasts for, rounded up.
+/// Returns how many threads can run at a time: the number of these cores, or less under a cgroup's
+/// quota of processor time (rounded up).
 int available_cores();
-/// "" or, where OMP_NUM_THREADS asks for another number of threads than `threads`, that it is not followed.
+/// Returns a message if OMP_NUM_THREADS asks for a number of threads other than `threads`, else "".
+/// dt does not follow it.
 std::string describe_ignored_omp_num_threads(int threads);
 std::uint64_t peak_resident_bytes();
-/// What is resident now is the peak from here on; where the system does not let it, nothing changes.
+/// Makes present resident memory the peak. Does nothing if the system does not permit it.
 void reset_peak_resident();
-/// The memory that this process, with those beside it, may have: the host's, or less where a cgroup allows
-/// less.
+/// Returns the memory that this process and its neighbours may use: the host's, or less if a cgroup
+/// limits it.
 std::uint64_t usable_memory_bytes();
 std::optional<std::string> environment_variable(const char* name);
-/// This process's number among those that mpirun or srun started together, as they tell it before any
-/// communication; 0 where they did not.
+/// Returns this process's rank among those that mpirun or srun started together, as the environment
+/// tells before any communication. Returns 0 without a launcher.
 int launched_rank();
-/// How many of those are on this host; 0 where the launcher does not tell, or there is none.
+/// Returns the number of these processes on this host. Returns 0 if the launcher does not tell, or
+/// there is none.
 int launched_ranks_on_host();
-/// Seconds on a clock that only goes forward.
+/// Returns seconds on a monotonic clock.
 double monotonic_s();
-/// "2026-01-31T12:00:00Z"
+/// Returns the time as "2026-01-31T12:00:00Z".
 std::string utc_timestamp();
 
 }  // namespace dt

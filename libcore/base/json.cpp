@@ -22,7 +22,7 @@ using Order = std::vector<std::uint32_t>;
 
 constexpr const char* no_object = "it is not a JSON object";
 
-/// In objects up to this size members are compared one by one.
+/// Members of objects up to this size are compared one by one.
 constexpr std::size_t small_object = 16;
 
 /// Returns the name that two members of a small object have, or null.
@@ -50,12 +50,13 @@ const std::string* find_twice(const Members& members, const Order& order) {
   return nullptr;
 }
 
-/// Returns the name that errors give to the value at a path.
+/// Returns the name of the value at a path, for errors.
 std::string name_of(const std::string& path) {
   return path.empty() ? "it" : fmt::format("member '{}'", path);
 }
 
-/// Builds the tree of a text's events. The library's own builder looks for each member among those before it.
+/// Builds a text's tree from parser events. The library's own builder looks up each member among
+/// the earlier ones.
 class TreeBuilder {
  public:
   TreeBuilder(std::string_view text, const JsonSource& source) : text_(text), source_(source) {}
@@ -137,7 +138,7 @@ class TreeBuilder {
         fmt::format("is a number of {} characters; expected: at most {}", length, max_json_number_length));
   }
 
-  /// An error of the value that is being read.
+  /// Returns an error about the value that is being read.
   Error error_here(const std::string& what) const {
     std::string path;
     for (const Json* parent : open_) {
@@ -153,7 +154,7 @@ class TreeBuilder {
   std::string_view text_;
   const JsonSource& source_;
   Json root_;
-  std::vector<Json*> open_;  // the objects and lists that the present value lies in
+  std::vector<Json*> open_;  // objects and lists around the present value, outermost first
   std::size_t num_values_ = 0;
 };
 
@@ -180,9 +181,8 @@ struct JsonValue::Document {
 
   JsonSource source;
   Json root;
-  mutable std::mutex mutex;  // of what follows
-  mutable std::unordered_map<const Members*, Order>
-      orders;  // of large objects in which a member was looked for
+  mutable std::mutex mutex;                                  // guards `orders`
+  mutable std::unordered_map<const Members*, Order> orders;  // large objects in which a member was looked up
 
   const Order& order(const Members& members) const {
     const std::lock_guard lock(mutex);
@@ -192,7 +192,7 @@ struct JsonValue::Document {
   }
 };
 
-/// Helpers of the methods, with the JSON library's types in sight.
+/// Helpers of the methods that use the JSON library's types.
 struct JsonValue::Access {
   static const Json& node(const JsonValue& value) { return *static_cast<const Json*>(value.node_); }
 
@@ -207,7 +207,7 @@ struct JsonValue::Access {
     throw wrong(value, fmt::format("is not {} (it is {})", expected, describe(node(value))));
   }
 
-  /// A number or a short text as it is, and the kind of anything else.
+  /// Returns a number or a short text as it is, and the type's name for anything else.
   static std::string describe(const Json& node) {
     constexpr std::size_t short_text = 40;
     if (node.is_number() || node.is_boolean() || node.is_null()) return node.dump();
@@ -415,7 +415,7 @@ void JsonValue::each_natural(const std::function<void(const std::string&, std::u
     if (value.is_number_unsigned())
       use(name, value.get<std::uint64_t>());
     else
-      static_cast<void>(Access::member(*this, name, &value).natural());  // says what is wrong
+      static_cast<void>(Access::member(*this, name, &value).natural());  // throws the error
   }
 }
 

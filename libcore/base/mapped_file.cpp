@@ -18,21 +18,21 @@
 
 namespace dt {
 
-/// One of a list that only grows, so that a signal's handler may read it at any time; those that have become
-/// free are taken again.
+/// An entry of a list that only grows, so that a signal handler may read it at any time. Free
+/// entries are reused.
 class MappedRange {
  public:
   static MappedRange* add(std::span<const std::byte> bytes, const std::string& path);
   static void remove(MappedRange* range) { range->begin_.store(nullptr, std::memory_order_release); }
-  /// The file mapped at an address, or nullptr. Safe in a handler.
+  /// Returns the path of the file mapped at an address, or nullptr. Safe in a signal handler.
   static const char* path_at(const void* address);
 
  private:
   static MappedRange* free_one();
   static std::atomic<MappedRange*> first;
-  static std::mutex mutex;  // of who adds
+  static std::mutex mutex;  // serialises add()
 
-  std::atomic<const std::byte*> begin_ = nullptr;  // of what is free, nullptr
+  std::atomic<const std::byte*> begin_ = nullptr;  // nullptr if the entry is free
   std::size_t bytes_ = 0;
   std::string path_;
   MappedRange* next_ = nullptr;
@@ -75,13 +75,13 @@ namespace {
 struct sigaction previous_action;
 std::array<char, 256> host{};  // read by the handler
 
-/// As if this handler were not there. What an instruction brought about comes again with it.
+/// Restores the previous handler. The faulting instruction then raises its signal again.
 void pass_on(int signal, const siginfo_t& info) {
   ::sigaction(signal, &previous_action, nullptr);
-  if (info.si_code <= 0) ::raise(signal);  // somebody sent it
+  if (info.si_code <= 0) ::raise(signal);  // sent by a process, not raised by an instruction
 }
 
-/// Calls nothing that is not safe in a handler.
+/// Handles SIGBUS. Calls only async-signal-safe functions.
 void end_for_lost_file(int signal, siginfo_t* info, void*) {
   const char* const path = info->si_code > 0 ? MappedRange::path_at(info->si_addr) : nullptr;
   if (path == nullptr) return pass_on(signal, *info);

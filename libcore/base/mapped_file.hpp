@@ -1,5 +1,5 @@
 #pragma once
-// Files as memory.
+// Memory-mapped files.
 
 #include <cstddef>
 #include <span>
@@ -10,19 +10,21 @@ namespace dt {
 
 class MappedRange;
 
-/// Read-only. Where the file is cut or its file system goes away, reading the memory ends the process, with
-/// the exit code of ErrorKind::environment and a message on stderr that names the file: by then nobody can
-/// answer for what was read. Errors: of File::open_read; environment.
+/// A read-only mapping of a file. If the file is truncated or its file system goes away, reading
+/// the memory ends the process. It then exits with the code of ErrorKind::environment and prints a
+/// message that names the file. No error can be thrown there, since the bytes read before it cannot
+/// be trusted.
+/// Errors: as File::open_read(); environment.
 class MappedFile {
  public:
   explicit MappedFile(const fs::path& path) : MappedFile(File::open_read(path)) {}
-  /// `file` may be closed before this ends.
+  /// `file` may be closed before the mapping ends.
   explicit MappedFile(const File& file);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  /// Has the system read in `part`, one of bytes(). Advice, so what it comes to is no error.
+  /// Advises the system to read `part` of bytes() in advance. Reports no error.
   void will_need(std::span<const std::byte> part) const;
 
  private:

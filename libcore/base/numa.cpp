@@ -42,7 +42,7 @@ std::vector<int> numa_domains(const std::vector<int>& cores, const fs::path& nod
 }
 
 int numa_domain_of_pci(const std::string& address, const fs::path& devices) {
-  std::string folder;  // CUDA writes hexadecimal digits large, Linux small
+  std::string folder;  // CUDA writes hexadecimal digits in upper case, Linux in lower case
   for (const char c : address) folder += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   int domain = -1;
   if (!folder.empty() && !(std::ifstream(devices / folder / "numa_node") >> domain)) return -1;

@@ -1,4 +1,5 @@
-// The parser of an OptionTable: the command line by Boost.Program_options, --config by itself.
+// The parser of an OptionTable. Boost.Program_options splits the command line; dt parses --config
+// itself.
 
 #include "base/options.hpp"
 
@@ -19,7 +20,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-/// An option as it was written somewhere.
+/// An option as the command line or a file gives it.
 struct Written {
   OptionEntry* entry;
   std::string value;
@@ -39,13 +40,14 @@ struct CommandLine {
   }
 };
 
-/// "lr" of "--lr=1".
+/// Returns "lr" for "--lr=1".
 std::string bare_name(const std::string& token) {
   const std::size_t begin = std::min(token.find_first_not_of('-'), token.size());
   return token.substr(begin, token.find('=') - begin);
 }
 
-/// "--lr or --min-lr", those that other tools call `name`; else the nearest; "" without any.
+/// Returns the options that other tools call `name`, as in "--lr or --min-lr". Without any, returns
+/// the nearest name, or "".
 std::string meant_options(const OptionTable::State& state, const std::string& name, const char* dashes) {
   std::string meant;
   std::vector<std::string> names;
@@ -60,7 +62,7 @@ std::string meant_options(const OptionTable::State& state, const std::string& na
   return nearest.empty() ? "" : fmt::format("'{}{}'", dashes, nearest);
 }
 
-/// What to do in place of an option that this tool has not; "" where nothing is known.
+/// Returns the advice for an option of other tools that this tool lacks, or "" if there is none.
 std::string foreign_advice(const OptionTable::State& state, const std::string& name) {
   for (const OptionTable::State::Foreign& foreign : state.foreign) {
     const auto is_it = [&](const std::string& other) { return is_same_name(name, other); };
@@ -98,7 +100,7 @@ po::options_description describe(const std::vector<OptionEntry>& entries) {
   return description;
 }
 
-/// "no-shuffle" is an option's own name or turns off "shuffle".
+/// Resolves a name: "no-shuffle" is either an option's own name or turns off "shuffle".
 std::pair<OptionEntry*, bool> resolve(OptionTable::State& state, const std::string& name) {
   if (OptionEntry* entry = state.find(name)) return {entry, true};
   if (!name.starts_with("no-")) return {nullptr, true};
@@ -139,13 +141,14 @@ Written read_option(const po::option& option, OptionTable::State& state) {
   const std::string shown = "--" + option.string_key;
   if (entry->is_flag) return {entry, turned_on ? "true" : "false", shown, ""};
   if (option.value.empty()) throw missing_value(*entry);
-  // The next option is no value: its own was forgotten. A value like that is written --name=--value.
+  // The next option is not a value: the value was forgotten. A value that looks like an option is
+  // written --name=--value.
   const bool separate = option.original_tokens.size() > 1;
   if (separate && option.value[0].starts_with("--")) throw missing_value(*entry);
   return {entry, option.value[0], shown, ""};
 }
 
-/// Adds an option to those written before it. Lists grow; of other options the last counts.
+/// Adds an option to those before it. Lists grow; for other options the last value counts.
 void add(std::vector<Written>& options, Written option, OptionTable::State& state) {
   const auto before = std::ranges::find(options, option.entry, &Written::entry);
   if (before == options.end()) return options.push_back(std::move(option));
@@ -167,7 +170,7 @@ CommandLine read_command_line(int argc, const char* const* argv, OptionTable::St
   CommandLine line;
   for (const po::option& option : tokenize(argc, argv, state)) {
     if (option.position_key >= 0) {
-      // "--=3" is taken for a nameless positional argument.
+      // The parser takes "--=3" for a positional argument without a name.
       if (option.value.at(0) != option.original_tokens.at(0)) {
         throw unknown_option(state, "", option.original_tokens[0]);
       }
@@ -187,7 +190,7 @@ CommandLine read_command_line(int argc, const char* const* argv, OptionTable::St
   return line;
 }
 
-/// The value of "name = value": without blanks around it and without a comment; quotes keep both.
+/// Returns the value of "name = value", without surrounding blanks and comment. Quotes keep both.
 std::string read_value(std::string_view text, const std::string& place) {
   text = trim(text);
   if (text.starts_with('"')) {

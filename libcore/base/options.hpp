@@ -1,6 +1,6 @@
 #pragma once
-// One table of options per tool: it parses, prints --help, validates, reads --config and knows what was
-// given. The parser is Boost.Program_options, seen only by options.cpp.
+// One table of options per tool. It parses, prints --help, validates, reads --config and records
+// which options were given. Only options.cpp sees the parser, Boost.Program_options.
 
 #include <cstdint>
 #include <functional>
@@ -14,24 +14,23 @@
 
 namespace dt {
 
-/// Seconds; on the command line 90, 90s, 5m, 2h, 1d.
+/// Seconds. The command line accepts 90, 90s, 5m, 2h, 1d.
 struct Duration {
   double seconds = 0;
 };
 
 struct OptionValue {
   std::string name;
-  std::string value;      // as text; "" when unset
+  std::string value;      // on the command line, in --config, or by supply()
   bool given;             // on the command line, in --config, or supplied
-  std::string initial{};  // its value where it is not given
+  std::string initial{};  // value if the option is not given
 };
 
-/// Options write into variables that the caller owns; a variable's value at the time of `add` is the default
-/// that --help shows. Integers take the suffixes K M G T (10³ⁿ) and Ki Mi Gi Ti (2¹⁰ⁿ). Booleans are --name
-/// and --no-name. Lists are comma separated. std::optional means "no default". A name may carry a letter:
-/// "operations,o" is --operations and -o.
-/// Errors of parse(): usage, naming the option, the value and what is allowed; input, where the --config file
-/// cannot be read. Of an option given twice the last value counts, with a warning; lists have the items of
+/// The options of a tool. Options write into variables that the caller owns. A variable's value at
+/// the time of `add` is the default that --help shows. Integers take the suffixes K M G T (10³ⁿ)
+/// and Ki Mi Gi Ti (2¹⁰ⁿ). Booleans are --name and --no-name. Lists are comma separated.
+/// std::optional means "no default". A name may carry a letter: "operations,o" is --operations and
+/// -o. If an option is given twice, the last value counts, with a warning; lists keep the items of
 /// all.
 class OptionTable {
  public:
@@ -39,7 +38,7 @@ class OptionTable {
   ~OptionTable();
   OptionTable(OptionTable&&) noexcept;
 
-  /// A synopsis line of --help, without the tool's name: "--out DIR [options] [INPUT...]".
+  /// Adds a synopsis line of --help, without the tool's name: "--out DIR [options] [INPUT...]".
   OptionTable& usage(std::string line);
   /// Starts a group of options with a title.
   OptionTable& group(std::string title);
@@ -61,60 +60,65 @@ class OptionTable {
                    const std::string& help, std::int64_t minimum = 0, std::int64_t maximum = INT64_MAX);
   OptionTable& add(const std::string& name, std::optional<double>* target, const std::string& metavar,
                    const std::string& help, double minimum = 0, double maximum = 1e300);
-  /// The value is one of `allowed`.
+  /// Adds an option whose value is one of `allowed`.
   OptionTable& choice(const std::string& name, std::string* target, std::vector<std::string> allowed,
                       const std::string& help);
-  /// Of the option added last: an invocation that gives it while one of `others` is given (and not turned
-  /// off) is an error, "--NAME has no use with --OTHER", and `why` where that is not plain.
+  /// Rejects the last added option beside any of `others` that is given and not turned off. The
+  /// error is "--NAME has no use with --OTHER", followed by `why` if it is not obvious.
   OptionTable& no_use_with(std::initializer_list<const char*> others, const std::string& why = "");
-  /// Of the option added last: it may be given only where `holds`, asked once all is parsed; else
-  /// "--NAME needs WHAT".
+  /// Rejects the last added option unless `holds` returns true once all options are parsed. The
+  /// error is "--NAME needs WHAT".
   OptionTable& needs(std::string what, std::function<bool()> holds);
-  /// Of the option added last, a size in bytes: K M G T, also in small letters, are powers of 1024 in it.
+  /// Makes the last added option a size in bytes: K M G T, in either case, are powers of 1024.
   OptionTable& in_binary();
-  /// Of the option added last, a number: K M G T P are powers of 1000 in it, as in 989T.
+  /// Makes the last added option a number in which K M G T P are powers of 1000, as in 989T.
   OptionTable& in_units();
-  /// Of the option added last: `advice` says what else to tell about an unusable value; "" for nothing.
+  /// Sets additional advice for errors about the last added option's values; "" adds nothing.
   OptionTable& advise(std::function<std::string(const std::string& value)> advice);
-  /// Other tools' names for the option `name`, which errors about unknown options answer with it. Several
-  /// options may have one.
+  /// Adds names that other tools use for the option `name`. An error about such a name suggests the
+  /// option. Several options may share a name.
   OptionTable& also_called(const std::string& name, std::initializer_list<const char*> others);
-  /// Names of options that other tools have and this one has not, and what to do instead.
+  /// Adds names of other tools' options that this tool lacks, and what to do instead.
   OptionTable& has_no(std::initializer_list<const char*> names, std::string advice);
-  /// Positional arguments, shown in --help under `metavar`.
+  /// Adds positional arguments, which --help shows under `metavar`.
   OptionTable& positional(std::vector<std::string>* target, const std::string& metavar,
                           const std::string& help);
-  /// The tool may be started as several ranks that are given the same command line.
+  /// Declares that the tool may run as several ranks with the same command line.
   OptionTable& for_ranks();
-  /// The tool's messages carry the time of day where they go to a log file.
+  /// Makes messages carry the time of day in a log file.
   OptionTable& timed_messages();
   bool runs_as_ranks() const;
   OptionTable& example(std::string command, std::string explanation);
-  /// Adds a check over several options, run after parsing; it throws usage errors.
+  /// Adds a check over several options that runs after parsing and throws usage errors.
   OptionTable& check(std::function<void()> check);
-  /// Leaves all checks and rules to check_all(), so that left-out options can be supplied before.
+  /// Defers all checks and rules to check_all(), so that omitted options can be supplied first.
   OptionTable& checked_later();
 
   const std::string& tool() const;
 
   enum class Outcome { run, help, version };
-  /// Parses argv (and --config). The standard options --json --quiet --verbose --progress go into the
+  /// Parses argv and --config. The standard options --json --quiet --verbose --progress go into the
   /// settings.
+  /// Errors: usage, naming the option, the value and what is allowed; input if the --config file
+  /// cannot be read.
   Outcome parse(int argc, const char* const* argv);
-  /// Runs what checked_later() put off. Errors: usage.
+  /// Runs the checks that checked_later() deferred.
+  /// Errors: usage.
   void check_all();
-  /// Sets an option that was left out to a value from `place`, which errors name ("run.json: "). Returns
-  /// false, and sets nothing, where the option is given or its rules refuse it beside those that are. Errors:
-  /// usage, for an invalid value.
+  /// Sets an omitted option to a value from `place`, which errors name ("run.json: "). Returns
+  /// false and sets nothing if the option is given, or its rules reject it beside the given
+  /// options.
+  /// Errors: usage if the value is invalid.
   bool supply(const std::string& name, const std::string& value, const std::string& place);
   const ConsoleSettings& console_settings() const;
-  /// What --help prints, in lines of at most `width` columns; examples are never broken.
+  /// Returns the text of --help in lines of at most `width` columns. Examples are never broken.
   std::string help(std::size_t width = 100) const;
-  /// What parse() found odd about the command line or the file, a line each.
+  /// Returns the warnings of parse() about the command line and the file, one per line.
   const std::vector<std::string>& warnings() const;
   std::string version() const;
   bool given(const std::string& name) const;
-  /// The tool's own options (not the standard ones) in the order of the table.
+  /// Returns the values of the tool's own options, not the standard ones, in the order of the
+  /// table.
   std::vector<OptionValue> values() const;
 
   struct State;  // options_state.hpp

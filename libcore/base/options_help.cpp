@@ -34,7 +34,7 @@ class Page {
   }
 
   void add(const std::string& text) { text_ += text; }
-  /// Appends words from `column` on; lines after the first are indented.
+  /// Appends words from `column` on. Lines after the first are indented.
   void add_wrapped(std::size_t column, std::size_t indent, const std::string& text) {
     bool first = true;
     for (const std::string& word : split(text, ' ')) {

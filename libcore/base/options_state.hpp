@@ -1,5 +1,5 @@
 #pragma once
-// What an OptionTable holds; shared by its parser and its help, for nobody else.
+// The state of an OptionTable. Only its parser and its help use it.
 
 #include <functional>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace dt {
 
-/// Why an option may not be given, to be read behind its name; "" where it may.
+/// Returns why an option may not be given, as text that follows its name, or "" if it may.
 using OptionRule = std::function<std::string()>;
 
 struct OptionEntry {
@@ -21,21 +21,21 @@ struct OptionEntry {
   std::string default_text;  // as --help shows it; "" when there is none
   std::size_t group = 0;
   bool is_flag = false;                  // --name and --no-name
-  bool shows_no = false;                 // --help names --no-name, too
+  bool shows_no = false;                 // --help also names --no-name
   bool is_standard = false;              // every tool has it
-  bool in_config = true;                 // may stand in a --config file
-  bool is_list = false;                  // given several times, it has the items of all
+  bool in_config = true;                 // allowed in a --config file
+  bool is_list = false;                  // items of repeated options are joined
   bool in_binary = false;                // K, M, G and T are powers of 1024
-  std::vector<std::string> other_names;  // what other tools call it
+  std::vector<std::string> other_names;  // names in other tools
   bool given = false;
   bool supplied = false;  // see OptionTable::supply
-  std::string initial;    // the value where it is neither
-  /// Answers what else to say about an unusable value; "" for nothing.
+  std::string initial;    // value if the option is neither
+  /// Returns additional advice about an unusable value, or "".
   std::function<std::string(const std::string&)> advice;
-  /// Takes a value as text; answers what was expected where it is unusable.
+  /// Assigns a value given as text. Returns what was expected if it is unusable.
   std::function<std::optional<std::string>(const std::string&)> assign;
-  std::function<std::string()> text;  // the value now
-  std::vector<OptionRule> rules;      // asked where it is given
+  std::function<std::string()> text;  // present value
+  std::vector<OptionRule> rules;      // checked if the option is given
 };
 
 struct OptionTable::State {
@@ -64,13 +64,14 @@ struct OptionTable::State {
   bool is_checked_later = false;
 
   OptionEntry* find(const std::string& name);
-  /// The tool's option that was added last.
+  /// Returns the tool's own option that was added last.
   OptionEntry& last();
-  /// Whether an option is given, and not to turn it off.
+  /// Returns whether an option is given and not turned off.
   bool is_on(const std::string& name);
-  /// Puts an entry into the current group; `name` may carry a letter: "operations,o".
+  /// Adds an entry to the current group. `name` may carry a letter: "operations,o".
   OptionEntry& add(const std::string& name, const std::string& metavar, const std::string& help);
-  /// What every tool has: --config, --json, --quiet, --verbose, --progress, --help, --version.
+  /// Adds the options of every tool: --config, --json, --quiet, --verbose, --progress, --help,
+  /// --version.
   void add_standard();
 };
 

@@ -1,4 +1,5 @@
-// How an OptionTable is filled: what each type of option takes and how it shows its value.
+// Construction of an OptionTable: for each type of option, the values that it takes and how it
+// prints them.
 
 #include <algorithm>
 #include <charconv>
@@ -22,7 +23,7 @@ std::string join(const std::vector<std::string>& items, const char* separator) {
   return text;
 }
 
-/// Large powers of two are easier to read as 64Mi.
+/// Returns a count as text; large multiples of powers of two become readable, as in 64Mi.
 std::string short_count(std::int64_t value) {
   constexpr std::int64_t mebi = std::int64_t{1} << 20;
   if (value < mebi || value % mebi != 0) return std::to_string(value);
@@ -113,7 +114,7 @@ std::string text_or_empty(const std::optional<T>& value) {
   return value ? fmt::format("{}", *value) : std::string();
 }
 
-/// "64Ki" of "64K" and "64k".
+/// Returns "64Ki" for "64K" and "64k".
 std::string binary_units(const std::string& value) {
   constexpr std::string_view small = "kmgt", large = "KMGT";
   std::string text = value;
@@ -123,7 +124,7 @@ std::string binary_units(const std::string& value) {
   return large.find(text.back()) == std::string_view::npos ? text : text + "i";
 }
 
-/// "989e12" of "989T".
+/// Returns "989e12" for "989T".
 std::string without_unit(const std::string& value) {
   constexpr std::string_view units = "KMGTP";
   const std::size_t power = value.empty() ? std::string_view::npos : units.find(value.back());
@@ -131,7 +132,7 @@ std::string without_unit(const std::string& value) {
   return fmt::format("{}e{}", value.substr(0, value.size() - 1), 3 * (power + 1));
 }
 
-/// The choices themselves say what to write, as long as they are few.
+/// Returns the choices as metavar if they are few, else "NAME".
 std::string choice_metavar(const std::vector<std::string>& allowed) {
   constexpr std::size_t max_width = 32;
   std::string metavar = join(allowed, "|");

@@ -1,5 +1,5 @@
 #pragma once
-// Files that a user names for what a tool writes.
+// Output files that a user names.
 
 #include <filesystem>
 
@@ -7,12 +7,12 @@
 
 namespace dt {
 
-/// Throws Error{environment} where the folder that `file` is to lie in does not exist. Asked before the work,
-/// not after it.
+/// Checks, before the work begins, that the folder of `file` exists.
+/// Errors: environment if it does not.
 void require_folder_of(const std::filesystem::path& file);
 
-/// Opens a device or a pipe for writing; a pipe waits for its reader. Errors: environment, where it is
-/// another user's, or a link that another user made.
+/// Opens a device or a pipe for writing; opening a pipe waits for its reader.
+/// Errors: environment if it belongs to another user, or is a link that another user made.
 File open_device(const std::filesystem::path& path);
 
 }  // namespace dt

@@ -43,7 +43,7 @@ OwnFolder OwnFolder::take(const fs::path& given, mode_t most) {
   const File parent = parent_of(path, "create");
   OwnFolder taken(
       folder_of(open_folder_at(parent.descriptor(), path.filename(), path, Making::missing, most), path));
-  sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));  // it may be new
+  sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));  // the folder may be new
   return taken;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A folder of the user's own under a name that others may have taken first.
+// A folder of the user's own under a name that other users may have taken first.
 
 #include <optional>
 #include <string>
@@ -10,42 +10,44 @@
 
 namespace dt {
 
-/// A real folder of this user's, held by a descriptor: whatever happens to its name, the calls below work in
-/// the folder that was opened. Names are single components. In a folder to which only this user may write
-/// nobody plants anything; where the user lets others write, names that are links, or no regular files, or
-/// others', are refused. Errors: environment, naming what is in the way, whose it is and what to do.
+/// A real folder of this user, held by a descriptor. The methods work in the folder that was
+/// opened, whatever happens to its name. Names are single components. If only this user may write
+/// to the folder, no other user can plant a name. If others may write, names that are links, not
+/// regular files, or other users' are refused.
+/// Errors: environment, naming what is in the way, its owner and what to do.
 class OwnFolder {
  public:
-  /// Opens a folder that is there.
+  /// Opens an existing folder.
   static OwnFolder open(const fs::path& path);
-  /// Opens a folder; returns none where nothing has the name.
+  /// Opens a folder. Returns none if nothing has the name.
   static std::optional<OwnFolder> find(const fs::path& path);
-  /// Opens a folder, or makes it and missing folders above it. `most`: the widest permissions that it gets;
-  /// a folder of the user that has wider ones is narrowed.
+  /// Opens a folder, or makes it and missing ancestors. `most` is the widest mode that it gets; an
+  /// existing folder with a wider mode is narrowed.
   static OwnFolder take(const fs::path& path, mode_t most = 0777);
-  /// Makes a folder; returns none where anything has the name.
+  /// Makes a folder. Returns none if anything has the name.
   static std::optional<OwnFolder> make(const fs::path& path, mode_t most = 0777);
 
-  /// Takes over a folder that open_folder_at() has opened.
+  /// Takes ownership of a folder that open_folder_at() opened.
   static OwnFolder adopt(File folder) { return OwnFolder(std::move(folder)); }
 
   const fs::path& path() const { return folder_.path(); }
   int descriptor() const { return folder_.descriptor(); }
-  /// Returns whether the path still leads to this folder. Errors: environment, where it may not be looked at.
+  /// Returns whether the path still leads to this folder.
+  /// Errors: environment if the path may not be looked at.
   bool is_in_place() const;
 
   OwnFolder open_folder(const std::string& name) const;
   OwnFolder take_folder(const std::string& name, mode_t most = 0777) const;
-  /// Makes a file anew, for reading and writing, in place of one that this user left.
+  /// Creates a file for reading and writing. It replaces a file that this user left there.
   File create(const std::string& name, mode_t mode = 0666) const;
   File open_read(const std::string& name) const;
   File open_append(const std::string& name) const;
   bool has(const std::string& name) const;
   std::vector<std::string> names() const;
   void rename(const std::string& from, const std::string& to) const;
-  /// Removes a file; nothing where it is not there.
+  /// Removes a file. Does nothing if it does not exist.
   void remove(const std::string& name) const;
-  /// See remove_at.
+  /// Removes a tree as remove_at() does.
   std::string remove_tree(const std::string& name, const NamePredicate& is_ours = {}) const;
   void sync() const;
 

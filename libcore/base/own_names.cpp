@@ -19,9 +19,9 @@ namespace dt {
 namespace {
 
 constexpr mode_t others_write = 022;
-constexpr std::size_t entry_bytes = 16384;  // of a user's or a group's entry
+constexpr std::size_t entry_bytes = 16384;  // for a user's or a group's entry
 
-/// "" where it is not known.
+/// Returns the user's name, or "" if it is unknown.
 std::string user_name(uid_t user) {
   std::vector<char> buffer(entry_bytes);
   struct passwd entry {};
@@ -32,7 +32,7 @@ std::string user_name(uid_t user) {
 }
 
 struct Group {
-  std::string name;  // "" where it is not known
+  std::string name;  // "" if unknown
   std::vector<std::string> members;
 };
 
@@ -52,7 +52,8 @@ Group look_up_group(gid_t number) {
   return {};
 }
 
-/// Many systems give each user a group of the same name. In containers, neither may have a name.
+/// Returns whether the group contains the user only. Many systems give each user a group of the
+/// same name. In containers, neither may have a name.
 bool is_group_of_one(gid_t number) {
   const std::string user = user_name(::geteuid());
   const Group group = look_up_group(number);
@@ -66,7 +67,8 @@ std::string describe_group(gid_t group) {
   return name.empty() ? fmt::format("group {}", group) : fmt::format("group '{}'", name);
 }
 
-/// Repeats a call that a signal has interrupted, and once one that met a file that its server has replaced.
+/// Repeats a call after a signal (EINTR), and once after a file that its server has replaced
+/// (ESTALE).
 template <class Call>
 int repeated(Call call) {
   bool was_stale = false;
@@ -77,7 +79,7 @@ int repeated(Call call) {
   }
 }
 
-/// Closes what it holds unless that is released.
+/// An owned descriptor. The destructor closes it unless it was released.
 class Descriptor {
  public:
   explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
@@ -102,7 +104,7 @@ struct stat status_of(int descriptor, const fs::path& shown) {
   return status;
 }
 
-/// False where nothing has the name.
+/// Returns the entry's status, or false if nothing has the name.
 bool look_at(int folder, const std::string& name, const fs::path& shown, struct stat& status) {
   if (repeated([&] { return ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW); }) == 0)
     return true;
@@ -119,16 +121,16 @@ std::string describe_kind(mode_t mode) {
   return "a device";
 }
 
-/// Returns whether a found file may be used. Members of a group are trusted with the names in its folder; `cp
-/// -al` gives files second names.
+/// Returns whether an existing file may be used. The members of a folder's group are trusted with
+/// its names: `cp -al` gives files second names.
 bool is_usable_file(const struct stat& status, int folder, Owner owner, const fs::path& shown) {
   if (!S_ISREG(status.st_mode)) return false;
   if (owner == Owner::self) return status.st_nlink <= 1 && is_own(status.st_uid, folder);
   return status.st_nlink <= 1 || !admits_strangers(status_of(folder, shown.parent_path()));
 }
 
-/// The error of a call that failed with `error_number`: what has the name explains more, where it is not the
-/// user's.
+/// Returns the error of a call that failed with `error_number`. If the entry there is not the
+/// user's or of another kind, the error describes it instead.
 Error error_of(int error_number, int folder, const std::string& name, const fs::path& shown,
                const std::string& action, const std::string& expected) {
   struct stat status {};
@@ -139,7 +141,8 @@ Error error_of(int error_number, int folder, const std::string& name, const fs::
   return system_error(error_number, action, shown.string());
 }
 
-/// The number that the folder's file system gives a user's files, by making one.
+/// Returns the number that the folder's file system gives to this user's files. Creates a file to
+/// find out.
 uid_t user_in(int folder) {
   constexpr int attempts = 100;
   for (int i = 0; i < attempts; ++i) {
@@ -174,7 +177,8 @@ void narrow(int descriptor, mode_t mode, mode_t most, const fs::path& shown) {
     throw system_error(errno, "change the permissions of", shown.string());
 }
 
-/// Gives a lock's file the group of its folder, where the user may, and lets those write who may write there.
+/// Gives a lock file the group of its folder if permitted. Lets the users write that may write to
+/// the folder.
 void open_to_writers(int lock, int folder, const fs::path& shown) {
   const struct stat parent = status_of(folder, shown.parent_path());
   struct stat status = status_of(lock, shown);
@@ -186,8 +190,8 @@ void open_to_writers(int lock, int folder, const fs::path& shown) {
   if (::fchmod(lock, mode) != 0) throw system_error(errno, "change the permissions of", shown.string());
 }
 
-/// Makes a lock's file under another name first, so that no start meets it before it has its mode. Where the
-/// name is taken meanwhile, that file stays.
+/// Creates a lock file under a temporary name, so that no process opens it before it has its mode.
+/// If the name is taken meanwhile, the existing file stays.
 void make_lock(int folder, const std::string& name, const fs::path& shown) {
   const std::string temporary =
       fmt::format(".{}.tmp-{}-{}-{}", name, host_name().substr(0, 63), ::getpid(), ::gettid());
@@ -208,7 +212,7 @@ std::string stays(const fs::path& shown, int error_number) {
   return fmt::format("{}: {}", shown.string(), std::generic_category().message(error_number));
 }
 
-/// The user that removes a tree, and the names that may go.
+/// The user that removes a tree, and the names that may be removed.
 struct TreeRemoval {
   uid_t user;
   dev_t device;
@@ -344,7 +348,7 @@ int open_parent(const fs::path& path, const char* action) {
 }
 
 int create_file_at(int folder, const std::string& name, const fs::path& shown, mode_t mode) {
-  constexpr int attempts = 100;  // others may race
+  constexpr int attempts = 100;  // other processes may race
   for (int i = 0; i < attempts; ++i) {
     const int made = open_at(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
     if (made >= 0) return made;
@@ -361,7 +365,8 @@ int create_file_at(int folder, const std::string& name, const fs::path& shown, m
 
 int open_file_at(int folder, const std::string& name, const fs::path& shown, int flags, Owner owner,
                  mode_t mode) {
-  // A device or a pipe is not even opened; what takes a file's place after this is met below.
+  // A device or a pipe must not even be opened. An entry that replaces the file after this check is
+  // rejected below.
   struct stat status {};
   if (look_at(folder, name, shown, status) && !is_usable_file(status, folder, owner, shown))
     throw foreign_error(shown, status, "a file");
@@ -380,7 +385,7 @@ int open_file_at(int folder, const std::string& name, const fs::path& shown, int
 
 int open_folder_at(int folder, const std::string& name, const fs::path& shown, Making making, mode_t most) {
   const struct stat parent = status_of(folder, shown.parent_path());
-  // Wider than this it must not be for a moment.
+  // The folder must never be wider than this, not even for a moment.
   const mode_t mode = most & ~(others_write & ~((parent.st_mode & S_ISVTX) != 0 ? 0 : parent.st_mode));
   const bool is_made = making != Making::never && ::mkdirat(folder, name.c_str(), mode) == 0;
   if (!is_made && making != Making::never && errno != EEXIST)
@@ -390,7 +395,7 @@ int open_folder_at(int folder, const std::string& name, const fs::path& shown, M
   if (opened.get() < 0 && errno == ENOENT && making == Making::never) return -1;
   if (opened.get() < 0) throw error_of(errno, folder, name, shown, "open", "a folder");
   struct stat status = status_of(opened.get(), shown);
-  if (is_made) {  // in a group that the parent's writers are not of, or by a list of access rights
+  if (is_made) {  // its group may lack the parent's writers, or an access list may apply
     narrow(opened.get(), status.st_mode, ~others_write | write_bits_given(parent, status.st_gid), shown);
     status = status_of(opened.get(), shown);
   }
@@ -419,7 +424,7 @@ int open_lock_at(int folder, const std::string& name, const fs::path& shown, Own
 }
 
 std::vector<std::string> names_in(int folder, const fs::path& shown) {
-  const int again = open_at(folder, ".", O_RDONLY | O_DIRECTORY);  // a position of its own
+  const int again = open_at(folder, ".", O_RDONLY | O_DIRECTORY);  // with a position of its own
   if (again < 0) throw system_error(errno, "list", shown.string());
   const std::unique_ptr<DIR, int (*)(DIR*)> opened(::fdopendir(again), ::closedir);
   if (opened == nullptr) {

@@ -7,7 +7,7 @@ namespace dt {
 
 namespace {
 
-/// −1 of what is no capital hexadecimal digit.
+/// Returns the digit's value, or −1 if `c` is not a capital hexadecimal digit.
 int digit_of(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
@@ -28,7 +28,7 @@ std::size_t utf8_length(std::string_view text) {
   if (first < 0x80) return 1;
   if (first < 0xC2 || first > 0xF4) return 0;
   const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-  // The second byte excludes overlong forms, surrogates and what is beyond U+10FFFF.
+  // The second byte excludes overlong forms, surrogates and code points beyond U+10FFFF.
   const std::size_t least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
   const std::size_t most = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
   if (at(1) < least || at(1) > most) return 0;

@@ -1,5 +1,6 @@
 #pragma once
-// Paths, and other words of a command line, in texts that must be UTF-8 (JSON, attributes of HDF5 files).
+// Paths, and other words of a command line, in texts that must be UTF-8 (JSON, attributes of HDF5
+// files).
 
 #include <cstddef>
 #include <string>
@@ -7,19 +8,19 @@
 
 namespace dt {
 
-/// The bytes as UTF-8: a byte that is part of no valid UTF-8 becomes \xHH, with two capital hexadecimal
-/// digits, and a backslash before "x" and two of those becomes \x5C, so that bytes_of() reads back what this
-/// wrote. Other bytes stay what they are. FORMATS.md specifies it.
+/// Returns the bytes as UTF-8. A byte outside valid UTF-8 becomes \xHH, with two capital
+/// hexadecimal digits. A backslash before "x" and two such digits becomes \x5C, so that bytes_of()
+/// restores the input. Other bytes stay unchanged. FORMATS.md specifies the encoding.
 std::string utf8_of(std::string_view bytes);
 
-/// Returns how many bytes the character has that `text` begins with, as RFC 3629 has it; 0 where it begins
-/// with none.
+/// Returns the length in bytes of the character at the start of `text`, after RFC 3629. Returns 0
+/// if there is no valid character.
 std::size_t utf8_length(std::string_view text);
 
-/// What utf8_of() was given.
+/// Returns the bytes that utf8_of() encoded.
 std::string bytes_of(std::string_view utf8);
 
-/// Returns whether a text can name a file beside the one that says it: not empty or hidden, without slashes
+/// Returns whether a text can name a file in the same folder: not empty or hidden, without slashes
 /// and NUL.
 bool is_plain_name(std::string_view name);
 

@@ -9,7 +9,7 @@ namespace dt {
 
 namespace {
 
-/// The code point of one valid character of UTF-8.
+/// Returns the code point of one valid UTF-8 character.
 char32_t code_point_of(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return first;
@@ -68,7 +68,7 @@ std::string printable_line(std::string_view text, std::size_t max_bytes) {
     append_printable(out, text, true);
     return out;
   }
-  // Cuts lie between characters where there are any.
+  // Cuts lie between characters if the text is UTF-8.
   std::size_t head = max_bytes / 4 * 3, tail = text.size() - max_bytes / 4;
   for (int i = 0; i < 3 && continues_character(text[head]); ++i) --head;
   for (int i = 0; i < 3 && continues_character(text[tail]); ++i) ++tail;

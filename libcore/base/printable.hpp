@@ -1,6 +1,7 @@
 #pragma once
-// Text and names from files, escaped for terminals and logs. The writer of a file must not be able to move
-// the cursor, colour or retitle the terminal, reverse the order of words, or begin a line of a log.
+// Text and names from files, escaped for terminals and logs. A file's author must not be able to
+// move the cursor, colour or retitle the terminal, reverse the order of words, or begin a line of a
+// log.
 
 #include <cstddef>
 #include <string>
@@ -8,15 +9,17 @@
 
 namespace dt {
 
-/// Returns the text with what a terminal obeys escaped: control characters (C0 but newline and tab, DEL, C1),
-/// line and paragraph separators and marks of direction as \uHHHH, bytes that are not UTF-8 as \xHH. JSON
-/// stays JSON of the same meaning.
+/// Returns the text with terminal controls escaped. Control characters (C0 except newline and tab,
+/// DEL, C1), line and paragraph separators and direction marks become \uHHHH. Bytes that are not
+/// UTF-8 become \xHH. JSON stays JSON of the same meaning.
 std::string printable(std::string_view text);
 
-/// Longer messages are cut: a name may have a megabyte. Paths end at 4,096 bytes.
+/// Longest line; longer messages are shortened. A name may have a megabyte, while paths end at
+/// 4,096 bytes.
 inline constexpr std::size_t max_line_bytes = 8192;
-/// Returns printable text for one line: newlines and tabs become \n and \t, and where there are more than
-/// `max_bytes`, the middle is left out, and how much. The end stays, since it says what to do.
+/// Returns printable text for one line. Newlines and tabs become \n and \t. Text of more than
+/// `max_bytes` loses its middle, and the length left out is stated. The end stays, since it says
+/// what to do.
 std::string printable_line(std::string_view text, std::size_t max_bytes = max_line_bytes);
 
 }  // namespace dt

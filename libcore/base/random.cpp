@@ -44,12 +44,12 @@ inline std::uint32_t high_word(std::uint64_t value) {
   return static_cast<std::uint32_t>(value >> 32);
 }
 
-/// ln x of a normal positive x, to about one unit in the last place. x = m·2^e with m in [√½, √2), and
-/// ln m = 2·atanh f = 2·(f + f³/3 + f⁵/5 + …) with f = (m − 1)/(m + 1), |f| ≤ 0.1716; the term in f²³ is
-/// below 2⁻⁶⁰.
+/// Returns ln x of a normal positive x, to about one unit in the last place. x = m·2^e with m in
+/// [√½, √2), and ln m = 2·atanh f = 2·(f + f³/3 + f⁵/5 + …) with f = (m − 1)/(m + 1), |f| ≤ 0.1716.
+/// The term in f²³ is below 2⁻⁶⁰.
 inline double natural_log(double x) {
   constexpr std::uint64_t sqrt_half_bits = 0x3FE6A09E667F3BCD;
-  constexpr double ln2_high = 0x1.62e42fee00000p-1;  // trailing zeros: e·ln2_high is exact
+  constexpr double ln2_high = 0x1.62e42fee00000p-1;  // trailing zeros make e·ln2_high exact
   constexpr double ln2_low = 0x1.a39ef35793c76p-33;
   const std::uint64_t shifted = std::bit_cast<std::uint64_t>(x) - sqrt_half_bits;
   const auto exponent = static_cast<std::int32_t>(static_cast<std::int64_t>(shifted) >> 52);
@@ -76,8 +76,8 @@ struct NormalPair {
   double odd;
 };
 
-/// The polar method: a point in the unit disc, drawn anew until it is inside; the attempt is a part of the
-/// counter.
+/// Returns two normal values by the polar method. Draws points until one lies inside the unit disc;
+/// the attempt is part of the counter.
 inline NormalPair normal_pair(std::uint64_t pair, std::array<std::uint32_t, 2> key) {
   for (std::uint32_t attempt = 0;; ++attempt) {
     const auto words = philox({low_word(pair), high_word(pair), attempt, normal_stream}, key);

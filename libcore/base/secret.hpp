@@ -1,5 +1,6 @@
 #pragma once
-// Secrets, and codes of authenticity (HMAC-SHA256, RFC 2104) that only a holder of the secret can make.
+// Secrets, and authentication codes (HMAC-SHA256, RFC 2104) that only a holder of the secret can
+// make.
 
 #include <array>
 #include <cstddef>
@@ -10,13 +11,15 @@
 
 namespace dt {
 
-/// Fills `bytes` from the kernel's random number generator. Errors: environment.
+/// Fills `bytes` from the kernel's random number generator.
+/// Errors: environment.
 void fill_randomly(std::span<std::byte> bytes);
 
-/// 32 random bytes. The destructor overwrites them.
+/// A secret of 32 random bytes. The destructor overwrites them.
 class Secret {
  public:
   static constexpr std::size_t num_bytes = 32;
+  /// Creates a new secret.
   /// Errors: environment.
   static Secret make();
   explicit Secret(std::span<const std::byte, num_bytes> bytes);
@@ -25,8 +28,8 @@ class Secret {
   ~Secret();
 
   std::span<const std::byte, num_bytes> bytes() const { return bytes_; }
-  /// 64 lower-case hexadecimal digits, and back. Errors: input, where the text is no such digits; the message
-  /// does not contain it.
+  /// Convert to and from 64 lower-case hexadecimal digits.
+  /// Errors: input if the text is not such digits; the message does not contain it.
   std::string to_hex() const;
   static Secret from_hex(std::string_view text);
 
@@ -37,14 +40,14 @@ class Secret {
 
 using AuthCode = std::array<std::byte, 32>;
 
-/// Returns the code of a sequence of parts. Each part is preceded by its length, so that no two sequences
-/// have the same bytes.
+/// Returns the code of a sequence of parts. Each part is preceded by its length, so that no two
+/// sequences produce the same bytes.
 AuthCode auth_code(const Secret& secret, std::initializer_list<std::span<const std::byte>> parts);
 
-/// Compares in a time that does not depend on where the two differ.
+/// Compares in constant time: the time does not depend on where the codes differ.
 bool is_same_code(std::span<const std::byte> a, std::span<const std::byte> b);
 
-/// The bytes of a text.
+/// Returns the bytes of a text.
 inline std::span<const std::byte> text_bytes(std::string_view text) {
   return std::as_bytes(std::span(text));
 }

@@ -81,7 +81,7 @@ ChannelKeys AcceptorHandshake::keys() const {
   return keys_of(secret_, terms_, initiator_nonce_, acceptor_nonce_);
 }
 
-/// One direction: its key and the number of the next record.
+/// One direction: its key and the number of its next record.
 class SecureChannel::Direction {
  public:
   using Tag = std::array<std::byte, channel_tag_bytes(true)>;
@@ -100,9 +100,9 @@ class SecureChannel::Direction {
   }
   Direction(const Direction&) = delete;
 
-  /// Returns the part of `tag` that travels.
+  /// Returns the part of `tag` that is sent.
   std::span<std::byte> tag_of(Tag& tag) const { return std::span(tag).first(channel_tag_bytes(encrypts_)); }
-  /// Returns what travels of the next record; valid until the next call.
+  /// Returns the bytes to send for the next record; valid until the next call.
   std::span<const std::byte> seal(std::span<const std::byte> bytes, std::span<std::byte> tag) {
     if (!encrypts_) {
       authenticate(bytes, tag);
@@ -114,11 +114,11 @@ class SecureChannel::Direction {
     ::gcm_aes256_digest(&gcm_, tag.size(), octets(tag));
     return sealed;
   }
-  /// Returns where to put the bytes that have travelled, for open().
+  /// Returns where to put received bytes before open().
   std::span<std::byte> place(std::span<std::byte> bytes) {
     return encrypts_ ? std::span(buffer_).first(bytes.size()) : bytes;
   }
-  /// Returns whether the next record fits its tag.
+  /// Returns whether the next record matches its tag.
   bool open(std::span<std::byte> bytes, std::span<const std::byte> tag) {
     Tag buffer;
     const std::span<std::byte> expected = tag_of(buffer);

@@ -26,11 +26,11 @@ sigset_t stop_set() {
   for (int signal : {SIGTERM, SIGUSR1, SIGINT}) sigaddset(&set, signal);
   struct sigaction hangup;
   const bool is_wanted = ::sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN;
-  if (is_wanted) sigaddset(&set, SIGHUP);  // else it was started to outlive its terminal (nohup)
+  if (is_wanted) sigaddset(&set, SIGHUP);  // if ignored, the process must outlive its terminal (nohup)
   return set;
 }
 
-/// Says so without the console, whose lock a thread that hangs may hold.
+/// Ends the process and says so. Does not use the console, whose lock a hanging thread may hold.
 [[noreturn]] void end_at_once(int signal) {
   const std::string line = fmt::format("{}: error: ended at once by a second request to stop ({})\n",
                                        program_invocation_short_name, signal_name(signal));

@@ -1,5 +1,5 @@
 #pragma once
-// Requests to stop, as signals bring them.
+// Stop requests, which arrive as signals.
 
 #include <atomic>
 #include <functional>
@@ -8,34 +8,39 @@
 
 namespace dt {
 
-/// Thrown out of work that a request to stop ends, so that it cleans up as after an error. Its exit code is
-/// 128 + the signal.
+/// Thrown by work that a stop request ends, so that it cleans up as after an error. Its exit code
+/// is 128 + the signal.
 struct Interrupted {
   int signal;
   int exit_code() const { return 128 + signal; }
 };
 
-/// While it lives, SIGTERM, SIGUSR1, SIGHUP (unless the process was started with it ignored) and SIGINT are
-/// remembered instead of ending the process; a second SIGINT ends it at once with status 130. So does another
-/// signal that follows the first by a second or more, with 128 + its number, until keep_work() is called: a
-/// start that hangs (in a file server, a lock, MPI) answers no request, and has nothing to lose. Signals that
-/// follow faster are one request that a launcher and Slurm both deliver. A thread of its own takes them, and
-/// every other thread blocks them: a handler on a computing thread would not be safe, since generated matmul
-/// code may keep its stack pointer in the heap, where the kernel would put the signal's frame. So make it
-/// before any other thread. One object per process at a time; the mask returns with its end.
+/// Records stop requests while it lives: SIGTERM, SIGUSR1, SIGINT, and SIGHUP unless the process
+/// was started with it ignored. They do not end the process, with these exceptions:
+/// - A second SIGINT ends the process at once with status 130.
+/// - Until keep_work() is called, another signal that follows the first by a second or more ends it
+///   with 128 + its number. A start that hangs (in a file server, a lock, MPI) answers no request
+///   and has nothing to lose. Signals that follow faster count as one request, which a launcher and
+///   Slurm both deliver.
+///
+/// A thread of the object takes the signals, and every other thread blocks them. A handler on a
+/// computing thread would not be safe: generated matmul code may keep its stack pointer in the
+/// heap, where the kernel would put the signal's frame. So construct the object before any other
+/// thread. A process has at most one object at a time. The destructor restores the signal mask.
 class StopSignals {
  public:
-  /// `heard` is told of the first, on the object's own thread.
+  /// `heard` is called with the first signal, on the object's own thread.
   explicit StopSignals(std::function<void(int signal)> heard = {});
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
 
-  /// The first signal received, or 0. Cheap enough for every micro-batch.
+  /// Returns the first signal received, or 0. Cheap enough to call for every micro-batch.
   int received() const { return first_.load(std::memory_order_relaxed); }
-  /// From now on the process answers requests and has work to save, so that only SIGINT ends it at once: a
-  /// second SIGTERM (Slurm's at the time limit, after a SIGUSR1) must not end a save that is under way.
+  /// Declares that the process answers requests and has work to save. From now on only SIGINT ends
+  /// it at once. A second SIGTERM (Slurm's at the time limit, after a SIGUSR1) must not end a save
+  /// in progress.
   void keep_work() const { keeps_work_.store(true, std::memory_order_relaxed); }
-  /// Throws Interrupted where there was one.
+  /// Throws Interrupted if a signal was received.
   void check() const {
     if (const int signal = received()) throw Interrupted{signal};
   }
@@ -43,7 +48,7 @@ class StopSignals {
  private:
   void listen();
 
-  int signals_ = -1;  // descriptors
+  int signals_ = -1;  // descriptor
   int end_ = -1;
   sigset_t previous_mask_;
   std::atomic<int> first_ = 0;
@@ -52,11 +57,11 @@ class StopSignals {
   std::thread listener_;
 };
 
-/// Throws Interrupted where the process's StopSignals received a signal, or one waits that
-/// hold_stop_signals() holds back. For code that waits and has no StopSignals at hand.
+/// Throws Interrupted if the process's StopSignals received a signal, or a signal is pending under
+/// hold_stop_signals(). For code that waits and has no StopSignals at hand.
 void check_stop_requests();
 
-/// While it lives, threads that are made block all signals.
+/// While an object lives, new threads start with all signals blocked.
 class SignalsBlocked {
  public:
   SignalsBlocked();
@@ -67,11 +72,11 @@ class SignalsBlocked {
   sigset_t previous_;
 };
 
-/// Holds the signals of StopSignals back from now on, until a StopSignals takes them: a request to stop that
-/// comes while a program starts must not end it. For the first lines of main().
+/// Blocks the signals of StopSignals until a StopSignals takes them. A stop request that arrives
+/// while a program starts must not end it. Call it in the first lines of main().
 void hold_stop_signals();
 
-/// "SIGTERM", ...
+/// Returns a signal's name, such as "SIGTERM".
 const char* signal_name(int signal);
 
 }  // namespace dt

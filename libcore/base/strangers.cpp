@@ -13,11 +13,11 @@ namespace dt {
 
 namespace {
 
-/// Takes a name on the way to a path, its status (of a link: the link's), and that of the folder with it.
+/// Receives a name on the way to a path, its status (a link's own), and the status of its folder.
 using Visit = std::function<void(const fs::path& name, const struct stat& status, const struct stat& folder)>;
 
-/// Calls `visit` for each name that leads to the path from `walked` on, through links. Ends where nothing has
-/// the name, or it may not be looked at.
+/// Calls `visit` for each name that leads from `walked` to the path, through links. Ends if nothing
+/// has the name, or it may not be looked at.
 void walk_from(fs::path walked, const fs::path& path, const Visit& visit) {
   constexpr int max_links = 40;
   std::list<fs::path> left(path.begin(), path.end());
@@ -47,7 +47,7 @@ void walk_from(fs::path walked, const fs::path& path, const Visit& visit) {
   }
 }
 
-/// The same from the root on. The way to the working directory may be closed to the user.
+/// Walks the path from the root. The user may lack access to the way to the working directory.
 void walk(const fs::path& path, const Visit& visit) {
   if (path.is_absolute()) return walk_from("/", path, visit);
   std::error_code error;

@@ -11,7 +11,7 @@ namespace dt {
 
 namespace {
 
-/// Names of values and commands in other tools, beside dt's.
+/// Names of values and commands in other tools, with dt's names.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 28> synonyms = {{
     {"gpu", "cuda"},
     {"half", "fp16"},
@@ -43,7 +43,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 28> synonyms
     {"hdf5", "h5"},
 }};
 
-/// "all-reduce", "AllReduce" and "all_reduce" are one name.
+/// Returns the name's plain form: "all-reduce", "AllReduce" and "all_reduce" are one name.
 std::string plain(std::string_view name) {
   std::string text;
   for (const char c : name) {
@@ -53,7 +53,7 @@ std::string plain(std::string_view name) {
   return text;
 }
 
-/// Letters put in, left out, replaced, and neighbours swapped.
+/// Returns the number of insertions, deletions, replacements and swaps of neighbours.
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> before_last, last(b.size() + 1);
   std::iota(last.begin(), last.end(), std::size_t{0});
@@ -74,7 +74,7 @@ bool is_synonym(const std::string& name, const std::string& candidate) {
       synonyms, [&](const auto& pair) { return pair.first == name && plain(pair.second) == candidate; });
 }
 
-/// 0 for the same name; further the less likely. Other names' distances are their edits.
+/// Returns 0 for the same name or a synonym, 1 for an abbreviation, and more for each edit.
 std::size_t distance(const std::string& name, const std::string& candidate) {
   const bool is_abbreviated = name.size() >= 2 && candidate.starts_with(name);
   if (name == candidate || is_synonym(name, candidate)) return 0;

@@ -1,5 +1,5 @@
 #pragma once
-// What somebody probably meant who wrote a name that does not exist.
+// Suggestions for names that do not exist.
 
 #include <span>
 #include <string>
@@ -7,15 +7,16 @@
 
 namespace dt {
 
-/// Returns the candidate that `name` probably means: one that differs in case, '-' and '_' alone, one that
-/// other tools call so (gpu for cuda), one that `name` abbreviates, or the one at a small edit distance; ""
-/// without any.
+/// Returns the candidate that `name` probably means, or "". It may differ in case, '-' and '_'
+/// only. It may be a synonym in other tools (gpu for cuda), be abbreviated by `name`, or lie at a
+/// small edit distance.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
-/// Returns "did you mean 'cuda'? ", to be put before what was expected; "" where nothing is near.
+/// Returns "did you mean 'cuda'? ", which precedes what was expected, or "" if no candidate is
+/// near.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
-/// Whether two names differ in case, '-' and '_' alone.
+/// Returns whether two names differ only in case, '-' and '_'.
 bool is_same_name(std::string_view a, std::string_view b);
 
 }  // namespace dt

@@ -21,7 +21,8 @@ int number_in(const char* name, int missing) {
   return value;
 }
 
-/// Returns whether the parent process is Slurm's, not a shell that runs a command of its own in each task.
+/// Returns whether the parent process is Slurm's, not a shell that runs its own command in each
+/// task.
 bool slurm_started_this() {
   std::ifstream file("/proc/" + std::to_string(::getppid()) + "/comm");
   std::string name;

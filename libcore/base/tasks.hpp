@@ -1,5 +1,5 @@
 #pragma once
-// Tasks of one srun step that share a command's work. Nothing passes between them.
+// Tasks of one srun step that divide a command's work without communication.
 
 #include <optional>
 #include <string>
@@ -13,21 +13,22 @@ struct Task {
   int count = 1;
 };
 
-/// Returns this process's place among the tasks that share its command, or {0, 1} where it works alone:
-/// outside srun, or where it decides so. `wish` is --share-tasks or --no-share-tasks, if one was given.
-/// Without a wish tasks share where slurmstepd itself started the tool, so that all have one command line,
-/// and `reads_stdin` is false. A task decides by itself and at once: it asks no other task. Errors:
-/// environment, where tasks share and Slurm's variables contradict each other.
+/// Returns this process's place among the tasks that share its command. Returns {0, 1} if it works
+/// alone: outside srun, or by its own decision. `wish` is --share-tasks or --no-share-tasks, if
+/// given. Without a wish, tasks share if slurmstepd itself started the tool, so that all have one
+/// command line, and `reads_stdin` is false. Each task decides at once, without asking another.
+/// Errors: environment if tasks share and Slurm's variables contradict each other.
 Task sharing_task(std::optional<bool> wish, bool reads_stdin = false);
 
-/// Returns whether this task leaves the whole work to task 0, and says so: for what tasks cannot divide.
+/// Returns whether this task leaves the whole work to task 0, and prints that it does. Use it for
+/// work that tasks cannot divide.
 bool is_left_to_first(const Task& task, Console& console);
 
-/// Returns what the tasks of a step have in common, and no other step or later start of its job; "" outside
-/// srun.
+/// Returns a text that the tasks of a step share with no other step or later start of the job.
+/// Returns "" outside srun.
 std::string this_step();
 
-/// The help line of --share-tasks.
+/// Help line of --share-tasks.
 inline constexpr const char* share_tasks_help =
     "divide the work among the tasks of one srun, all of which give this command; default: on where srun "
     "starts the tool itself, off in a shell or container that srun starts";

@@ -24,10 +24,10 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-/// How often a call that waits looks around.
+/// Interval at which a waiting call checks for stop requests and timeouts.
 constexpr std::chrono::milliseconds glance{50};
 
-/// So much passes between two looks at the clock.
+/// Bytes that pass between two looks at the clock.
 constexpr std::size_t part_bytes = std::size_t{1} << 20;
 
 struct Rejected {};
@@ -37,12 +37,14 @@ ConnectionError connection_error(fmt::format_string<Args...> what, Args&&... arg
   return {ErrorKind::environment, fmt::format(what, std::forward<Args>(args)...)};
 }
 
-/// asio::transfer_all() moves 64 KiB a call at most, each of which costs the system as much as 1 MiB.
+/// Completion condition for large transfers. asio::transfer_all() moves at most 64 KiB a call,
+/// which costs the system as much as 1 MiB.
 std::size_t all_at_once(const error_code& error, std::size_t) {
   return error ? 0 : part_bytes;
 }
 
-/// Each write is a whole message: waiting for more bytes only delays it.
+/// Disables Nagle's algorithm: each write is a whole message, and waiting for more bytes only
+/// delays it.
 void send_at_once(tcp::socket& socket) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
@@ -57,7 +59,7 @@ std::optional<asio::ip::address> address_of(const sockaddr* address) {
   asio::ip::address_v6::bytes_type bytes;
   std::copy_n(reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr.s6_addr, bytes.size(), bytes.begin());
   const asio::ip::address_v6 found(bytes);
-  if (found.is_link_local()) return std::nullopt;  // it takes an interface's name, which is each host's own
+  if (found.is_link_local()) return std::nullopt;  // needs an interface name, which differs between hosts
   return found;
 }
 
@@ -72,7 +74,8 @@ std::vector<std::string> own_addresses() {
     const auto address = address_of(entry->ifa_addr);
     if (address && (entry->ifa_flags & IFF_UP) != 0) found.push_back(*address);
   }
-  // That of the host to itself is another's to another: offered where there is nothing else.
+  // A loopback address means another host elsewhere. It is offered only if there is no other
+  // address.
   const auto loopbacks =
       std::stable_partition(found.begin(), found.end(), [](const auto& a) { return !a.is_loopback(); });
   if (loopbacks != found.begin()) found.erase(loopbacks, found.end());
@@ -84,7 +87,7 @@ std::vector<std::string> own_addresses() {
 struct TcpConnection::State {
   State(double timeout, Check look) : timeout_s(timeout), check(std::move(look)) {}
 
-  /// Starts an operation and sees it to its end.
+  /// Starts an operation and waits for its end.
   template <class Start>
   void finish(const char* action, Start start) {
     if (check) check();
@@ -170,7 +173,7 @@ void TcpConnection::read(std::span<std::byte> bytes, std::span<std::byte> tail) 
 
 namespace {
 
-/// A connection that is not admitted yet.
+/// A connection that awaits admission.
 struct Candidate {
   explicit Candidate(tcp::socket s) : socket(std::move(s)) {}
   tcp::socket socket;
@@ -184,9 +187,10 @@ using CandidatePtr = std::shared_ptr<Candidate>;
 
 }  // namespace
 
-/// One thread takes connections and their handshakes; what it holds no other thread touches.
+/// The listener's state. One thread accepts connections and runs their handshakes; no other thread
+/// touches that state.
 struct TcpListener::State {
-  /// At a time: a node's ranks. None of them is a stranger.
+  /// Most connections served at a time. Peers are the ranks of a node, none of them a stranger.
   static constexpr std::size_t max_served = 512;
 
   State(double timeout, Admit admission, Serve server, AdmissionLimits the_limits)
@@ -223,7 +227,7 @@ struct TcpListener::State {
         return s.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
       });
       if (stalled.empty()) continue;
-      std::this_thread::sleep_for(glance);  // what failed fails again at once
+      std::this_thread::sleep_for(glance);  // a failed accept would fail again at once
       for (tcp::acceptor* acceptor : std::exchange(stalled, {})) accept(*acceptor);
     }
     error_code ignored;
@@ -236,13 +240,13 @@ struct TcpListener::State {
   void accept(tcp::acceptor& acceptor) {
     acceptor.async_accept([this, &acceptor](const error_code& error, tcp::socket socket) {
       if (has_ended || !acceptor.is_open()) return;
-      if (error) {  // as without descriptors: one is freed where a stranger holds it
+      if (error) {  // such as no free descriptors: close the oldest candidate to free one
         if (!candidates.empty()) remove(candidates.front());
         return stalled.push_back(&acceptor);
       }
       try {
         begin(std::make_shared<Candidate>(std::move(socket)));
-      } catch (const std::exception&) {  // the other end finds it closed
+      } catch (const std::exception&) {  // closing tells the other end
       }
       accept(acceptor);
     });
@@ -251,7 +255,7 @@ struct TcpListener::State {
   void begin(const CandidatePtr& candidate) {
     error_code error;
     const tcp::endpoint peer = candidate->socket.remote_endpoint(error);
-    if (error) return;  // gone already
+    if (error) return;  // the peer has already gone
     candidate->address = peer.address().to_string();
     candidate->protocol = peer.protocol();
     candidate->admission = admit();
@@ -260,7 +264,7 @@ struct TcpListener::State {
     candidates.push_back(candidate);
     go_on(candidate);
   }
-  /// Candidates are in the order of their arrival.
+  /// Removes the oldest candidates beyond the limits. Candidates are in the order of arrival.
   void make_room(const std::string& address) {
     const auto is_neighbour = [&](const CandidatePtr& c) { return c->address == address; };
     const auto of_address = std::count_if(candidates.begin(), candidates.end(), is_neighbour);
@@ -274,7 +278,7 @@ struct TcpListener::State {
     while (!candidates.empty() && monotonic_s() > candidates.front()->began_s + limits.seconds)
       remove(candidates.front());
   }
-  /// By value: the list lets go of what a reference into it would lead to.
+  /// Takes the pointer by value, since the list drops the element that a reference could point to.
   void remove(CandidatePtr candidate) {
     candidates.remove(candidate);
     error_code ignored;
@@ -294,7 +298,7 @@ struct TcpListener::State {
     std::optional<std::vector<std::byte>> answer;
     try {
       answer = candidate->admission->take(candidate->received);
-    } catch (const std::exception&) {  // as without memory
+    } catch (const std::exception&) {  // such as no memory
     }
     if (!answer) return remove(candidate);
     candidate->answer = std::move(*answer);
@@ -324,10 +328,10 @@ struct TcpListener::State {
         TcpConnection connection(std::move(s));
         try {
           serve(connection, *admission);
-        } catch (...) {  // the other end finds the connection closed
+        } catch (...) {  // closing tells the other end
         }
       }));
-    } catch (const std::exception&) {  // no thread or memory to be had: the other end finds it closed
+    } catch (const std::exception&) {  // no thread or memory available; closing tells the other end
     }
   }
 

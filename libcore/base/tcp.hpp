@@ -1,5 +1,6 @@
 #pragma once
-// Bytes between two hosts, for a few large transfers: every call blocks, and none for ever.
+// TCP connections between two hosts, for a few large transfers. Every call blocks, but none for
+// ever.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,23 +16,25 @@
 
 namespace dt {
 
-/// This host's addresses, "10.0.0.1" or "2001:db8::1", in the order of its interfaces; those that mean this
-/// host on any host come last.
+/// Returns this host's addresses, "10.0.0.1" or "2001:db8::1", in the order of its interfaces.
+/// Returns loopback addresses only if there are no others.
 std::vector<std::string> own_addresses();
 
-/// For one thread. Errors of every method: ConnectionError (of environment), naming the other end: it cannot
-/// be reached, has gone, or no byte has passed for the timeout; what `check` throws, which is called several
-/// times a second while a call waits. After an error only destroying is left to do.
+/// A TCP connection. A waiting call invokes `check` several times a second. After an error the
+/// connection can only be destroyed.
+/// Errors: ConnectionError (environment) from every method, naming the other end, if it cannot be
+/// reached, has gone, or no byte passes within the timeout. The exceptions of `check`.
+/// Thread safety: one thread per object.
 class TcpConnection : public Duplex {
  public:
   using Check = std::function<void()>;
-  /// To a listener at one of its addresses.
+  /// Connects to a listener at one of its addresses.
   TcpConnection(const std::string& address, std::uint16_t port, double timeout_s, Check check = {});
   ~TcpConnection() override;
   TcpConnection(TcpConnection&&) noexcept;
 
   void set_timeout(double timeout_s);
-  /// Returns once the last byte is the system's to send.
+  /// Returns once the system has taken the last byte for sending.
   void write(std::span<const std::byte> bytes, std::span<const std::byte> tail = {}) override;
   void read(std::span<std::byte> bytes, std::span<std::byte> tail = {}) override;
 
@@ -42,18 +45,18 @@ class TcpConnection : public Duplex {
   std::unique_ptr<State> state_;
 };
 
-/// The exchange that a new connection must pass before it is served.
+/// The handshake that a new connection must pass before it is served.
 class Admission {
  public:
   virtual ~Admission() = default;
-  /// How many bytes it must send next; 0 once it is admitted.
+  /// Returns how many bytes the connection must send next, or 0 once it is admitted.
   virtual std::size_t num_next() const = 0;
-  /// Takes so many bytes. Returns what to answer, or nothing where the connection is to be closed.
+  /// Takes num_next() bytes. Returns the answer, or none if the connection must be closed.
   virtual std::optional<std::vector<std::byte>> take(std::span<const std::byte> bytes) = 0;
 };
 
-/// How many connections wait for their admission at most, and for how long. Strangers may open as many as
-/// they like: beyond the limits the oldest connection of the same address, or of all, makes room for the
+/// Limits on connections that wait for admission: their number and time. Strangers may open any
+/// number. Beyond a limit, the oldest connection of the same address, or of all, makes room for the
 /// newest.
 struct AdmissionLimits {
   double seconds = 2;
@@ -61,7 +64,7 @@ struct AdmissionLimits {
   std::size_t in_all = 256;
 };
 
-/// Takes connections and serves each that is admitted on a thread of its own.
+/// Accepts connections and serves each admitted one on its own thread.
 class TcpListener {
  public:
   using Admit = std::function<std::unique_ptr<Admission>()>;
@@ -71,15 +74,16 @@ class TcpListener {
     std::uint16_t port = 0;
   };
 
-  /// Listens on these addresses of the host alone, on each at a port of the system's choice; addresses that
-  /// cannot be had are left out. `serve` is given connections with this timeout. What it throws ends the
-  /// connection, and nothing else. Errors: environment, where no address can be had.
+  /// Listens on these addresses only, on each at a port of the system's choice. Leaves out
+  /// addresses that cannot be bound. `serve` receives connections with this timeout. An exception
+  /// from it ends that connection only.
+  /// Errors: environment if no address can be bound.
   TcpListener(std::span<const std::string> addresses, double timeout_s, Admit admit, Serve serve,
               AdmissionLimits limits = {});
   /// Ends connections that are being served.
   ~TcpListener();
   std::vector<Endpoint> endpoints() const;
-  /// Stops listening on all others.
+  /// Stops listening on all other addresses.
   void keep_only(std::span<const std::string> addresses);
 
  private:

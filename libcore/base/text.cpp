@@ -83,7 +83,7 @@ std::string format_bytes(std::uint64_t bytes) {
   constexpr std::array units = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
-  // 1023.95 would be printed as 1024.0.
+  // 1023.95 would print as 1024.0.
   while (value >= 1023.95 && unit + 1 < units.size()) {
     value /= 1024;
     ++unit;
@@ -134,7 +134,7 @@ std::size_t display_width(std::string_view text) {
 }
 
 std::string format_table(const std::vector<std::vector<std::string>>& given) {
-  constexpr std::size_t max_width = 512;  // longer cells push what follows to the right, in their row alone
+  constexpr std::size_t max_width = 512;  // longer cells shift the rest of their own row only
   auto rows = given;
   for (auto& row : rows) {
     for (std::string& cell : row) cell = printable_line(cell);

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers as people write and read them.
+// Numbers in the forms that people write and read.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,25 +9,29 @@
 
 namespace dt {
 
-/// "64Mi" → 67108864; K M G T are powers of 1000, Ki Mi Gi Ti of 1024. Error{usage}: anything else.
+/// Returns the value of a count: "64Mi" is 67108864. K M G T are powers of 1000, Ki Mi Gi Ti of
+/// 1024.
+/// Errors: usage for anything else.
 std::int64_t parse_count(std::string_view text);
-/// "90", "90s", "5m", "2h", "1d" → seconds. Error{usage}: anything else.
+/// Returns the seconds of a duration: "90", "90s", "5m", "2h" or "1d".
+/// Errors: usage for anything else.
 double parse_duration(std::string_view text);
-/// "1.5 GiB"
+/// Returns a size, such as "1.5 GiB".
 std::string format_bytes(std::uint64_t bytes);
-/// "1,234,567"
+/// Returns a count with separators, such as "1,234,567".
 std::string format_count(std::uint64_t count);
-/// "1:02:03", "42 s" or "1.5 s"
+/// Returns a duration, such as "1:02:03", "42 s" or "1.5 s".
 std::string format_duration(double seconds);
-/// 1-based line of a byte offset in a text.
+/// Returns the line, counted from 1, of a byte offset in a text.
 std::size_t line_at(std::string_view text, std::size_t offset);
-/// The parts between separators, empty ones too; an empty text has no parts.
+/// Returns the parts between separators, including empty ones. An empty text has no parts.
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
-/// Columns that UTF-8 text takes on a terminal, one a code point.
+/// Returns the columns that UTF-8 text takes on a terminal, one per code point.
 std::size_t display_width(std::string_view text);
-/// Columns padded to their widest cell; numbers (all cells of a column after the first row start with a digit
-/// or '-') right-aligned. The first row is the heading. Cells are printable_line() of what is given.
+/// Returns columns padded to their widest cell. Columns of numbers, whose cells after the first row
+/// all start with a digit or '-', are right-aligned. The first row is the heading. Cells are
+/// printed as printable_line().
 std::string format_table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace dt

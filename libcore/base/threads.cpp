@@ -45,7 +45,7 @@ struct HeldThreads::State {
   std::mutex mutex;
   std::condition_variable changed;
   bool has_ended = false;
-  std::vector<pid_t> numbers;  // of those that have begun
+  std::vector<pid_t> numbers;  // thread ids of started threads
   std::vector<std::thread> threads;
 
   void run() {
@@ -62,7 +62,7 @@ struct HeldThreads::State {
     }
     changed.notify_all();
     for (std::thread& thread : threads) thread.join();
-    // A thread counts under the limits for a moment after it has been joined.
+    // A joined thread counts towards the limits for another moment.
     for (const pid_t number : numbers) {
       while (::tgkill(::getpid(), number, 0) == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
     }

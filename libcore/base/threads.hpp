@@ -1,6 +1,6 @@
 #pragma once
-// Whether the system lets this process have the threads that it needs. libgomp ends a process that cannot
-// start one, so dt tries first.
+// A check that the system grants this process the threads that it needs. libgomp ends a process
+// that cannot start a thread, so dt tries first.
 
 #include <memory>
 #include <string>
@@ -9,16 +9,17 @@
 
 namespace dt {
 
-/// The limits on threads that apply to this process, by the names under which they are set; "" where none is
-/// known.
+/// Returns the limits on threads that apply to this process, with the names under which they are
+/// set. Returns "" if none is known.
 std::string describe_thread_limits();
 
-/// The environment error of a thread that could not be started, with the limits as its remedy. `count`: of
-/// how many, where that is known.
+/// Returns the environment error about a thread that could not be started, with the limits as its
+/// remedy. `count` is the number of threads wanted, or 0 if unknown.
 Error thread_error(int error_number, int count = 0);
 
-/// Threads that sleep until the object's end: they show that the system grants as many beside those that the
-/// process has. Errors: environment.
+/// Threads that sleep until the object's destruction. They prove that the system grants so many
+/// beside the process's other threads.
+/// Errors: environment.
 class HeldThreads {
  public:
   explicit HeldThreads(int count);
@@ -30,7 +31,8 @@ class HeldThreads {
   std::unique_ptr<State> state_;
 };
 
-/// Starts and joins as many threads at a time. Errors: environment.
+/// Checks that `count` threads can run at a time by starting and joining them.
+/// Errors: environment.
 inline void require_threads(int count) {
   const HeldThreads held(count);
 }

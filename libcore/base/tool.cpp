@@ -21,20 +21,20 @@ namespace dt {
 
 namespace {
 
-/// Ends the process as a filter ends whose reader went away, so that a shell sees what it expects.
+/// Ends the process with SIGPIPE, as a shell expects of a filter whose reader has gone.
 int end_by_broken_pipe() {
   signal(SIGPIPE, SIG_DFL);
   raise(SIGPIPE);
-  return 128 + SIGPIPE;  // the signal is blocked
+  return 128 + SIGPIPE;  // reached if the signal is blocked
 }
 
-/// A command line, as it stands where it cannot be parsed, too.
+/// A command line's words, usable even if it cannot be parsed.
 class Words {
  public:
   Words(int argc, char** argv) : words_(argv, argv + argc) {}
 
   bool has(std::string_view word) const { return std::ranges::find(words_, word) != words_.end(); }
-  /// The last value of an option, "--name value" or "--name=value"; "" where it has none.
+  /// Returns the last value of an option, "--name value" or "--name=value", or "" if it has none.
   std::string value_of(const std::string& option) const {
     std::string value;
     for (std::size_t i = 0; i < words_.size(); ++i) {
@@ -48,8 +48,8 @@ class Words {
   std::vector<std::string> words_;
 };
 
-/// Returns whether another process reports errors of the same command line: rank 0 for other
-/// ranks, task 0 for tasks that share its work. A process that works alone speaks for itself.
+/// Returns whether another process reports errors of the same command line: rank 0 for other ranks,
+/// task 0 for tasks that share its work. A process that works alone reports its own.
 bool is_told_by_another(const OptionTable& options, const Words& words) {
   if (options.runs_as_ranks()) {
     const std::string comm = words.value_of("--comm");
@@ -62,7 +62,7 @@ bool is_told_by_another(const OptionTable& options, const Words& words) {
   if (words.has("--no-share-tasks")) wish = false;
   try {
     return sharing_task(wish).number > 0;
-  } catch (const Error&) {  // of Slurm's variables: not what is told here
+  } catch (const Error&) {  // errors in Slurm's variables are reported elsewhere
     return false;
   }
 }
@@ -73,7 +73,8 @@ ConsoleSettings plain_settings(const OptionTable& options) {
   return settings;
 }
 
-/// Columns that help may take: COLUMNS, else the terminal's; what reads a pipe has no width.
+/// Returns the columns that help may take: COLUMNS, else the terminal's width, else a fixed width
+/// for pipes.
 std::size_t output_width() {
   constexpr std::size_t fallback = 100;
   if (const auto columns = environment_variable("COLUMNS")) {
@@ -109,13 +110,13 @@ int parse_and_run(int argc, char** argv, OptionTable& options, const std::functi
   return run(console);
 }
 
-/// A standard stream that the caller has closed would become the next file that is opened: what is read or
-/// printed would be that. Here each becomes something that refuses both.
+/// Opens /dev/null in place of each standard stream that the caller closed. The next file opened
+/// would otherwise become that stream, and be read or printed to. Both fail on these descriptors.
 void occupy_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0) continue;
     const int mode = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
-    if (::open("/dev/null", mode) != stream) std::abort();  // the lowest that is free
+    if (::open("/dev/null", mode) != stream) std::abort();  // open() returns the lowest free descriptor
   }
 }
 
@@ -123,13 +124,14 @@ void occupy_standard_streams() {
 
 int run_tool(int argc, char** argv, OptionTable& options, const std::function<int(Console&)>& run) {
   occupy_standard_streams();
-  // Both would kill the process in the middle of a file; ignored, they are errors of write(2).
+  // Both signals would kill the process in the middle of a file. Ignored, they become errors of
+  // write(2).
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   ConsoleSettings settings = plain_settings(options);
   try {
     return parse_and_run(argc, argv, options, run);
-  } catch (const Interrupted& interrupted) {  // before the tool's work began
+  } catch (const Interrupted& interrupted) {  // before the tool's own work began
     Console(settings).error("stopped by {}", signal_name(interrupted.signal));
     return interrupted.exit_code();
   } catch (...) {

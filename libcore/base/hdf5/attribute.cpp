@@ -55,7 +55,7 @@ void Attributes::add(const Source& source, Bytes message) {
   if (version < 1 || version > 3) throw fields.damaged(fmt::format("is of version {}", version));
   const std::uint8_t flags = fields.u8();
   const std::uint64_t name_bytes = fields.u16(), type_bytes = fields.u16(), extent_bytes = fields.u16();
-  if (version == 3) fields.skip(1);  // how the name is encoded
+  if (version == 3) fields.skip(1);  // encoding of the name
   const auto part = [&](std::uint64_t bytes) {
     return fields.take(version == 1 ? (bytes + 7) / 8 * 8 : bytes).first(bytes);
   };
@@ -69,7 +69,7 @@ void Attributes::add(const Source& source, Bytes message) {
   if (!is_new) throw source.damaged(fmt::format("an object has two attributes named '{}'", found->first));
 }
 
-/// "IV.A.2.v. The Attribute Info Message": where attributes lie that do not lie in the object's header.
+/// "IV.A.2.v. The Attribute Info Message": the place of attributes outside the object's header.
 void Attributes::add_dense(Source& source, const Message& info) {
   constexpr std::uint8_t order_flag = 0x01;
   Fields fields(source, info.content, "attribute info");

@@ -1,5 +1,5 @@
 #pragma once
-// The attributes of an object: integers and texts of one element.
+// The attributes of an object that are one integer or one text.
 
 #include <cstdint>
 #include <map>
@@ -17,14 +17,16 @@ using AttributeValue = std::variant<std::string, std::int64_t>;
 
 class Attributes {
  public:
-  /// None.
+  /// Creates an empty set of attributes.
   Attributes() = default;
-  /// Reads all attributes of an object. Errors: input, where they are damaged, or two have the same name.
+  /// Reads all attributes of an object.
+  /// Errors: input if they are damaged or two have the same name.
   Attributes(Source& source, const ObjectHeader& object);
-  /// Nothing where there is none of this name, or it is of a kind that dt does not read (several elements,
-  /// another type). Errors: input, where it is text of variable length, or lies outside the
-  /// object's header and heap: HDF5 puts those there that are larger than 64 KiB, and in objects of more than
-  /// eight attributes those above 4 KiB.
+  /// Returns an attribute's value. Returns none if there is no attribute of this name, or dt does
+  /// not read its kind (several elements, another type).
+  /// Errors: input if it is text of variable length, or lies outside the object's header and heap.
+  /// HDF5 puts attributes larger than 64 KiB there and, in objects of more than eight attributes,
+  /// those above 4 KiB.
   std::optional<AttributeValue> find(const Source& source, const std::string& name) const;
 
  private:

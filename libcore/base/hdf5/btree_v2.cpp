@@ -10,9 +10,9 @@ constexpr std::string_view what = "B-tree of version 2";
 constexpr std::uint64_t header_bytes = 38;
 constexpr std::uint64_t node_overhead_bytes = 10;  // signature, version, type; checksum
 constexpr std::uint16_t largest_depth = 32;
-constexpr std::uint64_t most_records = std::uint64_t{1} << 32;  // of a node
+constexpr std::uint64_t most_records = std::uint64_t{1} << 32;  // per node
 
-/// Bytes that a number up to `limit` takes.
+/// Returns the number of bytes that hold a number up to `limit`.
 std::size_t width_of(std::uint64_t limit) {
   return static_cast<std::size_t>(std::bit_width(limit | 1) + 7) / 8;
 }
@@ -29,7 +29,7 @@ class Tree {
     const std::uint64_t node_bytes = fields.u32();
     records_.record_bytes = fields.u16();
     const std::uint16_t depth = fields.u16();
-    fields.skip(1 + 1);  // when to split and to merge
+    fields.skip(1 + 1);  // percentages at which nodes split and merge
     const std::uint64_t root = fields.u64();
     const std::uint64_t root_records = fields.u16();
     if (records_.record_bytes < least_record_bytes) throw fields.damaged("has records that are too short");
@@ -41,7 +41,8 @@ class Tree {
   BTreeRecords take() { return std::move(records_); }
 
  private:
-  /// How child node pointers are stored follows from how many records nodes can have.
+  /// Computes the widths of fields in child node pointers from the number of records that nodes can
+  /// have.
   void find_widths(std::uint64_t node_bytes, std::uint16_t depth) {
     std::uint64_t most = (node_bytes - node_overhead_bytes) / records_.record_bytes;
     std::uint64_t total = most;
@@ -58,8 +59,8 @@ class Tree {
     }
   }
 
-  /// "Version 2 B-tree, Internal Node" and "Leaf Node". Levels end the recursion, and the source's bound the
-  /// work, where nodes have the same children.
+  /// "Version 2 B-tree, Internal Node" and "Leaf Node". Levels end the recursion. The source's
+  /// bound limits the work if nodes share children.
   void add_node(std::uint64_t address, std::uint64_t num_records, std::uint16_t level) {
     if (num_records > source_.file_bytes() || num_records > most_records)
       throw source_.damaged(fmt::format("a node of its B-tree has {} records", num_records));
@@ -85,7 +86,7 @@ class Tree {
   std::uint8_t type_;
   BTreeRecords records_;
   std::size_t count_width_ = 0;
-  std::vector<std::size_t> total_widths_;  // of the records below a child of each level; 0 for leaves
+  std::vector<std::size_t> total_widths_;  // per level, for the records below a child; 0 for leaves
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace dt::hdf5 {
 
-/// All records of a tree, each of `bytes`, in no order that matters.
+/// All records of a tree, each of `record_bytes`, in no order that matters.
 struct BTreeRecords {
   std::size_t record_bytes = 0;
   std::vector<std::byte> bytes;
@@ -18,8 +18,9 @@ struct BTreeRecords {
   }
 };
 
-/// Reads the tree at `address`. Errors: input, where it is damaged, or its records are not of this type and
-/// at least `least_record_bytes` long.
+/// Reads the tree at `address`.
+/// Errors: input if it is damaged, its records are of another type, or they are shorter than
+/// `least_record_bytes`.
 BTreeRecords read_btree_v2(Source& source, std::uint64_t address, std::uint8_t type,
                            std::size_t least_record_bytes);
 

@@ -32,7 +32,7 @@ FractalHeap::FractalHeap(Source& source, std::uint64_t address) : source_(&sourc
   first_bytes_ = fields.u64();
   const std::uint64_t largest_direct = fields.u64();
   const std::size_t heap_bits = fields.u16();
-  fields.skip(2);  // rows that the root began with
+  fields.skip(2);  // starting number of rows in the root block
   root_ = fields.u64();
   root_rows_ = fields.u16();
   if (!std::has_single_bit(columns_) || !std::has_single_bit(first_bytes_) ||
@@ -49,8 +49,8 @@ FractalHeap::FractalHeap(Source& source, std::uint64_t address) : source_(&sourc
     throw fields.damaged(fmt::format("has IDs of {} bytes", id_bytes_));
 }
 
-/// "Doubling table": the blocks of the first two rows are of the same size, those of each later one of twice
-/// the size of the row before.
+/// "Doubling table": blocks of the first two rows have the same size. Blocks of each later row have
+/// twice the size of the row before.
 std::uint64_t FractalHeap::row_bytes(std::size_t row) const {
   return row == 0 ? first_bytes_ : first_bytes_ << (row - 1);
 }
@@ -59,7 +59,7 @@ std::uint64_t FractalHeap::row_offset(std::size_t row) const {
   return row == 0 ? 0 : columns_ * first_bytes_ << (row - 1);
 }
 
-/// The rows of an indirect block that stands for so many bytes of the heap.
+/// Returns the number of rows of an indirect block that covers `block_bytes` of the heap.
 std::size_t FractalHeap::rows_of(std::uint64_t block_bytes) const {
   const std::size_t first_row = log2_of(first_bytes_) + log2_of(columns_);
   return log2_of(block_bytes) < first_row ? 0 : log2_of(block_bytes) - first_row + 1;
@@ -86,8 +86,8 @@ const std::vector<std::uint64_t>& FractalHeap::children(std::uint64_t address, s
   return found->second;
 }
 
-/// Goes down from the root to the direct block that holds an offset of the heap. The rows of an indirect
-/// block within another are fewer than the row that it lies in, so this ends.
+/// Walks from the root to the direct block that holds an offset of the heap. The walk ends, since
+/// an indirect block within another has fewer rows than the row that it lies in.
 FractalHeap::Place FractalHeap::place_of(std::uint64_t heap_offset) {
   if (root_ == undefined_address) throw source_->damaged("its fractal heap is empty");
   if (root_rows_ == 0) return {root_, first_bytes_, 0};
@@ -106,7 +106,8 @@ FractalHeap::Place FractalHeap::place_of(std::uint64_t heap_offset) {
   }
 }
 
-/// "Fractal Heap Direct Block". Its checksum is of the whole block, with zeros in the checksum's place.
+/// "Fractal Heap Direct Block". Its checksum covers the whole block, with zeros in place of the
+/// checksum.
 Bytes FractalHeap::direct_block(const Place& place) {
   const auto [found, is_new] = direct_blocks_.try_emplace(place.heap_offset);
   std::vector<std::byte>& block = found->second;
@@ -121,7 +122,8 @@ Bytes FractalHeap::direct_block(const Place& place) {
   return block;
 }
 
-/// "III.G. Fractal Heap ID": version and type in the first byte, then offset and length of a managed object.
+/// "III.G. Fractal Heap ID": version and type in the first byte, then offset and length of a
+/// managed object.
 std::optional<Bytes> FractalHeap::find(Bytes id) {
   Fields fields(*source_, id, what);
   const std::uint8_t kind = fields.u8();

@@ -1,5 +1,6 @@
 #pragma once
-// "III.G. Fractal Heap": where links and attributes lie that are too many for an object's header.
+// "III.G. Fractal Heap": the storage of links and attributes that are too many for an object's
+// header.
 
 #include <cstdint>
 #include <map>
@@ -11,19 +12,21 @@
 
 namespace dt::hdf5 {
 
-/// Heaps without filters. Blocks are read when an object in them is asked for, each once.
+/// A heap without filters. Reads each block once, when an object in it is asked for.
 class FractalHeap {
  public:
-  /// `source` outlives it. Errors: input, where it is damaged.
+  /// Reads the heap's header. `source` must outlive the heap.
+  /// Errors: input if the header is damaged.
   FractalHeap(Source& source, std::uint64_t address);
   std::size_t id_bytes() const { return id_bytes_; }
-  /// The object that a heap ID names; nothing where it lies outside the heap's blocks ("huge"), being larger
-  /// than dt reads, or in the ID itself ("tiny"), being smaller than any that dt reads.
+  /// Returns the object that a heap ID names. Returns none for a "huge" object, which lies outside
+  /// the heap's blocks and is larger than dt reads. Returns none for a "tiny" object, which lies in
+  /// the ID itself and is smaller than any that dt reads.
   std::optional<Bytes> find(Bytes id);
 
  private:
   struct Place {
-    std::uint64_t address, bytes, heap_offset;  // of a direct block
+    std::uint64_t address, bytes, heap_offset;  // direct block
   };
   std::uint64_t row_bytes(std::size_t row) const;
   std::uint64_t row_offset(std::size_t row) const;
@@ -37,16 +40,17 @@ class FractalHeap {
   Source* source_;
   std::uint64_t address_;
   std::size_t id_bytes_ = 0;
-  std::size_t offset_width_ = 0, length_width_ = 0;  // of IDs
-  bool has_checksums_ = false;                       // of direct blocks
+  std::size_t offset_width_ = 0, length_width_ = 0;  // in bytes, within IDs
+  bool has_checksums_ = false;                       // direct blocks have them
   std::size_t columns_ = 0;                          // "table width"
   std::uint64_t first_bytes_ = 0;                    // "starting block size"
   std::size_t direct_rows_ = 0;                      // rows whose blocks are direct
-  std::size_t most_rows_ = 0;                        // of the root block
+  std::size_t most_rows_ = 0;                        // in the root block
   std::uint64_t root_ = undefined_address;
   std::size_t root_rows_ = 0;                                      // 0: the root is a direct block
-  std::map<std::uint64_t, std::vector<std::byte>> direct_blocks_;  // by their place in the heap
-  /// The addresses of an indirect block's children, by its place in the heap and its rows.
+  std::map<std::uint64_t, std::vector<std::byte>> direct_blocks_;  // by offset in the heap
+  /// Addresses of an indirect block's children, by the block's offset in the heap and its number of
+  /// rows.
   std::map<std::pair<std::uint64_t, std::size_t>, std::vector<std::uint64_t>> indirect_blocks_;
 };
 

@@ -23,7 +23,7 @@ void add_link_message(const Source& source, Bytes message, Links& links) {
   add_link(source, links, std::move(text), type == hard ? std::optional(fields.u64()) : std::nullopt);
 }
 
-/// "IV.A.2.c. The Link Info Message": where links lie that do not lie in the group's header.
+/// "IV.A.2.c. The Link Info Message": the place of links outside the group's header.
 void add_dense_links(Source& source, const Message& info, Links& links) {
   constexpr std::uint8_t order_flag = 0x01;
   Fields fields(source, info.content, "link info");
@@ -35,7 +35,7 @@ void add_dense_links(Source& source, const Message& info, Links& links) {
   FractalHeap heap(source, heap_address);
   const BTreeRecords records = read_btree_v2(source, tree_address, link_names_tree, 4 + heap.id_bytes());
   for (std::size_t i = 0; i < records.size(); ++i) {
-    // A link that is too large for the heap's blocks has a name of more than 4 KiB.
+    // A link too large for the heap's blocks has a name of more than 4 KiB and is left out.
     if (const auto link = heap.find(records[i].subspan(4))) add_link_message(source, *link, links);
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The links of a group, however they are stored.
+// The links of a group, in each form in which HDF5 stores them.
 
 #include <cstdint>
 #include <map>
@@ -10,16 +10,17 @@
 
 namespace dt::hdf5 {
 
-/// The address of each linked object's header by its name; nothing for links of other kinds (soft, external),
-/// which dt does not follow.
+/// The address of each linked object's header, by name. Soft and external links, which dt does not
+/// follow, have no address.
 using Links = std::map<std::string, std::optional<std::uint64_t>>;
 
 bool is_group(const ObjectHeader& object);
 
-/// Reads all links of a group. Errors: input, where they are damaged, or two have the same name.
+/// Reads all links of a group.
+/// Errors: input if they are damaged or two have the same name.
 Links read_links(Source& source, const ObjectHeader& group);
 
-/// Adds those of an old group, whose "Symbol Table Message" is given (old_group.cpp).
+/// Adds the links of an old group, given its "Symbol Table Message" (old_group.cpp).
 void add_old_links(Source& source, const Message& symbol_table, Links& links);
 
 void add_link(const Source& source, Links& links, std::string name, std::optional<std::uint64_t> address);

@@ -7,11 +7,11 @@ namespace dt::hdf5 {
 
 namespace {
 
-/// The specification's limit.
+/// Limit of the specification.
 constexpr std::uint8_t largest_rank = 32;
 
 std::uint64_t product(const Source& source, const std::vector<std::uint64_t>& shape) {
-  if (std::ranges::find(shape, 0U) != shape.end()) return 0;  // whatever the others are
+  if (std::ranges::find(shape, 0U) != shape.end()) return 0;  // for any other extents
   std::uint64_t elements = 1;
   for (const std::uint64_t extent : shape) {
     if (__builtin_mul_overflow(elements, extent, &elements))
@@ -71,8 +71,8 @@ const Message& needed(const Source& source, const ObjectHeader& object, MessageT
   return *message;
 }
 
-/// A shared message lies elsewhere. HDF5 shares types that have names of their own, and other messages only
-/// where a program asks for it.
+/// Returns the content of a message that is not shared. A shared message lies elsewhere. HDF5
+/// shares named types, and other messages only if a program asks for it.
 Bytes own_content(const Source& source, const Message& message, const char* name) {
   if (message.is_shared)
     throw source.unread(fmt::format("the {} of a dataset is shared, which dt does not read", name));
@@ -118,7 +118,7 @@ Extent parse_extent(const Source& source, Bytes message) {
   if (version != 1 && version != 2) throw fields.damaged(fmt::format("is of version {}", version));
   const std::uint8_t rank = fields.u8();
   if (rank > largest_rank) throw fields.damaged(fmt::format("has {} dimensions", rank));
-  fields.skip(1);  // whether largest extents follow
+  fields.skip(1);  // flag: maximum extents follow
   constexpr std::uint8_t null_space = 2;
   const std::uint8_t kind = version == 2 ? fields.u8() : 0;
   if (version == 1) fields.skip(5);

@@ -1,5 +1,5 @@
 #pragma once
-// Decodes an object's messages: shapes, element types, where a dataset's payload lies.
+// Decoding of an object's messages: shapes, element types, and places of payloads.
 
 #include <cstdint>
 #include <optional>
@@ -14,41 +14,43 @@ namespace dt::hdf5 {
 /// "IV.A.2.b. The Dataspace Message".
 struct Extent {
   std::vector<std::uint64_t> shape;  // {} is a scalar
-  std::uint64_t elements = 0;        // their product; 0 of a "null" space
+  std::uint64_t elements = 0;        // product of the shape; 0 for a "null" space
 };
-/// Errors: input, where it is damaged, or its elements are more than 2^64 - 1.
+/// Errors: input if the message is damaged or the elements are more than 2^64 - 1.
 Extent parse_extent(const Source& source, Bytes message);
 
 /// "IV.A.2.d. The Datatype Message".
 struct ElementType {
   enum class Kind { number, text, variable_text, other };
-  enum class Padding { null_terminated, null_padded, space_padded };  // of text
+  enum class Padding { null_terminated, null_padded, space_padded };  // for text
   Kind kind = Kind::other;
-  std::uint64_t bytes = 0;     // of an element
-  std::optional<DType> dtype;  // of numbers that dt reads
-  /// Integers of attributes may have any size and order.
+  std::uint64_t bytes = 0;     // per element
+  std::optional<DType> dtype;  // set for numbers that dt reads
+  /// Integer attributes may have any size and byte order.
   bool is_integer = false, is_signed = false, is_big_endian = false;
   Padding padding = Padding::null_terminated;
 };
-/// Errors: input, where it is damaged.
+/// Errors: input if the message is damaged.
 ElementType parse_type(const Source& source, Bytes message);
 
-/// "IV.A.2.i. The Data Layout Message", of contiguous storage; nothing for others, and for versions that dt
-/// does not know.
+/// "IV.A.2.i. The Data Layout Message" of contiguous storage. parse_layout() returns none for other
+/// layouts and for versions that dt does not know.
 struct Contiguous {
   std::uint64_t offset = undefined_address, bytes = 0;
 };
 std::optional<Contiguous> parse_layout(const Source& source, Bytes message);
 
-/// A dataset as its header describes it. Nothing of its payload has been touched.
+/// A dataset as its header describes it. Parsing touches nothing of its payload.
 struct StoredDataset {
   std::optional<DType> dtype;
   std::vector<std::uint64_t> shape;
   std::uint64_t offset = 0, bytes = 0;
-  std::string why_unreadable;  // "" where it can be read
+  std::string why_unreadable;  // "" if dt can read it
 };
 bool is_dataset(const ObjectHeader& object);
-/// Errors: input, where it is damaged; what is sound, but not read by dt, is told in the result.
+/// Describes a dataset. A sound dataset that dt does not read is no error: why_unreadable gives the
+/// reason.
+/// Errors: input if the header is damaged.
 StoredDataset parse_dataset(const Source& source, const ObjectHeader& object);
 
 }  // namespace dt::hdf5

@@ -8,10 +8,10 @@ constexpr std::string_view what = "object header";
 constexpr std::uint8_t shared_flag = 0x02;
 constexpr std::uint8_t must_be_known_flag = 0x80;
 
-/// The last type that the specification has.
+/// The last type in the specification.
 constexpr std::uint16_t last_type = 0x18;
 
-/// The bytes that a header message of version 2 has before its content.
+/// Returns the number of bytes before a message's content.
 std::size_t prefix_bytes(bool is_version_2, bool has_order) {
   if (!is_version_2) return 8;
   return has_order ? 6 : 4;
@@ -60,8 +60,8 @@ void ObjectHeader::read_version_2(Source& source, std::uint64_t address) {
   add_continuations(source, true, has_order);
 }
 
-/// "IV.A.2.q. The Object Header Continuation Message". That one leads to another that was read before is
-/// stopped by the bound of what a source gives.
+/// "IV.A.2.q. The Object Header Continuation Message". If blocks lead to each other in a circle,
+/// the source's bound ends the loop.
 void ObjectHeader::add_continuations(Source& source, bool is_version_2, bool has_order) {
   for (std::size_t i = 0; i < continuations_.size(); ++i) {
     const Block block = continuations_[i];
@@ -95,7 +95,7 @@ void ObjectHeader::add_messages(Source& source, Bytes block, bool is_version_2, 
       const std::uint64_t offset = place.u64();
       continuations_.push_back({offset, place.u64()});
     } else if (message.type != MessageType::nil) {
-      source.charge(sizeof message, what);  // an empty one has four bytes in the file
+      source.charge(sizeof message, what);  // an empty message takes only four bytes of the file
       messages_.push_back(message);
     }
   }

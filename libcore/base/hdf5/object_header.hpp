@@ -8,7 +8,7 @@
 
 namespace dt::hdf5 {
 
-/// "IV.A.2. Header Message Types", those that dt knows.
+/// The types of "IV.A.2. Header Message Types" that dt knows.
 enum class MessageType : std::uint16_t {
   nil = 0x00,
   dataspace = 0x01,
@@ -30,14 +30,16 @@ struct Message {
   Bytes content;
 };
 
-/// The messages of one object, in the order of the file.
+/// The messages of one object, in file order.
 class ObjectHeader {
  public:
-  /// Errors: input, where there is no object header of a known version at `address`, or it is damaged.
+  /// Reads the header.
+  /// Errors: input if there is no object header of a known version at `address`, or it is damaged.
   ObjectHeader(Source& source, std::uint64_t address);
-  ObjectHeader(ObjectHeader&&) = default;  // messages are parts of its blocks, which stay where they are
+  ObjectHeader(ObjectHeader&&) = default;  // messages point into its blocks, which stay in place
   const std::vector<Message>& messages() const { return messages_; }
-  /// The only message of a type, or nullptr. Errors: input, where there are several.
+  /// Returns the only message of a type, or nullptr.
+  /// Errors: input if there are several.
   const Message* find(MessageType type, const Source& source) const;
 
  private:
@@ -49,8 +51,8 @@ class ObjectHeader {
   void add_continuations(Source& source, bool is_version_2, bool has_order);
   Bytes keep(std::vector<std::byte> block);
   void add_messages(Source& source, Bytes block, bool is_version_2, bool has_order);
-  std::vector<std::vector<std::byte>> blocks_;  // which messages are parts of
-  std::vector<Block> continuations_;            // still to be read
+  std::vector<std::vector<std::byte>> blocks_;  // storage that messages point into
+  std::vector<Block> continuations_;            // unread
   std::vector<Message> messages_;
 };
 

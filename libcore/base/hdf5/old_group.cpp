@@ -1,5 +1,6 @@
-// Groups as HDF5 writes them for its oldest readers, h5py by default: "III.A.1. Version 1 B-trees", "III.B.
-// Group Symbol Table Nodes", "III.C. Symbol Table Entry" and "III.D. Local Heaps".
+// Groups in the form for HDF5's oldest readers, h5py's default. Source: "III.A.1. Version 1
+// B-trees", "III.B. Group Symbol Table Nodes", "III.C. Symbol Table Entry" and "III.D. Local
+// Heaps".
 
 #include <algorithm>
 
@@ -45,7 +46,8 @@ class OldGroup {
     return {reinterpret_cast<const char*>(names_.data() + offset), length};
   }
 
-  /// Levels fall towards the leaves, which ends the recursion; the source's bound ends the work.
+  /// Levels decrease towards the leaves, which ends the recursion. The source's bound limits the
+  /// work.
   void add_tree(std::uint64_t address, unsigned level) {
     const std::vector<std::byte> prefix = source_.read(address, tree_prefix_bytes, what);
     Fields fields(source_, prefix, what);

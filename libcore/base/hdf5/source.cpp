@@ -12,7 +12,7 @@ constexpr std::uint64_t least_budget = 64 << 10, largest_budget = 64 << 20;
 struct Lanes {
   std::uint32_t a, b, c;
 
-  /// lookup3's mix(): each line takes one lane from another, with a rotation.
+  /// lookup3's mix(): each line subtracts, rotates and adds lanes.
   void mix() {
     step(a, c, b, 4);
     step(b, a, c, 6);
@@ -44,7 +44,7 @@ struct Lanes {
   }
 };
 
-/// Up to four bytes as a number; those that are missing count as 0.
+/// Returns up to four bytes as a number. Missing bytes count as 0.
 std::uint32_t word(Bytes bytes, std::size_t at) {
   std::uint32_t value = 0;
   for (std::size_t i = at; i < std::min(at + 4, bytes.size()); ++i)

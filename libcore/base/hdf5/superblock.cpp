@@ -33,8 +33,10 @@ bool is_signature(Bytes bytes) {
   return std::ranges::equal(bytes, std::as_bytes(std::span(signature)));
 }
 
-/// Returns the bytes of a user block, which a file may have before all else; 0 where no superblock lies
-/// behind one. Source: "II. Disk Format: Level 0": at byte 512 and at twice the last place.
+/// Returns the size of the user block that a file may have before all else, or 0 if no superblock
+/// follows one.
+/// Source: "II. Disk Format: Level 0": a superblock lies at 0, at 512, or at 512 doubled
+/// repeatedly.
 std::uint64_t user_block_bytes(Source& source) {
   for (std::uint64_t at = 512; at < source.file_bytes() - signature.size() && at < std::uint64_t{1} << 48;
        at *= 2) {
@@ -47,20 +49,20 @@ std::uint64_t user_block_bytes(Source& source) {
 Superblock read_old(Source& source, std::uint8_t version) {
   const std::vector<std::byte> bytes = source.read(0, version == 0 ? 96 : 100, what);
   Fields fields(source, bytes, what);
-  fields.skip(signature.size() + 1 + 4);  // other versions
+  fields.skip(signature.size() + 1 + 4);  // signature, version, versions of other structures
   expect_sizes(source, fields);
-  fields.skip(1 + 2 + 2 + 4 + (version == 0 ? 0 : 4));  // sizes of B-trees' nodes, flags
+  fields.skip(1 + 2 + 2 + 4 + (version == 0 ? 0 : 4));  // node sizes of B-trees, flags
   Superblock block;
   block.base = fields.u64();
   fields.skip(8);  // free space
   block.end_of_file = fields.u64();
-  fields.skip(8 + 8);  // driver, name of the root group
+  fields.skip(8 + 8);  // driver information; name of the root group
   block.root = fields.u64();
   return block;
 }
 
-/// "Superblock, Version 2" and "3". The extension is not read: what it may change (shared messages, other
-/// drivers) is told where it matters.
+/// "Superblock, Version 2" and "3". The extension is not read. Features that it may enable (shared
+/// messages, other drivers) are reported where they matter.
 Superblock read_new(Source& source, std::uint8_t version) {
   constexpr std::uint8_t open_flags = 0x05;
   const std::vector<std::byte> bytes = source.read(0, 48, what);
