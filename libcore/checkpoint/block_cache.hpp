@@ -1,7 +1,7 @@
 #pragma once
-// The blocks of a checkpoint's pieces that were read last. What several requests need of one block (parts of
-// a tensor asked for one after the other, rows of tensor-parallel slices side by side) is read and digested
-// once.
+// A cache of the most recently read blocks of a checkpoint's pieces. Several requests may need the
+// same block: consecutive reads of a tensor's parts, or rows of adjacent tensor-parallel slices.
+// The cache reads and digests it once.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace dt::checkpoint {
 class BlockCache {
  public:
   using Block = std::shared_ptr<const std::vector<std::byte>>;
-  /// Of a piece of the manifest, by its address there, and the block's number in its payload.
+  /// A block's identity: the address of its piece in the manifest, and its number in the payload.
   struct Key {
     const void* piece = nullptr;
     std::uint64_t block = 0;
     bool operator==(const Key&) const = default;
   };
 
-  /// Holds at most so many bytes.
+  /// Creates a cache that holds at most `max_bytes`.
   explicit BlockCache(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  /// The block, of `count` bytes: filled by `load` where it is not here. For any thread; threads that ask at
-  /// once for what is not here each load it.
+  /// Returns the block of `count` bytes. Calls `load` to fill it if it is not cached.
+  /// Thread safety: any thread. Threads that request a missing block at the same time each load it.
   Block get(const Key& key, std::size_t count, const std::function<void(std::span<std::byte>)>& load);
 
  private:
@@ -42,7 +42,7 @@ class BlockCache {
   std::mutex mutex_;
   std::size_t max_bytes_;
   std::size_t bytes_ = 0;
-  std::list<Entry> entries_;  // the latest used first
+  std::list<Entry> entries_;  // most recently used first
 };
 
 }  // namespace dt::checkpoint

@@ -13,7 +13,7 @@ void copy_runs(std::span<const CopyRun> runs, DType dtype, std::uint64_t payload
   const auto block_elements = static_cast<std::int64_t>(digest_block_bytes / element_bytes);
   const std::size_t out_bytes = dtype_bytes(out.dtype());
   std::int64_t seen = -1;
-  std::span<const std::byte> bytes;  // of block `seen`
+  std::span<const std::byte> bytes;  // block number `seen`
   for (const CopyRun& run : runs) {
     for (std::int64_t done = 0; done < run.count;) {
       const std::int64_t block = (run.source + done) / block_elements;

@@ -1,5 +1,5 @@
 #pragma once
-// Runs of elements out of a payload that is read in blocks.
+// Runs of elements copied from a payload that is read in blocks.
 
 #include <functional>
 #include <span>
@@ -10,20 +10,20 @@
 
 namespace dt::checkpoint {
 
-/// Fills `bytes` with the payload's block of that number (each of digest_block_bytes, the last may be short),
-/// or throws.
+/// Fills `bytes` with block number `block` of the payload, or throws. Blocks have
+/// digest_block_bytes; the last may be short.
 using LoadBlock = std::function<void(std::uint64_t block, std::span<std::byte> bytes)>;
-/// The same block where it lies, `count` bytes; they stay until the next call.
+/// Returns a view of the same block, of `count` bytes, valid until the next call.
 using ViewBlock = std::function<std::span<const std::byte>(std::uint64_t block, std::size_t count)>;
 
-/// Copies runs, ascending in `source`, of a payload of `payload_bytes` into `out`, converting the element
-/// type. Blocks that a run takes as a whole and as they are, are loaded into their place; of others the view
-/// is asked once for all runs in a row that touch it.
+/// Copies runs of a payload of `payload_bytes` into `out`, converting the element type. Runs ascend
+/// in `source`. A block that a run covers whole, without conversion, is loaded directly into `out`.
+/// For any other block, `view` is called once for all consecutive runs that touch it.
 void copy_runs(std::span<const CopyRun> runs, DType dtype, std::uint64_t payload_bytes, const LoadBlock& load,
                const ViewBlock& view, const Tensor& out);
 
-/// Without a place where blocks lie: every block that a run touches is loaded once, as a whole. `buffer` is
-/// scratch that several calls may share.
+/// The same without `view`: every block that a run touches is loaded once, as a whole. `buffer` is
+/// scratch memory that several calls may share.
 void copy_runs(std::span<const CopyRun> runs, DType dtype, std::uint64_t payload_bytes, const LoadBlock& load,
                const Tensor& out, std::vector<std::byte>& buffer);
 

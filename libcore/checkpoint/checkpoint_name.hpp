@@ -1,5 +1,5 @@
 #pragma once
-// The names of checkpoints, which say their step and the generation of the run that saved them.
+// Names of checkpoints. A name contains the step, and the generation of the run that saved it.
 
 #include <cstdint>
 #include <filesystem>
@@ -10,7 +10,7 @@ namespace dt::checkpoint {
 
 namespace fs = std::filesystem;
 
-/// "step-00001000.g3"
+/// Returns a name such as "step-00001000.g3".
 std::string checkpoint_name(std::int64_t step, std::int64_t generation);
 
 struct CheckpointEntry {
@@ -19,7 +19,7 @@ struct CheckpointEntry {
   std::int64_t generation = 0;
 };
 
-/// "step-00001000.g3" taken apart; nothing for any other name.
+/// Parses a name such as "step-00001000.g3". Returns none for any other name.
 std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path);
 
 }  // namespace dt::checkpoint

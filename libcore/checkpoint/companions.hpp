@@ -1,6 +1,6 @@
 #pragma once
-// Files that belong to a model beside its weights: what its tokenizer consists of. In a checkpoint they are
-// files without pieces; the manifest holds their digests.
+// Files of a model beside its weights: those of its tokenizer, its chat template and its generation
+// config. In a checkpoint they are files without pieces, and the manifest holds their digests.
 
 #include <filesystem>
 #include <string>
@@ -12,24 +12,29 @@
 
 namespace dt::checkpoint {
 
-/// The names that Hugging Face gives such files and that the folder holds.
+/// Returns the names under which Hugging Face stores such files, as far as the folder has them.
 std::vector<std::string> find_companions(const fs::path& hf_folder);
-/// Copies a file, synced, and says how the manifest lists it. Errors: input, environment.
+/// Copies a file and syncs the copy. Returns its entry for the manifest. Limits the readers of the
+/// copy to those of `from`.
+/// Errors: input, environment.
 StoredFile copy_companion(const fs::path& from, const fs::path& to);
 
-/// Those that a checkpoint keeps.
+/// Returns the companion files of a checkpoint.
 std::vector<StoredFile> companions_of(const Manifest& manifest);
-/// The names of those that the tokenizer consists of.
+/// Returns the companion files except the generation config.
 std::vector<std::string> tokenizer_files_of(const Manifest& manifest);
-/// Copies them, synced, into a folder, and says how the manifest lists them. Errors: input, naming the file:
-/// one whose digest differs; environment.
+/// Copies the companion files into a folder and syncs the copies. Returns their entries for the
+/// manifest.
+/// Errors: input, naming the file, if a digest differs; environment.
 std::vector<StoredFile> copy_companions(const Reader& checkpoint, const fs::path& folder);
-/// As one more writer's part of a checkpoint that is being written, whose files hold no pieces.
+/// Writes the companion files as the part of one more writer, without pieces, into an unfinished
+/// checkpoint.
 void write_companion_part(const fs::path& unfinished, const Manifest& header, int writer,
                           std::vector<StoredFile> companions);
 
-/// Returns who may read a checkpoint, by the modes of its files, its folder and its run's folders. Files made
-/// of it must let nobody else read them. Errors: environment, input.
+/// Returns the readers of a checkpoint by the modes of its files, its folder and its run's folders.
+/// Files derived from it must admit no other readers.
+/// Errors: environment, input.
 Audience readers_of(const Reader& checkpoint);
 
 }  // namespace dt::checkpoint

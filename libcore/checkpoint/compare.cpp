@@ -23,7 +23,7 @@ struct Stored {
   std::uint64_t bytes = 0;
 };
 
-/// Each tensor of a checkpoint once, in the order of its first piece.
+/// Returns each tensor of a checkpoint once, in the order of first pieces.
 std::vector<Stored> tensors_of(const Manifest& manifest) {
   std::vector<Stored> tensors;
   std::map<std::pair<std::string, std::string>, std::size_t> index;

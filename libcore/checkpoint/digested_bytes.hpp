@@ -1,6 +1,6 @@
 #pragma once
-// Which bytes of a checkpoint's files stand under which digest of its manifest: verifying, repairing and
-// reading go by this one list.
+// The list of a checkpoint's digests and the file bytes that each covers. Verification, repair and
+// reading all use it.
 
 #include <map>
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace dt::checkpoint {
 
-/// Bytes of one file that one digest covers: a block of a piece's payload, or all that belongs to no piece.
+/// The bytes of one file that one digest covers: a block of a piece's payload, or everything
+/// outside pieces.
 struct DigestedBytes {
   std::string where;  // "rank-00000.h5: weights of NAME", or the file's name
   std::string what;   // "bytes 4096 to 8192", "the bytes outside the tensors"
@@ -21,19 +22,21 @@ struct DigestedBytes {
 };
 
 using PiecesByFile = std::map<std::string, std::vector<const StoredPiece*>>;
-/// The manifest's pieces under their files' names, in its order; the manifest must outlive them.
+/// Returns the manifest's pieces by file name, in the manifest's order. The manifest must outlive
+/// them.
 PiecesByFile pieces_by_file(const Manifest& manifest);
 
-/// What belongs to no piece: HDF5's own bytes, or a whole file that holds no pieces.
+/// Returns the bytes outside pieces: HDF5's own bytes, or the whole of a file without pieces.
 DigestedBytes metadata_of(const StoredFile& file, const std::vector<const StoredPiece*>& pieces);
-/// Every byte of a file: its pieces block by block, then the rest.
+/// Returns every byte of a file: its pieces block by block, then the rest.
 std::vector<DigestedBytes> digested_bytes(const StoredFile& file,
                                           const std::vector<const StoredPiece*>& pieces);
 
-/// That the bytes have another digest than theirs.
+/// Returns a text which says that the bytes have the digest `actual` instead of theirs.
 std::string describe(const DigestedBytes& part, std::uint64_t actual);
-/// "" where the bytes have their digest, else what is wrong with them; bytes that the device fails to read
-/// are wrong. Errors: environment, where the file cannot be read for another reason.
+/// Returns "" if the bytes have their digest, else what is wrong. Bytes that the device fails to
+/// read count as wrong.
+/// Errors: environment if the file cannot be read for another reason.
 std::string why_damaged(const File& file, const DigestedBytes& part);
 
 }  // namespace dt::checkpoint

@@ -18,7 +18,7 @@ T load(const std::byte* at) {
   return value;
 }
 
-/// What elements of a type are computed with: itself, or fp32 for the 16-bit ones.
+/// Returns the value in the type used for computing: its own, or fp32 for 16-bit types.
 template <class T>
 auto widened(T value) {
   if constexpr (sizeof(T) == 2) {
@@ -28,9 +28,9 @@ auto widened(T value) {
   }
 }
 
-/// The fp32 on whose further rounding to 16 bits the result is that of rounding `value` once: what does not
-/// fit goes to the neighbour whose last bit is 1. Source: Boldo & Melquiond 2008, "Emulation of FMA and
-/// correctly rounded sums", theorem 2.
+/// Returns an fp32 that rounds to 16 bits as `value` itself does when rounded once. An inexact
+/// value goes to the fp32 neighbour whose last bit is 1.
+/// Source: Boldo & Melquiond 2008, "Emulation of FMA and correctly rounded sums", theorem 2.
 float rounded_to_odd(double value) {
   const auto nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;

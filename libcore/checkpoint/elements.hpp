@@ -1,5 +1,5 @@
 #pragma once
-// Elements in files as elements in memory.
+// Conversion of elements between the types of files and of memory.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace dt::checkpoint {
 
-/// Whether copy_elements takes this pair: equal types, or any two of f64, f32, bf16 and f16.
+/// Returns whether copy_elements() supports this pair: equal types, or any two of f64, f32, bf16
+/// and f16.
 bool converts(DType from, DType to);
 
-/// Copies `count` elements, rounded once, to nearest, ties to even; what is too large becomes infinite.
-/// `source` may be unaligned.
+/// Copies `count` elements. `source` may be unaligned.
+/// Numerics: rounds once, to nearest, ties to even. A value too large becomes infinite.
 void copy_elements(DType from, const std::byte* source, DType to, std::byte* target, std::int64_t count);
 
 }  // namespace dt::checkpoint

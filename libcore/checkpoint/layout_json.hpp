@@ -1,5 +1,5 @@
 #pragma once
-// The member `mesh` of a manifest: the layout that wrote a checkpoint. See FORMATS.md.
+// The manifest's member `mesh`: the layout that wrote the checkpoint. See FORMATS.md.
 
 #include <string>
 
@@ -8,11 +8,11 @@
 
 namespace dt::checkpoint {
 
-/// A JSON object.
+/// Returns the layout as a JSON object.
 std::string to_json(const model::Layout& layout);
-/// Of a model of so many units. What an older dt did not write stays as a layout has it by default, and a
-/// schedule of a later dt is taken for that. Error{input}, naming the member: a table that does not name each
-/// unit once.
+/// Parses the layout of a model with `num_units` units. Members that an older dt did not write keep
+/// their defaults. A schedule that only a later dt knows is replaced by the default.
+/// Errors: input, naming the member, if a table does not name each unit once.
 model::Layout parse_layout(const JsonValue& mesh, int num_units);
 
 }  // namespace dt::checkpoint

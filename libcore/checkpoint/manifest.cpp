@@ -22,7 +22,7 @@ using json = nlohmann::ordered_json;
 constexpr SealedFormat format = {"dt-checkpoint", format_version,
                                  "the checkpoint is damaged: use another (dt-checkpoint list RUN)"};
 
-/// A path in a file name may hold bytes that are no UTF-8; a manifest is valid JSON all the same.
+/// Returns JSON text that is valid even if a path in it contains bytes that are not UTF-8.
 std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -53,8 +53,8 @@ json state_json(const TrainingState& s) {
 }
 
 TrainingState parse_state(const JsonValue& o) {
-  constexpr std::int64_t most_count = std::int64_t{1} << 56;  // sums and differences of two are numbers
-  constexpr std::int64_t most_size = INT32_MAX;               // products of two are
+  constexpr std::int64_t most_count = std::int64_t{1} << 56;  // sums and differences of two do not overflow
+  constexpr std::int64_t most_size = INT32_MAX;               // products of two do not overflow
   TrainingState s;
   s.step = o.integer("step", 0, most_count);
   s.samples_consumed = static_cast<std::uint64_t>(o.integer("samples_consumed", 0, most_count));
@@ -67,7 +67,7 @@ TrainingState parse_state(const JsonValue& o) {
   s.grad_lanes = o.integer("grad_lanes", 1, most_size);
   s.dataset_digest = o.digest("dataset_digest");
   s.precision = o.string("precision");
-  if (o.has("matmul")) {  // checkpoints from before mixed precision lack it and the next three
+  if (o.has("matmul")) {  // the next four members are absent from checkpoints of dt without mixed precision
     s.matmul = o.string("matmul");
     s.skipped_steps = o.integer("skipped_steps", 0, s.step);
     s.loss_scale = o.number("loss_scale", 0, std::numeric_limits<float>::max());
@@ -78,7 +78,8 @@ TrainingState parse_state(const JsonValue& o) {
   return s;
 }
 
-/// A large file is read into memory only where it ends as every manifest does.
+/// Returns whether to read the file into memory: a large one only if it ends as every manifest
+/// does.
 bool is_readable(const File& file) {
   constexpr std::uint64_t large = std::uint64_t{64} << 20;
   if (file.size() <= large) return true;
@@ -87,14 +88,15 @@ bool is_readable(const File& file) {
   return ends_with_seal(end);
 }
 
-/// Whether the device reads a byte of any file of the folder that the failure does not name.
+/// Returns whether the device reads a byte of any file in the folder, except those that `failure`
+/// names.
 bool is_another_readable(const fs::path& checkpoint, const std::string& failure) {
   for (const fs::path& path : entries_of(checkpoint)) {
     if (failure.find(path.filename().string()) != failure.npos) continue;
     try {
       std::byte byte{};
       if (file_exists(path) && File::open_read(path).read({&byte, 1}) == 1) return true;
-    } catch (const Error&) {  // the next may be
+    } catch (const Error&) {  // another file may be readable
     }
   }
   return false;
@@ -109,7 +111,8 @@ void check_length(const fs::path& path) {
               format.remedy);
 }
 
-/// A manifest that was put into another checkpoint's folder fits its own digest, not the folder's name.
+/// Checks the folder's name against the manifest. A manifest moved to another checkpoint's folder
+/// still matches its own digest.
 void check_place(const Manifest& manifest, const fs::path& checkpoint) {
   const auto name = parse_checkpoint_name(checkpoint);
   if (!name || (name->step == manifest.state.step && name->generation == manifest.generation)) return;
@@ -200,7 +203,7 @@ bool is_manifest_whole(const fs::path& checkpoint) {
   try {
     return file_exists(path) && is_readable(File::open_read(path)) && is_sealed(read_file(path));
   } catch (const Error& error) {
-    if (error.error_number() == EIO) return false;  // load_manifest() says what that means
+    if (error.error_number() == EIO) return false;  // load_manifest() reports the cause
     throw;
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What a checkpoint says of itself: manifest.json. See FORMATS.md.
+// The manifest, manifest.json, which describes a checkpoint. See FORMATS.md.
 
 #include <cstdint>
 #include <filesystem>
@@ -18,17 +18,17 @@ namespace fs = std::filesystem;
 
 inline constexpr std::int64_t format_version = 1;
 
-/// Which tensor of a parameter; also the HDF5 group that holds it.
+/// Kinds of tensors of a parameter. Each is also the name of the HDF5 group that holds them.
 inline constexpr const char* kind_weights = "weights";
 inline constexpr const char* kind_first_moment = "adam_m";
 inline constexpr const char* kind_second_moment = "adam_v";
 
-/// Where a run stands. Everything that must be known to go on as if nothing had happened.
+/// The state of a run beside its tensors: everything needed to continue as if uninterrupted.
 struct TrainingState {
-  std::int64_t step = 0;               // optimizer steps done
+  std::int64_t step = 0;               // optimizer steps completed
   std::uint64_t samples_consumed = 0;  // position in the global order
   std::uint64_t tokens_consumed = 0;
-  std::uint64_t data_digest = 0;  // of all samples consumed
+  std::uint64_t data_digest = 0;  // digest over all samples consumed
   std::uint64_t seed = 0;
   std::int64_t sequence_length = 0;
   std::int64_t global_batch = 0;
@@ -36,15 +36,15 @@ struct TrainingState {
   std::int64_t grad_lanes = 1;
   std::uint64_t dataset_digest = 0;
   std::string precision;           // "fp32"
-  std::string matmul;              // what bf16 was multiplied in when the run last computed in it
-  std::int64_t skipped_steps = 0;  // of `step`, those whose gradients were not finite, in fp16
-  double loss_scale = 0;           // of the next step, in fp16; 0: the run has none
+  std::string matmul;              // the type in which bf16 was multiplied when the run last computed in bf16
+  std::int64_t skipped_steps = 0;  // steps among `step` with non-finite gradients, in fp16
+  double loss_scale = 0;           // for the next step, in fp16; 0 if the run has none
   std::int64_t loss_scale_good_steps = 0;
   std::string schedule;    // a JSON object: kind, lr, min_lr, warmup_steps, total_steps, ...
-  std::string conditions;  // a JSON object: what bit-equality depends on (threads a rank, program, ...)
+  std::string conditions;  // a JSON object of conditions for bit-equality (threads a rank, program, ...)
 };
 
-/// A piece as it lies in a file: a contiguous dataset, digested in blocks of digest_block_bytes.
+/// A piece as stored in a file: a contiguous dataset, digested in blocks of digest_block_bytes.
 struct StoredPiece {
   std::string tensor;  // parameter name
   std::string kind;
@@ -53,14 +53,14 @@ struct StoredPiece {
   std::string file;     // name within the checkpoint's folder
   std::string dataset;  // "/weights/layers.0.attention.q.weight"
   std::vector<std::uint64_t> digests;
-  std::uint64_t offset = 0;  // of the payload in the file, in bytes, so that reading needs no HDF5
+  std::uint64_t offset = 0;  // payload's offset in the file, in bytes, so that reading needs no HDF5
   std::uint64_t bytes() const { return static_cast<std::uint64_t>(piece.numel()) * dtype_bytes(dtype); }
 };
 
 struct StoredFile {
   std::string name;
   std::uint64_t bytes = 0;
-  std::uint64_t metadata_digest = 0;  // of every byte that belongs to no dataset's payload, in file order
+  std::uint64_t metadata_digest = 0;  // over all bytes outside datasets' payloads, in file order
 };
 
 struct Manifest {
@@ -78,28 +78,33 @@ struct Manifest {
 /// The manifest's name in a checkpoint's folder.
 inline constexpr const char* manifest_name = "manifest.json";
 
-/// The manifest's member `state` as a JSON object.
+/// Returns the manifest's member `state` as a JSON object.
 std::string to_json(const TrainingState& state);
-/// Text of manifest.json; its last member is the digest of all bytes before it.
+/// Returns the text of manifest.json. Its last member is the digest of all bytes before it.
 std::string to_json(const Manifest& manifest);
-/// Errors: input, naming file and member: a digest that differs, another format or version, missing members.
+/// Parses a manifest.
+/// Errors: input, naming file and member: a digest that differs, another format or version, missing
+/// members.
 Manifest parse_manifest(const std::string& text, const std::string& origin);
-/// Returns whether nothing is under the checkpoint's name. Asked after reading it has failed, it tells a
-/// checkpoint that a living job has pruned from one that is damaged.
+/// Returns whether nothing has the checkpoint's name. After a failed read it tells a checkpoint
+/// that a running job has pruned from a damaged one.
 bool is_removed(const fs::path& checkpoint);
-/// The error of reading one that was there and is removed.
+/// Returns the error about a checkpoint that was removed while it was read.
 Error removed_meanwhile(const fs::path& checkpoint);
 
-/// Errors: those of parse_manifest; input where the folder is missing, is no checkpoint, or is a run
-/// directory, or is removed while it is read; environment, as judge_read() has it.
+/// Loads a checkpoint's manifest.
+/// Errors: as parse_manifest(). Input if the folder is missing, is not a checkpoint, is a run
+/// directory, or is removed during the call. Environment, after judge_read().
 Manifest load_manifest(const fs::path& checkpoint);
 
-/// What a failure to read a file of the checkpoint means: where the device fails to read it (EIO) but reads
-/// others of the folder, it is damaged, Error{input}; else the error as it is.
+/// Returns the meaning of a failure to read a file of the checkpoint. If the device fails to read
+/// it (EIO) but reads other files of the folder, the file is damaged: an input error. Otherwise
+/// returns `error` unchanged.
 Error judge_read(const Error& error, const fs::path& checkpoint);
 
-/// Whether the manifest is as it was written, by whatever version: where load_manifest refuses it all the
-/// same, it is not damaged, but of a format that this dt does not read. Errors: environment.
+/// Returns whether the manifest is as it was written, by any version of dt. If load_manifest()
+/// rejects such a manifest, it is not damaged, but of a format that this dt does not read.
+/// Errors: environment.
 bool is_manifest_whole(const fs::path& checkpoint);
 
 }  // namespace dt::checkpoint

@@ -1,6 +1,7 @@
 #pragma once
-// part-NNNNN.json: what one writer of a checkpoint tells the one that commits. It lives only while the
-// checkpoint is under its temporary name, and in shares of local ones. See FORMATS.md.
+// part-NNNNN.json: what one writer of a checkpoint reports to the committing process. It exists
+// only while the checkpoint has its temporary name, and in shares of local checkpoints. See
+// FORMATS.md.
 
 #include <cstdint>
 #include <string>
@@ -14,21 +15,22 @@ struct Part {
   std::int64_t step = 0;
   std::int64_t generation = 0;
   std::int64_t writer = 0;
-  std::vector<StoredFile> files;  // one, or none where the writer had no elements
+  std::vector<StoredFile> files;  // one, or none if the writer had no elements
   std::vector<StoredPiece> pieces;
 };
 
-/// "rank-00003.h5"
+/// Returns a name such as "rank-00003.h5".
 std::string piece_file_name(int writer);
-/// "part-00003.json"
+/// Returns a name such as "part-00003.json".
 std::string part_file_name(int writer);
 
-/// Text of a part file; its last member is the digest of all bytes before it.
+/// Returns the text of a part file. Its last member is the digest of all bytes before it.
 std::string to_json(const Part& part);
-/// Errors: input, naming file and member, as of parse_manifest.
+/// Parses a part file.
+/// Errors: input, naming file and member, as parse_manifest().
 Part parse_part(const std::string& text, const std::string& origin);
-/// What `writer` left in `folder`. Errors: input, naming the file: as above; a part of another step,
-/// generation or writer.
+/// Loads the part of `writer` from `folder`.
+/// Errors: input, naming the file: as parse_part(); a part of another step, generation or writer.
 Part load_part(const fs::path& folder, std::int64_t step, std::int64_t generation, int writer);
 
 }  // namespace dt::checkpoint

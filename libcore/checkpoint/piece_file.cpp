@@ -15,13 +15,15 @@ bool fills_its_box(const Piece& piece) {
   return piece.begin == 0 && piece.end == piece.box.numel();
 }
 
-/// Of the box where all of it is there, so that other tools see a matrix; else of a vector.
+/// Returns the box's shape if the piece fills it, so that other tools see a matrix, else a vector's
+/// shape.
 std::vector<std::uint64_t> dataset_shape(const Piece& piece) {
   if (!fills_its_box(piece)) return {static_cast<std::uint64_t>(piece.numel())};
   return {piece.box.dims().begin(), piece.box.dims().end()};
 }
 
-/// A whole tensor has its own name; parts are numbered, so that a file may hold several of one tensor.
+/// Names the datasets. A whole tensor keeps its name. Parts are numbered, so that a file may hold
+/// several of one tensor.
 std::vector<StoredPiece> name_datasets(const std::string& file, std::span<const PieceSpec> pieces) {
   std::vector<StoredPiece> stored;
   std::map<std::string, int> parts;
@@ -45,7 +47,8 @@ void declare(Hdf5Writer& file, const Manifest& manifest, std::vector<StoredPiece
   for (StoredPiece& p : stored) p.offset = file.info(p.dataset).offset;
 }
 
-/// Digested and written in parts that stay in a core's cache between the two.
+/// Digests and writes a block in parts small enough to stay in a core's cache between the two.
+/// Returns the digest.
 std::uint64_t write_block(Hdf5Writer& file, const std::string& dataset, std::uint64_t offset,
                           std::span<const std::byte> block) {
   constexpr std::size_t part_bytes = std::size_t{256} << 10;

@@ -1,6 +1,6 @@
 #pragma once
-// The stored pieces of one tensor, arranged so that those that a read touches are found without looking at
-// all.
+// The stored pieces of one tensor, arranged so that a read finds the pieces it touches without
+// examining all.
 
 #include <utility>
 #include <vector>
@@ -9,22 +9,24 @@
 
 namespace dt::checkpoint {
 
-/// Pieces that are intervals of one box, ordered by where they begin.
+/// Pieces that are intervals of one box, ordered by their beginnings.
 struct BoxPieces {
   std::vector<const StoredPiece*> pieces;
   bool are_disjoint = true;
 
-  /// The box as a piece.
+  /// Returns the whole box as a piece.
   Piece box() const;
-  /// Positions [first, second) of the pieces that may hold elements of `wanted`; all where pieces are not
-  /// disjoint.
+  /// Returns positions [first, second) of the pieces that may hold elements of `wanted`. Returns
+  /// all positions if the pieces are not disjoint.
   std::pair<std::size_t, std::size_t> touched_by(const Piece& wanted) const;
 };
 
-/// Errors: input, where the pieces lie in more boxes than tensor parallelism cuts a tensor into.
+/// Groups the pieces by box.
+/// Errors: input if they lie in more boxes than tensor parallelism can divide a tensor into.
 std::vector<BoxPieces> by_box(std::vector<const StoredPiece*> pieces);
 
-/// Returns whether two pieces of a tensor hold an element both, or their boxes overlap without being equal.
+/// Returns whether two pieces share an element, or the boxes of two pieces overlap without being
+/// equal.
 bool overlap(const std::vector<BoxPieces>& boxes);
 
 }  // namespace dt::checkpoint

@@ -26,7 +26,7 @@ struct Range {
   std::int64_t end;
 };
 
-/// The first element of [0, count) that no range holds, or `count`.
+/// Returns the first element of [0, count) that no range covers, or `count`.
 std::int64_t first_uncovered(std::vector<Range>& ranges, std::int64_t count) {
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
   std::int64_t covered = 0;
@@ -37,7 +37,8 @@ std::int64_t first_uncovered(std::vector<Range>& ranges, std::int64_t count) {
   return std::min(covered, count);
 }
 
-/// "" where the file is there with its size. Errors: environment, where that cannot be found out.
+/// Returns "" if the file exists with its size, else what is wrong.
+/// Errors: environment if that cannot be determined.
 std::string why_incomplete(const fs::path& path, std::uint64_t bytes) {
   std::error_code error;
   const std::uint64_t actual = fs::file_size(path, error);
@@ -59,7 +60,7 @@ struct Reader::State {
   std::map<std::string, std::vector<BoxPieces>> tensors;  // by "kind/tensor"
   std::map<std::string, const StoredFile*> files;
   PiecesByFile pieces;
-  mutable std::mutex mutex;             // of what follows
+  mutable std::mutex mutex;             // guards the members below
   mutable std::set<std::string> sound;  // files whose metadata has been checked
   mutable std::map<std::string, std::shared_ptr<const File>> open;
   mutable BlockCache cache;
@@ -75,7 +76,8 @@ struct Reader::State {
                   std::span<std::byte> bytes) const;
 };
 
-/// Files stay open between reads, but a checkpoint of many ranks must not use up the process's descriptors.
+/// Returns the open file. Files stay open between reads, but a checkpoint of many ranks must not
+/// use up the process's descriptors.
 std::shared_ptr<const File> Reader::State::file(const std::string& name) const {
   constexpr std::size_t max_open = 64;
   const std::lock_guard lock(mutex);
@@ -95,8 +97,9 @@ std::shared_ptr<const File> Reader::State::file(const std::string& name) const {
   return file;
 }
 
-/// Tensors are found by the manifest alone, so damage to what HDF5 keeps about them would harm nobody here;
-/// but such a file is not what was written, and other programs would misread it.
+/// Checks the bytes outside tensors. Reading finds tensors by the manifest alone, so damage to
+/// HDF5's metadata would do no harm here. But the file is not as written, and other programs would
+/// misread it.
 void Reader::State::check_metadata(const File& file, const std::string& name) const {
   const DigestedBytes metadata = metadata_of(*files.at(name), pieces.at(name));
   const std::uint64_t actual = digest_ranges(file, metadata.ranges);
@@ -108,8 +111,7 @@ void Reader::State::check_metadata(const File& file, const std::string& name) co
 void Reader::State::load_block(const File& file, const StoredPiece& piece, std::uint64_t block,
                                std::span<std::byte> bytes) const {
   const std::uint64_t begin = piece.offset + block * digest_block_bytes;
-  constexpr std::size_t part_bytes = std::size_t{256}
-                                     << 10;  // stay in a core's cache until they are digested
+  constexpr std::size_t part_bytes = std::size_t{256} << 10;  // parts stay in a core's cache until digested
   Digester digester;
   for (std::size_t at = 0; at < bytes.size(); at += part_bytes) {
     const auto part = bytes.subspan(at, std::min(part_bytes, bytes.size() - at));

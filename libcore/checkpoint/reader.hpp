@@ -1,5 +1,6 @@
 #pragma once
-// Reading a checkpoint in any layout: only the blocks that intersect what is asked for, each verified.
+// Reads a checkpoint in any layout. Loads only blocks that intersect the request, and verifies
+// each.
 
 #include <functional>
 #include <memory>
@@ -11,19 +12,20 @@
 
 namespace dt::checkpoint {
 
-/// One thing that is wrong with a checkpoint.
+/// A defect of a checkpoint.
 struct Problem {
   std::string where;  // file, and tensor where known
   std::string what;
-  bool is_unreadable = false;  // not damage: a permission or a limit keeps it from being read
+  bool is_unreadable = false;  // no damage: a permission or a limit prevents reading
 };
 
 class Reader {
  public:
-  /// Loads and checks the manifest, and that each file exists with its size. Errors: input.
-  /// Keeps up to `cached_blocks` of digest_block_bytes that were needed in part. The default does for slices
-  /// of up to eight tensor-parallel ranks, whose rows lie in as many blocks side by side. 0: each is read
-  /// again by each read() that needs it.
+  /// Loads and checks the manifest. Checks that each file exists with its size. Keeps up to
+  /// `cached_blocks` of digest_block_bytes that were needed in part. The default suffices for
+  /// slices of up to eight tensor-parallel ranks, whose rows lie in as many blocks side by side.
+  /// With 0, each read() reads its blocks again.
+  /// Errors: input.
   explicit Reader(const fs::path& checkpoint, std::size_t cached_blocks = 8);
   ~Reader();
   Reader(Reader&&) noexcept;
@@ -31,17 +33,20 @@ class Reader {
   const fs::path& path() const;
   const Manifest& manifest() const;
   bool has(const std::string& kind, const std::string& tensor) const;
-  /// Copies the part of a global tensor that `wanted` names into `out` (wanted.numel() elements; f32 and f64
-  /// convert). Of a file that is touched for the first time, the bytes outside the tensors are checked as
-  /// well, so that who reads all tensors has checked all files. Errors: input, naming file and tensor: a
-  /// digest that differs, elements that no stored piece holds.
+  /// Copies the part `wanted` of a global tensor into `out`, which has wanted.numel() elements.
+  /// When a file is touched for the first time, the bytes outside its tensors are checked as well.
+  /// Reading all tensors therefore checks all files.
+  /// Numerics: converts between f64, f32, bf16 and f16.
+  /// Errors: input, naming file and tensor: a digest that differs, elements that no stored piece
+  /// holds.
   void read(const std::string& kind, const std::string& tensor, const Piece& wanted, const Tensor& out) const;
 
-  /// Of payload, by read(), so far: whole blocks, each once unless it was needed again much later. Up to 128
-  /// MiB of the last ones are kept in memory.
+  /// Returns the payload bytes that read() has loaded so far. Loads are whole blocks, each once
+  /// unless it is needed again much later. Up to `cached_blocks` of the last blocks stay in memory.
   std::uint64_t bytes_read() const;
 
-  /// Checks every digest of every file; memory bounded. `checked` is told bytes as they go.
+  /// Checks every digest of every file in bounded memory. `checked` receives the number of bytes as
+  /// they are checked.
   std::vector<Problem> verify(const std::function<void(std::uint64_t)>& checked = {}) const;
 
  private:
@@ -49,20 +54,22 @@ class Reader {
   std::unique_ptr<State> state_;
 };
 
-/// The same for a folder of any state of ruin: a manifest that cannot be read is a Problem, not an error.
-/// Processes that share the work give `take`, which is asked once for the manifest and then for each of its
-/// files, in order, whether it is the caller's to check.
+/// Verifies a folder in any state of damage: an unreadable manifest is a Problem, not an error.
+/// Processes that share the work pass `take`. It is called once for the manifest, then for each of
+/// its files in order, and returns whether the calling process checks it.
 std::vector<Problem> verify_checkpoint(const fs::path& checkpoint,
                                        const std::function<void(std::uint64_t)>& checked = {},
                                        const std::function<bool()>& take = {});
 
-/// Names in the checkpoint's folder that its manifest does not know, sorted. They mean nothing.
+/// Returns the names in the checkpoint's folder that its manifest does not list, sorted. Readers
+/// ignore them.
 std::vector<std::string> foreign_files(const fs::path& checkpoint, const Manifest& manifest);
 
-/// Whether there is no optimizer's state, as in an imported checkpoint: training begins with it, but cannot
-/// go on from it. That is no damage.
+/// Returns whether the checkpoint lacks optimizer state, as an imported one does. Training can
+/// begin with it but cannot continue from it. That is not damage.
 bool holds_weights_alone(const Manifest& manifest);
-/// Errors: input, where it does.
+/// Checks that the checkpoint has optimizer state.
+/// Errors: input if it has none.
 void require_moments(const Reader& reader);
 
 }  // namespace dt::checkpoint

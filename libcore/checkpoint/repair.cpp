@@ -12,7 +12,7 @@ namespace dt::checkpoint {
 
 namespace {
 
-/// One of the two copies, as far as its manifest tells.
+/// One of the two copies and its manifest, if that is readable.
 struct Copy {
   explicit Copy(const fs::path& folder) : path(folder) {
     try {
@@ -25,15 +25,15 @@ struct Copy {
   }
   fs::path path;
   std::optional<Manifest> manifest;
-  std::string text;  // of the manifest; its last member is the digest of the rest
-  std::string why;   // it cannot be read
+  std::string text;  // manifest's text; its last member is the digest of the rest
+  std::string why;   // reason why the manifest cannot be read
 };
 
-/// What is wrong with one file.
+/// The damage of one file.
 struct FileDamage {
   const StoredFile* file;
-  std::string why;  // the file is missing or of another size; else its damaged parts are mended in place
-  std::vector<DigestedBytes> parts;  // of a file of the right size those that are damaged, else all
+  std::string why;  // the file is missing or of another size; if "", damaged parts are mended in place
+  std::vector<DigestedBytes> parts;  // the damaged parts if the file has the right size, else all parts
   std::vector<Problem> problems;
 };
 
@@ -47,7 +47,8 @@ std::string folder_name(const fs::path& path) {
   return fs::weakly_canonical(path).filename().string();
 }
 
-/// The checkpoint's own manifest is lost: its name must say that the replica's is the right one.
+/// Checks that the checkpoint's name matches the replica's manifest, since its own manifest is
+/// lost.
 void check_name(const Copy& damaged, const Copy& replica) {
   const TrainingState& state = replica.manifest->state;
   const auto name = parse_checkpoint_name(folder_name(damaged.path));
@@ -142,11 +143,13 @@ class Repairer {
     try {
       damage.why.empty() ? mend_in_place(damage) : replace(damage);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::input) throw;  // else the replica has it no better: verifying names it
+      if (error.kind() != ErrorKind::input)
+        throw;  // the replica is damaged here, too; verification reports it
     }
   }
 
-  /// The damaged parts alone; a crash leaves them damaged, or partly mended.
+  /// Mends the damaged parts in place.
+  /// After a crash: they stay damaged, or are partly mended.
   void mend_in_place(const FileDamage& damage) {
     const File source = File::open_read(replica_.path / damage.file->name);
     File target = File::open_write(damaged_.path / damage.file->name);
@@ -159,8 +162,8 @@ class Repairer {
     target.close();
   }
 
-  /// A new file out of what either copy has; it appears only when whole, as a file of the right size passes
-  /// for one until it is read.
+  /// Writes a new file from the sound parts of both copies. It appears only when complete, because
+  /// a file of the right size counts as sound until it is read.
   void replace(const FileDamage& damage) {
     AtomicFile next(damaged_.path / damage.file->name);
     for (const Copy* copy : {&damaged_, &replica_}) {
@@ -204,8 +207,8 @@ class Repairer {
   const std::function<void(std::uint64_t)>& done_;
   std::vector<FileDamage> damages_;
   std::vector<Problem> repaired_;
-  std::uint64_t sound_bytes_ = 0;    // of what can be read of the checkpoint
-  std::uint64_t foreign_bytes_ = 0;  // likewise
+  std::uint64_t sound_bytes_ = 0;    // among readable bytes of the checkpoint
+  std::uint64_t foreign_bytes_ = 0;  // among readable bytes of the checkpoint
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// Mending a checkpoint with what another copy of it still has.
+// Repair of a checkpoint from a second copy.
 
 #include <functional>
 #include <vector>
@@ -9,18 +9,24 @@
 namespace dt::checkpoint {
 
 struct Repair {
-  std::vector<Problem> repaired;  // what was wrong, and is right now
-  std::vector<Problem> problems;  // what is still wrong
+  std::vector<Problem> repaired;  // defects that are repaired
+  std::vector<Problem> problems;  // defects that remain
 };
 
-/// Replaces every block of `checkpoint` that does not have its digest, every missing file and the manifest by
-/// those of `replica`, each verified there first, then verifies the whole. A manifest that is whole decides
-/// what the blocks must be; where only the replica's is, `checkpoint` must have the replica's name or that of
-/// its step and generation, and at least half of what can be read of it must be what the replica's manifest
-/// says. Bytes that have their digest are not touched: a crash leaves less damage, never more. `done` is told
-/// bytes: of all files, twice; while it mends, none again and again. What it throws ends the repair as a
-/// crash would, but leaves no hidden file. Errors: input: a replica of another checkpoint, or the checkpoint
-/// itself; verification: no manifest is whole; environment.
+/// Replaces every block of `checkpoint` whose digest differs, every missing file and a damaged
+/// manifest by those of `replica`. Verifies each block of the replica first, and the whole
+/// checkpoint at the end.
+///
+/// A sound manifest of `checkpoint` decides what the blocks must be. If only the replica's is
+/// sound, two conditions hold: `checkpoint` must have the replica's name or the name of its step
+/// and generation, and at least half of its readable bytes must match the replica's manifest.
+///
+/// `done` receives bytes, all files' twice in total, and 0 repeatedly during repair. An exception
+/// from it ends the repair as a crash would, but leaves no hidden file.
+/// Errors: input for a replica of another checkpoint, or the checkpoint itself; verification if no
+/// manifest is sound; environment.
+/// After a crash: there is less damage, never more, since bytes that match their digest are not
+/// touched.
 Repair repair_checkpoint(const fs::path& checkpoint, const fs::path& replica,
                          const std::function<void(std::uint64_t)>& done = {});
 

@@ -9,7 +9,7 @@ namespace dt::checkpoint {
 
 namespace {
 
-/// A name that says a step and a generation must say the right ones: resume goes by it.
+/// Checks that a name with a step and a generation has the right ones, since resume relies on it.
 void check_name(const fs::path& out, const Manifest& manifest) {
   const auto entry = parse_checkpoint_name(out);
   if (!entry) return;
@@ -22,7 +22,7 @@ void check_name(const fs::path& out, const Manifest& manifest) {
                   checkpoint_name(manifest.state.step, manifest.generation)));
 }
 
-/// Only what is a checkpoint is replaced.
+/// Checks that `out` is free, or may be overwritten. Only a checkpoint is ever replaced.
 void check_place(const fs::path& out, bool overwrite) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(out, error);
@@ -48,7 +48,7 @@ Manifest header_of(const Reader& source, const Resharding& how, const fs::path& 
   return header;
 }
 
-/// Reads a block's worth of a piece.
+/// Reads a piece's payload, up to one block at a time.
 class Payload {
  public:
   Payload(const Reader& source, std::span<const PieceSpec> pieces) : source_(source), pieces_(pieces) {}

@@ -1,5 +1,5 @@
 #pragma once
-// A checkpoint's state written anew, in other pieces.
+// Writing a checkpoint's state anew, in other pieces.
 
 #include <functional>
 
@@ -8,22 +8,25 @@
 
 namespace dt::checkpoint {
 
-/// Where and as what the state is written.
+/// The destination and the layout of the new checkpoint.
 struct Resharding {
   fs::path out;  // the new checkpoint's folder
   bool overwrite = false;
   model::Layout mesh;
   int num_writers = 1;
-  /// What a writer writes. All together each element of each tensor of the source once, in its type.
+  /// Returns the pieces of a writer. All writers together must cover each element of each tensor of
+  /// the source once, in its type.
   std::function<std::vector<PieceSpec>(int writer)> pieces;
 };
 
-/// Writes the state of `source` into `how.out`, one file a writer, every block read verified. Memory: a block
-/// and what the reader keeps, whatever the size. The manifest is the source's but for mesh, files, pieces,
-/// the time and dt's version; its parent is kept only beside the source (elsewhere the name means another
-/// checkpoint, or none). The folder is whole under its name or not there; a crash leaves a hidden one.
-/// Blocks. Errors: input: a name that is in use, the name of another step or generation, what Reader::read
-/// says; environment. `written` is told payload bytes as they go.
+/// Writes the state of `source` into `how.out`, one file per writer. Verifies every block read.
+/// Blocks. Memory: one block and the reader's cache, at any size of model. The manifest is the
+/// source's except for mesh, files, pieces, time and dt's version. Its parent is kept only if `out`
+/// is beside the source; elsewhere the name would mean another checkpoint, or none. `written`
+/// receives the number of payload bytes as they are written.
+/// Errors: input for a name that is in use, or that names another step or generation; as
+/// Reader::read(); environment.
+/// After a crash: the folder is complete under its name or absent; a hidden folder may remain.
 void reshard(const Reader& source, const Resharding& how,
              const std::function<void(std::uint64_t)>& written = {});
 

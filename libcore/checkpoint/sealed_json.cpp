@@ -16,7 +16,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// A path in a file name may hold bytes that are no UTF-8; the text is valid JSON all the same.
+/// Returns JSON text that is valid even if a path in it contains bytes that are not UTF-8.
 std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -53,7 +53,7 @@ std::string lines(const std::vector<T>& items, ToJson item_json) {
   return "[" + text + "\n]";
 }
 
-/// The last bytes, fixed by all that come before them.
+/// Returns the last bytes of the text, which hold the digest of all bytes before.
 std::string tail(std::string_view before) {
   return fmt::format("\"digest\": \"{}\"\n}}\n", to_hex(digest(before)));
 }
@@ -71,7 +71,7 @@ void check_version(const JsonValue& root, const std::string& origin, const Seale
   }
 }
 
-/// More than any file has, so that sums of two and 8 times one are numbers.
+/// Upper bound of file sizes: sums of two, and eight times one, do not overflow.
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 56;
 
 std::uint64_t byte_count(const JsonValue& o, const char* name) {
@@ -84,7 +84,7 @@ StoredFile parse_file(const JsonValue& o) {
   return f;
 }
 
-/// Its number of elements is one even without the dims that are 0.
+/// Parses a shape. The product of its dims must not overflow, even without the dims that are 0.
 Shape parse_shape(const JsonValue& o, const char* name) {
   constexpr std::size_t most_dims = 8;
   Shape shape(o.integers(name));
@@ -117,7 +117,7 @@ StoredPiece parse_piece(const JsonValue& o) {
 
 using FileBytes = std::map<std::string, std::uint64_t>;
 
-/// What no text that dt wrote violates; readers compute with it without further checks.
+/// Checks what every text of dt fulfils, and readers then rely on without further checks.
 void check_piece(const StoredPiece& p, const FileBytes& file_bytes) {
   const auto file = file_bytes.find(p.file);
   if (file == file_bytes.end()) throw input_error("its file '{}' is not among 'files'", p.file);
@@ -131,7 +131,8 @@ void check_piece(const StoredPiece& p, const FileBytes& file_bytes) {
     throw input_error("it has {} digests, expected {}", p.digests.size(), blocks);
 }
 
-/// No byte is of two pieces: what is read and digested is no more than the files have.
+/// Checks that no byte belongs to two pieces. Reading and digesting therefore handle no more bytes
+/// than the files have.
 void check_disjoint(std::span<const StoredPiece> pieces, const JsonValue& root) {
   std::vector<const StoredPiece*> order;
   for (const StoredPiece& piece : pieces) {
@@ -141,7 +142,7 @@ void check_disjoint(std::span<const StoredPiece> pieces, const JsonValue& root) 
     return a->offset != b->offset ? a->offset < b->offset : a->file < b->file;
   };
   std::sort(order.begin(), order.end(), before);
-  std::unordered_map<std::string_view, const StoredPiece*> last;  // of each file
+  std::unordered_map<std::string_view, const StoredPiece*> last;  // piece, by file
   for (const StoredPiece* piece : order) {
     const StoredPiece*& previous = last[piece->file];
     if (previous != nullptr && previous->offset + previous->bytes() > piece->offset) {

@@ -1,6 +1,6 @@
 #pragma once
-// What manifest.json and part-NNNNN.json share: a JSON object whose last member is the digest of all bytes
-// before it, and the members `files` and `pieces`. See FORMATS.md.
+// The common form of manifest.json and part-NNNNN.json: a JSON object whose last member is the
+// digest of all bytes before it. Both have the members `files` and `pieces`. See FORMATS.md.
 
 #include <string>
 #include <string_view>
@@ -11,40 +11,44 @@
 
 namespace dt::checkpoint {
 
-/// Which file it is, and what a person can do where it is damaged.
+/// A file format's name and version, and the advice for a damaged file.
 struct SealedFormat {
   const char* name;  // "dt-checkpoint"
   std::int64_t version;
   const char* remedy;
 };
 
-/// The text of such an object, member by member.
+/// Composes the text of such an object, member by member.
 class SealedWriter {
  public:
-  /// Begins with `format` and `version`.
+  /// Begins the object with `format` and `version`.
   explicit SealedWriter(const SealedFormat& format);
   void text(const char* name, const std::string& value);
   void integer(const char* name, std::int64_t value);
   /// `json` is the member's value as JSON text.
   void json(const char* name, const std::string& json);
-  /// Ends with `files` and `pieces`, each item on a line of its own, and the digest.
+  /// Ends the object with `files` and `pieces`, each item on its own line, and the digest.
   std::string finish(const std::vector<StoredFile>& files, const std::vector<StoredPiece>& pieces);
 
  private:
   std::string text_ = "{\n";
 };
 
-/// Whether a text of any version ends with the digest of what is before.
+/// Returns whether a text of any version ends with the digest of the bytes before it.
 bool is_sealed(std::string_view text);
-/// What every such text ends with: `"digest": "`, 16 digits, `"`, `}`, on lines of their own.
+/// Length of the end of every such text: `"digest": "`, 16 digits, `"` and a newline, `}` and a
+/// newline.
 inline constexpr std::size_t seal_bytes = 31;
 bool ends_with_seal(std::string_view text);
 
-/// Errors: input, naming `origin`: no JSON object, another format or version, a digest that differs.
+/// Parses such a text and checks its digest.
+/// Errors: input, naming `origin`: no JSON object, another format or version, a digest that
+/// differs.
 JsonValue parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format);
 
-/// Appends what `files` and `pieces` list. Errors: input, naming the member: a piece outside its tensor or
-/// its file, digests that are not one per block, a file that would not lie in the same folder.
+/// Appends the items of `files` and `pieces`.
+/// Errors: input, naming the member: a piece outside its tensor or its file, digests that are not
+/// one per block, a file that would not lie in the same folder.
 void parse_stored(const JsonValue& root, const SealedFormat& format, std::vector<StoredFile>& files,
                   std::vector<StoredPiece>& pieces);
 

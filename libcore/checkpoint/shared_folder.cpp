@@ -11,8 +11,9 @@ namespace dt::checkpoint {
 
 namespace {
 
-/// A network file system remembers for a while that a name did not exist, but asks the server about a folder
-/// that is opened ("close to open consistency"), and forgets what it remembered where that has changed.
+/// Opens a folder so that its cached entries are renewed. A network file system caches for a while
+/// that a name is missing. On opening a folder it asks the server ("close to open consistency"),
+/// and drops cached entries if the folder has changed.
 void refresh(const fs::path& folder) {
   std::error_code ignored;
   const fs::directory_iterator opened(folder.empty() ? fs::path(".") : folder, ignored);

@@ -1,5 +1,6 @@
 #pragma once
-// Folders that several hosts see through a network file system, each with a view of its own that may be old.
+// Folders that several hosts see through a network file system. Each host's view may be out of
+// date.
 
 #include <filesystem>
 
@@ -7,11 +8,12 @@ namespace dt::checkpoint {
 
 namespace fs = std::filesystem;
 
-/// How long another host's file or folder may take to be seen here.
+/// Default time for another host's file or folder to become visible here.
 inline constexpr double default_patience_s = 5;
 
-/// Returns once `path` exists here, asking the file system anew until `patience_s` have passed. Errors:
-/// environment, naming host and path.
+/// Blocks until `path` exists here. Asks the file system repeatedly, until `patience_s` have
+/// passed.
+/// Errors: environment, naming host and path, on timeout.
 void wait_until_visible(const fs::path& path, double patience_s);
 
 }  // namespace dt::checkpoint

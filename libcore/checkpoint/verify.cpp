@@ -10,7 +10,7 @@ namespace dt::checkpoint {
 
 namespace {
 
-/// Goes on after a fault, so that one run names all that is wrong.
+/// Verifies a file. Continues after a defect, so that one run reports all.
 void verify_file(const fs::path& path, const StoredFile& stored,
                  const std::vector<const StoredPiece*>& pieces,
                  const std::function<void(std::uint64_t)>& checked, std::vector<Problem>& problems) {
@@ -36,7 +36,7 @@ std::vector<Problem> verify_checkpoint(const fs::path& checkpoint,
                                        const std::function<bool()>& take) {
   const auto is_mine = [&] { return !take || take(); };
   std::vector<Problem> problems;
-  is_mine();  // the manifest, which all need: who cannot read it cannot take its share of the files
+  is_mine();  // the manifest itself, which every process needs for its share of the files
   try {
     const Manifest manifest = load_manifest(checkpoint);
     PiecesByFile pieces = pieces_by_file(manifest);

@@ -13,21 +13,22 @@ namespace dt::checkpoint {
 
 namespace {
 
-/// Asked again by the commit; here it saves the writing.
+/// Returns `path` if nothing has the name. commit() checks again; the check here saves useless
+/// writing.
 fs::path unused(fs::path path) {
-  std::error_code ignored;  // whoever makes the folder meets it again
+  std::error_code ignored;  // creating the folder reports the error
   if (fs::exists(fs::symlink_status(path, ignored))) throw input_error("{} exists already", path.string());
   return path;
 }
 
 void check_size(const fs::path& path, std::uint64_t expected) {
-  // Opened, not asked by name: a network file system then asks its server.
+  // Opening the file, instead of asking by name, makes a network file system ask its server.
   const std::uint64_t actual = File::open_read(path).size();
   if (actual == expected) return;
   throw environment_error("{} has {} bytes, expected {}", path.string(), actual, expected);
 }
 
-/// A writer's part, checked against the files that it speaks of.
+/// Returns a writer's part after checking it against the files that it lists.
 Part collect(const fs::path& folder, const Manifest& header, int writer, double patience_s) {
   const fs::path path = folder / part_file_name(writer);
   wait_until_visible(path, patience_s);
@@ -39,7 +40,8 @@ Part collect(const fs::path& folder, const Manifest& header, int writer, double 
     }
     return part;
   } catch (const Error& error) {
-    // A moment ago a writer wrote and synced it: what is wrong is no input, but what became of the writing.
+    // A writer wrote and synced the part a moment ago. A defect is therefore a failed write, not
+    // bad input.
     throw Error(ErrorKind::environment, error.message(), "nothing was committed");
   }
 }

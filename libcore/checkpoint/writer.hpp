@@ -1,10 +1,12 @@
 #pragma once
-// Writing a checkpoint: whole under its final name, or not there. One process uses write_checkpoint(). Of
-// several, which communicate by means of their own,
+// Writes a checkpoint that is complete under its final name, or absent. A single process uses
+// write_checkpoint(). Several processes, which communicate by their own means, follow these steps:
 //
-//   one constructs   UnfinishedCheckpoint unfinished(folder, step, generation) and tells all its path();
-//   each calls       write_part(path, header, writer, pieces), and all learn whether every one returned;
-//   where all did,   the first calls unfinished.commit(header, num_writers); else it destroys `unfinished`.
+//   1. One process constructs UnfinishedCheckpoint unfinished(folder, step, generation) and sends path() to
+//   all.
+//   2. Each calls write_part(path, header, writer, pieces). All learn whether every call returned.
+//   3. If all did, the first process calls unfinished.commit(header, num_writers); else it destroys
+//   `unfinished`.
 
 #include <functional>
 #include <span>
@@ -26,7 +28,7 @@ struct SourcePiece {
   Tensor data;  // piece.numel() elements
 };
 
-/// A piece whose elements come while it is written.
+/// A piece whose elements are produced while it is written.
 struct PieceSpec {
   std::string tensor;
   std::string kind;
@@ -34,36 +36,41 @@ struct PieceSpec {
   DType dtype = DType::f32;
 };
 
-/// Bytes [begin, begin + count) of the payload of the piece with that index; they stay until the next call.
-/// Asked for block by block (digest_block_bytes), in order, each once.
+/// Returns bytes [begin, begin + count) of the payload of piece number `index`, valid until the
+/// next call. The writer asks for each block (digest_block_bytes) once, in order.
 using PayloadSource =
     std::function<std::span<const std::byte>(std::size_t index, std::uint64_t begin, std::size_t count)>;
 
-/// A checkpoint that writers are filling, under a hidden temporary name. Only the process that will commit it
-/// makes one. A crash leaves the hidden folder, which RunDirectory::remove_leftovers() removes.
+/// A checkpoint that writers are filling, under a hidden temporary name. Only the committing
+/// process constructs one.
+/// After a crash: the hidden folder remains; RunDirectory::remove_leftovers() removes it.
 class UnfinishedCheckpoint {
  public:
-  /// Makes the temporary folder in `folder`. Errors: environment; input where the final name exists already.
+  /// Creates the temporary folder in `folder`.
+  /// Errors: environment; input if the final name exists.
   UnfinishedCheckpoint(const fs::path& folder, std::int64_t step, std::int64_t generation);
-  /// The same under any name; with `overwrite` commit() replaces what has it then.
+  /// Creates one with any final name. With `overwrite` commit() replaces a folder of that name.
   static UnfinishedCheckpoint at(const fs::path& final_path, std::int64_t step, std::int64_t generation,
                                  bool overwrite);
-  /// The hidden folder, for write_part(); where `folder` was relative, relative to the same.
+  /// Returns the hidden folder, for write_part(). The path is relative if `folder` was relative.
   const fs::path& path() const { return directory_.path(); }
 
-  /// Composes the manifest from `header` (its files and pieces are filled in here, in the order of writers;
-  /// the time and dt's version where they are empty) and from the parts of writers 0 … num_writers−1, which
-  /// must all have returned from write_part(); removes the part files; syncs files and folder, renames it to
-  /// its final name, syncs the parent. Blocks. Returns the final path. A crash leaves the whole checkpoint or
-  /// the hidden folder. Errors: environment, naming the file: a part that is missing (after `patience_s`:
-  /// another host may have written it), damaged, or of another step, generation or writer; a file that it
-  /// names missing or of another size; a full disk, …; input where the final name exists by now. After an
-  /// error nothing is under the final name (all of it where only the last sync failed), and only destroying
-  /// is left to do.
+  /// Commits the checkpoint and returns its final path. Blocks. Composes the manifest from `header`
+  /// and the parts of writers 0 … num_writers−1, which must all have returned from write_part().
+  /// Files and pieces of `header` are filled in here, in the order of writers; time and dt's
+  /// version are filled in if empty. Then removes the part files, syncs files and folder, renames
+  /// the folder to its final name and syncs the parent. `patience_s` bounds the wait for a part,
+  /// which another host may have written.
+  /// Errors: environment, naming the file, if a part is missing, damaged, or of another step,
+  /// generation or writer; if a file that it names is missing or of another size; for a full disk,
+  /// …. Input if the final name exists by now. After an error the final name does not exist, unless
+  /// only the last sync failed: then the checkpoint is complete. The object can then only be
+  /// destroyed.
+  /// After a crash: the complete checkpoint or the hidden folder remains.
   fs::path commit(Manifest header, int num_writers, double patience_s = default_patience_s);
 
-  /// Destroying one that was not committed removes the hidden folder. Writers should have ended by then: what
-  /// they still write may keep the folder from going, and it is left as a crash would leave it.
+  /// Removes the hidden folder if it was not committed. Writers should have ended by then. If they
+  /// still write, the folder may not be removable, and stays as after a crash.
   ~UnfinishedCheckpoint() = default;
 
  private:
@@ -75,26 +82,29 @@ class UnfinishedCheckpoint {
   AtomicDirectory directory_;
 };
 
-/// What each writer does, on any host: writes `pieces` into rank-NNNNN.h5 and what it wrote into
-/// part-NNNNN.json, NNNNN being `writer`, both in `unfinished`, and syncs both and the folder. Of `header`,
-/// step and generation are used. A writer whose pieces hold no element writes its part alone. Blocks; several
-/// threads of a process may write parts at once. `written` is told payload bytes as they go. Errors:
-/// environment: a full disk, …; a folder that this host does not see within `patience_s`. A crash leaves
-/// files in the hidden folder, and no part file that commit() would take unless all was synced.
+/// Writes one writer's part, on any host: `pieces` into rank-NNNNN.h5 and its description into
+/// part-NNNNN.json, both in `unfinished`. NNNNN is `writer`. Syncs both files and the folder.
+/// Blocks. Uses step and generation of `header`. A writer whose pieces hold no element writes the
+/// part file only. `written` receives the number of payload bytes as they are written.
+/// Errors: environment: a full disk, …; a folder that this host does not see within `patience_s`.
+/// Thread safety: several threads of a process may write parts at once.
+/// After a crash: files remain in the hidden folder. commit() accepts no part file unless
+/// everything was synced.
 void write_part(const fs::path& unfinished, const Manifest& header, int writer,
                 std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written = {},
                 double patience_s = default_patience_s);
 
-/// The same for pieces that `source` brings, in memory of the caller's alone.
+/// The same for pieces from `source`, which needs no memory beyond the caller's.
 void write_part(const fs::path& unfinished, const Manifest& header, int writer,
                 std::span<const PieceSpec> pieces, const PayloadSource& source,
                 const std::function<void(std::uint64_t)>& written = {},
                 double patience_s = default_patience_s);
 
-/// All of it by one writer: `pieces` into one HDF5 file (none where they hold no element) and the manifest,
-/// in `folder`/checkpoint_name(...). Blocks. Returns the final path. A crash leaves the whole checkpoint or a
-/// hidden temporary folder. Errors: environment (full disk, ...); input where the name exists already.
-/// `written` is told bytes as they go.
+/// Writes a whole checkpoint as a single writer: `pieces` in one HDF5 file (none if they hold no
+/// element) and the manifest, in `folder`/checkpoint_name(...). Blocks. Returns the final path.
+/// `written` receives the number of bytes as they are written.
+/// Errors: environment (full disk, ...); input if the name exists.
+/// After a crash: the complete checkpoint or a hidden temporary folder remains.
 fs::path write_checkpoint(const fs::path& folder, Manifest manifest, std::span<const SourcePiece> pieces,
                           const std::function<void(std::uint64_t)>& written = {});
 
